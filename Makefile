@@ -1,0 +1,42 @@
+# Needs: CPython 3.11 or newer with venv, a C compiler. Everything else is installed into $(VENV).
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PYTEST_ARGS ?=
+WORKERS ?= 2
+
+KERNELS := $(wildcard tensorcore_models/_kernels/*.pyx tensorcore_models/_kernels/*.pxd tensorcore_models/_kernels/*.h \
+                      ascend/_kernels/*.pyx ascend/_kernels/*.pxd ascend/_kernels/*.h \
+                      mpgemm/_kernels/*.pyx mpgemm/_kernels/*.pxd mpgemm/_kernels/*.h)
+BUILD_INPUTS := pyproject.toml setup.py $(KERNELS)
+
+.PHONY: evaluate test campaign bench lint clean
+
+$(VENV)/.created:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	touch $@
+
+$(VENV)/.run-ready: $(VENV)/.created $(BUILD_INPUTS)
+	$(BIN)/python -m pip install --quiet --editable ".[plot,cli]"
+	touch $@
+
+$(VENV)/.test-ready: $(VENV)/.created $(BUILD_INPUTS)
+	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	touch $@
+
+# The main job on the matrices that ship with the project: table on the screen, figures and JSON in out/.
+evaluate: $(VENV)/.run-ready
+	$(BIN)/mpgemm evaluate --out out
+
+# The whole suite.
+test: $(VENV)/.test-ready
+	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+# The long campaigns (random twins by the million).
+campaign: $(VENV)/.test-ready
+	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+
+clean:
+	rm -rf $(VENV) build dist out *.egg-info
+	find tensorcore_models ascend mpgemm -name '*.so' -delete

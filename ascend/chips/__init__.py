@@ -1,0 +1,1 @@
+"""Chips as TOML rows with a provenance for every number."""

@@ -1,0 +1,1 @@
+"""Compiled kernels; the public functions that use them validate their arguments."""

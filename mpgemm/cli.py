@@ -1,0 +1,39 @@
+"""The `mpgemm` command line: a table of commands, each in a module of its own.
+
+A command module has `add_arguments(parser)` and `run(args) -> int`. Bad input is a ValueError, TypeError or
+OSError from `run`: it becomes one line on standard error and exit status 2.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+
+# name: (module, one line of help). A module is imported only when its command runs.
+COMMANDS: dict[str, tuple[str, str]] = {}
+
+
+def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+    """The argument parser; only the `chosen` command's own arguments are added."""
+    parser = argparse.ArgumentParser(prog="mpgemm", description="Mixed-precision GEMM on modelled matrix hardware.")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (module, summary) in COMMANDS.items():
+        subparser = subparsers.add_parser(name, help=summary, description=summary)
+        if name == chosen:
+            importlib.import_module(module).add_arguments(subparser)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit status: 0, or 2 on bad input."""
+    argv = sys.argv[1:] if argv is None else argv
+    chosen = next((word for word in argv if not word.startswith("-")), None)
+    args = build_parser(chosen).parse_args(argv)
+    try:
+        return importlib.import_module(COMMANDS[args.command][0]).run(args)
+    except (ValueError, TypeError, OSError) as error:
+        print(f"mpgemm {args.command}: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1

@@ -1,0 +1,1 @@
+"""The instruction catalogue: rows of data, one module for each vendor."""

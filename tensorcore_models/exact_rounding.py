@@ -1,0 +1,157 @@
+"""Rounding in exact integers: slow, readable, the truth that every kernel is held to.
+
+A number is a sign and ``magnitude * 2**exponent`` with integer `magnitude`; nothing here passes through a float.
+"""
+
+from typing import Literal
+
+from .formats import Format
+
+#: Rounding modes. rne, rna: to nearest, ties to even, ties away from zero. rz: toward zero. ru, rd: toward +inf, -inf.
+#: ro: to odd (inexact results get an odd last bit). sr: stochastic, up with the probability of the discarded fraction.
+Rounding = Literal["rne", "rna", "rz", "ru", "rd", "ro", "sr"]
+ROUNDINGS: tuple[str, ...] = ("rne", "rna", "rz", "ru", "rd", "ro", "sr")
+
+#: Random bits that a stochastic rounding compares the discarded fraction with.
+STOCHASTIC_BITS = 32
+
+
+def check_rounding(rounding: str) -> str:
+    """`rounding` itself if it is a known mode, else ValueError with the known ones."""
+    if rounding not in ROUNDINGS:
+        raise ValueError(f"unknown rounding {rounding!r}; known: {', '.join(ROUNDINGS)}")
+    return rounding
+
+
+def shift_right_rounded(magnitude: int, shift: int, rounding: str, negative: bool, random: int = 0) -> int:
+    """``magnitude / 2**shift`` rounded to an integer magnitude; a shift below 0 is exact.
+
+    Parameters
+    ----------
+    magnitude : int
+        At least 0.
+    shift : int
+        Places to the right.
+    rounding : str
+        One of :data:`ROUNDINGS`.
+    negative : bool
+        Sign of the number, for ru and rd.
+    random : int
+        For sr: a draw from [0, 2**STOCHASTIC_BITS). The result goes away from zero when the first STOCHASTIC_BITS bits
+        of the discarded fraction exceed it.
+    """
+    if shift <= 0:
+        return magnitude << -shift
+    kept = magnitude >> shift
+    rest = magnitude & ((1 << shift) - 1)
+    if rest == 0:
+        return kept
+    half = 1 << (shift - 1)
+    if rounding == "rne":
+        up = rest > half or (rest == half and kept & 1 == 1)
+    elif rounding == "rna":
+        up = rest >= half
+    elif rounding == "rz":
+        up = False
+    elif rounding == "ru":
+        up = not negative
+    elif rounding == "rd":
+        up = negative
+    elif rounding == "ro":
+        up = kept & 1 == 0
+    elif rounding == "sr":
+        up = (rest << STOCHASTIC_BITS) >> shift > random
+    else:
+        raise ValueError(f"unknown rounding {rounding!r}; known: {', '.join(ROUNDINGS)}")
+    return kept + up
+
+
+def round_to_bits(
+    negative: bool,
+    magnitude: int,
+    exponent: int,
+    fmt: Format,
+    rounding: str = "rne",
+    *,
+    saturate: bool = False,
+    fraction_bits: int | None = None,
+    random: int = 0,
+) -> int:
+    """Encode ``(-1)**negative * magnitude * 2**exponent`` in `fmt`, rounded once.
+
+    Parameters
+    ----------
+    negative, magnitude, exponent
+        The number; magnitude an integer of any size, 0 gives a zero of that sign (+0 where the format has no -0).
+    fmt : Format
+        Target format.
+    rounding : str
+        One of :data:`ROUNDINGS`.
+    saturate : bool
+        Overflow gives the largest finite number instead of infinity (or NaN).
+    fraction_bits : int, optional
+        Round to fewer fraction bits than the format stores (the remaining ones are 0), as Hopper's fp8 instructions do.
+        Subnormal results keep the format's own quantum.
+    random : int
+        Draw for stochastic rounding, see :func:`shift_right_rounded`.
+
+    Returns
+    -------
+    int
+        The encoding.
+
+    Raises
+    ------
+    OverflowError
+        If the rounded number is beyond the largest finite one, `saturate` is false, and the format has neither infinity
+        nor NaN to say so.
+    ValueError
+        If zero is to be encoded in a format without zero, or a negative number in an unsigned format.
+    """
+    sign = fmt.sign_bit if negative else 0
+    if magnitude == 0:
+        if fmt.specials == "scale":
+            raise ValueError(f"{fmt.name} has no encoding of zero")
+        return sign if fmt.has_negative_zero else 0
+    if negative and not fmt.signed:
+        raise ValueError(f"{fmt.name} is unsigned: it has no encoding of a negative number")
+    kept_bits = fmt.fraction_bits if fraction_bits is None else min(fraction_bits, fmt.fraction_bits)
+    leading = magnitude.bit_length() - 1 + exponent  # exponent of the leading bit
+    quantum = max(leading - kept_bits, fmt.quantum_exponent)  # unit of the rounded result
+    rounded = shift_right_rounded(magnitude, quantum - exponent, rounding, negative, random)
+    if rounded == 0:
+        if fmt.specials == "scale":  # no zero to underflow to: the smallest number is the nearest one
+            return 0
+        return sign if fmt.has_negative_zero else 0
+    leading = rounded.bit_length() - 1 + quantum
+    largest = fmt.decode_exact(fmt.max_bits)
+    if leading > fmt.emax or rounded << max(quantum - largest.exponent, 0) > largest.significand << max(
+        largest.exponent - quantum, 0
+    ):
+        return overflow_bits(negative, fmt, rounding, saturate)
+    if leading < fmt.emin:
+        return sign | (rounded << (quantum - fmt.quantum_exponent)) << fmt.padding_bits
+    shift = quantum - (leading - fmt.fraction_bits)
+    significand = rounded << shift if shift >= 0 else rounded >> -shift
+    fraction = significand & ((1 << fmt.fraction_bits) - 1)
+    return sign | ((leading + fmt.bias) << fmt.fraction_bits | fraction) << fmt.padding_bits
+
+
+def overflow_bits(negative: bool, fmt: Format, rounding: str = "rne", saturate: bool = False) -> int:
+    """Encoding of a number beyond the largest finite one of `fmt` (IEEE 754-2019, 7.4, carried over to the other formats).
+
+    Modes that never round away from zero on that side give the largest finite number; the others give infinity, NaN where
+    there is no infinity, and raise OverflowError where there is neither.
+    """
+    sign = fmt.sign_bit if negative else 0
+    toward_zero = rounding in ("rz", "ro") or (rounding == "ru" and negative) or (rounding == "rd" and not negative)
+    if saturate or toward_zero:
+        return sign | fmt.max_bits
+    if fmt.has_inf:
+        return sign | fmt.inf_bits
+    if fmt.has_nan:
+        return fmt.nan_bits | (sign if fmt.specials == "fn" else 0)
+    raise OverflowError(
+        f"a number beyond {fmt.max_finite} has no encoding in {fmt.name}, which has neither infinity nor NaN; "
+        "saturate=True gives the largest finite number"
+    )

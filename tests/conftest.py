@@ -1,0 +1,25 @@
+"""Where the tests find published data that does not ship with the project."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def _folder(variable: str, what: str) -> Path:
+    value = os.environ.get(variable)
+    if not value or not Path(value).is_dir():
+        pytest.skip(f"{what} not at hand: set {variable} to its folder")
+    return Path(value)
+
+
+@pytest.fixture(scope="session")
+def hardware_vectors() -> Path:
+    """Folder with the published outputs of real GPUs (.npz files and index.json)."""
+    return _folder("MPGEMM_VECTORS", "published hardware vectors")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Folder with the facts, experiments and platform files that do not ship with the project."""
+    return _folder("MPGEMM_SHARED", "shared facts, experiments and platform files")
