@@ -3,3 +3,11 @@
 Number formats, rounding, splitting into words, accumulator algorithms, the catalogue of published
 instructions, matrix engines, probes for black boxes, and runners for real hardware.
 """
+
+# ruff: noqa: F401  (what is imported here is the public interface)
+from .exact_rounding import ROUNDINGS
+from .formats import FORMATS, Format, get_format
+from .interop import as_array, format_of_dtype
+from .isa import active_isa, available_isas, set_isa
+from .rounding import decode, encode, round_to
+from .threads import get_num_threads, set_num_threads
