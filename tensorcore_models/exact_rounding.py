@@ -79,6 +79,7 @@ def round_to_bits(
     rounding: str = "rne",
     *,
     saturate: bool = False,
+    overflow_to_inf: bool = False,
     fraction_bits: int | None = None,
     random: int = 0,
 ) -> int:
@@ -95,6 +96,8 @@ def round_to_bits(
         One of :data:`ROUNDINGS`.
     saturate : bool
         Overflow gives the largest finite number instead of infinity (or NaN).
+    overflow_to_inf : bool
+        Overflow gives infinity (or NaN) in every rounding mode, as tensor cores do although they round toward zero.
     fraction_bits : int, optional
         Round to fewer fraction bits than the format stores (the remaining ones are 0), as Hopper's fp8
         instructions do. Subnormal results keep the format's own quantum.
@@ -134,7 +137,7 @@ def round_to_bits(
     if leading > fmt.emax or rounded << max(quantum - largest.exponent, 0) > largest.significand << max(
         largest.exponent - quantum, 0
     ):
-        return overflow_bits(negative, fmt, rounding, saturate)
+        return overflow_bits(negative, fmt, "rne" if overflow_to_inf else rounding, saturate)
     if leading < fmt.emin:
         return sign | (rounded << (quantum - fmt.quantum_exponent)) << fmt.padding_bits
     shift = quantum - (leading - fmt.fraction_bits)

@@ -287,26 +287,72 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def get_format(fmt: "str | Format") -> Format:
-    """The format of that name; a :class:`Format` is returned as it is.
+@dataclass(frozen=True)
+class IntegerFormat:
+    """A two's complement or unsigned integer operand of an integer matrix unit."""
+
+    name: str
+    bits: int
+    signed: bool
+
+    @cached_property
+    def container(self) -> np.dtype:
+        """The unsigned integer type that holds one encoding."""
+        return np.dtype(next(f"u{size}" for size in (1, 2, 4, 8) if 8 * size >= self.bits))
+
+    @cached_property
+    def dtype(self) -> np.dtype:
+        """The numpy type of its values; 4-bit values travel as 8-bit integers."""
+        return np.dtype(("i" if self.signed else "u") + str(self.container.itemsize))
+
+    @property
+    def minimum(self) -> int:
+        """Smallest value."""
+        return -(1 << (self.bits - 1)) if self.signed else 0
+
+    @property
+    def maximum(self) -> int:
+        """Largest value."""
+        return (1 << (self.bits - int(self.signed))) - 1
+
+    def decode_integer(self, bits: int) -> int:
+        """Value of one encoding."""
+        bits = int(bits) & ((1 << self.bits) - 1)
+        return bits - (1 << self.bits) if self.signed and bits >> (self.bits - 1) else bits
+
+
+INTEGER_FORMATS: dict[str, IntegerFormat] = {
+    row.name: row
+    for row in (
+        IntegerFormat("s4", 4, True),
+        IntegerFormat("u4", 4, False),
+        IntegerFormat("s8", 8, True),
+        IntegerFormat("u8", 8, False),
+        IntegerFormat("s32", 32, True),
+    )
+}
+
+
+def get_format(fmt: "str | Format | IntegerFormat") -> "Format | IntegerFormat":
+    """The format of that name; a format is returned as it is.
 
     Parameters
     ----------
-    fmt : str or Format
-        A name as in :data:`FORMATS`. Names are exact: another case is another name.
+    fmt : str, Format or IntegerFormat
+        A name as in :data:`FORMATS` or :data:`INTEGER_FORMATS`. Names are exact: another case is another name.
 
     Raises
     ------
     ValueError
         If the name is unknown; the message lists the known ones.
     TypeError
-        If `fmt` is neither a string nor a Format.
+        If `fmt` is neither a string nor a format.
     """
-    if isinstance(fmt, Format):
+    if isinstance(fmt, Format | IntegerFormat):
         return fmt
     if not isinstance(fmt, str):
         raise TypeError(f"a format is a name or a Format, got {type(fmt).__name__}")
-    try:
-        return FORMATS[fmt]
-    except KeyError:
-        raise ValueError(f"unknown format {fmt!r}; known: {', '.join(FORMATS)}") from None
+    found = FORMATS.get(fmt) or INTEGER_FORMATS.get(fmt)
+    if found is None:
+        raise ValueError(f"unknown format {fmt!r}; known: {', '.join([*FORMATS, *INTEGER_FORMATS])}")
+    return found
