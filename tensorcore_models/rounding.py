@@ -11,7 +11,7 @@ Rules for what has no plain rounding (all formats):
   ``nan=value`` every NaN becomes that value.
 - *infinity and overflow* give infinity; in formats without it NaN; where there is neither they raise. With
   `saturate` they give the largest finite number of that sign. Modes that do not round away from zero on that
-  side give the largest finite number on overflow (IEEE 754-2019, 7.4).
+  side give the largest finite number on overflow (IEEE 754-2019, 7.4); rounding to odd counts as one of them.
 - *zero* keeps its sign where the format has -0. A format without zero (ue8m0) raises for zero; a tiny number
   becomes its smallest one.
 - *negative numbers* raise in unsigned formats; -0 is 0 there.

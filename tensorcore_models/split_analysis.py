@@ -347,7 +347,7 @@ class ScaleChoice:
             kept = f", the worst element keeps {self.worst_bits:.1f} bits"
         return (
             f"s_b = {self.scale_exponent}{bounds}{kept}; of {self.elements} nonzero finite elements "
-            f"{self.losing} keep fewer than {FULL_BITS} bits, {self.vanishing} vanish, {self.overflowing} overflow fp16"
+            f"{self.losing} keep fewer than {FULL_BITS} bits, {self.vanishing} vanish, {self.overflowing} overflow"
         )
 
 
