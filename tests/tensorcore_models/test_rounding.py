@@ -194,7 +194,7 @@ def test_nan_payloads_and_signs():
     [
         ([[1.0, np.nan]], "e2m1", r"x\[0, 1\] = nan: e2m1 has no NaN; nan=value"),
         ([np.inf], "e3m2", r"x\[0\] = inf: e3m2 has neither infinity nor NaN; saturate=True"),
-        (29.9, "e3m2", r"x = 30.0|x = 29.9: a number beyond 28.0"),
+        (31.0, "e3m2", r"x = 31.0: a number beyond 28.0"),
         ([1.0, 0.0], "ue8m0", r"x\[1\] = 0.0: ue8m0 has no encoding of zero"),
         ([-1.0], "ue8m0", r"x\[0\] = -1.0: ue8m0 is unsigned"),
         ([-np.inf], "ue4m3", r"x\[0\] = -inf: ue4m3 is unsigned"),
@@ -219,9 +219,8 @@ def test_the_first_failing_element_is_named_whatever_the_threads(threads):
 def test_stochastic_rounding_is_keyed_by_seed_and_index(threads):
     x = np.random.default_rng(8).standard_normal((70, 2500)).astype(np.float32)
     reference = tcm.encode(x, "fp16", "sr", seed=9)
-    expected, _ = twin(x.ravel()[-300:], tcm.FORMATS["fp16"], "sr", seed=9)
-    first = x.size - 300
-    expected = [encode_exact(v, tcm.FORMATS["fp16"], "sr", seed=9, index=first + i) for i, v in enumerate(x.ravel()[-300:].tolist())]
+    last = range(x.size - 300, x.size)
+    expected = [encode_exact(float(x.flat[i]), tcm.FORMATS["fp16"], "sr", seed=9, index=i) for i in last]
     assert reference.ravel()[-300:].tolist() == expected
     for n in (1, 2, 3):
         threads(n)
@@ -257,7 +256,8 @@ def test_variants_and_threads_give_the_same_bits(each_isa, threads):
     x = np.random.default_rng(6).integers(0, 1 << 32, 200_003, dtype=np.uint32).view(np.float32)
     for fmt in ("fp16", "bf16", "tf32", "fp32", "e5m2", "e4m3fn", "e4m3fnuz", "e5m2fnuz", "e3m4"):
         for rules in ({}, {"saturate": True}, {"subnormals": "flush"}, {"rounding": "rna"}, {"rounding": "rz"}):
-            wide = tcm.encode(x.astype(np.float64), fmt, **rules)  # the general algorithm
+            with np.errstate(invalid="ignore"):  # signalling NaNs
+                wide = tcm.encode(x.astype(np.float64), fmt, **rules)  # the general algorithm
             for n in (1, 3):
                 threads(n)
                 np.testing.assert_array_equal(tcm.encode(x, fmt, **rules), wide, err_msg=f"{fmt} {rules}")
@@ -279,13 +279,13 @@ def views():
     read_only.flags.writeable = False
     yield read_only
     yield np.frombuffer(b"x" + base.tobytes(), np.uint8)[1:].view(np.float64)  # misaligned
-    yield base.astype(np.float16)
-    yield base.astype(">f2")
+    yield (base / 2).astype(np.float16)
+    yield (base / 2).astype(">f2")
     yield base.astype(ml_dtypes.bfloat16)
     yield base.astype(ml_dtypes.bfloat16)[:, ::2]
 
 
-@pytest.mark.parametrize("x", views(), ids=range(16))
+@pytest.mark.parametrize("x", list(views()))
 def test_any_view_gives_the_right_result_and_stays_untouched(x):
     x = np.asarray(x)
     before = x.tobytes()
