@@ -6,7 +6,8 @@ import pytest
 
 import tensorcore_models as tcm
 
-# name: largest finite, smallest normal, smallest positive value (IEEE 754-2019; OCP FP8 and MX; ml_dtypes' documentation)
+# name: largest finite, smallest normal, smallest positive value
+# (IEEE 754-2019; OCP FP8 and MX; ml_dtypes' documentation)
 PUBLISHED = {
     "fp64": (np.finfo(np.float64).max, 2.0**-1022, 2.0**-1074),
     "fp32": (2.0**128 - 2.0**104, 2.0**-126, 2.0**-149),

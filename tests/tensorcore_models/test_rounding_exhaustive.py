@@ -1,4 +1,4 @@
-"""Every encoding, every midpoint and its neighbours of all formats up to 16 bits, in every mode, by every kernel variant.
+"""Every encoding, every midpoint and its neighbours of all formats up to 16 bits, in every mode and kernel variant.
 
 The expectation is built from the sorted list of representable values (exact integers decode them), not from the
 rounding code.
@@ -40,7 +40,7 @@ def exact_table(fmt):
 
 @functools.cache
 def positive_numbers(fmt):
-    """Codes, values and parities of the nonnegative finite numbers in ascending order, and the value one step beyond."""
+    """Codes, values, parities of the nonnegative finite numbers in ascending order, and the value one step beyond."""
     kinds, values, odd = exact_table(fmt)
     codes = np.nonzero((kinds == "finite") & ~np.signbit(values))[0]
     codes = codes[np.argsort(values[codes], kind="stable")]
