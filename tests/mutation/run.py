@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (one mutant a row)
 """Breaks the code on purpose and sees the suite catch it.
 
     python tests/mutation/run.py [--only WORD] [--list]
