@@ -1,8 +1,8 @@
 """The tile schedule of a GEMM on an Ascend chip: one object that is run for the product and for the time.
 
-A :class:`TileSchedule` fixes in which order the blocks of C = A B are computed and where they lie meanwhile. The numeric
-interpreter (:mod:`ascend.cube`) walks its ranges; the timing one (:mod:`ascend.simulate`) runs the operations
-that :mod:`ascend.program` derives from it.
+A :class:`TileSchedule` fixes in which order the blocks of C = A B are computed and where they lie meanwhile.
+The numeric interpreter (:mod:`ascend.cube`) walks its ranges; the timing one (:mod:`ascend.simulate`) runs the
+operations that :mod:`ascend.program` derives from it.
 
 Source: SGEMM-cube (arXiv:2507.23387v4), Algorithm 1 and section 5.1. One core computes a row block; for each
 group of N_fused A blocks, which stay in L1, B is streamed column block by column block:
@@ -134,7 +134,7 @@ class TileSchedule:
 
     @property
     def term_names(self) -> tuple[str, ...]:
-        """Names of the terms in the order in which they run: the small ones first where they are combined last."""
+        """Names of the terms in the order in which they run: the small ones first if combined last."""
         names = TERMS[: self.terms]
         return names if self.mode != "termwise" else names[1:] + names[:1]
 
@@ -174,21 +174,27 @@ class TileSchedule:
         return min(self.stream_slots, self.chip.l0c_bytes // block)
 
     @property
+    def ub_slots(self) -> int:
+        """Strips of C in UB at a time: 2 only with double buffering and where two of the least size fit."""
+        if self.chip is None:
+            return self.stream_slots
+        least = ALIGNMENT * self.ub_copies * self.blocking.bn * ACCUMULATOR_BYTES
+        return max(min(self.stream_slots, self.chip.ub_bytes // least), 1)
+
+    @property
     def strip_rows(self) -> int:
-        """Rows of a C block that go through UB at a time: the most that fit, new and old C beside each other."""
+        """Rows of a C block that go through UB at a time: equal strips, as few as fit beside old C."""
         if self.chip is None:
             return self.blocking.bm
         row = self.ub_copies * self.blocking.bn * ACCUMULATOR_BYTES
-        fitting = self.chip.ub_bytes // (self.stream_slots * row) // ALIGNMENT * ALIGNMENT
-        if fitting < ALIGNMENT:
-            return 0
-        strips = -(-self.blocking.bm // fitting)
-        return -(-fractals(self.blocking.bm) // strips) * ALIGNMENT
+        fitting = max(self.chip.ub_bytes // (self.ub_slots * row) // ALIGNMENT, 1)
+        rows = fractals(self.blocking.bm)
+        return -(-rows // -(-rows // fitting)) * ALIGNMENT
 
     @property
     def ub_copies(self) -> int:
-        """FP32 copies of a C strip in UB: the fresh one, old C, and in a fused kernel the other terms' too."""
-        return 2 * self.accumulators if self.accumulators > 1 else 2
+        """FP32 copies of a C strip in UB: the fresh one and old C, of each accumulator."""
+        return 2 * self.accumulators
 
     def buffer_use(self) -> dict[str, tuple[int, int]]:
         """Bytes used and there, for each buffer of a core.
@@ -202,7 +208,7 @@ class TileSchedule:
             return {}
         b, size, count = self.blocking, self.operand_bytes, self.stream_slots
         resident = min(self.n_fused, fractals(self.k, b.bk)) if self.k else 0
-        strip = max(self.strip_rows, ALIGNMENT) * b.bn * ACCUMULATOR_BYTES
+        strip = self.strip_rows * b.bn * ACCUMULATOR_BYTES
         use = {
             "L1": (self.words * size * (resident * b.bm * b.bk + count * b.bk * b.bn), self.chip.l1_bytes),
             "L0A": (self.l0_slots * b.bm * b.bk * size, self.chip.l0a_bytes),
@@ -213,7 +219,7 @@ class TileSchedule:
             ),
         }
         if not self.chip.fixpipe:
-            use["UB"] = (count * self.ub_copies * strip, self.chip.ub_bytes)
+            use["UB"] = (self.ub_slots * self.ub_copies * strip, self.chip.ub_bytes)
         return use
 
     @property
@@ -224,7 +230,7 @@ class TileSchedule:
     # -------------------------------------------------------- exact counts
 
     def cube_steps(self) -> int:
-        """Cube steps of the whole schedule, edges rounded up to whole steps: the cube's cycles without heads."""
+        """Cube steps of the whole schedule, edges rounded up: the cube's cycles without heads."""
         step_m, step_k, step_n = self.cube_step
         rows = sum(fractals(stop - start, step_m) for start, stop in self.row_blocks)
         columns = sum(fractals(stop - start, step_n) for start, stop in self.column_blocks)
