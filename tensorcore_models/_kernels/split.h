@@ -7,6 +7,7 @@
 #ifndef MPG_SPLIT_H
 #define MPG_SPLIT_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -18,6 +19,21 @@ typedef struct {
     uint32_t overflow_value; /* the same as float32 bits */
     uint32_t nan_code, nan_keep; /* a NaN becomes nan_code, or'ed with sign and payload where nan_keep is all ones */
 } mpg_split;
+
+/* Parameters of eq. 7 with s_b = s. A NaN becomes nan_code, with its sign and payload if keep_nan. */
+static mpg_split mpg_split_parameters(int s, int saturate, uint32_t nan_code, int keep_nan)
+{
+    mpg_split p;
+    /* A float32 has less than 280 binades: beyond 2^250 every scale overflows or flushes every residual. */
+    s = s < -250 ? -250 : s > 250 ? 250 : s;
+    p.scale1 = ldexpf(1.0f, s / 2);
+    p.scale2 = ldexpf(1.0f, s - s / 2);
+    p.overflow_code = saturate ? 0x7BFF : 0x7C00;
+    p.overflow_value = saturate ? 0x477FE000 : 0x7F800000;
+    p.nan_code = nan_code;
+    p.nan_keep = keep_nan ? 0xFFFFFFFF : 0;
+    return p;
+}
 
 MPG_INLINE float mpg_as_float(uint32_t bits)
 {
