@@ -37,7 +37,7 @@ class Instruction(MatrixEngine):
         Independent multiplications that one instruction runs side by side.
     a_format, b_format, c_format, d_format, scale_format, block_size, accumulator
         As in :class:`~tensorcore_models.engine.MatrixEngine`. `accumulator` is None where the arithmetic is not public.
-    m_allowed, n_allowed : tuple of int
+    legal_shapes : tuple of (m, tuple of n)
         Legal shapes of instructions whose m or n is a free parameter (the arithmetic is the same); empty otherwise.
     path : str
         How a program reaches it: mma, wmma, wgmma, tcgen05, mfma, ...
@@ -55,8 +55,7 @@ class Instruction(MatrixEngine):
     m: int
     n: int
     blocks: int = 1
-    m_allowed: tuple[int, ...] = ()
-    n_allowed: tuple[int, ...] = ()
+    legal_shapes: tuple[tuple[int, tuple[int, ...]], ...] = ()
     path: str = "mma"
     source: str = ""
     evidence: str = "published model"
@@ -85,6 +84,13 @@ class Instruction(MatrixEngine):
     def label(self) -> str:
         return str(self)
 
+    @property
+    def shape_text(self) -> str:
+        """The shape as text, free parameters as ranges."""
+        if not self.legal_shapes:
+            return f"{self.m} x {self.n} x {self.k}"
+        return "; ".join(f"{m} x ({_spell(widths)}) x {self.k}" for m, widths in self.legal_shapes)
+
     def with_shape(self, m: int, n: int) -> "Instruction":
         """The same instruction at another legal m and n; its name says so.
 
@@ -93,11 +99,10 @@ class Instruction(MatrixEngine):
         ValueError
             If the shape is not legal.
         """
-        legal_m, legal_n = self.m_allowed or (self.m,), self.n_allowed or (self.n,)
-        if m not in legal_m or n not in legal_n:
-            raise ValueError(
-                f"{self} at m {m}, n {n}: legal are m {_spell(legal_m)}, n {_spell(legal_n)}"
-            )
+        legal = dict(self.legal_shapes) or {self.m: (self.n,)}
+        if n not in legal.get(m, ()):
+            spelled = "; ".join(f"m {height}, n {_spell(widths)}" for height, widths in legal.items())
+            raise ValueError(f"{self} at m {m}, n {n}: legal are {spelled}")
         name = re.sub(r"m\d+n\d+k", f"m{m}n{n}k", self.name, count=1)
         return dataclasses.replace(self, name=name, m=m, n=n)
 

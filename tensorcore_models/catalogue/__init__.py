@@ -81,7 +81,7 @@ def _find(arch: str, name: str) -> Instruction | None:
         return row
     m, n = int(shape[1]), int(shape[2])
     for base in _catalogue().values():
-        if base.arch == arch and (base.m_allowed or base.n_allowed):
+        if base.arch == arch and base.legal_shapes:
             renamed = re.sub(r"\.m\d+n\d+k", f".m{m}n{n}k", base.name, count=1)
             if renamed == name:
                 return base.with_shape(m, n)

@@ -72,6 +72,10 @@ WMMA_SHAPES = ((16, 16, 16), (32, 8, 16), (8, 32, 16))
 
 N_BY_8 = tuple(range(8, 257, 8))
 N_BY_16 = tuple(range(16, 257, 16))
+#: Free shapes (PTX ISA, wgmma and tcgen05.mma; m = 256 takes two CTAs).
+WGMMA_SHAPES = ((64, N_BY_8),)
+TCGEN05_SHAPES = ((64, N_BY_8), (128, N_BY_16), (256, N_BY_16))
+TCGEN05_SCALED_SHAPES = ((128, N_BY_8), (256, N_BY_16))
 
 
 def output(d_format: str, fraction_bits: int | None = None) -> dict:
@@ -224,8 +228,7 @@ def _block_scaled(arch, shape, a, b, scale, block, accumulator, *, tcgen: bool, 
         block_size=block,
         path="tcgen05" if tcgen else "mma",
         evidence=evidence,
-        m_allowed=(128,) if tcgen else (),
-        n_allowed=N_BY_8 if tcgen else (),
+        legal_shapes=TCGEN05_SCALED_SHAPES if tcgen else (),
     )
 
 
@@ -274,8 +277,7 @@ def _group(arch, prefix, k, a, b, d, accumulator, evidence, suffix="") -> Instru
         name=f"{prefix}.m64n8k{k}.{_spell(d, a, b)}{suffix}",
         prefix=prefix.split(".")[0],
         evidence=evidence,
-        m_allowed=(64,) if prefix == "wgmma" else (64, 128, 256),
-        n_allowed=N_BY_8,
+        legal_shapes=WGMMA_SHAPES if prefix == "wgmma" else TCGEN05_SHAPES,
         **({} if isinstance(accumulator, FusedDotAdd) else {"source": "PTX ISA"}),
     )
 
