@@ -42,6 +42,7 @@ from ascend.chip_files import get_chip
 from ascend.schedule import TileSchedule, build_schedule
 from tensorcore_models.isa import isa_level
 from tensorcore_models.rounding import round_to, source_array
+from tensorcore_models.split_analysis import automatic_scale_exponent
 from tensorcore_models.threads import get_num_threads
 
 Order = Literal["elementwise", "termwise", "termwise_inplace"]
@@ -371,8 +372,6 @@ def _scale_exponents(scale: ScaleExponent, a: np.ndarray, b: np.ndarray, order: 
     if isinstance(scale, str):
         if scale != "auto":
             raise ValueError(f"scale_exponent is an integer, a pair or 'auto', got {scale!r}")
-        from tensorcore_models.split_analysis import automatic_scale_exponent
-
         scale = (automatic_scale_exponent(a).scale_exponent, automatic_scale_exponent(b).scale_exponent)
     pair = _pair(scale)
     low, high = ELEMENTWISE_SCALE_EXPONENTS
