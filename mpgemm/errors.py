@@ -13,6 +13,7 @@ No metric is ever NaN.
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Literal
 
@@ -88,9 +89,18 @@ class ErrorReport:
         error = getattr(self, metric)
         return math.inf if error == 0 else -math.log2(error)
 
+    def to_dict(self) -> dict:
+        """The fields as JSON-compatible values: an infinite error is the string "inf", since JSON has no infinity."""
+        return {key: "inf" if value == math.inf else value for key, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping) -> "ErrorReport":
+        """The report that :meth:`to_dict` wrote."""
+        return cls(**{key: math.inf if value == "inf" else value for key, value in values.items()})
+
     def to_json(self) -> str:
-        """One JSON object; an infinite error is the string "inf", since JSON has no infinity."""
-        return json.dumps({key: str(v) if v == math.inf else v for key, v in asdict(self).items()})
+        """:meth:`to_dict` as JSON text."""
+        return json.dumps(self.to_dict())
 
     def __str__(self) -> str:
         width = max(len(row.name) for row in fields(self))
