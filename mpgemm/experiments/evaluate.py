@@ -1,9 +1,13 @@
 """Run methods on inputs and measure their errors: computing only, no printing and no figures."""
 
+import functools
+import hashlib
+import importlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import numpy as np
 
@@ -19,6 +23,19 @@ def package_version() -> str:
         return version("mpgemm")
     except PackageNotFoundError:
         return "source"
+
+
+@functools.cache
+def code_digest() -> str:
+    """Hash of the three packages' Python and compiled files: results of other code are not taken from a journal."""
+    digest = hashlib.sha256()
+    for package in ("tensorcore_models", "ascend", "mpgemm"):
+        for root in importlib.import_module(package).__path__:
+            for path in sorted(Path(root).rglob("*")):
+                if path.suffix in (".py", ".so", ".pyd", ".toml"):
+                    digest.update(f"{package}/{path.relative_to(root).as_posix()}\n".encode())
+                    digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -83,7 +100,7 @@ def evaluate(
             configuration = {
                 "case": dict(case.identity),
                 "method": dict(method.settings),
-                "version": package_version(),
+                "code": code_digest(),
             }
             result = journal.get(configuration)
             if result is None:
