@@ -10,7 +10,9 @@ import os
 import sys
 
 # name: (module, one line of help). A module is imported only when its command runs.
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "evaluate": ("mpgemm.commands.evaluate", "accuracy of SGEMM-cube and native GEMMs on files or generated matrices"),
+}
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:

@@ -1,9 +1,9 @@
 """Errors of a computed matrix product, each from exact differences.
 
 Notation: ``C`` is the exact value of A B (+ C0), ``C^`` the computed one, ``dC = C^ - C`` the exact difference (each
-element rounded once to binary64, so it is 0 if and only if the element is exact), ``|X|`` the matrix of absolute values.
-``||X||_F`` is the Frobenius norm, ``||X||_inf`` the largest row sum of ``|X|``. ``S = |A||B| (+ |C0|)`` is the size
-that rounding errors scale with.
+element rounded once to binary64, so it is 0 if and only if the element is exact), ``|X|`` the matrix of absolute
+values. ``||X||_F`` is the Frobenius norm, ``||X||_inf`` the largest row sum of ``|X|``. ``S = |A||B| (+ |C0|)`` is the
+size that rounding errors scale with.
 
 What is not finite: an element whose exact value is infinite or NaN (because the input is) counts as right if and only
 if the computed element is the same infinity, or any NaN; it is then left out of the norms. Where it is not right, or
@@ -175,7 +175,7 @@ class ErrorMeter:
         computed = np.asarray(computed)
         if computed.shape != self.shape[:2]:
             raise ValueError(f"computed has shape {computed.shape}, expected {self.shape[:2]} from a and b")
-        fmt = format_of(computed.dtype)
+        fmt = tcm.format_of_dtype(computed.dtype)
         values = computed.astype(np.float64)
         correct, comparable = self._agreement(values)
         difference = np.zeros(values.shape)
@@ -193,7 +193,7 @@ class ErrorMeter:
             relative_frobenius=_ratio(_norm_frobenius(difference), _norm_frobenius(self._values[finite])),
             relative_inf=_ratio(_norm_inf(difference), self._scale_inf if np.isfinite(self._scale_inf) else math.inf),
             normwise=_ratio(_norm_frobenius(difference), _norm_frobenius(self._sizes[finite])),
-            componentwise=max((_ratio(d, s) for d, s in _worst(difference, self._sizes)), default=0.0),
+            componentwise=_largest_ratio(difference, self._sizes),
             max_ulp=float(ulps.max(initial=0.0)),
             mean_ulp=_ratio(math.fsum(ulps.ravel()) if np.isfinite(ulps).all() else math.inf, ulps.size),
             bits_equal=float(equal.mean()) if equal.size else 1.0,
@@ -206,21 +206,6 @@ class ErrorMeter:
         both_nan = np.isnan(values) & np.isnan(self._values)
         same_inf = np.isinf(values) & (values == self._values)
         return both_nan | same_inf, np.isfinite(values) & np.isfinite(self._values)
-
-
-def format_of(dtype: np.dtype) -> "tcm.Format":
-    """The :class:`tensorcore_models.Format` that holds the values of an element type.
-
-    Raises
-    ------
-    TypeError
-        If there is none.
-    """
-    dtype = np.dtype(dtype)
-    for fmt in tcm.FORMATS.values():
-        if fmt.name != "tf32" and fmt.dtype == dtype.newbyteorder("="):
-            return fmt
-    raise TypeError(f"no floating-point format for elements of type {dtype}; convert them, for example to float32")
 
 
 def _exact_sizes(a, b, c) -> np.ndarray:
@@ -259,14 +244,14 @@ def _ratio(error: float, scale: float) -> float:
     return max(float(error) / float(scale), math.ulp(0.0))
 
 
-def _worst(difference: np.ndarray, sizes: np.ndarray):
-    """The pairs (|dC_ij|, S_ij) that can have the largest ratio: that of the largest rounded one, and every infinity."""
-    if not difference.size:
-        return []
+def _largest_ratio(difference: np.ndarray, sizes: np.ndarray) -> float:
+    """The largest |dC_ij| / S_ij by the rules of :func:`_ratio`."""
+    if not difference.any():
+        return 0.0
     with np.errstate(divide="ignore", invalid="ignore", under="ignore", over="ignore"):
-        quotient = np.where(difference == 0.0, -1.0, np.where(np.isinf(difference), np.inf, difference / sizes))
-    place = np.unravel_index(int(np.argmax(quotient)), quotient.shape)
-    return [(float(difference[place]), float(sizes[place]))]
+        quotient = np.where(np.isinf(difference), np.inf, difference / sizes)
+    quotient = np.where(difference == 0.0, 0.0, np.maximum(quotient, math.ulp(0.0)))
+    return float(quotient.max())
 
 
 def _in_ulps(difference: np.ndarray, exact: np.ndarray, fmt: "tcm.Format") -> np.ndarray:

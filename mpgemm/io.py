@@ -16,17 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-import ml_dtypes
 import numpy as np
 
-#: Element types of ml_dtypes that count as numbers; numpy itself reports them as kind "V" or "f".
-_EXTENDED_TYPES = tuple(
-    np.dtype(getattr(ml_dtypes, name))
-    for name in (
-        "bfloat16", "float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz", "float8_e4m3",
-        "float8_e3m4", "float6_e3m2fn", "float6_e2m3fn", "float4_e2m1fn", "float8_e8m0fnu",
-    )
-)
+import tensorcore_models as tcm
 
 
 def check_matrix(array: object, name: str) -> np.ndarray:
@@ -46,9 +38,7 @@ def check_matrix(array: object, name: str) -> np.ndarray:
     ValueError
         If it does not have two dimensions.
     """
-    array = np.asarray(array)
-    if array.dtype.kind not in "iuf" and array.dtype not in _EXTENDED_TYPES:
-        raise TypeError(f"{name}: elements of type {array.dtype} are not real numbers; convert them to a float type")
+    array = tcm.as_array(array, name)
     if array.ndim != 2:
         raise ValueError(f"{name}: a matrix has 2 dimensions, got shape {array.shape}")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
@@ -102,9 +92,9 @@ def _read_npy(path: Path, name: str | None) -> np.ndarray:
 
 def _read_npz(path: Path, name: str | None) -> np.ndarray:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             return archive[_choose(path, name, archive.files)]
-    except (zipfile.BadZipFile, EOFError, OSError, AttributeError) as error:
+    except (zipfile.BadZipFile, EOFError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: not a complete .npz file ({error})") from None
 
 

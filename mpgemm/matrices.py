@@ -259,8 +259,8 @@ SHIPPED: dict[str, ShippedPair] = {
         ),
         ShippedPair(
             "diffusion",
-            "Finite-difference operator of -div(c grad u) on a 16 x 16 grid, c from 0.01 to 100 (A, 256 x 256, in units "
-            "of 1/h^2), times 96 grid functions (B); 98 % of A is zero, the rest runs from 0.012 to 279",
+            "Finite-difference operator of -div(c grad u) on a 16 x 16 grid, c from 0.01 to 100 (A, 256 x 256, in "
+            "units of 1/h^2), times 96 grid functions (B); 98 % of A is zero, the rest runs from 0.012 to 279",
             "Computed for this project by tools/make_shipped_matrices.py",
             "BSD-3-Clause, as the project",
         ),

@@ -41,7 +41,9 @@ def diffusion(side=16, contrast=2.0, functions=96):
     inner_x, inner_y = x[1:-1, 1:-1].ravel(), y[1:-1, 1:-1].ravel()
     modes = [(p, q) for p in range(1, side + 1) for q in range(1, side + 1)]
     modes.sort(key=lambda mode: mode[0] ** 2 + mode[1] ** 2)
-    columns = [np.sin(p * np.pi * inner_x) * np.sin(q * np.pi * inner_y) / (p * p + q * q) for p, q in modes[:functions]]
+    columns = [
+        np.sin(p * np.pi * inner_x) * np.sin(q * np.pi * inner_y) / (p * p + q * q) for p, q in modes[:functions]
+    ]
     return operator.astype(np.float32), np.stack(columns, axis=1).astype(np.float32)
 
 

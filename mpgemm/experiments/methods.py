@@ -1,8 +1,8 @@
 """The GEMMs that `mpgemm evaluate` compares, as a list of named callables.
 
-A :class:`GemmMethod` multiplies two float32 matrices in some way. :func:`build_methods` makes them from names; a name is
-a family of :data:`FAMILIES` or ``engine:ARCH:INSTRUCTION`` for any matrix engine of the catalogue (operands rounded to
-nearest to the engine's formats first).
+A :class:`GemmMethod` multiplies two float32 matrices in some way. :func:`build_methods` makes them from names; a name
+is a family of :data:`FAMILIES` or ``engine:ARCH:INSTRUCTION`` for any matrix engine of the catalogue (operands rounded
+to nearest to the engine's formats first).
 """
 
 from collections.abc import Callable, Mapping, Sequence

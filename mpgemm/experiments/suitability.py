@@ -1,8 +1,8 @@
 """Whether an input suits splitting into fp16 words: range, bits kept, and the s_b to use.
 
 Definitions. The exponent of x is floor(log2 |x|). x *overflows* if |x| >= 65520, which rounds beyond the largest fp16
-number; it is *lost* if |x| <= 2^-25, which rounds to 0 in fp16; its high word is *subnormal* in between up to 2^-14. The
-*bits kept* of x by a split x ~ h + l/2^s_b are -log2(|x - h - l/2^s_b| / 2^e), e the exponent of x: the number of
+number; it is *lost* if |x| <= 2^-25, which rounds to 0 in fp16; its high word is *subnormal* in between up to 2^-14.
+The *bits kept* of x by a split x ~ h + l/2^s_b are -log2(|x - h - l/2^s_b| / 2^e), e the exponent of x: the number of
 significand bits after the leading one that survive; at most 24 (exact), at least 0.
 """
 
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from tensorcore_models.words import automatic_scale_exponent
 
 import tensorcore_models as tcm
-from tensorcore_models.words import automatic_scale_exponent
 
 #: |x| from which rounding to nearest leaves the range of fp16.
 FP16_OVERFLOW = 65520.0
@@ -97,7 +97,8 @@ def _complaints(matrix: MatrixRange) -> list[str]:
         found.append(f"{matrix.nonfinite} elements of {matrix.name} are infinite or NaN")
     if matrix.overflow:
         found.append(
-            f"{matrix.overflow} elements of {matrix.name} exceed fp16's largest number 65504 and are lost whatever s_b is"
+            f"{matrix.overflow} elements of {matrix.name} exceed fp16's largest number 65504 and are lost whatever "
+            "s_b is"
         )
     kept = matrix.kept_with(matrix.recommended)
     if kept.full_share < 1.0:
