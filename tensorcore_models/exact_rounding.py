@@ -164,8 +164,8 @@ def overflow_bits(negative: bool, fmt: Format, rounding: str = "rne", saturate: 
     if fmt.has_nan:
         return fmt.nan_bits | (sign if fmt.specials == "fn" else 0)
     raise OverflowError(
-        f"a number beyond {fmt.max_finite} has no encoding in {fmt.name}, which has neither infinity nor NaN; "
-        "saturate=True gives the largest finite number"
+        f"a number beyond {fmt.max_finite} has no encoding in {fmt.name}, which has neither infinity nor NaN"
+        "; saturate=True gives the largest finite number"
     )
 
 
@@ -271,5 +271,6 @@ def _inf_exact(negative: bool, fmt: Format, saturate: bool) -> int:
         return overflow_bits(negative, fmt, "rne", saturate)
     except OverflowError:
         raise ValueError(
-            f"{fmt.name} has neither infinity nor NaN; saturate=True gives the largest finite number, {fmt.max_finite}"
+            f"{fmt.name} has neither infinity nor NaN; "
+            f"saturate=True gives the largest finite number, {fmt.max_finite}"
         ) from None

@@ -82,8 +82,8 @@ class Format:
             or abs(self.bias) > 1 << 31
         ):
             raise ValueError(
-                f"format {self.name!r}: exponent_bits {self.exponent_bits} may be at most 30, exponent and fraction "
-                f"together at most 63 bits, and the bias {self.bias} at most 2**31 in magnitude"
+                f"format {self.name!r}: exponent_bits {self.exponent_bits} may be at most 30, exponent and "
+                f"fraction together at most 63 bits, and the bias {self.bias} at most 2**31 in magnitude"
             )
         if self.specials == "scale" and (self.signed or self.fraction_bits):
             raise ValueError(f"format {self.name!r}: a scale format has neither sign nor fraction")

@@ -6,10 +6,9 @@ in Python integers.
 Rules for what has no plain rounding (all formats):
 
 - *NaN* stays NaN, quiet. IEEE-like formats keep its sign and the leading bits of its payload (IEEE 754-2019,
-  6.2.3);
-  ``fn`` formats keep the sign; the others have one NaN. Into a format without NaN it raises, with `saturate`
-  it becomes the largest finite number (as the PTX conversions to fp4 and fp6 do), and with ``nan=value``
-  every NaN becomes that value.
+  6.2.3); ``fn`` formats keep the sign; the others have one NaN. Into a format without NaN it raises, with
+  `saturate` it becomes the largest finite number (as the PTX conversions to fp4 and fp6 do), and with
+  ``nan=value`` every NaN becomes that value.
 - *infinity and overflow* give infinity; in formats without it NaN; where there is neither they raise. With
   `saturate` they give the largest finite number of that sign. Modes that do not round away from zero on that
   side give the largest finite number on overflow (IEEE 754-2019, 7.4).
@@ -161,7 +160,7 @@ def source_array(x: Any, name: str = "x") -> np.ndarray:
     dtype = array.dtype
     if dtype.kind == "f" and dtype.itemsize > 8:
         raise TypeError(
-            f"{name} has dtype {dtype}, wider than float64: convert it explicitly (this rounds), .astype(float)"
+            f"{name} has dtype {dtype}, wider than float64: round it explicitly first, .astype(float)"
         )
     if dtype.kind in "iu" or is_ml_integer(dtype):
         if is_ml_integer(dtype):
@@ -172,7 +171,8 @@ def source_array(x: Any, name: str = "x") -> np.ndarray:
             fits = wide < 2.0 ** (63 if dtype.kind == "i" else 64)
             if not (fits.all() and (np.where(fits, wide, 0).astype(array.dtype) == array).all()):
                 raise ValueError(
-                    f"{name} holds integers beyond 2**53 that float64 does not have: convert it explicitly, .astype(float)"
+                    f"{name} holds integers beyond 2**53 that float64 does not have: "
+                    "convert it explicitly, .astype(float)"
                 )
         array = wide
     elif dtype.kind == "f" and dtype.itemsize == 2:
@@ -305,7 +305,8 @@ def _checked_bits(bits: Any, fmt: Format) -> np.ndarray:
     array = np.asarray(bits)
     if array.dtype.kind not in "iu":
         raise TypeError(
-            f"encodings are integers, got dtype {array.dtype}; for values use encode, for bits .view({fmt.container})"
+            f"encodings are integers, got dtype {array.dtype}; for values use encode, for bits "
+            f".view({fmt.container})"
         )
     if array.dtype.newbyteorder("=") != fmt.container:
         wrong = (array < 0) | (array > (1 << fmt.bits) - 1)
@@ -370,7 +371,7 @@ def _decode_to_format(codes: np.ndarray, fmt: Format, dtype: np.dtype) -> np.nda
     wanted = format_of_dtype(dtype)
     if wanted is None:
         raise TypeError(
-            f"dtype must be a floating-point type that has a format (float64, float32, ml_dtypes), got {dtype}"
+            f"dtype must be a floating-point type with a format (float64, float32, ml_dtypes), got {dtype}"
         )
     if wanted == fmt:
         return codes.view(dtype)

@@ -267,13 +267,15 @@ MPG_INLINE uint32_t mpg_narrow_one(uint32_t source, const mpg_narrow *n)
     sum += n->magic;
     memcpy(&subnormal, &sum, 4);
     subnormal -= n->magic_bits;
-    uint32_t code = a < n->min_normal ? subnormal : normal;
-    code = code < n->flush_below ? 0 : code;
-    uint32_t result = (code << n->padding) | (sign & (code == 0 ? n->negative_zero : 0xFFFFFFFFu));
-    result = code > n->max_code ? (n->overflow_code | (sign & n->overflow_sign)) : result;
-    result = a == 0x7F800000u ? (n->inf_code | (sign & n->inf_sign)) : result;
+    /* Everything compared is below 2^31: signed comparisons, which every vector unit has. */
+    uint32_t code = MPG_SELECT((int32_t)a < (int32_t)n->min_normal, subnormal, normal);
+    code = MPG_SELECT((int32_t)code < (int32_t)n->flush_below, 0u, code);
+    const uint32_t kept_sign = sign & (n->negative_zero | (0u - (uint32_t)(code != 0)));
+    uint32_t result = (code << n->padding) | kept_sign;
+    result = MPG_SELECT((int32_t)code > (int32_t)n->max_code, n->overflow_code | (sign & n->overflow_sign), result);
+    result = MPG_SELECT(a == 0x7F800000u, n->inf_code | (sign & n->inf_sign), result);
     const uint32_t nan = n->nan_code | (sign & n->nan_sign) | (((a >> n->shift) & n->payload_mask) << n->padding);
-    return a > 0x7F800000u ? nan : result;
+    return MPG_SELECT((int32_t)a > 0x7F800000, nan, result);
 }
 
 #define MPG_NARROW_LOOP(NAME, TARGET, TYPE)                                                                        \

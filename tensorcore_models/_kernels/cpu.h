@@ -8,6 +8,8 @@
 #ifndef MPG_CPU_H
 #define MPG_CPU_H
 
+#include <stdint.h>
+
 /* Levels as tensorcore_models.isa numbers them. */
 #define MPG_ISA_BASELINE 0
 #define MPG_ISA_AVX2 1
@@ -39,6 +41,9 @@
 #else
 #define MPG_RESTRICT restrict
 #endif
+
+/* a if c (0 or 1), else b, on uint32_t: masks, because compilers turn ?: chains into jumps that they cannot vectorise. */
+#define MPG_SELECT(c, a, b) ((b) ^ (((a) ^ (b)) & (0u - (uint32_t)(c))))
 
 /* The highest level that this CPU and its operating system run. */
 static int mpg_cpu_level(void)
