@@ -25,8 +25,14 @@ from mpgemm.mp_reference import MpResult
 
 REFERENCES = ("exact", "mpmath")
 
-#: Metrics of an :class:`ErrorReport` that are relative errors, so that -log2 of them is a number of bits.
-RELATIVE_METRICS = ("relative_frobenius", "relative_inf", "normwise", "componentwise")
+#: Metrics of an :class:`ErrorReport` that are relative errors, so that -log2 of them is a number of bits, and what
+#: figures call them.
+RELATIVE_METRICS = {
+    "relative_frobenius": "||dC||_F / ||C||_F (eq. 13)",
+    "relative_inf": "||dC||_inf / (||A||_inf ||B||_inf)",
+    "normwise": "||dC||_F / || |A||B| ||_F",
+    "componentwise": "max |dC| / (|A||B|)",
+}
 
 
 @dataclass(frozen=True)
@@ -176,6 +182,9 @@ class ErrorMeter:
         if computed.shape != self.shape[:2]:
             raise ValueError(f"computed has shape {computed.shape}, expected {self.shape[:2]} from a and b")
         fmt = tcm.format_of_dtype(computed.dtype)
+        if fmt is None:
+            raise TypeError(f"computed has elements of type {computed.dtype}: no floating-point format; convert them, "
+                            "for example to float32")
         values = computed.astype(np.float64)
         correct, comparable = self._agreement(values)
         difference = np.zeros(values.shape)

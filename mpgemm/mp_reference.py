@@ -28,12 +28,18 @@ class MpResult:
         return values.reshape(self.shape).astype(row.dtype)
 
     def error_of(self, computed: np.ndarray) -> np.ndarray:
-        """computed - exact, each difference exact and then rounded once to binary64; 0 only where they are equal."""
+        """computed - exact, each difference exact and then rounded once to binary64; 0 only where they are equal.
+
+        NaN where either is not finite.
+        """
         values = np.asarray(computed).astype(np.float64)
         fp64 = tcm.get_format("fp64")
         result = np.empty(self.shape)
         for i, line in enumerate(self.elements):
             for j, exact in enumerate(line):
+                if not (math.isfinite(values[i, j]) and mpmath.isfinite(exact)):
+                    result[i, j] = math.nan
+                    continue
                 difference = mpmath.fsub(mpmath.mpf(float(values[i, j])), exact, exact=True)
                 rounded = _round_mpf(difference, fp64)
                 result[i, j] = math.copysign(math.ulp(0.0), difference) if rounded == 0 != difference else rounded
@@ -47,6 +53,8 @@ def _round_mpf(x: "mpmath.mpf", fmt: "tcm.Format") -> float:
     sign, magnitude, exponent, _ = x._mpf_
     bits = round_to_bits(bool(sign), int(magnitude), int(exponent), fmt)
     kind, negative, significand, quantum = fmt.decode_exact(bits)
-    if kind != "finite":
+    if kind == "nan":
+        return math.nan
+    if kind == "inf":
         return -math.inf if negative else math.inf
     return math.ldexp(-significand if negative else significand, quantum)

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--orders", nargs="+", default=["elementwise", "termwise"], choices=ORDERS)
     what.add_argument("--scale-exponents", nargs="+", type=_scale_exponent, metavar="S_B",
                       help='s_b of SGEMM-cube: integers or "auto" (default 0 6 12 auto)')
-    what.add_argument("--metric", default="relative_frobenius", choices=RELATIVE_METRICS, help="what the figure shows")
+    what.add_argument("--metric", default="relative_frobenius", choices=list(RELATIVE_METRICS), help="what the figure shows")
     what.add_argument("--figure", nargs="+", default=[], choices=[*SPLIT_FIGURES, *SWEEP_FIGURES],
                       help="reproduce figures of the SGEMM-cube paper instead")
     what.add_argument("--verify", nargs="?", const=16, type=int, metavar="N",
@@ -133,17 +133,13 @@ def _parameter(text: str) -> tuple[str, float]:
         raise ValueError(f"--param {text!r}: expected KEY=NUMBER") from None
 
 
-def _progress(args: argparse.Namespace) -> report.Progress:
-    return report.Progress(sys.stderr)
-
-
 # -- tables -----------------------------------------------------------------------------------------------------------
 def _run_cases(args: argparse.Namespace, journal: Journal) -> dict:
     cases = _cases(args)
     names = [*(args.methods or FAMILIES), *(f"engine:{name}" for name in args.engine)]
     scales = args.scale_exponents or DEFAULT_SCALE_EXPONENTS
     methods = build_methods(names, args.orders, scales)
-    records = evaluation.evaluate(cases, methods, journal, _progress(args))
+    records = evaluation.evaluate(cases, methods, journal, report.Progress(sys.stderr))
     summaries = evaluation.summarise(records)
     inputs = [(case, examine(*case.load(), [s for s in scales if s != "auto"])) for case in _one_each(cases)]
     checks = [(case, *evaluation.verify_entries(case, args.verify)) for case in cases] if args.verify else []
@@ -184,10 +180,10 @@ def accuracy_table(group: str, summaries: list[evaluation.Summary]) -> report.Ta
     """Errors of the methods on one input."""
     seeds = max((summary.count for summary in summaries), default=1)
     title = group + (f", mean over {seeds} seeds" if seeds > 1 else "")
-    headings = ["method", "error (eq. 13)", "bits", "inf-norm error", "normwise", "componentwise", "max ulp",
+    headings = ["method", "result", "error (eq. 13)", "bits", "inf-norm error", "normwise", "componentwise", "max ulp",
                 "mean ulp", "correctly rounded"]
     rows = [
-        [s.label, s.relative_frobenius, s.effective_bits, s.relative_inf, s.normwise, s.componentwise, s.max_ulp,
+        [s.label, s.format, s.relative_frobenius, s.effective_bits, s.relative_inf, s.normwise, s.componentwise, s.max_ulp,
          s.mean_ulp, f"{s.bits_equal:.1%}"]
         for s in summaries
     ]
@@ -198,15 +194,15 @@ def range_table(suit: Suitability) -> report.Table:
     """Range and bits kept of both operands."""
     rows = []
     for matrix in (suit.a, suit.b):
-        for kept in matrix.bits_kept:
+        exponents = f"{matrix.smallest_exponent} to {matrix.largest_exponent}"
+        for kept in matrix.choices:
             mark = " (recommended)" if kept.scale_exponent == matrix.recommended else ""
-            rows.append([
-                matrix.name, f"{matrix.smallest_exponent} to {matrix.largest_exponent}", matrix.zeros, matrix.overflow,
-                matrix.lost, matrix.subnormal, f"{kept.scale_exponent}{mark}", f"{kept.smallest:.1f}",
-                f"{kept.mean:.1f}", f"{kept.full_share:.1%}",
-            ])
+            bits = ("-", "-") if kept.worst_bits is None else (f"{kept.worst_bits:.1f}", f"{kept.mean_bits:.1f}")
+            rows.append([matrix.name, exponents, matrix.zeros, matrix.overflow, matrix.lost, matrix.subnormal,
+                         f"{kept.scale_exponent}{mark}", *bits, kept.losing])
+            exponents = ""
     headings = ["operand", "exponents", "zeros", "overflow fp16", "lost in fp16", "fp16 subnormal", "s_b",
-                "fewest bits kept", "mean", ">= 22 bits"]
+                "fewest bits kept", "mean", "below 22 bits"]
     return report.Table("Range of the operands and bits kept by the split", headings, rows)
 
 
@@ -222,7 +218,7 @@ def _write_cases(args, result, inputs, summaries) -> list[str]:
 
     groups = {case.group: [(s.label, getattr(s, args.metric)) for s in summaries if s.group == case.group]
               for case, _ in inputs}
-    figure = plots.method_errors(groups, "Error of each method", args.metric.replace("_", " "))
+    figure = plots.method_errors(groups, "Error of each method", RELATIVE_METRICS[args.metric])
     plots.save_figure(figure, args.out / "errors.png")
     written.append("errors.png")
     for number, (case, suit) in enumerate(inputs, 1):
@@ -238,8 +234,7 @@ def _run_figures(args: argparse.Namespace, journal: Journal) -> dict:
     result: dict = {"environment": environment(), "figures": {}, "written": []}
     for name in args.figure:
         if name in SPLIT_FIGURES:
-            figure = split_figure(name)
-            data, table, lines, axes = figure.to_dict(), figure.table(), figure.curves(), figure.axes
+            data, table, lines, axes = _split(args, name, journal)
         else:
             data, table, lines, axes = _sweep(args, name, journal)
         result["figures"][name] = data
@@ -249,6 +244,17 @@ def _run_figures(args: argparse.Namespace, journal: Journal) -> dict:
         if args.out:
             result["written"] += _write_figure(args, name, result["environment"], data, table, lines, axes)
     return result
+
+
+def _split(args, name, journal):
+    from mpgemm.plots import Curve
+
+    figure = split_figure(name, journal=journal, progress=report.Progress(sys.stderr))
+    rows = [[e, *(curve.values[i] for curve in figure.curves)] for i, e in enumerate(figure.exponents)]
+    table = report.Table(f"Figure {name}: {figure.title}", ["exponent", *(c.label for c in figure.curves)], rows)
+    lines = [Curve(c.label, figure.exponents, c.values, "-" if c.kind == "formula" else ":") for c in figure.curves]
+    axes = {"title": figure.title, "x_label": "exponent of the number", "y_label": figure.y_label, "log_y": False}
+    return figure.to_dict(), table, lines, axes
 
 
 def _sweep(args, name, journal):
@@ -263,18 +269,18 @@ def _sweep(args, name, journal):
         scale_exponents=args.scale_exponents or SWEEP_SCALES,
         orders=args.orders,
         journal=journal,
-        progress=_progress(args),
+        progress=report.Progress(sys.stderr),
     )
     values = {label: sweep.curve(method, args.metric) for method, label in sweep.methods.items()}
     sizes = [f"{m}x{k}x{n}" for m, k, n in sweep.shapes]
     rows = [[x, size, *(curve[i] for curve in values.values())]
             for i, (x, size) in enumerate(zip(sweep.points, sizes, strict=True))]
-    title = f"Figure {name}: {row.title}, mean {args.metric.replace('_', ' ')} over {len(sweep.seeds)} seeds"
+    title = f"Figure {name}: {row.title}, mean {RELATIVE_METRICS[args.metric]} over {len(sweep.seeds)} seeds"
     table = report.Table(title, [row.x_label, "m x k x n", *values], rows)
     if row.sweeps_exponent:
         title += f", {sizes[0]}"
     lines = [Curve(label, sweep.points, curve, _line_style(label)) for label, curve in values.items()]
-    axes = {"title": title, "x_label": row.x_label, "y_label": args.metric.replace("_", " "),
+    axes = {"title": title, "x_label": row.x_label, "y_label": RELATIVE_METRICS[args.metric],
             "log_x": not row.sweeps_exponent, "log_y": True}
     return sweep.to_dict(), table, lines, axes
 

@@ -3,8 +3,8 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class Case:
     identity : mapping
         JSON-compatible values that determine the matrices, the journal's key.
     load : callable
-        Gives the float32 pair; may be called more than once.
+        Gives the float32 pair; may be called more than once, and can be pickled.
     note : str
         What a reader must know about the input (a conversion, a licence).
     group : str
@@ -39,7 +39,6 @@ class Case:
     group: str = ""
 
     def __post_init__(self):
-        object.__setattr__(self, "identity", MappingProxyType(dict(self.identity)))
         object.__setattr__(self, "group", self.group or self.label)
 
 
@@ -48,7 +47,7 @@ def shipped_case(name: str) -> Case:
     a, b = matrices.load_shipped(name)
     row = matrices.SHIPPED[name]
     identity = {"shipped": name, "sha256": _digest(a, b)}
-    return Case(f"shipped:{name}", identity, lambda: (a, b), f"{row.summary}. {row.licence}.")
+    return Case(f"shipped:{name}", identity, partial(matrices.load_shipped, name), f"{row.summary}. {row.licence}.")
 
 
 def generated_cases(
@@ -65,7 +64,7 @@ def generated_cases(
         return Case(
             f"{group} seed {seed}",
             {**identity, "numpy": np.__version__},
-            lambda: matrices.generate(distribution, m, k, n, seed, **values),
+            partial(matrices.generate, distribution, m, k, n, seed, **values),
             row.summary,
             group,
         )
@@ -89,7 +88,11 @@ def file_case(a_path: Path, b_path: Path, a_name: str | None = None, b_name: str
     changed = [f"{count} of {x.size} elements of {which} rounded to fp32"
                for which, x, count in (("A", a, a_changed), ("B", b, b_changed)) if count]
     label = f"{Path(a_path).name} x {Path(b_path).name}"
-    return Case(label, {"files": label, "sha256": _digest(a, b)}, lambda: (a, b), "; ".join(changed))
+    return Case(label, {"files": label, "sha256": _digest(a, b)}, partial(_given, a, b), "; ".join(changed))
+
+
+def _given(a: np.ndarray, b: np.ndarray) -> Pair:
+    return a, b
 
 
 def to_float32(x: np.ndarray, name: str) -> tuple[np.ndarray, int]:

@@ -4,7 +4,8 @@ import functools
 import hashlib
 import importlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -70,6 +71,7 @@ def evaluate(
     methods: Sequence[GemmMethod],
     journal: Journal | None = None,
     progress: Callable[[int, int, str], None] | None = None,
+    executor: Executor | None = None,
 ) -> list[Record]:
     """Measure every method on every case.
 
@@ -83,6 +85,8 @@ def evaluate(
         Finished results are taken from it and new ones added, so a run that is interrupted resumes.
     progress : callable, optional
         ``progress(done, total, label)`` before each measurement and at the end.
+    executor : concurrent.futures.Executor, optional
+        Cases run on it side by side (threads, spawned processes, a cluster); without one they run one after another.
 
     Returns
     -------
@@ -92,28 +96,67 @@ def evaluate(
     journal = journal if journal is not None else Journal()
     progress = progress or (lambda done, total, label: None)
     cases = list(cases)
-    total, done, records = len(cases) * len(methods), 0, []
-    for case in cases:
-        a = b = meter = None
-        for method in methods:
+    configurations = [[_configuration(case, method) for method in methods] for case in cases]
+    missing = [
+        [method for method, key in zip(methods, keys, strict=True) if journal.get(key) is None]
+        for keys in configurations
+    ]
+    total = len(cases) * len(methods)
+    done = total - sum(map(len, missing))
+    for case, method, result in _measure_all(cases, missing, executor):
+        if result is None:
             progress(done, total, f"{case.label}: {method.name}")
-            configuration = {
-                "case": dict(case.identity),
-                "method": dict(method.settings),
-                "code": code_digest(),
-            }
-            result = journal.get(configuration)
-            if result is None:
-                if meter is None:
-                    a, b = case.load()
-                    meter = ErrorMeter(a, b)
-                result = _measure(method, a, b, meter)
-                journal.add(configuration, result)
-            errors = ErrorReport.from_dict(result["errors"])
-            records.append(Record(case.label, case.group, method.name, method.label, errors, result["seconds"]))
+        else:
+            journal.add(_configuration(case, method), result)
             done += 1
-    progress(done, total, "")
-    return records
+    progress(total, total, "")
+    return [
+        _record(case, method, journal.get(key))
+        for case, keys in zip(cases, configurations, strict=True)
+        for method, key in zip(methods, keys, strict=True)
+    ]
+
+
+def _configuration(case: Case, method: GemmMethod) -> dict:
+    """Everything that determines a result."""
+    return {"case": dict(case.identity), "method": dict(method.settings), "code": code_digest()}
+
+
+def _record(case: Case, method: GemmMethod, result: Mapping) -> Record:
+    errors = ErrorReport.from_dict(result["errors"])
+    return Record(case.label, case.group, method.name, method.label, errors, result["seconds"])
+
+
+def _measure_all(
+    cases: Sequence[Case], missing: Sequence[Sequence[GemmMethod]], executor: Executor | None
+) -> Iterator[tuple[Case, GemmMethod, dict | None]]:
+    """(case, method, None) before a measurement and (case, method, result) after it."""
+    work = [(case, methods) for case, methods in zip(cases, missing, strict=True) if methods]
+    if executor is None:
+        for case, methods in work:
+            a, b = case.load()
+            meter = ErrorMeter(a, b)
+            for method in methods:
+                yield case, method, None
+                yield case, method, _measure(method, a, b, meter)
+        return
+    futures = {executor.submit(measure_case, case, methods): (case, methods) for case, methods in work}
+    try:
+        for future in as_completed(futures):
+            case, methods = futures[future]
+            for method, result in zip(methods, future.result(), strict=True):
+                yield case, method, result
+            yield case, methods[-1], None
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def measure_case(case: Case, methods: Sequence[GemmMethod]) -> list[dict]:
+    """The results of several methods on one case: the task that an executor runs."""
+    a, b = case.load()
+    meter = ErrorMeter(a, b)
+    return [_measure(method, a, b, meter) for method in methods]
 
 
 def _measure(method: GemmMethod, a: np.ndarray, b: np.ndarray, meter: ErrorMeter) -> dict:
@@ -130,6 +173,7 @@ class Summary:
     group: str
     method: str
     label: str
+    format: str
     count: int
     relative_frobenius: float
     relative_inf: float
@@ -164,6 +208,7 @@ def summarise(records: Sequence[Record]) -> list[Summary]:
                 group=group,
                 method=method,
                 label=members[0].label,
+                format=members[0].errors.format,
                 count=len(members),
                 max_ulp=max(member.errors.max_ulp for member in members),
                 effective_bits=float(np.inf) if error == 0 else float(-np.log2(error)),

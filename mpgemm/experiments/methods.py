@@ -7,7 +7,7 @@ to nearest to the engine's formats first).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from functools import partial
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class GemmMethod:
     label : str
         For the legend of a figure.
     multiply : callable
-        ``multiply(a, b)`` on float32 matrices gives the product.
+        ``multiply(a, b)`` on float32 matrices gives the product; it can be pickled.
     settings : mapping
         JSON-compatible values that determine `multiply`; the journal of results is keyed by them.
     family : str
@@ -46,7 +46,7 @@ class GemmMethod:
     family: str = ""
 
     def __post_init__(self):
-        object.__setattr__(self, "settings", MappingProxyType({"name": self.name, **self.settings}))
+        object.__setattr__(self, "settings", {"name": self.name, **self.settings})
         object.__setattr__(self, "family", self.family or self.name)
 
 
@@ -103,17 +103,17 @@ def sgemm_cube(order: str, scale_exponent: ScaleExponent) -> GemmMethod:
         raise ValueError(f"unknown order {order!r}; known: {', '.join(ORDERS)}")
     if scale_exponent != "auto" and not isinstance(scale_exponent, int):
         raise ValueError(f'a scale exponent is an integer or "auto", got {scale_exponent!r}')
-
-    def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return ascend.cube_gemm(a, b, order=order, scale_exponent=scale_exponent)
-
     return GemmMethod(
         f"sgemm_cube_{order}_{scale_exponent}",
         f"SGEMM-cube {order}, s_b = {scale_exponent}",
-        multiply,
+        partial(_cube, order, scale_exponent),
         {"order": order, "scale_exponent": scale_exponent},
         "sgemm_cube",
     )
+
+
+def _cube(order: str, scale_exponent: ScaleExponent, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return ascend.cube_gemm(a, b, order=order, scale_exponent=scale_exponent)
 
 
 def engine_method(name: str) -> GemmMethod:
@@ -126,11 +126,15 @@ def engine_method(name: str) -> GemmMethod:
     """
     arch, _, instruction = name.partition(":")
     engine = tcm.get_instruction(arch, instruction)
+    return GemmMethod(
+        f"engine:{engine.arch}:{engine.name}",
+        f"{engine.arch} {engine.name}",
+        partial(_engine_gemm, engine.arch, engine.name),
+    )
 
-    def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return np.asarray(engine.gemm(a, b, input_rounding="rne"))
 
-    return GemmMethod(f"engine:{engine.arch}:{engine.name}", f"{engine.arch} {engine.name}", multiply)
+def _engine_gemm(arch: str, name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.asarray(tcm.get_instruction(arch, name).gemm(a, b, input_rounding="rne"))
 
 
 #: Families that need no engine: name -> (methods from orders and scale exponents).

@@ -2,39 +2,42 @@
 
 Definitions. The exponent of x is floor(log2 |x|). x *overflows* if |x| >= 65520, which rounds beyond the largest fp16
 number; it is *lost* if |x| <= 2^-25, which rounds to 0 in fp16; its high word is *subnormal* in between up to 2^-14.
-The *bits kept* of x by a split x ~ h + l/2^s_b are -log2(|x - h - l/2^s_b| / 2^e), e the exponent of x: the number of
-significand bits after the leading one that survive; at most 24 (exact), at least 0.
+Bits kept and the recommended s_b are those of :mod:`tensorcore_models.split_analysis`.
 """
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from tensorcore_models.words import automatic_scale_exponent
+from tensorcore_models.split_analysis import FULL_BITS, ScaleChoice, automatic_scale_exponent, scale_report
 
-import tensorcore_models as tcm
-
-#: |x| from which rounding to nearest leaves the range of fp16.
-FP16_OVERFLOW = 65520.0
 #: |x| up to which rounding to nearest even gives 0 in fp16.
 FP16_LOST = 2.0**-25
-#: Bits that the split of a number well inside the range keeps (Xue et al., section 3.3).
-FULL_BITS = 22
-
-
-@dataclass(frozen=True)
-class BitsKept:
-    """How many bits of its elements a matrix keeps with one s_b; over the nonzero finite elements."""
-
-    scale_exponent: int
-    smallest: float
-    mean: float
-    full_share: float  # share of the elements that keep at least FULL_BITS
+#: Smallest normal fp16 number.
+FP16_NORMAL = 2.0**-14
 
 
 @dataclass(frozen=True)
 class MatrixRange:
-    """What matters about one operand. `histogram` maps exponents to numbers of elements."""
+    """What matters about one operand.
+
+    Attributes
+    ----------
+    name : str
+        "A" or "B".
+    shape : tuple of int
+        Rows and columns.
+    zeros, nonfinite, overflow, lost, subnormal : int
+        Numbers of elements; the last three as the module defines them.
+    smallest_exponent, largest_exponent : int or None
+        Of the nonzero finite elements; None where there are none.
+    histogram : dict
+        Exponent -> number of elements.
+    choices : tuple of ScaleChoice
+        What each s_b that was asked for, and the recommended one, keeps.
+    recommended : int
+        s_b for this operand.
+    """
 
     name: str
     shape: tuple[int, int]
@@ -46,12 +49,13 @@ class MatrixRange:
     smallest_exponent: int | None
     largest_exponent: int | None
     histogram: dict[int, int]
+    choices: tuple[ScaleChoice, ...]
     recommended: int
-    bits_kept: tuple[BitsKept, ...]
 
-    def kept_with(self, scale_exponent: int) -> BitsKept:
-        """The bits kept with that s_b, which must have been asked for."""
-        return next(kept for kept in self.bits_kept if kept.scale_exponent == scale_exponent)
+    @property
+    def best(self) -> ScaleChoice:
+        """The choice of the recommended s_b."""
+        return next(choice for choice in self.choices if choice.scale_exponent == self.recommended)
 
 
 @dataclass(frozen=True)
@@ -77,17 +81,13 @@ def examine(a: np.ndarray, b: np.ndarray, scale_exponents: Sequence[int] = (0, 6
         float32 matrices.
     scale_exponents : sequence of int
         Values of s_b to report on; the recommended ones are added.
-
-    Returns
-    -------
-    Suitability
     """
     first, second = _range_of("A", a, scale_exponents), _range_of("B", b, scale_exponents)
     complaints = [text for matrix in (first, second) for text in _complaints(matrix)]
     advice = f"s_b = {first.recommended} for A and {second.recommended} for B"
     if complaints:
-        return Suitability(first, second, False, f"does not suit SGEMM-cube as it is: {'; '.join(complaints)}. "
-                           f"Best without scaling rows and columns: {advice}.")
+        verdict = f"does not suit SGEMM-cube as it is: {'; '.join(complaints)}. Best s_b without scaling rows and "
+        return Suitability(first, second, False, f"{verdict}columns: {advice}.")
     return Suitability(first, second, True, f"suits SGEMM-cube: every element keeps {FULL_BITS} bits with {advice}.")
 
 
@@ -96,46 +96,31 @@ def _complaints(matrix: MatrixRange) -> list[str]:
     if matrix.nonfinite:
         found.append(f"{matrix.nonfinite} elements of {matrix.name} are infinite or NaN")
     if matrix.overflow:
-        found.append(
-            f"{matrix.overflow} elements of {matrix.name} exceed fp16's largest number 65504 and are lost whatever "
-            "s_b is"
-        )
-    kept = matrix.kept_with(matrix.recommended)
-    if kept.full_share < 1.0:
-        found.append(f"{1 - kept.full_share:.1%} of the nonzero elements of {matrix.name} keep fewer than {FULL_BITS} "
-                     f"bits (the worst {kept.smallest:.1f}) even with s_b = {matrix.recommended}")
+        found.append(f"{matrix.overflow} elements of {matrix.name} exceed 65504, fp16's largest number, and are lost "
+                     "whatever s_b is")
+    best = matrix.best
+    if best.losing and best.worst_bits is not None:
+        found.append(f"{best.losing / best.elements:.1%} of the nonzero elements of {matrix.name} keep fewer than "
+                     f"{FULL_BITS} bits (the worst {best.worst_bits:.1f}) even with s_b = {matrix.recommended}")
     return found
 
 
 def _range_of(name: str, x: np.ndarray, scale_exponents: Sequence[int]) -> MatrixRange:
     magnitudes = np.abs(x[np.isfinite(x) & (x != 0)]).astype(np.float64)
-    exponents = np.frexp(magnitudes)[1] - 1
-    values, counts = np.unique(exponents, return_counts=True)
-    recommended = automatic_scale_exponent(x)
-    asked = sorted({*scale_exponents, recommended})
+    values, counts = np.unique(np.frexp(magnitudes)[1] - 1, return_counts=True)
+    best = automatic_scale_exponent(x)
+    others = [scale_report(x, s) for s in sorted(set(scale_exponents) - {best.scale_exponent})]
     return MatrixRange(
         name=name,
         shape=(int(x.shape[0]), int(x.shape[1])),
         zeros=int(np.count_nonzero(x == 0)),
         nonfinite=int(np.count_nonzero(~np.isfinite(x))),
-        overflow=int(np.count_nonzero(magnitudes >= FP16_OVERFLOW)),
+        overflow=best.overflowing,
         lost=int(np.count_nonzero(magnitudes <= FP16_LOST)),
-        subnormal=int(np.count_nonzero((magnitudes > FP16_LOST) & (magnitudes < 2.0**-14))),
+        subnormal=int(np.count_nonzero((magnitudes > FP16_LOST) & (magnitudes < FP16_NORMAL))),
         smallest_exponent=int(values[0]) if values.size else None,
         largest_exponent=int(values[-1]) if values.size else None,
         histogram={int(value): int(count) for value, count in zip(values, counts, strict=True)},
-        recommended=recommended,
-        bits_kept=tuple(_bits_kept(magnitudes, exponents, s) for s in asked),
+        choices=tuple(sorted([best, *others], key=lambda choice: choice.scale_exponent)),
+        recommended=best.scale_exponent,
     )
-
-
-def _bits_kept(magnitudes: np.ndarray, exponents: np.ndarray, scale_exponent: int) -> BitsKept:
-    """See the top of the module; exact, since every difference here is exact in float64."""
-    if not magnitudes.size:
-        return BitsKept(scale_exponent, 24.0, 24.0, 1.0)
-    high = tcm.round_to(magnitudes, "fp16", saturate=True).astype(np.float64)
-    low = tcm.round_to(np.ldexp(magnitudes - high, scale_exponent), "fp16", saturate=True).astype(np.float64)
-    rest = np.abs(magnitudes - high - np.ldexp(low, -scale_exponent))
-    with np.errstate(divide="ignore"):
-        bits = np.clip(-np.log2(np.ldexp(rest, -exponents)), 0.0, 24.0)
-    return BitsKept(scale_exponent, float(bits.min()), float(bits.mean()), float(np.mean(bits >= FULL_BITS)))
