@@ -5,8 +5,27 @@ instructions, matrix engines, probes for black boxes, and runners for real hardw
 """
 
 # ruff: noqa: F401  (what is imported here is the public interface)
+from . import reference
+from .accumulators import (
+    Accumulator,
+    FusedDotAdd,
+    FusedDotRoundDownAdd,
+    GroupDotFusedSum,
+    GroupFusedDotRoundDownAdd,
+    GroupPairwiseSum,
+    IntegerDotAdd,
+    InterleavedDotAdd,
+    LanedFMA,
+    PairRoundOddSum,
+    ParametricDotAdd,
+    SequentialFMA,
+    as_parametric,
+)
+from .catalogue import architectures, default_instruction, get_instruction, list_instructions
+from .engine import CallableEngine, Engine, MatrixEngine, as_engine
 from .exact_rounding import ROUNDINGS
 from .formats import FORMATS, Format, get_format
+from .instruction import Instruction
 from .interop import as_array, format_of_dtype
 from .isa import active_isa, available_isas, set_isa
 from .rounding import decode, encode, round_to

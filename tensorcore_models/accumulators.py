@@ -309,8 +309,8 @@ class FusedDotRoundDownAdd(_AlignedSum):
     product_overflow_exponent: int | None = 128
     add_rounding: str = "rd"
     output_rounding: str = "rne"
-    nan: Literal["all_ones", "quiet"] = "quiet"
-    negative_underflow: Literal["positive", "negative"] = "negative"
+    nan: Literal["all_ones", "quiet"] = dataclasses.field(default="quiet", kw_only=True)
+    negative_underflow: Literal["positive", "negative"] = dataclasses.field(default="negative", kw_only=True)
     c_inf_with_overflow: Literal["c", "nan"] = "c"
 
     edge_rules: ClassVar = {**_ALIGNMENT_RULES, "c_inf_with_overflow": ("c", "nan")}
@@ -390,7 +390,7 @@ class SequentialFMA(Accumulator):
     flush_outputs: bool = False
     pair_order: Literal["ascending", "odd_first"] = "ascending"
     saturate: bool = False
-    nan: Literal["all_ones", "quiet"] = "quiet"
+    nan: Literal["all_ones", "quiet"] = dataclasses.field(default="quiet", kw_only=True)
 
     def _check(self):
         _check_deterministic(self, "rounding")
@@ -421,7 +421,7 @@ class LanedFMA(Accumulator):
     lanes: int = 2
     terms: int = 32
     flush_inputs: bool = True
-    nan: Literal["all_ones", "quiet"] = "quiet"
+    nan: Literal["all_ones", "quiet"] = dataclasses.field(default="quiet", kw_only=True)
 
     def _check(self):
         _require(
@@ -456,7 +456,7 @@ class GroupPairwiseSum(Accumulator):
     group: int = 4
     flush_input: Literal["format", "fp32", "none"] = "format"
     flush_results: bool = True
-    nan: Literal["all_ones", "quiet"] = "quiet"
+    nan: Literal["all_ones", "quiet"] = dataclasses.field(default="quiet", kw_only=True)
 
     edge_rules: ClassVar = {**Accumulator.edge_rules, "flush_input": ("format", "fp32", "none"), "group": None}
 
@@ -478,7 +478,7 @@ class PairRoundOddSum(Accumulator):
     to odd, subnormal operands and results flushed to zero; overflow gives infinity.
     """
 
-    nan: Literal["all_ones", "quiet"] = "quiet"
+    nan: Literal["all_ones", "quiet"] = dataclasses.field(default="quiet", kw_only=True)
 
     @property
     def terms_per_step(self) -> int:
