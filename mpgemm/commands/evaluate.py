@@ -42,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--orders", nargs="+", default=["elementwise", "termwise"], choices=ORDERS)
     what.add_argument("--scale-exponents", nargs="+", type=_scale_exponent, metavar="S_B",
                       help='s_b of SGEMM-cube: integers or "auto" (default 0 6 12 auto)')
-    what.add_argument("--metric", default="relative_frobenius", choices=list(RELATIVE_METRICS), help="what the figure shows")
+    what.add_argument("--metric", default="relative_frobenius", choices=list(RELATIVE_METRICS),
+                      help="what the figures show")
     what.add_argument("--figure", nargs="+", default=[], choices=[*SPLIT_FIGURES, *SWEEP_FIGURES],
                       help="reproduce figures of the SGEMM-cube paper instead")
     what.add_argument("--verify", nargs="?", const=16, type=int, metavar="N",
@@ -183,8 +184,8 @@ def accuracy_table(group: str, summaries: list[evaluation.Summary]) -> report.Ta
     headings = ["method", "result", "error (eq. 13)", "bits", "inf-norm error", "normwise", "componentwise", "max ulp",
                 "mean ulp", "correctly rounded"]
     rows = [
-        [s.label, s.format, s.relative_frobenius, s.effective_bits, s.relative_inf, s.normwise, s.componentwise, s.max_ulp,
-         s.mean_ulp, f"{s.bits_equal:.1%}"]
+        [s.label, s.format, s.relative_frobenius, s.effective_bits, s.relative_inf, s.normwise, s.componentwise,
+         s.max_ulp, s.mean_ulp, f"{s.bits_equal:.1%}"]
         for s in summaries
     ]
     return report.Table(title, headings, rows)
