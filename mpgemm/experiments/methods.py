@@ -50,30 +50,6 @@ class GemmMethod:
         object.__setattr__(self, "family", self.family or self.name)
 
 
-def native_fp16(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Operands rounded to fp16, products accumulated in fp32 as the Ascend cube does, float32 result.
-
-    This is the SGEMM-cube of operands that have no residual, so its accumulation order is that of the cube.
-    """
-    return ascend.cube_gemm(_to_fp16(a), _to_fp16(b), scale_exponent=0, order="termwise")
-
-
-def native_fp16_accumulate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Operands rounded to fp16, a chain of fp16 fused multiply-adds in k order, float16 result.
-
-    acc = RN16(acc + a b) for every product, the product exact. Each sum is formed in float64 and rounded once more to
-    fp16. That is the fused result: where the sum is so wide that float64 rounds it, the product is too small, or the
-    accumulator too large, for the float64 result to come to a midpoint between two fp16 numbers that the exact sum
-    misses (11-bit accumulator, 22-bit product, both at least 2^-48).
-    """
-    a16, b16 = _to_fp16(a).astype(np.float64), _to_fp16(b).astype(np.float64)
-    accumulator = np.zeros((a.shape[0], b.shape[1]), np.float16)
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        for column, row in zip(a16.T, b16, strict=True):
-            accumulator = (accumulator + np.outer(column, row)).astype(np.float16)
-    return accumulator
-
-
 def native_fp32(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """NumPy's float32 product: the SGEMM of the BLAS that NumPy was built with."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -84,11 +60,6 @@ def native_fp64(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """NumPy's float64 product of the float32 operands, float64 result."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         return np.matmul(a.astype(np.float64), b.astype(np.float64))
-
-
-def _to_fp16(x: np.ndarray) -> np.ndarray:
-    """Rounded to nearest even and saturated at 65504, as the Ascend 910A converts; float32 container."""
-    return np.asarray(tcm.round_to(x, "fp16", saturate=True)).astype(np.float32)
 
 
 def sgemm_cube(order: str, scale_exponent: ScaleExponent) -> GemmMethod:
@@ -106,14 +77,10 @@ def sgemm_cube(order: str, scale_exponent: ScaleExponent) -> GemmMethod:
     return GemmMethod(
         f"sgemm_cube_{order}_{scale_exponent}",
         f"SGEMM-cube {order}, s_b = {scale_exponent}",
-        partial(_cube, order, scale_exponent),
+        partial(ascend.cube_gemm, order=order, scale_exponent=scale_exponent),
         {"order": order, "scale_exponent": scale_exponent},
         "sgemm_cube",
     )
-
-
-def _cube(order: str, scale_exponent: ScaleExponent, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return ascend.cube_gemm(a, b, order=order, scale_exponent=scale_exponent)
 
 
 def engine_method(name: str) -> GemmMethod:
@@ -137,15 +104,25 @@ def _engine_gemm(arch: str, name: str, a: np.ndarray, b: np.ndarray) -> np.ndarr
     return np.asarray(tcm.get_instruction(arch, name).gemm(a, b, input_rounding="rne"))
 
 
-#: Families that need no engine: name -> (methods from orders and scale exponents).
+#: Families that need no engine: name -> (methods from orders and scale exponents). fp16 and SGEMM-cube are the Ascend
+#: cube's (910A: saturating, sequential sums); `sgemm_cube_scaled` is the extension beyond the paper that brings each row
+#: of A and column of B into range by a power of two.
 FAMILIES: dict[str, Callable[[Sequence[str], Sequence[ScaleExponent]], list[GemmMethod]]] = {
-    "fp16": lambda orders, scales: [GemmMethod("fp16", "FP16, FP32 accumulation", native_fp16)],
+    "fp16": lambda orders, scales: [GemmMethod("fp16", "FP16, FP32 accumulation", ascend.cube_hgemm)],
     "fp16_accumulate": lambda orders, scales: [
-        GemmMethod("fp16_accumulate", "FP16, FP16 accumulation", native_fp16_accumulate)
+        GemmMethod("fp16_accumulate", "FP16, FP16 accumulation", partial(ascend.cube_hgemm, accumulate="fp16"))
     ],
     "fp32": lambda orders, scales: [GemmMethod("fp32", "FP32 SGEMM (NumPy)", native_fp32)],
     "fp64": lambda orders, scales: [GemmMethod("fp64", "FP64 DGEMM (NumPy)", native_fp64)],
     "sgemm_cube": lambda orders, scales: [sgemm_cube(order, scale) for order in orders for scale in scales],
+    "sgemm_cube_scaled": lambda orders, scales: [
+        GemmMethod(
+            "sgemm_cube_scaled",
+            "SGEMM-cube termwise, s_b = 12, scaled rows",
+            partial(ascend.cube_gemm, scale_exponent=12, order="termwise", row_scaling=True),
+            family="sgemm_cube",
+        )
+    ],
 }
 
 

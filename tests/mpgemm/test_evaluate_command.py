@@ -34,7 +34,7 @@ def test_two_files_to_a_folder(files, tmp_path, capsys):
         "errors.png", "exponents.png", "journal.jsonl", "results.csv", "results.json",
     ]
     result = json.loads((out / "results.json").read_text(), parse_constant=pytest.fail)
-    assert len(result["records"]) == len(result["summaries"]) == 12
+    assert len(result["records"]) == len(result["summaries"]) == 13
     assert result["environment"]["numpy"] == np.__version__
     rows = list(csv.DictReader((out / "results.csv").open()))
     assert [row["method"] for row in rows] == [row["method"] for row in result["summaries"]]
