@@ -3,6 +3,9 @@
 import argparse
 import platform
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -59,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                       help="reproduce figures of the SGEMM-cube paper instead")
     what.add_argument("--verify", nargs="?", const=16, type=int, metavar="N",
                       help="check N sampled entries of the exact product against mpmath (default 16)")
+    what.add_argument("--workers", type=int, default=1, metavar="N", help="inputs measured side by side (default 1)")
     output = parser.add_argument_group("output")
     output.add_argument("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")
     output.add_argument("--fresh", action="store_true", help="measure again what the journal in --out holds")
@@ -112,6 +116,8 @@ def _check(args: argparse.Namespace) -> None:
         raise ValueError("--shape goes with --distribution or --figure")
     if args.repeats is not None and args.repeats < 1:
         raise ValueError(f"--repeats must be at least 1, got {args.repeats}")
+    if args.workers < 1:
+        raise ValueError(f"--workers must be at least 1, got {args.workers}")
     if args.verify is not None and args.verify < 1:
         raise ValueError(f"--verify needs at least 1 entry, got {args.verify}")
     if args.out and args.out.exists() and not args.out.is_dir():
@@ -151,7 +157,8 @@ def _run_cases(args: argparse.Namespace, journal: Journal) -> dict:
     names = [*(args.methods or FAMILIES), *(f"engine:{name}" for name in args.engine)]
     options = _cube_options(args, DEFAULT_SCALE_EXPONENTS)
     methods = build_methods(names, options)
-    records = evaluation.evaluate(cases, methods, journal, report.Progress(sys.stderr))
+    with _executor(args) as executor:
+        records = evaluation.evaluate(cases, methods, journal, report.Progress(sys.stderr), executor)
     summaries = evaluation.summarise(records)
     fixed_scales = [s for s in options.scale_exponents if s != "auto"]
     inputs = [(case, examine(*case.load(), fixed_scales)) for case in _one_each(cases)]
@@ -178,6 +185,19 @@ def _cube_options(args: argparse.Namespace, default_scales: tuple) -> CubeOption
         tuple(args.step_orders),
         tuple(args.blocking) if args.blocking else None,
     )
+
+
+@contextmanager
+def _executor(args: argparse.Namespace) -> Iterator[Executor | None]:
+    """Threads, if more than one worker is asked for; what has not begun when the block ends is dropped."""
+    if args.workers == 1:
+        yield None
+        return
+    executor = ThreadPoolExecutor(args.workers)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
 
 
 def _one_each(cases: list[Case]) -> list[Case]:
@@ -283,15 +303,17 @@ def _sweep(args, name, journal):
     from mpgemm.plots import Curve
 
     row = SWEEP_FIGURES[name]
-    sweep = run_sweep(
-        name,
-        range(args.seed, args.seed + (args.repeats or 5)),
-        tuple(args.shape) if args.shape else None,
-        methods=[*(args.methods or SWEEP_METHODS), *(f"engine:{engine}" for engine in args.engine)],
-        options=_cube_options(args, SWEEP_OPTIONS.scale_exponents),
-        journal=journal,
-        progress=report.Progress(sys.stderr),
-    )
+    with _executor(args) as executor:
+        sweep = run_sweep(
+            name,
+            range(args.seed, args.seed + (args.repeats or 5)),
+            tuple(args.shape) if args.shape else None,
+            methods=[*(args.methods or SWEEP_METHODS), *(f"engine:{engine}" for engine in args.engine)],
+            options=_cube_options(args, SWEEP_OPTIONS.scale_exponents),
+            journal=journal,
+            progress=report.Progress(sys.stderr),
+            executor=executor,
+        )
     values = {label: sweep.curve(method, args.metric) for method, label in sweep.methods.items()}
     sizes = [f"{m}x{k}x{n}" for m, k, n in sweep.shapes]
     rows = [[x, size, *(curve[i] for curve in values.values())]
