@@ -102,7 +102,8 @@ class ErrorReport:
     @classmethod
     def from_dict(cls, values: Mapping) -> "ErrorReport":
         """The report that :meth:`to_dict` wrote."""
-        return cls(**{key: math.inf if value == "inf" else value for key, value in values.items()})
+        fields_of_json: dict = {key: math.inf if value == "inf" else value for key, value in values.items()}
+        return cls(**fields_of_json)
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON text."""

@@ -160,7 +160,7 @@ def _run_cases(args: argparse.Namespace, journal: Journal) -> dict:
     with _executor(args) as executor:
         records = evaluation.evaluate(cases, methods, journal, report.Progress(sys.stderr), executor)
     summaries = evaluation.summarise(records)
-    fixed_scales = [s for s in options.scale_exponents if s != "auto"]
+    fixed_scales = [s for s in options.scale_exponents if isinstance(s, int)]
     inputs = [(case, examine(*case.load(), fixed_scales)) for case in _one_each(cases)]
     checks = [(case, *evaluation.verify_entries(case, args.verify)) for case in cases] if args.verify else []
     if not args.json:
@@ -318,7 +318,7 @@ def _sweep(args, name, journal):
     sizes = [f"{m}x{k}x{n}" for m, k, n in sweep.shapes]
     rows = [[x, size, *(curve[i] for curve in values.values())]
             for i, (x, size) in enumerate(zip(sweep.points, sizes, strict=True))]
-    title = f"Figure {name}: {row.title}, {len(sweep.seeds)} seeds"
+    title = f"Figure {name}: {row.title}, {_seeds(len(sweep.seeds))}"
     table = report.Table(f"{title}, mean {RELATIVE_METRICS[args.metric]}", [row.x_label, "m x k x n", *values], rows)
     if row.sweeps_exponent:
         title += f", m x k x n = {sizes[0]}"
@@ -326,6 +326,10 @@ def _sweep(args, name, journal):
     axes = {"title": title, "x_label": row.x_label, "y_label": RELATIVE_METRICS[args.metric],
             "log_x": not row.sweeps_exponent, "log_y": True}
     return sweep.to_dict(), table, lines, axes
+
+
+def _seeds(count: int) -> str:
+    return f"{count} seed{'s' * (count > 1)}"
 
 
 def _line_style(label: str) -> str:
