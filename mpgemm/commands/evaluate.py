@@ -30,6 +30,10 @@ from mpgemm.experiments.suitability import Suitability, examine
 from mpgemm.io import write_text
 
 _DEFAULT_SHAPE = (256, 256, 256)
+_STEP_NOTE = (
+    "How the cube rounds inside a step of 16 products is not published: sequential sums are the pessimistic assumption, "
+    "--step-orders exact the optimistic one."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -210,6 +214,8 @@ def _print_cases(inputs, summaries, checks) -> None:
         members = [summary for summary in summaries if summary.group == case.group]
         print()
         accuracy_table(case.group, members).print()
+        if any(summary.method.startswith(("sgemm_cube", "fp16")) for summary in members):
+            print(_STEP_NOTE)
         if case.note:
             print(f"Input: {case.note}")
         print(f"This input {suit.verdict}")
