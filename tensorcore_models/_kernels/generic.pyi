@@ -26,3 +26,15 @@ class Plan:
         isa: int,
         threads: int,
     ) -> None: ...
+    def run_batch(
+        self,
+        a: np.ndarray,
+        b: np.ndarray,
+        c: np.ndarray,
+        out: np.ndarray,
+        scale_a: np.ndarray | None,
+        scale_b: np.ndarray | None,
+        tail: Layout,
+        isa: int,
+        threads: int,
+    ) -> None: ...

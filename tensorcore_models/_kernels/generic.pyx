@@ -8,7 +8,7 @@ from cpython.buffer cimport PyBUF_STRIDED_RO, PyBuffer_Release, PyObject_GetBuff
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 cdef extern from "generic_pack.h":
@@ -169,11 +169,27 @@ cdef mpg_result _result(fields):
     return t
 
 
-cdef void _read(mpg_matrix *m, Py_buffer *view) noexcept:
+cdef struct Call:
+    # One call's matrices; jump: bytes from one matrix of a batch to the next (a, b, c, out, scale_a, scale_b).
+    mpg_job job
+    mpg_matrix a, b, c, scale_a, scale_b
+    char *out
+    int64_t jump[6]
+
+
+cdef struct Work:
+    # What one thread needs to run matrices of a batch.
+    Call call
+    mpg_packed x, y
+
+
+cdef void _read(mpg_matrix *m, int64_t *jump, Py_buffer *view) noexcept:
+    cdef int first = view.ndim - 2
     m.data = <const char *>view.buf
-    m.row_stride = view.strides[0]
-    m.column_stride = view.strides[1]
+    m.row_stride = view.strides[first]
+    m.column_stride = view.strides[first + 1]
     m.size = <int>view.itemsize
+    jump[0] = view.strides[0] if first else 0
 
 
 cdef void _transposed(mpg_matrix *m) noexcept:
@@ -294,79 +310,127 @@ cdef class Plan:
 
         `tail` arranges the last pass where k is no multiple of the pass, else it is the arrangement of a whole one.
         """
+        cdef Call call
         cdef Py_buffer views[6]
-        cdef int taken = 0, i
-        arrays = (a, b, c, out, scale_a, scale_b) if self.plan.scaled else (a, b, c, out)
+        cdef int i
+        cdef mpg_packed x, y
         try:
-            for i, array in enumerate(arrays):
-                PyObject_GetBuffer(array, &views[i], PyBUF_STRIDED_RO)
-                taken += 1
-                if views[i].ndim != 2:
-                    raise ValueError(f"matrices have two dimensions, got {views[i].ndim}")
-            self._check(views)
-            self._run(views, tail, isa, threads)
+            self._open(&call, views, (a, b, c, out, scale_a, scale_b), 2, tail, isa, &x, &y)
+            if x.rows * y.rows * x.depth < THREADS_PAY:
+                threads = 1
+            with nogil:
+                i = _allocate(&self.plan, &x, False) and _allocate(&self.plan, &y, True)
+            if not i:
+                raise MemoryError(f"no memory to take operands of {x.rows} x {x.depth} x {y.rows} apart")
+            _assign(&call, 0, &x, &y)
+            self._pack(&call.job, &call.a, &call.scale_a, &x, False, threads)
+            self._pack(&call.job, &call.b, &call.scale_b, &y, True, threads)
+            self._multiply(&call.job, threads)
         finally:
-            for i in range(taken):
+            _free(&x)
+            _free(&y)
+            for i in range(6):
                 PyBuffer_Release(&views[i])
 
-    cdef _check(self, Py_buffer *v):
-        cdef int64_t m = v[0].shape[0], k = v[0].shape[1], n = v[1].shape[1]
-        cdef int64_t blocks = (k + self.plan.block - 1) // self.plan.block if self.plan.scaled else 0
-        cdef bint right = (v[1].shape[0] == k and v[2].shape[0] == m and v[2].shape[1] == n and v[3].shape[0] == m
-                           and v[3].shape[1] == n and k > 0)
-        if self.plan.scaled:
-            right = (right and v[4].shape[0] == m and v[4].shape[1] >= blocks and v[5].shape[0] >= blocks
-                     and v[5].shape[1] == n)
-        if not right:
-            raise ValueError("shapes do not fit: expected a (m, k), b (k, n), c (m, n), scales (m, k/bs) and (k/bs, n)")
-
-    cdef _run(self, Py_buffer *v, Layout tail, int isa, int threads):
-        cdef mpg_matrix a, b, c, scale_a, scale_b
+    def run_batch(self, a, b, c, out, scale_a, scale_b, Layout tail, int isa, int threads):
+        """The same for a batch: every array has a leading dimension; for matrices that are too small to share out."""
+        cdef Py_buffer views[6]
+        cdef Call call
+        cdef int i, enough = 1
+        cdef int64_t count, part, slice_end, begin = 0, at_once
+        cdef Work *work = NULL
         cdef mpg_packed x, y
-        cdef mpg_job job
-        cdef const mpg_plan *p = &self.plan
-        cdef bint enough
-        _read(&a, &v[0])
-        _read(&b, &v[1])
-        _read(&c, &v[2])
-        _transposed(&b)
-        memset(&scale_a, 0, sizeof(mpg_matrix))
-        memset(&scale_b, 0, sizeof(mpg_matrix))
-        memset(&x, 0, sizeof(mpg_packed))
-        memset(&y, 0, sizeof(mpg_packed))
-        x.rows = v[0].shape[0]
-        y.rows = v[1].shape[1]
-        x.depth = y.depth = v[0].shape[1]
-        x.steps = y.steps = (x.depth + p.step - 1) // p.step
-        if p.scaled:
-            _read(&scale_a, &v[4])
-            _read(&scale_b, &v[5])
-            _transposed(&scale_b)
-            x.blocks = y.blocks = (x.depth + p.block - 1) // p.block
-        job.plan = p
-        job.a = &x
-        job.b = &y
-        job.whole = &self.whole.layout
-        job.tail = &tail.layout
-        job.c = &c
-        job.out = <char *>v[3].buf
-        job.columns = y.rows
-        job.out_size = <int>v[3].itemsize
-        job.isa = isa
-        if x.rows * y.rows * x.depth < THREADS_PAY:
-            threads = 1
         try:
-            with nogil:
-                enough = _allocate(p, &x, False) and _allocate(p, &y, True)
+            self._open(&call, views, (a, b, c, out, scale_a, scale_b), 3, tail, isa, &x, &y)
+            count = views[0].shape[0]
+            at_once = max(1, SLICE // max(1, x.rows * y.rows * x.depth)) * threads
+            if count * x.rows * y.rows * x.depth < THREADS_PAY:
+                threads = 1
+            work = <Work *>calloc(threads, sizeof(Work))
+            if work == NULL:
+                raise MemoryError("no memory for the threads' workspaces")
+            for i in range(threads):
+                work[i].call = call
+                work[i].x = x
+                work[i].y = y
+                enough = enough and _allocate(&self.plan, &work[i].x, False) and _allocate(&self.plan, &work[i].y, True)
             if not enough:
                 raise MemoryError(f"no memory to take operands of {x.rows} x {x.depth} x {y.rows} apart")
-            self._pack(&job, &a, &scale_a, &x, False, threads)
-            self._pack(&job, &b, &scale_b, &y, True, threads)
-            self._multiply(&job, threads)
+            while begin < count:
+                slice_end = min(count, begin + at_once)
+                if threads == 1:
+                    with nogil:
+                        _batch_part(work, begin, slice_end)
+                else:
+                    with nogil:
+                        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+                            _batch_part(&work[part], begin + (slice_end - begin) * part // threads,
+                                        begin + (slice_end - begin) * (part + 1) // threads)
+                begin = slice_end
+                if begin < count:
+                    PyErr_CheckSignals()
         finally:
-            with nogil:
-                _free(&x)
-                _free(&y)
+            if work != NULL:
+                for i in range(threads):
+                    _free(&work[i].x)
+                    _free(&work[i].y)
+                free(work)
+            for i in range(6):
+                PyBuffer_Release(&views[i])
+
+    cdef int _open(self, Call *call, Py_buffer *views, arrays, int ndim, Layout tail, int isa, mpg_packed *x,
+                   mpg_packed *y) except -1:
+        """Take the arrays' buffers and check them; x and y get their sizes but no memory."""
+        cdef int i
+        cdef const mpg_plan *p = &self.plan
+        memset(views, 0, 6 * sizeof(Py_buffer))
+        memset(call, 0, sizeof(Call))
+        memset(x, 0, sizeof(mpg_packed))
+        memset(y, 0, sizeof(mpg_packed))
+        for i in range(6 if p.scaled else 4):
+            PyObject_GetBuffer(arrays[i], &views[i], PyBUF_STRIDED_RO)
+            if views[i].ndim != ndim:
+                raise ValueError(f"expected arrays of {ndim} dimensions, got {views[i].ndim}")
+        self._check(views, ndim - 2)
+        i = ndim - 2
+        _read(&call.a, &call.jump[0], &views[0])
+        _read(&call.b, &call.jump[1], &views[1])
+        _read(&call.c, &call.jump[2], &views[2])
+        _transposed(&call.b)
+        if p.scaled:
+            _read(&call.scale_a, &call.jump[4], &views[4])
+            _read(&call.scale_b, &call.jump[5], &views[5])
+            _transposed(&call.scale_b)
+        x.rows = views[0].shape[i]
+        y.rows = views[1].shape[i + 1]
+        x.depth = y.depth = views[0].shape[i + 1]
+        x.steps = y.steps = (x.depth + p.step - 1) // p.step
+        if p.scaled:
+            x.blocks = y.blocks = (x.depth + p.block - 1) // p.block
+        call.out = <char *>views[3].buf
+        call.jump[3] = x.rows * y.rows * views[3].itemsize
+        call.job.plan = p
+        call.job.whole = &self.whole.layout
+        call.job.tail = &tail.layout
+        call.job.columns = y.rows
+        call.job.out_size = <int>views[3].itemsize
+        call.job.isa = isa
+        return 0
+
+    cdef _check(self, Py_buffer *v, int first):
+        cdef int64_t m = v[0].shape[first], k = v[0].shape[first + 1], n = v[1].shape[first + 1]
+        cdef int64_t blocks = (k + self.plan.block - 1) // self.plan.block if self.plan.scaled else 0
+        cdef bint right = (v[1].shape[first] == k and v[2].shape[first] == m and v[2].shape[first + 1] == n
+                           and v[3].shape[first] == m and v[3].shape[first + 1] == n and k > 0)
+        cdef int i
+        if self.plan.scaled:
+            right = (right and v[4].shape[first] == m and v[4].shape[first + 1] >= blocks
+                     and v[5].shape[first] >= blocks and v[5].shape[first + 1] == n)
+        if first:
+            for i in range(6 if self.plan.scaled else 4):
+                right = right and v[i].shape[0] == v[0].shape[0]
+        if not right:
+            raise ValueError("shapes do not fit: expected a (m, k), b (k, n), c (m, n), scales (m, k/bs) and (k/bs, n)")
 
     cdef _pack(self, const mpg_job *job, const mpg_matrix *source, const mpg_matrix *scale, mpg_packed *out, bint is_b,
                int threads):
@@ -413,6 +477,34 @@ cdef class Plan:
             begin = end
             if begin < tiles:
                 PyErr_CheckSignals()
+
+
+cdef void _assign(Call *call, int64_t item, mpg_packed *x, mpg_packed *y) noexcept nogil:
+    """Point the call's job at matrix `item` of the batch."""
+    call.job.a = x
+    call.job.b = y
+    call.job.c = &call.c
+    call.job.out = call.out + item * call.jump[3]
+
+
+cdef void _batch_part(Work *w, int64_t begin, int64_t end) noexcept nogil:
+    cdef int64_t item, part, unit
+    cdef bint lanes = mpg_is_lanes(w.call.job.plan)
+    cdef Call call
+    for item in range(begin, end):
+        call = w.call
+        call.a.data += item * call.jump[0]
+        call.b.data += item * call.jump[1]
+        call.c.data += item * call.jump[2]
+        call.scale_a.data += item * call.jump[4]
+        call.scale_b.data += item * call.jump[5]
+        _assign(&call, item, &w.x, &w.y)
+        unit = 1 if lanes else MPG_LANES
+        for part in range((w.x.rows + unit - 1) // unit):
+            _pack_part(&call.job, &call.a, &call.scale_a, &w.x, False, lanes, part)
+        for part in range((w.y.rows + MPG_LANES - 1) // MPG_LANES):
+            _pack_part(&call.job, &call.b, &call.scale_b, &w.y, True, lanes, part)
+        mpg_tile(&call.job, 0, w.x.rows, 0, w.y.rows)
 
 
 cdef void _pack_part(const mpg_job *job, const mpg_matrix *source, const mpg_matrix *scale, mpg_packed *out, bint is_b,
