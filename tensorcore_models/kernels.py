@@ -11,6 +11,7 @@ Arguments are validated by :mod:`tensorcore_models.engine` before they come here
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,19 +31,24 @@ class FastPath:
     ----------
     name : str
         Name for messages and benchmarks.
-    applies : callable
-        ``applies(lowered, m, n, k) -> bool``; cheap, it is asked at every call. k is positive.
+    prepare : callable
+        ``prepare(lowered) -> task or None``: whatever `run` wants to know about an accumulator with its formats, None if it is
+        not covered. Asked once for each, the answer is kept.
     run : callable
-        ``run(lowered, a, b, c, scale_a, scale_b) -> ndarray`` for 2-D arrays of encodings, aligned and native, any
-        strides; the result is a new C-contiguous array in the container type of ``lowered.d_format``.
+        ``run(task, lowered, a, b, c, scale_a, scale_b) -> ndarray`` for 2-D arrays of encodings, aligned and native, any
+        strides, k positive; the result is a new C-contiguous array in the container type of ``lowered.d_format``. Elements
+        that it cannot do it hands to :func:`generic_bits`.
+    smallest : int
+        Multiply-adds (m n k) below which the generic kernel is faster.
     """
 
     name: str
-    applies: Callable[[Lowered, int, int, int], bool]
+    prepare: Callable[[Lowered], Any]
     run: Callable[..., np.ndarray]
+    smallest: int = 0
 
 
-#: Fast paths in the order in which they are tried; a module with one appends it when imported.
+#: Fast paths in the order in which they are tried; :func:`add_fast_path` appends to them.
 FAST_PATHS: list[FastPath] = []
 
 _chosen: str | None = None
@@ -88,6 +94,8 @@ def lowered(engine) -> Lowered:
     engine : MatrixEngine or Instruction
         Anything with `accumulator`, the four formats, `scale_format` and `block_size`.
     """
+    if type(engine) is Lowered:
+        return engine
     key = (
         engine.accumulator,
         engine.a_format,
@@ -107,14 +115,38 @@ def lowered(engine) -> Lowered:
     return result
 
 
+def add_fast_path(path: FastPath) -> None:
+    """Have `path` tried after the ones there are.
+
+    Raises
+    ------
+    ValueError
+        If there is one of that name.
+    """
+    if any(known.name == path.name for known in FAST_PATHS):
+        raise ValueError(f"there is a fast path {path.name!r} already")
+    FAST_PATHS.append(path)
+
+
+def _fast_path(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
+    """The first fast path for a product of m n k = `size`, with its task."""
+    for path in FAST_PATHS:
+        if size >= path.smallest:
+            if path.name not in low.tasks:
+                low.tasks[path.name] = path.prepare(low)
+            task = low.tasks[path.name]
+            if task is not None:
+                return path, task
+    return None, None
+
+
 def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
     """Name of the kernel that would run a product of this shape, with the reason where that is the reference."""
     low = lowered(engine)
     chosen = get_kernel()
-    if chosen == "auto":
-        for path in FAST_PATHS:
-            if path.applies(low, m, n, k):
-                return path.name
+    path = _fast_path(low, m * n * k)[0] if chosen == "auto" else None
+    if path is not None:
+        return path.name
     if low.plan is None:
         return f"reference ({low.reason})"
     return "reference" if chosen == "reference" else f"generic {low.kernel}"
@@ -178,14 +210,21 @@ def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         return c.astype(low.d_format.container)
     chosen = get_kernel()
     if chosen == "auto":
-        for path in FAST_PATHS:
-            if path.applies(low, m, n, k):
-                return path.run(low, a, b, c, scale_a, scale_b)
-    if low.plan is None or chosen == "reference":
-        return reference.mma_bits(engine, a, b, c, scale_a, scale_b)
-    out = np.empty((m, n), low.d_format.container)
+        path, task = _fast_path(low, m * n * k)
+        if path is not None:
+            return path.run(task, low, a, b, c, scale_a, scale_b)
+    if chosen == "reference":
+        return reference.mma_bits(low, a, b, c, scale_a, scale_b)
+    return generic_bits(low, a, b, c, scale_a, scale_b)
+
+
+def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+    """As :func:`matrix_bits` by the generic kernel, or the reference where that is too narrow; k positive, any strides."""
+    if low.plan is None:
+        return reference.mma_bits(low, a, b, c, scale_a, scale_b)
+    out = np.empty((a.shape[0], b.shape[1]), low.d_format.container)
     a, b = _tabled(low, a, b)
-    low.plan.run(a, b, c, out, scale_a, scale_b, low.layout(k), isa_level(), get_num_threads())
+    low.plan.run(a, b, c, out, scale_a, scale_b, low.layout(a.shape[1]), isa_level(), get_num_threads())
     return out
 
 

@@ -12,6 +12,7 @@ holds is left to the plain-integer reference; :attr:`Lowered.reason` then says w
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -80,6 +81,8 @@ class Lowered:
         Name of the generic kernel's family and integer width.
     a_table, b_table : ndarray or None
         Encodings of the format in which the unit multiplies, for every encoding of the operand's (InterleavedDotAdd).
+    layouts, tasks : dict
+        What has been prepared so far: arrangements of passes by length, tasks of fast paths by name.
     """
 
     accumulator: Accumulator
@@ -96,6 +99,7 @@ class Lowered:
     a_table: np.ndarray | None = None
     b_table: np.ndarray | None = None
     layouts: dict[int, generic.Layout] = field(default_factory=dict, repr=False)
+    tasks: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def layout(self, k: int) -> generic.Layout:
         """Arrangement of the last pass over a chain of `k` products."""

@@ -167,11 +167,10 @@ static uint64_t mpg_encode_number(int negative, uint64_t magnitude, int sticky, 
     uint64_t code = 0;
     int overflow = leading > t->emax;
     if (!overflow) {
-        int64_t unit = leading - t->fraction_bits, quantum = leading - r->kept_bits;
+        int64_t unit = leading - t->fraction_bits;
         if (unit < t->quantum_exponent)
             unit = t->quantum_exponent;
-        if (quantum < t->quantum_exponent)
-            quantum = t->quantum_exponent;
+        const int64_t quantum = unit + t->fraction_bits - r->kept_bits;
         const int64_t shift = quantum - exponent;
         uint64_t rounded;
         if (shift <= 0) {
