@@ -8,7 +8,7 @@ from tensorcore_models import kernels, reference
 from tensorcore_models.accumulators import Accumulator
 from tensorcore_models.formats import get_format
 
-from encodings import STYLES, encodings, random_bits
+from random_encodings import STYLES, encodings, random_bits
 
 
 @dataclass(frozen=True)
