@@ -6,7 +6,7 @@ holds is left to the plain-integer reference; :attr:`Lowered.reason` then says w
 - sums wider than 126 bits (fraction bits plus integer bits of all terms), or, with exact accumulation, than 80 limbs;
 - block-scaled groups whose exact sums exceed 126 bits; pairwise groups of more than 64 products;
 - pairwise, laned and pair-wise rounded-to-odd algorithms whose products are not exact in double (FP64 operands);
-- result formats that are unsigned or have no NaN, formats with exponents beyond 2^24, integer operands over 16 bits;
+- result formats that are unsigned, have no NaN or more than 62 significand bits, formats with exponents beyond 2^24, integer operands over 16 bits;
 - `via_format` conversions from formats of more than 16 bits;
 - everything that needs 128-bit integers where the compiler has none.
 """
@@ -221,6 +221,7 @@ def _format_fields(
 
 def _result_fields(fmt: Format) -> dict:
     _require(fmt.signed and fmt.has_nan, f"result format {fmt.name} is unsigned or has no NaN")
+    _require(fmt.precision <= 62, f"result format {fmt.name} has {fmt.precision} significand bits")
     _check_format(fmt)
     return {
         "fraction_bits": fmt.fraction_bits,

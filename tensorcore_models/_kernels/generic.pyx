@@ -42,7 +42,7 @@ cdef extern from "generic_pack.h":
         mpg_result result
         mpg_rule rule, late
         int late_c
-        int alignment, fraction_bits, rounding, sticky, normalised, product_fraction, product_integer
+        int alignment, fraction_bits, rounding, sticky, normalised, product_fraction, product_lift, product_integer
         int has_floor, has_limit, has_integer_bits, has_cutoff
         int32_t floor, limit, integer_bits, cutoff
         int dot_fraction_bits, c_fraction_bits, add_rounding, c_wins
@@ -274,6 +274,7 @@ cdef class Plan:
         p.sticky = rest.pop("sticky", 0)
         p.normalised = rest.pop("normalised", 0)
         p.product_fraction = rest.pop("product_fraction", 0)
+        p.product_lift = max(0, p.fraction_bits - p.product_fraction)
         p.product_integer = rest.pop("product_integer", 0)
         p.has_floor = "floor" in rest
         p.floor = rest.pop("floor", 0)

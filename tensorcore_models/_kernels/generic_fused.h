@@ -23,42 +23,34 @@ MPG_INLINE UACC NAME(magnitude)(ACC value)
     return value < 0 ? (UACC)0 - (UACC)value : (UACC)value;
 }
 
-/* value / 2^shift as an integer, rounded; a shift below 0 is exact. */
+/* value / 2^shift as an integer, rounded; a shift below 0 is exact. Signs and shifts are random, so no branch is on them;
+ * magnitudes stay below 2^(BITS - 2), so that shifts beyond BITS - 1 round as BITS - 1. */
 MPG_INLINE ACC NAME(aligned)(ACC value, int64_t shift, int rounding)
 {
-    UACC magnitude = NAME(magnitude)(value);
-    if (magnitude == 0)
-        return 0;
-    if (shift <= 0) {
-        magnitude <<= -shift;
-    } else {
-        UACC kept = 0, rest = magnitude;
-        if (shift < BITS) {
-            kept = magnitude >> shift;
-            rest = magnitude - (kept << shift);
-        }
-        if (rounding != MPG_RZ && rest) {
-            int above = -1;
-            if (shift <= BITS) {
-                const UACC half = (UACC)1 << (shift - 1);
-                above = (rest > half) - (rest < half);
-            }
-            kept += (UACC)mpg_away((uint64_t)kept, above, value < 0, rounding);
-        }
-        magnitude = kept;
-    }
-    return value < 0 ? -(ACC)magnitude : (ACC)magnitude;
+    const ACC sign = -(ACC)(value < 0);
+    const UACC magnitude = ((UACC)value ^ (UACC)sign) - (UACC)sign;
+    int64_t down = shift < 0 ? 0 : shift, up = shift < 0 ? -shift : 0;
+    down = down > BITS - 1 ? BITS - 1 : down;
+    up = up > BITS - 1 ? BITS - 1 : up; /* only zeros go so far up */
+    const UACC lifted = magnitude << up;
+    const UACC rest = lifted & (((UACC)1 << down) - 1), half = ((UACC)1 << down) >> 1;
+    UACC kept = lifted >> down;
+    if (rounding != MPG_RZ)
+        kept += (UACC)(MPG_AWAY(rounding, rest, half, kept & 1, value < 0) & (rest != 0));
+    return (ACC)((kept ^ (UACC)sign) - (UACC)sign);
 }
 
-/* The alignment that all published units use: cut off. */
-MPG_INLINE ACC NAME(truncated)(ACC value, int64_t shift)
+/* The alignment that all published units use: cut off. Without branches, because signs and shifts are random: the value
+ * goes `lift` places up first, so that `shift` + `lift` is at least 0 for every addend that is not zero. */
+MPG_INLINE ACC NAME(truncated)(ACC value, int64_t shift, int lift)
 {
-    UACC magnitude = NAME(magnitude)(value);
-    if (shift >= 0)
-        magnitude = shift < BITS ? magnitude >> shift : 0;
-    else
-        magnitude = magnitude ? magnitude << -shift : 0;
-    return value < 0 ? -(ACC)magnitude : (ACC)magnitude;
+    const ACC sign = -(ACC)(value < 0);
+    const UACC magnitude = ((UACC)value ^ (UACC)sign) - (UACC)sign;
+    int64_t down = shift + lift;
+    down = down < 0 ? 0 : down;
+    down = down > BITS - 1 ? BITS - 1 : down;
+    const UACC kept = (magnitude << lift) >> down;
+    return (ACC)((kept ^ (UACC)sign) - (UACC)sign);
 }
 
 /* Round value * 2^exponent to the result format; the exact sum 0 is +0. */
@@ -124,12 +116,8 @@ static NAME(addend) NAME(sum_aligned)(const mpg_plan *p, const NAME(addend) *x, 
     r.exponent = r.align - p->fraction_bits - (p->sticky != 0);
     const int rounding = p->sticky ? MPG_RO : p->rounding;
     r.value = 0;
-    if (rounding == MPG_RZ)
-        for (int i = 0; i < count; i++)
-            r.value += NAME(truncated)(x[i].value, (int64_t)r.exponent - x[i].exponent);
-    else
-        for (int i = 0; i < count; i++)
-            r.value += NAME(aligned)(x[i].value, (int64_t)r.exponent - x[i].exponent, rounding);
+    for (int i = 0; i < count; i++)
+        r.value += NAME(aligned)(x[i].value, (int64_t)r.exponent - x[i].exponent, rounding);
     r.value = NAME(wrapped)(r.value, r.exponent, r.align, p);
     return r;
 }
@@ -239,10 +227,11 @@ MPG_INLINE int NAME(sum_truncated)(const mpg_plan *p, const SIG *a, const int32_
     const int32_t unit = largest - p->fraction_bits;
     ACC sum = 0;
     if (c)
-        sum = NAME(truncated)(c->negative ? -(ACC)c->significand : (ACC)c->significand, (int64_t)unit - c->exponent);
+        sum = NAME(aligned)(c->negative ? -(ACC)c->significand : (ACC)c->significand, (int64_t)unit - c->exponent, MPG_RZ);
     const int32_t place = unit + p->product_fraction;
+    const int lift = p->product_lift;
     for (int q = 0; q < count; q++)
-        sum += NAME(truncated)((ACC)a[q] * (ACC)b[q], (int64_t)place - (ae[q] + be[q]));
+        sum += NAME(truncated)((ACC)a[q] * (ACC)b[q], place - (ae[q] + be[q]), lift);
     total->value = sum;
     total->exponent = unit;
     total->align = largest;
@@ -346,7 +335,8 @@ static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t 
         sum.align = top;
         sum.exponent = top - plan->fraction_bits;
         for (int q = begin; q < layout->bounds[g + 1]; q++)
-            sum.value += NAME(truncated)((ACC)a[q] * (ACC)b[q], (int64_t)sum.exponent + p->product_fraction - (ae[q] + be[q]));
+            sum.value += NAME(truncated)((ACC)a[q] * (ACC)b[q], sum.exponent + p->product_fraction - (ae[q] + be[q]),
+                                         p->product_lift);
         sums[used++] = sum;
     }
     if (used == 1)
@@ -378,6 +368,14 @@ static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t 
 }
 
 /* ---- IEEE additions ------------------------------------------------------------------------------------------------ */
+/* magnitude / 2^shift with what is cut off as a last bit */
+MPG_INLINE UACC NAME(jammed)(UACC magnitude, int64_t shift)
+{
+    const int64_t down = shift > BITS - 1 ? BITS - 1 : shift;
+    const UACC kept = magnitude >> down;
+    return kept | (UACC)((kept << down) != magnitude);
+}
+
 /* Exact sum of two finite numbers, rounded once; signed zeros by IEEE 754-2019, 6.3. Both magnitudes are below
  * 2^(BITS - 3), so that a number of which bits are lost below is at most a quarter of the other. */
 static uint64_t NAME(rounded_sum)(int x_negative, UACC x, int64_t x_exponent, int y_negative, UACC y, int64_t y_exponent,
@@ -391,25 +389,14 @@ static uint64_t NAME(rounded_sum)(int x_negative, UACC x, int64_t x_exponent, in
         return NAME(finish)(y_negative ? -(ACC)y : (ACC)y, y_exponent, t, r);
     if (y == 0)
         return NAME(finish)(x_negative ? -(ACC)x : (ACC)x, x_exponent, t, r);
-    int64_t x_leading = x_exponent + NAME(leading)(x), y_leading = y_exponent + NAME(leading)(y);
-    if (x_leading < y_leading) {
-        const UACC magnitude = x;
-        const int64_t exponent = x_exponent;
-        const int negative = x_negative;
-        x = y, x_exponent = y_exponent, x_negative = y_negative;
-        y = magnitude, y_exponent = exponent, y_negative = negative;
-        x_leading = y_leading;
-    }
-    const int64_t unit = x_leading - (BITS - 3);
-    x <<= x_exponent - unit;
-    if (y_exponent >= unit) {
-        y <<= y_exponent - unit;
-    } else {
-        const int64_t shift = unit - y_exponent;
-        const UACC kept = shift < BITS ? y >> shift : 0;
-        y = kept | (UACC)(shift >= BITS || (kept << shift) != y); /* what is lost stays as a last bit */
-    }
-    const ACC sum = (x_negative ? -(ACC)x : (ACC)x) + (y_negative ? -(ACC)y : (ACC)y);
+    /* Leading bits of both go to one place, the smaller number then down; what it loses stays as a last bit. */
+    const int x_up = BITS - 3 - NAME(leading)(x), y_up = BITS - 3 - NAME(leading)(y);
+    const int64_t x_unit = x_exponent - x_up, y_unit = y_exponent - y_up;
+    const int64_t unit = x_unit > y_unit ? x_unit : y_unit;
+    x = NAME(jammed)(x << x_up, unit - x_unit);
+    y = NAME(jammed)(y << y_up, unit - y_unit);
+    const UACC x_sign = (UACC)0 - (UACC)(x_negative != 0), y_sign = (UACC)0 - (UACC)(y_negative != 0);
+    const ACC sum = (ACC)((x ^ x_sign) - x_sign) + (ACC)((y ^ y_sign) - y_sign);
     if (sum == 0)
         return r->rounding == MPG_RD ? t->zero_sign : 0;
     return NAME(finish)(sum, unit, t, r);

@@ -145,53 +145,43 @@ MPG_INLINE uint64_t mpg_special_code(int specials, const mpg_result *t, const mp
     return t->inf_code | (negative ? t->inf_sign : 0);
 }
 
-MPG_INLINE int mpg_away(uint64_t kept, int above, int negative, int rounding)
-{
-    /* whether an inexact number goes away from zero; `above` compares what is cut off with half a unit: 1, 0, -1 */
-    switch (rounding) {
-    case MPG_RNE: return above > 0 || (above == 0 && (kept & 1));
-    case MPG_RNA: return above >= 0;
-    case MPG_RU: return !negative;
-    case MPG_RD: return negative;
-    case MPG_RO: return !(kept & 1);
-    default: return 0;
-    }
-}
+/* Whether an inexact number goes away from zero: what is cut off is `rest` of a unit of 2 * `half`, `odd` the kept part's last
+ * bit. Written without branches on the data. */
+#define MPG_AWAY(rounding, rest, half, odd, negative)                                                                 \
+    ((rounding) == MPG_RNE   ? (rest) + (odd) > (half)                                                                \
+     : (rounding) == MPG_RNA ? (rest) >= (half)                                                                       \
+     : (rounding) == MPG_RU  ? (int)((rest) != 0) & !(negative)                                                       \
+     : (rounding) == MPG_RD  ? (int)((rest) != 0) & (negative)                                                        \
+     : (rounding) == MPG_RO  ? (int)((rest) != 0) & !(odd)                                                            \
+                             : 0)
 
 /* Encode (-1)^negative * (magnitude + something in (0, 1) if sticky) * 2^exponent, magnitude > 0. With `sticky` the
- * magnitude's top bit must be set. */
-static uint64_t mpg_encode_number(int negative, uint64_t magnitude, int sticky, int64_t exponent, const mpg_result *t,
-                                  const mpg_rule *r)
+ * magnitude's top bit must be set: as formats here have at most 62 significand bits, it may then stand in the last bit. */
+MPG_INLINE uint64_t mpg_encode_number(int negative, uint64_t magnitude, int sticky, int64_t exponent, const mpg_result *t,
+                                      const mpg_rule *r)
 {
-    const int64_t leading = exponent + mpg_leading_bit(magnitude);
+    const int up = 63 - mpg_leading_bit(magnitude);
+    const int64_t leading = exponent + 63 - up;
     uint64_t code = 0;
     int overflow = leading > t->emax;
     if (!overflow) {
-        int64_t unit = leading - t->fraction_bits;
-        if (unit < t->quantum_exponent)
-            unit = t->quantum_exponent;
-        const int64_t quantum = unit + t->fraction_bits - r->kept_bits;
-        const int64_t shift = quantum - exponent;
-        uint64_t rounded;
-        if (shift <= 0) {
-            rounded = magnitude << -shift;
+        const int64_t emin = (int64_t)t->quantum_exponent + t->fraction_bits;
+        const int64_t below = leading < emin ? emin - leading : 0; /* places that a subnormal result lacks */
+        const int64_t shift = 63 - r->kept_bits + below;           /* at least 2 */
+        uint64_t kept, rest, half;
+        magnitude = magnitude << up | (uint64_t)sticky;
+        if (shift < 64) {
+            kept = magnitude >> shift;
+            rest = magnitude - (kept << shift);
+            half = UINT64_C(1) << (shift - 1);
         } else {
-            uint64_t rest = magnitude;
-            int above = -1;
-            rounded = 0;
-            if (shift < 64) {
-                rounded = magnitude >> shift;
-                rest = magnitude - (rounded << shift);
-            }
-            if (shift <= 64) {
-                const uint64_t half = UINT64_C(1) << (shift - 1);
-                above = rest > half || (rest == half && sticky) ? 1 : rest == half ? 0 : -1;
-            }
-            if (rest || sticky)
-                rounded += (uint64_t)mpg_away(rounded, above, negative, r->rounding);
+            kept = 0;
+            rest = shift == 64 ? magnitude : 1;
+            half = UINT64_C(1) << 63;
         }
-        /* The hidden bit of the rounded number adds 1 to the exponent field below; so does a carry out of the fraction. */
-        code = ((uint64_t)(unit - t->quantum_exponent) << t->fraction_bits) + (rounded << (quantum - unit));
+        kept += (uint64_t)(MPG_AWAY(r->rounding, rest, half, kept & 1, negative));
+        /* The hidden bit of the kept number adds 1 to the exponent field below; so does a carry out of the fraction. */
+        code = ((uint64_t)(below ? 0 : leading - emin) << t->fraction_bits) + (kept << (t->fraction_bits - r->kept_bits));
         overflow = code > t->max_code;
     }
     if (overflow) {
