@@ -478,12 +478,11 @@ def _lower_sequential(spec: SequentialFMA, formats, scale, block_size) -> dict:
         return fields | {"family": FMA64}
     if _lanes_hold(formats) and one_flush:
         return fields | {"family": FMA}
-    _require(generic.HAS_WIDE, "the compiler that built the kernels has no 128-bit integers")
-    _require(max(a.precision, b.precision) <= 62, "operands of more than 62 bits")
+    signed = (a.precision + 1, b.precision + 1)  # packed with their sign
     fields.pop("c_flush", None), fields.pop("chained_flush", None)
     fields.update(
         family=SOFT_FMA,
-        wide=1,
+        wide=_width(signed, a.precision + b.precision + 2, max(c.precision, d.precision + 2)),
         product_fraction=a.fraction_bits + b.fraction_bits,
         c=_format_fields(c, spec, flush=flush),
         chained=_format_fields(d, spec, flush=flush),

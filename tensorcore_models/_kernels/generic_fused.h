@@ -105,7 +105,10 @@ MPG_INLINE ACC NAME(wrapped)(ACC total, int64_t unit, int64_t largest, const mpg
     return (ACC)(((UACC)total + half) & mask) - (ACC)half;
 }
 
-static NAME(addend) NAME(sum_aligned)(const mpg_plan *p, const NAME(addend) *x, int count)
+/* How one alignment rounds: with a sticky bit to odd, one place further down. */
+#define MPG_PLAN_ROUNDING(p) ((p)->sticky ? MPG_RO : (p)->rounding)
+
+MPG_INLINE NAME(addend) NAME(sum_rounding)(const mpg_plan *p, const NAME(addend) *x, int count, int rounding)
 {
     NAME(addend) r;
     r.align = x[0].align;
@@ -114,7 +117,6 @@ static NAME(addend) NAME(sum_aligned)(const mpg_plan *p, const NAME(addend) *x, 
     if (p->has_floor && r.align < p->floor)
         r.align = p->floor;
     r.exponent = r.align - p->fraction_bits - (p->sticky != 0);
-    const int rounding = p->sticky ? MPG_RO : p->rounding;
     r.value = 0;
     for (int i = 0; i < count; i++)
         r.value += NAME(aligned)(x[i].value, (int64_t)r.exponent - x[i].exponent, rounding);
@@ -122,20 +124,25 @@ static NAME(addend) NAME(sum_aligned)(const mpg_plan *p, const NAME(addend) *x, 
     return r;
 }
 
+static NAME(addend) NAME(sum_aligned)(const mpg_plan *p, const NAME(addend) *x, int count)
+{
+    return NAME(sum_rounding)(p, x, count, MPG_PLAN_ROUNDING(p));
+}
+
 /* Addends one by one, each intermediate sum normalised. */
-static NAME(addend) NAME(sum_normalising)(const mpg_plan *p, const NAME(addend) *x, int count)
+MPG_INLINE NAME(addend) NAME(sum_normalising)(const mpg_plan *p, const NAME(addend) *x, int count, int rounding)
 {
     NAME(addend) pair[2];
     pair[0] = x[0];
     for (int i = 1; i < count; i++) {
         pair[1] = x[i];
-        pair[0] = NAME(sum_aligned)(p, pair, 2);
+        pair[0] = NAME(sum_rounding)(p, pair, 2, rounding);
         if (pair[0].value != 0) {
             const int32_t leading = pair[0].exponent + NAME(leading)(NAME(magnitude)(pair[0].value));
             int32_t unit = leading - p->fraction_bits;
-            if (unit < pair[0].exponent)
-                unit = pair[0].exponent;
-            pair[0].value = NAME(aligned)(pair[0].value, (int64_t)unit - pair[0].exponent, p->rounding);
+            unit = unit < pair[0].exponent ? pair[0].exponent : unit;
+            /* The sticky bit is for the alignment only (it comes with rounding toward zero). */
+            pair[0].value = NAME(aligned)(pair[0].value, (int64_t)unit - pair[0].exponent, p->sticky ? MPG_RZ : rounding);
             pair[0].exponent = unit;
             pair[0].align = leading;
         }
@@ -143,16 +150,27 @@ static NAME(addend) NAME(sum_normalising)(const mpg_plan *p, const NAME(addend) 
     return pair[0];
 }
 
-/* Binary tree of two-operand alignments over neighbours. */
-static NAME(addend) NAME(sum_pairwise)(const mpg_plan *p, const NAME(addend) *x, int count)
+/* Binary tree of two-operand alignments over neighbours, the left half the larger: x is overwritten. Level by level from
+ * the leaves this is the same tree for powers of two; other counts recurse. */
+static NAME(addend) NAME(sum_tree)(const mpg_plan *p, const NAME(addend) *x, int count, int rounding)
 {
     if (count == 1)
         return x[0];
     const int middle = (count + 1) / 2;
     NAME(addend) pair[2];
-    pair[0] = NAME(sum_pairwise)(p, x, middle);
-    pair[1] = NAME(sum_pairwise)(p, x + middle, count - middle);
+    pair[0] = NAME(sum_tree)(p, x, middle, rounding);
+    pair[1] = NAME(sum_tree)(p, x + middle, count - middle, rounding);
     return NAME(sum_aligned)(p, pair, 2);
+}
+
+MPG_INLINE NAME(addend) NAME(sum_pairwise)(const mpg_plan *p, NAME(addend) *x, int count, int rounding)
+{
+    if (count & (count - 1))
+        return NAME(sum_tree)(p, x, count, rounding);
+    for (; count > 1; count /= 2)
+        for (int i = 0; i < count / 2; i++)
+            x[i] = NAME(sum_rounding)(p, x + 2 * i, 2, rounding);
+    return x[0];
 }
 
 /* Products that take part in an alignment. */
@@ -173,42 +191,51 @@ MPG_INLINE int NAME(gather)(const mpg_plan *p, const SIG *a, const int32_t *ae, 
 }
 
 /* Sum of products and c by the alignment of the plan; returns the number of addends that took part. */
-static int NAME(sum_by_plan)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
-                             const mpg_layout *layout, const mpg_number *c, NAME(addend) *total)
+MPG_INLINE int NAME(sum_by_alignment)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be,
+                                      int count, const mpg_layout *layout, const mpg_number *c, NAME(addend) *total,
+                                      int rounding)
 {
-    NAME(addend) x[MPG_MAX_TERMS + 2];
+    NAME(addend) x[MPG_MAX_TERMS + 2], *first = x + 1;
     const int start = c != 0 && MPG_TAKES_PART(c->align);
-    int found;
-    if (start)
-        x[0] = NAME(number_addend)(*c);
+    int found = 0;
     if (p->alignment == MPG_ALIGNMENT_ODD_EVEN) {
-        NAME(addend) parts[3];
-        int used = 0;
         for (int g = 0; g < layout->segments; g++) {
-            const int begin = layout->bounds[g];
-            const int size = NAME(gather)(p, a + begin, ae + begin, b + begin, be + begin, layout->bounds[g + 1] - begin, x + 1);
-            if (size)
-                parts[used++] = NAME(sum_aligned)(p, x + 1, size);
+            const int begin = layout->bounds[g], end = layout->bounds[g + 1];
+            const int size = NAME(gather)(p, a + begin, ae + begin, b + begin, be + begin, end - begin, first + found);
+            if (size) {
+                first[found] = NAME(sum_rounding)(p, first + found, size, rounding);
+                found++;
+            }
         }
-        if (start)
-            parts[used++] = x[0];
-        if (used)
-            *total = NAME(sum_aligned)(p, parts, used);
-        return used;
-    }
-    found = NAME(gather)(p, a, ae, b, be, count, x + 1);
-    if (p->alignment == MPG_ALIGNMENT_PAIRWISE) {
-        if (found > 1) {
-            x[1] = NAME(sum_pairwise)(p, x + 1, found);
+    } else {
+        found = NAME(gather)(p, a, ae, b, be, count, first);
+        if (p->alignment == MPG_ALIGNMENT_PAIRWISE && found > 1) {
+            first[0] = NAME(sum_pairwise)(p, first, found, rounding);
             found = 1;
         }
     }
-    if (start + found) {
-        const NAME(addend) *first = start ? x : x + 1;
-        *total = p->alignment == MPG_ALIGNMENT_NORMALISING ? NAME(sum_normalising)(p, first, start + found)
-                                                           : NAME(sum_aligned)(p, first, start + found);
+    if (start) {
+        *--first = NAME(number_addend)(*c);
+        found++;
     }
-    return start + found;
+    if (found)
+        *total = p->alignment == MPG_ALIGNMENT_NORMALISING ? NAME(sum_normalising)(p, first, found, rounding)
+                                                           : NAME(sum_rounding)(p, first, found, rounding);
+    return found;
+}
+
+/* The same, compiled for each rounding. */
+static int NAME(sum_by_plan)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
+                             const mpg_layout *layout, const mpg_number *c, NAME(addend) *total)
+{
+    switch (MPG_PLAN_ROUNDING(p)) {
+    case MPG_RNE: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RNE);
+    case MPG_RNA: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RNA);
+    case MPG_RU: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RU);
+    case MPG_RD: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RD);
+    case MPG_RO: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RO);
+    default: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RZ);
+    }
 }
 
 /* One alignment of everything, cut off: the loops that matter. Returns 0 if nothing takes part. */
@@ -411,6 +438,24 @@ static uint64_t NAME(ieee_add)(mpg_number x, mpg_number y, const mpg_result *t, 
     return NAME(rounded_sum)(x.negative, x.significand, x.exponent, y.negative, y.significand, y.exponent, t, r);
 }
 
+/* ---- SequentialFMA in integers ------------------------------------------------------------------------------------- */
+/* Packed significands carry their sign in the last bit, because the sign of a zero counts here. */
+static uint64_t NAME(soft_fma)(const mpg_plan *p, SIG a, int32_t ae, SIG b, int32_t be, const mpg_number *c)
+{
+    const UACC x = (UACC)a >> 1, y = (UACC)b >> 1;
+    const int negative = (int)((a ^ b) & 1);
+    int found = mpg_specials_of(*c);
+    if (ae >= MPG_ALIGN_INF || be >= MPG_ALIGN_INF) {
+        const int nan = ae == MPG_ALIGN_NAN || be == MPG_ALIGN_NAN || x == 0 || y == 0;
+        found |= nan ? MPG_HAS_NAN : negative ? MPG_HAS_NEGATIVE_INF : MPG_HAS_POSITIVE_INF;
+    }
+    if (found)
+        return mpg_special_code(found, &p->result, &p->late);
+    return NAME(rounded_sum)(negative, x * y, (int64_t)ae + be - p->product_fraction, c->negative, c->significand,
+                             c->exponent, &p->result, &p->late);
+}
+
+#undef MPG_PLAN_ROUNDING
 #undef SIG
 #undef ACC
 #undef UACC

@@ -192,6 +192,12 @@ MPG_INLINE uint64_t mpg_one_pass(const mpg_job *job, int64_t step, const mpg_lay
         const mpg_number start = mpg_number_of(c, chained);                                                            \
         return mpg_round_down_##W(p, x, ae, y, be, count, layout, special, &start);                                    \
     }                                                                                                                  \
+    case MPG_FAMILY_SOFT_FMA:                                                                                          \
+        for (int q = 0; q < count; q++) {                                                                              \
+            const mpg_number start = mpg_number_of(c, step || q ? &p->chained : &p->c);                                \
+            c = mpg_soft_fma_##W(p, x[q], ae[q], y[q], be[q], &start);                                                 \
+        }                                                                                                              \
+        return c;                                                                                                      \
     default: break;                                                                                                    \
     }
 
@@ -211,10 +217,6 @@ MPG_INLINE uint64_t mpg_one_pass(const mpg_job *job, int64_t step, const mpg_lay
                 return dot;
             return mpg_ieee_add_128(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c),
                                     &p->result, &p->late);
-        }
-        for (int q = 0; q < count; q++) { /* MPG_FAMILY_SOFT_FMA */
-            const mpg_number start = mpg_number_of(c, step || q ? &p->chained : &p->c);
-            c = mpg_soft_fma(p, x[q], ae[q], y[q], be[q], &start);
         }
     }
 #endif

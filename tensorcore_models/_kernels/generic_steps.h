@@ -105,22 +105,6 @@ static uint64_t mpg_exact(const mpg_plan *p, const int64_t *a, const int32_t *ae
     return mpg_long_finish(limbs, p->limbs, p->base, &p->result, &p->rule);
 }
 
-/* ---- SequentialFMA in integers ------------------------------------------------------------------------------------- */
-/* Packed significands carry their sign in the last bit, because the sign of a zero counts here. */
-static uint64_t mpg_soft_fma(const mpg_plan *p, int64_t a, int32_t ae, int64_t b, int32_t be, const mpg_number *c)
-{
-    const uint64_t x = (uint64_t)a >> 1, y = (uint64_t)b >> 1;
-    const int negative = (int)((a ^ b) & 1);
-    int found = mpg_specials_of(*c);
-    if (ae >= MPG_ALIGN_INF || be >= MPG_ALIGN_INF) {
-        const int nan = ae == MPG_ALIGN_NAN || be == MPG_ALIGN_NAN || x == 0 || y == 0;
-        found |= nan ? MPG_HAS_NAN : negative ? MPG_HAS_NEGATIVE_INF : MPG_HAS_POSITIVE_INF;
-    }
-    if (found)
-        return mpg_special_code(found, &p->result, &p->late);
-    return mpg_rounded_sum_128(negative, (mpg_uint128)x * y, (int64_t)ae + be - p->product_fraction, c->negative,
-                               c->significand, c->exponent, &p->result, &p->late);
-}
 #endif /* MPG_HAS_WIDE */
 
 /* ---- integers ------------------------------------------------------------------------------------------------------ */
