@@ -154,11 +154,11 @@ def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
 
 def _ready(x: np.ndarray, container: np.dtype, what: str) -> np.ndarray:
     """`x` aligned and in native byte order."""
-    if x.dtype != container:
-        raise TypeError(f"{what} holds {x.dtype}, expected encodings in {container}")
-    if x.flags.aligned and x.dtype.isnative:
+    if x.dtype == container and x.flags.aligned:
         return x
-    return np.ascontiguousarray(x.astype(container))
+    if x.dtype.newbyteorder("=") != container:
+        raise TypeError(f"{what} holds {x.dtype}, expected encodings in {container}")
+    return np.require(x, container, ["C_CONTIGUOUS", "ALIGNED"])
 
 
 def _operands(low: Lowered, a, b, c, scale_a, scale_b) -> tuple:
