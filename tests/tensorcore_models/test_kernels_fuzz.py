@@ -25,14 +25,17 @@ def arrays(draw):
     big = np.zeros(tuple(abs(step) * n for step, n in zip(steps, shape, strict=True)), dtype)
     raw = np.random.default_rng(draw(st.integers(0, 9))).integers(0, 256, big.nbytes, np.uint8)
     big = raw.view(dtype).reshape(big.shape) if big.nbytes else big
-    view = big[tuple(slice(None, None, step) for step in steps)]
+    view = big[(..., *(slice(None, None, step) for step in steps))]
     if draw(st.booleans()):
         view = view.T
     view.flags.writeable = draw(st.booleans()) and view.flags.writeable
     return view
 
 
-@given(st.sampled_from(INSTRUCTIONS), arrays(), arrays(), arrays() | st.none(), st.sampled_from(("gemm_bits", "mma_bits", "gemm")))
+FUNCTIONS = ("gemm_bits", "mma_bits", "gemm")
+
+
+@given(st.sampled_from(INSTRUCTIONS), arrays(), arrays(), arrays() | st.none(), st.sampled_from(FUNCTIONS))
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_anything_in_a_result_or_a_clear_error_out(name, a, b, c, function):
     ins = tcm.get_instruction(name)
