@@ -99,7 +99,7 @@ MAX_LIMBS = MPG_MAX_LIMBS
 ALIGN_NONE = MPG_ALIGN_NONE
 
 # Multiply-adds of a thread between two looks at pending signals.
-cdef int64_t SLICE = 1 << 24
+cdef int64_t SLICE = 1 << 22
 
 
 cdef class Layout:

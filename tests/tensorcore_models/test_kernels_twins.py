@@ -1,5 +1,7 @@
 """Generic kernels against the plain-integer reference, bit for bit, for every accumulator family."""
 
+import signal
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -418,3 +420,24 @@ def test_a_fast_path_takes_what_it_prepared_and_nothing_smaller(monkeypatch):
         kernels.set_kernel("generic")
         assert np.array_equal(d, kernels.matrix_bits(this, *args))
         kernels.set_kernel("auto")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
+def test_an_interrupt_ends_a_long_call():
+    """Signals are looked at between slices of at most 2^22 multiply-adds a thread."""
+
+    def interrupt(signum, frame):
+        raise KeyboardInterrupt
+
+    unit = FAMILIES["FusedDotAdd"][0]
+    ones = np.full((3000, 3000), 0x3C00, np.uint16)  # a minute or more on two threads
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    start = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            kernels.matrix_bits(unit, ones, ones, np.zeros((3000, 3000), np.uint32))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - start < 10  # a loaded machine; the whole product takes far longer
