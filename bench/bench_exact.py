@@ -1,9 +1,9 @@
-"""exact_gemm against numpy's SGEMM, interleaved in one run: benign and cancelling data, FP32 results and exact differences.
+"""exact_gemm against numpy's SGEMM, interleaved in one run: FP32 results and exact differences.
 
     python bench/bench_exact.py [--sizes 512 1024] [--threads 1] [--quick] [--json out/exact.json]
 
-Cancelling data: B is built so that every exact element is about 2^-20 of the sum of magnitudes, which no certificate of a
-binary64 sum survives for FP32 results of full precision.
+Cancelling data: the two halves of k cancel up to about 2^-22 of the sum of magnitudes, so that certificates of
+binary64 sums leave most FP32 results open.
 """
 
 import argparse
@@ -21,7 +21,7 @@ def arguments() -> argparse.Namespace:
 
 
 def matrices(rng, size: int, cancelling: bool):
-    """Normal float32 entries; cancelling: the second half of k repeats the first with the sign turned, slightly off."""
+    """Normal float32 entries; cancelling: the second half of k repeats the first, slightly off, sign turned."""
     import numpy as np
 
     a, b = (rng.standard_normal((size, size), np.float32) for _ in range(2))

@@ -264,14 +264,13 @@ cdef ptrdiff_t certify(job *j, const double *c, float *out, uint8_t *open) noexc
     return left
 
 
-cdef ptrdiff_t expand(job *j, double *high, double *low, uint8_t *open, ptrdiff_t stride, ptrdiff_t row0,
-                      ptrdiff_t column0) noexcept nogil:
-    """S and D of the block into arrays whose first element is that of row0 and column0; how many are open."""
+cdef void expand(job *j, double *high, double *low, uint8_t *open) noexcept nogil:
+    """S and D of the block into the arrays of the whole product."""
     cdef ptrdiff_t i, panel, first, place
     for i in prange(j.rows, num_threads=j.threads, schedule="static"):
         for panel in range(j.block.panels):
             first = j.column + panel * j.width
-            place = (j.row + i - row0) * stride + first - column0
+            place = (j.row + i) * j.b.columns + first
             exact_expand(j.block.sums + sum_offset(j, i, panel), j.residues + sum_offset(j, i, panel),
                          min(<ptrdiff_t>j.width, j.columns - panel * j.width), j.row_limits[j.row + i],
                          j.column_limits + first, high + place, low + place, open + place, j.level)
@@ -367,7 +366,7 @@ cdef class Product:
                                 min(<ptrdiff_t>EXACT_BLOCK, n - column))
                     chains(&self.j)
                     with nogil:
-                        expand(&self.j, &high[0, 0], &low[0, 0], &open[0, 0], n, 0, 0)
+                        expand(&self.j, &high[0, 0], &low[0, 0], &open[0, 0])
         finally:
             self.give_back()
 

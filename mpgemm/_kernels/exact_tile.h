@@ -11,7 +11,7 @@ EXACT_TARGET static void EXACT_NAME(pack_a, EXACT_VARIANT)(const void *source, i
     for (ptrdiff_t k = 0; k < depth; k += EXACT_DEPTH, offset += groups * group) {
         const ptrdiff_t count = depth - k < EXACT_DEPTH ? depth - k : EXACT_DEPTH;
         double *MPG_RESTRICT target = values + offset;
-        if (!source)
+        if (!source || factor == 0.0) /* 0: nothing may be decided by this row, which may hold infinities */
             memset(target, 0, (size_t)count * sizeof *target);
         else if (is_double)
             for (ptrdiff_t i = 0; i < count; i++)
@@ -35,10 +35,10 @@ EXACT_TARGET static void EXACT_NAME(pack_b, EXACT_VARIANT)(const void *source, i
     const ptrdiff_t first = (k / EXACT_DEPTH * panels * EXACT_DEPTH + k % EXACT_DEPTH) * EXACT_W;
     if (is_double)
         for (ptrdiff_t i = 0; i < columns; i++)
-            row[i] = ((const double *)source)[i] * factors[i];
+            row[i] = factors[i] == 0.0 ? 0.0 : ((const double *)source)[i] * factors[i];
     else
         for (ptrdiff_t i = 0; i < columns; i++)
-            row[i] = (double)((const float *)source)[i] * factors[i];
+            row[i] = factors[i] == 0.0 ? 0.0 : (double)((const float *)source)[i] * factors[i];
     memset(row + columns, 0, EXACT_MAX_WIDTH * sizeof(double));
     for (ptrdiff_t panel = 0; panel < panels; panel++) {
         double *MPG_RESTRICT target = values + first + panel * EXACT_DEPTH * EXACT_W;

@@ -117,7 +117,8 @@ def test_worked_split_and_terms():
     # 1 + 2^-12 splits into 1 and 2^-12 * 2^12 = 1 (eq. 7): hh = 1, lh = hl = 1, ll = 1.
     x = np.float32([[1 + 2.0**-12]])
     assert ascend.cube_gemm(x, x)[0, 0] == np.float32(1 + 2.0**-11)
-    assert ascend.cube_gemm(x, x, low_low=True)[0, 0] == np.float32(1 + 2.0**-11)  # 2^-24 is half a unit: ties to even
+    # 2^-24 more is half a unit: a tie, to even
+    assert ascend.cube_gemm(x, x, low_low=True)[0, 0] == np.float32(1 + 2.0**-11)
     c = np.float32([[2.0**-23]])
     assert ascend.cube_gemm(x, x, c)[0, 0] == np.float32(1 + 2.0**-11 + 2.0**-23)
 
