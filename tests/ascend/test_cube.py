@@ -124,7 +124,7 @@ def test_worked_split_and_terms():
 
 
 def test_worked_orders():
-    # 2^13, then 64 times 1 + 2^-12: each correction is below half a unit of the sum (2^-11) and lost elementwise; termwise
+    # 2^13, then 64 times 1 + 2^-12: each correction is below half a unit of the sum and lost elementwise; termwise
     # they meet in a chain of their own first (section 4.4).
     a = np.full((1, 65), np.float32(1 + 2.0**-12), np.float32)
     a[0, 0] = 2.0**13
