@@ -91,7 +91,7 @@ class ExactResult:
         Returns
         -------
         numpy.ndarray
-            Shape (m, n), type of the format. Values beyond the format's range become what
+            Shape (m, n), type of the format, read only (it is kept for the next call). Values beyond the format's range become what
             :func:`tensorcore_models.encode` makes of them: infinities, in formats that have them.
 
         Raises
@@ -104,7 +104,8 @@ class ExactResult:
             raise ValueError(f"{row.name} has no numpy or ml_dtypes type")
         if row.name not in self._rounded:
             self._rounded[row.name] = self._round(row)
-        return self._rounded[row.name].copy()
+            self._rounded[row.name].flags.writeable = False
+        return self._rounded[row.name]
 
     def error_of(self, computed: Any) -> np.ndarray:
         """computed - exact, each difference rounded once to binary64, to nearest with ties to even.
@@ -174,9 +175,9 @@ class ExactResult:
         return self._product
 
     def _rounded_fp32(self) -> np.ndarray:
-        out, left = np.empty(self.shape, np.float32), np.ones(self.shape, np.uint8)
+        out, left = np.empty(self.shape, np.float32), np.ones(self.shape, bool)
         if self._a.size and self._b.size:
-            self._kernel().rounded_fp32(self._c, out, left)
+            self._kernel().rounded_fp32(self._c, out, left.view(np.uint8))
         rows, columns = np.nonzero(left)
         if rows.size:
             with np.errstate(over="ignore", under="ignore"):
@@ -186,11 +187,11 @@ class ExactResult:
     def _expand(self) -> tuple[np.ndarray, ...]:
         if self._expansion is None:
             high, low = np.empty(self.shape), np.empty(self.shape)
-            left = np.ones(self.shape, np.uint8)
+            left = np.ones(self.shape, bool)
             row_units, column_units = np.ones(self.shape[0]), np.ones(self.shape[1])
             if self._a.size and self._b.size:
                 product = self._kernel()
-                product.expansion(high, low, left)
+                product.expansion(high, low, left.view(np.uint8))
                 product.units(row_units, column_units)
             else:
                 high[:] = low[:] = 0.0
@@ -200,7 +201,7 @@ class ExactResult:
     def _evaluate(self, what: int, x: np.ndarray | None = None) -> np.ndarray:
         *parts, left = self._expand()
         out = np.empty(self.shape)
-        exact_kernel.finish(*parts, self._c, x, what, out, tcm.get_num_threads())
+        exact_kernel.finish(*parts, self._c, x, what, out, isa_level(), tcm.get_num_threads())
         rows, columns = np.nonzero(left)
         if rows.size:
             out[rows, columns] = self._dots(rows, columns, what, x)
