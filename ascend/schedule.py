@@ -1,8 +1,8 @@
 """The tile schedule of a GEMM on an Ascend chip: one object that is run for the product and for the time.
 
 A :class:`TileSchedule` fixes in which order the blocks of C = A B are computed and where they lie meanwhile.
-The numeric interpreter (:mod:`ascend.cube`) walks its ranges; the timing one (:mod:`ascend.simulate`) runs the
-operations that :mod:`ascend.program` derives from it.
+The numeric interpreter (:mod:`ascend.cube`) walks its ranges; the timing one (:mod:`ascend.simulate`) runs
+the operations that :mod:`ascend.program` derives from it.
 
 Source: SGEMM-cube (arXiv:2507.23387v4), Algorithm 1 and section 5.1. One core computes a row block; for each
 group of N_fused A blocks, which stay in L1, B is streamed column block by column block:
@@ -29,6 +29,8 @@ MODES = ("termwise", "termwise_inplace", "fused", "elementwise")
 #: (word of A, word of B) of each term, h high and l low, in the paper's order (eq. 7); the fourth is the one
 #: it omits.
 TERMS = ("hh", "lh", "hl", "ll")
+#: Transfers below 16 KiB lose bandwidth (measured on 910B), longer ones stop the B stream for longer.
+STRIP_BYTES = 16384
 #: Sizes beyond this are a mistake: 2^31 elements along one side.
 LARGEST_SIZE = 2**31 - 1
 
@@ -183,18 +185,40 @@ class TileSchedule:
 
     @property
     def strip_rows(self) -> int:
-        """Rows of a C block that go through UB at a time: equal strips, as few as fit beside old C."""
+        """Rows of a C block that go through UB at a time: 16 KiB of FP32 or more where they fit."""
         if self.chip is None:
             return self.blocking.bm
-        row = self.ub_copies * self.blocking.bn * ACCUMULATOR_BYTES
-        fitting = max(self.chip.ub_bytes // (self.ub_slots * row) // ALIGNMENT, 1)
-        rows = fractals(self.blocking.bm)
-        return -(-rows // -(-rows // fitting)) * ALIGNMENT
+        row = self.blocking.bn * ACCUMULATOR_BYTES
+        fitting = max(self.chip.ub_bytes // (self.ub_slots * self.ub_copies * row) // ALIGNMENT, 1)
+        wanted = -(-STRIP_BYTES // (ALIGNMENT * row))
+        return min(wanted, fitting, fractals(self.blocking.bm)) * ALIGNMENT
 
     @property
     def ub_copies(self) -> int:
-        """FP32 copies of a C strip in UB: the fresh one and old C, of each accumulator."""
-        return 2 * self.accumulators
+        """FP32 copies of a C strip in UB: one fresh from each accumulator, and those read back at the worst place."""
+        places = [(p, g) for p in range(len(self.passes)) for g in (0, len(self.k_groups) - 1) if g >= 0]
+        return self.accumulators + max((self.c_reads(p, g) for p, g in places), default=0)
+
+    # -------------------------------------------------------- C between L0C and memory
+
+    def c_reads(self, walk: int, group: int) -> int:
+        """FP32 copies of a C block read back from memory for its write-back in a pass and k group.
+
+        Its own partial sum after the first k group (or, in place, after the first write); for ``termwise`` the sum of
+        the terms before it, too, when its last k group completes it.
+        """
+        if self.reseed_l0c and group > 0:
+            own = 0
+        elif self.mode == "termwise_inplace":
+            own = 1 if walk > 0 or group > 0 else 0
+        else:
+            own = self.accumulators if group > 0 else 0
+        completes = self.mode == "termwise" and walk > 0 and group == len(self.k_groups) - 1
+        return own + completes
+
+    def c_writes(self, group: int) -> int:
+        """FP32 copies of a C block written in a k group: a fused kernel combines its accumulators in the last one."""
+        return 1 if group == len(self.k_groups) - 1 else self.accumulators
 
     def buffer_use(self) -> dict[str, tuple[int, int]]:
         """Bytes used and there, for each buffer of a core.
