@@ -12,7 +12,7 @@ import numpy as np
 
 from ascend.chip import Chip
 
-#: One or two buffers for everything that streams (B in L1, the operands in L0, the accumulators, UB).
+#: One or two buffers for the operands: B in L1, A and B in L0 (the paper's section 5.1.2; A stays resident in L1).
 Buffering = Literal["single", "double"]
 #: Bytes of one operand element.
 OPERAND_BYTES = {"fp16": 2, "fp32": 4}

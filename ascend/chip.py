@@ -37,10 +37,14 @@ class Parameter(NamedTuple):
         None  # for files that lack it, with the source below; None: the file must state it
     )
     default_source: str = ""
+    default_nanoseconds: float | None = None  # instead of `default`: cycles at the chip's clock
     ini_key: str = ""  # "Section.key" of CANN's platform files
 
 
+#: Clock at which the published 910B latencies were counted: 910B1's platform file.
+MEASURED_AT_MHZ = 1850
 MEASURED_910B = "measured on 910B (second generation), assumed to hold in cycles"
+MEASURED_910B_TIME = "measured on 910B at 1850 MHz, assumed to hold in nanoseconds"
 
 #: Every parameter of a chip. The field names of :class:`Chip` are its keys.
 PARAMETERS: dict[str, Parameter] = {
@@ -114,12 +118,29 @@ PARAMETERS: dict[str, Parameter] = {
         "taken as the UB to GM rate " + MEASURED_910B,
     ),
     "gm_to_l1_latency": Parameter(
-        "cycles", "first byte of a load that hits L2", False, 0, 193, MEASURED_910B
+        "cycles",
+        "first byte of a load that hits L2",
+        False,
+        0,
+        default_source=MEASURED_910B_TIME,
+        default_nanoseconds=193 / MEASURED_AT_MHZ * 1e3,
     ),
     "memory_read_latency": Parameter(
-        "cycles", "first byte of a load from memory", False, 0, 347, MEASURED_910B
+        "cycles",
+        "first byte of a load from memory",
+        False,
+        0,
+        default_source=MEASURED_910B_TIME,
+        default_nanoseconds=347 / MEASURED_AT_MHZ * 1e3,
     ),
-    "memory_write_latency": Parameter("cycles", "completion of a store", False, 0, 203, MEASURED_910B),
+    "memory_write_latency": Parameter(
+        "cycles",
+        "completion of a store",
+        False,
+        0,
+        default_source=MEASURED_910B_TIME,
+        default_nanoseconds=203 / MEASURED_AT_MHZ * 1e3,
+    ),
     "l1_to_l0a_latency": Parameter("cycles", "head of an L1 to L0A move", False, 0, 2, MEASURED_910B),
     "l1_to_l0b_latency": Parameter("cycles", "head of an L1 to L0B move", False, 0, 2, MEASURED_910B),
     "mmad_head": Parameter("cycles", "head of one matrix multiply instruction", False, 0, 23, MEASURED_910B),

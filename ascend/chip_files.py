@@ -134,9 +134,14 @@ def _line_of_key(text: str, key: str) -> int:
     return 1
 
 
+def _has_default(name: str) -> bool:
+    row = PARAMETERS[name]
+    return row.default is not None or row.default_nanoseconds is not None
+
+
 def _fill_defaults(values: dict, provenance: dict, where: str) -> None:
     """Give what a file lacks its default, labelled assumed; ValueError where there is none."""
-    missing = [name for name, row in PARAMETERS.items() if name not in values and row.default is None]
+    missing = [name for name in PARAMETERS if name not in values and not _has_default(name)]
     if missing:
         keys = [
             f"{name} ({PARAMETERS[name].ini_key})" if PARAMETERS[name].ini_key else name for name in missing
@@ -144,7 +149,8 @@ def _fill_defaults(values: dict, provenance: dict, where: str) -> None:
         raise ValueError(f"{where}: missing: {', '.join(keys)}")
     for name, row in PARAMETERS.items():
         if name not in values:
-            values[name] = row.default
+            in_time = row.default_nanoseconds is not None
+            values[name] = row.default_nanoseconds * values["frequency_mhz"] / 1e3 if in_time else row.default
             provenance[name] = Provenance("assumed", row.default_source)
 
 
@@ -167,7 +173,7 @@ def parse_ini(text: str, file_name: str) -> Chip:
                 name, row, values[name], f"{file_name}, line {entries[row.ini_key][1]}, key {row.ini_key}"
             )
             provenance[name] = Provenance("nominal", source)
-    missing = [row.ini_key for name, row in PARAMETERS.items() if row.ini_key and row.default is None
+    missing = [row.ini_key for name, row in PARAMETERS.items() if row.ini_key and not _has_default(name)
                and row.ini_key not in entries]  # fmt: skip
     rate_key, version_key = "AICoreMemoryRates.ddr_read_rate", "version.SoC_version"
     missing += [key for key in (rate_key, version_key) if key not in entries]

@@ -295,7 +295,9 @@ class _Builder:
         delay = self.schedule.stream_slots - 1  # the prefetched B blocks go first
         special: dict[int, list[int]] = {}
         for number, strip in enumerate(strips):
-            special.setdefault(min(number + delay, count - 1), []).append(strip)
+            # With one L0C slot the next block's cube work waits for all the strips: none may wait for that work.
+            place = delay + (number if self.schedule.l0c_slots > 1 else 0)
+            special.setdefault(min(place, count - 1), []).append(strip)
         position = 0
         edges = sorted(
             {0, count - 1, *special} | {i + 1 for i in special if i + 1 < count} | {min(1, count - 1)}

@@ -169,19 +169,17 @@ class TileSchedule:
 
     @property
     def l0c_slots(self) -> int:
-        """C blocks that fit L0C at a time: 2 only with double buffering and where two fit."""
+        """C blocks in L0C at a time: 2 where they fit, for either buffering (the paper's concerns L1 and L0)."""
         block = self.accumulators * self.blocking.bm * self.blocking.bn * ACCUMULATOR_BYTES
-        if self.chip is None:
-            return self.stream_slots
-        return min(self.stream_slots, self.chip.l0c_bytes // block)
+        return 2 if self.chip is None else min(2, self.chip.l0c_bytes // block)
 
     @property
     def ub_slots(self) -> int:
-        """Strips of C in UB at a time: 2 only with double buffering and where two of the least size fit."""
+        """Strips of C in UB at a time: 2 where two of the least height fit, for either buffering."""
         if self.chip is None:
-            return self.stream_slots
+            return 2
         least = ALIGNMENT * self.ub_copies * self.blocking.bn * ACCUMULATOR_BYTES
-        return max(min(self.stream_slots, self.chip.ub_bytes // least), 1)
+        return max(min(2, self.chip.ub_bytes // least), 1)
 
     @property
     def strip_rows(self) -> int:
