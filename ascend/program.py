@@ -189,6 +189,7 @@ class _Builder:
         self.schedule = schedule
         self.chip = schedule.chip
         self.templates: dict[tuple, Template] = {}
+        self.tiles: dict[tuple, tuple[Segment, ...]] = {}
 
     def program(self, include_split: bool) -> Program:
         s = self.schedule
@@ -253,12 +254,14 @@ class _Builder:
         old = 0  # width of the column block whose C is still to be read back
 
         def tile(columns: int, first: bool, last: bool) -> tuple[Segment, ...]:
-            strips = self._strips(rows, old) if copies and old else []
-            return (
-                *(self._seed(rows, columns) if seeded else ()),
-                *self._blocks(terms, rows, columns, depth, first, last, seeded, old, strips, copies),
-                *self._write_back(rows, columns, copies, writes),
-            )
+            key = (terms, rows, columns, depth, first, last, seeded, old, copies, writes)
+            if key not in self.tiles:
+                self.tiles[key] = (
+                    *(self._seed(rows, columns) if seeded else ()),
+                    *self._blocks(*key[:8], self._strips(rows, old) if copies and old else [], copies),
+                    *self._write_back(rows, columns, copies, writes),
+                )
+            return self.tiles[key]
 
         if full == 0 or (full == 1 and not edge):
             yield Loop(tile(widths[0], True, True), 1, active, label)

@@ -15,6 +15,7 @@ group of N_fused A blocks, which stay in L1, B is streamed column block by colum
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, Blocking, Buffering, slots
@@ -86,17 +87,17 @@ class TileSchedule:
 
     # -------------------------------------------------------- geometry, for both interpreters
 
-    @property
+    @cached_property
     def row_blocks(self) -> tuple[Range, ...]:
         """Half-open ranges of rows of A and C, bm long."""
         return split_range(0, self.m, self.blocking.bm)
 
-    @property
+    @cached_property
     def column_blocks(self) -> tuple[Range, ...]:
         """Half-open ranges of columns of B and C, bn long."""
         return split_range(0, self.n, self.blocking.bn)
 
-    @property
+    @cached_property
     def k_groups(self) -> tuple[Range, ...]:
         """Half-open ranges of k, bk * N_fused long: L0C accumulates within one, UB adds between them."""
         return split_range(0, self.k, self.blocking.bk * self.n_fused)
@@ -105,7 +106,7 @@ class TileSchedule:
         """Half-open ranges of k, bk long, within a k group."""
         return split_range(*group, self.blocking.bk)
 
-    @property
+    @cached_property
     def cube_step(self) -> tuple[int, int, int]:
         """(m, k, n) of one cube step."""
         if self.chip is None:
@@ -119,7 +120,7 @@ class TileSchedule:
         """Cores that share the row blocks."""
         return 1 if self.chip is None else self.chip.cores
 
-    @property
+    @cached_property
     def waves(self) -> int:
         """Times that the cores take a row block: ceil(row blocks / cores)."""
         return -(-len(self.row_blocks) // self.cores)
@@ -140,19 +141,19 @@ class TileSchedule:
         names = TERMS[: self.terms]
         return names if self.mode != "termwise" else names[1:] + names[:1]
 
-    @property
+    @cached_property
     def passes(self) -> tuple[tuple[str, ...], ...]:
         """Terms computed together: one tuple for each time that the schedule is walked."""
         if self.mode in ("fused", "elementwise"):
             return (TERMS[: self.terms],)
         return tuple((name,) for name in self.term_names)
 
-    @property
+    @cached_property
     def words(self) -> int:
         """FP16 words of each element in L1 at a time: 2 for a kernel that fuses the terms."""
         return 2 if self.mode in ("fused", "elementwise") and self.terms > 1 else 1
 
-    @property
+    @cached_property
     def accumulators(self) -> int:
         """L0C tiles of one C block."""
         return self.terms if self.mode == "fused" else 1
@@ -167,13 +168,13 @@ class TileSchedule:
         """Buffers for each operand stream: 1 or 2."""
         return slots(self.buffering)
 
-    @property
+    @cached_property
     def l0c_slots(self) -> int:
         """C blocks in L0C at a time: 2 where they fit, for either buffering (the paper's concerns L1 and L0)."""
         block = self.accumulators * self.blocking.bm * self.blocking.bn * ACCUMULATOR_BYTES
         return 2 if self.chip is None else min(2, self.chip.l0c_bytes // block)
 
-    @property
+    @cached_property
     def ub_slots(self) -> int:
         """Strips of C in UB at a time: 2 where two of the least height fit, for either buffering."""
         if self.chip is None:
@@ -181,7 +182,7 @@ class TileSchedule:
         least = ALIGNMENT * self.ub_copies * self.blocking.bn * ACCUMULATOR_BYTES
         return max(min(2, self.chip.ub_bytes // least), 1)
 
-    @property
+    @cached_property
     def strip_rows(self) -> int:
         """Rows of a C block that go through UB at a time: 16 KiB of FP32 or more where they fit."""
         if self.chip is None:
@@ -191,7 +192,7 @@ class TileSchedule:
         wanted = -(-STRIP_BYTES // (ALIGNMENT * row))
         return min(wanted, fitting, fractals(self.blocking.bm)) * ALIGNMENT
 
-    @property
+    @cached_property
     def ub_copies(self) -> int:
         """FP32 copies of a C strip in UB: one fresh from each accumulator, and those read back at the worst place."""
         places = [(p, g) for p in range(len(self.passes)) for g in (0, len(self.k_groups) - 1) if g >= 0]
