@@ -3,3 +3,32 @@
 Number formats, rounding, splitting into words, accumulator algorithms, the catalogue of published
 instructions, matrix engines, probes for black boxes, and runners for real hardware.
 """
+
+# ruff: noqa: F401  (what is imported here is the public interface)
+from . import reference
+from .accumulators import (
+    Accumulator,
+    FusedDotAdd,
+    FusedDotRoundDownAdd,
+    GroupDotFusedSum,
+    GroupFusedDotRoundDownAdd,
+    GroupPairwiseSum,
+    IntegerDotAdd,
+    InterleavedDotAdd,
+    LanedFMA,
+    PairRoundOddSum,
+    ParametricDotAdd,
+    SequentialFMA,
+    as_parametric,
+)
+from .blocks import BLOCK_FORMATS, BlockScaled, quantize_blocks
+from .catalogue import architectures, default_instruction, get_instruction, list_instructions
+from .engine import CallableEngine, Engine, MatrixEngine, as_engine
+from .exact_rounding import ROUNDINGS
+from .formats import FORMATS, Format, get_format
+from .instruction import Instruction
+from .interop import as_array, format_of_dtype
+from .isa import active_isa, available_isas, set_isa
+from .rounding import decode, encode, round_to
+from .threads import get_num_threads, set_num_threads
+from .words import bits_kept, join, split, split_fp16

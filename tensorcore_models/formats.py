@@ -1,10 +1,12 @@
 """Number formats as rows of data.
 
 A :class:`Format` is a handful of facts in a frozen record; everything else about it is derived. Encodings are
-plain integers here (see :meth:`Format.decode_exact`); arrays of them are handled by :mod:`tensorcore_models.rounding`.
+plain integers here (see :meth:`Format.decode_exact`); arrays of them are handled by
+:mod:`tensorcore_models.rounding`.
 
-Sources: IEEE 754-2019 (binary64/32/16); NVIDIA's PTX ISA (tf32, bf16, ue4m3); OCP 8-bit Floating Point (e4m3fn, e5m2);
-OCP Microscaling Formats (e3m2, e2m3, e2m1, ue8m0); Noune et al. 2022 (the FNUZ formats); the names follow ml_dtypes.
+Sources: IEEE 754-2019 (binary64/32/16); NVIDIA's PTX ISA (tf32, bf16, ue4m3); OCP 8-bit Floating Point
+(e4m3fn, e5m2); OCP Microscaling Formats (e3m2, e2m3, e2m1, ue8m0); Noune et al. 2022 (the FNUZ formats); the
+names follow ml_dtypes.
 """
 
 from dataclasses import dataclass
@@ -15,9 +17,9 @@ import ml_dtypes
 import numpy as np
 
 #: What the encodings beyond the finite numbers mean.
-#: ``ieee``: the top exponent holds infinities and NaNs. ``fn``: only the all-ones encoding is NaN, no infinity.
-#: ``fnuz``: the encoding of -0 is the only NaN, no infinity, no -0. ``finite``: numbers only. ``scale``: all ones is NaN,
-#: no zero, no sign (ue8m0).
+#: ``ieee``: the top exponent holds infinities and NaNs. ``fn``: only the all-ones encoding is NaN, no
+#: infinity. ``fnuz``: the encoding of -0 is the only NaN, no infinity, no -0. ``finite``: numbers only.
+#: ``scale``: all ones is NaN, no zero, no sign (ue8m0).
 Specials = Literal["ieee", "fn", "fnuz", "finite", "scale"]
 
 
@@ -54,7 +56,7 @@ class Format:
     Raises
     ------
     ValueError
-        If the widths are negative or need more than 64 bits.
+        If the widths are negative, need more than 64 bits, or leave the range that the kernels handle.
     """
 
     name: str
@@ -74,14 +76,26 @@ class Format:
             )
         if self.bits > 64:
             raise ValueError(f"format {self.name!r} needs {self.bits} bits; at most 64 are supported")
+        if (
+            self.exponent_bits > 30
+            or self.exponent_bits + self.fraction_bits > 63
+            or abs(self.bias) > 1 << 31
+        ):
+            raise ValueError(
+                f"format {self.name!r}: exponent_bits {self.exponent_bits} may be at most 30, exponent and "
+                f"fraction together at most 63 bits, and the bias {self.bias} at most 2**31 in magnitude"
+            )
         if self.specials == "scale" and (self.signed or self.fraction_bits):
             raise ValueError(f"format {self.name!r}: a scale format has neither sign nor fraction")
         if self.specials == "fnuz" and not self.signed:
             raise ValueError(f"format {self.name!r}: fnuz needs a sign bit, its NaN is the encoding of -0")
         if self.specials == "ieee" and (self.exponent_bits < 2 or self.fraction_bits < 1):
-            raise ValueError(f"format {self.name!r}: ieee needs two exponent bits and a fraction bit to tell inf from NaN")
+            raise ValueError(
+                f"format {self.name!r}: ieee needs two exponent bits and a fraction bit to tell inf from NaN"
+            )
 
-    # -- widths -----------------------------------------------------------------------------------------------------
+    # -- widths
+    # -----------------------------------------------------------------------------------------------------
     @property
     def bits(self) -> int:
         """Width of an encoding in bits, sign and padding included."""
@@ -104,7 +118,8 @@ class Format:
             return None
         return np.dtype(getattr(ml_dtypes, self.dtype_name, self.dtype_name))
 
-    # -- exponent range ---------------------------------------------------------------------------------------------
+    # -- exponent range
+    # ---------------------------------------------------------------------------------------------
     @property
     def has_subnormals(self) -> bool:
         """Whether exponent field 0 means zero and subnormals."""
@@ -119,16 +134,22 @@ class Format:
     def emax(self) -> int:
         """Exponent of the largest finite number."""
         top = (1 << self.exponent_bits) - 1 - self.bias
-        if self.specials == "ieee" or self.specials == "scale" or (self.specials == "fn" and self.fraction_bits == 0):
+        if (
+            self.specials == "ieee"
+            or self.specials == "scale"
+            or (self.specials == "fn" and self.fraction_bits == 0)
+        ):
             return top - 1
         return top
 
     @property
     def quantum_exponent(self) -> int:
-        """Exponent of the smallest positive number of an exponent range with subnormals (unit of the lowest binade)."""
+        """Exponent of the smallest positive number of an exponent range with subnormals (unit of the lowest
+        binade)."""
         return self.emin - self.fraction_bits
 
-    # -- specials ---------------------------------------------------------------------------------------------------
+    # -- specials
+    # ---------------------------------------------------------------------------------------------------
     @property
     def has_inf(self) -> bool:
         """Whether there are encodings of infinity."""
@@ -152,12 +173,16 @@ class Format:
     @property
     def magnitude_mask(self) -> int:
         """Mask over encodings of everything but the sign bit and bits that are ignored."""
-        return (((1 << (self.exponent_bits + self.fraction_bits)) - 1)) << self.padding_bits
+        return ((1 << (self.exponent_bits + self.fraction_bits)) - 1) << self.padding_bits
 
     @property
     def inf_bits(self) -> int | None:
         """Encoding of +infinity, None where there is none."""
-        return ((1 << self.exponent_bits) - 1) << (self.fraction_bits + self.padding_bits) if self.has_inf else None
+        return (
+            ((1 << self.exponent_bits) - 1) << (self.fraction_bits + self.padding_bits)
+            if self.has_inf
+            else None
+        )
 
     @property
     def nan_bits(self) -> int | None:
@@ -180,7 +205,8 @@ class Format:
             top -= 1
         return top << self.padding_bits
 
-    # -- values (exact in float64 for every format up to binary64) ---------------------------------------------------
+    # -- values (exact in float64 for every format up to binary64)
+    # ---------------------------------------------------
     @cached_property
     def max_finite(self) -> float:
         """Largest finite value (F_max of the papers)."""
@@ -202,19 +228,22 @@ class Format:
         """u = 2^-precision, the largest relative error of rounding to nearest without underflow."""
         return float(np.ldexp(1.0, -self.precision))
 
-    # -- taking encodings apart ---------------------------------------------------------------------------------------
+    # -- taking encodings apart
+    # ---------------------------------------------------------------------------------------
     def decode_exact(self, bits: int) -> Decoded:
         """Take one encoding apart into exact integers.
 
         Parameters
         ----------
         bits : int
-            The encoding. Padding bits and, in unsigned formats stored in wider containers, high bits are ignored.
+            The encoding. Padding bits and, in unsigned formats stored in wider containers, high bits are
+            ignored.
 
         Returns
         -------
         Decoded
-            kind, sign, integer significand and exponent; zero has significand 0 and the lowest binade's exponent.
+            kind, sign, integer significand and exponent; zero has significand 0 and the lowest binade's
+            exponent.
         """
         bits = int(bits)
         negative = bool(bits & self.sign_bit)
@@ -230,7 +259,9 @@ class Format:
             return Decoded("nan", negative, fraction, 0)
         if field == 0 and self.has_subnormals:
             return Decoded("finite", negative, fraction, self.quantum_exponent)
-        return Decoded("finite", negative, fraction | (1 << self.fraction_bits), field - self.bias - self.fraction_bits)
+        return Decoded(
+            "finite", negative, fraction | (1 << self.fraction_bits), field - self.bias - self.fraction_bits
+        )
 
 
 FORMATS: dict[str, Format] = {
@@ -256,26 +287,72 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def get_format(fmt: "str | Format") -> Format:
-    """The format of that name; a :class:`Format` is returned as it is.
+@dataclass(frozen=True)
+class IntegerFormat:
+    """A two's complement or unsigned integer operand of an integer matrix unit."""
+
+    name: str
+    bits: int
+    signed: bool
+
+    @cached_property
+    def container(self) -> np.dtype:
+        """The unsigned integer type that holds one encoding."""
+        return np.dtype(next(f"u{size}" for size in (1, 2, 4, 8) if 8 * size >= self.bits))
+
+    @cached_property
+    def dtype(self) -> np.dtype:
+        """The numpy type of its values; 4-bit values travel as 8-bit integers."""
+        return np.dtype(("i" if self.signed else "u") + str(self.container.itemsize))
+
+    @property
+    def minimum(self) -> int:
+        """Smallest value."""
+        return -(1 << (self.bits - 1)) if self.signed else 0
+
+    @property
+    def maximum(self) -> int:
+        """Largest value."""
+        return (1 << (self.bits - int(self.signed))) - 1
+
+    def decode_integer(self, bits: int) -> int:
+        """Value of one encoding."""
+        bits = int(bits) & ((1 << self.bits) - 1)
+        return bits - (1 << self.bits) if self.signed and bits >> (self.bits - 1) else bits
+
+
+INTEGER_FORMATS: dict[str, IntegerFormat] = {
+    row.name: row
+    for row in (
+        IntegerFormat("s4", 4, True),
+        IntegerFormat("u4", 4, False),
+        IntegerFormat("s8", 8, True),
+        IntegerFormat("u8", 8, False),
+        IntegerFormat("s32", 32, True),
+    )
+}
+
+
+def get_format(fmt: "str | Format | IntegerFormat") -> "Format | IntegerFormat":
+    """The format of that name; a format is returned as it is.
 
     Parameters
     ----------
-    fmt : str or Format
-        A name as in :data:`FORMATS`. Names are exact: another case is another name.
+    fmt : str, Format or IntegerFormat
+        A name as in :data:`FORMATS` or :data:`INTEGER_FORMATS`. Names are exact: another case is another name.
 
     Raises
     ------
     ValueError
         If the name is unknown; the message lists the known ones.
     TypeError
-        If `fmt` is neither a string nor a Format.
+        If `fmt` is neither a string nor a format.
     """
-    if isinstance(fmt, Format):
+    if isinstance(fmt, Format | IntegerFormat):
         return fmt
     if not isinstance(fmt, str):
         raise TypeError(f"a format is a name or a Format, got {type(fmt).__name__}")
-    try:
-        return FORMATS[fmt]
-    except KeyError:
-        raise ValueError(f"unknown format {fmt!r}; known: {', '.join(FORMATS)}") from None
+    found = FORMATS.get(fmt) or INTEGER_FORMATS.get(fmt)
+    if found is None:
+        raise ValueError(f"unknown format {fmt!r}; known: {', '.join([*FORMATS, *INTEGER_FORMATS])}")
+    return found

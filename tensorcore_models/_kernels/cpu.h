@@ -1,0 +1,78 @@
+/* What the CPU at hand can run, and the attributes that compile one function for more than the baseline.
+ *
+ * A kernel with variants writes its loop once as a `static inline` body marked MPG_INLINE, wraps it in one function per
+ * level (plain, MPG_TARGET_AVX2, MPG_TARGET_AVX512), and picks one by the level that tensorcore_models.isa hands it.
+ * Where the compiler or the architecture lacks the attributes they expand to nothing and every level is the baseline
+ * (mpg_cpu_level() then says 0). Every level must give the same bits.
+ */
+#ifndef MPG_CPU_H
+#define MPG_CPU_H
+
+#include <stdint.h>
+
+/* Levels as tensorcore_models.isa numbers them. */
+#define MPG_ISA_BASELINE 0
+#define MPG_ISA_AVX2 1
+#define MPG_ISA_AVX512 2
+
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+#define MPG_X86_VARIANTS 1
+#include <cpuid.h>
+#define MPG_TARGET_AVX2 __attribute__((target("avx2,fma,f16c,bmi,bmi2")))
+/* Without the preferred width GCC and clang stay at 256 bits when they vectorise for these features. */
+#define MPG_TARGET_AVX512 \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi,bmi2,prefer-vector-width=512")))
+#else
+#define MPG_X86_VARIANTS 0
+#define MPG_TARGET_AVX2
+#define MPG_TARGET_AVX512
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define MPG_INLINE static inline __attribute__((always_inline))
+#elif defined(_MSC_VER)
+#define MPG_INLINE static __forceinline
+#else
+#define MPG_INLINE static inline
+#endif
+
+#if defined(_MSC_VER)
+#define MPG_RESTRICT __restrict
+#else
+#define MPG_RESTRICT restrict
+#endif
+
+/* a if c (0 or 1), else b, on uint32_t: masks, because compilers turn ?: chains into jumps that they cannot vectorise. */
+#define MPG_SELECT(c, a, b) ((b) ^ (((a) ^ (b)) & (0u - (uint32_t)(c))))
+
+/* The highest level that this CPU and its operating system run. */
+static int mpg_cpu_level(void)
+{
+#if MPG_X86_VARIANTS
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    __builtin_cpu_init();
+    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & (1u << 29))) /* f16c: not known to every cpu_supports */
+        return MPG_ISA_BASELINE;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi")
+        || !__builtin_cpu_supports("bmi2"))
+        return MPG_ISA_BASELINE;
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq")
+        || !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512cd"))
+        return MPG_ISA_AVX2;
+    return MPG_ISA_AVX512;
+#else
+    return MPG_ISA_BASELINE;
+#endif
+}
+
+/* Whether this object was compiled with OpenMP (without it every loop is serial and gives the same bits). */
+static int mpg_has_openmp(void)
+{
+#ifdef _OPENMP
+    return 1;
+#else
+    return 0;
+#endif
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* One float32 into two float16 words: high = RN(x), low = RN((x - high) * 2^s), branch-free.
+ *
+ * The subtraction is one float32 operation (exact unless the high word overflowed) and so is the scaling (exact wherever the
+ * float16 result is not 0 or an overflow). Needs the default floating-point environment. tensorcore_models.words.split is
+ * the general form that this one is tested against.
+ */
+#ifndef MPG_SPLIT_H
+#define MPG_SPLIT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "cpu.h"
+
+typedef struct {
+    float scale1, scale2;   /* their product is 2^s; two factors reach what one float32 cannot */
+    uint32_t overflow_code; /* 0x7C00, or 0x7BFF when saturating */
+    uint32_t overflow_value; /* the same as float32 bits */
+    uint32_t nan_code, nan_keep; /* a NaN becomes nan_code, or'ed with sign and payload where nan_keep is all ones */
+} mpg_split;
+
+MPG_INLINE float mpg_as_float(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
+MPG_INLINE uint32_t mpg_as_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    return bits;
+}
+
+/* RN of a magnitude (float32 bits, not NaN) to float16: its code, and its value as float32 bits. */
+MPG_INLINE uint32_t mpg_half_code(uint32_t a, const mpg_split *p, uint32_t *value)
+{
+    const uint32_t normal = (a + 0xFFFu + ((a >> 13) & 1u)) & ~UINT32_C(0x1FFF);
+    const float sum = mpg_as_float(a) + 0.5f; /* the unit of 0.5 is 2^-24, the quantum of float16 */
+    const uint32_t is_subnormal = (int32_t)a < (INT32_C(113) << 23);
+    const uint32_t code =
+        MPG_SELECT(is_subnormal, mpg_as_bits(sum) - UINT32_C(0x3F000000), (normal >> 13) - (UINT32_C(112) << 10));
+    const uint32_t overflow = (int32_t)code > 0x7BFF;
+    *value = MPG_SELECT(is_subnormal, mpg_as_bits(sum - 0.5f), normal);
+    *value = MPG_SELECT(overflow, p->overflow_value, *value);
+    return MPG_SELECT(overflow, p->overflow_code, code);
+}
+
+MPG_INLINE void mpg_split_one(uint32_t x, uint32_t *high, uint32_t *low, const mpg_split *p)
+{
+    const uint32_t a = x & 0x7FFFFFFFu, sign = x & 0x80000000u;
+    uint32_t value, unused;
+    uint32_t h = mpg_half_code(a, p, &value) | sign >> 16;
+    const float residual = mpg_as_float(x) - mpg_as_float(value | sign);
+    const uint32_t r = mpg_as_bits(residual * p->scale1 * p->scale2);
+    uint32_t l = mpg_half_code(r & 0x7FFFFFFFu, p, &unused) | (r & 0x80000000u) >> 16;
+    const uint32_t nan = p->nan_code | (p->nan_keep & (sign >> 16 | ((a >> 13) & 0x3FFu)));
+    /* inf - inf: the sign of that NaN differs between CPUs, so it is fixed here */
+    l = MPG_SELECT((int32_t)(r & 0x7FFFFFFFu) > 0x7F800000, p->nan_code, l);
+    *low = MPG_SELECT((int32_t)a > 0x7F800000, nan, l);
+    *high = MPG_SELECT((int32_t)a > 0x7F800000, nan, h);
+}
+
+#define MPG_SPLIT_LOOP(NAME, TARGET)                                                                                \
+    TARGET static void NAME(const uint32_t *MPG_RESTRICT x, uint16_t *MPG_RESTRICT high, uint16_t *MPG_RESTRICT low, \
+                            int64_t count, const mpg_split *parameters)                                             \
+    {                                                                                                               \
+        const mpg_split p = *parameters;                                                                            \
+        for (int64_t i = 0; i < count; i++) {                                                                       \
+            uint32_t h, l;                                                                                          \
+            mpg_split_one(x[i], &h, &l, &p);                                                                        \
+            high[i] = (uint16_t)h;                                                                                  \
+            low[i] = (uint16_t)l;                                                                                   \
+        }                                                                                                           \
+    }
+
+MPG_SPLIT_LOOP(mpg_split_base, )
+MPG_SPLIT_LOOP(mpg_split_avx2, MPG_TARGET_AVX2)
+MPG_SPLIT_LOOP(mpg_split_avx512, MPG_TARGET_AVX512)
+
+static void mpg_split_range(const void *x, void *high, void *low, int64_t begin, int64_t end, const mpg_split *p, int isa)
+{
+    const uint32_t *source = (const uint32_t *)x + begin;
+    uint16_t *h = (uint16_t *)high + begin, *l = (uint16_t *)low + begin;
+    if (isa == MPG_ISA_AVX512)
+        mpg_split_avx512(source, h, l, end - begin, p);
+    else if (isa == MPG_ISA_AVX2)
+        mpg_split_avx2(source, h, l, end - begin, p);
+    else
+        mpg_split_base(source, h, l, end - begin, p);
+}
+
+#endif

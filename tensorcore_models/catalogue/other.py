@@ -1,0 +1,57 @@
+"""Matrix units beside NVIDIA's and AMD's: Arm, x86, the Ascend cube, TPU.
+
+Sources: Arm Architecture Reference Manual (BFMMLA, without the extended mode); Intel 64 SDM (VDPBF16PS, TDPBF16PS, TDPFP16PS);
+xue-sgemm-cube and Huawei's documentation of the cube unit (16x16x16 fp16, 16x32x16 int8).
+"""
+
+from ..accumulators import IntegerDotAdd, LanedFMA, PairRoundOddSum, SequentialFMA
+from ..instruction import Instruction
+
+SDM = "Intel 64 and IA-32 Architectures SDM"
+
+
+def rows() -> list[Instruction]:
+    """All other rows."""
+    return [
+        Instruction(
+            PairRoundOddSum(),
+            arch="arm", name="bfmmla.m2n2k4.f32.bf16.bf16.f32", m=2, n=2, k=4, a_format="bf16", path="bfmmla",
+            source="Arm Architecture Reference Manual, BFMMLA with FPCR.EBF = 0", evidence="vendor document",
+            note="agrees with the emulator qemu-aarch64 -cpu max (tests/tensorcore_models/test_cpu_instructions.py)",
+        ),
+        Instruction(
+            SequentialFMA(flush_inputs=True, flush_outputs=True, pair_order="odd_first"),
+            arch="x86", name="vdpbf16ps.k2.f32.bf16.bf16.f32", m=1, n=16, k=2, a_format="bf16", path="vdpbf16ps",
+            source=f"{SDM}, VDPBF16PS", evidence="vendor document",
+            note="each lane is a dot product of its own pair; modelled as one row times 16 columns",
+        ),
+        Instruction(
+            LanedFMA(),
+            arch="x86", name="tdpbf16ps.m16n16k32.f32.bf16.bf16.f32", m=16, n=16, k=32, a_format="bf16", path="amx",
+            source=f"{SDM}, TDPBF16PS", evidence="vendor document",
+        ),
+        Instruction(
+            LanedFMA(flush_inputs=False),
+            arch="x86", name="tdpfp16ps.m16n16k32.f32.fp16.fp16.f32", m=16, n=16, k=32, a_format="fp16", path="amx",
+            source=f"{SDM}, TDPFP16PS", evidence="vendor document",
+            note="fp16 subnormals are widened exactly; FP32 results are flushed",
+        ),
+        Instruction(
+            SequentialFMA(saturate=True),
+            arch="ascend", name="cube.m16n16k16.f32.f16.f16.f32", m=16, n=16, k=16, a_format="fp16", path="cube",
+            source="order and rounding inside a cube step are not published: sequential RN assumed; 910A saturates",
+            evidence="reconstruction",
+        ),
+        Instruction(
+            IntegerDotAdd(terms=32),
+            arch="ascend", name="cube.m16n16k32.s32.s8.s8.s32", m=16, n=16, k=32, a_format="s8", c_format="s32",
+            d_format="s32", path="cube", source="Huawei Ascend documentation: int8 cube 16x32x16 into int32",
+            evidence="vendor document",
+        ),
+        Instruction(
+            None,
+            arch="tpu", name="mxu.m128n128k128.f32.bf16.bf16.f32", m=128, n=128, k=128, a_format="bf16",
+            b_format="bf16", path="mxu", source="fasi-numerical-behavior, table 1: TPU v2 and v3 arithmetic is not published",
+            evidence="arithmetic not public",
+        ),
+    ]  # fmt: skip

@@ -1,0 +1,250 @@
+"""Reference of the fused algorithms: FDA, GDFS, FDRDA, GFDRDA and the parametric accumulator, in exact integers."""
+
+from ..accumulators import FusedDotRoundDownAdd, GroupDotFusedSum, ParametricDotAdd, _AlignedSum
+from ..exact_rounding import round_to_bits, shift_right_rounded
+from ..formats import Format
+from . import ieee
+from .operands import Addend, Operand, flushed, multiply, normalised, special_bits, special_result
+
+
+def finish(
+    total: int,
+    exponent: int,
+    fmt: Format,
+    spec: _AlignedSum,
+    rounding: str,
+    fraction_bits: int | None = None,
+    flush: bool = False,
+) -> int:
+    """Normalise and round ``total * 2**exponent`` to `fmt`; the exact sum 0 is +0, overflow is infinity."""
+    negative = total < 0
+    bits = round_to_bits(
+        negative, abs(total), exponent, fmt, rounding, overflow_to_inf=True, fraction_bits=fraction_bits
+    )
+    magnitude = bits & fmt.magnitude_mask
+    if flush and magnitude < 1 << (fmt.fraction_bits + fmt.padding_bits):
+        magnitude = 0
+        bits &= fmt.sign_bit
+    if magnitude == 0 and (total == 0 or spec.negative_underflow == "positive"):
+        return 0
+    return bits
+
+
+def aligned(addend: Addend, unit: int, rounding: str) -> int:
+    """Signed multiple of 2**unit nearest to the addend under `rounding`."""
+    magnitude = shift_right_rounded(addend.magnitude, unit - addend.exponent, rounding, addend.negative)
+    return -magnitude if addend.negative else magnitude
+
+
+def as_addends(numbers: list[Operand]) -> list[Addend]:
+    """The numbers that take part in an alignment."""
+    return [
+        Addend(x.negative, x.significand, x.exponent, x.align) for x in numbers if x.kind == "finite" and x.align is not None
+    ]
+
+
+def largest_exponent(addends: list[Addend], floor: int | None = None) -> int:
+    """Alignment exponent of a fused sum."""
+    largest = max(x.align for x in addends)
+    return largest if floor is None else max(largest, floor)
+
+
+# -- the parametric accumulator, of which FDA is a point ---------------------------------------------------------------------
+def _wrapped(total: int, unit: int, largest: int, integer_bits: int | None) -> int:
+    """`total` (in units of 2**unit) in two's complement with `integer_bits` bits above the point at 2**largest."""
+    if integer_bits is None:
+        return total
+    half = 1 << (integer_bits + largest - unit)
+    return (total + half) % (2 * half) - half
+
+
+def _sum_aligned(spec: ParametricDotAdd, addends: list[Addend]) -> Addend:
+    """One alignment of all addends, summed exactly; the result keeps the alignment exponent (it is not normalised)."""
+    largest = largest_exponent(addends, spec.exponent_floor)
+    if spec.fraction_bits is None:
+        unit, rounding = min(x.exponent for x in addends), "rz"
+    elif spec.sticky:
+        unit, rounding = largest - spec.fraction_bits - 1, "ro"  # one more bit that collects all that is cut off
+    else:
+        unit, rounding = largest - spec.fraction_bits, spec.alignment_rounding
+    total = _wrapped(sum(aligned(x, unit, rounding) for x in addends), unit, largest, spec.integer_bits)
+    return Addend(total < 0, abs(total), unit, largest)
+
+
+def _sum_normalising(spec: ParametricDotAdd, addends: list[Addend]) -> Addend:
+    """Addends one by one, each intermediate sum normalised to F fraction bits."""
+    total = addends[0]
+    for addend in addends[1:]:
+        total = _sum_aligned(spec, [total, addend])
+        if total.magnitude:
+            leading = total.magnitude.bit_length() - 1 + total.exponent
+            unit = max(leading - spec.fraction_bits, total.exponent)
+            total = Addend(total.negative, abs(aligned(total, unit, spec.alignment_rounding)), unit, leading)
+    return total
+
+
+def _sum_pairwise(spec: ParametricDotAdd, addends: list[Addend]) -> Addend:
+    """Binary tree of two-operand alignments over neighbours."""
+    if len(addends) == 1:
+        return addends[0]
+    middle = (len(addends) + 1) // 2
+    return _sum_aligned(spec, [_sum_pairwise(spec, addends[:middle]), _sum_pairwise(spec, addends[middle:])])
+
+
+def _fused_sum(spec: ParametricDotAdd, products: list[Operand], c: list[Operand]) -> Addend | None:
+    """Unrounded sum of products and c by the alignment that `spec` names; None if nothing takes part."""
+    start = as_addends(c)
+    if spec.alignment == "odd_even":
+        groups = [as_addends(products[0::2]), as_addends(products[1::2])]
+        parts = [_sum_aligned(spec, group) for group in groups if group] + start
+        return _sum_aligned(spec, parts) if parts else None
+    addends = as_addends(products)
+    if spec.alignment == "pairwise":
+        parts = ([_sum_pairwise(spec, addends)] if addends else []) + start
+        return _sum_aligned(spec, parts) if parts else None
+    if not start and not addends:
+        return None
+    return (_sum_normalising if spec.normalise_each_add else _sum_aligned)(spec, start + addends)
+
+
+def _overflowed(product: Operand, limit: int | None) -> Operand:
+    """`product`, or an infinity of its sign if it is at or beyond 2**limit."""
+    if limit is not None and product.kind == "finite" and product.significand and product.leading >= limit:
+        return Operand("inf", product.negative, 0, 0, None)
+    return product
+
+
+def scaled_product(a: Operand, b: Operand, scales: tuple[Operand, ...], scaled_zero: str) -> Operand:
+    """Product of two operands and their block scales, exponents added up."""
+    product = multiply(a, b)
+    skip = bool(scales) and product.is_zero and scaled_zero == "skip"
+    for scale in scales:
+        product = multiply(product, scale)
+    return product._replace(align=None) if skip else product
+
+
+def parametric_step(
+    spec: ParametricDotAdd,
+    a: list[Operand],
+    b: list[Operand],
+    scales: list[tuple[Operand, ...]],
+    c: Operand,
+    c_bits: int,
+    formats: tuple[Format, Format, Format, Format],
+) -> int:
+    """One fused operation of FusedDotAdd or ParametricDotAdd.
+
+    Parameters
+    ----------
+    a, b : list of Operand
+        Up to `spec.terms` operands each.
+    scales : list of tuple of Operand
+        The block scales of each product, empty tuples where there are none.
+    c, c_bits
+        The addend, taken apart and encoded.
+    formats : tuple of Format
+        Formats of a, b, c and d.
+    """
+    a_format, b_format, c_format, d_format = formats
+    if spec.flush_inputs:
+        a = [flushed(x, a_format.emin) for x in a]
+        b = [flushed(x, b_format.emin) for x in b]
+        c = flushed(c, c_format.emin)
+    products = [scaled_product(x, y, s, spec.scaled_zero) for x, y, s in zip(a, b, scales, strict=True)]
+    products = [_overflowed(p, spec.product_overflow_exponent) for p in products]
+    if spec.normalised_products:
+        products = [normalised(p) for p in products]
+    early = [c] if spec.c_position == "early" else []
+    special = special_result(products + early)
+    if special:
+        dot = special_bits(special, d_format, spec)
+    else:
+        total = _fused_sum(spec, products, early)
+        if total is None:
+            dot = 0
+        else:
+            signed = -total.magnitude if total.negative else total.magnitude
+            dot = finish(
+                signed,
+                total.exponent,
+                d_format,
+                spec,
+                spec.output_rounding,
+                spec.output_fraction_bits,
+                spec.flush_outputs,
+            )
+    if spec.c_position == "early":
+        return dot
+    return ieee.add(dot, d_format, c_bits, c_format, d_format, spec, spec.late_rounding, flush=spec.flush_outputs)
+
+
+# -- GDFS --------------------------------------------------------------------------------------------------------------------
+def group_dot_step(
+    spec: GroupDotFusedSum,
+    a: list[Operand],
+    b: list[Operand],
+    scales: list[tuple[Operand, ...]],
+    c: Operand,
+    d_format: Format,
+) -> int:
+    """One GDFS operation: exact group sums times their scales, aligned with c (xie-mma-sim, section IV-E)."""
+    special = special_result([*a, *b, *(s for pair in scales for s in pair), c])
+    if special:
+        return special_bits(special, d_format, spec)
+    terms = [c]
+    for start in range(0, len(a), spec.group):
+        products = [multiply(x, y) for x, y in zip(a[start : start + spec.group], b[start : start + spec.group], strict=True)]
+        unit = min(p.exponent for p in products)
+        total = sum((-p.significand if p.negative else p.significand) << (p.exponent - unit) for p in products)
+        group = Operand("finite", total < 0, abs(total), unit, 0)
+        terms.append(scaled_product(group, Operand("finite", False, 1, 0, 0), scales[start], spec.scaled_zero))
+    addends = as_addends(terms)
+    if not addends:
+        return 0
+    unit = largest_exponent(addends, spec.exponent_floor) - spec.fraction_bits
+    return finish(sum(aligned(x, unit, "rz") for x in addends), unit, d_format, spec, spec.output_rounding)
+
+
+# -- FDRDA and GFDRDA --------------------------------------------------------------------------------------------------------
+def round_down_step(spec: FusedDotRoundDownAdd, a: list[Operand], b: list[Operand], c: Operand, d_format: Format) -> int:
+    """One FDRDA or GFDRDA operation (xie-mma-sim, sections IV-F and IV-H)."""
+    products = [multiply(x, y) for x, y in zip(a, b, strict=True)]
+    limited = [_overflowed(p, spec.product_overflow_exponent) for p in products]
+    special = None if spec.c_inf_with_overflow == "nan" else special_result([*products, c])
+    special = special or special_result(limited if spec.c_inf_with_overflow == "c" else [*limited, c])
+    if special:
+        return special_bits(special, d_format, spec)
+    dot = _round_down_dot(spec, limited)
+    start = as_addends([c])
+    parts = ([dot] if dot else []) + start
+    if not parts:
+        return 0
+    largest = largest_exponent(parts, spec.exponent_floor)
+    unit = largest - max(spec.dot_fraction_bits, spec.c_fraction_bits)
+    total = 0
+    if dot:
+        dot_unit = largest - spec.dot_fraction_bits
+        total += aligned(dot, dot_unit, spec.add_rounding) << (dot_unit - unit)
+    if start:
+        far = spec.c_cutoff is not None and start[0].align < largest - spec.c_cutoff
+        c_unit = largest - spec.c_fraction_bits
+        total += aligned(start[0], c_unit, "rz" if far else spec.add_rounding) << (c_unit - unit)
+    return finish(total, unit, d_format, spec, spec.output_rounding)
+
+
+def _round_down_dot(spec: FusedDotRoundDownAdd, products: list[Operand]) -> Addend | None:
+    """Sum of the products alone: each parity group aligned with RZ, the groups with each other by add_rounding."""
+    groups = [as_addends(products[i :: spec.parity_groups]) for i in range(spec.parity_groups)]
+    sums = []
+    for group in groups:
+        if group:
+            largest = largest_exponent(group)
+            unit = largest - spec.fraction_bits
+            total = sum(aligned(x, unit, "rz") for x in group)
+            sums.append(Addend(total < 0, abs(total), unit, largest))
+    if len(sums) < 2:
+        return sums[0] if sums else None
+    largest = largest_exponent(sums)
+    unit = largest - spec.fraction_bits
+    total = sum(aligned(x, unit, spec.add_rounding) for x in sums)
+    return Addend(total < 0, abs(total), unit, largest)

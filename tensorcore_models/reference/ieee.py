@@ -1,0 +1,144 @@
+"""Reference of the algorithms made of IEEE operations: SFMA, AMX lanes, GPS, BFMMLA, and the late addition of c."""
+
+from ..accumulators import Accumulator, GroupPairwiseSum, LanedFMA, PairRoundOddSum, SequentialFMA
+from ..exact_rounding import round_to_bits
+from ..formats import FORMATS, Format
+from .operands import Operand, decode, flushed, multiply, special_bits, special_result
+
+FP32 = FORMATS["fp32"]
+
+
+def _rounded_sum(
+    terms: list[Operand], fmt: Format, spec: Accumulator, rounding: str, *, flush: bool, saturate: bool, to_inf: bool
+) -> int:
+    """IEEE sum of exact numbers, rounded once; signed zeros by IEEE 754-2019, 6.3."""
+    special = special_result(terms)
+    if special:
+        if saturate:  # Ascend 910A: NaN becomes 0, infinity the largest finite number
+            return 0 if special == "nan" else fmt.max_bits | (fmt.sign_bit if special == "-inf" else 0)
+        return special_bits(special, fmt, spec)
+    unit = min(x.exponent for x in terms)
+    total = sum((-x.significand if x.negative else x.significand) << (x.exponent - unit) for x in terms)
+    if total == 0:
+        all_negative = all(x.negative for x in terms) if all(x.significand == 0 for x in terms) else False
+        mixed = not all_negative and (rounding == "rd") and any(x.negative for x in terms)
+        return fmt.sign_bit if all_negative or mixed else 0
+    bits = round_to_bits(
+        total < 0, abs(total), unit, fmt, rounding, saturate=saturate, overflow_to_inf=to_inf and not saturate
+    )
+    if flush and bits & fmt.magnitude_mask < 1 << (fmt.fraction_bits + fmt.padding_bits):
+        return bits & fmt.sign_bit
+    return bits
+
+
+def add(
+    x: int,
+    x_format: Format,
+    y: int,
+    y_format: Format,
+    fmt: Format,
+    spec: Accumulator,
+    rounding: str = "rne",
+    *,
+    flush: bool = False,
+    to_inf: bool = False,
+) -> int:
+    """IEEE addition of two encodings."""
+    terms = [decode(x_format, x, spec), decode(y_format, y, spec)]
+    return _rounded_sum(terms, fmt, spec, rounding, flush=flush, saturate=False, to_inf=to_inf)
+
+
+def _fma(
+    x: Operand, y: Operand, z: Operand, fmt: Format, spec: Accumulator, rounding: str, *, flush: bool, saturate: bool = False
+) -> int:
+    return _rounded_sum([multiply(x, y), z], fmt, spec, rounding, flush=flush, saturate=saturate, to_inf=False)
+
+
+def sequential_fma(
+    spec: SequentialFMA, a: list[Operand], b: list[Operand], c: int, formats: tuple[Format, Format, Format, Format]
+) -> int:
+    """Chain of fused multiply-adds in the output format (xie-mma-sim, Algorithm 1)."""
+    a_format, b_format, c_format, d_format = formats
+    total, total_format = c, c_format
+    for k in _order(len(a), spec.pair_order):
+        x, y, z = a[k], b[k], decode(total_format, total, spec)
+        if spec.flush_inputs:
+            x, y, z = flushed(x, a_format.emin), flushed(y, b_format.emin), flushed(z, total_format.emin)
+        total = _fma(x, y, z, d_format, spec, spec.rounding, flush=spec.flush_outputs, saturate=spec.saturate)
+        total_format = d_format
+    return total
+
+
+def _order(count: int, pair_order: str) -> list[int]:
+    if pair_order == "ascending":
+        return list(range(count))
+    return [k for pair in range(0, count, 2) for k in (pair + 1, pair) if k < count]
+
+
+def laned_fma(spec: LanedFMA, a: list[Operand], b: list[Operand], c: int, formats: tuple[Format, ...]) -> int:
+    """Interleaved FMA chains from zero, summed, then added to c (Intel SDM, TDPBF16PS)."""
+    a_format, b_format, c_format, d_format = formats
+    lanes = []
+    for lane in range(spec.lanes):
+        total = 0
+        for x, y in zip(a[lane :: spec.lanes], b[lane :: spec.lanes], strict=True):
+            if spec.flush_inputs:
+                x, y = flushed(x, a_format.emin), flushed(y, b_format.emin)
+            total = _fma(x, y, decode(d_format, total, spec), d_format, spec, "rne", flush=True)
+        lanes.append(total)
+    total = lanes[0]
+    for lane in lanes[1:]:
+        total = add(total, d_format, lane, d_format, d_format, spec, flush=True)
+    start = flushed(decode(c_format, c, spec), c_format.emin)
+    return _rounded_sum([start, decode(d_format, total, spec)], d_format, spec, "rne", flush=True, saturate=False, to_inf=False)
+
+
+def group_pairwise_sum(
+    spec: GroupPairwiseSum, a: list[Operand], b: list[Operand], c: int, formats: tuple[Format, ...]
+) -> int:
+    """FP32 products, a tree of FP32 additions over each group, then c (xie-mma-sim, Algorithms 2 and 3)."""
+    a_format, b_format, c_format, d_format = formats
+    if spec.flush_input != "none":
+        floors = (a_format.emin, b_format.emin) if spec.flush_input == "format" else (FP32.emin, FP32.emin)
+        a = [_flushed_to_positive(x, floors[0]) for x in a]
+        b = [_flushed_to_positive(x, floors[1]) for x in b]
+        start = decode(c_format, c, spec)
+        c = c if _flushed_to_positive(start, FP32.emin) == start else 0
+    products = [_product(x, y, d_format, spec, "rne", spec.flush_results) for x, y in zip(a, b, strict=True)]
+    total = _tree(products, d_format, spec)
+    return add(c, c_format, total, d_format, d_format, spec, flush=spec.flush_results)
+
+
+def _flushed_to_positive(x: Operand, below: int) -> Operand:
+    y = flushed(x, below)
+    return y if y == x else y._replace(negative=False)
+
+
+def _product(x: Operand, y: Operand, fmt: Format, spec: Accumulator, rounding: str, flush: bool, to_inf: bool = False) -> int:
+    """IEEE product; a zero keeps the product's sign."""
+    return _rounded_sum([multiply(x, y)], fmt, spec, rounding, flush=flush, saturate=False, to_inf=to_inf)
+
+
+def _tree(terms: list[int], fmt: Format, spec: GroupPairwiseSum) -> int:
+    if len(terms) == 1:
+        return terms[0]
+    middle = len(terms) // 2
+    left, right = _tree(terms[:middle], fmt, spec), _tree(terms[middle:], fmt, spec)
+    return add(left, fmt, right, fmt, fmt, spec, flush=spec.flush_results)
+
+
+def pair_round_odd(
+    spec: PairRoundOddSum, a: list[Operand], b: list[Operand], c: int, formats: tuple[Format, ...]
+) -> int:
+    """Unfused sum of a pair of products, added to the accumulator, all rounded to odd (Arm ARM, BFMMLA)."""
+    a_format, b_format, c_format, d_format = formats
+    products = [
+        _product(flushed(x, a_format.emin), flushed(y, b_format.emin), d_format, spec, "ro", True, to_inf=True)
+        for x, y in zip(a, b, strict=True)
+    ]
+    pair = products[0]
+    for product in products[1:]:
+        pair = add(pair, d_format, product, d_format, d_format, spec, "ro", flush=True, to_inf=True)
+    start = flushed(decode(c_format, c, spec), c_format.emin)
+    terms = [start, decode(d_format, pair, spec)]
+    return _rounded_sum(terms, d_format, spec, "ro", flush=True, saturate=False, to_inf=True)

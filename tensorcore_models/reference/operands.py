@@ -1,0 +1,104 @@
+"""Encodings taken apart for the reference: operands, products and their alignment exponents."""
+
+from typing import NamedTuple
+
+from ..accumulators import Accumulator
+from ..formats import Format
+
+
+class Operand(NamedTuple):
+    """One number: value (-1)^negative * significand * 2^exponent, aligned by `align` (None: takes no part)."""
+
+    kind: str  # "finite", "inf" or "nan"
+    negative: bool
+    significand: int
+    exponent: int
+    align: int | None
+
+    @property
+    def is_zero(self) -> bool:
+        return self.kind == "finite" and self.significand == 0
+
+    @property
+    def leading(self) -> int:
+        """Exponent of the leading bit of a nonzero number."""
+        return self.significand.bit_length() - 1 + self.exponent
+
+
+class Addend(NamedTuple):
+    """One finite addend of a fused sum: (-1)^negative * magnitude * 2^exponent, aligned by `align`."""
+
+    negative: bool
+    magnitude: int
+    exponent: int
+    align: int
+
+
+NAN = "nan"
+POSITIVE_INF = "+inf"
+NEGATIVE_INF = "-inf"
+
+
+def zero_exponent(rule: str, fmt: Format) -> int | None:
+    """Alignment exponent of a zero under the edge rules zero_operand and zero_c; None: it takes no part."""
+    return {"minus126": -126, "format_minimum": fmt.emin, "skip": None}[rule]
+
+
+def flushed(operand: Operand, below: int) -> Operand:
+    """`operand`, or a zero of its sign if it is finite, nonzero and smaller than 2**below."""
+    if operand.kind == "finite" and operand.significand and operand.leading < below:
+        return operand._replace(significand=0)
+    return operand
+
+
+def decode(fmt: Format, bits: int, spec: Accumulator, *, zero_rule: str = "format_minimum") -> Operand:
+    """Take one encoding apart under the edge rules of `spec`.
+
+    The alignment exponent is the one of the encoding: subnormal numbers have the smallest normal exponent.
+    """
+    kind, negative, significand, exponent = fmt.decode_exact(bits)
+    if kind == "inf" and fmt.padding_bits and spec.tf32_nan == "kept" and int(bits) & ((1 << fmt.padding_bits) - 1):
+        kind = "nan"
+    align = exponent + fmt.fraction_bits
+    if kind == "finite" and significand == 0:
+        align = zero_exponent(zero_rule, fmt)
+    return Operand(kind, negative, significand, exponent, align)
+
+
+def normalised(operand: Operand) -> Operand:
+    """`operand` with the exponent of its leading bit as alignment exponent."""
+    if operand.kind != "finite" or operand.significand == 0:
+        return operand
+    return operand._replace(align=operand.leading)
+
+
+def multiply(x: Operand, y: Operand) -> Operand:
+    """Exact product, not normalised: alignment exponents add up; infinity and NaN by IEEE's rules."""
+    negative = x.negative != y.negative
+    if "nan" in (x.kind, y.kind) or (x.kind == "inf" and y.is_zero) or (y.kind == "inf" and x.is_zero):
+        return Operand("nan", False, 0, 0, None)
+    if "inf" in (x.kind, y.kind):
+        return Operand("inf", negative, 0, 0, None)
+    align = None if x.align is None or y.align is None else x.align + y.align
+    return Operand("finite", negative, x.significand * y.significand, x.exponent + y.exponent, align)
+
+
+def special_result(numbers: list[Operand]) -> str | None:
+    """NaN or infinity of a sum of `numbers`, None if all are finite (step 1 of xie-mma-sim's algorithms)."""
+    if any(x.kind == "nan" for x in numbers):
+        return NAN
+    signs = {x.negative for x in numbers if x.kind == "inf"}
+    if len(signs) == 2:
+        return NAN
+    if signs:
+        return NEGATIVE_INF if signs.pop() else POSITIVE_INF
+    return None
+
+
+def special_bits(special: str, fmt: Format, spec: Accumulator) -> int:
+    """Encoding of a special result: NaN by the edge rule `nan`, infinity as the format has it."""
+    if special == NAN:
+        if spec.nan == "all_ones":
+            return fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)
+        return fmt.nan_bits
+    return fmt.inf_bits | (fmt.sign_bit if special == NEGATIVE_INF else 0)

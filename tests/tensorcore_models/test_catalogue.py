@@ -1,0 +1,180 @@
+"""The catalogue against the published rows, its lookups, and its own rules."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tensorcore_models as tcm
+from tensorcore_models.instruction import EVIDENCE
+
+#: How the published tables spell formats and algorithms.
+SPELLING = {
+    "f16": "fp16", "f32": "fp32", "f64": "fp64", "xf32": "tf32", "e4m3": "e4m3fn", "fp8": "e4m3fnuz", "bf8": "e5m2fnuz",
+}  # fmt: skip
+ALGORITHMS = {
+    "FDA": tcm.FusedDotAdd,
+    "SFMA": tcm.SequentialFMA,
+    "GPS": tcm.GroupPairwiseSum,
+    "GDFS": tcm.GroupDotFusedSum,
+    "FDRDA": tcm.FusedDotRoundDownAdd,
+    "GFDRDA": tcm.GroupFusedDotRoundDownAdd,
+}
+ROWS = tcm.list_instructions()
+
+
+@pytest.fixture(scope="module")
+def published(shared):
+    lines = (shared / "facts" / "instructions.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_every_published_row_is_there_with_its_shape_and_formats(published):
+    assert len(published) == 223
+    for row in published:
+        ins = tcm.get_instruction(row["arch"], row["name"])
+        assert (ins.m, ins.n, ins.k) == (row["m"], row["n"], row["k"])
+        formats = tuple(SPELLING.get(row[x], row[x]) for x in "abcd")
+        assert (ins.a_format, ins.b_format, ins.c_format, ins.d_format) == formats
+        assert (ins.scale_format, ins.block_size) == (row.get("scale"), row.get("block_size"))
+
+
+def test_every_published_row_has_its_arithmetic(published):
+    for row in published:
+        spec = tcm.get_instruction(row["arch"], row["name"]).accumulator
+        algorithm = row["algorithm"].removeprefix("Co")
+        assert type(spec) is ALGORITHMS[algorithm], row["name"]
+        if algorithm == "FDA":
+            rounding, digits, _ = row["final"].split()
+            kept = spec.output_fraction_bits or (23 if rounding == "RZ" else 10)
+            assert (spec.terms, spec.fraction_bits) == (row["group"], row["F"])
+            assert spec.output_rounding == rounding.lower()
+            assert row["d"] == "f16" or kept == int(digits)
+        elif algorithm in ("GPS", "GDFS"):
+            assert spec.group == row["group"]
+        elif algorithm != "SFMA":
+            assert (spec.terms, spec.fraction_bits) == (row["group"], row["F"])
+            assert (spec.dot_fraction_bits, spec.c_fraction_bits) == (row["F_dot"], row["F_c"])
+        if row.get("flush_subnormals") is not None and algorithm == "GPS":
+            assert spec.flush_results == row["flush_subnormals"]
+
+
+@pytest.mark.parametrize(
+    ("arch", "name"),
+    [
+        ("hopper", "mma.m16n8k32.f32.e5m2.e4m3.f32"),
+        ("blackwell", "mma.m16n8k16.f16.e4m3.e4m3.f16"),
+        ("rtx_blackwell", "mma.m16n8k32.f32.e3m2.e2m3.f32"),
+        ("rtx_blackwell", "mma.m16n8k32.block32.f32.e2m3.e4m3.f32.ue8m0"),
+        ("blackwell", "tcgen05.mma.m64n8k32.f16.e3m2.e2m1"),
+        ("blackwell", "tcgen05.mma.m128n8k32.block32.f32.e2m3.e3m2.ue8m0"),
+        ("hopper", "wmma.m16n16k8.f32.tf32.tf32.f32"),
+        ("ampere", "wmma.m16n16k16.f32.bf16.bf16.f32"),
+        ("ampere", "mma.m16n8k32.s32.s8.u8.s32.satfinite"),
+        ("hopper", "wgmma.m64n8k32.s32.u8.s8"),
+        ("cdna3", "v_mfma_i32_16x16x32_i8"),
+        ("ascend", "cube.m16n16k32.s32.s8.s8.s32"),
+        ("arm", "bfmmla.m2n2k4.f32.bf16.bf16.f32"),
+        ("x86", "vdpbf16ps.k2.f32.bf16.bf16.f32"),
+        ("x86", "tdpfp16ps.m16n16k32.f32.fp16.fp16.f32"),
+        ("ampere", "mma.m8n8k4.f32.f16.f16.f32"),
+    ],
+)
+def test_rows_beyond_the_published_model(arch, name):
+    ins = tcm.get_instruction(arch, name)
+    assert str(ins) == f"{arch}:{name}"
+    assert tcm.get_instruction(f"{arch}:{name}") == ins
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_rows_state_source_and_evidence(row):
+    assert row.source
+    assert row.evidence in EVIDENCE
+
+
+def test_rows_say_which_depend_on_vectors_that_exist():
+    pinned = {row.arch for row in ROWS if row.evidence == "hardware: published vectors"}
+    assert pinned == {"volta", "ampere", "ada", "hopper", "blackwell"}
+
+
+def test_free_shapes():
+    for n in range(8, 257, 8):
+        ins = tcm.get_instruction("h100", f"wgmma.m64n{n}k16.f32.f16.f16")
+        assert (ins.m, ins.n, ins.k) == (64, n, 16)
+        assert ins.accumulator == tcm.get_instruction("h100", "wgmma.m64n8k16.f32.f16.f16").accumulator
+    assert tcm.get_instruction("b200", "tcgen05.mma.m128n256k32.f32.e4m3.e4m3").n == 256
+    with pytest.raises(ValueError, match="legal are m 64, n 8 to 256 in steps of 8"):
+        tcm.get_instruction("h100", "wgmma.m64n12k16.f32.f16.f16")
+    with pytest.raises(ValueError, match="m 128, n 16 to 256 in steps of 16"):
+        tcm.get_instruction("b200", "tcgen05.mma.m128n24k16.f32.f16.f16")
+
+
+def test_wmma_tf32_is_two_steps_of_four_on_hopper():
+    assert tcm.get_instruction("hopper", "wmma.m16n16k8.f32.tf32.tf32.f32").accumulator.terms == 4
+    assert tcm.get_instruction("hopper", "mma.m16n8k8.f32.tf32.tf32.f32").accumulator.terms == 8
+
+
+def test_devices_are_aliases():
+    assert tcm.get_instruction("h200", "mma.m16n8k16.f32.f16.f16.f32").arch == "hopper"
+    assert tcm.list_instructions("gh200") == tcm.list_instructions("hopper")
+    assert "fp64" in {row.a_format for row in tcm.list_instructions("a100")}
+    for device in ("a2", "a30"):
+        assert "fp64" not in {row.a_format for row in tcm.list_instructions(device)}
+        with pytest.raises(ValueError, match="no fp64 matrix unit"):
+            tcm.get_instruction(device, "mma.m8n8k4.f64.f64.f64.f64")
+
+
+def test_unknown_names_list_the_near_ones():
+    with pytest.raises(ValueError, match="did you mean hopper"):
+        tcm.list_instructions("hoper")
+    with pytest.raises(ValueError, match=r"nearest: .*mma\.m16n8k16\.f32\.f16\.f16\.f32"):
+        tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16")
+    with pytest.raises(ValueError, match="is not on volta; it is on hopper"):
+        tcm.get_instruction("volta", "wgmma.m64n8k16.f32.f16.f16")
+    with pytest.raises(ValueError, match="'arch:name'"):
+        tcm.get_instruction("mma.m16n8k16.f32.f16.f16.f32")
+    with pytest.raises(TypeError):
+        tcm.list_instructions(3)
+
+
+def test_default_instruction():
+    assert tcm.default_instruction("h100", a_format="fp16").name == "mma.m16n8k16.f32.f16.f16.f32"
+    assert tcm.default_instruction("a100", "fp16", "fp16").name == "mma.m16n8k16.f16.f16.f16.f16"
+    assert tcm.default_instruction("mi300x", "bf16").name == "v_mfma_f32_16x16x16_bf16"
+    with pytest.raises(ValueError, match=r"path='mma'.*path='wgmma'"):
+        tcm.default_instruction("h100", "e4m3fn")
+    assert tcm.default_instruction("h100", "e4m3fn", path="wgmma").accumulator.fraction_bits == 13
+    with pytest.raises(ValueError, match="v100 has no bf16"):
+        tcm.default_instruction("v100", "bf16")
+    with pytest.raises(ValueError, match="unknown format"):
+        tcm.default_instruction("v100", "half")
+
+
+def test_unpublished_arithmetic_says_so():
+    row = tcm.get_instruction("tpu", "mxu.m128n128k128.f32.bf16.bf16.f32")
+    assert row.evidence == "arithmetic not public"
+    zeros = np.zeros((128, 128), np.uint16)
+    with pytest.raises(ValueError, match="not public"):
+        row.mma_bits(zeros, zeros, np.zeros((128, 128), np.uint32))
+    with pytest.raises(ValueError, match="not public"):
+        row.gemm(np.zeros((2, 2), np.float32), np.zeros((2, 2), np.float32), input_rounding="rne")
+
+
+def test_edge_rules_by_name():
+    ins = tcm.get_instruction("turing", "mma.m16n8k8.f32.f16.f16.f32")
+    assert ins.with_rules(zero_operand="skip").accumulator.zero_operand == "skip"
+    assert ins.with_rules(terms=4).accumulator.terms == 4
+    assert ins.accumulator.terms == 8
+    with pytest.raises(ValueError, match="no edge rule 'zero'; it has"):
+        ins.with_rules(zero="skip")
+    with pytest.raises(ValueError, match="expected one of 'minus126'"):
+        ins.with_rules(zero_operand="never")
+
+
+def test_the_generated_page_is_current():
+    from pathlib import Path
+
+    from tensorcore_models.catalogue.page import page
+
+    written = Path(__file__).resolve().parents[2] / "docs" / "instructions.md"
+    assert written.read_text() == page(), "run: python -m tensorcore_models.catalogue.page > docs/instructions.md"
