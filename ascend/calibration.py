@@ -61,9 +61,7 @@ def fit(chip: Chip, size: tuple[int, int, int] = ASSUMED_SIZE) -> Calibration:
         lambda x: simulate(PUBLISHED_BLOCK, *size, synced.replace(non_overlapped_fraction=x)).tflops,
         PUBLISHED_DOUBLE, 1.0, "non_overlapped_fraction",
     )  # fmt: skip
-    return Calibration(
-        sync, fraction, nominal, predict(synced.replace(non_overlapped_fraction=fraction), size)
-    )
+    return Calibration(sync, fraction, nominal, predict(synced.replace(non_overlapped_fraction=fraction), size))
 
 
 def _decreasing_root(f: Callable[[float], float], target: float, high: float, name: str) -> float:

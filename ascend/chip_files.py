@@ -46,9 +46,7 @@ def get_chip(name: str | Chip) -> Chip:
             f"'{name}' names two generations: give the SoC_version, {second} for the second one; "
             "the first one (Ascend910B: 30 cores, 900 MHz) loads from its platform file"
         )
-    raise ValueError(
-        f"unknown chip '{name}'; built in: {', '.join(list_chips())}; load_chip reads .toml and .ini"
-    )
+    raise ValueError(f"unknown chip '{name}'; built in: {', '.join(list_chips())}; load_chip reads .toml and .ini")
 
 
 def load_chip(path: str | Path) -> Chip:
@@ -100,9 +98,7 @@ def parse_toml(text: str, file_name: str) -> Chip:
     calibration_source = str(calibrated.pop("source", ""))
     for name, value in calibrated.items():
         if name not in CALIBRATED_PARAMETERS:
-            raise ValueError(
-                f"{where(name)}: only {', '.join(CALIBRATED_PARAMETERS)} can be calibrated, got {name}"
-            )
+            raise ValueError(f"{where(name)}: only {', '.join(CALIBRATED_PARAMETERS)} can be calibrated, got {name}")
         check_value(name, PARAMETERS[name], value, where(name))
     return Chip(
         name=str(document["name"]), soc_version=str(document["soc_version"]), **values, provenance=provenance,
@@ -143,9 +139,7 @@ def _fill_defaults(values: dict, provenance: dict, where: str) -> None:
     """Give what a file lacks its default, labelled assumed; ValueError where there is none."""
     missing = [name for name in PARAMETERS if name not in values and not _has_default(name)]
     if missing:
-        keys = [
-            f"{name} ({PARAMETERS[name].ini_key})" if PARAMETERS[name].ini_key else name for name in missing
-        ]
+        keys = [f"{name} ({PARAMETERS[name].ini_key})" if PARAMETERS[name].ini_key else name for name in missing]
         raise ValueError(f"{where}: missing: {', '.join(keys)}")
     for name, row in PARAMETERS.items():
         if name not in values:
@@ -169,9 +163,7 @@ def parse_ini(text: str, file_name: str) -> Chip:
     for name, row in PARAMETERS.items():
         if row.ini_key in entries:
             values[name] = _ini_number(row.ini_key, *entries[row.ini_key], file_name)
-            check_value(
-                name, row, values[name], f"{file_name}, line {entries[row.ini_key][1]}, key {row.ini_key}"
-            )
+            check_value(name, row, values[name], f"{file_name}, line {entries[row.ini_key][1]}, key {row.ini_key}")
             provenance[name] = Provenance("nominal", source)
     missing = [row.ini_key for name, row in PARAMETERS.items() if row.ini_key and not _has_default(name)
                and row.ini_key not in entries]  # fmt: skip
@@ -184,9 +176,7 @@ def parse_ini(text: str, file_name: str) -> Chip:
     provenance["hbm_bytes_per_second"] = Provenance("nominal", f"{source}: ddr_read_rate * cores * clock")
     _fill_defaults(values, provenance, file_name)
     soc_version = entries[version_key][0]
-    return Chip(
-        name=soc_version.removeprefix("Ascend"), soc_version=soc_version, **values, provenance=provenance
-    )
+    return Chip(name=soc_version.removeprefix("Ascend"), soc_version=soc_version, **values, provenance=provenance)
 
 
 def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:
@@ -209,9 +199,7 @@ def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:
             raise ValueError(f"{file_name}, line {number}: key {key.strip()} stands before any [section]")
         name = f"{section}.{key.strip()}"
         if name in entries:
-            raise ValueError(
-                f"{file_name}, line {number}: key {name} again (first on line {entries[name][1]})"
-            )
+            raise ValueError(f"{file_name}, line {number}: key {name} again (first on line {entries[name][1]})")
         entries[name] = (value.strip(), number)
     return entries
 

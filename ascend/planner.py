@@ -176,19 +176,13 @@ def plan(
         block = Blocking(*sizes[index].tolist())
         try:
             schedule = build_schedule(m, n, k, block, chip, terms, buffering, mode, operand=operand)
-        except (
-            ValueError
-        ):  # eq. 12 admits it, the accumulators of a fused kernel do not fit: see rejections()
+        except ValueError:  # eq. 12 admits it, the accumulators of a fused kernel do not fit: see rejections()
             continue
         error = error_of(schedule) if error_of else None
         if max_error is not None and not error <= max_error:
             worst.append(error)
             continue
-        timeline = (
-            simulate(block, m, k, n, chip, terms, buffering, mode, operand=operand)
-            if rank == "time"
-            else None
-        )
+        timeline = simulate(block, m, k, n, chip, terms, buffering, mode, operand=operand) if rank == "time" else None
         plans.append(
             Plan(
                 schedule,
@@ -290,10 +284,7 @@ def analytic_seconds(
     share = chip.hbm_bytes_per_cycle / active
 
     step_k = chip.cube_step_k(operand)
-    cube = (
-        together * (chip.mmad_head + bm / chip.cube_m * bk / step_k * bn / chip.cube_n)
-        + chip.sync_cycles_per_block
-    )
+    cube = together * (chip.mmad_head + bm / chip.cube_m * bk / step_k * bn / chip.cube_n) + chip.sync_cycles_per_block
     load = words * bk * bn * size / chip.l2_read_rate
     a_move = words * (chip.l1_to_l0a_latency + bm * bk * size / chip.l1_to_l0a_rate)
     b_move = words * (chip.l1_to_l0b_latency + bk * bn * size / chip.l1_to_l0b_rate)
@@ -305,9 +296,7 @@ def analytic_seconds(
         block = np.maximum.reduce([cube, load, moves, (load + latency + b_move) / count])
 
     c_bytes = ACCUMULATOR_BYTES * np.minimum(bm, m) * np.minimum(bn, n)
-    reads = (walks * groups - 1) * (1 if accumulators == 1 else 0) + accumulators * (groups - 1) * (
-        accumulators > 1
-    )
+    reads = (walks * groups - 1) * (1 if accumulators == 1 else 0) + accumulators * (groups - 1) * (accumulators > 1)
     writes = walks * groups if accumulators == 1 else accumulators * (groups - 1) + 1
     passes = walks * groups
     read, write = c_bytes * reads / passes / share, c_bytes * writes / passes / share
@@ -317,12 +306,8 @@ def analytic_seconds(
     tile = blocks / groups * block
     memory = blocks / groups * load + read + (write if count == 1 else 0)
     two_slots = np.minimum(2, chip.l0c_bytes // (accumulators * ACCUMULATOR_BYTES * bm * bn)) == 2
-    tile = np.where(
-        two_slots, np.maximum.reduce([tile, memory, read + write]), tile + vector + np.maximum(read, write)
-    )
-    panel = (
-        np.minimum(bk * n_fused, k) * np.minimum(bm, m) * size * words / np.minimum(share, chip.l2_read_rate)
-    )
+    tile = np.where(two_slots, np.maximum.reduce([tile, memory, read + write]), tile + vector + np.maximum(read, write))
+    panel = np.minimum(bk * n_fused, k) * np.minimum(bm, m) * size * words / np.minimum(share, chip.l2_read_rate)
     tail = vector + write
     cycles = waves * passes * (columns * tile + panel + latency) + tail
     if terms > 1:

@@ -82,9 +82,7 @@ def roofline_plot(rows: Sequence[dict], path: str | Path, bandwidth: float, peak
     axes = figure.subplots()
     knee = peak / bandwidth
     most = max(row["operational_intensity"] for row in rows) * 1.3
-    axes.plot(
-        [knee / 8, knee, most], [peak / 8e12, peak / 1e12, peak / 1e12], color="black", label="roof (eq. 11)"
-    )
+    axes.plot([knee / 8, knee, most], [peak / 8e12, peak / 1e12, peak / 1e12], color="black", label="roof (eq. 11)")
     for name, colour, marker in (("single", "#E69F00", "o"), ("double", "#0072B2", "^")):
         axes.scatter(
             [row["operational_intensity"] for row in rows], [row[name] for row in rows], s=7, color=colour,
@@ -113,9 +111,7 @@ def figure_6_plot(rows: Sequence[dict], path: str | Path, title: str) -> Path:
     x = [row["bm_bk"] for row in rows]
     ratio = [row["bn_over_bm"] for row in rows]
     for axes, key, label in ((left, "n_fused", "N_fused"), (right, "f", "f")):
-        points = axes.scatter(
-            x, [row[key] for row in rows], c=ratio, s=7, cmap="viridis", norm=LogNorm(), linewidths=0
-        )
+        points = axes.scatter(x, [row[key] for row in rows], c=ratio, s=7, cmap="viridis", norm=LogNorm(), linewidths=0)
         axes.set_xlabel("bm x bk (elements)")
         axes.set_ylabel(label)
     left.set_yscale("log")
@@ -204,9 +200,7 @@ def waterfall_plot(steps: Sequence[Step], path: str | Path, title: str) -> Path:
         else:
             axes.barh(place, step.lost, left=step.tflops, color="#E69F00", hatch="///" if step.fitted else None,
                       edgecolor="white")  # fmt: skip
-        text = (
-            f"{step.tflops:.1f}" if place == 0 else f"-{step.lost:.1f}" + (" (fitted)" if step.fitted else "")
-        )
+        text = f"{step.tflops:.1f}" if place == 0 else f"-{step.lost:.1f}" + (" (fitted)" if step.fitted else "")
         axes.annotate(text, (step.tflops + max(step.lost, 0.0), place), xytext=(4, 0), textcoords="offset points",
                       va="center", fontsize=8)  # fmt: skip
     end = len(shown)
@@ -221,9 +215,7 @@ def waterfall_plot(steps: Sequence[Step], path: str | Path, title: str) -> Path:
     return _save(figure, path)
 
 
-def occupancy_plot(
-    timeline: Timeline, path: str | Path, cycles: float = 60_000, first: float | None = None
-) -> Path:
+def occupancy_plot(timeline: Timeline, path: str | Path, cycles: float = 60_000, first: float | None = None) -> Path:
     """Bytes in use of each buffer of core 0 over a window of cycles."""
     timeline = timeline.recorded()
     if first is None:
@@ -231,9 +223,7 @@ def occupancy_plot(
         first = max(start - 0.1 * cycles, 0.0)
     series = timeline.occupancy()
     figure = _figure(11, 1.1 * len(series) + 0.8)
-    for axes, (name, (times, used)) in zip(
-        figure.subplots(len(series), sharex=True), series.items(), strict=True
-    ):
+    for axes, (name, (times, used)) in zip(figure.subplots(len(series), sharex=True), series.items(), strict=True):
         axes.step(times, used / 1024, where="post", linewidth=0.9, color="#0072B2")
         axes.set_ylabel(f"{name}\nKiB", fontsize=8)
         axes.set_ylim(bottom=0)

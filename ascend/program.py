@@ -302,9 +302,7 @@ class _Builder:
             place = delay + (number if self.schedule.l0c_slots > 1 else 0)
             special.setdefault(min(place, count - 1), []).append(strip)
         position = 0
-        edges = sorted(
-            {0, count - 1, *special} | {i + 1 for i in special if i + 1 < count} | {min(1, count - 1)}
-        )
+        edges = sorted({0, count - 1, *special} | {i + 1 for i in special if i + 1 < count} | {min(1, count - 1)})
         for here, after in zip(edges, [*edges[1:], count], strict=True):
             position = here
             reads = special.get(position, [])
@@ -321,9 +319,7 @@ class _Builder:
             self.templates[key] = tuple(self._block_operations(terms, block, reads))
         return self.templates[key]
 
-    def _block_operations(
-        self, terms: tuple[str, ...], block: _Block, reads: tuple[int, ...]
-    ) -> Iterator[Operation]:
+    def _block_operations(self, terms: tuple[str, ...], block: _Block, reads: tuple[int, ...]) -> Iterator[Operation]:
         """B into L1, A and B into L0, cube steps: for each word when its first term needs it."""
         s, chip = self.schedule, self.chip
         single = s.buffering == "single"
@@ -367,9 +363,7 @@ class _Builder:
             raises += ("L0C_FULL",) * (block.last and stop)
             opens = ("SEED_FULL" if block.seeded else "L0C_FREE",) * (block.first and start)
             if start and chip.sync_cycles_per_block:
-                yield Operation(
-                    SCALAR, "sync", chip.sync_cycles_per_block, takes=(*takes, "CUBE_DONE"), raises=("GO",)
-                )
+                yield Operation(SCALAR, "sync", chip.sync_cycles_per_block, takes=(*takes, "CUBE_DONE"), raises=("GO",))
                 takes = ["GO"]
             if stop and chip.sync_cycles_per_block:
                 raises += ("CUBE_DONE",)
@@ -466,13 +460,9 @@ class _Builder:
     def _combine_phase(self) -> Phase:
         """The terms' C buffers read, combined and written once: only behind FIXPIPE, which bypasses the vector unit."""
         s = self.schedule
-        return self._streaming_phase(
-            "combine", s.m * s.n, s.terms * ACCUMULATOR_BYTES, ACCUMULATOR_BYTES, s.terms
-        )
+        return self._streaming_phase("combine", s.m * s.n, s.terms * ACCUMULATOR_BYTES, ACCUMULATOR_BYTES, s.terms)
 
-    def _streaming_phase(
-        self, name: str, elements: int, in_bytes: int, out_bytes: int, instructions: int
-    ) -> Phase:
+    def _streaming_phase(self, name: str, elements: int, in_bytes: int, out_bytes: int, instructions: int) -> Phase:
         s, chip = self.schedule, self.chip
         share, rest = divmod(elements, s.cores)
         chunk = chip.ub_bytes // (s.ub_slots * (in_bytes + out_bytes)) // 128 * 128

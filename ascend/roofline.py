@@ -69,9 +69,7 @@ def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
     )
 
 
-def operational_intensity(
-    b: Blocking, m: int, k: int, n: int, chip: Chip, element_bytes: int = ELEMENT_BYTES
-) -> float:
+def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, element_bytes: int = ELEMENT_BYTES) -> float:
     """FLOP for each byte between memory and L1 (eq. 10)."""
     return 2 * m * n * k / traffic(b, m, k, n, chip).bytes(element_bytes)
 

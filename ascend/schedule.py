@@ -257,9 +257,7 @@ class TileSchedule:
         step_m, step_k, step_n = self.cube_step
         rows = sum(fractals(stop - start, step_m) for start, stop in self.row_blocks)
         columns = sum(fractals(stop - start, step_n) for start, stop in self.column_blocks)
-        depth = sum(
-            fractals(stop - start, step_k) for group in self.k_groups for start, stop in self.k_blocks(group)
-        )
+        depth = sum(fractals(stop - start, step_k) for group in self.k_groups for start, stop in self.k_blocks(group))
         return self.terms * rows * columns * depth
 
     @classmethod
@@ -315,9 +313,7 @@ def build_schedule(
     most = blocking.n_fused(chip, buffering, words, operand)
     if most < 1:
         needed = words * OPERAND_BYTES[operand] * blocking.bk * (blocking.bm + slots(buffering) * blocking.bn)
-        raise ValueError(
-            f"block {blocking} overflows L1 of {chip.name}: {needed} bytes, limit {chip.l1_bytes}"
-        )
+        raise ValueError(f"block {blocking} overflows L1 of {chip.name}: {needed} bytes, limit {chip.l1_bytes}")
     if n_fused is not None and n_fused < 1:
         raise ValueError(f"n_fused must be at least 1, got {n_fused}")
     schedule = TileSchedule(

@@ -150,9 +150,7 @@ class Timeline:
                 key = (PIPES[pipe], "the end of the phase" if used else f"nothing to do ({phase.name})")
                 if rest > 1e-6 * phase.cycles:
                     totals[key] = totals.get(key, 0.0) + float(rest)
-        rows = [
-            Stall(pipe, reason, cycles, cycles / self.cycles) for (pipe, reason), cycles in totals.items()
-        ]
+        rows = [Stall(pipe, reason, cycles, cycles / self.cycles) for (pipe, reason), cycles in totals.items()]
         return sorted(rows, key=lambda row: -row.cycles)
 
     @cached_property

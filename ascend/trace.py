@@ -93,8 +93,7 @@ def _flag_times(phase: PhaseResult, flag: int) -> tuple[np.ndarray, np.ndarray]:
     takes = flat.op_takes.reshape(-1, 8), flat.op_take_count
     raises = flat.op_raises.reshape(-1, 8), flat.op_raise_count
     counts = [
-        np.array([(row[:count] == flag).sum() for row, count in zip(*side, strict=True)])
-        for side in (takes, raises)
+        np.array([(row[:count] == flag).sum() for row, count in zip(*side, strict=True)]) for side in (takes, raises)
     ]
     own = r.core == 0
     start, end, operation = r.start[own], r.end[own] + flat.op_latency[r.operation[own]], r.operation[own]
@@ -117,9 +116,7 @@ def trace_events(timeline: Timeline, most_operations: int = 100_000) -> list[dic
     ]
     for lane, pipe in enumerate(PIPES):
         events.append({"ph": "M", "pid": 0, "tid": lane, "name": "thread_name", "args": {"name": pipe}})
-        events.append(
-            {"ph": "M", "pid": 0, "tid": lane, "name": "thread_sort_index", "args": {"sort_index": lane}}
-        )
+        events.append({"ph": "M", "pid": 0, "tid": lane, "name": "thread_sort_index", "args": {"sort_index": lane}})
     left, horizon, arrow = most_operations, 0.0, 0
     for phase, offset in _phases(timeline):
         if left <= 0:
@@ -146,9 +143,7 @@ def trace_events(timeline: Timeline, most_operations: int = 100_000) -> list[dic
                         "bytes": float(flat.op_bytes[op]),
                         "cube steps": int(flat.op_cube_steps[op]),
                         "iteration": int(r.iteration[i]),
-                        "waited for": [
-                            list(FLAGS)[f] for f in flat.op_takes[op * 8 : op * 8 + flat.op_take_count[op]]
-                        ],
+                        "waited for": [list(FLAGS)[f] for f in flat.op_takes[op * 8 : op * 8 + flat.op_take_count[op]]],
                     },
                 }  # fmt: skip
             )
@@ -168,9 +163,7 @@ def trace_events(timeline: Timeline, most_operations: int = 100_000) -> list[dic
     for name, (cycles, used) in occupancy(timeline).items():
         inside = cycles <= horizon
         for cycle, value in zip(cycles[inside].tolist(), used[inside].tolist(), strict=True):
-            events.append(
-                {"ph": "C", "pid": 0, "name": name, "ts": cycle * per_cycle, "args": {"bytes": value}}
-            )
+            events.append({"ph": "C", "pid": 0, "name": name, "ts": cycle * per_cycle, "args": {"bytes": value}})
     return events
 
 

@@ -65,9 +65,7 @@ def waterfall(schedule: TileSchedule, latency: str = "pipelined") -> list[Step]:
     flop = 2.0 * s.m * s.n * s.k
     peak = fp32_equivalent_peak(chip, s.terms, s.operand)
     peak_cycles = flop / peak * chip.cycles_per_second
-    steps = [
-        Step("peak: a third of the cubes" if s.terms == 3 else "peak", peak / 1e12, 0.0, peak_cycles, False)
-    ]
+    steps = [Step("peak: a third of the cubes" if s.terms == 3 else "peak", peak / 1e12, 0.0, peak_cycles, False)]
 
     def add(name: str, cycles: float, fitted: bool) -> None:
         tflops = flop / (cycles / chip.cycles_per_second) / 1e12
@@ -114,9 +112,7 @@ def free_of_charge(program: Program, kinds: set[str]) -> Program:
         segments = tuple(
             Segment(
                 tuple(
-                    operation._replace(cycles=0.0, bytes=0.0, latency=0.0)
-                    if operation.kind in kinds
-                    else operation
+                    operation._replace(cycles=0.0, bytes=0.0, latency=0.0) if operation.kind in kinds else operation
                     for operation in segment.template
                 ),
                 segment.repeats,
@@ -150,9 +146,7 @@ class Sensitivity(NamedTuple):
 
 #: Numbers that only matter in time, not for what fits or how much work there is.
 TIMING_PARAMETERS = tuple(
-    name
-    for name, row in PARAMETERS.items()
-    if row.unit in ("B/cycle", "B/s", "MHz", "1") or (row.unit == "cycles")
+    name for name, row in PARAMETERS.items() if row.unit in ("B/cycle", "B/s", "MHz", "1") or (row.unit == "cycles")
 )
 STEP = 0.2
 
@@ -171,9 +165,7 @@ def sensitivities(schedule: TileSchedule, kinds: tuple[str, ...] | None = None) 
         value, kind = getattr(chip, name), chip.provenance[name].kind
         if not value or (kinds and kind not in kinds):
             continue
-        lower, higher = (
-            _speed(schedule, chip.replace(**{name: value * factor})) for factor in (1 - STEP, 1 + STEP)
-        )
+        lower, higher = (_speed(schedule, chip.replace(**{name: value * factor})) for factor in (1 - STEP, 1 + STEP))
         middle = (lower + higher) / 2
         rows.append(
             Sensitivity(
