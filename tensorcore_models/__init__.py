@@ -30,5 +30,6 @@ from .instruction import Instruction
 from .interop import as_array, format_of_dtype
 from .isa import active_isa, available_isas, set_isa
 from .rounding import decode, encode, round_to
+from .split_analysis import allowed_scale_exponents, automatic_scale_exponent
 from .threads import get_num_threads, set_num_threads
 from .words import bits_kept, join, split, split_fp16

@@ -1,0 +1,36 @@
+import numpy as np
+
+MAX_STEP: int
+
+def run(
+    a_high: np.ndarray,
+    a_low: np.ndarray,
+    b_high: np.ndarray,
+    b_low: np.ndarray,
+    c: np.ndarray | None,
+    group_ends: np.ndarray,
+    out: np.ndarray,
+    *,
+    order: str,
+    terms: int,
+    step_order: int,
+    step: int,
+    a_exponent: int,
+    b_exponent: int,
+    clamp: bool,
+    half: bool,
+    reseed: bool,
+    level: int,
+    threads: int,
+) -> None: ...
+def reconstruct(
+    hh: np.ndarray,
+    lh: np.ndarray,
+    hl: np.ndarray,
+    ll: np.ndarray | None,
+    out: np.ndarray,
+    *,
+    a_exponent: int,
+    b_exponent: int,
+    clamp: bool,
+) -> None: ...
