@@ -11,13 +11,28 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ascend.blocking import (
-    ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, Blocking, Buffering, Rejection, candidate_rejections, feasible_sizes,
+    ACCUMULATOR_BYTES,
+    ALIGNMENT,
+    OPERAND_BYTES,
+    Blocking,
+    Buffering,
+    Rejection,
+    candidate_rejections,
+    feasible_sizes,
     slots,
 )  # fmt: skip
 from ascend.chip import Chip
+from ascend.cube import cube_gemm, cube_hgemm
 from ascend.program import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
-from ascend.roofline import RooflinePoint, Traffic, check_sizes, fp32_equivalent_peak, roofline, traffic
-from ascend.roofline import traffic_of_sizes
+from ascend.roofline import (
+    RooflinePoint,
+    Traffic,
+    check_sizes,
+    fp32_equivalent_peak,
+    roofline,
+    traffic,
+    traffic_of_sizes,
+)
 from ascend.schedule import LARGEST_SIZE, Mode, TileSchedule, build_schedule
 from ascend.simulate import Timeline, simulate
 from ascend.tiling import tiling_fields
@@ -230,19 +245,19 @@ def data_error(a, b) -> Callable[[TileSchedule], float]:
 
     The reference is the FP64 product, as in the paper.
     """
-    from ascend.cube import cube_gemm
-
     exact = np.asarray(a, float) @ np.asarray(b, float)
     norm = float(np.linalg.norm(exact))
     known: dict[tuple, float] = {}
 
     def error(schedule: TileSchedule) -> float:
         length = min(schedule.k, schedule.blocking.bk * schedule.n_fused)
-        key = (length, schedule.mode, schedule.chip.name)
+        key = (length, schedule.mode, schedule.terms, schedule.chip.name)
         if key not in known:
-            order = "elementwise" if schedule.mode == "elementwise" else schedule.mode
-            order = "termwise" if order == "fused" else order
-            product = cube_gemm(a, b, blocking=schedule.blocking, chip=schedule.chip, order=order)
+            order = "termwise" if schedule.mode == "fused" else schedule.mode
+            if schedule.terms == 1:
+                product = cube_hgemm(a, b, blocking=schedule)
+            else:
+                product = cube_gemm(a, b, blocking=schedule, order=order, low_low=schedule.terms == 4)
             difference = float(np.linalg.norm(np.asarray(product, float) - exact))
             known[key] = difference / norm if norm else difference
         return known[key]

@@ -46,11 +46,19 @@ def _colour(kind: str) -> str:
     return COLOURS["C"] if kind.startswith("C ") else COLOURS["other"]
 
 
+def _default_start(timeline: Timeline, cycles: float) -> float:
+    """Start of a window around the first C block whose old value is read back, else around the first that leaves."""
+    for kinds in (("C add",), ("C move", "C write")):
+        start = min((bar.start for bar in bars(timeline) if bar.kind in kinds), default=None)
+        if start is not None:
+            return max(start - 0.4 * cycles, 0.0)
+    return 0.0
+
+
 def gantt(timeline: Timeline, path: str | Path, cycles: float = 12_000, first: float | None = None) -> Path:
-    """What each pipe of core 0 does in a window of cycles; by default from a little before the first cube operation."""
-    if first is None:
-        start = next((bar.start for bar in bars(timeline) if PIPES[bar.pipe] == "CUBE"), 0.0)
-        first = max(start - 0.1 * cycles, 0.0)
+    """What each pipe of core 0 does in a window of cycles, by default where a C block leaves."""
+    timeline = timeline.recorded()
+    first = _default_start(timeline, cycles) if first is None else first
     window = bars(timeline, first, first + cycles)
     used = [lane for lane in range(len(PIPES)) if any(bar.pipe == lane for bar in window)]
     figure = _figure(11, 0.9 + 0.55 * len(used))
@@ -93,7 +101,7 @@ def roofline_plot(rows: Sequence[dict], path: str | Path, bandwidth: float, peak
     axes.axvline(knee, color="grey", linestyle=":", linewidth=1)
     axes.annotate(f"knee {knee:.1f} FLOP/B", (knee, axes.get_ylim()[0] * 1.15), fontsize=8, xytext=(4, 0),
                   textcoords="offset points")  # fmt: skip
-    axes.annotate("memory bound", (knee / 7, peak / 7e12 * 1.6), fontsize=8, rotation=0)
+    axes.annotate("memory bound", (knee / 7.5, peak / 2.6e12), fontsize=8)
     axes.annotate("compute bound", (knee * 1.4, peak / 1e12 * 1.06), fontsize=8)
     axes.set_xlabel("operational intensity, memory to L1 (FLOP/B, eq. 10)")
     axes.set_ylabel("FP32-equivalent TFLOP/s")
@@ -151,7 +159,9 @@ def figure_12_plot(rows: Sequence[dict], path: str | Path, title: str) -> Path:
         own = [row for row in rows if row["series"] == name]
         x = [row["k"] if name == "k" else row["m"] for row in own]
         axes.plot(x, [row["sgemm_cube"] for row in own], "^-", markersize=3, linewidth=1, color="#0072B2",
-                  label="SGEMM-cube, 910A")  # fmt: skip
+                  label="SGEMM-cube, 910A, one block")  # fmt: skip
+        axes.plot(x, [row["sgemm_cube_best"] for row in own], "-", linewidth=1, color="#56B4E9",
+                  label="SGEMM-cube, 910A, best block")  # fmt: skip
         axes.plot(x, [row["fp32_910B3"] for row in own], "o-", markersize=3, linewidth=1, color="#E69F00",
                   label="FP32 on the cube, 910B3")  # fmt: skip
         axes.set_xlabel(name)
@@ -181,7 +191,8 @@ def heat_map_plot(rows: Sequence[dict], path: str | Path, title: str) -> Path:
     best = max(rows, key=lambda row: row["tflops"])
     axes.plot(best["bm"], best["bn"], "*", color="white", markeredgecolor="black", markersize=12)
     axes.annotate(f" ({best['bm']}, {best['bk']}, {best['bn']}): {best['tflops']:.1f}", (best["bm"], best["bn"]),
-                  xytext=(8, 8), textcoords="offset points", fontsize=8)  # fmt: skip
+                  xytext=(8, 8), textcoords="offset points", fontsize=8,
+                  bbox={"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.8})  # fmt: skip
     axes.set_xlabel("bm")
     axes.set_ylabel("bn")
     axes.set_title(title, fontsize=10)
@@ -218,9 +229,7 @@ def waterfall_plot(steps: Sequence[Step], path: str | Path, title: str) -> Path:
 def occupancy_plot(timeline: Timeline, path: str | Path, cycles: float = 60_000, first: float | None = None) -> Path:
     """Bytes in use of each buffer of core 0 over a window of cycles."""
     timeline = timeline.recorded()
-    if first is None:
-        start = next((bar.start for bar in bars(timeline) if PIPES[bar.pipe] == "CUBE"), 0.0)
-        first = max(start - 0.1 * cycles, 0.0)
+    first = _default_start(timeline, cycles) if first is None else first
     series = timeline.occupancy()
     figure = _figure(11, 1.1 * len(series) + 0.8)
     for axes, (name, (times, used)) in zip(figure.subplots(len(series), sharex=True), series.items(), strict=True):

@@ -10,7 +10,7 @@ of old C for one block are read between the first B blocks of the next one inste
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -98,6 +98,7 @@ class Phase:
     name: str
     programs: tuple[tuple[Loop, ...], ...]
     program_of_core: tuple[int, ...]
+    slot_bytes: dict[str, int]  # of one slot of each pool, by its FREE flag
 
 
 @dataclass(frozen=True)
@@ -110,14 +111,11 @@ class Program:
     phases : tuple of Phase
     initial_flags : dict of str to int
         Flags that are up at the start: the free slots.
-    slot_bytes : dict of str to int
-        Bytes of one slot of each pool, by its FREE flag.
     """
 
     schedule: TileSchedule
     phases: tuple[Phase, ...]
     initial_flags: dict[str, int]
-    slot_bytes: dict[str, int] = field(default_factory=dict)
 
     def operations(self, core: int = 0) -> Iterator[Operation]:
         """Every operation of a core in program order. Long for large sizes."""
@@ -203,17 +201,7 @@ class _Builder:
             "B_L1_FREE": s.stream_slots * s.words, "A_L1_FREE": 1, "L0A_FREE": s.l0_slots, "L0B_FREE": s.l0_slots,
             "L0C_FREE": s.l0c_slots, "OLD_FREE": s.ub_slots, "UB_FREE": s.ub_slots, "CUBE_DONE": 1,
         }  # fmt: skip
-        b = s.blocking
-        strip = s.strip_rows * b.bn * ACCUMULATOR_BYTES
-        resident = min(s.n_fused, fractals(s.k, b.bk))
-        slot_bytes = {
-            "B_L1_FREE": b.bk * b.bn * s.operand_bytes,
-            "A_L1_FREE": resident * b.bm * b.bk * s.operand_bytes * s.words,
-            "L0A_FREE": b.bm * b.bk * s.operand_bytes, "L0B_FREE": b.bk * b.bn * s.operand_bytes,
-            "L0C_FREE": s.accumulators * b.bm * b.bn * ACCUMULATOR_BYTES,
-            "OLD_FREE": (s.ub_copies - s.accumulators) * strip, "UB_FREE": s.accumulators * strip,
-        }  # fmt: skip
-        return Program(s, tuple(phases), flags, slot_bytes)
+        return Program(s, tuple(phases), flags)
 
     # -------------------------------------------------------- the multiplication
 
@@ -228,7 +216,20 @@ class _Builder:
                 programs[heights] = len(built)
                 built.append(tuple(self._core_loops(heights)))
             of_core.append(programs[heights])
-        return Phase("multiply", tuple(built), tuple(of_core))
+        return Phase("multiply", tuple(built), tuple(of_core), self._slot_bytes())
+
+    def _slot_bytes(self) -> dict[str, int]:
+        """Bytes of one slot of each pool while multiplying."""
+        s, b = self.schedule, self.schedule.blocking
+        strip = s.strip_rows * b.bn * ACCUMULATOR_BYTES
+        resident = min(s.n_fused, fractals(s.k, b.bk))
+        return {
+            "B_L1_FREE": b.bk * b.bn * s.operand_bytes,
+            "A_L1_FREE": resident * b.bm * b.bk * s.operand_bytes * s.words,
+            "L0A_FREE": b.bm * b.bk * s.operand_bytes, "L0B_FREE": b.bk * b.bn * s.operand_bytes,
+            "L0C_FREE": s.accumulators * b.bm * b.bn * ACCUMULATOR_BYTES,
+            "OLD_FREE": (s.ub_copies - s.accumulators) * strip, "UB_FREE": s.accumulators * strip,
+        }  # fmt: skip
 
     def _core_loops(self, heights: tuple[int, ...]) -> Iterator[Loop]:
         for walk, terms in enumerate(self.schedule.passes):
@@ -494,7 +495,8 @@ class _Builder:
                 loops += [Loop((Segment(template(edge)),), 1, s.cores, name)] if edge else []
                 built.append(tuple(loops))
             of_core.append(programs[own])
-        return Phase(name, tuple(built), tuple(of_core))
+        pools = {"OLD_FREE": in_bytes * chunk, "UB_FREE": out_bytes * chunk}
+        return Phase(name, tuple(built), tuple(of_core), pools)
 
 
 def _runs(items: Iterable) -> Iterator[tuple[int, object]]:

@@ -283,20 +283,14 @@ def run_program(
     if latency not in ("pipelined", "serial"):
         raise ValueError(f"latency is 'pipelined' or 'serial', got {latency!r}")
     options = {"all_cores": all_cores, "latency": latency, "steady_state": steady_state}
-    done = 0
-    results = []
+    results: list[PhaseResult] = []
+
+    def report(events: int) -> None:
+        if progress:
+            progress(sum(result.events for result in results) + events)
+
     for phase in program.phases:
-        result = _run_phase(
-            program,
-            phase,
-            all_cores,
-            record,
-            latency,
-            steady_state,
-            progress and (lambda e: progress(done + e)),
-        )
-        done += result.events
-        results.append(result)
+        results.append(_run_phase(program, phase, all_cores, record, latency, steady_state, report))
     return Timeline(program.schedule, program, tuple(results), options)
 
 
@@ -307,7 +301,7 @@ def channel_rates(chip: Chip) -> tuple[float, float, float]:
 
 def _run_phase(
     program: Program, phase: Phase, all_cores: bool, record: bool, latency: str, steady_state: bool,
-    progress: Callable[[int], None] | None,
+    report: Callable[[int], None],
 ) -> PhaseResult:  # fmt: skip
     chip = program.schedule.chip
     flat = flatten(phase, all_cores)
@@ -321,8 +315,7 @@ def _run_phase(
     )  # fmt: skip
     engine.begin()
     while engine.run(SLICE):
-        if progress:
-            progress(engine.events)
+        report(engine.events)
     stuck = engine.unfinished()
     if stuck:
         core, pipe = stuck[0]

@@ -70,6 +70,7 @@ def bars(timeline: Timeline, first: float = 0.0, last: float = float("inf")) -> 
 
 def occupancy(timeline: Timeline) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Bytes in use of each buffer of core 0 from each of the given cycles on, in whole slots."""
+    slot_bytes = {phase.name: phase.slot_bytes for phase in timeline.program.phases}
     parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in POOLS.values()}
     for phase, offset in _phases(timeline):
         for flag, name in POOLS.items():
@@ -79,7 +80,7 @@ def occupancy(timeline: Timeline) -> dict[str, tuple[np.ndarray, np.ndarray]]:
                 change = np.concatenate([np.ones(len(taken)), -np.ones(len(raised))])
                 # A slot handed on at one instant is not two slots: releases first.
                 order = np.lexsort((change, times))
-                parts[name].append((times[order], change[order] * timeline.program.slot_bytes[flag]))
+                parts[name].append((times[order], change[order] * slot_bytes[phase.name][flag]))
     return {
         name: (np.concatenate([t for t, _ in rows]), np.cumsum(np.concatenate([c for _, c in rows])))
         for name, rows in parts.items()

@@ -5,10 +5,11 @@ the other; a cause's share depends on what came before it, so the order is part 
 and are marked.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from ascend.chip import PARAMETERS, Chip
-from ascend.program import Loop, Phase, Program, Segment, build_program
+from ascend.program import Loop, Program, Segment, build_program
 from ascend.roofline import fp32_equivalent_peak
 from ascend.schedule import TileSchedule, build_schedule
 from ascend.simulate import run_program, simulate
@@ -122,14 +123,10 @@ def free_of_charge(program: Program, kinds: set[str]) -> Program:
         return loop._replace(segments=segments)
 
     phases = tuple(
-        Phase(
-            phase.name,
-            tuple(tuple(map(loop_without, loops)) for loops in phase.programs),
-            phase.program_of_core,
-        )
+        replace(phase, programs=tuple(tuple(map(loop_without, loops)) for loops in phase.programs))
         for phase in program.phases
     )
-    return Program(program.schedule, phases, program.initial_flags, program.slot_bytes)
+    return replace(program, phases=phases)
 
 
 class Sensitivity(NamedTuple):

@@ -1,5 +1,6 @@
-from ascend.flat import FlatPhase
 from numpy import ndarray
+
+from ascend.flat import FlatPhase
 
 LAYOUT: dict[str, int]
 
