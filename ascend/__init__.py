@@ -6,7 +6,7 @@ from ascend.chip import Chip
 from ascend.chip_files import get_chip, list_chips, load_chip
 from ascend.cube import cube_gemm, cube_hgemm, reconstruct
 from ascend.explain import explain
-from ascend.planner import Plan, plan, rejections
+from ascend.planner import Plan, plan, plan_of, rejections
 from ascend.roofline import RooflinePoint, Traffic, operational_intensity, roofline, traffic
 from ascend.schedule import TileSchedule, build_schedule
 from ascend.simulate import Timeline, simulate
@@ -35,6 +35,7 @@ __all__ = [
     "operational_intensity",
     "optimal_bm",
     "plan",
+    "plan_of",
     "reconstruct",
     "rejections",
     "roofline",

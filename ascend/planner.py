@@ -198,16 +198,7 @@ def plan(
             worst.append(error)
             continue
         timeline = simulate(block, m, k, n, chip, terms, buffering, mode, operand=operand) if rank == "time" else None
-        plans.append(
-            Plan(
-                schedule,
-                timeline,
-                float(seconds[index]),
-                traffic(block, m, k, n, chip),
-                roofline(block, m, k, n, chip, fp32_equivalent_peak(chip, terms, operand)),
-                error,
-            )  # fmt: skip
-        )
+        plans.append(_plan(schedule, timeline, float(seconds[index]), error))
         if progress:
             progress(len(plans), wanted)
     if not plans:
@@ -218,6 +209,25 @@ def plan(
     if rank == "time":
         plans.sort(key=lambda p: (p.seconds, p.traffic.elements, p.blocking))
     return plans[:top]
+
+
+def plan_of(schedule: TileSchedule, error: float | None = None) -> Plan:
+    """The plan of one schedule, simulated."""
+    s = schedule
+    sizes = np.array([[s.blocking.bm, s.blocking.bk, s.blocking.bn]])
+    seconds = analytic_seconds(sizes, s.m, s.k, s.n, s.chip, s.terms, s.buffering, s.mode, s.operand)
+    timeline = simulate(
+        s.blocking, s.m, s.k, s.n, s.chip, s.terms, s.buffering, s.mode, operand=s.operand, reseed_l0c=s.reseed_l0c,
+        n_fused=s.n_fused,
+    )  # fmt: skip
+    return _plan(schedule, timeline, float(seconds[0]), error)
+
+
+def _plan(schedule: TileSchedule, timeline: Timeline | None, seconds: float, error: float | None) -> Plan:
+    s = schedule
+    size = (s.m, s.k, s.n, s.chip)
+    peak = fp32_equivalent_peak(s.chip, s.terms, s.operand)
+    return Plan(schedule, timeline, seconds, traffic(s.blocking, *size), roofline(s.blocking, *size, peak), error)
 
 
 def _check_request(m, k, n, rank, max_error, data, error_of, top, simulated) -> None:

@@ -6,7 +6,6 @@ C), time in microseconds; chrome://tracing and ui.perfetto.dev read it.
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -201,11 +200,11 @@ def write_trace(timeline: Timeline, path: str | Path, most_operations: int = 100
 def write_atomically(path: str | Path, text: str) -> None:
     """Write a text file by way of a temporary one beside it, so that a reader sees all of it or nothing."""
     path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        with open(temporary, "x", encoding="utf-8") as stream:
             stream.write(text)
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
