@@ -127,6 +127,8 @@ def new_state(phase: FlatPhase, initial_flags: dict[str, int]) -> tuple[np.ndarr
         flag_count.ravel(),
         np.full(flags, -1, np.int32),  # waiter
         np.zeros(cores, np.int32),  # to do
+        np.full(cores, -1, np.int32),  # why the synchronisation waited
+        np.zeros(cores),  # how long after the cube was free
         np.zeros(LAYOUT["history"] * LAYOUT["state"]),
         np.zeros(LAYOUT["history"] * sums),
     )

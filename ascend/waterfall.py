@@ -70,8 +70,9 @@ def waterfall(schedule: TileSchedule, latency: str = "pipelined") -> list[Step]:
 
     def add(name: str, cycles: float, fitted: bool) -> None:
         tflops = flop / (cycles / chip.cycles_per_second) / 1e12
-        total = sum(step.cycles for step in steps)
-        steps.append(Step(name, tflops, steps[-1].tflops - tflops, cycles - total, fitted))
+        added, lost = cycles - sum(step.cycles for step in steps), steps[-1].tflops - tflops
+        nothing = abs(added) < 1e-9 * peak_cycles  # rounding
+        steps.append(Step(name, tflops, 0.0 if nothing else lost, 0.0 if nothing else added, fitted))
 
     for present in range(len(CAUSES) + 1):
         name = CAUSES[present - 1].name if present else "edges and idle cores of the last wave"

@@ -20,9 +20,13 @@ cdef enum:
     RING = 64  # flags of one kind that can be up at a time
     HISTORY = 6  # snapshots kept: the longest period recognised is one less, in iterations
     STATE = 512  # doubles of one snapshot
+    SCALAR = 0  # pipes and flags with a meaning here: see run_pipe
+    CUBE = 2
+    CUBE_DONE = 15
+    GO = 16
 
 #: The widths, for the Python side that allocates the arrays.
-LAYOUT = {"pipes": PIPES, "flags": FLAGS, "channels": CHANNELS, "ring": RING, "history": HISTORY, "state": STATE}
+LAYOUT = {"scalar": SCALAR, "cube": CUBE, "cube_done": CUBE_DONE, "go": GO, "pipes": PIPES, "flags": FLAGS, "channels": CHANNELS, "ring": RING, "history": HISTORY, "state": STATE}
 
 cdef enum Status:
     BLOCKED = 0
@@ -56,7 +60,8 @@ cdef class PipeEngine:
     cdef long long[::1] at_iteration, at_repeat
     cdef double[::1] free_time, start_time, flow_end
     cdef double[::1] flag_times
-    cdef int[::1] flag_head, flag_count, waiter, todo
+    cdef int[::1] flag_head, flag_count, waiter, todo, go_reason
+    cdef double[::1] go_wait
     cdef double[::1] history, history_sums
     cdef int history_length, history_loop
     cdef long long history_iteration
@@ -77,7 +82,7 @@ cdef class PipeEngine:
         self.op_count, self.op_busy, self.stalls = sums
         (self.at_loop, self.at_segment, self.at_op, self.status, self.at_iteration, self.at_repeat, self.free_time,
          self.start_time, self.flow_end, self.flag_times, self.flag_head, self.flag_count, self.waiter, self.todo,
-         self.history, self.history_sums) = state
+         self.go_reason, self.go_wait, self.history, self.history_sums) = state
         self.recording = records is not None
         if self.recording:
             (self.record_start, self.record_end, self.record_core, self.record_op, self.record_iteration) = records
@@ -191,7 +196,7 @@ cdef class PipeEngine:
         """Place the pipe's operations in time until one lacks a flag or is a transfer on a shared channel."""
         cdef int place = core * PIPES + pipe
         cdef int op, i, flag, slot, reason
-        cdef double start, raised
+        cdef double start, raised, idle
         while self.status[place] == BLOCKED:
             op = self.pipe_ops[
                 self.pipe_op_start[self.segment_template[self.at_segment[place]] * PIPES + pipe] + self.at_op[place]
@@ -208,10 +213,21 @@ cdef class PipeEngine:
                 raised = self.flag_times[flag * RING + slot]
                 self.flag_head[flag] = (slot + 1) % RING
                 self.flag_count[flag] -= 1
+                if pipe == SCALAR and self.op_takes[op * 8 + i] == CUBE_DONE:
+                    self.go_wait[core] = -raised
                 if raised > start:
                     start, reason = raised, self.op_takes[op * 8 + i]
             if reason >= 0:
-                self.stalls[pipe * FLAGS + reason] += start - self.free_time[place]
+                idle = start - self.free_time[place]
+                if pipe == CUBE and reason == GO and self.go_reason[core] >= 0:
+                    # The synchronisation itself waited for operands: that part is theirs.
+                    raised = min(idle, self.go_wait[core])
+                    self.stalls[pipe * FLAGS + self.go_reason[core]] += raised
+                    idle -= raised
+                self.stalls[pipe * FLAGS + reason] += idle
+            if pipe == SCALAR:
+                self.go_wait[core] += start
+                self.go_reason[core] = reason if reason != CUBE_DONE else -1
             self.start_time[place] = start
             if self.op_channel[op] >= 0 and self.op_bytes[op] > 0:
                 self.status[place] = WAITING

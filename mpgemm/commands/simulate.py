@@ -154,7 +154,7 @@ def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
     ]
     Table("Pipes", ("pipe", "busy %", "waits most for", "%"), rows).print()
     print()
-    stalls = [(s.pipe, s.reason, s.cycles, 100 * s.fraction) for s in timeline.stalls if s.pipe == "CUBE"]
+    stalls = [(s.pipe, s.reason, round(s.cycles), 100 * s.fraction) for s in timeline.stalls if s.pipe == "CUBE"]
     Table("What the cube waits for", ("pipe", "reason", "cycles", "%"), stalls).print()
 
 
@@ -162,7 +162,7 @@ def _more_tables(args: argparse.Namespace, schedule: TileSchedule) -> list[Table
     tables = []
     if args.waterfall:
         rows = [
-            (step.cause, step.tflops, step.lost, step.cycles, "fitted" if step.fitted else "")
+            (step.cause, step.tflops, f"{step.lost:.2f}", round(step.cycles), "fitted" if step.fitted else "")
             for step in ascend.waterfall(schedule, args.latency)
         ]
         tables.append(Table("From the peak to the simulated speed", ("cause", "TFLOP/s", "lost", "cycles", ""), rows))
