@@ -309,6 +309,8 @@ def build_schedule(
             raise ValueError(f"{name} must lie between 1 and {LARGEST_SIZE}, got {size}")
     _check_options(terms, mode, operand)
     chip.cube_step_k(operand)
+    if reseed_l0c and chip.fixpipe:
+        raise ValueError(f"reseed_l0c: {chip.name} writes L0C through FIXPIPE and has no path from UB into L0C")
     words = 2 if mode in ("fused", "elementwise") and terms > 1 else 1
     most = blocking.n_fused(chip, buffering, words, operand)
     if most < 1:

@@ -43,9 +43,7 @@ def fast_records(program, all_cores, serial):
         rows.append(
             sorted(
                 (int(core), int(flat.op_pipe[op]), start, end, flat.kinds[op])
-                for core, op, start, end in zip(
-                    r.core, r.operation, r.start.tolist(), r.end.tolist(), strict=True
-                )
+                for core, op, start, end in zip(r.core, r.operation, r.start.tolist(), r.end.tolist(), strict=True)
             )
         )
     return rows
