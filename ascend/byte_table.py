@@ -44,14 +44,14 @@ def byte_table(schedule: TileSchedule) -> list[ByteRow]:
     """
     s, b = schedule, schedule.blocking
     passes, groups, rows = len(s.passes), len(s.k_groups), len(s.row_blocks)
-    eq9 = traffic(b, s.m, s.k, s.n, s.chip)
+    eq9 = traffic(b, s.m, s.k, s.n, s.placed_on)
     narrow = Factor(f"{s.operand} operands, not {ELEMENT_BYTES} bytes", s.operand_bytes / ELEMENT_BYTES)
     repeats = Factor("each word read in each pass (terms)", passes * s.words)
     a = s.operand_bytes * passes * s.words * s.m * s.k
     streamed = s.operand_bytes * passes * s.words * rows * s.k * s.n
-    reads = 0 if s.chip.fixpipe else sum(s.c_reads(p, g) for p in range(passes) for g in range(groups))
+    reads = 0 if s.placed_on.fixpipe else sum(s.c_reads(p, g) for p in range(passes) for g in range(groups))
     reads += passes * (groups - 1) * s.accumulators if s.reseed_l0c else 0
-    writes = passes * sum(s.accumulators if s.chip.fixpipe else s.c_writes(g) for g in range(groups))
+    writes = passes * sum(s.accumulators if s.placed_on.fixpipe else s.c_writes(g) for g in range(groups))
     c = 4 * s.m * s.n * (reads + writes)
     real_groups = eq9.c_read_write / (2 * s.m * s.n)
     table = [

@@ -285,7 +285,8 @@ class Chip:
         provenance = dict(self.provenance)
         for name in self.calibrated:
             provenance[name] = Provenance("calibrated", self.calibration_source)
-        return dataclass_replace(self, provenance=provenance, **self.calibrated)
+        fitted: dict = dict(self.calibrated)
+        return dataclass_replace(self, provenance=provenance, **fitted)
 
     def describe(self) -> list[tuple[str, float, str, str, str]]:
         """(parameter, value, unit, kind, source) for every number."""

@@ -5,6 +5,7 @@ import tomllib
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from ascend.chip import CALIBRATED_PARAMETERS, KINDS, PARAMETERS, Chip, Provenance, check_value
 
@@ -100,13 +101,18 @@ def parse_toml(text: str, file_name: str) -> Chip:
         if name not in CALIBRATED_PARAMETERS:
             raise ValueError(f"{where(name)}: only {', '.join(CALIBRATED_PARAMETERS)} can be calibrated, got {name}")
         check_value(name, PARAMETERS[name], value, where(name))
-    return Chip(
+    return _chip(
         name=str(document["name"]), soc_version=str(document["soc_version"]), **values, provenance=provenance,
         calibrated=calibrated, calibration_source=calibration_source,
     )  # fmt: skip
 
 
-def _toml_row(name: str, row: object, sources: dict, where: str) -> tuple[float, Provenance]:
+def _chip(**fields: Any) -> Chip:
+    """A chip from checked values."""
+    return Chip(**fields)
+
+
+def _toml_row(name: str, row: Any, sources: dict, where: str) -> tuple[float, Provenance]:
     """Value and provenance of `name = { value, unit, kind, source }`."""
     if name not in PARAMETERS:
         raise ValueError(f"{where}: unknown parameter {name}; known: {', '.join(PARAMETERS)}")
@@ -119,7 +125,7 @@ def _toml_row(name: str, row: object, sources: dict, where: str) -> tuple[float,
         raise ValueError(f"{where}: {name}: kind is one of {', '.join(KINDS)}, got {row['kind']!r}")
     check_value(name, parameter, row["value"], where)
     value = int(row["value"]) if parameter.integer else row["value"]
-    return value, Provenance(row["kind"], sources.get(row["source"], row["source"]))
+    return value, Provenance(row["kind"], str(sources.get(row["source"], row["source"])))
 
 
 def _line_of_key(text: str, key: str) -> int:
@@ -176,7 +182,7 @@ def parse_ini(text: str, file_name: str) -> Chip:
     provenance["hbm_bytes_per_second"] = Provenance("nominal", f"{source}: ddr_read_rate * cores * clock")
     _fill_defaults(values, provenance, file_name)
     soc_version = entries[version_key][0]
-    return Chip(name=soc_version.removeprefix("Ascend"), soc_version=soc_version, **values, provenance=provenance)
+    return _chip(name=soc_version.removeprefix("Ascend"), soc_version=soc_version, **values, provenance=provenance)
 
 
 def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:

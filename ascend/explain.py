@@ -32,7 +32,7 @@ def explain(schedule: TileSchedule) -> list[str]:
 
 
 def _published(s: TileSchedule) -> Iterator[str]:
-    if s.chip.soc_version != "Ascend910A":
+    if s.placed_on.soc_version != "Ascend910A":
         return
     yield (
         f"published: on 910A the block {PUBLISHED_BLOCK} with N_fused 44 is the fastest, {PUBLISHED_DOUBLE} TFLOP/s double "
@@ -45,7 +45,7 @@ def _published(s: TileSchedule) -> Iterator[str]:
 
 
 def _own(s: TileSchedule) -> Iterator[str]:
-    b, chip = s.blocking, s.chip
+    b, chip = s.blocking, s.placed_on
     f = b.fusion_efficiency(chip)
     point = roofline(b, s.m, s.k, s.n, chip)
     yield (
@@ -72,7 +72,7 @@ def _step(s: TileSchedule) -> int:
 
 
 def _stream(s: TileSchedule) -> Iterator[str]:
-    b, chip = s.blocking, s.chip
+    b, chip = s.blocking, s.placed_on
     m, k, n = s.cube_step
     steps = (b.bm // m) * (b.bk // k) * (b.bn // n)
     rate = b.bk * b.bn * s.operand_bytes / steps
@@ -94,12 +94,12 @@ def _landmarks(s: TileSchedule) -> Iterator[str]:
         if b == s.blocking:
             continue
         words = s.words
-        broken = candidate_rejections(b.bm, b.bk, b.bn, s.chip, s.buffering, words, s.operand)
+        broken = candidate_rejections(b.bm, b.bk, b.bn, s.placed_on, s.buffering, words, s.operand)
         if broken:
-            yield f"computed: {b} does not fit {s.chip.name}: {broken[0]}."
+            yield f"computed: {b} does not fit {s.placed_on.name}: {broken[0]}."
             continue
         try:
-            other = build_schedule(s.m, s.n, s.k, b, s.chip, s.terms, s.buffering, s.mode, s.reseed_l0c, s.operand)
+            other = build_schedule(s.m, s.n, s.k, b, s.placed_on, s.terms, s.buffering, s.mode, s.reseed_l0c, s.operand)
         except ValueError as error:
             yield f"computed: {error}."
             continue
@@ -110,8 +110,8 @@ def _landmarks(s: TileSchedule) -> Iterator[str]:
             parts.append(f"uses {used:.0%} of the cores' turns ({other.waves} waves)")
         if other.l0c_slots != s.l0c_slots:
             parts.append(f"fits L0C {other.l0c_slots} time(s), not {s.l0c_slots}")
-        ratio = operational_intensity(b, s.m, s.k, s.n, s.chip) / operational_intensity(
-            s.blocking, s.m, s.k, s.n, s.chip
+        ratio = operational_intensity(b, s.m, s.k, s.n, s.placed_on) / operational_intensity(
+            s.blocking, s.m, s.k, s.n, s.placed_on
         )
         parts.append(f"has {ratio:.2f} times the operational intensity")
         parts.append(f"needs {8192 * 16 * s.operand_bytes / 2 / b.bm / s.cube_step[1]:.1f} B/cycle of B a core")
@@ -120,5 +120,5 @@ def _landmarks(s: TileSchedule) -> Iterator[str]:
 
 def _simulated(s: TileSchedule) -> float:
     return simulate(
-        s.blocking, s.m, s.k, s.n, s.chip, s.terms, s.buffering, s.mode, operand=s.operand, reseed_l0c=s.reseed_l0c
+        s.blocking, s.m, s.k, s.n, s.placed_on, s.terms, s.buffering, s.mode, operand=s.operand, reseed_l0c=s.reseed_l0c
     ).tflops

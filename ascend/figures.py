@@ -4,7 +4,7 @@ Figures 6, 10, 11 and 12 are those of SGEMM-cube (arXiv:2507.23387v4). The paper
 those in its text, so 10 to 12 are predictions of this model, not copies of its data.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from ascend.blocking import Blocking, feasible_blocks
 from ascend.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK
@@ -15,6 +15,7 @@ from ascend.roofline import operational_intensity, roofline
 from ascend.simulate import simulate
 
 Progress = Callable[[int, int], None] | None
+Size = tuple[int, int, int]
 #: The paper's FP32-equivalent peak of 910A.
 PAPER_PEAK = 256e12 / 3
 
@@ -32,7 +33,7 @@ def figure_6(chip: Chip) -> list[dict]:
 
 def figure_10(
     chip: Chip,
-    size: Sequence[int] = ASSUMED_SIZE,
+    size: Size = ASSUMED_SIZE,
     blocks: Iterable[Blocking] | None = None,
     progress: Progress = None,
 ) -> list[dict]:
@@ -41,7 +42,7 @@ def figure_10(
     rows = []
     for number, b in enumerate(chosen):
         point = roofline(b, *size, chip, peak=PAPER_PEAK if chip.soc_version == "Ascend910A" else None)
-        row = {
+        row: dict = {
             "bm": b.bm, "bk": b.bk, "bn": b.bn, "operational_intensity": point.operational_intensity,
             "roof_tflops": point.flops / 1e12, "knee": point.knee,
         }  # fmt: skip
@@ -53,7 +54,7 @@ def figure_10(
     return rows
 
 
-def figure_11(chip: Chip, size: Sequence[int] = ASSUMED_SIZE, progress: Progress = None) -> list[dict]:
+def figure_11(chip: Chip, size: Size = ASSUMED_SIZE, progress: Progress = None) -> list[dict]:
     """Single against double buffering over square blocks (b, bk, b)."""
     blocks = [b for b in feasible_blocks(chip) if b.bm == b.bn and b.bk in (16, 32, 48, 64, 80, 96, 128)]
     return [
@@ -92,9 +93,7 @@ def figure_12(chip: Chip, block: Blocking = PUBLISHED_BLOCK, progress: Progress 
     return rows
 
 
-def heat_map(
-    chip: Chip, bk: int = 64, size: Sequence[int] = ASSUMED_SIZE, progress: Progress = None, **options
-) -> list[dict]:
+def heat_map(chip: Chip, bk: int = 64, size: Size = ASSUMED_SIZE, progress: Progress = None, **options) -> list[dict]:
     """Simulated speed over (bm, bn) for one bk."""
     blocks = [b for b in feasible_blocks(chip) if b.bk == bk]
     if not blocks:

@@ -51,7 +51,10 @@ def flatten(phase: Phase, all_cores: bool) -> FlatPhase:
     for number in programs:
         first[number] = len(loops)
         loops.extend(phase.programs[number])
-    loop_first, loop_end, segment_template, segment_repeats = [], [], [], []
+    loop_first: list[int] = []
+    loop_end: list[int] = []
+    segment_template: list[int] = []
+    segment_repeats: list[int] = []
     for loop in loops:
         loop_first.append(len(segment_template))
         for segment in loop.segments:
@@ -60,7 +63,9 @@ def flatten(phase: Phase, all_cores: bool) -> FlatPhase:
                 segment_repeats.append(segment.repeats)
         loop_end.append(len(segment_template))
     operations = [operation for template in templates for operation in template]
-    pipe_op_start, pipe_op_count, pipe_ops = [], [], []
+    pipe_op_start: list[int] = []
+    pipe_op_count: list[int] = []
+    pipe_ops: list[int] = []
     base = 0
     for template in templates:
         for pipe in range(len(PIPES)):

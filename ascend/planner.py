@@ -85,7 +85,7 @@ class Plan:
     def fusion_efficiency(self) -> float:
         """f of eq. 8, for the words and buffers of this kernel."""
         s = self.schedule
-        return s.blocking.fusion_efficiency(s.chip, s.buffering, s.words, s.operand)
+        return s.blocking.fusion_efficiency(s.placed_on, s.buffering, s.words, s.operand)
 
     @property
     def seconds(self) -> float:
@@ -194,7 +194,7 @@ def plan(
         except ValueError:  # eq. 12 admits it, the accumulators of a fused kernel do not fit: see rejections()
             continue
         error = error_of(schedule) if error_of else None
-        if max_error is not None and not error <= max_error:
+        if max_error is not None and error is not None and not error <= max_error:
             worst.append(error)
             continue
         timeline = simulate(block, m, k, n, chip, terms, buffering, mode, operand=operand) if rank == "time" else None
@@ -215,9 +215,9 @@ def plan_of(schedule: TileSchedule, error: float | None = None) -> Plan:
     """The plan of one schedule, simulated."""
     s = schedule
     sizes = np.array([[s.blocking.bm, s.blocking.bk, s.blocking.bn]])
-    seconds = analytic_seconds(sizes, s.m, s.k, s.n, s.chip, s.terms, s.buffering, s.mode, s.operand)
+    seconds = analytic_seconds(sizes, s.m, s.k, s.n, s.placed_on, s.terms, s.buffering, s.mode, s.operand)
     timeline = simulate(
-        s.blocking, s.m, s.k, s.n, s.chip, s.terms, s.buffering, s.mode, operand=s.operand, reseed_l0c=s.reseed_l0c,
+        s.blocking, s.m, s.k, s.n, s.placed_on, s.terms, s.buffering, s.mode, operand=s.operand, reseed_l0c=s.reseed_l0c,
         n_fused=s.n_fused,
     )  # fmt: skip
     return _plan(schedule, timeline, float(seconds[0]), error)
@@ -225,8 +225,8 @@ def plan_of(schedule: TileSchedule, error: float | None = None) -> Plan:
 
 def _plan(schedule: TileSchedule, timeline: Timeline | None, seconds: float, error: float | None) -> Plan:
     s = schedule
-    size = (s.m, s.k, s.n, s.chip)
-    peak = fp32_equivalent_peak(s.chip, s.terms, s.operand)
+    size = (s.m, s.k, s.n, s.placed_on)
+    peak = fp32_equivalent_peak(s.placed_on, s.terms, s.operand)
     return Plan(schedule, timeline, seconds, traffic(s.blocking, *size), roofline(s.blocking, *size, peak), error)
 
 
@@ -261,7 +261,7 @@ def data_error(a, b) -> Callable[[TileSchedule], float]:
 
     def error(schedule: TileSchedule) -> float:
         length = min(schedule.k, schedule.blocking.bk * schedule.n_fused)
-        key = (length, schedule.mode, schedule.terms, schedule.chip.name)
+        key = (length, schedule.mode, schedule.terms, schedule.placed_on.name)
         if key not in known:
             order = "termwise" if schedule.mode == "fused" else schedule.mode
             if schedule.terms == 1:

@@ -159,8 +159,6 @@ def build_program(schedule: TileSchedule, include_split: bool = True) -> Program
     ValueError
         For a schedule without a chip.
     """
-    if schedule.chip is None:
-        raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
     return _Builder(schedule).program(include_split)
 
 
@@ -185,7 +183,7 @@ class _Builder:
 
     def __init__(self, schedule: TileSchedule):
         self.schedule = schedule
-        self.chip = schedule.chip
+        self.chip = schedule.placed_on
         self.templates: dict[tuple, Template] = {}
         self.tiles: dict[tuple, tuple[Segment, ...]] = {}
 
@@ -209,7 +207,7 @@ class _Builder:
         s = self.schedule
         programs: dict[tuple[int, ...], int] = {}
         built: list[tuple[Loop, ...]] = []
-        of_core = []
+        of_core: list[int] = []
         for core in range(s.cores):
             heights = tuple(stop - start for start, stop in s.row_blocks_of_core(core))
             if heights not in programs:
@@ -339,7 +337,8 @@ class _Builder:
             b_bytes / chip.l2_read_rate + chip.gm_to_l1_latency
         )  # fmt: skip
         a_seen, b_seen = set(), set()
-        for number, (a_word, b_word) in enumerate(terms):
+        for number, term in enumerate(terms):
+            a_word, b_word = term[0], term[1]
             start, stop = number == 0, number == len(terms) - 1
             takes: list[str] = []
             if a_word not in a_seen:
@@ -357,8 +356,8 @@ class _Builder:
                     takes=("B_L1_FULL", "L0B_FREE"), raises=("L0B_FULL",) + (() if single else ("B_L1_FREE",)),
                 )  # fmt: skip
             later = terms[number + 1 :]
-            raises = ("L0A_FREE",) * all(a != a_word for a, _ in later)
-            raises += ("L0B_FREE",) * all(b != b_word for _, b in later)
+            raises = ("L0A_FREE",) * all(other[0] != a_word for other in later)
+            raises += ("L0B_FREE",) * all(other[1] != b_word for other in later)
             raises += ("B_L1_FREE",) * (s.words * (single and stop))
             raises += ("A_L1_FREE",) * (block.frees_panel and stop)
             raises += ("L0C_FULL",) * (block.last and stop)
@@ -468,7 +467,8 @@ class _Builder:
         share, rest = divmod(elements, s.cores)
         chunk = chip.ub_bytes // (s.ub_slots * (in_bytes + out_bytes)) // 128 * 128
         programs: dict[int, int] = {}
-        built, of_core = [], []
+        built: list[tuple[Loop, ...]] = []
+        of_core: list[int] = []
 
         def template(count: int) -> Template:
             vector = instructions * self._vector_cycles(count * ACCUMULATOR_BYTES)
@@ -499,9 +499,10 @@ class _Builder:
         return Phase(name, tuple(built), tuple(of_core), pools)
 
 
-def _runs(items: Iterable) -> Iterator[tuple[int, object]]:
+def _runs(items: Iterable[tuple]) -> Iterator[tuple[int, tuple]]:
     """(length, item) of each run of equal items."""
-    previous, count = None, 0
+    previous: tuple = ()
+    count = 0
     for item in items:
         if count and item != previous:
             yield count, previous

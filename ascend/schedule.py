@@ -116,6 +116,13 @@ class TileSchedule:
     # -------------------------------------------------------- cores and waves
 
     @property
+    def placed_on(self) -> Chip:
+        """The chip; ValueError for an unblocked schedule, which has none."""
+        if self.chip is None:
+            raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
+        return self.chip
+
+    @property
     def cores(self) -> int:
         """Cores that share the row blocks."""
         return 1 if self.chip is None else self.chip.cores

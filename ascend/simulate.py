@@ -64,6 +64,13 @@ class PhaseResult:
     skipped: int = 0
     records: Records | None = field(default=None, repr=False)
 
+    @property
+    def recorded(self) -> Records:
+        """The records; ValueError for a run without."""
+        if self.records is None:
+            raise ValueError(f"phase {self.name} was not recorded: simulate with record=True")
+        return self.records
+
     def by_kind(self, values: np.ndarray) -> dict[str, float]:
         """Sum of one value of each operation over the operations of a kind."""
         sums: dict[str, float] = {}
@@ -92,7 +99,7 @@ class Timeline:
     @property
     def chip(self) -> Chip:
         """The chip that was simulated."""
-        return self.schedule.chip
+        return self.schedule.placed_on
 
     @cached_property
     def cycles(self) -> float:
@@ -303,7 +310,7 @@ def _run_phase(
     program: Program, phase: Phase, all_cores: bool, record: bool, latency: str, steady_state: bool,
     report: Callable[[int], None],
 ) -> PhaseResult:  # fmt: skip
-    chip = program.schedule.chip
+    chip = program.schedule.placed_on
     flat = flatten(phase, all_cores)
     operations = len(flat.kinds)
     sums = (np.zeros(operations), np.zeros(operations), np.zeros(len(PIPES) * len(FLAGS)))

@@ -9,7 +9,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from ascend.chip import Chip
-from ascend.program import CHANNELS, PIPES, Loop, Operation, Phase, Program
+from ascend.program import CHANNELS, PIPES, PRIVATE, Loop, Operation, Phase, Program
 from ascend.simulate import channel_rates
 
 #: Times closer than this are the same event.
@@ -23,6 +23,7 @@ class _Pipe:
     queue: deque[tuple[Operation, int, int]]  # operation, number of its loop, cores active in it
     free_at: float = 0.0
     running: Operation | None = None
+    channel: int = PRIVATE
     loop: int = 0
     active: int = 1
     start: float = 0.0
@@ -45,7 +46,7 @@ def run_phase(program: Program, phase: Phase, all_cores: bool, serial: bool = Fa
     list of (core, pipe, kind, start, end)
         Every operation in the order of its end; cycles from the start of the phase.
     """
-    chip = program.schedule.chip
+    chip = program.schedule.placed_on
     numbers = phase.program_of_core if all_cores else phase.program_of_core[:1]
     cores = [_Core(_queues(phase.programs[number]), dict(program.initial_flags)) for number in numbers]
     done: list[tuple] = []
@@ -102,7 +103,7 @@ def _start_operations(cores: list[_Core], now: float) -> bool:
             pipe.running, pipe.loop, pipe.active, pipe.start = operation, loop, active, now
             shared = operation.channel >= 0 and operation.bytes > 0
             pipe.end = None if shared else now + operation.cycles
-            pipe.bytes_left = operation.bytes
+            pipe.bytes_left, pipe.channel = operation.bytes, operation.channel
             any_started = True
     return any_started
 
@@ -110,7 +111,7 @@ def _start_operations(cores: list[_Core], now: float) -> bool:
 def _rates(cores: list[_Core], chip: Chip) -> list[float]:
     """Bytes a cycle of each transfer on each shared channel."""
     flowing = [pipe for core in cores for pipe in core.pipes if pipe.running and pipe.end is None]
-    counts = [sum(pipe.running.channel == channel for pipe in flowing) for channel in range(CHANNELS)]
+    counts = [sum(pipe.channel == channel for pipe in flowing) for channel in range(CHANNELS)]
     capacity = chip.hbm_bytes_per_cycle
     if len(cores) == 1 and flowing:
         # One core has a static share; the transfer furthest in the program says how many cores share.

@@ -50,7 +50,7 @@ def bars(timeline: Timeline, first: float = 0.0, last: float = float("inf")) -> 
     """Operations of core 0 that overlap the cycles [first, last]."""
     found = []
     for phase, offset in _phases(timeline):
-        flat, r = phase.flat, phase.records
+        flat, r = phase.flat, phase.recorded
         inside = np.flatnonzero((r.end + offset >= first) & (r.start + offset <= last) & (r.core == 0))
         for i in inside.tolist():
             op = r.operation[i]
@@ -89,7 +89,7 @@ def occupancy(timeline: Timeline) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 def _flag_times(phase: PhaseResult, flag: int) -> tuple[np.ndarray, np.ndarray]:
     """Cycles at which operations of core 0 take a flag, and raise it."""
-    flat, r = phase.flat, phase.records
+    flat, r = phase.flat, phase.recorded
     takes = flat.op_takes.reshape(-1, 8), flat.op_take_count
     raises = flat.op_raises.reshape(-1, 8), flat.op_raise_count
     counts = [
@@ -121,7 +121,7 @@ def trace_events(timeline: Timeline, most_operations: int = 100_000) -> list[dic
     for phase, offset in _phases(timeline):
         if left <= 0:
             break
-        flat, r = phase.flat, phase.records
+        flat, r = phase.flat, phase.recorded
         order = np.argsort(r.start, kind="stable")[:left]
         left -= len(order)
         horizon = offset + float(r.end[order].max(initial=0.0))
@@ -147,7 +147,7 @@ def trace_events(timeline: Timeline, most_operations: int = 100_000) -> list[dic
                     },
                 }  # fmt: skip
             )
-        kept = np.zeros(len(r.start), bool)
+        kept = np.zeros(len(r.start), np.bool_)
         kept[order] = True
         for source, target in _arrows(phase, timeline.program.initial_flags):
             if not (kept[source] and kept[target]):
@@ -160,16 +160,16 @@ def trace_events(timeline: Timeline, most_operations: int = 100_000) -> list[dic
                     "cat": "flag", "ts": (cycle + offset) * per_cycle,
                 }  # fmt: skip
                 events.append(event | ({"bp": "e"} if ph == "f" else {}))
-    for name, (cycles, used) in occupancy(timeline).items():
-        inside = cycles <= horizon
-        for cycle, value in zip(cycles[inside].tolist(), used[inside].tolist(), strict=True):
+    for name, (times, used) in occupancy(timeline).items():
+        inside = times <= horizon
+        for cycle, value in zip(times[inside].tolist(), used[inside].tolist(), strict=True):
             events.append({"ph": "C", "pid": 0, "name": name, "ts": cycle * per_cycle, "args": {"bytes": value}})
     return events
 
 
 def _arrows(phase: PhaseResult, initial: dict[str, int]) -> Iterator[tuple[int, int]]:
     """(raising record, taking record) of each FULL flag: the n-th taken is the n-th raised."""
-    flat, r = phase.flat, phase.records
+    flat, r = phase.flat, phase.recorded
     for name, number in FLAG_NUMBER.items():
         if name in initial:  # free slots: arrows back would only clutter
             continue

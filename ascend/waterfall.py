@@ -12,7 +12,7 @@ from ascend.chip import PARAMETERS, Chip
 from ascend.program import Loop, Program, Segment, build_program
 from ascend.roofline import fp32_equivalent_peak
 from ascend.schedule import TileSchedule, build_schedule
-from ascend.simulate import run_program, simulate
+from ascend.simulate import LatencyMode, run_program, simulate
 
 
 class Cause(NamedTuple):
@@ -48,7 +48,7 @@ class Step(NamedTuple):
     fitted: bool
 
 
-def waterfall(schedule: TileSchedule, latency: str = "pipelined") -> list[Step]:
+def waterfall(schedule: TileSchedule, latency: LatencyMode = "pipelined") -> list[Step]:
     """Steps from the FP32-equivalent peak to the simulated speed of a schedule.
 
     Parameters
@@ -62,7 +62,7 @@ def waterfall(schedule: TileSchedule, latency: str = "pipelined") -> list[Step]:
     list of Step
         The first is the peak, the last has the speed of :func:`ascend.simulate.simulate`.
     """
-    s, chip = schedule, schedule.chip
+    s, chip = schedule, schedule.placed_on
     flop = 2.0 * s.m * s.n * s.k
     peak = fp32_equivalent_peak(chip, s.terms, s.operand)
     peak_cycles = flop / peak * chip.cycles_per_second
@@ -85,7 +85,7 @@ def waterfall(schedule: TileSchedule, latency: str = "pipelined") -> list[Step]:
 
 def _matters(cause: Cause, schedule: TileSchedule) -> bool:
     """Whether the cause can cost anything for this schedule."""
-    chip = schedule.chip
+    chip = schedule.placed_on
     if cause.split:
         return schedule.terms > 1
     if "combine" in cause.kinds:
@@ -96,7 +96,7 @@ def _matters(cause: Cause, schedule: TileSchedule) -> bool:
 def _with_causes(schedule: TileSchedule, present: int) -> Program:
     """The program with the first `present` causes in force and the others free."""
     absent = CAUSES[present:]
-    chip = schedule.chip.replace(**{name: 0.0 for cause in absent for name in cause.parameters})
+    chip = schedule.placed_on.replace(**{name: 0.0 for cause in absent for name in cause.parameters})
     s = schedule
     rebuilt = build_schedule(
         s.m, s.n, s.k, s.blocking, chip, s.terms, s.buffering, s.mode, s.reseed_l0c, s.operand, s.n_fused
@@ -158,7 +158,7 @@ def sensitivities(schedule: TileSchedule, kinds: tuple[str, ...] | None = None) 
     kinds : tuple of str, optional
         Only numbers of these provenances, e.g. ("assumed", "calibrated").
     """
-    chip, rows = schedule.chip, []
+    chip, rows = schedule.placed_on, []
     for name in TIMING_PARAMETERS:
         value, kind = getattr(chip, name), chip.provenance[name].kind
         if not value or (kinds and kind not in kinds):
@@ -181,7 +181,7 @@ def sensitivities(schedule: TileSchedule, kinds: tuple[str, ...] | None = None) 
 
 def sweep(schedule: TileSchedule, parameter: str, values: list[float]) -> list[tuple[float, float]]:
     """(value, TFLOP/s) of a what-if sweep over one chip parameter."""
-    return [(value, _speed(schedule, schedule.chip.replace(**{parameter: value}))) for value in values]
+    return [(value, _speed(schedule, schedule.placed_on.replace(**{parameter: value}))) for value in values]
 
 
 def _speed(schedule: TileSchedule, chip: Chip) -> float:

@@ -160,6 +160,7 @@ def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
 
 def _more_tables(args: argparse.Namespace, schedule: TileSchedule) -> list[Table]:
     tables = []
+    rows: list[tuple]
     if args.waterfall:
         rows = [
             (step.cause, step.tflops, f"{step.lost:.2f}", round(step.cycles), "fitted" if step.fitted else "")
@@ -175,8 +176,8 @@ def _more_tables(args: argparse.Namespace, schedule: TileSchedule) -> list[Table
                 rows.extend(("", "", "", f"{factor.value:.3f}", factor.reason) for factor in row.factors)
             else:
                 rows[-1] = (*rows[-1][:4], row.factors[0].reason)
-        headings = ("operand", "eq. 9 (bytes)", "schedule (bytes)", "ratio", "factors")
-        tables.append(Table("Bytes: eq. 9 and this schedule, all cores", headings, rows))
+        columns = ("operand", "eq. 9 (bytes)", "schedule (bytes)", "ratio", "factors")
+        tables.append(Table("Bytes: eq. 9 and this schedule, all cores", columns, rows))
     if args.sensitivity:
         rows = [
             (r.parameter, f"{r.value:g}", r.unit, r.kind, r.lower, r.higher, r.elasticity)
