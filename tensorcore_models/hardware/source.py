@@ -152,6 +152,8 @@ def mma_text(row: Instruction) -> str:
     saturate = ".satfinite" if row.name.endswith(".satfinite") else ""
     if row.scale_format is not None:
         per_row = row.k // row.block_size
+        if (row.block_size, row.scale_format) == (32, "ue4m3"):
+            raise ValueError(f"{row}: PTX has no block-scaled mma with ue4m3 scales for 32 products")
         kind = "mxf8f6f4" if row.k == 32 else ("mxf4" if (row.block_size, row.scale_format) == (32, "ue8m0") else "mxf4nvf4")
         scale = f".kind::{kind}.block_scale.scale_vec::{per_row}X"
         return f"mma.sync.aligned{scale}.{shape}.row.col.{d}.{a}.{b}.{c}.{row.scale_format}"
