@@ -124,11 +124,21 @@ def fused_dot_add(build: Builder) -> None:
     alignment_rounding(build, (0, 1), spec.alignment_rounding, bits, None)
     output_rounding(build, (0, 1, 2, 3), spec.output_rounding)
     products_as_they_are(build, (0, 1, 2), bits, use_c=True)
+    one_alignment(build, bits)
     terms = spec.terms
     if build.product_span >= bits + build.row.k.bit_length() + 3:
         terms_by_cancellation(build, terms, bits, (1, terms - 1, terms))
     if bits > build.fraction_bits:
         terms_by_rounding(build, terms, spec.output_rounding)
+
+
+def one_alignment(build: Builder, fraction_bits: int) -> None:
+    """Two neighbours that are cut off below the largest addend do not meet first, as they would in a tree of alignments."""
+    small = power(-fraction_bits - 1)
+    if build.product_span >= fraction_bits + 2:
+        build.add("1 - 1 and half a quantum at 2 and 3: both lost", {0: ONE, 1: -ONE, 2: small, 3: small}, 0, 0, 2 * small)
+    elif build.spec.output_rounding == "rz":
+        build.add("half a quantum of c at 0 and 1: both lost", {0: ONE, 1: ONE}, -1 / small, -1 / small)
 
 
 def interleaved_dot_add(build: Builder) -> None:
@@ -138,6 +148,9 @@ def interleaved_dot_add(build: Builder) -> None:
     first = [k for k in range(build.row.k) if k // run % groups == spec.group_order[0]]
     other = [k for k in range(build.row.k) if k // run % groups == spec.group_order[1]]
     kept_bits(build, (first[0], first[1]), bits, first[2])
+    small = power(-bits - 1)
+    products = {first[0]: ONE, first[1]: -ONE, first[2]: small, first[3]: small}
+    build.add("1 - 1 and half a quantum twice in the first group: both lost", products, 0, 0, 2 * small)
     alignment_rounding(build, (first[0], first[1]), spec.dot.alignment_rounding, bits, first[2])
     output_rounding(build, tuple(first[:5]), spec.dot.output_rounding, use_c=False)
     products_as_they_are(build, tuple(first[:3]), bits, use_c=False)
@@ -259,10 +272,14 @@ def group_pairwise_sum(build: Builder) -> None:
     if group == 4:
         build.add("1 + half a unit, then a half again: a tree, not one fused sum", {0: ONE, 1: half, 2: half}, 0, ONE, 2 * half)
         build.add("halves of a unit in the second pair of the tree", {0: ONE, 2: half, 3: half}, 0, ONE + 2 * half)
-    if spec.flush_results:
-        fmt = build.row.formats[0]
-        if fmt.emin == -126:
-            build.add("a difference below 2^-126 is flushed", {0: Fraction(3, 2) * power(-126), 1: -power(-126)}, 0, Fraction(0))
+    fmt = build.row.formats[0]
+    subnormal = power(fmt.emin - 1)
+    seen = subnormal if spec.flush_input == "none" else Fraction(0)
+    build.add("a subnormal operand", {0: (subnormal, ONE)}, 0, seen, scales=(0,))
+    if fmt.emin == -126:
+        below = power(-127)
+        expected = Fraction(0) if spec.flush_results else below
+        build.add("a difference below 2^-126", {0: 3 * below, 1: -2 * below}, 0, expected, scales=(0,))
 
 
 def laned_fma(build: Builder) -> None:
@@ -270,6 +287,8 @@ def laned_fma(build: Builder) -> None:
     single_rounding(build, 0, "rne")
     half = power(-build.fraction_bits - 1)
     build.add("half a unit twice in one lane meets before c", {0: half, 2: half}, ONE, ONE + 2 * half)
+    last = build.row.k - 2
+    build.add(f"half a unit at 0 and {last}: one chain for all k", {0: half, last: half}, ONE, ONE + 2 * half)
     build.add("half a unit in both lanes meets before c", {0: half, 1: half}, ONE, ONE + 2 * half)
     build.add("1 and two halves of a unit in one lane: each is lost", {0: ONE, 2: half, 6: half}, 0, ONE, 2 * half)
     build.add("1 in one lane, two halves of a unit in the other: a whole unit", {0: ONE, 1: half, 3: half}, 0, ONE + 2 * half)

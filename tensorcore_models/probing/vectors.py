@@ -69,7 +69,13 @@ class Builder:
         return bits if limit is None else min(bits, limit)
 
     def add(
-        self, name: str, products: Mapping[int, Product], c: Fraction, expected: Fraction, smallest: Fraction | None = None
+        self,
+        name: str,
+        products: Mapping[int, Product],
+        c: Fraction | int,
+        expected: Fraction | int,
+        smallest: Fraction | None = None,
+        scales: tuple[int, ...] = SCALES,
     ) -> bool:
         """Add a vector.
 
@@ -83,13 +89,15 @@ class Builder:
             Addend and result.
         smallest : Fraction, optional
             What a wrong unit would return; the result's format must be able to show it.
+        scales : tuple of int
+            Powers of two to try; (0,) for vectors about the ends of the exponent range.
 
         Returns
         -------
         bool
             Whether the formats have the vector at some scale.
         """
-        for scale in SCALES:
+        for scale in scales:
             try:
                 vector = self._encoded(name, products, Fraction(c), Fraction(expected), smallest, scale)
             except Unreachable:
