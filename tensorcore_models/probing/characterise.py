@@ -43,6 +43,8 @@ class Characterisation:
         Rounding of products and of c at the alignment.
     normalised_products : bool or None
         Whether products are aligned by their leading bit.
+    one_alignment : bool or None
+        Whether all addends are aligned at once (False: neighbours are added first, as in a tree of alignments).
     normalises_once : bool or None
         Whether the sum is normalised only at its end.
     output_fraction_bits : int or None
@@ -69,6 +71,7 @@ class Characterisation:
     alignment_rounding: str | None
     c_alignment_rounding: str | None
     normalised_products: bool | None
+    one_alignment: bool | None
     normalises_once: bool | None
     output_fraction_bits: int | None
     output_rounding: str | None
@@ -172,6 +175,13 @@ class _Unit:
         if len(p) > 2:
             return self.value({**pair, p[2]: q}, 0, q) != q
         return self.value(pair, q, q) != q
+
+    def one_alignment(self, fraction_bits: int) -> bool | None:
+        """1 - 1 and half a quantum twice: lost one by one, unless the two meet first."""
+        if len(self.places) < 4:
+            return None
+        p, half = self.places, power(-fraction_bits - 1)
+        return self.value({p[0]: ONE, p[1]: -ONE, p[2]: half, p[3]: half}, 0, 2 * half) == 0
 
     def normalises_once(self, fraction_bits: int) -> bool | None:
         """3/4 + 1/4 - 1/2 - 1/2 + q/2, the quantum being q/2: some order of a normalising adder loses it."""
@@ -340,6 +350,7 @@ def characterise(engine: Engine) -> Characterisation:
         alignment_rounding=aligned,
         c_alignment_rounding=aligned_c,
         normalised_products=when(known is not None, unit.normalised_products, known),
+        one_alignment=when(known is not None and aligned == "rz", unit.one_alignment, known),
         normalises_once=when(known is not None, unit.normalises_once, known),
         output_fraction_bits=out,
         output_rounding=rounding,

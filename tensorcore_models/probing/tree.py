@@ -51,8 +51,12 @@ class SummationTree:
         return f"one product after the other{place}" if self.order == "sequential" else "a tree of additions"
 
 
-def _span(dots: Dots) -> tuple[Fraction, Fraction]:
-    """X and y: the largest and smallest powers of two that serve as products and as c, and whose counts d can show."""
+def _span(dots: Dots, *, subnormal: bool) -> tuple[Fraction, Fraction]:
+    """X and y: the largest and smallest powers of two that serve as products and as c, and whose counts d can show.
+
+    Products of subnormal operands are smaller still, but some units align them by a larger exponent and cut them off among
+    themselves, or flush them.
+    """
     a, b, c, d = dots.formats
     high = a.emax + b.emax
     while True:
@@ -63,7 +67,8 @@ def _span(dots: Dots) -> tuple[Fraction, Fraction]:
             high -= 1
     # Chains carry X in the output format, next to K + 1 small ones; c holds it too.
     high = min(high, c.emax - 1, d.emax - 1)
-    low = max(a.quantum_exponent + b.quantum_exponent, c.quantum_exponent, d.quantum_exponent)
+    low = a.quantum_exponent + b.quantum_exponent if subnormal else a.emin + b.emin
+    low = max(low, c.quantum_exponent, d.quantum_exponent)
     while low < high:
         try:
             factors(power(low), a, b)
@@ -129,13 +134,13 @@ def summation_tree(dots: Dots) -> SummationTree:
     ValueError
         If the formats are too narrow for X to hide y.
     """
-    x, y = _span(dots)
-    if x / y < power(8):
-        raise ValueError(f"{dots.engine.label}: the operand formats span too few binades for the order of the sum to show")
     k, step = dots.length, dots.engine.k if dots.engine.k > 1 else dots.length
     observed: tuple[int | None, ...] = ()
-    for small in (y, -y):
-        observed = tuple(_count(dots, j, x, small) for j in range(1, k + 1))
+    for subnormal, sign in ((False, 1), (False, -1), (True, 1), (True, -1)):
+        x, y = _span(dots, subnormal=subnormal)
+        if x / y < power(8):
+            continue
+        observed = tuple(_count(dots, j, x, sign * y) for j in range(1, k + 1))
         for order, terms, early, groups in _candidates(k, step):
             if early:
                 matches = observed == _early_counts(groups, k)
@@ -146,5 +151,7 @@ def summation_tree(dots: Dots) -> SummationTree:
                     order, terms, "early" if early else "late", tuple(groups[0]),
                     tuple(groups[1]) if len(groups) > 1 else (), observed,
                 )  # fmt: skip
+    if not observed:
+        raise ValueError(f"{dots.engine.label}: the operand formats span too few binades for the order of the sum to show")
     plain = tuple(-1 if n is None else n for n in observed)
     return SummationTree("tree", None, None, (0,), (), plain)
