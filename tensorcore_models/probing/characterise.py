@@ -48,9 +48,9 @@ class Characterisation:
     normalises_once : bool or None
         Whether the sum is normalised only at its end.
     output_fraction_bits : int or None
-        Fraction bits of the result.
+        Fraction bits of the result; the format's where no sum is wide enough to show fewer.
     output_rounding : str or None
-        Rounding of the result.
+        Rounding of the result; None where no sum is wide enough to be rounded.
     sticky : bool or None
         Whether bits that were cut off still count in the final rounding (told apart from an alignment that truncates only).
     wide_enough : bool or None
@@ -207,7 +207,7 @@ class _Unit:
         found = 0
         for r in range(1, limit + 2):
             if fraction_bits is not None and r > fraction_bits:
-                break
+                return limit  # sums have no more bits than that, nothing cuts the format's
             if len(p) >= 3:
                 exact = self.value({p[0]: ONE, p[1]: ONE, p[2]: power(-r)}, 0, power(-r)) == 2 + power(-r)
                 found = r + 1 if exact else found
@@ -324,6 +324,14 @@ def characterise(engine: Engine) -> Characterisation:
     dots = Dots(engine, max(8, 2 * engine.k) if engine.k > 1 else 8)
     tree = summation_tree(dots)
     unit = _Unit(dots, tree)
+    # Later steps of a chain would cut the result again, where F is less than the result's fraction bits.
+    last = unit
+    if tree.order == "fused" and tree.terms == engine.k:
+        last = _Unit(Dots(engine, engine.k), tree)
+    elif tree.order == "fused" and tree.following:
+        ahead = dots.length - len(tree.mates)
+        end = dataclasses.replace(tree, mates=tuple(range(ahead, dots.length)), c_position=None)
+        last = _Unit(dots, end) if len(end.mates) >= 5 else unit
     fused = tree.order in ("fused", "interleaved") and len(tree.mates) >= 3
     bits_f = unit.fraction_bits(in_c=False) if fused else None
     c_bits = unit.fraction_bits(in_c=True) if fused and unit.c_joins else None
@@ -335,8 +343,8 @@ def characterise(engine: Engine) -> Characterisation:
         bits_f, c_bits = (None if n is None else n - 1 for n in (bits_f, c_bits))
         known -= 1
         aligned, aligned_c = ("rz" if r == "ro" else r for r in (aligned, aligned_c))
-    out = _reachable(unit.output_bits, known)
-    rounding = _reachable(unit.output_rounding, out) if out is not None else None
+    out = _reachable(last.output_bits, known)
+    rounding = _reachable(last.output_rounding, out) if out is not None else None
 
     def when(condition, probe, *args):
         return _reachable(probe, *args) if condition else None
