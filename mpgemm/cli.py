@@ -8,14 +8,24 @@ import argparse
 import importlib
 import os
 import sys
+from typing import NoReturn
 
 # name: (module, one line of help). A module is imported only when its command runs.
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "evaluate": ("mpgemm.commands.evaluate", "accuracy of SGEMM-cube and native GEMMs on files or generated matrices"),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that says what is wrong in one line; `--help` has the rest."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     """The argument parser; only the `chosen` command's own arguments are added."""
-    parser = argparse.ArgumentParser(prog="mpgemm", description="Mixed-precision GEMM on modelled matrix hardware.")
+    parser = _Parser(prog="mpgemm", description="Mixed-precision GEMM on modelled matrix hardware.")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (module, summary) in COMMANDS.items():
         subparser = subparsers.add_parser(name, help=summary, description=summary)
@@ -31,9 +41,9 @@ def main(argv: list[str] | None = None) -> int:
     args = build_parser(chosen).parse_args(argv)
     try:
         return importlib.import_module(COMMANDS[args.command][0]).run(args)
+    except BrokenPipeError:  # the reader of our output went away, as `mpgemm ... | head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (ValueError, TypeError, OSError) as error:
         print(f"mpgemm {args.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1

@@ -21,6 +21,7 @@ from .accumulators import (
     SequentialFMA,
     as_parametric,
 )
+from .blocks import BLOCK_FORMATS, BlockScaled, quantize_blocks
 from .catalogue import architectures, default_instruction, get_instruction, list_instructions
 from .engine import CallableEngine, Engine, MatrixEngine, as_engine
 from .exact_rounding import ROUNDINGS
@@ -29,5 +30,6 @@ from .instruction import Instruction
 from .interop import as_array, format_of_dtype
 from .isa import active_isa, available_isas, set_isa
 from .rounding import decode, encode, round_to
+from .split_analysis import allowed_scale_exponents, automatic_scale_exponent
 from .threads import get_num_threads, set_num_threads
 from .words import bits_kept, join, split, split_fp16

@@ -1,0 +1,35 @@
+import numpy as np
+
+MAX_STEP: int
+
+def run(
+    a: np.ndarray,
+    b: np.ndarray,
+    c: np.ndarray | None,
+    group_ends: np.ndarray,
+    out: np.ndarray,
+    *,
+    order: str,
+    terms: int,
+    step_order: int,
+    step: int,
+    a_exponent: int,
+    b_exponent: int,
+    saturate: bool,
+    clamp: bool,
+    half: bool,
+    reseed: bool,
+    level: int,
+    threads: int,
+) -> None: ...
+def reconstruct(
+    hh: np.ndarray,
+    lh: np.ndarray,
+    hl: np.ndarray,
+    ll: np.ndarray | None,
+    out: np.ndarray,
+    *,
+    a_exponent: int,
+    b_exponent: int,
+    clamp: bool,
+) -> None: ...

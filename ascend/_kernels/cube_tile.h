@@ -1,0 +1,180 @@
+/* One variant of the cube's loops; cube.h includes this file once for each instruction set, with the macros set:
+ * CUBE_VARIANT, CUBE_TARGET, CUBE_R rows, CUBE_V vectors of CUBE_LANES columns, CUBE_VECTOR and its operations.
+ */
+#define CUBE_W (CUBE_V * CUBE_LANES)
+
+/* `count` FP16 codes as FP32, times a power of two. */
+CUBE_TARGET MPG_INLINE void CUBE_NAME(unpack, CUBE_VARIANT)(const uint16_t *MPG_RESTRICT codes, ptrdiff_t count,
+                                                            float factor, float *MPG_RESTRICT target)
+{
+    ptrdiff_t i = 0;
+#ifdef CUBE_FROM_CODES
+    for (; i + CUBE_LANES <= count; i += CUBE_LANES)
+        CUBE_STORE(target + i, CUBE_MUL(CUBE_FROM_CODES(codes + i), CUBE_SET(factor)));
+#endif
+    for (; i < count; i++)
+        target[i] = cube_from_half(codes[i]) * factor;
+}
+
+CUBE_TARGET static void CUBE_NAME(pack_a, CUBE_VARIANT)(const uint16_t *high, const uint16_t *low, ptrdiff_t row,
+                                                        ptrdiff_t groups, int words, ptrdiff_t depth, ptrdiff_t pass,
+                                                        float low_factor, float *packed)
+{
+    const ptrdiff_t group = CUBE_R * CUBE_DEPTH * 2;
+    float *target = packed + row / CUBE_R * group + row % CUBE_R * CUBE_DEPTH;
+    for (ptrdiff_t k = 0; k < depth; k += pass, target += groups * group) {
+        const ptrdiff_t count = depth - k < pass ? depth - k : pass;
+        CUBE_NAME(unpack, CUBE_VARIANT)(high + k, count, 1.0f, target);
+        if (words == 2)
+            CUBE_NAME(unpack, CUBE_VARIANT)(low + k, count, low_factor, target + CUBE_R * CUBE_DEPTH);
+    }
+}
+
+CUBE_TARGET static void CUBE_NAME(pack_b, CUBE_VARIANT)(const uint16_t *high, const uint16_t *low, ptrdiff_t k, int words,
+                                                        ptrdiff_t pass, float low_factor, float *packed,
+                                                        ptrdiff_t panels)
+{
+    float *target = packed + ((k / pass) * panels * CUBE_DEPTH + k % pass) * 2 * CUBE_W;
+    for (ptrdiff_t panel = 0; panel < panels; panel++, target += 2 * CUBE_W * CUBE_DEPTH) {
+        CUBE_NAME(unpack, CUBE_VARIANT)(high + panel * CUBE_W, CUBE_W, 1.0f, target);
+        if (words == 2)
+            CUBE_NAME(unpack, CUBE_VARIANT)(low + panel * CUBE_W, CUBE_W, low_factor, target + CUBE_W);
+    }
+}
+
+/* Three terms at once: R x W sums of each, one after the other in `sums`. `next` is what the next run will read. */
+CUBE_TARGET static void CUBE_NAME(three_chains, CUBE_VARIANT)(const float *a, const float *b, ptrdiff_t depth,
+                                                              float *sums, const float *next)
+{
+    const float *a_low = a + CUBE_R * CUBE_DEPTH;
+    CUBE_VECTOR sum[3][CUBE_R][CUBE_V];
+    for (int term = 0; term < 3; term++)
+        for (int r = 0; r < CUBE_R; r++)
+            for (int v = 0; v < CUBE_V; v++)
+                sum[term][r][v] = CUBE_LOAD(sums + (term * CUBE_R + r) * CUBE_W + v * CUBE_LANES);
+    for (ptrdiff_t k = 0; k < depth; k++) {
+        CUBE_VECTOR b_high[CUBE_V], b_low[CUBE_V];
+        CUBE_PREFETCH(next + k * 2 * CUBE_R);
+        for (int v = 0; v < CUBE_V; v++) {
+            b_high[v] = CUBE_LOAD(b + v * CUBE_LANES);
+            b_low[v] = CUBE_LOAD(b + CUBE_W + v * CUBE_LANES);
+        }
+        b += 2 * CUBE_W;
+        for (int r = 0; r < CUBE_R; r++) {
+            const CUBE_VECTOR high = CUBE_SET(a[r * CUBE_DEPTH + k]), low = CUBE_SET(a_low[r * CUBE_DEPTH + k]);
+            for (int v = 0; v < CUBE_V; v++) {
+                sum[CUBE_HH][r][v] = CUBE_MADD(high, b_high[v], sum[CUBE_HH][r][v]);
+                sum[CUBE_LH][r][v] = CUBE_MADD(low, b_high[v], sum[CUBE_LH][r][v]);
+                sum[CUBE_HL][r][v] = CUBE_MADD(high, b_low[v], sum[CUBE_HL][r][v]);
+            }
+        }
+    }
+    for (int term = 0; term < 3; term++)
+        for (int r = 0; r < CUBE_R; r++)
+            for (int v = 0; v < CUBE_V; v++)
+                CUBE_STORE(sums + (term * CUBE_R + r) * CUBE_W + v * CUBE_LANES, sum[term][r][v]);
+}
+
+/* One chain in k order: R x W sums; a and b point to the words' first elements. */
+CUBE_TARGET static void CUBE_NAME(one_chain, CUBE_VARIANT)(const float *a, const float *b, ptrdiff_t depth, float *sums)
+{
+    CUBE_VECTOR sum[CUBE_R][CUBE_V];
+    for (int r = 0; r < CUBE_R; r++)
+        for (int v = 0; v < CUBE_V; v++)
+            sum[r][v] = CUBE_LOAD(sums + r * CUBE_W + v * CUBE_LANES);
+    for (ptrdiff_t k = 0; k < depth; k++, b += 2 * CUBE_W)
+        for (int r = 0; r < CUBE_R; r++) {
+            const CUBE_VECTOR factor = CUBE_SET(a[r * CUBE_DEPTH + k]);
+            for (int v = 0; v < CUBE_V; v++)
+                sum[r][v] = CUBE_MADD(factor, CUBE_LOAD(b + v * CUBE_LANES), sum[r][v]);
+        }
+    for (int r = 0; r < CUBE_R; r++)
+        for (int v = 0; v < CUBE_V; v++)
+            CUBE_STORE(sums + r * CUBE_W + v * CUBE_LANES, sum[r][v]);
+}
+
+/* `count` products of one step onto R x W sums, in the step order that the block asks for. */
+CUBE_TARGET static void CUBE_NAME(step, CUBE_VARIANT)(const cube_block *block, const float *a, const float *b,
+                                                      int count, double bin, float *sums)
+{
+    if (block->step_order == CUBE_SEQUENTIAL && !block->clamp && !block->half) {
+        CUBE_NAME(one_chain, CUBE_VARIANT)(a, b, count, sums);
+        return;
+    }
+    for (int r = 0; r < CUBE_R; r++) {
+        const float *factors = a + r * CUBE_DEPTH;
+        float *row = sums + r * CUBE_W;
+        if (block->step_order == CUBE_EXACT) {
+            cube_exact_step(factors, b, 2 * CUBE_W, count, bin, block->half, block->clamp, row, CUBE_W);
+        } else if (block->half) {
+            cube_half_step(factors, b, 2 * CUBE_W, count, block->step_order, block->clamp, row, CUBE_W);
+        } else if (block->step_order == CUBE_PAIRWISE) {
+            cube_pairwise_step(factors, b, 2 * CUBE_W, count, block->clamp, row, CUBE_W);
+        } else {
+            for (int k = 0; k < count; k++)
+                for (int c = 0; c < CUBE_W; c++)
+                    row[c] = cube_clamped(row[c] + factors[k] * b[k * 2 * CUBE_W + c], FLT_MAX);
+        }
+    }
+}
+
+/* `depth` products of R x W elements, all terms that the block asks for. */
+CUBE_TARGET static void CUBE_NAME(micro_tile, CUBE_VARIANT)(const cube_block *block, const float *a, const float *b,
+                                                            ptrdiff_t depth, float *sums)
+{
+    const int three = 1 << CUBE_HH | 1 << CUBE_LH | 1 << CUBE_HL;
+    const int plain = block->step_order == CUBE_SEQUENTIAL && !block->clamp && !block->half;
+    const ptrdiff_t stride = block->elementwise ? block->step : depth;
+    int terms = block->terms;
+    if (plain && !block->elementwise && (terms & three) == three) {
+        CUBE_NAME(three_chains, CUBE_VARIANT)(a, b, depth, sums, a + 2 * CUBE_R * CUBE_DEPTH);
+        terms &= ~three;
+    }
+    for (ptrdiff_t k0 = 0; k0 < depth; k0 += stride)
+        for (int term = 0; term < CUBE_TERMS; term++) {
+            const float *factors = a + (term & 1 ? CUBE_R * CUBE_DEPTH : 0);
+            const float *panel = b + (term & 2 ? CUBE_W : 0);
+            const ptrdiff_t end = depth - k0 < stride ? depth : k0 + stride;
+            float *chain = sums + (block->chains > 1 ? term * CUBE_R * CUBE_W : 0);
+            if (!(terms >> term & 1))
+                continue;
+            for (ptrdiff_t k = k0; k < end; k += block->step)
+                CUBE_NAME(step, CUBE_VARIANT)(block, factors + k, panel + k * 2 * CUBE_W,
+                                              (int)(end - k < block->step ? end - k : block->step), block->bin[term],
+                                              chain);
+        }
+}
+
+CUBE_TARGET static void CUBE_NAME(tile, CUBE_VARIANT)(const cube_block *block, ptrdiff_t group0, ptrdiff_t group1,
+                                                      ptrdiff_t panel0, ptrdiff_t panel1)
+{
+    const ptrdiff_t pass = CUBE_DEPTH / block->step * block->step;
+    for (ptrdiff_t k = 0, p = 0; k < block->depth; k += pass, p++) {
+        const ptrdiff_t depth = block->depth - k < pass ? block->depth - k : pass;
+        for (ptrdiff_t panel = panel0; panel < panel1; panel++)
+            for (ptrdiff_t group = group0; group < group1; group++) {
+                const ptrdiff_t size = block->chains * CUBE_R * CUBE_W;
+                float *sums = block->sums + (panel * block->groups + group) * size;
+                if (block->fresh && k == 0)
+                    memset(sums, 0, (size_t)size * sizeof *sums);
+                CUBE_NAME(micro_tile, CUBE_VARIANT)(
+                    block, block->a + (p * block->groups + group) * 2 * CUBE_R * CUBE_DEPTH,
+                    block->b + (p * block->panels + panel) * 2 * CUBE_W * CUBE_DEPTH, depth, sums);
+            }
+    }
+}
+
+#undef CUBE_W
+#undef CUBE_FROM_CODES
+#undef CUBE_MUL
+#undef CUBE_VARIANT
+#undef CUBE_TARGET
+#undef CUBE_R
+#undef CUBE_V
+#undef CUBE_LANES
+#undef CUBE_VECTOR
+#undef CUBE_LOAD
+#undef CUBE_STORE
+#undef CUBE_SET
+#undef CUBE_MADD
+#undef CUBE_PREFETCH

@@ -1,0 +1,199 @@
+"""Block sizes (bm, bk, bn): which ones a chip admits, why it rejects the others, and how much of A stays in
+L1.
+
+Source: SGEMM-cube (arXiv:2507.23387v4), eq. 8 (N_fused, f) and eq. 12 (the feasible space).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ascend.chip import Chip
+
+#: One or two buffers for everything that streams (B in L1, the operands in L0, the accumulators, UB).
+Buffering = Literal["single", "double"]
+#: Bytes of one operand element.
+OPERAND_BYTES = {"fp16": 2, "fp32": 4}
+#: UB bytes for each element of a C block: eq. 12 prints 6.
+UB_BYTES_PER_ELEMENT = 6
+#: L0C holds FP32.
+ACCUMULATOR_BYTES = 4
+ALIGNMENT = 16
+
+
+def slots(buffering: str) -> int:
+    """Buffers that the buffering provides for one stream: 1 or 2."""
+    if buffering == "single":
+        return 1
+    if buffering == "double":
+        return 2
+    raise ValueError(f"buffering is 'single' or 'double', got {buffering!r}")
+
+
+class Rejection(NamedTuple):
+    """A constraint that a block breaks: what it needs against what there is (bytes, or a size and 16)."""
+
+    constraint: str
+    needed: int
+    limit: int
+
+    def __str__(self) -> str:
+        if self.constraint.endswith("alignment"):
+            return f"{self.constraint}: {self.needed} is no positive multiple of {self.limit}"
+        return f"{self.constraint}: {self.needed} bytes needed, {self.limit} there"
+
+
+@dataclass(frozen=True, order=True)
+class Blocking:
+    """The block that one core multiplies at a time: (bm x bk) times (bk x bn).
+
+    Parameters
+    ----------
+    bm, bk, bn : int
+        Rows of A, products, columns of B; positive multiples of 16.
+
+    Raises
+    ------
+    ValueError
+        If a size is not a positive multiple of 16.
+    """
+
+    bm: int
+    bk: int
+    bn: int
+
+    def __post_init__(self):
+        for name in ("bm", "bk", "bn"):
+            size = getattr(self, name)
+            if isinstance(size, bool) or not isinstance(size, int | np.integer):
+                raise ValueError(f"{name} must be a whole number, got {size!r}")
+            if size < 1 or size % ALIGNMENT:
+                raise ValueError(
+                    f"{name} = {size} is no positive multiple of {ALIGNMENT} (16x16 fractals); "
+                    f"next to it are {max(size // ALIGNMENT, 1) * ALIGNMENT} and "
+                    f"{(max(size, 0) // ALIGNMENT + 1) * ALIGNMENT}"
+                )
+            object.__setattr__(self, name, int(size))
+
+    def __str__(self) -> str:
+        return f"({self.bm}, {self.bk}, {self.bn})"
+
+    def n_fused(
+        self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
+    ) -> int:
+        """A blocks that fit in L1 beside the B buffers (eq. 8: double, one word).
+
+        Parameters
+        ----------
+        chip : Chip
+        buffering : {"double", "single"}
+            Two or one B buffers.
+        words : int
+            FP16 words of each element that a kernel keeps in L1: 1 for a kernel of one term, 2 for a fused
+            one.
+        operand : {"fp16", "fp32"}
+            Format of the elements.
+
+        Returns
+        -------
+        int
+            May be 0 or less: then the block does not fit.
+        """
+        elements = chip.l1_bytes // OPERAND_BYTES[operand]
+        return (elements - slots(buffering) * words * self.bk * self.bn) // (words * self.bm * self.bk)
+
+    def fusion_efficiency(
+        self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
+    ) -> float:
+        """Fraction f of L1 that the resident A panel fills (eq. 8)."""
+        resident = self.n_fused(chip, buffering, words, operand) * words * self.bm * self.bk
+        return resident * OPERAND_BYTES[operand] / chip.l1_bytes
+
+    def rejections(
+        self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
+    ) -> list[Rejection]:
+        """The constraints of eq. 12 that the block breaks on `chip`; empty for a feasible block.
+
+        Half of L0A and of L0B is the limit even for a single buffer, as the paper prints it (64 x 256
+        elements). L0C is named apart from UB because on other chips than 910A it can be the smaller one.
+        """
+        size = OPERAND_BYTES[operand]
+        needs = (
+            ("L0A capacity (half, for ping-pong)", self.bm * self.bk * size, chip.l0a_bytes // 2),
+            ("L0B capacity (half, for ping-pong)", self.bk * self.bn * size, chip.l0b_bytes // 2),
+            ("L0C capacity", self.bm * self.bn * ACCUMULATOR_BYTES, chip.l0c_bytes),
+            (
+                "UB capacity (6 bytes for each element of C)",
+                self.bm * self.bn * UB_BYTES_PER_ELEMENT,
+                chip.ub_bytes,
+            ),
+            (
+                "L1 capacity (one A block beside the B buffers)",
+                words * size * (self.bm * self.bk + slots(buffering) * self.bk * self.bn),
+                chip.l1_bytes,
+            ),
+        )
+        return [Rejection(*need) for need in needs if need[1] > need[2]]
+
+    def is_feasible(
+        self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
+    ) -> bool:
+        """Whether no constraint of eq. 12 is broken."""
+        return not self.rejections(chip, buffering, words, operand)
+
+
+def candidate_rejections(
+    bm: int,
+    bk: int,
+    bn: int,
+    chip: Chip,
+    buffering: Buffering = "double",
+    words: int = 1,
+    operand: str = "fp16",
+) -> list[Rejection]:
+    """As :meth:`Blocking.rejections`, for sizes that need not be multiples of 16."""
+    unaligned = [
+        Rejection(f"{name} alignment", size, ALIGNMENT)
+        for name, size in (("bm", bm), ("bk", bk), ("bn", bn))
+        if size < 1 or size % ALIGNMENT
+    ]
+    return unaligned or Blocking(bm, bk, bn).rejections(chip, buffering, words, operand)
+
+
+def feasible_sizes(
+    chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
+) -> np.ndarray:
+    """The feasible space of eq. 12 as an int64 array of rows (bm, bk, bn), in lexicographic order."""
+    size = OPERAND_BYTES[operand]
+    c_elements = min(chip.ub_bytes // UB_BYTES_PER_ELEMENT, chip.l0c_bytes // ACCUMULATOR_BYTES)
+    a_elements, b_elements = chip.l0a_bytes // 2 // size, chip.l0b_bytes // 2 // size
+    most_m = min(a_elements, c_elements) // ALIGNMENT**2
+    most_k = min(a_elements, b_elements) // ALIGNMENT**2
+    most_n = min(b_elements, c_elements) // ALIGNMENT**2
+    m, k, n = (ALIGNMENT * np.arange(1, most + 1, dtype=np.int64) for most in (most_m, most_k, most_n))
+    # Two planes first: the whole cube of candidates would be a thousand times the feasible space.
+    im, ik = np.nonzero(m[:, None] * k[None, :] <= a_elements)
+    fits = (
+        (k[ik][:, None] * n[None, :] <= b_elements)
+        & (m[im][:, None] * n[None, :] <= c_elements)
+        & (
+            words * (m[im] * k[ik])[:, None] + slots(buffering) * words * k[ik][:, None] * n[None, :]
+            <= chip.l1_bytes // size
+        )
+    )
+    row, column = np.nonzero(fits)
+    return np.stack([m[im[row]], k[ik[row]], n[column]], axis=1)
+
+
+def feasible_blocks(
+    chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
+) -> list[Blocking]:
+    """Every block that eq. 12 admits on `chip` (2329 on 910A), in lexicographic order."""
+    return [Blocking(*sizes) for sizes in feasible_sizes(chip, buffering, words, operand).tolist()]
+
+
+def optimal_bm(chip: Chip, fusion_efficiency: float) -> float:
+    """The real-valued bm that minimises the traffic of eq. 9: sqrt(f L1 / (2 N_core)), L1 in elements."""
+    return math.sqrt(fusion_efficiency * (chip.l1_bytes // 2) / (2 * chip.cores))

@@ -1,0 +1,305 @@
+"""Ascend chips as data: every number with its unit and its provenance.
+
+A :class:`Chip` is read from a TOML row (the built-in ones lie in :mod:`ascend.chips`) or from a CANN platform
+file (``Ascend910A.ini``). What a chip has is the table :data:`PARAMETERS`; the file readers are in
+:mod:`ascend.chip_files`.
+
+Rates are bytes a cycle of one core, latencies are cycles of that core, sizes are bytes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from dataclasses import replace as dataclass_replace
+from typing import Literal, NamedTuple
+
+#: How far a number can be trusted. ``nominal``: the vendor's file or the paper states it; ``measured``: a
+#: published measurement (the source says on which chip); ``assumed``: carried over or inferred;
+#: ``calibrated``: fitted.
+Kind = Literal["nominal", "measured", "assumed", "calibrated"]
+KINDS: tuple[str, ...] = ("nominal", "measured", "assumed", "calibrated")
+
+
+class Provenance(NamedTuple):
+    """Where a number comes from."""
+
+    kind: str
+    source: str
+
+
+class Parameter(NamedTuple):
+    """One row of what a chip is made of."""
+
+    unit: str
+    meaning: str
+    integer: bool = False
+    minimum: float = 0.0
+    default: float | None = (
+        None  # for files that lack it, with the source below; None: the file must state it
+    )
+    default_source: str = ""
+    ini_key: str = ""  # "Section.key" of CANN's platform files
+
+
+MEASURED_910B = "measured on 910B (second generation), assumed to hold in cycles"
+
+#: Every parameter of a chip. The field names of :class:`Chip` are its keys.
+PARAMETERS: dict[str, Parameter] = {
+    "cores": Parameter("cores", "AI cores that hold a cube unit", True, 1, ini_key="SoCInfo.ai_core_cnt"),
+    "frequency_mhz": Parameter("MHz", "clock of the cube unit", False, 1e-9, ini_key="AICoreSpec.cube_freq"),
+    "cube_m": Parameter("rows", "rows of one FP16 cube step", True, 1, ini_key="AICoreSpec.cube_m_size"),
+    "cube_k": Parameter("products", "depth of one FP16 cube step", True, 1, ini_key="AICoreSpec.cube_k_size"),
+    "cube_n": Parameter(
+        "columns", "columns of one FP16 cube step", True, 1, ini_key="AICoreSpec.cube_n_size"
+    ),
+    "cube_fp32_k": Parameter(
+        "products", "depth of one FP32 cube step, 0 without FP32", True, 0, 0, "no FP32 on the cube unit"
+    ),
+    "l0a_bytes": Parameter("B", "L0A buffer", True, 1, ini_key="AICoreSpec.l0_a_size"),
+    "l0b_bytes": Parameter("B", "L0B buffer", True, 1, ini_key="AICoreSpec.l0_b_size"),
+    "l0c_bytes": Parameter("B", "L0C buffer (accumulators)", True, 1, ini_key="AICoreSpec.l0_c_size"),
+    "l1_bytes": Parameter("B", "L1 buffer", True, 1, ini_key="AICoreSpec.l1_size"),
+    "ub_bytes": Parameter("B", "unified buffer that a kernel can use", True, 1, ini_key="AICoreSpec.ub_size"),
+    "l2_bytes": Parameter("B", "L2 cache shared by the cores", True, 0, ini_key="SoCInfo.l2_size"),
+    "hbm_bytes_per_second": Parameter(
+        "B/s", "memory bandwidth of the chip, reads and writes together", False, 1e-9
+    ),
+    "l2_read_rate": Parameter(
+        "B/cycle",
+        "memory path into one core, served by L2",
+        False,
+        1e-9,
+        ini_key="AICoreMemoryRates.l2_read_rate",
+    ),
+    "l2_write_rate": Parameter(
+        "B/cycle", "one core into L2", False, 1e-9, ini_key="AICoreMemoryRates.l2_write_rate"
+    ),
+    "l1_to_l0a_rate": Parameter(
+        "B/cycle", "L1 to L0A", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_l0_a_rate"
+    ),
+    "l1_to_l0b_rate": Parameter(
+        "B/cycle", "L1 to L0B", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_l0_b_rate"
+    ),
+    "l1_to_ub_rate": Parameter("B/cycle", "L1 to UB", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_ub_rate"),
+    "l0c_to_ub_rate": Parameter(
+        "B/cycle", "L0C to UB", False, 1e-9, ini_key="AICoreMemoryRates.l0_c_to_ub_rate"
+    ),
+    "ub_to_l2_rate": Parameter("B/cycle", "UB to L2", False, 1e-9, ini_key="AICoreMemoryRates.ub_to_l2_rate"),
+    "ub_to_ddr_rate": Parameter(
+        "B/cycle", "UB to memory", False, 1e-9, ini_key="AICoreMemoryRates.ub_to_ddr_rate"
+    ),
+    "ub_to_l1_rate": Parameter("B/cycle", "UB to L1", False, 1e-9, ini_key="AICoreMemoryRates.ub_to_l1_rate"),
+    "vector_rate": Parameter(
+        "B/cycle",
+        "FP32 bytes of result of the vector unit",
+        False,
+        1e-9,
+        256,
+        "2048-bit vectors, one a cycle",
+    ),
+    "fixpipe": Parameter(
+        "flag",
+        "1: L0C leaves through FIXPIPE to memory; 0: through the vector unit and UB",
+        True,
+        0,
+        0,
+        "no support_fixpipe in the file",
+        ini_key="AICoreSpec.support_fixpipe",
+    ),
+    "fixpipe_rate": Parameter(
+        "B/cycle",
+        "L0C to memory through FIXPIPE",
+        False,
+        1e-9,
+        73,
+        "taken as the UB to GM rate " + MEASURED_910B,
+    ),
+    "gm_to_l1_latency": Parameter(
+        "cycles", "first byte of a load that hits L2", False, 0, 193, MEASURED_910B
+    ),
+    "memory_read_latency": Parameter(
+        "cycles", "first byte of a load from memory", False, 0, 347, MEASURED_910B
+    ),
+    "memory_write_latency": Parameter("cycles", "completion of a store", False, 0, 203, MEASURED_910B),
+    "l1_to_l0a_latency": Parameter("cycles", "head of an L1 to L0A move", False, 0, 2, MEASURED_910B),
+    "l1_to_l0b_latency": Parameter("cycles", "head of an L1 to L0B move", False, 0, 2, MEASURED_910B),
+    "mmad_head": Parameter("cycles", "head of one matrix multiply instruction", False, 0, 23, MEASURED_910B),
+    "vector_head": Parameter(
+        "cycles",
+        "head of one vector or L0C to UB instruction",
+        False,
+        0,
+        23,
+        "taken equal to the head of MMAD",
+    ),
+    "queue_depth": Parameter("requests", "outstanding requests of one pipe", True, 1, 32, MEASURED_910B),
+    "event_ids": Parameter("flags", "flags for each pair of pipes", True, 1, 8, MEASURED_910B),
+    "non_overlapped_fraction": Parameter(
+        "1",
+        "fraction of a B load that stops the cube although double buffered (the paper's alpha)",
+        False,
+        0,
+        0,
+        "ideal overlap",
+    ),
+    "sync_cycles_per_block": Parameter(
+        "cycles",
+        "cube cycles lost to flags and scalar work for every block",
+        False,
+        0,
+        0,
+        "free synchronisation",
+    ),
+}
+
+#: The two parameters that calibration may set (see ascend.calibration).
+CALIBRATED_PARAMETERS = ("non_overlapped_fraction", "sync_cycles_per_block")
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One chip. The numeric fields are the rows of :data:`PARAMETERS`, in the units given there.
+
+    Parameters
+    ----------
+    name, soc_version : str
+        Short name ("910A") and CANN's SoC_version ("Ascend910A").
+    provenance : mapping of str to Provenance
+        For each numeric field where it comes from.
+    calibrated : mapping of str to float
+        Fitted values, kept apart; :meth:`with_calibration` puts them in force.
+    calibration_source : str
+        What they were fitted to.
+
+    Raises
+    ------
+    ValueError
+        If a number is below its minimum, not an integer where it must be, or without provenance.
+    """
+
+    name: str
+    soc_version: str
+    cores: int
+    frequency_mhz: float
+    cube_m: int
+    cube_k: int
+    cube_n: int
+    cube_fp32_k: int
+    l0a_bytes: int
+    l0b_bytes: int
+    l0c_bytes: int
+    l1_bytes: int
+    ub_bytes: int
+    l2_bytes: int
+    hbm_bytes_per_second: float
+    l2_read_rate: float
+    l2_write_rate: float
+    l1_to_l0a_rate: float
+    l1_to_l0b_rate: float
+    l1_to_ub_rate: float
+    l0c_to_ub_rate: float
+    ub_to_l2_rate: float
+    ub_to_ddr_rate: float
+    ub_to_l1_rate: float
+    vector_rate: float
+    fixpipe: int
+    fixpipe_rate: float
+    gm_to_l1_latency: float
+    memory_read_latency: float
+    memory_write_latency: float
+    l1_to_l0a_latency: float
+    l1_to_l0b_latency: float
+    mmad_head: float
+    vector_head: float
+    queue_depth: int
+    event_ids: int
+    non_overlapped_fraction: float
+    sync_cycles_per_block: float
+    provenance: Mapping[str, Provenance] = field(repr=False, compare=False)
+    calibrated: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)
+    calibration_source: str = field(default="", repr=False, compare=False)
+
+    def __post_init__(self):
+        for name, parameter in PARAMETERS.items():
+            check_value(name, parameter, getattr(self, name), f"chip {self.name}")
+            if name not in self.provenance:
+                raise ValueError(f"chip {self.name}: {name} has no provenance")
+        if self.non_overlapped_fraction > 1:
+            raise ValueError(
+                f"chip {self.name}: non_overlapped_fraction is {self.non_overlapped_fraction}, above 1"
+            )
+
+    @property
+    def cycles_per_second(self) -> float:
+        """Clock in Hz."""
+        return self.frequency_mhz * 1e6
+
+    @property
+    def hbm_bytes_per_cycle(self) -> float:
+        """Memory bandwidth of the whole chip in bytes a cycle."""
+        return self.hbm_bytes_per_second / self.cycles_per_second
+
+    def cube_flops_per_cycle(self, operand: str = "fp16") -> int:
+        """FLOPs of one core in a cycle of dense cube work (a multiply and an add are two)."""
+        return 2 * self.cube_m * self.cube_step_k(operand) * self.cube_n
+
+    def cube_step_k(self, operand: str = "fp16") -> int:
+        """Depth of one cube step for "fp16" or "fp32" operands; ValueError where the cube has no FP32."""
+        if operand == "fp16":
+            return self.cube_k
+        if operand == "fp32":
+            if not self.cube_fp32_k:
+                raise ValueError(f"the cube unit of {self.name} takes no fp32 operands (cube_fp32_k is 0)")
+            return self.cube_fp32_k
+        raise ValueError(f"operand is 'fp16' or 'fp32', got {operand!r}")
+
+    def peak_flops(self, operand: str = "fp16") -> float:
+        """FLOP/s of all cubes: 262.1e12 for FP16 on 910A (the paper rounds it to 256e12)."""
+        return self.cores * self.cube_flops_per_cycle(operand) * self.cycles_per_second
+
+    def replace(self, **changes) -> "Chip":
+        """The chip with other numbers, for what-if studies; what changes has the provenance "assumed:
+        what-if".
+
+        Raises
+        ------
+        ValueError
+            For a name that is no parameter, with the names that are.
+        """
+        own = {f.name for f in fields(self)}
+        unknown = sorted(set(changes) - own)
+        if unknown:
+            raise ValueError(f"a chip has no parameter {', '.join(unknown)}; it has {', '.join(PARAMETERS)}")
+        provenance = dict(changes.pop("provenance", self.provenance))
+        for name in changes:
+            if name in PARAMETERS and changes[name] != getattr(self, name):
+                provenance[name] = Provenance("assumed", "what-if")
+        return dataclass_replace(self, provenance=provenance, **changes)
+
+    def with_calibration(self) -> "Chip":
+        """The chip with its fitted parameters in force; ValueError for a chip without any."""
+        if not self.calibrated:
+            raise ValueError(
+                f"chip {self.name} has no calibrated parameters: nothing was published to fit them to"
+            )
+        provenance = dict(self.provenance)
+        for name in self.calibrated:
+            provenance[name] = Provenance("calibrated", self.calibration_source)
+        return dataclass_replace(self, provenance=provenance, **self.calibrated)
+
+    def describe(self) -> list[tuple[str, float, str, str, str]]:
+        """(parameter, value, unit, kind, source) for every number."""
+        return [
+            (name, getattr(self, name), parameter.unit, *self.provenance[name])
+            for name, parameter in PARAMETERS.items()
+        ]
+
+
+def check_value(name: str, parameter: Parameter, value: object, where: str) -> None:
+    """Raise ValueError unless `value` is a number that `parameter` admits; `where` begins the message."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{where}: {name} must be a number ({parameter.unit}), got {value!r}")
+    if parameter.integer and value != int(value):
+        raise ValueError(f"{where}: {name} must be a whole number ({parameter.unit}), got {value!r}")
+    if not parameter.minimum <= value < float("inf"):
+        least = "above 0" if 0 < parameter.minimum < 1 else f"at least {parameter.minimum:g}"
+        raise ValueError(f"{where}: {name} must be {least} ({parameter.unit}), got {value!r}")

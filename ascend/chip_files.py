@@ -1,0 +1,217 @@
+"""Reading chips: the built-in TOML rows, a user's TOML, CANN's platform files (.ini)."""
+
+import re
+import tomllib
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from ascend.chip import CALIBRATED_PARAMETERS, KINDS, PARAMETERS, Chip, Provenance, check_value
+
+
+def list_chips() -> list[str]:
+    """Names of the built-in chips."""
+    return [chip.name for chip in _built_in().values()]
+
+
+@cache
+def _built_in() -> dict[str, Chip]:
+    """Built-in chips keyed by lower-case SoC_version."""
+    chips = [
+        parse_toml(entry.read_text(encoding="utf-8"), entry.name)
+        for entry in sorted(resources.files("ascend.chips").iterdir(), key=lambda entry: entry.name)
+        if entry.name.endswith(".toml")
+    ]
+    return {chip.soc_version.lower(): chip for chip in chips}
+
+
+def get_chip(name: str | Chip) -> Chip:
+    """A built-in chip by its name ("910A") or SoC_version ("Ascend910A"); a Chip passes through.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, with the known ones; for a bare "910B", which names two generations.
+    """
+    if isinstance(name, Chip):
+        return name
+    key = str(name).strip().lower()
+    key = key if key.startswith("ascend") else "ascend" + key
+    chips = _built_in()
+    if key in chips:
+        return chips[key]
+    if key == "ascend910b":
+        second = ", ".join(chip.name for chip in chips.values() if chip.name.startswith("910B"))
+        raise ValueError(
+            f"'{name}' names two generations: give the SoC_version, {second} for the second one; "
+            "the first one (Ascend910B: 30 cores, 900 MHz) loads from its platform file"
+        )
+    raise ValueError(
+        f"unknown chip '{name}'; built in: {', '.join(list_chips())}; load_chip reads .toml and .ini"
+    )
+
+
+def load_chip(path: str | Path) -> Chip:
+    """Read a chip from a TOML row or a CANN platform file (.ini), by the suffix.
+
+    Raises
+    ------
+    ValueError
+        For a malformed file, with file, line and key.
+    OSError
+        If the file cannot be read.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in (".toml", ".ini"):
+        raise ValueError(f"{path}: a chip file ends in .toml or .ini")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    return (parse_toml if path.suffix.lower() == ".toml" else parse_ini)(text, path.name)
+
+
+# ---------------------------------------------------------------- TOML
+
+
+def parse_toml(text: str, file_name: str) -> Chip:
+    """A chip from the text of a TOML row; `file_name` is for messages."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{file_name}: {error}") from None
+
+    def where(key: str) -> str:
+        return f"{file_name}, line {_line_of_key(text, key)}"
+
+    for key in document:
+        if key not in ("name", "soc_version", "sources", "parameters", "calibrated"):
+            raise ValueError(f"{where(key)}: unknown key {key}")
+    for key in ("name", "soc_version", "parameters"):
+        if key not in document:
+            raise ValueError(f"{file_name}: key {key} is missing")
+    sources, rows = document.get("sources", {}), document["parameters"]
+    values: dict[str, float] = {}
+    provenance: dict[str, Provenance] = {}
+    for name, row in rows.items():
+        values[name], provenance[name] = _toml_row(name, row, sources, where(name))
+    _fill_defaults(values, provenance, file_name)
+    calibrated = dict(document.get("calibrated", {}))
+    calibration_source = str(calibrated.pop("source", ""))
+    for name, value in calibrated.items():
+        if name not in CALIBRATED_PARAMETERS:
+            raise ValueError(
+                f"{where(name)}: only {', '.join(CALIBRATED_PARAMETERS)} can be calibrated, got {name}"
+            )
+        check_value(name, PARAMETERS[name], value, where(name))
+    return Chip(
+        name=str(document["name"]), soc_version=str(document["soc_version"]), **values, provenance=provenance,
+        calibrated=calibrated, calibration_source=calibration_source,
+    )  # fmt: skip
+
+
+def _toml_row(name: str, row: object, sources: dict, where: str) -> tuple[float, Provenance]:
+    """Value and provenance of `name = { value, unit, kind, source }`."""
+    if name not in PARAMETERS:
+        raise ValueError(f"{where}: unknown parameter {name}; known: {', '.join(PARAMETERS)}")
+    if not isinstance(row, dict) or set(row) != {"value", "unit", "kind", "source"}:
+        raise ValueError(f"{where}: {name} must be {{ value = ..., unit = ..., kind = ..., source = ... }}")
+    parameter = PARAMETERS[name]
+    if row["unit"] != parameter.unit:
+        raise ValueError(f"{where}: {name} has the unit {parameter.unit!r}, got {row['unit']!r}")
+    if row["kind"] not in KINDS:
+        raise ValueError(f"{where}: {name}: kind is one of {', '.join(KINDS)}, got {row['kind']!r}")
+    check_value(name, parameter, row["value"], where)
+    value = int(row["value"]) if parameter.integer else row["value"]
+    return value, Provenance(row["kind"], sources.get(row["source"], row["source"]))
+
+
+def _line_of_key(text: str, key: str) -> int:
+    """Line (from 1) where `key` is assigned; 1 if it cannot be found."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.match(rf"""\s*(\[\s*)?["']?{re.escape(key)}["']?\s*[\].=]""", line):
+            return number
+    return 1
+
+
+def _fill_defaults(values: dict, provenance: dict, where: str) -> None:
+    """Give what a file lacks its default, labelled assumed; ValueError where there is none."""
+    missing = [name for name, row in PARAMETERS.items() if name not in values and row.default is None]
+    if missing:
+        keys = [
+            f"{name} ({PARAMETERS[name].ini_key})" if PARAMETERS[name].ini_key else name for name in missing
+        ]
+        raise ValueError(f"{where}: missing: {', '.join(keys)}")
+    for name, row in PARAMETERS.items():
+        if name not in values:
+            values[name] = row.default
+            provenance[name] = Provenance("assumed", row.default_source)
+
+
+# ---------------------------------------------------------------- CANN platform files
+
+
+def parse_ini(text: str, file_name: str) -> Chip:
+    """A chip from the text of a CANN platform file. All that is read from it is nominal.
+
+    The memory bandwidth of the chip is ddr_read_rate (bytes a cycle a core) times cores times clock.
+    """
+    entries = _ini_entries(text, file_name)
+    source = f"CANN platform file {file_name}"
+    values: dict[str, float] = {}
+    provenance: dict[str, Provenance] = {}
+    for name, row in PARAMETERS.items():
+        if row.ini_key in entries:
+            values[name] = _ini_number(row.ini_key, *entries[row.ini_key], file_name)
+            check_value(
+                name, row, values[name], f"{file_name}, line {entries[row.ini_key][1]}, key {row.ini_key}"
+            )
+            provenance[name] = Provenance("nominal", source)
+    missing = [row.ini_key for name, row in PARAMETERS.items() if row.ini_key and row.default is None
+               and row.ini_key not in entries]  # fmt: skip
+    rate_key, version_key = "AICoreMemoryRates.ddr_read_rate", "version.SoC_version"
+    missing += [key for key in (rate_key, version_key) if key not in entries]
+    if missing:
+        raise ValueError(f"{file_name}: missing keys: {', '.join(missing)}")
+    rate = _ini_number(rate_key, *entries[rate_key], file_name)
+    values["hbm_bytes_per_second"] = rate * values["cores"] * values["frequency_mhz"] * 1e6
+    provenance["hbm_bytes_per_second"] = Provenance("nominal", f"{source}: ddr_read_rate * cores * clock")
+    _fill_defaults(values, provenance, file_name)
+    soc_version = entries[version_key][0]
+    return Chip(
+        name=soc_version.removeprefix("Ascend"), soc_version=soc_version, **values, provenance=provenance
+    )
+
+
+def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:
+    """ "Section.key" to (value, line number)."""
+    entries: dict[str, tuple[str, int]] = {}
+    section = None
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if not line or line[0] in "#;":
+            continue
+        if line.startswith("["):
+            if not line.endswith("]"):
+                raise ValueError(f"{file_name}, line {number}: section without ']': {line}")
+            section = line[1:-1].strip()
+            continue
+        key, equals, value = line.partition("=")
+        if not equals or not key.strip():
+            raise ValueError(f"{file_name}, line {number}: expected key=value, got {line}")
+        if section is None:
+            raise ValueError(f"{file_name}, line {number}: key {key.strip()} stands before any [section]")
+        name = f"{section}.{key.strip()}"
+        if name in entries:
+            raise ValueError(
+                f"{file_name}, line {number}: key {name} again (first on line {entries[name][1]})"
+            )
+        entries[name] = (value.strip(), number)
+    return entries
+
+
+def _ini_number(key: str, value: str, line: int, file_name: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise ValueError(f"{file_name}, line {line}, key {key}: expected an integer, got {value!r}") from None

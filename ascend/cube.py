@@ -1,0 +1,456 @@
+"""SGEMM-cube and native FP16 products as the Ascend cube computes them: the numeric interpreter of the tile schedule.
+
+Source: SGEMM-cube (arXiv:2507.23387v4): eq. 7 (split and terms), section 4.4 (orders), Algorithm 1 (blocking).
+
+The split gives ``A = A_h + A_l / 2^s_a`` and ``B = B_h + B_l / 2^s_b`` in FP16 words (:func:`tensorcore_models.split_fp16`),
+and the terms are hh = A_h B_h, lh = A_l B_h, hl = A_h B_l and, if asked for, ll = A_l B_l. RN is rounding to nearest even.
+
+What the cube does with one term
+    A product of two FP16 numbers is exact in FP32. Products are taken in steps of 16 along k (the schedule's cube step);
+    positions past k take no part. How a step rounds is not published, so it is an option; ``acc`` is the FP32 sum in L0C:
+
+    - ``sequential`` (default): acc = RN(acc + p) for each product p in k order.
+    - ``pairwise``: the products of a step are summed in a binary tree of neighbours, each sum RN; acc = RN(acc + tree).
+    - ``exact``: acc = RN(acc + the exact sum of the step's products), one rounding for a step.
+
+    Within a k group of the schedule (bk * N_fused long) the sum stays in L0C. The first group's L0C starts from c (0 without
+    it), later ones from 0, and the vector unit forms C = RN(C + L0C) between groups. With ``reseed_l0c`` every group starts
+    from C, so that the chain runs on. Rows, columns and threads change no bit: only k groups, steps and orders do.
+
+Orders
+    - ``termwise`` (section 4.4): an FP32 C for each term over all of k, c in that of hh; then
+      ``RN(hh + RN(RN(lh + hl) / s_f))``. See :func:`reconstruct`.
+    - ``termwise_inplace``: Algorithm 1 run for each term into one C: all groups of hh, then of lh, then of hl (then of ll);
+      C = RN(C + RN(L0C / s_f)) at each write-back. A re-seeded L0C starts from RN(C s_f), and C = RN(L0C / s_f).
+    - ``elementwise``: one FP32 sum; each `group` products (at most one cube step) add their hh, then lh / s_f, then
+      hl / s_f (then ll / s_f^2), each by the step order. Dividing a word by a power of two is exact here.
+
+Overflow
+    ``saturate`` (910A): conversions and sums beyond the format give its largest finite number, NaN becomes 0; infinite and
+    NaN inputs go the same way. ``inf`` (910B): IEEE arithmetic; a NaN result is the positive quiet NaN. In both an input
+    beyond 65504 is lost: with ``inf`` the low word of an infinite high word is the opposite infinity, so the result is NaN.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ascend._kernels import cube as cube_kernel
+from ascend.blocking import Blocking
+from ascend.chip import Chip
+from ascend.chip_files import get_chip
+from ascend.schedule import TileSchedule, build_schedule
+from tensorcore_models.isa import isa_level
+from tensorcore_models.rounding import round_to, source_array
+from tensorcore_models.split_analysis import automatic_scale_exponent
+from tensorcore_models.threads import get_num_threads
+
+Order = Literal["elementwise", "termwise", "termwise_inplace"]
+StepOrder = Literal["sequential", "pairwise", "exact"]
+Overflow = Literal["saturate", "inf"]
+ScaleExponent = int | tuple[int, int] | Literal["auto"]
+
+ORDERS = ("elementwise", "termwise", "termwise_inplace")
+#: In the order of the kernel's numbers.
+STEP_ORDERS = ("sequential", "pairwise", "exact")
+OVERFLOWS = ("saturate", "inf")
+#: Modes of a schedule that give the bits of each order.
+SCHEDULE_MODES = {
+    "elementwise": ("elementwise",),
+    "termwise": ("termwise", "fused"),
+    "termwise_inplace": ("termwise_inplace",),
+}
+#: Powers of two by which words and sums are scaled stay float32 numbers.
+LARGEST_SCALE_EXPONENT = 126
+#: Elementwise: a word over 2^s stays far enough inside FP32 that its products are exact.
+ELEMENTWISE_SCALE_EXPONENTS = (-60, 100)
+#: Row scaling brings the largest element of a row to this binade: neither FP16 word overflows for s_b up to 12.
+ROW_SCALING_EXPONENT = 14
+_FP32_MAX = np.finfo(np.float32).max
+_TERM_MASKS = {1: 0b0001, 3: 0b0111, 4: 0b1111}
+
+
+def cube_gemm(
+    a: Any,
+    b: Any,
+    c: Any = None,
+    *,
+    blocking: Blocking | TileSchedule | None = None,
+    chip: Chip | str = "910A",
+    order: Order = "termwise",
+    scale_exponent: ScaleExponent = 12,
+    low_low: bool = False,
+    step_order: StepOrder = "sequential",
+    overflow: Overflow = "saturate",
+    group: int = 16,
+    reseed_l0c: bool = False,
+    row_scaling: bool = False,
+) -> np.ndarray:
+    """A B (+ C) by SGEMM-cube, bit for bit as the module describes it.
+
+    Parameters
+    ----------
+    a, b : array_like, shapes (m, k) and (k, n)
+        FP32 values: float32, narrower types, or wider ones whose values FP32 has. Any strides; never modified.
+    c : array_like, shape (m, n), optional
+        FP32 values; the sum of hh starts from it.
+    blocking : Blocking or TileSchedule, optional
+        Block sizes on `chip` (largest N_fused, double buffers), or a whole schedule. None: one block, all of k in one group.
+    chip : Chip or str
+        What a `blocking` is planned for.
+    order : {"termwise", "termwise_inplace", "elementwise"}
+    scale_exponent : int, (int, int) or "auto"
+        s_b of eq. 7 for both matrices, or (s_a, s_b), or chosen for each matrix from its elements
+        (:func:`tensorcore_models.split_analysis.automatic_scale_exponent`).
+    low_low : bool
+        Add the fourth term, too.
+    step_order : {"sequential", "pairwise", "exact"}
+        Rounding inside a cube step.
+    overflow : {"saturate", "inf"}
+        As the 910A, or IEEE.
+    group : int
+        Elementwise order: products of one term before the next term's, from 1 to the cube step.
+    reseed_l0c : bool
+        Start every k group from C. A TileSchedule brings its own.
+    row_scaling : bool
+        Beyond the paper: multiply each row of A and column of B by a power of two so that its largest element lies in
+        [2^14, 2^15), and undo it at the end. This extends the range to all of FP32. Undoing is exact unless the result
+        leaves FP32's normal range: it is then rounded once more to a subnormal, or overflows. `c` is added last, by RN.
+        Infinities and NaNs take no part in choosing the power.
+
+    Returns
+    -------
+    numpy.ndarray
+        float32, shape (m, n). k = 0 gives c, or zeros: no instruction runs.
+
+    Raises
+    ------
+    TypeError
+        If an argument is no array of real numbers.
+    ValueError
+        If shapes do not fit, values are not FP32 numbers, an option is unknown, or a block does not fit the chip.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = np.float32([[1 / 3, 2 / 3]])
+    >>> cube_gemm(a, a.T)[0, 0]
+    np.float32(0.5555556)
+    """
+    a, b, c = _matrices(a, b, c)
+    _check_choice("order", order, ORDERS)
+    _check_choice("step_order", step_order, STEP_ORDERS)
+    _check_choice("overflow", overflow, OVERFLOWS)
+    terms = 4 if low_low else 3
+    schedule = _schedule(a, b, blocking, chip, terms, order, reseed_l0c)
+    group = _checked_group(group, schedule.cube_step[1])
+    if a.shape[1] == 0:
+        return _without_products(a, b, c)
+    added_last, shifts = None, None
+    if row_scaling:
+        (a, row_shifts), (b, column_shifts) = _scaled(a, axis=1), _scaled(b, axis=0)
+        added_last, c, shifts = c, None, row_shifts + column_shifts
+    exponents = _scale_exponents(scale_exponent, a, b, order)
+    largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
+    out = _run(
+        a,
+        b,
+        _seed(c, overflow),
+        schedule,
+        order=order,
+        terms=_TERM_MASKS[terms],
+        step_order=STEP_ORDERS.index(step_order),
+        step=group if order == "elementwise" else schedule.cube_step[1],
+        exponents=exponents,
+        saturate=overflow == "saturate",
+        clamp=overflow == "saturate" and _may_overflow(largest, a.shape[1], exponents),
+    )
+    if shifts is None:
+        return out
+    return _unscaled(out, shifts, added_last, overflow)
+
+
+def cube_hgemm(
+    a: Any,
+    b: Any,
+    c: Any = None,
+    *,
+    accumulate: Literal["fp32", "fp16"] = "fp32",
+    blocking: Blocking | TileSchedule | None = None,
+    chip: Chip | str = "910A",
+    step_order: StepOrder = "sequential",
+    overflow: Overflow = "saturate",
+    reseed_l0c: bool = False,
+) -> np.ndarray:
+    """A B (+ C) in one pass of the cube on operands rounded to FP16: the native product that SGEMM-cube improves on.
+
+    Parameters
+    ----------
+    a, b, c, blocking, chip, step_order, overflow, reseed_l0c
+        As for :func:`cube_gemm`. Operands are rounded to FP16 (RN).
+    accumulate : {"fp32", "fp16"}
+        Format of L0C and of the result. fp16: every sum of the step order is rounded once to FP16 from its exact value
+        (a product is not rounded by itself), c is rounded to FP16, and C = RN16(C + L0C) between k groups.
+
+    Returns
+    -------
+    numpy.ndarray
+        float32 or float16, shape (m, n).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`cube_gemm`.
+    """
+    a, b, c = _matrices(a, b, c)
+    _check_choice("accumulate", accumulate, ("fp32", "fp16"))
+    _check_choice("step_order", step_order, STEP_ORDERS)
+    _check_choice("overflow", overflow, OVERFLOWS)
+    half = accumulate == "fp16"
+    if half and c is not None:
+        nan = 0.0 if overflow == "saturate" else None
+        c = round_to(c, "fp16", saturate=overflow == "saturate", nan=nan).astype(np.float32)
+    schedule = _schedule(a, b, blocking, chip, 1, "termwise", reseed_l0c)
+    if a.shape[1] == 0:
+        out = _without_products(a, b, c)
+        return out.astype(np.float16) if half else out
+    largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
+    out = _run(
+        a,
+        b,
+        _seed(c, overflow),
+        schedule,
+        order="termwise",
+        terms=_TERM_MASKS[1],
+        step_order=STEP_ORDERS.index(step_order),
+        step=schedule.cube_step[1],
+        exponents=(0, 0),
+        saturate=overflow == "saturate",
+        clamp=overflow == "saturate" and (half or _may_overflow(largest, a.shape[1], (0, 0))),
+        half=half,
+    )
+    return out.astype(np.float16) if half else out
+
+
+def reconstruct(
+    hh: Any,
+    hl: Any,
+    lh: Any,
+    scale: int | tuple[int, int],
+    ll: Any = None,
+    *,
+    overflow: Overflow = "inf",
+) -> np.ndarray:
+    """The terms put together as in termwise order: RN(hh + RN(RN(lh + hl) / s_f)), every step in FP32.
+
+    With different exponents for A and B the sums are first brought to the larger scale s = max(s_a, s_b), exactly:
+    RN(lh 2^(s - s_a) + hl 2^(s - s_b)) / 2^s. With ll: RN(RN(lh + hl) + RN(ll / s_f)) in place of RN(lh + hl).
+    Dividing by s_f rounds only where the quotient is subnormal.
+
+    Parameters
+    ----------
+    hh, hl, lh, ll : array_like
+        float32 sums of the terms, one shape; any engine's. hl = A_h B_l, lh = A_l B_h.
+    scale : int or (int, int)
+        s_b of eq. 7, or (s_a, s_b).
+    overflow : {"inf", "saturate"}
+
+    Returns
+    -------
+    numpy.ndarray
+        float32, the shape of the terms.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If shapes differ, values are not FP32 numbers, or the scale is not one or two integers in [-126, 126].
+    """
+    terms = [_fp32_array(x, name) for x, name in ((hh, "hh"), (lh, "lh"), (hl, "hl"))]
+    terms.append(None if ll is None else _fp32_array(ll, "ll"))
+    shape = terms[0].shape
+    for x, name in zip(terms[1:], ("lh", "hl", "ll"), strict=True):
+        if x is not None and x.shape != shape:
+            raise ValueError(f"{name} has shape {x.shape}, hh has {shape}")
+    _check_choice("overflow", overflow, OVERFLOWS)
+    a_exponent, b_exponent = _pair(scale)
+    out = np.empty(shape, np.float32)
+    flat = [None if x is None else x.reshape(-1) for x in terms]
+    cube_kernel.reconstruct(
+        *flat, out.reshape(-1), a_exponent=a_exponent, b_exponent=b_exponent, clamp=overflow == "saturate"
+    )
+    return out
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def _check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"unknown {name} {value!r}; known: {', '.join(known)}")
+
+
+def _fp32_array(x: Any, name: str) -> np.ndarray:
+    """FP32 values as a C-contiguous float32 array; wider types must hold FP32 numbers."""
+    source = source_array(x, name)
+    if source.dtype == np.float32:
+        return source
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = source.astype(np.float32)
+    different = int(np.count_nonzero((narrow != source) & ~np.isnan(source)))
+    if different:
+        raise ValueError(
+            f"{name} holds {different} values that are no FP32 numbers: round it explicitly, .astype(numpy.float32)"
+        )
+    return narrow
+
+
+def _matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    a, b = _fp32_array(a, "a"), _fp32_array(b, "b")
+    if a.ndim != 2 or b.ndim != 2:
+        raise ValueError(f"a and b must be matrices (2 dimensions), got shapes {a.shape} and {b.shape}")
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(f"a has {a.shape[1]} columns and b has {b.shape[0]} rows (shapes {a.shape} and {b.shape})")
+    if c is not None:
+        c = _fp32_array(c, "c")
+        if c.shape != (a.shape[0], b.shape[1]):
+            raise ValueError(f"c has shape {c.shape}, the product {(a.shape[0], b.shape[1])}")
+    return a, b, c
+
+
+def _schedule(
+    a: np.ndarray,
+    b: np.ndarray,
+    blocking: Blocking | TileSchedule | None,
+    chip: Chip | str,
+    terms: int,
+    order: str,
+    reseed_l0c: bool,
+) -> TileSchedule:
+    sizes = (a.shape[0], b.shape[1], a.shape[1])
+    mode = order if terms > 1 else "termwise"
+    if isinstance(blocking, TileSchedule):
+        if (blocking.m, blocking.n, blocking.k) != sizes:
+            raise ValueError(
+                f"the schedule is for (m, n, k) = {(blocking.m, blocking.n, blocking.k)}, the matrices give {sizes}"
+            )
+        if blocking.terms != terms:
+            raise ValueError(f"the schedule runs {blocking.terms} terms, the options ask for {terms}")
+        if terms > 1 and blocking.mode not in SCHEDULE_MODES[order]:
+            raise ValueError(f"the schedule's mode {blocking.mode!r} does not give order {order!r}")
+        if blocking.operand != "fp16":
+            raise ValueError(f"the schedule's operands are {blocking.operand}, SGEMM-cube multiplies fp16 words")
+        return blocking
+    if blocking is None or 0 in sizes:
+        return TileSchedule.unblocked(*sizes, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
+    if not isinstance(blocking, Blocking):
+        raise TypeError(f"blocking is a Blocking, a TileSchedule or None, got {type(blocking).__name__}")
+    return build_schedule(*sizes, blocking, get_chip(chip), terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
+
+
+def _checked_group(group: int, step: int) -> int:
+    if isinstance(group, bool) or not hasattr(group, "__index__"):
+        raise TypeError(f"group is an integer, got {type(group).__name__}")
+    group = group.__index__()
+    if not 1 <= group <= step:
+        raise ValueError(f"group must lie between 1 and the cube step of {step}, got {group}")
+    return group
+
+
+def _pair(scale: Any) -> tuple[int, int]:
+    pair = scale if isinstance(scale, tuple | list) else (scale, scale)
+    if len(pair) != 2 or any(isinstance(s, bool) or not hasattr(s, "__index__") for s in pair):
+        raise TypeError(f"a scale exponent is an integer or a pair (s_a, s_b) of integers, got {scale!r}")
+    first, second = (s.__index__() for s in pair)
+    if max(abs(first), abs(second), abs(first + second), abs(first - second)) > LARGEST_SCALE_EXPONENT:
+        raise ValueError(
+            f"scale exponents, their sum and difference must lie within {LARGEST_SCALE_EXPONENT} of 0, got {scale!r}"
+        )
+    return first, second
+
+
+def _scale_exponents(scale: ScaleExponent, a: np.ndarray, b: np.ndarray, order: str) -> tuple[int, int]:
+    if isinstance(scale, str):
+        if scale != "auto":
+            raise ValueError(f"scale_exponent is an integer, a pair or 'auto', got {scale!r}")
+        scale = (automatic_scale_exponent(a).scale_exponent, automatic_scale_exponent(b).scale_exponent)
+    pair = _pair(scale)
+    low, high = ELEMENTWISE_SCALE_EXPONENTS
+    if order == "elementwise" and not all(low <= s <= high for s in (*pair, sum(pair))):
+        raise ValueError(
+            f"elementwise order needs scale exponents (and their sum) between {low} and {high}, got {pair}: "
+            "use termwise order, or row_scaling"
+        )
+    return pair
+
+
+# ---------------------------------------------------------------- running
+
+
+def _seed(c: np.ndarray | None, overflow: str) -> np.ndarray | None:
+    if c is None or overflow == "inf" or np.isfinite(c).all():
+        return c
+    return np.nan_to_num(c, nan=0.0, posinf=_FP32_MAX, neginf=-_FP32_MAX)
+
+
+def _may_overflow(largest_c: float, k: int, exponents: tuple[int, int]) -> bool:
+    """Whether any FP32 number on the way could pass the largest finite one: k products below 2^32, scaled by 2^s."""
+    growth = max(abs(s) for s in (*exponents, sum(exponents), exponents[0] - exponents[1]))
+    return not (largest_c + 4.0 * k * 2.0**32) * 2.0**growth < 2.0**126
+
+
+def _run(a, b, c, schedule, *, order, terms, step_order, step, exponents, saturate, clamp, half=False) -> np.ndarray:
+    out = np.empty((a.shape[0], b.shape[1]), np.float32)
+    if out.size == 0:
+        return out
+    cube_kernel.run(
+        a,
+        b,
+        c,
+        np.array([end for _, end in schedule.k_groups], np.int64),
+        out,
+        order=order,
+        terms=terms,
+        step_order=step_order,
+        step=step,
+        a_exponent=exponents[0],
+        b_exponent=exponents[1],
+        saturate=saturate,
+        clamp=clamp,
+        half=half,
+        reseed=schedule.reseed_l0c,
+        level=isa_level(),
+        threads=get_num_threads(),
+    )
+    return out
+
+
+def _without_products(a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> np.ndarray:
+    return np.zeros((a.shape[0], b.shape[1]), np.float32) if c is None else c.copy()
+
+
+# ---------------------------------------------------------------- power-of-two scaling of rows and columns
+
+
+def _scaled(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """x with every row (axis 1) or column (axis 0) shifted, and the shifts, kept as a matrix of one column or row.
+
+    Elements more than 2^126 below the largest of their row may be rounded to FP32 subnormals; both FP16 words of
+    them are 0 anyway for s_b up to 88.
+    """
+    finite = np.where(np.isfinite(x), np.abs(x), np.float32(0))
+    largest = finite.max(axis=axis, keepdims=True, initial=0.0)
+    shifts = np.where(largest > 0, ROW_SCALING_EXPONENT + 1 - np.frexp(largest)[1], 0).astype(np.int32)
+    return np.ldexp(x, shifts), shifts
+
+
+def _unscaled(out: np.ndarray, shifts: np.ndarray, c: np.ndarray | None, overflow: str) -> np.ndarray:
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        out = np.ldexp(out, -shifts)
+        if overflow == "saturate":
+            out = np.clip(out, -_FP32_MAX, _FP32_MAX)
+        if c is not None:
+            out = out + _seed(c, overflow)
+    if overflow == "saturate":
+        return np.clip(out, -_FP32_MAX, _FP32_MAX)
+    out[np.isnan(out)] = np.nan
+    return out

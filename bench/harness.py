@@ -1,0 +1,216 @@
+"""Timing by ratios: interleaved runs, medians, and what the machine and its BLAS were.
+
+A speed here is always the ratio to a reference that ran in the same process, turn by turn with the measured
+function, so that a busy or throttled machine slows both. Nothing but the standard library is imported at the
+top: `hold_blas` must set the environment before numpy loads its BLAS.
+
+Use::
+
+    from harness import hold_blas, interleaved, machine, report
+    hold_blas(threads=1)            # before numpy is imported
+    import numpy as np
+    timings = interleaved({"sgemm": lambda: a @ b, "mine": lambda: f(a, b)}, repeats=15)
+    report(rows("name", timings, reference="sgemm", work=m * k * n), json_path=None)
+"""
+
+import ctypes
+import json
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+#: Environment variables by which BLAS and OpenMP runtimes take their number of threads.
+THREAD_VARIABLES = (
+    "OPENBLAS_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+
+
+def hold_blas(threads: int = 1, core: str = "Haswell") -> None:
+    """Hold OpenBLAS to one kernel and one number of threads; must run before numpy is imported.
+
+    Parameters
+    ----------
+    threads : int
+        Threads of BLAS and OpenMP.
+    core : str
+        OpenBLAS kernel (``OPENBLAS_CORETYPE``). Haswell is its AVX2 kernel, so that runs on different CPUs
+        compare. Ignored by OpenBLAS builds for other architectures; `blas_core_name` says what really runs.
+
+    Raises
+    ------
+    RuntimeError
+        If numpy is loaded already: its BLAS has read the environment.
+    """
+    if "numpy" in sys.modules:
+        raise RuntimeError("hold_blas must run before numpy is imported: its BLAS has read the environment")
+    os.environ["OPENBLAS_CORETYPE"] = core
+    for name in THREAD_VARIABLES:
+        os.environ[name] = str(threads)
+
+
+def pin(cpus: int = 1) -> list[int]:
+    """Hold this process to its first `cpus` CPUs, where the system can; the CPUs it may use are returned."""
+    if not hasattr(os, "sched_setaffinity"):
+        return []
+    allowed = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, allowed[:cpus])
+    return sorted(os.sched_getaffinity(0))
+
+
+def _loaded_blas() -> list[str]:
+    """Paths of the OpenBLAS libraries that this process has loaded (Linux), else those beside numpy."""
+    import numpy
+
+    numpy.ones((2, 2)) @ numpy.ones((2, 2))
+    maps = Path("/proc/self/maps")
+    if maps.exists():
+        paths = {line.split()[-1] for line in maps.read_text().splitlines() if "openblas" in line.lower()}
+        return sorted(path for path in paths if path.startswith("/"))
+    folder = Path(numpy.__file__).parent.parent / "numpy.libs"
+    return sorted(str(path) for path in folder.glob("*openblas*"))
+
+
+def blas_core_name() -> str:
+    """The kernel that OpenBLAS chose at run time ("Haswell"); "unknown" where numpy has another BLAS."""
+    for path in _loaded_blas():
+        try:
+            library = ctypes.CDLL(path)
+        except OSError:
+            continue
+        for symbol in ("scipy_openblas_get_corename64_", "openblas_get_corename64_", "openblas_get_corename"):
+            function = getattr(library, symbol, None)
+            if function is not None:
+                function.restype = ctypes.c_char_p
+                return function().decode()
+    return "unknown"
+
+
+def _cpuinfo(key: str) -> str:
+    """The first entry of that name in /proc/cpuinfo, "" where there is none."""
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith(key):
+                return line.split(":", 1)[1].strip()
+    return ""
+
+
+def machine() -> dict:
+    """What a reader needs to judge a ratio: CPU, features, BLAS kernel and threads, versions, variant."""
+    import numpy
+
+    flags = _cpuinfo("flags").split() + _cpuinfo("Features").split()
+    features = ("avx2", "fma", "f16c", "avx512f", "avx512ifma", "avx512_fp16", "asimd")
+    return {
+        "cpu": _cpuinfo("model name") or platform.processor() or platform.machine(),
+        "cpus": os.cpu_count(),
+        "features": [feature for feature in features if feature in flags],
+        "load": list(os.getloadavg()) if hasattr(os, "getloadavg") else [],
+        "blas_core": blas_core_name(),
+        "blas_core_asked": os.environ.get("OPENBLAS_CORETYPE", ""),
+        "threads": os.environ.get("OMP_NUM_THREADS", ""),
+        "isa_asked": os.environ.get("MPGEMM_ISA", ""),
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of one call, over the turns of an interleaved run."""
+
+    median: float
+    fastest: float
+    low_quartile: float
+    high_quartile: float
+    turns: int
+
+    @property
+    def spread(self) -> float:
+        """Distance of the quartiles, relative to the median."""
+        return (self.high_quartile - self.low_quartile) / self.median
+
+
+def interleaved(
+    functions: dict[str, Callable[[], object]], repeats: int = 15, warm_up: int = 2
+) -> dict[str, Timing]:
+    """Time each function once a turn, `repeats` turns, after `warm_up` turns that do not count.
+
+    The order is turned around every other turn, so that no function always follows the same one.
+    """
+    samples: dict[str, list[float]] = {name: [] for name in functions}
+    names = list(functions)
+    for turn in range(warm_up + repeats):
+        for name in names if turn % 2 == 0 else reversed(names):
+            start = time.perf_counter()
+            functions[name]()
+            elapsed = time.perf_counter() - start
+            if turn >= warm_up:
+                samples[name].append(elapsed)
+    return {name: summary(values) for name, values in samples.items()}
+
+
+def summary(values: list[float]) -> Timing:
+    """Median, quartiles and minimum of `values` (seconds, at least one)."""
+    if len(values) < 2:
+        return Timing(values[0], values[0], values[0], values[0], len(values))
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return Timing(statistics.median(values), min(values), low, high, len(values))
+
+
+def rows(name: str, timings: dict[str, Timing], reference: str, work: float) -> list[dict]:
+    """One record for each function: times, multiply-adds a second (`work` a call), ratio to the reference."""
+    base = timings[reference].median
+    return [
+        {"benchmark": name, "path": path, "ratio": t.median / base, "gmacs": work / t.median / 1e9}
+        | {"spread": t.spread, **asdict(t)}
+        for path, t in timings.items()
+    ]
+
+
+def print_rows(records: list[dict]) -> None:
+    """The records as a table: median milliseconds, multiply-adds a second, ratio of medians, spread."""
+    width = max(len(f"{r['benchmark']} {r['path']}") for r in records)
+    print(f"{'path':{width}}  {'median ms':>10}  {'GMAC/s':>8}  {'ratio':>6}  spread")
+    for r in records:
+        label = f"{r['benchmark']} {r['path']}"
+        numbers = f"{1e3 * r['median']:10.3f}  {r['gmacs']:8.2f}  {r['ratio']:6.2f}"
+        print(f"{label:{width}}  {numbers}  {100 * r['spread']:4.0f} %")
+
+
+def write_json(path: str | os.PathLike, content: object) -> None:
+    """Write `content` as JSON through a temporary file: an interrupted run leaves the old file whole."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "w") as stream:
+            json.dump(content, stream, indent=1)
+            stream.write("\n")
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def report(records: list[dict], json_path: str | os.PathLike | None = None) -> None:
+    """Print the records with the machine they ran on; write both as JSON where a path is given."""
+    host = machine()
+    if host["blas_core"] != host["blas_core_asked"]:
+        print(f"note: BLAS kernel {host['blas_core']!r} ran, {host['blas_core_asked']!r} was asked for")
+    blas = f"BLAS kernel {host['blas_core']}, {host['threads']} thread(s)"
+    print(f"{host['cpu']}; {blas}; numpy {host['numpy']}")
+    print_rows(records)
+    if json_path is not None:
+        write_json(json_path, {"machine": host, "rows": records})

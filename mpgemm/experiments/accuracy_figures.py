@@ -1,0 +1,157 @@
+"""Figures 8 and 9 of Xue et al. (arXiv:2507.23387v4): relative error against offset exponent and against matrix size.
+
+The paper gives k = 64 * 44 for fig. 9a, five seeds and s_b in {0, 6, 12}. It does not give the size of fig. 8, nor the
+fixed sizes and ranges of fig. 9b and 9c, nor the range of offset exponents: those are this project's choice, and stand
+in the result.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass
+
+from mpgemm.experiments.cases import generated_cases
+from mpgemm.experiments.evaluate import Summary, evaluate, summarise
+from mpgemm.experiments.journal import Journal
+from mpgemm.experiments.methods import CubeOptions, build_methods
+
+Shape = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class SweepFigure:
+    """One figure of the paper as a sweep.
+
+    Parameters
+    ----------
+    name : str
+        As in the paper.
+    title, x_label : str
+        As they stand in ours.
+    distribution : str
+        A row of :data:`mpgemm.matrices.DISTRIBUTIONS`.
+    points : tuple of int
+        Values on the x axis.
+    shape : tuple of int
+        (m, k, n); -1 stands for the value on the x axis.
+    sweeps_exponent : bool
+        Whether x is the offset exponent; otherwise the offset exponent is 0.
+    """
+
+    name: str
+    title: str
+    x_label: str
+    distribution: str
+    points: tuple[int, ...]
+    shape: Shape
+    sweeps_exponent: bool = False
+
+    def shape_at(self, x: int, shape: Shape | None = None) -> Shape:
+        """(m, k, n) at a point of the x axis; `shape` replaces what the axis does not sweep."""
+        swept = tuple(size == -1 for size in self.shape)
+        base = self.shape if shape is None else shape
+        m, k, n = (x if s else size for s, size in zip(swept, base, strict=True))
+        return m, k, n
+
+
+_SIZES = (16, 32, 64, 128, 256, 512)
+SWEEP_FIGURES: dict[str, SweepFigure] = {
+    row.name: row
+    for row in (
+        SweepFigure("8a", "uniform in [-2^e, 2^e]", "offset exponent e", "uniform_symmetric",
+                    tuple(range(-20, 18)), (256, 256, 256), True),
+        SweepFigure("8b", "uniform in [0, 2^e]", "offset exponent e", "uniform_nonnegative",
+                    tuple(range(-20, 18)), (256, 256, 256), True),
+        SweepFigure("9a", "uniform in [-1, 1], k fixed", "m = n", "uniform_symmetric", _SIZES, (-1, 64 * 44, -1)),
+        SweepFigure("9b", "uniform in [-1, 1], m and n fixed", "k", "uniform_symmetric",
+                    (16, 64, 256, 1024, 4096, 16384), (128, -1, 128)),
+        SweepFigure("9c", "uniform in [-1, 1]", "m = k = n", "uniform_symmetric", (*_SIZES, 1024), (-1, -1, -1)),
+    )
+}
+
+#: What figs. 8 and 9 compare.
+SWEEP_METHODS = ("fp16", "fp32", "sgemm_cube")
+SWEEP_OPTIONS = CubeOptions(scale_exponents=(0, 6, 12))
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What a sweep measured: one :class:`~mpgemm.experiments.evaluate.Summary` for each point and method."""
+
+    figure: str
+    distribution: str
+    seeds: tuple[int, ...]
+    shapes: tuple[Shape, ...]
+    points: tuple[int, ...]
+    summaries: tuple[tuple[Summary, ...], ...]
+
+    def curve(self, method: str, metric: str = "relative_frobenius") -> list[float]:
+        """The metric of one method over the points.
+
+        Raises
+        ------
+        ValueError
+            If the method was not measured.
+        """
+        values = [getattr(s, metric) for members in self.summaries for s in members if s.method == method]
+        if not values:
+            raise ValueError(f"no method {method!r}; measured: {', '.join(self.methods)}")
+        return values
+
+    @property
+    def methods(self) -> dict[str, str]:
+        """name -> label of what was measured."""
+        return {s.method: s.label for s in self.summaries[0]} if self.summaries else {}
+
+    def to_dict(self) -> dict:
+        """JSON-compatible values (floats may be infinite)."""
+        return asdict(self)
+
+
+def run_sweep(
+    name: str,
+    seeds: Sequence[int] = range(5),
+    shape: Shape | None = None,
+    points: Sequence[int] | None = None,
+    methods: Sequence[str] = SWEEP_METHODS,
+    options: CubeOptions = SWEEP_OPTIONS,
+    journal: Journal | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+    executor: Executor | None = None,
+) -> SweepResult:
+    """Measure one of :data:`SWEEP_FIGURES`.
+
+    Parameters
+    ----------
+    name : str
+        "8a", "8b", "9a", "9b" or "9c".
+    seeds : sequence of int
+        Errors are averaged over them.
+    shape : tuple of int, optional
+        (m, k, n) instead of the row's own; sizes that the figure sweeps are ignored.
+    points : sequence of int, optional
+        Values of the x axis instead of the row's own.
+    methods, options, journal, progress, executor
+        As in :func:`mpgemm.experiments.methods.build_methods` and :func:`mpgemm.experiments.evaluate.evaluate`.
+
+    Raises
+    ------
+    ValueError
+        If the figure or a method is unknown.
+    """
+    if name not in SWEEP_FIGURES:
+        raise ValueError(f"unknown figure {name!r}; known: {', '.join(SWEEP_FIGURES)}")
+    figure = SWEEP_FIGURES[name]
+    points = figure.points if points is None else tuple(points)
+    shapes = tuple(figure.shape_at(x, shape) for x in points)
+    chosen = build_methods(methods, options)
+    cases = [
+        case
+        for x, sizes in zip(points, shapes, strict=True)
+        for case in generated_cases(
+            figure.distribution, sizes, seeds, {"exponent": x if figure.sweeps_exponent else 0}
+        )
+    ]
+    summaries = summarise(evaluate(cases, chosen, journal, progress, executor))
+    width = len(chosen)
+    grouped = tuple(tuple(summaries[i : i + width]) for i in range(0, len(summaries), width))
+    return SweepResult(name, figure.distribution, tuple(seeds), shapes, points, grouped)

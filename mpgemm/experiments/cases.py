@@ -1,0 +1,120 @@
+"""Inputs of an experiment: where a pair of matrices comes from, and what identifies it."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from mpgemm import matrices
+from mpgemm.io import check_matrix, read_matrix
+
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One input.
+
+    Parameters
+    ----------
+    label : str
+        For tables and progress lines.
+    identity : mapping
+        JSON-compatible values that determine the matrices, the journal's key.
+    load : callable
+        Gives the float32 pair; may be called more than once, and can be pickled.
+    note : str
+        What a reader must know about the input (a conversion, a licence).
+    group : str
+        Cases that differ in their seed only share it: their errors are averaged.
+    """
+
+    label: str
+    identity: Mapping
+    load: Callable[[], Pair] = field(compare=False)
+    note: str = ""
+    group: str = ""
+
+    def __post_init__(self):
+        object.__setattr__(self, "group", self.group or self.label)
+
+
+def shipped_case(name: str) -> Case:
+    """A pair that ships with the package."""
+    a, b = matrices.load_shipped(name)
+    row = matrices.SHIPPED[name]
+    identity = {"shipped": name, "sha256": _digest(a, b)}
+    return Case(f"shipped:{name}", identity, partial(matrices.load_shipped, name), f"{row.summary}. {row.licence}.")
+
+
+def generated_cases(
+    distribution: str, shape: Sequence[int], seeds: Sequence[int], parameters: Mapping[str, float] | None = None
+) -> list[Case]:
+    """One case for each seed, all of one group."""
+    m, k, n = shape
+    row = matrices.get_distribution(distribution)
+    values = row.complete(parameters or {})
+    group = f"{distribution}({', '.join(f'{key}={value:g}' for key, value in values.items())}) {m}x{k}x{n}"
+
+    def case(seed: int) -> Case:
+        identity = {"distribution": distribution, "parameters": values, "shape": [m, k, n], "seed": seed}
+        return Case(
+            f"{group} seed {seed}",
+            {**identity, "numpy": np.__version__},
+            partial(matrices.generate, distribution, m, k, n, seed, **values),
+            row.summary,
+            group,
+        )
+
+    return [case(seed) for seed in seeds]
+
+
+def file_case(a_path: Path, b_path: Path, a_name: str | None = None, b_name: str | None = None) -> Case:
+    """Two matrix files. Elements that float32 lacks are rounded to nearest, and the note says how many.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        As :func:`mpgemm.io.read_matrix`; ValueError also where the shapes do not match.
+    """
+    a, a_changed = to_float32(read_matrix(a_path, a_name), str(a_path))
+    b, b_changed = to_float32(read_matrix(b_path, b_name), str(b_path))
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(f"{a_path} is {a.shape[0]} x {a.shape[1]} and {b_path} {b.shape[0]} x {b.shape[1]}: "
+                         f"A has {a.shape[1]} columns, B must have as many rows")
+    changed = [f"{count} of {x.size} elements of {which} rounded to fp32"
+               for which, x, count in (("A", a, a_changed), ("B", b, b_changed)) if count]
+    label = f"{Path(a_path).name} x {Path(b_path).name}"
+    return Case(label, {"files": label, "sha256": _digest(a, b)}, partial(_given, a, b), "; ".join(changed))
+
+
+def _given(a: np.ndarray, b: np.ndarray) -> Pair:
+    return a, b
+
+
+def to_float32(x: np.ndarray, name: str) -> tuple[np.ndarray, int]:
+    """(x rounded to nearest even to float32, how many elements that changed).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`mpgemm.io.check_matrix`.
+    """
+    x = check_matrix(x, name)
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = np.ascontiguousarray(x, dtype=np.float32)
+        changed = rounded.astype(x.dtype) != x
+        if x.dtype.kind == "f":
+            changed &= ~np.isnan(x)
+    return rounded, int(np.count_nonzero(changed))
+
+
+def _digest(a: np.ndarray, b: np.ndarray) -> str:
+    digest = hashlib.sha256()
+    for x in (a, b):
+        digest.update(f"{x.shape}{x.dtype.str}".encode())
+        digest.update(np.ascontiguousarray(x).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,68 @@
+"""A journal of finished measurements, so that an interrupted sweep resumes where it stopped.
+
+One line of JSON for each finished configuration, keyed by a hash of everything that determines its result. A line is
+appended in one write and flushed to the disk; a line that a crash cut short is dropped when the journal is opened.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from mpgemm.io import write_text
+
+
+def content_key(configuration: Mapping) -> str:
+    """Hash of a JSON-compatible configuration; the order of its keys does not matter."""
+    text = json.dumps(configuration, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Journal:
+    """Finished results by configuration. With `path` None they are kept in memory only.
+
+    Parameters
+    ----------
+    path : path, optional
+        The journal file; read if it exists, made with its folder on the first :meth:`add`.
+    """
+
+    def __init__(self, path: str | os.PathLike | None = None):
+        self.path = None if path is None else Path(path)
+        self._results: dict[str, dict] = {}
+        if self.path is not None and self.path.exists():
+            self._load(self.path)
+
+    def _load(self, path: Path) -> None:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        kept = []
+        for line in text.splitlines():
+            try:
+                entry = json.loads(line)
+                self._results[entry["key"]] = entry["result"]
+            except (ValueError, TypeError, KeyError):
+                continue  # cut short or damaged: the configuration is measured again
+            kept.append(line)
+        whole = "".join(line + "\n" for line in kept)
+        if whole != text:
+            write_text(path, whole)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def get(self, configuration: Mapping) -> dict | None:
+        """The finished result of that configuration, None where there is none."""
+        return self._results.get(content_key(configuration))
+
+    def add(self, configuration: Mapping, result: Mapping) -> None:
+        """Keep a finished result, on the disk before this returns."""
+        key = content_key(configuration)
+        self._results[key] = dict(result)
+        if self.path is None:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        line = json.dumps({"key": key, "configuration": configuration, "result": result}, sort_keys=True) + "\n"
+        with self.path.open("ab", buffering=0) as stream:
+            stream.write(line.encode())
+            os.fsync(stream.fileno())

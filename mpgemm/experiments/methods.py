@@ -1,0 +1,214 @@
+"""The GEMMs that `mpgemm evaluate` compares, as a list of named callables.
+
+A :class:`GemmMethod` multiplies two float32 matrices in some way. :func:`build_methods` makes them from names; a name
+is a family of :data:`FAMILIES` or ``engine:ARCH:INSTRUCTION`` for any matrix engine of the catalogue (operands rounded
+to nearest to the engine's formats first).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+import ascend
+import tensorcore_models as tcm
+from ascend.cube import ORDERS, STEP_ORDERS
+
+#: s_b of the SGEMM-cube: a power of two exponent for both operands, or "auto" for one from the data of each.
+ScaleExponent = int | str
+
+DEFAULT_SCALE_EXPONENTS: tuple[ScaleExponent, ...] = (0, 6, 12, "auto")
+
+
+@dataclass(frozen=True)
+class GemmMethod:
+    """One way to multiply.
+
+    Parameters
+    ----------
+    name : str
+        Unique; stands in tables and files.
+    label : str
+        For the legend of a figure.
+    multiply : callable
+        ``multiply(a, b)`` on float32 matrices gives the product; it can be pickled.
+    settings : mapping
+        JSON-compatible values that determine `multiply`; the journal of results is keyed by them.
+    """
+
+    name: str
+    label: str
+    multiply: Callable[[np.ndarray, np.ndarray], np.ndarray] = field(compare=False)
+    settings: Mapping = field(default_factory=dict)
+
+    def __post_init__(self):
+        object.__setattr__(self, "settings", {"name": self.name, **self.settings})
+
+
+def native_fp32(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """NumPy's float32 product: the SGEMM of the BLAS that NumPy was built with."""
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        return np.matmul(a, b)
+
+
+def native_fp64(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """NumPy's float64 product of the float32 operands, float64 result."""
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        return np.matmul(a.astype(np.float64), b.astype(np.float64))
+
+
+@dataclass(frozen=True)
+class CubeOptions:
+    """How the Ascend cube is run; see :func:`ascend.cube_gemm` for the meaning of each.
+
+    Parameters
+    ----------
+    orders, scale_exponents, step_orders : tuple
+        SGEMM-cube is run with every combination.
+    blocking : tuple of int, optional
+        (b_m, b_k, b_n) on the 910A. None is one block, with all of k in one chain.
+
+    Raises
+    ------
+    ValueError
+        If an order is unknown or a scale exponent neither an integer nor "auto".
+    """
+
+    orders: tuple[str, ...] = ("elementwise", "termwise")
+    scale_exponents: tuple[ScaleExponent, ...] = DEFAULT_SCALE_EXPONENTS
+    step_orders: tuple[str, ...] = ("sequential",)
+    blocking: tuple[int, int, int] | None = None
+
+    def __post_init__(self):
+        for what, values, known in (("order", self.orders, ORDERS), ("step order", self.step_orders, STEP_ORDERS)):
+            for value in values:
+                if value not in known:
+                    raise ValueError(f"unknown {what} {value!r}; known: {', '.join(known)}")
+        for scale in self.scale_exponents:
+            if scale != "auto" and not isinstance(scale, int):
+                raise ValueError(f'a scale exponent is an integer or "auto", got {scale!r}')
+
+    def method(self, function: Callable, name: str, label: str, step_order: str = "sequential", **given) -> GemmMethod:
+        """`function` of ascend with these options and those given; what is not the default stands in the name."""
+        keywords, settings = dict(given), dict(given)
+        if step_order != "sequential":
+            name, label = f"{name}_{step_order}", f"{label}, {step_order} steps"
+            keywords["step_order"] = settings["step_order"] = step_order
+        if self.blocking is not None:
+            keywords["blocking"] = ascend.Blocking(*self.blocking)
+            settings["blocking"] = list(self.blocking)
+        return GemmMethod(name, label, partial(function, **keywords), settings)
+
+
+def _fp16(options: CubeOptions) -> list[GemmMethod]:
+    # The rounding of the operands dwarfs the order of sums, so one step order is enough.
+    return [options.method(ascend.cube_hgemm, "fp16", "FP16, FP32 accumulation", options.step_orders[0])]
+
+
+def _fp16_accumulate(options: CubeOptions) -> list[GemmMethod]:
+    return [
+        options.method(ascend.cube_hgemm, "fp16_accumulate", "FP16, FP16 accumulation", step, accumulate="fp16")
+        for step in options.step_orders
+    ]
+
+
+def _fp32(options: CubeOptions) -> list[GemmMethod]:
+    return [GemmMethod("fp32", "FP32 SGEMM (NumPy)", native_fp32)]
+
+
+def _fp64(options: CubeOptions) -> list[GemmMethod]:
+    return [GemmMethod("fp64", "FP64 DGEMM (NumPy)", native_fp64)]
+
+
+def _sgemm_cube(options: CubeOptions) -> list[GemmMethod]:
+    return [
+        options.method(
+            ascend.cube_gemm,
+            f"sgemm_cube_{order}_{scale}",
+            f"SGEMM-cube {order}, s_b = {scale}",
+            step,
+            order=order,
+            scale_exponent=scale,
+        )
+        for step in options.step_orders
+        for order in options.orders
+        for scale in options.scale_exponents
+    ]
+
+
+def _sgemm_cube_scaled(options: CubeOptions) -> list[GemmMethod]:
+    label = "SGEMM-cube termwise, s_b = 12, scaled rows"
+    return [
+        options.method(ascend.cube_gemm, "sgemm_cube_scaled", label, step, row_scaling=True)
+        for step in options.step_orders
+    ]
+
+
+def engine_method(name: str) -> GemmMethod:
+    """A matrix engine of the catalogue by "ARCH:INSTRUCTION", chained over k.
+
+    Raises
+    ------
+    ValueError
+        If there is no such instruction, or it does not take two matrices of values (block-scaled ones need scales).
+    """
+    engine = tcm.get_instruction(name)
+    if engine.scale_format is not None:
+        raise ValueError(f"{name} needs block scales beside its operands; give an instruction without a scale format")
+    return GemmMethod(
+        f"engine:{engine.arch}:{engine.name}",
+        f"{engine.arch} {engine.name}",
+        partial(_engine_gemm, engine.arch, engine.name),
+    )
+
+
+def _engine_gemm(arch: str, name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.asarray(tcm.get_instruction(arch, name).gemm(a, b, input_rounding="rne"))
+
+
+#: What makes a method from the part of a name behind "PREFIX:".
+PREFIXES: dict[str, Callable[[str], GemmMethod]] = {"engine": engine_method}
+
+#: Families that need no engine. fp16 and SGEMM-cube are the Ascend cube's (910A: saturating); `sgemm_cube_scaled` is
+#: the extension beyond the paper that brings each row of A and column of B into range by a power of two.
+FAMILIES: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
+    "fp16": _fp16,
+    "fp16_accumulate": _fp16_accumulate,
+    "fp32": _fp32,
+    "fp64": _fp64,
+    "sgemm_cube": _sgemm_cube,
+    "sgemm_cube_scaled": _sgemm_cube_scaled,
+}
+
+
+def build_methods(
+    names: Sequence[str] = tuple(FAMILIES), options: CubeOptions | None = None
+) -> list[GemmMethod]:
+    """The methods of those names, each once, in the order given.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Families of :data:`FAMILIES`, or ``engine:ARCH:INSTRUCTION``.
+    options : CubeOptions, optional
+        For the families that run the Ascend cube.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown; the message lists the known ones.
+    """
+    options = options or CubeOptions()
+    methods: dict[str, GemmMethod] = {}
+    for name in names:
+        if name in FAMILIES:
+            found = FAMILIES[name](options)
+        elif name.partition(":")[0] in PREFIXES:
+            prefix, _, rest = name.partition(":")
+            found = [PREFIXES[prefix](rest)]
+        else:
+            known = [*FAMILIES, *(f"{prefix}:NAME" for prefix in PREFIXES)]
+            raise ValueError(f"unknown method {name!r}; known: {', '.join(known)}")
+        methods.update((method.name, method) for method in found)
+    return list(methods.values())

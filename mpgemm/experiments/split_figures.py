@@ -1,0 +1,131 @@
+"""Figure 2 of Xue et al. (arXiv:2507.23387v4): what splitting into two fp16 words loses, against the exponent.
+
+Each figure shows the paper's formula beside counts over all 2^23 fractions of an exponent, for words rounded to nearest
+and, as the paper's contrast, toward zero.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from mpgemm.experiments.evaluate import code_digest
+from mpgemm.experiments.journal import Journal
+from tensorcore_models.split_analysis import (
+    bits_retained,
+    bits_retained_formula,
+    count_residuals,
+    underflow_probability,
+)
+
+_ROUNDINGS = {"rne": "rounding to nearest", "rz": "rounding toward zero"}
+
+
+@dataclass(frozen=True)
+class SplitCurve:
+    """One curve: `kind` is "formula" (the paper's) or "counted" (here)."""
+
+    label: str
+    kind: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class SplitFigure:
+    """A figure's data: one value of every curve for each exponent."""
+
+    name: str
+    title: str
+    y_label: str
+    exponents: tuple[int, ...]
+    curves: tuple[SplitCurve, ...]
+
+    def to_dict(self) -> dict:
+        """JSON-compatible values."""
+        return asdict(self)
+
+
+#: name -> exponents of the number that is split. Where the curves of fig. 2(b) are flat, fewer points show it.
+SPLIT_FIGURES: dict[str, tuple[int, ...]] = {
+    "2a": tuple(range(-15, 3)),
+    "2b": (-36, -32, -28, -25, -24, -20, -16, -14, -12, -8, -4, -3, -2, 0, 4, 8, 12, 14, 15, 16, 17),
+}
+
+
+def split_figure(
+    name: str,
+    exponents: Sequence[int] | None = None,
+    journal: Journal | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> SplitFigure:
+    """Compute one of :data:`SPLIT_FIGURES`.
+
+    Parameters
+    ----------
+    name : str
+        "2a" (probability of underflow of the low word) or "2b" (bits kept).
+    exponents : sequence of int, optional
+        Instead of the figure's own.
+    journal, progress
+        As in :func:`mpgemm.experiments.evaluate.evaluate`; the counts of an exponent take up to a few seconds.
+
+    Raises
+    ------
+    ValueError
+        If the figure is unknown or an exponent beyond float32's normal range.
+    """
+    if name not in SPLIT_FIGURES:
+        raise ValueError(f"unknown figure {name!r}; known: {', '.join(SPLIT_FIGURES)}")
+    chosen = SPLIT_FIGURES[name] if exponents is None else tuple(exponents)
+    counter = _Counter(journal if journal is not None else Journal(), progress or (lambda done, total, label: None))
+    if name == "2a":
+        return SplitFigure(
+            "2a", "Underflow of the low word without scaling", "probability", chosen, _underflow_curves(chosen, counter)
+        )
+    return SplitFigure("2b", "Fraction bits that two fp16 words keep", "bits", chosen, _bits_curves(chosen, counter))
+
+
+class _Counter:
+    """Runs counts, taking from the journal what it holds."""
+
+    def __init__(self, journal: Journal, progress: Callable[[int, int, str], None]):
+        self.journal, self.progress = journal, progress
+
+    def run(self, what: Callable, arguments: Sequence[tuple[int, int, str]]) -> list[dict]:
+        results = []
+        for done, (exponent, scale, rounding) in enumerate(arguments):
+            self.progress(done, len(arguments), f"exponent {exponent}, s_b = {scale}, {rounding}")
+            key = {"count": what.__name__, "arguments": [exponent, scale, rounding], "code": code_digest()}
+            result = self.journal.get(key)
+            if result is None:
+                result = asdict(what(exponent, scale, rounding))
+                self.journal.add(key, result)
+            results.append(result)
+        self.progress(len(arguments), len(arguments), "")
+        return results
+
+
+def _underflow_curves(exponents: tuple[int, ...], counter: _Counter) -> tuple[SplitCurve, ...]:
+    counted = {r: counter.run(count_residuals, [(e, 0, r) for e in exponents]) for r in _ROUNDINGS}
+
+    def share(rounding: str, event: str) -> tuple[float, ...]:
+        return tuple(row[event] / row["total"] for row in counted[rounding])
+
+    return (
+        SplitCurve("P(u+gu), eq. 5", "formula", tuple(underflow_probability(e, gradual=True) for e in exponents)),
+        SplitCurve("P(u), eq. 5", "formula", tuple(underflow_probability(e) for e in exponents)),
+        SplitCurve("paper's event u+gu counted", "counted", share("rne", "underflow_or_gradual")),
+        SplitCurve("paper's event u counted", "counted", share("rne", "underflow")),
+        SplitCurve("really flushed to 0, to nearest", "counted", share("rne", "flushed")),
+        SplitCurve("really flushed to 0, toward zero", "counted", share("rz", "flushed")),
+    )
+
+
+def _bits_curves(exponents: tuple[int, ...], counter: _Counter) -> tuple[SplitCurve, ...]:
+    curves = [
+        SplitCurve(f"eq. 6, s_b = {s}", "formula", tuple(float(bits_retained_formula(e, s)) for e in exponents))
+        for s in (0, 12)
+    ]
+    for rounding, words in _ROUNDINGS.items():
+        for s in (0, 12):
+            rows = counter.run(bits_retained, [(e, s, rounding) for e in exponents])
+            curves.append(SplitCurve(f"worst, {words}, s_b = {s}", "counted", tuple(row["worst"] for row in rows)))
+    return tuple(curves)

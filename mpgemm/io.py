@@ -1,0 +1,260 @@
+"""Matrices in files: NumPy .npy and .npz, Matrix Market .mtx, and .safetensors by tensor name.
+
+:func:`read_matrix` gives a two-dimensional numeric array in native byte order or raises an error of one line.
+Writers go through a temporary file in the same folder and ``os.replace``, so that a reader sees the old file or the
+new one and never a part of either.
+
+Source of the .mtx syntax: Boisvert, Pozo, Remington, "The Matrix Market Exchange Formats: Initial Design",
+NISTIR 5935 (1996).
+"""
+
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+import tensorcore_models as tcm
+
+
+def check_matrix(array: object, name: str) -> np.ndarray:
+    """`array` as a two-dimensional real numeric array; nothing is copied where nothing has to be.
+
+    Parameters
+    ----------
+    array : array_like
+        Integers or floating-point numbers, ml_dtypes included. Byte-swapped arrays are converted to native order.
+    name : str
+        What the error message calls it.
+
+    Raises
+    ------
+    TypeError
+        If the elements are not real numbers (objects, strings, complex, booleans).
+    ValueError
+        If it does not have two dimensions.
+    """
+    array = tcm.as_array(array, name)
+    if array.ndim != 2:
+        raise ValueError(f"{name}: a matrix has 2 dimensions, got shape {array.shape}")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def read_matrix(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
+    """Read one matrix.
+
+    Parameters
+    ----------
+    path : path
+        A file whose suffix says its format: .npy, .npz, .mtx or .safetensors.
+    name : str, optional
+        Which array of an .npz or which tensor of a .safetensors file; needed where there are several.
+
+    Returns
+    -------
+    numpy.ndarray
+        Two dimensions, the element type of the file (float64 from .mtx), native byte order.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the suffix is unknown, the file truncated or malformed, the name missing or unknown, or the array is no
+        matrix.
+    TypeError
+        If the elements are not real numbers.
+    """
+    path = Path(path)
+    try:
+        reader = _READERS[path.suffix.lower()]
+    except KeyError:
+        raise ValueError(
+            f"{path}: unknown matrix format {path.suffix!r}; known: {', '.join(_READERS)}"
+        ) from None
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    if name is not None and path.suffix.lower() in (".npy", ".mtx"):
+        raise ValueError(f"{path}: a {path.suffix} file holds one matrix; drop the name {name!r}")
+    return check_matrix(reader(path, name), str(path))
+
+
+def _read_npy(path: Path, name: str | None) -> np.ndarray:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: not a complete .npy file of numbers ({error})") from None
+
+
+def _read_npz(path: Path, name: str | None) -> np.ndarray:
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            return archive[_choose(path, name, archive.files)]
+    except (zipfile.BadZipFile, EOFError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: not a complete .npz file ({error})") from None
+
+
+def _choose(path: Path, name: str | None, known: list[str]) -> str:
+    """The wanted one of several arrays in a file."""
+    if name is None:
+        if len(known) == 1:
+            return known[0]
+        raise ValueError(f"{path}: holds {len(known)} arrays, say which; known: {', '.join(known) or 'none'}")
+    if name not in known:
+        raise ValueError(f"{path}: no array {name!r}; known: {', '.join(known) or 'none'}")
+    return name
+
+
+def _read_safetensors(path: Path, name: str | None) -> np.ndarray:
+    try:
+        import safetensors
+    except ImportError:
+        raise ValueError(f"{path}: reading .safetensors needs the extra: pip install 'mpgemm[safetensors]'") from None
+    try:
+        with safetensors.safe_open(path, framework="numpy") as archive:
+            return archive.get_tensor(_choose(path, name, sorted(archive.keys())))
+    except (safetensors.SafetensorError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: not a readable .safetensors file ({error})") from None
+
+
+# -- Matrix Market --------------------------------------------------------------------------------------------------
+def _read_mtx(path: Path, name: str | None) -> np.ndarray:
+    try:
+        with path.open(encoding="ascii") as lines:
+            return _parse_mtx(lines)
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: not a Matrix Market file (it is not ASCII text)") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _parse_mtx(lines: IO[str]) -> np.ndarray:
+    """A Matrix Market text as a dense float64 matrix; entries given twice are added, as assembly codes expect."""
+    header = lines.readline().lower().split()
+    if len(header) != 5 or header[:2] != ["%%matrixmarket", "matrix"]:
+        raise ValueError("no '%%MatrixMarket matrix FORMAT FIELD SYMMETRY' header")
+    layout, field, symmetry = header[2:]
+    for what, got, known in (
+        ("format", layout, ("coordinate", "array")),
+        ("field", field, ("real", "integer", "pattern") if layout == "coordinate" else ("real", "integer")),
+        ("symmetry", symmetry, ("general", "symmetric", "skew-symmetric")),
+    ):
+        if got not in known:
+            raise ValueError(f"Matrix Market {what} {got!r} is not supported; known: {', '.join(known)}")
+    words = (line.split() for line in lines if line.strip() and not line.startswith("%"))
+    size = [_mtx_int(word) for word in next(words, [])]
+    if len(size) != (3 if layout == "coordinate" else 2) or min(size) < 0:
+        raise ValueError(f"the size line has {size}, expected rows columns{' entries' * (layout == 'coordinate')}")
+    rows, columns = size[:2]
+    if symmetry != "general" and rows != columns:
+        raise ValueError(f"a {symmetry} matrix is square, got {rows} x {columns}")
+    if layout == "array":
+        return _mtx_array(words, rows, columns, symmetry)
+    return _mtx_coordinate(words, rows, columns, size[2], field == "pattern", symmetry)
+
+
+def _mtx_int(word: str) -> int:
+    try:
+        return int(word)
+    except ValueError:
+        raise ValueError(f"expected an integer, got {word!r}") from None
+
+
+def _mtx_array(words: Iterator[list[str]], rows: int, columns: int, symmetry: str) -> np.ndarray:
+    """Column by column; of a symmetric matrix the lower triangle, of a skew-symmetric one without its diagonal."""
+    first = {"general": lambda j: 0, "symmetric": lambda j: j, "skew-symmetric": lambda j: j + 1}[symmetry]
+    places = [(i, j) for j in range(columns) for i in range(first(j), rows)]
+    values = [float(word) for line in words for word in line]
+    if len(values) != len(places):
+        raise ValueError(f"{rows} x {columns} {symmetry} needs {len(places)} values, the file has {len(values)}")
+    matrix = np.zeros((rows, columns))
+    for (i, j), value in zip(places, values, strict=True):
+        _mtx_put(matrix, i, j, value, symmetry)
+    return matrix
+
+
+def _mtx_coordinate(
+    words: Iterator[list[str]], rows: int, columns: int, count: int, pattern: bool, symmetry: str
+) -> np.ndarray:
+    matrix, found = np.zeros((rows, columns)), 0
+    for line in words:
+        if len(line) != (2 if pattern else 3):
+            raise ValueError(f"entry {found + 1} has {len(line)} words, expected {2 if pattern else 3}")
+        i, j = _mtx_int(line[0]) - 1, _mtx_int(line[1]) - 1
+        if not (0 <= i < rows and 0 <= j < columns):
+            raise ValueError(f"entry {found + 1} at ({i + 1}, {j + 1}) lies outside {rows} x {columns}")
+        _mtx_put(matrix, i, j, 1.0 if pattern else float(line[2]), symmetry)
+        found += 1
+    if found != count:
+        raise ValueError(f"the size line promises {count} entries, the file has {found}")
+    return matrix
+
+
+def _mtx_put(matrix: np.ndarray, i: int, j: int, value: float, symmetry: str) -> None:
+    matrix[i, j] += value
+    if symmetry != "general" and i != j:
+        matrix[j, i] += -value if symmetry == "skew-symmetric" else value
+
+
+_READERS = {".npy": _read_npy, ".npz": _read_npz, ".mtx": _read_mtx, ".safetensors": _read_safetensors}
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+@contextmanager
+def atomic_writer(path: str | os.PathLike) -> Iterator[IO[bytes]]:
+    """A binary file that appears at `path` only when the block ends without an exception.
+
+    The folder is made where it is missing. The data reach the disk before the name does.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    """The process's file creation mask, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def write_text(path: str | os.PathLike, text: str) -> None:
+    """Write `text` as UTF-8, the whole file or nothing."""
+    with atomic_writer(path) as stream:
+        stream.write(text.encode())
+
+
+def write_matrix(path: str | os.PathLike, array: object) -> None:
+    """Write a matrix as .npy or .mtx (dense, 17 significant digits: every float64 reads back as it was).
+
+    Raises
+    ------
+    ValueError
+        If the suffix is neither, or the array is no matrix.
+    TypeError
+        If the elements are not real numbers.
+    """
+    path, array = Path(path), check_matrix(array, str(path))
+    if path.suffix.lower() == ".npy":
+        with atomic_writer(path) as stream:
+            np.save(stream, array, allow_pickle=False)
+    elif path.suffix.lower() == ".mtx":
+        rows, columns = array.shape
+        values = "\n".join(f"{float(value):.17g}" for value in array.T.ravel())
+        write_text(path, f"%%MatrixMarket matrix array real general\n{rows} {columns}\n{values}\n")
+    else:
+        raise ValueError(f"{path}: can write .npy and .mtx, not {path.suffix!r}")

@@ -1,0 +1,188 @@
+"""The command as a user runs it: output, files, exit status and one line for bad input."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from mpgemm.cli import main
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(1)
+    np.save(tmp_path / "a.npy", rng.standard_normal((6, 20)).astype(np.float32))
+    np.save(tmp_path / "b.npy", rng.standard_normal((20, 5)).astype(np.float32))
+    return tmp_path / "a.npy", tmp_path / "b.npy"
+
+
+def test_two_files_to_a_folder(files, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["evaluate", *map(str, files), "--out", str(out), "--verify", "4"]) == 0
+    printed = capsys.readouterr()
+    assert "SGEMM-cube termwise, s_b = 12" in printed.out
+    assert "suits SGEMM-cube" in printed.out
+    assert "4 of 4 sampled entries of the exact product agree with mpmath" in printed.out
+    assert printed.err == ""
+    assert sorted(p.name for p in out.iterdir()) == [
+        "errors.png", "exponents.png", "journal.jsonl", "results.csv", "results.json",
+    ]
+    result = json.loads((out / "results.json").read_text(), parse_constant=pytest.fail)
+    assert len(result["records"]) == len(result["summaries"]) == 13
+    assert result["environment"]["numpy"] == np.__version__
+    rows = list(csv.DictReader((out / "results.csv").open()))
+    assert [row["method"] for row in rows] == [row["method"] for row in result["summaries"]]
+    assert float(rows[0]["relative_frobenius"]) == result["summaries"][0]["relative_frobenius"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_matrices_by_name_from_one_file(tmp_path, count, capsys):
+    path = tmp_path / "w.npz"
+    np.savez(path, left=np.ones((2, 3)), right=np.ones((3, 4)), other=np.ones(1))
+    arguments = [str(path)] * count + ["--a-name", "left", "--b-name", "right", "--methods", "fp32", "--json"]
+    assert main(["evaluate", *arguments]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["records"][0]["errors"]["n"] == 4
+
+
+def test_the_default_is_the_shipped_pairs(capsys):
+    assert main(["evaluate", "--json", "--methods", "fp32"]) == 0
+    result = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert [row["case"] for row in result["inputs"]] == ["shipped:digits", "shipped:diffusion"]
+
+
+def test_generated_input_with_parameters(capsys):
+    arguments = ["--distribution", "uniform_nonnegative", "--param", "exponent=-6", "--shape", "8", "16", "4"]
+    arguments += ["--workers", "2", "--repeats", "3", "--scale-exponents", "3", "auto", "--orders", "termwise"]
+    assert main(["evaluate", *arguments]) == 0
+    out = capsys.readouterr().out
+    assert "uniform_nonnegative(exponent=-6) 8x16x4, mean over 3 seeds" in out
+    assert "s_b = 3" in out
+
+
+def test_nonfinite_files_are_reported_not_fatal(tmp_path, capsys):
+    np.save(tmp_path / "a.npy", np.array([[np.inf, 1.0], [np.nan, 7e4]]))
+    np.save(tmp_path / "b.npy", np.eye(2))
+    assert main(["evaluate", str(tmp_path / "a.npy"), str(tmp_path / "b.npy")]) == 0
+    out = capsys.readouterr().out
+    assert "2 elements of A are infinite or NaN" in out
+    assert "1 elements of A exceed 65504" in out
+
+
+@pytest.mark.parametrize("shapes", [((0, 4), (4, 3)), ((3, 0), (0, 3)), ((3, 4), (4, 0))])
+def test_empty_files(tmp_path, shapes, capsys):
+    for name, shape in zip("ab", shapes, strict=True):
+        np.save(tmp_path / f"{name}.npy", np.zeros(shape, np.float32))
+    out = tmp_path / "out"
+    assert main(["evaluate", str(tmp_path / "a.npy"), str(tmp_path / "b.npy"), "--out", str(out)]) == 0
+
+
+@pytest.mark.parametrize("name", ["8b", "9c"])
+def test_a_figure_of_the_paper(tmp_path, name, capsys):
+    from mpgemm.experiments import accuracy_figures
+
+    row = accuracy_figures.SWEEP_FIGURES[name]
+    small = accuracy_figures.SweepFigure(row.name, row.title, row.x_label, row.distribution, row.points[:2], row.shape,
+                                         row.sweeps_exponent)
+    accuracy_figures.SWEEP_FIGURES[name] = small
+    try:
+        arguments = ["--figure", name, "--repeats", "1", "--shape", "8", "8", "8", "--out", str(tmp_path)]
+        assert main(["evaluate", *arguments]) == 0
+    finally:
+        accuracy_figures.SWEEP_FIGURES[name] = row
+    assert f"Figure {name}" in capsys.readouterr().out
+    data = json.loads((tmp_path / f"figure_{name}.json").read_text(), parse_constant=pytest.fail)
+    assert data["figure"]["points"] == list(row.points[:2])
+    assert (tmp_path / f"figure_{name}.png").exists()
+    assert (tmp_path / f"figure_{name}.csv").read_text().startswith(row.x_label)
+
+
+BAD = {
+    "one file": (["a.npy"], "give two matrix files"),
+    "missing": (["a.npy", "none.npy"], "none.npy: no such file"),
+    "suffix": (["a.npy", "x.txt"], "unknown matrix format '.txt'; known: .npy"),
+    "truncated": (["a.npy", "cut.npy"], "not a complete .npy file"),
+    "rank": (["a.npy", "vector.npy"], "2 dimensions, got shape (5,)"),
+    "objects": (["a.npy", "object.npy"], "not a complete .npy file of numbers"),
+    "complex": (["a.npy", "complex.npy"], "real numbers"),
+    "strings": (["a.npy", "text.npy"], "real numbers"),
+    "shapes": (["a.npy", "a.npy"], "A has 20 columns, B must have as many rows"),
+    "distribution": (["--distribution", "x"], "unknown distribution 'x'; known: uniform_symmetric"),
+    "parameter": (["--distribution", "normal", "--param", "x=1"], "no parameter 'x'; known: mean"),
+    "parameter value": (["--distribution", "normal", "--param", "mean=x"], "expected KEY=NUMBER"),
+    "parameter alone": (["--param", "mean=1"], "--param goes with --distribution"),
+    "shape": (["--distribution", "normal", "--shape", "-1", "2", "3"], "must not be negative"),
+    "shipped": (["--shipped", "x"], "unknown shipped pair 'x'; known: digits"),
+    "two inputs": (["--shipped", "digits", "--distribution", "normal"], "one kind of input at a time"),
+    "method": (["--methods", "x"], "unknown method 'x'; known: fp16"),
+    "engine": (["--engine", "x:y"], "known"),
+    "scale": (["--scale-exponents", "x"], 'an integer or "auto"'),
+    "order": (["--orders", "x"], "invalid choice: 'x'"),
+    "figure": (["--figure", "7"], "invalid choice: '7'"),
+    "option": (["--nonsense"], "unrecognized arguments: --nonsense"),
+    "repeats": (["--repeats", "0"], "--repeats must be at least 1"),
+    "verify": (["--verify", "0"], "--verify needs at least 1"),
+    "workers": (["--workers", "0"], "--workers must be at least 1"),
+    "names": (["--a-name", "x"], "go with two matrix files"),
+    "out": (["--out", "a.npy"], "is not a folder"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_line_and_status_2(files, tmp_path, monkeypatch, capsys, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.txt").touch()
+    (tmp_path / "cut.npy").write_bytes(files[0].read_bytes()[:100])
+    np.save("vector.npy", np.ones(5))
+    np.save("object.npy", np.array([[None]]), allow_pickle=True)
+    np.save("complex.npy", np.ones((20, 5), complex))
+    np.save("text.npy", np.full((20, 5), "x"))
+    arguments, message = BAD[name]
+    try:
+        status = main(["evaluate", *arguments])
+    except SystemExit as stop:
+        status = stop.code
+    printed = capsys.readouterr()
+    assert status == 2
+    assert message in printed.err
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
+
+
+def test_no_command_and_unknown_command(capsys):
+    for arguments in ([], ["nonsense"]):
+        with pytest.raises(SystemExit) as stop:
+            main(arguments)
+        assert stop.value.code == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_interrupt_keeps_what_is_finished_and_resumes(tmp_path):
+    command = [sys.executable, "-m", "mpgemm", "evaluate", "--distribution", "normal", "--shape", "64", "400", "64",
+               "--repeats", "400", "--methods", "fp16_accumulate", "fp32", "--out", str(tmp_path), "--no-figures"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    journal = tmp_path / "journal.jsonl"
+    deadline = time.monotonic() + 60
+    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 3):
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "run again to resume" in err
+    assert "Traceback" not in err
+    kept = journal.read_bytes()
+    assert 3 <= kept.count(b"\n") < 800
+    seeds = kept.count(b"\n") // 2 + 1
+    command[command.index("--repeats") + 1] = str(seeds)
+    assert subprocess.run(command, capture_output=True, timeout=120).returncode == 0
+    assert journal.read_bytes().startswith(kept)
+    assert journal.read_bytes().count(b"\n") == 2 * seeds

@@ -1,0 +1,191 @@
+"""Matrix files: what is read is what was written, and bad files fail with one clear line."""
+
+import os
+import stat
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from mpgemm.io import atomic_writer, check_matrix, read_matrix, write_matrix, write_text
+
+
+@pytest.fixture
+def matrix():
+    return np.random.default_rng(5).standard_normal((3, 4))
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".mtx"])
+def test_round_trip(tmp_path, matrix, suffix):
+    path = tmp_path / f"x{suffix}"
+    write_matrix(path, matrix)
+    back = read_matrix(path)
+    assert back.dtype == np.float64
+    np.testing.assert_array_equal(back, matrix)
+
+
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", ">f8", "<f2", "<i4"])
+def test_npy_types_and_byte_orders(tmp_path, dtype):
+    path = tmp_path / "x.npy"
+    values = np.arange(6).reshape(2, 3).astype(dtype)
+    np.save(path, values)
+    back = read_matrix(path)
+    assert back.dtype.isnative
+    assert back.dtype == np.dtype(dtype).newbyteorder("=")
+    np.testing.assert_array_equal(back, values)
+
+
+def test_npz_by_name(tmp_path, matrix):
+    path = tmp_path / "x.npz"
+    np.savez(path, a=matrix, b=2 * matrix)
+    np.testing.assert_array_equal(read_matrix(path, "b"), 2 * matrix)
+    with pytest.raises(ValueError, match=r"holds 2 arrays, say which; known: a, b"):
+        read_matrix(path)
+    with pytest.raises(ValueError, match=r"no array 'c'; known: a, b"):
+        read_matrix(path, "c")
+    np.savez_compressed(path, only=matrix)
+    np.testing.assert_array_equal(read_matrix(path), matrix)
+
+
+def test_safetensors_by_name(tmp_path, matrix):
+    safetensors_numpy = pytest.importorskip("safetensors.numpy")
+    path = tmp_path / "x.safetensors"
+    values = {"w": matrix.astype(np.float32), "q": matrix.astype(ml_dtypes.bfloat16)}
+    safetensors_numpy.save_file(values, path)
+    for name, expected in values.items():
+        back = read_matrix(path, name)
+        assert back.dtype == expected.dtype
+        np.testing.assert_array_equal(back, expected)
+    with pytest.raises(ValueError, match="no array 'v'; known: q, w"):
+        read_matrix(path, "v")
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="not a readable .safetensors file"):
+        read_matrix(path, "w")
+
+
+MTX = {
+    "coordinate": (
+        "%%MatrixMarket matrix coordinate real general\n% a comment\n\n2 3 3\n1 1 1.5\n2 3 -2e0\n2 3 1\n",
+        [[1.5, 0, 0], [0, 0, -1.0]],  # an entry given twice is added
+    ),
+    "pattern": ("%%MatrixMarket MATRIX coordinate pattern symmetric\n2 2 2\n1 1\n2 1\n", [[1, 1], [1, 0]]),
+    "skew": ("%%MatrixMarket matrix coordinate integer skew-symmetric\n2 2 1\n2 1 7\n", [[0, -7], [7, 0]]),
+    "array": ("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n", [[1, 3], [2, 4]]),
+    "symmetric array": ("%%MatrixMarket matrix array real symmetric\n2 2\n1\n2\n3\n", [[1, 2], [2, 3]]),
+    "skew array": ("%%MatrixMarket matrix array real skew-symmetric\n2 2\n5\n", [[0, -5], [5, 0]]),
+    "empty": ("%%MatrixMarket matrix coordinate real general\n0 3 0\n", np.zeros((0, 3))),
+}
+
+
+@pytest.mark.parametrize("name", MTX)
+def test_matrix_market(tmp_path, name):
+    text, expected = MTX[name]
+    path = tmp_path / "x.mtx"
+    path.write_text(text)
+    np.testing.assert_array_equal(read_matrix(path), np.array(expected, float))
+
+
+def test_matrix_market_agrees_with_scipy(tmp_path):
+    scipy_io = pytest.importorskip("scipy.io")
+    sparse = pytest.importorskip("scipy.sparse")
+    path = tmp_path / "x.mtx"
+    dense = np.random.default_rng(1).standard_normal((7, 7))
+    dense[np.abs(dense) < 0.8] = 0
+    for symmetry, values in (("general", dense), ("symmetric", dense + dense.T), ("skew-symmetric", dense - dense.T)):
+        for stored in (values, sparse.coo_matrix(values)):
+            scipy_io.mmwrite(path, stored, symmetry=symmetry, precision=17)
+            np.testing.assert_array_equal(read_matrix(path), values)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no '%%MatrixMarket matrix"),
+        ("%%MatrixMarket matrix coordinate complex general\n1 1 0\n", "field 'complex' is not supported; known: real"),
+        ("%%MatrixMarket matrix array real hermitian\n1 1\n1\n", "symmetry 'hermitian' is not supported"),
+        ("%%MatrixMarket matrix array real general\n", "the size line has"),
+        ("%%MatrixMarket matrix array real general\n2 x\n", "expected an integer, got 'x'"),
+        ("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n", "needs 4 values, the file has 3"),
+        ("%%MatrixMarket matrix array real symmetric\n2 3\n1\n", "a symmetric matrix is square, got 2 x 3"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n", "promises 2 entries, the file has 1"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n", r"\(3, 1\) lies outside 2 x 2"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1\n", "entry 1 has 2 words, expected 3"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 z\n", "could not convert"),
+    ],
+)
+def test_bad_matrix_market(tmp_path, text, message):
+    path = tmp_path / "x.mtx"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message) as info:
+        read_matrix(path)
+    assert str(path) in str(info.value)
+
+
+def test_truncated_and_foreign_files(tmp_path, matrix):
+    npy, npz = tmp_path / "x.npy", tmp_path / "x.npz"
+    np.save(npy, matrix)
+    np.savez(npz, a=matrix)
+    for path in (npy, npz):
+        whole = path.read_bytes()
+        for size in (0, 5, len(whole) // 2, len(whole) - 1):
+            path.write_bytes(whole[:size])
+            with pytest.raises(ValueError, match=r"not a complete \.np"):
+                read_matrix(path)
+    binary = tmp_path / "x.mtx"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match="not ASCII"):
+        read_matrix(binary)
+
+
+def test_missing_file_and_unknown_suffix(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        read_matrix(tmp_path / "x.npy")
+    with pytest.raises(ValueError, match=r"unknown matrix format '.txt'; known: .npy, .npz, .mtx, .safetensors"):
+        read_matrix(tmp_path / "x.txt")
+    (tmp_path / "y.npy").touch()
+    with pytest.raises(ValueError, match="holds one matrix"):
+        read_matrix(tmp_path / "y.npy", "a")
+
+
+def test_object_arrays_are_refused_unread(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.array([[None]], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match="not a complete .npy file of numbers"):
+        read_matrix(path)
+
+
+@pytest.mark.parametrize("values", [[["a"]], [[1j]], [[True]], np.array([[None]], dtype=object)])
+def test_elements_that_are_no_real_numbers(values):
+    with pytest.raises(TypeError, match="real numbers"):
+        check_matrix(np.asarray(values), "x")
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (1, 2, 3)])
+def test_wrong_rank(shape):
+    with pytest.raises(ValueError, match="2 dimensions"):
+        check_matrix(np.zeros(shape), "x")
+
+
+def test_a_failing_writer_leaves_the_old_file_and_no_debris(tmp_path):
+    path = tmp_path / "sub" / "x.txt"
+    write_text(path, "old")
+    with pytest.raises(RuntimeError), atomic_writer(path) as stream:
+        stream.write(b"new")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert os.listdir(path.parent) == ["x.txt"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX")
+def test_files_get_the_usual_mode(tmp_path):
+    old = os.umask(0o022)
+    try:
+        write_text(tmp_path / "x", "")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o644
+
+
+def test_write_matrix_refuses_other_suffixes(tmp_path):
+    with pytest.raises(ValueError, match=r"can write .npy and .mtx"):
+        write_matrix(tmp_path / "x.csv", np.zeros((1, 1)))
