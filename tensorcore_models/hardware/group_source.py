@@ -115,10 +115,12 @@ def wgmma_kernel(row: Instruction, target: str | None = None) -> Kernel:
         immediates = ""
     else:
         immediates = ", 1, 1, 0, 0" if get_format(row.a_format).bits == 16 else ", 1, 1"
+    # One statement from fence to wait: the compiler cannot touch the accumulators in between.
     multiply = (
-        f'asm volatile("{{.reg .pred p; setp.ne.b32 p, %{count + 2}, 0; '
+        f'asm volatile("{{.reg .pred p; setp.ne.b32 p, %{count + 2}, 0; wgmma.fence.sync.aligned; '
         f"wgmma.mma_async.sync.aligned.m{row.m}n{row.n}k{row.k}{saturate}.{d}.{a}.{b} "
-        f'{operands(0, count)}, %{count}, %{count + 1}, p{immediates};}}" : '
+        f'{operands(0, count)}, %{count}, %{count + 1}, p{immediates}; '
+        'wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;}" : '
         + ", ".join(f'"+r"(rd[{i}])' for i in range(count))
         + ' : "l"(descriptor_a), "l"(descriptor_b), "r"(1) : "memory");'
     )
@@ -134,10 +136,7 @@ def wgmma_kernel(row: Instruction, target: str | None = None) -> Kernel:
         "    __syncthreads();",
         *(f"    {line}" for line in _stage_both(row)),
         "    __syncthreads();",
-        '    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");',
         f"    {multiply}",
-        '    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");',
-        '    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");',
         f"    pa += {row.k}u; pb += {row.k}u * g.ldb;",
         "  }",
         *(f"  {line}" for line in store_fragment("rd", "pd", "g.ldc", fragment, row.d_format)),
@@ -239,8 +238,8 @@ def tcgen05_kernel(row: Instruction, target: str | None = None) -> Kernel:
         "  }",
         f"  for (u32 j = 0; j < {row.n}u; ++j) {{",
         "    u32 value;",
-        '    asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=r"(value) : "r"(own + j) : "memory");',
-        '    asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");',
+        '    asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1]; tcgen05.wait::ld.sync.aligned;" '
+        ': "=r"(value) : "r"(own + j) : "memory");',
         f"    if ({rows_held}) pd[row * g.ldc + j] = ({container(row.d_format)})value;",
         "  }",
         "}",
