@@ -1,34 +1,40 @@
-"""SGEMM-cube and native FP16 products as the Ascend cube computes them: the numeric interpreter of the tile schedule.
+"""SGEMM-cube and native FP16 products as the Ascend cube computes them: the schedule's numeric interpreter.
 
 Source: SGEMM-cube (arXiv:2507.23387v4): eq. 7 (split and terms), section 4.4 (orders), Algorithm 1 (blocking).
 
-The split gives ``A = A_h + A_l / 2^s_a`` and ``B = B_h + B_l / 2^s_b`` in FP16 words (:func:`tensorcore_models.split_fp16`),
-and the terms are hh = A_h B_h, lh = A_l B_h, hl = A_h B_l and, if asked for, ll = A_l B_l. RN is rounding to nearest even.
+The split gives ``A = A_h + A_l / 2^s_a`` and ``B = B_h + B_l / 2^s_b`` in FP16 words
+(:func:`tensorcore_models.split_fp16`), and the terms are hh = A_h B_h, lh = A_l B_h, hl = A_h B_l and, if asked
+for, ll = A_l B_l. RN is rounding to nearest even.
 
 What the cube does with one term
-    A product of two FP16 numbers is exact in FP32. Products are taken in steps of 16 along k (the schedule's cube step);
-    positions past k take no part. How a step rounds is not published, so it is an option; ``acc`` is the FP32 sum in L0C:
+    A product of two FP16 numbers is exact in FP32. Products are taken in steps of 16 along k (the schedule's
+    cube step); positions past k take no part. How a step rounds is not published, so it is an option; ``acc``
+    is the FP32 sum in L0C:
 
     - ``sequential`` (default): acc = RN(acc + p) for each product p in k order.
-    - ``pairwise``: the products of a step are summed in a binary tree of neighbours, each sum RN; acc = RN(acc + tree).
+    - ``pairwise``: the products of a step are summed in a binary tree of neighbours, each sum RN;
+      acc = RN(acc + tree).
     - ``exact``: acc = RN(acc + the exact sum of the step's products), one rounding for a step.
 
-    Within a k group of the schedule (bk * N_fused long) the sum stays in L0C. The first group's L0C starts from c (0 without
-    it), later ones from 0, and the vector unit forms C = RN(C + L0C) between groups. With ``reseed_l0c`` every group starts
-    from C, so that the chain runs on. Rows, columns and threads change no bit: only k groups, steps and orders do.
+    Within a k group of the schedule (bk * N_fused long) the sum stays in L0C. The first group's L0C starts from
+    c (0 without it), later ones from 0, and the vector unit forms C = RN(C + L0C) between groups. With
+    ``reseed_l0c`` every group starts from C, so that the chain runs on. Rows, columns and threads change no
+    bit: only k groups, steps and orders do.
 
 Orders
     - ``termwise`` (section 4.4): an FP32 C for each term over all of k, c in that of hh; then
       ``RN(hh + RN(RN(lh + hl) / s_f))``. See :func:`reconstruct`.
-    - ``termwise_inplace``: Algorithm 1 run for each term into one C: all groups of hh, then of lh, then of hl (then of ll);
-      C = RN(C + RN(L0C / s_f)) at each write-back. A re-seeded L0C starts from RN(C s_f), and C = RN(L0C / s_f).
+    - ``termwise_inplace``: Algorithm 1 run for each term into one C: all groups of hh, then of lh, then of hl
+      (then of ll); C = RN(C + RN(L0C / s_f)) at each write-back. A re-seeded L0C starts from RN(C s_f), and
+      C = RN(L0C / s_f).
     - ``elementwise``: one FP32 sum; each `group` products (at most one cube step) add their hh, then lh / s_f, then
       hl / s_f (then ll / s_f^2), each by the step order. Dividing a word by a power of two is exact here.
 
 Overflow
-    ``saturate`` (910A): conversions and sums beyond the format give its largest finite number, NaN becomes 0; infinite and
-    NaN inputs go the same way. ``inf`` (910B): IEEE arithmetic; a NaN result is the positive quiet NaN. In both an input
-    beyond 65504 is lost: with ``inf`` the low word of an infinite high word is the opposite infinity, so the result is NaN.
+    ``saturate`` (910A): conversions and sums beyond the format give its largest finite number, NaN becomes 0;
+    infinite and NaN inputs go the same way. ``inf`` (910B): IEEE arithmetic; a NaN result is the positive quiet
+    NaN. In both an input beyond 65504 is lost: with ``inf`` the low word of an infinite high word is the
+    opposite infinity, so the result is NaN.
 """
 
 from typing import Any, Literal
@@ -41,9 +47,9 @@ from ascend.chip import Chip
 from ascend.chip_files import get_chip
 from ascend.schedule import TileSchedule, build_schedule
 from tensorcore_models.isa import isa_level
-from tensorcore_models.rounding import source_array
+from tensorcore_models.rounding import round_to, source_array
+from tensorcore_models.split_analysis import automatic_scale_exponent
 from tensorcore_models.threads import get_num_threads
-from tensorcore_models.words import split_fp16
 
 Order = Literal["elementwise", "termwise", "termwise_inplace"]
 StepOrder = Literal["sequential", "pairwise", "exact"]
@@ -95,7 +101,8 @@ def cube_gemm(
     c : array_like, shape (m, n), optional
         FP32 values; the sum of hh starts from it.
     blocking : Blocking or TileSchedule, optional
-        Block sizes on `chip` (largest N_fused, double buffers), or a whole schedule. None: one block, all of k in one group.
+        Block sizes on `chip` (largest N_fused, double buffers), or a whole schedule. None: one block, all of k
+        in one group.
     chip : Chip or str
         What a `blocking` is planned for.
     order : {"termwise", "termwise_inplace", "elementwise"}
@@ -113,10 +120,10 @@ def cube_gemm(
     reseed_l0c : bool
         Start every k group from C. A TileSchedule brings its own.
     row_scaling : bool
-        Beyond the paper: multiply each row of A and column of B by a power of two so that its largest element lies in
-        [2^14, 2^15), and undo it at the end. This extends the range to all of FP32. Undoing is exact unless the result
-        leaves FP32's normal range: it is then rounded once more to a subnormal, or overflows. `c` is added last, by RN.
-        Infinities and NaNs take no part in choosing the power.
+        Beyond the paper: multiply each row of A and column of B by a power of two so that its largest element
+        lies in [2^14, 2^15), and undo it at the end. This extends the range to all of FP32. Undoing is exact
+        unless the result leaves FP32's normal range: it is then rounded once more to a subnormal, or overflows.
+        `c` is added last, by RN. Infinities and NaNs take no part in choosing the power.
 
     Returns
     -------
@@ -151,10 +158,10 @@ def cube_gemm(
         (a, row_shifts), (b, column_shifts) = _scaled(a, axis=1), _scaled(b, axis=0)
         added_last, c, shifts = c, None, row_shifts + column_shifts
     exponents = _scale_exponents(scale_exponent, a, b, order)
-    words = _words(a, exponents[0], overflow) + _words(b, exponents[1], overflow)
     largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
     out = _run(
-        words,
+        a,
+        b,
         _seed(c, overflow),
         schedule,
         order=order,
@@ -162,6 +169,7 @@ def cube_gemm(
         step_order=STEP_ORDERS.index(step_order),
         step=group if order == "elementwise" else schedule.cube_step[1],
         exponents=exponents,
+        saturate=overflow == "saturate",
         clamp=overflow == "saturate" and _may_overflow(largest, a.shape[1], exponents),
     )
     if shifts is None:
@@ -181,15 +189,16 @@ def cube_hgemm(
     overflow: Overflow = "saturate",
     reseed_l0c: bool = False,
 ) -> np.ndarray:
-    """A B (+ C) in one pass of the cube on operands rounded to FP16: the native product that SGEMM-cube improves on.
+    """A B (+ C) in one pass of the cube on operands rounded to FP16: what SGEMM-cube improves on.
 
     Parameters
     ----------
     a, b, c, blocking, chip, step_order, overflow, reseed_l0c
         As for :func:`cube_gemm`. Operands are rounded to FP16 (RN).
     accumulate : {"fp32", "fp16"}
-        Format of L0C and of the result. fp16: every sum of the step order is rounded once to FP16 from its exact value
-        (a product is not rounded by itself), c is rounded to FP16, and C = RN16(C + L0C) between k groups.
+        Format of L0C and of the result. fp16: every sum of the step order is rounded once to FP16 from its
+        exact value (a product is not rounded by itself), c is rounded to FP16, and C = RN16(C + L0C) between k
+        groups.
 
     Returns
     -------
@@ -207,15 +216,16 @@ def cube_hgemm(
     _check_choice("overflow", overflow, OVERFLOWS)
     half = accumulate == "fp16"
     if half and c is not None:
-        c = _words(c, 0, overflow)[0].view(np.float16).astype(np.float32)
+        nan = 0.0 if overflow == "saturate" else None
+        c = round_to(c, "fp16", saturate=overflow == "saturate", nan=nan).astype(np.float32)
     schedule = _schedule(a, b, blocking, chip, 1, "termwise", reseed_l0c)
     if a.shape[1] == 0:
         out = _without_products(a, b, c)
         return out.astype(np.float16) if half else out
-    high_a, high_b = _words(a, 0, overflow)[0], _words(b, 0, overflow)[0]
     largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
     out = _run(
-        (high_a, high_a, high_b, high_b),
+        a,
+        b,
         _seed(c, overflow),
         schedule,
         order="termwise",
@@ -223,6 +233,7 @@ def cube_hgemm(
         step_order=STEP_ORDERS.index(step_order),
         step=schedule.cube_step[1],
         exponents=(0, 0),
+        saturate=overflow == "saturate",
         clamp=overflow == "saturate" and (half or _may_overflow(largest, a.shape[1], (0, 0))),
         half=half,
     )
@@ -369,8 +380,6 @@ def _scale_exponents(scale: ScaleExponent, a: np.ndarray, b: np.ndarray, order: 
     if isinstance(scale, str):
         if scale != "auto":
             raise ValueError(f"scale_exponent is an integer, a pair or 'auto', got {scale!r}")
-        from tensorcore_models.split_analysis import automatic_scale_exponent
-
         scale = (automatic_scale_exponent(a).scale_exponent, automatic_scale_exponent(b).scale_exponent)
     pair = _pair(scale)
     low, high = ELEMENTWISE_SCALE_EXPONENTS
@@ -385,11 +394,6 @@ def _scale_exponents(scale: ScaleExponent, a: np.ndarray, b: np.ndarray, order: 
 # ---------------------------------------------------------------- running
 
 
-def _words(x: np.ndarray, exponent: int, overflow: str) -> tuple[np.ndarray, np.ndarray]:
-    """Encodings of the high and low FP16 words; the 910A makes NaN 0."""
-    return split_fp16(x, exponent, overflow, bits=True, nan=0.0 if overflow == "saturate" else None)
-
-
 def _seed(c: np.ndarray | None, overflow: str) -> np.ndarray | None:
     if c is None or overflow == "inf" or np.isfinite(c).all():
         return c
@@ -397,21 +401,18 @@ def _seed(c: np.ndarray | None, overflow: str) -> np.ndarray | None:
 
 
 def _may_overflow(largest_c: float, k: int, exponents: tuple[int, int]) -> bool:
-    """Whether any FP32 number on the way could pass the largest finite one: k products below 2^32, scaled by 2^s."""
+    """Whether any FP32 number on the way could pass the largest finite one: k products below 2^32, scaled."""
     growth = max(abs(s) for s in (*exponents, sum(exponents), exponents[0] - exponents[1]))
     return not (largest_c + 4.0 * k * 2.0**32) * 2.0**growth < 2.0**126
 
 
-def _run(words, c, schedule, *, order, terms, step_order, step, exponents, clamp, half=False) -> np.ndarray:
-    high_a, low_a, high_b, low_b = words
-    out = np.empty((high_a.shape[0], high_b.shape[1]), np.float32)
+def _run(a, b, c, schedule, *, order, terms, step_order, step, exponents, saturate, clamp, half=False) -> np.ndarray:
+    out = np.empty((a.shape[0], b.shape[1]), np.float32)
     if out.size == 0:
         return out
     cube_kernel.run(
-        high_a,
-        low_a,
-        high_b,
-        low_b,
+        a,
+        b,
         c,
         np.array([end for _, end in schedule.k_groups], np.int64),
         out,
@@ -421,6 +422,7 @@ def _run(words, c, schedule, *, order, terms, step_order, step, exponents, clamp
         step=step,
         a_exponent=exponents[0],
         b_exponent=exponents[1],
+        saturate=saturate,
         clamp=clamp,
         half=half,
         reseed=schedule.reseed_l0c,

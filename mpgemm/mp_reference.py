@@ -23,8 +23,8 @@ class MpResult:
 
     def rounded(self, fmt: str) -> np.ndarray:
         """All elements correctly rounded (to nearest, ties to even) to the format, as its values."""
-        row = tcm.get_format(fmt)
-        values = np.array([[_round_mpf(x, row) for x in line] for line in self.elements], dtype=np.float64)
+        row = tcm.FORMATS[fmt]
+        values = np.array([[round_mpf(x, row) for x in line] for line in self.elements], dtype=np.float64)
         return values.reshape(self.shape).astype(row.dtype)
 
     def error_of(self, computed: np.ndarray) -> np.ndarray:
@@ -33,7 +33,7 @@ class MpResult:
         NaN where either is not finite.
         """
         values = np.asarray(computed).astype(np.float64)
-        fp64 = tcm.get_format("fp64")
+        fp64 = tcm.FORMATS["fp64"]
         result = np.empty(self.shape)
         for i, line in enumerate(self.elements):
             for j, exact in enumerate(line):
@@ -41,12 +41,12 @@ class MpResult:
                     result[i, j] = math.nan
                     continue
                 difference = mpmath.fsub(mpmath.mpf(float(values[i, j])), exact, exact=True)
-                rounded = _round_mpf(difference, fp64)
+                rounded = round_mpf(difference, fp64)
                 result[i, j] = math.copysign(math.ulp(0.0), difference) if rounded == 0 != difference else rounded
         return result
 
 
-def _round_mpf(x: "mpmath.mpf", fmt: "tcm.Format") -> float:
+def round_mpf(x: "mpmath.mpf", fmt: "tcm.Format") -> float:
     """One mpmath number rounded to `fmt`; the value as a float, which holds every format up to binary64."""
     if not mpmath.isfinite(x):
         return float(x)

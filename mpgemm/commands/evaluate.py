@@ -3,6 +3,9 @@
 import argparse
 import platform
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -27,12 +30,17 @@ from mpgemm.experiments.suitability import Suitability, examine
 from mpgemm.io import write_text
 
 _DEFAULT_SHAPE = (256, 256, 256)
+_STEP_NOTE = (
+    "How the cube rounds inside a step of 16 products is not published: sequential sums are the pessimistic assumption, "
+    "--step-orders exact the optimistic one."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     source = parser.add_argument_group("input (default: the pairs that ship with the package)")
-    source.add_argument("files", nargs="*", metavar="FILE", help="A and B: .npy, .npz, .mtx or .safetensors")
+    source.add_argument("files", nargs="*", metavar="FILE",
+                        help="A and B (or one file and both names): .npy, .npz, .mtx or .safetensors")
     source.add_argument("--a-name", help="array or tensor of the first file")
     source.add_argument("--b-name", help="array or tensor of the second file")
     source.add_argument("--shipped", nargs="+", metavar="NAME", help=f"shipped pairs: {', '.join(matrices.SHIPPED)}")
@@ -59,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                       help="reproduce figures of the SGEMM-cube paper instead")
     what.add_argument("--verify", nargs="?", const=16, type=int, metavar="N",
                       help="check N sampled entries of the exact product against mpmath (default 16)")
+    what.add_argument("--workers", type=int, default=1, metavar="N", help="inputs measured side by side (default 1)")
     output = parser.add_argument_group("output")
     output.add_argument("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")
     output.add_argument("--fresh", action="store_true", help="measure again what the journal in --out holds")
@@ -102,8 +111,10 @@ def _check(args: argparse.Namespace) -> None:
         ("--figure", args.figure)) if given]
     if len(sources) > 1:
         raise ValueError(f"one kind of input at a time, got {' and '.join(sources)}")
+    if len(args.files) == 1 and args.a_name and args.b_name:
+        args.files = 2 * args.files
     if args.files and len(args.files) != 2:
-        raise ValueError(f"give two matrix files, A and B; got {len(args.files)}")
+        raise ValueError(f"give two matrix files, A and B, or one with --a-name and --b-name; got {len(args.files)}")
     if not args.files and (args.a_name or args.b_name):
         raise ValueError("--a-name and --b-name go with two matrix files")
     if args.param and not args.distribution:
@@ -112,6 +123,8 @@ def _check(args: argparse.Namespace) -> None:
         raise ValueError("--shape goes with --distribution or --figure")
     if args.repeats is not None and args.repeats < 1:
         raise ValueError(f"--repeats must be at least 1, got {args.repeats}")
+    if args.workers < 1:
+        raise ValueError(f"--workers must be at least 1, got {args.workers}")
     if args.verify is not None and args.verify < 1:
         raise ValueError(f"--verify needs at least 1 entry, got {args.verify}")
     if args.out and args.out.exists() and not args.out.is_dir():
@@ -151,9 +164,10 @@ def _run_cases(args: argparse.Namespace, journal: Journal) -> dict:
     names = [*(args.methods or FAMILIES), *(f"engine:{name}" for name in args.engine)]
     options = _cube_options(args, DEFAULT_SCALE_EXPONENTS)
     methods = build_methods(names, options)
-    records = evaluation.evaluate(cases, methods, journal, report.Progress(sys.stderr))
+    with _executor(args) as executor:
+        records = evaluation.evaluate(cases, methods, journal, report.Progress(sys.stderr), executor)
     summaries = evaluation.summarise(records)
-    fixed_scales = [s for s in options.scale_exponents if s != "auto"]
+    fixed_scales = [s for s in options.scale_exponents if isinstance(s, int)]
     inputs = [(case, examine(*case.load(), fixed_scales)) for case in _one_each(cases)]
     checks = [(case, *evaluation.verify_entries(case, args.verify)) for case in cases] if args.verify else []
     if not args.json:
@@ -180,6 +194,19 @@ def _cube_options(args: argparse.Namespace, default_scales: tuple) -> CubeOption
     )
 
 
+@contextmanager
+def _executor(args: argparse.Namespace) -> Iterator[Executor | None]:
+    """Threads, if more than one worker is asked for; what has not begun when the block ends is dropped."""
+    if args.workers == 1:
+        yield None
+        return
+    executor = ThreadPoolExecutor(args.workers)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
 def _one_each(cases: list[Case]) -> list[Case]:
     """The first case of each group."""
     return list({case.group: case for case in reversed(cases)}.values())[::-1]
@@ -190,6 +217,8 @@ def _print_cases(inputs, summaries, checks) -> None:
         members = [summary for summary in summaries if summary.group == case.group]
         print()
         accuracy_table(case.group, members).print()
+        if any(summary.method.startswith(("sgemm_cube", "fp16")) for summary in members):
+            print(_STEP_NOTE)
         if case.note:
             print(f"Input: {case.note}")
         print(f"This input {suit.verdict}")
@@ -283,20 +312,22 @@ def _sweep(args, name, journal):
     from mpgemm.plots import Curve
 
     row = SWEEP_FIGURES[name]
-    sweep = run_sweep(
-        name,
-        range(args.seed, args.seed + (args.repeats or 5)),
-        tuple(args.shape) if args.shape else None,
-        methods=[*(args.methods or SWEEP_METHODS), *(f"engine:{engine}" for engine in args.engine)],
-        options=_cube_options(args, SWEEP_OPTIONS.scale_exponents),
-        journal=journal,
-        progress=report.Progress(sys.stderr),
-    )
+    with _executor(args) as executor:
+        sweep = run_sweep(
+            name,
+            range(args.seed, args.seed + (args.repeats or 5)),
+            tuple(args.shape) if args.shape else None,
+            methods=[*(args.methods or SWEEP_METHODS), *(f"engine:{engine}" for engine in args.engine)],
+            options=_cube_options(args, SWEEP_OPTIONS.scale_exponents),
+            journal=journal,
+            progress=report.Progress(sys.stderr),
+            executor=executor,
+        )
     values = {label: sweep.curve(method, args.metric) for method, label in sweep.methods.items()}
     sizes = [f"{m}x{k}x{n}" for m, k, n in sweep.shapes]
     rows = [[x, size, *(curve[i] for curve in values.values())]
             for i, (x, size) in enumerate(zip(sweep.points, sizes, strict=True))]
-    title = f"Figure {name}: {row.title}, {len(sweep.seeds)} seeds"
+    title = f"Figure {name}: {row.title}, {_seeds(len(sweep.seeds))}"
     table = report.Table(f"{title}, mean {RELATIVE_METRICS[args.metric]}", [row.x_label, "m x k x n", *values], rows)
     if row.sweeps_exponent:
         title += f", m x k x n = {sizes[0]}"
@@ -304,6 +335,10 @@ def _sweep(args, name, journal):
     axes = {"title": title, "x_label": row.x_label, "y_label": RELATIVE_METRICS[args.metric],
             "log_x": not row.sweeps_exponent, "log_y": True}
     return sweep.to_dict(), table, lines, axes
+
+
+def _seeds(count: int) -> str:
+    return f"{count} seed{'s' * (count > 1)}"
 
 
 def _line_style(label: str) -> str:

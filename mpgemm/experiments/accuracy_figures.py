@@ -6,6 +6,7 @@ in the result.
 """
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 
 from mpgemm.experiments.cases import generated_cases
@@ -115,6 +116,7 @@ def run_sweep(
     options: CubeOptions = SWEEP_OPTIONS,
     journal: Journal | None = None,
     progress: Callable[[int, int, str], None] | None = None,
+    executor: Executor | None = None,
 ) -> SweepResult:
     """Measure one of :data:`SWEEP_FIGURES`.
 
@@ -128,7 +130,7 @@ def run_sweep(
         (m, k, n) instead of the row's own; sizes that the figure sweeps are ignored.
     points : sequence of int, optional
         Values of the x axis instead of the row's own.
-    methods, options, journal, progress
+    methods, options, journal, progress, executor
         As in :func:`mpgemm.experiments.methods.build_methods` and :func:`mpgemm.experiments.evaluate.evaluate`.
 
     Raises
@@ -149,7 +151,7 @@ def run_sweep(
             figure.distribution, sizes, seeds, {"exponent": x if figure.sweeps_exponent else 0}
         )
     ]
-    summaries = summarise(evaluate(cases, chosen, journal, progress))
+    summaries = summarise(evaluate(cases, chosen, journal, progress, executor))
     width = len(chosen)
     grouped = tuple(tuple(summaries[i : i + width]) for i in range(0, len(summaries), width))
     return SweepResult(name, figure.distribution, tuple(seeds), shapes, points, grouped)

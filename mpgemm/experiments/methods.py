@@ -102,7 +102,8 @@ class CubeOptions:
 
 
 def _fp16(options: CubeOptions) -> list[GemmMethod]:
-    return [options.method(ascend.cube_hgemm, "fp16", "FP16, FP32 accumulation", step) for step in options.step_orders]
+    # The rounding of the operands dwarfs the order of sums, so one step order is enough.
+    return [options.method(ascend.cube_hgemm, "fp16", "FP16, FP32 accumulation", options.step_orders[0])]
 
 
 def _fp16_accumulate(options: CubeOptions) -> list[GemmMethod]:
@@ -152,8 +153,9 @@ def engine_method(name: str) -> GemmMethod:
     ValueError
         If there is no such instruction, or it does not take two matrices of values (block-scaled ones need scales).
     """
-    arch, _, instruction = name.partition(":")
-    engine = tcm.get_instruction(arch, instruction)
+    engine = tcm.get_instruction(name)
+    if engine.scale_format is not None:
+        raise ValueError(f"{name} needs block scales beside its operands; give an instruction without a scale format")
     return GemmMethod(
         f"engine:{engine.arch}:{engine.name}",
         f"{engine.arch} {engine.name}",
@@ -164,6 +166,9 @@ def engine_method(name: str) -> GemmMethod:
 def _engine_gemm(arch: str, name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(tcm.get_instruction(arch, name).gemm(a, b, input_rounding="rne"))
 
+
+#: What makes a method from the part of a name behind "PREFIX:".
+PREFIXES: dict[str, Callable[[str], GemmMethod]] = {"engine": engine_method}
 
 #: Families that need no engine. fp16 and SGEMM-cube are the Ascend cube's (910A: saturating); `sgemm_cube_scaled` is
 #: the extension beyond the paper that brings each row of A and column of B into range by a power of two.
@@ -199,9 +204,11 @@ def build_methods(
     for name in names:
         if name in FAMILIES:
             found = FAMILIES[name](options)
-        elif name.startswith("engine:"):
-            found = [engine_method(name.removeprefix("engine:"))]
+        elif name.partition(":")[0] in PREFIXES:
+            prefix, _, rest = name.partition(":")
+            found = [PREFIXES[prefix](rest)]
         else:
-            raise ValueError(f"unknown method {name!r}; known: {', '.join(FAMILIES)}, engine:ARCH:INSTRUCTION")
+            known = [*FAMILIES, *(f"{prefix}:NAME" for prefix in PREFIXES)]
+            raise ValueError(f"unknown method {name!r}; known: {', '.join(known)}")
         methods.update((method.name, method) for method in found)
     return list(methods.values())

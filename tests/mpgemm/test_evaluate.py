@@ -47,6 +47,14 @@ def test_unknown_methods_list_the_known_ones():
         CubeOptions(scale_exponents=("12",))
 
 
+def test_an_engine_of_the_catalogue_is_a_method():
+    (method,) = build_methods(["engine:h100:mma.m16n8k16.f32.f16.f16.f32"])
+    assert method.name == "engine:hopper:mma.m16n8k16.f32.f16.f16.f32"
+    a, b = generate("normal", 5, 40, 3)
+    expected = tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16.f32").gemm(a, b, input_rounding="rne")
+    np.testing.assert_array_equal(method.multiply(a, b), expected)
+
+
 def test_options_stand_in_names_and_settings():
     methods = build_methods(["sgemm_cube"], CubeOptions(("termwise",), (12,), ("sequential", "exact"), (176, 64, 176)))
     assert [method.name for method in methods] == ["sgemm_cube_termwise_12", "sgemm_cube_termwise_12_exact"]

@@ -36,9 +36,19 @@ def test_two_files_to_a_folder(files, tmp_path, capsys):
     result = json.loads((out / "results.json").read_text(), parse_constant=pytest.fail)
     assert len(result["records"]) == len(result["summaries"]) == 13
     assert result["environment"]["numpy"] == np.__version__
-    rows = list(csv.DictReader((out / "results.csv").open()))
+    rows = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
     assert [row["method"] for row in rows] == [row["method"] for row in result["summaries"]]
     assert float(rows[0]["relative_frobenius"]) == result["summaries"][0]["relative_frobenius"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_matrices_by_name_from_one_file(tmp_path, count, capsys):
+    path = tmp_path / "w.npz"
+    np.savez(path, left=np.ones((2, 3)), right=np.ones((3, 4)), other=np.ones(1))
+    arguments = [str(path)] * count + ["--a-name", "left", "--b-name", "right", "--methods", "fp32", "--json"]
+    assert main(["evaluate", *arguments]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["records"][0]["errors"]["n"] == 4
 
 
 def test_the_default_is_the_shipped_pairs(capsys):
@@ -49,7 +59,7 @@ def test_the_default_is_the_shipped_pairs(capsys):
 
 def test_generated_input_with_parameters(capsys):
     arguments = ["--distribution", "uniform_nonnegative", "--param", "exponent=-6", "--shape", "8", "16", "4"]
-    arguments += ["--repeats", "3", "--scale-exponents", "3", "auto", "--orders", "termwise"]
+    arguments += ["--workers", "2", "--repeats", "3", "--scale-exponents", "3", "auto", "--orders", "termwise"]
     assert main(["evaluate", *arguments]) == 0
     out = capsys.readouterr().out
     assert "uniform_nonnegative(exponent=-6) 8x16x4, mean over 3 seeds" in out
@@ -118,6 +128,7 @@ BAD = {
     "option": (["--nonsense"], "unrecognized arguments: --nonsense"),
     "repeats": (["--repeats", "0"], "--repeats must be at least 1"),
     "verify": (["--verify", "0"], "--verify needs at least 1"),
+    "workers": (["--workers", "0"], "--workers must be at least 1"),
     "names": (["--a-name", "x"], "go with two matrix files"),
     "out": (["--out", "a.npy"], "is not a folder"),
 }
