@@ -26,7 +26,10 @@ cdef enum:
     GO = 16
 
 #: The widths, for the Python side that allocates the arrays.
-LAYOUT = {"scalar": SCALAR, "cube": CUBE, "cube_done": CUBE_DONE, "go": GO, "pipes": PIPES, "flags": FLAGS, "channels": CHANNELS, "ring": RING, "history": HISTORY, "state": STATE}
+LAYOUT = {
+    "pipes": PIPES, "flags": FLAGS, "channels": CHANNELS, "ring": RING, "history": HISTORY, "state": STATE,
+    "scalar": SCALAR, "cube": CUBE, "cube_done": CUBE_DONE, "go": GO,
+}
 
 cdef enum Status:
     BLOCKED = 0
@@ -307,7 +310,7 @@ cdef class PipeEngine:
 
     cdef double static_share(self) noexcept nogil:
         """Bandwidth of the only simulated core: what the cores active where its loads are leave it."""
-        cdef int pipe, place, loop = -1
+        cdef int pipe, loop = -1
         for pipe in range(PIPES):
             if self.status[pipe] == FLOWING and self.at_loop[pipe] > loop:
                 loop = self.at_loop[pipe]
@@ -317,9 +320,9 @@ cdef class PipeEngine:
 
     cdef bint step(self) noexcept nogil:
         """The next start or end of a shared transfer; False if there is none."""
-        cdef int core, pipe, place, op, channel, first = -1, best = -1
+        cdef int core, pipe, place, op, channel, best = -1
         cdef bint ends = False
-        cdef double time = INFINITY, candidate, least
+        cdef double time = INFINITY, candidate
         for core in range(self.cores):
             for pipe in range(PIPES):
                 place = core * PIPES + pipe
@@ -370,7 +373,7 @@ cdef class PipeEngine:
 
     cdef void skip_repetitions(self) noexcept nogil:
         """Once for each iteration of the reference pipe: look for the same state before, skip what repeats."""
-        cdef int loop = self.at_loop[self.reference_pipe], back, i
+        cdef int loop = self.at_loop[self.reference_pipe], back
         cdef long long iteration = self.at_iteration[self.reference_pipe], period, times
         cdef int sums = 2 * self.operations + PIPES * FLAGS
         if self.status[self.reference_pipe] == FINISHED or self.loop_iterations[loop] < 3:
