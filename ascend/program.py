@@ -47,6 +47,8 @@ FLAG_NUMBER = {name: number for number, name in enumerate(FLAGS)}
 #: Shared memory channels: their transfers compete for the memory bandwidth of the chip; -1 is a private path.
 PRIVATE, MEMORY_READ, MEMORY_WRITE, FIXPIPE_WRITE = -1, 0, 1, 2
 CHANNELS = 3
+#: Loops of a program beyond this take minutes to write down.
+MOST_LOOPS = 2**20
 #: FP32 vector instructions for each element to split it: two conversions down, one up, subtract, scale.
 SPLIT_INSTRUCTIONS = 5
 #: Bytes of an element split: FP32 in, two FP16 words out.
@@ -159,6 +161,12 @@ def build_program(schedule: TileSchedule, include_split: bool = True) -> Program
     ValueError
         For a schedule without a chip.
     """
+    loops = len(schedule.passes) * len(schedule.row_blocks) * len(schedule.k_groups)
+    if loops > MOST_LOOPS:
+        raise ValueError(
+            f"{schedule.m} x {schedule.k} x {schedule.n} in blocks of {schedule.blocking} has {loops} row blocks and k groups "
+            f"to walk, more than {MOST_LOOPS}: take larger blocks"
+        )
     return _Builder(schedule).program(include_split)
 
 

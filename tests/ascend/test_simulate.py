@@ -1,5 +1,7 @@
 """The pipe simulator: conservation laws, closed-form limits, steady state, sharing of bandwidth."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -249,6 +251,24 @@ def test_split_pass_is_its_bytes():
     exact = 8 * elements / A.hbm_bytes_per_cycle
     chunk = A.ub_bytes / 2 / 37.5
     assert split.name == "split" and exact <= split.cycles <= exact + 2 * chunk + 1000
+
+
+def test_stopping_in_between_changes_nothing(monkeypatch):
+    """The engine is run in slices (for Ctrl-C): slices of a few operations give the same records."""
+    chip = A.replace(cores=3)
+    options = {"all_cores": True, "record": True}
+    for program in (
+        build_program(build_schedule(200, 300, 260, ascend.Blocking(32, 32, 48), chip)),
+        build_program(build_schedule(200, 300, 260, ascend.Blocking(32, 32, 48), chip.with_calibration(), terms=1)),
+    ):
+        whole = run_program(program, **options)
+        monkeypatch.setattr(sys.modules["ascend.simulate"], "SLICE", 3)
+        sliced = run_program(program, **options)
+        monkeypatch.undo()
+        for a, b in zip(whole.phases, sliced.phases, strict=True):
+            order = [np.lexsort((r.start, r.operation, r.core)) for r in (a.records, b.records)]
+            for x, y in zip(a.records, b.records, strict=True):
+                np.testing.assert_allclose(x[order[0]], y[order[1]], rtol=1e-12)
 
 
 # ---------------------------------------------------------------- what it should tell
