@@ -199,7 +199,7 @@ class Campaign:
                 tally.error = str(error)
                 self.say(f"{row.name}: {error}")
                 return True
-            done &= tally.dots[kind] >= per_kind
+            done &= tally.dots.get(kind, 0) >= per_kind
         if any(tally.mismatches.values()) and record:
             counts = {kind: f"{n} of {tally.dots[kind]}" for kind, n in tally.mismatches.items() if n}
             self.say(f"{row.name}: mismatches {counts}")

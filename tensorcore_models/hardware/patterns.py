@@ -78,6 +78,22 @@ def _subnormals(fmt, shape, rng):
     return _fields(fmt, np.where(rng.integers(0, 2, shape) == 1, 0, np.where(wide, any_exponent, small)), rng)
 
 
+def _underflow(fmt, shape, rng):
+    """Numbers whose products lie at the lower end of the result's range (:func:`operands` sets the exponents); half zeros for c."""
+    numbers = _fields(fmt, rng.integers(0, 3, shape), rng)
+    return np.where(rng.integers(0, 2, shape) == 1, fmt.container.type(0), numbers)
+
+
+def _underflowing_factors(row: Instruction, a_shape: Shape, b_shape: Shape, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """A and B whose products lie within some binades of the result's smallest numbers, if their formats reach so far down."""
+    a_format, b_format, _, d_format = row.formats
+    target = d_format.quantum_exponent + rng.integers(-6, 8, (a_shape[0], 1, 1))
+    share = np.clip(target // 2, a_format.emin, a_format.emax)
+    rest = np.clip(target - share, b_format.emin, b_format.emax)
+    a = _fields(a_format, share + a_format.bias + rng.integers(-2, 3, a_shape), rng)
+    return a, _fields(b_format, rest + b_format.bias + rng.integers(-2, 3, b_shape), rng)
+
+
 def edge_encodings(fmt: Format) -> np.ndarray:
     """Zeros, the ends of the subnormal and normal ranges, 1 and its neighbours, infinities and NaN, both signs."""
     unit = 1 << fmt.padding_bits
@@ -110,6 +126,7 @@ KINDS: dict[str, Callable[[Format, Shape, np.random.Generator], np.ndarray]] = {
     "cancellation": _near_one,
     "zeros": _zeros,
     "subnormals": _subnormals,
+    "underflow": _underflow,
     "edges": _edges,
 }
 
@@ -161,6 +178,8 @@ def operands(row: Instruction, kind: str, count: int, rng: np.random.Generator) 
 
     a_format, b_format, c_format, _ = row.formats
     a, b, c = fill(a_format, row.m, row.k), fill(b_format, row.k, row.n), fill(c_format, row.m, row.n)
+    if kind == "underflow" and not isinstance(a_format, IntegerFormat):
+        a, b = _underflowing_factors(row, a.shape, b.shape, rng)
     if kind == "cancellation":
         _cancel(a, b, 0 if isinstance(a_format, IntegerFormat) else a_format.sign_bit, rng)
     if row.scale_format is None:
