@@ -126,19 +126,18 @@ class _Unit:
         return self.dots.run_any_scale(products, c, smallest)
 
     # -- P2, P4 ----------------------------------------------------------------------------------------------------------
-    def exact_products(self) -> bool:
-        """(2 - u)^2 alone, where the result is wide enough, else with its leading part cancelled."""
-        a_format = self.dots.formats[0]
-        x = 2 - power(1 - a_format.precision)
-        p = self.places
-        square = x * x
-        if 2 * a_format.precision - 1 <= self.dots.formats[3].fraction_bits:
-            return self.value({p[0]: (x, x)}) == square
-        if len(p) < 2:
-            return self.value({p[0]: (x, x)}, -Fraction(4) + 4 * power(1 - a_format.precision)) == power(2 - 2 * a_format.precision)
-        # x^2 = 4 - 4u + u^2 with u = 2^(1 - p): take away 4 and give back 4u.
-        rest = {p[1]: (-Fraction(2), Fraction(2)), p[2]: 4 * power(1 - a_format.precision)}
-        return self.value({p[0]: (x, x), **rest}) == power(2 - 2 * a_format.precision)
+    def exact_products(self, fraction_bits: int | None, output_bits: int) -> bool | None:
+        """(2 - u)^2 = 4 - 4u + u^2 alone, where the result is wide enough, else with 4 - 4u taken away."""
+        u = power(1 - self.dots.formats[0].precision)
+        needed = 2 * self.dots.formats[0].precision - 1
+        if fraction_bits is not None and fraction_bits < needed:
+            return None
+        p, x = self.places, 2 - u
+        if needed <= output_bits:
+            return self.value({p[0]: (x, x)}) == x * x
+        if len(p) < 3:
+            return self.value({p[0]: (x, x)}, 4 * u - 4) == u * u
+        return self.value({p[0]: (x, x), p[1]: (-Fraction(2), Fraction(2)), p[2]: 4 * u}) == u * u
 
     def kept(self, tiny: Fraction, *, in_c: bool) -> Fraction | None:
         """1 - 1 + tiny inside one operation."""
@@ -352,7 +351,7 @@ def characterise(engine: Engine) -> Characterisation:
     return Characterisation(
         label=engine.label,
         tree=tree,
-        exact_products=_reachable(unit.exact_products) if len(tree.mates) != 2 else None,
+        exact_products=when(out is not None, unit.exact_products, known, out),
         fraction_bits=bits_f,
         c_fraction_bits=c_bits,
         alignment_rounding=aligned,

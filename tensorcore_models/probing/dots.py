@@ -147,7 +147,8 @@ class Dots:
                 "scale_a": np.full((1, blocks), one, fmt.container),
                 "scale_b": np.full((blocks, 1), one, fmt.container),
             }
-        return int(self.engine.gemm_bits(x, y, z, **scales)[0, 0])
+        with np.errstate(all="ignore"):  # a user's callable may be numpy, and specials are what is probed
+            return int(self.engine.gemm_bits(x, y, z, **scales)[0, 0])
 
     def run(self, products: Mapping[int, Product], c: Fraction | int = 0, scale: int = 0) -> Fraction | None:
         """d / 2**scale for products at given positions and c, all times 2**scale; None if d is not finite.

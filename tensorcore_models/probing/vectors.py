@@ -9,6 +9,7 @@ not agree with them.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
 from ..accumulators import Accumulator
@@ -145,6 +146,7 @@ class Builder:
         return top - (a.quantum_exponent + b.quantum_exponent)
 
 
+@cache
 def probe_set(row: Instruction) -> ProbeSet:
     """The probe vectors of an instruction, and what its formats cannot express.
 
