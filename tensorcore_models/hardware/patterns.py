@@ -1,4 +1,4 @@
-"""Random operands by kind, for comparing an instruction with its model: encodings, not values, so that no bit pattern is missing."""
+"""Random operands by kind, to compare an instruction with its model: encodings, so that no bit pattern is missing."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -42,7 +42,11 @@ def _fields(fmt: Format, exponent: np.ndarray, rng: np.random.Generator) -> np.n
     bits = field << np.uint64(below) | fraction | (sign if fmt.signed else np.uint64(0))
     bits = bits.astype(fmt.container)
     if fmt.specials in ("fn", "fnuz"):  # their NaN becomes zero
-        nan = bits & fmt.container.type(fmt.magnitude_mask) == fmt.magnitude_mask if fmt.specials == "fn" else bits == fmt.sign_bit
+        nan = (
+            bits & fmt.container.type(fmt.magnitude_mask) == fmt.magnitude_mask
+            if fmt.specials == "fn"
+            else bits == fmt.sign_bit
+        )
         bits = np.where(nan, fmt.container.type(0), bits)
     return bits
 
@@ -66,7 +70,9 @@ def _near_one(fmt, shape, rng):
 def _zeros(fmt, shape, rng):
     """Two of three elements are zeros of either sign, the others of any exponent."""
     numbers = _fields(fmt, rng.integers(0, 1 << fmt.exponent_bits, shape), rng)
-    signs = np.where(rng.integers(0, 2, shape) == 1, fmt.sign_bit if fmt.has_negative_zero else 0, 0).astype(fmt.container)
+    signs = np.where(rng.integers(0, 2, shape) == 1, fmt.sign_bit if fmt.has_negative_zero else 0, 0).astype(
+        fmt.container
+    )
     return np.where(rng.integers(0, 3, shape) > 0, signs, numbers)
 
 
@@ -79,12 +85,14 @@ def _subnormals(fmt, shape, rng):
 
 
 def _underflow(fmt, shape, rng):
-    """Numbers whose products lie at the lower end of the result's range (:func:`operands` sets the exponents); half zeros for c."""
+    """Small numbers and zeros, for c; A and B come from :func:`_underflowing_factors`."""
     numbers = _fields(fmt, rng.integers(0, 3, shape), rng)
     return np.where(rng.integers(0, 2, shape) == 1, fmt.container.type(0), numbers)
 
 
-def _underflowing_factors(row: Instruction, a_shape: Shape, b_shape: Shape, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+def _underflowing_factors(
+    row: Instruction, a_shape: Shape, b_shape: Shape, rng: np.random.Generator
+) -> tuple[np.ndarray, ...]:
     """A and B whose products lie within some binades of the result's smallest numbers, if their formats reach so far down."""
     a_format, b_format, _, d_format = row.formats
     target = d_format.quantum_exponent + rng.integers(-6, 8, (a_shape[0], 1, 1))
@@ -99,7 +107,17 @@ def edge_encodings(fmt: Format) -> np.ndarray:
     unit = 1 << fmt.padding_bits
     one = fmt.bias << (fmt.fraction_bits + fmt.padding_bits)
     min_normal = 1 << (fmt.fraction_bits + fmt.padding_bits)
-    magnitudes = {0, unit, min_normal - unit, min_normal, one - unit, one, one + unit, fmt.max_bits, fmt.max_bits - unit}
+    magnitudes = {
+        0,
+        unit,
+        min_normal - unit,
+        min_normal,
+        one - unit,
+        one,
+        one + unit,
+        fmt.max_bits,
+        fmt.max_bits - unit,
+    }
     magnitudes |= {bits for bits in (fmt.inf_bits, fmt.nan_bits) if bits is not None}
     if fmt.has_inf:
         magnitudes |= {fmt.inf_bits | unit, fmt.inf_bits | fmt.magnitude_mask}

@@ -1,6 +1,7 @@
 """Characterises any black-box matrix engine by probes: which sum it is, how wide, how it rounds.
 
-The probes and their order are those of the literature (fasi-numerical-behavior, section 3; khattak-mikaitis, section IV; xie-mma-sim,
+The probes and their order are those of the literature (fasi-numerical-behavior, section 3; khattak-mikaitis, section
+IV; xie-mma-sim,
 section III; the tree probe is FPRev's), with the corrections that an exact parametric model showed to be needed: cancellation
 instead of ladders of extra bits, products with the exponent shared between both operands, and every alignment probe with both
 signs. One output element is observed: ``d = c + sum a_k b_k``.
@@ -91,7 +92,11 @@ class Characterisation:
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
-        rows = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in ("label", "specials", "tree")}
+        rows = {
+            f.name: getattr(self, f.name)
+            for f in dataclasses.fields(self)
+            if f.name not in ("label", "specials", "tree")
+        }
         rows = {"sum": str(self.tree), **rows, **dataclasses.asdict(self.specials)}
         width = max(map(len, rows))
         lines = [f"  {name.replace('_', ' '):{width}}  {'unknown' if v is None else v}" for name, v in rows.items()]
@@ -200,7 +205,7 @@ class _Unit:
 
     # -- P7, P8, P12 -----------------------------------------------------------------------------------------------------
     def output_bits(self, fraction_bits: int | None) -> int:
-        """R, as 1 + 1 + 2^-r shows it (as 1 + c with c = 2^-r where only c and a product meet); the format's if none cuts it."""
+        """R, as 1 + 1 + 2^-r shows it (1 + 2^-r next to c where products are few); the format's if nothing cuts it."""
         limit = self.dots.formats[3].fraction_bits
         p = self.places
         found = 0
@@ -247,7 +252,7 @@ class _Unit:
         return self.value({**products, p[3]: Fraction(sign), p[4]: tail}, 0, u)
 
     def sticky(self, bits: int, fraction_bits: int, rounding: str) -> bool | None:
-        """A lost negative addend makes 2 smaller (rz, rd); a lost positive one decides a tie (rne, rna) or a round-up (ru, ro)."""
+        """A lost addend still counts: it makes 2 smaller (rz, rd), rounds it up (ru, ro) or decides a tie (rne, rna)."""
         p = self.places
         if len(p) < 4:
             return None
@@ -367,5 +372,3 @@ def characterise(engine: Engine) -> Characterisation:
         double_rounding=when(known is not None, unit.double_rounding, known),
         specials=probe_specials(dots),
     )
-
-

@@ -73,7 +73,9 @@ def _overflow(dots: Dots) -> str | None:
                 pair = encode_value(power(share), a), encode_value(power(exponent - share), b)
             except Unreachable:
                 continue
-            bits = dots.run_bits(dict.fromkeys(range(dots.length), pair[0]), dict.fromkeys(range(dots.length), pair[1]), d.max_bits)
+            bits = dots.run_bits(
+                dict.fromkeys(range(dots.length), pair[0]), dict.fromkeys(range(dots.length), pair[1]), d.max_bits
+            )
             return {d.inf_bits: "inf", d.max_bits: "max"}.get(bits, "other")
     return None
 

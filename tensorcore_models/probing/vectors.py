@@ -1,6 +1,7 @@
 """Probe vectors: inputs with the result that an instruction's published parameters predict, derived by hand.
 
-For every floating-point row of the catalogue the vectors tell its fraction bits F from F - 1 and F + 1, its number of terms N from
+For every floating-point row of the catalogue the vectors tell its fraction bits F from F - 1 and F + 1, its number of
+terms N from
 its half and double, and its roundings from all others. Expected results come from formulas (xie-mma-sim, section III; fasi,
 section 3; khattak-mikaitis, section IV), never from the models: a model and a catalogue row that share a wrong parameter do
 not agree with them.

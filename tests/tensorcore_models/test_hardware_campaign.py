@@ -245,7 +245,16 @@ def test_without_a_gpu_the_command_says_so(tmp_path, capsys, monkeypatch):
 def test_the_command_runs(tmp_path, capsys, monkeypatch, experiments):
     monkeypatch.setattr(campaign_module, "default_device", lambda: FakeGpu())
     monkeypatch.setattr(campaign_module, "LIBRARY_FORMATS", ())
-    arguments = ["--out", str(tmp_path / "out"), "--target", "500", "--only", "f16.f16.f32", "--experiments", str(experiments)]
+    arguments = [
+        "--out",
+        str(tmp_path / "out"),
+        "--target",
+        "500",
+        "--only",
+        "f16.f16.f32",
+        "--experiments",
+        str(experiments),
+    ]
     assert main(arguments) == 0
     assert "mismatches: none" in capsys.readouterr().out
     bad = tmp_path / "bad.json"
@@ -281,7 +290,9 @@ class SplitLibrary(tcm.Engine):
         raise NotImplementedError
 
     def gemm_bits(self, a, b, c=None, **options):
-        return scale_rounded(FP16.gemm_bits(a, b, k_order="split_k:2"), 1.0, tcm.get_format("fp32"), tcm.get_format("fp16"))
+        return scale_rounded(
+            FP16.gemm_bits(a, b, k_order="split_k:2"), 1.0, tcm.get_format("fp32"), tcm.get_format("fp16")
+        )
 
 
 def test_the_order_of_a_library_is_found(tmp_path, monkeypatch):

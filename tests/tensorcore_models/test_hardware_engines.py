@@ -46,7 +46,9 @@ def test_gemm_of_any_size_is_the_model_s(name):
     )  # fmt: skip
     inputs = operands(big, "clustered", 1, np.random.default_rng(1))
     blocks = None if row.block_size is None else -(-k // row.block_size)
-    scales = {} if blocks is None else {"scale_a": inputs.scale_a[0, ::2, :blocks], "scale_b": inputs.scale_b[0, :blocks]}
+    scales = (
+        {} if blocks is None else {"scale_a": inputs.scale_a[0, ::2, :blocks], "scale_b": inputs.scale_b[0, :blocks]}
+    )
     arrays = inputs.a[0, ::2, :k], inputs.b[0, :k], inputs.c[0, ::2]
     np.testing.assert_array_equal(engine.gemm_bits(*arrays, **scales), row.gemm_bits(*arrays, **scales))
 

@@ -12,7 +12,9 @@ from tensorcore_models.probing import characterise
 
 #: The grid of the probing literature's corrections: 480 units.
 GRID = list(
-    itertools.product((13, 23, 24, 25), (4, 8, 16), ("rz", "rne", "ru", "rd", "rna"), ("rz", "rne", "ru", "rd"), (False, True))
+    itertools.product(
+        (13, 23, 24, 25), (4, 8, 16), ("rz", "rne", "ru", "rd", "rna"), ("rz", "rne", "ru", "rd"), (False, True)
+    )
 )
 
 
@@ -87,7 +89,12 @@ def test_cdna3_rounds_c_down():
 
 def test_chains_and_trees():
     chain = characterise(tcm.get_instruction("hopper:mma.m8n8k4.f64.f64.f64.f64"))
-    assert (chain.tree.order, chain.fraction_bits, chain.output_rounding, chain.output_fraction_bits) == ("sequential", None, "rne", 52)
+    assert (chain.tree.order, chain.fraction_bits, chain.output_rounding, chain.output_fraction_bits) == (
+        "sequential",
+        None,
+        "rne",
+        52,
+    )
     tree = characterise(tcm.get_instruction("cdna2:v_mfma_f32_32x32x8f16"))
     assert (tree.tree.order, tree.terms) == ("tree", None)
     assert tree.specials.subnormal_a is False
@@ -113,7 +120,8 @@ def test_a_user_s_callable():
         ({"c_position": "late"}, "c_position", "late"), ({"alignment": "pairwise"}, "one_alignment", False),
         ({"integer_bits": 3}, "wide_enough", False), ({"normalise_each_add": True}, "normalises_once", False),
         ({"flush_inputs": True, "flush_outputs": True}, "subnormal_a", False),
-        ({"negative_underflow": "negative"}, "negative_underflow", True), ({"zero_operand": "skip"}, "zero_operand_aligns", False),
+        ({"negative_underflow": "negative"}, "negative_underflow", True),
+        ({"zero_operand": "skip"}, "zero_operand_aligns", False),
         ({"nan": "quiet"}, "nan_bits", 0x7FC00000), ({}, "nan_bits", 0x7FFFFFFF), ({}, "zero_operand_aligns", True),
         ({}, "negative_underflow", False), ({}, "overflow", "inf"), ({}, "one_alignment", True),
     ],
