@@ -2,5 +2,5 @@
 
 # ruff: noqa: F401  (what is imported here is the public interface)
 from mpgemm.errors import ErrorMeter, ErrorReport, errors
-from mpgemm.exact import ExactResult, exact_gemm
-from mpgemm.mp import mp_gemm
+from mpgemm.exact import ExactResult, exact_dot_integers, exact_gemm
+from mpgemm.mp import mp_gemm, mp_gemm_entries
