@@ -1,6 +1,7 @@
 """Decisive experiments: single dot products on which published models disagree, and what the hardware's answers mean.
 
-An experiment names an instruction, encodings of a row of A, a column of B and an element of C, and the result that each hypothesis
+An experiment names an instruction, encodings of a row of A, a column of B and an element of C, and the result that
+each hypothesis
 predicts. From the results follow, question by question, the hypotheses that survive, and for each instruction the edge rules
 (:mod:`tensorcore_models.accumulators`) under which its model reproduces all of them.
 """
@@ -129,7 +130,9 @@ def run(experiments: Iterable[Experiment], arch: str, unit_of) -> dict[tuple[str
     return results
 
 
-def survivors(experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str) -> dict[str, dict[str, Any]]:
+def survivors(
+    experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str
+) -> dict[str, dict[str, Any]]:
     """For each question how many of its predictions each hypothesis gets right, and which hypotheses survive."""
     answers = {}
     for letter, question in QUESTIONS.items():
@@ -187,7 +190,8 @@ def consistent_rules(
     Returns
     -------
     dict
-        ``rules``: for each rule the value to take (the preferred one or else the catalogue's where that fits), ``decided``: rules that only one value
+        ``rules``: for each rule the value to take (the preferred one or else the catalogue's where that fits),
+        ``decided``: rules that only one value
         fits, ``possible``: all values of each rule that fit, ``unexplained``: ids of experiments that the best setting misses.
     """
     best: list[dict[str, Any]] = []
@@ -234,13 +238,16 @@ def _domain(row: Instruction, rule: str) -> tuple:
     return row.accumulator.edge_rules[rule] or FREE_RULES.get(rule, (None,))
 
 
-def edge_rules(experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str, evidence: str) -> dict[str, Any]:
+def edge_rules(
+    experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str, evidence: str
+) -> dict[str, Any]:
     """The table of edge rules that the hardware's answers give.
 
     Returns
     -------
     dict
-        ``arch``, ``evidence``; ``instructions``: :func:`consistent_rules` of each; ``rules``: what all instructions that decide a
+        ``arch``, ``evidence``; ``instructions``: :func:`consistent_rules` of each; ``rules``: what all instructions
+        that decide a
         rule agree on, to be taken for the architecture's other instructions too; ``divided``: rules on which they differ.
     """
     cases = {

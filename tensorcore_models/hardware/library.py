@@ -26,7 +26,9 @@ def _import(name: str, needed_for: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise RuntimeError(f"{needed_for} needs the package {name.split('.')[0]}, which is not installed ({error})") from error
+        raise RuntimeError(
+            f"{needed_for} needs the package {name.split('.')[0]}, which is not installed ({error})"
+        ) from error
 
 
 class _LibraryEngine(Engine):
@@ -48,7 +50,9 @@ class _LibraryEngine(Engine):
 
     def _gemm_checked(self, a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding):
         if k_order != "sequential" or promote_every is not None:
-            raise ValueError(f"{self.label}: the order over k is the library's; k_order and promote_every cannot be chosen")
+            raise ValueError(
+                f"{self.label}: the order over k is the library's; k_order and promote_every cannot be chosen"
+            )
         if a.shape[1] == 0 or 0 in c.shape:
             return self._c_as_result(c)
         return self._product(a, b, c if c.any() else None)
