@@ -205,7 +205,8 @@ class TileSchedule:
     def ub_copies(self) -> int:
         """FP32 copies of a C strip in UB: one fresh from each accumulator, and those read back at the worst place."""
         places = [(p, g) for p in range(len(self.passes)) for g in (0, len(self.k_groups) - 1) if g >= 0]
-        return self.accumulators + max((self.c_reads(p, g) for p, g in places), default=0)
+        seeds = 1 if self.reseed_l0c and len(self.k_groups) > 1 else 0
+        return self.accumulators + max([seeds, *(self.c_reads(p, g) for p, g in places)])
 
     # -------------------------------------------------------- C between L0C and memory
 

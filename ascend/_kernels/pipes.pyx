@@ -213,7 +213,7 @@ cdef class PipeEngine:
         """Place the pipe's operations in time until one lacks a flag or is a transfer on a shared channel."""
         cdef int place = core * PIPES + pipe
         cdef int op, i, flag, slot, reason
-        cdef double start, raised, idle
+        cdef double start, binding, raised, idle
         while self.status[place] == BLOCKED:
             if self.events >= self.goal:
                 self.todo[core] |= 1 << pipe
@@ -226,7 +226,8 @@ cdef class PipeEngine:
                 if self.flag_count[flag] == 0:
                     self.waiter[flag] = pipe
                     return
-            start, reason = self.free_time[place], -1
+            start = binding = self.free_time[place]
+            reason = -1
             for i in range(self.op_take_count[op]):
                 flag = core * FLAGS + self.op_takes[op * 8 + i]
                 slot = self.flag_head[flag]
@@ -235,8 +236,9 @@ cdef class PipeEngine:
                 self.flag_count[flag] -= 1
                 if pipe == SCALAR and self.op_takes[op * 8 + i] == CUBE_DONE:
                     self.go_wait[core] = -raised
-                if raised > start:
-                    start, reason = raised, self.op_takes[op * 8 + i]
+                start = max(start, raised)
+                if raised > binding + 1e-6:  # of flags raised together the first counts, whatever the rounding
+                    binding, reason = raised, self.op_takes[op * 8 + i]
             if reason >= 0:
                 idle = start - self.free_time[place]
                 if pipe == CUBE and reason == GO and self.go_reason[core] >= 0:

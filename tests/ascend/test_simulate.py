@@ -163,7 +163,8 @@ def test_buffers_are_never_fuller_than_they_are(chip, block, size, options):
     for name, limit in limits.items():
         assert 0 < used[name].max() <= limit
     assert used["L1 A"].max() + used["L1 B"].max() <= chip.l1_bytes
-    if "UB in" in used:
+    if not chip.fixpipe:
+        assert used["UB in"].max() > 0
         assert used["UB in"].max() + used["UB out"].max() <= chip.ub_bytes
     for series in used.values():
         assert series.min() >= 0 and series[-1] == 0
@@ -242,6 +243,36 @@ def test_memory_bandwidth_is_shared_and_never_exceeded():
         )
         moved = phase.flat.op_bytes[phase.records.operation][shared].sum()
         assert moved <= A.hbm_bytes_per_cycle * phase.cycles
+
+
+@given(
+    st.sampled_from(ascend.list_chips()), st.integers(0, 10**6), st.integers(1, 700), st.integers(1, 900),
+    st.integers(1, 700), st.sampled_from(MODES), st.sampled_from(["single", "double"]), st.sampled_from([1, 3, 4]),
+    st.sampled_from([None, 1, 2, 3]), st.booleans(),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_no_schedule_that_is_built_deadlocks(name, index, m, k, n, mode, buffering, terms, n_fused, reseed):
+    chip = ascend.get_chip(name)
+    blocks = ascend.feasible_blocks(chip)
+    try:
+        schedule = build_schedule(
+            m,
+            n,
+            k,
+            blocks[index % len(blocks)],
+            chip,
+            terms,
+            buffering,
+            mode,
+            reseed and not chip.fixpipe,
+            "fp16",
+            n_fused,
+        )
+    except ValueError:  # refused by the bytes
+        return
+    program = build_program(schedule)
+    timeline = run_program(program)
+    assert timeline.operations == sum(1 for _ in program.operations(0))
 
 
 def test_split_pass_is_its_bytes():
