@@ -41,9 +41,9 @@ from ascend.chip import Chip
 from ascend.chip_files import get_chip
 from ascend.schedule import TileSchedule, build_schedule
 from tensorcore_models.isa import isa_level
-from tensorcore_models.rounding import source_array
+from tensorcore_models.rounding import round_to, source_array
+from tensorcore_models.split_analysis import automatic_scale_exponent
 from tensorcore_models.threads import get_num_threads
-from tensorcore_models.words import split_fp16
 
 Order = Literal["elementwise", "termwise", "termwise_inplace"]
 StepOrder = Literal["sequential", "pairwise", "exact"]
@@ -151,10 +151,10 @@ def cube_gemm(
         (a, row_shifts), (b, column_shifts) = _scaled(a, axis=1), _scaled(b, axis=0)
         added_last, c, shifts = c, None, row_shifts + column_shifts
     exponents = _scale_exponents(scale_exponent, a, b, order)
-    words = _words(a, exponents[0], overflow) + _words(b, exponents[1], overflow)
     largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
     out = _run(
-        words,
+        a,
+        b,
         _seed(c, overflow),
         schedule,
         order=order,
@@ -162,6 +162,7 @@ def cube_gemm(
         step_order=STEP_ORDERS.index(step_order),
         step=group if order == "elementwise" else schedule.cube_step[1],
         exponents=exponents,
+        saturate=overflow == "saturate",
         clamp=overflow == "saturate" and _may_overflow(largest, a.shape[1], exponents),
     )
     if shifts is None:
@@ -207,15 +208,16 @@ def cube_hgemm(
     _check_choice("overflow", overflow, OVERFLOWS)
     half = accumulate == "fp16"
     if half and c is not None:
-        c = _words(c, 0, overflow)[0].view(np.float16).astype(np.float32)
+        nan = 0.0 if overflow == "saturate" else None
+        c = round_to(c, "fp16", saturate=overflow == "saturate", nan=nan).astype(np.float32)
     schedule = _schedule(a, b, blocking, chip, 1, "termwise", reseed_l0c)
     if a.shape[1] == 0:
         out = _without_products(a, b, c)
         return out.astype(np.float16) if half else out
-    high_a, high_b = _words(a, 0, overflow)[0], _words(b, 0, overflow)[0]
     largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
     out = _run(
-        (high_a, high_a, high_b, high_b),
+        a,
+        b,
         _seed(c, overflow),
         schedule,
         order="termwise",
@@ -223,6 +225,7 @@ def cube_hgemm(
         step_order=STEP_ORDERS.index(step_order),
         step=schedule.cube_step[1],
         exponents=(0, 0),
+        saturate=overflow == "saturate",
         clamp=overflow == "saturate" and (half or _may_overflow(largest, a.shape[1], (0, 0))),
         half=half,
     )
@@ -369,8 +372,6 @@ def _scale_exponents(scale: ScaleExponent, a: np.ndarray, b: np.ndarray, order: 
     if isinstance(scale, str):
         if scale != "auto":
             raise ValueError(f"scale_exponent is an integer, a pair or 'auto', got {scale!r}")
-        from tensorcore_models.split_analysis import automatic_scale_exponent
-
         scale = (automatic_scale_exponent(a).scale_exponent, automatic_scale_exponent(b).scale_exponent)
     pair = _pair(scale)
     low, high = ELEMENTWISE_SCALE_EXPONENTS
@@ -385,11 +386,6 @@ def _scale_exponents(scale: ScaleExponent, a: np.ndarray, b: np.ndarray, order: 
 # ---------------------------------------------------------------- running
 
 
-def _words(x: np.ndarray, exponent: int, overflow: str) -> tuple[np.ndarray, np.ndarray]:
-    """Encodings of the high and low FP16 words; the 910A makes NaN 0."""
-    return split_fp16(x, exponent, overflow, bits=True, nan=0.0 if overflow == "saturate" else None)
-
-
 def _seed(c: np.ndarray | None, overflow: str) -> np.ndarray | None:
     if c is None or overflow == "inf" or np.isfinite(c).all():
         return c
@@ -402,16 +398,13 @@ def _may_overflow(largest_c: float, k: int, exponents: tuple[int, int]) -> bool:
     return not (largest_c + 4.0 * k * 2.0**32) * 2.0**growth < 2.0**126
 
 
-def _run(words, c, schedule, *, order, terms, step_order, step, exponents, clamp, half=False) -> np.ndarray:
-    high_a, low_a, high_b, low_b = words
-    out = np.empty((high_a.shape[0], high_b.shape[1]), np.float32)
+def _run(a, b, c, schedule, *, order, terms, step_order, step, exponents, saturate, clamp, half=False) -> np.ndarray:
+    out = np.empty((a.shape[0], b.shape[1]), np.float32)
     if out.size == 0:
         return out
     cube_kernel.run(
-        high_a,
-        low_a,
-        high_b,
-        low_b,
+        a,
+        b,
         c,
         np.array([end for _, end in schedule.k_groups], np.int64),
         out,
@@ -421,6 +414,7 @@ def _run(words, c, schedule, *, order, terms, step_order, step, exponents, clamp
         step=step,
         a_exponent=exponents[0],
         b_exponent=exponents[1],
+        saturate=saturate,
         clamp=clamp,
         half=half,
         reseed=schedule.reseed_l0c,

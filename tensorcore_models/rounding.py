@@ -11,7 +11,7 @@ Rules for what has no plain rounding (all formats):
   ``nan=value`` every NaN becomes that value.
 - *infinity and overflow* give infinity; in formats without it NaN; where there is neither they raise. With
   `saturate` they give the largest finite number of that sign. Modes that do not round away from zero on that
-  side give the largest finite number on overflow (IEEE 754-2019, 7.4).
+  side give the largest finite number on overflow (IEEE 754-2019, 7.4); rounding to odd counts as one of them.
 - *zero* keeps its sign where the format has -0. A format without zero (ue8m0) raises for zero; a tiny number
   becomes its smallest one.
 - *negative numbers* raise in unsigned formats; -0 is 0 there.
@@ -159,9 +159,7 @@ def source_array(x: Any, name: str = "x") -> np.ndarray:
     array = as_array(x, name)
     dtype = array.dtype
     if dtype.kind == "f" and dtype.itemsize > 8:
-        raise TypeError(
-            f"{name} has dtype {dtype}, wider than float64: round it explicitly first, .astype(float)"
-        )
+        raise TypeError(f"{name} has dtype {dtype}, wider than float64: round it explicitly first, .astype(float)")
     if dtype.kind in "iu" or is_ml_integer(dtype):
         if is_ml_integer(dtype):
             array = array.astype(np.int8)
@@ -202,9 +200,7 @@ def _encode_source(source: np.ndarray, fmt: Format, target: EncodeTarget, name: 
     flat, flat_out, threads, isa = source.reshape(-1), out.reshape(-1), get_num_threads(), isa_level()
     for start in range(0, flat.size, SLICE):
         part, part_out = flat[start : start + SLICE], flat_out[start : start + SLICE]
-        bad = convert.encode(
-            _bytes(part), part.itemsize, _bytes(part_out), out.itemsize, target, start, isa, threads
-        )
+        bad = convert.encode(_bytes(part), part.itemsize, _bytes(part_out), out.itemsize, target, start, isa, threads)
         if bad >= 0:
             index = np.unravel_index(start + bad, source.shape)
             where = f"{name}[{', '.join(map(str, index))}]" if index else name
@@ -305,8 +301,7 @@ def _checked_bits(bits: Any, fmt: Format) -> np.ndarray:
     array = np.asarray(bits)
     if array.dtype.kind not in "iu":
         raise TypeError(
-            f"encodings are integers, got dtype {array.dtype}; for values use encode, for bits "
-            f".view({fmt.container})"
+            f"encodings are integers, got dtype {array.dtype}; for values use encode, for bits .view({fmt.container})"
         )
     if array.dtype.newbyteorder("=") != fmt.container:
         wrong = (array < 0) | (array > (1 << fmt.bits) - 1)
@@ -352,36 +347,28 @@ def decode(bits: Any, fmt: str | Format, dtype: Any = np.float64) -> np.ndarray:
     for start in range(0, flat.size, SLICE):
         part, part_out = flat[start : start + SLICE], flat_out[start : start + SLICE]
         if table is not None:
-            convert.lookup(
-                _bytes(part), codes.itemsize, _bytes(table), _bytes(part_out), out.itemsize, threads
-            )
+            convert.lookup(_bytes(part), codes.itemsize, _bytes(table), _bytes(part_out), out.itemsize, threads)
             continue
         bad = convert.decode(_bytes(part), codes.itemsize, _bytes(part_out), out.itemsize, fmt, threads)
         if bad >= 0:
             code = int(part[bad])
             if code >> fmt.bits:
                 raise ValueError(f"{code:#x} is not a {fmt.bits}-bit encoding of {fmt.name}")
-            raise ValueError(
-                f"the {fmt.name} encoding {code:#x} has no exact {dtype} value; decode to a wider type"
-            )
+            raise ValueError(f"the {fmt.name} encoding {code:#x} has no exact {dtype} value; decode to a wider type")
     return out
 
 
 def _decode_to_format(codes: np.ndarray, fmt: Format, dtype: np.dtype) -> np.ndarray:
     wanted = format_of_dtype(dtype)
     if wanted is None:
-        raise TypeError(
-            f"dtype must be a floating-point type with a format (float64, float32, ml_dtypes), got {dtype}"
-        )
+        raise TypeError(f"dtype must be a floating-point type with a format (float64, float32, ml_dtypes), got {dtype}")
     if wanted == fmt:
         return codes.view(dtype)
     values = decode(codes, fmt, np.float64)
     result = encode(values, wanted)
     same = (decode(result, wanted) == values) | np.isnan(values)
     if not same.all():
-        raise ValueError(
-            f"the {fmt.name} value {values[~same][0]!r} does not exist in {dtype}; decode to a wider type"
-        )
+        raise ValueError(f"the {fmt.name} value {values[~same][0]!r} does not exist in {dtype}; decode to a wider type")
     return result.view(dtype)
 
 
@@ -414,8 +401,6 @@ def round_to(
     """
     array = as_array(x)
     dtype = (
-        array.dtype.newbyteorder("=")
-        if array.dtype.kind == "f" or is_ml_float(array.dtype)
-        else np.dtype(np.float64)
+        array.dtype.newbyteorder("=") if array.dtype.kind == "f" or is_ml_float(array.dtype) else np.dtype(np.float64)
     )
     return decode(encode(array, fmt, rounding, saturate, nan, subnormals, seed), fmt, dtype)

@@ -62,8 +62,10 @@ def underflow_probability(exponent: int, scale_exponent: int = 0, gradual: bool 
     """Eqs. 4 and 5: P_u, or P_u+gu with `gradual`, at exponent E with the low word scaled by
     2**scale_exponent.
 
-    Scaling shifts the curve: P(E) with s_b is P(E + s_b) without. The formula takes the high word to be a
-    normal number; below E = -14 it is not, and :func:`count_residuals` differs from it there.
+    Scaling shifts the curve: P(E) with s_b is P(E + s_b) without. A residual of zero, one fraction in 2^13,
+    is part of the sum up to E + s_b = -1 (9 with `gradual`) and not above, where the formula gives 0. The
+    formula takes the high word to be a normal number; below E = -14 it is not, and :func:`count_residuals`
+    differs from it there.
 
     Parameters
     ----------
@@ -155,17 +157,13 @@ def _representatives(exponent: int) -> np.ndarray:
     return (np.arange(period, dtype=np.uint32) | np.uint32((exponent + 127) << 23)).view(np.float32)
 
 
-def _split_positive(
-    x: np.ndarray, scale: int, rounding: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _split_positive(x: np.ndarray, scale: int, rounding: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """High words, residuals, low words of finite x > 0, and which word overflows (0 none, 1 low, 2 high)."""
     high = encode(x, _FP16, rounding)
     # rz stops at the largest finite number; what it cuts off there is an overflow all the same
     high_overflow = (high == _FP16.inf_bits) | (x >= 2.0 ** (_FP16.emax + 1))
     finite = np.where(high_overflow, np.uint16(0), high)
-    residual = np.where(high_overflow, np.float32(0), x - decode(finite, _FP16, np.float32)).astype(
-        np.float32
-    )
+    residual = np.where(high_overflow, np.float32(0), x - decode(finite, _FP16, np.float32)).astype(np.float32)
     low = encode(residual, _FP16, rounding, scale_exponent=scale)
     scaled = np.abs(residual.astype(np.float64)) * 2.0**scale
     low_overflow = ((low & 0x7FFF) == _FP16.inf_bits) | (scaled >= 2.0 ** (_FP16.emax + 1))
@@ -347,7 +345,7 @@ class ScaleChoice:
             kept = f", the worst element keeps {self.worst_bits:.1f} bits"
         return (
             f"s_b = {self.scale_exponent}{bounds}{kept}; of {self.elements} nonzero finite elements "
-            f"{self.losing} keep fewer than {FULL_BITS} bits, {self.vanishing} vanish, {self.overflowing} overflow fp16"
+            f"{self.losing} keep fewer than {FULL_BITS} bits, {self.vanishing} vanish, {self.overflowing} overflow"
         )
 
 
@@ -428,9 +426,7 @@ def automatic_scale_exponent(x: Any) -> ScaleChoice:
     report = scale_report(x, DEFAULT_SCALE_EXPONENT)
     if report.lower is None or report.upper is None:
         return report
-    chosen = (
-        DEFAULT_SCALE_EXPONENT if report.lower <= DEFAULT_SCALE_EXPONENT <= report.upper else report.upper
-    )
+    chosen = DEFAULT_SCALE_EXPONENT if report.lower <= DEFAULT_SCALE_EXPONENT <= report.upper else report.upper
     values = source_array(x)
     values = values[np.isfinite(values) & (np.abs(values) < 65520.0)]
     if np.isinf(split_fp16(values, chosen)[1]).any():

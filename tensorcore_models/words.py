@@ -58,12 +58,8 @@ def word_scale_exponents(scale_exponent: int | Sequence[int], words: int) -> tup
     """
     given = scale_exponent if isinstance(scale_exponent, Sequence | np.ndarray) else None
     numbers = list(given) if given is not None else [scale_exponent]
-    if isinstance(scale_exponent, str) or any(
-        isinstance(s, bool) or not hasattr(s, "__index__") for s in numbers
-    ):
-        raise TypeError(
-            f"scale_exponent must be an integer or one integer for each word, got {scale_exponent!r}"
-        )
+    if isinstance(scale_exponent, str) or any(isinstance(s, bool) or not hasattr(s, "__index__") for s in numbers):
+        raise TypeError(f"scale_exponent must be an integer or one integer for each word, got {scale_exponent!r}")
     if given is None:
         return tuple(j * int(numbers[0]) for j in range(words))
     if len(numbers) != words:
@@ -146,20 +142,12 @@ def split(
         raise ValueError(f"{fmt.name} has no numpy or ml_dtypes type: ask for encodings with bits=True")
     scales = word_scale_exponents(scale_exponent, words)
     source = source_array(x)
-    fused = (
-        fmt == FORMATS["fp16"]
-        and words == 2
-        and scales[0] == 0
-        and rounding == "rne"
-        and subnormals == "keep"
-    )
+    fused = fmt == FORMATS["fp16"] and words == 2 and scales[0] == 0 and rounding == "rne" and subnormals == "keep"
     if fused and source.dtype == np.float32:
         return _as_words(list(_split_fp16(source, scales[1], saturate, nan)), fmt, bits)
     encodings, residual = [], source
     for j, s in enumerate(scales):
-        encodings.append(
-            encode(residual, fmt, rounding, saturate, nan, subnormals, seed + j, scale_exponent=s)
-        )
+        encodings.append(encode(residual, fmt, rounding, saturate, nan, subnormals, seed + j, scale_exponent=s))
         if j + 1 < words:
             residual = _residual(residual, encodings[-1], fmt, s)
     return _as_words(encodings, fmt, bits)
@@ -168,7 +156,7 @@ def split(
 def _residual(x: np.ndarray, word: np.ndarray, fmt: Format, scale: int) -> np.ndarray:
     """x - word * 2**-scale in the type of x, with the NaN rules of the module."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        taken = np.ldexp(decode(word, fmt), -scale).astype(x.dtype)
+        taken = _scaled(decode(word, fmt), -scale).astype(x.dtype)
         difference = x - taken
     nan = np.isnan(difference)
     if nan.any():
@@ -176,9 +164,7 @@ def _residual(x: np.ndarray, word: np.ndarray, fmt: Format, scale: int) -> np.nd
     return np.asarray(difference)
 
 
-def _split_fp16(
-    x: np.ndarray, scale: int, saturate: bool, nan: float | None
-) -> tuple[np.ndarray, np.ndarray]:
+def _split_fp16(x: np.ndarray, scale: int, saturate: bool, nan: float | None) -> tuple[np.ndarray, np.ndarray]:
     high, low = np.empty(x.shape, np.uint16), np.empty(x.shape, np.uint16)
     fmt = FORMATS["fp16"]
     keep_nan = nan is None or np.isnan(nan)
@@ -240,9 +226,7 @@ def _word_values(words: Sequence[Any], fmt: str | Format | None) -> list[np.ndar
     return [source_array(word, f"word {j}").astype(np.float64) for j, word in enumerate(words)]
 
 
-def join(
-    words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str | Format | None = None
-) -> np.ndarray:
+def join(words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str | Format | None = None) -> np.ndarray:
     """The sum of ``word_j * 2**-s_j``, exactly.
 
     Parameters
@@ -270,18 +254,21 @@ def join(
     exact = np.ones(total.shape, bool)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for value, scale in zip(values, scales, strict=True):
-            term = np.ldexp(value, -scale)
-            exact &= (np.ldexp(term, scale) == value) | ~np.isfinite(value)
+            term = _scaled(value, -scale)
+            exact &= (_scaled(term, scale) == value) | ~np.isfinite(value)
             new = total + term
             rest = new - total  # Knuth's two-sum: what the addition lost
             lost = (total - (new - rest)) + (term - rest)
             exact &= (lost == 0) | ~(np.isfinite(total) & np.isfinite(term))
             total = new
     if not exact.all():
-        raise ValueError(
-            "the words have no float64 sum: they span more than 53 bits or leave its exponent range"
-        )
+        raise ValueError("the words have no float64 sum: they span more than 53 bits or leave its exponent range")
     return total
+
+
+def _scaled(values: np.ndarray, exponent: int) -> np.ndarray:
+    """values * 2**exponent; a multiplication where the factor exists, which is several times faster than ldexp."""
+    return values * 2.0**exponent if abs(exponent) <= 1000 else np.ldexp(values, exponent)
 
 
 def bits_kept(
@@ -312,7 +299,7 @@ def bits_kept(
     error = source.astype(np.float64)
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         for value, scale in zip(values, word_scale_exponents(scale_exponent, len(values)), strict=True):
-            error = error - np.ldexp(value, -scale)
+            error = error - _scaled(value, -scale)
         exponent = np.frexp(source)[1] - 1
         bits = exponent - np.log2(np.abs(error)) - 1.0
     bits = np.where(error == 0, cap, np.clip(np.where(np.isfinite(error), bits, 0.0), 0.0, cap))

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "split.h"
 
 #if MPG_X86_VARIANTS
 #include <immintrin.h>
@@ -27,14 +28,16 @@
 
 enum { CUBE_SEQUENTIAL, CUBE_PAIRWISE, CUBE_EXACT };  /* order and rounding inside a cube step */
 enum { CUBE_HH, CUBE_LH, CUBE_HL, CUBE_LL, CUBE_TERMS };
-/* CUBE_DEPTH: k of one pass, so that a panel of B stays in L1 while the groups of A run over it. */
-enum { CUBE_MAX_STEP = 64, CUBE_MAX_WIDTH = 64, CUBE_DEPTH = 128 };
+/* CUBE_DEPTH: k of one pass, so that a panel of B stays in L1 while the groups of A run over it. CUBE_BLOCK: the most rows,
+ * columns and k of one packed block. */
+enum { CUBE_MAX_STEP = 64, CUBE_MAX_WIDTH = 64, CUBE_DEPTH = 128, CUBE_BLOCK = 1024 };
 
 typedef struct {
     const float *a, *b;
     float *sums;
     ptrdiff_t groups, panels; /* of the packed block */
     ptrdiff_t depth;          /* k of this slice */
+    int fresh;                /* the sums start from 0 in this slice */
     int chains;               /* sums kept for each element */
     int elementwise;          /* all terms in one chain */
     int terms;                /* bit mask of the terms to run */
@@ -219,7 +222,8 @@ MPG_INLINE void cube_store4(float *p, cube_float4 v) { memcpy(p, &v, sizeof v); 
 #endif
 
 #if MPG_X86_VARIANTS
-#define CUBE_F16C
+#define CUBE_FROM_CODES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p)))
+#define CUBE_MUL(a, b) _mm256_mul_ps(a, b)
 #define CUBE_VARIANT avx2
 #define CUBE_TARGET MPG_TARGET_AVX2
 #define CUBE_R 4
@@ -233,7 +237,8 @@ MPG_INLINE void cube_store4(float *p, cube_float4 v) { memcpy(p, &v, sizeof v); 
 #define CUBE_PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T0)
 #include "cube_tile.h"
 
-#define CUBE_F16C
+#define CUBE_FROM_CODES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p)))
+#define CUBE_MUL(a, b) _mm512_mul_ps(a, b)
 #define CUBE_VARIANT avx512
 #define CUBE_TARGET MPG_TARGET_AVX512
 #define CUBE_R 4
@@ -256,65 +261,49 @@ static int cube_panel_width(int level)
     return level >= MPG_ISA_AVX512 ? 32 : 8;
 }
 
+#if MPG_X86_VARIANTS
+#define CUBE_CALL(name, level, ...)                 \
+    do {                                            \
+        if ((level) >= MPG_ISA_AVX512)              \
+            cube_##name##_avx512(__VA_ARGS__);      \
+        else if ((level) >= MPG_ISA_AVX2)           \
+            cube_##name##_avx2(__VA_ARGS__);        \
+        else                                        \
+            cube_##name##_baseline(__VA_ARGS__);    \
+    } while (0)
+#else
+#define CUBE_CALL(name, level, ...) cube_##name##_baseline(__VA_ARGS__)
+#endif
+
+/* Both words (one, if words is 1) of `depth` <= CUBE_BLOCK elements of row `row` of A into its group in every pass of
+ * `pass` elements; NULL packs zeros. The low word is multiplied by low_factor, a power of two. */
+static void cube_pack_a(const float *source, ptrdiff_t row, ptrdiff_t groups, int words, ptrdiff_t depth,
+                        ptrdiff_t pass, const mpg_split *split, float low_factor, float *packed, int level)
+{
+    uint16_t codes[2][CUBE_BLOCK];
+    if (source)
+        mpg_split_range(source, codes[0], codes[1], 0, depth, split, level);
+    else
+        memset(codes, 0, sizeof codes);
+    CUBE_CALL(pack_a, level, codes[0], codes[1], row, groups, words, depth, pass, low_factor, packed);
+}
+
+/* Row k of B, `columns` <= CUBE_BLOCK elements, into the panels; the last one is padded with zeros. */
+static void cube_pack_b(const float *source, ptrdiff_t columns, ptrdiff_t k, int words, ptrdiff_t pass,
+                        const mpg_split *split, float low_factor, float *packed, ptrdiff_t panels, int level)
+{
+    uint16_t codes[2][CUBE_BLOCK + CUBE_MAX_WIDTH];
+    mpg_split_range(source, codes[0], codes[1], 0, columns, split, level);
+    memset(codes[0] + columns, 0, CUBE_MAX_WIDTH * sizeof(uint16_t));
+    memset(codes[1] + columns, 0, CUBE_MAX_WIDTH * sizeof(uint16_t));
+    CUBE_CALL(pack_b, level, codes[0], codes[1], k, words, pass, low_factor, packed, panels);
+}
+
 /* Groups [group0, group1) and panels [panel0, panel1) of the block, over the whole slice of k. */
 static void cube_tile(const cube_block *block, ptrdiff_t group0, ptrdiff_t group1, ptrdiff_t panel0, ptrdiff_t panel1,
                       int level)
 {
-#if MPG_X86_VARIANTS
-    if (level >= MPG_ISA_AVX512) {
-        cube_tile_avx512(block, group0, group1, panel0, panel1);
-        return;
-    }
-    if (level >= MPG_ISA_AVX2) {
-        cube_tile_avx2(block, group0, group1, panel0, panel1);
-        return;
-    }
-#endif
-    cube_tile_baseline(block, group0, group1, panel0, panel1);
-}
-
-static void cube_pack_row(const uint16_t *source, ptrdiff_t count, float factor, float *target, int level)
-{
-#if MPG_X86_VARIANTS
-    if (level >= MPG_ISA_AVX512) {
-        cube_pack_row_avx512(source, count, factor, target);
-        return;
-    }
-    if (level >= MPG_ISA_AVX2) {
-        cube_pack_row_avx2(source, count, factor, target);
-        return;
-    }
-#endif
-    cube_pack_row_baseline(source, count, factor, target);
-}
-
-/* `depth` codes of one row of one word of A, row `row` of the block, into its group in every pass; NULL packs zeros. */
-static void cube_pack_a(const uint16_t *source, ptrdiff_t row, ptrdiff_t groups, int word, ptrdiff_t depth,
-                        ptrdiff_t pass, float factor, float *packed, int level)
-{
-    const int high = cube_row_multiple(level);
-    for (ptrdiff_t k = 0; k < depth; k += pass) {
-        const ptrdiff_t count = depth - k < pass ? depth - k : pass;
-        float *target = packed + (((k / pass * groups + row / high) * 2 + word) * high + row % high) * CUBE_DEPTH;
-        if (source)
-            cube_pack_row(source + k, count, factor, target, level);
-        else
-            memset(target, 0, (size_t)count * sizeof *target);
-    }
-}
-
-/* Row k of one word of B into the panels; the last one is padded with zeros. */
-static void cube_pack_b(const uint16_t *source, ptrdiff_t columns, ptrdiff_t k, int word, ptrdiff_t pass, float factor,
-                        float *packed, ptrdiff_t panels, int level)
-{
-    const int width = cube_panel_width(level);
-    for (ptrdiff_t c = 0, panel = 0; c < columns; c += width, panel++) {
-        float *target = packed + ((((k / pass) * panels + panel) * CUBE_DEPTH + k % pass) * 2 + word) * width;
-        const ptrdiff_t count = columns - c < width ? columns - c : width;
-        cube_pack_row(source + c, count, factor, target, level);
-        for (ptrdiff_t i = count; i < width; i++)
-            target[i] = 0.0f;
-    }
+    CUBE_CALL(tile, level, block, group0, group1, panel0, panel1);
 }
 
 /* ---- after a chain ------------------------------------------------------------------------------------------------------ */

@@ -3,10 +3,8 @@ import numpy as np
 MAX_STEP: int
 
 def run(
-    a_high: np.ndarray,
-    a_low: np.ndarray,
-    b_high: np.ndarray,
-    b_low: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
     c: np.ndarray | None,
     group_ends: np.ndarray,
     out: np.ndarray,
@@ -17,6 +15,7 @@ def run(
     step: int,
     a_exponent: int,
     b_exponent: int,
+    saturate: bool,
     clamp: bool,
     half: bool,
     reseed: bool,

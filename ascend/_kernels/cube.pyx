@@ -1,6 +1,6 @@
 """The numeric side of the Ascend cube on a tile schedule; see cube.h for the contract and ascend.cube for the meaning.
 
-The product is computed in blocks of at most BLOCK rows and columns and slices of at most BLOCK of k, packed once each;
+The product is computed in blocks of at most CUBE_BLOCK rows and columns and slices of at most CUBE_BLOCK of k, packed once each;
 between slices pending signals are looked at. Threads share the tiles of a block. Neither changes a bit.
 """
 
@@ -8,19 +8,25 @@ from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.math cimport ldexp
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport int64_t, uint16_t, uintptr_t
+from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+cdef extern from "split.h" nogil:
+    ctypedef struct mpg_split:
+        pass
+
+    mpg_split mpg_split_parameters(int s, int saturate, uint32_t nan_code, int keep_nan)
+
 cdef extern from "cube.h" nogil:
-    int CUBE_TERMS, CUBE_MAX_STEP, CUBE_DEPTH, CUBE_LL
+    int CUBE_TERMS, CUBE_MAX_STEP, CUBE_DEPTH, CUBE_BLOCK, CUBE_LL
 
     ctypedef struct cube_block:
         const float *a
         const float *b
         float *sums
         ptrdiff_t groups, panels, depth
-        int chains, elementwise, terms, step_order, step, clamp, half
+        int fresh, chains, elementwise, terms, step_order, step, clamp, half
         double bin[4]
 
     ctypedef struct cube_scales:
@@ -31,10 +37,10 @@ cdef extern from "cube.h" nogil:
     int cube_panel_width(int level)
     void cube_tile(const cube_block *block, ptrdiff_t group0, ptrdiff_t group1, ptrdiff_t panel0, ptrdiff_t panel1,
                    int level)
-    void cube_pack_a(const uint16_t *source, ptrdiff_t row, ptrdiff_t groups, int word, ptrdiff_t depth,
-                     ptrdiff_t pass_, float factor, float *packed, int level)
-    void cube_pack_b(const uint16_t *source, ptrdiff_t columns, ptrdiff_t k, int word, ptrdiff_t pass_, float factor,
-                     float *packed, ptrdiff_t panels, int level)
+    void cube_pack_a(const float *source, ptrdiff_t row, ptrdiff_t groups, int words, ptrdiff_t depth,
+                     ptrdiff_t pass_, const mpg_split *split, float low_factor, float *packed, int level)
+    void cube_pack_b(const float *source, ptrdiff_t columns, ptrdiff_t k, int words, ptrdiff_t pass_,
+                     const mpg_split *split, float low_factor, float *packed, ptrdiff_t panels, int level)
     void cube_reconstruct(const float *hh, const float *lh, const float *hl, const float *ll, ptrdiff_t count,
                           const cube_scales *scales, float *out)
     void cube_accumulate(float *c, const float *sum, ptrdiff_t count, float factor, int half, int clamp)
@@ -44,9 +50,9 @@ cdef extern from "cube.h" nogil:
 MAX_STEP = CUBE_MAX_STEP
 
 cdef enum:
-    BLOCK = 1024   # rows, columns and k of one packed block
     TILE = 256     # rows and columns that one thread takes at a time
     LINE = 64      # bytes of a cache line
+    HALF_NAN = 0x7E00
     SPARE = 2      # workspaces kept from call to call: fresh pages would cost more than packing
 
 cdef list spare_workspaces = []
@@ -75,17 +81,19 @@ cdef class Workspace:
 
 cdef struct job:
     # what all steps of one call share
-    const uint16_t *a[2]
-    const uint16_t *b[2]
+    const float *a
+    const float *b
     ptrdiff_t a_stride, b_stride
-    float a_factor[2]
-    float b_factor[2]
+    mpg_split a_split, b_split
+    float a_low_factor, b_low_factor
     int words, level, threads, high, width
     # the block at hand: its place in the result, its packed words, L0C in block.sums, C in totals
     ptrdiff_t row, column, rows, columns
     float *packed_a
     float *packed_b
     float *totals
+    float *out
+    cube_scales scales
     cube_block block
 
 
@@ -98,21 +106,34 @@ cdef ptrdiff_t sums_size(job *j) noexcept nogil:
 
 
 cdef void pack(job *j, ptrdiff_t k0, ptrdiff_t depth) noexcept nogil:
-    cdef ptrdiff_t i, word, task, pass_depth = CUBE_DEPTH // j.block.step * j.block.step
+    cdef ptrdiff_t i, pass_depth = CUBE_DEPTH // j.block.step * j.block.step
     j.block.depth = depth
-    for task in prange(j.block.groups * j.high * j.words, num_threads=j.threads, schedule="static"):
-        i = task // j.words
-        word = task % j.words
-        cube_pack_a(j.a[word] + (j.row + i) * j.a_stride + k0 if i < j.rows else NULL, i, j.block.groups, <int>word,
-                    depth, pass_depth, j.a_factor[word], j.packed_a, j.level)
-    for task in prange(depth * j.words, num_threads=j.threads, schedule="static"):
-        i = task // j.words
-        word = task % j.words
-        cube_pack_b(j.b[word] + (k0 + i) * j.b_stride + j.column, j.columns, i, <int>word, pass_depth,
-                    j.b_factor[word], j.packed_b, j.block.panels, j.level)
+    for i in prange(j.block.groups * j.high, num_threads=j.threads, schedule="static"):
+        cube_pack_a(j.a + (j.row + i) * j.a_stride + k0 if i < j.rows else NULL, i, j.block.groups, j.words, depth,
+                    pass_depth, &j.a_split, j.a_low_factor, j.packed_a, j.level)
+    for i in prange(depth, num_threads=j.threads, schedule="static"):
+        cube_pack_b(j.b + (k0 + i) * j.b_stride + j.column, j.columns, i, j.words, pass_depth, &j.b_split,
+                    j.b_low_factor, j.packed_b, j.block.panels, j.level)
 
 
-cdef void multiply(job *j) noexcept nogil:
+cdef void finish(job *j, ptrdiff_t group, ptrdiff_t group_end, ptrdiff_t panel, ptrdiff_t panel_end) noexcept nogil:
+    """The result of the groups and panels of one tile."""
+    cdef ptrdiff_t i, p, count, chain = j.high * j.width
+    cdef const float *source
+    cdef float *target
+    for i in range(group * j.high, min(group_end * j.high, j.rows)):
+        for p in range(panel, panel_end):
+            count = min(<ptrdiff_t>j.width, j.columns - p * j.width)
+            source = j.block.sums + (p * j.block.groups + i // j.high) * j.block.chains * chain + i % j.high * j.width
+            target = j.out + (j.row + i) * j.b_stride + j.column + p * j.width
+            if j.block.chains == 1:
+                cube_store(source, count, target)
+            else:
+                cube_reconstruct(source, source + chain, source + 2 * chain,
+                                 source + 3 * chain if j.scales.has_ll else NULL, count, &j.scales, target)
+
+
+cdef void multiply(job *j, bint last) noexcept nogil:
     cdef ptrdiff_t groups = TILE // j.high, panels = max(TILE // j.width, 1)
     cdef ptrdiff_t down, across, task, group, panel, group_end, panel_end
     down = (j.block.groups + groups - 1) // groups
@@ -130,6 +151,8 @@ cdef void multiply(job *j) noexcept nogil:
         group_end = min(group + groups, j.block.groups)
         panel_end = min(panel + panels, j.block.panels)
         cube_tile(&j.block, group, group_end, panel, panel_end, j.level)
+        if last:
+            finish(j, group, group_end, panel, panel_end)
 
 
 cdef void seed(job *j, const float *c, ptrdiff_t n) noexcept nogil:
@@ -142,56 +165,43 @@ cdef void seed(job *j, const float *c, ptrdiff_t n) noexcept nogil:
                    min(<ptrdiff_t>j.width, j.columns - panel * j.width) * sizeof(float))
 
 
-cdef void finish(job *j, const float *sums, const cube_scales *scales, float *out, ptrdiff_t n) noexcept nogil:
-    cdef ptrdiff_t i, panel, count, chain = j.high * j.width
-    cdef const float *source
-    cdef float *target
-    for i in prange(j.rows, num_threads=j.threads, schedule="static"):
-        for panel in range(j.block.panels):
-            count = min(<ptrdiff_t>j.width, j.columns - panel * j.width)
-            source = sums + (panel * j.block.groups + i // j.high) * j.block.chains * chain + i % j.high * j.width
-            target = out + (j.row + i) * n + j.column + panel * j.width
-            if j.block.chains == 1:
-                cube_store(source, count, target)
-            else:
-                cube_reconstruct(source, source + chain, source + 2 * chain,
-                                 source + 3 * chain if scales.has_ll else NULL, count, scales, target)
-
-
-cdef int run_group(job *j, ptrdiff_t start, ptrdiff_t end) except -1:
-    """The chains of one k group, continued in L0C."""
-    cdef ptrdiff_t longest = BLOCK // j.block.step * j.block.step, depth
+cdef int run_group(job *j, ptrdiff_t start, ptrdiff_t end, bint fresh, bint last) except -1:
+    """The chains of one k group, from 0 if `fresh` and else from L0C; the result goes out if it is the last."""
+    cdef ptrdiff_t longest = CUBE_BLOCK // j.block.step * j.block.step, depth
     while start < end:
         depth = min(longest, end - start)
         with nogil:
+            j.block.fresh = fresh
             pack(j, start, depth)
-            multiply(j)
+            multiply(j, last and start + depth == end)
         start += depth
+        fresh = False
         PyErr_CheckSignals()
     return 0
 
 
-cdef int run_together(job *j, const int64_t[::1] group_ends, bint reseed) except -1:
-    """All chains over all k groups; the result is in L0C."""
-    cdef ptrdiff_t g, start = 0, size = sums_size(j)
-    for g in range(group_ends.shape[0]):
-        run_group(j, start, group_ends[g])
+cdef int run_together(job *j, const int64_t[::1] group_ends, bint reseed, bint seeded) except -1:
+    """All chains over all k groups."""
+    cdef ptrdiff_t g, start = 0, size = sums_size(j), groups = group_ends.shape[0]
+    if reseed or groups == 1:
+        for g in range(groups):
+            run_group(j, start, group_ends[g], g == 0 and not seeded, g + 1 == groups)
+            start = group_ends[g]
+        return 0
+    for g in range(groups):
+        run_group(j, start, group_ends[g], g > 0 or not seeded, False)
         start = group_ends[g]
-        if reseed or group_ends.shape[0] == 1:
-            continue
         if g == 0:
             memcpy(j.totals, j.block.sums, size * sizeof(float))
         else:
             cube_accumulate(j.totals, j.block.sums, size, 1.0, j.block.half, j.block.clamp)
-        if g + 1 < group_ends.shape[0]:
-            memset(j.block.sums, 0, size * sizeof(float))
-        else:
-            memcpy(j.block.sums, j.totals, size * sizeof(float))
+    finish_totals(j)
     return 0
 
 
-cdef int run_in_place(job *j, const int64_t[::1] group_ends, bint reseed, int a_exponent, int b_exponent) except -1:
-    """One term after the other into one C; the result is in L0C."""
+cdef int run_in_place(job *j, const int64_t[::1] group_ends, bint reseed, bint seeded, int a_exponent,
+                      int b_exponent) except -1:
+    """One term after the other into one C."""
     cdef ptrdiff_t g, start, size = sums_size(j)
     cdef int term, terms = j.block.terms, exponent
     cdef bint first = True
@@ -202,21 +212,24 @@ cdef int run_in_place(job *j, const int64_t[::1] group_ends, bint reseed, int a_
         exponent = (a_exponent if term & 1 else 0) + (b_exponent if term & 2 else 0)
         start = 0
         for g in range(group_ends.shape[0]):
-            if not first:
-                if reseed:
-                    cube_scale(j.totals, size, <float>ldexp(1.0, exponent), j.block.clamp, j.block.sums)
-                else:
-                    memset(j.block.sums, 0, size * sizeof(float))
-            run_group(j, start, group_ends[g])
+            if reseed and not first:
+                cube_scale(j.totals, size, <float>ldexp(1.0, exponent), j.block.clamp, j.block.sums)
+            run_group(j, start, group_ends[g], not seeded if first else not reseed, False)
             start = group_ends[g]
             if first or reseed:
                 cube_scale(j.block.sums, size, <float>ldexp(1.0, -exponent), j.block.clamp, j.totals)
             else:
                 cube_accumulate(j.totals, j.block.sums, size, <float>ldexp(1.0, -exponent), 0, j.block.clamp)
             first = False
-    memcpy(j.block.sums, j.totals, size * sizeof(float))
     j.block.terms = terms
+    finish_totals(j)
     return 0
+
+
+cdef void finish_totals(job *j) noexcept:
+    """The result of the whole block from C instead of L0C."""
+    memcpy(j.block.sums, j.totals, sums_size(j) * sizeof(float))
+    finish(j, 0, j.block.groups, 0, j.block.panels)
 
 
 cdef void make_scales(cube_scales *scales, int a_exponent, int b_exponent, bint has_ll, bint clamp) noexcept:
@@ -233,9 +246,8 @@ cdef void describe(job *j, int terms, bint elementwise, bint in_place, int a_exp
     cdef int term, exponent
     j.words = 1 if terms == 1 else 2
     j.high, j.width = cube_row_multiple(j.level), cube_panel_width(j.level)
-    j.a_factor[0] = j.b_factor[0] = 1.0
-    j.a_factor[1] = <float>ldexp(1.0, -a_exponent) if elementwise else 1.0
-    j.b_factor[1] = <float>ldexp(1.0, -b_exponent) if elementwise else 1.0
+    j.a_low_factor = <float>ldexp(1.0, -a_exponent) if elementwise else 1.0
+    j.b_low_factor = <float>ldexp(1.0, -b_exponent) if elementwise else 1.0
     j.block.terms, j.block.elementwise = terms, elementwise
     if elementwise or in_place or terms == 1:
         j.block.chains = 1
@@ -246,36 +258,35 @@ cdef void describe(job *j, int terms, bint elementwise, bint in_place, int a_exp
         j.block.bin[term] = ldexp(1.5, 52 - 6 - exponent)
 
 
-def run(const uint16_t[:, ::1] a_high, const uint16_t[:, ::1] a_low, const uint16_t[:, ::1] b_high,
-        const uint16_t[:, ::1] b_low, const float[:, ::1] c, const int64_t[::1] group_ends, float[:, ::1] out, *,
-        str order, int terms, int step_order, int step, int a_exponent, int b_exponent, bint clamp, bint half,
-        bint reseed, int level, int threads):
-    """Run the chains of the whole product into `out`; arguments are checked by ascend.cube.
+def run(const float[:, ::1] a, const float[:, ::1] b, const float[:, ::1] c, const int64_t[::1] group_ends,
+        float[:, ::1] out, *, str order, int terms, int step_order, int step, int a_exponent, int b_exponent,
+        bint saturate, bint clamp, bint half, bint reseed, int level, int threads):
+    """Split a and b and run the chains of the whole product into `out`; arguments are checked by ascend.cube.
 
-    FP16 words are given as their encodings. `terms` is a bit mask (1 hh, 2 lh, 4 hl, 8 ll); `group_ends` holds the end
-    of each k group, the last one k. `c` seeds the first chain, or is None.
+    `terms` is a bit mask (1 hh, 2 lh, 4 hl, 8 ll); `group_ends` holds the end of each k group, the last one k. `c` seeds
+    the first chain, or is None. `saturate` is the rule of the split, `clamp` that of the sums.
     """
     cdef job j
     cdef Workspace workspace
-    cdef ptrdiff_t m = a_high.shape[0], k = a_high.shape[1], n = b_high.shape[1], passes, size
+    cdef ptrdiff_t m = a.shape[0], k = a.shape[1], n = b.shape[1], passes, size
     cdef bint elementwise = order == "elementwise", in_place = order == "termwise_inplace", keep_totals
-    cdef cube_scales scales
     if m == 0 or n == 0 or k == 0:
         raise ValueError("the kernel needs at least one product for each element")
     memset(&j, 0, sizeof(job))
     j.level, j.threads = level, threads
     describe(&j, terms, elementwise, in_place, a_exponent, b_exponent)
-    j.a[0], j.b[0] = &a_high[0, 0], &b_high[0, 0]
-    if j.words == 2:
-        j.a[1], j.b[1] = &a_low[0, 0], &b_low[0, 0]
+    j.a, j.b = &a[0, 0], &b[0, 0]
+    j.a_split = mpg_split_parameters(a_exponent, saturate, 0 if saturate else HALF_NAN, not saturate)
+    j.b_split = mpg_split_parameters(b_exponent, saturate, 0 if saturate else HALF_NAN, not saturate)
     j.a_stride, j.b_stride = k, n
     j.block.step_order, j.block.step, j.block.clamp, j.block.half = step_order, step, clamp, half
-    make_scales(&scales, a_exponent, b_exponent, j.block.chains == 4, clamp)
+    make_scales(&j.scales, a_exponent, b_exponent, j.block.chains == 4, clamp)
+    j.out = &out[0, 0]
 
     keep_totals = in_place or (group_ends.shape[0] > 1 and not reseed)
-    j.block.groups = round_up(min(m, BLOCK), j.high) // j.high
-    j.block.panels = round_up(min(n, BLOCK), j.width) // j.width
-    passes = min(k, BLOCK) // (CUBE_DEPTH // step * step) + 1
+    j.block.groups = round_up(min(m, CUBE_BLOCK), j.high) // j.high
+    j.block.panels = round_up(min(n, CUBE_BLOCK), j.width) // j.width
+    passes = min(k, CUBE_BLOCK) // (CUBE_DEPTH // step * step) + 1
     size = round_up(sums_size(&j), LINE)
     workspace = spare_workspaces.pop() if spare_workspaces else Workspace()
     workspace.reserve((2 if keep_totals else 1) * size
@@ -286,21 +297,19 @@ def run(const uint16_t[:, ::1] a_high, const uint16_t[:, ::1] a_low, const uint1
     j.packed_a = j.packed_b + passes * 2 * CUBE_DEPTH * j.block.panels * j.width
     j.block.a, j.block.b = j.packed_a, j.packed_b
     try:
-        for j.column in range(0, n, BLOCK):
-            j.columns = min(BLOCK, n - j.column)
+        for j.column in range(0, n, CUBE_BLOCK):
+            j.columns = min(CUBE_BLOCK, n - j.column)
             j.block.panels = round_up(j.columns, j.width) // j.width
-            for j.row in range(0, m, BLOCK):
-                j.rows = min(BLOCK, m - j.row)
+            for j.row in range(0, m, CUBE_BLOCK):
+                j.rows = min(CUBE_BLOCK, m - j.row)
                 j.block.groups = round_up(j.rows, j.high) // j.high
-                memset(j.block.sums, 0, sums_size(&j) * sizeof(float))
                 if c is not None:
+                    memset(j.block.sums, 0, sums_size(&j) * sizeof(float))
                     seed(&j, &c[0, 0], n)
                 if in_place:
-                    run_in_place(&j, group_ends, reseed, a_exponent, b_exponent)
+                    run_in_place(&j, group_ends, reseed, c is not None, a_exponent, b_exponent)
                 else:
-                    run_together(&j, group_ends, reseed)
-                with nogil:
-                    finish(&j, j.block.sums, &scales, &out[0, 0], n)
+                    run_together(&j, group_ends, reseed, c is not None)
     finally:
         if len(spare_workspaces) < SPARE:
             spare_workspaces.append(workspace)

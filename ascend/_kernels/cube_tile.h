@@ -3,18 +3,43 @@
  */
 #define CUBE_W (CUBE_V * CUBE_LANES)
 
-CUBE_TARGET static void CUBE_NAME(pack_row, CUBE_VARIANT)(const uint16_t *MPG_RESTRICT source, ptrdiff_t count,
-                                                          float factor, float *MPG_RESTRICT target)
+/* `count` FP16 codes as FP32, times a power of two. */
+CUBE_TARGET MPG_INLINE void CUBE_NAME(unpack, CUBE_VARIANT)(const uint16_t *MPG_RESTRICT codes, ptrdiff_t count,
+                                                            float factor, float *MPG_RESTRICT target)
 {
     ptrdiff_t i = 0;
-#ifdef CUBE_F16C
-    for (; i + 8 <= count; i += 8) {
-        __m128i codes = _mm_loadu_si128((const __m128i *)(source + i));
-        _mm256_storeu_ps(target + i, _mm256_mul_ps(_mm256_cvtph_ps(codes), _mm256_set1_ps(factor)));
-    }
+#ifdef CUBE_FROM_CODES
+    for (; i + CUBE_LANES <= count; i += CUBE_LANES)
+        CUBE_STORE(target + i, CUBE_MUL(CUBE_FROM_CODES(codes + i), CUBE_SET(factor)));
 #endif
     for (; i < count; i++)
-        target[i] = cube_from_half(source[i]) * factor;
+        target[i] = cube_from_half(codes[i]) * factor;
+}
+
+CUBE_TARGET static void CUBE_NAME(pack_a, CUBE_VARIANT)(const uint16_t *high, const uint16_t *low, ptrdiff_t row,
+                                                        ptrdiff_t groups, int words, ptrdiff_t depth, ptrdiff_t pass,
+                                                        float low_factor, float *packed)
+{
+    const ptrdiff_t group = CUBE_R * CUBE_DEPTH * 2;
+    float *target = packed + row / CUBE_R * group + row % CUBE_R * CUBE_DEPTH;
+    for (ptrdiff_t k = 0; k < depth; k += pass, target += groups * group) {
+        const ptrdiff_t count = depth - k < pass ? depth - k : pass;
+        CUBE_NAME(unpack, CUBE_VARIANT)(high + k, count, 1.0f, target);
+        if (words == 2)
+            CUBE_NAME(unpack, CUBE_VARIANT)(low + k, count, low_factor, target + CUBE_R * CUBE_DEPTH);
+    }
+}
+
+CUBE_TARGET static void CUBE_NAME(pack_b, CUBE_VARIANT)(const uint16_t *high, const uint16_t *low, ptrdiff_t k, int words,
+                                                        ptrdiff_t pass, float low_factor, float *packed,
+                                                        ptrdiff_t panels)
+{
+    float *target = packed + ((k / pass) * panels * CUBE_DEPTH + k % pass) * 2 * CUBE_W;
+    for (ptrdiff_t panel = 0; panel < panels; panel++, target += 2 * CUBE_W * CUBE_DEPTH) {
+        CUBE_NAME(unpack, CUBE_VARIANT)(high + panel * CUBE_W, CUBE_W, 1.0f, target);
+        if (words == 2)
+            CUBE_NAME(unpack, CUBE_VARIANT)(low + panel * CUBE_W, CUBE_W, low_factor, target + CUBE_W);
+    }
 }
 
 /* Three terms at once: R x W sums of each, one after the other in `sums`. `next` is what the next run will read. */
@@ -127,16 +152,21 @@ CUBE_TARGET static void CUBE_NAME(tile, CUBE_VARIANT)(const cube_block *block, p
     for (ptrdiff_t k = 0, p = 0; k < block->depth; k += pass, p++) {
         const ptrdiff_t depth = block->depth - k < pass ? block->depth - k : pass;
         for (ptrdiff_t panel = panel0; panel < panel1; panel++)
-            for (ptrdiff_t group = group0; group < group1; group++)
+            for (ptrdiff_t group = group0; group < group1; group++) {
+                const ptrdiff_t size = block->chains * CUBE_R * CUBE_W;
+                float *sums = block->sums + (panel * block->groups + group) * size;
+                if (block->fresh && k == 0)
+                    memset(sums, 0, (size_t)size * sizeof *sums);
                 CUBE_NAME(micro_tile, CUBE_VARIANT)(
                     block, block->a + (p * block->groups + group) * 2 * CUBE_R * CUBE_DEPTH,
-                    block->b + (p * block->panels + panel) * 2 * CUBE_W * CUBE_DEPTH, depth,
-                    block->sums + (panel * block->groups + group) * block->chains * CUBE_R * CUBE_W);
+                    block->b + (p * block->panels + panel) * 2 * CUBE_W * CUBE_DEPTH, depth, sums);
+            }
     }
 }
 
 #undef CUBE_W
-#undef CUBE_F16C
+#undef CUBE_FROM_CODES
+#undef CUBE_MUL
 #undef CUBE_VARIANT
 #undef CUBE_TARGET
 #undef CUBE_R

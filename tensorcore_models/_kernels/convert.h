@@ -219,7 +219,8 @@ static int mpg_narrow_prepare(const mpg_target *t, int bits, mpg_narrow *n)
     const int64_t emin = t->quantum_exponent + t->fraction_bits;
     const int same_range = emin == -126;
     const int nearest_even = t->rounding == MPG_RNE;
-    if (t->is_scale || !t->is_signed || t->fraction_bits > 23 || bits > 32 || t->scale != 0)
+    /* without fraction bits the last bit of an encoding is the exponent's: it does not say whether the number is even */
+    if (t->is_scale || !t->is_signed || t->fraction_bits < 1 || t->fraction_bits > 23 || bits > 32 || t->scale != 0)
         return 0;
     if (t->nan_rule == MPG_NAN_ERROR || t->inf_error || emin < -126 || emin > 64 || t->emax > 127)
         return 0;

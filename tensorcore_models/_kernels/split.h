@@ -7,6 +7,7 @@
 #ifndef MPG_SPLIT_H
 #define MPG_SPLIT_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -18,6 +19,21 @@ typedef struct {
     uint32_t overflow_value; /* the same as float32 bits */
     uint32_t nan_code, nan_keep; /* a NaN becomes nan_code, or'ed with sign and payload where nan_keep is all ones */
 } mpg_split;
+
+/* Parameters of eq. 7 with s_b = s. A NaN becomes nan_code, with its sign and payload if keep_nan. */
+static mpg_split mpg_split_parameters(int s, int saturate, uint32_t nan_code, int keep_nan)
+{
+    mpg_split p;
+    /* A float32 has less than 280 binades: beyond 2^250 every scale overflows or flushes every residual. */
+    s = s < -250 ? -250 : s > 250 ? 250 : s;
+    p.scale1 = ldexpf(1.0f, s / 2);
+    p.scale2 = ldexpf(1.0f, s - s / 2);
+    p.overflow_code = saturate ? 0x7BFF : 0x7C00;
+    p.overflow_value = saturate ? 0x477FE000 : 0x7F800000;
+    p.nan_code = nan_code;
+    p.nan_keep = keep_nan ? 0xFFFFFFFF : 0;
+    return p;
+}
 
 MPG_INLINE float mpg_as_float(uint32_t bits)
 {
@@ -62,33 +78,86 @@ MPG_INLINE void mpg_split_one(uint32_t x, uint32_t *high, uint32_t *low, const m
     *high = MPG_SELECT((int32_t)a > 0x7F800000, nan, h);
 }
 
-#define MPG_SPLIT_LOOP(NAME, TARGET)                                                                                \
-    TARGET static void NAME(const uint32_t *MPG_RESTRICT x, uint16_t *MPG_RESTRICT high, uint16_t *MPG_RESTRICT low, \
-                            int64_t count, const mpg_split *parameters)                                             \
-    {                                                                                                               \
-        const mpg_split p = *parameters;                                                                            \
-        for (int64_t i = 0; i < count; i++) {                                                                       \
-            uint32_t h, l;                                                                                          \
-            mpg_split_one(x[i], &h, &l, &p);                                                                        \
-            high[i] = (uint16_t)h;                                                                                  \
-            low[i] = (uint16_t)l;                                                                                   \
-        }                                                                                                           \
+MPG_INLINE void mpg_split_rest(const uint32_t *MPG_RESTRICT x, uint16_t *MPG_RESTRICT high, uint16_t *MPG_RESTRICT low,
+                               int64_t begin, int64_t count, const mpg_split *parameters)
+{
+    const mpg_split p = *parameters;
+    for (int64_t i = begin; i < count; i++) {
+        uint32_t h, l;
+        mpg_split_one(x[i], &h, &l, &p);
+        high[i] = (uint16_t)h;
+        low[i] = (uint16_t)l;
     }
+}
 
-MPG_SPLIT_LOOP(mpg_split_base, )
-MPG_SPLIT_LOOP(mpg_split_avx2, MPG_TARGET_AVX2)
-MPG_SPLIT_LOOP(mpg_split_avx512, MPG_TARGET_AVX512)
+static void mpg_split_base(const uint32_t *x, uint16_t *high, uint16_t *low, int64_t count, const mpg_split *p)
+{
+    mpg_split_rest(x, high, low, 0, count, p);
+}
+
+#if MPG_X86_VARIANTS
+#include <immintrin.h>
+
+/* The conversion instructions round to nearest even, subnormals included, whatever the floating-point environment. A block
+ * with a NaN, or one that cannot be finite, goes the general way. */
+MPG_TARGET_AVX2 static void mpg_split_avx2(const uint32_t *x, uint16_t *high, uint16_t *low, int64_t count,
+                                           const mpg_split *p)
+{
+    const __m256 scale1 = _mm256_set1_ps(p->scale1), scale2 = _mm256_set1_ps(p->scale2);
+    const __m256 limit = _mm256_set1_ps(65504.0f), magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FFFFFFF));
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        const __m256 value = _mm256_loadu_ps((const float *)(x + i));
+        const __m128i h = _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT);
+        const __m256 rest = _mm256_mul_ps(_mm256_mul_ps(_mm256_sub_ps(value, _mm256_cvtph_ps(h)), scale1), scale2);
+        if (_mm256_movemask_ps(_mm256_cmp_ps(_mm256_and_ps(value, magnitude), limit, _CMP_NLE_UQ))
+            | _mm256_movemask_ps(_mm256_cmp_ps(_mm256_and_ps(rest, magnitude), limit, _CMP_NLE_UQ))) {
+            mpg_split_rest(x, high, low, i, i + 8, p);
+            continue;
+        }
+        _mm_storeu_si128((__m128i *)(high + i), h);
+        _mm_storeu_si128((__m128i *)(low + i), _mm256_cvtps_ph(rest, _MM_FROUND_TO_NEAREST_INT));
+    }
+    mpg_split_rest(x, high, low, i, count, p);
+}
+
+MPG_TARGET_AVX512 static void mpg_split_avx512(const uint32_t *x, uint16_t *high, uint16_t *low, int64_t count,
+                                               const mpg_split *p)
+{
+    const __m512 scale1 = _mm512_set1_ps(p->scale1), scale2 = _mm512_set1_ps(p->scale2);
+    const __m512 limit = _mm512_set1_ps(65504.0f);
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+        const __m512 value = _mm512_loadu_ps((const float *)(x + i));
+        const __m256i h = _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT);
+        const __m512 rest = _mm512_mul_ps(_mm512_mul_ps(_mm512_sub_ps(value, _mm512_cvtph_ps(h)), scale1), scale2);
+        if (_mm512_cmp_ps_mask(_mm512_abs_ps(value), limit, _CMP_NLE_UQ)
+            | _mm512_cmp_ps_mask(_mm512_abs_ps(rest), limit, _CMP_NLE_UQ)) {
+            mpg_split_rest(x, high, low, i, i + 16, p);
+            continue;
+        }
+        _mm256_storeu_si256((__m256i *)(high + i), h);
+        _mm256_storeu_si256((__m256i *)(low + i), _mm512_cvtps_ph(rest, _MM_FROUND_TO_NEAREST_INT));
+    }
+    mpg_split_rest(x, high, low, i, count, p);
+}
+#endif
 
 static void mpg_split_range(const void *x, void *high, void *low, int64_t begin, int64_t end, const mpg_split *p, int isa)
 {
     const uint32_t *source = (const uint32_t *)x + begin;
     uint16_t *h = (uint16_t *)high + begin, *l = (uint16_t *)low + begin;
-    if (isa == MPG_ISA_AVX512)
+#if MPG_X86_VARIANTS
+    if (isa >= MPG_ISA_AVX512) {
         mpg_split_avx512(source, h, l, end - begin, p);
-    else if (isa == MPG_ISA_AVX2)
+        return;
+    }
+    if (isa >= MPG_ISA_AVX2) {
         mpg_split_avx2(source, h, l, end - begin, p);
-    else
-        mpg_split_base(source, h, l, end - begin, p);
+        return;
+    }
+#endif
+    mpg_split_base(source, h, l, end - begin, p);
 }
 
 #endif

@@ -1,14 +1,13 @@
 """Splitting float32 arrays into two float16 words; the arithmetic is in split.h."""
 
 from cython.parallel cimport prange
-from libc.math cimport ldexpf
 from libc.stdint cimport int64_t, uint32_t
 
 cdef extern from "split.h":
     ctypedef struct mpg_split:
-        float scale1, scale2
-        uint32_t overflow_code, overflow_value, nan_code, nan_keep
+        pass
 
+    mpg_split mpg_split_parameters(int s, int saturate, uint32_t nan_code, int keep_nan) nogil
     void mpg_split_range(const void *x, void *high, void *low, int64_t begin, int64_t end, const mpg_split *p,
                          int isa) nogil
 
@@ -26,15 +25,7 @@ def split_fp16(const unsigned char[::1] x, unsigned char[::1] high, unsigned cha
         return
     if high.shape[0] < 2 * count or low.shape[0] < 2 * count:
         raise ValueError("the outputs are smaller than the source")
-    cdef mpg_split p
-    # A float32 has less than 280 binades: beyond 2^250 every scale overflows or flushes every residual.
-    cdef int s = max(-250, min(250, scale_exponent))
-    p.scale1 = ldexpf(1.0, s // 2)
-    p.scale2 = ldexpf(1.0, s - s // 2)
-    p.overflow_code = 0x7BFF if saturate else 0x7C00
-    p.overflow_value = 0x477FE000 if saturate else 0x7F800000
-    p.nan_code = nan_code
-    p.nan_keep = 0xFFFFFFFF if keep_nan else 0
+    cdef mpg_split p = mpg_split_parameters(scale_exponent, saturate, <uint32_t>nan_code, keep_nan)
     cdef const void *source = &x[0]
     cdef void *h = &high[0]
     cdef void *w = &low[0]
