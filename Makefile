@@ -10,7 +10,7 @@ KERNELS := $(wildcard tensorcore_models/_kernels/*.pyx tensorcore_models/_kernel
                       mpgemm/_kernels/*.pyx mpgemm/_kernels/*.pxd mpgemm/_kernels/*.h)
 BUILD_INPUTS := pyproject.toml setup.py $(KERNELS)
 
-.PHONY: evaluate test campaign bench lint clean
+.PHONY: evaluate test campaign bench docs lint clean
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
@@ -36,6 +36,13 @@ test: $(VENV)/.test-ready
 # The long campaigns (random twins by the million).
 campaign: $(VENV)/.test-ready
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+
+# Pages that are generated from the tables.
+docs: $(VENV)/.run-ready
+	$(BIN)/python -m tensorcore_models.catalogue.page > docs/instructions.md
+
+lint:
+	$(PYTHON) -m ruff check .
 
 clean:
 	rm -rf $(VENV) build dist out *.egg-info

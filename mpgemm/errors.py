@@ -6,9 +6,9 @@ values. ``||X||_F`` is the Frobenius norm, ``||X||_inf`` the largest row sum of 
 size that rounding errors scale with.
 
 What is not finite: an element whose exact value is infinite or NaN (because the input is) counts as right if and only
-if the computed element is the same infinity, or any NaN; it is then left out of the norms. Where it is not right, or
-where the exact value is finite and the computed one is not, the difference is infinite and so is every metric over it.
-No metric is ever NaN.
+if the computed element is the same infinity, or any NaN; it is then left out of the norms, as infinite and NaN inputs
+are out of theirs. Where it is not right, or where the exact value is finite and the computed one is not, the difference
+is infinite and so is every metric over it. No metric is ever NaN.
 """
 
 import json
@@ -102,7 +102,8 @@ class ErrorReport:
     @classmethod
     def from_dict(cls, values: Mapping) -> "ErrorReport":
         """The report that :meth:`to_dict` wrote."""
-        return cls(**{key: math.inf if value == "inf" else value for key, value in values.items()})
+        fields_of_json: dict = {key: math.inf if value == "inf" else value for key, value in values.items()}
+        return cls(**fields_of_json)
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON text."""
@@ -174,7 +175,7 @@ class ErrorMeter:
         self.shape = (a.shape[0], b.shape[1], a.shape[1])
         self._values = np.asarray(self.exact.rounded("fp64"))
         self._sizes = _exact_sizes(a, b, c)
-        self._scale_inf = _norm_inf(a) * _norm_inf(b) + (0.0 if c is None else _norm_inf(c))
+        self._scale_inf = _input_norm_inf(a) * _input_norm_inf(b) + (0.0 if c is None else _input_norm_inf(c))
 
     def measure(self, computed: np.ndarray) -> ErrorReport:
         """The errors of one computed result (see :func:`errors`)."""
@@ -200,7 +201,7 @@ class ErrorMeter:
             fmt.name,
             self.reference,
             relative_frobenius=_ratio(_norm_frobenius(difference), _norm_frobenius(self._values[finite])),
-            relative_inf=_ratio(_norm_inf(difference), self._scale_inf if np.isfinite(self._scale_inf) else math.inf),
+            relative_inf=_ratio(_norm_inf(difference), self._scale_inf),
             normwise=_ratio(_norm_frobenius(difference), _norm_frobenius(self._sizes[finite])),
             componentwise=_largest_ratio(difference, self._sizes),
             max_ulp=float(ulps.max(initial=0.0)),
@@ -230,6 +231,12 @@ def _norm_inf(x: np.ndarray) -> float:
     with np.errstate(over="ignore"):
         largest = float(np.abs(x.astype(np.float64)).sum(axis=1).max())
     return math.inf if math.isnan(largest) else largest
+
+
+def _input_norm_inf(x: np.ndarray) -> float:
+    """Largest row sum over the finite elements."""
+    values = x.astype(np.float64)
+    return _norm_inf(np.where(np.isfinite(values), values, 0.0))
 
 
 def _norm_frobenius(x: np.ndarray) -> float:

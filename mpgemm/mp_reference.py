@@ -23,7 +23,7 @@ class MpResult:
 
     def rounded(self, fmt: str) -> np.ndarray:
         """All elements correctly rounded (to nearest, ties to even) to the format, as its values."""
-        row = tcm.get_format(fmt)
+        row = tcm.FORMATS[fmt]
         values = np.array([[_round_mpf(x, row) for x in line] for line in self.elements], dtype=np.float64)
         return values.reshape(self.shape).astype(row.dtype)
 
@@ -33,7 +33,7 @@ class MpResult:
         NaN where either is not finite.
         """
         values = np.asarray(computed).astype(np.float64)
-        fp64 = tcm.get_format("fp64")
+        fp64 = tcm.FORMATS["fp64"]
         result = np.empty(self.shape)
         for i, line in enumerate(self.elements):
             for j, exact in enumerate(line):

@@ -84,7 +84,8 @@ def curves(
             y[shown],
             line.style or "-",
             marker=_MARKERS[number % len(_MARKERS)] if few else "",
-            markersize=4,
+            markersize=5 if line.style == "--" else 3.5,
+            markerfacecolor="none" if line.style == "--" else None,
             linewidth=1.2,
             color=_COLOURS[number % len(_COLOURS)],
             label=line.label,
@@ -95,9 +96,12 @@ def curves(
                       color="0.4")
     if log_x:
         axes.set_xscale("log", base=2)
+    else:
+        axes.locator_params(axis="x", integer=True)
     if log_y:
         axes.set_yscale("log")
-    axes.set(title=title, xlabel=x_label, ylabel=y_label)
+    axes.set_title(title, fontsize=10)
+    axes.set(xlabel=x_label, ylabel=y_label)
     axes.grid(True, which="major", color="0.9", linewidth=0.6)
     axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     return figure
@@ -132,7 +136,8 @@ def method_errors(groups: Mapping[str, Sequence[tuple[str, float]]], title: str,
     axes.set_xscale("log")
     axes.set_xlim(low / 2, high * 2)
     axes.set_yticks(range(len(names)), names[::-1], fontsize=8)
-    axes.set(title=title, xlabel=x_label)
+    axes.set_title(title, fontsize=10)
+    axes.set(xlabel=x_label)
     axes.grid(True, axis="both", color="0.9", linewidth=0.6)
     axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.25 if len(names) < 9 else -0.16))
     return figure
@@ -164,6 +169,7 @@ def exponent_histogram(histograms: Mapping[str, Mapping[int, int]], title: str):
     ):
         axes.axvspan(left, right, color=colour, alpha=0.5, linewidth=0, label=label, zorder=0)
     axes.set_xlim(low, high)
-    axes.set(title=title, xlabel="exponent of the element, floor(log2 |x|)", ylabel="share of the nonzero elements")
+    axes.set_title(title, fontsize=10)
+    axes.set(xlabel="exponent of the element, floor(log2 |x|)", ylabel="share of the nonzero elements")
     axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure

@@ -21,6 +21,7 @@ from .accumulators import (
     SequentialFMA,
     as_parametric,
 )
+from .blocks import BLOCK_FORMATS, BlockScaled, quantize_blocks
 from .catalogue import architectures, default_instruction, get_instruction, list_instructions
 from .engine import CallableEngine, Engine, MatrixEngine, as_engine
 from .exact_rounding import ROUNDINGS

@@ -27,7 +27,7 @@ negative_underflow
     Sign of the result when a negative sum rounds to zero: ``"positive"`` (MMA-Sim's code, valpey-smt: -0 is never output)
     or ``"negative"`` (MATLAB-tensor-core).
 nan
-    NaN results: ``"all_ones"`` (0x7fffffff, 0x7fff: NVIDIA's canonical NaN) or ``"quiet"`` (most significant fraction bit only).
+    NaN results: ``"all_ones"`` (0x7fffffff, 0x7fff: NVIDIA's canonical NaN) or ``"quiet"`` (most significant fraction bit).
 tf32_nan
     tf32 operand whose payload stands in the 13 ignored bits only: ``"truncated"`` (it becomes infinity) or ``"kept"`` (NaN).
 """
@@ -284,7 +284,7 @@ class FusedDotRoundDownAdd(_AlignedSum):
     1. Specials as in :class:`FusedDotAdd`, c included. 2. Products exact and not normalised; at or beyond
     ``2**product_overflow_exponent`` they become infinite, which is looked at again without c. 3. Products alone are aligned to
     their largest exponent (`fraction_bits`, RZ) and summed. 4. That dot product (to `dot_fraction_bits`) and c (to
-    `c_fraction_bits`) are aligned to their common largest exponent, both rounded *down*. 5. Their sum is rounded to nearest even.
+    `c_fraction_bits`) are aligned to their common largest exponent, both rounded *down*. 5. The sum is rounded to nearest even.
 
     Parameters
     ----------
@@ -346,8 +346,8 @@ class GroupFusedDotRoundDownAdd(FusedDotRoundDownAdd):
     """GFDRDA(N): fp8 on CDNA3 (xie-mma-sim, section IV-H).
 
     As :class:`FusedDotRoundDownAdd`, but products of even and of odd k are aligned (RZ) and summed apart; the two sums are
-    aligned with each other to `fraction_bits`, rounded *down*, before c joins; and c is rounded to zero instead of down when its
-    exponent is more than `c_zero_below` under the largest.
+    aligned with each other to `fraction_bits`, rounded *down*, before c joins; and c is rounded to zero instead of down when
+    its exponent is more than `c_zero_below` under the largest.
 
     Parameters
     ----------

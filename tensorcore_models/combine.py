@@ -31,7 +31,9 @@ def _sum_to_odd(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return _to_odd(total, error)
 
 
-def scale_rounded(bits: np.ndarray, scalar: float, source: Format | IntegerFormat, target: Format | IntegerFormat) -> np.ndarray:
+def scale_rounded(
+    bits: np.ndarray, scalar: float, source: Format | IntegerFormat, target: Format | IntegerFormat
+) -> np.ndarray:
     """RN(scalar * x) in `target` for encodings x of `source`; -0 and NaN by IEEE's rules.
 
     Raises
@@ -54,12 +56,12 @@ def scale_rounded(bits: np.ndarray, scalar: float, source: Format | IntegerForma
         high = np.float64(np.frombuffer((np.array(scalar).view(np.int64) & ~0x7FFFFFF).tobytes())[0])
         if not np.isfinite(scalar):
             return encode(values * scalar, target)
-        return encode(_sum_to_odd(values * high, values * (scalar - high)) if scalar != high else values * scalar, target)
+        return encode(
+            _sum_to_odd(values * high, values * (scalar - high)) if scalar != high else values * scalar, target
+        )
 
 
-def add_rounded(
-    x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, rounding: str = "rne"
-) -> np.ndarray:
+def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, rounding: str = "rne") -> np.ndarray:
     """x + y in `fmt`, rounded once; x, y and the result are encodings of `fmt`. Integers wrap."""
     if isinstance(fmt, IntegerFormat):
         return x + y

@@ -241,7 +241,9 @@ class Engine(abc.ABC):
                 raise ValueError(f"{self.label} takes no block scales; leave scale_a and scale_b out")
             return None, None
         if scale_a is None or scale_b is None:
-            raise ValueError(f"{self.label} needs scale_a and scale_b, one {self.scale_format} scale per {self.block_size} products")
+            raise ValueError(
+                f"{self.label} needs scale_a and scale_b, one {self.scale_format} scale per {self.block_size} products"
+            )
         fmt = get_format(self.scale_format)
         # The top bit of a ue4m3 scale is stored and ignored (xie-mma-sim, section IV-E, step 0).
         scale_a = check_bits(scale_a, fmt, "scale_a", len(a_shape), ignore_high=True)
@@ -252,7 +254,9 @@ class Engine(abc.ABC):
             (scale_b, (*b_shape[:-2], blocks, b_shape[-1]), "scale_b"),
         ):
             if scale.shape != expected:
-                raise ValueError(f"{name} is {scale.shape}, expected {expected}: one scale per {self.block_size} products")
+                raise ValueError(
+                    f"{name} is {scale.shape}, expected {expected}: one scale per {self.block_size} products"
+                )
         return scale_a, scale_b
 
     def _gemm_checked(self, a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding):
@@ -364,7 +368,9 @@ class MatrixEngine(Engine):
 
     @property
     def label(self) -> str:
-        return f"{type(self.accumulator).__name__}({get_format(self.a_format).name} to {get_format(self.d_format).name})"
+        return (
+            f"{type(self.accumulator).__name__}({get_format(self.a_format).name} to {get_format(self.d_format).name})"
+        )
 
     def with_rules(self, **edge_rules):
         """A copy whose accumulator has other edge rules; see :mod:`tensorcore_models.accumulators` for their names."""

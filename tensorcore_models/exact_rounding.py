@@ -100,7 +100,7 @@ def round_to_bits(
         Overflow gives infinity (or NaN) in every rounding mode, as tensor cores do although they round toward zero.
     fraction_bits : int, optional
         Round to fewer fraction bits than the format stores (the remaining ones are 0), as Hopper's fp8
-        instructions do. Subnormal results keep the format's own quantum.
+        instructions do; subnormal results have as many below the smallest normal exponent.
     random : int
         Draw for stochastic rounding, see :func:`shift_right_rounded`.
 
@@ -126,7 +126,7 @@ def round_to_bits(
         raise ValueError(f"{fmt.name} is unsigned: it has no encoding of a negative number")
     kept_bits = fmt.fraction_bits if fraction_bits is None else min(fraction_bits, fmt.fraction_bits)
     leading = magnitude.bit_length() - 1 + exponent  # exponent of the leading bit
-    quantum = max(leading - kept_bits, fmt.quantum_exponent)  # unit of the rounded result
+    quantum = max(leading, fmt.emin) - kept_bits  # unit of the rounded result
     rounded = shift_right_rounded(magnitude, quantum - exponent, rounding, negative, random)
     if rounded == 0:
         if fmt.specials == "scale":  # no zero to underflow to: the smallest number is the nearest one

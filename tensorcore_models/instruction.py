@@ -72,10 +72,14 @@ class Instruction(MatrixEngine):
             return
         super().__post_init__()
         if min(self.m, self.n, self.blocks) < 1:
-            raise ValueError(f"{self.arch}:{self.name}: shape m {self.m}, n {self.n}, blocks {self.blocks} must be positive")
+            raise ValueError(
+                f"{self.arch}:{self.name}: shape m {self.m}, n {self.n}, blocks {self.blocks} must be positive"
+            )
         step = self.accumulator.terms_per_step
         if self.k % step:
-            raise ValueError(f"{self.arch}:{self.name}: k {self.k} is not a multiple of the {step} products of one step")
+            raise ValueError(
+                f"{self.arch}:{self.name}: k {self.k} is not a multiple of the {step} products of one step"
+            )
 
     def __str__(self) -> str:
         return f"{self.arch}:{self.name}"
@@ -133,7 +137,9 @@ class Instruction(MatrixEngine):
         lead = c.shape[:-2]
         for x, tail, name in ((a, (self.m, self.k), "a"), (b, (self.k, self.n), "b"), (c, (self.m, self.n), "c")):
             if x.shape != (*lead, *tail):
-                raise ValueError(f"{self}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with lead {lead}")
+                raise ValueError(
+                    f"{self}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with lead {lead}"
+                )
         scale_a, scale_b = self._check_scales(a.shape, b.shape, scale_a, scale_b)
         if not lead:
             return kernels.matrix_bits(self, a, b, c, scale_a, scale_b)
@@ -160,7 +166,9 @@ class Instruction(MatrixEngine):
 
     def _require_public(self) -> None:
         if self.accumulator is None:
-            raise ValueError(f"{self}: its arithmetic is not public, so there is nothing to compute with ({self.source})")
+            raise ValueError(
+                f"{self}: its arithmetic is not public, so there is nothing to compute with ({self.source})"
+            )
 
 
 def _spell(values: tuple[int, ...]) -> str:

@@ -7,7 +7,9 @@ from .interop import as_array, format_of_dtype
 from .rounding import decode, encode
 
 
-def check_bits(x, fmt: Format | IntegerFormat, name: str, ndim: int | None = None, *, ignore_high: bool = False) -> np.ndarray:
+def check_bits(
+    x, fmt: Format | IntegerFormat, name: str, ndim: int | None = None, *, ignore_high: bool = False
+) -> np.ndarray:
     """`x` as an array of encodings of `fmt` in its container type.
 
     Parameters
@@ -60,7 +62,11 @@ def operand_bits(x, fmt: Format | IntegerFormat, rounding: str | None, name: str
     if isinstance(fmt, IntegerFormat):
         return _integer_bits(array, fmt, name)
     if format_of_dtype(array.dtype) == fmt:
-        return np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False)).view(fmt.container).reshape(array.shape)
+        return (
+            np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False))
+            .view(fmt.container)
+            .reshape(array.shape)
+        )
     if rounding is not None:
         return encode(array, fmt, rounding)
     bits = encode(array, fmt, "rz", saturate=True) if not fmt.has_inf else encode(array, fmt, "rz")

@@ -3,6 +3,9 @@
 import argparse
 import platform
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,10 +14,17 @@ import numpy as np
 from mpgemm import matrices, report
 from mpgemm.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
-from mpgemm.experiments.accuracy_figures import SWEEP_FIGURES, SWEEP_METHODS, SWEEP_SCALES, run_sweep
+from mpgemm.experiments.accuracy_figures import SWEEP_FIGURES, SWEEP_METHODS, SWEEP_OPTIONS, run_sweep
 from mpgemm.experiments.cases import Case, file_case, generated_cases, shipped_case
 from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.methods import DEFAULT_SCALE_EXPONENTS, FAMILIES, ORDERS, build_methods
+from mpgemm.experiments.methods import (
+    DEFAULT_SCALE_EXPONENTS,
+    FAMILIES,
+    ORDERS,
+    STEP_ORDERS,
+    CubeOptions,
+    build_methods,
+)
 from mpgemm.experiments.split_figures import SPLIT_FIGURES, split_figure
 from mpgemm.experiments.suitability import Suitability, examine
 from mpgemm.io import write_text
@@ -42,12 +52,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--orders", nargs="+", default=["elementwise", "termwise"], choices=ORDERS)
     what.add_argument("--scale-exponents", nargs="+", type=_scale_exponent, metavar="S_B",
                       help='s_b of SGEMM-cube: integers or "auto" (default 0 6 12 auto)')
+    what.add_argument("--step-orders", nargs="+", default=["sequential"], choices=STEP_ORDERS,
+                      help="rounding inside a cube step of 16 products (not published; default sequential)")
+    what.add_argument("--blocking", nargs=3, type=int, metavar=("BM", "BK", "BN"),
+                      help="block sizes on the 910A (default: all of k in one chain)")
     what.add_argument("--metric", default="relative_frobenius", choices=list(RELATIVE_METRICS),
                       help="what the figures show")
     what.add_argument("--figure", nargs="+", default=[], choices=[*SPLIT_FIGURES, *SWEEP_FIGURES],
                       help="reproduce figures of the SGEMM-cube paper instead")
     what.add_argument("--verify", nargs="?", const=16, type=int, metavar="N",
                       help="check N sampled entries of the exact product against mpmath (default 16)")
+    what.add_argument("--workers", type=int, default=1, metavar="N", help="inputs measured side by side (default 1)")
     output = parser.add_argument_group("output")
     output.add_argument("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")
     output.add_argument("--fresh", action="store_true", help="measure again what the journal in --out holds")
@@ -101,6 +116,8 @@ def _check(args: argparse.Namespace) -> None:
         raise ValueError("--shape goes with --distribution or --figure")
     if args.repeats is not None and args.repeats < 1:
         raise ValueError(f"--repeats must be at least 1, got {args.repeats}")
+    if args.workers < 1:
+        raise ValueError(f"--workers must be at least 1, got {args.workers}")
     if args.verify is not None and args.verify < 1:
         raise ValueError(f"--verify needs at least 1 entry, got {args.verify}")
     if args.out and args.out.exists() and not args.out.is_dir():
@@ -138,11 +155,13 @@ def _parameter(text: str) -> tuple[str, float]:
 def _run_cases(args: argparse.Namespace, journal: Journal) -> dict:
     cases = _cases(args)
     names = [*(args.methods or FAMILIES), *(f"engine:{name}" for name in args.engine)]
-    scales = args.scale_exponents or DEFAULT_SCALE_EXPONENTS
-    methods = build_methods(names, args.orders, scales)
-    records = evaluation.evaluate(cases, methods, journal, report.Progress(sys.stderr))
+    options = _cube_options(args, DEFAULT_SCALE_EXPONENTS)
+    methods = build_methods(names, options)
+    with _executor(args) as executor:
+        records = evaluation.evaluate(cases, methods, journal, report.Progress(sys.stderr), executor)
     summaries = evaluation.summarise(records)
-    inputs = [(case, examine(*case.load(), [s for s in scales if s != "auto"])) for case in _one_each(cases)]
+    fixed_scales = [s for s in options.scale_exponents if isinstance(s, int)]
+    inputs = [(case, examine(*case.load(), fixed_scales)) for case in _one_each(cases)]
     checks = [(case, *evaluation.verify_entries(case, args.verify)) for case in cases] if args.verify else []
     if not args.json:
         _print_cases(inputs, summaries, checks)
@@ -157,6 +176,28 @@ def _run_cases(args: argparse.Namespace, journal: Journal) -> dict:
     if args.out:
         result["written"] = _write_cases(args, result, inputs, summaries)
     return result
+
+
+def _cube_options(args: argparse.Namespace, default_scales: tuple) -> CubeOptions:
+    return CubeOptions(
+        tuple(args.orders),
+        tuple(args.scale_exponents or default_scales),
+        tuple(args.step_orders),
+        tuple(args.blocking) if args.blocking else None,
+    )
+
+
+@contextmanager
+def _executor(args: argparse.Namespace) -> Iterator[Executor | None]:
+    """Threads, if more than one worker is asked for; what has not begun when the block ends is dropped."""
+    if args.workers == 1:
+        yield None
+        return
+    executor = ThreadPoolExecutor(args.workers)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
 
 
 def _one_each(cases: list[Case]) -> list[Case]:
@@ -262,28 +303,33 @@ def _sweep(args, name, journal):
     from mpgemm.plots import Curve
 
     row = SWEEP_FIGURES[name]
-    sweep = run_sweep(
-        name,
-        range(args.seed, args.seed + (args.repeats or 5)),
-        tuple(args.shape) if args.shape else None,
-        methods=[*(args.methods or SWEEP_METHODS), *(f"engine:{engine}" for engine in args.engine)],
-        scale_exponents=args.scale_exponents or SWEEP_SCALES,
-        orders=args.orders,
-        journal=journal,
-        progress=report.Progress(sys.stderr),
-    )
+    with _executor(args) as executor:
+        sweep = run_sweep(
+            name,
+            range(args.seed, args.seed + (args.repeats or 5)),
+            tuple(args.shape) if args.shape else None,
+            methods=[*(args.methods or SWEEP_METHODS), *(f"engine:{engine}" for engine in args.engine)],
+            options=_cube_options(args, SWEEP_OPTIONS.scale_exponents),
+            journal=journal,
+            progress=report.Progress(sys.stderr),
+            executor=executor,
+        )
     values = {label: sweep.curve(method, args.metric) for method, label in sweep.methods.items()}
     sizes = [f"{m}x{k}x{n}" for m, k, n in sweep.shapes]
     rows = [[x, size, *(curve[i] for curve in values.values())]
             for i, (x, size) in enumerate(zip(sweep.points, sizes, strict=True))]
-    title = f"Figure {name}: {row.title}, mean {RELATIVE_METRICS[args.metric]} over {len(sweep.seeds)} seeds"
-    table = report.Table(title, [row.x_label, "m x k x n", *values], rows)
+    title = f"Figure {name}: {row.title}, {_seeds(len(sweep.seeds))}"
+    table = report.Table(f"{title}, mean {RELATIVE_METRICS[args.metric]}", [row.x_label, "m x k x n", *values], rows)
     if row.sweeps_exponent:
-        title += f", {sizes[0]}"
+        title += f", m x k x n = {sizes[0]}"
     lines = [Curve(label, sweep.points, curve, _line_style(label)) for label, curve in values.items()]
     axes = {"title": title, "x_label": row.x_label, "y_label": RELATIVE_METRICS[args.metric],
             "log_x": not row.sweeps_exponent, "log_y": True}
     return sweep.to_dict(), table, lines, axes
+
+
+def _seeds(count: int) -> str:
+    return f"{count} seed{'s' * (count > 1)}"
 
 
 def _line_style(label: str) -> str:

@@ -6,12 +6,13 @@ in the result.
 """
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 
 from mpgemm.experiments.cases import generated_cases
 from mpgemm.experiments.evaluate import Summary, evaluate, summarise
 from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.methods import build_methods
+from mpgemm.experiments.methods import CubeOptions, build_methods
 
 Shape = tuple[int, int, int]
 
@@ -69,7 +70,7 @@ SWEEP_FIGURES: dict[str, SweepFigure] = {
 
 #: What figs. 8 and 9 compare.
 SWEEP_METHODS = ("fp16", "fp32", "sgemm_cube")
-SWEEP_SCALES = (0, 6, 12)
+SWEEP_OPTIONS = CubeOptions(scale_exponents=(0, 6, 12))
 
 
 @dataclass(frozen=True)
@@ -112,10 +113,10 @@ def run_sweep(
     shape: Shape | None = None,
     points: Sequence[int] | None = None,
     methods: Sequence[str] = SWEEP_METHODS,
-    scale_exponents: Sequence[int | str] = SWEEP_SCALES,
-    orders: Sequence[str] = ("elementwise", "termwise"),
+    options: CubeOptions = SWEEP_OPTIONS,
     journal: Journal | None = None,
     progress: Callable[[int, int, str], None] | None = None,
+    executor: Executor | None = None,
 ) -> SweepResult:
     """Measure one of :data:`SWEEP_FIGURES`.
 
@@ -129,7 +130,7 @@ def run_sweep(
         (m, k, n) instead of the row's own; sizes that the figure sweeps are ignored.
     points : sequence of int, optional
         Values of the x axis instead of the row's own.
-    methods, scale_exponents, orders, journal, progress
+    methods, options, journal, progress, executor
         As in :func:`mpgemm.experiments.methods.build_methods` and :func:`mpgemm.experiments.evaluate.evaluate`.
 
     Raises
@@ -142,7 +143,7 @@ def run_sweep(
     figure = SWEEP_FIGURES[name]
     points = figure.points if points is None else tuple(points)
     shapes = tuple(figure.shape_at(x, shape) for x in points)
-    chosen = build_methods(methods, orders, scale_exponents)
+    chosen = build_methods(methods, options)
     cases = [
         case
         for x, sizes in zip(points, shapes, strict=True)
@@ -150,7 +151,7 @@ def run_sweep(
             figure.distribution, sizes, seeds, {"exponent": x if figure.sweeps_exponent else 0}
         )
     ]
-    summaries = summarise(evaluate(cases, chosen, journal, progress))
+    summaries = summarise(evaluate(cases, chosen, journal, progress, executor))
     width = len(chosen)
     grouped = tuple(tuple(summaries[i : i + width]) for i in range(0, len(summaries), width))
     return SweepResult(name, figure.distribution, tuple(seeds), shapes, points, grouped)

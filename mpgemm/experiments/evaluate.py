@@ -111,9 +111,10 @@ def evaluate(
             done += 1
     progress(total, total, "")
     return [
-        _record(case, method, journal.get(key))
+        _record(case, method, result)
         for case, keys in zip(cases, configurations, strict=True)
         for method, key in zip(methods, keys, strict=True)
+        if (result := journal.get(key)) is not None
     ]
 
 

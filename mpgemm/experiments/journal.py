@@ -32,10 +32,10 @@ class Journal:
         self.path = None if path is None else Path(path)
         self._results: dict[str, dict] = {}
         if self.path is not None and self.path.exists():
-            self._load()
+            self._load(self.path)
 
-    def _load(self) -> None:
-        text = self.path.read_text(encoding="utf-8", errors="replace")
+    def _load(self, path: Path) -> None:
+        text = path.read_text(encoding="utf-8", errors="replace")
         kept = []
         for line in text.splitlines():
             try:
@@ -46,7 +46,7 @@ class Journal:
             kept.append(line)
         whole = "".join(line + "\n" for line in kept)
         if whole != text:
-            write_text(self.path, whole)
+            write_text(path, whole)
 
     def __len__(self) -> int:
         return len(self._results)

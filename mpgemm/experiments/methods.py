@@ -13,12 +13,12 @@ import numpy as np
 
 import ascend
 import tensorcore_models as tcm
+from ascend.cube import ORDERS, STEP_ORDERS
 
 #: s_b of the SGEMM-cube: a power of two exponent for both operands, or "auto" for one from the data of each.
 ScaleExponent = int | str
 
 DEFAULT_SCALE_EXPONENTS: tuple[ScaleExponent, ...] = (0, 6, 12, "auto")
-ORDERS = ("elementwise", "termwise", "termwise_inplace")
 
 
 @dataclass(frozen=True)
@@ -35,43 +35,15 @@ class GemmMethod:
         ``multiply(a, b)`` on float32 matrices gives the product; it can be pickled.
     settings : mapping
         JSON-compatible values that determine `multiply`; the journal of results is keyed by them.
-    family : str
-        What draws alike in a figure.
     """
 
     name: str
     label: str
     multiply: Callable[[np.ndarray, np.ndarray], np.ndarray] = field(compare=False)
     settings: Mapping = field(default_factory=dict)
-    family: str = ""
 
     def __post_init__(self):
         object.__setattr__(self, "settings", {"name": self.name, **self.settings})
-        object.__setattr__(self, "family", self.family or self.name)
-
-
-def native_fp16(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Operands rounded to fp16, products accumulated in fp32 as the Ascend cube does, float32 result.
-
-    This is the SGEMM-cube of operands that have no residual, so its accumulation order is that of the cube.
-    """
-    return ascend.cube_gemm(_to_fp16(a), _to_fp16(b), scale_exponent=0, order="termwise")
-
-
-def native_fp16_accumulate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Operands rounded to fp16, a chain of fp16 fused multiply-adds in k order, float16 result.
-
-    acc = RN16(acc + a b) for every product, the product exact. Each sum is formed in float64 and rounded once more to
-    fp16. That is the fused result: where the sum is so wide that float64 rounds it, the product is too small, or the
-    accumulator too large, for the float64 result to come to a midpoint between two fp16 numbers that the exact sum
-    misses (11-bit accumulator, 22-bit product, both at least 2^-48).
-    """
-    a16, b16 = _to_fp16(a).astype(np.float64), _to_fp16(b).astype(np.float64)
-    accumulator = np.zeros((a.shape[0], b.shape[1]), np.float16)
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        for column, row in zip(a16.T, b16, strict=True):
-            accumulator = (accumulator + np.outer(column, row)).astype(np.float16)
-    return accumulator
 
 
 def native_fp32(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -86,34 +58,91 @@ def native_fp64(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.matmul(a.astype(np.float64), b.astype(np.float64))
 
 
-def _to_fp16(x: np.ndarray) -> np.ndarray:
-    """Rounded to nearest even and saturated at 65504, as the Ascend 910A converts; float32 container."""
-    return np.asarray(tcm.round_to(x, "fp16", saturate=True)).astype(np.float32)
+@dataclass(frozen=True)
+class CubeOptions:
+    """How the Ascend cube is run; see :func:`ascend.cube_gemm` for the meaning of each.
 
-
-def sgemm_cube(order: str, scale_exponent: ScaleExponent) -> GemmMethod:
-    """SGEMM-cube (Xue et al., eq. 7) in the given order with the given s_b.
+    Parameters
+    ----------
+    orders, scale_exponents, step_orders : tuple
+        SGEMM-cube is run with every combination.
+    blocking : tuple of int, optional
+        (b_m, b_k, b_n) on the 910A. None is one block, with all of k in one chain.
 
     Raises
     ------
     ValueError
-        If the order is unknown or s_b neither an integer nor "auto".
+        If an order is unknown or a scale exponent neither an integer nor "auto".
     """
-    if order not in ORDERS:
-        raise ValueError(f"unknown order {order!r}; known: {', '.join(ORDERS)}")
-    if scale_exponent != "auto" and not isinstance(scale_exponent, int):
-        raise ValueError(f'a scale exponent is an integer or "auto", got {scale_exponent!r}')
-    return GemmMethod(
-        f"sgemm_cube_{order}_{scale_exponent}",
-        f"SGEMM-cube {order}, s_b = {scale_exponent}",
-        partial(_cube, order, scale_exponent),
-        {"order": order, "scale_exponent": scale_exponent},
-        "sgemm_cube",
-    )
+
+    orders: tuple[str, ...] = ("elementwise", "termwise")
+    scale_exponents: tuple[ScaleExponent, ...] = DEFAULT_SCALE_EXPONENTS
+    step_orders: tuple[str, ...] = ("sequential",)
+    blocking: tuple[int, int, int] | None = None
+
+    def __post_init__(self):
+        for what, values, known in (("order", self.orders, ORDERS), ("step order", self.step_orders, STEP_ORDERS)):
+            for value in values:
+                if value not in known:
+                    raise ValueError(f"unknown {what} {value!r}; known: {', '.join(known)}")
+        for scale in self.scale_exponents:
+            if scale != "auto" and not isinstance(scale, int):
+                raise ValueError(f'a scale exponent is an integer or "auto", got {scale!r}')
+
+    def method(self, function: Callable, name: str, label: str, step_order: str = "sequential", **given) -> GemmMethod:
+        """`function` of ascend with these options and those given; what is not the default stands in the name."""
+        keywords, settings = dict(given), dict(given)
+        if step_order != "sequential":
+            name, label = f"{name}_{step_order}", f"{label}, {step_order} steps"
+            keywords["step_order"] = settings["step_order"] = step_order
+        if self.blocking is not None:
+            keywords["blocking"] = ascend.Blocking(*self.blocking)
+            settings["blocking"] = list(self.blocking)
+        return GemmMethod(name, label, partial(function, **keywords), settings)
 
 
-def _cube(order: str, scale_exponent: ScaleExponent, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return ascend.cube_gemm(a, b, order=order, scale_exponent=scale_exponent)
+def _fp16(options: CubeOptions) -> list[GemmMethod]:
+    # The rounding of the operands dwarfs the order of sums, so one step order is enough.
+    return [options.method(ascend.cube_hgemm, "fp16", "FP16, FP32 accumulation", options.step_orders[0])]
+
+
+def _fp16_accumulate(options: CubeOptions) -> list[GemmMethod]:
+    return [
+        options.method(ascend.cube_hgemm, "fp16_accumulate", "FP16, FP16 accumulation", step, accumulate="fp16")
+        for step in options.step_orders
+    ]
+
+
+def _fp32(options: CubeOptions) -> list[GemmMethod]:
+    return [GemmMethod("fp32", "FP32 SGEMM (NumPy)", native_fp32)]
+
+
+def _fp64(options: CubeOptions) -> list[GemmMethod]:
+    return [GemmMethod("fp64", "FP64 DGEMM (NumPy)", native_fp64)]
+
+
+def _sgemm_cube(options: CubeOptions) -> list[GemmMethod]:
+    return [
+        options.method(
+            ascend.cube_gemm,
+            f"sgemm_cube_{order}_{scale}",
+            f"SGEMM-cube {order}, s_b = {scale}",
+            step,
+            order=order,
+            scale_exponent=scale,
+        )
+        for step in options.step_orders
+        for order in options.orders
+        for scale in options.scale_exponents
+    ]
+
+
+def _sgemm_cube_scaled(options: CubeOptions) -> list[GemmMethod]:
+    label = "SGEMM-cube termwise, s_b = 12, scaled rows"
+    return [
+        options.method(ascend.cube_gemm, "sgemm_cube_scaled", label, step, row_scaling=True)
+        for step in options.step_orders
+    ]
 
 
 def engine_method(name: str) -> GemmMethod:
@@ -124,8 +153,9 @@ def engine_method(name: str) -> GemmMethod:
     ValueError
         If there is no such instruction, or it does not take two matrices of values (block-scaled ones need scales).
     """
-    arch, _, instruction = name.partition(":")
-    engine = tcm.get_instruction(arch, instruction)
+    engine = tcm.get_instruction(name)
+    if engine.scale_format is not None:
+        raise ValueError(f"{name} needs block scales beside its operands; give an instruction without a scale format")
     return GemmMethod(
         f"engine:{engine.arch}:{engine.name}",
         f"{engine.arch} {engine.name}",
@@ -137,22 +167,23 @@ def _engine_gemm(arch: str, name: str, a: np.ndarray, b: np.ndarray) -> np.ndarr
     return np.asarray(tcm.get_instruction(arch, name).gemm(a, b, input_rounding="rne"))
 
 
-#: Families that need no engine: name -> (methods from orders and scale exponents).
-FAMILIES: dict[str, Callable[[Sequence[str], Sequence[ScaleExponent]], list[GemmMethod]]] = {
-    "fp16": lambda orders, scales: [GemmMethod("fp16", "FP16, FP32 accumulation", native_fp16)],
-    "fp16_accumulate": lambda orders, scales: [
-        GemmMethod("fp16_accumulate", "FP16, FP16 accumulation", native_fp16_accumulate)
-    ],
-    "fp32": lambda orders, scales: [GemmMethod("fp32", "FP32 SGEMM (NumPy)", native_fp32)],
-    "fp64": lambda orders, scales: [GemmMethod("fp64", "FP64 DGEMM (NumPy)", native_fp64)],
-    "sgemm_cube": lambda orders, scales: [sgemm_cube(order, scale) for order in orders for scale in scales],
+#: What makes a method from the part of a name behind "PREFIX:".
+PREFIXES: dict[str, Callable[[str], GemmMethod]] = {"engine": engine_method}
+
+#: Families that need no engine. fp16 and SGEMM-cube are the Ascend cube's (910A: saturating); `sgemm_cube_scaled` is
+#: the extension beyond the paper that brings each row of A and column of B into range by a power of two.
+FAMILIES: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
+    "fp16": _fp16,
+    "fp16_accumulate": _fp16_accumulate,
+    "fp32": _fp32,
+    "fp64": _fp64,
+    "sgemm_cube": _sgemm_cube,
+    "sgemm_cube_scaled": _sgemm_cube_scaled,
 }
 
 
 def build_methods(
-    names: Sequence[str] = tuple(FAMILIES),
-    orders: Sequence[str] = ("elementwise", "termwise"),
-    scale_exponents: Sequence[ScaleExponent] = DEFAULT_SCALE_EXPONENTS,
+    names: Sequence[str] = tuple(FAMILIES), options: CubeOptions | None = None
 ) -> list[GemmMethod]:
     """The methods of those names, each once, in the order given.
 
@@ -160,21 +191,24 @@ def build_methods(
     ----------
     names : sequence of str
         Families of :data:`FAMILIES`, or ``engine:ARCH:INSTRUCTION``.
-    orders, scale_exponents : sequence
-        For the families that have them.
+    options : CubeOptions, optional
+        For the families that run the Ascend cube.
 
     Raises
     ------
     ValueError
         If a name is unknown; the message lists the known ones.
     """
+    options = options or CubeOptions()
     methods: dict[str, GemmMethod] = {}
     for name in names:
         if name in FAMILIES:
-            found = FAMILIES[name](orders, scale_exponents)
-        elif name.startswith("engine:"):
-            found = [engine_method(name.removeprefix("engine:"))]
+            found = FAMILIES[name](options)
+        elif name.partition(":")[0] in PREFIXES:
+            prefix, _, rest = name.partition(":")
+            found = [PREFIXES[prefix](rest)]
         else:
-            raise ValueError(f"unknown method {name!r}; known: {', '.join(FAMILIES)}, engine:ARCH:INSTRUCTION")
+            known = [*FAMILIES, *(f"{prefix}:NAME" for prefix in PREFIXES)]
+            raise ValueError(f"unknown method {name!r}; known: {', '.join(known)}")
         methods.update((method.name, method) for method in found)
     return list(methods.values())

@@ -7,15 +7,14 @@ and, as the paper's contrast, toward zero.
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+from mpgemm.experiments.evaluate import code_digest
+from mpgemm.experiments.journal import Journal
 from tensorcore_models.split_analysis import (
     bits_retained,
     bits_retained_formula,
     count_residuals,
     underflow_probability,
 )
-
-from mpgemm.experiments.evaluate import code_digest
-from mpgemm.experiments.journal import Journal
 
 _ROUNDINGS = {"rne": "rounding to nearest", "rz": "rounding toward zero"}
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
+
 from tensorcore_models.split_analysis import FULL_BITS, ScaleChoice, automatic_scale_exponent, scale_report
 
 #: |x| up to which rounding to nearest even gives 0 in fp16.
@@ -86,8 +87,9 @@ def examine(a: np.ndarray, b: np.ndarray, scale_exponents: Sequence[int] = (0, 6
     complaints = [text for matrix in (first, second) for text in _complaints(matrix)]
     advice = f"s_b = {first.recommended} for A and {second.recommended} for B"
     if complaints:
-        verdict = f"does not suit SGEMM-cube as it is: {'; '.join(complaints)}. Best s_b without scaling rows and "
-        return Suitability(first, second, False, f"{verdict}columns: {advice}.")
+        verdict = f"does not suit SGEMM-cube as it is: {'; '.join(complaints)}. Best: rows and columns scaled "
+        verdict += "into range (method sgemm_cube_scaled); without, "
+        return Suitability(first, second, False, f"{verdict}{advice}.")
     return Suitability(first, second, True, f"suits SGEMM-cube: every element keeps {FULL_BITS} bits with {advice}.")
 
 

@@ -35,7 +35,9 @@ def _resolve(arch: str) -> tuple[str, tuple[str, ...]]:
     if arch not in known:
         near = difflib.get_close_matches(arch.lower(), [*known, *DEVICES], 3)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise ValueError(f"unknown architecture {arch!r}{hint} Architectures: {', '.join(known)}. Devices: {', '.join(DEVICES)}")
+        raise ValueError(
+            f"unknown architecture {arch!r}{hint} Architectures: {', '.join(known)}. Devices: {', '.join(DEVICES)}"
+        )
     return arch, ()
 
 
@@ -135,7 +137,9 @@ def default_instruction(
             best[row.path] = row
     if path is not None:
         if path not in best:
-            raise ValueError(f"{arch} has no {a_format} x {b_format} to {d_format} on path {path!r}; it has {sorted(best)}")
+            raise ValueError(
+                f"{arch} has no {a_format} x {b_format} to {d_format} on path {path!r}; it has {sorted(best)}"
+            )
         return best[path]
     usual = {name: row for name, row in best.items() if name != "wmma"} or best
     if not usual:

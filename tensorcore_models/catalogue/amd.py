@@ -25,7 +25,9 @@ FP64_SHAPES = ((16, 16, 4, 1), (4, 4, 4, 4))
 CDNA3_INT8_SHAPES = ((32, 32, 16, 1), (16, 16, 32, 1), (32, 32, 4, 2), (16, 16, 4, 4), (4, 4, 4, 16))
 
 
-def _mfma(arch, shape, a, b, c, name, accumulator, *, source=MMA_SIM, evidence="published model", note="") -> Instruction:
+def _mfma(
+    arch, shape, a, b, c, name, accumulator, *, source=MMA_SIM, evidence="published model", note=""
+) -> Instruction:
     m, n, k, blocks = shape
     return Instruction(
         accumulator,
@@ -56,10 +58,12 @@ def _new_name(shape, cd: str, ab: str) -> str:
 
 
 def _cdna1_and_2_rows():
-    kept = dict(flush_input="none", flush_results=False)
+    kept = {"flush_input": "none", "flush_results": False}
     for arch, flush, evidence in (("cdna1", kept, "inferred"), ("cdna2", {}, "published model")):
         for shape in FP32_SHAPES:
-            yield _mfma(arch, shape, "fp32", "fp32", "fp32", _old_name(shape, "f32", "f32"), SequentialFMA(), evidence=evidence)
+            yield _mfma(
+                arch, shape, "fp32", "fp32", "fp32", _old_name(shape, "f32", "f32"), SequentialFMA(), evidence=evidence
+            )
         for shape in FP16_SHAPES:
             spec = GroupPairwiseSum(4, **flush)
             yield _mfma(arch, shape, "fp16", "fp16", "fp32", _old_name(shape, "f32", "f16"), spec, evidence=evidence)

@@ -115,7 +115,7 @@ def _fused(arch: str, fmt: str, k: int, d: str, terms: int | None = None) -> Fus
 def _sync_rows():
     for arch, shapes, fmt, results in SYNC_SHAPES:
         for shape, (d, c) in product(shapes, results):
-            pinned = (arch, fmt) in PINNED and shape[2] >= TERMS[arch][fmt]
+            pinned = (arch, fmt) in PINNED and shape[2] >= TERMS[arch][fmt] and c == d
             yield _sync(
                 arch, shape, fmt, fmt, c, d, _fused(arch, fmt, shape[2], d), evidence=VECTORS if pinned else MODEL
             )
@@ -311,9 +311,7 @@ def _integer_rows():
     for a, b, saturate in product(("s8", "u8"), ("s8", "u8"), (False, True)):
         suffix = ".satfinite" if saturate else ""
         for arch, prefix in (("hopper", "wgmma"), ("blackwell", "tcgen05.mma")):
-            yield _group(
-                arch, prefix, 32, a, b, "s32", IntegerDotAdd(saturate, terms=32), "vendor document", suffix
-            )
+            yield _group(arch, prefix, 32, a, b, "s32", IntegerDotAdd(saturate, terms=32), "vendor document", suffix)
 
 
 def rows() -> list[Instruction]:

@@ -17,6 +17,7 @@ def rows() -> list[Instruction]:
             PairRoundOddSum(),
             arch="arm", name="bfmmla.m2n2k4.f32.bf16.bf16.f32", m=2, n=2, k=4, a_format="bf16", path="bfmmla",
             source="Arm Architecture Reference Manual, BFMMLA with FPCR.EBF = 0", evidence="vendor document",
+            note="agrees with the emulator qemu-aarch64 -cpu max (tests/tensorcore_models/test_cpu_instructions.py)",
         ),
         Instruction(
             SequentialFMA(flush_inputs=True, flush_outputs=True, pair_order="odd_first"),

@@ -12,7 +12,7 @@ from mpgemm.experiments import evaluate as evaluation
 from mpgemm.experiments.accuracy_figures import SWEEP_FIGURES, run_sweep
 from mpgemm.experiments.cases import file_case, generated_cases, shipped_case, to_float32
 from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.methods import FAMILIES, GemmMethod, build_methods, native_fp16, native_fp16_accumulate
+from mpgemm.experiments.methods import FAMILIES, CubeOptions, GemmMethod, build_methods
 from mpgemm.experiments.split_figures import split_figure
 from mpgemm.experiments.suitability import examine
 from mpgemm.matrices import generate
@@ -39,12 +39,34 @@ def test_empty_dimensions_give_zeros(shape):
 
 
 def test_unknown_methods_list_the_known_ones():
-    with pytest.raises(ValueError, match=r"unknown method 'x'; known: fp16, fp16_accumulate, fp32, fp64, sgemm_cube"):
+    with pytest.raises(ValueError, match=r"unknown method 'x'; known: fp16, fp16_accumulate, fp32, fp64, sgemm_cube, "):
         build_methods(["x"])
     with pytest.raises(ValueError, match="unknown order 'x'; known: elementwise"):
-        build_methods(["sgemm_cube"], orders=["x"])
+        CubeOptions(orders=("x",))
     with pytest.raises(ValueError, match='an integer or "auto"'):
-        build_methods(["sgemm_cube"], scale_exponents=["12"])
+        CubeOptions(scale_exponents=("12",))
+
+
+def test_an_engine_of_the_catalogue_is_a_method():
+    (method,) = build_methods(["engine:h100:mma.m16n8k16.f32.f16.f16.f32"])
+    assert method.name == "engine:hopper:mma.m16n8k16.f32.f16.f16.f32"
+    a, b = generate("normal", 5, 40, 3)
+    expected = tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16.f32").gemm(a, b, input_rounding="rne")
+    np.testing.assert_array_equal(method.multiply(a, b), expected)
+
+
+def test_options_stand_in_names_and_settings():
+    methods = build_methods(["sgemm_cube"], CubeOptions(("termwise",), (12,), ("sequential", "exact"), (176, 64, 176)))
+    assert [method.name for method in methods] == ["sgemm_cube_termwise_12", "sgemm_cube_termwise_12_exact"]
+    assert methods[1].settings == {
+        "name": "sgemm_cube_termwise_12_exact", "order": "termwise", "scale_exponent": 12, "step_order": "exact",
+        "blocking": [176, 64, 176],
+    }
+    a, b = generate("uniform_symmetric", 3, 6000, 3)  # three k groups of 64 * 44
+    one_chain = build_methods(["sgemm_cube"], CubeOptions(("termwise",), (12,)))[0].multiply(a, b)
+    products = [method.multiply(a, b) for method in methods]
+    assert not np.array_equal(products[0], one_chain)
+    assert not np.array_equal(products[0], products[1])
 
 
 def round_to_fp16(x: Fraction) -> Fraction:
@@ -72,7 +94,8 @@ def test_fp16_accumulation_is_a_chain_of_fused_multiply_adds(exponent):
             for q in range(40):
                 chain = round_to_fp16(chain + Fraction(a16[i, q]) * Fraction(b16[q, j]))
             expected[i, j] = float(chain)
-    np.testing.assert_array_equal(native_fp16_accumulate(a, b), expected)
+    (method,) = build_methods(["fp16_accumulate"])
+    np.testing.assert_array_equal(method.multiply(a, b), expected)
 
 
 def test_fp16_with_fp32_accumulation_is_a_sequential_chain():
@@ -81,12 +104,13 @@ def test_fp16_with_fp32_accumulation_is_a_sequential_chain():
     chain = np.zeros((4, 5), np.float32)
     for q in range(50):  # products of fp16 numbers are exact in fp32
         chain = chain + np.outer(a16[:, q], b16[q])
-    np.testing.assert_array_equal(native_fp16(a, b), chain)
+    (method,) = build_methods(["fp16"])
+    np.testing.assert_array_equal(method.multiply(a, b), chain)
 
 
 def test_fp16_saturates_as_the_910a():
-    product = native_fp16(np.float32([[1e6]]), np.float32([[1.0]]))
-    assert product == 65504
+    (method,) = build_methods(["fp16"])
+    assert method.multiply(np.float32([[1e6]]), np.float32([[1.0]])) == 65504
 
 
 # -- cases ------------------------------------------------------------------------------------------------------------
@@ -165,8 +189,8 @@ def test_an_interrupted_sweep_resumes(tmp_path, workers):
 def test_another_method_setting_is_another_result(tmp_path):
     cases = generated_cases("uniform_symmetric", (4, 16, 4), [0], {"exponent": -14})
     journal = Journal(tmp_path / "j.jsonl")
-    first = evaluation.evaluate(cases, build_methods(["sgemm_cube"], ["termwise"], [0]), journal)
-    second = evaluation.evaluate(cases, build_methods(["sgemm_cube"], ["termwise"], [12]), journal)
+    first = evaluation.evaluate(cases, build_methods(["sgemm_cube"], CubeOptions(("termwise",), (0,))), journal)
+    second = evaluation.evaluate(cases, build_methods(["sgemm_cube"], CubeOptions(("termwise",), (12,))), journal)
     assert len(journal) == 2
     assert second[0].errors.relative_frobenius < first[0].errors.relative_frobenius
 
@@ -249,7 +273,7 @@ def test_empty_and_zero_matrices_have_no_exponents():
 @pytest.mark.parametrize("name", SWEEP_FIGURES)
 def test_sweeps_measure_every_point_and_method(name):
     points = [-3, 0] if name.startswith("8") else [16, 32]
-    sweep = run_sweep(name, seeds=[0, 1], shape=(8, 24, 8), points=points, scale_exponents=[0, 12])
+    sweep = run_sweep(name, seeds=[0, 1], shape=(8, 24, 8), points=points, options=CubeOptions(scale_exponents=(0, 12)))
     assert len(sweep.methods) == 6
     assert all(len(sweep.curve(method)) == 2 for method in sweep.methods)
     assert all(summary.count == 2 for members in sweep.summaries for summary in members)

@@ -34,7 +34,7 @@ def test_two_files_to_a_folder(files, tmp_path, capsys):
         "errors.png", "exponents.png", "journal.jsonl", "results.csv", "results.json",
     ]
     result = json.loads((out / "results.json").read_text(), parse_constant=pytest.fail)
-    assert len(result["records"]) == len(result["summaries"]) == 12
+    assert len(result["records"]) == len(result["summaries"]) == 13
     assert result["environment"]["numpy"] == np.__version__
     rows = list(csv.DictReader((out / "results.csv").open()))
     assert [row["method"] for row in rows] == [row["method"] for row in result["summaries"]]
@@ -49,7 +49,7 @@ def test_the_default_is_the_shipped_pairs(capsys):
 
 def test_generated_input_with_parameters(capsys):
     arguments = ["--distribution", "uniform_nonnegative", "--param", "exponent=-6", "--shape", "8", "16", "4"]
-    arguments += ["--repeats", "3", "--scale-exponents", "3", "auto", "--orders", "termwise"]
+    arguments += ["--workers", "2", "--repeats", "3", "--scale-exponents", "3", "auto", "--orders", "termwise"]
     assert main(["evaluate", *arguments]) == 0
     out = capsys.readouterr().out
     assert "uniform_nonnegative(exponent=-6) 8x16x4, mean over 3 seeds" in out
@@ -118,6 +118,7 @@ BAD = {
     "option": (["--nonsense"], "unrecognized arguments: --nonsense"),
     "repeats": (["--repeats", "0"], "--repeats must be at least 1"),
     "verify": (["--verify", "0"], "--verify needs at least 1"),
+    "workers": (["--workers", "0"], "--workers must be at least 1"),
     "names": (["--a-name", "x"], "go with two matrix files"),
     "out": (["--out", "a.npy"], "is not a folder"),
 }

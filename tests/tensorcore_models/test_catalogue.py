@@ -169,3 +169,12 @@ def test_edge_rules_by_name():
         ins.with_rules(zero="skip")
     with pytest.raises(ValueError, match="expected one of 'minus126'"):
         ins.with_rules(zero_operand="never")
+
+
+def test_the_generated_page_is_current():
+    from pathlib import Path
+
+    from tensorcore_models.catalogue.page import page
+
+    written = Path(__file__).resolve().parents[2] / "docs" / "instructions.md"
+    assert written.read_text() == page(), "run: python -m tensorcore_models.catalogue.page > docs/instructions.md"

@@ -1,4 +1,4 @@
-"""The worked examples of the papers, by section. Expected values are the papers' (as corrected in the facts), never computed."""
+"""The worked examples of the papers, by section. Expected values are the papers' own, never computed."""
 
 import itertools
 

@@ -1,0 +1,62 @@
+"""Writes the page that lists every instruction: ``python -m tensorcore_models.catalogue.page > docs/instructions.md``."""
+
+import dataclasses
+
+from ..accumulators import Accumulator
+from ..instruction import EVIDENCE, Instruction
+from . import architectures, list_instructions
+from .devices import DEVICES
+
+HEADER = """# Instructions
+
+Generated from the catalogue by `python -m tensorcore_models.catalogue.page > docs/instructions.md`; do not edit.
+
+Each row is data: `tensorcore_models.get_instruction(architecture, name)`. "Arithmetic" gives the algorithm of
+`tensorcore_models.accumulators` and the parameters in which it differs from that class's defaults.
+Evidence, strongest first: {evidence}.
+"""
+
+
+def describe(spec: Accumulator | None) -> str:
+    """An accumulator as text: its class and what differs from the class's defaults."""
+    if spec is None:
+        return "not public"
+    parts = []
+    for field in dataclasses.fields(spec):
+        value = getattr(spec, field.name)
+        if isinstance(value, Accumulator):
+            parts.append(f"{field.name}={describe(value)}")
+        elif field.name in ("terms", "fraction_bits", "group") or value != field.default:
+            parts.append(f"{field.name}={value}")
+    return f"{type(spec).__name__}({', '.join(parts)})"
+
+
+def _row(ins: Instruction) -> str:
+    scale = f"{ins.scale_format}, {ins.block_size}" if ins.scale_format else ""
+    note = f"{ins.source}. {ins.note}".rstrip(". ") + "."
+    formats = f"{ins.a_format} x {ins.b_format} + {ins.c_format} to {ins.d_format}"
+    cells = (
+        f"`{ins.name}`", ins.shape_text + (f", {ins.blocks} blocks" if ins.blocks > 1 else ""), formats, scale,
+        f"`{describe(ins.accumulator)}`", ins.evidence, note,
+    )  # fmt: skip
+    return "| " + " | ".join(cells) + " |"
+
+
+def page() -> str:
+    """The whole page as Markdown."""
+    lines = [HEADER.format(evidence=", ".join(EVIDENCE))]
+    for arch in architectures():
+        rows = list_instructions(arch)
+        devices = [name for name, (owner, _) in DEVICES.items() if owner == arch]
+        lines.append(f"## {arch} ({len(rows)} rows)\n")
+        if devices:
+            lines.append(f"Devices: {', '.join(devices)}.\n")
+        lines.append("| name | m x n x k | formats | scales | arithmetic | evidence | source |")
+        lines.append("|---|---|---|---|---|---|---|")
+        lines += [_row(row) for row in rows]
+        lines.append("")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,134 @@
+# ruff: noqa: E501  (one mutant a row)
+"""Breaks the code on purpose and sees the suite catch it.
+
+    python tests/mutation/run.py [--only WORD] [--list]
+
+Each mutant changes one thing (F by one, a rounding, the product normalisation, the block size, where c is added) in one
+place: the kernel alone, the reference alone, or one row of the catalogue. It is applied to a copy of the tree, kernels are
+rebuilt, and the tests that should notice run. A mutant that no test notices is reported and makes the exit status 1. Takes minutes: it is
+not part of the suite. Needs an environment in which the tests run (make test sets one up).
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One deliberate fault: in `path`, the single occurrence of `old` becomes `new`."""
+
+    name: str
+    path: str
+    old: str
+    new: str
+    tests: tuple[str, ...] = ("tests/tensorcore_models",)
+
+
+REFERENCE = "tensorcore_models/reference/fused.py"
+NVIDIA = "tensorcore_models/catalogue/nvidia.py"
+AMD = "tensorcore_models/catalogue/amd.py"
+
+MUTANTS = (
+    Mutant("reference: F + 1", REFERENCE, "largest - spec.fraction_bits, spec.alignment_rounding",
+           "largest - spec.fraction_bits - 1, spec.alignment_rounding"),
+    Mutant("reference: F - 1", REFERENCE, "largest - spec.fraction_bits, spec.alignment_rounding",
+           "largest - spec.fraction_bits + 1, spec.alignment_rounding"),
+    Mutant("reference: alignment to nearest", REFERENCE, "largest - spec.fraction_bits, spec.alignment_rounding",
+           'largest - spec.fraction_bits, "rne"'),
+    Mutant("reference: output to nearest", REFERENCE, "                spec.output_rounding,\n", '                "rne",\n'),
+    Mutant("reference: products normalised", REFERENCE, "if spec.normalised_products:", "if not spec.normalised_products:"),
+    Mutant("reference: c late", REFERENCE, 'early = [c] if spec.c_position == "early" else []',
+           'early = [c] if spec.c_position == "late" else []'),
+    Mutant("reference: block size", "tensorcore_models/reference/matrix.py", "step = accumulator.terms_per_step",
+           "step = max(1, accumulator.terms_per_step // 2)"),
+    Mutant("reference: CDNA3 rounds to zero", REFERENCE, '"rz" if far else spec.add_rounding', '"rz"'),
+    Mutant("reference: GDFS F", REFERENCE, "spec.exponent_floor) - spec.fraction_bits\n", "spec.exponent_floor) - spec.fraction_bits + 1\n"),
+    Mutant("reference: GPS tree becomes a chain", "tensorcore_models/reference/ieee.py", "middle = len(terms) // 2",
+           "middle = len(terms) - 1"),
+    Mutant("reference: FMA chain reversed", "tensorcore_models/reference/ieee.py", "return list(range(count))",
+           "return list(range(count))[::-1]"),
+    Mutant("catalogue: volta F", NVIDIA, '"volta": 23', '"volta": 24'),
+    Mutant("catalogue: turing F", NVIDIA, '"turing": 24', '"turing": 25'),
+    Mutant("catalogue: ampere F", NVIDIA, '"ampere": 24', '"ampere": 23'),
+    Mutant("catalogue: hopper F", NVIDIA, '"hopper": 25', '"hopper": 24'),
+    Mutant("catalogue: rtx_blackwell F", NVIDIA, '"rtx_blackwell": 25', '"rtx_blackwell": 26'),
+    Mutant("catalogue: ampere N", NVIDIA, '"ampere": {"fp16": 8', '"ampere": {"fp16": 4'),
+    Mutant("catalogue: hopper tf32 N", NVIDIA, '"hopper": {"fp16": 16, "bf16": 16, "tf32": 8}', '"hopper": {"fp16": 16, "bf16": 16, "tf32": 4}'),
+    Mutant("catalogue: fp32 results to nearest", NVIDIA, '{"output_rounding": "rz", "output_fraction_bits"', '{"output_rounding": "rne", "output_fraction_bits"'),
+    Mutant("catalogue: ada fp8 F", NVIDIA, "ada = FusedDotAdd(16, 13", "ada = FusedDotAdd(16, 14"),
+    Mutant("catalogue: wgmma fp8 F", NVIDIA, "FusedDotAdd(32, 13", "FusedDotAdd(32, 14"),
+    Mutant("catalogue: block-scaled N", NVIDIA, "fused = FusedDotAdd(32, 25)", "fused = FusedDotAdd(16, 25)"),
+    Mutant("catalogue: CDNA2 group", AMD, "name, GroupPairwiseSum(4))", "name, GroupPairwiseSum(2))"),
+    Mutant("catalogue: CDNA3 N", AMD, "FusedDotRoundDownAdd(min(8, shape[2]))", "FusedDotRoundDownAdd(min(4, shape[2]))"),
+    Mutant("catalogue: CDNA3 fp8 N", AMD, "GroupFusedDotRoundDownAdd(16)", "GroupFusedDotRoundDownAdd(8)"),
+)  # fmt: skip
+
+
+def copy_tree(target: Path) -> None:
+    """The files git knows, as they are in the working tree, and the compiled kernels beside them."""
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    built = [
+        str(p.relative_to(ROOT))
+        for package in ("tensorcore_models", "ascend", "mpgemm")
+        for p in (ROOT / package).rglob("*.so")
+    ]
+    for name in [n for n in names if n] + built:
+        source = ROOT / name
+        if source.is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target / name)
+
+
+def apply(mutant: Mutant, tree: Path) -> None:
+    path = tree / mutant.path
+    text = path.read_text()
+    if text.count(mutant.old) != 1:
+        raise SystemExit(f"{mutant.name}: {mutant.old!r} occurs {text.count(mutant.old)} times in {mutant.path}")
+    path.write_text(text.replace(mutant.old, mutant.new))
+
+
+def survives(mutant: Mutant) -> bool:
+    """Whether the tests pass in spite of the fault."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder)
+        copy_tree(tree)
+        apply(mutant, tree)
+        environment = {**os.environ, "PYTHONPATH": str(tree)}
+        if "_kernels" in mutant.path:
+            build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", "--force"]
+            subprocess.run(build, cwd=tree, env=environment, check=True, capture_output=True)
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *mutant.tests]
+        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
+        if done.returncode not in (0, 1):
+            raise SystemExit(f"{mutant.name}: the tests did not run\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return done.returncode == 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="mutants whose name holds this word")
+    parser.add_argument("--list", action="store_true", help="name the mutants and stop")
+    args = parser.parse_args()
+    chosen = [m for m in MUTANTS if args.only in m.name]
+    if args.list:
+        print("\n".join(m.name for m in chosen))
+        return 0
+    survivors = []
+    for mutant in chosen:
+        alive = survives(mutant)
+        survivors += [mutant.name] * alive
+        print(f"{'SURVIVED' if alive else 'caught':9} {mutant.name}", flush=True)
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants caught")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

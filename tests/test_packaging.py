@@ -1,0 +1,98 @@
+"""What the source distribution and the wheel hold, built by the PEP 517 backend from a copy of this tree."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LEFT_OUT = shutil.ignore_patterns(
+    ".git", ".venv*", "build", "dist", "out", "*.egg-info", "__pycache__", "*.so", ".*_cache", ".hypothesis"
+)
+PACKAGES = ("tensorcore_models", "ascend", "mpgemm")
+
+
+def build(kind: str, source: Path, target: Path) -> Path:
+    """Run one hook of the backend named in pyproject.toml, in `source`; the file it made."""
+    pytest.importorskip("Cython")
+    pytest.importorskip("setuptools", minversion="77")
+    target.mkdir(exist_ok=True)
+    code = f"import sys; from setuptools import build_meta; print(build_meta.build_{kind}(sys.argv[1]))"
+    done = subprocess.run([sys.executable, "-c", code, str(target)], cwd=source, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return target / done.stdout.split()[-1]
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sdist")
+    shutil.copytree(ROOT, folder / "tree", ignore=LEFT_OUT)
+    return build("sdist", folder / "tree", folder / "dist")
+
+
+def source_files() -> set[str]:
+    """Files of the three packages that a build or an installed package needs."""
+    kinds = {".py", ".pyx", ".pxd", ".pyi", ".h", ".toml", ".npz", ".typed"}
+    return {
+        path.relative_to(ROOT).as_posix()
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.suffix in kinds or path.name == "py.typed"
+    }
+
+
+def test_the_sdist_holds_everything_to_build_and_test(sdist):
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    missing = source_files() - names
+    assert not missing
+    for name in ("LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "Makefile", "pyproject.toml",
+                 "setup.py", "tests/conftest.py", "tests/test_packaging.py", "docs/data.md",
+                 "tools/make_shipped_matrices.py"):
+        assert name in names, name
+    generated = [name for name in names if re.search(r"_kernels/.*\.(c|so)$", name)]
+    assert not generated
+
+
+def test_every_package_is_listed():
+    import tomllib
+
+    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+    found = {
+        path.parent.relative_to(ROOT).as_posix().replace("/", ".")
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("__init__.py")
+    }
+    assert listed == found
+
+
+@pytest.mark.slow
+def test_the_wheel_of_the_sdist_holds_the_packages_only(sdist, tmp_path):
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    wheel = build("wheel", source, tmp_path / "dist")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        tops = {name.partition("/")[0] for name in names}
+        assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
+        installed = {name for name in source_files() if not name.endswith((".pyx", ".pxd", ".h"))}
+        assert not installed - names
+        assert not [name for name in names if name.endswith((".pyx", ".pxd", ".h", ".c"))]
+        kernels = {name for name in source_files() if name.endswith(".pyx")}
+        compiled = {name.partition(".")[0] for name in names if name.endswith((".so", ".pyd"))}
+        assert {name.removesuffix(".pyx") for name in kernels} == compiled
+        (entry_points,) = (name for name in names if name.endswith("entry_points.txt"))
+        assert "mpgemm = mpgemm.cli:main" in archive.read(entry_points).decode()
+        archive.extractall(tmp_path / "installed")
+    code = "from mpgemm.cli import main; raise SystemExit(main(['evaluate', '--methods', 'sgemm_cube']))"
+    command = [sys.executable, "-P", "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "installed")}, capture_output=True,
+                          text=True)
+    assert done.returncode == 0, done.stderr
+    assert "shipped:digits" in done.stdout
