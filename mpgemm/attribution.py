@@ -21,7 +21,7 @@ from fractions import Fraction
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.recovery import EngineArithmetic, _prepare, combine
+from mpgemm.recovery import EngineArithmetic, prepare, combine
 from tensorcore_models.accumulators import FusedDotAdd, FusedDotRoundDownAdd, InterleavedDotAdd, ParametricDotAdd
 from tensorcore_models.engine import Engine, MatrixEngine
 from tensorcore_models.exact_rounding import round_to_bits
@@ -134,7 +134,7 @@ def dot_run(method, a, b, c, engine, overflow, options):
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"one dot product takes two vectors of the same length, got shapes {a.shape} and {b.shape}")
     c = None if c is None else np.asarray(c).reshape(1, 1)
-    run = _prepare(a[None, :], b[:, None], c, method, engine, overflow, options)
+    run = prepare(a[None, :], b[:, None], c, method, engine, overflow, options)
     for x, name in ((run.a, "a"), (run.b, "b"), (run.c, "c")):
         if x is not None and not np.isfinite(x).all():
             raise ValueError(f"{name} holds values that are not finite")

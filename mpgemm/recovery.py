@@ -6,7 +6,7 @@ the hardware's (:class:`EngineArithmetic`); :mod:`mpgemm.attribution` runs the s
 Integer methods have their own algorithm in :mod:`mpgemm.integer_recovery`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol
@@ -130,7 +130,7 @@ def recovered_gemm(
     >>> recovered_gemm(a, a.T, method="ootomo", engine="a100")[0, 0]
     np.float32(0.5555556)
     """
-    run = _prepare(a, b, c, method, engine, overflow, options)
+    run = prepare(a, b, c, method, engine, overflow, options)
     if strict:
         _refuse_range(run)
     return run.product()
@@ -148,7 +148,7 @@ def recovered_gemm_report(
     **options,
 ) -> RecoveryResult:
     """:func:`recovered_gemm` with the passes it took and the counts of elements that left the words' range."""
-    run = _prepare(a, b, c, method, engine, overflow, options)
+    run = prepare(a, b, c, method, engine, overflow, options)
     if strict:
         _refuse_range(run)
     counts = run.counts()
@@ -157,7 +157,7 @@ def recovered_gemm_report(
     return RecoveryResult(d, run.row, run.engine.label, run.row.passes, *counts, nonfinite)
 
 
-def _refuse_range(run: "_Run") -> None:
+def _refuse_range(run: "WordRun") -> None:
     for counts, name, size in zip(run.counts(), "AB", (run.a.size, run.b.size), strict=True):
         if counts.overflow or counts.underflow:
             raise ValueError(
@@ -168,8 +168,9 @@ def _refuse_range(run: "_Run") -> None:
 
 
 # -- one call ------------------------------------------------------------------------------------------------------------
-def _prepare(a, b, c, method, engine, overflow, options) -> "_Run":
-    row = get_method(method, **options)
+def prepare(a, b, c, method, engine, overflow: str = "inf", options: Mapping | None = None) -> "WordRun":
+    """A method bound to an engine and operands, all checked: what :func:`recovered_gemm` runs."""
+    row = get_method(method, **(options or {}))
     engine = resolve_engine(engine, row)
     if overflow not in ("inf", "saturate"):
         raise ValueError(f"overflow is {overflow!r}, expected 'inf' or 'saturate'")
@@ -179,8 +180,8 @@ def _prepare(a, b, c, method, engine, overflow, options) -> "_Run":
 
         return IntegerRun(row, engine, a, b, c)
     if row.name == "sgemm_cube" and getattr(engine, "path", None) == "cube":
-        return _CubeRun(row, engine, a, b, c, overflow)
-    return _Run(row, engine, a, b, c, overflow)
+        return CubeRun(row, engine, a, b, c, overflow)
+    return WordRun(row, engine, a, b, c, overflow)
 
 
 def check_operands(a, b, c) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
@@ -204,7 +205,7 @@ def check_operands(a, b, c) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
 
 
 @dataclass(eq=False)
-class _Run:
+class WordRun:
     """A method on words of floating-point formats, bound to an engine and operands."""
 
     row: RecoveryMethod
@@ -263,7 +264,7 @@ class _Run:
         return arithmetic.dtype if arithmetic.dtype == np.float64 else np.dtype(np.float32)
 
 
-class _CubeRun(_Run):
+class CubeRun(WordRun):
     """SGEMM-cube on the Ascend cube: ascend's own, on the cube's schedule."""
 
     def product(self) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm import bounds
-from mpgemm.recovery import _CubeRun, _prepare, combine
+from mpgemm.recovery import CubeRun, prepare, combine
 from tensorcore_models.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat
 
@@ -44,7 +44,7 @@ def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str = 
     ValueError
         As :func:`mpgemm.recovered_gemm`; or if no bound is known for the core.
     """
-    run = _prepare(a, b, c, method, engine, overflow, options)
+    run = prepare(a, b, c, method, engine, overflow, options)
     words_a, words_b, undo = word_values(run)
     magnitude_c = 0.0 if run.c is None else np.abs(run.c.astype(np.float64))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -102,7 +102,7 @@ def _sums_bound(run, words_a, words_b, undo, magnitude_c) -> np.ndarray:
     kept = sum(np.abs(words_a[i]) @ np.abs(words_b[j]) for i, j in row.products)
     if row.kind != "words":
         return _integer_sums(run, kept, magnitude_c)
-    if isinstance(run, _CubeRun):  # one chain is at most as long as all products, and at most four operations follow
+    if isinstance(run, CubeRun):  # one chain is at most as long as all products, and at most four operations follow
         steps = run.a.shape[1] * len(row.products) + 4
         return bounds.accumulation_bound(run.engine, kept + magnitude_c, steps, small=True)
     raw_a, raw_b = (
