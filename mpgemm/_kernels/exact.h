@@ -1,0 +1,236 @@
+/* Exact dot products: binary64 chains, their residues modulo 2^52, and a long accumulator.
+ *
+ * Contract. Rows of A and columns of B are scaled by powers of two. A row is *narrow* if all its elements are then integers
+ * below 2^53. For a narrow row and a narrow column the exact sum N of the integer products is found from two chains:
+ *
+ *     S, the sum in binary64 arithmetic, an integer with |S - N| <= (k + 2) 2^-53 |a| |b|  (|.| the Euclidean norm: each of
+ *     the k products meets at most k + 1 roundings, and Cauchy-Schwarz bounds the sum of |a_i b_i|),
+ *     L, the sum modulo 2^52 of the products modulo 2^52, exact in any order.
+ *
+ * Where the bound is below 2^51, N = S + D with D the one integer in [-2^51, 2^51) congruent to L - S. S + D is an exact sum
+ * of two binary64 numbers. S alone with its bound certifies most correctly rounded FP32 results. Whatever these two cannot
+ * settle is summed in a long accumulator (Kulisch), one element at a time. No result depends on the order of summation, so
+ * none depends on the variant, the blocking or the threads.
+ *
+ * Layout as in BLIS: A in groups of R rows, [pass][group][R][EXACT_DEPTH]; B in panels of W columns,
+ * [pass][panel][EXACT_DEPTH][W]; sums in micro-tiles, [panel][group][R][W]. Padding is zeros.
+ */
+#ifndef MPGEMM_EXACT_H
+#define MPGEMM_EXACT_H
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "cpu.h"
+
+#if MPG_X86_VARIANTS
+#include <immintrin.h>
+#endif
+
+enum { EXACT_DEPTH = 256, EXACT_BLOCK = 1024, EXACT_MAX_WIDTH = 16 };
+
+typedef struct {
+    const double *a, *b;                  /* scaled values */
+    const uint64_t *a_integer, *b_integer; /* the same modulo 2^64, where residues are asked for */
+    double *sums;
+    uint64_t *residues; /* NULL: binary64 chains only */
+    ptrdiff_t groups, panels, depth;
+    int fresh; /* the sums start from 0 in this slice */
+} exact_block;
+
+MPG_INLINE uint64_t exact_bits(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+MPG_INLINE double exact_value(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* ---- scanning rows and columns -------------------------------------------------------------------------------------- */
+/* Value of the lowest set bit of a normal number; its magnitude if it is a power of two, infinity if it is 0. */
+MPG_INLINE double exact_lowest_bit(double x)
+{
+    const uint64_t bits = exact_bits(x) & UINT64_C(0x7FFFFFFFFFFFFFFF);
+    const double magnitude = exact_value(bits), rest = exact_value(bits & (bits - 1));
+    const double low = bits & UINT64_C(0x000FFFFFFFFFFFFF) ? magnitude - rest : magnitude;
+    return bits ? low : INFINITY;
+}
+
+/* Largest and smallest nonzero magnitude and sum of squares, of every column, updated by one row. Squares become infinite
+ * or NaN where an element is, or where binary64 cannot hold them: the caller then decides nothing by these elements. */
+MPG_INLINE void exact_scan_row(const double *MPG_RESTRICT row, ptrdiff_t count, double *MPG_RESTRICT largest,
+                               double *MPG_RESTRICT smallest, double *MPG_RESTRICT squares)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const double magnitude = fabs(row[i]);
+        const double nonzero = magnitude == 0.0 ? INFINITY : magnitude;
+        largest[i] = largest[i] > magnitude ? largest[i] : magnitude;
+        smallest[i] = smallest[i] < nonzero ? smallest[i] : nonzero;
+        squares[i] += magnitude * magnitude;
+    }
+}
+
+/* ---- the variants ---------------------------------------------------------------------------------------------------- */
+#define EXACT_NAME_(name, variant) exact_##name##_##variant
+#define EXACT_NAME(name, variant) EXACT_NAME_(name, variant)
+
+#if defined(__GNUC__) || defined(__clang__)
+typedef double exact_double2 __attribute__((vector_size(16)));
+MPG_INLINE exact_double2 exact_load2(const double *p) { exact_double2 v; memcpy(&v, p, sizeof v); return v; }
+MPG_INLINE void exact_store2(double *p, exact_double2 v) { memcpy(p, &v, sizeof v); }
+#define EXACT_LANES 2
+#define EXACT_VECTOR exact_double2
+#define EXACT_LOAD(p) exact_load2(p)
+#define EXACT_STORE(p, v) exact_store2(p, v)
+#define EXACT_SET(x) ((exact_double2){(x), (x)})
+#else
+#define EXACT_LANES 1
+#define EXACT_VECTOR double
+#define EXACT_LOAD(p) (*(p))
+#define EXACT_STORE(p, v) (*(p) = (v))
+#define EXACT_SET(x) (x)
+#endif
+#define EXACT_VARIANT baseline
+#define EXACT_TARGET
+#define EXACT_R 4
+#define EXACT_V (4 / EXACT_LANES)
+#define EXACT_MADD(a, b, c) ((c) + (a) * (b))
+#include "exact_tile.h"
+
+#if MPG_X86_VARIANTS
+#define EXACT_VARIANT avx2
+#define EXACT_TARGET MPG_TARGET_AVX2
+#define EXACT_R 4
+#define EXACT_V 2
+#define EXACT_LANES 4
+#define EXACT_VECTOR __m256d
+#define EXACT_LOAD(p) _mm256_loadu_pd(p)
+#define EXACT_STORE(p, v) _mm256_storeu_pd(p, v)
+#define EXACT_SET(x) _mm256_set1_pd(x)
+#define EXACT_MADD(a, b, c) _mm256_fmadd_pd(a, b, c)
+#include "exact_tile.h"
+
+#define EXACT_VARIANT avx512
+#define EXACT_TARGET MPG_TARGET_AVX512
+#define EXACT_R 6
+#define EXACT_V 2
+#define EXACT_LANES 8
+#define EXACT_VECTOR __m512d
+#define EXACT_LOAD(p) _mm512_loadu_pd(p)
+#define EXACT_STORE(p, v) _mm512_storeu_pd(p, v)
+#define EXACT_SET(x) _mm512_set1_pd(x)
+#define EXACT_MADD(a, b, c) _mm512_fmadd_pd(a, b, c)
+#include "exact_tile.h"
+
+/* With the 52-bit integer multiply-add both chains run side by side, one on each vector port. */
+#define EXACT_TARGET_IFMA                                                                                     \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512ifma,avx2,fma,bmi,bmi2," \
+                          "prefer-vector-width=512")))
+#define EXACT_VARIANT avx512ifma
+#define EXACT_TARGET EXACT_TARGET_IFMA
+#define EXACT_IFMA
+#define EXACT_R 6
+#define EXACT_V 2
+#define EXACT_LANES 8
+#define EXACT_VECTOR __m512d
+#define EXACT_LOAD(p) _mm512_loadu_pd(p)
+#define EXACT_STORE(p, v) _mm512_storeu_pd(p, v)
+#define EXACT_SET(x) _mm512_set1_pd(x)
+#define EXACT_MADD(a, b, c) _mm512_fmadd_pd(a, b, c)
+#include "exact_tile.h"
+#endif
+
+/* Levels of tensorcore_models.isa, and one above them. */
+enum { EXACT_LEVEL_IFMA = MPG_ISA_AVX512 + 1 };
+
+static int exact_best_level(int level)
+{
+#if MPG_X86_VARIANTS
+    if (level >= MPG_ISA_AVX512 && __builtin_cpu_supports("avx512ifma"))
+        return EXACT_LEVEL_IFMA;
+#endif
+    return level;
+}
+
+static int exact_row_multiple(int level) { return level >= MPG_ISA_AVX512 ? 6 : 4; }
+static int exact_panel_width(int level) { return level >= MPG_ISA_AVX512 ? 16 : level >= MPG_ISA_AVX2 ? 8 : 4; }
+
+#if MPG_X86_VARIANTS
+#define EXACT_CALL(name, level, ...)                     \
+    do {                                                 \
+        if ((level) >= EXACT_LEVEL_IFMA)                 \
+            exact_##name##_avx512ifma(__VA_ARGS__);      \
+        else if ((level) >= MPG_ISA_AVX512)              \
+            exact_##name##_avx512(__VA_ARGS__);          \
+        else if ((level) >= MPG_ISA_AVX2)                \
+            exact_##name##_avx2(__VA_ARGS__);            \
+        else                                             \
+            exact_##name##_baseline(__VA_ARGS__);        \
+    } while (0)
+#else
+#define EXACT_CALL(name, level, ...) exact_##name##_baseline(__VA_ARGS__)
+#endif
+
+static void exact_tile(const exact_block *block, ptrdiff_t group0, ptrdiff_t group1, ptrdiff_t panel0, ptrdiff_t panel1,
+                       int level)
+{
+    EXACT_CALL(tile, level, block, group0, group1, panel0, panel1);
+}
+
+static void exact_pack_a(const void *source, int is_double, ptrdiff_t row, ptrdiff_t groups, ptrdiff_t depth, double factor,
+                         double *values, uint64_t *integers, int level)
+{
+    EXACT_CALL(pack_a, level, source, is_double, row, groups, depth, factor, values, integers);
+}
+
+static void exact_pack_b(const void *source, int is_double, ptrdiff_t columns, ptrdiff_t k, const double *factors,
+                         double *values, uint64_t *integers, ptrdiff_t panels, int level)
+{
+    EXACT_CALL(pack_b, level, source, is_double, columns, k, factors, values, integers, panels);
+}
+
+static void exact_scan_columns(const void *source, int is_double, ptrdiff_t count, double *largest, double *smallest,
+                               double *squares, int level)
+{
+    EXACT_CALL(scan_columns, level, source, is_double, count, largest, smallest, squares);
+}
+
+static void exact_scan_vector(const void *source, int is_double, ptrdiff_t count, double *largest, double *smallest,
+                              double *squares, int level)
+{
+    EXACT_CALL(scan_vector, level, source, is_double, count, largest, smallest, squares);
+}
+
+static ptrdiff_t exact_certify(const double *sums, ptrdiff_t count, double row_bound, const double *column_bounds,
+                               double row_unit, const double *column_units, const double *c, float *out, uint8_t *open,
+                               int level)
+{
+    ptrdiff_t result;
+#if MPG_X86_VARIANTS
+    if (level >= MPG_ISA_AVX512)
+        return exact_certify_avx512(sums, count, row_bound, column_bounds, row_unit, column_units, c, out, open);
+    if (level >= MPG_ISA_AVX2)
+        return exact_certify_avx2(sums, count, row_bound, column_bounds, row_unit, column_units, c, out, open);
+#endif
+    result = exact_certify_baseline(sums, count, row_bound, column_bounds, row_unit, column_units, c, out, open);
+    return result;
+}
+
+static void exact_expand(const double *sums, const uint64_t *residues, ptrdiff_t count, double row_bound,
+                         const double *column_bounds, double *high, double *low, uint8_t *open, int level)
+{
+    EXACT_CALL(expand, level, sums, residues, count, row_bound, column_bounds, high, low, open);
+}
+
+#include "exact_long.h"
+
+#endif

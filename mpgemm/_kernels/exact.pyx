@@ -1,0 +1,470 @@
+"""Exact dot products of whole matrices; see exact.h for the contract and mpgemm.exact for the meaning.
+
+Work goes in blocks of at most EXACT_BLOCK rows and columns and slices of as many k; between slices pending signals are
+looked at. Threads share tiles and never change a bit.
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+from cython.parallel cimport prange
+from libc.math cimport INFINITY, frexp, ldexp, sqrt
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t, uintptr_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+cdef extern from "exact.h" nogil:
+    int EXACT_DEPTH, EXACT_BLOCK
+    int EXACT_NEAREST, EXACT_ODD, EXACT_DIFFERENCE
+
+    ctypedef struct exact_block:
+        const double *a
+        const double *b
+        const uint64_t *a_integer
+        const uint64_t *b_integer
+        double *sums
+        uint64_t *residues
+        ptrdiff_t groups, panels, depth
+        int fresh
+
+    int exact_best_level(int level)
+    int exact_row_multiple(int level)
+    int exact_panel_width(int level)
+    double exact_lowest_bit(double x)
+    void exact_tile(const exact_block *block, ptrdiff_t group0, ptrdiff_t group1, ptrdiff_t panel0, ptrdiff_t panel1,
+                    int level)
+    void exact_pack_a(const void *source, int is_double, ptrdiff_t row, ptrdiff_t groups, ptrdiff_t depth, double factor,
+                      double *values, uint64_t *integers, int level)
+    void exact_pack_b(const void *source, int is_double, ptrdiff_t columns, ptrdiff_t k, const double *factors,
+                      double *values, uint64_t *integers, ptrdiff_t panels, int level)
+    void exact_scan_columns(const void *source, int is_double, ptrdiff_t count, double *largest, double *smallest,
+                            double *squares, int level)
+    void exact_scan_vector(const void *source, int is_double, ptrdiff_t count, double *largest, double *smallest,
+                           double *squares, int level)
+    ptrdiff_t exact_certify(const double *sums, ptrdiff_t count, double row_bound, const double *column_bounds,
+                            double row_unit, const double *column_units, const double *c, float *out, uint8_t *open,
+                            int level)
+    void exact_expand(const double *sums, const uint64_t *residues, ptrdiff_t count, double row_bound,
+                      const double *column_bounds, double *high, double *low, uint8_t *open, int level)
+    double exact_finish(double high, double low, double row_unit, double column_unit, double c, int what, double x)
+    double exact_dot(const void *a, int a_double, ptrdiff_t a_step, const void *b, int b_double, ptrdiff_t b_step,
+                     ptrdiff_t k, double c, int what, double x)
+
+cdef enum:
+    TILE = 192            # rows and columns that one thread takes at a time
+    LINE = 64             # bytes of a cache line
+    SPARE = 2             # workspaces kept from call to call: fresh pages would cost more than packing
+    PROBE = 32            # rows and columns of the sample that says whether certificates will do
+    MANY = 64             # one element in so many left open: certificates will not do
+    SLICE = 1 << 25       # products of the long accumulator between two looks at signals
+
+cdef list spare_workspaces = []
+
+
+cdef class Workspace:
+    """Uninitialised memory that grows on demand, handed out in pieces that start on cache lines."""
+    cdef char *data
+    cdef void *raw
+    cdef size_t size, used
+
+    def __dealloc__(self):
+        free(self.raw)
+
+    cdef int reserve(self, size_t size) except -1:
+        self.used = 0
+        if size > self.size:
+            free(self.raw)
+            self.size = 0
+            self.raw = malloc(size + LINE)
+            if self.raw == NULL:
+                raise MemoryError(f"the workspace of {size} bytes is more than there is")
+            self.size = size
+            self.data = <char *>((<uintptr_t>self.raw + LINE - 1) // LINE * LINE)
+        return 0
+
+    cdef void *take(self, size_t size) noexcept:
+        cdef void *piece = self.data + self.used
+        self.used += (size + LINE - 1) // LINE * LINE
+        return piece
+
+
+cdef struct matrix:
+    const char *data
+    int is_double
+    ptrdiff_t rows, columns
+
+
+cdef struct job:
+    matrix a, b
+    int level, threads, high, width
+    # scale factors, their inverses and norm bounds of the rows of A and the columns of B
+    double *row_factors
+    double *row_units
+    double *row_bounds
+    double *row_limits         # the bound where the elements are integers, else infinite
+    double *column_factors
+    double *column_units
+    double *column_bounds
+    double *column_limits
+    ptrdiff_t row, column, rows, columns
+    double *packed_a
+    double *packed_b
+    uint64_t *integer_a
+    uint64_t *integer_b
+    uint64_t *residues
+    exact_block block
+
+
+cdef const void *at(const matrix *x, ptrdiff_t row, ptrdiff_t column) noexcept nogil:
+    return x.data + (row * x.columns + column) * (8 if x.is_double else 4)
+
+
+cdef double element(const matrix *x, ptrdiff_t index) noexcept nogil:
+    return (<const double *>x.data)[index] if x.is_double else <double>(<const float *>x.data)[index]
+
+
+# ---------------------------------------------------------------- scales
+
+cdef bint has_unit(double largest, double unit) noexcept nogil:
+    """Whether multiples of `unit` up to `largest` are integers below 2^53 times a power of two."""
+    cdef int exponent, lowest
+    frexp(largest, &exponent)
+    frexp(unit, &lowest)
+    return exponent - lowest + 1 <= 53
+
+
+cdef void choose_scale(const matrix *x, ptrdiff_t start, ptrdiff_t step, ptrdiff_t count, double largest,
+                       double smallest, double squares, double *factor, double *inverse, double *bound,
+                       double *limit) noexcept nogil:
+    """Scale of one row or column: `count` elements from `start`, `step` apart.
+
+    A power of two makes the elements integers below 2^53 or, where none does, brings the largest near 1. The bound is at
+    least the norm of the scaled elements, infinite where nothing may be decided by them.
+    """
+    cdef int exponent, lowest
+    cdef double unit
+    cdef ptrdiff_t i
+    factor[0] = inverse[0] = 1.0
+    bound[0] = limit[0] = 0.0
+    if largest == 0.0 and squares == 0.0:
+        return
+    if not (ldexp(1.0, -400) < largest < ldexp(1.0, 400) and squares < INFINITY):
+        factor[0] = 0.0
+        bound[0] = limit[0] = INFINITY
+        return
+    frexp(smallest, &lowest)
+    unit = ldexp(1.0, max(lowest - 53, -1074) if x.is_double else max(lowest - 24, -149))
+    if not has_unit(largest, unit):
+        unit = INFINITY
+        for i in range(count):
+            unit = min(unit, exact_lowest_bit(element(x, start + i * step)))
+    frexp(largest, &exponent)
+    limit[0] = INFINITY
+    if has_unit(largest, unit):
+        frexp(unit, &exponent)
+        exponent -= 1
+        limit[0] = 0.0
+    factor[0] = ldexp(1.0, -exponent)
+    inverse[0] = ldexp(1.0, exponent)
+    # every product and addition of the squares, and the root, may have rounded down
+    bound[0] = sqrt(squares * (1 + <double>(count + 4) * ldexp(1.0, -52))) * factor[0] * (1 + ldexp(1.0, -50))
+    limit[0] += bound[0]
+
+
+cdef void row_scale(job *j, ptrdiff_t row) noexcept nogil:
+    cdef double largest, smallest, squares
+    cdef double roundings = <double>(j.a.columns + 2) * ldexp(1.0, -53) * (1 + ldexp(1.0, -50))
+    exact_scan_vector(at(&j.a, row, 0), j.a.is_double, j.a.columns, &largest, &smallest, &squares, j.level)
+    choose_scale(&j.a, row * j.a.columns, 1, j.a.columns, largest, smallest, squares, &j.row_factors[row],
+                 &j.row_units[row], &j.row_bounds[row], &j.row_limits[row])
+    j.row_bounds[row] *= roundings
+    j.row_limits[row] *= roundings
+
+
+cdef void find_scales(job *j, double *largest, double *smallest, double *squares) noexcept nogil:
+    """Factors, units and bounds of all rows of A and columns of B: |S - N| <= row bound * column bound."""
+    cdef ptrdiff_t i, k = j.a.columns, n = j.b.columns
+    for i in prange(j.a.rows, num_threads=j.threads, schedule="static"):
+        row_scale(j, i)
+    for i in range(n):
+        largest[i], smallest[i], squares[i] = 0.0, INFINITY, 0.0
+    for i in range(k):
+        exact_scan_columns(at(&j.b, i, 0), j.b.is_double, n, largest, smallest, squares, j.level)
+    for i in prange(n, num_threads=j.threads, schedule="static"):
+        choose_scale(&j.b, i, n, k, largest[i], smallest[i], squares[i], &j.column_factors[i], &j.column_units[i],
+                     &j.column_bounds[i], &j.column_limits[i])
+
+
+# ---------------------------------------------------------------- chains
+
+cdef void pack(job *j, ptrdiff_t k0, ptrdiff_t depth) noexcept nogil:
+    cdef ptrdiff_t i, row
+    j.block.depth = depth
+    for i in prange(j.block.groups * j.high, num_threads=j.threads, schedule="static"):
+        row = j.row + i
+        if i < j.rows:
+            exact_pack_a(at(&j.a, row, k0), j.a.is_double, i, j.block.groups, depth, j.row_factors[row], j.packed_a,
+                         j.integer_a, j.level)
+        else:
+            exact_pack_a(NULL, 0, i, j.block.groups, depth, 0.0, j.packed_a, j.integer_a, j.level)
+    for i in prange(depth, num_threads=j.threads, schedule="static"):
+        exact_pack_b(at(&j.b, k0 + i, j.column), j.b.is_double, j.columns, i, j.column_factors + j.column, j.packed_b,
+                     j.integer_b, j.block.panels, j.level)
+
+
+cdef int chains(job *j) except -1:
+    """S (and L, if the block has room for it) of the block over all of k."""
+    cdef ptrdiff_t k0 = 0, depth, k = j.a.columns
+    cdef ptrdiff_t groups, panels, down, across, task, group, panel
+    while k0 < k:
+        depth = min(<ptrdiff_t>EXACT_BLOCK, k - k0)
+        j.block.fresh = k0 == 0
+        groups, panels = TILE // j.high, TILE // j.width
+        while j.threads > 1 and groups > 4 and (
+                ((j.block.groups + groups - 1) // groups) * ((j.block.panels + panels - 1) // panels) < 3 * j.threads):
+            groups //= 2
+        down = (j.block.groups + groups - 1) // groups
+        across = (j.block.panels + panels - 1) // panels
+        with nogil:
+            pack(j, k0, depth)
+            for task in prange(down * across, num_threads=j.threads, schedule="dynamic"):
+                group = task // across * groups
+                panel = task % across * panels
+                exact_tile(&j.block, group, min(group + groups, j.block.groups), panel,
+                           min(panel + panels, j.block.panels), j.level)
+        k0 += depth
+        PyErr_CheckSignals()
+    return 0
+
+
+cdef void place_block(job *j, ptrdiff_t row, ptrdiff_t column, ptrdiff_t rows, ptrdiff_t columns) noexcept nogil:
+    j.row, j.column, j.rows, j.columns = row, column, rows, columns
+    j.block.groups = (rows + j.high - 1) // j.high
+    j.block.panels = (columns + j.width - 1) // j.width
+
+
+cdef ptrdiff_t sum_offset(const job *j, ptrdiff_t i, ptrdiff_t panel) noexcept nogil:
+    return (panel * j.block.groups + i // j.high) * j.high * j.width + i % j.high * j.width
+
+
+cdef ptrdiff_t certify(job *j, const double *c, float *out, uint8_t *open) noexcept nogil:
+    """FP32 results of the block that S settles; how many it leaves open."""
+    cdef ptrdiff_t i, panel, left = 0, first, place
+    for i in prange(j.rows, num_threads=j.threads, schedule="static"):
+        for panel in range(j.block.panels):
+            first = j.column + panel * j.width
+            place = (j.row + i) * j.b.columns + first
+            left += exact_certify(j.block.sums + sum_offset(j, i, panel),
+                                  min(<ptrdiff_t>j.width, j.columns - panel * j.width), j.row_bounds[j.row + i],
+                                  j.column_bounds + first, j.row_units[j.row + i], j.column_units + first,
+                                  c + place if c != NULL else NULL, out + place, open + place, j.level)
+    return left
+
+
+cdef ptrdiff_t expand(job *j, double *high, double *low, uint8_t *open, ptrdiff_t stride, ptrdiff_t row0,
+                      ptrdiff_t column0) noexcept nogil:
+    """S and D of the block into arrays whose first element is that of row0 and column0; how many are open."""
+    cdef ptrdiff_t i, panel, first, place
+    for i in prange(j.rows, num_threads=j.threads, schedule="static"):
+        for panel in range(j.block.panels):
+            first = j.column + panel * j.width
+            place = (j.row + i - row0) * stride + first - column0
+            exact_expand(j.block.sums + sum_offset(j, i, panel), j.residues + sum_offset(j, i, panel),
+                         min(<ptrdiff_t>j.width, j.columns - panel * j.width), j.row_limits[j.row + i],
+                         j.column_limits + first, high + place, low + place, open + place, j.level)
+
+
+# ---------------------------------------------------------------- calls
+
+cdef class Product:
+    """One product of two matrices: its scales, and the memory that its blocks need.
+
+    `a` and `b` are the bytes of C-contiguous float32 or float64 matrices (m, k) and (k, n), k at least 1.
+    """
+    cdef job j
+    cdef Workspace scales, work
+    cdef object keep_a, keep_b
+
+    def __cinit__(self, const unsigned char[::1] a, bint a_double, const unsigned char[::1] b, bint b_double,
+                  ptrdiff_t m, ptrdiff_t k, ptrdiff_t n, int level, int threads):
+        cdef double *largest
+        cdef double *smallest
+        cdef double *squares
+        if min(m, k, n) < 1 or a.shape[0] != m * k * (8 if a_double else 4) or b.shape[0] != k * n * (8 if b_double else 4):
+            raise ValueError("sizes must be at least 1 and fit the data")
+        memset(&self.j, 0, sizeof(job))
+        self.keep_a, self.keep_b = a.base if a.base is not None else a, b.base if b.base is not None else b
+        self.j.a.data, self.j.a.is_double, self.j.a.rows, self.j.a.columns = <const char *>&a[0], a_double, m, k
+        self.j.b.data, self.j.b.is_double, self.j.b.rows, self.j.b.columns = <const char *>&b[0], b_double, k, n
+        self.j.level = exact_best_level(level)
+        self.j.threads = threads
+        self.j.high, self.j.width = exact_row_multiple(self.j.level), exact_panel_width(self.j.level)
+        self.scales = Workspace()
+        self.scales.reserve((4 * m + 7 * n) * sizeof(double) + 11 * LINE)
+        self.j.row_factors = self.doubles(m)
+        self.j.row_units = self.doubles(m)
+        self.j.row_bounds = self.doubles(m)
+        self.j.row_limits = self.doubles(m)
+        self.j.column_factors = self.doubles(n)
+        self.j.column_units = self.doubles(n)
+        self.j.column_bounds = self.doubles(n)
+        self.j.column_limits = self.doubles(n)
+        largest, smallest, squares = self.doubles(n), self.doubles(n), self.doubles(n)
+        with nogil:
+            find_scales(&self.j, largest, smallest, squares)
+        PyErr_CheckSignals()
+
+    cdef double *doubles(self, ptrdiff_t count) noexcept:
+        return <double *>self.scales.take(count * sizeof(double))
+
+    cdef int lend(self, bint residues, bint expansion) except -1:
+        """A workspace for the largest block."""
+        cdef ptrdiff_t rows = round_up(min(self.j.a.rows, EXACT_BLOCK), self.j.high)
+        cdef ptrdiff_t columns = round_up(min(self.j.b.columns, EXACT_BLOCK), self.j.width)
+        cdef ptrdiff_t depth = round_up(min(self.j.a.columns, EXACT_BLOCK), EXACT_DEPTH)
+        cdef ptrdiff_t kinds = 2 if residues else 1
+        cdef size_t sums = rows * columns * sizeof(double)
+        self.work = spare_workspaces.pop() if spare_workspaces else Workspace()
+        self.work.reserve(kinds * (sums + (rows + columns) * depth * sizeof(double)) + (2 * sums if expansion else 0)
+                          + 10 * LINE)
+        self.j.packed_b = <double *>self.work.take(columns * depth * sizeof(double))
+        self.j.packed_a = <double *>self.work.take(rows * depth * sizeof(double))
+        self.j.block.sums = <double *>self.work.take(sums)
+        self.j.integer_a = self.j.integer_b = self.j.residues = NULL
+        if residues:
+            self.j.integer_b = <uint64_t *>self.work.take(columns * depth * sizeof(uint64_t))
+            self.j.integer_a = <uint64_t *>self.work.take(rows * depth * sizeof(uint64_t))
+            self.j.residues = <uint64_t *>self.work.take(sums)
+        self.j.block.a, self.j.block.b = self.j.packed_a, self.j.packed_b
+        self.j.block.a_integer, self.j.block.b_integer = self.j.integer_a, self.j.integer_b
+        self.j.block.residues = self.j.residues
+        return 0
+
+    cdef void give_back(self) noexcept:
+        if len(spare_workspaces) < SPARE:
+            spare_workspaces.append(self.work)
+        self.work = None
+
+    def units(self, double[::1] row_units, double[::1] column_units):
+        """The powers of two that give S + D of each row and column their scale."""
+        cdef ptrdiff_t i
+        for i in range(self.j.a.rows):
+            row_units[i] = self.j.row_units[i]
+        for i in range(self.j.b.columns):
+            column_units[i] = self.j.column_units[i]
+
+    def expansion(self, double[:, ::1] high, double[:, ::1] low, uint8_t[:, ::1] open):
+        """S and D of all elements; `open` is 1 where they are not exact."""
+        cdef ptrdiff_t row, column, n = self.j.b.columns
+        self.lend(True, False)
+        try:
+            for column in range(0, n, EXACT_BLOCK):
+                for row in range(0, self.j.a.rows, EXACT_BLOCK):
+                    place_block(&self.j, row, column, min(<ptrdiff_t>EXACT_BLOCK, self.j.a.rows - row),
+                                min(<ptrdiff_t>EXACT_BLOCK, n - column))
+                    chains(&self.j)
+                    with nogil:
+                        expand(&self.j, &high[0, 0], &low[0, 0], &open[0, 0], n, 0, 0)
+        finally:
+            self.give_back()
+
+    def rounded_fp32(self, const double[:, ::1] c, float[:, ::1] out, uint8_t[:, ::1] open):
+        """Correctly rounded FP32 results; `open` is 1 where the long accumulator must decide."""
+        cdef ptrdiff_t row, column, rows, columns, m = self.j.a.rows, n = self.j.b.columns, left
+        cdef const double *addend = NULL
+        if c is not None:
+            addend = &c[0, 0]
+        for column in range(0, n, EXACT_BLOCK):
+            for row in range(0, m, EXACT_BLOCK):
+                rows, columns = min(<ptrdiff_t>EXACT_BLOCK, m - row), min(<ptrdiff_t>EXACT_BLOCK, n - column)
+                self.lend(False, False)
+                try:
+                    left = -1
+                    if rows * columns > MANY * PROBE * PROBE:
+                        place_block(&self.j, row, column, PROBE, PROBE)
+                        chains(&self.j)
+                        with nogil:
+                            left = certify(&self.j, addend, &out[0, 0], &open[0, 0])
+                    place_block(&self.j, row, column, rows, columns)
+                    if left * MANY <= PROBE * PROBE:
+                        chains(&self.j)
+                        with nogil:
+                            left = certify(&self.j, addend, &out[0, 0], &open[0, 0])
+                        if left * MANY <= rows * columns:
+                            continue
+                finally:
+                    self.give_back()
+                self.settle(addend, out, open)
+
+    cdef int settle(self, const double *c, float[:, ::1] out, uint8_t[:, ::1] open) except -1:
+        """The block at hand through S + D."""
+        cdef double *high
+        cdef double *low
+        cdef size_t size
+        self.lend(True, True)
+        try:
+            size = self.j.rows * self.j.columns * sizeof(double)
+            high, low = <double *>self.work.take(size), <double *>self.work.take(size)
+            chains(&self.j)
+            with nogil:
+                settle_block(&self.j, high, low, c, &out[0, 0], &open[0, 0])
+        finally:
+            self.give_back()
+        return 0
+
+
+cdef ptrdiff_t round_up(ptrdiff_t x, ptrdiff_t multiple) noexcept nogil:
+    return (x + multiple - 1) // multiple * multiple
+
+
+cdef void settle_block(job *j, double *high, double *low, const double *c, float *out, uint8_t *open) noexcept nogil:
+    cdef ptrdiff_t i, col, place, n = j.b.columns, panel, first, count
+    for i in prange(j.rows, num_threads=j.threads, schedule="static"):
+        for panel in range(j.block.panels):
+            first = panel * j.width
+            count = min(<ptrdiff_t>j.width, j.columns - first)
+            place = (j.row + i) * n + j.column + first
+            exact_expand(j.block.sums + sum_offset(j, i, panel), j.residues + sum_offset(j, i, panel), count,
+                         j.row_limits[j.row + i], j.column_limits + j.column + first, high + i * j.columns + first,
+                         low + i * j.columns + first, open + place, j.level)
+            for col in range(count):
+                if not open[place + col]:
+                    out[place + col] = <float>exact_finish(
+                        high[i * j.columns + first + col], low[i * j.columns + first + col], j.row_units[j.row + i],
+                        j.column_units[j.column + first + col], c[place + col] if c != NULL else 0.0, EXACT_ODD, 0.0)
+
+
+def finish(const double[:, ::1] high, const double[:, ::1] low, const double[::1] row_units,
+           const double[::1] column_units, const double[:, ::1] c, const double[:, ::1] x, int what,
+           double[:, ::1] out, int threads):
+    """What is asked of (S + D) units + c, element by element; see exact_finish."""
+    cdef ptrdiff_t i, col, m = high.shape[0], n = high.shape[1]
+    cdef bint with_c = c is not None, with_x = x is not None
+    for i in prange(m, num_threads=threads, schedule="static", nogil=True):
+        for col in range(n):
+            out[i, col] = exact_finish(high[i, col], low[i, col], row_units[i], column_units[col],
+                                       c[i, col] if with_c else 0.0, what, x[i, col] if with_x else 0.0)
+
+
+def dots(const unsigned char[::1] a, bint a_double, const unsigned char[::1] b, bint b_double, ptrdiff_t k,
+         ptrdiff_t b_row_step, ptrdiff_t b_column_step, const int64_t[::1] rows, const int64_t[::1] columns,
+         const double[::1] c, const double[::1] x, int what, double[::1] out, int threads):
+    """What is asked of single elements, by the long accumulator.
+
+    Row i of A starts at element i k; element (p, j) of B lies at p b_row_step + j b_column_step. `c` and `x` hold one
+    value an element, or are None.
+    """
+    cdef ptrdiff_t count = rows.shape[0], start = 0, end, i, per_slice = max(SLICE // max(k, 1), 1)
+    cdef bint with_c = c is not None, with_x = x is not None
+    cdef ptrdiff_t a_size = 8 if a_double else 4, b_size = 8 if b_double else 4
+    cdef const unsigned char *first_a = &a[0] if a.shape[0] else NULL
+    cdef const unsigned char *first_b = &b[0] if b.shape[0] else NULL
+    while start < count:
+        end = min(start + per_slice, count)
+        for i in prange(start, end, num_threads=threads, schedule="dynamic", chunksize=16, nogil=True):
+            out[i] = exact_dot(first_a + rows[i] * k * a_size, a_double, 1, first_b + columns[i] * b_column_step * b_size,
+                               b_double, b_row_step, k, c[i] if with_c else 0.0, what, x[i] if with_x else 0.0)
+        start = end
+        PyErr_CheckSignals()
+
+
+NEAREST, ODD, DIFFERENCE = EXACT_NEAREST, EXACT_ODD, EXACT_DIFFERENCE

@@ -1,0 +1,280 @@
+/* One variant of the loops of exact.h, which includes this file once for each instruction set with the macros set. */
+#define EXACT_W (EXACT_V * EXACT_LANES)
+
+/* ---- packing --------------------------------------------------------------------------------------------------------- */
+EXACT_TARGET static void EXACT_NAME(pack_a, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t row,
+                                                           ptrdiff_t groups, ptrdiff_t depth, double factor,
+                                                           double *values, uint64_t *integers)
+{
+    const ptrdiff_t group = EXACT_R * EXACT_DEPTH;
+    ptrdiff_t offset = row / EXACT_R * group + row % EXACT_R * EXACT_DEPTH;
+    for (ptrdiff_t k = 0; k < depth; k += EXACT_DEPTH, offset += groups * group) {
+        const ptrdiff_t count = depth - k < EXACT_DEPTH ? depth - k : EXACT_DEPTH;
+        double *MPG_RESTRICT target = values + offset;
+        if (!source)
+            memset(target, 0, (size_t)count * sizeof *target);
+        else if (is_double)
+            for (ptrdiff_t i = 0; i < count; i++)
+                target[i] = ((const double *)source)[k + i] * factor;
+        else
+            for (ptrdiff_t i = 0; i < count; i++)
+                target[i] = (double)((const float *)source)[k + i] * factor;
+        if (integers) {
+            uint64_t *MPG_RESTRICT integer = integers + offset;
+            for (ptrdiff_t i = 0; i < count; i++)
+                integer[i] = (uint64_t)(int64_t)target[i];
+        }
+    }
+}
+
+EXACT_TARGET static void EXACT_NAME(pack_b, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t columns,
+                                                           ptrdiff_t k, const double *MPG_RESTRICT factors,
+                                                           double *values, uint64_t *integers, ptrdiff_t panels)
+{
+    double row[EXACT_BLOCK + EXACT_MAX_WIDTH];
+    const ptrdiff_t first = (k / EXACT_DEPTH * panels * EXACT_DEPTH + k % EXACT_DEPTH) * EXACT_W;
+    if (is_double)
+        for (ptrdiff_t i = 0; i < columns; i++)
+            row[i] = ((const double *)source)[i] * factors[i];
+    else
+        for (ptrdiff_t i = 0; i < columns; i++)
+            row[i] = (double)((const float *)source)[i] * factors[i];
+    memset(row + columns, 0, EXACT_MAX_WIDTH * sizeof(double));
+    for (ptrdiff_t panel = 0; panel < panels; panel++) {
+        double *MPG_RESTRICT target = values + first + panel * EXACT_DEPTH * EXACT_W;
+        for (int v = 0; v < EXACT_V; v++)
+            EXACT_STORE(target + v * EXACT_LANES, EXACT_LOAD(row + panel * EXACT_W + v * EXACT_LANES));
+        if (integers) {
+            uint64_t *MPG_RESTRICT integer = integers + first + panel * EXACT_DEPTH * EXACT_W;
+            for (int i = 0; i < EXACT_W; i++)
+                integer[i] = (uint64_t)(int64_t)row[panel * EXACT_W + i];
+        }
+    }
+}
+
+EXACT_TARGET static void EXACT_NAME(scan_columns, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t count,
+                                                                 double *largest, double *smallest, double *squares)
+{
+    double part[EXACT_DEPTH];
+    for (ptrdiff_t k = 0; k < count; k += EXACT_DEPTH) {
+        const ptrdiff_t size = count - k < EXACT_DEPTH ? count - k : EXACT_DEPTH;
+        if (is_double)
+            memcpy(part, (const double *)source + k, (size_t)size * sizeof(double));
+        else
+            for (ptrdiff_t i = 0; i < size; i++)
+                part[i] = ((const float *)source)[k + i];
+        exact_scan_row(part, size, largest + k, smallest + k, squares + k);
+    }
+}
+
+/* The same over one contiguous vector. */
+EXACT_TARGET static void EXACT_NAME(scan_vector, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t count,
+                                                                double *largest, double *smallest, double *squares)
+{
+    enum { LANES = 32 };
+    double most[LANES], least[LANES], sums[LANES], part[LANES];
+    for (int i = 0; i < LANES; i++) {
+        most[i] = sums[i] = 0.0;
+        least[i] = INFINITY;
+    }
+    for (ptrdiff_t k = 0; k < count; k += LANES) {
+        const ptrdiff_t size = count - k < LANES ? count - k : LANES;
+        if (size < LANES)
+            memset(part, 0, sizeof part);
+        if (is_double)
+            memcpy(part, (const double *)source + k, (size_t)size * sizeof(double));
+        else if (size == LANES)
+            for (int i = 0; i < LANES; i++)
+                part[i] = ((const float *)source)[k + i];
+        else
+            for (ptrdiff_t i = 0; i < size; i++)
+                part[i] = ((const float *)source)[k + i];
+        exact_scan_row(part, LANES, most, least, sums);
+    }
+    *largest = *squares = 0.0;
+    *smallest = INFINITY;
+    for (int i = 0; i < LANES; i++) {
+        *largest = *largest > most[i] ? *largest : most[i];
+        *smallest = *smallest < least[i] ? *smallest : least[i];
+        *squares += sums[i];
+    }
+}
+
+/* ---- chains ------------------------------------------------------------------------------------------------------------ */
+EXACT_TARGET static void EXACT_NAME(chains, EXACT_VARIANT)(const double *a, const double *b, ptrdiff_t depth, double *sums,
+                                                           const double *next)
+{
+    EXACT_VECTOR sum[EXACT_R][EXACT_V];
+    for (int r = 0; r < EXACT_R; r++)
+        for (int v = 0; v < EXACT_V; v++)
+            sum[r][v] = EXACT_LOAD(sums + r * EXACT_W + v * EXACT_LANES);
+    for (ptrdiff_t k = 0; k < depth; k++, b += EXACT_W) {
+        EXACT_VECTOR column[EXACT_V];
+#if MPG_X86_VARIANTS
+        _mm_prefetch((const char *)(next + k * EXACT_R), _MM_HINT_T0);
+#endif
+        for (int v = 0; v < EXACT_V; v++)
+            column[v] = EXACT_LOAD(b + v * EXACT_LANES);
+        for (int r = 0; r < EXACT_R; r++) {
+            const EXACT_VECTOR factor = EXACT_SET(a[r * EXACT_DEPTH + k]);
+            for (int v = 0; v < EXACT_V; v++)
+                sum[r][v] = EXACT_MADD(factor, column[v], sum[r][v]);
+        }
+    }
+    (void)next;
+    for (int r = 0; r < EXACT_R; r++)
+        for (int v = 0; v < EXACT_V; v++)
+            EXACT_STORE(sums + r * EXACT_W + v * EXACT_LANES, sum[r][v]);
+}
+
+#ifdef EXACT_IFMA
+EXACT_TARGET static void EXACT_NAME(both_chains, EXACT_VARIANT)(const double *a, const double *b, const uint64_t *a_integer,
+                                                                const uint64_t *b_integer, ptrdiff_t depth, double *sums,
+                                                                uint64_t *residues)
+{
+    __m512d sum[EXACT_R][EXACT_V];
+    __m512i residue[EXACT_R][EXACT_V];
+    for (int r = 0; r < EXACT_R; r++)
+        for (int v = 0; v < EXACT_V; v++) {
+            sum[r][v] = _mm512_loadu_pd(sums + r * EXACT_W + v * EXACT_LANES);
+            residue[r][v] = _mm512_loadu_si512(residues + r * EXACT_W + v * EXACT_LANES);
+        }
+    for (ptrdiff_t k = 0; k < depth; k++, b += EXACT_W, b_integer += EXACT_W) {
+        __m512d column[EXACT_V];
+        __m512i integer[EXACT_V];
+        for (int v = 0; v < EXACT_V; v++) {
+            column[v] = _mm512_loadu_pd(b + v * EXACT_LANES);
+            integer[v] = _mm512_loadu_si512(b_integer + v * EXACT_LANES);
+        }
+        for (int r = 0; r < EXACT_R; r++) {
+            const __m512d factor = _mm512_set1_pd(a[r * EXACT_DEPTH + k]);
+            const __m512i other = _mm512_set1_epi64((long long)a_integer[r * EXACT_DEPTH + k]);
+            for (int v = 0; v < EXACT_V; v++) {
+                sum[r][v] = _mm512_fmadd_pd(factor, column[v], sum[r][v]);
+                residue[r][v] = _mm512_madd52lo_epu64(residue[r][v], other, integer[v]);
+            }
+        }
+    }
+    for (int r = 0; r < EXACT_R; r++)
+        for (int v = 0; v < EXACT_V; v++) {
+            _mm512_storeu_pd(sums + r * EXACT_W + v * EXACT_LANES, sum[r][v]);
+            _mm512_storeu_si512(residues + r * EXACT_W + v * EXACT_LANES, residue[r][v]);
+        }
+}
+#else
+EXACT_TARGET static void EXACT_NAME(residues, EXACT_VARIANT)(const uint64_t *a, const uint64_t *b, ptrdiff_t depth,
+                                                             uint64_t *residues)
+{
+    for (int r = 0; r < EXACT_R; r++) {
+        uint64_t sum[EXACT_W];
+        memcpy(sum, residues + r * EXACT_W, sizeof sum);
+        for (ptrdiff_t k = 0; k < depth; k++) {
+            const uint64_t factor = a[r * EXACT_DEPTH + k];
+            const uint64_t *MPG_RESTRICT row = b + k * EXACT_W;
+            for (int c = 0; c < EXACT_W; c++)
+                sum[c] += factor * row[c];
+        }
+        memcpy(residues + r * EXACT_W, sum, sizeof sum);
+    }
+}
+#endif
+
+/* Groups [group0, group1) and panels [panel0, panel1) over the whole slice of k. */
+EXACT_TARGET static void EXACT_NAME(tile, EXACT_VARIANT)(const exact_block *block, ptrdiff_t group0, ptrdiff_t group1,
+                                                         ptrdiff_t panel0, ptrdiff_t panel1)
+{
+    const ptrdiff_t size = EXACT_R * EXACT_W;
+    for (ptrdiff_t k = 0, p = 0; k < block->depth; k += EXACT_DEPTH, p++) {
+        const ptrdiff_t depth = block->depth - k < EXACT_DEPTH ? block->depth - k : EXACT_DEPTH;
+        for (ptrdiff_t panel = panel0; panel < panel1; panel++)
+            for (ptrdiff_t group = group0; group < group1; group++) {
+                const ptrdiff_t a = (p * block->groups + group) * EXACT_R * EXACT_DEPTH;
+                const ptrdiff_t b = (p * block->panels + panel) * EXACT_W * EXACT_DEPTH;
+                const ptrdiff_t s = (panel * block->groups + group) * size;
+                if (block->fresh && k == 0) {
+                    memset(block->sums + s, 0, (size_t)size * sizeof(double));
+                    if (block->residues)
+                        memset(block->residues + s, 0, (size_t)size * sizeof(uint64_t));
+                }
+#ifdef EXACT_IFMA
+                if (block->residues) {
+                    EXACT_NAME(both_chains, EXACT_VARIANT)(block->a + a, block->b + b, block->a_integer + a,
+                                                           block->b_integer + b, depth, block->sums + s,
+                                                           block->residues + s);
+                    continue;
+                }
+#else
+                if (block->residues)
+                    EXACT_NAME(residues, EXACT_VARIANT)(block->a_integer + a, block->b_integer + b, depth,
+                                                        block->residues + s);
+#endif
+                EXACT_NAME(chains, EXACT_VARIANT)(block->a + a, block->b + b, depth, block->sums + s,
+                                                  block->a + a + EXACT_R * EXACT_DEPTH);
+            }
+    }
+}
+
+/* ---- after the chains -------------------------------------------------------------------------------------------------- */
+/* FP32 results of `count` <= W sums of one row where S and its bound settle them; open[i] = 1 where they do not. Units give
+ * values their scale back; sums of a magnitude that could leave binary64's exponents stay open. Returns how many are open. */
+EXACT_TARGET static ptrdiff_t EXACT_NAME(certify, EXACT_VARIANT)(const double *MPG_RESTRICT sums, ptrdiff_t count,
+                                                                 double row_bound,
+                                                                 const double *MPG_RESTRICT column_bounds, double row_unit,
+                                                                 const double *MPG_RESTRICT column_units,
+                                                                 const double *MPG_RESTRICT c, float *MPG_RESTRICT out,
+                                                                 uint8_t *MPG_RESTRICT open)
+{
+    ptrdiff_t left = 0;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        double value = sums[i] * row_unit * column_units[i];
+        double bound = row_bound * column_bounds[i] * row_unit * column_units[i];
+        float low, high;
+        if (c) {
+            value += c[i];
+            bound += fabs(value) * 0x1p-52;
+        }
+        low = (float)(value - bound * (1.0 + 0x1p-20) - fabs(value) * 0x1p-52);
+        high = (float)(value + bound * (1.0 + 0x1p-20) + fabs(value) * 0x1p-52);
+        /* low == high rejects NaN; the range keeps the units exact; a sum of zeros is 0 */
+        open[i] = (uint8_t)!(((low == high) & (fabs(value) > 0x1p-900) & (fabs(value) < 0x1p900))
+                             | ((value == 0.0) & (bound == 0.0) & (row_bound * column_bounds[i] == 0.0)));
+        left += open[i];
+        out[i] = low;
+    }
+    return left;
+}
+
+/* S and D of `count` <= W sums of one row; open[i] = 1 where the bound is too large for them. */
+EXACT_TARGET static void EXACT_NAME(expand, EXACT_VARIANT)(const double *MPG_RESTRICT sums,
+                                                           const uint64_t *MPG_RESTRICT residues, ptrdiff_t count,
+                                                           double row_bound, const double *MPG_RESTRICT column_bounds,
+                                                           double *MPG_RESTRICT high, double *MPG_RESTRICT low,
+                                                           uint8_t *MPG_RESTRICT open)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const double sum = sums[i];
+        const uint8_t wide = !(row_bound * column_bounds[i] < 0x1p50);
+        const double scaled = wide ? 0.0 : sum * 0x1p-52;
+        /* S is below 2^105 here (its bound is), so the quotient rounds to an integer by adding 1.5 * 2^52 */
+        const double quotient = (scaled + 0x1.8p52) - 0x1.8p52;
+        const double rest = (wide ? 0.0 : sum) - quotient * 0x1p52; /* exact: at most 2^51 in magnitude */
+        const uint64_t difference = residues[i] - (uint64_t)(int64_t)rest;
+        const int64_t centred = (int64_t)((difference + (UINT64_C(1) << 51)) & ((UINT64_C(1) << 52) - 1)) - (INT64_C(1) << 51);
+        high[i] = sum;
+        low[i] = wide ? 0.0 : (double)centred;
+        open[i] = wide;
+    }
+}
+
+#undef EXACT_W
+#undef EXACT_VARIANT
+#undef EXACT_TARGET
+#undef EXACT_IFMA
+#undef EXACT_R
+#undef EXACT_V
+#undef EXACT_LANES
+#undef EXACT_VECTOR
+#undef EXACT_LOAD
+#undef EXACT_STORE
+#undef EXACT_SET
+#undef EXACT_MADD
