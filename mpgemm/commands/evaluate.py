@@ -30,12 +30,16 @@ from mpgemm.experiments.suitability import Suitability, examine
 from mpgemm.io import write_text
 
 _DEFAULT_SHAPE = (256, 256, 256)
+_STEP_NOTE = (
+    "How the cube rounds inside a step of 16 products is not published: sequential sums are the pessimistic assumption, "
+    "--step-orders exact the optimistic one."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     source = parser.add_argument_group("input (default: the pairs that ship with the package)")
-    source.add_argument("files", nargs="*", metavar="FILE", help="A and B: .npy, .npz, .mtx or .safetensors")
+    source.add_argument("files", nargs="*", metavar="FILE", help="A and B (or one file and both names): .npy, .npz, .mtx or .safetensors")
     source.add_argument("--a-name", help="array or tensor of the first file")
     source.add_argument("--b-name", help="array or tensor of the second file")
     source.add_argument("--shipped", nargs="+", metavar="NAME", help=f"shipped pairs: {', '.join(matrices.SHIPPED)}")
@@ -106,8 +110,10 @@ def _check(args: argparse.Namespace) -> None:
         ("--figure", args.figure)) if given]
     if len(sources) > 1:
         raise ValueError(f"one kind of input at a time, got {' and '.join(sources)}")
+    if len(args.files) == 1 and args.a_name and args.b_name:
+        args.files = 2 * args.files
     if args.files and len(args.files) != 2:
-        raise ValueError(f"give two matrix files, A and B; got {len(args.files)}")
+        raise ValueError(f"give two matrix files, A and B, or one with --a-name and --b-name; got {len(args.files)}")
     if not args.files and (args.a_name or args.b_name):
         raise ValueError("--a-name and --b-name go with two matrix files")
     if args.param and not args.distribution:
@@ -210,6 +216,8 @@ def _print_cases(inputs, summaries, checks) -> None:
         members = [summary for summary in summaries if summary.group == case.group]
         print()
         accuracy_table(case.group, members).print()
+        if any(summary.method.startswith(("sgemm_cube", "fp16")) for summary in members):
+            print(_STEP_NOTE)
         if case.note:
             print(f"Input: {case.note}")
         print(f"This input {suit.verdict}")

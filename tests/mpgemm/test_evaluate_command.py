@@ -41,6 +41,16 @@ def test_two_files_to_a_folder(files, tmp_path, capsys):
     assert float(rows[0]["relative_frobenius"]) == result["summaries"][0]["relative_frobenius"]
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_matrices_by_name_from_one_file(tmp_path, count, capsys):
+    path = tmp_path / "w.npz"
+    np.savez(path, left=np.ones((2, 3)), right=np.ones((3, 4)), other=np.ones(1))
+    arguments = [str(path)] * count + ["--a-name", "left", "--b-name", "right", "--methods", "fp32", "--json"]
+    assert main(["evaluate", *arguments]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["records"][0]["errors"]["n"] == 4
+
+
 def test_the_default_is_the_shipped_pairs(capsys):
     assert main(["evaluate", "--json", "--methods", "fp32"]) == 0
     result = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
