@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpgemm.engines import resolve_engine
+from mpgemm.engines import UnsuitableEngine, resolve_engine
 from mpgemm.errors import ErrorMeter, ErrorReport
 from mpgemm.methods import RecoveryMethod, get_method
 from mpgemm.recovery import recovered_gemm_report
@@ -224,7 +224,7 @@ def resolve_pairs(methods, engines) -> tuple[list[Pair], list[tuple[str, str, st
         for engine in engines or (None,):
             try:
                 pairs.append(Pair(name, row, resolve_engine(engine, row)))
-            except ValueError as error:
+            except UnsuitableEngine as error:
                 skipped.append((name, getattr(engine, "label", str(engine)), str(error)))
     if not pairs:
         raise ValueError("no engine takes the words of any method: " + "; ".join(reason for *_, reason in skipped[:3]))

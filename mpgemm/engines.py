@@ -12,6 +12,10 @@ from tensorcore_models.engine import Engine, MatrixEngine
 USUAL_PATH = {"hopper": "wgmma", "blackwell": "tcgen05"}
 
 
+class UnsuitableEngine(ValueError):
+    """An engine that does not take a method's words, or does not give the sums it needs."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class NamedEngine(MatrixEngine):
     """A matrix engine with a name of its own: IEEE units and hypothetical cores.
@@ -109,7 +113,9 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
     Raises
     ------
     ValueError
-        If there is no such engine, or it does not take the words; the message names engines that would do.
+        If there is no such engine.
+    UnsuitableEngine
+        If it does not take the words (a ValueError); the message names engines that would do.
     TypeError
         If it is neither a string nor an engine.
     """
@@ -125,12 +131,12 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
     if a != b or a not in method.formats or engine.scale_format is not None:
         takes = f"{a} words" if a == b else f"{a} and {b} words"
         takes += " with block scales" if engine.scale_format is not None else ""
-        raise ValueError(
+        raise UnsuitableEngine(
             f"method {method.name!r} needs words of {' or '.join(method.formats)}, {engine.label} takes {takes}; "
             f"engines that would do: {', '.join(suitable_engines(method))}"
         )
     if method.integer and engine.formats[3].name != "s32":
-        raise ValueError(f"method {method.name!r} needs exact int32 sums, {engine.label} gives {engine.formats[3].name}")
+        raise UnsuitableEngine(f"method {method.name!r} needs exact int32 sums, {engine.label} gives {engine.formats[3].name}")
     return engine
 
 
@@ -148,7 +154,7 @@ def _by_name(name: str, method: RecoveryMethod) -> Engine:
     for fmt in method.formats:
         if fmt in known:
             return _of_device(device, fmt, path or None)
-    raise ValueError(
+    raise UnsuitableEngine(
         f"method {method.name!r} needs words of {' or '.join(method.formats)}, {device} takes {', '.join(known)}; "
         f"engines that would do: {', '.join(suitable_engines(method))}"
     )

@@ -10,14 +10,16 @@ from mpgemm.experiments.methods import GemmMethod
 from mpgemm.recovery import prepare, recovered_gemm
 
 
-def pair_method(pair: Pair, *, bounds: bool = False, label: str | None = None, **options) -> GemmMethod:
+def pair_method(
+    pair: Pair, *, counts: bool = True, bounds: bool = False, label: str | None = None, **options
+) -> GemmMethod:
     """A method on an engine as an experiment runs it, with the counts of its report as details.
 
     Parameters
     ----------
     pair : Pair
-    bounds : bool
-        Measure the deterministic bound, too.
+    counts, bounds : bool
+        Record the elements beyond the range of the words; compute the deterministic bound, too.
     label : str, optional
         For figures; by default method and engine.
     **options
@@ -31,7 +33,7 @@ def pair_method(pair: Pair, *, bounds: bool = False, label: str | None = None, *
         label or f"{pair.name}, {pair.engine.label}",
         partial(_product, pair, options),
         settings,
-        details=partial(_details, pair, bounds, options),
+        details=partial(_details, pair, bounds, options) if counts else None,
     )
 
 

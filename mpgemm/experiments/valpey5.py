@@ -150,3 +150,34 @@ def _example(a, b, c, markidis, ootomo) -> dict:
         "markidis": float(markidis).hex(),
         "ootomo": float(ootomo).hex(),
     }
+
+
+def run(context) -> "Outcome":
+    """The table on four architectures, and how often random inputs do the same."""
+    from mpgemm.experiments.outcome import Outcome
+    from mpgemm.report import Table
+
+    rows = [table_row(device) for device in DEVICES]
+    table = Table(
+        "Valpey et al., table 5 (b_1 = 1.998046875 * 2^7)",
+        ["engine", "exact", "nearest FP32", "Markidis", "Ootomo"],
+        [[r.engine, *(float(x).hex() for x in (r.exact, r.rounded, r.markidis, r.ootomo))] for r in rows],
+    )
+    trials = 512 if context.quick else 16384
+    searches = [
+        search(device, family, k, trials, seed)
+        for device in DEVICES
+        for family in ("fp16", "fp32")
+        for k in (4, 16)
+        for seed in context.seeds
+    ]
+    found = Table(
+        "Random dot products: whose result is closer to the exact value",
+        ["engine", "elements", "k", "trials", "Markidis", "Ootomo", "equal", "Markidis better"],
+        [
+            [s.engine, s.family, s.k, s.trials, s.markidis_better, s.ootomo_better, s.equal, f"{s.markidis_better / s.trials:.1%}"]
+            for s in searches
+        ],
+    )
+    data = {"table": [r.to_dict() for r in rows], "searches": [s.to_dict() for s in searches]}
+    return Outcome("valpey5", [table, found], data)
