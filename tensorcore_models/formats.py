@@ -356,3 +356,19 @@ def get_format(fmt: "str | Format | IntegerFormat") -> "Format | IntegerFormat":
     if found is None:
         raise ValueError(f"unknown format {fmt!r}; known: {', '.join([*FORMATS, *INTEGER_FORMATS])}")
     return found
+
+
+def get_float_format(fmt: "str | Format") -> Format:
+    """The floating-point format of that name: :func:`get_format` without the integer formats.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown or that of an integer format.
+    TypeError
+        If `fmt` is neither a string nor a format.
+    """
+    found = get_format(fmt)
+    if isinstance(found, IntegerFormat):
+        raise ValueError(f"{found.name} is an integer format, here a floating-point one is needed: {', '.join(FORMATS)}")
+    return found

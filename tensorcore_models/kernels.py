@@ -1,11 +1,181 @@
 """Chooses the kernel that runs an accumulator over matrices of encodings.
 
+Three layers, all with the same bits: fast paths for particular accumulators and shapes (:data:`FAST_PATHS`, tried in order),
+the compiled generic kernels for every accumulator (:mod:`tensorcore_models.lowering` says what they hold), and the
+plain-integer reference for what is wider than those. Environment variable ``MPGEMM_KERNEL`` or :func:`set_kernel`:
+``auto`` (default), ``generic`` (no fast paths) or ``reference``.
+
 Arguments are validated by :mod:`tensorcore_models.engine` before they come here.
 """
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from . import reference
+from .isa import isa_level
+from .lowering import Lowered, lower
+from .threads import get_num_threads
+
+KERNELS: tuple[str, ...] = ("auto", "generic", "reference")
+
+
+@dataclass(frozen=True)
+class FastPath:
+    """A kernel for some accumulators and shapes that is faster than the generic one and gives the same bits.
+
+    Parameters
+    ----------
+    name : str
+        Name for messages and benchmarks.
+    prepare : callable
+        ``prepare(lowered) -> task or None``: whatever `run` wants to know about an accumulator with its formats, None if it is
+        not covered. Asked once for each, the answer is kept.
+    run : callable
+        ``run(task, lowered, a, b, c, scale_a, scale_b) -> ndarray`` for 2-D arrays of encodings, aligned and native, any
+        strides, k positive; the result is a new C-contiguous array in the container type of ``lowered.d_format``. Elements
+        that it cannot do it hands to :func:`generic_bits`.
+    smallest : int
+        Multiply-adds (m n k) below which the generic kernel is faster.
+    """
+
+    name: str
+    prepare: Callable[[Lowered], Any]
+    run: Callable[..., np.ndarray]
+    smallest: int = 0
+
+
+#: Fast paths in the order in which they are tried; :func:`add_fast_path` appends to them.
+FAST_PATHS: list[FastPath] = []
+
+_chosen: str | None = None
+_cache: dict[int, tuple] = {}
+
+
+def _checked(name: str, what: str) -> str:
+    if name not in KERNELS:
+        raise ValueError(f"{what} is one of {', '.join(KERNELS)}, got {name!r}")
+    return name
+
+
+def set_kernel(name: str | None) -> None:
+    """Choose the layer that runs: "auto", "generic" or "reference"; None goes back to ``MPGEMM_KERNEL`` or "auto".
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+    """
+    global _chosen
+    _chosen = None if name is None else _checked(name, "the kernel")
+
+
+def get_kernel() -> str:
+    """The layer that is chosen.
+
+    Raises
+    ------
+    ValueError
+        If ``MPGEMM_KERNEL`` names none.
+    """
+    if _chosen is not None:
+        return _chosen
+    return _checked(os.environ.get("MPGEMM_KERNEL") or "auto", "environment variable MPGEMM_KERNEL")
+
+
+def lowered(engine) -> Lowered:
+    """The engine's accumulator and formats, made ready for the kernels; kept from call to call.
+
+    Parameters
+    ----------
+    engine : MatrixEngine or Instruction
+        Anything with `accumulator`, the four formats, `scale_format` and `block_size`.
+    """
+    if type(engine) is Lowered:
+        return engine
+    key = (
+        engine.accumulator,
+        engine.a_format,
+        engine.b_format,
+        engine.c_format,
+        engine.d_format,
+        engine.scale_format,
+        engine.block_size,
+    )
+    found = _cache.get(id(engine))
+    if found is not None and all(x is y for x, y in zip(found[0], key, strict=True)):
+        return found[1]
+    if len(_cache) > 4096:
+        _cache.clear()
+    result = lower(engine)
+    _cache[id(engine)] = (key, result)
+    return result
+
+
+def add_fast_path(path: FastPath) -> None:
+    """Have `path` tried after the ones there are.
+
+    Raises
+    ------
+    ValueError
+        If there is one of that name.
+    """
+    if any(known.name == path.name for known in FAST_PATHS):
+        raise ValueError(f"there is a fast path {path.name!r} already")
+    FAST_PATHS.append(path)
+
+
+def _fast_path(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
+    """The first fast path for a product of m n k = `size`, with its task."""
+    for path in FAST_PATHS:
+        if size >= path.smallest:
+            if path.name not in low.tasks:
+                low.tasks[path.name] = path.prepare(low)
+            task = low.tasks[path.name]
+            if task is not None:
+                return path, task
+    return None, None
+
+
+def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
+    """Name of the kernel that would run a product of this shape, with the reason where that is the reference."""
+    low = lowered(engine)
+    chosen = get_kernel()
+    path = _fast_path(low, m * n * k)[0] if chosen == "auto" else None
+    if path is not None:
+        return path.name
+    if low.plan is None:
+        return f"reference ({low.reason})"
+    return "reference" if chosen == "reference" else f"generic {low.kernel}"
+
+
+def _ready(x: np.ndarray, container: np.dtype, what: str) -> np.ndarray:
+    """`x` aligned and in native byte order."""
+    if x.dtype != container:
+        raise TypeError(f"{what} holds {x.dtype}, expected encodings in {container}")
+    if x.flags.aligned and x.dtype.isnative:
+        return x
+    return np.ascontiguousarray(x.astype(container))
+
+
+def _operands(low: Lowered, a, b, c, scale_a, scale_b) -> tuple:
+    a = _ready(a, low.a_format.container, "a")
+    b = _ready(b, low.b_format.container, "b")
+    c = _ready(c, low.c_format.container, "c")
+    if low.scale_format is not None:
+        if scale_a is None or scale_b is None:
+            raise ValueError("this accumulator takes block scales: scale_a and scale_b are missing")
+        scale_a = _ready(scale_a, low.scale_format.container, "scale_a")
+        scale_b = _ready(scale_b, low.scale_format.container, "scale_b")
+    return a, b, c, scale_a, scale_b
+
+
+def _tabled(low: Lowered, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Operands in the encodings of the format in which the unit multiplies."""
+    return a if low.a_table is None else low.a_table[a], b if low.b_table is None else low.b_table[b]
 
 
 def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
@@ -13,21 +183,67 @@ def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
 
     Parameters
     ----------
-    engine : MatrixEngine
+    engine : MatrixEngine or Instruction
         Accumulator and formats.
     a, b, c : ndarray of unsigned integers
-        Shapes (m, k), (k, n), (m, n) in the container types of the formats; k a multiple of the engine's k step.
+        Shapes (m, k), (k, n), (m, n) in the container types of the formats, any strides; a last pass over fewer products
+        than `accumulator.terms_per_step` is made of those only.
     scale_a, scale_b : ndarray, optional
         Block scales, shapes (m, k/bs) and (k/bs, n).
 
     Returns
     -------
     ndarray
-        Shape (m, n), the container type of the output format.
+        Shape (m, n), the container type of the output format. With k = 0 no instruction runs: the encodings of c.
+
+    Raises
+    ------
+    TypeError
+        If an array's type is not the container of its format.
+    ValueError
+        If shapes do not fit, or scales are missing.
     """
-    return reference.mma_bits(engine, a, b, c, scale_a, scale_b)
+    low = lowered(engine)
+    a, b, c, scale_a, scale_b = _operands(low, a, b, c, scale_a, scale_b)
+    (m, k), n = a.shape, b.shape[1]
+    if k == 0:
+        return c.astype(low.d_format.container)
+    chosen = get_kernel()
+    if chosen == "auto":
+        path, task = _fast_path(low, m * n * k)
+        if path is not None:
+            return path.run(task, low, a, b, c, scale_a, scale_b)
+    if chosen == "reference":
+        return reference.mma_bits(low, a, b, c, scale_a, scale_b)
+    return generic_bits(low, a, b, c, scale_a, scale_b)
+
+
+def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+    """As :func:`matrix_bits` by the generic kernel, or the reference where that is too narrow; k positive, any strides."""
+    if low.plan is None:
+        return reference.mma_bits(low, a, b, c, scale_a, scale_b)
+    out = np.empty((a.shape[0], b.shape[1]), low.d_format.container)
+    a, b = _tabled(low, a, b)
+    low.plan.run(a, b, c, out, scale_a, scale_b, low.layout(a.shape[1]), isa_level(), get_num_threads())
+    return out
 
 
 def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """D = A B + C for a batch of small matrices of encodings: shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
-    return reference.mma_bits(engine, a, b, c, scale_a, scale_b)
+    """D = A B + C for a batch of matrices of encodings: shapes (batch, m, k), (batch, k, n), (batch, m, n).
+
+    As :func:`matrix_bits`, with a leading dimension; threads share the batch where its matrices are small.
+    """
+    low = lowered(engine)
+    a, b, c, scale_a, scale_b = _operands(low, a, b, c, scale_a, scale_b)
+    (count, m, k), n = a.shape, b.shape[2]
+    out = np.empty((count, m, n), low.d_format.container)
+    if k == 0:
+        return c.astype(low.d_format.container)
+    if low.plan is not None and get_kernel() != "reference" and m * n * k < 1 << 16:
+        a, b = _tabled(low, a, b)
+        low.plan.run_batch(a, b, c, out, scale_a, scale_b, low.layout(k), isa_level(), get_num_threads())
+        return out
+    for i in range(count):
+        scales = (None, None) if scale_a is None else (scale_a[i], scale_b[i])
+        out[i] = matrix_bits(engine, a[i], b[i], c[i], *scales)
+    return out

@@ -31,7 +31,7 @@ import numpy as np
 
 from ._kernels import convert
 from .exact_rounding import ROUNDINGS, check_rounding, encode_exact
-from .formats import Format, get_format
+from .formats import Format, get_float_format
 from .interop import as_array, format_of_dtype, is_ml_float, is_ml_integer
 from .isa import isa_level
 from .threads import get_num_threads
@@ -260,14 +260,14 @@ def encode(
     >>> [hex(b) for b in tcm.encode([1.0, 1e6, -0.0], "fp16")]
     ['0x3c00', '0x7c00', '0x8000']
     """
-    fmt = get_format(fmt)
-    target = encode_target(fmt, rounding, saturate, nan, subnormals, seed, scale_exponent)
+    row = get_float_format(fmt)
+    target = encode_target(row, rounding, saturate, nan, subnormals, seed, scale_exponent)
 
     def fail(value: float, where: str) -> None:
         try:
             encode_exact(
                 value,
-                fmt,
+                row,
                 rounding,
                 saturate=saturate,
                 nan=nan,
@@ -280,7 +280,7 @@ def encode(
             f"{where} = {value!r}: the kernel refused what the exact reference encodes; please report this"
         )
 
-    return _encode_source(source_array(x), fmt, target, "x", fail)
+    return _encode_source(source_array(x), row, target, "x", fail)
 
 
 @lru_cache(maxsize=64)
@@ -337,24 +337,24 @@ def decode(bits: Any, fmt: str | Format, dtype: Any = np.float64) -> np.ndarray:
     TypeError
         If `bits` is not an integer array or `dtype` not a floating-point type.
     """
-    fmt, dtype = get_format(fmt), np.dtype(dtype).newbyteorder("=")
-    codes = _checked_bits(bits, fmt)
+    row, dtype = get_float_format(fmt), np.dtype(dtype).newbyteorder("=")
+    codes = _checked_bits(bits, row)
     if dtype not in (np.float32, np.float64):
-        return _decode_to_format(codes, fmt, dtype)
+        return _decode_to_format(codes, row, dtype)
     out = np.empty(codes.shape, dtype)
-    table = _value_table(fmt, dtype)
+    table = _value_table(row, dtype)
     flat, flat_out, threads = codes.reshape(-1), out.reshape(-1), get_num_threads()
     for start in range(0, flat.size, SLICE):
         part, part_out = flat[start : start + SLICE], flat_out[start : start + SLICE]
         if table is not None:
             convert.lookup(_bytes(part), codes.itemsize, _bytes(table), _bytes(part_out), out.itemsize, threads)
             continue
-        bad = convert.decode(_bytes(part), codes.itemsize, _bytes(part_out), out.itemsize, fmt, threads)
+        bad = convert.decode(_bytes(part), codes.itemsize, _bytes(part_out), out.itemsize, row, threads)
         if bad >= 0:
             code = int(part[bad])
-            if code >> fmt.bits:
-                raise ValueError(f"{code:#x} is not a {fmt.bits}-bit encoding of {fmt.name}")
-            raise ValueError(f"the {fmt.name} encoding {code:#x} has no exact {dtype} value; decode to a wider type")
+            if code >> row.bits:
+                raise ValueError(f"{code:#x} is not a {row.bits}-bit encoding of {row.name}")
+            raise ValueError(f"the {row.name} encoding {code:#x} has no exact {dtype} value; decode to a wider type")
     return out
 
 

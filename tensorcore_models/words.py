@@ -31,7 +31,7 @@ import numpy as np
 
 from ._kernels import split as split_kernel
 from .exact_rounding import encode_exact
-from .formats import FORMATS, Format, get_format
+from .formats import FORMATS, Format, get_float_format
 from .interop import as_array
 from .isa import isa_level
 from .rounding import SLICE, decode, encode, source_array
@@ -133,24 +133,24 @@ def split(
     >>> [word.item() for word in tcm.split(1 / 3, "fp16", scale_exponent=12)]
     [0.333251953125, 0.333251953125]
     """
-    fmt, saturate = get_format(fmt), _check_overflow(overflow)
+    row, saturate = get_float_format(fmt), _check_overflow(overflow)
     if isinstance(words, bool) or not hasattr(words, "__index__"):
         raise TypeError(f"words must be an integer, got {type(words).__name__}")
     if words < 1:
         raise ValueError(f"words must be at least 1, got {words}")
-    if not bits and fmt.dtype is None:
-        raise ValueError(f"{fmt.name} has no numpy or ml_dtypes type: ask for encodings with bits=True")
+    if not bits and row.dtype is None:
+        raise ValueError(f"{row.name} has no numpy or ml_dtypes type: ask for encodings with bits=True")
     scales = word_scale_exponents(scale_exponent, words)
     source = source_array(x)
-    fused = fmt == FORMATS["fp16"] and words == 2 and scales[0] == 0 and rounding == "rne" and subnormals == "keep"
+    fused = row == FORMATS["fp16"] and words == 2 and scales[0] == 0 and rounding == "rne" and subnormals == "keep"
     if fused and source.dtype == np.float32:
-        return _as_words(list(_split_fp16(source, scales[1], saturate, nan)), fmt, bits)
+        return _as_words(list(_split_fp16(source, scales[1], saturate, nan)), row, bits)
     encodings, residual = [], source
     for j, s in enumerate(scales):
-        encodings.append(encode(residual, fmt, rounding, saturate, nan, subnormals, seed + j, scale_exponent=s))
+        encodings.append(encode(residual, row, rounding, saturate, nan, subnormals, seed + j, scale_exponent=s))
         if j + 1 < words:
-            residual = _residual(residual, encodings[-1], fmt, s)
-    return _as_words(encodings, fmt, bits)
+            residual = _residual(residual, encodings[-1], row, s)
+    return _as_words(encodings, row, bits)
 
 
 def _residual(x: np.ndarray, word: np.ndarray, fmt: Format, scale: int) -> np.ndarray:

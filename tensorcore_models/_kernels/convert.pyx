@@ -4,7 +4,7 @@ Arrays come as contiguous, aligned byte views with the element size beside them,
 """
 
 from cython.parallel cimport prange
-from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 cdef extern from "convert.h":
     ctypedef struct mpg_target:

@@ -4,7 +4,7 @@ from ..accumulators import FusedDotRoundDownAdd, GroupDotFusedSum, ParametricDot
 from ..exact_rounding import round_to_bits, shift_right_rounded
 from ..formats import Format
 from . import ieee
-from .operands import Addend, Operand, flushed, multiply, normalised, special_bits, special_result
+from .operands import Addend, Operand, flushed, multiply, normalised, special_bits, special_result, zero_bits
 
 
 def finish(
@@ -21,12 +21,11 @@ def finish(
     bits = round_to_bits(
         negative, abs(total), exponent, fmt, rounding, overflow_to_inf=True, fraction_bits=fraction_bits
     )
+    if fmt.decode_exact(bits).kind == "nan":  # overflow where there is no infinity; fnuz encodes it as -0
+        return bits
     magnitude = bits & fmt.magnitude_mask
-    if flush and magnitude < 1 << (fmt.fraction_bits + fmt.padding_bits):
-        magnitude = 0
-        bits &= fmt.sign_bit
-    if magnitude == 0 and (total == 0 or spec.negative_underflow == "positive"):
-        return 0
+    if magnitude == 0 or (flush and magnitude < 1 << (fmt.fraction_bits + fmt.padding_bits)):
+        return zero_bits(negative and spec.negative_underflow == "negative", fmt)
     return bits
 
 

@@ -3,7 +3,7 @@
 from ..accumulators import Accumulator, GroupPairwiseSum, LanedFMA, PairRoundOddSum, SequentialFMA
 from ..exact_rounding import round_to_bits
 from ..formats import FORMATS, Format
-from .operands import Operand, decode, flushed, multiply, special_bits, special_result
+from .operands import Operand, decode, flushed, multiply, special_bits, special_result, zero_bits
 
 FP32 = FORMATS["fp32"]
 
@@ -22,12 +22,13 @@ def _rounded_sum(
     if total == 0:
         all_negative = all(x.negative for x in terms) if all(x.significand == 0 for x in terms) else False
         mixed = not all_negative and (rounding == "rd") and any(x.negative for x in terms)
-        return fmt.sign_bit if all_negative or mixed else 0
+        return zero_bits(all_negative or mixed, fmt)
     bits = round_to_bits(
         total < 0, abs(total), unit, fmt, rounding, saturate=saturate, overflow_to_inf=to_inf and not saturate
     )
-    if flush and bits & fmt.magnitude_mask < 1 << (fmt.fraction_bits + fmt.padding_bits):
-        return bits & fmt.sign_bit
+    smallest = 1 << (fmt.fraction_bits + fmt.padding_bits)
+    if flush and bits & fmt.magnitude_mask < smallest and fmt.decode_exact(bits).kind == "finite":
+        return zero_bits(total < 0, fmt)
     return bits
 
 

@@ -31,22 +31,22 @@ def _integer_step(spec: IntegerDotAdd, a: list[int], b: list[int], c: int, forma
     return total & ((1 << d_format.bits) - 1)
 
 
-def _via(fmt: Format, bits: int, spec: InterleavedDotAdd) -> tuple[Format, int]:
+def via_bits(fmt: Format, bits: int, spec: InterleavedDotAdd) -> int:
     """`bits` converted exactly to the format in which the unit multiplies."""
     target = get_format(spec.via_format)
     x = decode(fmt, bits, spec)
     if x.kind == "nan":
-        return target, target.nan_bits
+        return target.nan_bits
     if x.kind == "inf":
-        return target, target.inf_bits | (target.sign_bit if x.negative else 0)
-    return target, round_to_bits(x.negative, x.significand, x.exponent, target)
+        return target.inf_bits | (target.sign_bit if x.negative else 0)
+    return round_to_bits(x.negative, x.significand, x.exponent, target)
 
 
 def _interleaved_step(spec: InterleavedDotAdd, a: list[int], b: list[int], c: int, formats) -> int:
     """Chained FDAs over interleaved groups of k from zero, c added last."""
     a_format, b_format, c_format, d_format = formats
-    a_format, a = get_format(spec.via_format), [_via(a_format, x, spec)[1] for x in a]
-    b_format, b = get_format(spec.via_format), [_via(b_format, y, spec)[1] for y in b]
+    via = get_format(spec.via_format)
+    a, b = [via_bits(a_format, x, spec) for x in a], [via_bits(b_format, y, spec) for y in b]
     total = 0
     for group in spec.group_order:
         members = [k for k in range(len(a)) if k // spec.run % spec.groups == group]
@@ -55,7 +55,7 @@ def _interleaved_step(spec: InterleavedDotAdd, a: list[int], b: list[int], c: in
             [a[k] for k in members],
             [b[k] for k in members],
             total,
-            (a_format, b_format, d_format, d_format),
+            (via, via, d_format, d_format),
         )
     return ieee.add(total, d_format, c, c_format, d_format, spec, spec.final_rounding)
 

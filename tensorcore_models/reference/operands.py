@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from ..accumulators import Accumulator
+from ..exact_rounding import overflow_bits
 from ..formats import Format
 
 
@@ -96,9 +97,16 @@ def special_result(numbers: list[Operand]) -> str | None:
 
 
 def special_bits(special: str, fmt: Format, spec: Accumulator) -> int:
-    """Encoding of a special result: NaN by the edge rule `nan`, infinity as the format has it."""
-    if special == NAN:
-        if spec.nan == "all_ones":
-            return fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)
-        return fmt.nan_bits
-    return fmt.inf_bits | (fmt.sign_bit if special == NEGATIVE_INF else 0)
+    """Encoding of a special result: NaN by the edge rule `nan`, infinity as the format has it (NaN where it has none)."""
+    if special != NAN:
+        return overflow_bits(special == NEGATIVE_INF, fmt)
+    if fmt.specials == "ieee" and spec.nan == "all_ones":
+        return fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)
+    if fmt.nan_bits is None:
+        raise OverflowError(f"{fmt.name} has no NaN to encode the result")
+    return fmt.nan_bits
+
+
+def zero_bits(negative: bool, fmt: Format) -> int:
+    """Encoding of a zero, of that sign where the format has it."""
+    return fmt.sign_bit if negative and fmt.has_negative_zero else 0

@@ -241,6 +241,15 @@ def test_stochastic_rounding_goes_up_as_often_as_the_fraction_says():
     assert len(set(draws.tolist())) > 4090
 
 
+def test_stochastic_rounding_goes_up_only_where_the_fraction_exceeds_the_draw():
+    for index in range(40):
+        draw = stochastic_draw(21, index)
+        for above in (-1, 0, 1):
+            x = np.ones(index + 1)
+            x[index] = 1 + (draw + above) * 2.0**-42  # 10 fraction bits, then these 32
+            assert tcm.encode(x, "fp16", "sr", seed=21)[index] == 0x3C00 + (above > 0)
+
+
 def test_stochastic_draws_are_splitmix64():
     # first outputs of SplitMix64 from state 1234567 (the generator's widely published check values)
     from tensorcore_models.exact_rounding import _mix64
@@ -339,9 +348,10 @@ def test_unknown_rules_are_refused():
         ({"subnormals": "no"}, "unknown subnormals 'no'; known: keep, flush"),
         ({"seed": -1}, "seed must lie"),
         ({"seed": 2**64}, "seed must lie"),
+        ({"fmt": "s8"}, "s8 is an integer format"),
     ):
         with pytest.raises(ValueError, match=message):
-            tcm.encode([1.0], "fp16", **keywords)
+            tcm.encode([1.0], **{"fmt": "fp16"} | keywords)
     with pytest.raises(TypeError, match="seed must be an integer"):
         tcm.encode([1.0], "fp16", seed=1.5)
 

@@ -1,0 +1,463 @@
+/* Aligned sums, for one width of integers. Included by generic_steps.h once for each width, with
+ *   SIG   type of a packed significand,        ACC, UACC   signed and unsigned type of sums and products,
+ *   BITS  width of ACC,                        NAME(x)     the name x of this width.
+ *
+ * No sum overflows: tensorcore_models/lowering.py chooses a width at which (number of addends) * 2^(fraction bits + integer
+ * bits of an addend + 2) fits, and leaves everything wider to the reference. The steps are those of
+ * tensorcore_models/reference/fused.py, under the same names.
+ */
+
+/* Exponent of the leading bit, magnitude > 0. */
+MPG_INLINE int NAME(leading)(UACC magnitude)
+{
+#if BITS > 64
+    const uint64_t high = (uint64_t)(magnitude >> 64);
+    return high ? 64 + mpg_leading_bit(high) : mpg_leading_bit((uint64_t)magnitude);
+#else
+    return mpg_leading_bit(magnitude);
+#endif
+}
+
+MPG_INLINE UACC NAME(magnitude)(ACC value)
+{
+    return value < 0 ? (UACC)0 - (UACC)value : (UACC)value;
+}
+
+/* value / 2^shift as an integer, rounded; a shift below 0 is exact. Signs and shifts are random, so no branch is on them;
+ * magnitudes stay below 2^(BITS - 2), so that shifts beyond BITS - 1 round as BITS - 1. */
+MPG_INLINE ACC NAME(aligned)(ACC value, int64_t shift, int rounding)
+{
+    const ACC sign = -(ACC)(value < 0);
+    const UACC magnitude = ((UACC)value ^ (UACC)sign) - (UACC)sign;
+    int64_t down = shift < 0 ? 0 : shift, up = shift < 0 ? -shift : 0;
+    down = down > BITS - 1 ? BITS - 1 : down;
+    up = up > BITS - 1 ? BITS - 1 : up; /* only zeros go so far up */
+    const UACC lifted = magnitude << up;
+    const UACC rest = lifted & (((UACC)1 << down) - 1), half = ((UACC)1 << down) >> 1;
+    UACC kept = lifted >> down;
+    if (rounding != MPG_RZ)
+        kept += (UACC)(MPG_AWAY(rounding, rest, half, kept & 1, value < 0) & (rest != 0));
+    return (ACC)((kept ^ (UACC)sign) - (UACC)sign);
+}
+
+/* The alignment that all published units use: cut off. Without branches, because signs and shifts are random: the value
+ * goes `lift` places up first, so that `shift` + `lift` is at least 0 for every addend that is not zero. */
+MPG_INLINE ACC NAME(truncated)(ACC value, int64_t shift, int lift)
+{
+    const ACC sign = -(ACC)(value < 0);
+    const UACC magnitude = ((UACC)value ^ (UACC)sign) - (UACC)sign;
+    int64_t down = shift + lift;
+    down = down < 0 ? 0 : down;
+    down = down > BITS - 1 ? BITS - 1 : down;
+    const UACC kept = (magnitude << lift) >> down;
+    return (ACC)((kept ^ (UACC)sign) - (UACC)sign);
+}
+
+/* Round value * 2^exponent to the result format; the exact sum 0 is +0. */
+static uint64_t NAME(finish)(ACC value, int64_t exponent, const mpg_result *t, const mpg_rule *r)
+{
+    if (value == 0)
+        return 0;
+    UACC magnitude = NAME(magnitude)(value);
+    int sticky = 0;
+#if BITS > 64
+    const int excess = NAME(leading)(magnitude) - 63;
+    if (excess > 0) {
+        const UACC kept = magnitude >> excess;
+        sticky = (kept << excess) != magnitude;
+        magnitude = kept;
+        exponent += excess;
+    }
+#endif
+    return mpg_encode_number(value < 0, (uint64_t)magnitude, sticky, exponent, t, r);
+}
+
+static int NAME(product_specials)(const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count, int limited,
+                                  int64_t limit, int fraction)
+{
+    MPG_SPECIALS_BODY(SIG, UACC, NAME(leading))
+}
+
+typedef struct {
+    ACC value;      /* in units of 2^exponent */
+    int32_t exponent, align;
+} NAME(addend);
+
+MPG_INLINE NAME(addend) NAME(number_addend)(mpg_number x)
+{
+    NAME(addend) r;
+    r.value = x.negative ? -(ACC)x.significand : (ACC)x.significand;
+    r.exponent = x.exponent;
+    r.align = x.align;
+    return r;
+}
+
+/* ---- the parametric accumulator, of which FDA is a point ----------------------------------------------------------- */
+/* Two's complement with `integer_bits` bits above the point at 2^largest, in units of 2^unit. */
+MPG_INLINE ACC NAME(wrapped)(ACC total, int64_t unit, int64_t largest, const mpg_plan *p)
+{
+    if (!p->has_integer_bits)
+        return total;
+    const int64_t place = p->integer_bits + largest - unit;
+    if (place >= BITS - 1) /* wider than any sum */
+        return total;
+    const UACC half = (UACC)1 << place, mask = (half << 1) - 1;
+    return (ACC)(((UACC)total + half) & mask) - (ACC)half;
+}
+
+/* How one alignment rounds: with a sticky bit to odd, one place further down. */
+#define MPG_PLAN_ROUNDING(p) ((p)->sticky ? MPG_RO : (p)->rounding)
+
+MPG_INLINE NAME(addend) NAME(sum_rounding)(const mpg_plan *p, const NAME(addend) *x, int count, int rounding)
+{
+    NAME(addend) r;
+    r.align = x[0].align;
+    for (int i = 1; i < count; i++)
+        r.align = x[i].align > r.align ? x[i].align : r.align;
+    if (p->has_floor && r.align < p->floor)
+        r.align = p->floor;
+    r.exponent = r.align - p->fraction_bits - (p->sticky != 0);
+    r.value = 0;
+    for (int i = 0; i < count; i++)
+        r.value += NAME(aligned)(x[i].value, (int64_t)r.exponent - x[i].exponent, rounding);
+    r.value = NAME(wrapped)(r.value, r.exponent, r.align, p);
+    return r;
+}
+
+static NAME(addend) NAME(sum_aligned)(const mpg_plan *p, const NAME(addend) *x, int count)
+{
+    return NAME(sum_rounding)(p, x, count, MPG_PLAN_ROUNDING(p));
+}
+
+/* Addends one by one, each intermediate sum normalised. */
+MPG_INLINE NAME(addend) NAME(sum_normalising)(const mpg_plan *p, const NAME(addend) *x, int count, int rounding)
+{
+    NAME(addend) pair[2];
+    pair[0] = x[0];
+    for (int i = 1; i < count; i++) {
+        pair[1] = x[i];
+        pair[0] = NAME(sum_rounding)(p, pair, 2, rounding);
+        if (pair[0].value != 0) {
+            const int32_t leading = pair[0].exponent + NAME(leading)(NAME(magnitude)(pair[0].value));
+            int32_t unit = leading - p->fraction_bits;
+            unit = unit < pair[0].exponent ? pair[0].exponent : unit;
+            /* The sticky bit is for the alignment only (it comes with rounding toward zero). */
+            pair[0].value = NAME(aligned)(pair[0].value, (int64_t)unit - pair[0].exponent, p->sticky ? MPG_RZ : rounding);
+            pair[0].exponent = unit;
+            pair[0].align = leading;
+        }
+    }
+    return pair[0];
+}
+
+/* Binary tree of two-operand alignments over neighbours, the left half the larger: x is overwritten. Level by level from
+ * the leaves this is the same tree for powers of two; other counts recurse. */
+static NAME(addend) NAME(sum_tree)(const mpg_plan *p, const NAME(addend) *x, int count, int rounding)
+{
+    if (count == 1)
+        return x[0];
+    const int middle = (count + 1) / 2;
+    NAME(addend) pair[2];
+    pair[0] = NAME(sum_tree)(p, x, middle, rounding);
+    pair[1] = NAME(sum_tree)(p, x + middle, count - middle, rounding);
+    return NAME(sum_aligned)(p, pair, 2);
+}
+
+MPG_INLINE NAME(addend) NAME(sum_pairwise)(const mpg_plan *p, NAME(addend) *x, int count, int rounding)
+{
+    if (count & (count - 1))
+        return NAME(sum_tree)(p, x, count, rounding);
+    for (; count > 1; count /= 2)
+        for (int i = 0; i < count / 2; i++)
+            x[i] = NAME(sum_rounding)(p, x + 2 * i, 2, rounding);
+    return x[0];
+}
+
+/* Products that take part in an alignment. */
+MPG_INLINE int NAME(gather)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
+                            NAME(addend) *out)
+{
+    int found = 0;
+    for (int q = 0; q < count; q++) {
+        const int32_t align = ae[q] + be[q];
+        out[found].value = (ACC)a[q] * (ACC)b[q];
+        out[found].exponent = align - p->product_fraction;
+        out[found].align = align;
+        if (p->normalised && out[found].value != 0)
+            out[found].align = out[found].exponent + NAME(leading)(NAME(magnitude)(out[found].value));
+        found += MPG_TAKES_PART(align);
+    }
+    return found;
+}
+
+/* Sum of products and c by the alignment of the plan; returns the number of addends that took part. */
+MPG_INLINE int NAME(sum_by_alignment)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be,
+                                      int count, const mpg_layout *layout, const mpg_number *c, NAME(addend) *total,
+                                      int rounding)
+{
+    NAME(addend) x[MPG_MAX_TERMS + 2], *first = x + 1;
+    const int start = c != 0 && MPG_TAKES_PART(c->align);
+    int found = 0;
+    if (p->alignment == MPG_ALIGNMENT_ODD_EVEN) {
+        for (int g = 0; g < layout->segments; g++) {
+            const int begin = layout->bounds[g], end = layout->bounds[g + 1];
+            const int size = NAME(gather)(p, a + begin, ae + begin, b + begin, be + begin, end - begin, first + found);
+            if (size) {
+                first[found] = NAME(sum_rounding)(p, first + found, size, rounding);
+                found++;
+            }
+        }
+    } else {
+        found = NAME(gather)(p, a, ae, b, be, count, first);
+        if (p->alignment == MPG_ALIGNMENT_PAIRWISE && found > 1) {
+            first[0] = NAME(sum_pairwise)(p, first, found, rounding);
+            found = 1;
+        }
+    }
+    if (start) {
+        *--first = NAME(number_addend)(*c);
+        found++;
+    }
+    if (found)
+        *total = p->alignment == MPG_ALIGNMENT_NORMALISING ? NAME(sum_normalising)(p, first, found, rounding)
+                                                           : NAME(sum_rounding)(p, first, found, rounding);
+    return found;
+}
+
+/* The same, compiled for each rounding. */
+static int NAME(sum_by_plan)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
+                             const mpg_layout *layout, const mpg_number *c, NAME(addend) *total)
+{
+    switch (MPG_PLAN_ROUNDING(p)) {
+    case MPG_RNE: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RNE);
+    case MPG_RNA: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RNA);
+    case MPG_RU: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RU);
+    case MPG_RD: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RD);
+    case MPG_RO: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RO);
+    default: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RZ);
+    }
+}
+
+/* One alignment of everything, cut off: the loops that matter. Returns 0 if nothing takes part. */
+MPG_INLINE int NAME(sum_truncated)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be,
+                                   int count, const mpg_number *c, NAME(addend) *total)
+{
+    int32_t largest = c ? c->align : MPG_ALIGN_NONE;
+    for (int q = 0; q < count; q++) {
+        const int32_t align = ae[q] + be[q];
+        largest = align > largest ? align : largest;
+    }
+    if (!MPG_TAKES_PART(largest))
+        return 0;
+    if (p->has_floor && largest < p->floor)
+        largest = p->floor;
+    const int32_t unit = largest - p->fraction_bits;
+    ACC sum = 0;
+    if (c)
+        sum = NAME(aligned)(c->negative ? -(ACC)c->significand : (ACC)c->significand, (int64_t)unit - c->exponent, MPG_RZ);
+    const int32_t place = unit + p->product_fraction;
+    const int lift = p->product_lift;
+    for (int q = 0; q < count; q++)
+        sum += NAME(truncated)((ACC)a[q] * (ACC)b[q], place - (ae[q] + be[q]), lift);
+    total->value = sum;
+    total->exponent = unit;
+    total->align = largest;
+    return 1;
+}
+
+/* The fused sum of one pass, rounded; `c` is null where it is added late. */
+static uint64_t NAME(fused)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
+                            const mpg_layout *layout, int special, const mpg_number *c)
+{
+    NAME(addend) total = {0, 0, 0};
+    if (!special && p->has_limit) { /* a product can reach the limit only from nearby */
+        int32_t largest = MPG_ALIGN_NONE;
+        for (int q = 0; q < count; q++)
+            largest = ae[q] + be[q] > largest ? ae[q] + be[q] : largest;
+        special = (int64_t)largest + p->product_integer >= p->limit;
+    }
+    if (special || (c && c->kind != MPG_FINITE)) {
+        int found = c ? mpg_specials_of(*c) : 0;
+        if (special)
+            found |= NAME(product_specials)(a, ae, b, be, count, p->has_limit, p->limit, p->product_fraction);
+        if (found)
+            return mpg_special_code(found, &p->result, &p->rule);
+    }
+    const int plain = p->alignment == MPG_ALIGNMENT_GLOBAL && p->rounding == MPG_RZ && !p->sticky && !p->normalised
+                      && !p->has_integer_bits;
+    if (!(plain ? NAME(sum_truncated)(p, a, ae, b, be, count, c, &total)
+                : NAME(sum_by_plan)(p, a, ae, b, be, count, layout, c, &total)))
+        return 0;
+    return NAME(finish)(total.value, total.exponent, &p->result, &p->rule);
+}
+
+/* ---- GDFS ---------------------------------------------------------------------------------------------------------- */
+/* One pass: exact group sums of fixed-point operands, times their scales, aligned with c. `sa`, `sb` are the significands
+ * of the block scales of the pass's rows, `ga`, `gb` their alignment exponents; `first` is the pass's first k. */
+static uint64_t NAME(groups)(const mpg_plan *p, const SIG *a, const SIG *b, const mpg_layout *layout, int special,
+                             const int32_t *sa, const int32_t *ga, const int32_t *sb, const int32_t *gb, int64_t first,
+                             const mpg_number *c)
+{
+    NAME(addend) x[MPG_MAX_TERMS + 1];
+    int used = 0;
+    special |= mpg_specials_of(*c);
+    if (special)
+        return mpg_special_code(special, &p->result, &p->rule);
+    if (MPG_TAKES_PART(c->align))
+        x[used++] = NAME(number_addend)(*c);
+    for (int g = 0; g < layout->segments; g++) {
+        ACC total = 0;
+        for (int q = layout->bounds[g]; q < layout->bounds[g + 1]; q++)
+            total += (ACC)a[q] * (ACC)b[q];
+        x[used].exponent = p->base;
+        x[used].align = 0;
+        if (p->scaled) {
+            const int64_t block = (first + layout->bounds[g]) / p->block;
+            if (total == 0 && p->skip_scaled_zero)
+                continue;
+            if (!MPG_TAKES_PART(ga[block]) || !MPG_TAKES_PART(gb[block]))
+                continue;
+            x[used].align = ga[block] + gb[block];
+            x[used].exponent = p->base + x[used].align - 2 * p->scale.fraction_bits;
+            total *= (ACC)sa[block] * (ACC)sb[block];
+        }
+        x[used++].value = total;
+    }
+    if (used == 0)
+        return 0;
+    const NAME(addend) sum = NAME(sum_aligned)(p, x, used);
+    return NAME(finish)(sum.value, sum.exponent, &p->result, &p->rule);
+}
+
+/* ---- FDRDA and GFDRDA ---------------------------------------------------------------------------------------------- */
+static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be,
+                                 int count, const mpg_layout *layout, int special, const mpg_number *c)
+{
+    int32_t largest = MPG_ALIGN_NONE;
+    for (int q = 0; q < count; q++)
+        largest = ae[q] + be[q] > largest ? ae[q] + be[q] : largest;
+    special = special || (p->has_limit && (int64_t)largest + p->product_integer >= p->limit);
+    if (special || c->kind != MPG_FINITE) {
+        const int c_found = mpg_specials_of(*c);
+        const int limited = special ? NAME(product_specials)(a, ae, b, be, count, p->has_limit, p->limit, p->product_fraction) : 0;
+        const int plain = special ? NAME(product_specials)(a, ae, b, be, count, 0, 0, p->product_fraction) : 0;
+        int found = limited | c_found;
+        if (p->c_wins) /* overflowing products are looked at without c, and only where nothing else is special */
+            found = plain | c_found ? plain | c_found : limited;
+        if (found)
+            return mpg_special_code(found, &p->result, &p->rule);
+    }
+    NAME(addend) sums[2], dot = {0, 0, MPG_ALIGN_NONE};
+    int used = 0;
+    for (int g = 0; g < layout->segments; g++) {
+        const int begin = layout->bounds[g];
+        NAME(addend) sum;
+        mpg_plan const *plan = p;
+        int32_t top = MPG_ALIGN_NONE;
+        for (int q = begin; q < layout->bounds[g + 1]; q++)
+            top = ae[q] + be[q] > top ? ae[q] + be[q] : top;
+        if (!MPG_TAKES_PART(top))
+            continue;
+        sum.value = 0;
+        sum.align = top;
+        sum.exponent = top - plan->fraction_bits;
+        for (int q = begin; q < layout->bounds[g + 1]; q++)
+            sum.value += NAME(truncated)((ACC)a[q] * (ACC)b[q], sum.exponent + p->product_fraction - (ae[q] + be[q]),
+                                         p->product_lift);
+        sums[used++] = sum;
+    }
+    if (used == 1)
+        dot = sums[0];
+    if (used == 2) {
+        dot.align = sums[0].align > sums[1].align ? sums[0].align : sums[1].align;
+        dot.exponent = dot.align - p->fraction_bits;
+        dot.value = NAME(aligned)(sums[0].value, (int64_t)dot.exponent - sums[0].exponent, p->add_rounding)
+                    + NAME(aligned)(sums[1].value, (int64_t)dot.exponent - sums[1].exponent, p->add_rounding);
+    }
+    largest = dot.align > c->align ? dot.align : c->align;
+    if (!MPG_TAKES_PART(largest))
+        return 0;
+    if (p->has_floor && largest < p->floor)
+        largest = p->floor;
+    const int widest = p->dot_fraction_bits > p->c_fraction_bits ? p->dot_fraction_bits : p->c_fraction_bits;
+    const int32_t unit = largest - widest;
+    ACC total = 0;
+    if (used)
+        total += NAME(aligned)(dot.value, (int64_t)largest - p->dot_fraction_bits - dot.exponent, p->add_rounding)
+                 * ((ACC)1 << (widest - p->dot_fraction_bits));
+    if (MPG_TAKES_PART(c->align)) {
+        const int far = p->has_cutoff && c->align < largest - p->cutoff;
+        total += NAME(aligned)(NAME(number_addend)(*c).value, (int64_t)largest - p->c_fraction_bits - c->exponent,
+                               far ? MPG_RZ : p->add_rounding)
+                 * ((ACC)1 << (widest - p->c_fraction_bits));
+    }
+    return NAME(finish)(total, unit, &p->result, &p->rule);
+}
+
+/* ---- IEEE additions ------------------------------------------------------------------------------------------------ */
+/* magnitude / 2^shift with what is cut off as a last bit */
+MPG_INLINE UACC NAME(jammed)(UACC magnitude, int64_t shift)
+{
+    const int64_t down = shift > BITS - 1 ? BITS - 1 : shift;
+    const UACC kept = magnitude >> down;
+    return kept | (UACC)((kept << down) != magnitude);
+}
+
+/* Exact sum of two finite numbers, rounded once; signed zeros by IEEE 754-2019, 6.3. Both magnitudes are below
+ * 2^(BITS - 3), so that a number of which bits are lost below is at most a quarter of the other. */
+static uint64_t NAME(rounded_sum)(int x_negative, UACC x, int64_t x_exponent, int y_negative, UACC y, int64_t y_exponent,
+                                  const mpg_result *t, const mpg_rule *r)
+{
+    if (x == 0 && y == 0) {
+        const int negative = (x_negative && y_negative) || (r->rounding == MPG_RD && (x_negative || y_negative));
+        return negative ? t->zero_sign : 0;
+    }
+    if (x == 0)
+        return NAME(finish)(y_negative ? -(ACC)y : (ACC)y, y_exponent, t, r);
+    if (y == 0)
+        return NAME(finish)(x_negative ? -(ACC)x : (ACC)x, x_exponent, t, r);
+    /* Leading bits of both go to one place, the smaller number then down; what it loses stays as a last bit. */
+    const int x_up = BITS - 3 - NAME(leading)(x), y_up = BITS - 3 - NAME(leading)(y);
+    const int64_t x_unit = x_exponent - x_up, y_unit = y_exponent - y_up;
+    const int64_t unit = x_unit > y_unit ? x_unit : y_unit;
+    x = NAME(jammed)(x << x_up, unit - x_unit);
+    y = NAME(jammed)(y << y_up, unit - y_unit);
+    const UACC x_sign = (UACC)0 - (UACC)(x_negative != 0), y_sign = (UACC)0 - (UACC)(y_negative != 0);
+    const ACC sum = (ACC)((x ^ x_sign) - x_sign) + (ACC)((y ^ y_sign) - y_sign);
+    if (sum == 0)
+        return r->rounding == MPG_RD ? t->zero_sign : 0;
+    return NAME(finish)(sum, unit, t, r);
+}
+
+/* IEEE sum of two numbers. */
+static uint64_t NAME(ieee_add)(mpg_number x, mpg_number y, const mpg_result *t, const mpg_rule *r)
+{
+    const int special = mpg_specials_of(x) | mpg_specials_of(y);
+    if (special)
+        return mpg_special_code(special, t, r);
+    return NAME(rounded_sum)(x.negative, x.significand, x.exponent, y.negative, y.significand, y.exponent, t, r);
+}
+
+/* ---- SequentialFMA in integers ------------------------------------------------------------------------------------- */
+/* Packed significands carry their sign in the last bit, because the sign of a zero counts here. */
+static uint64_t NAME(soft_fma)(const mpg_plan *p, SIG a, int32_t ae, SIG b, int32_t be, const mpg_number *c)
+{
+    const UACC x = (UACC)a >> 1, y = (UACC)b >> 1;
+    const int negative = (int)((a ^ b) & 1);
+    int found = mpg_specials_of(*c);
+    if (ae >= MPG_ALIGN_INF || be >= MPG_ALIGN_INF) {
+        const int nan = ae == MPG_ALIGN_NAN || be == MPG_ALIGN_NAN || x == 0 || y == 0;
+        found |= nan ? MPG_HAS_NAN : negative ? MPG_HAS_NEGATIVE_INF : MPG_HAS_POSITIVE_INF;
+    }
+    if (found)
+        return mpg_special_code(found, &p->result, &p->late);
+    return NAME(rounded_sum)(negative, x * y, (int64_t)ae + be - p->product_fraction, c->negative, c->significand,
+                             c->exponent, &p->result, &p->late);
+}
+
+#undef MPG_PLAN_ROUNDING
+#undef SIG
+#undef ACC
+#undef UACC
+#undef BITS
+#undef NAME

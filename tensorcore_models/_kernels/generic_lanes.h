@@ -1,0 +1,275 @@
+/* Accumulators made of IEEE operations, MPG_LANES output columns at a time, in doubles.
+ *
+ * Exactness: operands are such that every product is exact in double (tensorcore_models/lowering.py checks significands and
+ * exponents) and the result format has at most 50 significand bits. A sum x + y is formed in double together with its exact
+ * error (Knuth's TwoSum); if inexact, it is made odd (Boldo and Melquiond 2008), after which rounding it to the result format
+ * in any mode gives the rounding of the exact sum, because 53 >= 50 + 2. That rounding is integer arithmetic on the bits of
+ * the double. Lanes with a subnormal, overflowing or special result are redone one by one by mpg_encode_number.
+ */
+#ifndef MPG_GENERIC_LANES_H
+#define MPG_GENERIC_LANES_H
+
+#include "generic_plan.h"
+
+#define MPG_SIGN64 UINT64_C(0x8000000000000000)
+#define MPG_INF64 UINT64_C(0x7FF0000000000000)
+
+MPG_INLINE uint64_t mpg_bits_of_double(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, 8);
+    return bits;
+}
+
+MPG_INLINE double mpg_double_of_bits(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, 8);
+    return x;
+}
+
+static double mpg_double_of_number(mpg_number x)
+{
+    double value;
+    if (x.kind == MPG_NAN)
+        return mpg_double_of_bits(UINT64_C(0x7FF8000000000000));
+    value = x.kind == MPG_INF ? mpg_double_of_bits(MPG_INF64) : ldexp((double)x.significand, x.exponent);
+    return x.negative ? -value : value;
+}
+
+/* Encode a double, rounded once. */
+static uint64_t mpg_encode_double(double value, const mpg_result *t, const mpg_rule *r)
+{
+    const uint64_t bits = mpg_bits_of_double(value);
+    const int negative = (int)(bits >> 63);
+    const uint64_t fraction = bits & UINT64_C(0xFFFFFFFFFFFFF);
+    const int field = (int)(bits >> 52 & 0x7FF);
+    if (field == 0x7FF)
+        return mpg_special_code(fraction ? MPG_HAS_NAN : negative ? MPG_HAS_NEGATIVE_INF : MPG_HAS_POSITIVE_INF, t, r);
+    if (field == 0 && fraction == 0)
+        return negative ? t->zero_sign : 0;
+    return mpg_encode_number(negative, field ? fraction | UINT64_C(1) << 52 : fraction, 0, (field ? field : 1) - 1075, t, r);
+}
+
+/* Rounding to the result format by integer operations on a double's bits, for results that are normal numbers. */
+typedef struct {
+    uint64_t mask;                       /* bits of the double below the format's last one */
+    uint64_t odd, positive, negative;    /* added before the cut: the last bit & odd, and a constant by sign */
+    uint64_t to_odd;                     /* all ones for round to odd */
+    uint64_t smallest, largest;          /* magnitudes of normal numbers, as bits */
+    uint64_t zero;                       /* 1 if zero sums need their sign looked at (rounding down) */
+    int drop;
+    uint64_t flush_chained;              /* addends below this magnitude are zero */
+} mpg_lane_rule;
+
+static mpg_lane_rule mpg_lane_rule_of(const mpg_plan *p)
+{
+    mpg_lane_rule f;
+    const mpg_result *t = &p->result;
+    const int m = p->late.rounding;
+    memset(&f, 0, sizeof f);
+    f.drop = 52 - t->fraction_bits;
+    f.mask = (UINT64_C(1) << f.drop) - 1;
+    if (m == MPG_RNE) {
+        f.odd = 1;
+        f.positive = f.negative = f.mask >> 1;
+    } else if (m == MPG_RNA) {
+        f.positive = f.negative = (f.mask >> 1) + 1;
+    } else if (m == MPG_RU) {
+        f.positive = f.mask;
+    } else if (m == MPG_RD) {
+        f.negative = f.mask;
+    } else if (m == MPG_RO) {
+        f.to_odd = ~UINT64_C(0);
+    }
+    f.smallest = mpg_bits_of_double(ldexp(1.0, t->quantum_exponent + t->fraction_bits));
+    f.largest = mpg_bits_of_double(ldexp((double)((UINT64_C(2) << t->fraction_bits) - 1), t->emax - t->fraction_bits));
+    f.zero = m == MPG_RD;
+    f.flush_chained = mpg_bits_of_double(p->chained_flush);
+    return f;
+}
+
+/* One sum, any case: the double of the encoding of x + y (of x alone if y is null). */
+static double mpg_slow_sum(double x, const double *y, double sum, const mpg_plan *p)
+{
+    if (sum == 0 && y && p->late.rounding == MPG_RD && p->result.zero_sign)
+        return (mpg_bits_of_double(x) | mpg_bits_of_double(*y)) & MPG_SIGN64 ? -0.0 : 0.0;
+    return mpg_double_of_number(mpg_number_of(mpg_encode_double(sum, &p->result, &p->late), &p->raw_d));
+}
+
+/* sum[l] = x[l] + y[l] rounded to odd in double, result[l] = that rounded to the format; whether a lane must be redone. */
+MPG_INLINE uint64_t mpg_lanes_round(const double *sum, double *result, const mpg_lane_rule *f)
+{
+    uint64_t redo = 0;
+    for (int l = 0; l < MPG_LANES; l++) {
+        const uint64_t bits = mpg_bits_of_double(sum[l]);
+        const uint64_t sign = bits & MPG_SIGN64, magnitude = bits ^ sign;
+        const uint64_t by_sign = sign ? f->negative : f->positive;
+        const uint64_t nearest = magnitude + by_sign + ((magnitude >> f->drop) & f->odd);
+        const uint64_t odd = magnitude | ((magnitude & f->mask) + f->mask);
+        const uint64_t rounded = (f->to_odd ? odd : nearest) & ~f->mask;
+        const uint64_t subnormal = (uint64_t)(magnitude < f->smallest) & ((uint64_t)(magnitude != 0) | f->zero);
+        redo |= subnormal | (uint64_t)(rounded > f->largest);
+        result[l] = mpg_double_of_bits(sign | rounded);
+    }
+    return redo;
+}
+
+/* total = round(total + x), MPG_LANES at a time */
+MPG_INLINE void mpg_lanes_add(double *total, const double *x, const mpg_lane_rule *f, const mpg_plan *p)
+{
+    double start[MPG_LANES], sum[MPG_LANES], result[MPG_LANES];
+    for (int l = 0; l < MPG_LANES; l++) {
+        const uint64_t bits = mpg_bits_of_double(total[l]);
+        const uint64_t magnitude = bits & ~MPG_SIGN64;
+        start[l] = mpg_double_of_bits(magnitude < f->flush_chained ? bits & MPG_SIGN64 : bits);
+    }
+    for (int l = 0; l < MPG_LANES; l++) {
+        const double s = start[l] + x[l];
+        const double y = s - start[l];
+        const double error = (start[l] - (s - y)) + (x[l] - y);
+        const uint64_t bits = mpg_bits_of_double(s);
+        /* An inexact sum with an even last bit moves one unit toward the exact one: to odd. Errors of specials are NaN. */
+        const uint64_t toward = (mpg_bits_of_double(error) ^ bits) >> 63 ? ~UINT64_C(0) : UINT64_C(1);
+        const uint64_t inexact = (uint64_t)(error != 0) & (uint64_t)(error == error) & ~bits & 1;
+        sum[l] = mpg_double_of_bits(bits + (inexact ? toward : 0));
+    }
+    if (mpg_lanes_round(sum, result, f))
+        for (int l = 0; l < MPG_LANES; l++)
+            result[l] = mpg_slow_sum(start[l], &x[l], sum[l], p);
+    memcpy(total, result, sizeof result);
+}
+
+/* x = round(x) for exact products */
+MPG_INLINE void mpg_lanes_cut(double *x, const mpg_lane_rule *f, const mpg_plan *p)
+{
+    double result[MPG_LANES];
+    if (mpg_lanes_round(x, result, f))
+        for (int l = 0; l < MPG_LANES; l++)
+            result[l] = mpg_slow_sum(x[l], 0, x[l], p);
+    memcpy(x, result, sizeof result);
+}
+
+MPG_INLINE void mpg_lanes_multiply(double *product, double a, const double *b)
+{
+    for (int l = 0; l < MPG_LANES; l++)
+        product[l] = a * b[l];
+}
+
+/* ---- the families -------------------------------------------------------------------------------------------------- */
+/* In double itself (FP64): fma() is correctly rounded to nearest even; flushing and saturation look at its result. */
+MPG_INLINE void mpg_lanes_fma64(double *total, double a, const double *b, const mpg_plan *p)
+{
+    const int flush = p->late.flush, saturate = p->late.saturate;
+    const double below = p->chained_flush, smallest = 2.2250738585072014e-308, largest = 1.7976931348623157e308;
+    for (int l = 0; l < MPG_LANES; l++) {
+        double z = total[l];
+        z = fabs(z) < below ? copysign(0.0, z) : z;
+        z = fma(a, b[l], z);
+        if (flush)
+            z = fabs(z) < smallest ? copysign(0.0, z) : z;
+        if (saturate) {
+            z = fabs(z) > largest ? copysign(largest, z) : z;
+            z = z == z ? z : 0.0;
+        }
+        total[l] = z;
+    }
+}
+
+MPG_INLINE void mpg_lanes_chain(double *total, const double *a, const double *b, int64_t count, const mpg_lane_rule *f,
+                                const mpg_plan *p)
+{
+    double product[MPG_LANES];
+    for (int64_t q = 0; q < count; q++) {
+        mpg_lanes_multiply(product, a[q], b + q * MPG_LANES);
+        mpg_lanes_add(total, product, f, p);
+    }
+}
+
+/* Interleaved chains from zero, summed in order; c joins last. */
+MPG_INLINE void mpg_lanes_laned(double *total, const double *a, const double *b, const mpg_layout *layout,
+                                const mpg_lane_rule *f, const mpg_plan *p)
+{
+    double dot[MPG_LANES], lane[MPG_LANES];
+    for (int g = 0; g < layout->segments; g++) {
+        const int begin = layout->bounds[g];
+        memset(lane, 0, sizeof lane);
+        mpg_lanes_chain(lane, a + begin, b + (int64_t)begin * MPG_LANES, layout->bounds[g + 1] - begin, f, p);
+        if (g == 0)
+            memcpy(dot, lane, sizeof dot);
+        else
+            mpg_lanes_add(dot, lane, f, p);
+    }
+    mpg_lanes_add(total, dot, f, p);
+}
+
+#define MPG_MAX_GROUP 64
+
+/* Rounded products, summed by the layout's tree; c joins last. */
+MPG_INLINE void mpg_lanes_pairwise(double *total, const double *a, const double *b, const mpg_layout *layout,
+                                   const mpg_lane_rule *f, const mpg_plan *p)
+{
+    double x[MPG_MAX_GROUP][MPG_LANES];
+    for (int q = 0; q < layout->count; q++) {
+        mpg_lanes_multiply(x[q], a[q], b + q * MPG_LANES);
+        mpg_lanes_cut(x[q], f, p);
+    }
+    for (int q = 0; q + 1 < layout->count; q++)
+        mpg_lanes_add(x[layout->tree[2 * q]], x[layout->tree[2 * q + 1]], f, p);
+    mpg_lanes_add(total, x[0], f, p);
+}
+
+MPG_INLINE void mpg_lanes_pass(double *total, const double *a, const double *b, const mpg_layout *layout,
+                               const mpg_lane_rule *f, const mpg_plan *p)
+{
+    switch (p->family) {
+    case MPG_FAMILY_FMA: mpg_lanes_chain(total, a, b, layout->count, f, p); break;
+    case MPG_FAMILY_FMA64:
+        for (int q = 0; q < layout->count; q++)
+            mpg_lanes_fma64(total, a[q], b + q * MPG_LANES, p);
+        break;
+    case MPG_FAMILY_LANED: mpg_lanes_laned(total, a, b, layout, f, p); break;
+    default: mpg_lanes_pairwise(total, a, b, layout, f, p); break;
+    }
+}
+
+/* Flushing of the first addend: below c_flush it becomes zero, positive where the plan says so. */
+MPG_INLINE double mpg_first_addend(double c, const mpg_plan *p)
+{
+    if (c != 0 && fabs(c) < p->c_flush)
+        return p->positive_c_flush ? 0.0 : copysign(0.0, c);
+    return c;
+}
+
+/* Row i, columns [j, j + MPG_LANES) cut to `width`. */
+MPG_INLINE void mpg_lanes_block(const mpg_plan *p, const mpg_packed *a, const mpg_packed *b, const mpg_layout *whole,
+                                const mpg_layout *tail, const mpg_matrix *c, char *out, int64_t columns, int out_size,
+                                int64_t i, int64_t j, int width)
+{
+    const mpg_lane_rule f = mpg_lane_rule_of(p);
+    const double *x = a->values + i * a->depth, *y = b->values + j * b->depth; /* a panel holds depth * MPG_LANES */
+    const int64_t full = whole->count ? a->depth / whole->count : 0;
+    double total[MPG_LANES] = {0};
+    for (int l = 0; l < width; l++)
+        total[l] = mpg_first_addend(mpg_double_of_number(mpg_number_of(mpg_element(c, i, j + l), &p->raw_c)), p);
+    for (int64_t s = 0; s < a->steps; s++) {
+        const int64_t first = s * p->step;
+        mpg_lanes_pass(total, x + first, y + first * MPG_LANES, mpg_layout_of(s, full, whole, tail), &f, p);
+    }
+    for (int l = 0; l < width; l++)
+        mpg_store(out, out_size, i * columns + j + l, mpg_encode_double(total[l], &p->result, &p->late));
+}
+
+#define MPG_LANES_FUNCTION(NAME, TARGET)                                                                              \
+    TARGET static void NAME(const mpg_plan *p, const mpg_packed *a, const mpg_packed *b, const mpg_layout *whole,     \
+                            const mpg_layout *tail, const mpg_matrix *c, char *out, int64_t columns, int out_size,    \
+                            int64_t i, int64_t j, int width)                                                          \
+    {                                                                                                                 \
+        mpg_lanes_block(p, a, b, whole, tail, c, out, columns, out_size, i, j, width);                                \
+    }
+
+MPG_LANES_FUNCTION(mpg_lanes_base, )
+MPG_LANES_FUNCTION(mpg_lanes_avx2, MPG_TARGET_AVX2)
+MPG_LANES_FUNCTION(mpg_lanes_avx512, MPG_TARGET_AVX512)
+
+#endif

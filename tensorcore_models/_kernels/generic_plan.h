@@ -1,0 +1,99 @@
+/* What the generic kernels are told about one accumulator and its formats; tensorcore_models/lowering.py fills it in. */
+#ifndef MPG_GENERIC_PLAN_H
+#define MPG_GENERIC_PLAN_H
+
+#include "generic_number.h"
+
+enum {
+    MPG_FAMILY_FUSED,       /* FusedDotAdd, ParametricDotAdd */
+    MPG_FAMILY_INTERLEAVED, /* InterleavedDotAdd */
+    MPG_FAMILY_GROUPS,      /* GroupDotFusedSum */
+    MPG_FAMILY_ROUND_DOWN,  /* FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd */
+    MPG_FAMILY_EXACT,       /* ParametricDotAdd without fraction bits */
+    MPG_FAMILY_SOFT_FMA,    /* SequentialFMA in integers */
+    MPG_FAMILY_INTEGER,     /* IntegerDotAdd */
+    MPG_FAMILY_FMA,         /* SequentialFMA, lanes of doubles */
+    MPG_FAMILY_FMA64,       /* SequentialFMA in double itself */
+    MPG_FAMILY_LANED,       /* LanedFMA */
+    MPG_FAMILY_PAIRWISE,    /* GroupPairwiseSum */
+    MPG_FAMILY_PAIR_ODD     /* PairRoundOddSum */
+};
+enum { MPG_ALIGNMENT_GLOBAL, MPG_ALIGNMENT_PAIRWISE, MPG_ALIGNMENT_ODD_EVEN, MPG_ALIGNMENT_NORMALISING };
+
+#define MPG_MAX_TERMS 1024
+#define MPG_MAX_LIMBS 80
+#define MPG_LANES 16
+
+typedef struct {
+    int family;
+    int wide;            /* significands in 64 and sums in 128 bits instead of 32 and 64 */
+    int step;            /* products in one pass */
+    mpg_format a, b, scale;
+    mpg_format c, chained;  /* the addend of the first step, and of later ones (the format of d) */
+    mpg_format raw_c;       /* the addend of a late addition: no edge rule */
+    mpg_format raw_d;
+    int scaled, block, skip_scaled_zero;
+    mpg_result result;
+    mpg_rule rule;       /* of the fused sum */
+    mpg_rule late;       /* of the IEEE operations */
+    int late_c;          /* c is added to the rounded dot product */
+    /* aligned sums */
+    int alignment, fraction_bits, rounding, sticky, normalised;
+    int product_fraction;   /* alignment exponent of a product minus the exponent of its last bit */
+    int product_lift;       /* fraction_bits minus product_fraction, or 0 where that is negative */
+    int product_integer;    /* |product| < 2^(alignment exponent + this) */
+    int has_floor, has_limit, has_integer_bits, has_cutoff;
+    int32_t floor, limit, integer_bits, cutoff;
+    int dot_fraction_bits, c_fraction_bits, add_rounding, c_wins;
+    int32_t base;        /* GROUPS: exponent of the last bit of a fixed-point product; EXACT: of the accumulator */
+    int limbs;
+    /* IEEE operations */
+    double chained_flush, c_flush; /* addends below these become zero */
+    int positive_c_flush;
+    /* integers */
+    int a_bits, b_bits, c_bits, d_bits, a_signed, b_signed, c_signed, d_signed, clamp;
+} mpg_plan;
+
+/* How the k of one pass are arranged: the position t of the pass holds k = order[t]; segment g spans positions
+ * bounds[g] to bounds[g + 1]. */
+typedef struct {
+    int count, segments;
+    const int32_t *order;
+    const int32_t *bounds;
+    const int32_t *tree; /* PAIRWISE, PAIR_ODD: count - 1 pairs (i, j), in order: position i takes the sum of i and j */
+} mpg_layout;
+
+/* One operand matrix taken apart. Rows are the rows of A or the columns of B; `depth` positions each, passes in a row. */
+typedef struct {
+    int64_t rows, depth, steps, blocks;
+    void *significand;      /* int32_t or int64_t by mpg_plan.wide, signed; fixed point for GROUPS */
+    int32_t *align;
+    uint8_t *special;       /* for each row and pass: specials among its operands and scales */
+    int32_t *scale;         /* GROUPS: significands and alignment exponents of the block scales */
+    int32_t *scale_align;
+    double *values;         /* families of lanes */
+} mpg_packed;
+
+/* A matrix of encodings as the caller holds it. */
+typedef struct {
+    const char *data;
+    int64_t row_stride, column_stride; /* bytes */
+    int size;                          /* bytes of an element */
+} mpg_matrix;
+
+MPG_INLINE uint64_t mpg_element(const mpg_matrix *x, int64_t i, int64_t j)
+{
+    return mpg_load(x->data + i * x->row_stride + j * x->column_stride, x->size, 0);
+}
+
+MPG_INLINE int mpg_is_lanes(const mpg_plan *p)
+{
+    return p->family >= MPG_FAMILY_FMA;
+}
+
+MPG_INLINE const mpg_layout *mpg_layout_of(int64_t step, int64_t full, const mpg_layout *whole, const mpg_layout *tail)
+{
+    return step < full ? whole : tail;
+}
+
+#endif

@@ -1,0 +1,540 @@
+"""Turns an accumulator with its formats into what the compiled generic kernels take.
+
+Here it is decided which kernel family and which integer width hold every intermediate of an accumulator exactly. What none
+holds is left to the plain-integer reference; :attr:`Lowered.reason` then says why:
+
+- sums wider than 126 bits (fraction bits plus integer bits of all terms), or, with exact accumulation, than 80 limbs;
+- block-scaled groups whose exact sums exceed 126 bits; pairwise groups of more than 64 products;
+- pairwise, laned and pair-wise rounded-to-odd algorithms whose products are not exact in double (FP64 operands);
+- result formats that are unsigned, have no NaN or more than 62 significand bits, formats with exponents beyond 2^24, integer operands over 16 bits;
+- `via_format` conversions from formats of more than 16 bits;
+- everything that needs 128-bit integers where the compiler has none.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ._kernels import generic
+from .accumulators import (
+    Accumulator,
+    FusedDotAdd,
+    FusedDotRoundDownAdd,
+    GroupDotFusedSum,
+    GroupPairwiseSum,
+    IntegerDotAdd,
+    InterleavedDotAdd,
+    LanedFMA,
+    PairRoundOddSum,
+    ParametricDotAdd,
+    SequentialFMA,
+    as_parametric,
+)
+from .formats import FORMATS, Format, IntegerFormat, get_format
+from .reference.matrix import via_bits
+
+# Numbers of generic_plan.h and generic_number.h.
+FUSED, INTERLEAVED, GROUPS, ROUND_DOWN, EXACT, SOFT_FMA, INTEGER, FMA, FMA64, LANED, PAIRWISE, PAIR_ODD = range(12)
+_FAMILY_NAMES = (
+    "fused", "interleaved", "groups", "round_down", "exact", "soft_fma", "integer", "fma", "fma64", "laned", "pairwise",
+    "pair_odd",
+)  # fmt: skip
+_SPECIALS = {"ieee": 0, "fn": 1, "fnuz": 2, "finite": 3, "scale": 4}
+_ROUNDINGS = {"rne": 0, "rna": 1, "rz": 2, "ru": 3, "rd": 4, "ro": 5}
+_ALIGNMENTS = {"global": 0, "pairwise": 1, "odd_even": 2}
+_NORMALISING = 3
+_KEEP, _FLUSH_SIGNED, _FLUSH_POSITIVE = range(3)
+_LARGEST_EXPONENT = 1 << 24
+#: Chained FMAs in one pass of the kernel; the bits do not depend on it.
+_FMA_PASS = 64
+
+
+class BeyondKernels(Exception):
+    """The generic kernels cannot hold an intermediate of this accumulator; the reference can."""
+
+
+def _require(condition: bool, reason: str) -> None:
+    if not condition:
+        raise BeyondKernels(reason)
+
+
+@dataclass(frozen=True, eq=False)
+class Lowered:
+    """An accumulator with its formats, made ready for the kernels.
+
+    Parameters
+    ----------
+    accumulator : Accumulator
+        The algorithm.
+    a_format, b_format, c_format, d_format : Format or IntegerFormat
+        Formats of the operands, the addend and the result.
+    scale_format : Format or None
+        Format of the block scales, None without.
+    block_size : int or None
+        Products that share a block scale.
+    plan : generic.Plan or None
+        What the generic kernel runs; None: the reference must.
+    reason : str
+        Why there is no plan; empty if there is one.
+    kernel : str
+        Name of the generic kernel's family and integer width.
+    a_table, b_table : ndarray or None
+        Encodings of the format in which the unit multiplies, for every encoding of the operand's (InterleavedDotAdd).
+    layouts, tasks : dict
+        What has been prepared so far: arrangements of passes by length, tasks of fast paths by name.
+    """
+
+    accumulator: Accumulator
+    a_format: Format | IntegerFormat
+    b_format: Format | IntegerFormat
+    c_format: Format | IntegerFormat
+    d_format: Format | IntegerFormat
+    scale_format: Format | None = None
+    block_size: int | None = None
+    plan: generic.Plan | None = None
+    reason: str = ""
+    kernel: str = "reference"
+    step: int = 1
+    a_table: np.ndarray | None = None
+    b_table: np.ndarray | None = None
+    layouts: dict[int, generic.Layout] = field(default_factory=dict, repr=False)
+    tasks: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def layout(self, k: int) -> generic.Layout:
+        """Arrangement of the last pass over a chain of `k` products."""
+        length = k % self.step or self.step
+        found = self.layouts.get(length)
+        if found is None:
+            found = self.layouts[length] = pass_layout(self.accumulator, length)
+        return found
+
+
+def lower(engine) -> Lowered:
+    """Make an engine's accumulator and formats ready for the kernels.
+
+    Parameters
+    ----------
+    engine : MatrixEngine or Instruction
+        Anything with `accumulator`, `a_format`, `b_format`, `c_format`, `d_format`, `scale_format` and `block_size`.
+
+    Raises
+    ------
+    TypeError
+        If the accumulator is of no known class.
+    """
+    spec = engine.accumulator
+    formats = tuple(get_format(f) for f in (engine.a_format, engine.b_format, engine.c_format, engine.d_format))
+    scale = get_format(engine.scale_format) if engine.scale_format else None
+    identity = dict(zip(("a_format", "b_format", "c_format", "d_format"), formats, strict=True))
+    identity.update(accumulator=spec, scale_format=scale, block_size=engine.block_size if scale else None)
+    lowering = _LOWERINGS.get(type(spec))
+    if lowering is None:
+        raise TypeError(f"no kernel for accumulators of type {type(spec).__name__}")
+    try:
+        tables = {}
+        if isinstance(spec, InterleavedDotAdd):
+            tables = {"a_table": _via_table(spec, formats[0]), "b_table": _via_table(spec, formats[1])}
+        fields = lowering(spec, formats, scale, engine.block_size)
+    except BeyondKernels as error:
+        return Lowered(**identity, reason=str(error))
+    step = fields["step"]
+    whole = pass_layout(spec, step)
+    return Lowered(
+        **identity,
+        **tables,
+        plan=generic.Plan(fields, whole),
+        kernel=f"{_FAMILY_NAMES[fields['family']]}-{128 if fields['wide'] else 64}",
+        step=step,
+        layouts={step: whole},
+    )
+
+
+# -- arrangement of a pass ---------------------------------------------------------------------------------------------------
+def _tree(begin: int, count: int) -> list[int]:
+    """Additions of a binary tree over `count` neighbours as pairs of positions, flattened."""
+    if count < 2:
+        return []
+    middle = count // 2
+    return [*_tree(begin, middle), *_tree(begin + middle, count - middle), begin, begin + middle]
+
+
+def _segments(groups: list[list[int]]) -> tuple[list[int], list[int]]:
+    order = [k for group in groups for k in group]
+    bounds = [0]
+    for group in groups:
+        bounds.append(bounds[-1] + len(group))
+    return order, bounds
+
+
+def pass_layout(spec: Accumulator, length: int) -> generic.Layout:
+    """How the kernel arranges `length` products of one pass: their order, the segments, the tree of additions."""
+    ks = list(range(length))
+    groups = [ks]
+    tree: list[int] = []
+    if isinstance(spec, ParametricDotAdd) and spec.alignment == "odd_even":
+        groups = [ks[0::2], ks[1::2]]
+    elif isinstance(spec, FusedDotRoundDownAdd):
+        groups = [ks[i :: spec.parity_groups] for i in range(spec.parity_groups)]
+    elif isinstance(spec, GroupDotFusedSum):
+        groups = [ks[i : i + spec.group] for i in range(0, length, spec.group)]
+    elif isinstance(spec, InterleavedDotAdd):
+        members = [[k for k in ks if k // spec.run % spec.groups == group] for group in spec.group_order]
+        groups = [g[i : i + spec.dot.terms] for g in members for i in range(0, len(g), spec.dot.terms)]
+    elif isinstance(spec, LanedFMA):
+        groups = [ks[lane :: spec.lanes] for lane in range(spec.lanes)]
+    elif isinstance(spec, SequentialFMA) and spec.pair_order == "odd_first":
+        groups = [[k for pair in range(0, length, 2) for k in (pair + 1, pair) if k < length]]
+    elif isinstance(spec, GroupPairwiseSum | PairRoundOddSum):
+        tree = _tree(0, length)
+    return generic.Layout(*_segments(groups), tree)
+
+
+# -- formats and rules -------------------------------------------------------------------------------------------------------
+def _check_format(fmt: Format) -> None:
+    exponents = (fmt.emin - fmt.fraction_bits, fmt.emax + 1)
+    _require(
+        max(map(abs, exponents)) < _LARGEST_EXPONENT, f"format {fmt.name} has exponents beyond {_LARGEST_EXPONENT}"
+    )
+
+
+def _format_fields(
+    fmt: Format, spec: Accumulator, zero: str = "format_minimum", *, normalise=False, flush=_KEEP, below: int | None = None
+) -> dict:
+    _check_format(fmt)
+    zero_align = {"minus126": -126, "format_minimum": fmt.emin, "skip": generic.ALIGN_NONE}[zero]
+    return {
+        "exponent_bits": fmt.exponent_bits,
+        "fraction_bits": fmt.fraction_bits,
+        "padding_bits": fmt.padding_bits,
+        "specials": _SPECIALS[fmt.specials],
+        "sign_bit": fmt.sign_bit,
+        "emin": fmt.emin,
+        "bias": fmt.bias,
+        "keep_padded_nan": spec.tf32_nan == "kept",
+        "zero_align": zero_align,
+        "normalise": normalise,
+        "flush": flush,
+        "flush_below": fmt.emin if below is None else below,
+    }
+
+
+def _result_fields(fmt: Format) -> dict:
+    _require(fmt.signed and fmt.has_nan, f"result format {fmt.name} is unsigned or has no NaN")
+    _require(fmt.precision <= 62, f"result format {fmt.name} has {fmt.precision} significand bits")
+    _check_format(fmt)
+    return {
+        "fraction_bits": fmt.fraction_bits,
+        "padding_bits": fmt.padding_bits,
+        "quantum_exponent": fmt.quantum_exponent,
+        "emax": fmt.emax,
+        "sign_bit": fmt.sign_bit,
+        "zero_sign": fmt.sign_bit if fmt.has_negative_zero else 0,
+        "max_code": fmt.max_bits >> fmt.padding_bits,
+        "inf_code": fmt.inf_bits if fmt.has_inf else fmt.nan_bits,
+        "inf_sign": 0 if fmt.specials == "fnuz" else fmt.sign_bit,
+    }
+
+
+def _rule_fields(
+    fmt: Format, spec: Accumulator, rounding: str, *, kept=None, to_inf=False, saturate=False, flush=False, positive=False
+) -> dict:
+    all_ones = fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)
+    return {
+        "rounding": _ROUNDINGS[rounding],
+        "kept_bits": fmt.fraction_bits if kept is None else min(kept, fmt.fraction_bits),
+        "to_inf": to_inf,
+        "saturate": saturate,
+        "flush": flush,
+        "positive_underflow": positive,
+        "nan_code": all_ones if fmt.specials == "ieee" and spec.nan == "all_ones" else fmt.nan_bits,
+    }
+
+
+def _bits(count: int) -> int:
+    """Bits by which a sum of `count` numbers can be longer than each."""
+    return (count - 1).bit_length()
+
+
+def _width(operands: tuple[int, int], intermediates: int, others: int) -> int:
+    """0 if 32-bit operands and 64-bit intermediates do, 1 for 64 and 128 bits; beyond, the reference must do it."""
+    if max(operands) <= 31 and intermediates <= 62 and others <= 60:
+        return 0
+    _require(generic.HAS_WIDE, "the compiler that built the kernels has no 128-bit integers")
+    _require(
+        max(operands) <= 63 and intermediates <= 126,
+        f"operands of {max(operands)} and intermediates of {intermediates} bits exceed 63 and 126",
+    )
+    return 1
+
+
+def _aligned_fields(spec, formats, scale: Format | None, block_size: int | None, zero_c=None) -> dict:
+    """Fields that all aligned sums share."""
+    a, b, c, d = formats
+    flush = _FLUSH_SIGNED if getattr(spec, "flush_inputs", False) else _KEEP
+    normalise = spec.subnormal_c == "normalised"
+    fields = {
+        "step": spec.terms_per_step,
+        "a": _format_fields(a, spec, spec.zero_operand, flush=flush),
+        "b": _format_fields(b, spec, spec.zero_operand, flush=flush),
+        "c": _format_fields(c, spec, spec.zero_c, normalise=normalise, flush=flush),
+        "chained": _format_fields(d, spec, spec.zero_c, normalise=normalise, flush=flush),
+        "raw_c": _format_fields(c, spec),
+        "raw_d": _format_fields(d, spec),
+        "result": _result_fields(d),
+        "rule": _rule_fields(
+            d,
+            spec,
+            spec.output_rounding,
+            kept=getattr(spec, "output_fraction_bits", None),
+            to_inf=True,
+            flush=getattr(spec, "flush_outputs", False),
+            positive=spec.negative_underflow == "positive",
+        ),
+        "late": _rule_fields(d, spec, "rne"),
+    }
+    if spec.exponent_floor is not None:
+        _require(abs(spec.exponent_floor) < _LARGEST_EXPONENT, f"exponent_floor is beyond {_LARGEST_EXPONENT}")
+        fields["floor"] = spec.exponent_floor
+    if scale is not None:
+        fields["scale"] = _format_fields(scale, spec, spec.zero_operand)
+        fields["block"] = block_size
+        fields["skip_scaled_zero"] = getattr(spec, "scaled_zero", "") == "skip"
+    _require(spec.terms_per_step <= generic.MAX_TERMS, f"more than {generic.MAX_TERMS} products in a pass")
+    return fields
+
+
+def _limit(fields: dict, exponent: int | None) -> None:
+    if exponent is not None:
+        _require(abs(exponent) < _LARGEST_EXPONENT, f"product_overflow_exponent is beyond {_LARGEST_EXPONENT}")
+        fields["limit"] = exponent
+
+
+# -- the families ------------------------------------------------------------------------------------------------------------
+def _lower_fused(spec, formats, scale: Format | None, block_size: int | None) -> dict:
+    spec = as_parametric(spec)
+    a, b, c, d = formats
+    fields = _aligned_fields(spec, formats, scale, block_size)
+    scale_bits, scale_fraction = (scale.precision, scale.fraction_bits) if scale else (0, 0)
+    operands = (a.precision + scale_bits, b.precision + scale_bits)
+    integer = 4 if scale else 2  # a significand is below 2 in units of its own exponent
+    fields.update(
+        product_fraction=a.fraction_bits + b.fraction_bits + 2 * scale_fraction,
+        product_integer=integer,
+        rounding=_ROUNDINGS[spec.alignment_rounding],
+        sticky=spec.sticky,
+        normalised=spec.normalised_products,
+        alignment=_NORMALISING if spec.normalise_each_add else _ALIGNMENTS[spec.alignment],
+        late_c=spec.c_position == "late",
+        late=_rule_fields(d, spec, spec.late_rounding, flush=spec.flush_outputs),
+    )
+    _limit(fields, spec.product_overflow_exponent)
+    if spec.fraction_bits is None:
+        return fields | _exact_fields(spec, formats, scale, operands)
+    if spec.integer_bits is not None:
+        fields["integer_bits"] = spec.integer_bits
+    total = spec.fraction_bits + integer + _bits(spec.terms + 1) + 2
+    wide = _width(operands, max(sum(operands), total), max(c.precision, d.precision))
+    return fields | {"family": FUSED, "wide": wide, "fraction_bits": spec.fraction_bits}
+
+
+def _exact_fields(spec, formats, scale: Format | None, operands: tuple[int, int]) -> dict:
+    """The long accumulator: from the last bit of the smallest addend to the sum of the largest."""
+    a, b, c, d = formats
+    _require(generic.HAS_WIDE, "the compiler that built the kernels has no 128-bit integers")
+    _require(max(operands) <= 63, f"operands of {max(operands)} bits exceed 63")
+    scale_low, scale_high = (2 * (scale.emin - scale.fraction_bits), 2 * scale.emax + 2) if scale else (0, 0)
+    product_low = a.emin - a.fraction_bits + b.emin - b.fraction_bits + scale_low
+    base = min(product_low, c.emin - c.fraction_bits, d.emin - d.fraction_bits)
+    top = max(a.emax + b.emax + 2 + scale_high, c.emax + 1, d.emax + 1) + _bits(spec.terms + 1)
+    limbs = (top - base + 1) // 64 + 1
+    _require(limbs <= generic.MAX_LIMBS, f"an exact accumulator of {64 * limbs} bits")
+    return {"family": EXACT, "wide": 1, "base": base, "limbs": limbs}
+
+
+def _lower_interleaved(spec: InterleavedDotAdd, formats, scale, block_size) -> dict:
+    via = get_format(spec.via_format)
+    d = formats[3]
+    fields = _lower_fused(spec.dot, (via, via, d, d), None, None)
+    _require(spec.terms_per_step <= generic.MAX_TERMS, f"more than {generic.MAX_TERMS} products in a pass")
+    if not fields["wide"]:
+        _require(formats[2].precision <= 60, f"an addend of {formats[2].precision} bits")
+    fields.update(
+        family=INTERLEAVED,
+        step=spec.terms_per_step,
+        raw_c=_format_fields(formats[2], spec),
+        raw_d=_format_fields(d, spec),
+        late=_rule_fields(d, spec, spec.final_rounding),
+    )
+    return fields
+
+
+def _via_table(spec: InterleavedDotAdd, fmt: Format) -> np.ndarray | None:
+    via = get_format(spec.via_format)
+    if fmt == via:
+        return None
+    _require(fmt.container.itemsize <= 2, f"conversion of {fmt.name} to {via.name} takes a table of 2^{fmt.bits} entries")
+    count = 1 << 8 * fmt.container.itemsize
+    return np.array([via_bits(fmt, bits, spec) for bits in range(count)], via.container)
+
+
+def _lower_groups(spec: GroupDotFusedSum, formats, scale: Format | None, block_size: int | None) -> dict:
+    a, b, c, d = formats
+    fields = _aligned_fields(spec, formats, scale, block_size)
+    operands = tuple(f.precision + f.emax - f.emin for f in (a, b))  # as fixed-point numbers
+    scale_bits = 2 * scale.precision if scale else 0
+    _require(scale is None or scale.precision <= 31, "block scales of more than 31 bits")
+    integer = max(a.emax + b.emax + 2 + _bits(spec.group) + (2 if scale else 0), 1)
+    total = spec.fraction_bits + integer + _bits(spec.terms // spec.group + 1) + 2
+    wide = _width(operands, max(sum(operands) + _bits(spec.group) + scale_bits, total), max(c.precision, d.precision))
+    return fields | {
+        "family": GROUPS,
+        "wide": wide,
+        "fraction_bits": spec.fraction_bits,
+        "rounding": _ROUNDINGS["rz"],
+        "base": a.emin - a.fraction_bits + b.emin - b.fraction_bits,
+    }
+
+
+def _lower_round_down(spec: FusedDotRoundDownAdd, formats, scale, block_size) -> dict:
+    a, b, c, d = formats
+    fields = _aligned_fields(spec, formats, None, None)
+    operands = (a.precision, b.precision)
+    widest = max(spec.fraction_bits, spec.dot_fraction_bits, spec.c_fraction_bits)
+    total = widest + 2 + _bits(spec.terms + 1) + 3
+    fields.update(
+        family=ROUND_DOWN,
+        wide=_width(operands, max(sum(operands), total), max(c.precision, d.precision)),
+        fraction_bits=spec.fraction_bits,
+        product_fraction=a.fraction_bits + b.fraction_bits,
+        product_integer=2,
+        dot_fraction_bits=spec.dot_fraction_bits,
+        c_fraction_bits=spec.c_fraction_bits,
+        add_rounding=_ROUNDINGS[spec.add_rounding],
+        c_wins=spec.c_inf_with_overflow == "c",
+    )
+    if spec.c_cutoff is not None:
+        _require(abs(spec.c_cutoff) < _LARGEST_EXPONENT, f"c_zero_below is beyond {_LARGEST_EXPONENT}")
+        fields["cutoff"] = spec.c_cutoff
+    _limit(fields, spec.product_overflow_exponent)
+    return fields
+
+
+def _ieee_fields(spec, formats, rounding: str, *, flush_inputs: int, to_inf=False, saturate=False, flush=False) -> dict:
+    """Fields of the algorithms made of IEEE operations."""
+    a, b, c, d = formats
+    rule = _rule_fields(d, spec, rounding, to_inf=to_inf, saturate=saturate, flush=flush)
+    return {
+        "wide": 0,
+        "step": spec.terms_per_step,
+        "a": _format_fields(a, spec, flush=flush_inputs),
+        "b": _format_fields(b, spec, flush=flush_inputs),
+        "c": _format_fields(c, spec),
+        "chained": _format_fields(d, spec),
+        "raw_c": _format_fields(c, spec),
+        "raw_d": _format_fields(d, spec),
+        "result": _result_fields(d),
+        "rule": rule,
+        "late": rule,
+    }
+
+
+def _double_holds(fmt: Format) -> bool:
+    """Whether every number of the format is a double."""
+    return fmt.precision <= 53 and fmt.emin - fmt.fraction_bits >= -1074 and fmt.emax <= 1022
+
+
+def _lanes_hold(formats) -> bool:
+    """Whether products are exact in double and a double rounded to odd decides every rounding (generic_lanes.h)."""
+    a, b, c, d = formats
+    return (
+        a.precision + b.precision <= 53
+        and a.emin - a.fraction_bits + b.emin - b.fraction_bits >= -1074
+        and a.emax + b.emax + 2 <= 1022
+        and all(_double_holds(f) for f in formats)
+        and d.specials == "ieee"
+        and d.precision <= 50
+    )
+
+
+def _require_lanes(formats) -> None:
+    _require(_lanes_hold(formats), "products or results that are not exact in double, or a result format without infinity")
+
+
+def _lower_sequential(spec: SequentialFMA, formats, scale, block_size) -> dict:
+    a, b, c, d = formats
+    flush = _FLUSH_SIGNED if spec.flush_inputs else _KEEP
+    fields = _ieee_fields(
+        spec, formats, spec.rounding, flush_inputs=flush, saturate=spec.saturate, flush=spec.flush_outputs
+    )
+    fields["step"] = _FMA_PASS
+    one_flush = not spec.flush_inputs or c.emin >= d.emin  # the first addend is flushed by c's range, later ones by d's
+    if spec.flush_inputs:
+        fields.update(c_flush=2.0 ** max(c.emin, -1074), chained_flush=2.0 ** max(d.emin, -1074))
+    doubles = all(f.precision <= 53 and f.emin - f.fraction_bits >= -1074 and f.emax <= 1023 for f in (a, b, c))
+    fp64 = FORMATS["fp64"]
+    is_fp64 = (d.exponent_bits, d.fraction_bits, d.bias, d.specials) == (11, 52, fp64.bias, "ieee")
+    if is_fp64 and doubles and one_flush and spec.rounding == "rne":
+        return fields | {"family": FMA64}
+    if _lanes_hold(formats) and one_flush:
+        return fields | {"family": FMA}
+    signed = (a.precision + 1, b.precision + 1)  # packed with their sign
+    fields.pop("c_flush", None), fields.pop("chained_flush", None)
+    fields.update(
+        family=SOFT_FMA,
+        wide=_width(signed, a.precision + b.precision + 2, max(c.precision, d.precision + 2)),
+        product_fraction=a.fraction_bits + b.fraction_bits,
+        c=_format_fields(c, spec, flush=flush),
+        chained=_format_fields(d, spec, flush=flush),
+    )
+    return fields
+
+
+def _lower_laned(spec: LanedFMA, formats, scale, block_size) -> dict:
+    _require_lanes(formats)
+    flush = _FLUSH_SIGNED if spec.flush_inputs else _KEEP
+    fields = _ieee_fields(spec, formats, "rne", flush_inputs=flush, flush=True)
+    return fields | {"family": LANED, "c_flush": 2.0 ** formats[2].emin}
+
+
+def _lower_pairwise(spec: GroupPairwiseSum, formats, scale, block_size) -> dict:
+    _require_lanes(formats)
+    _require(spec.group <= generic.MAX_GROUP, f"groups of more than {generic.MAX_GROUP} products")
+    flush = _KEEP if spec.flush_input == "none" else _FLUSH_POSITIVE
+    below = FORMATS["fp32"].emin
+    fields = _ieee_fields(spec, formats, "rne", flush_inputs=flush, flush=spec.flush_results)
+    if spec.flush_input == "fp32":
+        fields["a"]["flush_below"] = fields["b"]["flush_below"] = below
+    if flush:
+        fields.update(c_flush=2.0**below, positive_c_flush=1)
+    return fields | {"family": PAIRWISE}
+
+
+def _lower_pair_odd(spec: PairRoundOddSum, formats, scale, block_size) -> dict:
+    _require_lanes(formats)
+    fields = _ieee_fields(spec, formats, "ro", flush_inputs=_FLUSH_SIGNED, to_inf=True, flush=True)
+    return fields | {"family": PAIR_ODD, "c_flush": 2.0 ** formats[2].emin}
+
+
+def _lower_integer(spec: IntegerDotAdd, formats, scale, block_size) -> dict:
+    a, b, c, d = formats
+    _require(max(a.bits, b.bits) <= 16 and max(c.bits, d.bits) <= 32, "operands over 16 bits or results over 32")
+    fields = {"family": INTEGER, "wide": 0, "step": spec.terms_per_step, "clamp": spec.saturate}
+    for name, fmt in zip("abcd", formats, strict=True):
+        fields |= {f"{name}_bits": fmt.bits, f"{name}_signed": fmt.signed}
+    return fields
+
+
+_LOWERINGS = {
+    FusedDotAdd: _lower_fused,
+    ParametricDotAdd: _lower_fused,
+    InterleavedDotAdd: _lower_interleaved,
+    GroupDotFusedSum: _lower_groups,
+    FusedDotRoundDownAdd: _lower_round_down,
+    **{cls: _lower_round_down for cls in FusedDotRoundDownAdd.__subclasses__()},
+    SequentialFMA: _lower_sequential,
+    LanedFMA: _lower_laned,
+    GroupPairwiseSum: _lower_pairwise,
+    PairRoundOddSum: _lower_pair_odd,
+    IntegerDotAdd: _lower_integer,
+}
