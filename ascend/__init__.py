@@ -1,24 +1,47 @@
 """Ascend matrix units: chips, block planning, the tile schedule and its two interpreters, SGEMM-cube."""
 
 from ascend.blocking import Blocking, Rejection, candidate_rejections, feasible_blocks, optimal_bm
+from ascend.byte_table import byte_table
 from ascend.chip import Chip
 from ascend.chip_files import get_chip, list_chips, load_chip
 from ascend.cube import cube_gemm, cube_hgemm, reconstruct
+from ascend.explain import explain
+from ascend.planner import Plan, plan, plan_of, rejections
+from ascend.roofline import RooflinePoint, Traffic, operational_intensity, roofline, traffic
 from ascend.schedule import TileSchedule, build_schedule
+from ascend.simulate import Timeline, simulate
+from ascend.tiling import tiling_fields
+from ascend.waterfall import sensitivities, waterfall
 
 __all__ = [
     "Blocking",
     "Chip",
+    "Plan",
     "Rejection",
+    "RooflinePoint",
     "TileSchedule",
+    "Timeline",
+    "Traffic",
     "build_schedule",
+    "byte_table",
     "candidate_rejections",
     "cube_gemm",
     "cube_hgemm",
+    "explain",
     "feasible_blocks",
     "get_chip",
     "list_chips",
     "load_chip",
+    "operational_intensity",
     "optimal_bm",
+    "plan",
+    "plan_of",
     "reconstruct",
+    "rejections",
+    "roofline",
+    "sensitivities",
+    "simulate",
+    "tiling_fields",
+    "traffic",
+    "waterfall",
 ]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ascend.chip import Chip
 
-#: One or two buffers for everything that streams (B in L1, the operands in L0, the accumulators, UB).
+#: One or two buffers for the operands: B in L1, A and B in L0 (the paper's section 5.1.2; A stays resident in L1).
 Buffering = Literal["single", "double"]
 #: Bytes of one operand element.
 OPERAND_BYTES = {"fp16": 2, "fp32": 4}
@@ -80,9 +80,7 @@ class Blocking:
     def __str__(self) -> str:
         return f"({self.bm}, {self.bk}, {self.bn})"
 
-    def n_fused(
-        self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
-    ) -> int:
+    def n_fused(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> int:
         """A blocks that fit in L1 beside the B buffers (eq. 8: double, one word).
 
         Parameters
@@ -137,9 +135,7 @@ class Blocking:
         )
         return [Rejection(*need) for need in needs if need[1] > need[2]]
 
-    def is_feasible(
-        self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
-    ) -> bool:
+    def is_feasible(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> bool:
         """Whether no constraint of eq. 12 is broken."""
         return not self.rejections(chip, buffering, words, operand)
 
@@ -162,9 +158,7 @@ def candidate_rejections(
     return unaligned or Blocking(bm, bk, bn).rejections(chip, buffering, words, operand)
 
 
-def feasible_sizes(
-    chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
-) -> np.ndarray:
+def feasible_sizes(chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> np.ndarray:
     """The feasible space of eq. 12 as an int64 array of rows (bm, bk, bn), in lexicographic order."""
     size = OPERAND_BYTES[operand]
     c_elements = min(chip.ub_bytes // UB_BYTES_PER_ELEMENT, chip.l0c_bytes // ACCUMULATOR_BYTES)

@@ -33,14 +33,16 @@ class Parameter(NamedTuple):
     meaning: str
     integer: bool = False
     minimum: float = 0.0
-    default: float | None = (
-        None  # for files that lack it, with the source below; None: the file must state it
-    )
+    default: float | None = None  # for files that lack it, with the source below; None: the file must state it
     default_source: str = ""
+    default_nanoseconds: float | None = None  # instead of `default`: cycles at the chip's clock
     ini_key: str = ""  # "Section.key" of CANN's platform files
 
 
+#: Clock at which the published 910B latencies were counted: 910B1's platform file.
+MEASURED_AT_MHZ = 1850
 MEASURED_910B = "measured on 910B (second generation), assumed to hold in cycles"
+MEASURED_910B_TIME = "measured on 910B at 1850 MHz, assumed to hold in nanoseconds"
 
 #: Every parameter of a chip. The field names of :class:`Chip` are its keys.
 PARAMETERS: dict[str, Parameter] = {
@@ -48,9 +50,7 @@ PARAMETERS: dict[str, Parameter] = {
     "frequency_mhz": Parameter("MHz", "clock of the cube unit", False, 1e-9, ini_key="AICoreSpec.cube_freq"),
     "cube_m": Parameter("rows", "rows of one FP16 cube step", True, 1, ini_key="AICoreSpec.cube_m_size"),
     "cube_k": Parameter("products", "depth of one FP16 cube step", True, 1, ini_key="AICoreSpec.cube_k_size"),
-    "cube_n": Parameter(
-        "columns", "columns of one FP16 cube step", True, 1, ini_key="AICoreSpec.cube_n_size"
-    ),
+    "cube_n": Parameter("columns", "columns of one FP16 cube step", True, 1, ini_key="AICoreSpec.cube_n_size"),
     "cube_fp32_k": Parameter(
         "products", "depth of one FP32 cube step, 0 without FP32", True, 0, 0, "no FP32 on the cube unit"
     ),
@@ -60,9 +60,7 @@ PARAMETERS: dict[str, Parameter] = {
     "l1_bytes": Parameter("B", "L1 buffer", True, 1, ini_key="AICoreSpec.l1_size"),
     "ub_bytes": Parameter("B", "unified buffer that a kernel can use", True, 1, ini_key="AICoreSpec.ub_size"),
     "l2_bytes": Parameter("B", "L2 cache shared by the cores", True, 0, ini_key="SoCInfo.l2_size"),
-    "hbm_bytes_per_second": Parameter(
-        "B/s", "memory bandwidth of the chip, reads and writes together", False, 1e-9
-    ),
+    "hbm_bytes_per_second": Parameter("B/s", "memory bandwidth of the chip, reads and writes together", False, 1e-9),
     "l2_read_rate": Parameter(
         "B/cycle",
         "memory path into one core, served by L2",
@@ -70,23 +68,13 @@ PARAMETERS: dict[str, Parameter] = {
         1e-9,
         ini_key="AICoreMemoryRates.l2_read_rate",
     ),
-    "l2_write_rate": Parameter(
-        "B/cycle", "one core into L2", False, 1e-9, ini_key="AICoreMemoryRates.l2_write_rate"
-    ),
-    "l1_to_l0a_rate": Parameter(
-        "B/cycle", "L1 to L0A", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_l0_a_rate"
-    ),
-    "l1_to_l0b_rate": Parameter(
-        "B/cycle", "L1 to L0B", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_l0_b_rate"
-    ),
+    "l2_write_rate": Parameter("B/cycle", "one core into L2", False, 1e-9, ini_key="AICoreMemoryRates.l2_write_rate"),
+    "l1_to_l0a_rate": Parameter("B/cycle", "L1 to L0A", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_l0_a_rate"),
+    "l1_to_l0b_rate": Parameter("B/cycle", "L1 to L0B", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_l0_b_rate"),
     "l1_to_ub_rate": Parameter("B/cycle", "L1 to UB", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_ub_rate"),
-    "l0c_to_ub_rate": Parameter(
-        "B/cycle", "L0C to UB", False, 1e-9, ini_key="AICoreMemoryRates.l0_c_to_ub_rate"
-    ),
+    "l0c_to_ub_rate": Parameter("B/cycle", "L0C to UB", False, 1e-9, ini_key="AICoreMemoryRates.l0_c_to_ub_rate"),
     "ub_to_l2_rate": Parameter("B/cycle", "UB to L2", False, 1e-9, ini_key="AICoreMemoryRates.ub_to_l2_rate"),
-    "ub_to_ddr_rate": Parameter(
-        "B/cycle", "UB to memory", False, 1e-9, ini_key="AICoreMemoryRates.ub_to_ddr_rate"
-    ),
+    "ub_to_ddr_rate": Parameter("B/cycle", "UB to memory", False, 1e-9, ini_key="AICoreMemoryRates.ub_to_ddr_rate"),
     "ub_to_l1_rate": Parameter("B/cycle", "UB to L1", False, 1e-9, ini_key="AICoreMemoryRates.ub_to_l1_rate"),
     "vector_rate": Parameter(
         "B/cycle",
@@ -114,12 +102,29 @@ PARAMETERS: dict[str, Parameter] = {
         "taken as the UB to GM rate " + MEASURED_910B,
     ),
     "gm_to_l1_latency": Parameter(
-        "cycles", "first byte of a load that hits L2", False, 0, 193, MEASURED_910B
+        "cycles",
+        "first byte of a load that hits L2",
+        False,
+        0,
+        default_source=MEASURED_910B_TIME,
+        default_nanoseconds=193 / MEASURED_AT_MHZ * 1e3,
     ),
     "memory_read_latency": Parameter(
-        "cycles", "first byte of a load from memory", False, 0, 347, MEASURED_910B
+        "cycles",
+        "first byte of a load from memory",
+        False,
+        0,
+        default_source=MEASURED_910B_TIME,
+        default_nanoseconds=347 / MEASURED_AT_MHZ * 1e3,
     ),
-    "memory_write_latency": Parameter("cycles", "completion of a store", False, 0, 203, MEASURED_910B),
+    "memory_write_latency": Parameter(
+        "cycles",
+        "completion of a store",
+        False,
+        0,
+        default_source=MEASURED_910B_TIME,
+        default_nanoseconds=203 / MEASURED_AT_MHZ * 1e3,
+    ),
     "l1_to_l0a_latency": Parameter("cycles", "head of an L1 to L0A move", False, 0, 2, MEASURED_910B),
     "l1_to_l0b_latency": Parameter("cycles", "head of an L1 to L0B move", False, 0, 2, MEASURED_910B),
     "mmad_head": Parameter("cycles", "head of one matrix multiply instruction", False, 0, 23, MEASURED_910B),
@@ -224,9 +229,7 @@ class Chip:
             if name not in self.provenance:
                 raise ValueError(f"chip {self.name}: {name} has no provenance")
         if self.non_overlapped_fraction > 1:
-            raise ValueError(
-                f"chip {self.name}: non_overlapped_fraction is {self.non_overlapped_fraction}, above 1"
-            )
+            raise ValueError(f"chip {self.name}: non_overlapped_fraction is {self.non_overlapped_fraction}, above 1")
 
     @property
     def cycles_per_second(self) -> float:
@@ -278,13 +281,12 @@ class Chip:
     def with_calibration(self) -> "Chip":
         """The chip with its fitted parameters in force; ValueError for a chip without any."""
         if not self.calibrated:
-            raise ValueError(
-                f"chip {self.name} has no calibrated parameters: nothing was published to fit them to"
-            )
+            raise ValueError(f"chip {self.name} has no calibrated parameters: nothing was published to fit them to")
         provenance = dict(self.provenance)
         for name in self.calibrated:
             provenance[name] = Provenance("calibrated", self.calibration_source)
-        return dataclass_replace(self, provenance=provenance, **self.calibrated)
+        fitted: dict = dict(self.calibrated)
+        return dataclass_replace(self, provenance=provenance, **fitted)
 
     def describe(self) -> list[tuple[str, float, str, str, str]]:
         """(parameter, value, unit, kind, source) for every number."""

@@ -5,6 +5,7 @@ import tomllib
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from ascend.chip import CALIBRATED_PARAMETERS, KINDS, PARAMETERS, Chip, Provenance, check_value
 
@@ -46,9 +47,7 @@ def get_chip(name: str | Chip) -> Chip:
             f"'{name}' names two generations: give the SoC_version, {second} for the second one; "
             "the first one (Ascend910B: 30 cores, 900 MHz) loads from its platform file"
         )
-    raise ValueError(
-        f"unknown chip '{name}'; built in: {', '.join(list_chips())}; load_chip reads .toml and .ini"
-    )
+    raise ValueError(f"unknown chip '{name}'; built in: {', '.join(list_chips())}; load_chip reads .toml and .ini")
 
 
 def load_chip(path: str | Path) -> Chip:
@@ -100,17 +99,20 @@ def parse_toml(text: str, file_name: str) -> Chip:
     calibration_source = str(calibrated.pop("source", ""))
     for name, value in calibrated.items():
         if name not in CALIBRATED_PARAMETERS:
-            raise ValueError(
-                f"{where(name)}: only {', '.join(CALIBRATED_PARAMETERS)} can be calibrated, got {name}"
-            )
+            raise ValueError(f"{where(name)}: only {', '.join(CALIBRATED_PARAMETERS)} can be calibrated, got {name}")
         check_value(name, PARAMETERS[name], value, where(name))
-    return Chip(
+    return _chip(
         name=str(document["name"]), soc_version=str(document["soc_version"]), **values, provenance=provenance,
         calibrated=calibrated, calibration_source=calibration_source,
     )  # fmt: skip
 
 
-def _toml_row(name: str, row: object, sources: dict, where: str) -> tuple[float, Provenance]:
+def _chip(**fields: Any) -> Chip:
+    """A chip from checked values."""
+    return Chip(**fields)
+
+
+def _toml_row(name: str, row: Any, sources: dict, where: str) -> tuple[float, Provenance]:
     """Value and provenance of `name = { value, unit, kind, source }`."""
     if name not in PARAMETERS:
         raise ValueError(f"{where}: unknown parameter {name}; known: {', '.join(PARAMETERS)}")
@@ -123,7 +125,7 @@ def _toml_row(name: str, row: object, sources: dict, where: str) -> tuple[float,
         raise ValueError(f"{where}: {name}: kind is one of {', '.join(KINDS)}, got {row['kind']!r}")
     check_value(name, parameter, row["value"], where)
     value = int(row["value"]) if parameter.integer else row["value"]
-    return value, Provenance(row["kind"], sources.get(row["source"], row["source"]))
+    return value, Provenance(row["kind"], str(sources.get(row["source"], row["source"])))
 
 
 def _line_of_key(text: str, key: str) -> int:
@@ -134,17 +136,21 @@ def _line_of_key(text: str, key: str) -> int:
     return 1
 
 
+def _has_default(name: str) -> bool:
+    row = PARAMETERS[name]
+    return row.default is not None or row.default_nanoseconds is not None
+
+
 def _fill_defaults(values: dict, provenance: dict, where: str) -> None:
     """Give what a file lacks its default, labelled assumed; ValueError where there is none."""
-    missing = [name for name, row in PARAMETERS.items() if name not in values and row.default is None]
+    missing = [name for name in PARAMETERS if name not in values and not _has_default(name)]
     if missing:
-        keys = [
-            f"{name} ({PARAMETERS[name].ini_key})" if PARAMETERS[name].ini_key else name for name in missing
-        ]
+        keys = [f"{name} ({PARAMETERS[name].ini_key})" if PARAMETERS[name].ini_key else name for name in missing]
         raise ValueError(f"{where}: missing: {', '.join(keys)}")
     for name, row in PARAMETERS.items():
         if name not in values:
-            values[name] = row.default
+            in_time = row.default_nanoseconds is not None
+            values[name] = row.default_nanoseconds * values["frequency_mhz"] / 1e3 if in_time else row.default
             provenance[name] = Provenance("assumed", row.default_source)
 
 
@@ -163,11 +169,9 @@ def parse_ini(text: str, file_name: str) -> Chip:
     for name, row in PARAMETERS.items():
         if row.ini_key in entries:
             values[name] = _ini_number(row.ini_key, *entries[row.ini_key], file_name)
-            check_value(
-                name, row, values[name], f"{file_name}, line {entries[row.ini_key][1]}, key {row.ini_key}"
-            )
+            check_value(name, row, values[name], f"{file_name}, line {entries[row.ini_key][1]}, key {row.ini_key}")
             provenance[name] = Provenance("nominal", source)
-    missing = [row.ini_key for name, row in PARAMETERS.items() if row.ini_key and row.default is None
+    missing = [row.ini_key for name, row in PARAMETERS.items() if row.ini_key and not _has_default(name)
                and row.ini_key not in entries]  # fmt: skip
     rate_key, version_key = "AICoreMemoryRates.ddr_read_rate", "version.SoC_version"
     missing += [key for key in (rate_key, version_key) if key not in entries]
@@ -178,9 +182,7 @@ def parse_ini(text: str, file_name: str) -> Chip:
     provenance["hbm_bytes_per_second"] = Provenance("nominal", f"{source}: ddr_read_rate * cores * clock")
     _fill_defaults(values, provenance, file_name)
     soc_version = entries[version_key][0]
-    return Chip(
-        name=soc_version.removeprefix("Ascend"), soc_version=soc_version, **values, provenance=provenance
-    )
+    return _chip(name=soc_version.removeprefix("Ascend"), soc_version=soc_version, **values, provenance=provenance)
 
 
 def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:
@@ -203,9 +205,7 @@ def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:
             raise ValueError(f"{file_name}, line {number}: key {key.strip()} stands before any [section]")
         name = f"{section}.{key.strip()}"
         if name in entries:
-            raise ValueError(
-                f"{file_name}, line {number}: key {name} again (first on line {entries[name][1]})"
-            )
+            raise ValueError(f"{file_name}, line {number}: key {name} again (first on line {entries[name][1]})")
         entries[name] = (value.strip(), number)
     return entries
 

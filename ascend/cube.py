@@ -1,34 +1,40 @@
-"""SGEMM-cube and native FP16 products as the Ascend cube computes them: the numeric interpreter of the tile schedule.
+"""SGEMM-cube and native FP16 products as the Ascend cube computes them: the schedule's numeric interpreter.
 
 Source: SGEMM-cube (arXiv:2507.23387v4): eq. 7 (split and terms), section 4.4 (orders), Algorithm 1 (blocking).
 
-The split gives ``A = A_h + A_l / 2^s_a`` and ``B = B_h + B_l / 2^s_b`` in FP16 words (:func:`tensorcore_models.split_fp16`),
-and the terms are hh = A_h B_h, lh = A_l B_h, hl = A_h B_l and, if asked for, ll = A_l B_l. RN is rounding to nearest even.
+The split gives ``A = A_h + A_l / 2^s_a`` and ``B = B_h + B_l / 2^s_b`` in FP16 words
+(:func:`tensorcore_models.split_fp16`), and the terms are hh = A_h B_h, lh = A_l B_h, hl = A_h B_l and, if asked
+for, ll = A_l B_l. RN is rounding to nearest even.
 
 What the cube does with one term
-    A product of two FP16 numbers is exact in FP32. Products are taken in steps of 16 along k (the schedule's cube step);
-    positions past k take no part. How a step rounds is not published, so it is an option; ``acc`` is the FP32 sum in L0C:
+    A product of two FP16 numbers is exact in FP32. Products are taken in steps of 16 along k (the schedule's
+    cube step); positions past k take no part. How a step rounds is not published, so it is an option; ``acc``
+    is the FP32 sum in L0C:
 
     - ``sequential`` (default): acc = RN(acc + p) for each product p in k order.
-    - ``pairwise``: the products of a step are summed in a binary tree of neighbours, each sum RN; acc = RN(acc + tree).
+    - ``pairwise``: the products of a step are summed in a binary tree of neighbours, each sum RN;
+      acc = RN(acc + tree).
     - ``exact``: acc = RN(acc + the exact sum of the step's products), one rounding for a step.
 
-    Within a k group of the schedule (bk * N_fused long) the sum stays in L0C. The first group's L0C starts from c (0 without
-    it), later ones from 0, and the vector unit forms C = RN(C + L0C) between groups. With ``reseed_l0c`` every group starts
-    from C, so that the chain runs on. Rows, columns and threads change no bit: only k groups, steps and orders do.
+    Within a k group of the schedule (bk * N_fused long) the sum stays in L0C. The first group's L0C starts from
+    c (0 without it), later ones from 0, and the vector unit forms C = RN(C + L0C) between groups. With
+    ``reseed_l0c`` every group starts from C, so that the chain runs on. Rows, columns and threads change no
+    bit: only k groups, steps and orders do.
 
 Orders
     - ``termwise`` (section 4.4): an FP32 C for each term over all of k, c in that of hh; then
       ``RN(hh + RN(RN(lh + hl) / s_f))``. See :func:`reconstruct`.
-    - ``termwise_inplace``: Algorithm 1 run for each term into one C: all groups of hh, then of lh, then of hl (then of ll);
-      C = RN(C + RN(L0C / s_f)) at each write-back. A re-seeded L0C starts from RN(C s_f), and C = RN(L0C / s_f).
+    - ``termwise_inplace``: Algorithm 1 run for each term into one C: all groups of hh, then of lh, then of hl
+      (then of ll); C = RN(C + RN(L0C / s_f)) at each write-back. A re-seeded L0C starts from RN(C s_f), and
+      C = RN(L0C / s_f).
     - ``elementwise``: one FP32 sum; each `group` products (at most one cube step) add their hh, then lh / s_f, then
       hl / s_f (then ll / s_f^2), each by the step order. Dividing a word by a power of two is exact here.
 
 Overflow
-    ``saturate`` (910A): conversions and sums beyond the format give its largest finite number, NaN becomes 0; infinite and
-    NaN inputs go the same way. ``inf`` (910B): IEEE arithmetic; a NaN result is the positive quiet NaN. In both an input
-    beyond 65504 is lost: with ``inf`` the low word of an infinite high word is the opposite infinity, so the result is NaN.
+    ``saturate`` (910A): conversions and sums beyond the format give its largest finite number, NaN becomes 0;
+    infinite and NaN inputs go the same way. ``inf`` (910B): IEEE arithmetic; a NaN result is the positive quiet
+    NaN. In both an input beyond 65504 is lost: with ``inf`` the low word of an infinite high word is the
+    opposite infinity, so the result is NaN.
 """
 
 from typing import Any, Literal
@@ -95,7 +101,8 @@ def cube_gemm(
     c : array_like, shape (m, n), optional
         FP32 values; the sum of hh starts from it.
     blocking : Blocking or TileSchedule, optional
-        Block sizes on `chip` (largest N_fused, double buffers), or a whole schedule. None: one block, all of k in one group.
+        Block sizes on `chip` (largest N_fused, double buffers), or a whole schedule. None: one block, all of k
+        in one group.
     chip : Chip or str
         What a `blocking` is planned for.
     order : {"termwise", "termwise_inplace", "elementwise"}
@@ -113,10 +120,10 @@ def cube_gemm(
     reseed_l0c : bool
         Start every k group from C. A TileSchedule brings its own.
     row_scaling : bool
-        Beyond the paper: multiply each row of A and column of B by a power of two so that its largest element lies in
-        [2^14, 2^15), and undo it at the end. This extends the range to all of FP32. Undoing is exact unless the result
-        leaves FP32's normal range: it is then rounded once more to a subnormal, or overflows. `c` is added last, by RN.
-        Infinities and NaNs take no part in choosing the power.
+        Beyond the paper: multiply each row of A and column of B by a power of two so that its largest element
+        lies in [2^14, 2^15), and undo it at the end. This extends the range to all of FP32. Undoing is exact
+        unless the result leaves FP32's normal range: it is then rounded once more to a subnormal, or overflows.
+        `c` is added last, by RN. Infinities and NaNs take no part in choosing the power.
 
     Returns
     -------
@@ -182,15 +189,16 @@ def cube_hgemm(
     overflow: Overflow = "saturate",
     reseed_l0c: bool = False,
 ) -> np.ndarray:
-    """A B (+ C) in one pass of the cube on operands rounded to FP16: the native product that SGEMM-cube improves on.
+    """A B (+ C) in one pass of the cube on operands rounded to FP16: what SGEMM-cube improves on.
 
     Parameters
     ----------
     a, b, c, blocking, chip, step_order, overflow, reseed_l0c
         As for :func:`cube_gemm`. Operands are rounded to FP16 (RN).
     accumulate : {"fp32", "fp16"}
-        Format of L0C and of the result. fp16: every sum of the step order is rounded once to FP16 from its exact value
-        (a product is not rounded by itself), c is rounded to FP16, and C = RN16(C + L0C) between k groups.
+        Format of L0C and of the result. fp16: every sum of the step order is rounded once to FP16 from its
+        exact value (a product is not rounded by itself), c is rounded to FP16, and C = RN16(C + L0C) between k
+        groups.
 
     Returns
     -------
@@ -393,7 +401,7 @@ def _seed(c: np.ndarray | None, overflow: str) -> np.ndarray | None:
 
 
 def _may_overflow(largest_c: float, k: int, exponents: tuple[int, int]) -> bool:
-    """Whether any FP32 number on the way could pass the largest finite one: k products below 2^32, scaled by 2^s."""
+    """Whether any FP32 number on the way could pass the largest finite one: k products below 2^32, scaled."""
     growth = max(abs(s) for s in (*exponents, sum(exponents), exponents[0] - exponents[1]))
     return not (largest_c + 4.0 * k * 2.0**32) * 2.0**growth < 2.0**126
 

@@ -1,7 +1,8 @@
 """SGEMM-cube one number at a time: the slow truth that :mod:`ascend.cube` and its kernel are held to.
 
-Every sum is a Python fraction rounded once by :mod:`tensorcore_models.exact_rounding`; a number is a `Special` or a fraction
-with the sign of its zero. Nothing is shared with the kernel: not the split, not the blocking, not the rounding.
+Every sum is a Python fraction rounded once by :mod:`tensorcore_models.exact_rounding`; a number is a `Special`
+or a fraction with the sign of its zero. Nothing is shared with the kernel: not the split, not the blocking, not
+the rounding.
 """
 
 from dataclasses import dataclass
@@ -115,14 +116,14 @@ def _over_groups(seed, schedule, arithmetic, run):
     """L0C over the k groups: the first from the seed, later ones from 0 and added, or each from C."""
     total = seed
     for index, group in enumerate(schedule.k_groups):
-        if index == 0 or schedule.reseed_l0c:
-            total = run(total, group)
-        else:
-            total = arithmetic.sum(total, run(0.0, group))
+        runs_on = index == 0 or schedule.reseed_l0c
+        total = run(total, group) if runs_on else arithmetic.sum(total, run(0.0, group))
     return total
 
 
-def combined(hh: float, lh: float, hl: float, ll: float | None, scales: tuple[int, int], arithmetic: Arithmetic) -> float:
+def combined(
+    hh: float, lh: float, hl: float, ll: float | None, scales: tuple[int, int], arithmetic: Arithmetic
+) -> float:
     """Termwise reconstruction, see :func:`ascend.cube.reconstruct`."""
     common = max(scales)
     low = arithmetic.sum(arithmetic.scaled(lh, common - scales[0]), arithmetic.scaled(hl, common - scales[1]))

@@ -1,8 +1,8 @@
 """The tile schedule of a GEMM on an Ascend chip: one object that is run for the product and for the time.
 
 A :class:`TileSchedule` fixes in which order the blocks of C = A B are computed and where they lie meanwhile.
-The numeric interpreter (:mod:`ascend.cube`) walks its ranges; the timing one (:mod:`ascend.simulate`) runs the
-operations that :mod:`ascend.program` derives from it.
+The numeric interpreter (:mod:`ascend.cube`) walks its ranges; the timing one (:mod:`ascend.simulate`) runs
+the operations that :mod:`ascend.program` derives from it.
 
 Source: SGEMM-cube (arXiv:2507.23387v4), Algorithm 1 and section 5.1. One core computes a row block; for each
 group of N_fused A blocks, which stay in L1, B is streamed column block by column block:
@@ -15,6 +15,7 @@ group of N_fused A blocks, which stay in L1, B is streamed column block by colum
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, Blocking, Buffering, slots
@@ -29,6 +30,8 @@ MODES = ("termwise", "termwise_inplace", "fused", "elementwise")
 #: (word of A, word of B) of each term, h high and l low, in the paper's order (eq. 7); the fourth is the one
 #: it omits.
 TERMS = ("hh", "lh", "hl", "ll")
+#: Transfers below 16 KiB lose bandwidth (measured on 910B), longer ones stop the B stream for longer.
+STRIP_BYTES = 16384
 #: Sizes beyond this are a mistake: 2^31 elements along one side.
 LARGEST_SIZE = 2**31 - 1
 
@@ -84,17 +87,17 @@ class TileSchedule:
 
     # -------------------------------------------------------- geometry, for both interpreters
 
-    @property
+    @cached_property
     def row_blocks(self) -> tuple[Range, ...]:
         """Half-open ranges of rows of A and C, bm long."""
         return split_range(0, self.m, self.blocking.bm)
 
-    @property
+    @cached_property
     def column_blocks(self) -> tuple[Range, ...]:
         """Half-open ranges of columns of B and C, bn long."""
         return split_range(0, self.n, self.blocking.bn)
 
-    @property
+    @cached_property
     def k_groups(self) -> tuple[Range, ...]:
         """Half-open ranges of k, bk * N_fused long: L0C accumulates within one, UB adds between them."""
         return split_range(0, self.k, self.blocking.bk * self.n_fused)
@@ -103,7 +106,7 @@ class TileSchedule:
         """Half-open ranges of k, bk long, within a k group."""
         return split_range(*group, self.blocking.bk)
 
-    @property
+    @cached_property
     def cube_step(self) -> tuple[int, int, int]:
         """(m, k, n) of one cube step."""
         if self.chip is None:
@@ -113,11 +116,18 @@ class TileSchedule:
     # -------------------------------------------------------- cores and waves
 
     @property
+    def placed_on(self) -> Chip:
+        """The chip; ValueError for an unblocked schedule, which has none."""
+        if self.chip is None:
+            raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
+        return self.chip
+
+    @property
     def cores(self) -> int:
         """Cores that share the row blocks."""
         return 1 if self.chip is None else self.chip.cores
 
-    @property
+    @cached_property
     def waves(self) -> int:
         """Times that the cores take a row block: ceil(row blocks / cores)."""
         return -(-len(self.row_blocks) // self.cores)
@@ -138,19 +148,19 @@ class TileSchedule:
         names = TERMS[: self.terms]
         return names if self.mode != "termwise" else names[1:] + names[:1]
 
-    @property
+    @cached_property
     def passes(self) -> tuple[tuple[str, ...], ...]:
         """Terms computed together: one tuple for each time that the schedule is walked."""
         if self.mode in ("fused", "elementwise"):
             return (TERMS[: self.terms],)
         return tuple((name,) for name in self.term_names)
 
-    @property
+    @cached_property
     def words(self) -> int:
         """FP16 words of each element in L1 at a time: 2 for a kernel that fuses the terms."""
         return 2 if self.mode in ("fused", "elementwise") and self.terms > 1 else 1
 
-    @property
+    @cached_property
     def accumulators(self) -> int:
         """L0C tiles of one C block."""
         return self.terms if self.mode == "fused" else 1
@@ -165,36 +175,56 @@ class TileSchedule:
         """Buffers for each operand stream: 1 or 2."""
         return slots(self.buffering)
 
-    @property
+    @cached_property
     def l0c_slots(self) -> int:
-        """C blocks that fit L0C at a time: 2 only with double buffering and where two fit."""
+        """C blocks in L0C at a time: 2 where they fit, for either buffering (the paper's concerns L1 and L0)."""
         block = self.accumulators * self.blocking.bm * self.blocking.bn * ACCUMULATOR_BYTES
-        if self.chip is None:
-            return self.stream_slots
-        return min(self.stream_slots, self.chip.l0c_bytes // block)
+        return 2 if self.chip is None else min(2, self.chip.l0c_bytes // block)
 
-    @property
+    @cached_property
     def ub_slots(self) -> int:
-        """Strips of C in UB at a time: 2 only with double buffering and where two of the least size fit."""
+        """Strips of C in UB at a time: 2 where two of the least height fit, for either buffering."""
         if self.chip is None:
-            return self.stream_slots
+            return 2
         least = ALIGNMENT * self.ub_copies * self.blocking.bn * ACCUMULATOR_BYTES
-        return max(min(self.stream_slots, self.chip.ub_bytes // least), 1)
+        return max(min(2, self.chip.ub_bytes // least), 1)
 
-    @property
+    @cached_property
     def strip_rows(self) -> int:
-        """Rows of a C block that go through UB at a time: equal strips, as few as fit beside old C."""
+        """Rows of a C block that go through UB at a time: 16 KiB of FP32 or more where they fit."""
         if self.chip is None:
             return self.blocking.bm
-        row = self.ub_copies * self.blocking.bn * ACCUMULATOR_BYTES
-        fitting = max(self.chip.ub_bytes // (self.ub_slots * row) // ALIGNMENT, 1)
-        rows = fractals(self.blocking.bm)
-        return -(-rows // -(-rows // fitting)) * ALIGNMENT
+        row = self.blocking.bn * ACCUMULATOR_BYTES
+        fitting = max(self.chip.ub_bytes // (self.ub_slots * self.ub_copies * row) // ALIGNMENT, 1)
+        wanted = -(-STRIP_BYTES // (ALIGNMENT * row))
+        return min(wanted, fitting, fractals(self.blocking.bm)) * ALIGNMENT
 
-    @property
+    @cached_property
     def ub_copies(self) -> int:
-        """FP32 copies of a C strip in UB: the fresh one and old C, of each accumulator."""
-        return 2 * self.accumulators
+        """FP32 copies of a C strip in UB: one fresh from each accumulator, and those read back at the worst place."""
+        places = [(p, g) for p in range(len(self.passes)) for g in (0, len(self.k_groups) - 1) if g >= 0]
+        return self.accumulators + max((self.c_reads(p, g) for p, g in places), default=0)
+
+    # -------------------------------------------------------- C between L0C and memory
+
+    def c_reads(self, walk: int, group: int) -> int:
+        """FP32 copies of a C block read back from memory for its write-back in a pass and k group.
+
+        Its own partial sum after the first k group (or, in place, after the first write); for ``termwise`` the sum of
+        the terms before it, too, when its last k group completes it.
+        """
+        if self.reseed_l0c and group > 0:
+            own = 0
+        elif self.mode == "termwise_inplace":
+            own = 1 if walk > 0 or group > 0 else 0
+        else:
+            own = self.accumulators if group > 0 else 0
+        completes = self.mode == "termwise" and walk > 0 and group == len(self.k_groups) - 1
+        return own + completes
+
+    def c_writes(self, group: int) -> int:
+        """FP32 copies of a C block written in a k group: a fused kernel combines its accumulators in the last one."""
+        return 1 if group == len(self.k_groups) - 1 else self.accumulators
 
     def buffer_use(self) -> dict[str, tuple[int, int]]:
         """Bytes used and there, for each buffer of a core.
@@ -234,9 +264,7 @@ class TileSchedule:
         step_m, step_k, step_n = self.cube_step
         rows = sum(fractals(stop - start, step_m) for start, stop in self.row_blocks)
         columns = sum(fractals(stop - start, step_n) for start, stop in self.column_blocks)
-        depth = sum(
-            fractals(stop - start, step_k) for group in self.k_groups for start, stop in self.k_blocks(group)
-        )
+        depth = sum(fractals(stop - start, step_k) for group in self.k_groups for start, stop in self.k_blocks(group))
         return self.terms * rows * columns * depth
 
     @classmethod
@@ -288,13 +316,13 @@ def build_schedule(
             raise ValueError(f"{name} must lie between 1 and {LARGEST_SIZE}, got {size}")
     _check_options(terms, mode, operand)
     chip.cube_step_k(operand)
+    if reseed_l0c and chip.fixpipe:
+        raise ValueError(f"reseed_l0c: {chip.name} writes L0C through FIXPIPE and has no path from UB into L0C")
     words = 2 if mode in ("fused", "elementwise") and terms > 1 else 1
     most = blocking.n_fused(chip, buffering, words, operand)
     if most < 1:
         needed = words * OPERAND_BYTES[operand] * blocking.bk * (blocking.bm + slots(buffering) * blocking.bn)
-        raise ValueError(
-            f"block {blocking} overflows L1 of {chip.name}: {needed} bytes, limit {chip.l1_bytes}"
-        )
+        raise ValueError(f"block {blocking} overflows L1 of {chip.name}: {needed} bytes, limit {chip.l1_bytes}")
     if n_fused is not None and n_fused < 1:
         raise ValueError(f"n_fused must be at least 1, got {n_fused}")
     schedule = TileSchedule(

@@ -12,7 +12,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[512, 1024])
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="fewer turns, only the default path of each instruction set")
+    parser.add_argument("--quick", action="store_true", help="fewer turns, the default path only")
     parser.add_argument("--json")
     return parser.parse_args()
 

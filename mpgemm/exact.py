@@ -1,12 +1,12 @@
 """The exact product of two matrices: correctly rounded results and exact differences from computed ones.
 
-The exact value of an element is c + sum of a_ik b_kj over the reals. How it is found (binary64 sums with certificates, their
-residues modulo 2^52, a long accumulator) stands in ``_kernels/exact.h``; every way gives the same bits, so nothing here
-depends on the CPU or the number of threads.
+The exact value of an element is c + sum of a_ik b_kj over the reals. How it is found (binary64 sums with
+certificates, their residues modulo 2^52, a long accumulator) stands in ``_kernels/exact.h``; every way gives
+the same bits, so nothing here depends on the CPU or the number of threads.
 
-What is not finite follows IEEE 754 element by element: with an infinite or NaN a, b or c among its operands, an element is
-the infinity or NaN that IEEE sums of the products give (0 times infinity and infinities of both signs give NaN). An exact
-zero is +0.
+What is not finite follows IEEE 754 element by element: with an infinite or NaN a, b or c among its operands, an
+element is the infinity or NaN that IEEE sums of the products give (0 times infinity and infinities of both
+signs give NaN). An exact zero is +0.
 """
 
 from typing import Any
@@ -28,8 +28,8 @@ def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
     Parameters
     ----------
     a, b : array_like, shapes (m, k) and (k, n)
-        Real numbers of any type that binary64 holds exactly (fp64, fp32, fp16, bf16, fp8, integers up to 2^53), mixed if
-        need be, of any strides and byte order. They are copied: changing them later changes nothing.
+        Real numbers of any type that binary64 holds exactly (fp64, fp32, fp16, bf16, fp8, integers up to 2^53),
+        mixed if need be, of any strides and byte order. They are copied: changing them later changes nothing.
     c : array_like, shape (m, n), optional
 
     Returns
@@ -86,13 +86,15 @@ class ExactResult:
         Parameters
         ----------
         fmt : str or Format
-            fp64, fp32, or any narrower format of :func:`tensorcore_models.get_format` that has a numpy or ml_dtypes type.
+            fp64, fp32, or any narrower format of :func:`tensorcore_models.get_format` that has a numpy or
+            ml_dtypes type.
 
         Returns
         -------
         numpy.ndarray
-            Shape (m, n), type of the format. Values beyond the format's range become what
-            :func:`tensorcore_models.encode` makes of them: infinities, in formats that have them.
+            Shape (m, n), type of the format, read only (it is kept for the next call). Values beyond the
+            format's range become what :func:`tensorcore_models.encode` makes of them: infinities, in formats
+            that have them.
 
         Raises
         ------
@@ -100,18 +102,20 @@ class ExactResult:
             If the format is unknown or has no type, or has no encoding of a value.
         """
         row = tcm.get_format(fmt)
-        if row.dtype is None:
-            raise ValueError(f"{row.name} has no numpy or ml_dtypes type")
+        if not isinstance(row, tcm.Format) or row.dtype is None:
+            raise ValueError(f"{row.name} is no floating-point format with a numpy or ml_dtypes type")
         if row.name not in self._rounded:
             self._rounded[row.name] = self._round(row)
-        return self._rounded[row.name].copy()
+            self._rounded[row.name].flags.writeable = False
+        return self._rounded[row.name]
 
     def error_of(self, computed: Any) -> np.ndarray:
         """computed - exact, each difference rounded once to binary64, to nearest with ties to even.
 
-        It is 0 if and only if the element is exact: a difference below binary64's range becomes its smallest number with the
-        difference's sign, 2^-1074. Where the exact element is NaN it is NaN; where the exact element is infinite it is 0 for
-        the same infinity and else ``computed - exact``; where only the computed element is infinite or NaN it is that.
+        It is 0 if and only if the element is exact: a difference below binary64's range becomes its smallest
+        number with the difference's sign, 2^-1074. Where the exact element is NaN it is NaN; where the exact
+        element is infinite it is 0 for the same infinity and else ``computed - exact``; where only the computed
+        element is infinite or NaN it is that.
 
         Parameters
         ----------
@@ -134,7 +138,8 @@ class ExactResult:
         return self._evaluate(exact_kernel.DIFFERENCE, x)
 
     def equals(self, computed: Any) -> np.ndarray:
-        """Which computed elements are exact: the same real number (zeros of either sign), infinity, or any NaN for NaN.
+        """Which computed elements are exact: the same real number (zeros of either sign), infinity, or any NaN
+        for NaN.
 
         Parameters
         ----------
@@ -163,7 +168,7 @@ class ExactResult:
         if fmt.name == "fp32":
             with np.errstate(over="ignore", under="ignore"):
                 return odd.astype(np.float32)
-        return tcm.encode(odd, fmt).view(fmt.dtype)
+        return np.asarray(tcm.encode(odd, fmt)).view(fmt.dtype)
 
     def _kernel(self) -> exact_kernel.Product:
         if self._product is None:
@@ -174,9 +179,9 @@ class ExactResult:
         return self._product
 
     def _rounded_fp32(self) -> np.ndarray:
-        out, left = np.empty(self.shape, np.float32), np.ones(self.shape, np.uint8)
+        out, left = np.empty(self.shape, np.float32), np.ones(self.shape, bool)
         if self._a.size and self._b.size:
-            self._kernel().rounded_fp32(self._c, out, left)
+            self._kernel().rounded_fp32(self._c, out, left.view(np.uint8))
         rows, columns = np.nonzero(left)
         if rows.size:
             with np.errstate(over="ignore", under="ignore"):
@@ -186,11 +191,11 @@ class ExactResult:
     def _expand(self) -> tuple[np.ndarray, ...]:
         if self._expansion is None:
             high, low = np.empty(self.shape), np.empty(self.shape)
-            left = np.ones(self.shape, np.uint8)
+            left = np.ones(self.shape, bool)
             row_units, column_units = np.ones(self.shape[0]), np.ones(self.shape[1])
             if self._a.size and self._b.size:
                 product = self._kernel()
-                product.expansion(high, low, left)
+                product.expansion(high, low, left.view(np.uint8))
                 product.units(row_units, column_units)
             else:
                 high[:] = low[:] = 0.0
@@ -198,9 +203,10 @@ class ExactResult:
         return self._expansion
 
     def _evaluate(self, what: int, x: np.ndarray | None = None) -> np.ndarray:
-        *parts, left = self._expand()
+        high, low, row_units, column_units, left = self._expand()
         out = np.empty(self.shape)
-        exact_kernel.finish(*parts, self._c, x, what, out, tcm.get_num_threads())
+        threads = tcm.get_num_threads()
+        exact_kernel.finish(high, low, row_units, column_units, self._c, x, what, out, isa_level(), threads)
         rows, columns = np.nonzero(left)
         if rows.size:
             out[rows, columns] = self._dots(rows, columns, what, x)

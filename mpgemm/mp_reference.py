@@ -24,7 +24,7 @@ class MpResult:
     def rounded(self, fmt: str) -> np.ndarray:
         """All elements correctly rounded (to nearest, ties to even) to the format, as its values."""
         row = tcm.FORMATS[fmt]
-        values = np.array([[_round_mpf(x, row) for x in line] for line in self.elements], dtype=np.float64)
+        values = np.array([[round_mpf(x, row) for x in line] for line in self.elements], dtype=np.float64)
         return values.reshape(self.shape).astype(row.dtype)
 
     def error_of(self, computed: np.ndarray) -> np.ndarray:
@@ -41,12 +41,12 @@ class MpResult:
                     result[i, j] = math.nan
                     continue
                 difference = mpmath.fsub(mpmath.mpf(float(values[i, j])), exact, exact=True)
-                rounded = _round_mpf(difference, fp64)
+                rounded = round_mpf(difference, fp64)
                 result[i, j] = math.copysign(math.ulp(0.0), difference) if rounded == 0 != difference else rounded
         return result
 
 
-def _round_mpf(x: "mpmath.mpf", fmt: "tcm.Format") -> float:
+def round_mpf(x: "mpmath.mpf", fmt: "tcm.Format") -> float:
     """One mpmath number rounded to `fmt`; the value as a float, which holds every format up to binary64."""
     if not mpmath.isfinite(x):
         return float(x)

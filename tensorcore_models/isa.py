@@ -4,6 +4,7 @@ Every variant gives the same bits; choosing one matters for speed and for tests.
 ``MPGEMM_ISA`` (baseline, avx2 or avx512) forces a variant for a process, :func:`set_isa` while it runs.
 """
 
+import functools
 import os
 
 from ._kernels.cpu import cpu_level
@@ -14,6 +15,7 @@ ISAS: tuple[str, ...] = ("baseline", "avx2", "avx512")
 _forced: str | None = None
 
 
+@functools.cache  # asking the CPU traps to the hypervisor in virtual machines: 20 microseconds
 def available_isas() -> tuple[str, ...]:
     """Names of the variants that this CPU runs, slowest first; on anything but x86-64 only "baseline"."""
     return ISAS[: cpu_level() + 1]

@@ -51,6 +51,9 @@ class FastPath:
 #: Fast paths in the order in which they are tried; :func:`add_fast_path` appends to them.
 FAST_PATHS: list[FastPath] = []
 
+#: Multiply-adds below which starting threads costs more than it brings.
+_THREADS_PAY = 1 << 16
+
 _chosen: str | None = None
 _cache: dict[int, tuple] = {}
 
@@ -154,11 +157,11 @@ def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
 
 def _ready(x: np.ndarray, container: np.dtype, what: str) -> np.ndarray:
     """`x` aligned and in native byte order."""
-    if x.dtype != container:
-        raise TypeError(f"{what} holds {x.dtype}, expected encodings in {container}")
-    if x.flags.aligned and x.dtype.isnative:
+    if x.dtype == container and x.flags.aligned:
         return x
-    return np.ascontiguousarray(x.astype(container))
+    if x.dtype.newbyteorder("=") != container:
+        raise TypeError(f"{what} holds {x.dtype}, expected encodings in {container}")
+    return np.require(x, container, ["C_CONTIGUOUS", "ALIGNED"])
 
 
 def _operands(low: Lowered, a, b, c, scale_a, scale_b) -> tuple:
@@ -224,7 +227,8 @@ def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarra
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)
     out = np.empty((a.shape[0], b.shape[1]), low.d_format.container)
     a, b = _tabled(low, a, b)
-    low.plan.run(a, b, c, out, scale_a, scale_b, low.layout(a.shape[1]), isa_level(), get_num_threads())
+    threads = get_num_threads() if a.size * b.shape[1] >= _THREADS_PAY else 1
+    low.plan.run(a, b, c, out, scale_a, scale_b, low.layout(a.shape[1]), isa_level(), threads)
     return out
 
 
@@ -239,7 +243,7 @@ def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     out = np.empty((count, m, n), low.d_format.container)
     if k == 0:
         return c.astype(low.d_format.container)
-    if low.plan is not None and get_kernel() != "reference" and m * n * k < 1 << 16:
+    if low.plan is not None and get_kernel() != "reference" and m * n * k < _THREADS_PAY:
         a, b = _tabled(low, a, b)
         low.plan.run_batch(a, b, c, out, scale_a, scale_b, low.layout(k), isa_level(), get_num_threads())
         return out

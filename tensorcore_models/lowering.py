@@ -6,7 +6,8 @@ holds is left to the plain-integer reference; :attr:`Lowered.reason` then says w
 - sums wider than 126 bits (fraction bits plus integer bits of all terms), or, with exact accumulation, than 80 limbs;
 - block-scaled groups whose exact sums exceed 126 bits; pairwise groups of more than 64 products;
 - pairwise, laned and pair-wise rounded-to-odd algorithms whose products are not exact in double (FP64 operands);
-- result formats that are unsigned, have no NaN or more than 62 significand bits, formats with exponents beyond 2^24, integer operands over 16 bits;
+- result formats that are unsigned, have no NaN or more than 62 significand bits; formats with exponents beyond 2^24;
+  integer operands over 16 bits;
 - `via_format` conversions from formats of more than 16 bits;
 - everything that needs 128-bit integers where the compiler has none.
 """
@@ -531,7 +532,7 @@ _LOWERINGS = {
     InterleavedDotAdd: _lower_interleaved,
     GroupDotFusedSum: _lower_groups,
     FusedDotRoundDownAdd: _lower_round_down,
-    **{cls: _lower_round_down for cls in FusedDotRoundDownAdd.__subclasses__()},
+    **dict.fromkeys(FusedDotRoundDownAdd.__subclasses__(), _lower_round_down),
     SequentialFMA: _lower_sequential,
     LanedFMA: _lower_laned,
     GroupPairwiseSum: _lower_pairwise,

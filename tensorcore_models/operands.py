@@ -71,7 +71,8 @@ def operand_bits(x, fmt: Format | IntegerFormat, rounding: str | None, name: str
         return encode(array, fmt, rounding)
     bits = encode(array, fmt, "rz", saturate=True) if not fmt.has_inf else encode(array, fmt, "rz")
     back = decode(bits, fmt)
-    values = array.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        values = array.astype(np.float64)
     same = (back == values) | (np.isnan(back) & np.isnan(values))
     if not same.all():
         flat = np.flatnonzero(~same.ravel())

@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+# Tests call small kernels by the thousand, often with more processes than cores: threads that spin while they wait for
+# work cost a hundred times the work. Read when OpenMP's library is loaded, so it stands before the packages' imports.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 
 def _folder(variable: str, what: str) -> Path:
     value = os.environ.get(variable)

@@ -3,8 +3,9 @@
  * Contract. Rows of A and columns of B are scaled by powers of two. A row is *narrow* if all its elements are then integers
  * below 2^53. For a narrow row and a narrow column the exact sum N of the integer products is found from two chains:
  *
- *     S, the sum in binary64 arithmetic, an integer with |S - N| <= (k + 2) 2^-53 |a| |b|  (|.| the Euclidean norm: each of
- *     the k products meets at most k + 1 roundings, and Cauchy-Schwarz bounds the sum of |a_i b_i|),
+ *     S, the sum in binary64 arithmetic, an integer with |S - N| <= (EXACT_CHAIN + k / EXACT_CHAIN + 3) 2^-53 |a| |b|
+ *     (|.| the Euclidean norm: a product meets at most that many roundings less one, in its own chain and when chains are
+ *     added, and Cauchy-Schwarz bounds the sum of |a_i b_i|),
  *     L, the sum modulo 2^52 of the products modulo 2^52, exact in any order.
  *
  * Where the bound is below 2^51, N = S + D with D the one integer in [-2^51, 2^51) congruent to L - S. S + D is an exact sum
@@ -30,7 +31,8 @@
 #include <immintrin.h>
 #endif
 
-enum { EXACT_DEPTH = 256, EXACT_BLOCK = 1024, EXACT_MAX_WIDTH = 16 };
+/* EXACT_DEPTH: k of one pass over a panel of B; EXACT_BLOCK: the most rows, columns and k of one packed block. */
+enum { EXACT_CHAIN = 64, EXACT_DEPTH = 128, EXACT_BLOCK = 1024, EXACT_MAX_WIDTH = 16 };
 
 typedef struct {
     const double *a, *b;                  /* scaled values */
@@ -79,6 +81,35 @@ MPG_INLINE void exact_scan_row(const double *MPG_RESTRICT row, ptrdiff_t count, 
     }
 }
 
+/* What is asked of an exact value v, with x a given number. */
+enum { EXACT_NEAREST, EXACT_ODD, EXACT_DIFFERENCE /* x - v to nearest, never to 0 unless it is 0 */ };
+
+/* ---- sums of a few numbers -------------------------------------------------------------------------------------------- */
+MPG_INLINE double exact_two_sum(double x, double y, double *error)
+{
+    const double sum = x + y, back = sum - x;
+    *error = (x - (sum - back)) + (y - back);
+    return sum;
+}
+
+MPG_INLINE double exact_odd_sum(double x, double y)
+{
+    double error;
+    const double sum = exact_two_sum(x, y, &error);
+    const uint64_t bits = exact_bits(sum), even = ~bits & 1;
+    /* one unit up or down in magnitude, if inexact and even; without a branch */
+    const uint64_t step = (error > 0) == (sum > 0) ? even : (uint64_t)0 - even;
+    return exact_value(error != 0.0 ? bits + step : bits);
+}
+
+/* x + y + z, correctly rounded (Boldo and Melquiond 2008, algorithm 5), or odd. */
+MPG_INLINE double exact_three_sum(double x, double y, double z, int what)
+{
+    double lower, low, upper = exact_two_sum(y, z, &lower), high = exact_two_sum(x, upper, &low);
+    const double rest = exact_odd_sum(low, lower);
+    return what == EXACT_ODD ? exact_odd_sum(high, rest) : high + rest;
+}
+
 /* ---- the variants ---------------------------------------------------------------------------------------------------- */
 #define EXACT_NAME_(name, variant) exact_##name##_##variant
 #define EXACT_NAME(name, variant) EXACT_NAME_(name, variant)
@@ -103,6 +134,7 @@ MPG_INLINE void exact_store2(double *p, exact_double2 v) { memcpy(p, &v, sizeof 
 #define EXACT_TARGET
 #define EXACT_R 4
 #define EXACT_V (4 / EXACT_LANES)
+#define EXACT_ADD(a, b) ((a) + (b))
 #define EXACT_MADD(a, b, c) ((c) + (a) * (b))
 #include "exact_tile.h"
 
@@ -116,6 +148,7 @@ MPG_INLINE void exact_store2(double *p, exact_double2 v) { memcpy(p, &v, sizeof 
 #define EXACT_LOAD(p) _mm256_loadu_pd(p)
 #define EXACT_STORE(p, v) _mm256_storeu_pd(p, v)
 #define EXACT_SET(x) _mm256_set1_pd(x)
+#define EXACT_ADD(a, b) _mm256_add_pd(a, b)
 #define EXACT_MADD(a, b, c) _mm256_fmadd_pd(a, b, c)
 #include "exact_tile.h"
 
@@ -128,6 +161,7 @@ MPG_INLINE void exact_store2(double *p, exact_double2 v) { memcpy(p, &v, sizeof 
 #define EXACT_LOAD(p) _mm512_loadu_pd(p)
 #define EXACT_STORE(p, v) _mm512_storeu_pd(p, v)
 #define EXACT_SET(x) _mm512_set1_pd(x)
+#define EXACT_ADD(a, b) _mm512_add_pd(a, b)
 #define EXACT_MADD(a, b, c) _mm512_fmadd_pd(a, b, c)
 #include "exact_tile.h"
 
@@ -145,6 +179,7 @@ MPG_INLINE void exact_store2(double *p, exact_double2 v) { memcpy(p, &v, sizeof 
 #define EXACT_LOAD(p) _mm512_loadu_pd(p)
 #define EXACT_STORE(p, v) _mm512_storeu_pd(p, v)
 #define EXACT_SET(x) _mm512_set1_pd(x)
+#define EXACT_ADD(a, b) _mm512_add_pd(a, b)
 #define EXACT_MADD(a, b, c) _mm512_fmadd_pd(a, b, c)
 #include "exact_tile.h"
 #endif
@@ -231,6 +266,26 @@ static void exact_expand(const double *sums, const uint64_t *residues, ptrdiff_t
     EXACT_CALL(expand, level, sums, residues, count, row_bound, column_bounds, high, low, open);
 }
 
+static void exact_finish_row(const double *high, const double *low, ptrdiff_t count, double row_unit,
+                             const double *column_units, const double *x, int what, double *out, int level)
+{
+    EXACT_CALL(finish, level, high, low, count, row_unit, column_units, x, what, out);
+}
+
 #include "exact_long.h"
+
+/* FP32 results of `count` <= EXACT_BLOCK elements of one row from S and D; c is NULL or the addends. */
+static void exact_settle_row(const double *high, const double *low, ptrdiff_t count, double row_unit,
+                             const double *column_units, const double *c, float *MPG_RESTRICT out, int level)
+{
+    double odd[EXACT_BLOCK]; /* an odd last bit: rounding it once more is rounding the exact value */
+    if (c)
+        for (ptrdiff_t i = 0; i < count; i++)
+            odd[i] = exact_finish(high[i], low[i], row_unit, column_units[i], c[i], EXACT_ODD, 0.0);
+    else
+        exact_finish_row(high, low, count, row_unit, column_units, NULL, EXACT_ODD, odd, level);
+    for (ptrdiff_t i = 0; i < count; i++)
+        out[i] = (float)odd[i];
+}
 
 #endif

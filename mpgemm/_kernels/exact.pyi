@@ -30,6 +30,7 @@ def finish(
     x: np.ndarray | None,
     what: int,
     out: np.ndarray,
+    level: int,
     threads: int,
 ) -> None: ...
 def dots(

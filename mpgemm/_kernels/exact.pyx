@@ -13,7 +13,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 cdef extern from "exact.h" nogil:
-    int EXACT_DEPTH, EXACT_BLOCK
+    int EXACT_CHAIN, EXACT_DEPTH, EXACT_BLOCK
     int EXACT_NEAREST, EXACT_ODD, EXACT_DIFFERENCE
 
     ctypedef struct exact_block:
@@ -45,6 +45,10 @@ cdef extern from "exact.h" nogil:
                             int level)
     void exact_expand(const double *sums, const uint64_t *residues, ptrdiff_t count, double row_bound,
                       const double *column_bounds, double *high, double *low, uint8_t *open, int level)
+    void exact_finish_row(const double *high, const double *low, ptrdiff_t count, double row_unit,
+                          const double *column_units, const double *x, int what, double *out, int level)
+    void exact_settle_row(const double *high, const double *low, ptrdiff_t count, double row_unit,
+                          const double *column_units, const double *c, float *out, int level)
     double exact_finish(double high, double low, double row_unit, double column_unit, double c, int what, double x)
     double exact_dot(const void *a, int a_double, ptrdiff_t a_step, const void *b, int b_double, ptrdiff_t b_step,
                      ptrdiff_t k, double c, int what, double x)
@@ -172,7 +176,7 @@ cdef void choose_scale(const matrix *x, ptrdiff_t start, ptrdiff_t step, ptrdiff
 
 cdef void row_scale(job *j, ptrdiff_t row) noexcept nogil:
     cdef double largest, smallest, squares
-    cdef double roundings = <double>(j.a.columns + 2) * ldexp(1.0, -53) * (1 + ldexp(1.0, -50))
+    cdef double roundings = <double>(EXACT_CHAIN + j.a.columns // EXACT_CHAIN + 4) * ldexp(1.0, -53) * (1 + ldexp(1.0, -20))
     exact_scan_vector(at(&j.a, row, 0), j.a.is_double, j.a.columns, &largest, &smallest, &squares, j.level)
     choose_scale(&j.a, row * j.a.columns, 1, j.a.columns, largest, smallest, squares, &j.row_factors[row],
                  &j.row_units[row], &j.row_bounds[row], &j.row_limits[row])
@@ -260,14 +264,13 @@ cdef ptrdiff_t certify(job *j, const double *c, float *out, uint8_t *open) noexc
     return left
 
 
-cdef ptrdiff_t expand(job *j, double *high, double *low, uint8_t *open, ptrdiff_t stride, ptrdiff_t row0,
-                      ptrdiff_t column0) noexcept nogil:
-    """S and D of the block into arrays whose first element is that of row0 and column0; how many are open."""
+cdef void expand(job *j, double *high, double *low, uint8_t *open) noexcept nogil:
+    """S and D of the block into the arrays of the whole product."""
     cdef ptrdiff_t i, panel, first, place
     for i in prange(j.rows, num_threads=j.threads, schedule="static"):
         for panel in range(j.block.panels):
             first = j.column + panel * j.width
-            place = (j.row + i - row0) * stride + first - column0
+            place = (j.row + i) * j.b.columns + first
             exact_expand(j.block.sums + sum_offset(j, i, panel), j.residues + sum_offset(j, i, panel),
                          min(<ptrdiff_t>j.width, j.columns - panel * j.width), j.row_limits[j.row + i],
                          j.column_limits + first, high + place, low + place, open + place, j.level)
@@ -363,7 +366,7 @@ cdef class Product:
                                 min(<ptrdiff_t>EXACT_BLOCK, n - column))
                     chains(&self.j)
                     with nogil:
-                        expand(&self.j, &high[0, 0], &low[0, 0], &open[0, 0], n, 0, 0)
+                        expand(&self.j, &high[0, 0], &low[0, 0], &open[0, 0])
         finally:
             self.give_back()
 
@@ -417,32 +420,39 @@ cdef ptrdiff_t round_up(ptrdiff_t x, ptrdiff_t multiple) noexcept nogil:
 
 
 cdef void settle_block(job *j, double *high, double *low, const double *c, float *out, uint8_t *open) noexcept nogil:
-    cdef ptrdiff_t i, col, place, n = j.b.columns, panel, first, count
+    cdef ptrdiff_t i
     for i in prange(j.rows, num_threads=j.threads, schedule="static"):
-        for panel in range(j.block.panels):
-            first = panel * j.width
-            count = min(<ptrdiff_t>j.width, j.columns - first)
-            place = (j.row + i) * n + j.column + first
-            exact_expand(j.block.sums + sum_offset(j, i, panel), j.residues + sum_offset(j, i, panel), count,
-                         j.row_limits[j.row + i], j.column_limits + j.column + first, high + i * j.columns + first,
-                         low + i * j.columns + first, open + place, j.level)
-            for col in range(count):
-                if not open[place + col]:
-                    out[place + col] = <float>exact_finish(
-                        high[i * j.columns + first + col], low[i * j.columns + first + col], j.row_units[j.row + i],
-                        j.column_units[j.column + first + col], c[place + col] if c != NULL else 0.0, EXACT_ODD, 0.0)
+        settle_row(j, i, high + i * j.columns, low + i * j.columns, c, out, open)
+
+
+cdef void settle_row(job *j, ptrdiff_t i, double *high, double *low, const double *c, float *out,
+                     uint8_t *open) noexcept nogil:
+    cdef ptrdiff_t panel, first, place = (j.row + i) * j.b.columns + j.column
+    for panel in range(j.block.panels):
+        first = panel * j.width
+        exact_expand(j.block.sums + sum_offset(j, i, panel), j.residues + sum_offset(j, i, panel),
+                     min(<ptrdiff_t>j.width, j.columns - first), j.row_limits[j.row + i],
+                     j.column_limits + j.column + first, high + first, low + first, open + place + first, j.level)
+    exact_settle_row(high, low, j.columns, j.row_units[j.row + i], j.column_units + j.column,
+                     c + place if c != NULL else NULL, out + place, j.level)
 
 
 def finish(const double[:, ::1] high, const double[:, ::1] low, const double[::1] row_units,
            const double[::1] column_units, const double[:, ::1] c, const double[:, ::1] x, int what,
-           double[:, ::1] out, int threads):
+           double[:, ::1] out, int level, int threads):
     """What is asked of (S + D) units + c, element by element; see exact_finish."""
     cdef ptrdiff_t i, col, m = high.shape[0], n = high.shape[1]
     cdef bint with_c = c is not None, with_x = x is not None
+    if m == 0 or n == 0:
+        return
     for i in prange(m, num_threads=threads, schedule="static", nogil=True):
-        for col in range(n):
-            out[i, col] = exact_finish(high[i, col], low[i, col], row_units[i], column_units[col],
-                                       c[i, col] if with_c else 0.0, what, x[i, col] if with_x else 0.0)
+        if with_c:
+            for col in range(n):
+                out[i, col] = exact_finish(high[i, col], low[i, col], row_units[i], column_units[col], c[i, col], what,
+                                           x[i, col] if with_x else 0.0)
+        else:
+            exact_finish_row(&high[i, 0], &low[i, 0], n, row_units[i], &column_units[0], &x[i, 0] if with_x else NULL,
+                             what, &out[i, 0], level)
 
 
 def dots(const unsigned char[::1] a, bint a_double, const unsigned char[::1] b, bint b_double, ptrdiff_t k,

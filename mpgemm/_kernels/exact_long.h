@@ -12,9 +12,6 @@ enum {
     EXACT_CARRY_AFTER = 1 << 29
 };
 
-/* What is asked of an exact value v, with x a given number. */
-enum { EXACT_NEAREST, EXACT_ODD, EXACT_DIFFERENCE /* x - v to nearest, never to 0 unless it is 0 */ };
-
 __extension__ typedef unsigned __int128 exact_u128;
 
 typedef struct {
@@ -187,33 +184,7 @@ static double exact_dot(const void *a, int a_double, ptrdiff_t a_step, const voi
     return exact_round(&sum, what);
 }
 
-/* ---- sums of a few numbers -------------------------------------------------------------------------------------------- */
-MPG_INLINE double exact_two_sum(double x, double y, double *error)
-{
-    const double sum = x + y, back = sum - x;
-    *error = (x - (sum - back)) + (y - back);
-    return sum;
-}
-
-MPG_INLINE double exact_odd_sum(double x, double y)
-{
-    double error, sum = exact_two_sum(x, y, &error);
-    if (error != 0.0) {
-        uint64_t bits = exact_bits(sum);
-        if (!(bits & 1))
-            sum = exact_value((error > 0) == (sum > 0) ? bits + 1 : bits - 1);
-    }
-    return sum;
-}
-
-/* x + y + z, correctly rounded (Boldo and Melquiond 2008, algorithm 5), or odd. */
-MPG_INLINE double exact_three_sum(double x, double y, double z, int what)
-{
-    double lower, low, upper = exact_two_sum(y, z, &lower), high = exact_two_sum(x, upper, &low);
-    const double rest = exact_odd_sum(low, lower);
-    return what == EXACT_ODD ? exact_odd_sum(high, rest) : high + rest;
-}
-
+/* ---- one element after its chains ----------------------------------------------------------------------------------- */
 MPG_INLINE int exact_in_range(double x)
 {
     return x == 0.0 || (fabs(x) > 0x1p-900 && fabs(x) < 0x1p900);

@@ -11,7 +11,7 @@ EXACT_TARGET static void EXACT_NAME(pack_a, EXACT_VARIANT)(const void *source, i
     for (ptrdiff_t k = 0; k < depth; k += EXACT_DEPTH, offset += groups * group) {
         const ptrdiff_t count = depth - k < EXACT_DEPTH ? depth - k : EXACT_DEPTH;
         double *MPG_RESTRICT target = values + offset;
-        if (!source)
+        if (!source || factor == 0.0) /* 0: nothing may be decided by this row, which may hold infinities */
             memset(target, 0, (size_t)count * sizeof *target);
         else if (is_double)
             for (ptrdiff_t i = 0; i < count; i++)
@@ -35,10 +35,10 @@ EXACT_TARGET static void EXACT_NAME(pack_b, EXACT_VARIANT)(const void *source, i
     const ptrdiff_t first = (k / EXACT_DEPTH * panels * EXACT_DEPTH + k % EXACT_DEPTH) * EXACT_W;
     if (is_double)
         for (ptrdiff_t i = 0; i < columns; i++)
-            row[i] = ((const double *)source)[i] * factors[i];
+            row[i] = factors[i] == 0.0 ? 0.0 : ((const double *)source)[i] * factors[i];
     else
         for (ptrdiff_t i = 0; i < columns; i++)
-            row[i] = (double)((const float *)source)[i] * factors[i];
+            row[i] = factors[i] == 0.0 ? 0.0 : (double)((const float *)source)[i] * factors[i];
     memset(row + columns, 0, EXACT_MAX_WIDTH * sizeof(double));
     for (ptrdiff_t panel = 0; panel < panels; panel++) {
         double *MPG_RESTRICT target = values + first + panel * EXACT_DEPTH * EXACT_W;
@@ -101,65 +101,77 @@ EXACT_TARGET static void EXACT_NAME(scan_vector, EXACT_VARIANT)(const void *sour
 }
 
 /* ---- chains ------------------------------------------------------------------------------------------------------------ */
+/* S: chains of EXACT_CHAIN products, each added to the sum so far, so that a product meets few roundings. */
 EXACT_TARGET static void EXACT_NAME(chains, EXACT_VARIANT)(const double *a, const double *b, ptrdiff_t depth, double *sums,
                                                            const double *next)
 {
-    EXACT_VECTOR sum[EXACT_R][EXACT_V];
-    for (int r = 0; r < EXACT_R; r++)
-        for (int v = 0; v < EXACT_V; v++)
-            sum[r][v] = EXACT_LOAD(sums + r * EXACT_W + v * EXACT_LANES);
-    for (ptrdiff_t k = 0; k < depth; k++, b += EXACT_W) {
-        EXACT_VECTOR column[EXACT_V];
-#if MPG_X86_VARIANTS
-        _mm_prefetch((const char *)(next + k * EXACT_R), _MM_HINT_T0);
-#endif
-        for (int v = 0; v < EXACT_V; v++)
-            column[v] = EXACT_LOAD(b + v * EXACT_LANES);
-        for (int r = 0; r < EXACT_R; r++) {
-            const EXACT_VECTOR factor = EXACT_SET(a[r * EXACT_DEPTH + k]);
+    for (ptrdiff_t start = 0; start < depth; start += EXACT_CHAIN) {
+        const ptrdiff_t end = depth - start < EXACT_CHAIN ? depth : start + EXACT_CHAIN;
+        EXACT_VECTOR sum[EXACT_R][EXACT_V];
+        for (int r = 0; r < EXACT_R; r++)
             for (int v = 0; v < EXACT_V; v++)
-                sum[r][v] = EXACT_MADD(factor, column[v], sum[r][v]);
+                sum[r][v] = EXACT_SET(0.0);
+        for (ptrdiff_t k = start; k < end; k++, b += EXACT_W) {
+            EXACT_VECTOR column[EXACT_V];
+#if MPG_X86_VARIANTS
+            _mm_prefetch((const char *)(next + k * EXACT_R), _MM_HINT_T0);
+#endif
+            for (int v = 0; v < EXACT_V; v++)
+                column[v] = EXACT_LOAD(b + v * EXACT_LANES);
+            for (int r = 0; r < EXACT_R; r++) {
+                const EXACT_VECTOR factor = EXACT_SET(a[r * EXACT_DEPTH + k]);
+                for (int v = 0; v < EXACT_V; v++)
+                    sum[r][v] = EXACT_MADD(factor, column[v], sum[r][v]);
+            }
         }
+        for (int r = 0; r < EXACT_R; r++)
+            for (int v = 0; v < EXACT_V; v++) {
+                double *place = sums + r * EXACT_W + v * EXACT_LANES;
+                EXACT_STORE(place, EXACT_ADD(EXACT_LOAD(place), sum[r][v]));
+            }
     }
     (void)next;
-    for (int r = 0; r < EXACT_R; r++)
-        for (int v = 0; v < EXACT_V; v++)
-            EXACT_STORE(sums + r * EXACT_W + v * EXACT_LANES, sum[r][v]);
 }
 
 #ifdef EXACT_IFMA
+/* The same, and L beside it. */
 EXACT_TARGET static void EXACT_NAME(both_chains, EXACT_VARIANT)(const double *a, const double *b, const uint64_t *a_integer,
                                                                 const uint64_t *b_integer, ptrdiff_t depth, double *sums,
                                                                 uint64_t *residues)
 {
-    __m512d sum[EXACT_R][EXACT_V];
-    __m512i residue[EXACT_R][EXACT_V];
-    for (int r = 0; r < EXACT_R; r++)
-        for (int v = 0; v < EXACT_V; v++) {
-            sum[r][v] = _mm512_loadu_pd(sums + r * EXACT_W + v * EXACT_LANES);
-            residue[r][v] = _mm512_loadu_si512(residues + r * EXACT_W + v * EXACT_LANES);
-        }
-    for (ptrdiff_t k = 0; k < depth; k++, b += EXACT_W, b_integer += EXACT_W) {
-        __m512d column[EXACT_V];
-        __m512i integer[EXACT_V];
-        for (int v = 0; v < EXACT_V; v++) {
-            column[v] = _mm512_loadu_pd(b + v * EXACT_LANES);
-            integer[v] = _mm512_loadu_si512(b_integer + v * EXACT_LANES);
-        }
-        for (int r = 0; r < EXACT_R; r++) {
-            const __m512d factor = _mm512_set1_pd(a[r * EXACT_DEPTH + k]);
-            const __m512i other = _mm512_set1_epi64((long long)a_integer[r * EXACT_DEPTH + k]);
+    for (ptrdiff_t start = 0; start < depth; start += EXACT_CHAIN) {
+        const ptrdiff_t end = depth - start < EXACT_CHAIN ? depth : start + EXACT_CHAIN;
+        __m512d sum[EXACT_R][EXACT_V];
+        __m512i residue[EXACT_R][EXACT_V];
+        for (int r = 0; r < EXACT_R; r++)
             for (int v = 0; v < EXACT_V; v++) {
-                sum[r][v] = _mm512_fmadd_pd(factor, column[v], sum[r][v]);
-                residue[r][v] = _mm512_madd52lo_epu64(residue[r][v], other, integer[v]);
+                sum[r][v] = _mm512_setzero_pd();
+                residue[r][v] = _mm512_setzero_si512();
+            }
+        for (ptrdiff_t k = start; k < end; k++, b += EXACT_W, b_integer += EXACT_W) {
+            __m512d column[EXACT_V];
+            __m512i integer[EXACT_V];
+            for (int v = 0; v < EXACT_V; v++) {
+                column[v] = _mm512_loadu_pd(b + v * EXACT_LANES);
+                integer[v] = _mm512_loadu_si512(b_integer + v * EXACT_LANES);
+            }
+            for (int r = 0; r < EXACT_R; r++) {
+                const __m512d factor = _mm512_set1_pd(a[r * EXACT_DEPTH + k]);
+                const __m512i other = _mm512_set1_epi64((long long)a_integer[r * EXACT_DEPTH + k]);
+                for (int v = 0; v < EXACT_V; v++) {
+                    sum[r][v] = _mm512_fmadd_pd(factor, column[v], sum[r][v]);
+                    residue[r][v] = _mm512_madd52lo_epu64(residue[r][v], other, integer[v]);
+                }
             }
         }
+        for (int r = 0; r < EXACT_R; r++)
+            for (int v = 0; v < EXACT_V; v++) {
+                double *place = sums + r * EXACT_W + v * EXACT_LANES;
+                uint64_t *rest = residues + r * EXACT_W + v * EXACT_LANES;
+                _mm512_storeu_pd(place, _mm512_add_pd(_mm512_loadu_pd(place), sum[r][v]));
+                _mm512_storeu_si512(rest, _mm512_add_epi64(_mm512_loadu_si512(rest), residue[r][v]));
+            }
     }
-    for (int r = 0; r < EXACT_R; r++)
-        for (int v = 0; v < EXACT_V; v++) {
-            _mm512_storeu_pd(sums + r * EXACT_W + v * EXACT_LANES, sum[r][v]);
-            _mm512_storeu_si512(residues + r * EXACT_W + v * EXACT_LANES, residue[r][v]);
-        }
 }
 #else
 EXACT_TARGET static void EXACT_NAME(residues, EXACT_VARIANT)(const uint64_t *a, const uint64_t *b, ptrdiff_t depth,
@@ -225,21 +237,21 @@ EXACT_TARGET static ptrdiff_t EXACT_NAME(certify, EXACT_VARIANT)(const double *M
                                                                  uint8_t *MPG_RESTRICT open)
 {
     ptrdiff_t left = 0;
+    double settled[EXACT_W];
     for (ptrdiff_t i = 0; i < count; i++) {
-        double value = sums[i] * row_unit * column_units[i];
-        double bound = row_bound * column_bounds[i] * row_unit * column_units[i];
-        float low, high;
-        if (c) {
-            value += c[i];
-            bound += fabs(value) * 0x1p-52;
-        }
-        low = (float)(value - bound * (1.0 + 0x1p-20) - fabs(value) * 0x1p-52);
-        high = (float)(value + bound * (1.0 + 0x1p-20) + fabs(value) * 0x1p-52);
+        const double unit = row_unit * column_units[i], spread = row_bound * column_bounds[i];
+        const double sum = sums[i] * unit, value = c ? sum + c[i] : sum;
+        const double margin = (spread * unit) * (1.0 + 0x1p-20) + fabs(value) * 0x1p-51;
+        const float low = (float)(value - margin), high = (float)(value + margin);
+        const double size = fabs(value);
         /* low == high rejects NaN; the range keeps the units exact; a sum of zeros is 0 */
-        open[i] = (uint8_t)!(((low == high) & (fabs(value) > 0x1p-900) & (fabs(value) < 0x1p900))
-                             | ((value == 0.0) & (bound == 0.0) & (row_bound * column_bounds[i] == 0.0)));
+        const int sure = ((low == high) & (size > 0x1p-900) & (size < 0x1p900)) | ((size == 0.0) & (spread == 0.0));
+        settled[i] = sure ? 1.0 : 0.0;
+        out[i] = high;
+    }
+    for (ptrdiff_t i = 0; i < count; i++) {
+        open[i] = settled[i] == 0.0;
         left += open[i];
-        out[i] = low;
     }
     return left;
 }
@@ -252,17 +264,43 @@ EXACT_TARGET static void EXACT_NAME(expand, EXACT_VARIANT)(const double *MPG_RES
                                                            uint8_t *MPG_RESTRICT open)
 {
     for (ptrdiff_t i = 0; i < count; i++) {
-        const double sum = sums[i];
-        const uint8_t wide = !(row_bound * column_bounds[i] < 0x1p50);
-        const double scaled = wide ? 0.0 : sum * 0x1p-52;
+        const double sum = row_bound * column_bounds[i] < 0x1p50 ? sums[i] : 0.0;
         /* S is below 2^105 here (its bound is), so the quotient rounds to an integer by adding 1.5 * 2^52 */
-        const double quotient = (scaled + 0x1.8p52) - 0x1.8p52;
-        const double rest = (wide ? 0.0 : sum) - quotient * 0x1p52; /* exact: at most 2^51 in magnitude */
+        const double quotient = (sum * 0x1p-52 + 0x1.8p52) - 0x1.8p52;
+        const double rest = sum - quotient * 0x1p52; /* exact: at most 2^51 in magnitude */
         const uint64_t difference = residues[i] - (uint64_t)(int64_t)rest;
         const int64_t centred = (int64_t)((difference + (UINT64_C(1) << 51)) & ((UINT64_C(1) << 52) - 1)) - (INT64_C(1) << 51);
         high[i] = sum;
-        low[i] = wide ? 0.0 : (double)centred;
-        open[i] = wide;
+        low[i] = (double)centred;
+    }
+    for (ptrdiff_t i = 0; i < count; i++)
+        open[i] = !(row_bound * column_bounds[i] < 0x1p50);
+}
+
+/* What is asked of (high + low) * units for `count` elements of one row without an addend. choose_scale keeps units within
+ * 2^453 of 1, so that nothing here leaves binary64's range; x that is not finite is its own difference. */
+EXACT_TARGET static void EXACT_NAME(finish, EXACT_VARIANT)(const double *MPG_RESTRICT high, const double *MPG_RESTRICT low,
+                                                           ptrdiff_t count, double row_unit,
+                                                           const double *MPG_RESTRICT column_units,
+                                                           const double *MPG_RESTRICT x, int what,
+                                                           double *MPG_RESTRICT out)
+{
+    if (what == EXACT_DIFFERENCE) {
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const double unit = row_unit * column_units[i];
+            const double difference = exact_three_sum(x[i], -(high[i] * unit), -(low[i] * unit), EXACT_NEAREST);
+            out[i] = fabs(x[i]) <= DBL_MAX ? difference : x[i];
+        }
+    } else if (what == EXACT_ODD) {
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const double unit = row_unit * column_units[i];
+            out[i] = exact_odd_sum(high[i] * unit, low[i] * unit);
+        }
+    } else {
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const double unit = row_unit * column_units[i];
+            out[i] = high[i] * unit + low[i] * unit;
+        }
     }
 }
 
@@ -278,3 +316,4 @@ EXACT_TARGET static void EXACT_NAME(expand, EXACT_VARIANT)(const double *MPG_RES
 #undef EXACT_STORE
 #undef EXACT_SET
 #undef EXACT_MADD
+#undef EXACT_ADD

@@ -39,7 +39,8 @@ _STEP_NOTE = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     source = parser.add_argument_group("input (default: the pairs that ship with the package)")
-    source.add_argument("files", nargs="*", metavar="FILE", help="A and B (or one file and both names): .npy, .npz, .mtx or .safetensors")
+    source.add_argument("files", nargs="*", metavar="FILE",
+                        help="A and B (or one file and both names): .npy, .npz, .mtx or .safetensors")
     source.add_argument("--a-name", help="array or tensor of the first file")
     source.add_argument("--b-name", help="array or tensor of the second file")
     source.add_argument("--shipped", nargs="+", metavar="NAME", help=f"shipped pairs: {', '.join(matrices.SHIPPED)}")

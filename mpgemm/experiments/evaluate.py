@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+import tensorcore_models as tcm
 from mpgemm.errors import ErrorMeter, ErrorReport
 from mpgemm.experiments.cases import Case
 from mpgemm.experiments.journal import Journal, content_key
@@ -252,14 +253,15 @@ def verify_entries(case: Case, count: int, seed: int = 0) -> tuple[int, int]:
         How many distinct entries were compared, and how many gave the same correctly rounded binary64 number.
     """
     from mpgemm.exact import exact_gemm
-    from mpgemm.mp_reference import MpResult
+    from mpgemm.mp import mp_gemm_entries
+    from mpgemm.mp_reference import round_mpf
 
     a, b = case.load()
     values = np.asarray(exact_gemm(a, b).rounded("fp64"))
     places = np.random.default_rng(seed).permutation(values.size)[:count]
     agreeing = 0
-    for place in places:
-        i, j = np.unravel_index(int(place), values.shape)
-        independent = MpResult(a[i : i + 1], b[:, j : j + 1]).rounded("fp64")[0, 0]
+    indices = [divmod(int(place), values.shape[1]) for place in places]
+    for (i, j), entry in zip(indices, mp_gemm_entries(a, b, None, indices), strict=True):
+        independent = round_mpf(entry, tcm.FORMATS["fp64"])
         agreeing += bool(independent == values[i, j] or (np.isnan(independent) and np.isnan(values[i, j])))
     return len(places), agreeing

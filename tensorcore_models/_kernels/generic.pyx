@@ -98,9 +98,8 @@ MAX_GROUP = MPG_MAX_GROUP
 MAX_LIMBS = MPG_MAX_LIMBS
 ALIGN_NONE = MPG_ALIGN_NONE
 
-# Multiply-adds below which starting threads costs more than it brings, and between two looks at pending signals.
-cdef int64_t THREADS_PAY = 1 << 16
-cdef int64_t SLICE = 1 << 24
+# Multiply-adds of a thread between two looks at pending signals.
+cdef int64_t SLICE = 1 << 22
 
 
 cdef class Layout:
@@ -317,8 +316,6 @@ cdef class Plan:
         cdef mpg_packed x, y
         try:
             self._open(&call, views, (a, b, c, out, scale_a, scale_b), 2, tail, isa, &x, &y)
-            if x.rows * y.rows * x.depth < THREADS_PAY:
-                threads = 1
             with nogil:
                 i = _allocate(&self.plan, &x, False) and _allocate(&self.plan, &y, True)
             if not i:
@@ -345,8 +342,6 @@ cdef class Plan:
             self._open(&call, views, (a, b, c, out, scale_a, scale_b), 3, tail, isa, &x, &y)
             count = views[0].shape[0]
             at_once = max(1, SLICE // max(1, x.rows * y.rows * x.depth)) * threads
-            if count * x.rows * y.rows * x.depth < THREADS_PAY:
-                threads = 1
             work = <Work *>calloc(threads, sizeof(Work))
             if work == NULL:
                 raise MemoryError("no memory for the threads' workspaces")

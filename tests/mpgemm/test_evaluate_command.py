@@ -36,7 +36,7 @@ def test_two_files_to_a_folder(files, tmp_path, capsys):
     result = json.loads((out / "results.json").read_text(), parse_constant=pytest.fail)
     assert len(result["records"]) == len(result["summaries"]) == 13
     assert result["environment"]["numpy"] == np.__version__
-    rows = list(csv.DictReader((out / "results.csv").open()))
+    rows = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
     assert [row["method"] for row in rows] == [row["method"] for row in result["summaries"]]
     assert float(rows[0]["relative_frobenius"]) == result["summaries"][0]["relative_frobenius"]
 

@@ -1,14 +1,17 @@
 """Generic kernels against the plain-integer reference, bit for bit, for every accumulator family."""
 
+import signal
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_encodings import STYLES
 from twins import Unit, assert_same, assert_twins, operands
 
-from tensorcore_models import kernels
+from tensorcore_models import isa, kernels, threads
 from tensorcore_models.accumulators import (
     FusedDotAdd,
     FusedDotRoundDownAdd,
@@ -22,7 +25,7 @@ from tensorcore_models.accumulators import (
     ParametricDotAdd,
     SequentialFMA,
 )
-from tensorcore_models.formats import FORMATS, Format
+from tensorcore_models.formats import Format
 
 WIDE = Format("wide40", 11, 40, 1023)  # products of 82 bits
 ODD = Format("odd13", 6, 6, 20, "fn")
@@ -152,7 +155,7 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
         Unit(ParametricDotAdd(8, None, output_rounding="rna"), "e4m3fn", "e2m1", scale_format="ue8m0", block_size=4),
     ),
 }
-LENGTHS = (1, 2, 3, 4, 7, 8, 16, 17, 33)
+LENGTHS = (1, 2, 3, 4, 7, 8, 9, 16, 17)
 
 
 @pytest.fixture(autouse=True)
@@ -189,3 +192,252 @@ def test_every_unit_here_has_a_kernel(unit, seed, dots):
 def test_kernel_is_the_reference_campaign(unit, index, dots, seed):
     """1e6 dot products for each family."""
     assert_twins(unit, np.random.default_rng((index, seed)), int(5 * dots), LENGTHS)
+
+
+# -- random points of the parametric space -----------------------------------------------------------------------------------
+NAMES = ("fp16", "bf16", "tf32", "e5m2", "e4m3fn", "e4m3fnuz", "e2m1", "e3m2", "fp32")
+ROUNDINGS = ("rne", "rna", "rz", "ru", "rd", "ro")
+ZEROS = ("minus126", "format_minimum", "skip")
+
+
+@st.composite
+def parametric_specs(draw):
+    """A specification that the class accepts: options that exclude each other are drawn in order."""
+    exact = draw(st.booleans()) and draw(st.booleans())
+    sticky = not exact and draw(st.booleans())
+    alignment = draw(st.sampled_from(("global", "pairwise", "odd_even")))
+    return ParametricDotAdd(
+        terms=draw(st.integers(1, 20)),
+        fraction_bits=None if exact else draw(st.integers(1, 40) | st.integers(1, 100)),
+        alignment_rounding="rz" if sticky else draw(st.sampled_from(ROUNDINGS)),
+        sticky=sticky,
+        normalised_products=draw(st.booleans()),
+        c_position=draw(st.sampled_from(("early", "late"))),
+        alignment=alignment,
+        integer_bits=None if exact else draw(st.none() | st.integers(2, 12)),
+        normalise_each_add=not exact and alignment == "global" and draw(st.booleans()),
+        output_rounding=draw(st.sampled_from(ROUNDINGS)),
+        output_fraction_bits=draw(st.none() | st.integers(1, 24)),
+        late_rounding=draw(st.sampled_from(ROUNDINGS)),
+        product_overflow_exponent=draw(st.none() | st.integers(-10, 128)),
+        flush_inputs=draw(st.booleans()),
+        flush_outputs=draw(st.booleans()),
+        scaled_zero=draw(st.sampled_from(("keeps_scale", "skip"))),
+        zero_operand=draw(st.sampled_from(ZEROS)),
+        zero_c=draw(st.sampled_from(ZEROS)),
+        subnormal_c=draw(st.sampled_from(("raw", "normalised"))),
+        negative_underflow=draw(st.sampled_from(("positive", "negative"))),
+        exponent_floor=draw(st.none() | st.integers(-140, 10)),
+        nan=draw(st.sampled_from(("all_ones", "quiet"))),
+        tf32_nan=draw(st.sampled_from(("truncated", "kept"))),
+    )
+
+
+@st.composite
+def parametric_units(draw):
+    scaled = draw(st.booleans())
+    c_and_d = st.sampled_from(("fp32", "fp16", "bf16", "tf32", "e5m2", "e4m3fn", "e5m2fnuz"))
+    return Unit(
+        draw(parametric_specs()),
+        draw(st.sampled_from(NAMES)),
+        draw(st.sampled_from(NAMES)),
+        draw(c_and_d),
+        draw(c_and_d),
+        draw(st.sampled_from(("ue8m0", "ue4m3"))) if scaled else None,
+        draw(st.integers(1, 9)) if scaled else None,
+    )
+
+
+@given(parametric_units(), st.integers(0, 2**32))
+@settings(max_examples=200, deadline=None)
+def test_random_parametric_units(unit, seed):
+    assert_twins(unit, np.random.default_rng(seed), 40, (1, 3, unit.accumulator.terms, 2 * unit.accumulator.terms + 1))
+
+
+# -- what is wider than the kernels ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("unit", "reason"),
+    [
+        (Unit(FusedDotAdd(16, 120), "fp64", "fp64", "fp64", "fp64"), "exceed 63 and 126"),
+        (Unit(GroupPairwiseSum(128), "fp16", "fp16"), "groups of more than"),
+        (Unit(GroupPairwiseSum(), "fp64", "fp64", "fp64", "fp64"), "exact in double"),
+        (Unit(FusedDotAdd(4, 20), "fp16", "fp16", "fp32", "e2m3"), "no NaN"),
+        (Unit(InterleavedDotAdd(FDA16, via_format="fp64"), "fp32", "fp32"), "table"),
+    ],
+)
+def test_what_no_kernel_holds_goes_to_the_reference_and_says_so(unit, reason):
+    name = kernels.kernel_name(unit)
+    assert name.startswith("reference (") and reason in name
+    rng = np.random.default_rng(0)
+    args = operands(rng, replace(unit, d_format="fp32") if unit.d_format == "e2m3" else unit, 2, 5, 3, "clustered")
+    if unit.d_format != "e2m3":
+        assert kernels.matrix_bits(unit, *args).shape == (2, 3)
+
+
+def test_exact_accumulator_of_fp64_is_exact():
+    """A sum that cancels over the whole range of FP64."""
+    unit = Unit(ParametricDotAdd(5, None, output_rounding="rne"), "fp64", "fp64", "fp64", "fp64")
+    a = np.array([[2.0**1000, 1.0, 2.0**-1070, -(2.0**1000), -1.0]]).view(np.uint64)
+    b = np.array([[2.0**20, 1.0, 2.0**-4, 2.0**20, 1.0]]).T.copy().view(np.uint64)
+    c = np.full((1, 1), 2.0**-1074).view(np.uint64)
+    assert kernels.matrix_bits(unit, a, b, c).view(np.float64)[0, 0] == 2.0**-1073
+
+
+# -- shapes, strides, threads ------------------------------------------------------------------------------------------------
+SHAPES = ((1, 1, 1), (1, 5, 130), (9, 33, 65), (17, 100, 16), (130, 3, 7), (8, 1100, 20))
+
+
+@pytest.mark.parametrize("family", ["FusedDotAdd", "LanedFMA", "GroupDotFusedSum", "IntegerDotAdd", "InterleavedDotAdd"])
+@pytest.mark.parametrize(("m", "k", "n"), SHAPES)
+def test_elements_do_not_depend_on_the_shape(family, m, k, n):
+    """Every element is the one of its row and column alone; tiles, panels, blocks of k and remainders do not show."""
+    unit = FAMILIES[family][0]
+    rng = np.random.default_rng(m * k + n)
+    args = operands(rng, unit, m, k, n, "bits" if family == "IntegerDotAdd" else "clustered")
+    d = kernels.matrix_bits(unit, *args)
+    a, b, c, sa, sb = args
+    for i, j in rng.integers(0, (m, n), (12, 2)):
+        part = slice(i, i + 1), slice(j, j + 1)
+        scales = (None, None) if sa is None else (sa[part[0]], sb[:, part[1]])
+        one = kernels.matrix_bits(unit, a[part[0]], b[:, part[1]], c[part], *scales)
+        assert one[0, 0] == d[i, j]
+
+
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_threads_do_not_change_bits(family):
+    unit = FAMILIES[family][0]
+    rng = np.random.default_rng(1)
+    args = operands(rng, unit, 70, 40, 75, "clustered")
+    try:
+        threads.set_num_threads(1)
+        expected = kernels.matrix_bits(unit, *args)
+        for count in (2, 3):
+            threads.set_num_threads(count)
+            assert_same(unit, kernels.matrix_bits(unit, *args), expected, args)
+    finally:
+        threads.set_num_threads(None)
+
+
+@pytest.mark.parametrize("level", isa.available_isas())
+@pytest.mark.parametrize("family", ["SequentialFMA", "LanedFMA", "GroupPairwiseSum", "PairRoundOddSum"])
+def test_instruction_sets_do_not_change_bits(family, level):
+    rng = np.random.default_rng(2)
+    try:
+        isa.set_isa(level)
+        for unit in FAMILIES[family]:
+            assert_twins(unit, rng, 200, LENGTHS)
+    finally:
+        isa.set_isa(None)
+
+
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_batches_are_matrices_one_after_the_other(family):
+    unit = FAMILIES[family][0]
+    rng = np.random.default_rng(3)
+    products = [operands(rng, unit, 5, 19, 18, str(rng.choice(STYLES))) for _ in range(40)]
+    batch = [None if x[0] is None else np.stack(x) for x in zip(*products, strict=True)]
+    try:
+        for count in (1, 3):
+            threads.set_num_threads(count)
+            d = kernels.batch_bits(unit, *batch)
+            for i, args in enumerate(products):
+                assert_same(unit, d[i], kernels.matrix_bits(unit, *args), args)
+    finally:
+        threads.set_num_threads(None)
+
+
+@pytest.mark.parametrize("family", ["FusedDotAdd", "SequentialFMA", "GroupDotFusedSum"])
+def test_strides_byte_order_and_read_only_views(family):
+    unit = FAMILIES[family][0]
+    a, b, c, sa, sb = operands(np.random.default_rng(4), unit, 7, 20, 9, "clustered")
+    expected = kernels.matrix_bits(unit, a, b, c, sa, sb)
+    wide = np.zeros((14, 40), a.dtype)
+    wide[::2, ::-2] = a
+    view, swapped = wide[::2, ::-2], b.astype(b.dtype.newbyteorder())
+    raw = bytearray(c.nbytes + 1)
+    unaligned = np.frombuffer(raw, c.dtype, c.size, 1).reshape(c.shape)
+    unaligned[:] = c
+    for x in (view, swapped, unaligned):
+        x.flags.writeable = False
+    before = view.copy(), swapped.copy(), unaligned.copy()
+    assert np.array_equal(kernels.matrix_bits(unit, view, swapped, unaligned, sa, sb), expected)
+    assert all(np.array_equal(x, y) for x, y in zip(before, (view, swapped, unaligned), strict=True))
+
+
+def test_wrong_types_shapes_and_missing_scales_raise():
+    unit = FAMILIES["FusedDotAdd"][0]
+    a, b, c, _, _ = operands(np.random.default_rng(5), unit, 4, 8, 4, "normal")
+    with pytest.raises(TypeError, match="a holds uint32, expected encodings in uint16"):
+        kernels.matrix_bits(unit, a.astype(np.uint32), b, c)
+    with pytest.raises(ValueError, match="shapes do not fit"):
+        kernels.matrix_bits(unit, a, b[:-1], c)
+    with pytest.raises(ValueError, match="scale_a and scale_b are missing"):
+        scaled, bytes_ = FAMILIES["GroupDotFusedSum"][0], np.zeros((16, 16), np.uint8)
+        kernels.matrix_bits(scaled, bytes_, bytes_, np.zeros((16, 16), np.uint32))
+
+
+def test_empty_products():
+    unit = FAMILIES["FusedDotAdd"][0]
+    c = np.arange(6, dtype=np.uint32).reshape(2, 3)
+    half = np.uint16
+    assert np.array_equal(kernels.matrix_bits(unit, np.zeros((2, 0), half), np.zeros((0, 3), half), c), c)
+    assert kernels.matrix_bits(unit, np.zeros((0, 4), half), np.zeros((4, 3), half), c[:0]).shape == (0, 3)
+
+
+# -- which kernel runs -------------------------------------------------------------------------------------------------------
+def test_kernels_by_name_and_environment(monkeypatch):
+    unit = FAMILIES["FusedDotAdd"][0]
+    monkeypatch.setenv("MPGEMM_KERNEL", "reference")
+    kernels.set_kernel(None)
+    assert kernels.kernel_name(unit) == "reference"
+    monkeypatch.setenv("MPGEMM_KERNEL", "quick")
+    with pytest.raises(ValueError, match="MPGEMM_KERNEL is one of auto, generic, reference, got 'quick'"):
+        kernels.get_kernel()
+    with pytest.raises(ValueError, match="one of auto, generic, reference"):
+        kernels.set_kernel("Generic")
+
+
+def test_a_fast_path_takes_what_it_prepared_and_nothing_smaller(monkeypatch):
+    unit, other = FAMILIES["FusedDotAdd"][:2]
+    ran = []
+
+    def run(task, low, a, b, c, scale_a, scale_b):
+        ran.append(task)
+        return kernels.generic_bits(low, a, b, c, scale_a, scale_b)
+
+    path = kernels.FastPath("test", lambda low: "task" if low.accumulator == unit.accumulator else None, run, smallest=64)
+    monkeypatch.setattr(kernels, "FAST_PATHS", [])
+    kernels.add_fast_path(path)
+    with pytest.raises(ValueError, match="fast path 'test' already"):
+        kernels.add_fast_path(path)
+    kernels.set_kernel("auto")
+    rng = np.random.default_rng(6)
+    for this, size, expected in ((unit, 4, ["task"]), (unit, 1, []), (other, 4, [])):
+        ran.clear()
+        args = operands(rng, this, size, 4, 4, "normal")
+        d = kernels.matrix_bits(this, *args)
+        assert ran == expected
+        kernels.set_kernel("generic")
+        assert np.array_equal(d, kernels.matrix_bits(this, *args))
+        kernels.set_kernel("auto")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
+def test_an_interrupt_ends_a_long_call():
+    """Signals are looked at between slices of at most 2^22 multiply-adds a thread."""
+
+    def interrupt(signum, frame):
+        raise KeyboardInterrupt
+
+    unit = FAMILIES["FusedDotAdd"][0]
+    ones = np.full((3000, 3000), 0x3C00, np.uint16)  # a minute or more on two threads
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    start = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            kernels.matrix_bits(unit, ones, ones, np.zeros((3000, 3000), np.uint32))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - start < 10  # a loaded machine; the whole product takes far longer

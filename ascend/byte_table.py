@@ -1,0 +1,81 @@
+"""A schedule's own byte counts beside eq. 9, and the factors that lead from one to the other.
+
+Eq. 9 counts one term in elements of 4 bytes, lets the cores share B perfectly (it divides by their number), and has C
+read and written in every k group. The schedule counts what each core's pipes move. The factors of a row multiply to
+the ratio exactly.
+"""
+
+import math
+from typing import NamedTuple
+
+from ascend.program import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
+from ascend.roofline import ELEMENT_BYTES, traffic
+from ascend.schedule import TileSchedule
+
+
+class Factor(NamedTuple):
+    """One reason why the schedule's count differs."""
+
+    reason: str
+    value: float
+
+
+class ByteRow(NamedTuple):
+    """One operand: bytes by eq. 9, bytes the schedule moves over all cores, and what makes the difference."""
+
+    operand: str
+    eq9_bytes: float
+    schedule_bytes: float
+    factors: tuple[Factor, ...]
+
+    @property
+    def ratio(self) -> float:
+        """Schedule over eq. 9; infinite for what eq. 9 leaves out."""
+        return self.schedule_bytes / self.eq9_bytes if self.eq9_bytes else math.inf
+
+
+def byte_table(schedule: TileSchedule) -> list[ByteRow]:
+    """Rows for A, B, C and, with more than one term, the split pass.
+
+    Parameters
+    ----------
+    schedule : TileSchedule
+        With a chip.
+    """
+    s, b = schedule, schedule.blocking
+    passes, groups, rows = len(s.passes), len(s.k_groups), len(s.row_blocks)
+    eq9 = traffic(b, s.m, s.k, s.n, s.placed_on)
+    narrow = Factor(f"{s.operand} operands, not {ELEMENT_BYTES} bytes", s.operand_bytes / ELEMENT_BYTES)
+    repeats = Factor("each word read in each pass (terms)", passes * s.words)
+    a = s.operand_bytes * passes * s.words * s.m * s.k
+    streamed = s.operand_bytes * passes * s.words * rows * s.k * s.n
+    reads = 0 if s.placed_on.fixpipe else sum(s.c_reads(p, g) for p in range(passes) for g in range(groups))
+    reads += passes * (groups - 1) * s.accumulators if s.reseed_l0c else 0
+    writes = passes * sum(s.accumulators if s.placed_on.fixpipe else s.c_writes(g) for g in range(groups))
+    c = 4 * s.m * s.n * (reads + writes)
+    real_groups = eq9.c_read_write / (2 * s.m * s.n)
+    table = [
+        ByteRow("A", eq9.a_read * ELEMENT_BYTES, a, (narrow, repeats)),
+        ByteRow(
+            "B", eq9.b_read * ELEMENT_BYTES, streamed,
+            (
+                narrow, repeats,
+                Factor("every core pulls all of B through its own MTE2; eq. 9 divides by the cores", s.cores),
+                Factor("whole row blocks (the last one is not full)", rows * b.bm / s.m),
+            ),
+        ),
+        ByteRow(
+            "C", eq9.c_read_write * ELEMENT_BYTES, c,
+            (
+                Factor("whole k groups (eq. 9 has k / (N_fused bk) of them)", groups / real_groups),
+                Factor("write-backs of each C block in a group (terms, accumulators)", writes / groups),
+                Factor("reads and writes for each two writes (the first needs no read)", (reads + writes) / (2 * writes)),
+            ),
+        ),
+    ]  # fmt: skip
+    if s.terms > 1:
+        split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * (s.m * s.k + s.k * s.n)
+        table.append(
+            ByteRow("split", 0.0, split, (Factor("not in eq. 9: 8 bytes for each element of A and B", split),))
+        )
+    return table

@@ -1,0 +1,124 @@
+"""Why a block is good, in sentences: what the paper publishes, what is computed here, what is inferred.
+
+Each sentence begins with its standing, so that nobody quotes an inference as a measurement.
+"""
+
+from collections.abc import Iterator
+
+from ascend.blocking import ACCUMULATOR_BYTES, Blocking, candidate_rejections, optimal_bm
+from ascend.calibration import PUBLISHED_BLOCK, PUBLISHED_DOUBLE
+from ascend.roofline import operational_intensity, roofline
+from ascend.schedule import TileSchedule, build_schedule
+from ascend.simulate import simulate
+
+#: Square blocks that the paper discusses: its traffic optimum, its best, and the next one up.
+LANDMARKS = (96, 176, 192)
+
+
+def explain(schedule: TileSchedule) -> list[str]:
+    """Sentences on a schedule's block and on the square blocks of 96, 176 and 192 beside it.
+
+    Parameters
+    ----------
+    schedule : TileSchedule
+        With a chip.
+
+    Returns
+    -------
+    list of str
+        Each begins with "published:", "computed:", "simulated:" or "inferred:".
+    """
+    return [*_published(schedule), *_own(schedule), *_landmarks(schedule)]
+
+
+def _published(s: TileSchedule) -> Iterator[str]:
+    if s.placed_on.soc_version != "Ascend910A":
+        return
+    yield (
+        f"published: on 910A the block {PUBLISHED_BLOCK} with N_fused 44 is the fastest, {PUBLISHED_DOUBLE} TFLOP/s double "
+        "buffered, 41.7 single (SGEMM-cube, section 6.3)."
+    )
+    yield (
+        "published: the traffic of eq. 9 is least for bm between 86 and 90, rounded to 96 (section 5.1.1); the paper does "
+        "not say why 176 beats it."
+    )
+
+
+def _own(s: TileSchedule) -> Iterator[str]:
+    b, chip = s.blocking, s.placed_on
+    f = b.fusion_efficiency(chip)
+    point = roofline(b, s.m, s.k, s.n, chip)
+    yield (
+        f"computed: {b} keeps {s.n_fused} blocks of A in L1 (f = {f:.4f}); eq. 9 alone would choose "
+        f"bm = {optimal_bm(chip, f):.1f}."
+    )
+    yield (
+        f"computed: operational intensity {point.operational_intensity:.0f} FLOP/B against the knee at {point.knee:.1f}: the "
+        f"roofline calls it {point.bound} bound, as it does every block above the knee, so it cannot rank them."
+    )
+    steps = s.cube_steps() / s.cores
+    full = -(-s.m // b.bm)
+    yield (
+        f"computed: {full} row blocks on {s.cores} cores make {s.waves} wave(s); cubes have work for "
+        f"{s.m * s.n * s.k * s.terms / (steps * s.cores * _step(s)):.1%} of their steps and "
+        f"{full / (s.waves * s.cores):.1%} of the cores' turns are used."
+    )
+    yield from _stream(s)
+
+
+def _step(s: TileSchedule) -> int:
+    m, k, n = s.cube_step
+    return m * k * n
+
+
+def _stream(s: TileSchedule) -> Iterator[str]:
+    b, chip = s.blocking, s.placed_on
+    m, k, n = s.cube_step
+    steps = (b.bm // m) * (b.bk // k) * (b.bn // n)
+    rate = b.bk * b.bn * s.operand_bytes / steps
+    yield (
+        f"computed: a block is {steps} cube cycles; to keep up, each core's MTE2 must bring {rate:.1f} B/cycle of B (its "
+        f"path carries {chip.l2_read_rate:g}), whatever eq. 9 divides by the cores; the fixed cost of a block "
+        f"({chip.mmad_head:g} cycles of cube head, more for flags) is spread over those {steps}."
+    )
+    tile = s.accumulators * b.bm * b.bn * ACCUMULATOR_BYTES
+    yield (
+        f"inferred: a C block is {tile} bytes in L0C of {chip.l0c_bytes}: {s.l0c_slots} fit, so the way of C to memory "
+        + ("hides behind the next block's cube work." if s.l0c_slots > 1 else "stops the cube.")
+    )
+
+
+def _landmarks(s: TileSchedule) -> Iterator[str]:
+    for size in LANDMARKS:
+        b = Blocking(size, s.blocking.bk, size)
+        if b == s.blocking:
+            continue
+        words = s.words
+        broken = candidate_rejections(b.bm, b.bk, b.bn, s.placed_on, s.buffering, words, s.operand)
+        if broken:
+            yield f"computed: {b} does not fit {s.placed_on.name}: {broken[0]}."
+            continue
+        try:
+            other = build_schedule(s.m, s.n, s.k, b, s.placed_on, s.terms, s.buffering, s.mode, s.reseed_l0c, s.operand)
+        except ValueError as error:
+            yield f"computed: {error}."
+            continue
+        here, there = _simulated(s), _simulated(other)
+        parts = []
+        if other.waves != s.waves or len(other.row_blocks) != len(s.row_blocks):
+            used = len(other.row_blocks) / (other.waves * other.cores)
+            parts.append(f"uses {used:.0%} of the cores' turns ({other.waves} waves)")
+        if other.l0c_slots != s.l0c_slots:
+            parts.append(f"fits L0C {other.l0c_slots} time(s), not {s.l0c_slots}")
+        ratio = operational_intensity(b, s.m, s.k, s.n, s.placed_on) / operational_intensity(
+            s.blocking, s.m, s.k, s.n, s.placed_on
+        )
+        parts.append(f"has {ratio:.2f} times the operational intensity")
+        parts.append(f"needs {8192 * 16 * s.operand_bytes / 2 / b.bm / s.cube_step[1]:.1f} B/cycle of B a core")
+        yield f"simulated: {b} {', '.join(parts)}: {there:.1f} TFLOP/s against {here:.1f}."
+
+
+def _simulated(s: TileSchedule) -> float:
+    return simulate(
+        s.blocking, s.m, s.k, s.n, s.placed_on, s.terms, s.buffering, s.mode, operand=s.operand, reseed_l0c=s.reseed_l0c
+    ).tflops

@@ -1,0 +1,117 @@
+"""Traffic, operational intensity and roofline of a block, exactly as the paper writes them.
+
+Source: SGEMM-cube (arXiv:2507.23387v4), eqs. 9, 10 and 11. These count one term of the three, with B shared perfectly
+by the cores and C read and written in every k group; :func:`ascend.simulate.byte_table` sets a schedule's own count
+beside them.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ascend.blocking import Blocking
+from ascend.chip import Chip
+
+#: s_A = s_B = s_C in eq. 10 (the paper counts FP32 elements).
+ELEMENT_BYTES = 4
+#: FP16 bytes: L1 is counted in FP16 elements in eqs. 8 and 9.
+L1_ELEMENT_BYTES = 2
+
+
+class Traffic(NamedTuple):
+    """Elements moved between memory and L1 (eq. 9)."""
+
+    a_read: float
+    b_read: float
+    c_read_write: float
+
+    @property
+    def elements(self) -> float:
+        """data_rw of eq. 9."""
+        return self.a_read + self.b_read + self.c_read_write
+
+    def bytes(self, element_bytes: int = ELEMENT_BYTES) -> float:
+        """Bytes, with the same size for each element."""
+        return element_bytes * self.elements
+
+
+@dataclass(frozen=True)
+class RooflinePoint:
+    """A block in the roofline (eq. 11): FLOP/s are FP32-equivalent."""
+
+    operational_intensity: float  # FLOP/B
+    peak: float  # FLOP/s
+    bandwidth: float  # B/s
+    bandwidth_roof: float  # FLOP/s: bandwidth * operational intensity
+    flops: float  # FLOP/s: the lower of the two
+    bound: str  # "compute" or "memory"
+    knee: float  # FLOP/B where the two roofs meet
+
+
+def check_sizes(m: int, k: int, n: int) -> None:
+    """Raise ValueError unless all sizes are positive."""
+    for name, size in (("m", m), ("k", k), ("n", n)):
+        if size < 1:
+            raise ValueError(f"{name} must be at least 1, got {size}")
+
+
+def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
+    """Elements moved between memory and L1 for one term (eq. 9)."""
+    check_sizes(m, k, n)
+    f = b.fusion_efficiency(chip)
+    if f <= 0:
+        raise ValueError(f"block {b} overflows L1 of {chip.name}: N_fused is {b.n_fused(chip)}")
+    return Traffic(
+        a_read=m * k,
+        b_read=m * k * n / (chip.cores * b.bm),
+        c_read_write=2 * m * k * n * b.bm / (f * (chip.l1_bytes // L1_ELEMENT_BYTES)),
+    )
+
+
+def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, element_bytes: int = ELEMENT_BYTES) -> float:
+    """FLOP for each byte between memory and L1 (eq. 10)."""
+    return 2 * m * n * k / traffic(b, m, k, n, chip).bytes(element_bytes)
+
+
+def fp32_equivalent_peak(chip: Chip, terms: int = 3, operand: str = "fp16") -> float:
+    """FLOP/s of the cubes divided by the products that one FP32 product costs; the paper prints 85.3e12 for 910A."""
+    return chip.peak_flops(operand) / terms
+
+
+def roofline(
+    b: Blocking,
+    m: int,
+    k: int,
+    n: int,
+    chip: Chip,
+    peak: float | None = None,
+    element_bytes: int = ELEMENT_BYTES,
+) -> RooflinePoint:
+    """The roofline bound of a block (eq. 11).
+
+    Parameters
+    ----------
+    b, m, k, n, chip
+    peak : float, optional
+        FP32-equivalent FLOP/s; a third of the chip's FP16 peak if None. The paper's own figure is 256e12 / 3.
+    element_bytes : int
+        Bytes of each element moved.
+    """
+    oi = operational_intensity(b, m, k, n, chip, element_bytes)
+    peak = fp32_equivalent_peak(chip) if peak is None else peak
+    bandwidth = chip.hbm_bytes_per_second
+    roof = bandwidth * oi
+    return RooflinePoint(
+        oi, peak, bandwidth, roof, min(peak, roof), "compute" if peak <= roof else "memory", peak / bandwidth
+    )
+
+
+def traffic_of_sizes(sizes: np.ndarray, m: int, k: int, n: int, chip: Chip) -> np.ndarray:
+    """Elements of eq. 9 for an array of (bm, bk, bn) rows: float64, one for each."""
+    check_sizes(m, k, n)
+    bm, bk, bn = sizes.T
+    elements = chip.l1_bytes // L1_ELEMENT_BYTES
+    n_fused = (elements - 2 * bk * bn) // (bm * bk)
+    f = n_fused * bm * bk / elements
+    return m * k + m * k * n / (chip.cores * bm) + 2.0 * m * k * n * bm / (f * elements)

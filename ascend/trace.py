@@ -1,0 +1,210 @@
+"""A recorded simulation as a Chrome/Perfetto trace, as rows for a Gantt chart, and as buffer occupancy.
+
+Format: Chrome trace events (``{"traceEvents": [...]}``; complete events X, metadata M, flow arrows s and f, counters
+C), time in microseconds; chrome://tracing and ui.perfetto.dev read it.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ascend.program import FLAG_NUMBER, FLAGS, PIPES
+from ascend.simulate import PhaseResult, Timeline
+
+#: Pools of buffer slots: the flag that a slot is free, and the buffer's name in pictures.
+POOLS = {
+    "A_L1_FREE": "L1 A",
+    "B_L1_FREE": "L1 B",
+    "L0A_FREE": "L0A",
+    "L0B_FREE": "L0B",
+    "L0C_FREE": "L0C",
+    "OLD_FREE": "UB in",
+    "UB_FREE": "UB out",
+}
+
+
+class Bar(NamedTuple):
+    """One operation on one pipe, in cycles from the start of the whole run."""
+
+    pipe: int
+    kind: str
+    start: float
+    end: float
+    phase: str
+    bytes: float
+
+
+def _phases(timeline: Timeline) -> Iterator[tuple[PhaseResult, float]]:
+    """Recorded phases with the cycle at which each starts."""
+    start = 0.0
+    for phase in timeline.recorded().phases:
+        yield phase, start
+        start += phase.cycles
+
+
+def bars(timeline: Timeline, first: float = 0.0, last: float = float("inf")) -> list[Bar]:
+    """Operations of core 0 that overlap the cycles [first, last]."""
+    found = []
+    for phase, offset in _phases(timeline):
+        flat, r = phase.flat, phase.recorded
+        inside = np.flatnonzero((r.end + offset >= first) & (r.start + offset <= last) & (r.core == 0))
+        for i in inside.tolist():
+            op = r.operation[i]
+            found.append(
+                Bar(
+                    int(flat.op_pipe[op]),
+                    flat.kinds[op],
+                    float(r.start[i]) + offset,
+                    float(r.end[i]) + offset,
+                    phase.name,
+                    float(flat.op_bytes[op]),
+                )  # fmt: skip
+            )
+    return found
+
+
+def occupancy(timeline: Timeline) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Bytes in use of each buffer of core 0 from each of the given cycles on, in whole slots."""
+    slot_bytes = {phase.name: phase.slot_bytes for phase in timeline.program.phases}
+    parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in POOLS.values()}
+    for phase, offset in _phases(timeline):
+        for flag, name in POOLS.items():
+            taken, raised = _flag_times(phase, FLAG_NUMBER[flag])
+            if len(taken):
+                times = np.concatenate([taken, raised]) + offset
+                change = np.concatenate([np.ones(len(taken)), -np.ones(len(raised))])
+                # A slot handed on at one instant is not two slots: releases first.
+                order = np.lexsort((change, times))
+                parts[name].append((times[order], change[order] * slot_bytes[phase.name][flag]))
+    return {
+        name: (np.concatenate([t for t, _ in rows]), np.cumsum(np.concatenate([c for _, c in rows])))
+        for name, rows in parts.items()
+        if rows
+    }
+
+
+def _flag_times(phase: PhaseResult, flag: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cycles at which operations of core 0 take a flag, and raise it."""
+    flat, r = phase.flat, phase.recorded
+    takes = flat.op_takes.reshape(-1, 8), flat.op_take_count
+    raises = flat.op_raises.reshape(-1, 8), flat.op_raise_count
+    counts = [
+        np.array([(row[:count] == flag).sum() for row, count in zip(*side, strict=True)]) for side in (takes, raises)
+    ]
+    own = r.core == 0
+    start, end, operation = r.start[own], r.end[own] + flat.op_latency[r.operation[own]], r.operation[own]
+    return np.repeat(start, counts[0][operation]), np.repeat(end, counts[1][operation])
+
+
+def trace_events(timeline: Timeline, most_operations: int = 100_000) -> list[dict]:
+    """Chrome trace events of core 0: lanes, operations, flag arrows, buffer counters.
+
+    Parameters
+    ----------
+    timeline : Timeline
+    most_operations : int
+        Later operations are left out (a trace of millions opens in no viewer).
+    """
+    timeline = timeline.recorded()
+    per_cycle = 1e6 / timeline.chip.cycles_per_second
+    events: list[dict] = [
+        {"ph": "M", "pid": 0, "name": "process_name", "args": {"name": f"{timeline.chip.name} core 0"}}
+    ]
+    for lane, pipe in enumerate(PIPES):
+        events.append({"ph": "M", "pid": 0, "tid": lane, "name": "thread_name", "args": {"name": pipe}})
+        events.append({"ph": "M", "pid": 0, "tid": lane, "name": "thread_sort_index", "args": {"sort_index": lane}})
+    left, horizon, arrow = most_operations, 0.0, 0
+    for phase, offset in _phases(timeline):
+        if left <= 0:
+            break
+        flat, r = phase.flat, phase.recorded
+        order = np.argsort(r.start, kind="stable")[:left]
+        left -= len(order)
+        horizon = offset + float(r.end[order].max(initial=0.0))
+        for i in order.tolist():
+            op = int(r.operation[i])
+            start, cycles = float(r.start[i]), float(r.end[i] - r.start[i])
+            events.append(
+                {
+                    "ph": "X",
+                    "pid": 0,
+                    "tid": int(flat.op_pipe[op]),
+                    "name": flat.kinds[op],
+                    "cat": phase.name,
+                    "ts": (start + offset) * per_cycle,
+                    "dur": cycles * per_cycle,
+                    "args": {
+                        "start cycle": start + offset,
+                        "cycles": cycles,
+                        "bytes": float(flat.op_bytes[op]),
+                        "cube steps": int(flat.op_cube_steps[op]),
+                        "iteration": int(r.iteration[i]),
+                        "waited for": [list(FLAGS)[f] for f in flat.op_takes[op * 8 : op * 8 + flat.op_take_count[op]]],
+                    },
+                }  # fmt: skip
+            )
+        kept = np.zeros(len(r.start), np.bool_)
+        kept[order] = True
+        for source, target in _arrows(phase, timeline.program.initial_flags):
+            if not (kept[source] and kept[target]):
+                continue
+            arrow += 1
+            ends = (("s", source, float(r.end[source])), ("f", target, float(r.start[target])))
+            for ph, i, cycle in ends:
+                event = {
+                    "ph": ph, "pid": 0, "tid": int(flat.op_pipe[r.operation[i]]), "id": arrow, "name": "flag",
+                    "cat": "flag", "ts": (cycle + offset) * per_cycle,
+                }  # fmt: skip
+                events.append(event | ({"bp": "e"} if ph == "f" else {}))
+    for name, (times, used) in occupancy(timeline).items():
+        inside = times <= horizon
+        for cycle, value in zip(times[inside].tolist(), used[inside].tolist(), strict=True):
+            events.append({"ph": "C", "pid": 0, "name": name, "ts": cycle * per_cycle, "args": {"bytes": value}})
+    return events
+
+
+def _arrows(phase: PhaseResult, initial: dict[str, int]) -> Iterator[tuple[int, int]]:
+    """(raising record, taking record) of each FULL flag: the n-th taken is the n-th raised."""
+    flat, r = phase.flat, phase.recorded
+    for name, number in FLAG_NUMBER.items():
+        if name in initial:  # free slots: arrows back would only clutter
+            continue
+        raised, taken = [], []
+        for i, op in enumerate(r.operation.tolist()):
+            raised += [i] * flat.op_raises[op * 8 : op * 8 + flat.op_raise_count[op]].tolist().count(number)
+            taken += [i] * flat.op_takes[op * 8 : op * 8 + flat.op_take_count[op]].tolist().count(number)
+        raised.sort(key=lambda i: r.end[i] + flat.op_latency[r.operation[i]])
+        taken.sort(key=lambda i: r.start[i])
+        yield from zip(raised, taken, strict=False)
+
+
+def write_trace(timeline: Timeline, path: str | Path, most_operations: int = 100_000) -> None:
+    """Write the trace as JSON, whole or not at all."""
+    s = timeline.schedule
+    document = {
+        "traceEvents": trace_events(timeline, most_operations),
+        "displayTimeUnit": "ns",
+        "otherData": {
+            "chip": timeline.chip.name, "m": s.m, "k": s.k, "n": s.n, "block": str(s.blocking), "mode": s.mode,
+            "buffering": s.buffering, "TFLOP/s": timeline.tflops, "operations": timeline.operations,
+            "operations at most in this file": most_operations,
+        },
+    }  # fmt: skip
+    write_atomically(path, json.dumps(document, separators=(",", ":")) + "\n")
+
+
+def write_atomically(path: str | Path, text: str) -> None:
+    """Write a text file by way of a temporary one beside it, so that a reader sees all of it or nothing."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(temporary, "x", encoding="utf-8") as stream:
+            stream.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,191 @@
+"""Where the time goes: from the peak to the simulated speed, cause by cause, and what each number changes.
+
+The waterfall begins with a kernel in which everything but the cube steps is free and brings the causes in one after
+the other; a cause's share depends on what came before it, so the order is part of the result. Fitted causes come last
+and are marked.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from ascend.chip import PARAMETERS, Chip
+from ascend.program import Loop, Program, Segment, build_program
+from ascend.roofline import fp32_equivalent_peak
+from ascend.schedule import TileSchedule, build_schedule
+from ascend.simulate import LatencyMode, run_program, simulate
+
+
+class Cause(NamedTuple):
+    """One reason why time passes: kinds of operations that cost nothing, or chip parameters that are 0, before it."""
+
+    name: str
+    kinds: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    split: bool = False
+    fitted: bool = False
+
+
+CAUSES = (
+    Cause("head of each cube instruction", parameters=("mmad_head",)),
+    Cause("moves from L1 to L0A and L0B", kinds=("A move", "B move")),
+    Cause("B stream from memory to L1", kinds=("B load",)),
+    Cause("A panels loaded (exposed)", kinds=("A load",)),
+    Cause("C read, added and written", kinds=("C read", "C add", "C move", "C write", "C seed")),
+    Cause("splitting A and B into FP16 words", split=True),
+    Cause("combining the terms behind FIXPIPE", kinds=("combine read", "combine", "combine write")),
+    Cause("synchronisation of each block", parameters=("sync_cycles_per_block",), fitted=True),
+    Cause("memory time that does not overlap", parameters=("non_overlapped_fraction",), fitted=True),
+)
+
+
+class Step(NamedTuple):
+    """One step of the waterfall."""
+
+    cause: str
+    tflops: float  # with this cause and all before it
+    lost: float  # TFLOP/s that it takes
+    cycles: float  # that it adds
+    fitted: bool
+
+
+def waterfall(schedule: TileSchedule, latency: LatencyMode = "pipelined") -> list[Step]:
+    """Steps from the FP32-equivalent peak to the simulated speed of a schedule.
+
+    Parameters
+    ----------
+    schedule : TileSchedule
+        With a chip; the chip's fitted parameters count as causes where they are not 0.
+    latency : {"pipelined", "serial"}
+
+    Returns
+    -------
+    list of Step
+        The first is the peak, the last has the speed of :func:`ascend.simulate.simulate`.
+    """
+    s, chip = schedule, schedule.placed_on
+    flop = 2.0 * s.m * s.n * s.k
+    peak = fp32_equivalent_peak(chip, s.terms, s.operand)
+    peak_cycles = flop / peak * chip.cycles_per_second
+    steps = [Step("peak: a third of the cubes" if s.terms == 3 else "peak", peak / 1e12, 0.0, peak_cycles, False)]
+
+    def add(name: str, cycles: float, fitted: bool) -> None:
+        tflops = flop / (cycles / chip.cycles_per_second) / 1e12
+        added, lost = cycles - sum(step.cycles for step in steps), steps[-1].tflops - tflops
+        nothing = abs(added) < 1e-9 * peak_cycles  # rounding
+        steps.append(Step(name, tflops, 0.0 if nothing else lost, 0.0 if nothing else added, fitted))
+
+    for present in range(len(CAUSES) + 1):
+        name = CAUSES[present - 1].name if present else "edges and idle cores of the last wave"
+        if present and not _matters(CAUSES[present - 1], s):
+            continue
+        cycles = run_program(_with_causes(schedule, present), latency=latency).cycles
+        add(name, cycles, bool(present) and CAUSES[present - 1].fitted)
+    return steps
+
+
+def _matters(cause: Cause, schedule: TileSchedule) -> bool:
+    """Whether the cause can cost anything for this schedule."""
+    chip = schedule.placed_on
+    if cause.split:
+        return schedule.terms > 1
+    if "combine" in cause.kinds:
+        return bool(chip.fixpipe) and schedule.terms > 1
+    return bool(cause.kinds) or any(getattr(chip, name) for name in cause.parameters)
+
+
+def _with_causes(schedule: TileSchedule, present: int) -> Program:
+    """The program with the first `present` causes in force and the others free."""
+    absent = CAUSES[present:]
+    chip = schedule.placed_on.replace(**{name: 0.0 for cause in absent for name in cause.parameters})
+    s = schedule
+    rebuilt = build_schedule(
+        s.m, s.n, s.k, s.blocking, chip, s.terms, s.buffering, s.mode, s.reseed_l0c, s.operand, s.n_fused
+    )
+    program = build_program(rebuilt, include_split=not any(cause.split for cause in absent))
+    return free_of_charge(program, {kind for cause in absent for kind in cause.kinds})
+
+
+def free_of_charge(program: Program, kinds: set[str]) -> Program:
+    """The program with operations of some kinds taking no time; the flags between the pipes stay."""
+    if not kinds:
+        return program
+
+    def loop_without(loop: Loop) -> Loop:
+        segments = tuple(
+            Segment(
+                tuple(
+                    operation._replace(cycles=0.0, bytes=0.0, latency=0.0) if operation.kind in kinds else operation
+                    for operation in segment.template
+                ),
+                segment.repeats,
+            )
+            for segment in loop.segments
+        )
+        return loop._replace(segments=segments)
+
+    phases = tuple(
+        replace(phase, programs=tuple(tuple(map(loop_without, loops)) for loops in phase.programs))
+        for phase in program.phases
+    )
+    return replace(program, phases=phases)
+
+
+class Sensitivity(NamedTuple):
+    """How the speed answers to one number of the chip."""
+
+    parameter: str
+    value: float
+    unit: str
+    kind: str
+    lower: float  # TFLOP/s with the number 20 % lower
+    higher: float  # TFLOP/s with the number 20 % higher
+    elasticity: float  # relative change of the speed for a relative change of the number
+
+
+#: Numbers that only matter in time, not for what fits or how much work there is.
+TIMING_PARAMETERS = tuple(
+    name for name, row in PARAMETERS.items() if row.unit in ("B/cycle", "B/s", "MHz", "1") or (row.unit == "cycles")
+)
+STEP = 0.2
+
+
+def sensitivities(schedule: TileSchedule, kinds: tuple[str, ...] | None = None) -> list[Sensitivity]:
+    """Speed with each timing number 20 % lower and higher, strongest first.
+
+    Parameters
+    ----------
+    schedule : TileSchedule
+    kinds : tuple of str, optional
+        Only numbers of these provenances, e.g. ("assumed", "calibrated").
+    """
+    chip, rows = schedule.placed_on, []
+    for name in TIMING_PARAMETERS:
+        value, kind = getattr(chip, name), chip.provenance[name].kind
+        if not value or (kinds and kind not in kinds):
+            continue
+        lower, higher = (_speed(schedule, chip.replace(**{name: value * factor})) for factor in (1 - STEP, 1 + STEP))
+        middle = (lower + higher) / 2
+        rows.append(
+            Sensitivity(
+                name,
+                value,
+                PARAMETERS[name].unit,
+                kind,
+                lower,
+                higher,
+                (higher - lower) / (2 * STEP * middle),
+            )
+        )
+    return sorted(rows, key=lambda row: -abs(row.elasticity))
+
+
+def sweep(schedule: TileSchedule, parameter: str, values: list[float]) -> list[tuple[float, float]]:
+    """(value, TFLOP/s) of a what-if sweep over one chip parameter."""
+    return [(value, _speed(schedule, schedule.placed_on.replace(**{parameter: value}))) for value in values]
+
+
+def _speed(schedule: TileSchedule, chip: Chip) -> float:
+    s = schedule
+    return simulate(
+        s.blocking, s.m, s.k, s.n, chip, s.terms, s.buffering, s.mode, operand=s.operand, reseed_l0c=s.reseed_l0c,
+    ).tflops  # fmt: skip

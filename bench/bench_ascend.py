@@ -1,0 +1,88 @@
+"""Speed of the Ascend planner and simulator, against the bounds that the project states.
+
+    python bench/bench_ascend.py [--repeats 5] [--json FILE]
+
+Each figure is the median of interleaved repeats (every round runs each job once), with the spread; nothing else should
+run meanwhile. Bounds: analytic ranking of the whole feasible space under 50 ms; ranking with the best 200 simulated
+under 5 s; at least 2 million operations placed a second.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import ascend
+from ascend.program import build_program
+from ascend.schedule import build_schedule
+from ascend.simulate import run_program
+
+CHIP = ascend.get_chip("910A")
+SIZE = (5632, 2816, 5632)
+LARGE = (16384, 8192, 16384)
+
+
+def _program(b: int, size: tuple[int, int, int]):
+    m, k, n = size
+    return build_program(build_schedule(m, n, k, ascend.Blocking(b, 64, b), CHIP))
+
+
+def jobs() -> dict[str, tuple[Callable[[], float], str, float]]:
+    """Name to (job returning its figure, unit, bound)."""
+    best, small = _program(176, SIZE), _program(64, SIZE)
+
+    def seconds(f: Callable[[], object]) -> float:
+        start = time.perf_counter()
+        f()
+        return time.perf_counter() - start
+
+    def rate(program, **options) -> float:
+        start = time.perf_counter()
+        timeline = run_program(program, **options)
+        return timeline.events / (time.perf_counter() - start) / 1e6
+
+    return {
+        "analytic ranking, 2329 blocks": (
+            lambda: 1e3 * seconds(lambda: ascend.plan(*SIZE, CHIP, rank="analytic")),
+            "ms",
+            50,
+        ),
+        "best 200 simulated, 5632 x 2816 x 5632": (lambda: seconds(lambda: ascend.plan(*SIZE, CHIP)), "s", 5),
+        "best 200 simulated, 16384 x 8192 x 16384": (lambda: seconds(lambda: ascend.plan(*LARGE, CHIP)), "s", 5),
+        "one core, every operation, block 64": (lambda: rate(small, steady_state=False), "M operations/s", 2),
+        "all 32 cores, block 176": (lambda: rate(best, all_cores=True), "M operations/s", 2),
+        "all 32 cores, block 64": (lambda: rate(small, all_cores=True), "M operations/s", 2),
+    }
+
+
+def main() -> None:
+    """Run the jobs and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    table = jobs()
+    samples: dict[str, list[float]] = {name: [] for name in table}
+    for _ in range(args.repeats):
+        for name, (job, _, _) in table.items():
+            samples[name].append(job())
+    rows = []
+    for name, (_, unit, bound) in table.items():
+        values = samples[name]
+        rows.append(
+            {"job": name, "median": statistics.median(values), "least": min(values), "most": max(values), "unit": unit,
+             "bound": bound}
+        )  # fmt: skip
+        row = rows[-1]
+        comparison = "at least" if "/s" in unit else "under"
+        print(
+            f"{name:44s} {row['median']:8.2f} {unit:15s} ({row['least']:.2f} to {row['most']:.2f}; {comparison} {bound:g})"
+        )
+    if args.json:
+        args.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

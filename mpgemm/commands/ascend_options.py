@@ -1,0 +1,113 @@
+"""Options that `mpgemm plan` and `mpgemm simulate` share: the size, the chip, the kernel."""
+
+import argparse
+from pathlib import Path
+
+import ascend
+from ascend.calibration import ASSUMED_SIZE
+from ascend.chip import PARAMETERS
+from ascend.schedule import MODES
+
+
+def add_shared_arguments(parser: argparse.ArgumentParser) -> None:
+    """Size, chip and kernel."""
+    parser.add_argument(
+        "size", nargs="*", type=int, metavar="M K N",
+        help=f"A is M x K, B is K x N (default {' '.join(map(str, ASSUMED_SIZE))})",
+    )  # fmt: skip
+    chip = parser.add_argument_group("chip")
+    chip.add_argument(
+        "--chip", default="910A", metavar="NAME",
+        help=f"{', '.join(ascend.list_chips())}, or a .toml or CANN .ini file (default 910A)",
+    )  # fmt: skip
+    chip.add_argument("--calibrated", action="store_true", help="use the chip's fitted parameters, too")
+    chip.add_argument(
+        "--set", action="append", default=[], metavar="PARAMETER=VALUE", dest="changes",
+        help="what if: another value of a chip parameter (--list-parameters)",
+    )  # fmt: skip
+    chip.add_argument("--list-parameters", action="store_true", help="the chip's numbers and where they come from")
+    kernel = parser.add_argument_group("kernel")
+    kernel.add_argument("--terms", type=int, default=3, choices=(1, 3, 4), help="products for each FP32 product (3)")
+    kernel.add_argument("--buffering", default="double", choices=("single", "double"))
+    kernel.add_argument("--mode", default="termwise", choices=MODES, help="how the terms are combined (termwise)")
+    kernel.add_argument("--operand", default="fp16", choices=("fp16", "fp32"), help="fp32: with --terms 1 on 910B")
+
+
+def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
+    """(m, k, n); the size assumed for the published figures if none is given."""
+    if not args.size:
+        return ASSUMED_SIZE
+    if len(args.size) != 3:
+        raise ValueError(f"the size is three numbers, M K N; got {len(args.size)}")
+    return tuple(args.size)
+
+
+def chip_of(args: argparse.Namespace) -> ascend.Chip:
+    """The chip with calibration and changes in force."""
+    is_file = Path(args.chip).suffix.lower() in (".toml", ".ini")
+    chip = ascend.load_chip(args.chip) if is_file else ascend.get_chip(args.chip)
+    if args.calibrated:
+        chip = chip.with_calibration()
+    return chip.replace(**dict(map(parse_change, args.changes))) if args.changes else chip
+
+
+def parse_change(text: str) -> tuple[str, float]:
+    """ "PARAMETER=VALUE" as a pair; whole numbers stay integers."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"expected PARAMETER=VALUE, got {text!r}")
+    return name.strip(), parse_number(name.strip(), value)
+
+
+def parse_number(name: str, text: str) -> float:
+    """A value for a chip parameter."""
+    if name not in PARAMETERS:
+        raise ValueError(f"a chip has no parameter {name!r}; --list-parameters shows them")
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{name} must be a number ({PARAMETERS[name].unit}), got {text!r}") from None
+    return int(number) if PARAMETERS[name].integer and number == int(number) else number
+
+
+def parse_block(text: str) -> tuple[int, int, int]:
+    """ "BM,BK,BN" as three integers."""
+    words = text.replace("x", ",").split(",")
+    try:
+        bm, bk, bn = map(int, words)
+    except ValueError:
+        raise ValueError(f"a block is BM,BK,BN, for instance 176,64,176; got {text!r}") from None
+    return bm, bk, bn
+
+
+def print_parameters(chip: ascend.Chip) -> None:
+    """The chip's numbers with units and provenance."""
+    from mpgemm.report import Table
+
+    rows = [(name, f"{value:g}", unit, kind, source) for name, value, unit, kind, source in chip.describe()]
+    Table(f"{chip.name} ({chip.soc_version})", ("parameter", "value", "unit", "kind", "source"), rows).print()
+    if chip.calibrated:
+        values = ", ".join(f"{name} = {value:g}" for name, value in chip.calibrated.items())
+        print(f"calibrated, in force with --calibrated: {values}\n  {chip.calibration_source}")
+
+
+def folder_of(args: argparse.Namespace) -> Path:
+    """The folder of --out, created if need be; ValueError if it is a file."""
+    folder = Path(args.out or "out")
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"--out {folder} is not a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def write_rows(folder: Path, name: str, rows: list[dict]) -> list[Path]:
+    """The rows as JSON and CSV next to each other."""
+    from mpgemm.io import write_text
+    from mpgemm.report import Table, json_text
+
+    headings = list(rows[0])
+    table = Table(name, headings, [[row[heading] for heading in headings] for row in rows])
+    paths = [folder / f"{name}.json", folder / f"{name}.csv"]
+    write_text(paths[0], json_text(rows))
+    write_text(paths[1], table.to_csv())
+    return paths

@@ -1,0 +1,240 @@
+"""`mpgemm simulate`: a tile schedule in time, on the pipes of an Ascend core."""
+
+import argparse
+import sys
+
+import ascend
+from ascend.calibration import PUBLISHED_BLOCK, statements
+from ascend.schedule import TileSchedule, build_schedule
+from ascend.waterfall import sweep
+from mpgemm.commands.ascend_options import (
+    add_shared_arguments,
+    chip_of,
+    folder_of,
+    parse_block,
+    parse_number,
+    print_parameters,
+    size_of,
+    write_rows,
+)
+from mpgemm.report import Progress, Table, json_text
+
+FIGURES = ("10", "11", "12")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    add_shared_arguments(parser)
+    how = parser.add_argument_group("schedule and simulation")
+    how.add_argument(
+        "--block", default=",".join(map(str, (176, 64, 176))), metavar="BM,BK,BN", help="block sizes (176,64,176)"
+    )
+    how.add_argument("--n-fused", type=int, metavar="COUNT", help="A blocks in L1 (as many as fit)")
+    how.add_argument("--reseed-l0c", action="store_true", help="start L0C from C in each k group after the first")
+    how.add_argument("--no-split", action="store_true", help="leave out the pass that splits A and B")
+    how.add_argument("--latency", default="pipelined", choices=("pipelined", "serial"))
+    how.add_argument("--all-cores", action="store_true", help="every core event by event")
+    show = parser.add_argument_group("also show")
+    show.add_argument("--waterfall", action="store_true", help="from the peak to this speed, cause by cause")
+    show.add_argument("--bytes", action="store_true", help="the schedule's bytes beside eq. 9, factor by factor")
+    show.add_argument("--sensitivity", action="store_true", help="what 20 %% on each number changes")
+    show.add_argument("--sweep", metavar="PARAMETER=V1,V2,...", help="speed over values of a chip parameter")
+    show.add_argument("--published", action="store_true", help="the published speeds beside this model's")
+    files = parser.add_argument_group("files")
+    files.add_argument("--trace", metavar="FILE", help="Chrome/Perfetto trace of core 0 (JSON)")
+    files.add_argument(
+        "--trace-operations",
+        type=int,
+        default=100_000,
+        metavar="COUNT",
+        help="operations in the trace at most (100000)",
+    )
+    files.add_argument("--gantt", metavar="FILE", help="picture of the pipes where a C block leaves")
+    files.add_argument("--occupancy", metavar="FILE", help="picture of the buffers in use")
+    files.add_argument("--waterfall-plot", metavar="FILE", help="picture of the waterfall")
+    files.add_argument("--figure", choices=FIGURES, help="the paper's figure 10, 11 or 12 as this model predicts it")
+    files.add_argument("--out", metavar="FOLDER", help="where --figure writes PNG, CSV and JSON (out)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status."""
+    chip = chip_of(args)
+    if args.list_parameters:
+        print_parameters(chip)
+    elif args.figure:
+        _figure(args, chip)
+    elif args.published:
+        _published(args)
+    else:
+        _simulate(args, chip)
+    return 0
+
+
+def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
+    m, k, n = size_of(args)
+    block = ascend.Blocking(*parse_block(args.block))
+    schedule = build_schedule(
+        m, n, k, block, chip, args.terms, args.buffering, args.mode, args.reseed_l0c, args.operand, args.n_fused
+    )
+    progress = Progress()
+    timeline = ascend.simulate(
+        block, m, k, n, chip, args.terms, args.buffering, args.mode, operand=args.operand,
+        reseed_l0c=args.reseed_l0c, n_fused=args.n_fused, include_split=not args.no_split, all_cores=args.all_cores,
+        latency=args.latency, progress=lambda done: progress(done, done + 1, "operations"),
+    )  # fmt: skip
+    written = _write_files(args, timeline, schedule)
+    if args.json:
+        sys.stdout.write(json_text(_as_dict(args, timeline, schedule, written)))
+        return
+    _print_summary(args, timeline)
+    for table in _more_tables(args, schedule):
+        print()
+        table.print()
+    if written:
+        print(f"\nwritten: {', '.join(written)}")
+
+
+def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: TileSchedule) -> list[str]:
+    """The files asked for; the run is recorded once for all of them."""
+    written = [path for path in (args.trace, args.gantt, args.occupancy, args.waterfall_plot) if path]
+    if not written:
+        return []
+    recorded = timeline.recorded() if args.trace or args.gantt or args.occupancy else timeline
+    if args.trace:
+        recorded.to_trace(args.trace, args.trace_operations)
+    if args.gantt or args.occupancy or args.waterfall_plot:
+        from ascend import plots
+
+        if args.gantt:
+            plots.gantt(recorded, args.gantt)
+        if args.occupancy:
+            plots.occupancy_plot(recorded, args.occupancy)
+        if args.waterfall_plot:
+            title = f"{timeline.chip.name}, block {schedule.blocking}, {schedule.buffering} buffers"
+            plots.waterfall_plot(ascend.waterfall(schedule, args.latency), args.waterfall_plot, title)
+    return written
+
+
+def _as_dict(args: argparse.Namespace, timeline: ascend.Timeline, schedule: TileSchedule, written: list[str]) -> dict:
+    result = timeline.to_dict() | {"calibrated": args.calibrated, "written": written}
+    if args.waterfall:
+        result["waterfall"] = [step._asdict() for step in ascend.waterfall(schedule, args.latency)]
+    if args.bytes:
+        result["byte_table"] = [
+            row._asdict() | {"ratio": row.ratio, "factors": [factor._asdict() for factor in row.factors]}
+            for row in ascend.byte_table(schedule)
+        ]
+    if args.sensitivity:
+        result["sensitivities"] = [row._asdict() for row in ascend.sensitivities(schedule)]
+    if args.sweep:
+        name, rows = _swept(args, schedule)
+        result["sweep"] = {"parameter": name, "rows": rows}
+    return result
+
+
+def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
+    s = timeline.schedule
+    point = ascend.roofline(s.blocking, s.m, s.k, s.n, timeline.chip, timeline.chip.peak_flops(s.operand) / s.terms)
+    fitted = " with fitted parameters" if args.calibrated else ""
+    print(
+        f"{timeline.chip.name}{fitted}, m, k, n = {s.m}, {s.k}, {s.n}, block {s.blocking}, N_fused {s.n_fused}, "
+        f"{s.mode}, {s.buffering} buffers, {s.terms} term(s)\n"
+        f"{timeline.tflops:.2f} TFLOP/s in {1e3 * timeline.seconds:.3f} ms ({timeline.cycles:.0f} cycles); "
+        f"cube steps fill {timeline.cube_efficiency:.1%}; {s.waves} wave(s), {len(s.k_groups)} k group(s)\n"
+        f"roofline: {point.flops / 1e12:.1f} TFLOP/s, {point.bound} bound at "
+        f"{point.operational_intensity:.0f} FLOP/B (knee {point.knee:.1f})\n"
+        f"phases: {', '.join(f'{p.name} {p.cycles / timeline.cycles:.1%}' for p in timeline.phases)}\n"
+    )
+    rows = [
+        (pipe, 100 * busy, reasons[0].reason if reasons else "", 100 * reasons[0].fraction if reasons else 0.0)
+        for pipe, busy in timeline.utilization.items()
+        if busy
+        for reasons in [[stall for stall in timeline.stalls if stall.pipe == pipe]]
+    ]
+    Table("Pipes", ("pipe", "busy %", "waits most for", "%"), rows).print()
+    print()
+    stalls = [(s.pipe, s.reason, round(s.cycles), 100 * s.fraction) for s in timeline.stalls if s.pipe == "CUBE"]
+    Table("What the cube waits for", ("pipe", "reason", "cycles", "%"), stalls).print()
+
+
+def _more_tables(args: argparse.Namespace, schedule: TileSchedule) -> list[Table]:
+    tables = []
+    rows: list[tuple]
+    if args.waterfall:
+        rows = [
+            (step.cause, step.tflops, f"{step.lost:.2f}", round(step.cycles), "fitted" if step.fitted else "")
+            for step in ascend.waterfall(schedule, args.latency)
+        ]
+        tables.append(Table("From the peak to the simulated speed", ("cause", "TFLOP/s", "lost", "cycles", ""), rows))
+    if args.bytes:
+        rows = []
+        for row in ascend.byte_table(schedule):
+            ratio = f"{row.ratio:.3f}" if row.eq9_bytes else "-"
+            rows.append((row.operand, f"{row.eq9_bytes:.4g}", f"{row.schedule_bytes:.4g}", ratio, ""))
+            if row.eq9_bytes:
+                rows.extend(("", "", "", f"{factor.value:.3f}", factor.reason) for factor in row.factors)
+            else:
+                rows[-1] = (*rows[-1][:4], row.factors[0].reason)
+        columns = ("operand", "eq. 9 (bytes)", "schedule (bytes)", "ratio", "factors")
+        tables.append(Table("Bytes: eq. 9 and this schedule, all cores", columns, rows))
+    if args.sensitivity:
+        rows = [
+            (r.parameter, f"{r.value:g}", r.unit, r.kind, r.lower, r.higher, r.elasticity)
+            for r in ascend.sensitivities(schedule)
+            if abs(r.elasticity) > 1e-6
+        ]
+        headings = ("parameter", "value", "unit", "kind", "-20 %", "+20 %", "elasticity")
+        tables.append(Table("TFLOP/s when a number changes", headings, rows))
+    if args.sweep:
+        name, rows = _swept(args, schedule)
+        tables.append(Table(f"What if {name} were", (name, "TFLOP/s"), rows))
+    return tables
+
+
+def _swept(args: argparse.Namespace, schedule: TileSchedule) -> tuple[str, list[tuple[float, float]]]:
+    name, equals, values = args.sweep.partition("=")
+    if not equals:
+        raise ValueError(f"expected --sweep PARAMETER=V1,V2,..., got {args.sweep!r}")
+    return name, sweep(schedule, name, [parse_number(name, value) for value in values.split(",")])
+
+
+def _published(args: argparse.Namespace) -> None:
+    rows = statements()
+    if args.json:
+        sys.stdout.write(json_text([row._asdict() for row in rows]))
+        return
+    headings = ("statement", "published", "nominal", "calibrated", "")
+    lines = [
+        (r.statement, r.published, r.nominal, r.calibrated, "fitted to" if r.used_in_fit else "predicted") for r in rows
+    ]
+    Table("Published (SGEMM-cube, section 6.3) and simulated, TFLOP/s", headings, lines).print()
+    print(f"The size behind 41.7 and 65.3 is not published; 5632 x 2816 x 5632 is assumed, block {PUBLISHED_BLOCK}.")
+
+
+def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
+    from ascend import figures, plots
+
+    folder, progress = folder_of(args), Progress()
+    size = size_of(args)
+    name = f"figure_{args.figure}_{chip.name}" + ("_calibrated" if args.calibrated else "")
+    path = folder / f"{name}.png"
+
+    def report(done: int, total: int) -> None:
+        progress(done, total, f"points of figure {args.figure}")
+
+    standing = "fitted to 41.7 and 65.3" if args.calibrated else "nominal parameters"
+    where = f"{chip.name} ({standing}), m, k, n = {', '.join(map(str, size))}"
+    if args.figure == "10":
+        rows = figures.figure_10(chip, size, progress=report)
+        peak = figures.PAPER_PEAK if chip.soc_version == "Ascend910A" else chip.peak_flops() / 3
+        plots.roofline_plot(rows, path, chip.hbm_bytes_per_second, peak, f"Fig. 10: {where}")
+    elif args.figure == "11":
+        rows = figures.figure_11(chip, size, report)
+        plots.figure_11_plot(rows, path, f"Fig. 11: {where}")
+    else:
+        block = ascend.Blocking(*parse_block(args.block))
+        rows = figures.figure_12(chip, block, report)
+        plots.figure_12_plot(rows, path, f"Fig. 12: {chip.name} ({standing}), block {block}, and 910B3")
+    paths = [*write_rows(folder, name, rows), path]
+    print(f"written: {', '.join(map(str, paths))}")

@@ -1,0 +1,43 @@
+"""Hardware engines by name."""
+
+from ..engine import Engine
+from .device import Device
+from .engines import cuda_engine
+from .library import CupyMatmulEngine, TorchMatmulEngine
+
+#: What the parts of a name mean, for messages.
+NAMES = (
+    "cuda:INSTRUCTION or cuda:ARCH:INSTRUCTION, torch:FORMAT[.RESULT][@DEVICE], cupy:FORMAT, npu:FORMAT "
+    "(FORMAT: fp16, bf16, tf32, fp32, fp64, e4m3fn, e5m2)"
+)
+
+
+def engine(name: str, device: Device | None = None) -> Engine:
+    """A hardware engine by its name.
+
+    Parameters
+    ----------
+    name : str
+        ``"cuda:mma.m16n8k16.f32.f16.f16.f32"``: one instruction of the GPU at hand. ``"torch:fp16"``: what ``torch.matmul`` does with
+        float16 on the GPU; ``"torch:e4m3fn.fp32"`` names the result's format, ``"torch:fp16@cpu"`` the device.
+        ``"cupy:fp16"``: cuBLAS through cupy. ``"npu:fp16"``: ``torch.matmul`` on an Ascend NPU through torch_npu.
+    device : Device, optional
+        GPU for the ``cuda:`` engines.
+
+    Raises
+    ------
+    ValueError
+        On a name of another form, or an unknown instruction.
+    OSError, RuntimeError
+        If what it needs is not on this machine.
+    """
+    kind, separator, rest = name.partition(":")
+    if kind == "cuda" and rest:
+        return cuda_engine(rest, device)
+    formats, _, place = rest.partition("@")
+    a_format, _, d_format = formats.partition(".")
+    if separator and a_format and kind in ("torch", "npu"):
+        return TorchMatmulEngine(a_format, d_format or None, device=place or ("npu" if kind == "npu" else "cuda"))
+    if separator and a_format and kind == "cupy" and not (d_format or place):
+        return CupyMatmulEngine(a_format)
+    raise ValueError(f"{name!r} names no hardware engine: {NAMES}")

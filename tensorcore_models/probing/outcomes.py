@@ -1,0 +1,36 @@
+"""What each rounding does with tails of a quarter, a half and three quarters of a unit.
+
+The table that probes read backwards (which rounding gave these results?) and probe vectors read forwards: a sum of an even number
+of units plus t units comes out as that number plus ``OUTCOMES[rounding][t]`` units (facts: IEEE 754-2019, 4.3; rounding to odd:
+Boldo and Melquiond 2008). Negative tails belong to negative sums.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+#: Tails, in units.
+QUARTERS = (Fraction(3, 4), Fraction(1, 4), Fraction(-3, 4), Fraction(-1, 4))
+TIES = (Fraction(1, 2), Fraction(3, 2), Fraction(-1, 2), Fraction(-3, 2))
+TAILS = QUARTERS + TIES
+
+
+def _row(*values: int) -> dict[Fraction, int]:
+    return dict(zip(TAILS, values, strict=True))
+
+
+OUTCOMES: dict[str, dict[Fraction, int]] = {
+    "rz": _row(0, 0, 0, 0, 0, 1, 0, -1),
+    "ru": _row(1, 1, 0, 0, 1, 2, 0, -1),
+    "rd": _row(0, 0, -1, -1, 0, 1, -1, -2),
+    "rne": _row(1, 0, -1, 0, 0, 2, 0, -2),
+    "rna": _row(1, 0, -1, 0, 1, 2, -1, -2),
+    "ro": _row(1, 1, -1, -1, 1, 1, -1, -1),
+}
+
+
+def rounding_of(observed: Mapping[Fraction, Fraction | int | None]) -> str | None:
+    """The rounding whose outcomes all observations match; None if there is none, or more than one."""
+    fitting = [
+        name for name, row in OUTCOMES.items() if all(row[tail] == value for tail, value in observed.items())
+    ]
+    return fitting[0] if len(fitting) == 1 else None

@@ -1,0 +1,158 @@
+"""Probes of zeros, subnormals, infinities and NaN (P1, P16)."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from .dots import Dots, Unreachable, decode_value, encode_value, power
+
+ONE = Fraction(1)
+
+
+@dataclass(frozen=True)
+class Specials:
+    """What an engine does at the ends of its formats; None where they cannot show it.
+
+    Attributes
+    ----------
+    subnormal_a, subnormal_b, subnormal_c : bool or None
+        Whether subnormal operands count (False: flushed to zero).
+    subnormal_results : bool or None
+        Whether results below the smallest normal number are kept.
+    nan_bits : int or None
+        Encoding of an invalid result (0 times infinity, or inf - inf in c and a product), None without infinities.
+    overflow : {"inf", "max", "other"} or None
+        What a sum beyond the largest finite number becomes.
+    negative_zero_c : bool
+        Whether c = -0 with zero products comes out as -0.
+    negative_underflow : bool or None
+        Whether a negative sum that rounds to zero comes out as -0.
+    zero_operand_aligns : bool or None
+        Whether 0 times the largest number makes small addends vanish.
+    """
+
+    subnormal_a: bool | None
+    subnormal_b: bool | None
+    subnormal_c: bool | None
+    subnormal_results: bool | None
+    nan_bits: int | None
+    overflow: str | None
+    negative_zero_c: bool
+    negative_underflow: bool | None
+    zero_operand_aligns: bool | None
+
+
+def _value(dots: Dots, a: int, b: int, c: int = 0) -> Fraction | None:
+    return decode_value(dots.run_bits({0: a}, {0: b}, c), dots.formats[3])
+
+
+def _subnormal(dots: Dots, which: int) -> bool | None:
+    """The largest power of two below the smallest normal number of operand 0 (a) or 1 (b), times one that makes it visible."""
+    formats = dots.formats
+    value = power(formats[which].emin - 1)
+    other = formats[1 - which]
+    for exponent in range(other.emax - 1, other.emin - 1, -1):
+        product = value * power(exponent)
+        try:
+            encode_value(product, formats[3])
+            bits = [encode_value(value, formats[which]), encode_value(power(exponent), other)]
+        except Unreachable:
+            continue
+        pair = bits if which == 0 else bits[::-1]
+        return _value(dots, pair[0], pair[1]) == product
+    return None
+
+
+def _overflow(dots: Dots) -> str | None:
+    """c = the largest finite number plus products of its own size."""
+    a, b, c, d = dots.formats
+    if c != d or not d.has_inf:
+        return None
+    for exponent in range(d.emax, d.emax - 8, -1):
+        for share in range(a.emax, a.emin, -1):
+            try:
+                pair = encode_value(power(share), a), encode_value(power(exponent - share), b)
+            except Unreachable:
+                continue
+            bits = dots.run_bits(dict.fromkeys(range(dots.length), pair[0]), dict.fromkeys(range(dots.length), pair[1]), d.max_bits)
+            return {d.inf_bits: "inf", d.max_bits: "max"}.get(bits, "other")
+    return None
+
+
+def _nan_bits(dots: Dots) -> int | None:
+    a, b, c, d = dots.formats
+    if a.has_inf:
+        bits = dots.run_bits({0: a.inf_bits}, {0: 0})
+    elif a.has_nan and a.nan_bits is not None:
+        bits = dots.run_bits({0: a.nan_bits}, {0: encode_value(ONE, b)})
+    else:
+        bits = dots.run_bits({}, {}, c.nan_bits)
+    return bits if d.decode_exact(bits).kind == "nan" else None
+
+
+def _negative_underflow(dots: Dots) -> bool | None:
+    """A negative product far below the smallest result, if the formats have one."""
+    a, b, _, d = dots.formats
+    tiny = power(a.quantum_exponent) * power(b.quantum_exponent)
+    if tiny >= power(d.quantum_exponent - 1):
+        return None
+    bits = dots.run_bits({0: 1 << a.padding_bits | a.sign_bit}, {0: 1 << b.padding_bits})
+    return bits == d.sign_bit if bits & d.magnitude_mask == 0 else None
+
+
+def _zero_operand(dots: Dots) -> bool | None:
+    """0 times the largest power of two, and c the smallest number that c and d have."""
+    a, b, c, d = dots.formats
+    if c.quantum_exponent > -140 or b.emax < 15:
+        return None
+    smallest = max(c.quantum_exponent, d.quantum_exponent)
+    bits = encode_value(power(smallest), c)
+    if _value(dots, 0, 0, bits) != power(smallest):
+        return None
+    return _value(dots, 0, encode_value(power(b.emax), b), bits) != power(smallest)
+
+
+def probe_specials(dots: Dots) -> Specials:
+    """Run the probes of specials."""
+    _, _, c, d = dots.formats
+    half = power(c.emin - 1)
+    try:
+        subnormal_c = _value(dots, 0, 0, encode_value(half, c)) == encode_and_value(half, d)
+    except Unreachable:
+        subnormal_c = None
+    return Specials(
+        subnormal_a=_subnormal(dots, 0),
+        subnormal_b=_subnormal(dots, 1),
+        subnormal_c=subnormal_c,
+        subnormal_results=_subnormal_result(dots),
+        nan_bits=_nan_bits(dots),
+        overflow=_overflow(dots),
+        negative_zero_c=dots.run_bits({}, {}, c.sign_bit) == d.sign_bit,
+        negative_underflow=_negative_underflow(dots),
+        zero_operand_aligns=_zero_operand(dots),
+    )
+
+
+def encode_and_value(value: Fraction, fmt) -> Fraction:
+    """`value` itself if `fmt` holds it.
+
+    Raises
+    ------
+    Unreachable
+        If it does not.
+    """
+    encode_value(value, fmt)
+    return value
+
+
+def _subnormal_result(dots: Dots) -> bool | None:
+    """Product of two normal numbers below the smallest normal result."""
+    a, b, _, d = dots.formats
+    value = power(d.emin - 1)
+    for share in range(max(a.emin, d.emin), a.emax):
+        try:
+            pair = encode_value(power(share), a), encode_value(value / power(share), b)
+        except Unreachable:
+            continue
+        if d.emin - 1 - share >= b.emin:
+            return _value(dots, *pair) == value
+    return None

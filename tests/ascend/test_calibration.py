@@ -1,0 +1,103 @@
+"""Calibration and waterfall: what is fitted, to what, and that it adds up."""
+
+import pytest
+
+import ascend
+from ascend.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK, fit, predict, statements
+from ascend.schedule import build_schedule
+from ascend.simulate import simulate
+from ascend.waterfall import CAUSES, sensitivities, sweep, waterfall
+
+A = ascend.get_chip("910A")
+FITTED = A.with_calibration()
+M, K, N = ASSUMED_SIZE
+
+
+def test_stored_values_are_what_the_fit_finds():
+    found = fit(A)
+    assert A.calibrated == {
+        "sync_cycles_per_block": pytest.approx(found.sync_cycles_per_block, abs=1e-3),
+        "non_overlapped_fraction": pytest.approx(found.non_overlapped_fraction, abs=1e-5),
+    }
+    assert found.calibrated == (pytest.approx(41.7, abs=1e-4), pytest.approx(65.3, abs=1e-4))
+
+
+def test_calibrated_figures_are_within_three_percent():
+    single, double = predict(FITTED)
+    assert single == pytest.approx(41.7, rel=0.03) and double == pytest.approx(65.3, rel=0.03)
+    assert double / single == pytest.approx(1.566, rel=0.03)
+
+
+def test_nominal_figures_are_not_changed_by_calibration():
+    assert predict(A) == pytest.approx((42.41, 69.15), abs=0.01)
+
+
+def test_a_fit_that_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="no sync_cycles_per_block between"):
+        fit(A.replace(gm_to_l1_latency=2000))
+
+
+def test_statements():
+    rows = {row.statement: row for row in statements()}
+    assert [row.used_in_fit for row in rows.values()].count(True) == 3  # two figures and their ratio
+    small = next(row for name, row in rows.items() if name.startswith("double buffer, (96"))
+    assert small.calibrated < 65.3 and small.nominal < predict(A)[1]
+    growing = next(row for name, row in rows.items() if name.startswith("m = n"))
+    assert growing.calibrated > 60
+    stable = next(row for name, row in rows.items() if "slowest over fastest" in name)
+    assert 0.9 < stable.calibrated <= 1
+
+
+@pytest.mark.parametrize("chip", [A, FITTED], ids=["nominal", "calibrated"])
+@pytest.mark.parametrize(
+    ("block", "size"), [(PUBLISHED_BLOCK, (M, K, N)), (ascend.Blocking(96, 64, 96), (1000, 3000, 700))]
+)
+def test_waterfall_adds_up(chip, block, size):
+    m, k, n = size
+    schedule = build_schedule(m, n, k, block, chip)
+    steps = waterfall(schedule)
+    assert steps[0].tflops == pytest.approx(87.38, abs=0.01)
+    timeline = simulate(block, m, k, n, chip)
+    assert steps[-1].tflops == pytest.approx(timeline.tflops, rel=1e-12)
+    assert sum(step.cycles for step in steps) == pytest.approx(timeline.cycles, rel=1e-9)
+    assert steps[0].tflops - sum(step.lost for step in steps) == pytest.approx(timeline.tflops, rel=1e-9)
+    assert all(step.lost >= 0 for step in steps)
+    assert [step.fitted for step in steps].count(True) == (2 if chip is FITTED else 0)
+
+
+def test_edges_come_first():
+    """Wave quantisation is computed, not simulated away: 59 row blocks of 96 take 64 turns, 59 columns of 96 too."""
+    steps = waterfall(build_schedule(M, N, K, ascend.Blocking(96, 64, 96), A))
+    assert steps[1].tflops == pytest.approx(87.381 * (5632 / (64 * 96)) * (5632 / 5632), rel=2e-3)
+
+
+def test_every_timed_operation_has_a_cause():
+    """With all causes absent only cube steps take time, on either kind of chip and in every mode."""
+    for chip in (A, FITTED, ascend.get_chip("910B1")):
+        for mode in ("termwise", "termwise_inplace", "elementwise"):
+            schedule = build_schedule(700, 800, 900, ascend.Blocking(64, 64, 64), chip, mode=mode)
+            step_m, step_k, step_n = schedule.cube_step
+            rows = sum(-(-(stop - start) // step_m) for start, stop in schedule.row_blocks_of_core(0))
+            expected = 3 * rows * -(-900 // step_k) * -(-800 // step_n)
+            assert waterfall(schedule)[1].cycles + waterfall(schedule)[0].cycles == pytest.approx(expected, rel=1e-9)
+    assert {cause.name for cause in CAUSES if cause.fitted} == {
+        "synchronisation of each block", "memory time that does not overlap"
+    }  # fmt: skip
+
+
+def test_sensitivities():
+    rows = sensitivities(build_schedule(M, N, K, PUBLISHED_BLOCK, FITTED))
+    by_name = {row.parameter: row for row in rows}
+    assert by_name["hbm_bytes_per_second"].elasticity > 0 > by_name["mmad_head"].elasticity
+    assert by_name["sync_cycles_per_block"].kind == "calibrated"
+    assert by_name["l1_to_ub_rate"].elasticity == 0  # no operation uses it
+    assert [abs(row.elasticity) for row in rows] == sorted((abs(row.elasticity) for row in rows), reverse=True)
+    assumed = sensitivities(build_schedule(M, N, K, PUBLISHED_BLOCK, A), ("assumed",))
+    assert {row.kind for row in assumed} == {"assumed"}
+
+
+def test_sweep():
+    rows = sweep(build_schedule(M, N, K, PUBLISHED_BLOCK, A), "hbm_bytes_per_second", [0.6e12, 1.2e12, 2.4e12])
+    assert [value for value, _ in rows] == [0.6e12, 1.2e12, 2.4e12]
+    assert rows[1][1] == simulate(PUBLISHED_BLOCK, M, K, N, A).tflops
+    assert [tflops for _, tflops in rows] == sorted(tflops for _, tflops in rows)

@@ -1,0 +1,195 @@
+"""`mpgemm plan` and `mpgemm simulate`: what they print, write and refuse."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from mpgemm.cli import main
+
+
+def run(capsys, *words):
+    status = main([str(word) for word in words])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def run_json(capsys, *words):
+    status, out, err = run(capsys, *words, "--json")
+    assert status == 0, err
+    return json.loads(out)
+
+
+# ---------------------------------------------------------------- plan
+
+
+def test_plan_prints_a_table_and_the_tiling(capsys):
+    status, out, err = run(capsys, "plan", 5632, 2816, 5632, "--simulate", 20, "--top", 3)
+    assert status == 0 and err == ""
+    lines = out.splitlines()
+    assert "2329 feasible blocks" in lines[0]
+    assert lines[3].split()[:4] == ["176", "64", "176", "44"]
+    assert "baseM=176 baseN=176 baseK=64 depthA1=44" in out and "1036288" in out
+
+
+def test_plan_json_and_csv(capsys, tmp_path):
+    path = tmp_path / "plans.csv"
+    result = run_json(capsys, "plan", 1000, 800, 600, "--simulate", 5, "--top", 5, "--csv", path, "--explain")
+    assert (result["m"], result["k"], result["n"]) == (1000, 800, 600)
+    assert len(result["plans"]) == 5 and result["explanation"]
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    assert [int(row["bm"]) for row in rows] == [plan["bm"] for plan in result["plans"]]
+    assert float(rows[0]["TFLOP/s"]) == result["plans"][0]["tflops"]
+
+
+def test_plan_with_data(capsys, tmp_path):
+    rng = np.random.default_rng(1)
+    a, b = rng.random((48, 2048), dtype=np.float32), rng.random((2048, 32), dtype=np.float32)
+    np.save(tmp_path / "a.npy", a)
+    np.save(tmp_path / "b.npy", b)
+    files = ("--data", tmp_path / "a.npy", tmp_path / "b.npy")
+    size = ("plan", 48, 2048, 32, "--rank", "analytic", "--top", 8)
+    free = run_json(capsys, *size, *files)["plans"]
+    errors = sorted({plan["error"] for plan in free})
+    assert all(0 < error < 1e-5 for error in errors)
+    limited = run_json(capsys, *size, *files, "--max-error", errors[0])["plans"]
+    assert {plan["error"] for plan in limited} == {errors[0]}
+    status, _, err = run(capsys, *size, *files, "--max-error", 1e-12)
+    assert status == 2 and "no block keeps the error below 1e-12" in err
+
+
+def test_plan_one_block(capsys):
+    (plan,) = run_json(capsys, "plan", "--block", "192,64,192")["plans"]
+    assert (plan["bm"], plan["n_fused"], plan["l0c_slots"]) == (192, 40, 1)
+    status, _, err = run(capsys, "plan", "--block", "208,64,208")
+    assert status == 2
+    assert err == (
+        "mpgemm plan: block (208, 64, 208) does not fit 910A: UB capacity (6 bytes for each element of C): "
+        "259584 bytes needed, 253952 there\n"
+    )
+
+
+def test_plan_rejections(capsys):
+    rows = run_json(capsys, "plan", "--rejections")["rejected"]
+    assert len(rows) == 966 and all(row["reasons"] for row in rows)
+    status, out, _ = run(capsys, "plan", "--rejections")
+    assert status == 0 and "L0B capacity" in out
+
+
+def test_plan_figures(capsys, tmp_path):
+    assert run(capsys, "plan", "--figure", "6", "--out", tmp_path)[0] == 0
+    assert run(capsys, "plan", 500, 500, 500, "--figure", "heat", "--block", "16,512,16", "--out", tmp_path)[0] == 0
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == sorted(
+        f"{stem}.{suffix}" for stem in ("figure_6_910A", "heat_map_910A_bk512") for suffix in ("csv", "json", "png")
+    )
+    assert len(json.loads((tmp_path / "figure_6_910A.json").read_text(encoding="utf-8"))) == 2329
+
+
+def test_list_parameters(capsys):
+    status, out, _ = run(capsys, "plan", "--list-parameters", "--chip", "910B3", "--set", "cores=10")
+    assert status == 0
+    cores = next(line for line in out.splitlines() if line.startswith("cores "))
+    assert cores.split()[1:] == ["10", "cores", "assumed", "what-if"]
+
+
+# ---------------------------------------------------------------- simulate
+
+
+def test_simulate_summary(capsys):
+    status, out, err = run(capsys, "simulate", "--calibrated")
+    assert status == 0 and err == ""
+    assert "65.30 TFLOP/s" in out and "compute bound" in out and "What the cube waits for" in out
+
+
+def test_simulate_tables(capsys):
+    result = run_json(
+        capsys, "simulate", 1000, 800, 600, "--waterfall", "--bytes", "--sensitivity", "--sweep", "cores=16,32",
+        "--block", "96,64,96",
+    )  # fmt: skip
+    assert result["waterfall"][-1]["tflops"] == pytest.approx(result["tflops"], rel=1e-9)
+    assert {row["operand"] for row in result["byte_table"]} == {"A", "B", "C", "split"}
+    assert [value for value, _ in result["sweep"]["rows"]] == [16, 32]
+    status, out, _ = run(
+        capsys, "simulate", 1000, 800, 600, "--waterfall", "--bytes", "--sensitivity", "--sweep", "cores=16,32"
+    )
+    assert status == 0
+    for title in ("From the peak", "Bytes: eq. 9", "when a number changes", "What if cores were"):
+        assert title in out
+
+
+def test_simulate_files(capsys, tmp_path):
+    files = {name: tmp_path / f"{name}.out.png" for name in ("gantt", "occupancy", "waterfall-plot")}
+    trace = tmp_path / "trace.json"
+    words = [word for name, path in files.items() for word in (f"--{name}", path)]
+    status, _, err = run(capsys, "simulate", 300, 300, 300, "--block", "64,64,64", "--trace", trace, *words)
+    assert status == 0, err
+    assert json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
+    assert sorted(tmp_path.iterdir()) == sorted([trace, *files.values()])
+
+
+def test_simulate_all_cores_and_one(capsys):
+    one = run_json(capsys, "simulate", 5632, 500, 500)
+    every = run_json(capsys, "simulate", 5632, 500, 500, "--all-cores")
+    # The cores' shares of the split pass differ by one element: 8 bytes, less than a cycle.
+    assert every["cycles"] == pytest.approx(one["cycles"], abs=1)
+    assert every["operations"] == 32 * one["operations"]
+
+
+def test_simulate_what_if(capsys):
+    slow = run_json(capsys, "simulate", 2000, 2000, 2000, "--set", "hbm_bytes_per_second=3e11")
+    fast = run_json(capsys, "simulate", 2000, 2000, 2000)
+    assert slow["tflops"] < fast["tflops"]
+
+
+def test_simulate_published(capsys):
+    rows = run_json(capsys, "simulate", "--published")
+    assert [row["calibrated"] for row in rows[:2]] == pytest.approx([41.7, 65.3], abs=0.01)
+    assert run(capsys, "simulate", "--published")[0] == 0
+
+
+def test_simulate_figure_11(capsys, tmp_path):
+    status, out, _ = run(capsys, "simulate", "--figure", "11", "--out", tmp_path)
+    assert status == 0 and "figure_11_910A.png" in out
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_chip_files(capsys, tmp_path, shared):
+    path = shared / "ascend_platform_config" / "Ascend910A.ini"
+    from_file = run_json(capsys, "simulate", "--chip", path)
+    assert from_file["tflops"] < run_json(capsys, "simulate")["tflops"]  # 1.02 TB/s against 1.2
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("plan", 1, 2), "the size is three numbers, M K N; got 2"),
+        (("plan", 0, 16, 16), "m must be at least 1, got 0"),
+        (("plan", 2**30, 2**30, 2**30), "beyond any chip's memory"),
+        (("plan", "--block", "100,64,96"), "bm alignment: 100 is no positive multiple of 16"),
+        (("plan", "--block", "96,64"), "a block is BM,BK,BN"),
+        (("plan", "--chip", "910B"), "910B1, 910B3"),
+        (("plan", "--chip", "H100"), "unknown chip 'H100'"),
+        (("plan", "--chip", "missing.ini"), "No such file"),
+        (("plan", "--set", "speed=3"), "no parameter 'speed'"),
+        (("plan", "--set", "cores"), "expected PARAMETER=VALUE"),
+        (("plan", "--set", "cores=many"), "cores must be a number (cores), got 'many'"),
+        (("plan", "--chip", "310", "--calibrated"), "no calibrated parameters"),
+        (("plan", "--max-error", "1e-6"), "needs data"),
+        (("plan", "--top", "0"), "at least 1"),
+        (("simulate", 16, -16, 16), "k must lie between 1 and"),
+        (("simulate", "--block", "304,64,304"), "overflows L0A of 910A: 77824 bytes, limit 65536"),
+        (("simulate", "--block", "17,64,16"), "bm = 17 is no positive multiple of 16"),
+        (("simulate", "--operand", "fp32", "--terms", "1"), "takes no fp32 operands"),
+        (("simulate", "--sweep", "cores"), "expected --sweep"),
+        (("simulate", "--trace", "/nowhere/at/all.json"), "No such file"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(capsys, words, message):
+    status, out, err = run(capsys, *words)
+    assert status == 2 and out.count("Traceback") == 0
+    assert message in err and err.count("\n") == 1 and err.startswith(f"mpgemm {words[0]}: ")
