@@ -2,9 +2,8 @@
 
 # ruff: noqa: F401  (what is imported here is the public interface)
 from mpgemm.errors import ErrorMeter, ErrorReport, errors
-<<<<<<< HEAD
-from mpgemm.exact import ExactResult, exact_gemm
-from mpgemm.mp import mp_gemm
+from mpgemm.exact import ExactResult, exact_dot_integers, exact_gemm
+from mpgemm.mp import mp_gemm, mp_gemm_entries
 
 # Recovery methods, their errors and bounds.
 from mpgemm.attribution import Attribution, attribute
@@ -15,7 +14,3 @@ from mpgemm.engines import UnsuitableEngine, hypothetical_engine, ieee_engine, r
 from mpgemm.methods import RecoveryMethod, get_method, list_methods
 from mpgemm.recovery import RecoveryResult, recovered_gemm, recovered_gemm_report
 from mpgemm.tolerances import MethodBound, Tolerance, Vacuity, check_tolerance, method_bound, tolerance
-=======
-from mpgemm.exact import ExactResult, exact_dot_integers, exact_gemm
-from mpgemm.mp import mp_gemm, mp_gemm_entries
->>>>>>> main
