@@ -6,6 +6,7 @@ the hardware's (:class:`EngineArithmetic`); :mod:`mpgemm.attribution` runs the s
 Integer methods have their own algorithm in :mod:`mpgemm.integer_recovery`.
 """
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,7 +17,8 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.engines import resolve_engine
 from mpgemm.methods import RecoveryMethod, get_method
-from tensorcore_models.engine import Engine
+from tensorcore_models import kernels
+from tensorcore_models.engine import Engine, MatrixEngine
 from tensorcore_models.formats import Format
 from tensorcore_models.operands import values_of_bits
 from tensorcore_models.rounding import source_array
@@ -168,7 +170,9 @@ def _refuse_range(run: "WordRun") -> None:
 
 
 # -- one call ------------------------------------------------------------------------------------------------------------
-def prepare(a, b, c, method, engine, overflow: str = "inf", options: Mapping | None = None) -> "WordRun":
+def prepare(
+    a, b, c, method, engine, overflow: str = "inf", options: Mapping | None = None, store: "WordStore | None" = None
+) -> "WordRun":
     """A method bound to an engine and operands, all checked: what :func:`recovered_gemm` runs."""
     row = get_method(method, **(options or {}))
     engine = resolve_engine(engine, row)
@@ -181,7 +185,7 @@ def prepare(a, b, c, method, engine, overflow: str = "inf", options: Mapping | N
         return IntegerRun(row, engine, a, b, c)
     if row.name == "sgemm_cube" and getattr(engine, "path", None) == "cube":
         return CubeRun(row, engine, a, b, c, overflow)
-    return WordRun(row, engine, a, b, c, overflow)
+    return WordRun(row, engine, a, b, c, overflow, store)
 
 
 def check_operands(a, b, c) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
@@ -214,6 +218,7 @@ class WordRun:
     b: np.ndarray
     c: np.ndarray | None
     overflow: str = "inf"
+    store: "WordStore | None" = None
 
     @property
     def word_format(self) -> Format:
@@ -235,17 +240,26 @@ class WordRun:
             return self.a, self.b, None, None
         theta = scaling_target(self.word_format, self.engine.formats[3], self.a.shape[1])
         rows, columns = equilibrating_exponents(self.a, 1, theta), equilibrating_exponents(self.b, 0, theta)
-        wide_a, wide_b = self.a.astype(np.float64), self.b.astype(np.float64)
-        return np.ldexp(wide_a, rows[:, None]), np.ldexp(wide_b, columns), rows, columns
+        return times_power(self.a, rows[:, None]), times_power(self.b, columns), rows, columns
 
     def words(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-        a, b, _, _ = self.equilibrated()
-        return tuple(split_operand(x, self.row, self.word_format, self.overflow) for x in (a, b))
+        return self._split()[:2]
+
+    def _split(self):
+        """(words of A, words of B, row exponents, column exponents)."""
+        if self.store is not None:
+            return self.store.get(self)
+        return self.split_now()
+
+    def split_now(self):
+        """As :meth:`words`, with the exponents, and without a store."""
+        a, b, rows, columns = self.equilibrated()
+        words = (split_operand(x, self.row, self.word_format, self.overflow) for x in (a, b))
+        return *words, rows, columns
 
     def product(self) -> np.ndarray:
         arithmetic = EngineArithmetic(self.engine, self.row.order, (self.a.shape[0], self.b.shape[1]))
-        a, b, rows, columns = self.equilibrated()
-        words_a, words_b = (split_operand(x, self.row, self.word_format, self.overflow) for x in (a, b))
+        words_a, words_b, rows, columns = self._split()
         c = None if self.c is None else arithmetic.operand(self.c)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             if self.a.shape[1] == 0:
@@ -262,6 +276,38 @@ class WordRun:
         if self.row.target == "engine":
             return self.engine.formats[3].dtype or np.dtype(np.float32)
         return arithmetic.dtype if arithmetic.dtype == np.float64 else np.dtype(np.float32)
+
+
+class WordStore:
+    """The words of the last few operand pairs, for sweeps that run many engines on the same matrices.
+
+    Matrices are told apart by where their memory is: they must not change while a store knows them.
+    """
+
+    def __init__(self, pairs: int = 2):
+        self._pairs = pairs
+        self._found: list[tuple[tuple, tuple, tuple]] = []
+        self._lock = threading.Lock()
+
+    def __reduce__(self):
+        return WordStore, (self._pairs,)
+
+    def get(self, run: "WordRun"):
+        """The words of a run, split now if they are not among the last ones."""
+        row = run.row
+        facts = (*map(_place, (run.a, run.b)), run.word_format, row.words, run.scale, row.rounding, row.equilibrate, run.overflow, run.engine.formats[3].name)
+        with self._lock:
+            for known, _, words in self._found:
+                if known == facts:
+                    return words
+            words = run.split_now()
+            # The matrices are kept, so that no other can come to lie where they are.
+            self._found = [*self._found[-(self._pairs - 1) :], (facts, (run.a, run.b), words)]
+            return words
+
+
+def _place(x: np.ndarray) -> tuple:
+    return x.__array_interface__["data"][0], x.shape, x.strides, x.dtype.str
 
 
 class CubeRun(WordRun):
@@ -299,6 +345,17 @@ def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarra
     theta_significand, theta_exponent = np.frexp(theta)
     e = theta_exponent - exponent - (significand > theta_significand)
     return np.where(largest > 0, e, 0).astype(np.int32)
+
+
+def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
+    """x 2^exponents exactly: in the type of x where that is exact, else in float64."""
+    if x.dtype == np.float32 and np.abs(exponents).max(initial=0) <= 120:
+        up, down = np.ldexp(np.float32(1), exponents), np.ldexp(np.float32(1), -exponents)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            scaled = x * up
+            if ((scaled * down == x) | np.isnan(x)).all():
+                return scaled
+    return np.ldexp(x.astype(np.float64), exponents)
 
 
 def split_operand(x: np.ndarray, row: RecoveryMethod, fmt: Format, overflow: str = "inf") -> tuple[np.ndarray, ...]:
@@ -444,18 +501,34 @@ class EngineArithmetic:
         return self._values(bits)
 
     def promoted(self, pair):
-        if self.engine.formats[3].dtype == self.dtype:
-            return self._values(self.engine.gemm_bits(*pair, promote_every=self.engine.k))
         return self.elementwise([(pair, 0)])
 
     def elementwise(self, weighted):
         total = self.nothing()
-        step = self.engine.k
-        for start in range(0, weighted[0][0][0].shape[1], step):
-            for (a, b), exponent in weighted:
-                part = self._values(self.engine.gemm_bits(a[:, start : start + step], b[start : start + step]))
+        for parts in zip(*(self._steps(pair) for pair, _ in weighted), strict=True):
+            for part, (_, exponent) in zip(parts, weighted, strict=True):
                 total = self.add(total, self.scale(part, exponent))
         return total
+
+    def _steps(self, pair):
+        """The result of every k step from zero, in order; many steps are one batch of the engine's kernel."""
+        (a, b), step = pair, self.engine.k
+        k = a.shape[1]
+        if not isinstance(self.engine, MatrixEngine) or self.engine.accumulator is None:
+            for start in range(0, k, step):
+                yield self._values(self.engine.gemm_bits(a[:, start : start + step], b[start : start + step]))
+            return
+        m, n = self.shape
+        count = max(1, CHAIN_BYTES // max(1, 4 * m * n + step * (m * a.itemsize + n * b.itemsize)))
+        c_format = self.engine.formats[2]
+        for start in range(0, k, count * step):
+            x, y = a[:, start : start + count * step], b[start : start + count * step]
+            pad = -x.shape[1] % step
+            x, y = np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))
+            steps = x.shape[1] // step
+            x = np.ascontiguousarray(x.reshape(m, steps, step).transpose(1, 0, 2))
+            bits = kernels.batch_bits(self.engine, x, y.reshape(steps, step, n), np.zeros((steps, m, n), c_format.container))
+            yield from self._values(bits)
 
     def scale(self, value, exponent):
         with np.errstate(over="ignore", under="ignore"):

@@ -21,7 +21,7 @@ from mpgemm.experiments.outcome import Context, Outcome, Panel
 from mpgemm.experiments.recovery_methods import pair_method
 from mpgemm.methods import get_method
 from mpgemm.plots import Curve
-from mpgemm.recovery import scaling_target
+from mpgemm.recovery import WordStore, scaling_target
 from mpgemm.report import Table
 from tensorcore_models.engine import MatrixEngine
 
@@ -85,9 +85,9 @@ ACCUMULATION = "outside"
 
 def methods_of(fmt: str, words: int, accumulation: str = ACCUMULATION):
     """One experiment method for each curve of a panel."""
-    row = get_method("multiword", format=fmt, words=words, accumulation=accumulation)
+    row, store = get_method("multiword", format=fmt, words=words, accumulation=accumulation), WordStore()
     name = f"multiword:format={fmt},words={words},accumulation={accumulation}"
-    return [pair_method(Pair(name, row, d.engine(fmt)), label=d.name(fmt), counts=False) for d in CURVES]
+    return [pair_method(Pair(name, row, d.engine(fmt)), label=d.name(fmt), counts=False, store=store) for d in CURVES]
 
 
 def run(context: Context, accumulation: str = ACCUMULATION) -> Outcome:

@@ -7,11 +7,11 @@ import numpy as np
 
 from mpgemm.comparison import Pair, relative_bound, resolve_pairs
 from mpgemm.experiments.methods import GemmMethod
-from mpgemm.recovery import prepare, recovered_gemm
+from mpgemm.recovery import WordStore, prepare, recovered_gemm
 
 
 def pair_method(
-    pair: Pair, *, counts: bool = True, bounds: bool = False, label: str | None = None, **options
+    pair: Pair, *, counts: bool = True, bounds: bool = False, label: str | None = None, store: WordStore | None = None, **options
 ) -> GemmMethod:
     """A method on an engine as an experiment runs it, with the counts of its report as details.
 
@@ -22,6 +22,8 @@ def pair_method(
         Record the elements beyond the range of the words; compute the deterministic bound, too.
     label : str, optional
         For figures; by default method and engine.
+    store : WordStore, optional
+        Shared by methods that split the same matrices in the same way.
     **options
         `strict` and `overflow` of :func:`mpgemm.recovered_gemm`.
     """
@@ -31,7 +33,7 @@ def pair_method(
     return GemmMethod(
         name,
         label or f"{pair.name}, {pair.engine.label}",
-        partial(_product, pair, options),
+        partial(_product, pair, options) if store is None else partial(_from_store, pair, store),
         settings,
         details=partial(_details, pair, bounds, options) if counts else None,
     )
@@ -52,6 +54,10 @@ def recovery_method(text: str) -> GemmMethod:
 
 def _product(pair: Pair, options: dict, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return recovered_gemm(a, b, None, pair.row, pair.engine, **options)
+
+
+def _from_store(pair: Pair, store: WordStore, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return prepare(a, b, None, pair.row, pair.engine, store=store).product()
 
 
 def _details(pair: Pair, bounds: bool, options: dict, a: np.ndarray, b: np.ndarray) -> dict:

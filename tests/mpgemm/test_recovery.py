@@ -339,3 +339,30 @@ def test_engines_by_name():
     sync, group = (recovered_gemm(a, b, None, "fp8", path) for path in ("h100/mma", "h100/wgmma"))
     assert (sync != group).any()
     np.testing.assert_array_equal(recovered_gemm(a, b, None, "fp8", "h100"), group)
+
+
+def test_a_store_of_words_changes_no_bits():
+    from mpgemm.recovery import WordStore, prepare
+
+    store = WordStore()
+    pairs = [pair(seed) for seed in (20, 21, 22)]
+    for a, b in (*pairs, *pairs):
+        for method in ("ootomo", "multiword", "egemm"):
+            for engine in ("a100", "h100"):
+                row = get_method(method)
+                shared = prepare(a, b, None, row, engine, store=store).product()
+                np.testing.assert_array_equal(shared, recovered_gemm(a, b, None, method, engine))
+
+
+def test_steps_in_batches_are_the_steps_one_by_one(monkeypatch):
+    a, b = pair(23, 5, 150, 4)
+    for method in ("ootomo", "sgemm_cube"):
+        options = {"accumulation": "elementwise"} if method == "sgemm_cube" else {}
+        whole = recovered_gemm(a, b, None, method, "v100", **options)
+        with monkeypatch.context() as patch:
+            patch.setattr("mpgemm.recovery.CHAIN_BYTES", 1000)
+            np.testing.assert_array_equal(recovered_gemm(a, b, None, method, "v100", **options), whole)
+    high_a, high_b = (tcm.round_to(x, "fp16").astype(np.float16) for x in (a, b))
+    promoted = A100.gemm(high_a, high_b, promote_every=A100.k)
+    plain = recovered_gemm(high_a, high_b, None, "ootomo", A100)
+    np.testing.assert_array_equal(plain, promoted)  # fp16 operands have no low words
