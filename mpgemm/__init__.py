@@ -4,3 +4,13 @@
 from mpgemm.errors import ErrorMeter, ErrorReport, errors
 from mpgemm.exact import ExactResult, exact_dot_integers, exact_gemm
 from mpgemm.mp import mp_gemm, mp_gemm_entries
+
+# Recovery methods, their errors and bounds.
+from mpgemm.attribution import Attribution, attribute
+from mpgemm.bounds import block_fma_bounds, gemm_bound, multiword_bound
+from mpgemm.comparison import Comparison, ComparisonRecord, compare
+from mpgemm.describe import Description, describe
+from mpgemm.engines import UnsuitableEngine, hypothetical_engine, ieee_engine, resolve_engine
+from mpgemm.methods import RecoveryMethod, get_method, list_methods
+from mpgemm.recovery import RecoveryResult, recovered_gemm, recovered_gemm_report
+from mpgemm.tolerances import MethodBound, Tolerance, Vacuity, check_tolerance, method_bound, tolerance

@@ -13,6 +13,9 @@ from typing import NoReturn
 # name: (module, one line of help). A module is imported only when its command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
     "evaluate": ("mpgemm.commands.evaluate", "accuracy of SGEMM-cube and native GEMMs on files or generated matrices"),
+    "compare": ("mpgemm.commands.compare", "recovery methods times matrix engines: errors, bits, passes, bounds"),
+    "explain": ("mpgemm.commands.explain", "one recovered dot product step by step, and where its error comes from"),
+    "models": ("mpgemm.commands.models", "the catalogue of matrix engines and recovery methods"),
     "plan": ("mpgemm.commands.plan", "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel"),
     "simulate": ("mpgemm.commands.simulate", "a tile schedule on the pipes of an Ascend core: speed, stalls, traces"),
 }

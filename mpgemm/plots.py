@@ -4,10 +4,14 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mpgemm.io import atomic_writer
+
+if TYPE_CHECKING:
+    from mpgemm.experiments.outcome import Panel
 
 
 @dataclass(frozen=True)
@@ -172,4 +176,53 @@ def exponent_histogram(histograms: Mapping[str, Mapping[int, int]], title: str):
     axes.set_title(title, fontsize=10)
     axes.set(xlabel="exponent of the element, floor(log2 |x|)", ylabel="share of the nonzero elements")
     axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5))
+    return figure
+
+
+def panel_grid(panels: Sequence["Panel"], columns: int = 3):
+    """Several sets of axes in one figure, the vertical range and the colours shared.
+
+    Parameters
+    ----------
+    panels : sequence of mpgemm.experiments.outcome.Panel
+        The same label has the same colour in all of them.
+    columns : int
+        Panels beside each other.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ValueError("figures need matplotlib: pip install 'mpgemm[plot]', or pass --no-figures") from None
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(4.2 * columns + 2.2, 3.4 * rows + 0.3), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=columns > 1)
+    labels = list(dict.fromkeys(line.label.replace(" (hyp.)", "") for panel in panels for line in panel.curves))
+    handles: dict = {}
+    for panel, axes in zip(panels, grid.ravel(), strict=False):
+        for line in panel.curves:
+            name = line.label.replace(" (hyp.)", "")
+            number = labels.index(name)
+            x, y = np.asarray(line.x, float), np.asarray(line.y, float)
+            shown = np.isfinite(y) & ((y > 0) if panel.log_y else True)
+            (handle,) = axes.plot(
+                x[shown], y[shown], line.style or "-", marker=_MARKERS[number % len(_MARKERS)], markersize=3, linewidth=1.1,
+                color=_COLOURS[number % len(_COLOURS)],
+            )  # fmt: skip
+            handles.setdefault(name, handle)
+        axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
+        if panel.log_x:
+            axes.set_xscale("log")
+        if panel.log_y:
+            axes.set_yscale("log")
+        axes.grid(True, which="major", color="0.9", linewidth=0.6)
+    for axes in grid.ravel()[len(panels) :]:
+        axes.set_axis_off()
+    figure.legend(handles.values(), handles.keys(), fontsize=8, loc="outside right center", frameon=False)
     return figure

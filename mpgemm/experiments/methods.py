@@ -1,8 +1,8 @@
 """The GEMMs that `mpgemm evaluate` compares, as a list of named callables.
 
 A :class:`GemmMethod` multiplies two float32 matrices in some way. :func:`build_methods` makes them from names; a name
-is a family of :data:`FAMILIES` or ``engine:ARCH:INSTRUCTION`` for any matrix engine of the catalogue (operands rounded
-to nearest to the engine's formats first).
+is a family of :data:`FAMILIES`, ``engine:ARCH:INSTRUCTION`` for any matrix engine of the catalogue (operands rounded
+to nearest to the engine's formats first), or ``recovery:METHOD@ENGINE`` for a recovery method.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,12 +35,15 @@ class GemmMethod:
         ``multiply(a, b)`` on float32 matrices gives the product; it can be pickled.
     settings : mapping
         JSON-compatible values that determine `multiply`; the journal of results is keyed by them.
+    details : callable, optional
+        ``details(a, b)`` gives JSON-compatible facts that are recorded beside the errors.
     """
 
     name: str
     label: str
     multiply: Callable[[np.ndarray, np.ndarray], np.ndarray] = field(compare=False)
     settings: Mapping = field(default_factory=dict)
+    details: Callable[[np.ndarray, np.ndarray], dict] | None = field(default=None, compare=False)
 
     def __post_init__(self):
         object.__setattr__(self, "settings", {"name": self.name, **self.settings})
@@ -167,8 +170,14 @@ def _engine_gemm(arch: str, name: str, a: np.ndarray, b: np.ndarray) -> np.ndarr
     return np.asarray(tcm.get_instruction(arch, name).gemm(a, b, input_rounding="rne"))
 
 
+def _recovery(name: str) -> GemmMethod:
+    from mpgemm.experiments.recovery_methods import recovery_method  # it imports this module
+
+    return recovery_method(name)
+
+
 #: What makes a method from the part of a name behind "PREFIX:".
-PREFIXES: dict[str, Callable[[str], GemmMethod]] = {"engine": engine_method}
+PREFIXES: dict[str, Callable[[str], GemmMethod]] = {"engine": engine_method, "recovery": _recovery}
 
 #: Families that need no engine. fp16 and SGEMM-cube are the Ascend cube's (910A: saturating); `sgemm_cube_scaled` is
 #: the extension beyond the paper that brings each row of A and column of B into range by a power of two.
@@ -190,7 +199,7 @@ def build_methods(
     Parameters
     ----------
     names : sequence of str
-        Families of :data:`FAMILIES`, or ``engine:ARCH:INSTRUCTION``.
+        Families of :data:`FAMILIES`, ``engine:ARCH:INSTRUCTION`` or ``recovery:METHOD@ENGINE``.
     options : CubeOptions, optional
         For the families that run the Ascend cube.
 

@@ -1,0 +1,354 @@
+"""A-priori error bounds: of any accumulator from its specification, of recovery methods, and the published ones beside them.
+
+Notation: an engine computes ``d ~ c + sum_k a_k b_k`` in T steps of N products; ``S = |c| + sum_k |a_k b_k|`` for each element;
+P is the precision of the result, F the fraction bits kept at the alignment, ``E`` the alignment exponent of a step.
+
+Derivation for a fused dot-add. One step adds at most N + 1 addends, each cut to a multiple of 2^(E-F): an error below N + 1 units
+(half as much where the alignment rounds to nearest). An addend's exponent is at most floor(log2) of its own size (products are not
+normalised, which only lowers it), so 2^E <= S', the largest size that sum and addends can have; except that subnormal operands
+carry their format's smallest normal exponent and zeros the exponent of their edge rule: these give a floor 2^E0 that depends on the
+formats and the largest exponents of the data only. The result is rounded once: below 2^(1-P) S' (2^-P S' to nearest), or below one
+unit of the subnormal range. So a step adds at most ``alpha S' + beta`` with
+
+    alpha = (addends) 2^-F + (roundings) u,     beta = (addends) 2^(E0-F) + (roundings) eta + what flushing takes,
+
+and with S' <= S + (errors so far), T steps give ``(1 + alpha)^T - 1`` times ``S + beta / alpha``. Each accumulator family is one
+row of :func:`step_error`. The bound is infinite where a sum could overflow. Everything is evaluated in FP64 with a relative margin
+(:data:`MARGIN`) for its own rounding errors.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tensorcore_models import accumulators as acc
+from tensorcore_models.engine import Engine
+from tensorcore_models.formats import Format, IntegerFormat, get_format
+
+#: Covers the rounding errors of FP64 sums of non-negative numbers (k up to 2^40) and of the formulas here.
+MARGIN = 1 + 2.0**-10
+
+
+@dataclass(frozen=True)
+class StepError:
+    """Error of one step of a core.
+
+    Attributes
+    ----------
+    relative : float
+        alpha: error over the largest size of the step's sum.
+    absolute : float
+        beta: what underflow, floors of the alignment and flushing add.
+    terms : int
+        Products that a step takes.
+    derivation : tuple of str
+        Where the two come from, for a reader.
+    """
+
+    relative: float
+    absolute: float
+    terms: int
+    derivation: tuple[str, ...]
+
+
+def _unit(rounding: str, nearest: float, directed: float) -> float:
+    return nearest if rounding in ("rne", "rna") else directed
+
+
+def _output(spec, fmt: Format, roundings: int = 1, rounding: str | None = None) -> tuple[float, float, str]:
+    """(relative, absolute, text) of one or several roundings to the result format, one after the other."""
+    rounding = rounding or getattr(spec, "output_rounding", "rne")
+    fraction = fmt.fraction_bits
+    limited = getattr(spec, "output_fraction_bits", None)
+    if limited is not None:
+        fraction = min(fraction, limited)
+    relative = math.expm1(roundings * math.log1p(_unit(rounding, 2.0 ** -(fraction + 1), 2.0**-fraction)))
+    absolute = roundings * math.ldexp(1.0, fmt.emin - fraction)
+    return relative, absolute, f"{roundings} rounding(s) {rounding} to {fraction} fraction bits: {relative:.3g} of the sum"
+
+
+def _both(first: float, second: float) -> float:
+    """Relative errors one after the other: (1 + x)(1 + y) - 1."""
+    return first + second + first * second
+
+
+def _floor_exponent(spec, engine: Engine, largest: tuple[int, int], small: bool) -> int:
+    """E0: how high zeros and subnormals can lift the alignment exponent. `largest`: largest exponents of A and of B."""
+    a, b, c = engine.formats[:3]
+    exponents = [c.emin]  # a subnormal c or intermediate result
+    if spec.zero_c == "minus126":
+        exponents.append(-126)
+    if spec.exponent_floor is not None:
+        exponents.append(spec.exponent_floor)
+    if small:
+        exponents += [a.emin + largest[1], b.emin + largest[0]]
+        if spec.zero_operand == "minus126":
+            exponents += [-126 + largest[1], -126 + largest[0]]
+    return max(exponents)
+
+
+def step_error(engine: Engine, largest: tuple[int, int] = (0, 0), small: bool = True) -> StepError:
+    """Error of one step of an engine's core.
+
+    Parameters
+    ----------
+    engine : Engine
+        With an accumulator of a known family and no block scales.
+    largest : (int, int)
+        Largest exponents (of encodings) in A and in B.
+    small : bool
+        Whether operands may be zero or subnormal; they may lift the alignment exponent.
+
+    Raises
+    ------
+    ValueError
+        If nothing is known of the core (a callable, block scales, arithmetic that is not public).
+    """
+    spec = getattr(engine, "accumulator", None)
+    if spec is None or engine.scale_format is not None:
+        raise ValueError(f"{engine.label}: no bound without a known accumulator, nor for block-scaled operands")
+    result = engine.formats[3]
+    if isinstance(spec, acc.IntegerDotAdd):
+        return StepError(0.0, 0.0, spec.terms, ("integer products and sums are exact (the bound is infinite if int32 overflows)",))
+    if isinstance(spec, acc.InterleavedDotAdd):
+        via = get_format(spec.via_format)  # subnormal operands have the exponents of this format
+        floor = max(_floor_exponent(spec.dot, engine, largest, small), via.emin + max(largest))
+        relative, absolute, text = _fused(spec.dot, engine, floor)
+        last, tiny, last_text = _output(spec, result, 1, spec.final_rounding)
+        total = _both(math.expm1(spec.groups * math.log1p(relative)), last)
+        texts = (f"{spec.groups} fused steps, each: {text}", f"addition of c: {last_text}")
+        return StepError(total, spec.groups * absolute * (1 + relative) + tiny, spec.terms_per_step, texts)
+    if isinstance(spec, acc.FusedDotAdd | acc.ParametricDotAdd | acc.FusedDotRoundDownAdd):
+        floor = _floor_exponent(spec, engine, largest, small)
+        family = _round_down if isinstance(spec, acc.FusedDotRoundDownAdd) else _fused
+        relative, absolute, text = family(spec, engine, floor)
+        return StepError(relative, absolute, spec.terms_per_step, (text,))
+    return _ieee(spec, engine, largest)
+
+
+def _fused(spec: acc.FusedDotAdd | acc.ParametricDotAdd, engine: Engine, floor: int) -> tuple[float, float, str]:
+    """alpha, beta and their text: addends cut at one alignment, one rounding."""
+    result = engine.formats[3]
+    quantum = 0.0 if spec.fraction_bits is None else 2.0**-spec.fraction_bits
+    cut = (spec.terms + 1) * _unit(spec.alignment_rounding, 0.5, 1.0) * quantum
+    text = f"{spec.terms} + 1 addends cut at F = {spec.fraction_bits}: {cut:.3g} of the largest" if quantum else "exact sum"
+    more, late, flushed = 0.0, (0.0, 0.0, ""), 0.0
+    if isinstance(spec, acc.ParametricDotAdd):
+        more, late, flushed, extra = _parametric(spec, engine, quantum)
+        text += extra
+    relative, absolute, rounding_text = _output(spec, result)
+    total = _both(_both(cut + more, relative), late[0])
+    return total, (cut + more) * 2.0 ** min(floor, 1000) + absolute + late[1] + flushed, f"{text}; {rounding_text}{late[2]}"
+
+
+def _round_down(spec: acc.FusedDotRoundDownAdd, engine: Engine, floor: int) -> tuple[float, float, str]:
+    """CDNA3: products cut, then dot and c rounded down on their common exponent, one rounding."""
+    parity = spec.parity_groups > 1
+    cut = (spec.terms + (2 if parity else 0)) * 2.0**-spec.fraction_bits
+    cut += 2.0**-spec.dot_fraction_bits + 2.0**-spec.c_fraction_bits
+    relative, absolute, text = _output(spec, engine.formats[3])
+    joined = ", even and odd sums joined" if parity else ""
+    kept = f"{spec.terms} products at F = {spec.fraction_bits}{joined}; dot at {spec.dot_fraction_bits}, c at {spec.c_fraction_bits}"
+    return _both(cut, relative), cut * 2.0 ** min(floor, 1000) + absolute, f"{kept}: {cut:.3g} of the largest; {text}"
+
+
+def _parametric(spec: acc.ParametricDotAdd, engine: Engine, quantum: float):
+    """What the parameters beyond those of a fused dot-add add: (cut, (late rounding), flushed, text)."""
+    a, b, _, result = engine.formats
+    if spec.integer_bits is not None and (spec.terms + 1) * 4 > 2**spec.integer_bits:
+        return math.inf, (0.0, 0.0, ""), math.inf, f"; {spec.integer_bits} integer bits can wrap: no bound"
+    units, text, flushed, late = 0.0, "", 0.0, (0.0, 0.0, "")
+    if spec.normalise_each_add:
+        units, text = spec.terms + 1, "; each of the additions normalised and cut"
+    elif spec.alignment == "pairwise":
+        units, text = 2 * (spec.terms + 1), "; cut again at every node of the tree"
+    elif spec.alignment == "odd_even":
+        units, text = 3, "; even and odd sums and c cut again"
+    if spec.c_position == "late":
+        relative, absolute, late_text = _output(spec, result, 1, spec.late_rounding)
+        late = relative, absolute, f"; c late, {late_text}"
+    if spec.flush_inputs:
+        flushed += spec.terms * (a.min_normal * b.max_finite + b.min_normal * a.max_finite) + result.min_normal
+        text += "; subnormal operands flushed"
+    if spec.flush_outputs:
+        flushed += 2 * result.min_normal
+        text += "; subnormal results flushed"
+    return units * quantum, late, flushed, text
+
+
+def _ieee(spec, engine: Engine, largest: tuple[int, int]) -> StepError:
+    """Cores made of IEEE operations."""
+    a, b, _, result = engine.formats
+    operand_flush = math.ldexp(a.min_normal, largest[1] + 1) + math.ldexp(b.min_normal, largest[0] + 1)
+    if isinstance(spec, acc.SequentialFMA):
+        terms = spec.terms_per_step
+        relative, absolute, text = _output(spec, result, terms, spec.rounding)
+        flush = terms * (operand_flush + result.min_normal) * spec.flush_inputs + terms * result.min_normal * spec.flush_outputs
+        return StepError(relative, absolute + flush, terms, (f"fused multiply-adds, {text}",))
+    if isinstance(spec, acc.LanedFMA):
+        count = spec.terms + spec.lanes + 1
+        relative, absolute, text = _output(spec, result, count, "rne")
+        flush = spec.terms * operand_flush * spec.flush_inputs + (count + 1) * result.min_normal
+        return StepError(relative, absolute + flush, spec.terms, (f"{spec.lanes} lanes, {text}; flushed to zero",))
+    if isinstance(spec, acc.GroupPairwiseSum):
+        count = 2 + int(math.log2(spec.group))  # product, tree levels, addition to c: each a rounding of at most S'
+        relative, absolute, text = _output(spec, result, count, "rne")
+        flushed = 0.0
+        if spec.flush_input != "none":
+            lowest = (a.min_normal, b.min_normal) if spec.flush_input == "format" else (2.0**-126, 2.0**-126)
+            flushed = spec.group * sum(math.ldexp(x, e + 1) for x, e in zip(lowest, largest[::-1], strict=True)) + 2.0**-126
+        results = 2 * spec.group * result.min_normal if spec.flush_results else 2 * spec.group * result.min_subnormal
+        return StepError(
+            relative, absolute + flushed + results, spec.group, (f"products, tree and sum in FP32, {text}",)
+        )
+    if isinstance(spec, acc.PairRoundOddSum):
+        relative, absolute, text = _output(spec, result, 3, "ro")
+        return StepError(
+            relative, absolute + 2 * operand_flush + 5 * result.min_normal, 2, (f"products, pair sum and sum, {text}; flushed",)
+        )
+    raise ValueError(f"{engine.label}: no bound is derived for {type(spec).__name__}")
+
+
+# -- dot products --------------------------------------------------------------------------------------------------------
+def steps_of(engine: Engine, k: int, terms: int) -> int:
+    """Steps of a core that a chain over k products takes."""
+    return -(-k // engine.k) * -(-engine.k // terms)
+
+
+def accumulation_bound(
+    engine: Engine, sizes, steps: int, largest: tuple[int, int] = (0, 0), *, small: bool = True
+) -> np.ndarray:
+    """Bound of |computed - exact| for a chain of `steps` core steps over operands that the formats hold exactly.
+
+    Parameters
+    ----------
+    engine : Engine
+    sizes : array_like
+        S for each element, or an upper bound of it.
+    steps : int
+        See :func:`steps_of`.
+    largest, small
+        See :func:`step_error`.
+
+    Returns
+    -------
+    ndarray
+        Infinite where a sum may overflow.
+    """
+    error = step_error(engine, largest, small)
+    sizes = np.asarray(sizes, np.float64) * MARGIN
+    result = engine.formats[3]
+    if isinstance(result, IntegerFormat):
+        return np.where(sizes <= result.maximum, 0.0, np.inf)
+    growth = _growth(error.relative, steps)
+    with np.errstate(over="ignore", invalid="ignore"):
+        absolute = error.absolute * steps * (1 + growth) if steps else 0.0
+        bound = np.where(sizes > 0, sizes * growth, 0.0) + absolute
+        limit = result.max_finite
+        overflow = getattr(engine.accumulator, "product_overflow_exponent", None)
+        if overflow is not None:
+            limit = min(limit, 2.0**overflow * (1 - 2.0**-20))
+        bound = np.where((sizes + bound) * MARGIN < limit, bound, np.inf)
+    return bound * MARGIN
+
+
+def _growth(relative: float, steps: int) -> float:
+    """(1 + alpha)^T - 1."""
+    if not math.isfinite(relative):
+        return math.inf if steps else 0.0
+    exponent = steps * math.log1p(relative)
+    return math.expm1(exponent) if exponent < 700 else math.inf
+
+
+def largest_exponent(x: np.ndarray, fmt: Format) -> int:
+    """Largest exponent of the finite values of an array, as the encodings of a format have it."""
+    top = float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x)))
+    return max(int(np.frexp(top)[1]) - 1, fmt.emin) if top else fmt.emin
+
+
+def has_small(x: np.ndarray, fmt: Format) -> bool:
+    """Whether a value is zero or subnormal in a format."""
+    return bool(np.any(np.abs(x) < fmt.min_normal))
+
+
+def operand_facts(engine: Engine, a: np.ndarray, b: np.ndarray) -> dict:
+    """`largest` and `small` of :func:`step_error` for operands (values)."""
+    if isinstance(engine.formats[0], IntegerFormat):
+        return {}
+    padded = a.shape[1] % engine.k != 0
+    small = padded or has_small(a, engine.formats[0]) or has_small(b, engine.formats[1])
+    return {
+        "largest": (largest_exponent(a, engine.formats[0]), largest_exponent(b, engine.formats[1])),
+        "small": small,
+    }
+
+
+def gemm_bound(engine: Engine, a, b, c=None) -> np.ndarray:
+    """Deterministic bound of |engine.gemm(a, b, c) - exact| for operands that the engine's formats hold.
+
+    Parameters
+    ----------
+    engine : Engine
+    a, b, c : array_like
+        Values.
+
+    Returns
+    -------
+    ndarray, shape (m, n)
+        Infinite where a sum may overflow or an operand is not finite.
+
+    Raises
+    ------
+    ValueError
+        If no bound is known for the core.
+    """
+    a, b = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sizes = np.abs(a) @ np.abs(b) + (0 if c is None else np.abs(np.asarray(c).astype(np.float64)))
+    facts = operand_facts(engine, a, b)
+    steps = steps_of(engine, a.shape[1], step_error(engine, **facts).terms)
+    bound = accumulation_bound(engine, np.where(np.isfinite(sizes), sizes, 0.0), steps, **facts)
+    return np.where(np.isfinite(sizes), bound, np.inf)
+
+
+# -- published bounds ----------------------------------------------------------------------------------------------------
+def gamma(n: float, u: float) -> float:
+    """gamma_n = n u / (1 - n u), infinite from n u = 1 on."""
+    return n * u / (1 - n * u) if n * u < 1 else math.inf
+
+
+def block_fma_bounds(n: int, block: int, u_low: float, u_high: float, u_out: float | None = None, probability: float = 0.99):
+    """Bounds of |C^ - C| <= f |A||B| for a block FMA, after Blanchard, Higham, Lopez, Mary and Pranesh 2020.
+
+    Operands are rounded to u_low, products are summed in precision u_high, and every block of `block` products is rounded to
+    u_out if that is coarser. They leave out alignment, directed rounding, underflow and overflow.
+
+    Returns
+    -------
+    dict of str to float
+        "deterministic": (1 + u_low)^2 (1 + gamma_n(u_high)) (1 + gamma_(n/block)(u_out)) - 1.
+        "probabilistic": the same with lambda sqrt(n) for n, where 2 n exp(-lambda^2 / 2) = 1 - probability (Higham and Mary 2019,
+        under independent rounding errors of mean zero, which directed rounding does not have). Never asserted.
+    """
+    blocks = -(-n // block)
+    coarse = 0.0 if u_out is None or u_out <= u_high else u_out
+    spread = math.sqrt(2 * math.log(2 * max(n, 1) / (1 - probability)))
+
+    def total(count: float, block_count: float) -> float:
+        return (1 + u_low) ** 2 * (1 + gamma(count, u_high)) * (1 + gamma(block_count, coarse)) - 1
+
+    return {
+        "deterministic": total(n, blocks),
+        "probabilistic": total(spread * math.sqrt(n), spread * math.sqrt(blocks)),
+    }
+
+
+def multiword_bound(n: int, words: int, word: Format, result: Format, theta: float) -> float:
+    """2u + nU + 4 n^2 f_min/theta + 4 n^2 F_min/theta^2 with u = 2^-(t p): fig. 7 of khattak-mikaitis, after Mary and Mikaitis.
+
+    Relative to ||A||_inf ||B||_inf. The published figure takes f_min as the smallest normal number, and u of one word whatever p
+    is (its data files have one bound for all p); here u is that of p words.
+    """
+    u, big = 2.0 ** -(word.precision * words), result.unit_roundoff
+    return 2 * u + n * big + 4 * n**2 * word.min_normal / theta + 4 * n**2 * result.min_normal / theta**2

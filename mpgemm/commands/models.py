@@ -1,0 +1,95 @@
+"""`mpgemm models`: the catalogue of matrix engines, recovery methods and formats."""
+
+import argparse
+
+import tensorcore_models as tcm
+from mpgemm import report
+from mpgemm.methods import list_methods
+from tensorcore_models.catalogue.devices import DEVICES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("arch", nargs="?", help="architecture, device, or arch:name for everything about one instruction")
+    parser.add_argument("--a-format", metavar="FORMAT", help="only instructions with these operands")
+    parser.add_argument("--d-format", metavar="FORMAT", help="only instructions with this result")
+    parser.add_argument("--evidence", metavar="TEXT", help="only rows whose evidence contains TEXT")
+    parser.add_argument("--methods", action="store_true", help="list the recovery methods instead")
+    parser.add_argument("--devices", action="store_true", help="list the devices instead")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status."""
+    if args.methods and args.devices:
+        raise ValueError("--methods or --devices, not both")
+    if args.methods:
+        rows, table = _methods()
+    elif args.devices:
+        rows = [{"device": name, "architecture": arch, "lacks": list(lacks)} for name, (arch, lacks) in DEVICES.items()]
+        table = report.Table("Devices", ["device", "architecture", "lacks"],
+                             [[r["device"], r["architecture"], ", ".join(r["lacks"])] for r in rows])  # fmt: skip
+    elif args.arch and ":" in args.arch:
+        return _one(args)
+    else:
+        rows, table = _instructions(args)
+    if args.json:
+        print(report.json_text(rows), end="")
+    else:
+        table.print()
+    return 0
+
+
+def _methods():
+    rows = [
+        {
+            "name": row.name, "passes": row.passes, "words": row.words, "formats": list(row.formats), "accumulation": row.accumulation,
+            "certainty": row.certainty, "claimed_loss": row.claimed_loss, "title": row.title, "formula": row.formula,
+            "source": row.source, "range": row.range_limits, "options": dict(row.options),
+        }
+        for row in list_methods()
+    ]  # fmt: skip
+    cells = [[r["name"], r["passes"], "/".join(r["formats"][:3]), r["certainty"], r["title"]] for r in rows]
+    return rows, report.Table("Recovery methods", ["method", "passes", "words of", "certainty", "what it does"], cells)
+
+
+def _instructions(args):
+    found = [row for row in tcm.list_instructions(args.arch) if _wanted(row, args)]
+    rows = [_facts(row) for row in found]
+    cells = [[str(row), f"{row.m}x{row.n}x{row.k}", row.a_format, row.d_format, _algorithm(row), row.evidence] for row in found]
+    title = f"{len(rows)} instructions" + (f" of {args.arch}" if args.arch else "")
+    return rows, report.Table(title, ["instruction", "m x n x k", "A", "D", "algorithm", "evidence"], cells)
+
+
+def _wanted(row, args) -> bool:
+    return (
+        (args.a_format is None or row.a_format == tcm.get_format(args.a_format).name)
+        and (args.d_format is None or row.d_format == tcm.get_format(args.d_format).name)
+        and (args.evidence is None or args.evidence in row.evidence)
+    )
+
+
+def _algorithm(row) -> str:
+    spec = row.accumulator
+    if spec is None:
+        return "not public"
+    text = type(spec).__name__
+    facts = [f"N={spec.terms}"] if hasattr(spec, "terms") else []
+    facts += [f"F={spec.fraction_bits}"] if getattr(spec, "fraction_bits", None) else []
+    return f"{text}({', '.join(facts)})" if facts else text
+
+
+def _facts(row) -> dict:
+    names = ("arch", "name", "m", "n", "k", "blocks", "a_format", "b_format", "c_format", "d_format", "scale_format", "block_size",
+             "path", "source", "evidence", "note")  # fmt: skip
+    return {**{name: getattr(row, name) for name in names}, "accumulator": repr(row.accumulator)}
+
+
+def _one(args) -> int:
+    facts = _facts(tcm.get_instruction(args.arch))
+    if args.json:
+        print(report.json_text(facts), end="")
+    else:
+        width = max(map(len, facts))
+        print("\n".join(f"{name:{width}}  {value}" for name, value in facts.items() if value not in (None, "")))
+    return 0

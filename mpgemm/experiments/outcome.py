@@ -1,0 +1,59 @@
+"""What an experiment hands to the command line: tables, figure panels and data."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+
+from mpgemm.experiments.journal import Journal
+from mpgemm.plots import Curve
+from mpgemm.report import Table
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes of a figure."""
+
+    title: str
+    curves: Sequence[Curve]
+    x_label: str
+    y_label: str
+    log_x: bool = True
+    log_y: bool = True
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one experiment.
+
+    Parameters
+    ----------
+    name : str
+        Stem of its files.
+    tables : sequence of Table
+    data : mapping
+        JSON-compatible values.
+    panels : sequence of Panel
+        The figure; empty for none.
+    columns : int
+        Panels beside each other.
+    remarks : sequence of str
+        What the numbers say, computed from them.
+    """
+
+    name: str
+    tables: Sequence[Table]
+    data: Mapping
+    panels: Sequence[Panel] = ()
+    columns: int = 3
+    remarks: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Context:
+    """How an experiment runs: which seeds, where finished results are, on what."""
+
+    seeds: Sequence[int] = (0,)
+    quick: bool = False
+    journal: Journal = field(default_factory=Journal)
+    progress: object = None
+    executor: Executor | None = None

@@ -1,0 +1,75 @@
+"""Recovery methods on engines as the methods of an experiment: ``recovery:METHOD@ENGINE``."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from mpgemm.comparison import Pair, relative_bound, resolve_pairs
+from mpgemm.experiments.methods import GemmMethod
+from mpgemm.recovery import WordStore, prepare, recovered_gemm
+
+
+def pair_method(
+    pair: Pair, *, counts: bool = True, bounds: bool = False, label: str | None = None, store: WordStore | None = None, **options
+) -> GemmMethod:
+    """A method on an engine as an experiment runs it, with the counts of its report as details.
+
+    Parameters
+    ----------
+    pair : Pair
+    counts, bounds : bool
+        Record the elements beyond the range of the words; compute the deterministic bound, too.
+    label : str, optional
+        For figures; by default method and engine.
+    store : WordStore, optional
+        Shared by methods that split the same matrices in the same way.
+    **options
+        `strict` and `overflow` of :func:`mpgemm.recovered_gemm`.
+    """
+    name = f"recovery:{pair.name}@{pair.engine.label}"
+    # The row and the engine in full: what the journal's results depend on. A callable's address changes, so it never resumes.
+    settings = {"row": repr(replace(pair.row, options={})), "engine": repr(pair.engine), "bounds": bounds, **options}
+    return GemmMethod(
+        name,
+        label or f"{pair.name}, {pair.engine.label}",
+        partial(_product, pair, options) if store is None else partial(_from_store, pair, store),
+        settings,
+        details=partial(_details, pair, bounds, options) if counts else None,
+    )
+
+
+def recovery_method(text: str) -> GemmMethod:
+    """The method behind "recovery:": METHOD, or METHOD@ENGINE.
+
+    Raises
+    ------
+    ValueError
+        If there is no such method or engine, or the engine does not take the words.
+    """
+    method, _, engine = text.partition("@")
+    (pair,), _ = resolve_pairs([method], [engine or None])
+    return pair_method(pair)
+
+
+def _product(pair: Pair, options: dict, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return recovered_gemm(a, b, None, pair.row, pair.engine, **options)
+
+
+def _from_store(pair: Pair, store: WordStore, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return prepare(a, b, None, pair.row, pair.engine, store=store).product()
+
+
+def _details(pair: Pair, bounds: bool, options: dict, a: np.ndarray, b: np.ndarray) -> dict:
+    """Passes, counts and bound, as JSON-compatible values."""
+    counts = range_counts(pair, a, b, options.get("overflow", "inf"))
+    bound = relative_bound(a, b, None, pair.row, pair.engine) if bounds else None
+    return {"passes": pair.row.passes, **counts, "bound": "inf" if bound == np.inf else bound}
+
+
+def range_counts(pair: Pair, a: np.ndarray, b: np.ndarray, overflow: str = "inf") -> dict:
+    """Elements beyond the range of the words, without the product: an operand's counts do not depend on the other's columns."""
+    of_a, of_b = prepare(a, b, None, pair.row, pair.engine, overflow).counts()
+    return {
+        "overflow_a": of_a.overflow, "overflow_b": of_b.overflow, "underflow_a": of_a.underflow, "underflow_b": of_b.underflow,
+    }  # fmt: skip

@@ -1,0 +1,191 @@
+"""Table 5 of Valpey et al.: inputs for which Ootomo and Yokota's method is less accurate than that of Markidis et al.
+
+The table prints b_1 = 1.998046875 * 2^-7; the text's steps need 2^+7 (the misprint is in the exponent), which is what stands here.
+"""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm.engines import resolve_engine
+from mpgemm.exact import exact_gemm
+from mpgemm.methods import get_method
+from mpgemm.recovery import recovered_gemm
+from tensorcore_models.engine import Engine
+
+VALPEY_A = np.float32([1.0009765625 * 2.0**-8, 1.326171875 * 2.0**-14, 2.0**-12, 2.0**-12])
+VALPEY_B = np.float32([1.998046875 * 2.0**7, 1.4443359375 * 2.0**-7, 2.0**-12, 2.0**-12])
+VALPEY_C = np.float32(2.0**-24)
+
+#: The two procedures of section 6: everything in the core, and only c outside with the low-low term kept.
+MARKIDIS = get_method("markidis", rounding="rne")
+OOTOMO = get_method("ootomo", accumulate_outside="c_only", terms=4)
+DEVICES = ("v100", "t4", "a100", "h100")
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """The table's results on one engine."""
+
+    engine: str
+    exact: float
+    rounded: float
+    markidis: float
+    ootomo: float
+
+    to_dict = asdict
+
+
+def table_row(engine: str | Engine) -> TableRow:
+    """Both methods on the table's input."""
+    engine = resolve_engine(engine, MARKIDIS)
+    a, b, c = VALPEY_A[None], VALPEY_B[:, None], VALPEY_C.reshape(1, 1)
+    exact = exact_gemm(a, b, c)
+    return TableRow(
+        engine.label,
+        float(exact.rounded("fp64")[0, 0]),
+        float(exact.rounded("fp32")[0, 0]),
+        float(recovered_gemm(a, b, c, MARKIDIS, engine)[0, 0]),
+        float(recovered_gemm(a, b, c, OOTOMO, engine)[0, 0]),
+    )
+
+
+# -- search --------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class SearchResult:
+    """How often Markidis' method beats Ootomo and Yokota's on random dot products with exact inputs.
+
+    Attributes
+    ----------
+    engine, family : str
+        Family "fp16": elements are fp16 numbers, as in the table, so that only the sums differ. "fp32": full FP32 elements.
+    k, trials : int
+    markidis_better, ootomo_better, equal : int
+        By the exact error of each result.
+    examples : tuple of dict
+        Some inputs (hexadecimal floats) for which Markidis' method is better.
+    """
+
+    engine: str
+    family: str
+    k: int
+    trials: int
+    markidis_better: int
+    ootomo_better: int
+    equal: int
+    examples: tuple[dict, ...]
+
+    to_dict = asdict
+
+
+def search(engine: str | Engine, family: str = "fp16", k: int = 4, trials: int = 4096, seed: int = 0, keep: int = 3) -> SearchResult:
+    """Random dot products of both methods on an engine.
+
+    Exponents are uniform in [-15, 14] as in the paper's query; to make the sums of different sizes meet, c lies within 24 binades
+    of the largest product. Results are compared by their exact errors.
+
+    Parameters
+    ----------
+    engine : str or Engine
+    family : {"fp16", "fp32"}
+    k, trials, seed, keep : int
+        Length, how many, seed, and how many examples to keep.
+    """
+    if family not in ("fp16", "fp32"):
+        raise ValueError(f"family is {family!r}, expected 'fp16' or 'fp32'")
+    if k < 1 or trials < 1:
+        raise ValueError(f"k and trials must be at least 1, got {k} and {trials}")
+    engine = resolve_engine(engine, MARKIDIS)
+    a, b, c = _inputs(family, k, trials, np.random.default_rng(seed))
+    found, exact_errors = [], []
+    for method in (MARKIDIS, OOTOMO):
+        d = dot_products(a, b, c, method, engine)
+        found.append(d)
+        exact_errors.append(_errors(a, b, c, d))
+    markidis, ootomo = exact_errors
+    better = np.flatnonzero(markidis < ootomo)
+    examples = tuple(_example(a[i], b[i], c[i], found[0][i], found[1][i]) for i in better[:keep])
+    return SearchResult(
+        engine.label, family, k, trials, len(better), int(np.count_nonzero(ootomo < markidis)),
+        int(np.count_nonzero(ootomo == markidis)), examples,
+    )  # fmt: skip
+
+
+def _inputs(family: str, k: int, trials: int, rng: np.random.Generator):
+    def draw(shape):
+        values = rng.choice([-1.0, 1.0], shape) * np.ldexp(1 + rng.random(shape), rng.integers(-15, 15, shape))
+        return tcm.round_to(values, family).astype(np.float32)
+
+    a, b = draw((trials, k)), draw((trials, k))
+    largest = np.frexp(np.abs(a.astype(np.float64) * b).max(axis=1))[1]
+    c = rng.choice([-1.0, 1.0], trials) * np.ldexp(1 + rng.random(trials), largest - rng.integers(0, 25, trials))
+    return a, b, c.astype(np.float32)
+
+
+def dot_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, method, engine) -> np.ndarray:
+    """Row by row dot products a_i b_i + c_i, shapes (t, k), (t, k), (t,): the diagonals of small products."""
+    out = np.empty(len(a), np.float32)
+    for part in _blocks(len(a)):
+        out[part] = np.diagonal(recovered_gemm(a[part], b[part].T, _square(c[part]), method, engine))
+    return out
+
+
+def _blocks(count: int):
+    """Slices short enough that little is computed beside the diagonal, long enough that calls cost little."""
+    return [slice(start, min(start + 8, count)) for start in range(0, count, 8)]
+
+
+def _square(x: np.ndarray) -> np.ndarray:
+    """A square matrix whose rows are constant."""
+    return np.broadcast_to(x[:, None], (len(x),) * 2)
+
+
+def _errors(a, b, c, d) -> np.ndarray:
+    """|computed - exact| of every dot product, rounded once."""
+    errors = np.empty(len(a))
+    for part in _blocks(len(a)):
+        exact = exact_gemm(a[part], np.ascontiguousarray(b[part].T), np.ascontiguousarray(_square(c[part])))
+        errors[part] = np.abs(np.diagonal(exact.error_of(np.ascontiguousarray(_square(d[part])))))
+    return errors
+
+
+def _example(a, b, c, markidis, ootomo) -> dict:
+    return {
+        "a": [float(x).hex() for x in a],
+        "b": [float(x).hex() for x in b],
+        "c": float(c).hex(),
+        "markidis": float(markidis).hex(),
+        "ootomo": float(ootomo).hex(),
+    }
+
+
+def run(context) -> "Outcome":
+    """The table on four architectures, and how often random inputs do the same."""
+    from mpgemm.experiments.outcome import Outcome
+    from mpgemm.report import Table
+
+    rows = [table_row(device) for device in DEVICES]
+    table = Table(
+        "Valpey et al., table 5 (b_1 = 1.998046875 * 2^7)",
+        ["engine", "exact", "nearest FP32", "Markidis", "Ootomo"],
+        [[r.engine, *(float(x).hex() for x in (r.exact, r.rounded, r.markidis, r.ootomo))] for r in rows],
+    )
+    trials = 128 if context.quick else 16384
+    searches = [
+        search(device, family, k, trials, seed)
+        for device in DEVICES
+        for family in ("fp16", "fp32")
+        for k in (4, 16)
+        for seed in context.seeds
+    ]
+    found = Table(
+        "Random dot products: whose result is closer to the exact value",
+        ["engine", "elements", "k", "trials", "Markidis", "Ootomo", "equal", "Markidis better"],
+        [
+            [s.engine, s.family, s.k, s.trials, s.markidis_better, s.ootomo_better, s.equal, f"{s.markidis_better / s.trials:.1%}"]
+            for s in searches
+        ],
+    )
+    data = {"table": [r.to_dict() for r in rows], "searches": [s.to_dict() for s in searches]}
+    return Outcome("valpey5", [table, found], data)

@@ -1,0 +1,282 @@
+"""Recovery methods on integer matrix engines: slices, residues, and repeated quantisation. See the rows for their formulas.
+
+Every int8 product is exact: k is cut so that no int32 sum can overflow, and partial sums are added in int64 outside. Rows of A
+and columns of B that hold infinities or NaN give NaN (such elements count as overflow).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm.methods import RecoveryMethod
+from mpgemm.recovery import RangeCounts
+from tensorcore_models.engine import Engine
+from tensorcore_models.formats import Format
+from tensorcore_models.operands import operand_bits
+
+INT32_MAX = (1 << 31) - 1
+#: Mixed-radix digits that one int64 holds: seven moduli of 8 bits.
+DIGITS_PER_LIMB = 7
+
+
+@dataclass(eq=False)
+class IntegerRun:
+    """A method of integer or quantised words, bound to an engine and operands."""
+
+    row: RecoveryMethod
+    engine: Engine
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray | None
+
+    def __post_init__(self):
+        self.finite_rows = np.isfinite(self.a).all(axis=1)
+        self.finite_columns = np.isfinite(self.b).all(axis=0)
+        self.clean_a = np.where(np.isfinite(self.a), self.a, 0)
+        self.clean_b = np.where(np.isfinite(self.b), self.b, 0)
+
+    @property
+    def word_format(self):
+        return self.engine.formats[0]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the result."""
+        wide = self.row.target == "fp64" or (
+            self.row.target == "input" and np.float64 in (self.a.dtype, self.b.dtype)
+        )
+        return np.dtype(np.float64 if wide else np.float32)
+
+    def counts(self) -> tuple[RangeCounts, RangeCounts]:
+        operands = ((self.a, self.clean_a, 1), (self.b, self.clean_b, 0))
+        return tuple(
+            RangeCounts(int(np.count_nonzero(~np.isfinite(x))), int(np.count_nonzero((x != 0) & (self._kept(clean, axis) == 0))))
+            for x, clean, axis in operands
+        )
+
+    def _kept(self, x: np.ndarray, axis: int) -> np.ndarray:
+        """x as the words hold it, up to positive factors: zero where nothing is left of an element."""
+        if self.row.kind == "residues":
+            return integers_below(x, axis, residue_bits(self.row.moduli, self.a.shape[1]))[0]
+        if self.row.kind == "quantised":
+            return sum(np.abs(words.astype(np.float64)) for words, _ in quantise(x, self.row.words, self.word_format))
+        return sum(np.abs(word.astype(np.float64)) for word in slice_operand(x, axis, self.row)[0])
+
+    def product(self) -> np.ndarray:
+        run = {"integer_slices": self._slices, "residues": self._residues, "quantised": self._quantised}[self.row.kind]
+        if self.a.shape[1] == 0:
+            value = np.zeros((self.a.shape[0], self.b.shape[1]), self.dtype)
+        else:
+            value = run()
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            value = value.astype(self.dtype)
+            value[~self.finite_rows] = np.nan
+            value[:, ~self.finite_columns] = np.nan
+            return value if self.c is None else value + self._checked_c()
+
+    def _checked_c(self) -> np.ndarray:
+        c = self.c.astype(self.dtype)
+        if ((c != self.c) & ~np.isnan(self.c)).any():
+            raise ValueError(f"c has values that {self.dtype.name}, in which it is added, lacks; round it first")
+        return c
+
+    # -- slices ----------------------------------------------------------------------------------------------------------
+    def _slices(self) -> np.ndarray:
+        words_a, rows = slice_operand(self.clean_a, 1, self.row)
+        words_b, columns = slice_operand(self.clean_b, 0, self.row)
+        bits, top = self.row.slice_bits, 2 * top_exponent(self.row)
+        total, before = None, 0
+        for i, j in self.row.products:  # smallest first
+            part = exact_product(self.engine, words_a[i], words_b[j]).astype(np.float64)
+            total = part if total is None else np.ldexp(total, bits * (i + j - before)) + part
+            before = i + j
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp(total, rows[:, None] + columns - top)
+
+    # -- residues --------------------------------------------------------------------------------------------------------
+    def _residues(self) -> np.ndarray:
+        moduli = ordered_moduli(self.row.moduli)
+        bits = residue_bits(moduli, self.a.shape[1])
+        whole_a, rows = integers_below(self.clean_a, 1, bits)
+        whole_b, columns = integers_below(self.clean_b, 0, bits)
+        residues = [
+            balanced(exact_product(self.engine, balanced(whole_a, p).astype(np.int8), balanced(whole_b, p).astype(np.int8)), p)
+            for p in moduli
+        ]
+        value = integers_to_float(*mixed_radix(residues, moduli))
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp(value, rows[:, None] + columns)
+
+    # -- quantised words -------------------------------------------------------------------------------------------------
+    def _quantised(self) -> np.ndarray:
+        words_a = quantise(self.clean_a, self.row.words, self.word_format)
+        words_b = quantise(self.clean_b, self.row.words, self.word_format)
+        total = np.zeros((self.a.shape[0], self.b.shape[1]), np.float32)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            for i, j in self.row.products:
+                (x, s), (y, t) = words_a[i], words_b[j]
+                if isinstance(self.word_format, Format):
+                    part = np.asarray(self.engine.gemm(x, y)).astype(np.float32)
+                else:
+                    part = exact_product(self.engine, x, y).astype(np.float32)
+                total = total + np.float32(np.float32(s) * np.float32(t)) * part
+        return total
+
+
+def exact_product(engine: Engine, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The int64 product of two int8 (int4) matrices on an engine with int32 sums, cut so that none can overflow."""
+    formats = engine.formats
+    largest = max(1, int(np.abs(a.astype(np.int64)).max(initial=0)) * int(np.abs(b.astype(np.int64)).max(initial=0)))
+    length = max(engine.k, INT32_MAX // largest // engine.k * engine.k)
+    total = np.zeros((a.shape[0], b.shape[1]), np.int64)
+    for start in range(0, a.shape[1], length):
+        x = operand_bits(a[:, start : start + length], formats[0], None, "a")
+        y = operand_bits(b[start : start + length], formats[1], None, "b")
+        total += engine.gemm_bits(x, y).view(np.int32)
+    return total
+
+
+# -- slices --------------------------------------------------------------------------------------------------------------
+def top_exponent(row: RecoveryMethod) -> int:
+    """Exponent of the first slice's unit below the common exponent: 7 for 7-bit slices, 6 for the four 8-bit segments."""
+    return row.slice_bits if row.slice_bits == 7 else row.slice_bits - 2
+
+
+def common_exponents(x: np.ndarray, axis: int) -> np.ndarray:
+    """e for each row (axis 1) or column (axis 0) with max |x| < 2^e; 0 for zeros."""
+    largest = np.max(np.abs(x), axis=axis, initial=0.0).astype(np.float64)
+    return np.where(largest > 0, np.frexp(largest)[1], 0)
+
+
+def slice_operand(x: np.ndarray, axis: int, row: RecoveryMethod) -> tuple[list[np.ndarray], np.ndarray]:
+    """Slices of a matrix on common exponents.
+
+    Returns
+    -------
+    slices : list of int8 arrays
+        x ~ 2^e sum_j slice_j 2^-(top + bits j) with top of :func:`top_exponent`.
+    exponents : ndarray of int
+        e of each row or column.
+    """
+    exponents = common_exponents(x, axis)
+    shift = exponents[:, None] if axis == 1 else exponents
+    scaled = np.ldexp(x.astype(np.float64), -shift)
+    if row.slice_bits == 8:
+        return _balanced_digits(scaled, row.words), exponents
+    slices = []
+    for _ in range(row.words):  # truncation: every slice has the sign of x and at most 7 bits
+        scaled = np.ldexp(scaled, row.slice_bits)
+        digit = np.trunc(scaled)
+        scaled = scaled - digit
+        slices.append(digit.astype(np.int8))
+    return slices, exponents
+
+
+def _balanced_digits(scaled: np.ndarray, words: int) -> list[np.ndarray]:
+    """Digits in [-128, 127] of RN(scaled 2^(8 words - 2)), most significant first; |scaled| < 1."""
+    whole = np.rint(np.ldexp(scaled, 8 * words - 2)).astype(np.int64)
+    digits = []
+    for _ in range(words - 1):
+        digit = ((whole + 128) & 255) - 128
+        digits.append(digit.astype(np.int8))
+        whole = (whole - digit) >> 8
+    return [whole.astype(np.int8), *digits[::-1]]
+
+
+# -- residues ------------------------------------------------------------------------------------------------------------
+def ordered_moduli(moduli: tuple[int, ...]) -> list[int]:
+    """The even modulus first: balanced mixed-radix digits then reach from -M/2 to M/2 - 1."""
+    return sorted(moduli, key=lambda p: p % 2)
+
+
+def residue_bits(moduli, k: int) -> int:
+    """The largest beta (62 at most) with 2 k 2^(2 beta) < M: products of integers up to 2^beta stay below M/2.
+
+    Raises
+    ------
+    ValueError
+        If the moduli leave no bit.
+    """
+    product = math.prod(moduli)
+    beta = min(62, ((product - 1) // (2 * max(k, 1))).bit_length() // 2)
+    while beta >= 0 and 2 * max(k, 1) << (2 * beta) >= product:
+        beta -= 1
+    if beta < 1:
+        raise ValueError(f"moduli {tuple(moduli)} (product {product}) are too few for k = {k}: take more")
+    return beta
+
+
+def integers_below(x: np.ndarray, axis: int, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """(RZ(x 2^(bits - e)), e - bits) with the common exponents e: integers up to 2^bits, and what their units stand for."""
+    exponents = common_exponents(x, axis) - bits
+    shift = exponents[:, None] if axis == 1 else exponents
+    return np.trunc(np.ldexp(x.astype(np.float64), -shift)).astype(np.int64), exponents
+
+
+def balanced(x: np.ndarray, p: int) -> np.ndarray:
+    """The residue of x modulo p that lies in [-p/2, p/2)."""
+    residue = np.mod(x, p)
+    return residue - p * (residue > (p - 1) // 2)
+
+
+def mixed_radix(residues: list[np.ndarray], moduli: list[int]) -> tuple[list[np.ndarray], list[int]]:
+    """Garner's algorithm with balanced digits: the integer in [-M/2, M/2) with those residues.
+
+    Returns
+    -------
+    limbs : list of int64 arrays
+    radices : list of int
+        The integer is limbs[0] + radices[0] (limbs[1] + radices[1] (...)).
+    """
+    digits: list[np.ndarray] = []
+    for i, p in enumerate(moduli):
+        known = np.zeros_like(residues[0])
+        for digit, q in zip(digits[::-1], moduli[i - 1 :: -1] if i else [], strict=True):
+            known = np.mod(known * q + digit, p)
+        inverse = pow(math.prod(moduli[:i]) % p, -1, p) if i else 1
+        digits.append(balanced((residues[i] - known) * inverse, p))
+    limbs, radices = [], []
+    for start in range(0, len(digits), DIGITS_PER_LIMB):
+        stop = start + DIGITS_PER_LIMB
+        limb = np.zeros_like(digits[0])
+        for digit, q in zip(digits[start:stop][::-1], moduli[start:stop][::-1], strict=True):
+            limb = limb * q + digit
+        limbs.append(limb)
+        radices.append(math.prod(moduli[start:stop]))
+    return limbs, radices
+
+
+def integers_to_float(limbs: list[np.ndarray], radices: list[int]) -> np.ndarray:
+    """The integers of :func:`mixed_radix`, each rounded once to FP64."""
+    if len(limbs) == 1:
+        return limbs[0].astype(np.float64)
+    total = limbs[-1].astype(object)
+    for limb, radix in zip(limbs[-2::-1], radices[-2::-1], strict=True):
+        total = total * radix + limb.astype(object)
+    return total.astype(np.float64)
+
+
+# -- quantised words -----------------------------------------------------------------------------------------------------
+def quantise(x: np.ndarray, words: int, fmt) -> list[tuple[np.ndarray, float]]:
+    """Words and their FP32 scales: each word is the quantised residual of what the ones before it left.
+
+    Residuals are formed in the type of x. Floating-point words lie in [-1, 1], integer ones in [-q_max, q_max].
+    """
+    floating = isinstance(fmt, Format)
+    largest_word = 1 if floating else fmt.maximum
+    found, residual = [], x
+    for _ in range(words):
+        largest = float(np.abs(residual).max(initial=0.0))
+        scale = np.float32(largest / largest_word) or np.float32(1)
+        with np.errstate(over="ignore", under="ignore"):
+            quotient = residual / x.dtype.type(scale)
+        if floating:
+            word = tcm.decode(tcm.encode(quotient, fmt), fmt, np.float32)
+            found.append((word, float(scale)))
+        else:
+            word = np.clip(np.rint(quotient), -largest_word, largest_word)
+            found.append((word.astype(np.int8), float(scale)))
+        residual = residual - x.dtype.type(scale) * word.astype(x.dtype)
+    return found

@@ -1,0 +1,569 @@
+"""FP32 (or FP64) accuracy from narrow matrix engines: runs a recovery method on an engine.
+
+Who calls whom: :func:`recovered_gemm` takes a row (:mod:`mpgemm.methods`) and an engine (:mod:`mpgemm.engines`), splits the
+operands (:func:`split_operand`), and lets :func:`combine` state the method over an :class:`Arithmetic`. The arithmetic here is
+the hardware's (:class:`EngineArithmetic`); :mod:`mpgemm.attribution` runs the same `combine` over exact rational numbers.
+Integer methods have their own algorithm in :mod:`mpgemm.integer_recovery`.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Protocol
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm.engines import resolve_engine
+from mpgemm.methods import RecoveryMethod, get_method
+from tensorcore_models import kernels
+from tensorcore_models.engine import Engine, MatrixEngine
+from tensorcore_models.formats import Format
+from tensorcore_models.operands import values_of_bits
+from tensorcore_models.rounding import source_array
+
+#: Bytes of operand copies that one chained call of the engine may take: longer k is cut into chained calls (same bits).
+CHAIN_BYTES = 1 << 26
+
+Pair = tuple[Any, Any]
+
+
+# -- results -------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class RangeCounts:
+    """Elements of an operand that left the range of the words.
+
+    Attributes
+    ----------
+    overflow : int
+        Finite elements of which a word overflowed (became infinite, NaN, or was saturated).
+    underflow : int
+        Elements of which a word is below the word format's smallest normal number and inexact (IEEE 754's underflow).
+    """
+
+    overflow: int = 0
+    underflow: int = 0
+
+
+@dataclass(frozen=True)
+class RecoveryResult:
+    """A recovered product and what it took.
+
+    Attributes
+    ----------
+    d : numpy.ndarray, shape (m, n)
+        The product.
+    method : RecoveryMethod
+        The row with the options of the call.
+    engine : str
+        Label of the engine.
+    passes : int
+        Engine products of the full size.
+    a, b : RangeCounts
+        What left the words' range.
+    nonfinite : int
+        Elements of d that are infinite or NaN.
+    """
+
+    d: np.ndarray
+    method: RecoveryMethod
+    engine: str
+    passes: int
+    a: RangeCounts
+    b: RangeCounts
+    nonfinite: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.method.name} on {self.engine}: {self.passes} passes; overflow {self.a.overflow} of A, {self.b.overflow} of B; "
+            f"underflow {self.a.underflow} of A, {self.b.underflow} of B; {self.nonfinite} results not finite"
+        )
+
+
+def recovered_gemm(
+    a,
+    b,
+    c=None,
+    method: str | RecoveryMethod = "ootomo",
+    engine: Engine | str | None = None,
+    *,
+    strict: bool = False,
+    overflow: str = "inf",
+    **options,
+) -> np.ndarray:
+    """A B (+ C) recovered from a narrow matrix engine, bit for bit as the method and the engine's model compute it.
+
+    Parameters
+    ----------
+    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
+        fp64, fp32 or narrower values. Words are split from the values given; c must have exact values in the format in which it
+        is added (fp32, or fp64 on fp64 targets).
+    method : str or RecoveryMethod
+        A name of :func:`mpgemm.list_methods`.
+    engine : Engine, str or None
+        What runs the products: an instruction or other engine, "arch:name", a device such as "a100" (its default instruction for
+        the method's words), "ieee", or None for the method's default. On the Ascend cube `sgemm_cube` is
+        :func:`ascend.cube_gemm`.
+    strict : bool
+        Raise if an element leaves the range of the words, instead of computing as hardware would.
+    overflow : {"inf", "saturate"}
+        What a word that overflows becomes.
+    **options
+        The method's own, see its row (``print(mpgemm.get_method(name))``).
+
+    Returns
+    -------
+    numpy.ndarray, shape (m, n)
+        In the format of the method's row: float32, float64, or the engine's own result type for single passes.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, the engine does not take the method's words (the message names engines that would do), an option is
+        unknown, c is not representable, or (with `strict`) elements leave the words' range.
+    TypeError
+        If an argument holds no real numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = np.float32([[1 / 3, 2 / 3]])
+    >>> recovered_gemm(a, a.T, method="ootomo", engine="a100")[0, 0]
+    np.float32(0.5555556)
+    """
+    run = prepare(a, b, c, method, engine, overflow, options)
+    if strict:
+        _refuse_range(run)
+    return run.product()
+
+
+def recovered_gemm_report(
+    a,
+    b,
+    c=None,
+    method: str | RecoveryMethod = "ootomo",
+    engine: Engine | str | None = None,
+    *,
+    strict: bool = False,
+    overflow: str = "inf",
+    **options,
+) -> RecoveryResult:
+    """:func:`recovered_gemm` with the passes it took and the counts of elements that left the words' range."""
+    run = prepare(a, b, c, method, engine, overflow, options)
+    if strict:
+        _refuse_range(run)
+    counts = run.counts()
+    d = run.product()
+    nonfinite = int(np.count_nonzero(~np.isfinite(d.astype(np.float64))))
+    return RecoveryResult(d, run.row, run.engine.label, run.row.passes, *counts, nonfinite)
+
+
+def _refuse_range(run: "WordRun") -> None:
+    for counts, name, size in zip(run.counts(), "AB", (run.a.size, run.b.size), strict=True):
+        if counts.overflow or counts.underflow:
+            raise ValueError(
+                f"method {run.row.name!r}: {counts.overflow} of {size} elements of {name} overflow and {counts.underflow} underflow "
+                f"words of {run.word_format.name} ({run.row.range_limits}); scale them, or pass strict=False to compute as "
+                "hardware would"
+            )
+
+
+# -- one call ------------------------------------------------------------------------------------------------------------
+def prepare(
+    a, b, c, method, engine, overflow: str = "inf", options: Mapping | None = None, store: "WordStore | None" = None
+) -> "WordRun":
+    """A method bound to an engine and operands, all checked: what :func:`recovered_gemm` runs."""
+    row = get_method(method, **(options or {}))
+    engine = resolve_engine(engine, row)
+    if overflow not in ("inf", "saturate"):
+        raise ValueError(f"overflow is {overflow!r}, expected 'inf' or 'saturate'")
+    a, b, c = check_operands(a, b, c)
+    if row.kind != "words":
+        from mpgemm.integer_recovery import IntegerRun
+
+        return IntegerRun(row, engine, a, b, c)
+    if row.name == "sgemm_cube" and getattr(engine, "path", None) == "cube":
+        return CubeRun(row, engine, a, b, c, overflow)
+    return WordRun(row, engine, a, b, c, overflow, store)
+
+
+def check_operands(a, b, c) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The operands as float32 or float64 arrays of matching shapes.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If they are not matrices of real numbers, or shapes do not fit.
+    """
+    a, b = source_array(a, "a"), source_array(b, "b")
+    if a.ndim != 2 or b.ndim != 2:
+        raise ValueError(f"a and b must be matrices (2 dimensions), got shapes {a.shape} and {b.shape}")
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(f"a is {a.shape} and b is {b.shape}: the columns of a must be as many as the rows of b")
+    if c is not None:
+        c = source_array(c, "c")
+        if c.shape != (a.shape[0], b.shape[1]):
+            raise ValueError(f"c is {c.shape}, expected {(a.shape[0], b.shape[1])} from a {a.shape} and b {b.shape}")
+    return a, b, c
+
+
+@dataclass(eq=False)
+class WordRun:
+    """A method on words of floating-point formats, bound to an engine and operands."""
+
+    row: RecoveryMethod
+    engine: Engine
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray | None
+    overflow: str = "inf"
+    store: "WordStore | None" = None
+
+    @property
+    def word_format(self) -> Format:
+        return self.engine.formats[0]
+
+    @property
+    def scale(self) -> int:
+        return self.row.word_scale(self.word_format)
+
+    def counts(self) -> tuple[RangeCounts, RangeCounts]:
+        return tuple(
+            count_range(x, words, self.word_format, self.scale)
+            for x, words in zip(self.equilibrated()[:2], self.words(), strict=True)
+        )
+
+    def equilibrated(self):
+        """(A, B, row exponents, column exponents); exponents are None where nothing is scaled."""
+        if self.row.equilibrate == "none":
+            return self.a, self.b, None, None
+        theta = scaling_target(self.word_format, self.engine.formats[3], self.a.shape[1])
+        rows, columns = equilibrating_exponents(self.a, 1, theta), equilibrating_exponents(self.b, 0, theta)
+        return times_power(self.a, rows[:, None]), times_power(self.b, columns), rows, columns
+
+    def words(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+        return self._split()[:2]
+
+    def _split(self):
+        """(words of A, words of B, row exponents, column exponents)."""
+        if self.store is not None:
+            return self.store.get(self)
+        return self.split_now()
+
+    def split_now(self):
+        """As :meth:`words`, with the exponents, and without a store."""
+        a, b, rows, columns = self.equilibrated()
+        words = (split_operand(x, self.row, self.word_format, self.overflow) for x in (a, b))
+        return *words, rows, columns
+
+    def product(self) -> np.ndarray:
+        arithmetic = EngineArithmetic(self.engine, self.row.order, (self.a.shape[0], self.b.shape[1]))
+        words_a, words_b, rows, columns = self._split()
+        c = None if self.c is None else arithmetic.operand(self.c)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            if self.a.shape[1] == 0:
+                value = arithmetic.nothing() if c is None else c
+            elif rows is None:
+                value = combine(self.row, self.scale, words_a, words_b, c, arithmetic)
+            else:
+                value = combine(self.row, self.scale, words_a, words_b, None, arithmetic)
+                value = np.ldexp(value, -(rows[:, None] + columns))
+                value = value if c is None else arithmetic.add(value, c)
+        return value.astype(self._result_dtype(arithmetic), copy=False)
+
+    def _result_dtype(self, arithmetic: "EngineArithmetic"):
+        if self.row.target == "engine":
+            return self.engine.formats[3].dtype or np.dtype(np.float32)
+        return arithmetic.dtype if arithmetic.dtype == np.float64 else np.dtype(np.float32)
+
+
+class WordStore:
+    """The words of the last few operand pairs, for sweeps that run many engines on the same matrices.
+
+    Matrices are told apart by where their memory is: they must not change while a store knows them.
+    """
+
+    def __init__(self, pairs: int = 2):
+        self._pairs = pairs
+        self._found: list[tuple[tuple, tuple, tuple]] = []
+        self._lock = threading.Lock()
+
+    def __reduce__(self):
+        return WordStore, (self._pairs,)
+
+    def get(self, run: "WordRun"):
+        """The words of a run, split now if they are not among the last ones."""
+        row = run.row
+        facts = (*map(_place, (run.a, run.b)), run.word_format, row.words, run.scale, row.rounding, row.equilibrate, run.overflow, run.engine.formats[3].name)
+        with self._lock:
+            for known, _, words in self._found:
+                if known == facts:
+                    return words
+            words = run.split_now()
+            # The matrices are kept, so that no other can come to lie where they are.
+            self._found = [*self._found[-(self._pairs - 1) :], (facts, (run.a, run.b), words)]
+            return words
+
+
+def _place(x: np.ndarray) -> tuple:
+    return x.__array_interface__["data"][0], x.shape, x.strides, x.dtype.str
+
+
+class CubeRun(WordRun):
+    """SGEMM-cube on the Ascend cube: ascend's own, on the cube's schedule."""
+
+    def product(self) -> np.ndarray:
+        import ascend
+
+        if self.row.rounding != "rne" or self.row.equilibrate != "none":
+            return super().product()
+        return ascend.cube_gemm(
+            self.a,
+            self.b,
+            self.c,
+            order=self.row.accumulation,
+            scale_exponent=self.scale,
+            low_low=(1, 1) in self.row.products,
+            overflow=self.overflow if self.overflow == "inf" else "saturate",
+        )
+
+
+# -- splitting -----------------------------------------------------------------------------------------------------------
+def scaling_target(word: Format, result: Format, k: int) -> float:
+    """theta = min(f_max, sqrt(F_max / k)): what equilibrated elements stay below (khattak-mikaitis, section V-B)."""
+    return min(word.max_finite, float(np.sqrt(result.max_finite / max(k, 1))))
+
+
+def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarray:
+    """Largest e for each row (axis 1) or column (axis 0) with max |x| 2^e <= theta; 0 where all elements are zero.
+
+    Infinite and NaN elements take no part.
+    """
+    largest = np.max(np.abs(x), axis=axis, initial=0.0, where=np.isfinite(x)).astype(np.float64)
+    significand, exponent = np.frexp(largest)
+    theta_significand, theta_exponent = np.frexp(theta)
+    e = theta_exponent - exponent - (significand > theta_significand)
+    return np.where(largest > 0, e, 0).astype(np.int32)
+
+
+def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
+    """x 2^exponents exactly: in the type of x where that is exact, else in float64."""
+    if x.dtype == np.float32 and np.abs(exponents).max(initial=0) <= 120:
+        up, down = np.ldexp(np.float32(1), exponents), np.ldexp(np.float32(1), -exponents)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            scaled = x * up
+            if ((scaled * down == x) | np.isnan(x)).all():
+                return scaled
+    return np.ldexp(x.astype(np.float64), exponents)
+
+
+def split_operand(x: np.ndarray, row: RecoveryMethod, fmt: Format, overflow: str = "inf") -> tuple[np.ndarray, ...]:
+    """The words of a matrix as encodings."""
+    return tcm.split(x, fmt, row.words, row.word_scale(fmt), row.rounding, overflow, bits=True)
+
+
+def count_range(x: np.ndarray, words: Sequence[np.ndarray], fmt: Format, scale: int) -> RangeCounts:
+    """How many elements of x left the range of their words; see :class:`RangeCounts`."""
+    residual = x.astype(np.float64)
+    over, under = np.zeros(x.shape, bool), np.zeros(x.shape, bool)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for j, bits in enumerate(words):
+            wanted, word = np.ldexp(residual, j * scale), tcm.decode(bits, fmt)
+            beyond = np.abs(wanted) > fmt.max_finite * (1 + fmt.unit_roundoff)
+            over |= np.isfinite(residual) & (~np.isfinite(word) | beyond)
+            under |= (np.abs(word) < fmt.min_normal) & (word != wanted) & np.isfinite(wanted)
+            residual = residual - np.ldexp(word, -j * scale)
+    return RangeCounts(int(np.count_nonzero(over & np.isfinite(x))), int(np.count_nonzero(under)))
+
+
+# -- the methods over an arithmetic --------------------------------------------------------------------------------------
+class Arithmetic(Protocol):
+    """What a method needs: sums inside the core, and scaling and adding outside. Values are of any type."""
+
+    def chain(self, pairs: Sequence[Pair], seed): ...
+
+    def promoted(self, pair: Pair): ...
+
+    def elementwise(self, weighted: Sequence[tuple[Pair, int]]): ...
+
+    def scale(self, value, exponent: int): ...
+
+    def add(self, x, y): ...
+
+
+def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequence, c, arithmetic: Arithmetic):
+    """The products of a method put together as its accumulation says (see :mod:`mpgemm.methods`).
+
+    Parameters
+    ----------
+    row : RecoveryMethod
+        Kind "words".
+    scale : int
+        s, the scale exponent from one word to the next.
+    words_a, words_b : sequence
+        Words of A and B, as the arithmetic takes them.
+    c : value or None
+    arithmetic : Arithmetic
+
+    Returns
+    -------
+    value
+    """
+    pairs = {(i, j): (words_a[i], words_b[j]) for i, j in row.products}
+    if row.accumulation == "core":
+        return arithmetic.chain([pairs[p] for p in row.products], c)
+    if row.accumulation == "elementwise":
+        order = sorted(row.products, key=lambda p: (sum(p), -p[0]))
+        return _plus(arithmetic.elementwise([(pairs[p], -sum(p) * scale) for p in order]), c, arithmetic)
+    levels = [(level, list(members)) for level, members in groupby(row.products, key=sum)]
+    if row.accumulation == "nested":
+        value, before = c, 0
+        for level, members in levels:
+            seed = None if value is None else arithmetic.scale(value, (level - before) * scale)
+            value, before = arithmetic.chain([pairs[p] for p in members], seed), level
+        return arithmetic.scale(value, -before * scale) if before else value
+    value, before = None, 0
+    for level, members in levels:
+        part = _level(row, level, [pairs[p] for p in members], arithmetic)
+        value = part if value is None else arithmetic.add(arithmetic.scale(value, (level - before) * scale), part)
+        before = level
+    value = arithmetic.scale(value, -before * scale) if before else value
+    return _plus(value, c, arithmetic)
+
+
+def _level(row: RecoveryMethod, level: int, pairs: list[Pair], arithmetic: Arithmetic):
+    """The products of one level."""
+    if row.accumulation == "k_step" and level == 0:
+        return arithmetic.promoted(pairs[0])
+    if row.accumulation != "termwise":
+        return arithmetic.chain(pairs, None)
+    value = arithmetic.chain(pairs[:1], None)
+    for pair in pairs[1:]:
+        value = arithmetic.add(value, arithmetic.chain([pair], None))
+    return value
+
+
+def _plus(value, c, arithmetic: Arithmetic):
+    return value if c is None else arithmetic.add(value, c)
+
+
+class EngineArithmetic:
+    """Sums as hardware forms them: chains on an engine, FP32 (FP64) rounded to nearest outside.
+
+    Words are encodings of the engine's operand format; values are float32 arrays, float64 where the engine's results are FP64.
+
+    Parameters
+    ----------
+    engine : Engine
+    order : {"step", "term"}
+        Order of several products in one chain.
+    shape : tuple of int
+        (m, n).
+    """
+
+    def __init__(self, engine: Engine, order: str, shape: tuple[int, int]):
+        self.engine = engine
+        self.order = order
+        self.shape = shape
+        self.dtype = np.dtype(np.float64 if engine.formats[3].name == "fp64" else np.float32)
+
+    def operand(self, c: np.ndarray) -> np.ndarray:
+        """c as a value; it must have one.
+
+        Raises
+        ------
+        ValueError
+            If elements of c do not exist in the format of the sums.
+        """
+        with np.errstate(over="ignore"):
+            value = c.astype(self.dtype)
+        lost = (value != c) & ~np.isnan(c)
+        if lost.any():
+            raise ValueError(
+                f"c: {int(lost.sum())} of {c.size} values are not representable in {self.dtype.name}, in which they are added; "
+                "round them first"
+            )
+        return value
+
+    def nothing(self) -> np.ndarray:
+        """The sum of no products."""
+        return np.zeros(self.shape, self.dtype)
+
+    def chain(self, pairs, seed):
+        c_format, d_format = self.engine.formats[2:]
+        bits = None if seed is None else tcm.encode(seed, c_format)
+        if c_format == d_format:
+            for a, b in self._pieces(pairs):
+                bits = self.engine.gemm_bits(a, b, bits)
+        else:
+            bits = self.engine.gemm_bits(*self._joined(pairs), bits)
+        return self._values(bits)
+
+    def promoted(self, pair):
+        return self.elementwise([(pair, 0)])
+
+    def elementwise(self, weighted):
+        total = self.nothing()
+        for parts in zip(*(self._steps(pair) for pair, _ in weighted), strict=True):
+            for part, (_, exponent) in zip(parts, weighted, strict=True):
+                total = self.add(total, self.scale(part, exponent))
+        return total
+
+    def _steps(self, pair):
+        """The result of every k step from zero, in order; many steps are one batch of the engine's kernel."""
+        (a, b), step = pair, self.engine.k
+        k = a.shape[1]
+        if not isinstance(self.engine, MatrixEngine) or self.engine.accumulator is None:
+            for start in range(0, k, step):
+                yield self._values(self.engine.gemm_bits(a[:, start : start + step], b[start : start + step]))
+            return
+        m, n = self.shape
+        count = max(1, CHAIN_BYTES // max(1, 4 * m * n + step * (m * a.itemsize + n * b.itemsize)))
+        c_format = self.engine.formats[2]
+        for start in range(0, k, count * step):
+            x, y = a[:, start : start + count * step], b[start : start + count * step]
+            pad = -x.shape[1] % step
+            x, y = np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))
+            steps = x.shape[1] // step
+            x = np.ascontiguousarray(x.reshape(m, steps, step).transpose(1, 0, 2))
+            bits = kernels.batch_bits(self.engine, x, y.reshape(steps, step, n), np.zeros((steps, m, n), c_format.container))
+            yield from self._values(bits)
+
+    def scale(self, value, exponent):
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp(value, exponent) if exponent else value
+
+    def add(self, x, y):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return x + y
+
+    def _values(self, bits: np.ndarray) -> np.ndarray:
+        return values_of_bits(bits, self.engine.formats[3]).astype(self.dtype, copy=False)
+
+    def _pieces(self, pairs):
+        """Operand pairs whose chain, one after the other, is the chain of all `pairs`."""
+        if len(pairs) == 1 or self.order == "term":
+            yield from pairs
+            return
+        a, b = pairs[0]
+        step = self.engine.k
+        bytes_for_each_k = len(pairs) * (a.shape[0] * a.itemsize + b.shape[1] * b.itemsize)
+        length = max(1, CHAIN_BYTES // max(1, bytes_for_each_k * step)) * step
+        for start in range(0, a.shape[1], length):
+            yield self._joined([(a[:, start : start + length], b[start : start + length]) for a, b in pairs])
+
+    def _joined(self, pairs) -> Pair:
+        """All products as one longer k, in the order of the chain; each is padded with zeros to whole k steps."""
+        if len(pairs) == 1:
+            return pairs[0]
+        step = self.engine.k
+        pad = -pairs[0][0].shape[1] % step
+        a = [np.pad(x, ((0, 0), (0, pad))) for x, _ in pairs]
+        b = [np.pad(y, ((0, pad), (0, 0))) for _, y in pairs]
+        if self.order == "term":
+            return np.concatenate(a, axis=1), np.concatenate(b, axis=0)
+        m, k, n = a[0].shape[0], a[0].shape[1], b[0].shape[1]
+        joined_a = np.stack([x.reshape(m, k // step, step) for x in a], axis=2).reshape(m, -1)
+        joined_b = np.stack([y.reshape(k // step, step, n) for y in b], axis=1).reshape(-1, n)
+        return joined_a, joined_b

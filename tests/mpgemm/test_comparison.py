@@ -1,0 +1,203 @@
+"""Comparisons: records, pairs that do not fit, executors, resuming, and the commands around them."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import mpgemm
+from mpgemm.cli import main
+from mpgemm.commands.compare import FIGURES, TABLES
+from mpgemm.comparison import Comparison, compare, resolve_pairs
+from mpgemm.experiments.executors import open_executor
+from mpgemm.experiments.journal import Journal
+from mpgemm.experiments.methods import build_methods
+
+
+def pair(k=48):
+    rng = np.random.default_rng(0)
+    return rng.uniform(-1, 1, (5, k)).astype(np.float32), rng.uniform(-1, 1, (k, 4)).astype(np.float32)
+
+
+def test_records_say_what_was_measured():
+    a, b = pair()
+    c = np.ones((5, 4), np.float32)
+    found = compare(["ootomo", "multiword:words=3,format=bf16"], ["v100", "a100"], a, b, c, bounds=True, case="mine")
+    assert [(r.method, r.passes) for r in found] == [("ootomo", 3), ("ootomo", 3), ("multiword:words=3,format=bf16", 6)]
+    first = found[0]
+    d = mpgemm.recovered_gemm(a, b, c, "ootomo", "v100")
+    assert first.errors == mpgemm.errors(d, a, b, c) and first.bits == first.errors.effective_bits()
+    assert first.errors.componentwise <= first.bound < 1e-4
+    (skipped,) = found.skipped
+    assert skipped[:2] == ("multiword:words=3,format=bf16", "v100") and "engines that would do" in skipped[2]
+    rows = json.loads(found.to_json())
+    assert len(rows["records"]) == 3 and rows["records"][0]["case"] == "mine" and rows["skipped"][0]["engine"] == "v100"
+    parsed = list(csv.DictReader(io.StringIO(found.to_csv())))
+    assert float(parsed[0]["relative_frobenius"]) == first.errors.relative_frobenius
+    assert json.loads(first.to_json())["passes"] == 3 and "left out" in str(found) and "ootomo" in str(first)
+
+
+def test_what_is_not_finite_is_strict_json():
+    a = np.float32([[1e6]])
+    found = compare(["fp16", "fp64"], ["default"] and [None], a, a)
+    rows = json.loads(found.to_json(), parse_constant=pytest.fail)["records"]
+    assert rows[0]["relative_frobenius"] == "inf" and rows[0]["overflow_a"] == 1 and rows[1]["bits"] == "inf"
+
+
+def test_pairs():
+    with pytest.raises(ValueError, match="no engine takes"):
+        resolve_pairs(["bf16x3"], ["v100"])
+    with pytest.raises(ValueError, match="unknown architecture"):
+        resolve_pairs(["ootomo"], ["nonsense"])
+    with pytest.raises(ValueError, match="unknown method"):
+        resolve_pairs(["nonsense"], ["a100"])
+
+
+def test_executor_gives_the_same_records():
+    a, b = pair()
+    plain = compare(["fp16", "ootomo", "egemm"], ["a100", "h100"], a, b)
+    with ThreadPoolExecutor(2) as executor:
+        threaded = compare(["fp16", "ootomo", "egemm"], ["a100", "h100"], a, b, executor=executor)
+    assert [r.errors for r in plain] == [r.errors for r in threaded]
+    assert isinstance(threaded, Comparison)
+
+
+def test_open_executor_checks():
+    with pytest.raises(ValueError, match="at least 1"), open_executor(0):
+        pass
+    with open_executor(1) as executor:
+        assert executor is None
+
+
+SMALL = ["compare", "--methods", "fp16", "ootomo", "--engines", "a100", "h100", "--shape", "6", "20", "5"]
+
+
+def test_command_prints_a_table(capsys):
+    assert main([*SMALL, "--bounds", "--distributions", "normal", "ootomo_type3"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("ampere:mma.m16n8k16.f32.f16.f16.f32") == 4 and "exponents uniform in [-35, -15]" in out
+
+
+def test_command_writes_and_resumes(tmp_path, capsys):
+    out = tmp_path / "o"
+    assert main([*SMALL, "--out", str(out), "--json"]) == 0
+    first = capsys.readouterr().out
+    lines = (out / "journal.jsonl").read_text().splitlines()
+    assert len(lines) == 8 and {p.name for p in out.iterdir()} == {"comparison.json", "comparison.csv", "comparison.png", "journal.jsonl"}
+    (out / "journal.jsonl").write_text("\n".join(lines[:5]) + "\n" + lines[5][:40])  # killed while writing
+    assert main([*SMALL, "--out", str(out), "--json", "--no-figures"]) == 0
+    second = capsys.readouterr().out
+    again = (out / "journal.jsonl").read_text().splitlines()
+    assert again[:5] == lines[:5] and len(again) == 8
+    drop = lambda text: [{k: v for k, v in r.items() if k != "seconds"} for r in json.loads(text)["records"]]  # noqa: E731
+    assert drop(first) == drop(second) == drop((out / "comparison.json").read_text())
+    seconds = [json.loads(text)["records"][0]["seconds"] for text in (first, second)]
+    assert seconds[0] == seconds[1]  # taken from the journal, not measured again
+
+
+def test_killed_runs_keep_what_is_finished(tmp_path):
+    """SIGKILL in the middle: the next run adds only what is missing."""
+    arguments = ["compare", "--methods", "fp16", "ootomo", "egemm", "--engines", "a100", "--shape", "60", "300", "60", "--repeats", "8",
+                 "--distributions", "normal", "--out", str(tmp_path), "--json", "--no-figures"]  # fmt: skip
+    process = subprocess.Popen([sys.executable, "-m", "mpgemm", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    journal = tmp_path / "journal.jsonl"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None and not (journal.exists() and journal.read_text().count("\n") >= 2):
+        time.sleep(0.01)
+    if process.poll() is None:
+        os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    before = journal.read_text().splitlines()
+    assert main(arguments) == 0
+    after = journal.read_text().splitlines()
+    whole = [line for line in before if line.endswith("}")]
+    assert len(before) >= 2 and after[: len(whole)] == whole and len(after) == len(Journal(journal)) == 24
+
+
+def test_command_with_workers_and_csv(capsys):
+    assert main([*SMALL, "--workers", "2", "--csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 9
+
+
+def test_command_on_a_dask_cluster(capsys):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, protocol="tcp"
+    ) as cluster:
+        assert main([*SMALL, "--scheduler", cluster.scheduler_address, "--csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare", "--methods", "otomo"], "did you mean"),
+        (["compare", "--engines", "a101"], "did you mean"),
+        (["compare", "--methods", "bf16x3", "--engines", "v100"], "engines that would do"),
+        (["compare", "--workers", "0"], "at least 1"),
+        (["compare", "--json", "--csv"], "not both"),
+        (["compare", "--figure", "rz", "--table", "xue2"], "not both"),
+        (["compare", "--figure", "rz", "--shipped", "digits"], "one kind of input"),
+        (["compare", "--repeats", "0"], "at least 1"),
+        (["compare", "--files", "missing.npy", "missing.npy"], "missing.npy"),
+        (["compare", "--strict", "--distributions", "ootomo_type4", "--methods", "fp16", "--shape", "4", "4", "4"], "underflow"),
+        (["explain", "ootomo:terms=9"], "expected one of 3, 4"),
+        (["explain", "--a", "1", "2"], "go together"),
+        (["explain", "--a", "1", "--b", "1", "2"], "two vectors"),
+        (["explain", "--distribution", "normal", "--element", "-1", "0"], "outside"),
+        (["models", "nowhere"], "unknown architecture"),
+        (["models", "--a-format", "fp17"], "unknown format"),
+        (["models", "--methods", "--devices"], "not both"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, message, capsys):
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.err.count("\n") == 1
+
+
+def test_a_cluster_that_does_not_answer_says_so(capsys):
+    pytest.importorskip("distributed")
+    assert main([*SMALL, "--scheduler", "nonsense://nowhere"]) == 2
+    assert "no dask scheduler" in capsys.readouterr().err
+
+
+def test_explain(capsys):
+    assert main(["explain", "markidis:rounding=rne", "--engine", "v100"]) == 0
+    assert "0x3f800001" in capsys.readouterr().out
+    assert main(["explain", "ootomo", "--distribution", "normal", "--k", "20", "--element", "1", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["attribution"]["parts"].keys() == {"split", "dropped terms", "alignment", "core rounding", "outside"}
+    assert main(["explain", "fp16", "--a", "1", "2", "--b", "3", "4", "--c", "0.5", "--attribution-only"]) == 0
+    assert "exactly the total" in capsys.readouterr().out
+
+
+def test_models(capsys):
+    assert main(["models", "h100", "--a-format", "fp16", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert rows and {row["a_format"] for row in rows} == {"fp16"} and all(row["source"] and row["evidence"] for row in rows)
+    assert main(["models", "hopper:mma.m16n8k16.f32.f16.f16.f32"]) == 0
+    assert "fraction_bits=25" in capsys.readouterr().out
+    assert main(["models", "--methods"]) == 0
+    assert "ozaki2_int8" in capsys.readouterr().out
+    assert main(["models", "--devices"]) == 0
+    assert "mi300x" in capsys.readouterr().out
+
+
+def test_recovery_methods_in_other_experiments():
+    a, b = pair()
+    (method,) = build_methods(["recovery:ootomo:terms=4@a100"])
+    np.testing.assert_array_equal(method.multiply(a, b), mpgemm.recovered_gemm(a, b, None, "ootomo", "a100", terms=4))
+    assert method.details(a, b)["passes"] == 4
+
+
+def test_reproductions_are_described():
+    assert {"khattak7", "xue8a", "xue9c", "rz"} <= FIGURES.keys() and {"valpey5", "xue2", "rounding-effect"} <= TABLES.keys()
