@@ -202,3 +202,15 @@ def test_kinds_hold_what_they_say():
     assert set(np.unique(edges)) <= set(edge_encodings(fp16) & fp16.magnitude_mask) and (edges == fp16.inf_bits).any()
     with pytest.raises(ValueError, match="unknown kind"):
         operands(row, "ones", 1, np.random.default_rng(0))
+
+
+def test_what_is_missing_can_be_asked_before_use(monkeypatch):
+    hardware.engine("cuda:mma.m16n8k16.f32.f16.f16.f32", FakeGpu()).require()
+    ampere = CudaEngine(tcm.get_instruction("ampere:mma.m16n8k16.f32.f16.f16.f32"), FakeGpu("hopper"))
+    with pytest.raises(RuntimeError, match="needs GPU architecture ampere"):
+        ampere.require()
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    for name in ("torch:fp16", "cupy:fp16"):
+        with pytest.raises(RuntimeError, match="needs the package"):
+            hardware.engine(name).require()
