@@ -147,7 +147,7 @@ def _sgemm_cube_scaled(options: CubeOptions) -> list[GemmMethod]:
 
 
 def engine_method(name: str) -> GemmMethod:
-    """A matrix engine of the catalogue ("ARCH:INSTRUCTION", chained over k), or real hardware ("cuda:INSTRUCTION", "torch:fp16").
+    """A matrix engine of the catalogue by "ARCH:INSTRUCTION", or real hardware by "cuda:INSTRUCTION" or "torch:FORMAT".
 
     Raises
     ------

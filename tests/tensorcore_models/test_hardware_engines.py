@@ -214,3 +214,16 @@ def test_what_is_missing_can_be_asked_before_use(monkeypatch):
     for name in ("torch:fp16", "cupy:fp16"):
         with pytest.raises(RuntimeError, match="needs the package"):
             hardware.engine(name).require()
+
+
+@pytest.mark.parametrize("name", ["fp16", "bf16", "fp32", "fp64", "tf32", "e4m3fn"])
+def test_the_real_torch_on_the_cpu(name):
+    """Small integers, so that every order of the sum gives the exact product."""
+    pytest.importorskip("torch")
+    engine = hardware.engine(f"torch:{name}@cpu")
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.integers(-3, 4, shape).astype(np.float64) for shape in ((16, 32), (32, 16), (16, 16)))
+    bits = tcm.encode(a, engine.a_format), tcm.encode(b, engine.b_format)
+    np.testing.assert_array_equal(tcm.decode(engine.gemm_bits(*bits), engine.d_format), a @ b)
+    with_c = engine.gemm_bits(*bits, tcm.encode(c, engine.c_format))
+    np.testing.assert_array_equal(tcm.decode(with_c, engine.d_format), a @ b + c)
