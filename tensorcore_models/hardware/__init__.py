@@ -7,6 +7,6 @@ tensorcore_models.hardware.campaign`` compares a GPU with its models. What has b
 
 from .engines import CudaEngine, cuda_engine
 from .library import CupyMatmulEngine, TorchMatmulEngine
-from .lookup import engine
+from .lookup import PREFIXES, engine
 
-__all__ = ["CudaEngine", "CupyMatmulEngine", "TorchMatmulEngine", "cuda_engine", "engine"]
+__all__ = ["PREFIXES", "CudaEngine", "CupyMatmulEngine", "TorchMatmulEngine", "cuda_engine", "engine"]

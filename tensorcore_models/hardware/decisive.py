@@ -238,6 +238,11 @@ def _domain(row: Instruction, rule: str) -> tuple:
     return row.accumulator.edge_rules[rule] or FREE_RULES.get(rule, (None,))
 
 
+def _shared(rule: str, row: Instruction) -> bool:
+    """Whether a rule of one instruction says something about others: floors go with the result, fp64 has a NaN of its own."""
+    return rule != "exponent_floor" and not (rule == "nan" and row.d_format == "fp64")
+
+
 def edge_rules(
     experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str, evidence: str
 ) -> dict[str, Any]:
@@ -257,10 +262,10 @@ def edge_rules(
     rows = {name: get_instruction(arch, name) for name, group in cases.items() if group}
     first = {name: consistent_rules(row, cases[name], results) for name, row in rows.items()}
     votes: dict[str, list[Any]] = {}
-    for found in first.values():
+    for name, found in first.items():
         for rule in found["decided"]:
             value = found["rules"][rule]
-            if rule != "exponent_floor" and value not in votes.setdefault(rule, []):
+            if _shared(rule, rows[name]) and value not in votes.setdefault(rule, []):
                 votes[rule].append(value)
     agreed = {rule: values[0] for rule, values in votes.items() if len(values) == 1}
     return {
@@ -268,7 +273,10 @@ def edge_rules(
         "evidence": evidence,
         "rules": agreed,
         "divided": {rule: values for rule, values in votes.items() if len(values) > 1},
-        "instructions": {name: consistent_rules(row, cases[name], results, agreed) for name, row in rows.items()},
+        "instructions": {
+            name: consistent_rules(row, cases[name], results, {r: v for r, v in agreed.items() if _shared(r, row)})
+            for name, row in rows.items()
+        },
     }
 
 
@@ -283,7 +291,8 @@ def with_table(row: Instruction, table: Mapping[str, Any] | None) -> Instruction
         return to.with_rules(**values)
 
     known = table["instructions"].get(row.name)
-    spec = applied(spec, known["rules"] if known else table["rules"])
+    general = {rule: value for rule, value in table["rules"].items() if _shared(rule, row)}
+    spec = applied(spec, known["rules"] if known else general)
     if isinstance(spec, InterleavedDotAdd):  # its inner operation is that of the architecture
         spec = dataclasses.replace(spec, dot=applied(spec.dot, table["rules"]))
     return dataclasses.replace(row, accumulator=spec)

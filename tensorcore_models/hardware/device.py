@@ -148,7 +148,7 @@ class CudaDevice:
             If the driver reports an error, or the instruction is not this GPU's architecture's.
         """
         if launch.row.arch != self.arch:
-            raise RuntimeError(f"{launch.row} needs a {launch.row.arch} GPU, {self.name} is {self.arch}")
+            raise RuntimeError(f"{launch.row} needs GPU architecture {launch.row.arch}, {self.name} is {self.arch}")
         self._call("cuCtxSetCurrent", self._context)
         made, function = self._function(launch.row)
         d = np.empty(launch.d_shape, launch.row.formats[3].container)

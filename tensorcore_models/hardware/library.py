@@ -4,6 +4,7 @@ These have no k step of their own (k = 1: nothing is padded or chained here); wh
 over k, is the library's choice. With c they run ``addmm``.
 """
 
+import abc
 import importlib
 from types import ModuleType
 from typing import Any
@@ -45,8 +46,13 @@ class _LibraryEngine(Engine):
         self.a_format = self.b_format = fmt
         self.c_format = self.d_format = get_format(d_format or default).name
 
+    @abc.abstractmethod
+    def require(self) -> None:
+        """Raise RuntimeError now if the library or its device is missing."""
+
+    @abc.abstractmethod
     def _product(self, a, b, c) -> np.ndarray:
-        raise NotImplementedError
+        """The library's product; c may be None."""
 
     def _gemm_checked(self, a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding):
         if k_order != "sequential" or promote_every is not None:
@@ -105,6 +111,9 @@ class TorchMatmulEngine(_LibraryEngine):
                 raise RuntimeError(f"{self.label}: torch finds no device {self.device!r} on this machine")
             self._loaded = torch
         return self._loaded
+
+    def require(self) -> None:
+        _ = self.torch
 
     def tensor(self, bits: np.ndarray, fmt: str) -> Any:
         """Encodings as a tensor on the device."""
@@ -168,6 +177,9 @@ class CupyMatmulEngine(_LibraryEngine):
     @property
     def label(self) -> str:
         return f"cupy:{self.a_format}"
+
+    def require(self) -> None:
+        _import("cupy", self.label)
 
     def _product(self, a, b, c):
         cupy = _import("cupy", self.label)

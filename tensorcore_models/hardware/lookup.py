@@ -5,6 +5,8 @@ from .device import Device
 from .engines import cuda_engine
 from .library import CupyMatmulEngine, TorchMatmulEngine
 
+#: What names of hardware engines begin with.
+PREFIXES = ("cuda", "torch", "cupy", "npu")
 #: What the parts of a name mean, for messages.
 NAMES = (
     "cuda:INSTRUCTION or cuda:ARCH:INSTRUCTION, torch:FORMAT[.RESULT][@DEVICE], cupy:FORMAT, npu:FORMAT "

@@ -202,3 +202,28 @@ def test_kinds_hold_what_they_say():
     assert set(np.unique(edges)) <= set(edge_encodings(fp16) & fp16.magnitude_mask) and (edges == fp16.inf_bits).any()
     with pytest.raises(ValueError, match="unknown kind"):
         operands(row, "ones", 1, np.random.default_rng(0))
+
+
+def test_what_is_missing_can_be_asked_before_use(monkeypatch):
+    hardware.engine("cuda:mma.m16n8k16.f32.f16.f16.f32", FakeGpu()).require()
+    ampere = CudaEngine(tcm.get_instruction("ampere:mma.m16n8k16.f32.f16.f16.f32"), FakeGpu("hopper"))
+    with pytest.raises(RuntimeError, match="needs GPU architecture ampere"):
+        ampere.require()
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    for name in ("torch:fp16", "cupy:fp16"):
+        with pytest.raises(RuntimeError, match="needs the package"):
+            hardware.engine(name).require()
+
+
+@pytest.mark.parametrize("name", ["fp16", "bf16", "fp32", "fp64", "tf32", "e4m3fn"])
+def test_the_real_torch_on_the_cpu(name):
+    """Small integers, so that every order of the sum gives the exact product."""
+    pytest.importorskip("torch")
+    engine = hardware.engine(f"torch:{name}@cpu")
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.integers(-3, 4, shape).astype(np.float64) for shape in ((16, 32), (32, 16), (16, 16)))
+    bits = tcm.encode(a, engine.a_format), tcm.encode(b, engine.b_format)
+    np.testing.assert_array_equal(tcm.decode(engine.gemm_bits(*bits), engine.d_format), a @ b)
+    with_c = engine.gemm_bits(*bits, tcm.encode(c, engine.c_format))
+    np.testing.assert_array_equal(tcm.decode(with_c, engine.d_format), a @ b + c)
