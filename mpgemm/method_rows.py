@@ -197,6 +197,7 @@ ROWS: dict[str, RecoveryMethod] = {
             scale_exponent=None,
             products=_HI_LO,
             accumulation="outside",
+            order="term",
             equilibrate="rows",
             range_limits="any finite input; an element below f_min/theta of its row's largest loses bits",
             options={
