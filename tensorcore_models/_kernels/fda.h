@@ -1,0 +1,135 @@
+/* Tiles of the fused dot-add kernels: packing by level, and rows of A against one panel of B over a slice of k. */
+#ifndef MPG_FDA_H
+#define MPG_FDA_H
+
+#include "narrow.h"
+#include "narrow_avx512.h"
+
+#define MPG_BLOCK_K 128 /* a panel's part that stays in the first-level cache: 128 * 64 * 5 bytes */
+
+#define MPG_NARROW_PACK(SUFFIX, TARGET)                                                                                    \
+    TARGET static void mpg_narrow_pack_b_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t first, int count,    \
+                                                  int width, int64_t begin, int64_t end, float *values, uint8_t *exponents, \
+                                                  uint8_t *special)                                                        \
+    {                                                                                                                      \
+        mpg_narrow_pack_b_body(s, f, first, count, width, begin, end, values, exponents, special);                         \
+    }                                                                                                                      \
+    TARGET static void mpg_narrow_pack_a_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin,  \
+                                                  int64_t end, int plain_order, int scale, float *values,                  \
+                                                  uint32_t *exponents, uint8_t *special)                                   \
+    {                                                                                                                      \
+        mpg_narrow_pack_a_body(s, f, row, begin, end, plain_order, scale, values, exponents, special);                     \
+    }
+
+MPG_NARROW_PACK(baseline, )
+MPG_NARROW_PACK(avx2, MPG_TARGET_AVX2)
+MPG_NARROW_PACK(avx512, MPG_TARGET_AVX512)
+
+static void mpg_narrow_pack_b(const mpg_source *s, const mpg_operand *f, int64_t first, int count, int width, int64_t begin,
+                              int64_t end, float *values, uint8_t *exponents, uint8_t *special, int level)
+{
+    if (level == MPG_ISA_AVX512)
+        mpg_narrow_pack_b_avx512(s, f, first, count, width, begin, end, values, exponents, special);
+    else if (level == MPG_ISA_AVX2)
+        mpg_narrow_pack_b_avx2(s, f, first, count, width, begin, end, values, exponents, special);
+    else
+        mpg_narrow_pack_b_baseline(s, f, first, count, width, begin, end, values, exponents, special);
+}
+
+static void mpg_narrow_pack_a(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin, int64_t end,
+                              int plain_order, float *values, uint32_t *exponents, uint8_t *special, int level)
+{
+    if (level == MPG_ISA_AVX512)
+        mpg_narrow_pack_a_avx512(s, f, row, begin, end, plain_order, 0, values, exponents, special);
+    else if (level == MPG_ISA_AVX2)
+        mpg_narrow_pack_a_avx2(s, f, row, begin, end, plain_order, -MPG_NARROW_PRESCALE, values, exponents, special);
+    else
+        mpg_narrow_pack_a_baseline(s, f, row, begin, end, plain_order, -MPG_NARROW_PRESCALE, values, exponents, special);
+}
+
+/* `rows` packed rows of A (each `length` positions) against one packed panel, d and redo (leading dimension ldd) updated
+ * in place; `count` columns of the panel exist. */
+static void mpg_narrow_tile(const mpg_narrow_task *t, const float *av, const uint32_t *ae, int64_t length, int64_t rows,
+                            const float *bv, const uint8_t *be, int width, int count, float *d, uint8_t *redo, int64_t ldd,
+                            int level)
+{
+    const int64_t group = t->terms * (t->chain ? t->chain : 1); /* c may be handed on between these only */
+    const int64_t block = MPG_BLOCK_K / group > 0 ? MPG_BLOCK_K / group * group : group;
+    float c[4 * MPG_PANEL];
+    uint8_t overflow[4 * MPG_PANEL];
+#if MPG_X86_VARIANTS
+    const unsigned mode = _mm_getcsr();
+    if (level == MPG_ISA_AVX512)
+        _mm_setcsr(mode | MPG_FLUSH_TO_ZERO);
+    const int terms_index = t->terms == 4 ? 0 : t->terms == 8 ? 1 : t->wide_sum ? 3 : 2;
+#endif
+    for (int64_t k = 0; k < length; k += block) {
+        const int64_t steps = (length - k < block ? length - k : block) / t->terms;
+        for (int64_t i = 0; i < rows;) {
+            const int together = level == MPG_ISA_AVX512 && width != MPG_PANEL && rows - i >= 4 ? 4 : 1;
+            const float *a = av + i * length + k;
+            const uint32_t *ea = ae + i * length + k;
+            for (int r = 0; r < together; r++) {
+                memcpy(c + r * MPG_PANEL, d + (i + r) * ldd, (size_t)count * sizeof(float));
+                memset(c + r * MPG_PANEL + count, 0, (size_t)(MPG_PANEL - count) * sizeof(float));
+            }
+            memset(overflow, 0, (size_t)together * MPG_PANEL);
+#if MPG_X86_VARIANTS
+            if (level == MPG_ISA_AVX512) {
+                const int shape = width == MPG_PANEL ? 0 : together == 4 ? 1 : 2;
+                MPG_NARROW_KERNELS[terms_index][shape][t->output](t, a, ea, length, bv + k * width, be + k * width, c, steps,
+                                                                  overflow);
+            } else
+#endif
+                if (level == MPG_ISA_AVX2)
+                mpg_narrow_row_avx2(width, t, a, ea, bv + k * width, be + k * width, c, steps, overflow);
+            else
+                mpg_narrow_row_baseline(width, t, a, ea, bv + k * width, be + k * width, c, steps, overflow);
+            for (int r = 0; r < together; r++) {
+                memcpy(d + (i + r) * ldd, c + r * MPG_PANEL, (size_t)count * sizeof(float));
+                if (t->output == MPG_OUT_FP16)
+                    for (int j = 0; j < count; j++)
+                        redo[(i + r) * ldd + j] |= overflow[r * MPG_PANEL + j];
+            }
+            i += together;
+        }
+    }
+#if MPG_X86_VARIANTS
+    if (level == MPG_ISA_AVX512)
+        _mm_setcsr(mode);
+#endif
+}
+
+/* ---- panels -------------------------------------------------------------------------------------------------------- */
+/* n columns are cut into panels of MPG_PANEL; what remains into panels of 16, unless it nearly fills a wide one. */
+static int64_t mpg_wide_panels(int64_t n) { return (n + (n % MPG_PANEL > 48 ? MPG_PANEL - 1 : 0)) / MPG_PANEL; }
+
+static int64_t mpg_panels(int64_t n)
+{
+    const int64_t wide = mpg_wide_panels(n), rest = n - wide * MPG_PANEL;
+    return wide + (rest > 0 ? (rest + 15) / 16 : 0);
+}
+
+static int mpg_panel_width(int64_t n, int64_t panel) { return panel < mpg_wide_panels(n) ? MPG_PANEL : 16; }
+
+static int64_t mpg_panel_start(int64_t n, int64_t panel)
+{
+    const int64_t wide = mpg_wide_panels(n);
+    return panel < wide ? panel * MPG_PANEL : wide * MPG_PANEL + (panel - wide) * 16;
+}
+
+static int mpg_panel_count(int64_t n, int64_t panel)
+{
+    const int64_t rest = n - mpg_panel_start(n, panel);
+    const int width = mpg_panel_width(n, panel);
+    return (int)(rest < width ? rest : width);
+}
+
+/* Columns of all panels, the padding included. */
+static int64_t mpg_padded_columns(int64_t n)
+{
+    const int64_t last = mpg_panels(n) - 1;
+    return last < 0 ? 0 : mpg_panel_start(n, last) + mpg_panel_width(n, last);
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* Operands of the fast kernels: how encodings are taken apart and laid out for vector lanes.
+ *
+ * Every kernel computes d = c + a b for one row of A against a panel of `width` columns of B, lanes running over the
+ * columns. Operands are decoded once: B into panels [panel][k][lane], A into rows [row][k], over a slice of k that is
+ * padded to whole fused operations. docs/kernels.md states the contract.
+ */
+#ifndef MPG_LANES_H
+#define MPG_LANES_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "cpu.h"
+
+typedef struct {
+    int size;          /* bytes of one encoding: 1, 2, 4 or 8 */
+    int fraction_bits; /* stored fraction */
+    int padding_bits;  /* ignored bits below it (tf32) */
+    int bias;
+    int sign_shift;    /* position of the sign bit above the padding, -1 for none */
+    int fnuz;          /* the encoding of -0 is NaN */
+    int emin;          /* raw exponent of subnormal operands; not the format's own where it is converted to another first */
+    int zero_exponent; /* alignment exponent of a zero operand, MPG_SKIP where it takes no part */
+    uint32_t magnitude_mask;
+    uint32_t max_magnitude; /* larger magnitudes are infinity or NaN */
+} mpg_operand;
+
+#define MPG_SKIP (-8000)
+
+/* Where the encodings of one operand stand: element strides along its lanes or rows (`outer`) and along k. */
+typedef struct {
+    const void *data;
+    int64_t outer, inner;
+    const int32_t *order; /* position in k of each padded position, -1 where it is padding */
+    const uint8_t *scales; /* exponents of block scales as bytes with bias 127 (ue8m0), NULL for none */
+    int64_t scale_outer, scale_inner;
+    int block_size;
+} mpg_source;
+
+MPG_INLINE uint32_t mpg_code(const void *data, int size, int64_t index)
+{
+    if (size == 1)
+        return ((const uint8_t *)data)[index];
+    if (size == 2)
+        return ((const uint16_t *)data)[index];
+    return ((const uint32_t *)data)[index];
+}
+
+MPG_INLINE float mpg_as_float(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+
+MPG_INLINE uint32_t mpg_as_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    return bits;
+}
+
+MPG_INLINE double mpg_as_double(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, 8);
+    return x;
+}
+
+MPG_INLINE uint64_t mpg_as_bits64(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, 8);
+    return bits;
+}
+
+/* One operand: magnitude as significand * 2^exponent, exponent of the encoding. */
+typedef struct {
+    int32_t significand, exponent, negative, special;
+} mpg_parts;
+
+MPG_INLINE mpg_parts mpg_take_apart(uint32_t code, const mpg_operand *f)
+{
+    mpg_parts x;
+    code >>= f->padding_bits;
+    uint32_t magnitude = code & f->magnitude_mask;
+    int32_t field = (int32_t)(magnitude >> f->fraction_bits);
+    int32_t fraction = (int32_t)(magnitude & ((1u << f->fraction_bits) - 1));
+    x.negative = (int32_t)((code >> (f->sign_shift & 31)) & 1) & (f->sign_shift >= 0);
+    x.special = (magnitude > f->max_magnitude) | (f->fnuz & (magnitude == 0) & x.negative);
+    x.significand = fraction | ((field != 0) << f->fraction_bits);
+    x.significand = x.special ? 0 : x.significand; /* no conversion ever sees an infinity or a NaN */
+    x.exponent = (field ? field : 1) - f->bias - f->fraction_bits;
+    return x;
+}
+
+#endif

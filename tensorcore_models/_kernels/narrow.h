@@ -1,0 +1,263 @@
+/* Fused dot-add (xie-mma-sim, section IV-C) for operands of few exponents, in 32-bit lanes: fp16, fp8, fp6, fp4.
+ *
+ * All operand exponents lie within -15 to 15, significands have at most 11 bits, and N * 4 * 2^F stays within 2^31:
+ *  - A product is exact in float32 (22 bits). With A scaled by 2^-33 it is a normal number or zero.
+ *  - Exponents are bytes: a + 143 and 16 - b, saturating subtraction gives the float32 exponent field of the product's
+ *    alignment exponent, and 0 for a product that is zero.
+ *  - Scaled to the unit 2^(e_max - F) a product is below 2^27; conversion to int32 by truncation is the alignment; integer
+ *    sums are exact.
+ *  - Dropping zero products from e_max is exact as long as c is 0 or not below 2^-68: a zero product's exponent is at
+ *    most -126 + 15. The caller replaces a smaller c by 0, which changes nothing once there is a nonzero product
+ *    (then the unit is at least 2^-55), and sends elements without one to the generic kernel.
+ * Infinities and NaNs never come here: they are packed as zeros, and the caller computes those elements again.
+ */
+#ifndef MPG_NARROW_H
+#define MPG_NARROW_H
+
+#include "lanes.h"
+
+#define MPG_PANEL 64            /* widest panel, in columns */
+#define MPG_NARROW_PRESCALE 33  /* products below 2^32 stay below 1/2 when the scaling is cut off at 1 */
+#define MPG_NARROW_FLOOR 59     /* float32 exponent field of 2^-68: with it F + 33 - e_max is at most 126 */
+
+enum { MPG_OUT_FP32, MPG_OUT_FP16 };
+
+typedef struct {
+    int terms;         /* products of one fused operation as packed: 4, 8 or 16 */
+    int fraction_bits; /* F */
+    int output;        /* MPG_OUT_FP32 truncates, MPG_OUT_FP16 rounds to nearest even */
+    uint32_t keep;     /* result bits that survive (all but those beyond output_fraction_bits) */
+    int wide_sum;      /* the sum of products and c may reach 2^31 */
+    int chain;         /* > 0: c is added after every `chain` operations, which start from zero (InterleavedDotAdd) */
+    int raw_exponent;  /* fp16 output: exponent field of the smallest normal c (subnormal c align there), 0 for none */
+} mpg_narrow_task;
+
+/* ---- packing ------------------------------------------------------------------------------------------------------- */
+/* Value times 2^scale as float32 bits, and alignment exponent, MPG_SKIP for a zero that takes no part. */
+MPG_INLINE uint32_t mpg_narrow_value(uint32_t code, const mpg_operand *f, int scale, int32_t *exponent, int32_t *special)
+{
+    mpg_parts x = mpg_take_apart(code, f);
+    float power = mpg_as_float((uint32_t)(x.exponent + scale + 127) << 23);
+    uint32_t bits = mpg_as_bits((float)x.significand * power);
+    int32_t leading = (int32_t)(bits >> 23) - 127 - scale;
+    int32_t e = leading > f->emin ? leading : f->emin;
+    *exponent = x.significand ? e : f->zero_exponent;
+    *special |= x.special;
+    return bits | (uint32_t)x.negative << 31;
+}
+
+MPG_INLINE uint8_t mpg_narrow_byte_a(int32_t exponent) { return exponent == MPG_SKIP ? 0 : (uint8_t)(exponent + 143); }
+MPG_INLINE uint8_t mpg_narrow_byte_b(int32_t exponent) { return exponent == MPG_SKIP ? 255 : (uint8_t)(16 - exponent); }
+
+/* Columns first to first + count - 1 of B as one panel of `width` lanes, positions begin to end - 1 of the padded k. */
+#define MPG_PACK_LANES(SIZE, OUTER)                                                                       \
+    for (int j = 0; j < count; j++) {                                                                     \
+        int32_t exponent, special = flags[j];                                                             \
+        uint32_t bits = mpg_narrow_value(mpg_code(data, SIZE, base + j * (OUTER)), &f, 0, &exponent, &special); \
+        v[j] = mpg_as_float(bits);                                                                        \
+        x[j] = mpg_narrow_byte_b(exponent);                                                               \
+        flags[j] = special;                                                                               \
+    }
+
+MPG_INLINE void mpg_narrow_pack_b_body(const mpg_source *s, const mpg_operand *format, int64_t first, int count, int width,
+                                       int64_t begin, int64_t end, float *values, uint8_t *exponents, uint8_t *special)
+{
+    const mpg_operand f = *format;
+    int32_t flags[MPG_PANEL];
+    for (int j = 0; j < width; j++)
+        flags[j] = 0;
+    for (int64_t k = begin; k < end; k++) {
+        float *v = values + (k - begin) * width;
+        uint8_t *x = exponents + (k - begin) * width;
+        const int64_t position = s->order[k];
+        for (int j = position < 0 ? 0 : count; j < width; j++) {
+            v[j] = 0;
+            x[j] = 255;
+        }
+        if (position < 0)
+            continue;
+        const int64_t base = first * s->outer + position * s->inner;
+        const void *data = s->data;
+        if (f.size == 2 && s->outer == 1) {
+            MPG_PACK_LANES(2, 1)
+        } else if (f.size == 1 && s->outer == 1) {
+            MPG_PACK_LANES(1, 1)
+        } else {
+            const int64_t outer = s->outer;
+            const int size = f.size;
+            MPG_PACK_LANES(size, outer)
+        }
+    }
+    for (int j = 0; j < count; j++)
+        special[first + j] |= (uint8_t)(flags[j] != 0);
+}
+
+/* Row `row` of A over the same positions; exponents four times over in one word. */
+#define MPG_PACK_ROW(SIZE, POSITION)                                                                      \
+    for (int64_t k = begin; k < end; k++) {                                                               \
+        const int64_t position = (POSITION);                                                              \
+        int32_t exponent, flag = 0;                                                                       \
+        uint32_t bits = mpg_narrow_value(mpg_code(data, SIZE, base + position * inner), &f, scale, &exponent, &flag); \
+        values[k - begin] = mpg_as_float(bits);                                                           \
+        exponents[k - begin] = 0x01010101u * mpg_narrow_byte_a(exponent);                                 \
+        flags |= flag;                                                                                    \
+    }
+
+MPG_INLINE void mpg_narrow_pack_a_body(const mpg_source *s, const mpg_operand *format, int64_t row, int64_t begin, int64_t end,
+                                       int plain_order, int scale, float *values, uint32_t *exponents, uint8_t *special)
+{
+    const mpg_operand f = *format;
+    const int64_t base = row * s->outer, inner = s->inner;
+    const void *data = s->data;
+    int32_t flags = 0;
+    if (plain_order && inner == 1 && f.size == 2) {
+        MPG_PACK_ROW(2, k)
+    } else if (plain_order && inner == 1 && f.size == 1) {
+        MPG_PACK_ROW(1, k)
+    } else {
+        const int size = f.size;
+        for (int64_t k = begin; k < end; k++) {
+            int32_t exponent = MPG_SKIP;
+            uint32_t bits = 0;
+            if (s->order[k] >= 0)
+                bits = mpg_narrow_value(mpg_code(data, size, base + s->order[k] * inner), &f, scale, &exponent, &flags);
+            values[k - begin] = mpg_as_float(bits);
+            exponents[k - begin] = 0x01010101u * mpg_narrow_byte_a(exponent);
+        }
+    }
+    special[row] |= (uint8_t)(flags != 0);
+}
+
+/* ---- plain C: one row, `width` lanes ------------------------------------------------------------------------------- */
+/* x to the nearest fp16 number, ties to even, as float32; beyond the largest it is +-65536. -0 becomes +0. */
+MPG_INLINE float mpg_nearest_fp16(float x)
+{
+    const float power = mpg_as_float(mpg_as_bits(x) & 0x7F800000u);
+    const float magic = (power > 0x1p-14f ? power : 0x1p-14f) * 0x1.8p13f; /* its last bit is fp16's for x */
+    return (x + magic) - magic;
+}
+
+MPG_INLINE int mpg_round_to_fp16(float *c, int width)
+{
+    int overflow = 0;
+    for (int j = 0; j < width; j++) {
+        c[j] = mpg_nearest_fp16(c[j]);
+        overflow |= c[j] >= 65536.0f || c[j] <= -65536.0f;
+    }
+    return overflow;
+}
+
+/* d = c + sum, for lanes; `products` products of one fused operation. Returns whether an fp16 result overflowed. */
+MPG_INLINE int mpg_narrow_step(int terms, int width, const mpg_narrow_task *t, const float *MPG_RESTRICT a,
+                               const uint32_t *MPG_RESTRICT ea, const float *MPG_RESTRICT b, const uint8_t *MPG_RESTRICT eb,
+                               float *MPG_RESTRICT c)
+{
+    uint8_t field[MPG_PANEL];
+    int32_t top[MPG_PANEL], sum[MPG_PANEL], addend[MPG_PANEL];
+    const int32_t f = t->fraction_bits;
+
+    for (int j = 0; j < width; j++)
+        field[j] = MPG_NARROW_FLOOR;
+    for (int q = 0; q < terms; q++) {
+        const uint8_t x = (uint8_t)ea[q];
+        for (int j = 0; j < width; j++) {
+            const uint8_t y = eb[q * width + j];
+            const uint8_t e = (uint8_t)((x > y ? x : y) - y); /* saturating x - y */
+            field[j] = field[j] > e ? field[j] : e;
+        }
+    }
+    for (int j = 0; j < width; j++) {
+        const int32_t bits = (int32_t)(mpg_as_bits(c[j]) & 0x7F800000u);
+        int32_t e = (int32_t)field[j] << 23;
+        int32_t own = bits;
+        if (t->raw_exponent) {
+            const int32_t raw = t->raw_exponent << 23;
+            own = bits != 0 && bits < raw ? raw : bits;
+        }
+        e = own > e ? own : e;
+        top[j] = e;
+        addend[j] = (int32_t)(c[j] * mpg_as_float((uint32_t)(((f + 254) << 23) - e)));
+    }
+    for (int j = 0; j < width; j++) {
+        const int32_t shift = ((f + 127 + MPG_NARROW_PRESCALE) << 23) - top[j];
+        const uint32_t up = (uint32_t)(shift > 0 ? shift : 0);
+        int32_t total = 0;
+        for (int q = 0; q < terms; q++)
+            total += (int32_t)mpg_as_float(mpg_as_bits(a[q] * b[q * width + j]) + up);
+        sum[j] = total;
+    }
+    int overflow = 0;
+    for (int j = 0; j < width; j++) {
+        /* products and c together as high * 256 + low, both exact in float32; one addition and its exact error */
+        const int32_t low_part = (sum[j] & 255) + (addend[j] & 255);
+        const float high = (float)((sum[j] >> 8) + (addend[j] >> 8)) * 256.0f, low = (float)low_part;
+        const float rounded = high + low;
+        const float error = low - (rounded - high);
+        uint32_t bits = mpg_as_bits(rounded) - (uint32_t)(rounded * error < 0); /* toward zero */
+        const float unit = mpg_as_float((uint32_t)(top[j] - (f << 23)));
+        if (t->output == MPG_OUT_FP16) {
+            bits |= (uint32_t)(error != 0); /* to odd: 24 bits suffice for one rounding to 11 */
+            const float exact = mpg_as_float(bits) * unit;
+            c[j] = mpg_nearest_fp16(exact);
+            overflow |= c[j] >= 65536.0f || c[j] <= -65536.0f;
+        } else {
+            c[j] = mpg_as_float(bits & t->keep) * unit;
+        }
+    }
+    return overflow;
+}
+
+/* One row over several operations, plain C, by level. c holds `width` lanes; overflowed lanes are marked and zeroed. */
+MPG_INLINE void mpg_narrow_row_body(int terms, int width, const mpg_narrow_task *t, const float *a, const uint32_t *ea,
+                                    const float *b, const uint8_t *eb, float *c, int64_t steps, uint8_t *overflow)
+{
+    float added[MPG_PANEL];
+    for (int64_t s = 0; s < steps; s++) {
+        const int place = t->chain ? (int)(s % t->chain) : -1;
+        if (place == 0)
+            for (int j = 0; j < width; j++) {
+                added[j] = c[j];
+                c[j] = 0;
+            }
+        int infinite = mpg_narrow_step(terms, width, t, a + s * terms, ea + s * terms, b + s * terms * width,
+                                       eb + s * terms * width, c);
+        if (place >= 0 && place == t->chain - 1) {
+            for (int j = 0; j < width; j++)
+                c[j] += added[j];
+            if (t->output == MPG_OUT_FP16)
+                infinite |= mpg_round_to_fp16(c, width);
+        }
+        if (infinite)
+            for (int j = 0; j < width; j++)
+                if (c[j] >= 65536.0f || c[j] <= -65536.0f) {
+                    overflow[j] = 1;
+                    c[j] = 0;
+                }
+    }
+}
+
+#define MPG_NARROW_PLAIN(NAME, TARGET)                                                                                \
+    TARGET static void NAME(int width, const mpg_narrow_task *t, const float *a, const uint32_t *ea, const float *b, \
+                            const uint8_t *eb, float *c, int64_t steps, uint8_t *overflow)                           \
+    {                                                                                                                 \
+        if (width == MPG_PANEL) {                                                                                     \
+            if (t->terms == 4)                                                                                        \
+                mpg_narrow_row_body(4, MPG_PANEL, t, a, ea, b, eb, c, steps, overflow);                               \
+            else if (t->terms == 8)                                                                                   \
+                mpg_narrow_row_body(8, MPG_PANEL, t, a, ea, b, eb, c, steps, overflow);                               \
+            else                                                                                                      \
+                mpg_narrow_row_body(16, MPG_PANEL, t, a, ea, b, eb, c, steps, overflow);                              \
+        } else {                                                                                                      \
+            if (t->terms == 4)                                                                                        \
+                mpg_narrow_row_body(4, 16, t, a, ea, b, eb, c, steps, overflow);                                      \
+            else if (t->terms == 8)                                                                                   \
+                mpg_narrow_row_body(8, 16, t, a, ea, b, eb, c, steps, overflow);                                      \
+            else                                                                                                      \
+                mpg_narrow_row_body(16, 16, t, a, ea, b, eb, c, steps, overflow);                                     \
+        }                                                                                                             \
+    }
+
+MPG_NARROW_PLAIN(mpg_narrow_row_baseline, )
+MPG_NARROW_PLAIN(mpg_narrow_row_avx2, MPG_TARGET_AVX2)
+
+#endif
