@@ -55,43 +55,41 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const float *av, const uin
 {
     const int64_t group = t->terms * (t->chain ? t->chain : 1); /* c may be handed on between these only */
     const int64_t block = MPG_BLOCK_K / group > 0 ? MPG_BLOCK_K / group * group : group;
-    float c[4 * MPG_PANEL];
-    uint8_t overflow[4 * MPG_PANEL];
+    float c[MPG_PANEL];
+    uint8_t overflow[MPG_PANEL];
 #if MPG_X86_VARIANTS
     const unsigned mode = _mm_getcsr();
     if (level == MPG_ISA_AVX512)
         _mm_setcsr(mode | MPG_FLUSH_TO_ZERO);
-    const int terms_index = t->terms == 4 ? 0 : t->terms == 8 ? 1 : t->wide_sum ? 3 : 2;
 #endif
+    const int terms_index = t->terms == 4 ? 0 : t->terms == 8 ? 1 : 2;
     for (int64_t k = 0; k < length; k += block) {
         const int64_t steps = (length - k < block ? length - k : block) / t->terms;
+        const float *b = bv + k * width;
+        const uint8_t *eb = be + k * width;
         for (int64_t i = 0; i < rows;) {
-            const int together = level == MPG_ISA_AVX512 && width != MPG_PANEL && rows - i >= 4 ? 4 : 1;
             const float *a = av + i * length + k;
             const uint32_t *ea = ae + i * length + k;
-            for (int r = 0; r < together; r++) {
-                memcpy(c + r * MPG_PANEL, d + (i + r) * ldd, (size_t)count * sizeof(float));
-                memset(c + r * MPG_PANEL + count, 0, (size_t)(MPG_PANEL - count) * sizeof(float));
-            }
-            memset(overflow, 0, (size_t)together * MPG_PANEL);
 #if MPG_X86_VARIANTS
             if (level == MPG_ISA_AVX512) {
+                const int together = width != MPG_PANEL && rows - i >= 4 ? 4 : 1;
                 const int shape = width == MPG_PANEL ? 0 : together == 4 ? 1 : 2;
-                MPG_NARROW_KERNELS[terms_index][shape][t->output](t, a, ea, length, bv + k * width, be + k * width, c, steps,
-                                                                  overflow);
-            } else
-#endif
-                if (level == MPG_ISA_AVX2)
-                mpg_narrow_row_avx2(width, t, a, ea, bv + k * width, be + k * width, c, steps, overflow);
-            else
-                mpg_narrow_row_baseline(width, t, a, ea, bv + k * width, be + k * width, c, steps, overflow);
-            for (int r = 0; r < together; r++) {
-                memcpy(d + (i + r) * ldd, c + r * MPG_PANEL, (size_t)count * sizeof(float));
-                if (t->output == MPG_OUT_FP16)
-                    for (int j = 0; j < count; j++)
-                        redo[(i + r) * ldd + j] |= overflow[r * MPG_PANEL + j];
+                MPG_NARROW_KERNELS[terms_index + t->wide_sum][shape][t->output](t, a, ea, length, b, eb, d + i * ldd, ldd, count,
+                                                                                steps, redo + i * ldd);
+                i += together;
+                continue;
             }
-            i += together;
+#endif
+            memcpy(c, d + i * ldd, (size_t)count * sizeof(float));
+            memset(c + count, 0, (size_t)(MPG_PANEL - count) * sizeof(float));
+            memset(overflow, 0, sizeof(overflow));
+            MPG_NARROW_ROWS[level == MPG_ISA_AVX2][width != MPG_PANEL][t->output][terms_index](t, a, ea, b, eb, c, steps,
+                                                                                               overflow);
+            memcpy(d + i * ldd, c, (size_t)count * sizeof(float));
+            if (t->output == MPG_OUT_FP16)
+                for (int j = 0; j < count; j++)
+                    redo[i * ldd + j] |= overflow[j];
+            i++;
         }
     }
 #if MPG_X86_VARIANTS

@@ -49,78 +49,81 @@ MPG_INLINE uint32_t mpg_narrow_value(uint32_t code, const mpg_operand *f, int sc
 MPG_INLINE uint8_t mpg_narrow_byte_a(int32_t exponent) { return exponent == MPG_SKIP ? 0 : (uint8_t)(exponent + 143); }
 MPG_INLINE uint8_t mpg_narrow_byte_b(int32_t exponent) { return exponent == MPG_SKIP ? 255 : (uint8_t)(16 - exponent); }
 
-/* Columns first to first + count - 1 of B as one panel of `width` lanes, positions begin to end - 1 of the padded k. */
-#define MPG_PACK_LANES(SIZE, OUTER)                                                                       \
-    for (int j = 0; j < count; j++) {                                                                     \
-        int32_t exponent, special = flags[j];                                                             \
-        uint32_t bits = mpg_narrow_value(mpg_code(data, SIZE, base + j * (OUTER)), &f, 0, &exponent, &special); \
-        v[j] = mpg_as_float(bits);                                                                        \
-        x[j] = mpg_narrow_byte_b(exponent);                                                               \
-        flags[j] = special;                                                                               \
+/* Lanes of one position of k: `source` is typed so that this vectorises. */
+#define MPG_PACK_LANES(TYPE, OUTER)                                                                    \
+    {                                                                                                  \
+        const TYPE *MPG_RESTRICT source = (const TYPE *)s->data + base;                                \
+        for (int j = 0; j < count; j++) {                                                              \
+            int32_t exponent, special = 0;                                                             \
+            const uint32_t bits = mpg_narrow_value(source[j * (OUTER)], &f, 0, &exponent, &special);   \
+            v[j] = mpg_as_float(bits);                                                                 \
+            x[j] = mpg_narrow_byte_b(exponent);                                                        \
+            flags[j] |= special;                                                                       \
+        }                                                                                              \
     }
 
+/* Columns first to first + count - 1 of B as one panel of `width` lanes, positions begin to end - 1 of the padded k. */
 MPG_INLINE void mpg_narrow_pack_b_body(const mpg_source *s, const mpg_operand *format, int64_t first, int count, int width,
                                        int64_t begin, int64_t end, float *values, uint8_t *exponents, uint8_t *special)
 {
     const mpg_operand f = *format;
-    int32_t flags[MPG_PANEL];
-    for (int j = 0; j < width; j++)
-        flags[j] = 0;
+    const int64_t outer = s->outer;
+    int32_t flags[MPG_PANEL] = {0};
     for (int64_t k = begin; k < end; k++) {
-        float *v = values + (k - begin) * width;
-        uint8_t *x = exponents + (k - begin) * width;
-        const int64_t position = s->order[k];
+        float *MPG_RESTRICT v = values + (k - begin) * width;
+        uint8_t *MPG_RESTRICT x = exponents + (k - begin) * width;
+        const int64_t position = s->order[k], base = first * outer + position * s->inner;
         for (int j = position < 0 ? 0 : count; j < width; j++) {
             v[j] = 0;
             x[j] = 255;
         }
         if (position < 0)
             continue;
-        const int64_t base = first * s->outer + position * s->inner;
-        const void *data = s->data;
-        if (f.size == 2 && s->outer == 1) {
-            MPG_PACK_LANES(2, 1)
-        } else if (f.size == 1 && s->outer == 1) {
-            MPG_PACK_LANES(1, 1)
-        } else {
-            const int64_t outer = s->outer;
-            const int size = f.size;
-            MPG_PACK_LANES(size, outer)
-        }
+        if (f.size == 2 && outer == 1)
+            MPG_PACK_LANES(uint16_t, 1)
+        else if (f.size == 2)
+            MPG_PACK_LANES(uint16_t, outer)
+        else if (outer == 1)
+            MPG_PACK_LANES(uint8_t, 1)
+        else
+            MPG_PACK_LANES(uint8_t, outer)
     }
     for (int j = 0; j < count; j++)
         special[first + j] |= (uint8_t)(flags[j] != 0);
 }
 
-/* Row `row` of A over the same positions; exponents four times over in one word. */
-#define MPG_PACK_ROW(SIZE, POSITION)                                                                      \
-    for (int64_t k = begin; k < end; k++) {                                                               \
-        const int64_t position = (POSITION);                                                              \
-        int32_t exponent, flag = 0;                                                                       \
-        uint32_t bits = mpg_narrow_value(mpg_code(data, SIZE, base + position * inner), &f, scale, &exponent, &flag); \
-        values[k - begin] = mpg_as_float(bits);                                                           \
-        exponents[k - begin] = 0x01010101u * mpg_narrow_byte_a(exponent);                                 \
-        flags |= flag;                                                                                    \
+#define MPG_PACK_ROW(TYPE, POSITION)                                                                      \
+    {                                                                                                     \
+        const TYPE *MPG_RESTRICT source = (const TYPE *)s->data + row * s->outer;                         \
+        for (int64_t k = begin; k < end; k++) {                                                           \
+            int32_t exponent, flag = 0;                                                                   \
+            const uint32_t bits = mpg_narrow_value(source[(POSITION)*inner], &f, scale, &exponent, &flag); \
+            values[k - begin] = mpg_as_float(bits);                                                       \
+            exponents[k - begin] = 0x01010101u * mpg_narrow_byte_a(exponent);                             \
+            flags |= flag;                                                                                \
+        }                                                                                                 \
     }
 
+/* Row `row` of A over the same positions; exponents four times over in one word. `plain_order`: position k is k. */
 MPG_INLINE void mpg_narrow_pack_a_body(const mpg_source *s, const mpg_operand *format, int64_t row, int64_t begin, int64_t end,
-                                       int plain_order, int scale, float *values, uint32_t *exponents, uint8_t *special)
+                                       int plain_order, int scale, float *MPG_RESTRICT values,
+                                       uint32_t *MPG_RESTRICT exponents, uint8_t *special)
 {
     const mpg_operand f = *format;
-    const int64_t base = row * s->outer, inner = s->inner;
-    const void *data = s->data;
     int32_t flags = 0;
-    if (plain_order && inner == 1 && f.size == 2) {
-        MPG_PACK_ROW(2, k)
-    } else if (plain_order && inner == 1 && f.size == 1) {
-        MPG_PACK_ROW(1, k)
+    if (plain_order && s->inner == 1) {
+        const int64_t inner = 1;
+        if (f.size == 2)
+            MPG_PACK_ROW(uint16_t, k)
+        else
+            MPG_PACK_ROW(uint8_t, k)
     } else {
-        const int size = f.size;
         for (int64_t k = begin; k < end; k++) {
             int32_t exponent = MPG_SKIP;
             uint32_t bits = 0;
             if (s->order[k] >= 0)
-                bits = mpg_narrow_value(mpg_code(data, size, base + s->order[k] * inner), &f, scale, &exponent, &flags);
+                bits = mpg_narrow_value(mpg_code(s->data, f.size, row * s->outer + s->order[k] * s->inner), &f, scale,
+                                        &exponent, &flags);
             values[k - begin] = mpg_as_float(bits);
             exponents[k - begin] = 0x01010101u * mpg_narrow_byte_a(exponent);
         }
@@ -129,7 +132,7 @@ MPG_INLINE void mpg_narrow_pack_a_body(const mpg_source *s, const mpg_operand *f
 }
 
 /* ---- plain C: one row, `width` lanes ------------------------------------------------------------------------------- */
-/* x to the nearest fp16 number, ties to even, as float32; beyond the largest it is +-65536. -0 becomes +0. */
+/* x to the nearest fp16 number, ties to even, as float32; beyond the largest it is 65536 or more. -0 becomes +0. */
 MPG_INLINE float mpg_nearest_fp16(float x)
 {
     const float power = mpg_as_float(mpg_as_bits(x) & 0x7F800000u);
@@ -137,81 +140,90 @@ MPG_INLINE float mpg_nearest_fp16(float x)
     return (x + magic) - magic;
 }
 
-MPG_INLINE int mpg_round_to_fp16(float *c, int width)
+/* Mark and zero the lanes whose fp16 result is infinite. */
+MPG_INLINE void mpg_mark_overflow(float *MPG_RESTRICT c, int width, uint8_t *MPG_RESTRICT overflow)
 {
-    int overflow = 0;
-    for (int j = 0; j < width; j++) {
-        c[j] = mpg_nearest_fp16(c[j]);
-        overflow |= c[j] >= 65536.0f || c[j] <= -65536.0f;
-    }
-    return overflow;
+    int32_t any = 0;
+    for (int j = 0; j < width; j++)
+        any |= (mpg_as_bits(c[j]) & 0x7FFFFFFFu) >= 0x47800000u; /* 65536 */
+    if (any)
+        for (int j = 0; j < width; j++)
+            if (c[j] >= 65536.0f || c[j] <= -65536.0f) {
+                overflow[j] = 1;
+                c[j] = 0;
+            }
 }
 
-/* d = c + sum, for lanes; `products` products of one fused operation. Returns whether an fp16 result overflowed. */
-MPG_INLINE int mpg_narrow_step(int terms, int width, const mpg_narrow_task *t, const float *MPG_RESTRICT a,
-                               const uint32_t *MPG_RESTRICT ea, const float *MPG_RESTRICT b, const uint8_t *MPG_RESTRICT eb,
-                               float *MPG_RESTRICT c)
+/* Alignment: exponent field of the largest addend (`top`), and c in units of 2^(e_max - F). */
+MPG_INLINE void mpg_narrow_align(int terms, int width, const mpg_narrow_task *t, const uint8_t *MPG_RESTRICT ea,
+                                 const uint8_t *MPG_RESTRICT eb, const float *MPG_RESTRICT c, int32_t *MPG_RESTRICT top,
+                                 int32_t *MPG_RESTRICT addend)
 {
     uint8_t field[MPG_PANEL];
-    int32_t top[MPG_PANEL], sum[MPG_PANEL], addend[MPG_PANEL];
-    const int32_t f = t->fraction_bits;
+    const int32_t to_scale = (t->fraction_bits + 254) << 23, raw = t->raw_exponent << 23;
 
-    for (int j = 0; j < width; j++)
-        field[j] = MPG_NARROW_FLOOR;
-    for (int q = 0; q < terms; q++) {
-        const uint8_t x = (uint8_t)ea[q];
-        for (int j = 0; j < width; j++) {
-            const uint8_t y = eb[q * width + j];
+    for (int j = 0; j < width; j++) {
+        uint8_t largest = MPG_NARROW_FLOOR;
+        for (int q = 0; q < terms; q++) {
+            const uint8_t x = ea[q], y = eb[q * width + j];
             const uint8_t e = (uint8_t)((x > y ? x : y) - y); /* saturating x - y */
-            field[j] = field[j] > e ? field[j] : e;
+            largest = largest > e ? largest : e;
         }
+        field[j] = largest;
     }
     for (int j = 0; j < width; j++) {
         const int32_t bits = (int32_t)(mpg_as_bits(c[j]) & 0x7F800000u);
-        int32_t e = (int32_t)field[j] << 23;
-        int32_t own = bits;
-        if (t->raw_exponent) {
-            const int32_t raw = t->raw_exponent << 23;
-            own = bits != 0 && bits < raw ? raw : bits;
-        }
-        e = own > e ? own : e;
-        top[j] = e;
-        addend[j] = (int32_t)(c[j] * mpg_as_float((uint32_t)(((f + 254) << 23) - e)));
+        const int32_t least = bits != 0 ? raw : 0;
+        const int32_t own = bits > least ? bits : least;
+        const int32_t e = (int32_t)field[j] << 23;
+        top[j] = own > e ? own : e;
     }
+    for (int j = 0; j < width; j++)
+        addend[j] = (int32_t)(c[j] * mpg_as_float((uint32_t)(to_scale - top[j])));
+}
+
+/* d = c + the products of one fused operation, for `width` lanes. */
+MPG_INLINE void mpg_narrow_step(int terms, int width, int output, const mpg_narrow_task *t, const float *MPG_RESTRICT a,
+                                const uint32_t *MPG_RESTRICT ea, const float *MPG_RESTRICT b, const uint8_t *MPG_RESTRICT eb,
+                                float *MPG_RESTRICT c)
+{
+    uint8_t bytes[16];
+    int32_t top[MPG_PANEL], sum[MPG_PANEL], addend[MPG_PANEL];
+    const int32_t f = t->fraction_bits << 23, to_shift = (t->fraction_bits + 127 + MPG_NARROW_PRESCALE) << 23;
+    const uint32_t keep = t->keep;
+
+    for (int q = 0; q < terms; q++)
+        bytes[q] = (uint8_t)ea[q];
+    mpg_narrow_align(terms, width, t, bytes, eb, c, top, addend);
     for (int j = 0; j < width; j++) {
-        const int32_t shift = ((f + 127 + MPG_NARROW_PRESCALE) << 23) - top[j];
+        const int32_t shift = to_shift - top[j];
         const uint32_t up = (uint32_t)(shift > 0 ? shift : 0);
         int32_t total = 0;
         for (int q = 0; q < terms; q++)
             total += (int32_t)mpg_as_float(mpg_as_bits(a[q] * b[q * width + j]) + up);
         sum[j] = total;
     }
-    int overflow = 0;
     for (int j = 0; j < width; j++) {
         /* products and c together as high * 256 + low, both exact in float32; one addition and its exact error */
-        const int32_t low_part = (sum[j] & 255) + (addend[j] & 255);
-        const float high = (float)((sum[j] >> 8) + (addend[j] >> 8)) * 256.0f, low = (float)low_part;
+        const float high = (float)((sum[j] >> 8) + (addend[j] >> 8)) * 256.0f;
+        const float low = (float)((sum[j] & 255) + (addend[j] & 255));
         const float rounded = high + low;
         const float error = low - (rounded - high);
+        const float unit = mpg_as_float((uint32_t)(top[j] - f));
         uint32_t bits = mpg_as_bits(rounded) - (uint32_t)(rounded * error < 0); /* toward zero */
-        const float unit = mpg_as_float((uint32_t)(top[j] - (f << 23)));
-        if (t->output == MPG_OUT_FP16) {
-            bits |= (uint32_t)(error != 0); /* to odd: 24 bits suffice for one rounding to 11 */
-            const float exact = mpg_as_float(bits) * unit;
-            c[j] = mpg_nearest_fp16(exact);
-            overflow |= c[j] >= 65536.0f || c[j] <= -65536.0f;
-        } else {
-            c[j] = mpg_as_float(bits & t->keep) * unit;
-        }
+        if (output == MPG_OUT_FP16)
+            c[j] = mpg_nearest_fp16(mpg_as_float(bits | (uint32_t)(error != 0)) * unit); /* 24 bits to odd first */
+        else
+            c[j] = mpg_as_float(bits & keep) * unit;
     }
-    return overflow;
 }
 
 /* One row over several operations, plain C, by level. c holds `width` lanes; overflowed lanes are marked and zeroed. */
-MPG_INLINE void mpg_narrow_row_body(int terms, int width, const mpg_narrow_task *t, const float *a, const uint32_t *ea,
-                                    const float *b, const uint8_t *eb, float *c, int64_t steps, uint8_t *overflow)
+MPG_INLINE void mpg_narrow_row_body(int terms, int width, int output, const mpg_narrow_task *t, const float *a,
+                                    const uint32_t *ea, const float *b, const uint8_t *eb, float *c, int64_t steps,
+                                    uint8_t *overflow)
 {
-    float added[MPG_PANEL];
+    float added[MPG_PANEL] = {0};
     for (int64_t s = 0; s < steps; s++) {
         const int place = t->chain ? (int)(s % t->chain) : -1;
         if (place == 0)
@@ -219,45 +231,56 @@ MPG_INLINE void mpg_narrow_row_body(int terms, int width, const mpg_narrow_task 
                 added[j] = c[j];
                 c[j] = 0;
             }
-        int infinite = mpg_narrow_step(terms, width, t, a + s * terms, ea + s * terms, b + s * terms * width,
-                                       eb + s * terms * width, c);
+        mpg_narrow_step(terms, width, output, t, a + s * terms, ea + s * terms, b + s * terms * width, eb + s * terms * width,
+                        c);
+        if (output == MPG_OUT_FP16)
+            mpg_mark_overflow(c, width, overflow);
         if (place >= 0 && place == t->chain - 1) {
             for (int j = 0; j < width; j++)
                 c[j] += added[j];
-            if (t->output == MPG_OUT_FP16)
-                infinite |= mpg_round_to_fp16(c, width);
+            if (output == MPG_OUT_FP16) {
+                for (int j = 0; j < width; j++)
+                    c[j] = mpg_nearest_fp16(c[j]);
+                mpg_mark_overflow(c, width, overflow);
+            }
         }
-        if (infinite)
-            for (int j = 0; j < width; j++)
-                if (c[j] >= 65536.0f || c[j] <= -65536.0f) {
-                    overflow[j] = 1;
-                    c[j] = 0;
-                }
     }
 }
 
-#define MPG_NARROW_PLAIN(NAME, TARGET)                                                                                \
-    TARGET static void NAME(int width, const mpg_narrow_task *t, const float *a, const uint32_t *ea, const float *b, \
+#define MPG_NARROW_PLAIN(NAME, TARGET, TERMS, WIDTH, OUTPUT)                                                         \
+    TARGET static void NAME(const mpg_narrow_task *t, const float *a, const uint32_t *ea, const float *b,            \
                             const uint8_t *eb, float *c, int64_t steps, uint8_t *overflow)                           \
-    {                                                                                                                 \
-        if (width == MPG_PANEL) {                                                                                     \
-            if (t->terms == 4)                                                                                        \
-                mpg_narrow_row_body(4, MPG_PANEL, t, a, ea, b, eb, c, steps, overflow);                               \
-            else if (t->terms == 8)                                                                                   \
-                mpg_narrow_row_body(8, MPG_PANEL, t, a, ea, b, eb, c, steps, overflow);                               \
-            else                                                                                                      \
-                mpg_narrow_row_body(16, MPG_PANEL, t, a, ea, b, eb, c, steps, overflow);                              \
-        } else {                                                                                                      \
-            if (t->terms == 4)                                                                                        \
-                mpg_narrow_row_body(4, 16, t, a, ea, b, eb, c, steps, overflow);                                      \
-            else if (t->terms == 8)                                                                                   \
-                mpg_narrow_row_body(8, 16, t, a, ea, b, eb, c, steps, overflow);                                      \
-            else                                                                                                      \
-                mpg_narrow_row_body(16, 16, t, a, ea, b, eb, c, steps, overflow);                                     \
-        }                                                                                                             \
+    {                                                                                                                \
+        mpg_narrow_row_body(TERMS, WIDTH, OUTPUT, t, a, ea, b, eb, c, steps, overflow);                              \
+    }
+#define MPG_NARROW_PLAIN_SIZES(LEVEL, TARGET)                                      \
+    MPG_NARROW_PLAIN(mpg_n4_fp32_64_##LEVEL, TARGET, 4, MPG_PANEL, MPG_OUT_FP32)   \
+    MPG_NARROW_PLAIN(mpg_n8_fp32_64_##LEVEL, TARGET, 8, MPG_PANEL, MPG_OUT_FP32)   \
+    MPG_NARROW_PLAIN(mpg_n16_fp32_64_##LEVEL, TARGET, 16, MPG_PANEL, MPG_OUT_FP32) \
+    MPG_NARROW_PLAIN(mpg_n4_fp16_64_##LEVEL, TARGET, 4, MPG_PANEL, MPG_OUT_FP16)   \
+    MPG_NARROW_PLAIN(mpg_n8_fp16_64_##LEVEL, TARGET, 8, MPG_PANEL, MPG_OUT_FP16)   \
+    MPG_NARROW_PLAIN(mpg_n16_fp16_64_##LEVEL, TARGET, 16, MPG_PANEL, MPG_OUT_FP16) \
+    MPG_NARROW_PLAIN(mpg_n4_fp32_16_##LEVEL, TARGET, 4, 16, MPG_OUT_FP32)          \
+    MPG_NARROW_PLAIN(mpg_n8_fp32_16_##LEVEL, TARGET, 8, 16, MPG_OUT_FP32)          \
+    MPG_NARROW_PLAIN(mpg_n16_fp32_16_##LEVEL, TARGET, 16, 16, MPG_OUT_FP32)        \
+    MPG_NARROW_PLAIN(mpg_n4_fp16_16_##LEVEL, TARGET, 4, 16, MPG_OUT_FP16)          \
+    MPG_NARROW_PLAIN(mpg_n8_fp16_16_##LEVEL, TARGET, 8, 16, MPG_OUT_FP16)          \
+    MPG_NARROW_PLAIN(mpg_n16_fp16_16_##LEVEL, TARGET, 16, 16, MPG_OUT_FP16)
+#define MPG_NARROW_PLAIN_TABLE(LEVEL)                                              \
+    {                                                                              \
+        {{mpg_n4_fp32_64_##LEVEL, mpg_n8_fp32_64_##LEVEL, mpg_n16_fp32_64_##LEVEL}, \
+         {mpg_n4_fp16_64_##LEVEL, mpg_n8_fp16_64_##LEVEL, mpg_n16_fp16_64_##LEVEL}}, \
+        {{mpg_n4_fp32_16_##LEVEL, mpg_n8_fp32_16_##LEVEL, mpg_n16_fp32_16_##LEVEL}, \
+         {mpg_n4_fp16_16_##LEVEL, mpg_n8_fp16_16_##LEVEL, mpg_n16_fp16_16_##LEVEL}}  \
     }
 
-MPG_NARROW_PLAIN(mpg_narrow_row_baseline, )
-MPG_NARROW_PLAIN(mpg_narrow_row_avx2, MPG_TARGET_AVX2)
+MPG_NARROW_PLAIN_SIZES(baseline, )
+MPG_NARROW_PLAIN_SIZES(avx2, MPG_TARGET_AVX2)
+
+typedef void (*mpg_narrow_row)(const mpg_narrow_task *, const float *, const uint32_t *, const float *, const uint8_t *,
+                               float *, int64_t, uint8_t *);
+
+/* Kernels by [baseline, avx2][width 64, 16][fp32, fp16][terms 4, 8, 16]. */
+static const mpg_narrow_row MPG_NARROW_ROWS[2][2][2][3] = {MPG_NARROW_PLAIN_TABLE(baseline), MPG_NARROW_PLAIN_TABLE(avx2)};
 
 #endif

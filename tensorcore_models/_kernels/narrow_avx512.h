@@ -43,11 +43,12 @@ MPG_LANES512 __m512 mpg_float_of_sum(__m512i products, __m512i c, int wide_sum, 
     return d;
 }
 
-/* `rows` rows of A (at a + r * a_stride) against a panel of 16 * groups columns; c at c + r * MPG_PANEL. `overflow`
- * collects the lanes whose fp16 result became infinite. */
-MPG_LANES512 void mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum, const mpg_narrow_task *t,
+/* `rows` rows of A (at a + r * a_stride) against a panel of 16 * groups columns, `count` of which exist; c and overflow at
+ * r * ldd. `overflow` marks the lanes whose fp16 result became infinite. */
+MPG_LANES512 void
+mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum, const mpg_narrow_task *t,
                        const float *a, const uint32_t *ea, int64_t a_stride, const float *b, const uint8_t *eb, float *c,
-                       int64_t steps, uint8_t *overflow)
+                       int64_t ldd, int count, int64_t steps, uint8_t *overflow)
 {
     const __m512i exponent_mask = _mm512_set1_epi32(0x7F800000);
     const __m512i to_scale = _mm512_set1_epi32((t->fraction_bits + 254) << 23);
@@ -56,10 +57,13 @@ MPG_LANES512 void mpg_narrow_rows_avx512(int rows, int groups, int terms, int ou
     const __m512i raw = _mm512_set1_epi32(t->raw_exponent << 23);
     const int width = 16 * groups;
     __m512 d[4][4], added[4][4];
+    __mmask16 exists[4];
 
+    for (int g = 0; g < groups; g++)
+        exists[g] = (__mmask16)(count >= 16 * (g + 1) ? 0xFFFF : count > 16 * g ? (1 << (count - 16 * g)) - 1 : 0);
     for (int r = 0; r < rows; r++)
         for (int g = 0; g < groups; g++)
-            d[r][g] = _mm512_loadu_ps(c + r * MPG_PANEL + 16 * g);
+            added[r][g] = d[r][g] = _mm512_maskz_loadu_ps(exists[g], c + r * ldd + 16 * g);
     for (int64_t s = 0; s < steps; s++) {
         const int place = t->chain ? (int)(s % t->chain) : -1;
         if (place == 0)
@@ -139,7 +143,8 @@ MPG_LANES512 void mpg_narrow_rows_avx512(int rows, int groups, int terms, int ou
                     if (__builtin_expect(infinite != 0, 0)) {
                         x = _mm512_mask_mov_ps(x, infinite, _mm512_setzero_ps());
                         for (int j = 0; j < 16; j++)
-                            overflow[r * MPG_PANEL + 16 * g + j] |= (uint8_t)(infinite >> j & 1);
+                            if (infinite >> j & 1)
+                                overflow[r * ldd + 16 * g + j] = 1;
                     }
                 }
                 d[r][g] = x;
@@ -151,14 +156,16 @@ MPG_LANES512 void mpg_narrow_rows_avx512(int rows, int groups, int terms, int ou
     }
     for (int r = 0; r < rows; r++)
         for (int g = 0; g < groups; g++)
-            _mm512_storeu_ps(c + r * MPG_PANEL + 16 * g, d[r][g]);
+            _mm512_mask_storeu_ps(c + r * ldd + 16 * g, exists[g], d[r][g]);
 }
 
 #define MPG_NARROW_AVX512(NAME, ROWS, GROUPS, TERMS, OUTPUT, WIDE)                                                   \
     MPG_TARGET_AVX512 static void NAME(const mpg_narrow_task *t, const float *a, const uint32_t *ea, int64_t a_stride, \
-                                       const float *b, const uint8_t *eb, float *c, int64_t steps, uint8_t *overflow) \
+                                       const float *b, const uint8_t *eb, float *c, int64_t ldd, int count,          \
+                                       int64_t steps, uint8_t *overflow)                                             \
     {                                                                                                                \
-        mpg_narrow_rows_avx512(ROWS, GROUPS, TERMS, OUTPUT, WIDE, t, a, ea, a_stride, b, eb, c, steps, overflow);    \
+        mpg_narrow_rows_avx512(ROWS, GROUPS, TERMS, OUTPUT, WIDE, t, a, ea, a_stride, b, eb, c, ldd, count, steps,   \
+                               overflow);                                                                            \
     }
 #define MPG_NARROW_AVX512_SIZES(PREFIX, TERMS, OUTPUT, WIDE)              \
     MPG_NARROW_AVX512(PREFIX##_1x64, 1, 4, TERMS, OUTPUT, WIDE)           \
@@ -175,7 +182,7 @@ MPG_NARROW_AVX512_SIZES(mpg_n16_fp16, 16, MPG_OUT_FP16, 0)
 MPG_NARROW_AVX512_SIZES(mpg_n16_fp16_wide, 16, MPG_OUT_FP16, 1)
 
 typedef void (*mpg_narrow_rows)(const mpg_narrow_task *, const float *, const uint32_t *, int64_t, const float *,
-                                const uint8_t *, float *, int64_t, uint8_t *);
+                                const uint8_t *, float *, int64_t, int, int64_t, uint8_t *);
 
 /* Kernels by [terms 4, 8, 16, 16 with wide sums][1x64, 4x16, 1x16][fp32, fp16]. */
 static const mpg_narrow_rows MPG_NARROW_KERNELS[4][3][2] = {
