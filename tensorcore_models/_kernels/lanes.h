@@ -46,32 +46,41 @@ MPG_INLINE uint32_t mpg_code(const void *data, int size, int64_t index)
     return ((const uint32_t *)data)[index];
 }
 
+/* Unions, not memcpy: GCC does not vectorise loops that store through the latter. */
 MPG_INLINE float mpg_as_float(uint32_t bits)
 {
-    float x;
-    memcpy(&x, &bits, 4);
-    return x;
+    union {
+        uint32_t bits;
+        float value;
+    } x = {bits};
+    return x.value;
 }
 
-MPG_INLINE uint32_t mpg_as_bits(float x)
+MPG_INLINE uint32_t mpg_as_bits(float value)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
-    return bits;
+    union {
+        float value;
+        uint32_t bits;
+    } x = {value};
+    return x.bits;
 }
 
 MPG_INLINE double mpg_as_double(uint64_t bits)
 {
-    double x;
-    memcpy(&x, &bits, 8);
-    return x;
+    union {
+        uint64_t bits;
+        double value;
+    } x = {bits};
+    return x.value;
 }
 
-MPG_INLINE uint64_t mpg_as_bits64(double x)
+MPG_INLINE uint64_t mpg_as_bits64(double value)
 {
-    uint64_t bits;
-    memcpy(&bits, &x, 8);
-    return bits;
+    union {
+        double value;
+        uint64_t bits;
+    } x = {value};
+    return x.bits;
 }
 
 /* One operand: magnitude as significand * 2^exponent, exponent of the encoding. */
@@ -86,11 +95,12 @@ MPG_INLINE mpg_parts mpg_take_apart(uint32_t code, const mpg_operand *f)
     uint32_t magnitude = code & f->magnitude_mask;
     int32_t field = (int32_t)(magnitude >> f->fraction_bits);
     int32_t fraction = (int32_t)(magnitude & ((1u << f->fraction_bits) - 1));
+    const int32_t subnormal = field == 0;
     x.negative = (int32_t)((code >> (f->sign_shift & 31)) & 1) & (f->sign_shift >= 0);
     x.special = (magnitude > f->max_magnitude) | (f->fnuz & (magnitude == 0) & x.negative);
-    x.significand = fraction | ((field != 0) << f->fraction_bits);
-    x.significand = x.special ? 0 : x.significand; /* no conversion ever sees an infinity or a NaN */
-    x.exponent = (field ? field : 1) - f->bias - f->fraction_bits;
+    x.significand = fraction | ((1 - subnormal) << f->fraction_bits);
+    x.significand &= x.special - 1; /* no conversion ever sees an infinity or a NaN */
+    x.exponent = field + subnormal - f->bias - f->fraction_bits;
     return x;
 }
 

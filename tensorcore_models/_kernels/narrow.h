@@ -33,31 +33,40 @@ typedef struct {
 } mpg_narrow_task;
 
 /* ---- packing ------------------------------------------------------------------------------------------------------- */
-/* Value times 2^scale as float32 bits, and alignment exponent, MPG_SKIP for a zero that takes no part. */
-MPG_INLINE uint32_t mpg_narrow_value(uint32_t code, const mpg_operand *f, int scale, int32_t *exponent, int32_t *special)
+/* Value times 2^scale as float32 bits, its alignment exponent, and a mask of ones unless it is zero. Free of branches, so
+ * that loops over it vectorise. */
+MPG_INLINE uint32_t mpg_narrow_value(uint32_t code, const mpg_operand *f, int scale, int32_t *exponent, int32_t *nonzero,
+                                     int32_t *special)
 {
-    mpg_parts x = mpg_take_apart(code, f);
-    float power = mpg_as_float((uint32_t)(x.exponent + scale + 127) << 23);
-    uint32_t bits = mpg_as_bits((float)x.significand * power);
-    int32_t leading = (int32_t)(bits >> 23) - 127 - scale;
-    int32_t e = leading > f->emin ? leading : f->emin;
-    *exponent = x.significand ? e : f->zero_exponent;
+    const mpg_parts x = mpg_take_apart(code, f);
+    const float power = mpg_as_float((uint32_t)(x.exponent + scale + 127) << 23);
+    const uint32_t bits = mpg_as_bits((float)x.significand * power);
+    const int32_t leading = (int32_t)(bits >> 23) - 127 - scale;
+    *exponent = leading > f->emin ? leading : f->emin;
+    *nonzero = -(int32_t)(x.significand != 0);
     *special |= x.special;
     return bits | (uint32_t)x.negative << 31;
 }
 
-MPG_INLINE uint8_t mpg_narrow_byte_a(int32_t exponent) { return exponent == MPG_SKIP ? 0 : (uint8_t)(exponent + 143); }
-MPG_INLINE uint8_t mpg_narrow_byte_b(int32_t exponent) { return exponent == MPG_SKIP ? 255 : (uint8_t)(16 - exponent); }
+#define MPG_NO_BYTE_A 0 /* exponent bytes of what takes no part: their difference saturates to 0 */
+#define MPG_NO_BYTE_B 255
+MPG_INLINE int32_t mpg_zero_byte_a(const mpg_operand *f)
+{
+    return f->zero_exponent == MPG_SKIP ? MPG_NO_BYTE_A : f->zero_exponent + 143;
+}
+MPG_INLINE int32_t mpg_zero_byte_b(const mpg_operand *f)
+{
+    return f->zero_exponent == MPG_SKIP ? MPG_NO_BYTE_B : 16 - f->zero_exponent;
+}
 
 /* Lanes of one position of k: `source` is typed so that this vectorises. */
 #define MPG_PACK_LANES(TYPE, OUTER)                                                                    \
     {                                                                                                  \
         const TYPE *MPG_RESTRICT source = (const TYPE *)s->data + base;                                \
         for (int j = 0; j < count; j++) {                                                              \
-            int32_t exponent, special = 0;                                                             \
-            const uint32_t bits = mpg_narrow_value(source[j * (OUTER)], &f, 0, &exponent, &special);   \
-            v[j] = mpg_as_float(bits);                                                                 \
-            x[j] = mpg_narrow_byte_b(exponent);                                                        \
+            int32_t exponent, nonzero, special = 0;                                                    \
+            v[j] = mpg_as_float(mpg_narrow_value(source[j * (OUTER)], &f, 0, &exponent, &nonzero, &special)); \
+            x[j] = (uint8_t)(((16 - exponent) & nonzero) | (zero & ~nonzero));                         \
             flags[j] |= special;                                                                       \
         }                                                                                              \
     }
@@ -68,6 +77,7 @@ MPG_INLINE void mpg_narrow_pack_b_body(const mpg_source *s, const mpg_operand *f
 {
     const mpg_operand f = *format;
     const int64_t outer = s->outer;
+    const int32_t zero = mpg_zero_byte_b(format);
     int32_t flags[MPG_PANEL] = {0};
     for (int64_t k = begin; k < end; k++) {
         float *MPG_RESTRICT v = values + (k - begin) * width;
@@ -75,7 +85,7 @@ MPG_INLINE void mpg_narrow_pack_b_body(const mpg_source *s, const mpg_operand *f
         const int64_t position = s->order[k], base = first * outer + position * s->inner;
         for (int j = position < 0 ? 0 : count; j < width; j++) {
             v[j] = 0;
-            x[j] = 255;
+            x[j] = MPG_NO_BYTE_B;
         }
         if (position < 0)
             continue;
@@ -92,14 +102,14 @@ MPG_INLINE void mpg_narrow_pack_b_body(const mpg_source *s, const mpg_operand *f
         special[first + j] |= (uint8_t)(flags[j] != 0);
 }
 
-#define MPG_PACK_ROW(TYPE, POSITION)                                                                      \
+#define MPG_PACK_ROW(TYPE)                                                                                \
     {                                                                                                     \
         const TYPE *MPG_RESTRICT source = (const TYPE *)s->data + row * s->outer;                         \
         for (int64_t k = begin; k < end; k++) {                                                           \
-            int32_t exponent, flag = 0;                                                                   \
-            const uint32_t bits = mpg_narrow_value(source[(POSITION)*inner], &f, scale, &exponent, &flag); \
+            int32_t exponent, nonzero, flag = 0;                                                          \
+            const uint32_t bits = mpg_narrow_value(source[k], &f, scale, &exponent, &nonzero, &flag);     \
             values[k - begin] = mpg_as_float(bits);                                                       \
-            exponents[k - begin] = 0x01010101u * mpg_narrow_byte_a(exponent);                             \
+            exponents[k - begin] = 0x01010101u * (uint32_t)(((exponent + 143) & nonzero) | (zero & ~nonzero)); \
             flags |= flag;                                                                                \
         }                                                                                                 \
     }
@@ -110,22 +120,23 @@ MPG_INLINE void mpg_narrow_pack_a_body(const mpg_source *s, const mpg_operand *f
                                        uint32_t *MPG_RESTRICT exponents, uint8_t *special)
 {
     const mpg_operand f = *format;
+    const int32_t zero = mpg_zero_byte_a(format);
     int32_t flags = 0;
     if (plain_order && s->inner == 1) {
-        const int64_t inner = 1;
         if (f.size == 2)
-            MPG_PACK_ROW(uint16_t, k)
+            MPG_PACK_ROW(uint16_t)
         else
-            MPG_PACK_ROW(uint8_t, k)
+            MPG_PACK_ROW(uint8_t)
     } else {
         for (int64_t k = begin; k < end; k++) {
-            int32_t exponent = MPG_SKIP;
-            uint32_t bits = 0;
-            if (s->order[k] >= 0)
-                bits = mpg_narrow_value(mpg_code(s->data, f.size, row * s->outer + s->order[k] * s->inner), &f, scale,
-                                        &exponent, &flags);
-            values[k - begin] = mpg_as_float(bits);
-            exponents[k - begin] = 0x01010101u * mpg_narrow_byte_a(exponent);
+            values[k - begin] = 0;
+            exponents[k - begin] = MPG_NO_BYTE_A;
+            if (s->order[k] < 0)
+                continue;
+            int32_t exponent, nonzero;
+            const uint32_t code = mpg_code(s->data, f.size, row * s->outer + s->order[k] * s->inner);
+            values[k - begin] = mpg_as_float(mpg_narrow_value(code, &f, scale, &exponent, &nonzero, &flags));
+            exponents[k - begin] = 0x01010101u * (uint32_t)(((exponent + 143) & nonzero) | (zero & ~nonzero));
         }
     }
     special[row] |= (uint8_t)(flags != 0);
