@@ -34,7 +34,8 @@ class Operand:
     padding_bits: int
     bias: int
     sign_shift: int
-    fnuz: bool
+    sign_mask: int
+    fnuz: int
     emin: int
     zero_exponent: int
     magnitude_mask: int
@@ -49,8 +50,9 @@ class Operand:
             fraction_bits=fmt.fraction_bits,
             padding_bits=fmt.padding_bits,
             bias=fmt.bias,
-            sign_shift=fmt.bits - 1 - fmt.padding_bits if fmt.signed else -1,
-            fnuz=fmt.specials == "fnuz",
+            sign_shift=fmt.bits - 1 - fmt.padding_bits,
+            sign_mask=int(fmt.signed),
+            fnuz=-int(fmt.specials == "fnuz"),
             emin=emin,
             zero_exponent={"minus126": -126, "format_minimum": emin, "skip": fda.SKIP}[zero_rule],
             magnitude_mask=fmt.magnitude_mask >> fmt.padding_bits,

@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uintptr_t
 cdef extern from "fda.h":
     enum: MPG_SKIP
     ctypedef struct mpg_operand:
-        int size, fraction_bits, padding_bits, bias, sign_shift, fnuz, emin, zero_exponent
+        int size, fraction_bits, padding_bits, bias, sign_shift, sign_mask, fnuz, emin, zero_exponent
         uint32_t magnitude_mask, max_magnitude
 
     ctypedef struct mpg_source:
@@ -56,6 +56,7 @@ cdef mpg_operand _operand(fmt):
     f.padding_bits = fmt.padding_bits
     f.bias = fmt.bias
     f.sign_shift = fmt.sign_shift
+    f.sign_mask = fmt.sign_mask
     f.fnuz = fmt.fnuz
     f.emin = fmt.emin
     f.zero_exponent = fmt.zero_exponent

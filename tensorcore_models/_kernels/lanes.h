@@ -17,8 +17,9 @@ typedef struct {
     int fraction_bits; /* stored fraction */
     int padding_bits;  /* ignored bits below it (tf32) */
     int bias;
-    int sign_shift;    /* position of the sign bit above the padding, -1 for none */
-    int fnuz;          /* the encoding of -0 is NaN */
+    int sign_shift;    /* position of the sign bit above the padding */
+    int sign_mask;     /* 1, 0 without a sign */
+    int fnuz;          /* -1 where the encoding of -0 is NaN, else 0 */
     int emin;          /* raw exponent of subnormal operands; not the format's own where it is converted to another first */
     int zero_exponent; /* alignment exponent of a zero operand, MPG_SKIP where it takes no part */
     uint32_t magnitude_mask;
@@ -85,22 +86,26 @@ MPG_INLINE uint64_t mpg_as_bits64(double value)
 
 /* One operand: magnitude as significand * 2^exponent, exponent of the encoding. */
 typedef struct {
-    int32_t significand, exponent, negative, special;
+    int32_t significand, exponent, negative; /* negative: 0 or 1 */
+    int32_t special;                         /* infinity or NaN: a mask of ones, else 0 */
 } mpg_parts;
+
+/* Truth values are masks of ones made by arithmetic right shifts: compilers do not vectorise mixtures of comparisons. */
+MPG_INLINE int32_t mpg_if_negative(int32_t x) { return x >> 31; }
 
 MPG_INLINE mpg_parts mpg_take_apart(uint32_t code, const mpg_operand *f)
 {
     mpg_parts x;
     code >>= f->padding_bits;
-    uint32_t magnitude = code & f->magnitude_mask;
-    int32_t field = (int32_t)(magnitude >> f->fraction_bits);
-    int32_t fraction = (int32_t)(magnitude & ((1u << f->fraction_bits) - 1));
-    const int32_t subnormal = field == 0;
-    x.negative = (int32_t)((code >> (f->sign_shift & 31)) & 1) & (f->sign_shift >= 0);
-    x.special = (magnitude > f->max_magnitude) | (f->fnuz & (magnitude == 0) & x.negative);
-    x.significand = fraction | ((1 - subnormal) << f->fraction_bits);
-    x.significand &= x.special - 1; /* no conversion ever sees an infinity or a NaN */
-    x.exponent = field + subnormal - f->bias - f->fraction_bits;
+    const int32_t magnitude = (int32_t)(code & f->magnitude_mask);
+    const int32_t field = magnitude >> f->fraction_bits;
+    const int32_t fraction = magnitude & ((1 << f->fraction_bits) - 1);
+    const int32_t subnormal = mpg_if_negative(field - 1);
+    x.negative = (int32_t)(code >> f->sign_shift) & f->sign_mask;
+    x.special = mpg_if_negative((int32_t)f->max_magnitude - magnitude) | (mpg_if_negative(magnitude - 1) & f->fnuz & -x.negative);
+    x.significand = fraction | ((1 + subnormal) << f->fraction_bits);
+    x.significand &= ~x.special; /* no conversion ever sees an infinity or a NaN */
+    x.exponent = field - subnormal - f->bias - f->fraction_bits;
     return x;
 }
 

@@ -43,7 +43,7 @@ MPG_INLINE uint32_t mpg_narrow_value(uint32_t code, const mpg_operand *f, int sc
     const uint32_t bits = mpg_as_bits((float)x.significand * power);
     const int32_t leading = (int32_t)(bits >> 23) - 127 - scale;
     *exponent = leading > f->emin ? leading : f->emin;
-    *nonzero = -(int32_t)(x.significand != 0);
+    *nonzero = mpg_if_negative(-x.significand);
     *special |= x.special;
     return bits | (uint32_t)x.negative << 31;
 }
