@@ -6,7 +6,7 @@ result as float32 and is updated in place.
 
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uintptr_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uintptr_t
 
 cdef extern from "fda.h":
     enum: MPG_SKIP
@@ -39,6 +39,20 @@ cdef extern from "fda.h":
     int mpg_panel_count(int64_t n, int64_t panel) nogil
     int64_t mpg_panel_start(int64_t n, int64_t panel) nogil
     int64_t mpg_padded_columns(int64_t n) nogil
+
+cdef extern from "wide_avx512.h":
+    enum: MPG_WIDE
+
+    ctypedef struct mpg_wide_task:
+        int terms, fraction_bits, floor, output, raw_exponent, positive_zero, round_down, dot_bits, c_bits, c_cutoff, overflow
+
+    void mpg_wide_pack_b(const mpg_source *s, const mpg_operand *f, int64_t first, int count, int64_t begin, int64_t end,
+                         int split, double *values, int16_t *exponents, uint8_t *special) nogil
+    void mpg_wide_pack_a(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin, int64_t end, int split,
+                         double *values, int64_t *offsets, uint32_t *exponents, uint8_t *special) nogil
+    void mpg_wide_tile(const mpg_wide_task *t, const double *av, const int64_t *ao, const uint32_t *ae, int64_t length,
+                       int64_t rows, const double *bv, const int16_t *be, int count, float *d, uint8_t *redo, int64_t ldd,
+                       int level) nogil
 
 # Rows of A that one task takes: their packed part of one block of k stays in the second-level cache.
 cdef int64_t ROWS = 64
@@ -145,4 +159,91 @@ def narrow(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
                                     bv + mpg_panel_start(n, p) * part, be + mpg_panel_start(n, p) * part,
                                     mpg_panel_width(n, p), mpg_panel_count(n, p), out + r * n + mpg_panel_start(n, p),
                                     mark + r * n + mpg_panel_start(n, p), n, level)
+            PyErr_CheckSignals()
+
+
+def wide_workspace_bytes(int64_t m, int64_t n, int64_t length):
+    """Bytes of workspace that `wide` needs for a slice of `length` positions of k."""
+    return (m * 20 + (n + MPG_WIDE - 1) // MPG_WIDE * MPG_WIDE * 18) * length + 256
+
+
+def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
+         const uint8_t[::1] b, int64_t b_outer, int64_t b_inner, b_format,
+         const int32_t[::1] order, float[:, ::1] d, uint8_t[:, ::1] redo,
+         uint8_t[::1] row_special, uint8_t[::1] column_special, uint8_t[::1] workspace, int64_t length,
+         task, int level, int threads, const uint8_t[::1] a_scales=None, int64_t a_scale_outer=0, int64_t a_scale_inner=0,
+         const uint8_t[::1] b_scales=None, int64_t b_scale_outer=0, int64_t b_scale_inner=0, int block_size=1):
+    """As `narrow`, for operands of any exponent with or without ue8m0 block scales (wide.h)."""
+    cdef int64_t m = d.shape[0], n = d.shape[1], total = order.shape[0]
+    cdef mpg_operand fa = _operand(a_format), fb = _operand(b_format)
+    cdef mpg_wide_task t
+    t.terms = task.terms
+    t.fraction_bits = task.fraction_bits
+    t.floor = task.floor
+    t.output = task.output
+    t.raw_exponent = task.raw_exponent
+    t.positive_zero = task.positive_zero
+    t.round_down = task.round_down
+    t.dot_bits = task.dot_bits
+    t.c_bits = task.c_bits
+    t.c_cutoff = task.c_cutoff
+    t.overflow = task.overflow
+    if m == 0 or n == 0 or total == 0:
+        return
+    _check(workspace.shape[0], wide_workspace_bytes(m, n, length), "the workspace")
+    cdef mpg_source sa, sb
+    sa.data = &a[0]
+    sa.outer = a_outer
+    sa.inner = a_inner
+    sa.order = &order[0]
+    sa.scales = NULL if a_scales is None else &a_scales[0]
+    sa.scale_outer = a_scale_outer
+    sa.scale_inner = a_scale_inner
+    sa.block_size = block_size
+    sb.data = &b[0]
+    sb.outer = b_outer
+    sb.inner = b_inner
+    sb.order = &order[0]
+    sb.scales = NULL if b_scales is None else &b_scales[0]
+    sb.scale_outer = b_scale_outer
+    sb.scale_inner = b_scale_inner
+    sb.block_size = block_size
+    cdef int64_t panels = (n + MPG_WIDE - 1) // MPG_WIDE, blocks = (m + ROWS - 1) // ROWS, tasks = panels * blocks
+    cdef int split = level == 2
+    cdef int64_t lanes = 2 * MPG_WIDE if split else MPG_WIDE
+    cdef uintptr_t start = (<uintptr_t>&workspace[0] + 63) & ~<uintptr_t>63
+    cdef double *bv = <double *>start
+    cdef double *av = bv + panels * lanes * length
+    cdef int64_t *ao = <int64_t *>(av + m * length)
+    cdef uint32_t *ae = <uint32_t *>(ao + m * length)
+    cdef int16_t *be = <int16_t *>(ae + m * length)
+    cdef float *out = &d[0, 0]
+    cdef uint8_t *mark = &redo[0, 0]
+    cdef uint8_t *rows_marked = &row_special[0]
+    cdef uint8_t *columns_marked = &column_special[0]
+    cdef int64_t begin, end, part, i, p, r, first, last, at_once, pack_tasks = blocks + panels
+    for begin in range(0, total, length):
+        end = min(begin + length, total)
+        part = end - begin
+        at_once = max(threads, <int64_t>(SLICE / (<double>ROWS * MPG_WIDE * part)))
+        with nogil:
+            for i in prange(pack_tasks, num_threads=threads, schedule="dynamic"):
+                if i < blocks:
+                    for r in range(i * ROWS, min((i + 1) * ROWS, m)):
+                        mpg_wide_pack_a(&sa, &fa, r, begin, end, split, av + r * part, ao + r * part, ae + r * part,
+                                        rows_marked)
+                else:
+                    p = i - blocks
+                    mpg_wide_pack_b(&sb, &fb, p * MPG_WIDE, <int>min(<int64_t>MPG_WIDE, n - p * MPG_WIDE), begin, end, split,
+                                    bv + p * lanes * part, be + p * MPG_WIDE * part, columns_marked)
+        for first in range(0, tasks, at_once):
+            last = min(first + at_once, tasks)
+            with nogil:
+                for i in prange(first, last, num_threads=threads, schedule="dynamic"):
+                    p = i // blocks
+                    r = i % blocks * ROWS
+                    mpg_wide_tile(&t, av + r * part, ao + r * part, ae + r * part, part, min(ROWS, m - r),
+                                  bv + p * lanes * part, be + p * MPG_WIDE * part,
+                                  <int>min(<int64_t>MPG_WIDE, n - p * MPG_WIDE), out + r * n + p * MPG_WIDE,
+                                  mark + r * n + p * MPG_WIDE, n, level)
             PyErr_CheckSignals()
