@@ -84,7 +84,7 @@ cdef void _check(Py_ssize_t have, int64_t need, what) except *:
         raise ValueError(f"{what} has {have} bytes, {need} are needed")
 
 
-def workspace_bytes(int64_t m, int64_t n, int64_t length):
+def narrow_workspace_bytes(int64_t m, int64_t n, int64_t length):
     """Bytes of workspace that `narrow` needs for a slice of `length` positions of k."""
     return (m * 8 + mpg_padded_columns(n) * 5) * length + 256
 
@@ -111,12 +111,14 @@ def narrow(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
     t.raw_exponent = task.raw_exponent
     if m == 0 or n == 0 or total == 0:
         return
-    _check(workspace.shape[0], workspace_bytes(m, n, length), "the workspace")
+    _check(workspace.shape[0], narrow_workspace_bytes(m, n, length), "the workspace")
     cdef mpg_source sa, sb
     sa.data = &a[0]
     sa.outer = a_outer
     sa.inner = a_inner
     sa.order = &order[0]
+    sa.scales = NULL
+    sb.scales = NULL
     sb.data = &b[0]
     sb.outer = b_outer
     sb.inner = b_inner
@@ -196,7 +198,9 @@ def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
     sa.outer = a_outer
     sa.inner = a_inner
     sa.order = &order[0]
-    sa.scales = NULL if a_scales is None else &a_scales[0]
+    sa.scales = NULL
+    if a_scales is not None:
+        sa.scales = &a_scales[0]
     sa.scale_outer = a_scale_outer
     sa.scale_inner = a_scale_inner
     sa.block_size = block_size
@@ -204,7 +208,9 @@ def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
     sb.outer = b_outer
     sb.inner = b_inner
     sb.order = &order[0]
-    sb.scales = NULL if b_scales is None else &b_scales[0]
+    sb.scales = NULL
+    if b_scales is not None:
+        sb.scales = &b_scales[0]
     sb.scale_outer = b_scale_outer
     sb.scale_inner = b_scale_inner
     sb.block_size = block_size
