@@ -47,9 +47,10 @@ cdef extern from "wide_avx512.h":
         int terms, fraction_bits, floor, output, raw_exponent, positive_zero, round_down, dot_bits, c_bits, c_cutoff, overflow
 
     void mpg_wide_pack_b(const mpg_source *s, const mpg_operand *f, int64_t first, int count, int64_t begin, int64_t end,
-                         int split, double *values, int16_t *exponents, uint8_t *special) nogil
-    void mpg_wide_pack_a(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin, int64_t end, int split,
-                         double *values, int64_t *offsets, uint32_t *exponents, uint8_t *special) nogil
+                         double *values, int16_t *exponents, uint8_t *special, int level) nogil
+    void mpg_wide_pack_a(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin, int64_t end,
+                         int plain_order, double *values, int64_t *offsets, uint32_t *exponents, uint8_t *special,
+                         int level) nogil
     void mpg_wide_tile(const mpg_wide_task *t, const double *av, const int64_t *ao, const uint32_t *ae, int64_t length,
                        int64_t rows, const double *bv, const int16_t *be, int count, float *d, uint8_t *redo, int64_t ldd,
                        int level) nogil
@@ -171,7 +172,7 @@ def wide_workspace_bytes(int64_t m, int64_t n, int64_t length):
 
 def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
          const uint8_t[::1] b, int64_t b_outer, int64_t b_inner, b_format,
-         const int32_t[::1] order, float[:, ::1] d, uint8_t[:, ::1] redo,
+         const int32_t[::1] order, bint plain_order, float[:, ::1] d, uint8_t[:, ::1] redo,
          uint8_t[::1] row_special, uint8_t[::1] column_special, uint8_t[::1] workspace, int64_t length,
          task, int level, int threads, const uint8_t[::1] a_scales=None, int64_t a_scale_outer=0, int64_t a_scale_inner=0,
          const uint8_t[::1] b_scales=None, int64_t b_scale_outer=0, int64_t b_scale_inner=0, int block_size=1):
@@ -215,8 +216,7 @@ def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
     sb.scale_inner = b_scale_inner
     sb.block_size = block_size
     cdef int64_t panels = (n + MPG_WIDE - 1) // MPG_WIDE, blocks = (m + ROWS - 1) // ROWS, tasks = panels * blocks
-    cdef int split = level == 2
-    cdef int64_t lanes = 2 * MPG_WIDE if split else MPG_WIDE
+    cdef int64_t lanes = 2 * MPG_WIDE if level == 2 else MPG_WIDE
     cdef uintptr_t start = (<uintptr_t>&workspace[0] + 63) & ~<uintptr_t>63
     cdef double *bv = <double *>start
     cdef double *av = bv + panels * lanes * length
@@ -236,12 +236,12 @@ def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
             for i in prange(pack_tasks, num_threads=threads, schedule="dynamic"):
                 if i < blocks:
                     for r in range(i * ROWS, min((i + 1) * ROWS, m)):
-                        mpg_wide_pack_a(&sa, &fa, r, begin, end, split, av + r * part, ao + r * part, ae + r * part,
-                                        rows_marked)
+                        mpg_wide_pack_a(&sa, &fa, r, begin, end, plain_order, av + r * part, ao + r * part, ae + r * part,
+                                        rows_marked, level)
                 else:
                     p = i - blocks
-                    mpg_wide_pack_b(&sb, &fb, p * MPG_WIDE, <int>min(<int64_t>MPG_WIDE, n - p * MPG_WIDE), begin, end, split,
-                                    bv + p * lanes * part, be + p * MPG_WIDE * part, columns_marked)
+                    mpg_wide_pack_b(&sb, &fb, p * MPG_WIDE, <int>min(<int64_t>MPG_WIDE, n - p * MPG_WIDE), begin, end,
+                                    bv + p * lanes * part, be + p * MPG_WIDE * part, columns_marked, level)
         for first in range(0, tasks, at_once):
             last = min(first + at_once, tasks)
             with nogil:

@@ -41,7 +41,7 @@ MPG_INLINE double mpg_wide_value(uint32_t code, int32_t scale, const mpg_operand
     const double magnitude = (double)x.significand * mpg_power(x.exponent + scale);
     *exponent = ((raw & nonzero) | (f->zero_exponent & ~nonzero)) + scale;
     *special |= x.special;
-    return x.negative ? -magnitude : magnitude;
+    return mpg_as_double(mpg_as_bits64(magnitude) | (uint64_t)x.negative << 63);
 }
 
 /* Exponent of the block scale of lane or row `outer` at position k, 0 without scales. */
@@ -54,68 +54,147 @@ MPG_INLINE int32_t mpg_scale(const mpg_source *s, int64_t outer, int64_t k, int3
     return byte == 255 ? 0 : byte - 127;
 }
 
-#define MPG_PACK_WIDE(TYPE)                                                                                         \
-    for (int j = 0; j < count; j++) {                                                                               \
-        int32_t exponent, flag = 0;                                                                                 \
-        const double value = mpg_wide_value(((const TYPE *)s->data)[base + j * s->outer], scales[j], &f, &exponent, &flag); \
-        v[j] = split ? (value > 0 ? value : 0) : value;                                                             \
-        if (split)                                                                                                  \
-            v[MPG_WIDE + j] = value < 0 ? -value : 0;                                                               \
-        x[j] = (int16_t)(exponent + MPG_WORD_BIAS);                                                                 \
-        flags[j] |= flag;                                                                                           \
+#define MPG_PACK_WIDE(TYPE, OUTER)                                                                    \
+    {                                                                                                 \
+        const TYPE *MPG_RESTRICT source = (const TYPE *)s->data + base;                               \
+        for (int j = 0; j < count; j++) {                                                             \
+            int32_t exponent, flag = 0;                                                               \
+            value[j] = mpg_wide_value(source[j * (OUTER)], scales[j], &f, &exponent, &flag);          \
+            x[j] = (int16_t)(exponent + MPG_WORD_BIAS);                                               \
+            flags[j] |= flag;                                                                         \
+        }                                                                                             \
     }
 
 /* Columns of B as one panel: [k][lane], or [k][sign][lane] of magnitudes where `split`. */
-static void mpg_wide_pack_b(const mpg_source *s, const mpg_operand *format, int64_t first, int count, int64_t begin, int64_t end,
-                            int split, double *values, int16_t *exponents, uint8_t *special)
+MPG_INLINE void mpg_wide_pack_b_body(const mpg_source *s, const mpg_operand *format, int64_t first, int count, int64_t begin,
+                                     int64_t end, int split, double *values, int16_t *exponents, uint8_t *special)
 {
     const mpg_operand f = *format;
     const int lanes = split ? 2 * MPG_WIDE : MPG_WIDE;
+    const int64_t outer = s->outer;
     int32_t flags[MPG_WIDE] = {0}, scales[MPG_WIDE] = {0};
+    double value[MPG_WIDE] = {0};
     for (int64_t k = begin; k < end; k++) {
         double *MPG_RESTRICT v = values + (k - begin) * lanes;
         int16_t *MPG_RESTRICT x = exponents + (k - begin) * MPG_WIDE;
-        const int64_t position = s->order[k], base = first * s->outer + position * s->inner;
-        if (position < 0 || count < MPG_WIDE) {
-            memset(v, 0, (size_t)lanes * sizeof(double));
-            for (int j = 0; j < MPG_WIDE; j++)
-                x[j] = MPG_SKIP;
+        const int64_t position = s->order[k], base = first * outer + position * s->inner;
+        for (int j = position < 0 ? 0 : count; j < MPG_WIDE; j++) {
+            value[j] = 0;
+            x[j] = MPG_SKIP;
         }
-        if (position < 0)
-            continue;
-        if (s->scales)
-            for (int j = 0; j < count; j++)
-                scales[j] = mpg_scale(s, first + j, position, &flags[j]);
-        if (f.size == 1)
-            MPG_PACK_WIDE(uint8_t)
-        else if (f.size == 2)
-            MPG_PACK_WIDE(uint16_t)
+        if (position >= 0) {
+            if (s->scales)
+                for (int j = 0; j < count; j++)
+                    scales[j] = mpg_scale(s, first + j, position, &flags[j]);
+            if (f.size == 2 && outer == 1)
+                MPG_PACK_WIDE(uint16_t, 1)
+            else if (f.size == 1 && outer == 1)
+                MPG_PACK_WIDE(uint8_t, 1)
+            else if (f.size == 4 && outer == 1)
+                MPG_PACK_WIDE(uint32_t, 1)
+            else if (f.size == 2)
+                MPG_PACK_WIDE(uint16_t, outer)
+            else if (f.size == 1)
+                MPG_PACK_WIDE(uint8_t, outer)
+            else
+                MPG_PACK_WIDE(uint32_t, outer)
+        }
+        if (split)
+            for (int j = 0; j < MPG_WIDE; j++) {
+                v[j] = value[j] > 0 ? value[j] : 0;
+                v[MPG_WIDE + j] = value[j] < 0 ? -value[j] : 0;
+            }
         else
-            MPG_PACK_WIDE(uint32_t)
+            memcpy(v, value, sizeof(value));
     }
     for (int j = 0; j < count; j++)
         special[first + j] |= (uint8_t)(flags[j] != 0);
 }
 
+#define MPG_PACK_WIDE_ROW(TYPE)                                                                           \
+    {                                                                                                     \
+        const TYPE *MPG_RESTRICT source = (const TYPE *)s->data + row * s->outer;                         \
+        for (int64_t k = begin; k < end; k++) {                                                           \
+            int32_t exponent, flag = 0;                                                                   \
+            const double value = mpg_wide_value(source[k], 0, &f, &exponent, &flag);                      \
+            const uint64_t negative = mpg_as_bits64(value) >> 63 & (uint64_t)split;                       \
+            values[k - begin] = mpg_as_double(mpg_as_bits64(value) ^ negative << 63);                     \
+            offsets[k - begin] = (int64_t)negative * MPG_WIDE;                                            \
+            exponents[k - begin] = 0x00010001u * ((uint32_t)exponent & 0xFFFFu);                          \
+            flags |= flag;                                                                                \
+        }                                                                                                 \
+    }
+
 /* A row of A: values, or magnitudes and the offsets of the panel half with the same sign where `split`; exponents twice over. */
-static void mpg_wide_pack_a(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin, int64_t end, int split,
-                            double *values, int64_t *offsets, uint32_t *exponents, uint8_t *special)
+MPG_INLINE void mpg_wide_pack_a_body(const mpg_source *s, const mpg_operand *format, int64_t row, int64_t begin, int64_t end,
+                                     int plain_order, int split, double *MPG_RESTRICT values, int64_t *MPG_RESTRICT offsets,
+                                     uint32_t *MPG_RESTRICT exponents, uint8_t *special)
 {
+    const mpg_operand f = *format;
     int32_t flags = 0;
-    for (int64_t k = begin; k < end; k++) {
-        const int64_t position = s->order[k];
-        int32_t exponent = MPG_SKIP;
-        double value = 0;
-        if (position >= 0) {
-            const uint32_t code = mpg_code(s->data, f->size, row * s->outer + position * s->inner);
-            value = mpg_wide_value(code, mpg_scale(s, row, position, &flags), f, &exponent, &flags);
+    if (plain_order && s->inner == 1 && !s->scales) {
+        if (f.size == 2)
+            MPG_PACK_WIDE_ROW(uint16_t)
+        else if (f.size == 1)
+            MPG_PACK_WIDE_ROW(uint8_t)
+        else
+            MPG_PACK_WIDE_ROW(uint32_t)
+    } else {
+        for (int64_t k = begin; k < end; k++) {
+            const int64_t position = s->order[k];
+            int32_t exponent = MPG_SKIP;
+            double value = 0;
+            if (position >= 0) {
+                const uint32_t code = mpg_code(s->data, f.size, row * s->outer + position * s->inner);
+                value = mpg_wide_value(code, mpg_scale(s, row, position, &flags), &f, &exponent, &flags);
+            }
+            const int negative = split && value < 0;
+            values[k - begin] = negative ? -value : value;
+            offsets[k - begin] = negative ? MPG_WIDE : 0;
+            exponents[k - begin] = 0x00010001u * (uint16_t)(int16_t)exponent;
         }
-        const int negative = split && value < 0;
-        values[k - begin] = negative ? -value : value;
-        offsets[k - begin] = negative ? MPG_WIDE : 0;
-        exponents[k - begin] = 0x00010001u * (uint16_t)(int16_t)exponent;
     }
     special[row] |= (uint8_t)(flags != 0);
+}
+
+#define MPG_WIDE_PACK(SUFFIX, TARGET)                                                                                     \
+    TARGET static void mpg_wide_pack_b_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t first, int count,      \
+                                                int64_t begin, int64_t end, int split, double *values,                    \
+                                                int16_t *exponents, uint8_t *special)                                     \
+    {                                                                                                                     \
+        mpg_wide_pack_b_body(s, f, first, count, begin, end, split, values, exponents, special);                          \
+    }                                                                                                                     \
+    TARGET static void mpg_wide_pack_a_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin,    \
+                                                int64_t end, int plain_order, int split, double *values, int64_t *offsets, \
+                                                uint32_t *exponents, uint8_t *special)                                    \
+    {                                                                                                                     \
+        mpg_wide_pack_a_body(s, f, row, begin, end, plain_order, split, values, offsets, exponents, special);             \
+    }
+
+MPG_WIDE_PACK(baseline, )
+MPG_WIDE_PACK(avx2, MPG_TARGET_AVX2)
+MPG_WIDE_PACK(avx512, MPG_TARGET_AVX512)
+
+static void mpg_wide_pack_b(const mpg_source *s, const mpg_operand *f, int64_t first, int count, int64_t begin, int64_t end,
+                            double *values, int16_t *exponents, uint8_t *special, int level)
+{
+    if (level == MPG_ISA_AVX512)
+        mpg_wide_pack_b_avx512(s, f, first, count, begin, end, 1, values, exponents, special);
+    else if (level == MPG_ISA_AVX2)
+        mpg_wide_pack_b_avx2(s, f, first, count, begin, end, 0, values, exponents, special);
+    else
+        mpg_wide_pack_b_baseline(s, f, first, count, begin, end, 0, values, exponents, special);
+}
+
+static void mpg_wide_pack_a(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin, int64_t end, int plain_order,
+                            double *values, int64_t *offsets, uint32_t *exponents, uint8_t *special, int level)
+{
+    if (level == MPG_ISA_AVX512)
+        mpg_wide_pack_a_avx512(s, f, row, begin, end, plain_order, 1, values, offsets, exponents, special);
+    else if (level == MPG_ISA_AVX2)
+        mpg_wide_pack_a_avx2(s, f, row, begin, end, plain_order, 0, values, offsets, exponents, special);
+    else
+        mpg_wide_pack_a_baseline(s, f, row, begin, end, plain_order, 0, values, offsets, exponents, special);
 }
 
 /* ---- plain C: one row ---------------------------------------------------------------------------------------------- */

@@ -39,6 +39,7 @@ MPG_LANES512 void mpg_wide_tops512(int terms, int floor, const uint32_t *ea, con
 /* Adds products to the two sums of each lane. */
 MPG_LANES512 void mpg_wide_sums512(int terms, const double *a, const int64_t *ao, const double *b, __m512d *plus, __m512d *minus)
 {
+#pragma GCC unroll 4
     for (int q = 0; q < terms; q++) {
         const __m512d x = _mm512_set1_pd(a[q]);
         const double *same = b + q * 2 * MPG_WIDE + ao[q], *other = b + q * 2 * MPG_WIDE + (ao[q] ^ MPG_WIDE);
@@ -58,7 +59,7 @@ MPG_LANES512 __m512d mpg_floored512(__m512d x, __m512d unit)
 }
 
 MPG_LANES512 void mpg_wide_fda512(int terms, int output, const mpg_wide_task *t, const double *a, const int64_t *ao,
-                                  const uint32_t *ea, const double *b, const int16_t *eb, __m512d *c)
+                                  const uint32_t *ea, const double *b, const int16_t *eb, __m512d *c, __mmask8 *infinite)
 {
     const __m512d zero = _mm512_setzero_pd();
     const __m512d to_magic = _mm512_set1_pd(mpg_power(-t->fraction_bits) * 0x1.8p52);
@@ -83,16 +84,17 @@ MPG_LANES512 void mpg_wide_fda512(int terms, int output, const mpg_wide_task *t,
             const __m512d power = _mm512_max_pd(mpg_exponents512(total), _mm512_set1_pd(0x1p-14));
             const __m512d magic = _mm512_mul_pd(power, _mm512_set1_pd(0x1.8p42));
             c[g] = _mm512_sub_pd(_mm512_add_pd(total, magic), magic);
+            infinite[g] = _mm512_cmp_pd_mask(_mm512_abs_pd(c[g]), _mm512_set1_pd(0x1p16), _CMP_GE_OQ);
         } else {
-            const __mmask8 infinite = _mm512_cmp_pd_mask(_mm512_abs_pd(total), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
+            infinite[g] = _mm512_cmp_pd_mask(_mm512_abs_pd(total), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
             c[g] = _mm512_add_pd(_mm512_cvtps_pd(_mm512_cvt_roundpd_ps(total, MPG_TOWARD_ZERO)), zero_sign);
-            c[g] = _mm512_mask_mov_pd(c[g], infinite, total);
         }
     }
 }
 
 MPG_LANES512 void mpg_wide_round_down512(int terms, int groups, const mpg_wide_task *t, const double *a, const int64_t *ao,
-                                         const uint32_t *ea, const double *b, const int16_t *eb, __m512d *c)
+                                         const uint32_t *ea, const double *b, const int16_t *eb, __m512d *c,
+                                         __mmask8 *infinite)
 {
     const int each = terms / groups;
     const __m512d to_unit = _mm512_set1_pd(mpg_power(-t->fraction_bits)), magic = _mm512_set1_pd(0x1.8p52);
@@ -120,13 +122,13 @@ MPG_LANES512 void mpg_wide_round_down512(int terms, int groups, const mpg_wide_t
             const __m512d unit = _mm512_mul_pd(largest, to_unit);
             sum = _mm512_add_pd(mpg_floored512(sum, unit), mpg_floored512(dot[1][g], unit));
         }
-        const __mmask8 infinite = _mm512_cmp_pd_mask(largest, limit, _CMP_GE_OQ);
         const __m512d raw = _mm512_max_pd(mpg_exponents512(c[g]), least), all = _mm512_max_pd(largest, raw);
         const __mmask8 near = _mm512_cmp_pd_mask(raw, _mm512_mul_pd(all, cutoff), _CMP_GE_OQ);
         const __m512d addend = _mm512_maskz_mov_pd(near, mpg_floored512(c[g], _mm512_mul_pd(all, c_unit)));
         const __m512d total = _mm512_add_pd(mpg_floored512(sum, _mm512_mul_pd(all, dot_unit)), addend);
-        const __m512d rounded = _mm512_add_pd(_mm512_cvtps_pd(_mm512_cvtpd_ps(total)), zero_sign);
-        c[g] = _mm512_mask_mov_pd(rounded, infinite, _mm512_set1_pd(0x1p1000));
+        c[g] = _mm512_add_pd(_mm512_cvtps_pd(_mm512_cvtpd_ps(total)), zero_sign);
+        infinite[g] = _mm512_cmp_pd_mask(largest, limit, _CMP_GE_OQ)
+                      | _mm512_cmp_pd_mask(_mm512_abs_pd(c[g]), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
     }
 }
 
@@ -134,7 +136,6 @@ MPG_LANES512 void mpg_wide_row_body512(int terms, int groups, int output, const 
                                        const int64_t *ao, const uint32_t *ea, const double *b, const int16_t *eb, float *d,
                                        int count, int64_t steps, uint8_t *overflow)
 {
-    const __m512d limit = _mm512_set1_pd(output == MPG_OUT_FP16 ? 0x1p16 : 0x1p128);
     __mmask8 exists[4];
     __m512d c[4];
     for (int g = 0; g < 4; g++) {
@@ -142,14 +143,11 @@ MPG_LANES512 void mpg_wide_row_body512(int terms, int groups, int output, const 
         c[g] = _mm512_cvtps_pd(_mm256_maskz_loadu_ps(exists[g], d + 8 * g));
     }
     for (int64_t s = 0; s < steps; s++) {
-        if (groups)
-            mpg_wide_round_down512(terms, groups, t, a, ao, ea, b, eb, c);
-        else
-            mpg_wide_fda512(terms, output, t, a, ao, ea, b, eb, c);
         __mmask8 infinite[4];
-#pragma GCC unroll 4
-        for (int g = 0; g < 4; g++)
-            infinite[g] = _mm512_cmp_pd_mask(_mm512_abs_pd(c[g]), limit, _CMP_GE_OQ);
+        if (groups)
+            mpg_wide_round_down512(terms, groups, t, a, ao, ea, b, eb, c, infinite);
+        else
+            mpg_wide_fda512(terms, output, t, a, ao, ea, b, eb, c, infinite);
         if (__builtin_expect((infinite[0] | infinite[1] | infinite[2] | infinite[3]) != 0, 0))
             for (int g = 0; g < 4; g++) {
                 c[g] = _mm512_maskz_mov_pd((__mmask8)~infinite[g], c[g]);

@@ -80,7 +80,7 @@ class WidePlan:
         fda.wide(
             *(flat(a), k, 1, self.a_operand),
             *(flat(b), 1, n, self.b_operand),
-            *(order, d, redo, rows, columns, buffer, length, self.task, isa_level(), get_num_threads()),
+            *(order, self.groups is None and order.size == k, d, redo, rows, columns, buffer, length, self.task, isa_level(), get_num_threads()),
             *scales,
         )
         d = d.astype(np.float16).view(np.uint16) if self.task.output else d.view(np.uint32)
