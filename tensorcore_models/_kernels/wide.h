@@ -17,7 +17,7 @@
 #define MPG_WORD_BIAS 1023
 
 typedef struct {
-    int terms;         /* products of one operation, even and odd k one after the other where they are summed apart */
+    int terms;         /* products of one operation as packed: 4, 8, 16 or 32 for each group */
     int fraction_bits; /* F of the products */
     int floor;         /* alignment exponent that is never undercut: -126, or the rule exponent_floor */
     int output;        /* MPG_OUT_FP32 truncates, MPG_OUT_FP16 rounds to nearest even */
@@ -325,37 +325,45 @@ MPG_INLINE void mpg_wide_mark(double *MPG_RESTRICT c, double limit, uint8_t *MPG
             }
 }
 
-MPG_INLINE void mpg_wide_row_body(const mpg_wide_task *t, const double *a, const uint32_t *ea, const double *b, const int16_t *eb,
-                                  double *c, int64_t steps, uint8_t *overflow)
+MPG_INLINE void mpg_wide_row_body(int terms, const mpg_wide_task *t, const double *a, const uint32_t *ea, const double *b,
+                                  const int16_t *eb, double *c, int64_t steps, uint8_t *overflow)
 {
     const double limit = t->output == MPG_OUT_FP16 ? 0x1p16 : 0x1p128;
+    const int taken = t->round_down == 2 ? 2 * terms : terms;
     for (int64_t s = 0; s < steps; s++) {
         if (t->round_down == 2)
-            mpg_wide_round_down(t->terms, 2, t, a, ea, b, eb, c);
+            mpg_wide_round_down(2 * terms, 2, t, a, ea, b, eb, c);
         else if (t->round_down == 1)
-            mpg_wide_round_down(t->terms, 1, t, a, ea, b, eb, c);
+            mpg_wide_round_down(terms, 1, t, a, ea, b, eb, c);
         else if (t->output == MPG_OUT_FP16)
-            mpg_wide_fda(t->terms, MPG_OUT_FP16, t, a, ea, b, eb, c);
+            mpg_wide_fda(terms, MPG_OUT_FP16, t, a, ea, b, eb, c);
         else
-            mpg_wide_fda(t->terms, MPG_OUT_FP32, t, a, ea, b, eb, c);
+            mpg_wide_fda(terms, MPG_OUT_FP32, t, a, ea, b, eb, c);
         mpg_wide_mark(c, limit, overflow);
-        a += t->terms;
-        ea += t->terms;
-        b += t->terms * MPG_WIDE;
-        eb += t->terms * MPG_WIDE;
+        a += taken;
+        ea += taken;
+        b += taken * MPG_WIDE;
+        eb += taken * MPG_WIDE;
     }
 }
 
-static void mpg_wide_row_baseline(const mpg_wide_task *t, const double *a, const uint32_t *ea, const double *b, const int16_t *eb,
-                                  double *c, int64_t steps, uint8_t *overflow)
-{
-    mpg_wide_row_body(t, a, ea, b, eb, c, steps, overflow);
-}
+/* `terms` is that of one group. */
+#define MPG_WIDE_ROW(SUFFIX, TARGET)                                                                                       \
+    TARGET static void mpg_wide_row_##SUFFIX(int terms, const mpg_wide_task *t, const double *a, const uint32_t *ea,       \
+                                             const double *b, const int16_t *eb, double *c, int64_t steps,                 \
+                                             uint8_t *overflow)                                                            \
+    {                                                                                                                      \
+        if (terms == 4)                                                                                                    \
+            mpg_wide_row_body(4, t, a, ea, b, eb, c, steps, overflow);                                                     \
+        else if (terms == 8)                                                                                               \
+            mpg_wide_row_body(8, t, a, ea, b, eb, c, steps, overflow);                                                     \
+        else if (terms == 16)                                                                                              \
+            mpg_wide_row_body(16, t, a, ea, b, eb, c, steps, overflow);                                                    \
+        else                                                                                                               \
+            mpg_wide_row_body(32, t, a, ea, b, eb, c, steps, overflow);                                                    \
+    }
 
-MPG_TARGET_AVX2 static void mpg_wide_row_avx2(const mpg_wide_task *t, const double *a, const uint32_t *ea, const double *b,
-                                              const int16_t *eb, double *c, int64_t steps, uint8_t *overflow)
-{
-    mpg_wide_row_body(t, a, ea, b, eb, c, steps, overflow);
-}
+MPG_WIDE_ROW(baseline, )
+MPG_WIDE_ROW(avx2, MPG_TARGET_AVX2)
 
 #endif

@@ -177,7 +177,6 @@ MPG_WIDE_ROW512(mpg_wide_fda4_512, 4, 0, MPG_OUT_FP32)
 MPG_WIDE_ROW512(mpg_wide_fda8_512, 8, 0, MPG_OUT_FP32)
 MPG_WIDE_ROW512(mpg_wide_fda16_512, 16, 0, MPG_OUT_FP32)
 MPG_WIDE_ROW512(mpg_wide_fda32_512, 32, 0, MPG_OUT_FP32)
-MPG_WIDE_ROW512(mpg_wide_fda_512, t->terms, 0, MPG_OUT_FP32)
 MPG_WIDE_ROW512(mpg_wide_fda_fp16_512, t->terms, 0, MPG_OUT_FP16)
 MPG_WIDE_ROW512(mpg_wide_down_512, t->terms, 1, MPG_OUT_FP32)
 MPG_WIDE_ROW512(mpg_wide_down8_512, 8, 1, MPG_OUT_FP32)
@@ -199,10 +198,8 @@ MPG_TARGET_AVX512 static void mpg_wide_row_avx512(const mpg_wide_task *t, const 
         mpg_wide_fda8_512(t, a, ao, ea, b, eb, d, count, steps, overflow);
     else if (t->terms == 16)
         mpg_wide_fda16_512(t, a, ao, ea, b, eb, d, count, steps, overflow);
-    else if (t->terms == 32)
-        mpg_wide_fda32_512(t, a, ao, ea, b, eb, d, count, steps, overflow);
     else
-        mpg_wide_fda_512(t, a, ao, ea, b, eb, d, count, steps, overflow);
+        mpg_wide_fda32_512(t, a, ao, ea, b, eb, d, count, steps, overflow);
 }
 #endif
 
@@ -230,7 +227,8 @@ static void mpg_wide_tile(const mpg_wide_task *t, const double *av, const int64_
             uint8_t overflow[MPG_WIDE] = {0};
             for (int j = 0; j < count; j++)
                 c[j] = d[i * ldd + j];
-            (level == MPG_ISA_AVX2 ? mpg_wide_row_avx2 : mpg_wide_row_baseline)(t, a, ea, b, eb, c, steps, overflow);
+            (level == MPG_ISA_AVX2 ? mpg_wide_row_avx2 : mpg_wide_row_baseline)(
+                t->round_down == 2 ? t->terms / 2 : t->terms, t, a, ea, b, eb, c, steps, overflow);
             for (int j = 0; j < count; j++) {
                 d[i * ldd + j] = (float)c[j];
                 redo[i * ldd + j] |= overflow[j];

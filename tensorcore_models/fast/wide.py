@@ -14,6 +14,12 @@ from .common import Operand, flat, redo_elements, slice_length, step_order, work
 from .narrow import as_fused, plain_alignment
 
 _NEVER = 4000
+_PADDED_TERMS = (4, 8, 16, 32)
+
+
+def _padded(terms: int) -> int:
+    """Products of one operation as packed: the lanes have loops of these lengths."""
+    return next(n for n in _PADDED_TERMS if n >= terms)
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class WidePlan:
     task: WideTask
     a_operand: Operand
     b_operand: Operand
+    pass_terms: int
     groups: tuple[tuple[int, ...], ...] | None
 
     @classmethod
@@ -61,7 +68,7 @@ class WidePlan:
         rule = spec.zero_operand
         if low.scale_format is not None and spec.scaled_zero == "skip":
             rule = "skip"
-        return cls(task, Operand.of(low.a_format, rule), Operand.of(low.b_format, rule), groups)
+        return cls(task, Operand.of(low.a_format, rule), Operand.of(low.b_format, rule), spec.terms, groups)
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
@@ -69,9 +76,8 @@ class WidePlan:
         d, redo = _addends(c, low.c_format, low.d_format)
         rows, columns = np.zeros(m, np.uint8), np.zeros(n, np.uint8)
         terms = self.task.terms
-        order = step_order(k, terms, terms, None if self.groups is None else tuple(np.array(g) for g in self.groups))
-        if self.groups is not None:  # both groups of a step are packed one after the other
-            order = order.reshape(-1, 2, terms)[:, :, : terms // 2].reshape(-1)
+        groups = None if self.groups is None else tuple(np.array(group) for group in self.groups)
+        order = step_order(k, self.pass_terms, terms // max(1, self.task.round_down), groups)
         length = slice_length(order.size, terms, fda.wide_workspace_bytes(m, n, 1))
         buffer = workspace(fda.wide_workspace_bytes(m, n, length))
         scales = ()
@@ -80,7 +86,7 @@ class WidePlan:
         fda.wide(
             *(flat(a), k, 1, self.a_operand),
             *(flat(b), 1, n, self.b_operand),
-            *(order, self.groups is None and order.size == k, d, redo, rows, columns, buffer, length, self.task, isa_level(), get_num_threads()),
+            *(order, groups is None and order.size == k, d, redo, rows, columns, buffer, length, self.task, isa_level(), get_num_threads()),
             *scales,
         )
         d = d.astype(np.float16).view(np.uint16) if self.task.output else d.view(np.uint32)
@@ -102,7 +108,7 @@ def _addends(c: np.ndarray, c_format: Format, d_format: Format) -> tuple[np.ndar
         unusable = (c & 0x7FFFFFFF) >= 0x7F800000
     if unusable.any():
         values[unusable] = 0
-    return values, unusable.astype(np.uint8)
+    return values, np.ascontiguousarray(unusable, np.uint8)
 
 
 def _covered(fmt: Format, spec) -> bool:
@@ -126,7 +132,7 @@ def _fused_task(spec: FusedDotAdd, low: Lowered) -> WideTask | None:
     fp16 = d.name == "fp16"
     if c.name not in ("fp32", "fp16") or d.name not in ("fp32", "fp16") or (fp16 and c.name != "fp16"):
         return None
-    fits = 1 <= spec.terms <= 256 and spec.fraction_bits <= 28
+    fits = spec.terms <= _PADDED_TERMS[-1] and spec.fraction_bits <= 28
     rounding = "rne" if fp16 else "rz"
     if not fits or spec.alignment_rounding != "rz" or spec.normalised_products or spec.output_rounding != rounding:
         return None
@@ -135,7 +141,7 @@ def _fused_task(spec: FusedDotAdd, low: Lowered) -> WideTask | None:
     if fp16 and spec.negative_underflow == "negative":
         return None
     return WideTask(
-        terms=spec.terms,
+        terms=_padded(spec.terms),
         fraction_bits=spec.fraction_bits,
         floor=-126 if spec.exponent_floor is None else max(-126, spec.exponent_floor),
         output=int(fp16),
@@ -148,7 +154,7 @@ def _fused_task(spec: FusedDotAdd, low: Lowered) -> WideTask | None:
 def _round_down_task(spec: FusedDotRoundDownAdd, low: Lowered) -> WideTask | None:
     if (low.c_format.name, low.d_format.name) != ("fp32", "fp32") or low.scale_format is not None:
         return None
-    fits = spec.terms <= 64 and spec.fraction_bits <= 28 and spec.dot_fraction_bits <= 40 and spec.c_fraction_bits <= 40
+    fits = spec.terms <= _PADDED_TERMS[-1] and spec.fraction_bits <= 28 and spec.dot_fraction_bits <= 40 and spec.c_fraction_bits <= 40
     if not fits or spec.add_rounding != "rd" or spec.output_rounding != "rne" or spec.exponent_floor is not None:
         return None
     if not _zero_addends_covered(spec, low.c_format, low.d_format) or spec.zero_operand == "skip":
@@ -159,7 +165,7 @@ def _round_down_task(spec: FusedDotRoundDownAdd, low: Lowered) -> WideTask | Non
     if limit is not None and not 100 <= limit <= 900:
         return None
     return WideTask(
-        terms=spec.terms,
+        terms=_padded(spec.terms // spec.parity_groups) * spec.parity_groups,
         fraction_bits=spec.fraction_bits,
         floor=0,
         output=0,
