@@ -15,6 +15,7 @@
 
 #define MPG_WIDE 32 /* lanes of a panel */
 #define MPG_WORD_BIAS 1023
+#define MPG_WIDE_LOWEST (-900) /* below every product; the inverse of its unit is still a number */
 
 typedef struct {
     int terms;         /* products of one operation as packed: 4, 8, 16 or 32 for each group */
@@ -292,7 +293,7 @@ MPG_INLINE void mpg_wide_round_down(int terms, int groups, const mpg_wide_task *
     const double dot_unit = mpg_power(-t->dot_bits), c_unit = mpg_power(-t->c_bits);
     const double cutoff = t->c_cutoff < 1000 ? mpg_power(-t->c_cutoff) : 0;
     for (int g = 0; g < groups; g++) {
-        mpg_wide_tops(each, -1000, ea + g * each, eb + g * each * MPG_WIDE, top[g]);
+        mpg_wide_tops(each, MPG_WIDE_LOWEST, ea + g * each, eb + g * each * MPG_WIDE, top[g]);
         mpg_wide_sums(each, a + g * each, b + g * each * MPG_WIDE, t->fraction_bits, top[g], sum[g]);
     }
     for (int j = 0; j < MPG_WIDE; j++) {

@@ -105,7 +105,7 @@ MPG_LANES512 void mpg_wide_round_down512(int terms, int groups, const mpg_wide_t
     __m512d top[2][4], dot[2][4];
     for (int n = 0; n < groups; n++) {
         __m512d plus[4], minus[4];
-        mpg_wide_tops512(each, -1000, ea + n * each, eb + n * each * MPG_WIDE, top[n]);
+        mpg_wide_tops512(each, MPG_WIDE_LOWEST, ea + n * each, eb + n * each * MPG_WIDE, top[n]);
 #pragma GCC unroll 4
         for (int g = 0; g < 4; g++)
             plus[g] = minus[g] = _mm512_mul_pd(_mm512_mul_pd(top[n][g], to_unit), magic);
