@@ -62,7 +62,7 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const float *av, const uin
     if (level == MPG_ISA_AVX512)
         _mm_setcsr(mode | MPG_FLUSH_TO_ZERO);
 #endif
-    const int terms_index = t->terms == 4 ? 0 : t->terms == 8 ? 1 : 2;
+    const int terms_index = t->terms == 4 ? 0 : t->terms == 8 ? 1 : t->terms == 16 ? 2 : 3;
     for (int64_t k = 0; k < length; k += block) {
         const int64_t steps = (length - k < block ? length - k : block) / t->terms;
         const float *b = bv + k * width;
@@ -74,7 +74,7 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const float *av, const uin
             if (level == MPG_ISA_AVX512) {
                 const int together = width != MPG_PANEL && rows - i >= 4 ? 4 : 1;
                 const int shape = width == MPG_PANEL ? 0 : together == 4 ? 1 : 2;
-                MPG_NARROW_KERNELS[terms_index + t->wide_sum][shape][t->output](t, a, ea, length, b, eb, d + i * ldd, ldd, count,
+                MPG_NARROW_KERNELS[t->terms == 32 ? 4 : terms_index + t->wide_sum][shape][t->output](t, a, ea, length, b, eb, d + i * ldd, ldd, count,
                                                                                 steps, redo + i * ldd);
                 i += together;
                 continue;

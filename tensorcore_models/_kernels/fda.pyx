@@ -253,3 +253,30 @@ def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
                                   <int>min(<int64_t>MPG_WIDE, n - p * MPG_WIDE), out + r * n + p * MPG_WIDE,
                                   mark + r * n + p * MPG_WIDE, n, level)
             PyErr_CheckSignals()
+
+
+cdef extern from "ieee_lanes.h":
+    enum: MPG_IEEE_LANES
+    void mpg_ieee_rows(int group, int flush, const float *a, const float *b, int64_t n, float *d, int64_t rows, int count,
+                       int64_t k, int level) nogil
+
+
+def ieee(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, int group, bint flush, int level, int threads):
+    """Update d (m, n) by a (m, k) and b (k, n): pairwise sums over `group` products, or FMA chains where it is 0 (ieee_lanes.h)."""
+    cdef int64_t m = d.shape[0], n = d.shape[1], k = a.shape[1]
+    if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n or group not in (0, 2, 4) or (group and k % group):
+        raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}), ({m}, {n}) do not fit groups of {group}")
+    if m == 0 or n == 0 or k == 0:
+        return
+    cdef int64_t panels = (n + MPG_IEEE_LANES - 1) // MPG_IEEE_LANES, blocks = (m + ROWS - 1) // ROWS
+    cdef int64_t tasks = panels * blocks, i, p, r, first, last
+    cdef int64_t at_once = max(threads, <int64_t>(SLICE / (<double>ROWS * MPG_IEEE_LANES * k)))
+    for first in range(0, tasks, at_once):
+        last = min(first + at_once, tasks)
+        with nogil:
+            for i in prange(first, last, num_threads=threads, schedule="dynamic"):
+                p = i // blocks * MPG_IEEE_LANES
+                r = i % blocks * ROWS
+                mpg_ieee_rows(group, flush, &a[r, 0], &b[0, p], n, &d[r, p], min(ROWS, m - r),
+                              <int>min(<int64_t>MPG_IEEE_LANES, n - p), k, level)
+        PyErr_CheckSignals()

@@ -23,7 +23,7 @@
 enum { MPG_OUT_FP32, MPG_OUT_FP16 };
 
 typedef struct {
-    int terms;         /* products of one fused operation as packed: 4, 8 or 16 */
+    int terms;         /* products of one fused operation as packed: 4, 8, 16 or 32 */
     int fraction_bits; /* F */
     int output;        /* MPG_OUT_FP32 truncates, MPG_OUT_FP16 rounds to nearest even */
     uint32_t keep;     /* result bits that survive (all but those beyond output_fraction_bits) */
@@ -198,7 +198,7 @@ MPG_INLINE void mpg_narrow_step(int terms, int width, int output, const mpg_narr
                                 const uint32_t *MPG_RESTRICT ea, const float *MPG_RESTRICT b, const uint8_t *MPG_RESTRICT eb,
                                 float *MPG_RESTRICT c)
 {
-    uint8_t bytes[16];
+    uint8_t bytes[32];
     int32_t top[MPG_PANEL], sum[MPG_PANEL], addend[MPG_PANEL];
     const int32_t f = t->fraction_bits << 23, to_shift = (t->fraction_bits + 127 + MPG_NARROW_PRESCALE) << 23;
     const uint32_t keep = t->keep;
@@ -268,21 +268,25 @@ MPG_INLINE void mpg_narrow_row_body(int terms, int width, int output, const mpg_
     MPG_NARROW_PLAIN(mpg_n4_fp32_64_##LEVEL, TARGET, 4, MPG_PANEL, MPG_OUT_FP32)   \
     MPG_NARROW_PLAIN(mpg_n8_fp32_64_##LEVEL, TARGET, 8, MPG_PANEL, MPG_OUT_FP32)   \
     MPG_NARROW_PLAIN(mpg_n16_fp32_64_##LEVEL, TARGET, 16, MPG_PANEL, MPG_OUT_FP32) \
+    MPG_NARROW_PLAIN(mpg_n32_fp32_64_##LEVEL, TARGET, 32, MPG_PANEL, MPG_OUT_FP32) \
     MPG_NARROW_PLAIN(mpg_n4_fp16_64_##LEVEL, TARGET, 4, MPG_PANEL, MPG_OUT_FP16)   \
     MPG_NARROW_PLAIN(mpg_n8_fp16_64_##LEVEL, TARGET, 8, MPG_PANEL, MPG_OUT_FP16)   \
     MPG_NARROW_PLAIN(mpg_n16_fp16_64_##LEVEL, TARGET, 16, MPG_PANEL, MPG_OUT_FP16) \
+    MPG_NARROW_PLAIN(mpg_n32_fp16_64_##LEVEL, TARGET, 32, MPG_PANEL, MPG_OUT_FP16) \
     MPG_NARROW_PLAIN(mpg_n4_fp32_16_##LEVEL, TARGET, 4, 16, MPG_OUT_FP32)          \
     MPG_NARROW_PLAIN(mpg_n8_fp32_16_##LEVEL, TARGET, 8, 16, MPG_OUT_FP32)          \
-    MPG_NARROW_PLAIN(mpg_n16_fp32_16_##LEVEL, TARGET, 16, 16, MPG_OUT_FP32)        \
+    MPG_NARROW_PLAIN(mpg_n16_fp32_16_##LEVEL, TARGET, 16, 16, MPG_OUT_FP32) \
+    MPG_NARROW_PLAIN(mpg_n32_fp32_16_##LEVEL, TARGET, 32, 16, MPG_OUT_FP32)        \
     MPG_NARROW_PLAIN(mpg_n4_fp16_16_##LEVEL, TARGET, 4, 16, MPG_OUT_FP16)          \
     MPG_NARROW_PLAIN(mpg_n8_fp16_16_##LEVEL, TARGET, 8, 16, MPG_OUT_FP16)          \
-    MPG_NARROW_PLAIN(mpg_n16_fp16_16_##LEVEL, TARGET, 16, 16, MPG_OUT_FP16)
+    MPG_NARROW_PLAIN(mpg_n16_fp16_16_##LEVEL, TARGET, 16, 16, MPG_OUT_FP16) \
+    MPG_NARROW_PLAIN(mpg_n32_fp16_16_##LEVEL, TARGET, 32, 16, MPG_OUT_FP16)
 #define MPG_NARROW_PLAIN_TABLE(LEVEL)                                              \
     {                                                                              \
-        {{mpg_n4_fp32_64_##LEVEL, mpg_n8_fp32_64_##LEVEL, mpg_n16_fp32_64_##LEVEL}, \
-         {mpg_n4_fp16_64_##LEVEL, mpg_n8_fp16_64_##LEVEL, mpg_n16_fp16_64_##LEVEL}}, \
-        {{mpg_n4_fp32_16_##LEVEL, mpg_n8_fp32_16_##LEVEL, mpg_n16_fp32_16_##LEVEL}, \
-         {mpg_n4_fp16_16_##LEVEL, mpg_n8_fp16_16_##LEVEL, mpg_n16_fp16_16_##LEVEL}}  \
+        {{mpg_n4_fp32_64_##LEVEL, mpg_n8_fp32_64_##LEVEL, mpg_n16_fp32_64_##LEVEL, mpg_n32_fp32_64_##LEVEL}, \
+         {mpg_n4_fp16_64_##LEVEL, mpg_n8_fp16_64_##LEVEL, mpg_n16_fp16_64_##LEVEL, mpg_n32_fp16_64_##LEVEL}}, \
+        {{mpg_n4_fp32_16_##LEVEL, mpg_n8_fp32_16_##LEVEL, mpg_n16_fp32_16_##LEVEL, mpg_n32_fp32_16_##LEVEL}, \
+         {mpg_n4_fp16_16_##LEVEL, mpg_n8_fp16_16_##LEVEL, mpg_n16_fp16_16_##LEVEL, mpg_n32_fp16_16_##LEVEL}}  \
     }
 
 MPG_NARROW_PLAIN_SIZES(baseline, )
@@ -291,7 +295,7 @@ MPG_NARROW_PLAIN_SIZES(avx2, MPG_TARGET_AVX2)
 typedef void (*mpg_narrow_row)(const mpg_narrow_task *, const float *, const uint32_t *, const float *, const uint8_t *,
                                float *, int64_t, uint8_t *);
 
-/* Kernels by [baseline, avx2][width 64, 16][fp32, fp16][terms 4, 8, 16]. */
-static const mpg_narrow_row MPG_NARROW_ROWS[2][2][2][3] = {MPG_NARROW_PLAIN_TABLE(baseline), MPG_NARROW_PLAIN_TABLE(avx2)};
+/* Kernels by [baseline, avx2][width 64, 16][fp32, fp16][terms 4, 8, 16, 32]. */
+static const mpg_narrow_row MPG_NARROW_ROWS[2][2][2][4] = {MPG_NARROW_PLAIN_TABLE(baseline), MPG_NARROW_PLAIN_TABLE(avx2)};
 
 #endif

@@ -78,7 +78,7 @@ mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum
             __m512i field[4];
             if (groups == 4) {
                 __m512i h = _mm512_set1_epi8(26);
-#pragma GCC unroll 16
+#pragma GCC unroll 32
                 for (int q = 0; q < terms; q++) {
                     const __m512i x = _mm512_set1_epi32((int)ea[r * a_stride + q]);
                     h = _mm512_max_epu8(h, _mm512_subs_epu8(x, _mm512_loadu_si512(eb + q * 64)));
@@ -89,7 +89,7 @@ mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum
                 field[3] = _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(h, 3));
             } else {
                 __m128i h = _mm_set1_epi8(26);
-#pragma GCC unroll 16
+#pragma GCC unroll 32
                 for (int q = 0; q < terms; q++) {
                     const __m128i x = _mm_set1_epi32((int)ea[r * a_stride + q]);
                     h = _mm_max_epu8(h, _mm_subs_epu8(x, _mm_loadu_si128((const __m128i *)(eb + q * 16))));
@@ -107,7 +107,7 @@ mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum
                 sum[r][g] = wide_sum ? _mm512_setzero_si512() : c_part[r][g];
             }
         }
-#pragma GCC unroll 16
+#pragma GCC unroll 32
         for (int q = 0; q < terms; q++)
 #pragma GCC unroll 4
             for (int r = 0; r < rows; r++) {
@@ -175,17 +175,19 @@ mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum
 MPG_NARROW_AVX512_SIZES(mpg_n4_fp32, 4, MPG_OUT_FP32, 0)
 MPG_NARROW_AVX512_SIZES(mpg_n8_fp32, 8, MPG_OUT_FP32, 0)
 MPG_NARROW_AVX512_SIZES(mpg_n16_fp32, 16, MPG_OUT_FP32, 0)
+MPG_NARROW_AVX512_SIZES(mpg_n32_fp32, 32, MPG_OUT_FP32, 0)
 MPG_NARROW_AVX512_SIZES(mpg_n16_fp32_wide, 16, MPG_OUT_FP32, 1)
 MPG_NARROW_AVX512_SIZES(mpg_n4_fp16, 4, MPG_OUT_FP16, 0)
 MPG_NARROW_AVX512_SIZES(mpg_n8_fp16, 8, MPG_OUT_FP16, 0)
 MPG_NARROW_AVX512_SIZES(mpg_n16_fp16, 16, MPG_OUT_FP16, 0)
+MPG_NARROW_AVX512_SIZES(mpg_n32_fp16, 32, MPG_OUT_FP16, 0)
 MPG_NARROW_AVX512_SIZES(mpg_n16_fp16_wide, 16, MPG_OUT_FP16, 1)
 
 typedef void (*mpg_narrow_rows)(const mpg_narrow_task *, const float *, const uint32_t *, int64_t, const float *,
                                 const uint8_t *, float *, int64_t, int, int64_t, uint8_t *);
 
-/* Kernels by [terms 4, 8, 16, 16 with wide sums][1x64, 4x16, 1x16][fp32, fp16]. */
-static const mpg_narrow_rows MPG_NARROW_KERNELS[4][3][2] = {
+/* Kernels by [terms 4, 8, 16, 16 with wide sums, 32][1x64, 4x16, 1x16][fp32, fp16]. */
+static const mpg_narrow_rows MPG_NARROW_KERNELS[5][3][2] = {
     {{mpg_n4_fp32_1x64, mpg_n4_fp16_1x64}, {mpg_n4_fp32_4x16, mpg_n4_fp16_4x16}, {mpg_n4_fp32_1x16, mpg_n4_fp16_1x16}},
     {{mpg_n8_fp32_1x64, mpg_n8_fp16_1x64}, {mpg_n8_fp32_4x16, mpg_n8_fp16_4x16}, {mpg_n8_fp32_1x16, mpg_n8_fp16_1x16}},
     {{mpg_n16_fp32_1x64, mpg_n16_fp16_1x64},
@@ -194,6 +196,9 @@ static const mpg_narrow_rows MPG_NARROW_KERNELS[4][3][2] = {
     {{mpg_n16_fp32_wide_1x64, mpg_n16_fp16_wide_1x64},
      {mpg_n16_fp32_wide_4x16, mpg_n16_fp16_wide_4x16},
      {mpg_n16_fp32_wide_1x16, mpg_n16_fp16_wide_1x16}},
+    {{mpg_n32_fp32_1x64, mpg_n32_fp16_1x64},
+     {mpg_n32_fp32_4x16, mpg_n32_fp16_4x16},
+     {mpg_n32_fp32_1x16, mpg_n32_fp16_1x16}},
 };
 #endif
 #endif

@@ -6,6 +6,7 @@ those go to the generic kernel. docs/kernels.md states each kernel's contract, d
 """
 
 from ..kernels import FastPath, add_fast_path
+from .ieee import IeeePlan
 from .narrow import NarrowPlan
 from .wide import WidePlan
 
@@ -19,3 +20,4 @@ _SMALLEST = 1 << 14
 
 add_fast_path(FastPath("lanes of 32 bits", NarrowPlan.of, _run, _SMALLEST))
 add_fast_path(FastPath("lanes of 64 bits", WidePlan.of, _run, _SMALLEST))
+add_fast_path(FastPath("float32 lanes", IeeePlan.of, _run, _SMALLEST))

@@ -14,7 +14,7 @@ from ..threads import get_num_threads
 from .common import Operand, flat, meets_product, redo_elements, slice_length, step_order, workspace
 
 _TINY = 59 << 23  # float32 bits of 2^-68: smaller addends do not take part in the lanes (narrow.h)
-_PADDED_TERMS = (4, 8, 16)
+_PADDED_TERMS = (4, 8, 16, 32)
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,8 @@ def _narrow_ranges(dot: FusedDotAdd, a: Format, b: Format, via: Format | None) -
         if fmt.emax > 15 or fmt.emin < -15 or fmt.fraction_bits > 10 or fmt.specials == "scale" or fmt.padding_bits:
             return False
     largest = dot.terms * largest_significand(a) * largest_significand(b) * 2.0**dot.fraction_bits
-    return largest < 2.0**31
+    bound = 2.0**31 if dot.terms <= 16 else 2.0**30  # the kernel for 32 products has no wide sums
+    return largest < bound
 
 
 def _narrow_output(dot: FusedDotAdd, c: Format, d: Format) -> bool:

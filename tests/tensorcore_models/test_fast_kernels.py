@@ -11,8 +11,10 @@ from tensorcore_models.accumulators import (
     FusedDotAdd,
     FusedDotRoundDownAdd,
     GroupFusedDotRoundDownAdd,
+    GroupPairwiseSum,
     InterleavedDotAdd,
     ParametricDotAdd,
+    SequentialFMA,
 )
 from tensorcore_models.isa import available_isas
 
@@ -34,6 +36,8 @@ NARROW = (
     Unit(FusedDotAdd(7, 20, zero_operand="format_minimum"), "e2m1", "e4m3fnuz"),
     Unit(FusedDotAdd(5, 25, nan="quiet"), "e5m2fnuz", "e3m2"),
     Unit(ParametricDotAdd(terms=8, fraction_bits=24), "fp16", "fp16"),
+    Unit(FusedDotAdd(32, 13, output_fraction_bits=13), "e5m2", "e4m3fn"),
+    Unit(FusedDotAdd(32, 13, **RNE), "e4m3fn", "e4m3fn", **HALF),
     Unit(InterleavedDotAdd(), "e4m3fn", "e5m2"),
     Unit(InterleavedDotAdd(FusedDotAdd(**RNE)), "e4m3fn", "e5m2", **HALF),
     Unit(InterleavedDotAdd(FusedDotAdd(8, 25), group_order=(1, 0)), "e5m2", "e4m3fn"),
@@ -56,7 +60,16 @@ WIDE = (
     Unit(GroupFusedDotRoundDownAdd(16), "e4m3fnuz", "e5m2fnuz"),
     Unit(GroupFusedDotRoundDownAdd(6, c_zero_below=24), "bf16", "bf16"),
 )
-PATHS = [("lanes of 32 bits", u) for u in NARROW] + [("lanes of 64 bits", u) for u in WIDE]
+IEEE = (
+    Unit(GroupPairwiseSum(4), "fp16", "fp16"),
+    Unit(GroupPairwiseSum(4), "bf16", "bf16"),
+    Unit(GroupPairwiseSum(2), "bf16", "bf16"),
+    Unit(GroupPairwiseSum(4, flush_input="fp32"), "fp16", "bf16"),
+    Unit(GroupPairwiseSum(4, flush_input="none", flush_results=False), "fp16", "fp16"),
+    Unit(GroupPairwiseSum(2, flush_input="none", flush_results=False, nan="all_ones"), "bf16", "bf16"),
+    Unit(SequentialFMA(), "fp32", "fp32"),
+)
+PATHS = [("float32 lanes", u) for u in IEEE] + [("lanes of 32 bits", u) for u in NARROW] + [("lanes of 64 bits", u) for u in WIDE]
 # One row, one column, less than a lane group, more than a panel, k not a multiple of a step, k over several blocks.
 SHAPES = ((1, 1, 33), (3, 70, 37), (20, 5, 32), (5, 17, 130), (9, 3, 7))
 from random_encodings import STYLES
