@@ -34,6 +34,9 @@ cdef extern from "fda.h":
     void mpg_narrow_tile(const mpg_narrow_task *t, const float *av, const uint32_t *ae, int64_t length, int64_t rows,
                          const float *bv, const uint8_t *be, int width, int count, float *d, uint8_t *redo, int64_t ldd,
                          int level) nogil
+    int mpg_narrow_items(const mpg_narrow_task *t, const mpg_source *a, const mpg_operand *fa, const mpg_source *b,
+                         const mpg_operand *fb, int64_t length, int plain_order, int64_t m, int64_t n, int64_t k,
+                         int64_t first, int64_t last, float *d, uint8_t *redo, int level) nogil
     int64_t mpg_panels(int64_t n) nogil
     int mpg_panel_width(int64_t n, int64_t panel) nogil
     int mpg_panel_count(int64_t n, int64_t panel) nogil
@@ -253,6 +256,50 @@ def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
                                   <int>min(<int64_t>MPG_WIDE, n - p * MPG_WIDE), out + r * n + p * MPG_WIDE,
                                   mark + r * n + p * MPG_WIDE, n, level)
             PyErr_CheckSignals()
+
+
+def narrow_batch(const uint8_t[::1] a, a_format, const uint8_t[::1] b, b_format, const int32_t[::1] order, bint plain_order,
+                 float[:, :, ::1] d, uint8_t[:, :, ::1] redo, int64_t k, task, int level, int threads):
+    """Update d (batch, m, n) by contiguous (batch, m, k) and (batch, k, n); mark elements that need the generic kernel."""
+    cdef int64_t count = d.shape[0], m = d.shape[1], n = d.shape[2], length = order.shape[0]
+    cdef mpg_operand fa = _operand(a_format), fb = _operand(b_format)
+    cdef mpg_narrow_task t
+    t.terms = task.terms
+    t.fraction_bits = task.fraction_bits
+    t.output = task.output
+    t.keep = task.keep
+    t.wide_sum = task.wide_sum
+    t.chain = task.chain
+    t.raw_exponent = task.raw_exponent
+    if count == 0 or m == 0 or n == 0 or length == 0:
+        return
+    _check(a.shape[0], count * m * k * fa.size, "a")
+    _check(b.shape[0], count * k * n * fb.size, "b")
+    cdef mpg_source sa, sb
+    sa.data = &a[0]
+    sa.outer = k
+    sa.inner = 1
+    sa.order = &order[0]
+    sa.scales = NULL
+    sb.data = &b[0]
+    sb.outer = 1
+    sb.inner = n
+    sb.order = &order[0]
+    sb.scales = NULL
+    cdef float *out = &d[0, 0, 0]
+    cdef uint8_t *mark = &redo[0, 0, 0]
+    cdef int64_t each = max(<int64_t>1, <int64_t>(1000000 // (m * n * length))), tasks = (count + each - 1) // each
+    cdef int64_t i, first, last, failed = 0
+    for first in range(0, tasks, 1024):
+        last = min(first + 1024, tasks)
+        with nogil:
+            for i in prange(first, last, num_threads=threads, schedule="dynamic"):
+                if not mpg_narrow_items(&t, &sa, &fa, &sb, &fb, length, plain_order, m, n, k, i * each,
+                                        min((i + 1) * each, count), out, mark, level):
+                    failed |= 1
+        if failed:
+            raise MemoryError("no memory for the operands of one small product")
+        PyErr_CheckSignals()
 
 
 cdef extern from "ieee_lanes.h":

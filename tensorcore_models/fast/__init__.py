@@ -15,9 +15,16 @@ def _run(plan, low, a, b, c, scale_a, scale_b):
     return plan.run(low, a, b, c, scale_a, scale_b)
 
 
+def _run_batch(plan, low, a, b, c, scale_a, scale_b):
+    return plan.run_batch(low, a, b, c)
+
+
 #: Multiply-adds below which laying out the operands costs more than the generic kernel.
 _SMALLEST = 1 << 14
 
-add_fast_path(FastPath("lanes of 32 bits", NarrowPlan.of, _run, _SMALLEST))
+add_fast_path(FastPath("lanes of 32 bits", NarrowPlan.of, _run, _SMALLEST, _run_batch))
 add_fast_path(FastPath("lanes of 64 bits", WidePlan.of, _run, _SMALLEST))
 add_fast_path(FastPath("float32 lanes", IeeePlan.of, _run, _SMALLEST))
+
+#: Names of the fast paths that this package registers.
+PATHS = ("lanes of 32 bits", "lanes of 64 bits", "float32 lanes")

@@ -9,6 +9,7 @@ from .._kernels import fda
 from ..accumulators import FusedDotAdd, InterleavedDotAdd, ParametricDotAdd
 from ..formats import Format, get_format
 from ..isa import isa_level
+from ..kernels import generic_batch_bits
 from ..lowering import Lowered
 from ..threads import get_num_threads
 from .common import Operand, flat, meets_product, redo_elements, slice_length, step_order, workspace
@@ -112,9 +113,7 @@ class NarrowPlan:
         (m, k), n = a.shape, b.shape[1]
         d, redo = self._addends(a, b, c)
         rows, columns = np.zeros(m, np.uint8), np.zeros(n, np.uint8)
-        groups = None if self.groups is None else tuple(np.array(g) for g in self.groups)
-        order = step_order(k, self.pass_terms, self.task.terms, groups)
-        plain = groups is None and order.size == k
+        order, plain = self._order(k)
         group = self.task.terms * max(1, self.task.chain)
         level, threads = isa_level(), get_num_threads()
         x = (flat(a), k, 1, self.a_operand)
@@ -133,6 +132,33 @@ class NarrowPlan:
         if rows.any() or columns.any() or redo.any():
             redo_elements(low, d, redo, rows, columns, a, b, c)
         return d
+
+    def run_batch(self, low: Lowered, a, b, c) -> np.ndarray:
+        """D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
+        k = a.shape[2]
+        order, plain = self._order(k)
+        fp16_addend = self.c_format.name == "fp16"
+        if fp16_addend:
+            d = np.ascontiguousarray(c).view(np.float16).astype(np.float32)
+            redo = np.zeros(c.shape, np.uint8)
+            if not self.task.output:
+                magnitude = c & 0x7FFF
+                redo |= ((magnitude != 0) & (magnitude < 0x0400)).astype(np.uint8)
+        else:
+            d, redo = np.array(c, np.uint32, order="C").view(np.float32), np.zeros(c.shape, np.uint8)
+        arguments = (flat(a), self.a_operand, flat(b), self.b_operand, order, plain, d, redo, k, self.task)
+        fda.narrow_batch(*arguments, isa_level(), get_num_threads())
+        d = d.astype(np.float16).view(np.uint16) if self.task.output else d.view(np.uint32)
+        marked = np.flatnonzero(redo.reshape(len(redo), -1).any(axis=1))
+        if marked.size:
+            d[marked] = generic_batch_bits(low, a[marked], b[marked], c[marked])
+        return d
+
+    def _order(self, k: int) -> tuple[np.ndarray, bool]:
+        """Position in k of each packed place, and whether that is the plain order."""
+        groups = None if self.groups is None else tuple(np.array(g) for g in self.groups)
+        order = step_order(k, self.pass_terms, self.task.terms, groups)
+        return order, groups is None and order.size == k
 
     def _addends(self, a, b, c) -> tuple[np.ndarray, np.ndarray]:
         """c as float32 for the lanes, and the elements that they cannot compute (there c is 0)."""

@@ -97,6 +97,56 @@ def run(name, unit, args):
 def test_twins(name, unit, isa):
     rng = np.random.default_rng(1)
     for m, n, k in SHAPES:
-        for style in rng.choice(STYLES, 3, replace=False):
+        for style in rng.choice(STYLES, 2, replace=False):
             args = operands(rng, unit, m, k, n, str(style))
             assert_same(unit, run(name, unit, args), kernels.generic_bits(kernels.lowered(unit), *args), args, str(style))
+
+
+@pytest.mark.parametrize("unit", NARROW, ids=lambda u: str(u)[17:90])
+def test_batches_of_tiles(unit, isa):
+    rng = np.random.default_rng(2)
+    for m, n, k, count in ((16, 8, 16, 9), (3, 20, 37, 4), (1, 1, 1, 3)):
+        parts = [operands(rng, unit, m, k, n, str(style)) for style in rng.choice(STYLES, count)]
+        a, b, c = (np.stack([part[i] for part in parts]) for i in range(3))
+        low, path = kernels.lowered(unit), path_named("lanes of 32 bits")
+        got = path.run_batch(path.prepare(low), low, a, b, c, None, None)
+        assert np.array_equal(got, kernels.generic_batch_bits(low, a, b, c))
+
+
+@pytest.mark.parametrize(("name", "unit"), [PATHS[0], PATHS[9], PATHS[-4]], ids=lambda x: str(x)[:20])
+def test_reference_and_threads(name, unit):
+    """Against the plain-integer truth itself, with one and with three threads, strided and read-only operands."""
+    rng = np.random.default_rng(3)
+    a, b, c, *scales = operands(rng, unit, 70, 40, 66, "normal")
+    for x in (a, b, c):
+        x.flags.writeable = False
+    results = []
+    for threads in (1, 3):
+        set_num_threads(threads)
+        results.append(run(name, unit, (a, b, c, *scales)))
+    set_num_threads(None)
+    assert np.array_equal(*results)
+    strided = np.repeat(a, 2, axis=1)[:, ::2]
+    assert np.array_equal(run(name, unit, (strided, b, c, *scales)), results[0])
+    part = slice(3, 6)
+    assert np.array_equal(results[0][part], reference.mma_bits(unit, a[part], b, c[part], *scales))
+
+
+def test_scattered_specials(isa):
+    """Infinities and NaNs reach the generic kernel, everything else stays in the lanes; the operands are left alone."""
+    unit = Unit(FusedDotAdd(8, 24), "fp16", "fp16")
+    a, b, c, *_ = operands(np.random.default_rng(4), unit, 80, 48, 90, "normal")
+    b = b.copy()
+    a[7, 5], a[70, 40], b[9, 3], b[47, 89], c[2, 2], c[3, 3] = 0x7C00, 0xFE01, 0xFC00, 0x7C01, 0x7F800000, 1
+    before = [x.copy() for x in (a, b, c)]
+    got = kernels.matrix_bits(unit, a, b, c)
+    assert np.array_equal(got, kernels.generic_bits(kernels.lowered(unit), a, b, c))
+    assert all(np.array_equal(x, y) for x, y in zip(before, (a, b, c), strict=True))
+
+
+def test_paths_are_chosen():
+    assert kernels.kernel_name(NARROW[0]) == "lanes of 32 bits"
+    assert kernels.kernel_name(WIDE[0]) == "lanes of 64 bits"
+    assert kernels.kernel_name(IEEE[0]) == "float32 lanes"
+    assert kernels.kernel_name(dataclasses.replace(NARROW[0], accumulator=FusedDotAdd(4, 23, **RNE))).startswith("generic")
+    assert set(fast.PATHS) <= {path.name for path in kernels.FAST_PATHS}
