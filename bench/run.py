@@ -25,6 +25,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="fewer turns, no baseline variants: under a minute")
     parser.add_argument("--size", type=int, default=512)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--cpu-time", action="store_true", help="CPU time instead of wall time (one thread, shared machines)")
     parser.add_argument("--json", default="out/bench.json")
     return parser.parse_args()
 
@@ -120,6 +121,12 @@ def units():
     }
 
 
+def clock_of(args):
+    if args.cpu_time and args.threads != 1:
+        raise SystemExit("--cpu-time adds up all threads; it goes with --threads 1")
+    return time.process_time if args.cpu_time else time.perf_counter
+
+
 def operands(engine, size: int, rng):
     """Encodings of normal random matrices, and scales around 1."""
     import numpy as np
@@ -159,7 +166,7 @@ def gemm_rows(args, isas, rng) -> list[dict]:
                 tcm.set_isa(isa)
                 kernels.matrix_bits(engine, *data)
 
-            timings = interleaved({"sgemm": lambda: x @ y, f"{name} [{isa}]": run}, 3 if args.quick else 9, 1)
+            timings = interleaved({"sgemm": lambda: x @ y, f"{name} [{isa}]": run}, 3 if args.quick else 9, 1, clock_of(args))
             record = rows(f"{args.size}^3", timings, "sgemm", args.size**3)[1]
             record["kernel"] = kernels.kernel_name(engine, args.size, args.size, args.size)
             rate = rates[isa]
@@ -191,7 +198,7 @@ def tile_rows(args, rng) -> list[dict]:
         f"{count} tiles m16n8k16 in one call": lambda: instruction.mma_bits(a, b, c),
         "1 tile m16n8k16": lambda: instruction.mma_bits(a[0], b[0], c[0]),
     }
-    timings = interleaved(functions, 3 if args.quick else 7, 1)
+    timings = interleaved(functions, 3 if args.quick else 7, 1, clock_of(args))
     records = rows("tiles", timings, "GEMM of the same work", count * 16 * 8 * 16)
     for record in records:
         if record["path"].startswith("1 tile"):
@@ -218,7 +225,7 @@ def main() -> None:
     rng = np.random.default_rng(1)
     isas = tuple(reversed(tcm.available_isas()))
     host = machine()
-    print(f"{host['cpu']}; BLAS kernel {host['blas_core']} (asked: {host['blas_core_asked']}), {args.threads} thread(s)")
+    print(f"{host['cpu']}; BLAS kernel {host['blas_core']} (asked: {host['blas_core_asked']}), {args.threads} thread(s), {'CPU' if args.cpu_time else 'wall'} time")
     print(f"{'path':44} {'GMAC/s':>8} spread {'x SGEMM':>8}   percent of the vector-operation limit (GMAC/s)")
     for isa in ("avx512", "avx2"):
         if isa not in isas:

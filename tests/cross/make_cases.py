@@ -11,11 +11,11 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "support"), str(Path(__file__).parents[1] / "tensorcore_models")]
 
-from test_fast_kernels import NARROW, WIDE
-from twins import operands
+from test_fast_kernels import NARROW, WIDE  # noqa: E402
+from twins import operands  # noqa: E402
 
-from tensorcore_models import kernels
-from tensorcore_models.fast import common, narrow, wide
+from tensorcore_models import kernels  # noqa: E402
+from tensorcore_models.fast import common, narrow, wide  # noqa: E402
 
 SHAPES = ((3, 70, 37), (5, 17, 130), (1, 1, 33))
 

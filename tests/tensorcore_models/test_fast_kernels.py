@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from random_encodings import STYLES
 from twins import Unit, assert_same, operands
 
 from tensorcore_models import fast, kernels, reference, set_isa, set_num_threads
@@ -69,10 +70,13 @@ IEEE = (
     Unit(GroupPairwiseSum(2, flush_input="none", flush_results=False, nan="all_ones"), "bf16", "bf16"),
     Unit(SequentialFMA(), "fp32", "fp32"),
 )
-PATHS = [("float32 lanes", u) for u in IEEE] + [("lanes of 32 bits", u) for u in NARROW] + [("lanes of 64 bits", u) for u in WIDE]
+PATHS = [
+    *(("float32 lanes", u) for u in IEEE),
+    *(("lanes of 32 bits", u) for u in NARROW),
+    *(("lanes of 64 bits", u) for u in WIDE),
+]
 # One row, one column, less than a lane group, more than a panel, k not a multiple of a step, k over several blocks.
 SHAPES = ((1, 1, 33), (3, 70, 37), (20, 5, 32), (5, 17, 130), (9, 3, 7))
-from random_encodings import STYLES
 
 
 @pytest.fixture(params=available_isas())
