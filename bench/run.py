@@ -225,7 +225,8 @@ def main() -> None:
     rng = np.random.default_rng(1)
     isas = tuple(reversed(tcm.available_isas()))
     host = machine()
-    print(f"{host['cpu']}; BLAS kernel {host['blas_core']} (asked: {host['blas_core_asked']}), {args.threads} thread(s), {'CPU' if args.cpu_time else 'wall'} time")
+    blas = f"BLAS kernel {host['blas_core']} (asked: {host['blas_core_asked']})"
+    print(f"{host['cpu']}; {blas}; {args.threads} thread(s), {'CPU' if args.cpu_time else 'wall'} time")
     print(f"{'path':44} {'GMAC/s':>8} spread {'x SGEMM':>8}   percent of the vector-operation limit (GMAC/s)")
     for isa in ("avx512", "avx2"):
         if isa not in isas:

@@ -1,8 +1,9 @@
 """Fast kernels: accumulators whose range allows vector lanes, with the same bits as the generic kernels.
 
-Importing this package registers them with :mod:`tensorcore_models.kernels`, which tries them in this order. A fast kernel computes
-what its operand ranges allow and marks the elements for which it does not vouch (infinities, NaNs, overflow, extreme addends);
-those go to the generic kernel. docs/kernels.md states each kernel's contract, docs/performance.md what bounds its speed.
+Importing this package registers them with :mod:`tensorcore_models.kernels`, which tries them in this order. A fast kernel
+computes what its operand ranges allow and marks the elements for which it does not vouch (infinities, NaNs, overflow,
+extreme addends); those go to the generic kernel. docs/kernels.md states each kernel's contract, docs/performance.md what
+bounds its speed.
 """
 
 from ..kernels import FastPath, add_fast_path

@@ -1,4 +1,4 @@
-"""What the fast kernels share: formats as the kernels take them, the order of k, workspaces, the way back to the generic kernel."""
+"""What the fast kernels share: formats as they take them, the order of k, workspaces, the way back to the generic kernel."""
 
 import threading
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Accumulators made of float32 operations in lanes (ieee_lanes.h): GPS of CDNA1 and CDNA2, FP32 chains of fused multiply-adds."""
+"""Accumulators made of float32 operations in lanes (ieee_lanes.h): GPS of CDNA1 and CDNA2, FP32 chains of FMAs."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Fused algorithms of bf16, tf32, fp32 and block-scaled operands in 64-bit lanes (wide.h): which accumulators, how they are run."""
+"""Fused algorithms of operands of any exponent in 64-bit lanes (wide.h): which accumulators, and how they are run."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from ..isa import isa_level
 from ..lowering import Lowered
 from ..threads import get_num_threads
 from .common import Operand, flat, redo_elements, slice_length, step_order, workspace
-from .narrow import as_fused, plain_alignment
+from .narrow import as_fused
 
 _NEVER = 4000
 _PADDED_TERMS = (4, 8, 16, 32)
@@ -86,7 +86,8 @@ class WidePlan:
         fda.wide(
             *(flat(a), k, 1, self.a_operand),
             *(flat(b), 1, n, self.b_operand),
-            *(order, groups is None and order.size == k, d, redo, rows, columns, buffer, length, self.task, isa_level(), get_num_threads()),
+            *(order, groups is None and order.size == k, d, redo, rows, columns, buffer, length, self.task),
+            *(isa_level(), get_num_threads()),
             *scales,
         )
         d = d.astype(np.float16).view(np.uint16) if self.task.output else d.view(np.uint32)
@@ -113,11 +114,13 @@ def _addends(c: np.ndarray, c_format: Format, d_format: Format) -> tuple[np.ndar
 
 def _covered(fmt: Format, spec) -> bool:
     """Whether products of the format are exact in double and their exponents fit in the lanes' words."""
-    return fmt.bits <= 32 and fmt.fraction_bits <= 23 and -127 <= fmt.emin and fmt.emax <= 128 and fmt.specials != "scale"
+    small = fmt.bits <= 32 and fmt.fraction_bits <= 23 and fmt.specials != "scale"
+    return small and fmt.emin >= -127 and fmt.emax <= 128
 
 
 def _scales_covered(spec, low: Lowered) -> bool:
-    return type(spec) is FusedDotAdd and low.scale_format.name == "ue8m0" and low.a_format.bits <= 8 and low.b_format.bits <= 8
+    small = low.a_format.bits <= 8 and low.b_format.bits <= 8
+    return type(spec) is FusedDotAdd and low.scale_format.name == "ue8m0" and small
 
 
 def _zero_addends_covered(spec, c: Format, d: Format) -> bool:
@@ -154,7 +157,8 @@ def _fused_task(spec: FusedDotAdd, low: Lowered) -> WideTask | None:
 def _round_down_task(spec: FusedDotRoundDownAdd, low: Lowered) -> WideTask | None:
     if (low.c_format.name, low.d_format.name) != ("fp32", "fp32") or low.scale_format is not None:
         return None
-    fits = spec.terms <= _PADDED_TERMS[-1] and spec.fraction_bits <= 28 and spec.dot_fraction_bits <= 40 and spec.c_fraction_bits <= 40
+    fits = spec.terms <= _PADDED_TERMS[-1] and spec.fraction_bits <= 28
+    fits = fits and spec.dot_fraction_bits <= 40 and spec.c_fraction_bits <= 40
     if not fits or spec.add_rounding != "rd" or spec.output_rounding != "rne" or spec.exponent_floor is not None:
         return None
     if not _zero_addends_covered(spec, low.c_format, low.d_format) or spec.zero_operand == "skip":
