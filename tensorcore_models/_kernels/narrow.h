@@ -171,7 +171,8 @@ MPG_INLINE void mpg_narrow_align(int terms, int width, const mpg_narrow_task *t,
                                  int32_t *MPG_RESTRICT addend)
 {
     uint8_t field[MPG_PANEL];
-    const int32_t to_scale = (t->fraction_bits + 254) << 23, raw = t->raw_exponent << 23;
+    const uint32_t to_scale = (uint32_t)(t->fraction_bits + 254) << 23;
+    const int32_t raw = t->raw_exponent << 23;
 
     for (int j = 0; j < width; j++) {
         uint8_t largest = MPG_NARROW_FLOOR;
@@ -190,7 +191,7 @@ MPG_INLINE void mpg_narrow_align(int terms, int width, const mpg_narrow_task *t,
         top[j] = own > e ? own : e;
     }
     for (int j = 0; j < width; j++)
-        addend[j] = (int32_t)(c[j] * mpg_as_float((uint32_t)(to_scale - top[j])));
+        addend[j] = (int32_t)(c[j] * mpg_as_float(to_scale - (uint32_t)top[j]));
 }
 
 /* d = c + the products of one fused operation, for `width` lanes. */

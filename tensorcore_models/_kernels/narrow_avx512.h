@@ -51,7 +51,7 @@ mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum
                        int64_t ldd, int count, int64_t steps, uint8_t *overflow)
 {
     const __m512i exponent_mask = _mm512_set1_epi32(0x7F800000);
-    const __m512i to_scale = _mm512_set1_epi32((t->fraction_bits + 254) << 23);
+    const __m512i to_scale = _mm512_set1_epi32((int)((uint32_t)(t->fraction_bits + 254) << 23));
     const __m512i to_unit = _mm512_set1_epi32(254 << 23);
     const __m512i keep = _mm512_set1_epi32((int)t->keep);
     const __m512i raw = _mm512_set1_epi32(t->raw_exponent << 23);
