@@ -215,9 +215,8 @@ def _sync_fp8_rows():
 
 #: What PTX says of block scales of mma.sync that not every compiler takes, by (products, scale format).
 SYNC_SCALE_NOTES = {
-    (32, "ue4m3"): "not in PTX: the kinds of PTX ISA 9.1, table 36, take ue4m3 for 16 products only; in the published reference"
-    " code only",
-    (16, "ue8m0"): "in PTX since table 36 of PTX ISA 9.1 (mxf4nvf4, scale_vec::4X); nvcc 13.0 (PTX ISA 9.0) rejects it",
+    (32, "ue4m3"): "not in PTX: table 36 of PTX ISA 9.1 has ue4m3 for 16 products only; published reference code alone has it",
+    (16, "ue8m0"): "table 36 of PTX ISA 9.1 has it (mxf4nvf4, scale_vec::4X); nvcc 13.0 rejects it",
 }
 
 
@@ -277,9 +276,7 @@ def _group_rows():
 
 
 def _group(arch, prefix, k, a, b, d, accumulator, evidence, suffix="") -> Instruction:
-    shapes = TCGEN05_INTEGER_SHAPES if d == "s32" else TCGEN05_SHAPES
-    if prefix == "wgmma":
-        shapes = WGMMA_SHAPES
+    tcgen05 = TCGEN05_INTEGER_SHAPES if d == "s32" else TCGEN05_SHAPES
     return _sync(
         arch,
         (64, 8, k),
@@ -291,7 +288,7 @@ def _group(arch, prefix, k, a, b, d, accumulator, evidence, suffix="") -> Instru
         name=f"{prefix}.m64n8k{k}.{_spell(d, a, b)}{suffix}",
         prefix=prefix.split(".")[0],
         evidence=evidence,
-        legal_shapes=shapes,
+        legal_shapes=WGMMA_SHAPES if prefix == "wgmma" else tcgen05,
         **({} if isinstance(accumulator, FusedDotAdd) else {"source": "PTX ISA"}),
     )
 

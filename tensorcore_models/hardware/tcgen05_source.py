@@ -1,9 +1,9 @@
 """CUDA C++ kernels of tcgen05.mma (Blackwell): one CTA or a pair, with and without block scales.
 
 Same interface as :mod:`tensorcore_models.hardware.source`, staging as :mod:`tensorcore_models.hardware.group_source`. The
-accumulator stands in tensor memory from column 0 on, the block scales behind it. With m = 256 a cluster of two blocks takes a
-tile (``cta_group::2``): each block stages its half of the rows of A and of the columns of B and holds its half of the rows of D,
-their scales, and the scales of all columns; the even block issues the instruction.
+accumulator stands in tensor memory from column 0 on, the block scales behind it. With m = 256 a cluster of two blocks takes
+a tile (``cta_group::2``): each block stages its half of the rows of A and of the columns of B and holds its half of the rows
+of D, their scales, and the scales of all columns; the even block issues the instruction.
 
 Scales are written with ``tcgen05.st``, as the accumulator is: each of the four warps writes its own copy. ``tcgen05.cp`` with
 ``.warpx4`` would leave the same words there, by way of shared memory and one more descriptor.
@@ -106,7 +106,9 @@ def _write_scales(row: Instruction, plan: _Plan) -> list[str]:
     """C lines that bring one k step's scales to tensor memory."""
     if row.scale_format is None:
         return []
-    store = 'asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {{%1}};" : : "r"(own + {}u), "r"({}) : "memory");'
+    store = (
+        'asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {{%1}};" : : "r"(own + {}u), "r"({}) : "memory");'
+    )
     count = row.k // row.block_size
     return [
         f"u32 scales_a[{scale_columns(plan.rows)}], scales_b[{scale_columns(row.n)}];",
