@@ -10,7 +10,7 @@ KERNELS := $(wildcard tensorcore_models/_kernels/*.pyx tensorcore_models/_kernel
                       mpgemm/_kernels/*.pyx mpgemm/_kernels/*.pxd mpgemm/_kernels/*.h)
 BUILD_INPUTS := pyproject.toml setup.py $(KERNELS)
 
-.PHONY: evaluate test campaign bench docs lint clean
+.PHONY: evaluate test campaign bench docs sanitize mutation lint clean
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
@@ -40,6 +40,18 @@ campaign: $(VENV)/.test-ready
 # Pages that are generated from the tables.
 docs: $(VENV)/.run-ready
 	$(BIN)/python -m tensorcore_models.catalogue.page > docs/instructions.md
+
+# The suite with every kernel under AddressSanitizer and UndefinedBehaviorSanitizer, in a clone of its own.
+sanitize: $(VENV)/.test-ready
+	rm -rf build/sanitize && git clone -q . build/sanitize
+	cd build/sanitize && MPGEMM_SANITIZE=1 $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace
+	cd build/sanitize && PYTHONPATH=. PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 MPGEMM_SANITIZE=1 \
+	  LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
+	  $(CURDIR)/$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+
+# Faults put in on purpose, each of which the suite must notice.
+mutation: $(VENV)/.test-ready
+	$(BIN)/python tests/mutation/run.py
 
 lint:
 	$(PYTHON) -m ruff check .

@@ -49,7 +49,7 @@ from ascend.schedule import TileSchedule, build_schedule
 from tensorcore_models.isa import isa_level
 from tensorcore_models.rounding import round_to, source_array
 from tensorcore_models.split_analysis import automatic_scale_exponent
-from tensorcore_models.threads import get_num_threads
+from tensorcore_models.threads import threads_for
 
 Order = Literal["elementwise", "termwise", "termwise_inplace"]
 StepOrder = Literal["sequential", "pairwise", "exact"]
@@ -427,7 +427,7 @@ def _run(a, b, c, schedule, *, order, terms, step_order, step, exponents, satura
         half=half,
         reseed=schedule.reseed_l0c,
         level=isa_level(),
-        threads=get_num_threads(),
+        threads=threads_for(a.size * b.shape[1]),
     )
     return out
 

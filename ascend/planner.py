@@ -22,6 +22,7 @@ from ascend.blocking import (
     slots,
 )  # fmt: skip
 from ascend.chip import Chip
+from ascend.chip_files import get_chip
 from ascend.cube import cube_gemm, cube_hgemm
 from ascend.program import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
 from ascend.roofline import (
@@ -123,7 +124,7 @@ def plan(
     m: int,
     k: int,
     n: int,
-    chip: Chip,
+    chip: Chip | str,
     terms: int = 3,
     buffering: Buffering = "double",
     rank: Rank = "time",
@@ -171,6 +172,7 @@ def plan(
     ValueError
         For impossible sizes, a limit without data, or when no block is left.
     """
+    chip = get_chip(chip)
     _check_request(m, k, n, rank, max_error, data, error_of, top, simulated)
     words = 2 if mode in ("fused", "elementwise") and terms > 1 else 1
     sizes = feasible_sizes(chip, buffering, words, operand)

@@ -47,6 +47,8 @@ FLAG_NUMBER = {name: number for number, name in enumerate(FLAGS)}
 #: Shared memory channels: their transfers compete for the memory bandwidth of the chip; -1 is a private path.
 PRIVATE, MEMORY_READ, MEMORY_WRITE, FIXPIPE_WRITE = -1, 0, 1, 2
 CHANNELS = 3
+#: Loops of a program beyond this take minutes to write down.
+MOST_LOOPS = 2**20
 #: FP32 vector instructions for each element to split it: two conversions down, one up, subtract, scale.
 SPLIT_INSTRUCTIONS = 5
 #: Bytes of an element split: FP32 in, two FP16 words out.
@@ -159,6 +161,12 @@ def build_program(schedule: TileSchedule, include_split: bool = True) -> Program
     ValueError
         For a schedule without a chip.
     """
+    loops = len(schedule.passes) * len(schedule.row_blocks) * len(schedule.k_groups)
+    if loops > MOST_LOOPS:
+        raise ValueError(
+            f"{schedule.m} x {schedule.k} x {schedule.n} in blocks of {schedule.blocking} has {loops} row blocks and k groups "
+            f"to walk, more than {MOST_LOOPS}: take larger blocks"
+        )
     return _Builder(schedule).program(include_split)
 
 
@@ -252,12 +260,17 @@ class _Builder:
         seeded = s.reseed_l0c and group > 0
         old = 0  # width of the column block whose C is still to be read back
 
+        def read_back(columns: int) -> tuple[Segment, ...]:
+            return (Segment(tuple(self._read_old(r, columns, copies) for r in self._strips(rows, columns))),)
+
+        # With seeds MTE2 brings old C for two ends, so it must keep the vector unit's order: nothing is put off then.
         def tile(columns: int, first: bool, last: bool) -> tuple[Segment, ...]:
             key = (terms, rows, columns, depth, first, last, seeded, old, copies, writes)
             if key not in self.tiles:
                 self.tiles[key] = (
                     *(self._seed(rows, columns) if seeded else ()),
                     *self._blocks(*key[:8], self._strips(rows, old) if copies and old else [], copies),
+                    *(read_back(columns) if copies and seeded else ()),
                     *self._write_back(rows, columns, copies, writes),
                 )
             return self.tiles[key]
@@ -266,13 +279,12 @@ class _Builder:
             yield Loop(tile(widths[0], True, True), 1, active, label)
         else:
             yield Loop(tile(width, True, False), 1, active, label)
-            old = width
+            old = 0 if seeded else width
             if inner > 0:
                 yield Loop(tile(width, False, False), inner, active, label)
             yield Loop(tile(widths[-1], False, True), 1, active, label)
-        if copies:
-            reads = [self._read_old(r, widths[-1], copies) for r in self._strips(rows, widths[-1])]
-            yield Loop((Segment(tuple(reads)),), 1, active, label)
+        if copies and not seeded:
+            yield Loop(read_back(widths[-1]), 1, active, label)
 
     def _panel(self, rows: int, depth: int) -> Iterator[Segment]:
         """Loads of the resident A panel, one for each A block (both words in a fused kernel)."""

@@ -32,6 +32,8 @@ MODES = ("termwise", "termwise_inplace", "fused", "elementwise")
 TERMS = ("hh", "lh", "hl", "ll")
 #: Transfers below 16 KiB lose bandwidth (measured on 910B), longer ones stop the B stream for longer.
 STRIP_BYTES = 16384
+#: Ranges of row or column blocks beyond this are a mistake: half a million elements a core in blocks of 16.
+MOST_BLOCKS = 2**20
 #: Sizes beyond this are a mistake: 2^31 elements along one side.
 LARGEST_SIZE = 2**31 - 1
 
@@ -203,7 +205,8 @@ class TileSchedule:
     def ub_copies(self) -> int:
         """FP32 copies of a C strip in UB: one fresh from each accumulator, and those read back at the worst place."""
         places = [(p, g) for p in range(len(self.passes)) for g in (0, len(self.k_groups) - 1) if g >= 0]
-        return self.accumulators + max((self.c_reads(p, g) for p, g in places), default=0)
+        seeds = 1 if self.reseed_l0c and len(self.k_groups) > 1 else 0
+        return self.accumulators + max([seeds, *(self.c_reads(p, g) for p, g in places)])
 
     # -------------------------------------------------------- C between L0C and memory
 
@@ -314,6 +317,9 @@ def build_schedule(
     for name, size in (("m", m), ("n", n), ("k", k)):
         if not 1 <= size <= LARGEST_SIZE:
             raise ValueError(f"{name} must lie between 1 and {LARGEST_SIZE}, got {size}")
+    for name, size, step in (("m", m, blocking.bm), ("n", n, blocking.bn), ("k", k, blocking.bk)):
+        if -(-size // step) > MOST_BLOCKS:
+            raise ValueError(f"{name} = {size} makes {-(-size // step)} blocks of {step}, more than {MOST_BLOCKS}")
     _check_options(terms, mode, operand)
     chip.cube_step_k(operand)
     if reseed_l0c and chip.fixpipe:

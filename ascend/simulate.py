@@ -18,6 +18,7 @@ import numpy as np
 from ascend._kernels.pipes import PipeEngine
 from ascend.blocking import Blocking, Buffering
 from ascend.chip import Chip
+from ascend.chip_files import get_chip
 from ascend.flat import FlatPhase, flatten, new_state
 from ascend.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program, build_program
 from ascend.schedule import Mode, TileSchedule, build_schedule
@@ -227,7 +228,7 @@ def simulate(
     m: int,
     k: int,
     n: int,
-    chip: Chip,
+    chip: Chip | str,
     terms: int = 3,
     buffering: Buffering = "double",
     mode: Mode = "termwise",
@@ -270,7 +271,7 @@ def simulate(
     ValueError
         For a schedule that cannot be built, or too many operations to record.
     """
-    schedule = build_schedule(m, n, k, b, chip, terms, buffering, mode, reseed_l0c, operand, n_fused)
+    schedule = build_schedule(m, n, k, b, get_chip(chip), terms, buffering, mode, reseed_l0c, operand, n_fused)
     return run_program(
         build_program(schedule, include_split), all_cores=all_cores, record=record, latency=latency,
         steady_state=steady_state, progress=progress,

@@ -17,6 +17,7 @@ import tensorcore_models as tcm
 from mpgemm._kernels import exact as exact_kernel
 from tensorcore_models.isa import isa_level
 from tensorcore_models.rounding import source_array
+from tensorcore_models.threads import threads_for
 
 #: Elements left to the long accumulator, one in so many of all, from which transposing B pays.
 _TRANSPOSE_FROM = 64
@@ -174,7 +175,7 @@ class ExactResult:
         if self._product is None:
             (m, k), n = self._a.shape, self._b.shape[1]
             self._product = exact_kernel.Product(
-                *_bytes(self._a), *_bytes(self._b), m, k, n, isa_level(), tcm.get_num_threads()
+                *_bytes(self._a), *_bytes(self._b), m, k, n, isa_level(), threads_for(m * k * n)
             )
         return self._product
 
@@ -205,7 +206,7 @@ class ExactResult:
     def _evaluate(self, what: int, x: np.ndarray | None = None) -> np.ndarray:
         high, low, row_units, column_units, left = self._expand()
         out = np.empty(self.shape)
-        threads = tcm.get_num_threads()
+        threads = threads_for(32 * out.size)  # about 32 operations an element
         exact_kernel.finish(high, low, row_units, column_units, self._c, x, what, out, isa_level(), threads)
         rows, columns = np.nonzero(left)
         if rows.size:
@@ -230,7 +231,7 @@ class ExactResult:
             None if x is None else x[rows, columns],
             what,
             out,
-            tcm.get_num_threads(),
+            threads_for(16 * rows.size * k),  # about 16 operations a product
         )
         return out
 

@@ -4,9 +4,11 @@ Both round once, to nearest even unless told otherwise: intermediate float64 val
 rounding to at most 51 bits correct (Boldo and Melquiond 2008, "Emulation of FMA and correctly rounded sums").
 """
 
+from fractions import Fraction
+
 import numpy as np
 
-from .exact_rounding import check_rounding
+from .exact_rounding import check_rounding, encode_exact
 from .formats import Format, IntegerFormat
 from .rounding import decode, encode
 
@@ -50,8 +52,10 @@ def scale_rounded(
     values = decode(bits, source)
     scalar = np.float64(scalar)
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-        if target.precision > 51 or source.precision > 26:
+        if scalar == 1 or target.precision > 51:
             return encode(values * scalar, target)
+        if source.precision > 26:
+            return _scaled_exactly(values, scalar, target)
         # The scalar's leading 26 bits and its rest, each times at most 26 bits: both products are exact.
         high = np.float64(np.frombuffer((np.array(scalar).view(np.int64) & ~0x7FFFFFF).tobytes())[0])
         if not np.isfinite(scalar):
@@ -61,17 +65,35 @@ def scale_rounded(
         )
 
 
+def _scaled_exactly(values: np.ndarray, scalar: float, target: Format) -> np.ndarray:
+    """RN(scalar * x) in rational arithmetic, one element after the other: binary64 products need 106 bits."""
+    out = encode(values * scalar, target)  # infinities and NaN stay as they are here
+    if np.isfinite(scalar):
+        for index in zip(*np.nonzero(np.isfinite(values) & (values != 0)), strict=True):
+            out[index] = encode_exact(Fraction(float(values[index])) * Fraction(float(scalar)), target)
+    return out
+
+
+def _add_natively(x: np.ndarray, y: np.ndarray, fmt: Format) -> np.ndarray:
+    """IEEE sum of encodings of binary32 or binary64 by the CPU; NaN is the format's quiet NaN on every machine."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = np.ascontiguousarray(x).view(fmt.dtype) + np.ascontiguousarray(y).view(fmt.dtype)
+    bits = total.view(fmt.container)
+    nan = np.isnan(total)
+    if nan.any():
+        bits[nan] = fmt.nan_bits
+    return bits
+
+
 def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, rounding: str = "rne") -> np.ndarray:
     """x + y in `fmt`, rounded once; x, y and the result are encodings of `fmt`. Integers wrap."""
     if isinstance(fmt, IntegerFormat):
         return x + y
-    check_rounding(rounding)
-    a, b = decode(x, fmt), decode(y, fmt)
+    if check_rounding(rounding) == "rne" and fmt.name in ("fp32", "fp64"):
+        return _add_natively(x, y, fmt)
     if fmt.precision > 51:
-        if rounding != "rne":
-            raise ValueError(f"sums in {fmt.name} are rounded to nearest even only, got {rounding!r}")
-        with np.errstate(invalid="ignore", over="ignore"):
-            return encode(a + b, fmt)
+        raise ValueError(f"sums in {fmt.name} are rounded to nearest even only, got {rounding!r}")
+    a, b = decode(x, fmt), decode(y, fmt)
     total = _sum_to_odd(a, b)
     if rounding == "rd":  # an exact zero from opposite signs is -0 when rounding down (IEEE 754-2019, 6.3)
         total = np.where((total == 0) & (np.signbit(a) | np.signbit(b)), -0.0, total)

@@ -18,7 +18,7 @@ import numpy as np
 from . import reference
 from .isa import isa_level
 from .lowering import Lowered, lower
-from .threads import get_num_threads
+from .threads import WORTH_THREADS, get_num_threads, threads_for
 
 KERNELS: tuple[str, ...] = ("auto", "generic", "reference")
 
@@ -50,9 +50,6 @@ class FastPath:
 
 #: Fast paths in the order in which they are tried; :func:`add_fast_path` appends to them.
 FAST_PATHS: list[FastPath] = []
-
-#: Multiply-adds below which starting threads costs more than it brings.
-_THREADS_PAY = 1 << 16
 
 _chosen: str | None = None
 _cache: dict[int, tuple] = {}
@@ -227,7 +224,7 @@ def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarra
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)
     out = np.empty((a.shape[0], b.shape[1]), low.d_format.container)
     a, b = _tabled(low, a, b)
-    threads = get_num_threads() if a.size * b.shape[1] >= _THREADS_PAY else 1
+    threads = threads_for(a.size * b.shape[1])
     low.plan.run(a, b, c, out, scale_a, scale_b, low.layout(a.shape[1]), isa_level(), threads)
     return out
 
@@ -243,7 +240,7 @@ def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     out = np.empty((count, m, n), low.d_format.container)
     if k == 0:
         return c.astype(low.d_format.container)
-    if low.plan is not None and get_kernel() != "reference" and m * n * k < _THREADS_PAY:
+    if low.plan is not None and get_kernel() != "reference" and m * n * k < WORTH_THREADS:
         a, b = _tabled(low, a, b)
         low.plan.run_batch(a, b, c, out, scale_a, scale_b, low.layout(k), isa_level(), get_num_threads())
         return out

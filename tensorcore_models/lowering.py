@@ -269,7 +269,7 @@ def _width(operands: tuple[int, int], intermediates: int, others: int) -> int:
     return 1
 
 
-def _aligned_fields(spec, formats, scale: Format | None, block_size: int | None, zero_c=None) -> dict:
+def _aligned_fields(spec, formats, scale: Format | None, block_size: int | None) -> dict:
     """Fields that all aligned sums share."""
     a, b, c, d = formats
     flush = _FLUSH_SIGNED if getattr(spec, "flush_inputs", False) else _KEEP

@@ -60,3 +60,12 @@ def get_num_threads() -> int:
     """
     wanted = _default() if _chosen is None else _chosen
     return wanted if has_openmp() else 1
+
+
+#: Operations below which starting threads costs more than it brings.
+WORTH_THREADS = 1 << 16
+
+
+def threads_for(operations: int) -> int:
+    """Threads for a kernel call of that many operations: one where starting more costs more than it brings."""
+    return get_num_threads() if operations >= WORTH_THREADS else 1

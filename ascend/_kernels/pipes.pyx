@@ -26,7 +26,10 @@ cdef enum:
     GO = 16
 
 #: The widths, for the Python side that allocates the arrays.
-LAYOUT = {"scalar": SCALAR, "cube": CUBE, "cube_done": CUBE_DONE, "go": GO, "pipes": PIPES, "flags": FLAGS, "channels": CHANNELS, "ring": RING, "history": HISTORY, "state": STATE}
+LAYOUT = {
+    "pipes": PIPES, "flags": FLAGS, "channels": CHANNELS, "ring": RING, "history": HISTORY, "state": STATE,
+    "scalar": SCALAR, "cube": CUBE, "cube_done": CUBE_DONE, "go": GO,
+}
 
 cdef enum Status:
     BLOCKED = 0
@@ -52,6 +55,8 @@ cdef class PipeEngine:
 
     cdef readonly double now, capacity
     cdef readonly long long events, records, skipped
+    cdef long long goal
+    cdef bint unworked  # some core has pipes to run: the goal came in between
     cdef int cores, operations, serial, steady, reference_pipe, recording
     cdef double[CHANNELS] channel_rate, rate, virtual_time
     cdef int[CHANNELS] flowing
@@ -108,17 +113,19 @@ cdef class PipeEngine:
                 self.next_loop(place, pipe, core)
                 self.settle(place, pipe, core)
             self.todo[core] = (1 << PIPES) - 1
-            self.work(core)
+        self.unworked = True
 
     def run(self, long long most_events):
         """Simulate up to `most_events` more operations; False when the phase is over."""
-        cdef bint more
-        cdef long long goal = self.events + most_events
+        cdef bint more = True
+        self.goal = self.events + most_events
         with nogil:
-            more = True
-            while more and self.events < goal:
+            while more and self.events < self.goal:
+                if self.unworked:
+                    self.work_off()
+                    continue
                 more = self.step()
-                if more and self.steady:
+                if more and self.steady and not self.unworked:
                     self.skip_repetitions()
         return more
 
@@ -183,10 +190,20 @@ cdef class PipeEngine:
 
     # ---------------------------------------------------------------- operations and flags
 
+    cdef void work_off(self) noexcept nogil:
+        """Go on where the last call stopped."""
+        cdef int core
+        self.unworked = False
+        for core in range(self.cores):
+            self.work(core)
+
     cdef void work(self, int core) noexcept nogil:
-        """Run the pipes of a core that may be able to go on, until none can."""
+        """Run the pipes of a core that may be able to go on, until none can or the goal is reached."""
         cdef int pipe
         while self.todo[core]:
+            if self.events >= self.goal:
+                self.unworked = True
+                return
             for pipe in range(PIPES):
                 if self.todo[core] & (1 << pipe):
                     self.todo[core] &= ~(1 << pipe)
@@ -196,8 +213,11 @@ cdef class PipeEngine:
         """Place the pipe's operations in time until one lacks a flag or is a transfer on a shared channel."""
         cdef int place = core * PIPES + pipe
         cdef int op, i, flag, slot, reason
-        cdef double start, raised, idle
+        cdef double start, binding, raised, idle
         while self.status[place] == BLOCKED:
+            if self.events >= self.goal:
+                self.todo[core] |= 1 << pipe
+                return
             op = self.pipe_ops[
                 self.pipe_op_start[self.segment_template[self.at_segment[place]] * PIPES + pipe] + self.at_op[place]
             ]
@@ -206,7 +226,8 @@ cdef class PipeEngine:
                 if self.flag_count[flag] == 0:
                     self.waiter[flag] = pipe
                     return
-            start, reason = self.free_time[place], -1
+            start = binding = self.free_time[place]
+            reason = -1
             for i in range(self.op_take_count[op]):
                 flag = core * FLAGS + self.op_takes[op * 8 + i]
                 slot = self.flag_head[flag]
@@ -215,8 +236,9 @@ cdef class PipeEngine:
                 self.flag_count[flag] -= 1
                 if pipe == SCALAR and self.op_takes[op * 8 + i] == CUBE_DONE:
                     self.go_wait[core] = -raised
-                if raised > start:
-                    start, reason = raised, self.op_takes[op * 8 + i]
+                start = max(start, raised)
+                if raised > binding + 1e-6:  # of flags raised together the first counts, whatever the rounding
+                    binding, reason = raised, self.op_takes[op * 8 + i]
             if reason >= 0:
                 idle = start - self.free_time[place]
                 if pipe == CUBE and reason == GO and self.go_reason[core] >= 0:
@@ -290,7 +312,7 @@ cdef class PipeEngine:
 
     cdef double static_share(self) noexcept nogil:
         """Bandwidth of the only simulated core: what the cores active where its loads are leave it."""
-        cdef int pipe, place, loop = -1
+        cdef int pipe, loop = -1
         for pipe in range(PIPES):
             if self.status[pipe] == FLOWING and self.at_loop[pipe] > loop:
                 loop = self.at_loop[pipe]
@@ -300,9 +322,9 @@ cdef class PipeEngine:
 
     cdef bint step(self) noexcept nogil:
         """The next start or end of a shared transfer; False if there is none."""
-        cdef int core, pipe, place, op, channel, first = -1, best = -1
+        cdef int core, pipe, place, op, channel, best = -1
         cdef bint ends = False
-        cdef double time = INFINITY, candidate, least
+        cdef double time = INFINITY, candidate
         for core in range(self.cores):
             for pipe in range(PIPES):
                 place = core * PIPES + pipe
@@ -334,12 +356,13 @@ cdef class PipeEngine:
             self.status[best] = BLOCKED
             self.finish(core, pipe, op, time)
             self.todo[core] |= 1 << pipe
+            self.share()
             self.work(core)
         else:
             self.status[best] = FLOWING
             self.flow_end[best] = self.virtual_time[channel] + self.op_bytes[op]
             self.flowing[channel] += 1
-        self.share()
+            self.share()
         return True
 
     cdef int current(self, int place, int pipe) noexcept nogil:
@@ -352,7 +375,7 @@ cdef class PipeEngine:
 
     cdef void skip_repetitions(self) noexcept nogil:
         """Once for each iteration of the reference pipe: look for the same state before, skip what repeats."""
-        cdef int loop = self.at_loop[self.reference_pipe], back, i
+        cdef int loop = self.at_loop[self.reference_pipe], back
         cdef long long iteration = self.at_iteration[self.reference_pipe], period, times
         cdef int sums = 2 * self.operations + PIPES * FLAGS
         if self.status[self.reference_pipe] == FINISHED or self.loop_iterations[loop] < 3:

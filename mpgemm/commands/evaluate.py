@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from mpgemm import matrices, report
+from mpgemm.commands.ascend_options import parse_block
 from mpgemm.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
 from mpgemm.experiments.accuracy_figures import SWEEP_FIGURES, SWEEP_METHODS, SWEEP_OPTIONS, run_sweep
@@ -59,8 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                       help='s_b of SGEMM-cube: integers or "auto" (default 0 6 12 auto)')
     what.add_argument("--step-orders", nargs="+", default=["sequential"], choices=STEP_ORDERS,
                       help="rounding inside a cube step of 16 products (not published; default sequential)")
-    what.add_argument("--blocking", nargs=3, type=int, metavar=("BM", "BK", "BN"),
-                      help="block sizes on the 910A (default: all of k in one chain)")
+    what.add_argument("--block", metavar="BM,BK,BN", help="block sizes on the 910A (default: all of k in one chain)")
     what.add_argument("--metric", default="relative_frobenius", choices=list(RELATIVE_METRICS),
                       help="what the figures show")
     what.add_argument("--figure", nargs="+", default=[], choices=[*SPLIT_FIGURES, *SWEEP_FIGURES],
@@ -190,7 +190,7 @@ def _cube_options(args: argparse.Namespace, default_scales: tuple) -> CubeOption
         tuple(args.orders),
         tuple(args.scale_exponents or default_scales),
         tuple(args.step_orders),
-        tuple(args.blocking) if args.blocking else None,
+        parse_block(args.block) if args.block else None,
     )
 
 

@@ -59,6 +59,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
+    try:
+        _dispatch(args)
+    except KeyboardInterrupt:
+        print("\nmpgemm plan: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _dispatch(args: argparse.Namespace) -> None:
     chip = chip_of(args)
     if args.list_parameters:
         print_parameters(chip)
@@ -68,7 +77,6 @@ def run(args: argparse.Namespace) -> int:
         _rejections(args, chip)
     else:
         _plans(args, chip)
-    return 0
 
 
 def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import ascend
 import tensorcore_models as tcm
 from ascend.cube import ORDERS, STEP_ORDERS
+from tensorcore_models import hardware
 
 #: s_b of the SGEMM-cube: a power of two exponent for both operands, or "auto" for one from the data of each.
 ScaleExponent = int | str
@@ -149,25 +150,38 @@ def _sgemm_cube_scaled(options: CubeOptions) -> list[GemmMethod]:
 
 
 def engine_method(name: str) -> GemmMethod:
-    """A matrix engine of the catalogue by "ARCH:INSTRUCTION", chained over k.
+    """A matrix engine of the catalogue by "ARCH:INSTRUCTION", or real hardware by "cuda:INSTRUCTION" or "torch:FORMAT".
 
     Raises
     ------
     ValueError
-        If there is no such instruction, or it does not take two matrices of values (block-scaled ones need scales).
+        If there is no such instruction, it does not take two matrices of values (block-scaled ones need scales), or the
+        hardware, its driver or its library is missing.
     """
-    engine = tcm.get_instruction(name)
+    engine = _engine(name)
     if engine.scale_format is not None:
         raise ValueError(f"{name} needs block scales beside its operands; give an instruction without a scale format")
     return GemmMethod(
-        f"engine:{engine.arch}:{engine.name}",
-        f"{engine.arch} {engine.name}",
-        partial(_engine_gemm, engine.arch, engine.name),
+        f"engine:{engine.label}",
+        engine.label.replace(":", " ", 1),
+        partial(_engine_gemm, name),
     )
 
 
-def _engine_gemm(arch: str, name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.asarray(tcm.get_instruction(arch, name).gemm(a, b, input_rounding="rne"))
+def _engine(name: str) -> tcm.Engine:
+    """A model of the catalogue, or hardware that is there."""
+    if name.partition(":")[0] not in hardware.PREFIXES:
+        return tcm.get_instruction(name)
+    try:
+        engine = hardware.engine(name)
+        engine.require()
+    except (OSError, RuntimeError) as error:
+        raise ValueError(f"{name}: {error}") from None
+    return engine
+
+
+def _engine_gemm(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.asarray(_engine(name).gemm(a, b, input_rounding="rne"))
 
 
 def _recovery(name: str) -> GemmMethod:
@@ -191,9 +205,7 @@ FAMILIES: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
 }
 
 
-def build_methods(
-    names: Sequence[str] = tuple(FAMILIES), options: CubeOptions | None = None
-) -> list[GemmMethod]:
+def build_methods(names: Sequence[str] = tuple(FAMILIES), options: CubeOptions | None = None) -> list[GemmMethod]:
     """The methods of those names, each once, in the order given.
 
     Parameters

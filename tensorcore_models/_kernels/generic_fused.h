@@ -150,8 +150,7 @@ MPG_INLINE NAME(addend) NAME(sum_normalising)(const mpg_plan *p, const NAME(adde
     return pair[0];
 }
 
-/* Binary tree of two-operand alignments over neighbours, the left half the larger: x is overwritten. Level by level from
- * the leaves this is the same tree for powers of two; other counts recurse. */
+/* Binary tree of two-operand alignments over neighbours, the left part the larger one. */
 static NAME(addend) NAME(sum_tree)(const mpg_plan *p, const NAME(addend) *x, int count, int rounding)
 {
     if (count == 1)
@@ -163,6 +162,7 @@ static NAME(addend) NAME(sum_tree)(const mpg_plan *p, const NAME(addend) *x, int
     return NAME(sum_aligned)(p, pair, 2);
 }
 
+/* The same, level by level where the count is a power of two; x is overwritten. */
 MPG_INLINE NAME(addend) NAME(sum_pairwise)(const mpg_plan *p, NAME(addend) *x, int count, int rounding)
 {
     if (count & (count - 1))
@@ -352,7 +352,6 @@ static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t 
     for (int g = 0; g < layout->segments; g++) {
         const int begin = layout->bounds[g];
         NAME(addend) sum;
-        mpg_plan const *plan = p;
         int32_t top = MPG_ALIGN_NONE;
         for (int q = begin; q < layout->bounds[g + 1]; q++)
             top = ae[q] + be[q] > top ? ae[q] + be[q] : top;
@@ -360,7 +359,7 @@ static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t 
             continue;
         sum.value = 0;
         sum.align = top;
-        sum.exponent = top - plan->fraction_bits;
+        sum.exponent = top - p->fraction_bits;
         for (int q = begin; q < layout->bounds[g + 1]; q++)
             sum.value += NAME(truncated)((ACC)a[q] * (ACC)b[q], sum.exponent + p->product_fraction - (ae[q] + be[q]),
                                          p->product_lift);

@@ -150,7 +150,7 @@ typedef struct {
     int out_size, isa;
 } mpg_job;
 
-/* The addend in full: as the fused sum sees it and as encoded. */
+/* One pass of row i and column j: the encoding of the addend in, that of the result out. */
 MPG_INLINE uint64_t mpg_one_pass(const mpg_job *job, int64_t step, const mpg_layout *layout, int64_t i, int64_t j, uint64_t c)
 {
     const mpg_plan *p = job->plan;

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from ..catalogue import list_instructions
+from ..catalogue.measured import with_table
 from ..instruction import Instruction
 from .comparison import compare
-from .decisive import edge_rules, load_experiments, run, survivors, with_table
+from .decisive import edge_rules, load_experiments, run, survivors
 from .device import Device, default_device
 from .engines import CudaEngine
 from .library import TorchMatmulEngine
@@ -93,7 +94,9 @@ class Campaign:
         self.device, self.out, self.experiments = device, Path(out), experiments
         self.target, self.seed, self.clock, self.say = target, seed, clock, say
         self.start, self.budget = clock(), budget
-        self.rows = list(rows) if rows is not None else [r for r in list_instructions(device.arch) if r.accumulator is not None]
+        self.rows = (
+            list(rows) if rows is not None else [r for r in list_instructions(device.arch) if r.accumulator is not None]
+        )
         self.libraries = libraries
         date = datetime.datetime.now(datetime.UTC).date().isoformat()
         self.facts = {"gpu": device.name, "driver": device.driver, "date": date, "arch": device.arch}
@@ -151,7 +154,9 @@ class Campaign:
             self.say(f"{letter}  {answer['question']}: {'; '.join(answer['survive']) or 'no hypothesis survives'}")
         for name, found in self.rules["instructions"].items():
             if found["changed"] or found["unexplained"]:
-                self.say(f"   {name}: rules {found['changed'] or 'as they are'}, unexplained {found['unexplained'] or 'none'}")
+                self.say(
+                    f"   {name}: rules {found['changed'] or 'as they are'}, unexplained {found['unexplained'] or 'none'}"
+                )
 
     def _format(self, instruction: str):
         return next(row for row in list_instructions(self.device.arch) if row.name == instruction).formats[3]
@@ -199,7 +204,7 @@ class Campaign:
                 tally.error = str(error)
                 self.say(f"{row.name}: {error}")
                 return True
-            done &= tally.dots[kind] >= per_kind
+            done &= tally.dots.get(kind, 0) >= per_kind
         if any(tally.mismatches.values()) and record:
             counts = {kind: f"{n} of {tally.dots[kind]}" for kind, n in tally.mismatches.items() if n}
             self.say(f"{row.name}: mismatches {counts}")
@@ -225,7 +230,11 @@ class Campaign:
 
     def _comparison(self) -> dict[str, Any]:
         rules = None if self.rules is None else self.rules["rules"]
-        return {**self.facts, "rules": rules, "instructions": {n: dataclasses.asdict(t) for n, t in self.tallies.items()}}
+        return {
+            **self.facts,
+            "rules": rules,
+            "instructions": {n: dataclasses.asdict(t) for n, t in self.tallies.items()},
+        }
 
     # -- 4 ---------------------------------------------------------------------------------------------------------------
     def compare_libraries(self) -> None:
@@ -250,7 +259,9 @@ class Campaign:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns 0, 1 if instructions and models differ, 2 if there is no GPU or the input is bad."""
-    parser = argparse.ArgumentParser(prog="python -m tensorcore_models.hardware.campaign", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tensorcore_models.hardware.campaign", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
     parser.add_argument("--budget", type=float, default=480.0, help="seconds (default 480)")
     parser.add_argument("--experiments", type=Path, help="JSON file of decisive experiments")
@@ -271,7 +282,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"campaign: {error}", file=sys.stderr)
         return 2
     summary = campaign.run()
-    print(f"{summary['dot_products']} dot products, mismatches: {summary['mismatches'] or 'none'}; results in {options.out}")
+    print(
+        f"{summary['dot_products']} dot products, mismatches: {summary['mismatches'] or 'none'}; results in {options.out}"
+    )
     return 1 if summary["mismatches"] else 0
 
 

@@ -77,24 +77,29 @@ class _Dot:
 
 
 def _batch(row: Instruction, dots: list[_Dot]) -> Operands:
-    """The dots as row 0 and column 0 of a batch of matrices, everything else +0 (scales: the dot's own everywhere)."""
+    """The dots along the diagonals of a batch of matrices; what else the matrices hold follows and does not matter."""
     formats = row.formats
-    count = len(dots)
+    width = min(row.m, row.n)
+    count = -(-len(dots) // width)
     a = np.zeros((count, row.m, row.k), formats[0].container)
     b = np.zeros((count, row.k, row.n), formats[1].container)
     c = np.zeros((count, row.m, row.n), formats[2].container)
-    for i, dot in enumerate(dots):
-        a[i, 0], b[i, :, 0], c[i, 0, 0] = dot.a, dot.b, dot.c[()]
-    if row.scale_format is None:
-        return Operands(a, b, c, None, None)
-    scale_a = np.stack([np.broadcast_to(d.scale_a, (row.m, d.scale_a.size)) for d in dots])
-    scale_b = np.stack([np.broadcast_to(d.scale_b[:, None], (d.scale_b.size, row.n)) for d in dots])
-    return Operands(a, b, c, np.ascontiguousarray(scale_a), np.ascontiguousarray(scale_b))
+    scale_a = scale_b = None
+    if row.scale_format is not None:
+        blocks, container = row.k // row.block_size, get_format(row.scale_format).container
+        scale_a, scale_b = np.zeros((count, row.m, blocks), container), np.zeros((count, blocks, row.n), container)
+    for number, dot in enumerate(dots):
+        i, j = divmod(number, width)
+        a[i, j], b[i, :, j], c[i, j, j] = dot.a, dot.b, dot.c[()]
+        if scale_a is not None and scale_b is not None:
+            scale_a[i, j], scale_b[i, :, j] = dot.scale_a, dot.scale_b
+    return Operands(a, b, c, scale_a, scale_b)
 
 
 def run_dots(row: Instruction, unit: Multiplies, dots: list[_Dot]) -> np.ndarray:
-    """Results of dot products, one in each matrix of a batch."""
-    return unit.mma_bits(*_batch(row, dots))[:, 0, 0]
+    """Results of dot products."""
+    d = unit.mma_bits(*_batch(row, dots))
+    return np.diagonal(d, axis1=1, axis2=2).reshape(-1)[: len(dots)]
 
 
 def _simpler(row: Instruction, dot: _Dot):

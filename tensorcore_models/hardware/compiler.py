@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 
 MISSING = (
-    "no CUDA compiler found: neither the NVRTC library (libnvrtc, in the CUDA toolkit or the package nvidia-cuda-nvrtc) nor nvcc "
-    "on PATH"
+    "no CUDA compiler found: neither the NVRTC library (libnvrtc, in the CUDA toolkit or the package "
+    "nvidia-cuda-nvrtc) nor nvcc on PATH"
 )
 
 
@@ -39,7 +39,9 @@ def _nvrtc() -> ctypes.CDLL | None:
 
 def _compile_nvrtc(library: ctypes.CDLL, source: str, target: str) -> bytes:
     program = ctypes.c_void_p()
-    _check_nvrtc(library, library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None))
+    _check_nvrtc(
+        library, library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None)
+    )
     try:
         options = (ctypes.c_char_p * 1)(f"--gpu-architecture={target}".encode())
         if library.nvrtcCompileProgram(program, 1, options):

@@ -1,11 +1,11 @@
 """Decisive experiments: single dot products on which published models disagree, and what the hardware's answers mean.
 
-An experiment names an instruction, encodings of a row of A, a column of B and an element of C, and the result that each hypothesis
+An experiment names an instruction, encodings of a row of A, a column of B and an element of C, and the result that
+each hypothesis
 predicts. From the results follow, question by question, the hypotheses that survive, and for each instruction the edge rules
 (:mod:`tensorcore_models.accumulators`) under which its model reproduces all of them.
 """
 
-import dataclasses
 import itertools
 import json
 from collections.abc import Iterable, Mapping
@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..accumulators import Accumulator, InterleavedDotAdd
+from ..accumulators import Accumulator
 from ..catalogue import get_instruction
+from ..catalogue.measured import is_shared
 from ..formats import Format
 from ..instruction import Instruction
 from ..reference import dot_bits
@@ -129,7 +130,9 @@ def run(experiments: Iterable[Experiment], arch: str, unit_of) -> dict[tuple[str
     return results
 
 
-def survivors(experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str) -> dict[str, dict[str, Any]]:
+def survivors(
+    experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str
+) -> dict[str, dict[str, Any]]:
     """For each question how many of its predictions each hypothesis gets right, and which hypotheses survive."""
     answers = {}
     for letter, question in QUESTIONS.items():
@@ -187,7 +190,8 @@ def consistent_rules(
     Returns
     -------
     dict
-        ``rules``: for each rule the value to take (the preferred one or else the catalogue's where that fits), ``decided``: rules that only one value
+        ``rules``: for each rule the value to take (the preferred one or else the catalogue's where that fits),
+        ``decided``: rules that only one value
         fits, ``possible``: all values of each rule that fit, ``unexplained``: ids of experiments that the best setting misses.
     """
     best: list[dict[str, Any]] = []
@@ -234,13 +238,16 @@ def _domain(row: Instruction, rule: str) -> tuple:
     return row.accumulator.edge_rules[rule] or FREE_RULES.get(rule, (None,))
 
 
-def edge_rules(experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str, evidence: str) -> dict[str, Any]:
+def edge_rules(
+    experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str, evidence: str
+) -> dict[str, Any]:
     """The table of edge rules that the hardware's answers give.
 
     Returns
     -------
     dict
-        ``arch``, ``evidence``; ``instructions``: :func:`consistent_rules` of each; ``rules``: what all instructions that decide a
+        ``arch``, ``evidence``; ``instructions``: :func:`consistent_rules` of each; ``rules``: what all instructions
+        that decide a
         rule agree on, to be taken for the architecture's other instructions too; ``divided``: rules on which they differ.
     """
     cases = {
@@ -250,10 +257,10 @@ def edge_rules(experiments: list[Experiment], results: Mapping[tuple[str, str], 
     rows = {name: get_instruction(arch, name) for name, group in cases.items() if group}
     first = {name: consistent_rules(row, cases[name], results) for name, row in rows.items()}
     votes: dict[str, list[Any]] = {}
-    for found in first.values():
+    for name, found in first.items():
         for rule in found["decided"]:
             value = found["rules"][rule]
-            if rule != "exponent_floor" and value not in votes.setdefault(rule, []):
+            if is_shared(rule, rows[name]) and value not in votes.setdefault(rule, []):
                 votes[rule].append(value)
     agreed = {rule: values[0] for rule, values in votes.items() if len(values) == 1}
     return {
@@ -261,22 +268,8 @@ def edge_rules(experiments: list[Experiment], results: Mapping[tuple[str, str], 
         "evidence": evidence,
         "rules": agreed,
         "divided": {rule: values for rule, values in votes.items() if len(values) > 1},
-        "instructions": {name: consistent_rules(row, cases[name], results, agreed) for name, row in rows.items()},
+        "instructions": {
+            name: consistent_rules(row, cases[name], results, {r: v for r, v in agreed.items() if is_shared(r, row)})
+            for name, row in rows.items()
+        },
     }
-
-
-def with_table(row: Instruction, table: Mapping[str, Any] | None) -> Instruction:
-    """An instruction with the edge rules of a table: its own where the table has them, else what holds for the architecture."""
-    spec = row.accumulator
-    if table is None or spec is None or row.arch != table["arch"]:
-        return row
-
-    def applied(to: Accumulator, rules: Mapping[str, Any]) -> Accumulator:
-        values = {rule: tuple(v) if isinstance(v, list) else v for rule, v in rules.items() if rule in to.edge_rules}
-        return to.with_rules(**values)
-
-    known = table["instructions"].get(row.name)
-    spec = applied(spec, known["rules"] if known else table["rules"])
-    if isinstance(spec, InterleavedDotAdd):  # its inner operation is that of the architecture
-        spec = dataclasses.replace(spec, dot=applied(spec.dot, table["rules"]))
-    return dataclasses.replace(row, accumulator=spec)

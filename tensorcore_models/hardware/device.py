@@ -148,7 +148,7 @@ class CudaDevice:
             If the driver reports an error, or the instruction is not this GPU's architecture's.
         """
         if launch.row.arch != self.arch:
-            raise RuntimeError(f"{launch.row} needs a {launch.row.arch} GPU, {self.name} is {self.arch}")
+            raise RuntimeError(f"{launch.row} needs GPU architecture {launch.row.arch}, {self.name} is {self.arch}")
         self._call("cuCtxSetCurrent", self._context)
         made, function = self._function(launch.row)
         d = np.empty(launch.d_shape, launch.row.formats[3].container)
@@ -156,7 +156,9 @@ class CudaDevice:
         try:
             a, b, c = (self._upload(x, held) for x in (launch.a, launch.b, launch.c))
             d_pointer = self._allocate(d.nbytes, held)
-            scales = [ctypes.c_uint64() if x is None else self._upload(x, held) for x in (launch.scale_a, launch.scale_b)]
+            scales = [
+                ctypes.c_uint64() if x is None else self._upload(x, held) for x in (launch.scale_a, launch.scale_b)
+            ]
             geometry = _Geometry(**launch.geometry)
             parameters = [a, b, c, d_pointer, *scales, geometry]
             pointers = (ctypes.c_void_p * len(parameters))(*(ctypes.addressof(p) for p in parameters))
@@ -177,7 +179,9 @@ def _load_driver() -> ctypes.CDLL:
             return ctypes.CDLL(name)
         except OSError:
             continue
-    raise OSError("no CUDA driver on this machine (libcuda.so.1 not found): running on a GPU needs an NVIDIA GPU and its driver")
+    raise OSError(
+        "no CUDA driver on this machine (libcuda.so.1 not found): running on a GPU needs an NVIDIA GPU and its driver"
+    )
 
 
 def _kernel_driver() -> str:

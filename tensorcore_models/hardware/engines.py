@@ -58,6 +58,11 @@ class CudaEngine(Engine):
         """
         return self.on or default_device()
 
+    def require(self) -> None:
+        """Raise OSError or RuntimeError now if what the engine needs is missing."""
+        if self.device.arch != self.row.arch:
+            raise RuntimeError(f"{self.row} needs GPU architecture {self.row.arch}, {self.device.name} is {self.device.arch}")
+
     @property
     def label(self) -> str:
         return f"cuda:{self.row.name}"
@@ -77,9 +82,14 @@ class CudaEngine(Engine):
         lead = c.shape[:-2]
         for x, tail, name in ((a, (row.m, row.k), "a"), (b, (row.k, row.n), "b"), (c, (row.m, row.n), "c")):
             if x.shape != (*lead, *tail):
-                raise ValueError(f"{row}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with lead {lead}")
+                raise ValueError(
+                    f"{row}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with lead {lead}"
+                )
         scale_a, scale_b = self._check_scales(a.shape, b.shape, scale_a, scale_b)
-        batch = [None if x is None else np.ascontiguousarray(x.reshape(-1, *x.shape[-2:])) for x in (a, b, c, scale_a, scale_b)]
+        batch = [
+            None if x is None else np.ascontiguousarray(x.reshape(-1, *x.shape[-2:]))
+            for x in (a, b, c, scale_a, scale_b)
+        ]
         d = np.empty(batch[2].shape, self.formats[3].container)
         for start in range(0, len(d), TILES_PER_LAUNCH):
             part = slice(start, start + TILES_PER_LAUNCH)
@@ -129,7 +139,9 @@ def _continuing(row: Instruction) -> Instruction:
         )  # fmt: skip
         if same and other.c_format == row.d_format:
             return other
-    raise ValueError(f"{row}: no instruction of {row.arch} goes on from its {row.d_format} result, so k is at most {row.k}")
+    raise ValueError(
+        f"{row}: no instruction of {row.arch} goes on from its {row.d_format} result, so k is at most {row.k}"
+    )
 
 
 def cuda_engine(name: str, device: Device | None = None) -> CudaEngine:

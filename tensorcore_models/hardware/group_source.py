@@ -1,6 +1,7 @@
 """CUDA C++ kernels of the instructions that take operands from shared memory: wgmma (Hopper) and tcgen05.mma (Blackwell).
 
-Same interface as :mod:`tensorcore_models.hardware.source`. A block of 128 threads takes one tile at a time: it copies A and B into
+Same interface as :mod:`tensorcore_models.hardware.source`. A block of 128 threads takes one tile at a time: it copies
+A and B into
 shared memory as K-major core matrices without swizzle, and issues one instruction for each k step. wgmma accumulates in
 registers, tcgen05 in tensor memory.
 
@@ -111,15 +112,14 @@ def wgmma_kernel(row: Instruction, target: str | None = None) -> Kernel:
     a, b, d = (ptx_name(f) for f in (row.a_format, row.b_format, row.d_format))
     saturate = ".satfinite" if row.name.endswith(".satfinite") else ""
     count = fragment.registers
-    if row.d_format == "s32":
-        immediates = ""
-    else:
-        immediates = ", 1, 1, 0, 0" if get_format(row.a_format).bits == 16 else ", 1, 1"
+    # Factors 1 for A and B; the 16-bit types take two transposition flags more.
+    factors = ", 1, 1, 0, 0" if get_format(row.a_format).bits == 16 else ", 1, 1"
+    immediates = "" if row.d_format == "s32" else factors
     # One statement from fence to wait: the compiler cannot touch the accumulators in between.
     multiply = (
         f'asm volatile("{{.reg .pred p; setp.ne.b32 p, %{count + 2}, 0; wgmma.fence.sync.aligned; '
         f"wgmma.mma_async.sync.aligned.m{row.m}n{row.n}k{row.k}{saturate}.{d}.{a}.{b} "
-        f'{operands(0, count)}, %{count}, %{count + 1}, p{immediates}; '
+        f"{operands(0, count)}, %{count}, %{count + 1}, p{immediates}; "
         'wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;}" : '
         + ", ".join(f'"+r"(rd[{i}])' for i in range(count))
         + ' : "l"(descriptor_a), "l"(descriptor_b), "r"(1) : "memory");'

@@ -205,7 +205,7 @@ class MmaLayout(NamedTuple):
 
 
 def register_width(fmt: str, *, packed: bool) -> int:
-    """Bits that one element of a format takes in an mma.sync register: fp6 and, unless `packed`, fp4 stand in bytes of their own."""
+    """Bits that one element takes in an mma.sync register: fp6 and, unless `packed`, fp4 stand in bytes of their own."""
     row = get_format(fmt)
     if row.bits in (4, 6):
         return 4 if packed else 8
@@ -247,8 +247,8 @@ def mma_layout(
     )
 
 
-#: Block scales of mma.sync (PTX ISA, "Block Scaling for mma.sync") with selectors 0: of each group of four threads, threads 0 and
-#: 1 give the scales of rows g and g + 8 of A, thread 0 those of column g of B, one byte for each block of k, low byte first.
+#: Block scales of mma.sync (PTX ISA, "Block Scaling for mma.sync") with selectors 0: of each group of four threads, threads
+#: 0 and 1 give the scales of rows g and g + 8 of A, thread 0 those of column g of B; one byte for each block of k, low first.
 SCALE_THREADS_A = (0, 1)
 SCALE_THREADS_B = (0,)
 

@@ -4,6 +4,7 @@ These have no k step of their own (k = 1: nothing is padded or chained here); wh
 over k, is the library's choice. With c they run ``addmm``.
 """
 
+import abc
 import importlib
 from types import ModuleType
 from typing import Any
@@ -26,7 +27,9 @@ def _import(name: str, needed_for: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise RuntimeError(f"{needed_for} needs the package {name.split('.')[0]}, which is not installed ({error})") from error
+        raise RuntimeError(
+            f"{needed_for} needs the package {name.split('.')[0]}, which is not installed ({error})"
+        ) from error
 
 
 class _LibraryEngine(Engine):
@@ -43,12 +46,19 @@ class _LibraryEngine(Engine):
         self.a_format = self.b_format = fmt
         self.c_format = self.d_format = get_format(d_format or default).name
 
+    @abc.abstractmethod
+    def require(self) -> None:
+        """Raise RuntimeError now if the library or its device is missing."""
+
+    @abc.abstractmethod
     def _product(self, a, b, c) -> np.ndarray:
-        raise NotImplementedError
+        """The library's product; c may be None."""
 
     def _gemm_checked(self, a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding):
         if k_order != "sequential" or promote_every is not None:
-            raise ValueError(f"{self.label}: the order over k is the library's; k_order and promote_every cannot be chosen")
+            raise ValueError(
+                f"{self.label}: the order over k is the library's; k_order and promote_every cannot be chosen"
+            )
         if a.shape[1] == 0 or 0 in c.shape:
             return self._c_as_result(c)
         return self._product(a, b, c if c.any() else None)
@@ -101,6 +111,9 @@ class TorchMatmulEngine(_LibraryEngine):
                 raise RuntimeError(f"{self.label}: torch finds no device {self.device!r} on this machine")
             self._loaded = torch
         return self._loaded
+
+    def require(self) -> None:
+        _ = self.torch
 
     def tensor(self, bits: np.ndarray, fmt: str) -> Any:
         """Encodings as a tensor on the device."""
@@ -164,6 +177,9 @@ class CupyMatmulEngine(_LibraryEngine):
     @property
     def label(self) -> str:
         return f"cupy:{self.a_format}"
+
+    def require(self) -> None:
+        _import("cupy", self.label)
 
     def _product(self, a, b, c):
         cupy = _import("cupy", self.label)

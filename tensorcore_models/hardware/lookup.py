@@ -5,6 +5,8 @@ from .device import Device
 from .engines import cuda_engine
 from .library import CupyMatmulEngine, TorchMatmulEngine
 
+#: What names of hardware engines begin with.
+PREFIXES = ("cuda", "torch", "cupy", "npu")
 #: What the parts of a name mean, for messages.
 NAMES = (
     "cuda:INSTRUCTION or cuda:ARCH:INSTRUCTION, torch:FORMAT[.RESULT][@DEVICE], cupy:FORMAT, npu:FORMAT "
@@ -18,7 +20,8 @@ def engine(name: str, device: Device | None = None) -> Engine:
     Parameters
     ----------
     name : str
-        ``"cuda:mma.m16n8k16.f32.f16.f16.f32"``: one instruction of the GPU at hand. ``"torch:fp16"``: what ``torch.matmul`` does with
+        ``"cuda:mma.m16n8k16.f32.f16.f16.f32"``: one instruction of the GPU at hand. ``"torch:fp16"``: what
+        ``torch.matmul`` does with
         float16 on the GPU; ``"torch:e4m3fn.fp32"`` names the result's format, ``"torch:fp16@cpu"`` the device.
         ``"cupy:fp16"``: cuBLAS through cupy. ``"npu:fp16"``: ``torch.matmul`` on an Ascend NPU through torch_npu.
     device : Device, optional

@@ -1,4 +1,4 @@
-"""Random operands by kind, for comparing an instruction with its model: encodings, not values, so that no bit pattern is missing."""
+"""Random operands by kind, to compare an instruction with its model: encodings, so that no bit pattern is missing."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -42,7 +42,11 @@ def _fields(fmt: Format, exponent: np.ndarray, rng: np.random.Generator) -> np.n
     bits = field << np.uint64(below) | fraction | (sign if fmt.signed else np.uint64(0))
     bits = bits.astype(fmt.container)
     if fmt.specials in ("fn", "fnuz"):  # their NaN becomes zero
-        nan = bits & fmt.container.type(fmt.magnitude_mask) == fmt.magnitude_mask if fmt.specials == "fn" else bits == fmt.sign_bit
+        nan = (
+            bits & fmt.container.type(fmt.magnitude_mask) == fmt.magnitude_mask
+            if fmt.specials == "fn"
+            else bits == fmt.sign_bit
+        )
         bits = np.where(nan, fmt.container.type(0), bits)
     return bits
 
@@ -66,7 +70,9 @@ def _near_one(fmt, shape, rng):
 def _zeros(fmt, shape, rng):
     """Two of three elements are zeros of either sign, the others of any exponent."""
     numbers = _fields(fmt, rng.integers(0, 1 << fmt.exponent_bits, shape), rng)
-    signs = np.where(rng.integers(0, 2, shape) == 1, fmt.sign_bit if fmt.has_negative_zero else 0, 0).astype(fmt.container)
+    signs = np.where(rng.integers(0, 2, shape) == 1, fmt.sign_bit if fmt.has_negative_zero else 0, 0).astype(
+        fmt.container
+    )
     return np.where(rng.integers(0, 3, shape) > 0, signs, numbers)
 
 
@@ -78,12 +84,40 @@ def _subnormals(fmt, shape, rng):
     return _fields(fmt, np.where(rng.integers(0, 2, shape) == 1, 0, np.where(wide, any_exponent, small)), rng)
 
 
+def _underflow(fmt, shape, rng):
+    """Small numbers and zeros, for c; A and B come from :func:`_underflowing_factors`."""
+    numbers = _fields(fmt, rng.integers(0, 3, shape), rng)
+    return np.where(rng.integers(0, 2, shape) == 1, fmt.container.type(0), numbers)
+
+
+def _underflowing_factors(
+    row: Instruction, a_shape: Shape, b_shape: Shape, rng: np.random.Generator
+) -> tuple[np.ndarray, ...]:
+    """A and B whose products lie within some binades of the result's smallest numbers, if their formats reach so far down."""
+    a_format, b_format, _, d_format = row.formats
+    target = d_format.quantum_exponent + rng.integers(-6, 8, (a_shape[0], 1, 1))
+    share = np.clip(target // 2, a_format.emin, a_format.emax)
+    rest = np.clip(target - share, b_format.emin, b_format.emax)
+    a = _fields(a_format, share + a_format.bias + rng.integers(-2, 3, a_shape), rng)
+    return a, _fields(b_format, rest + b_format.bias + rng.integers(-2, 3, b_shape), rng)
+
+
 def edge_encodings(fmt: Format) -> np.ndarray:
     """Zeros, the ends of the subnormal and normal ranges, 1 and its neighbours, infinities and NaN, both signs."""
     unit = 1 << fmt.padding_bits
     one = fmt.bias << (fmt.fraction_bits + fmt.padding_bits)
     min_normal = 1 << (fmt.fraction_bits + fmt.padding_bits)
-    magnitudes = {0, unit, min_normal - unit, min_normal, one - unit, one, one + unit, fmt.max_bits, fmt.max_bits - unit}
+    magnitudes = {
+        0,
+        unit,
+        min_normal - unit,
+        min_normal,
+        one - unit,
+        one,
+        one + unit,
+        fmt.max_bits,
+        fmt.max_bits - unit,
+    }
     magnitudes |= {bits for bits in (fmt.inf_bits, fmt.nan_bits) if bits is not None}
     if fmt.has_inf:
         magnitudes |= {fmt.inf_bits | unit, fmt.inf_bits | fmt.magnitude_mask}
@@ -110,6 +144,7 @@ KINDS: dict[str, Callable[[Format, Shape, np.random.Generator], np.ndarray]] = {
     "cancellation": _near_one,
     "zeros": _zeros,
     "subnormals": _subnormals,
+    "underflow": _underflow,
     "edges": _edges,
 }
 
@@ -161,6 +196,8 @@ def operands(row: Instruction, kind: str, count: int, rng: np.random.Generator) 
 
     a_format, b_format, c_format, _ = row.formats
     a, b, c = fill(a_format, row.m, row.k), fill(b_format, row.k, row.n), fill(c_format, row.m, row.n)
+    if kind == "underflow" and not isinstance(a_format, IntegerFormat):
+        a, b = _underflowing_factors(row, a.shape, b.shape, rng)
     if kind == "cancellation":
         _cancel(a, b, 0 if isinstance(a_format, IntegerFormat) else a_format.sign_bit, rng)
     if row.scale_format is None:

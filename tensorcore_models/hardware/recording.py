@@ -1,7 +1,7 @@
 """Recorded outputs of hardware: a compact set of vectors that any machine can replay against the models.
 
-A folder holds ``vectors.npz`` (for each instruction and kind arrays a, b, c, d, scales) and ``index.json`` (GPU, driver, date, and
-the number of dot products of each entry).
+A folder holds ``vectors.npz`` (for each instruction and kind arrays a, b, c, d, scales) and ``index.json`` (GPU,
+driver, date, and the number of dot products of each entry).
 """
 
 import json

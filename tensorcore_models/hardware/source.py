@@ -19,8 +19,8 @@ from .targets import ptx_name, target_of
 
 #: Fields of the geometry that every kernel takes, all 64 bits.
 GEOMETRY = (
-    "tiles", "tiles_n", "steps", "lda", "ldb", "ldc", "lds_a", "lds_b", "a_tile", "b_tile_m", "b_tile_n", "c_tile_m", "c_tile_n",
-    "sa_tile", "sb_tile_m", "sb_tile_n",
+    "tiles", "tiles_n", "steps", "lda", "ldb", "ldc", "lds_a", "lds_b", "a_tile", "b_tile_m", "b_tile_n", "c_tile_m",
+    "c_tile_n", "sa_tile", "sb_tile_m", "sb_tile_n",
 )  # fmt: skip
 
 KERNEL_NAME = "matrix_multiply_accumulate"
@@ -154,7 +154,11 @@ def mma_text(row: Instruction) -> str:
         per_row = row.k // row.block_size
         if (row.block_size, row.scale_format) == (32, "ue4m3"):
             raise ValueError(f"{row}: PTX has no block-scaled mma with ue4m3 scales for 32 products")
-        kind = "mxf8f6f4" if row.k == 32 else ("mxf4" if (row.block_size, row.scale_format) == (32, "ue8m0") else "mxf4nvf4")
+        kind = (
+            "mxf8f6f4"
+            if row.k == 32
+            else ("mxf4" if (row.block_size, row.scale_format) == (32, "ue8m0") else "mxf4nvf4")
+        )
         scale = f".kind::{kind}.block_scale.scale_vec::{per_row}X"
         return f"mma.sync.aligned{scale}.{shape}.row.col.{d}.{a}.{b}.{c}.{row.scale_format}"
     if row.arch == "rtx_blackwell" and get_format(row.a_format).bits <= 8 and row.k == 32 and row.d_format != "s32":
@@ -186,7 +190,8 @@ def _scale_lines(row: Instruction) -> tuple[list[str], list[str]]:
         return [], []
     per_step = row.k // row.block_size
     declare = [
-        f"const u8* psa = sa + ta / g.tiles_n * g.sa_tile + (lane / 4u + (lane % 4u == {SCALE_THREADS_A[1]}u ? 8u : 0u)) * g.lds_a;",
+        f"const u32 scale_row = lane / 4u + (lane % 4u == {SCALE_THREADS_A[1]}u ? 8u : 0u);",
+        "const u8* psa = sa + ta / g.tiles_n * g.sa_tile + scale_row * g.lds_a;",
         "const u8* psb = sb + tb / g.tiles_n * g.sb_tile_m + tb % g.tiles_n * g.sb_tile_n + lane / 4u;",
     ]
     gather_a = " | ".join(f"(u32)psa[{i}u]" + (f" << {8 * i}" if i else "") for i in range(per_step))
@@ -201,9 +206,13 @@ def _scale_lines(row: Instruction) -> tuple[list[str], list[str]]:
 
 def mma_kernel(row: Instruction, target: str | None = None) -> Kernel:
     """Kernel of an mma.sync instruction: one warp for each tile (for four with m8n8k4)."""
-    layout = mma_layout((row.m, row.n, row.k), row.a_format, row.b_format, row.c_format, row.d_format, row.scale_format is not None)
+    layout = mma_layout(
+        (row.m, row.n, row.k), row.a_format, row.b_format, row.c_format, row.d_format, row.scale_format is not None
+    )
     blocks = layout.d.shape[0]
-    ta, pa = _pointers("a", layout.a, "first", f"const {container(row.a_format)}* pa = a + @ / g.tiles_n * g.a_tile", "g.lda")
+    ta, pa = _pointers(
+        "a", layout.a, "first", f"const {container(row.a_format)}* pa = a + @ / g.tiles_n * g.a_tile", "g.lda"
+    )
     tb, pb = _pointers(
         "b", layout.b, "first",
         f"const {container(row.b_format)}* pb = b + @ / g.tiles_n * g.b_tile_m + @ % g.tiles_n * g.b_tile_n", "g.ldb",
@@ -252,7 +261,14 @@ def mma_kernel(row: Instruction, target: str | None = None) -> Kernel:
 
 # -- WMMA --------------------------------------------------------------------------------------------------------------------
 #: 32-bit registers of WMMA fragments by matrix and format (PTX ISA, "Matrix Fragments for WMMA"); bf16 by shape as well.
-WMMA_REGISTERS = {("a", "fp16"): 8, ("b", "fp16"): 8, ("a", "tf32"): 4, ("b", "tf32"): 4, ("c", "fp32"): 8, ("c", "fp16"): 4}
+WMMA_REGISTERS = {
+    ("a", "fp16"): 8,
+    ("b", "fp16"): 8,
+    ("a", "tf32"): 4,
+    ("b", "tf32"): 4,
+    ("c", "fp32"): 8,
+    ("c", "fp16"): 4,
+}
 WMMA_BF16_REGISTERS = {(16, 16): (4, 4), (32, 8): (8, 2), (8, 32): (2, 8)}
 
 
@@ -303,7 +319,10 @@ def wmma_kernel(row: Instruction, target: str | None = None) -> Kernel:
     )
     carry = " ".join(f"rc[{i}] = rd[{i}];" for i in range(n)) if row.c_format == row.d_format else ""
     body = [
-        *(f"__shared__ __align__(128) {container(formats[x])} tile_{x}[{WARPS_PER_BLOCK}][{sizes[x]}];" for x in "abcd"),
+        *(
+            f"__shared__ __align__(128) {container(formats[x])} tile_{x}[{WARPS_PER_BLOCK}][{sizes[x]}];"
+            for x in "abcd"
+        ),
         f"const u32 lane = threadIdx.x % {WARP}u, warp = threadIdx.x / {WARP}u;",
         *(f"const u32 address_{x} = (u32)__cvta_generic_to_shared(&tile_{x}[warp][0]);" for x in "abcd"),
         *(f"u32 r{x}[{counts[x]}];" for x in "abcd"),
@@ -330,7 +349,8 @@ def wmma_kernel(row: Instruction, target: str | None = None) -> Kernel:
         "  }",
         f"  {store}",
         "  __syncwarp();",
-        f"  for (u32 i = lane; i < {sizes['d']}u; i += {WARP}u) pd[(u64)(i / {row.n}u) * g.ldc + i % {row.n}u] = tile_d[warp][i];",
+        f"  for (u32 i = lane; i < {sizes['d']}u; i += {WARP}u)",
+        f"    pd[(u64)(i / {row.n}u) * g.ldc + i % {row.n}u] = tile_d[warp][i];",
         "}",
     ]
     source = "\n".join([PROLOGUE, signature(row), "{", *(f"  {line}" for line in body), "}", ""])

@@ -54,5 +54,3 @@ def target_of(arch: str, capability: tuple[int, int] | None = None) -> str:
         return target
     suffix = "a" if target.endswith("a") else ""
     return f"sm_{capability[0]}{capability[1]}{suffix}"
-
-

@@ -1,6 +1,7 @@
 """Characterises any black-box matrix engine by probes: which sum it is, how wide, how it rounds.
 
-The probes and their order are those of the literature (fasi-numerical-behavior, section 3; khattak-mikaitis, section IV; xie-mma-sim,
+The probes and their order are those of the literature (fasi-numerical-behavior, section 3; khattak-mikaitis, section
+IV; xie-mma-sim,
 section III; the tree probe is FPRev's), with the corrections that an exact parametric model showed to be needed: cancellation
 instead of ladders of extra bits, products with the exponent shared between both operands, and every alignment probe with both
 signs. One output element is observed: ``d = c + sum a_k b_k``.
@@ -91,7 +92,11 @@ class Characterisation:
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
-        rows = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in ("label", "specials", "tree")}
+        rows = {
+            f.name: getattr(self, f.name)
+            for f in dataclasses.fields(self)
+            if f.name not in ("label", "specials", "tree")
+        }
         rows = {"sum": str(self.tree), **rows, **dataclasses.asdict(self.specials)}
         width = max(map(len, rows))
         lines = [f"  {name.replace('_', ' '):{width}}  {'unknown' if v is None else v}" for name, v in rows.items()]
@@ -126,19 +131,18 @@ class _Unit:
         return self.dots.run_any_scale(products, c, smallest)
 
     # -- P2, P4 ----------------------------------------------------------------------------------------------------------
-    def exact_products(self) -> bool:
-        """(2 - u)^2 alone, where the result is wide enough, else with its leading part cancelled."""
-        a_format = self.dots.formats[0]
-        x = 2 - power(1 - a_format.precision)
-        p = self.places
-        square = x * x
-        if 2 * a_format.precision - 1 <= self.dots.formats[3].fraction_bits:
-            return self.value({p[0]: (x, x)}) == square
-        if len(p) < 2:
-            return self.value({p[0]: (x, x)}, -Fraction(4) + 4 * power(1 - a_format.precision)) == power(2 - 2 * a_format.precision)
-        # x^2 = 4 - 4u + u^2 with u = 2^(1 - p): take away 4 and give back 4u.
-        rest = {p[1]: (-Fraction(2), Fraction(2)), p[2]: 4 * power(1 - a_format.precision)}
-        return self.value({p[0]: (x, x), **rest}) == power(2 - 2 * a_format.precision)
+    def exact_products(self, fraction_bits: int | None, output_bits: int) -> bool | None:
+        """(2 - u)^2 = 4 - 4u + u^2 alone, where the result is wide enough, else with 4 - 4u taken away."""
+        u = power(1 - self.dots.formats[0].precision)
+        needed = 2 * self.dots.formats[0].precision - 1
+        if fraction_bits is not None and fraction_bits < needed:
+            return None
+        p, x = self.places, 2 - u
+        if needed <= output_bits:
+            return self.value({p[0]: (x, x)}) == x * x
+        if len(p) < 3:
+            return self.value({p[0]: (x, x)}, 4 * u - 4) == u * u
+        return self.value({p[0]: (x, x), p[1]: (-Fraction(2), Fraction(2)), p[2]: 4 * u}) == u * u
 
     def kept(self, tiny: Fraction, *, in_c: bool) -> Fraction | None:
         """1 - 1 + tiny inside one operation."""
@@ -201,7 +205,7 @@ class _Unit:
 
     # -- P7, P8, P12 -----------------------------------------------------------------------------------------------------
     def output_bits(self, fraction_bits: int | None) -> int:
-        """R, as 1 + 1 + 2^-r shows it (as 1 + c with c = 2^-r where only c and a product meet); the format's if none cuts it."""
+        """R, as 1 + 1 + 2^-r shows it (1 + 2^-r next to c where products are few); the format's if nothing cuts it."""
         limit = self.dots.formats[3].fraction_bits
         p = self.places
         found = 0
@@ -248,7 +252,7 @@ class _Unit:
         return self.value({**products, p[3]: Fraction(sign), p[4]: tail}, 0, u)
 
     def sticky(self, bits: int, fraction_bits: int, rounding: str) -> bool | None:
-        """A lost negative addend makes 2 smaller (rz, rd); a lost positive one decides a tie (rne, rna) or a round-up (ru, ro)."""
+        """A lost addend still counts: it makes 2 smaller (rz, rd), rounds it up (ru, ro) or decides a tie (rne, rna)."""
         p = self.places
         if len(p) < 4:
             return None
@@ -352,7 +356,7 @@ def characterise(engine: Engine) -> Characterisation:
     return Characterisation(
         label=engine.label,
         tree=tree,
-        exact_products=_reachable(unit.exact_products) if len(tree.mates) != 2 else None,
+        exact_products=when(out is not None, unit.exact_products, known, out),
         fraction_bits=bits_f,
         c_fraction_bits=c_bits,
         alignment_rounding=aligned,
@@ -368,5 +372,3 @@ def characterise(engine: Engine) -> Characterisation:
         double_rounding=when(known is not None, unit.double_rounding, known),
         specials=probe_specials(dots),
     )
-
-

@@ -1,6 +1,7 @@
 """Dot products of chosen exact values: encodings for a probe's addends, and their result on an engine.
 
-A product v is made of two operands, v = a b, with its exponent shared between them (fasi-numerical-behavior builds products with
+A product v is made of two operands, v = a b, with its exponent shared between them (fasi-numerical-behavior builds
+products with
 b = 1, which the 8-bit formats cannot do: 2^-24 does not exist in e4m3). All probes are free of scale: every addend may be
 multiplied by the same power of two.
 """
@@ -80,9 +81,15 @@ def factors(value: Fraction, a_format: Format, b_format: Format) -> tuple[int, i
     lead = leading_exponent(value)
     significand = value / power(lead)
     found = []
-    for share in sorted(range(lead - b_format.emax, lead - b_format.quantum_exponent + 1), key=lambda i: abs(2 * i - lead)):
+    for share in sorted(
+        range(lead - b_format.emax, lead - b_format.quantum_exponent + 1), key=lambda i: abs(2 * i - lead)
+    ):
         for swap in (False, True):
-            a, b = (power(share), significand * power(lead - share)) if swap else (significand * power(share), power(lead - share))
+            a, b = (
+                (power(share), significand * power(lead - share))
+                if swap
+                else (significand * power(share), power(lead - share))
+            )
             try:
                 pair = encode_value(a, a_format), encode_value(b, b_format)
             except Unreachable:
@@ -147,7 +154,8 @@ class Dots:
                 "scale_a": np.full((1, blocks), one, fmt.container),
                 "scale_b": np.full((blocks, 1), one, fmt.container),
             }
-        return int(self.engine.gemm_bits(x, y, z, **scales)[0, 0])
+        with np.errstate(all="ignore"):  # a user's callable may be numpy, and specials are what is probed
+            return int(self.engine.gemm_bits(x, y, z, **scales)[0, 0])
 
     def run(self, products: Mapping[int, Product], c: Fraction | int = 0, scale: int = 0) -> Fraction | None:
         """d / 2**scale for products at given positions and c, all times 2**scale; None if d is not finite.
@@ -167,7 +175,9 @@ class Dots:
         value = decode_value(bits, d_format)
         return None if value is None else value / power(scale)
 
-    def run_any_scale(self, products: Mapping[int, Product], c: Fraction | int = 0, smallest: Fraction | None = None) -> Fraction | None:
+    def run_any_scale(
+        self, products: Mapping[int, Product], c: Fraction | int = 0, smallest: Fraction | None = None
+    ) -> Fraction | None:
         """As :meth:`run`, at the scale nearest to 1 at which the formats have all addends and d has `smallest`.
 
         Raises

@@ -1,7 +1,7 @@
 """The formulas behind the probe vectors, one function for each algorithm family.
 
-q is the quantum of the alignment, 2^-F when the largest exponent is 0; R the fraction bits of the result; u = 2^(2-R) the unit in
-the last place of a result in [4, 8).
+q is the quantum of the alignment, 2^-F when the largest exponent is 0; R the fraction bits of the result; u = 2^(2-R)
+the unit in the last place of a result in [4, 8).
 """
 
 from fractions import Fraction
@@ -37,7 +37,9 @@ def kept_bits(build: Builder, pair: tuple[int, int], fraction_bits: int, tiny: i
         )  # fmt: skip
 
 
-def alignment_rounding(build: Builder, pair: tuple[int, int], rounding: str, fraction_bits: int, tiny: int | None) -> None:
+def alignment_rounding(
+    build: Builder, pair: tuple[int, int], rounding: str, fraction_bits: int, tiny: int | None
+) -> None:
     """P5: 1 - 1 + t q for fractions t of the quantum q."""
     q = power(-fraction_bits)
     for t in TAILS:
@@ -75,7 +77,9 @@ def single_rounding(build: Builder, place: int, rounding: str, tails: tuple[Frac
         build.add(f"{sign} + {t} u in the output", {place: t * u}, Fraction(sign), expected, smallest=u)
 
 
-def terms_by_cancellation(build: Builder, terms: int, fraction_bits: int, partners: tuple[int, ...], groups: int = 1) -> bool:
+def terms_by_cancellation(
+    build: Builder, terms: int, fraction_bits: int, partners: tuple[int, ...], groups: int = 1
+) -> bool:
     """P3: X at 0, -X at j, y everywhere else; y survives in the steps after the one in which X and -X meet."""
     k = build.row.k
     gap = fraction_bits + k.bit_length() + 2
@@ -100,7 +104,11 @@ def terms_by_rounding(build: Builder, terms: int, rounding: str) -> None:
     )  # fmt: skip
     if terms < build.row.k and rounding in ("rz", "rne"):
         build.add(
-            f"c = 1 and half a unit at 0 and at {terms}: two operations lose both", {0: half, terms: half}, ONE, ONE, smallest=up
+            f"c = 1 and half a unit at 0 and at {terms}: two operations lose both",
+            {0: half, terms: half},
+            ONE,
+            ONE,
+            smallest=up,
         )
 
 
@@ -136,7 +144,9 @@ def one_alignment(build: Builder, fraction_bits: int) -> None:
     """Two neighbours that are cut off below the largest addend do not meet first, as they would in a tree of alignments."""
     small = power(-fraction_bits - 1)
     if build.product_span >= fraction_bits + 2:
-        build.add("1 - 1 and half a quantum at 2 and 3: both lost", {0: ONE, 1: -ONE, 2: small, 3: small}, 0, 0, 2 * small)
+        build.add(
+            "1 - 1 and half a quantum at 2 and 3: both lost", {0: ONE, 1: -ONE, 2: small, 3: small}, 0, 0, 2 * small
+        )
     elif build.spec.output_rounding == "rz":
         build.add("half a quantum of c at 0 and 1: both lost", {0: ONE, 1: ONE}, -1 / small, -1 / small)
 
@@ -156,13 +166,38 @@ def interleaved_dot_add(build: Builder) -> None:
     products_as_they_are(build, tuple(first[:3]), bits, use_c=False)
     single_rounding_of_late_c(build, first[0], spec.final_rounding)
     small = power(-bits - build.row.k.bit_length() - 2)
-    build.add("1 and -1 in the first group, tiny in the second: kept", {first[0]: ONE, first[1]: -ONE, other[0]: small}, 0, small)
-    build.add("1 in the first group, tiny and -1 in the second: lost", {first[0]: ONE, other[0]: -ONE, other[1]: small}, 0, 0, small)
-    build.add("1 and tiny in the first group, -1 in the second: lost", {first[0]: ONE, first[1]: small, other[0]: -ONE}, 0, 0, small)
-    build.add("1 and -1 in the second group, tiny in the first: lost", {other[0]: ONE, other[1]: -ONE, first[0]: small}, 0, 0, small)
+    build.add(
+        "1 and -1 in the first group, tiny in the second: kept",
+        {first[0]: ONE, first[1]: -ONE, other[0]: small},
+        0,
+        small,
+    )
+    build.add(
+        "1 in the first group, tiny and -1 in the second: lost",
+        {first[0]: ONE, other[0]: -ONE, other[1]: small},
+        0,
+        0,
+        small,
+    )
+    build.add(
+        "1 and tiny in the first group, -1 in the second: lost",
+        {first[0]: ONE, first[1]: small, other[0]: -ONE},
+        0,
+        0,
+        small,
+    )
+    build.add(
+        "1 and -1 in the second group, tiny in the first: lost",
+        {other[0]: ONE, other[1]: -ONE, first[0]: small},
+        0,
+        0,
+        small,
+    )
     build.add("1 - 1 and c tiny: c is added last", {first[0]: ONE, first[1]: -ONE}, small, small)
     half = power(-build.fraction_bits - 1)
-    build.add("1 + half a unit in each group: lost twice", {first[0]: ONE, first[1]: half, other[0]: half}, 0, ONE, 2 * half)
+    build.add(
+        "1 + half a unit in each group: lost twice", {first[0]: ONE, first[1]: half, other[0]: half}, 0, ONE, 2 * half
+    )
     build.add(
         f"1, half a unit twice in the first group (at {first[1]}, {first[-1]}): a whole unit",
         {first[0]: ONE, first[1]: half, first[-1]: half}, 0, ONE + 2 * half,
@@ -223,7 +258,13 @@ def fused_dot_round_down_add(build: Builder) -> None:
             expected = OUTCOMES[spec.add_rounding][t] * q
             build.add(f"1 - 1 at even k, {t} q at odd k", {0: ONE, 2: -ONE, 1: t * q}, 0, expected, smallest=q / 2)
         even = power(-build.fraction_bits - 1)
-        build.add("halves of a unit at even and odd k meet before c", {0: even, 1: even}, ONE, ONE + 2 * even, smallest=2 * even)
+        build.add(
+            "halves of a unit at even and odd k meet before c",
+            {0: even, 1: even},
+            ONE,
+            ONE + 2 * even,
+            smallest=2 * even,
+        )
 
 
 def c_rounding(build: Builder, pair: tuple[int, int], spec: FusedDotRoundDownAdd) -> None:
@@ -245,10 +286,16 @@ def sequential_fma(build: Builder) -> None:
     order = [1, 0] if spec.pair_order == "odd_first" else list(range(build.row.k))
     if build.row.k > 1:
         first, second = order[0], order[1]
-        build.add(f"c = 1, then half a unit twice (k = {first}, {second})", {first: half, second: half}, ONE, ONE, 2 * half)
+        build.add(
+            f"c = 1, then half a unit twice (k = {first}, {second})", {first: half, second: half}, ONE, ONE, 2 * half
+        )
         build.add(f"half a unit in c and at k = {first}, then 1", {first: half, second: ONE}, half, ONE + 2 * half)
-        build.add(f"half a unit in c, 1 at k = {first}, then half a unit", {first: ONE, second: half}, half, ONE, 2 * half)
-        build.add(f"1 at k = {first}, -1 at k = {second}: c is lost", {first: ONE, second: -ONE}, half * half, 0, half * half)
+        build.add(
+            f"half a unit in c, 1 at k = {first}, then half a unit", {first: ONE, second: half}, half, ONE, 2 * half
+        )
+        build.add(
+            f"1 at k = {first}, -1 at k = {second}: c is lost", {first: ONE, second: -ONE}, half * half, 0, half * half
+        )
     p = build.row.formats[0].precision
     if 2 * p - 1 > build.fraction_bits + 1:
         root = 1 + power(-(build.fraction_bits + 1) // 2)
@@ -265,12 +312,24 @@ def group_pairwise_sum(build: Builder) -> None:
     for distance in (1, group // 2, group - 1):
         if 0 < distance < group:
             build.add(
-                f"half a unit at 0 and {distance} meet before c", {0: half, distance: half}, ONE, ONE + 2 * half, smallest=2 * half
+                f"half a unit at 0 and {distance} meet before c",
+                {0: half, distance: half},
+                ONE,
+                ONE + 2 * half,
+                smallest=2 * half,
             )
     if group < k:
-        build.add(f"half a unit at 0 and {group}: each is lost to c", {0: half, group: half}, ONE, ONE, smallest=2 * half)
+        build.add(
+            f"half a unit at 0 and {group}: each is lost to c", {0: half, group: half}, ONE, ONE, smallest=2 * half
+        )
     if group == 4:
-        build.add("1 + half a unit, then a half again: a tree, not one fused sum", {0: ONE, 1: half, 2: half}, 0, ONE, 2 * half)
+        build.add(
+            "1 + half a unit, then a half again: a tree, not one fused sum",
+            {0: ONE, 1: half, 2: half},
+            0,
+            ONE,
+            2 * half,
+        )
         build.add("halves of a unit in the second pair of the tree", {0: ONE, 2: half, 3: half}, 0, ONE + 2 * half)
     fmt = build.row.formats[0]
     subnormal = power(fmt.emin - 1)
@@ -291,7 +350,9 @@ def laned_fma(build: Builder) -> None:
     build.add(f"half a unit at 0 and {last}: one chain for all k", {0: half, last: half}, ONE, ONE + 2 * half)
     build.add("half a unit in both lanes meets before c", {0: half, 1: half}, ONE, ONE + 2 * half)
     build.add("1 and two halves of a unit in one lane: each is lost", {0: ONE, 2: half, 6: half}, 0, ONE, 2 * half)
-    build.add("1 in one lane, two halves of a unit in the other: a whole unit", {0: ONE, 1: half, 3: half}, 0, ONE + 2 * half)
+    build.add(
+        "1 in one lane, two halves of a unit in the other: a whole unit", {0: ONE, 1: half, 3: half}, 0, ONE + 2 * half
+    )
     build.add("half a unit twice, then 1 in the same lane", {0: half, 2: half, 4: ONE}, 0, ONE + 2 * half)
 
 

@@ -1,6 +1,7 @@
 """What each rounding does with tails of a quarter, a half and three quarters of a unit.
 
-The table that probes read backwards (which rounding gave these results?) and probe vectors read forwards: a sum of an even number
+The table that probes read backwards (which rounding gave these results?) and probe vectors read forwards: a sum of an
+even number
 of units plus t units comes out as that number plus ``OUTCOMES[rounding][t]`` units (facts: IEEE 754-2019, 4.3; rounding to odd:
 Boldo and Melquiond 2008). Negative tails belong to negative sums.
 """
@@ -30,7 +31,5 @@ OUTCOMES: dict[str, dict[Fraction, int]] = {
 
 def rounding_of(observed: Mapping[Fraction, Fraction | int | None]) -> str | None:
     """The rounding whose outcomes all observations match; None if there is none, or more than one."""
-    fitting = [
-        name for name, row in OUTCOMES.items() if all(row[tail] == value for tail, value in observed.items())
-    ]
+    fitting = [name for name, row in OUTCOMES.items() if all(row[tail] == value for tail, value in observed.items())]
     return fitting[0] if len(fitting) == 1 else None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from .dots import Dots, Unreachable, decode_value, encode_value, power
+from .dots import Dots, Unreachable, decode_value, encode_value, factors, power
 
 ONE = Fraction(1)
 
@@ -73,7 +73,9 @@ def _overflow(dots: Dots) -> str | None:
                 pair = encode_value(power(share), a), encode_value(power(exponent - share), b)
             except Unreachable:
                 continue
-            bits = dots.run_bits(dict.fromkeys(range(dots.length), pair[0]), dict.fromkeys(range(dots.length), pair[1]), d.max_bits)
+            bits = dots.run_bits(
+                dict.fromkeys(range(dots.length), pair[0]), dict.fromkeys(range(dots.length), pair[1]), d.max_bits
+            )
             return {d.inf_bits: "inf", d.max_bits: "max"}.get(bits, "other")
     return None
 
@@ -90,12 +92,14 @@ def _nan_bits(dots: Dots) -> int | None:
 
 
 def _negative_underflow(dots: Dots) -> bool | None:
-    """A negative product far below the smallest result, if the formats have one."""
+    """A negative product of half the smallest result: rounded to zero at the output, kept by the alignment next to c = 0."""
     a, b, _, d = dots.formats
-    tiny = power(a.quantum_exponent) * power(b.quantum_exponent)
-    if tiny >= power(d.quantum_exponent - 1):
+    try:
+        x, y = factors(-power(d.quantum_exponent - 1), a, b)
+    except Unreachable:
         return None
-    bits = dots.run_bits({0: 1 << a.padding_bits | a.sign_bit}, {0: 1 << b.padding_bits})
+    last = dots.length - 1  # a later step would make +0 of it
+    bits = dots.run_bits({last: x}, {last: y})
     return bits == d.sign_bit if bits & d.magnitude_mask == 0 else None
 
 

@@ -85,7 +85,7 @@ def _span(dots: Dots, *, subnormal: bool) -> tuple[Fraction, Fraction]:
 
 def _count(dots: Dots, j: int, x: Fraction, y: Fraction) -> int | None:
     k = dots.length
-    products = {i: y for i in range(k)} | {0: x}
+    products = dict.fromkeys(range(k), y) | {0: x}
     c = y
     if j == k:
         c = -x
@@ -123,7 +123,12 @@ def _candidates(k: int, step: int):
         for run, count in INTERLEAVINGS:
             members = [[i for i in range(step) if i // run % count == g] for g in range(count)]
             if step % (run * count) == 0:
-                yield "interleaved", step // count, early, [[s + i for i in m] for s in range(0, k, step) for m in members]
+                yield (
+                    "interleaved",
+                    step // count,
+                    early,
+                    [[s + i for i in m] for s in range(0, k, step) for m in members],
+                )
 
 
 def summation_tree(dots: Dots) -> SummationTree:
@@ -152,6 +157,8 @@ def summation_tree(dots: Dots) -> SummationTree:
                     tuple(groups[1]) if len(groups) > 1 else (), observed,
                 )  # fmt: skip
     if not observed:
-        raise ValueError(f"{dots.engine.label}: the operand formats span too few binades for the order of the sum to show")
+        raise ValueError(
+            f"{dots.engine.label}: the operand formats span too few binades for the order of the sum to show"
+        )
     plain = tuple(-1 if n is None else n for n in observed)
     return SummationTree("tree", None, None, (0,), (), plain)

@@ -1,6 +1,7 @@
 """Probe vectors: inputs with the result that an instruction's published parameters predict, derived by hand.
 
-For every floating-point row of the catalogue the vectors tell its fraction bits F from F - 1 and F + 1, its number of terms N from
+For every floating-point row of the catalogue the vectors tell its fraction bits F from F - 1 and F + 1, its number of
+terms N from
 its half and double, and its roundings from all others. Expected results come from formulas (xie-mma-sim, section III; fasi,
 section 3; khattak-mikaitis, section IV), never from the models: a model and a catalogue row that share a wrong parameter do
 not agree with them.
@@ -9,6 +10,7 @@ not agree with them.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
 from ..accumulators import Accumulator
@@ -145,6 +147,7 @@ class Builder:
         return top - (a.quantum_exponent + b.quantum_exponent)
 
 
+@cache
 def probe_set(row: Instruction) -> ProbeSet:
     """The probe vectors of an instruction, and what its formats cannot express.
 

@@ -116,6 +116,18 @@ def test_tiling_fields():
     }  # fmt: skip
 
 
+def test_tiling_of_a_fused_kernel_and_of_a_short_k():
+    fused = ascend.tiling_fields(ascend.build_schedule(M, N, K, ascend.Blocking(96, 64, 96), A, mode="fused"))
+    assert (fused["depthA1"], fused["stepKa"], fused["depthB1"]) == (2 * 40, 40, 4)  # floor(40.67)
+    short = ascend.tiling_fields(ascend.build_schedule(100, 100, 200, ascend.Blocking(96, 64, 96), A))
+    assert (short["depthA1"], short["singleCoreK"], short["usedCoreNum"]) == (4, 200, 2)
+
+
+def test_chip_by_name():
+    assert ascend.plan(300, 300, 300, "910A", rank="analytic")[0].schedule.chip is A
+    assert ascend.simulate(ascend.Blocking(64, 64, 64), 64, 64, 64, "910A").chip is A
+
+
 def test_explanation_keeps_standings_apart():
     schedule = ascend.build_schedule(M, N, K, ascend.Blocking(176, 64, 176), A)
     sentences = ascend.explain(schedule)

@@ -1,5 +1,7 @@
 """The pipe simulator: conservation laws, closed-form limits, steady state, sharing of bandwidth."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -161,7 +163,8 @@ def test_buffers_are_never_fuller_than_they_are(chip, block, size, options):
     for name, limit in limits.items():
         assert 0 < used[name].max() <= limit
     assert used["L1 A"].max() + used["L1 B"].max() <= chip.l1_bytes
-    if "UB in" in used:
+    if not chip.fixpipe:
+        assert used["UB in"].max() > 0
         assert used["UB in"].max() + used["UB out"].max() <= chip.ub_bytes
     for series in used.values():
         assert series.min() >= 0 and series[-1] == 0
@@ -242,6 +245,36 @@ def test_memory_bandwidth_is_shared_and_never_exceeded():
         assert moved <= A.hbm_bytes_per_cycle * phase.cycles
 
 
+@given(
+    st.sampled_from(ascend.list_chips()), st.integers(0, 10**6), st.integers(1, 700), st.integers(1, 900),
+    st.integers(1, 700), st.sampled_from(MODES), st.sampled_from(["single", "double"]), st.sampled_from([1, 3, 4]),
+    st.sampled_from([None, 1, 2, 3]), st.booleans(),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_no_schedule_that_is_built_deadlocks(name, index, m, k, n, mode, buffering, terms, n_fused, reseed):
+    chip = ascend.get_chip(name)
+    blocks = ascend.feasible_blocks(chip)
+    try:
+        schedule = build_schedule(
+            m,
+            n,
+            k,
+            blocks[index % len(blocks)],
+            chip,
+            terms,
+            buffering,
+            mode,
+            reseed and not chip.fixpipe,
+            "fp16",
+            n_fused,
+        )
+    except ValueError:  # refused by the bytes
+        return
+    program = build_program(schedule)
+    timeline = run_program(program)
+    assert timeline.operations == sum(1 for _ in program.operations(0))
+
+
 def test_split_pass_is_its_bytes():
     """8 bytes an element at the memory bandwidth, plus the pipeline's ends: one chunk in, one out, their latencies."""
     split = simulate(BEST, 5632, 2816, 5632, A).phases[0]
@@ -249,6 +282,24 @@ def test_split_pass_is_its_bytes():
     exact = 8 * elements / A.hbm_bytes_per_cycle
     chunk = A.ub_bytes / 2 / 37.5
     assert split.name == "split" and exact <= split.cycles <= exact + 2 * chunk + 1000
+
+
+def test_stopping_in_between_changes_nothing(monkeypatch):
+    """The engine is run in slices (for Ctrl-C): slices of a few operations give the same records."""
+    chip = A.replace(cores=3)
+    options = {"all_cores": True, "record": True}
+    for program in (
+        build_program(build_schedule(200, 300, 260, ascend.Blocking(32, 32, 48), chip)),
+        build_program(build_schedule(200, 300, 260, ascend.Blocking(32, 32, 48), chip.with_calibration(), terms=1)),
+    ):
+        whole = run_program(program, **options)
+        monkeypatch.setattr(sys.modules["ascend.simulate"], "SLICE", 3)
+        sliced = run_program(program, **options)
+        monkeypatch.undo()
+        for a, b in zip(whole.phases, sliced.phases, strict=True):
+            order = [np.lexsort((r.start, r.operation, r.core)) for r in (a.records, b.records)]
+            for x, y in zip(a.records, b.records, strict=True):
+                np.testing.assert_allclose(x[order[0]], y[order[1]], rtol=1e-12)
 
 
 # ---------------------------------------------------------------- what it should tell

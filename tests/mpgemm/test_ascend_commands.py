@@ -186,6 +186,8 @@ def test_chip_files(capsys, tmp_path, shared):
         (("simulate", "--block", "17,64,16"), "bm = 17 is no positive multiple of 16"),
         (("simulate", "--operand", "fp32", "--terms", "1"), "takes no fp32 operands"),
         (("simulate", "--sweep", "cores"), "expected --sweep"),
+        (("simulate", 2**31 - 1, 16, 16, "--block", "16,16,16"), "m = 2147483647 makes 134217728 blocks of 16"),
+        (("simulate", 2**24, 2**20, 16, "--block", "16,16,16"), "take larger blocks"),
         (("simulate", "--trace", "/nowhere/at/all.json"), "No such file"),
     ],
 )

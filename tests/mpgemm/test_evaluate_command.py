@@ -129,6 +129,8 @@ BAD = {
     "repeats": (["--repeats", "0"], "--repeats must be at least 1"),
     "verify": (["--verify", "0"], "--verify needs at least 1"),
     "workers": (["--workers", "0"], "--workers must be at least 1"),
+    "block": (["--block", "176,64"], "a block is BM,BK,BN"),
+    "block size": (["--block", "7,64,176", "--methods", "fp16"], "multiple of 16"),
     "names": (["--a-name", "x"], "go with two matrix files"),
     "out": (["--out", "a.npy"], "is not a folder"),
 }

@@ -36,7 +36,19 @@ REFERENCE = "tensorcore_models/reference/fused.py"
 NVIDIA = "tensorcore_models/catalogue/nvidia.py"
 AMD = "tensorcore_models/catalogue/amd.py"
 
+KERNEL = "tensorcore_models/_kernels/generic_fused.h"
+LOWERING = "tensorcore_models/lowering.py"
+TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_models/test_kernels_hardware.py")
+
 MUTANTS = (
+    Mutant("kernel: F + 1", KERNEL, "    const int32_t unit = largest - p->fraction_bits;", "    const int32_t unit = largest - p->fraction_bits - 1;", TWINS),
+    Mutant("kernel: F - 1", KERNEL, "    const int32_t unit = largest - p->fraction_bits;", "    const int32_t unit = largest - p->fraction_bits + 1;", TWINS),
+    Mutant("kernel: alignment always truncates", KERNEL, "    if (rounding != MPG_RZ)\n", "    if (0)\n", TWINS),
+    Mutant("kernel: products normalised", KERNEL, "if (p->normalised && out", "if (!p->normalised && out", TWINS),
+    Mutant("kernel: ties to even become ties away", "tensorcore_models/_kernels/generic_number.h", "(rest) + (odd) > (half)", "(rest) >= (half)", TWINS),
+    Mutant("kernel: block size", LOWERING, 'step=spec.terms_per_step,', 'step=max(1, spec.terms_per_step // 2),', TWINS),
+    Mutant("kernel: c late", LOWERING, 'late_c=spec.c_position == "late"', 'late_c=spec.c_position == "early"', TWINS),
+    Mutant("kernel: CDNA3 rounds to zero", KERNEL, "far ? MPG_RZ : p->add_rounding", "MPG_RZ", TWINS),
     Mutant("reference: F + 1", REFERENCE, "largest - spec.fraction_bits, spec.alignment_rounding",
            "largest - spec.fraction_bits - 1, spec.alignment_rounding"),
     Mutant("reference: F - 1", REFERENCE, "largest - spec.fraction_bits, spec.alignment_rounding",
@@ -77,9 +89,10 @@ def copy_tree(target: Path) -> None:
     """The files git knows, as they are in the working tree, and the compiled kernels beside them."""
     names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
     built = [
-        str(p.relative_to(ROOT))
+        str(path.relative_to(ROOT))
         for package in ("tensorcore_models", "ascend", "mpgemm")
-        for p in (ROOT / package).rglob("*.so")
+        for pattern in ("*.so", "*.c")  # with the C beside them only the mutated kernel is built again
+        for path in (ROOT / package / "_kernels").glob(pattern)
     ]
     for name in [n for n in names if n] + built:
         source = ROOT / name
@@ -104,7 +117,7 @@ def survives(mutant: Mutant) -> bool:
         apply(mutant, tree)
         environment = {**os.environ, "PYTHONPATH": str(tree)}
         if "_kernels" in mutant.path:
-            build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", "--force"]
+            build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
             subprocess.run(build, cwd=tree, env=environment, check=True, capture_output=True)
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *mutant.tests]
         done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)

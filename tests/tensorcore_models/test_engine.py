@@ -242,3 +242,21 @@ def test_custom_engines_check_themselves():
     with pytest.raises(ValueError, match="unknown rounding 'up'"):
         tcm.ParametricDotAdd(late_rounding="up")
     assert IEEE32.k == 1
+
+
+def test_a_wide_c_is_scaled_with_one_rounding():
+    """beta * c of a binary64 c into FP32: the product has 106 bits and is rounded once."""
+    engine = tcm.MatrixEngine(tcm.FusedDotAdd(), c_format="fp64")
+    c = np.array([[1 + 2.0**-24 + 2.0**-52, -np.inf, 0.0, 3.0]])
+    a, b = np.zeros((1, 0), np.float16), np.zeros((0, 4), np.float16)
+    beta = 1 - 2.0**-53  # beta * c is just above the tie, the binary64 product lies on it
+    d = engine.gemm(a, b, c, beta=beta)
+    exact = Fraction(float(c[0, 0])) * Fraction(beta)
+    assert exact > 1 + Fraction(1, 2**24)
+    assert d.tolist() == [[1 + 2.0**-23, -np.inf, 0.0, 3.0]]
+
+
+def test_sums_outside_have_one_nan():
+    engine = tcm.MatrixEngine(tcm.SequentialFMA(), a_format="fp32")
+    a, b = np.array([[np.inf, -np.inf]], np.float32), np.ones((2, 1), np.float32)
+    assert engine.gemm(a, b, promote_every=1).view(np.uint32)[0, 0] == 0x7FC00000

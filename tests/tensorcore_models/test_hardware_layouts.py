@@ -22,7 +22,9 @@ def layout_of(row):
 LAYOUTS = {}
 for _row in SYNC_ROWS:
     LAYOUTS.setdefault(layout_of(_row), _row)
-FRAGMENTS = {fragment: f"{row} {name}" for layout, row in LAYOUTS.items() for name, fragment in layout._asdict().items()}
+FRAGMENTS = {
+    fragment: f"{row} {name}" for layout, row in LAYOUTS.items() for name, fragment in layout._asdict().items()
+}
 FRAGMENTS |= {
     layouts.warpgroup_accumulator(n, bits): f"wgmma n {n} {bits}" for n in (8, 24, 64, 256) for bits in (16, 32)
 }
@@ -82,8 +84,8 @@ def manual_b(k, bits, thread, i):
     [
         "hopper:mma.m16n8k16.f64.f64.f64.f64", "hopper:mma.m16n8k8.f64.f64.f64.f64", "ampere:mma.m16n8k8.f32.tf32.tf32.f32",
         "ampere:mma.m16n8k16.f32.f16.f16.f32", "ampere:mma.m16n8k8.f32.bf16.bf16.f32", "ada:mma.m16n8k32.f32.e4m3.e5m2.f32",
-        "ampere:mma.m16n8k16.s32.s8.u8.s32", "ampere:mma.m16n8k64.s32.s4.u4.s32", "rtx_blackwell:mma.m16n8k32.f32.e2m1.e3m2.f32",
-        "rtx_blackwell:mma.m16n8k64.block16.f32.e2m1.e2m1.f32.ue4m3",
+        "ampere:mma.m16n8k16.s32.s8.u8.s32", "ampere:mma.m16n8k64.s32.s4.u4.s32",
+        "rtx_blackwell:mma.m16n8k32.f32.e2m1.e3m2.f32", "rtx_blackwell:mma.m16n8k64.block16.f32.e2m1.e2m1.f32.ue4m3",
     ],
 )  # fmt: skip
 def test_m16n8_fragments_are_the_manuals(name):

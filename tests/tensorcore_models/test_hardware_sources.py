@@ -91,7 +91,9 @@ def compiled(rows, folder):
 
 def compilable(arch):
     return [
-        row for row in tcm.list_instructions(arch) if not NOT_GENERATED.search(str(row)) and not NOT_COMPILED.search(str(row))
+        row
+        for row in tcm.list_instructions(arch)
+        if not NOT_GENERATED.search(str(row)) and not NOT_COMPILED.search(str(row))
     ]
 
 
