@@ -74,7 +74,7 @@ TABLES: dict[str, tuple[str, Callable[[Context], Outcome], int]] = {
         lambda context: _side_by_side("run_table2", context=context),
         3,
     ),
-    "rounding-effect": ("fig. 7 of Khattak and Mikaitis: why V100 beats B200 at n = 1e6", _rounding_effect, 3),
+    "rounding-effect": ("fig. 7 of Khattak and Mikaitis: why V100 beats B200, at n = 1e5", _rounding_effect, 3),
 }
 
 
