@@ -10,7 +10,8 @@ import argparse
 from harness import hold_blas, interleaved, pin, report, rows
 
 METHODS = (
-    "markidis", "egemm", "ootomo", "ootomo:accumulate_outside=c_only", "ootomo_inside", "sgemm_cube", "multiword", "bf16x9", "ozaki_int8",
+    "markidis", "egemm", "ootomo", "ootomo:accumulate_outside=c_only", "ootomo_inside", "sgemm_cube", "multiword", "bf16x9",
+    "ozaki_int8",
 )  # fmt: skip
 
 
