@@ -1,6 +1,7 @@
 """`mpgemm plan`: block sizes for an Ascend GEMM, why, and what to type into the kernel."""
 
 import argparse
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output = parser.add_argument_group("output")
     output.add_argument("--explain", action="store_true", help="what distinguishes the best block from 96 and 192")
     output.add_argument("--tiling", action="store_true", help="AscendC tiling fields and tile shapes of the best block")
+    output.add_argument("--bits", action="store_true", help="run every feasible block: what changes the result, by how much")
     output.add_argument("--rejections", action="store_true", help="the blocks next to the feasible space, and why not")
     output.add_argument("--figure", choices=("6", "heat"), help="N_fused and f (fig. 6), or speed over (bm, bn)")
     output.add_argument("--out", metavar="FOLDER", help="where --figure writes PNG, CSV and JSON (out)")
@@ -75,6 +77,8 @@ def _dispatch(args: argparse.Namespace) -> None:
         _figure(args, chip)
     elif args.rejections:
         _rejections(args, chip)
+    elif args.bits:
+        _bits(args, chip)
     else:
         _plans(args, chip)
 
@@ -159,6 +163,27 @@ def _print_tiling(plan: Plan) -> None:
     rows = [(*row[:3], row[3], row[4]) for row in tile_shapes(plan.schedule)]
     print()
     Table("Buffers of a core", ("buffer", "holds", "layout", "bytes", "limit"), rows).print()
+
+
+def _bits(args: argparse.Namespace, chip: ascend.Chip) -> None:
+    from mpgemm.experiments.blocking_bits import VARIANTS, blocking_bits
+
+    progress = Progress()
+    found = blocking_bits(chip, progress=lambda done, total: progress(done, total, "blocks"))
+    if args.json:
+        sys.stdout.write(json_text(dataclasses.asdict(found)))
+        return
+    m, k, n = found.shape
+    title = (
+        f"{chip.name}, uniform in [-1, 1], {m} x {k} x {n}: {found.blocks} feasible blocks give {found.results} different "
+        f"results for {len(found.chains)} chain lengths bk * N_fused; {found.mixed} lengths with more than one result.\n"
+        "Relative error (eq. 13):"
+    )
+    rows = [
+        [length, found.chains[length], *(measured[label] for label, _ in VARIANTS)]
+        for length, measured in found.errors.items()
+    ]
+    Table(title, ["bk * N_fused", "blocks", *(label for label, _ in VARIANTS)], rows).print()
 
 
 def _rejections(args: argparse.Namespace, chip: ascend.Chip) -> None:
