@@ -10,7 +10,7 @@ KERNELS := $(wildcard tensorcore_models/_kernels/*.pyx tensorcore_models/_kernel
                       mpgemm/_kernels/*.pyx mpgemm/_kernels/*.pxd mpgemm/_kernels/*.h)
 BUILD_INPUTS := pyproject.toml setup.py $(KERNELS)
 
-.PHONY: evaluate test campaign bench docs sanitize mutation lint clean
+.PHONY: evaluate test campaign bench cross docs sanitize mutation lint clean
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
@@ -37,6 +37,22 @@ test: $(VENV)/.test-ready
 campaign: $(VENV)/.test-ready
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
+# Every fast path beside numpy's SGEMM: table on the screen, JSON in out/. QUICK=1 for less than a minute, BENCH_ARGS="--threads 2".
+bench: $(VENV)/.run-ready
+	$(BIN)/python bench/run.py $(if $(filter 1,$(QUICK)),--quick) $(BENCH_ARGS)
+
+# The plain-C lanes compiled for aarch64 and run there by qemu, on cases made here.
+CROSS_CC ?= aarch64-linux-gnu-gcc
+CROSS_RUN ?= qemu-aarch64
+cross: $(VENV)/.test-ready
+	@command -v $(CROSS_CC) >/dev/null || { echo "make cross needs $(CROSS_CC): install gcc-aarch64-linux-gnu"; exit 1; }
+	@command -v $(CROSS_RUN) >/dev/null || { echo "make cross needs $(CROSS_RUN): install qemu-user"; exit 1; }
+	mkdir -p out
+	$(BIN)/python tests/cross/make_cases.py out/lanes_cases.bin
+	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static -I tensorcore_models/_kernels \
+		tests/cross/lanes_selftest.c -o out/lanes_selftest -lm
+	$(CROSS_RUN) out/lanes_selftest out/lanes_cases.bin
+
 # Pages that are generated from the tables.
 docs: $(VENV)/.run-ready
 	$(BIN)/python -m tensorcore_models.catalogue.page > docs/instructions.md
@@ -47,7 +63,7 @@ sanitize: $(VENV)/.test-ready
 	cd build/sanitize && MPGEMM_SANITIZE=1 $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace
 	cd build/sanitize && PYTHONPATH=. PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 MPGEMM_SANITIZE=1 \
 	  LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
-	  $(CURDIR)/$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+	  $(CURDIR)/$(BIN)/python -m pytest -q -k "not nvcc" $(PYTEST_ARGS)  # nvcc does not start under the preloaded libraries
 
 # Faults put in on purpose, each of which the suite must notice.
 mutation: $(VENV)/.test-ready

@@ -34,6 +34,10 @@ def compiles(compiler, source, flags):
 class BuildKernels(build_ext):
     """Adds the flags that the compiler at hand understands."""
 
+    def finalize_options(self):
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()
+
     def build_extensions(self):
         compile_flags, link_flags = [], []
         if self.compiler.compiler_type == "msvc":

@@ -9,7 +9,8 @@ The stages of a method are replaced by their exact values one after the other, i
 5. core: the core as it is; sums and scalings outside exact
 6. computed: the method as it is
 
-The part of a stage is its value minus the value of the stage before, so the parts add up to the total error exactly. What a part
+The part of a stage is its value minus the value of the stage before, so the parts add up to the total error exactly. What a
+part
 is called depends on that order. Cores made of IEEE operations have no alignment; of a callable's core nothing is known apart:
 their whole error is core rounding.
 """
@@ -21,7 +22,8 @@ from fractions import Fraction
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.recovery import EngineArithmetic, prepare, combine
+from mpgemm.arithmetic import EngineArithmetic, combine
+from mpgemm.recovery import prepare
 from tensorcore_models.accumulators import FusedDotAdd, FusedDotRoundDownAdd, InterleavedDotAdd, ParametricDotAdd
 from tensorcore_models.engine import Engine, MatrixEngine
 from tensorcore_models.exact_rounding import round_to_bits
@@ -108,7 +110,9 @@ def attribute(method, a, b, c=None, engine=None, *, overflow: str = "inf", **opt
     run = dot_run(method, a, b, c, engine, overflow, options)
     computed = run.product()
     if not np.isfinite(computed.astype(np.float64)).all():
-        raise ValueError(f"{run.row.name} gives {computed[0, 0]}: the error of a result that is not finite has no parts")
+        raise ValueError(
+            f"{run.row.name} gives {computed[0, 0]}: the error of a result that is not finite has no parts"
+        )
     words_a, words_b = exact_words(run, run.a, 1), exact_words(run, run.b, 0)
     c_value = Fraction(0) if run.c is None else Fraction(float(run.c[0, 0]))
     exact = sum((Fraction(float(x)) * Fraction(float(y)) for x, y in zip(run.a[0], run.b[:, 0], strict=True)), c_value)

@@ -3,18 +3,22 @@
 Notation: an engine computes ``d ~ c + sum_k a_k b_k`` in T steps of N products; ``S = |c| + sum_k |a_k b_k|`` for each element;
 P is the precision of the result, F the fraction bits kept at the alignment, ``E`` the alignment exponent of a step.
 
-Derivation for a fused dot-add. One step adds at most N + 1 addends, each cut to a multiple of 2^(E-F): an error below N + 1 units
-(half as much where the alignment rounds to nearest). An addend's exponent is at most floor(log2) of its own size (products are not
+Derivation for a fused dot-add. One step adds at most N + 1 addends, each cut to a multiple of 2^(E-F): an error below N + 1
+units
+(half as much where the alignment rounds to nearest). An addend's exponent is at most floor(log2) of its own size (products
+are not
 normalised, which only lowers it), so 2^E <= S', the largest size that sum and addends can have; except that subnormal operands
-carry their format's smallest normal exponent and zeros the exponent of their edge rule: these give a floor 2^E0 that depends on the
-formats and the largest exponents of the data only. The result is rounded once: below 2^(1-P) S' (2^-P S' to nearest), or below one
-unit of the subnormal range. So a step adds at most ``alpha S' + beta`` with
+carry their format's smallest normal exponent and zeros the exponent of their edge rule: these give a floor 2^E0 that depends
+on the
+formats and the largest exponents of the data only. The result is rounded once: below 2^(1-P) S' (2^-P S' to nearest), or
+below one unit of the subnormal range. So a step adds at most ``alpha S' + beta`` with
 
     alpha = (addends) 2^-F + (roundings) u,     beta = (addends) 2^(E0-F) + (roundings) eta + what flushing takes,
 
-and with S' <= S + (errors so far), T steps give ``(1 + alpha)^T - 1`` times ``S + beta / alpha``. Each accumulator family is one
-row of :func:`step_error`. The bound is infinite where a sum could overflow. Everything is evaluated in FP64 with a relative margin
-(:data:`MARGIN`) for its own rounding errors.
+and with S' <= S + (errors so far), T steps give ``(1 + alpha)^T - 1`` times ``S + beta / alpha``. Each accumulator family is
+one
+row of :func:`step_error`. The bound is infinite where a sum could overflow. Everything is evaluated in FP64 with a relative
+margin (:data:`MARGIN`) for its own rounding errors.
 """
 
 import math
@@ -65,7 +69,11 @@ def _output(spec, fmt: Format, roundings: int = 1, rounding: str | None = None) 
         fraction = min(fraction, limited)
     relative = math.expm1(roundings * math.log1p(_unit(rounding, 2.0 ** -(fraction + 1), 2.0**-fraction)))
     absolute = roundings * math.ldexp(1.0, fmt.emin - fraction)
-    return relative, absolute, f"{roundings} rounding(s) {rounding} to {fraction} fraction bits: {relative:.3g} of the sum"
+    return (
+        relative,
+        absolute,
+        f"{roundings} rounding(s) {rounding} to {fraction} fraction bits: {relative:.3g} of the sum",
+    )
 
 
 def _both(first: float, second: float) -> float:
@@ -110,7 +118,9 @@ def step_error(engine: Engine, largest: tuple[int, int] = (0, 0), small: bool = 
         raise ValueError(f"{engine.label}: no bound without a known accumulator, nor for block-scaled operands")
     result = engine.formats[3]
     if isinstance(spec, acc.IntegerDotAdd):
-        return StepError(0.0, 0.0, spec.terms, ("integer products and sums are exact (the bound is infinite if int32 overflows)",))
+        return StepError(
+            0.0, 0.0, spec.terms, ("integer products and sums are exact (the bound is infinite if int32 overflows)",)
+        )
     if isinstance(spec, acc.InterleavedDotAdd):
         via = get_format(spec.via_format)  # subnormal operands have the exponents of this format
         floor = max(_floor_exponent(spec.dot, engine, largest, small), via.emin + max(largest))
@@ -132,14 +142,22 @@ def _fused(spec: acc.FusedDotAdd | acc.ParametricDotAdd, engine: Engine, floor: 
     result = engine.formats[3]
     quantum = 0.0 if spec.fraction_bits is None else 2.0**-spec.fraction_bits
     cut = (spec.terms + 1) * _unit(spec.alignment_rounding, 0.5, 1.0) * quantum
-    text = f"{spec.terms} + 1 addends cut at F = {spec.fraction_bits}: {cut:.3g} of the largest" if quantum else "exact sum"
+    text = (
+        f"{spec.terms} + 1 addends cut at F = {spec.fraction_bits}: {cut:.3g} of the largest"
+        if quantum
+        else "exact sum"
+    )
     more, late, flushed = 0.0, (0.0, 0.0, ""), 0.0
     if isinstance(spec, acc.ParametricDotAdd):
         more, late, flushed, extra = _parametric(spec, engine, quantum)
         text += extra
     relative, absolute, rounding_text = _output(spec, result)
     total = _both(_both(cut + more, relative), late[0])
-    return total, (cut + more) * 2.0 ** min(floor, 1000) + absolute + late[1] + flushed, f"{text}; {rounding_text}{late[2]}"
+    return (
+        total,
+        (cut + more) * 2.0 ** min(floor, 1000) + absolute + late[1] + flushed,
+        f"{text}; {rounding_text}{late[2]}",
+    )
 
 
 def _round_down(spec: acc.FusedDotRoundDownAdd, engine: Engine, floor: int) -> tuple[float, float, str]:
@@ -149,7 +167,8 @@ def _round_down(spec: acc.FusedDotRoundDownAdd, engine: Engine, floor: int) -> t
     cut += 2.0**-spec.dot_fraction_bits + 2.0**-spec.c_fraction_bits
     relative, absolute, text = _output(spec, engine.formats[3])
     joined = ", even and odd sums joined" if parity else ""
-    kept = f"{spec.terms} products at F = {spec.fraction_bits}{joined}; dot at {spec.dot_fraction_bits}, c at {spec.c_fraction_bits}"
+    kept = f"{spec.terms} products at F = {spec.fraction_bits}{joined}"
+    kept += f"; dot at {spec.dot_fraction_bits}, c at {spec.c_fraction_bits}"
     return _both(cut, relative), cut * 2.0 ** min(floor, 1000) + absolute, f"{kept}: {cut:.3g} of the largest; {text}"
 
 
@@ -184,7 +203,10 @@ def _ieee(spec, engine: Engine, largest: tuple[int, int]) -> StepError:
     if isinstance(spec, acc.SequentialFMA):
         terms = spec.terms_per_step
         relative, absolute, text = _output(spec, result, terms, spec.rounding)
-        flush = terms * (operand_flush + result.min_normal) * spec.flush_inputs + terms * result.min_normal * spec.flush_outputs
+        flush = (
+            terms * (operand_flush + result.min_normal) * spec.flush_inputs
+            + terms * result.min_normal * spec.flush_outputs
+        )
         return StepError(relative, absolute + flush, terms, (f"fused multiply-adds, {text}",))
     if isinstance(spec, acc.LanedFMA):
         count = spec.terms + spec.lanes + 1
@@ -197,7 +219,9 @@ def _ieee(spec, engine: Engine, largest: tuple[int, int]) -> StepError:
         flushed = 0.0
         if spec.flush_input != "none":
             lowest = (a.min_normal, b.min_normal) if spec.flush_input == "format" else (2.0**-126, 2.0**-126)
-            flushed = spec.group * sum(math.ldexp(x, e + 1) for x, e in zip(lowest, largest[::-1], strict=True)) + 2.0**-126
+            flushed = (
+                spec.group * sum(math.ldexp(x, e + 1) for x, e in zip(lowest, largest[::-1], strict=True)) + 2.0**-126
+            )
         results = 2 * spec.group * result.min_normal if spec.flush_results else 2 * spec.group * result.min_subnormal
         return StepError(
             relative, absolute + flushed + results, spec.group, (f"products, tree and sum in FP32, {text}",)
@@ -205,7 +229,10 @@ def _ieee(spec, engine: Engine, largest: tuple[int, int]) -> StepError:
     if isinstance(spec, acc.PairRoundOddSum):
         relative, absolute, text = _output(spec, result, 3, "ro")
         return StepError(
-            relative, absolute + 2 * operand_flush + 5 * result.min_normal, 2, (f"products, pair sum and sum, {text}; flushed",)
+            relative,
+            absolute + 2 * operand_flush + 5 * result.min_normal,
+            2,
+            (f"products, pair sum and sum, {text}; flushed",),
         )
     raise ValueError(f"{engine.label}: no bound is derived for {type(spec).__name__}")
 
@@ -318,7 +345,9 @@ def gamma(n: float, u: float) -> float:
     return n * u / (1 - n * u) if n * u < 1 else math.inf
 
 
-def block_fma_bounds(n: int, block: int, u_low: float, u_high: float, u_out: float | None = None, probability: float = 0.99):
+def block_fma_bounds(
+    n: int, block: int, u_low: float, u_high: float, u_out: float | None = None, probability: float = 0.99
+):
     """Bounds of |C^ - C| <= f |A||B| for a block FMA, after Blanchard, Higham, Lopez, Mary and Pranesh 2020.
 
     Operands are rounded to u_low, products are summed in precision u_high, and every block of `block` products is rounded to
@@ -328,8 +357,8 @@ def block_fma_bounds(n: int, block: int, u_low: float, u_high: float, u_out: flo
     -------
     dict of str to float
         "deterministic": (1 + u_low)^2 (1 + gamma_n(u_high)) (1 + gamma_(n/block)(u_out)) - 1.
-        "probabilistic": the same with lambda sqrt(n) for n, where 2 n exp(-lambda^2 / 2) = 1 - probability (Higham and Mary 2019,
-        under independent rounding errors of mean zero, which directed rounding does not have). Never asserted.
+        "probabilistic": the same with lambda sqrt(n) for n, where 2 n exp(-lambda^2 / 2) = 1 - probability (Higham and
+        Mary 2019, under independent rounding errors of mean zero, which directed rounding does not have). Never asserted.
     """
     blocks = -(-n // block)
     coarse = 0.0 if u_out is None or u_out <= u_high else u_out
@@ -347,8 +376,8 @@ def block_fma_bounds(n: int, block: int, u_low: float, u_high: float, u_out: flo
 def multiword_bound(n: int, words: int, word: Format, result: Format, theta: float) -> float:
     """2u + nU + 4 n^2 f_min/theta + 4 n^2 F_min/theta^2 with u = 2^-(t p): fig. 7 of khattak-mikaitis, after Mary and Mikaitis.
 
-    Relative to ||A||_inf ||B||_inf. The published figure takes f_min as the smallest normal number, and u of one word whatever p
-    is (its data files have one bound for all p); here u is that of p words.
+    Relative to ||A||_inf ||B||_inf. The published figure takes f_min as the smallest normal number, and u of one word
+    whatever p is (its data files have one bound for all p); here u is that of p words.
     """
     u, big = 2.0 ** -(word.precision * words), result.unit_roundoff
     return 2 * u + n * big + 4 * n**2 * word.min_normal / theta + 4 * n**2 * result.min_normal / theta**2

@@ -63,11 +63,23 @@ class ComparisonRecord:
         """A flat row for tables."""
         errors = self.errors
         return {
-            "case": self.case, "method": self.method, "engine": self.engine, "m": errors.m, "n": errors.n, "k": errors.k,
-            "passes": self.passes, "bits": self.bits, **{name: getattr(errors, name) for name in METRICS},
-            "overflow_a": self.overflow_a, "overflow_b": self.overflow_b, "underflow_a": self.underflow_a,
-            "underflow_b": self.underflow_b, "nonfinite": errors.nonfinite, "bound": self.bound, "seconds": self.seconds,
-        }  # fmt: skip
+            "case": self.case,
+            "method": self.method,
+            "engine": self.engine,
+            "m": errors.m,
+            "n": errors.n,
+            "k": errors.k,
+            "passes": self.passes,
+            "bits": self.bits,
+            **{name: getattr(errors, name) for name in METRICS},
+            "overflow_a": self.overflow_a,
+            "overflow_b": self.overflow_b,
+            "underflow_a": self.underflow_a,
+            "underflow_b": self.underflow_b,
+            "nonfinite": errors.nonfinite,
+            "bound": self.bound,
+            "seconds": self.seconds,
+        }
 
     def to_json(self) -> str:
         """The row as JSON text; what is not finite is a string."""
@@ -106,8 +118,20 @@ class Comparison(list):
     def __str__(self) -> str:
         from mpgemm.report import Table
 
-        columns = ("method", "engine", "passes", "bits", "relative_frobenius", "relative_inf", "componentwise", "bound",
-                   "max_ulp", "bits_equal", "overflow", "underflow")  # fmt: skip
+        columns = (
+            "method",
+            "engine",
+            "passes",
+            "bits",
+            "relative_frobenius",
+            "relative_inf",
+            "componentwise",
+            "bound",
+            "max_ulp",
+            "bits_equal",
+            "overflow",
+            "underflow",
+        )
         blocks = []
         for case in dict.fromkeys(record.case for record in self):
             rows = [_table_row(record) for record in self if record.case == case]
@@ -119,10 +143,19 @@ class Comparison(list):
 def _table_row(record: ComparisonRecord) -> list:
     errors = record.errors
     return [
-        record.method, record.engine, record.passes, record.bits, errors.relative_frobenius, errors.relative_inf,
-        errors.componentwise, "-" if record.bound is None else record.bound, errors.max_ulp, errors.bits_equal,
-        f"{record.overflow_a}, {record.overflow_b}", f"{record.underflow_a}, {record.underflow_b}",
-    ]  # fmt: skip
+        record.method,
+        record.engine,
+        record.passes,
+        record.bits,
+        errors.relative_frobenius,
+        errors.relative_inf,
+        errors.componentwise,
+        "-" if record.bound is None else record.bound,
+        errors.max_ulp,
+        errors.bits_equal,
+        f"{record.overflow_a}, {record.overflow_b}",
+        f"{record.underflow_a}, {record.underflow_b}",
+    ]
 
 
 def _plain(value):
@@ -240,9 +273,18 @@ def measure_pair(
     seconds = time.perf_counter() - start
     bound = relative_bound(a, b, c, row, engine) if bounds else None
     return ComparisonRecord(
-        case, name, engine.label, result.passes, meter.measure(result.d), result.a.overflow, result.b.overflow,
-        result.a.underflow, result.b.underflow, bound, seconds,
-    )  # fmt: skip
+        case,
+        name,
+        engine.label,
+        result.passes,
+        meter.measure(result.d),
+        result.a.overflow,
+        result.b.overflow,
+        result.a.underflow,
+        result.b.underflow,
+        bound,
+        seconds,
+    )
 
 
 def relative_bound(a, b, c, row, engine) -> float | None:

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.arithmetic import EngineArithmetic, combine
 from mpgemm.attribution import Attribution, attribute, dot_run, exact_words, floor_log2
-from mpgemm.recovery import EngineArithmetic, combine
 from tensorcore_models.accumulators import FusedDotAdd
 from tensorcore_models.engine import Engine
 from tensorcore_models.formats import Format
@@ -65,8 +65,8 @@ def describe(method, a, b, c=None, engine=None, *, overflow: str = "inf", **opti
     Returns
     -------
     Description
-        ``print(describe(...))`` shows it: the words of every element, every k step of the core (for fused dot-add cores with the
-        alignment exponent and what is left of each product), every operation outside, and the error taken apart.
+        ``print(describe(...))`` shows it: the words of every element, every k step of the core (for fused dot-add cores with
+        the alignment exponent and what is left of each product), every operation outside, and the error taken apart.
 
     Raises
     ------
@@ -112,7 +112,10 @@ def _word_steps(run) -> list[Step]:
         if exponents is not None:
             steps.append(Step("scale", f"{name} is multiplied by 2^{int(exponents[0])}"))
     for name, words, operand, axis in zip("ab", run.words(), (run.a, run.b), (1, 0), strict=True):
-        lost = [Fraction(float(x)) - sum(w) for x, w in zip(operand.ravel(), zip(*exact_words(run, operand, axis), strict=True), strict=True)]
+        lost = [
+            Fraction(float(x)) - sum(w)
+            for x, w in zip(operand.ravel(), zip(*exact_words(run, operand, axis), strict=True), strict=True)
+        ]
         for k in range(operand.size):
             for j, word in enumerate(words):
                 bits = word.ravel()[k]
@@ -129,7 +132,9 @@ def _integer_steps(run) -> list[Step]:
     steps = []
     for name, words in (("a", words_a), ("b", words_b)):
         steps += [
-            Step("split", f"{name}[{k}] word {j}", float(value)) for j, word in enumerate(words) for k, value in enumerate(word)
+            Step("split", f"{name}[{k}] word {j}", float(value))
+            for j, word in enumerate(words)
+            for k, value in enumerate(word)
         ]
     for i, j in run.row.products:
         total = sum((x * y for x, y in zip(words_a[i], words_b[j], strict=True)), Fraction(0))

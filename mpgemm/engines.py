@@ -57,7 +57,9 @@ def ieee_engine(fmt: str = "fp32", result: str | None = None) -> NamedEngine:
     )
 
 
-def hypothetical_engine(device: str, fmt: str, *, model: str = "fp16", path: str | None = None, **changes) -> NamedEngine:
+def hypothetical_engine(
+    device: str, fmt: str, *, model: str = "fp16", path: str | None = None, **changes
+) -> NamedEngine:
     """A device's accumulator with operands that the device lacks, or with changed parameters: an engine that does not exist.
 
     Parameters
@@ -78,9 +80,13 @@ def hypothetical_engine(device: str, fmt: str, *, model: str = "fp16", path: str
     what = ", ".join(f"{key}={value}" for key, value in changes.items())
     name = f"{device} accumulator, {fmt} operands" + (f", {what}" if what else "") + " (hypothetical)"
     return NamedEngine(
-        accumulator, a_format=fmt, c_format=base.c_format, d_format=base.d_format, name=name,
+        accumulator,
+        a_format=fmt,
+        c_format=base.c_format,
+        d_format=base.d_format,
+        name=name,
         note=f"{base}'s accumulator; no such unit exists",
-    )  # fmt: skip
+    )
 
 
 def _of_device(device: str, fmt: str, path: str | None = None):
@@ -136,7 +142,9 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
             f"engines that would do: {', '.join(suitable_engines(method))}"
         )
     if method.integer and engine.formats[3].name != "s32":
-        raise UnsuitableEngine(f"method {method.name!r} needs exact int32 sums, {engine.label} gives {engine.formats[3].name}")
+        raise UnsuitableEngine(
+            f"method {method.name!r} needs exact int32 sums, {engine.label} gives {engine.formats[3].name}"
+        )
     return engine
 
 
@@ -144,7 +152,11 @@ def _by_name(name: str, method: RecoveryMethod) -> Engine:
     if name == "ieee":
         if method.integer:
             return NamedEngine(
-                tcm.IntegerDotAdd(), a_format=method.formats[0], c_format="s32", d_format="s32", name="ieee:int8 to int32"
+                tcm.IntegerDotAdd(),
+                a_format=method.formats[0],
+                c_format="s32",
+                d_format="s32",
+                name="ieee:int8 to int32",
             )
         return ieee_engine(method.formats[0])
     if ":" in name:

@@ -44,15 +44,15 @@ class IntegerRun:
     @property
     def dtype(self) -> np.dtype:
         """Type of the result."""
-        wide = self.row.target == "fp64" or (
-            self.row.target == "input" and np.float64 in (self.a.dtype, self.b.dtype)
-        )
+        wide = self.row.target == "fp64" or (self.row.target == "input" and np.float64 in (self.a.dtype, self.b.dtype))
         return np.dtype(np.float64 if wide else np.float32)
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
         operands = ((self.a, self.clean_a, 1), (self.b, self.clean_b, 0))
         return tuple(
-            RangeCounts(int(np.count_nonzero(~np.isfinite(x))), int(np.count_nonzero((x != 0) & (self._kept(clean, axis) == 0))))
+            RangeCounts(
+                int(np.count_nonzero(~np.isfinite(x))), int(np.count_nonzero((x != 0) & (self._kept(clean, axis) == 0)))
+            )
             for x, clean, axis in operands
         )
 
@@ -66,10 +66,8 @@ class IntegerRun:
 
     def product(self) -> np.ndarray:
         run = {"integer_slices": self._slices, "residues": self._residues, "quantised": self._quantised}[self.row.kind]
-        if self.a.shape[1] == 0:
-            value = np.zeros((self.a.shape[0], self.b.shape[1]), self.dtype)
-        else:
-            value = run()
+        shape = (self.a.shape[0], self.b.shape[1])
+        value = run() if self.a.shape[1] else np.zeros(shape, self.dtype)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             value = value.astype(self.dtype)
             value[~self.finite_rows] = np.nan
@@ -102,7 +100,10 @@ class IntegerRun:
         whole_a, rows = integers_below(self.clean_a, 1, bits)
         whole_b, columns = integers_below(self.clean_b, 0, bits)
         residues = [
-            balanced(exact_product(self.engine, balanced(whole_a, p).astype(np.int8), balanced(whole_b, p).astype(np.int8)), p)
+            balanced(
+                exact_product(self.engine, balanced(whole_a, p).astype(np.int8), balanced(whole_b, p).astype(np.int8)),
+                p,
+            )
             for p in moduli
         ]
         value = integers_to_float(*mixed_radix(residues, moduli))

@@ -1,9 +1,9 @@
 """The rows of the recovery methods. What the fields mean stands in :mod:`mpgemm.methods`.
 
 Names of sources: markidis = Markidis et al. 2018; ootomo-yokota = Ootomo and Yokota 2022 (IJHPCA 36:4); valpey = valpey-smt,
-section 6; egemm = Feng et al. 2021; ma = Ma et al. 2022; quantensor = Li et al. 2021; mixpert = Lin et al. 2024; xue = Xue et al.,
-arXiv:2507.23387v4; mary-mikaitis = Mary and Mikaitis 2024, as khattak-mikaitis, section V-B, uses it. In the formulas h and l are
-the high and low words, RN rounds to nearest even.
+section 6; egemm = Feng et al. 2021; ma = Ma et al. 2022; quantensor = Li et al. 2021; mixpert = Lin et al. 2024; xue =
+Xue et al., arXiv:2507.23387v4; mary-mikaitis = Mary and Mikaitis 2024, as khattak-mikaitis, section V-B, uses it. In the formulas h and
+l are the high and low words, RN rounds to nearest even.
 """
 
 from mpgemm.methods import FAMILIES, MODULI, RecoveryMethod, products_below
@@ -17,7 +17,8 @@ _OUTSIDE = {
     **_CHAIN,
     "terms": "3 or 4: without or with the low-low product",
     "scale_exponent": "s of the low word, 0 to 100",
-    "accumulate_outside": "'k_step': high-high restarts at every k step and is added outside; 'c_only': only c is added outside",
+    "accumulate_outside": "'k_step': high-high restarts at every k step and is added outside; "
+    "'c_only': only c is added outside",
 }
 _FP16_RANGE = "elements beyond 65504 overflow; full precision needs |x| >= 2^{low} or so, below 2^-24 nothing is left"
 _HI, _HI_LO = products_below(1), products_below(2, 1)
@@ -91,8 +92,8 @@ ROWS: dict[str, RecoveryMethod] = {
             "markidis",
             title="fp16 words, four products in the core",
             formula="A_l = h(A - A_h); D = core(A_l B_l + A_h B_l + A_l B_h + A_h B_h + C)",
-            source="ootomo-yokota eq. 6, valpey section 6; split by truncation as xue section 2 and table 2 say, by RN for valpey "
-            "table 5",
+            source="ootomo-yokota eq. 6, valpey section 6; split by truncation as xue section 2 and table 2 "
+            "say, by RN for valpey table 5",
             range_limits=_FP16_RANGE.format(low=-2),
             options={**_CHAIN, "terms": "3 or 4: without or with the low-low product"},
         ),
@@ -191,12 +192,15 @@ ROWS: dict[str, RecoveryMethod] = {
         RecoveryMethod(
             name="multiword",
             title="p words of any format, equilibrated rows and columns",
-            formula="A_j = RN((diag A - sum of earlier words) 2^(s (j-1))); D = sum of A_j B_k with j + k <= p + 1, joined in FP32",
-            source="mary-mikaitis; s = precision of the words and the scaling to theta as in khattak-mikaitis' published experiment",
+            formula="A_j = RN((diag A - sum of earlier words) 2^(s (j-1))); D = sum of A_j B_k with j + k <= p + 1, "
+            "joined in FP32",
+            source="mary-mikaitis; s = precision of the words and the scaling to theta as in khattak-mikaitis' "
+            "published experiment",
             formats=("fp16", "bf16", "tf32", "e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz"),
             scale_exponent=None,
             products=_HI_LO,
             accumulation="outside",
+            order="term",
             equilibrate="rows",
             range_limits="any finite input; an element below f_min/theta of its row's largest loses bits",
             options={
@@ -217,7 +221,8 @@ ROWS: dict[str, RecoveryMethod] = {
         RecoveryMethod(
             name="mixpert",
             title="four int8 segments on a common row or column exponent",
-            formula="Q = RN(A 2^(30 - e_row)) = sum of q_j 256^(3-j), q_j in [-128, 127]; D = FP64 sum of q_i q_j products, i + j <= 3",
+            formula="Q = RN(A 2^(30 - e_row)) = sum of q_j 256^(3-j), q_j in [-128, 127]; "
+            "D = FP64 sum of q_i q_j products, i + j <= 3",
             source="mixpert",
             certainty="reconstruction",
             kind="integer_slices",
@@ -243,7 +248,11 @@ ROWS: dict[str, RecoveryMethod] = {
             accumulation="outside",
             range_limits="one scale for a whole matrix: p words leave elements below q_max^-p of the largest as zero",
             claimed_loss="N/A",
-            options={"format": "s8, s4 or fp16", "passes": "words p; p(p+1)/2 products", "products": "'upper' or 'all'"},
+            options={
+                "format": "s8, s4 or fp16",
+                "passes": "words p; p(p+1)/2 products",
+                "products": "'upper' or 'all'",
+            },
         ),
         RecoveryMethod(
             name="ozaki_int8",
@@ -257,14 +266,15 @@ ROWS: dict[str, RecoveryMethod] = {
             accumulation="outside",
             equilibrate="rows",
             target="input",
-            range_limits="elements below 2^(-7 s) of their row's (column's) largest are lost; 8 slices reach FP64 on benign data",
+            range_limits="elements below 2^(-7 s) of their row's (column's) largest are lost; "
+            "8 slices reach FP64 on benign data",
             options={"slices": "s, 1 to 16", "products": "'upper' or 'all'", "target": "'fp32', 'fp64' or 'input'"},
         ),
         RecoveryMethod(
             name="ozaki2_int8",
             title="Ozaki scheme II: integer matrices by residues and the Chinese remainder theorem",
-            formula="A' = RZ(2^e_row A), B' = RZ(B 2^e_col) integers with k max|A'| max|B'| < M/2, M the product of the moduli; "
-            "A'B' mod p for each modulus p by one int8 product; D = 2^-(e_row + e_col) CRT",
+            formula="A' = RZ(2^e_row A), B' = RZ(B 2^e_col) integers with k max|A'| max|B'| < M/2, M the product "
+            "of the moduli; A'B' mod p for each modulus p by one int8 product; D = 2^-(e_row + e_col) CRT",
             source="Ozaki, Uchino and Imamura 2025",
             kind="residues",
             formats=("s8",),

@@ -6,8 +6,8 @@ word j of B and has weight ``2^-((i + j) s)``; its *level* is i + j. A row state
 
 accumulation
     ``core``: one chain through the engine over all products, seeded by c.
-    ``nested``: one chain for each level, the highest first; its result, scaled by a power of two, seeds the next. Every addition
-    happens in the core.
+    ``nested``: one chain for each level, the highest first; its result, scaled by a power of two, seeds the next. Every
+    addition happens in the core.
     ``outside``: one chain from zero for each level; the levels are joined outside, ``t = RN(t 2^-s + next)``; c is added last.
     ``k_step``: as ``outside``, but level 0 restarts from zero at every k step and its partial sums are added outside.
     ``termwise``: one chain from zero for each product; products of a level are added outside, then as ``outside``.
@@ -18,8 +18,8 @@ order
     (a product over all of k, then the next). Products come in the order of the row.
 equilibrate
     ``rows``: rows of A and columns of B are multiplied by powers of two that bring their largest element just below
-    ``theta = min(f_max, sqrt(F_max / k))`` (f_max and F_max: largest finite numbers of the word and of the result format); undone
-    at the end, c added outside after that.
+    ``theta = min(f_max, sqrt(F_max / k))`` (f_max and F_max: largest finite numbers of the word and of the result format);
+    undone at the end, c added outside after that.
 
 Costs are counted in passes: one pass is one engine product of the full size.
 """
@@ -123,9 +123,14 @@ class RecoveryMethod:
 
     def __post_init__(self):
         for name, known in (
-            ("kind", KINDS), ("accumulation", ACCUMULATIONS), ("order", ORDERS), ("equilibrate", EQUILIBRATIONS),
-            ("certainty", CERTAINTIES), ("target", TARGETS), ("rounding", ROUNDINGS),
-        ):  # fmt: skip
+            ("kind", KINDS),
+            ("accumulation", ACCUMULATIONS),
+            ("order", ORDERS),
+            ("equilibrate", EQUILIBRATIONS),
+            ("certainty", CERTAINTIES),
+            ("target", TARGETS),
+            ("rounding", ROUNDINGS),
+        ):
             if getattr(self, name) not in known:
                 self._fail(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}")
         if not (self.name and self.title and self.formula and self.source and self.formats):
@@ -147,8 +152,14 @@ class RecoveryMethod:
         if self.accumulation == "core" and self.scale_exponent != 0 and self.words > 1:
             self._fail("accumulation 'core' sums products of different words as they are: scale_exponent must be 0")
         levels = [i + j for i, j in self.products]
-        if self.accumulation != "core" and levels != sorted(levels, reverse=True) and self.accumulation != "elementwise":
-            self._fail(f"accumulation {self.accumulation!r} takes the highest level first, got products {self.products}")
+        if (
+            self.accumulation != "core"
+            and levels != sorted(levels, reverse=True)
+            and self.accumulation != "elementwise"
+        ):
+            self._fail(
+                f"accumulation {self.accumulation!r} takes the highest level first, got products {self.products}"
+            )
         if self.kind == "residues":
             check_moduli(self.moduli)
 

@@ -1,32 +1,23 @@
 """FP32 (or FP64) accuracy from narrow matrix engines: runs a recovery method on an engine.
 
 Who calls whom: :func:`recovered_gemm` takes a row (:mod:`mpgemm.methods`) and an engine (:mod:`mpgemm.engines`), splits the
-operands (:func:`split_operand`), and lets :func:`combine` state the method over an :class:`Arithmetic`. The arithmetic here is
-the hardware's (:class:`EngineArithmetic`); :mod:`mpgemm.attribution` runs the same `combine` over exact rational numbers.
+operands (:func:`split_operand`), and lets :func:`mpgemm.arithmetic.combine` state the method over the hardware's arithmetic.
 Integer methods have their own algorithm in :mod:`mpgemm.integer_recovery`.
 """
 
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Any, Protocol
 
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.arithmetic import EngineArithmetic, combine
 from mpgemm.engines import resolve_engine
 from mpgemm.methods import RecoveryMethod, get_method
-from tensorcore_models import kernels
-from tensorcore_models.engine import Engine, MatrixEngine
+from tensorcore_models.engine import Engine
 from tensorcore_models.formats import Format
-from tensorcore_models.operands import values_of_bits
 from tensorcore_models.rounding import source_array
-
-#: Bytes of operand copies that one chained call of the engine may take: longer k is cut into chained calls (same bits).
-CHAIN_BYTES = 1 << 26
-
-Pair = tuple[Any, Any]
 
 
 # -- results -------------------------------------------------------------------------------------------------------------
@@ -76,7 +67,8 @@ class RecoveryResult:
 
     def __str__(self) -> str:
         return (
-            f"{self.method.name} on {self.engine}: {self.passes} passes; overflow {self.a.overflow} of A, {self.b.overflow} of B; "
+            f"{self.method.name} on {self.engine}: {self.passes} passes; "
+            f"overflow {self.a.overflow} of A, {self.b.overflow} of B; "
             f"underflow {self.a.underflow} of A, {self.b.underflow} of B; {self.nonfinite} results not finite"
         )
 
@@ -102,8 +94,8 @@ def recovered_gemm(
     method : str or RecoveryMethod
         A name of :func:`mpgemm.list_methods`.
     engine : Engine, str or None
-        What runs the products: an instruction or other engine, "arch:name", a device such as "a100" (its default instruction for
-        the method's words), "ieee", or None for the method's default. On the Ascend cube `sgemm_cube` is
+        What runs the products: an instruction or other engine, "arch:name", a device such as "a100" (its default instruction
+        for the method's words), "ieee", or None for the method's default. On the Ascend cube `sgemm_cube` is
         :func:`ascend.cube_gemm`.
     strict : bool
         Raise if an element leaves the range of the words, instead of computing as hardware would.
@@ -120,8 +112,8 @@ def recovered_gemm(
     Raises
     ------
     ValueError
-        If shapes do not fit, the engine does not take the method's words (the message names engines that would do), an option is
-        unknown, c is not representable, or (with `strict`) elements leave the words' range.
+        If shapes do not fit, the engine does not take the method's words (the message names engines that would do), an
+        option is unknown, c is not representable, or (with `strict`) elements leave the words' range.
     TypeError
         If an argument holds no real numbers.
 
@@ -163,7 +155,8 @@ def _refuse_range(run: "WordRun") -> None:
     for counts, name, size in zip(run.counts(), "AB", (run.a.size, run.b.size), strict=True):
         if counts.overflow or counts.underflow:
             raise ValueError(
-                f"method {run.row.name!r}: {counts.overflow} of {size} elements of {name} overflow and {counts.underflow} underflow "
+                f"method {run.row.name!r}: {counts.overflow} of {size} elements of {name} overflow "
+                f"and {counts.underflow} underflow "
                 f"words of {run.word_format.name} ({run.row.range_limits}); scale them, or pass strict=False to compute as "
                 "hardware would"
             )
@@ -295,7 +288,16 @@ class WordStore:
     def get(self, run: "WordRun"):
         """The words of a run, split now if they are not among the last ones."""
         row = run.row
-        facts = (*map(_place, (run.a, run.b)), run.word_format, row.words, run.scale, row.rounding, row.equilibrate, run.overflow, run.engine.formats[3].name)
+        facts = (
+            *map(_place, (run.a, run.b)),
+            run.word_format,
+            row.words,
+            run.scale,
+            row.rounding,
+            row.equilibrate,
+            run.overflow,
+            run.engine.formats[3].name,
+        )
         with self._lock:
             for known, _, words in self._found:
                 if known == facts:
@@ -375,195 +377,3 @@ def count_range(x: np.ndarray, words: Sequence[np.ndarray], fmt: Format, scale: 
             under |= (np.abs(word) < fmt.min_normal) & (word != wanted) & np.isfinite(wanted)
             residual = residual - np.ldexp(word, -j * scale)
     return RangeCounts(int(np.count_nonzero(over & np.isfinite(x))), int(np.count_nonzero(under)))
-
-
-# -- the methods over an arithmetic --------------------------------------------------------------------------------------
-class Arithmetic(Protocol):
-    """What a method needs: sums inside the core, and scaling and adding outside. Values are of any type."""
-
-    def chain(self, pairs: Sequence[Pair], seed): ...
-
-    def promoted(self, pair: Pair): ...
-
-    def elementwise(self, weighted: Sequence[tuple[Pair, int]]): ...
-
-    def scale(self, value, exponent: int): ...
-
-    def add(self, x, y): ...
-
-
-def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequence, c, arithmetic: Arithmetic):
-    """The products of a method put together as its accumulation says (see :mod:`mpgemm.methods`).
-
-    Parameters
-    ----------
-    row : RecoveryMethod
-        Kind "words".
-    scale : int
-        s, the scale exponent from one word to the next.
-    words_a, words_b : sequence
-        Words of A and B, as the arithmetic takes them.
-    c : value or None
-    arithmetic : Arithmetic
-
-    Returns
-    -------
-    value
-    """
-    pairs = {(i, j): (words_a[i], words_b[j]) for i, j in row.products}
-    if row.accumulation == "core":
-        return arithmetic.chain([pairs[p] for p in row.products], c)
-    if row.accumulation == "elementwise":
-        order = sorted(row.products, key=lambda p: (sum(p), -p[0]))
-        return _plus(arithmetic.elementwise([(pairs[p], -sum(p) * scale) for p in order]), c, arithmetic)
-    levels = [(level, list(members)) for level, members in groupby(row.products, key=sum)]
-    if row.accumulation == "nested":
-        value, before = c, 0
-        for level, members in levels:
-            seed = None if value is None else arithmetic.scale(value, (level - before) * scale)
-            value, before = arithmetic.chain([pairs[p] for p in members], seed), level
-        return arithmetic.scale(value, -before * scale) if before else value
-    value, before = None, 0
-    for level, members in levels:
-        part = _level(row, level, [pairs[p] for p in members], arithmetic)
-        value = part if value is None else arithmetic.add(arithmetic.scale(value, (level - before) * scale), part)
-        before = level
-    value = arithmetic.scale(value, -before * scale) if before else value
-    return _plus(value, c, arithmetic)
-
-
-def _level(row: RecoveryMethod, level: int, pairs: list[Pair], arithmetic: Arithmetic):
-    """The products of one level."""
-    if row.accumulation == "k_step" and level == 0:
-        return arithmetic.promoted(pairs[0])
-    if row.accumulation != "termwise":
-        return arithmetic.chain(pairs, None)
-    value = arithmetic.chain(pairs[:1], None)
-    for pair in pairs[1:]:
-        value = arithmetic.add(value, arithmetic.chain([pair], None))
-    return value
-
-
-def _plus(value, c, arithmetic: Arithmetic):
-    return value if c is None else arithmetic.add(value, c)
-
-
-class EngineArithmetic:
-    """Sums as hardware forms them: chains on an engine, FP32 (FP64) rounded to nearest outside.
-
-    Words are encodings of the engine's operand format; values are float32 arrays, float64 where the engine's results are FP64.
-
-    Parameters
-    ----------
-    engine : Engine
-    order : {"step", "term"}
-        Order of several products in one chain.
-    shape : tuple of int
-        (m, n).
-    """
-
-    def __init__(self, engine: Engine, order: str, shape: tuple[int, int]):
-        self.engine = engine
-        self.order = order
-        self.shape = shape
-        self.dtype = np.dtype(np.float64 if engine.formats[3].name == "fp64" else np.float32)
-
-    def operand(self, c: np.ndarray) -> np.ndarray:
-        """c as a value; it must have one.
-
-        Raises
-        ------
-        ValueError
-            If elements of c do not exist in the format of the sums.
-        """
-        with np.errstate(over="ignore"):
-            value = c.astype(self.dtype)
-        lost = (value != c) & ~np.isnan(c)
-        if lost.any():
-            raise ValueError(
-                f"c: {int(lost.sum())} of {c.size} values are not representable in {self.dtype.name}, in which they are added; "
-                "round them first"
-            )
-        return value
-
-    def nothing(self) -> np.ndarray:
-        """The sum of no products."""
-        return np.zeros(self.shape, self.dtype)
-
-    def chain(self, pairs, seed):
-        c_format, d_format = self.engine.formats[2:]
-        bits = None if seed is None else tcm.encode(seed, c_format)
-        if c_format == d_format:
-            for a, b in self._pieces(pairs):
-                bits = self.engine.gemm_bits(a, b, bits)
-        else:
-            bits = self.engine.gemm_bits(*self._joined(pairs), bits)
-        return self._values(bits)
-
-    def promoted(self, pair):
-        return self.elementwise([(pair, 0)])
-
-    def elementwise(self, weighted):
-        total = self.nothing()
-        for parts in zip(*(self._steps(pair) for pair, _ in weighted), strict=True):
-            for part, (_, exponent) in zip(parts, weighted, strict=True):
-                total = self.add(total, self.scale(part, exponent))
-        return total
-
-    def _steps(self, pair):
-        """The result of every k step from zero, in order; many steps are one batch of the engine's kernel."""
-        (a, b), step = pair, self.engine.k
-        k = a.shape[1]
-        if not isinstance(self.engine, MatrixEngine) or self.engine.accumulator is None:
-            for start in range(0, k, step):
-                yield self._values(self.engine.gemm_bits(a[:, start : start + step], b[start : start + step]))
-            return
-        m, n = self.shape
-        count = max(1, CHAIN_BYTES // max(1, 4 * m * n + step * (m * a.itemsize + n * b.itemsize)))
-        c_format = self.engine.formats[2]
-        for start in range(0, k, count * step):
-            x, y = a[:, start : start + count * step], b[start : start + count * step]
-            pad = -x.shape[1] % step
-            x, y = np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))
-            steps = x.shape[1] // step
-            x = np.ascontiguousarray(x.reshape(m, steps, step).transpose(1, 0, 2))
-            bits = kernels.batch_bits(self.engine, x, y.reshape(steps, step, n), np.zeros((steps, m, n), c_format.container))
-            yield from self._values(bits)
-
-    def scale(self, value, exponent):
-        with np.errstate(over="ignore", under="ignore"):
-            return np.ldexp(value, exponent) if exponent else value
-
-    def add(self, x, y):
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            return x + y
-
-    def _values(self, bits: np.ndarray) -> np.ndarray:
-        return values_of_bits(bits, self.engine.formats[3]).astype(self.dtype, copy=False)
-
-    def _pieces(self, pairs):
-        """Operand pairs whose chain, one after the other, is the chain of all `pairs`."""
-        if len(pairs) == 1 or self.order == "term":
-            yield from pairs
-            return
-        a, b = pairs[0]
-        step = self.engine.k
-        bytes_for_each_k = len(pairs) * (a.shape[0] * a.itemsize + b.shape[1] * b.itemsize)
-        length = max(1, CHAIN_BYTES // max(1, bytes_for_each_k * step)) * step
-        for start in range(0, a.shape[1], length):
-            yield self._joined([(a[:, start : start + length], b[start : start + length]) for a, b in pairs])
-
-    def _joined(self, pairs) -> Pair:
-        """All products as one longer k, in the order of the chain; each is padded with zeros to whole k steps."""
-        if len(pairs) == 1:
-            return pairs[0]
-        step = self.engine.k
-        pad = -pairs[0][0].shape[1] % step
-        a = [np.pad(x, ((0, 0), (0, pad))) for x, _ in pairs]
-        b = [np.pad(y, ((0, pad), (0, 0))) for _, y in pairs]
-        if self.order == "term":
-            return np.concatenate(a, axis=1), np.concatenate(b, axis=0)
-        m, k, n = a[0].shape[0], a[0].shape[1], b[0].shape[1]
-        joined_a = np.stack([x.reshape(m, k // step, step) for x in a], axis=2).reshape(m, -1)
-        joined_b = np.stack([y.reshape(k // step, step, n) for y in b], axis=1).reshape(-1, n)
-        return joined_a, joined_b

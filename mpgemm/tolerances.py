@@ -7,7 +7,8 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm import bounds
-from mpgemm.recovery import CubeRun, prepare, combine
+from mpgemm.arithmetic import combine
+from mpgemm.recovery import CubeRun, prepare
 from tensorcore_models.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat
 
@@ -19,8 +20,8 @@ class MethodBound:
     Attributes
     ----------
     split, dropped, sums : numpy.ndarray, shape (m, n)
-        What the words leave of the operands, the products left out, and every addition inside and outside the core. The first two
-        come from the words themselves, the third is a priori.
+        What the words leave of the operands, the products left out, and every addition inside and outside the core. The
+        first two come from the words themselves, the third is a priori.
     published : dict of str to float
         Published bounds of the relative error, where there are some, to compare with.
     """
@@ -51,7 +52,9 @@ def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str = 
         split = _split_bound(run, words_a, words_b)
         kept = set(run.row.products)
         pairs = [(i, j) for i in range(len(words_a)) for j in range(len(words_b))]
-        dropped = sum((np.abs(words_a[i]) @ np.abs(words_b[j]) for i, j in pairs if (i, j) not in kept), np.zeros(split.shape))
+        dropped = sum(
+            (np.abs(words_a[i]) @ np.abs(words_b[j]) for i, j in pairs if (i, j) not in kept), np.zeros(split.shape)
+        )
         sums = _sums_bound(run, words_a, words_b, undo, magnitude_c)
     parts = [np.where(np.isnan(x), np.inf, x) for x in (split, dropped, sums)]
     return MethodBound(*parts, published_bounds(run))
@@ -75,7 +78,9 @@ def _integer_word_values(run):
     row, found = run.row, []
     for x, axis in ((run.clean_a, 1), (run.clean_b, 0)):
         if row.kind == "quantised":
-            found.append([np.float64(s) * w.astype(np.float64) for w, s in integer.quantise(x, row.words, run.word_format)])
+            found.append(
+                [np.float64(s) * w.astype(np.float64) for w, s in integer.quantise(x, row.words, run.word_format)]
+            )
         elif row.kind == "residues":
             whole, exponents = integer.integers_below(x, axis, integer.residue_bits(row.moduli, run.a.shape[1]))
             found.append([np.ldexp(whole.astype(np.float64), exponents[:, None] if axis else exponents)])
@@ -105,9 +110,7 @@ def _sums_bound(run, words_a, words_b, undo, magnitude_c) -> np.ndarray:
     if isinstance(run, CubeRun):  # one chain is at most as long as all products, and at most four operations follow
         steps = run.a.shape[1] * len(row.products) + 4
         return bounds.accumulation_bound(run.engine, kept + magnitude_c, steps, small=True)
-    raw_a, raw_b = (
-        [tcm.decode(w, run.word_format) for w in words] for words in run.words()
-    )
+    raw_a, raw_b = ([tcm.decode(w, run.word_format) for w in words] for words in run.words())
     arithmetic = _BoundArithmetic(run.engine, bounds.operand_facts(run.engine, _stack(raw_a, 1), _stack(raw_b, 0)))
     c = None if run.c is None else (magnitude_c, np.zeros(kept.shape))
     if run.a.shape[1] == 0:
@@ -135,7 +138,9 @@ def _integer_sums(run, kept, magnitude_c) -> np.ndarray:
         if isinstance(run.word_format, Format):
             steps = bounds.steps_of(run.engine, run.a.shape[1], bounds.step_error(run.engine).terms)
             bound = kept * bounds._growth(bounds.step_error(run.engine, (0, 0)).relative, steps)
-            bound = bound + bounds.step_error(run.engine, (0, 0)).absolute * steps * 2 * float(np.max(kept, initial=1.0))
+            bound = bound + bounds.step_error(run.engine, (0, 0)).absolute * steps * 2 * float(
+                np.max(kept, initial=1.0)
+            )
     rounding = 2 * target if np.any(magnitude_c) else target
     return (bound + inner * kept + rounding * (kept + bound + magnitude_c)) * bounds.MARGIN + 3 * tiny
 
@@ -203,7 +208,9 @@ def published_bounds(run) -> dict[str, float]:
         return {}
     words = run.row.words
     u = 2.0 ** -(word.precision * words)
-    found = bounds.block_fma_bounds(k * len(run.row.products), engine.accumulator.terms_per_step, u, result.unit_roundoff)
+    found = bounds.block_fma_bounds(
+        k * len(run.row.products), engine.accumulator.terms_per_step, u, result.unit_roundoff
+    )
     published = {f"block FMA, {name}": value for name, value in found.items()}
     if run.row.name == "multiword":
         from mpgemm.recovery import scaling_target
@@ -308,7 +315,10 @@ def tolerance(engine: Engine, k: int, data=None) -> Tolerance:
     steps = bounds.steps_of(engine, k, step.terms)
     relative = bounds._growth(step.relative, steps) * bounds.MARGIN**2
     absolute = step.absolute * steps * (1 + bounds._growth(step.relative, steps)) * bounds.MARGIN if steps else 0.0
-    lines = [f"{engine.label}: {steps} steps of {step.terms} products", *(f"each step: {text}" for text in step.derivation)]
+    lines = [
+        f"{engine.label}: {steps} steps of {step.terms} products",
+        *(f"each step: {text}" for text in step.derivation),
+    ]
     lines += [f"alpha = {step.relative:.4g}, beta = {step.absolute:.4g}; (1 + alpha)^{steps} - 1 = {relative:.6g}"]
     published = {}
     if isinstance(engine.formats[0], Format):

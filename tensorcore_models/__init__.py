@@ -33,3 +33,5 @@ from .rounding import decode, encode, round_to
 from .split_analysis import allowed_scale_exponents, automatic_scale_exponent
 from .threads import get_num_threads, set_num_threads
 from .words import bits_kept, join, split, split_fp16
+
+from . import fast  # isort: skip  (registers the fast kernels, which need everything above)

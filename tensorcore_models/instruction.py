@@ -62,7 +62,8 @@ class Instruction(MatrixEngine):
     note: str = ""
 
     def __post_init__(self):
-        if self.evidence not in EVIDENCE:
+        # An own run names its GPU, driver and date behind the level.
+        if self.evidence not in EVIDENCE and not self.evidence.startswith(f"{EVIDENCE[0]} ("):
             raise ValueError(f"{self.arch}:{self.name}: evidence {self.evidence!r}, expected one of {EVIDENCE}")
         if not self.source:
             raise ValueError(f"{self.arch}:{self.name}: a row needs a source")

@@ -40,12 +40,15 @@ class FastPath:
         that it cannot do it hands to :func:`generic_bits`.
     smallest : int
         Multiply-adds (m n k) below which the generic kernel is faster.
+    run_batch : callable or None
+        The same as `run` for a batch of small products (a leading dimension); None: there is no kernel of its own.
     """
 
     name: str
     prepare: Callable[[Lowered], Any]
     run: Callable[..., np.ndarray]
     smallest: int = 0
+    run_batch: Callable[..., np.ndarray] | None = None
 
 
 #: Fast paths in the order in which they are tried; :func:`add_fast_path` appends to them.
@@ -240,11 +243,24 @@ def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     out = np.empty((count, m, n), low.d_format.container)
     if k == 0:
         return c.astype(low.d_format.container)
-    if low.plan is not None and get_kernel() != "reference" and m * n * k < WORTH_THREADS:
-        a, b = _tabled(low, a, b)
-        low.plan.run_batch(a, b, c, out, scale_a, scale_b, low.layout(k), isa_level(), get_num_threads())
-        return out
+    chosen, small = get_kernel(), m * n * k < WORTH_THREADS
+    if small and chosen == "auto":
+        path, task = _fast_path(low, count * m * n * k)
+        if path is not None and path.run_batch is not None:
+            return path.run_batch(task, low, a, b, c, scale_a, scale_b)
+    if small and chosen != "reference" and low.plan is not None:
+        return generic_batch_bits(low, a, b, c, scale_a, scale_b)
     for i in range(count):
         scales = (None, None) if scale_a is None else (scale_a[i], scale_b[i])
         out[i] = matrix_bits(engine, a[i], b[i], c[i], *scales)
+    return out
+
+
+def generic_batch_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+    """As :func:`batch_bits` by the generic kernel, or the reference where that is too narrow; k positive."""
+    if low.plan is None:
+        return reference.mma_bits(low, a, b, c, scale_a, scale_b)
+    out = np.empty((a.shape[0], a.shape[1], b.shape[2]), low.d_format.container)
+    a, b = _tabled(low, a, b)
+    low.plan.run_batch(a, b, c, out, scale_a, scale_b, low.layout(a.shape[2]), isa_level(), get_num_threads())
     return out

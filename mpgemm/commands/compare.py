@@ -54,49 +54,88 @@ FIGURES: dict[str, tuple[str, Callable[[Context], Outcome], int]] = {
     "khattak7": ("Khattak and Mikaitis, fig. 7", _khattak7(), 1),
     "khattak7-core": ("the same with all products in one chain through the core", _khattak7("core"), 1),
     **{
-        f"xue{name}": (f"Xue et al., fig. {name} with Markidis, Ootomo and SGEMM-cube",
-                       lambda context, name=name: _side_by_side("run_sweep", name, context=context), 3)
+        f"xue{name}": (
+            f"Xue et al., fig. {name} with Markidis, Ootomo and SGEMM-cube",
+            lambda context, name=name: _side_by_side("run_sweep", name, context=context),
+            3,
+        )
         for name in ("8a", "8b", "9a", "9b", "9c")
     },
-    "rz": ("error against k of Markidis and Ootomo on V100, A100, H100",
-           lambda context: _side_by_side("run_growth", context=context), 3),
-}  # fmt: skip
+    "rz": (
+        "error against k of Markidis and Ootomo on V100, A100, H100",
+        lambda context: _side_by_side("run_growth", context=context),
+        3,
+    ),
+}
 TABLES: dict[str, tuple[str, Callable[[Context], Outcome], int]] = {
     "valpey5": ("Valpey et al., table 5, and a search for more such inputs", _valpey5, 1),
-    "xue2": ("Xue et al., table 2: measured bits lost against the claims",
-             lambda context: _side_by_side("run_table2", context=context), 3),
+    "xue2": (
+        "Xue et al., table 2: measured bits lost against the claims",
+        lambda context: _side_by_side("run_table2", context=context),
+        3,
+    ),
     "rounding-effect": ("fig. 7 of Khattak and Mikaitis: why V100 beats B200 at n = 1e6", _rounding_effect, 3),
-}  # fmt: skip
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     what = parser.add_argument_group("what to compare")
-    what.add_argument("--methods", nargs="+", default=list(DEFAULT_METHODS), metavar="NAME",
-                      help=f"methods, with options as in multiword:words=3,format=bf16 ({', '.join(m.name for m in list_methods())})")
-    what.add_argument("--engines", nargs="+", default=list(DEFAULT_ENGINES), metavar="ENGINE",
-                      help="devices (a100), paths (h100/wgmma), arch:name, ieee, or default (each method's own)")
-    what.add_argument("--figure", choices=FIGURES, help="reproduce instead: " + "; ".join(f"{k}: {v[0]}" for k, v in FIGURES.items()))
-    what.add_argument("--table", choices=TABLES, help="reproduce instead: " + "; ".join(f"{k}: {v[0]}" for k, v in TABLES.items()))
+    what.add_argument(
+        "--methods",
+        nargs="+",
+        default=list(DEFAULT_METHODS),
+        metavar="NAME",
+        help=f"methods, with options as in multiword:words=3,format=bf16 ({', '.join(m.name for m in list_methods())})",
+    )
+    what.add_argument(
+        "--engines",
+        nargs="+",
+        default=list(DEFAULT_ENGINES),
+        metavar="ENGINE",
+        help="devices (a100), paths (h100/wgmma), arch:name, ieee, or default (each method's own)",
+    )
+    what.add_argument(
+        "--figure", choices=FIGURES, help="reproduce instead: " + "; ".join(f"{k}: {v[0]}" for k, v in FIGURES.items())
+    )
+    what.add_argument(
+        "--table", choices=TABLES, help="reproduce instead: " + "; ".join(f"{k}: {v[0]}" for k, v in TABLES.items())
+    )
     source = parser.add_argument_group("matrices (default: uniform_symmetric and ootomo_type1)")
     source.add_argument("--files", nargs=2, metavar="FILE", help="A and B: .npy, .npz, .mtx or .safetensors")
     source.add_argument("--shipped", nargs="+", metavar="NAME", help=f"shipped pairs: {', '.join(matrices.SHIPPED)}")
-    source.add_argument("--distributions", nargs="+", metavar="NAME", help=f"generate: {', '.join(matrices.DISTRIBUTIONS)}")
-    source.add_argument("--shape", nargs=3, type=int, action="append", metavar=("M", "K", "N"),
-                        help="sizes of generated matrices; may be given more than once (default 64 256 64)")
+    source.add_argument(
+        "--distributions", nargs="+", metavar="NAME", help=f"generate: {', '.join(matrices.DISTRIBUTIONS)}"
+    )
+    source.add_argument(
+        "--shape",
+        nargs=3,
+        type=int,
+        action="append",
+        metavar=("M", "K", "N"),
+        help="sizes of generated matrices; may be given more than once (default 64 256 64)",
+    )
     source.add_argument("--seed", type=int, default=0, help="first seed (default 0)")
     source.add_argument("--repeats", type=int, help="number of seeds (default 1; figures and tables: their own)")
     how = parser.add_argument_group("how")
     how.add_argument("--bounds", action="store_true", help="deterministic bounds beside the errors")
     how.add_argument("--strict", action="store_true", help="elements beyond the range of the words are an error")
-    how.add_argument("--overflow", choices=("inf", "saturate"), default="inf", help="what a word that overflows becomes")
+    how.add_argument(
+        "--overflow", choices=("inf", "saturate"), default="inf", help="what a word that overflows becomes"
+    )
     how.add_argument("--quick", action="store_true", help="figures and tables: fewer and smaller points")
-    how.add_argument("--workers", type=int, default=1, metavar="N", help="measurements side by side, in threads (default 1)")
-    how.add_argument("--scheduler", metavar="ADDRESS", help="run on a dask cluster instead, for instance tcp://host:8786")
+    how.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="measurements side by side, in threads (default 1)"
+    )
+    how.add_argument(
+        "--scheduler", metavar="ADDRESS", help="run on a dask cluster instead, for instance tcp://host:8786"
+    )
     output = parser.add_argument_group("output")
     output.add_argument("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, the figure and the journal there")
     output.add_argument("--fresh", action="store_true", help="measure again what the journal in --out holds")
-    output.add_argument("--metric", default="relative_frobenius", choices=RELATIVE_METRICS, help="what the figure shows")
+    output.add_argument(
+        "--metric", default="relative_frobenius", choices=RELATIVE_METRICS, help="what the figure shows"
+    )
     output.add_argument("--no-figures", action="store_true", help="no pictures")
     output.add_argument("--json", action="store_true", help="print JSON instead of tables")
     output.add_argument("--csv", action="store_true", help="print CSV instead of tables")
@@ -108,7 +147,9 @@ def run(args: argparse.Namespace) -> int:
     journal = _open_journal(args)
     try:
         with open_executor(args.workers, args.scheduler) as executor:
-            context = Context(journal=journal, progress=report.Progress(sys.stderr), executor=executor, quick=args.quick)
+            context = Context(
+                journal=journal, progress=report.Progress(sys.stderr), executor=executor, quick=args.quick
+            )
             if args.figure or args.table:
                 return _reproduce(args, context)
             return _compare(args, context)
@@ -123,7 +164,8 @@ def _check(args: argparse.Namespace) -> None:
         raise ValueError("--figure or --table, not both")
     sources = [f"--{name}" for name in ("files", "shipped", "distributions") if getattr(args, name)]
     if len(sources) > 1 or (sources and (args.figure or args.table)):
-        raise ValueError(f"one kind of input at a time, got {' and '.join([*sources, *(['--figure/--table'] * bool(args.figure or args.table))])}")
+        own = ["the matrices of --figure or --table"] if args.figure or args.table else []
+        raise ValueError(f"one kind of input at a time, got {' and '.join([*sources, *own])}")
     if args.json and args.csv:
         raise ValueError("--json or --csv, not both")
     if args.repeats is not None and args.repeats < 1:
@@ -185,9 +227,14 @@ def _record(record: evaluation.Record, pair) -> ComparisonRecord:
     facts = dict(record.details)
     bound = facts.pop("bound")
     return ComparisonRecord(
-        case=record.case, method=pair.name, engine=pair.engine.label, errors=record.errors, seconds=record.seconds,
-        bound=float(bound) if bound is not None else None, **facts,
-    )  # fmt: skip
+        case=record.case,
+        method=pair.name,
+        engine=pair.engine.label,
+        errors=record.errors,
+        seconds=record.seconds,
+        bound=float(bound) if bound is not None else None,
+        **facts,
+    )
 
 
 def _write_comparison(args, comparison: Comparison) -> list[str]:
@@ -199,7 +246,9 @@ def _write_comparison(args, comparison: Comparison) -> list[str]:
 
         groups: dict[str, list] = {}
         for record in comparison:
-            groups.setdefault(record.case, []).append((f"{record.method}, {record.engine}", getattr(record.errors, args.metric)))
+            groups.setdefault(record.case, []).append(
+                (f"{record.method}, {record.engine}", getattr(record.errors, args.metric))
+            )
         figure = plots.method_errors(groups, "Error of each method", args.metric.replace("_", " "))
         plots.save_figure(figure, args.out / "comparison.png")
         written.append("comparison.png")
@@ -236,4 +285,3 @@ def _write_outcome(args: argparse.Namespace, outcome: Outcome) -> None:
         plots.save_figure(plots.panel_grid(outcome.panels, outcome.columns), args.out / f"{outcome.name}.png")
     if not (args.json or args.csv):
         print(f"written to {args.out}")
-

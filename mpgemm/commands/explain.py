@@ -14,7 +14,9 @@ from mpgemm.methods import get_method
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("method", nargs="?", default="ootomo", help="method, with options as in ootomo:terms=4 (default ootomo)")
+    parser.add_argument(
+        "method", nargs="?", default="ootomo", help="method, with options as in ootomo:terms=4 (default ootomo)"
+    )
     parser.add_argument("--engine", help="arch:name, a device, or ieee (default: the method's)")
     source = parser.add_argument_group("dot product (default: Valpey et al., table 5)")
     source.add_argument("--a", nargs="+", type=float, metavar="X", help="elements of the row of A")
@@ -24,7 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--distribution", metavar="NAME", help="generate A and B instead; see --element")
     source.add_argument("--k", type=int, default=8, help="length of a generated dot product (default 8)")
     source.add_argument("--seed", type=int, default=0, help="seed of a generated one")
-    source.add_argument("--element", nargs=2, type=int, default=[0, 0], metavar=("I", "J"), help="which element of the product")
+    source.add_argument(
+        "--element", nargs=2, type=int, default=[0, 0], metavar=("I", "J"), help="which element of the product"
+    )
     parser.add_argument("--attribution-only", action="store_true", help="only where the error comes from")
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -10,7 +10,9 @@ from tensorcore_models.catalogue.devices import DEVICES
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("arch", nargs="?", help="architecture, device, or arch:name for everything about one instruction")
+    parser.add_argument(
+        "arch", nargs="?", help="architecture, device, or arch:name for everything about one instruction"
+    )
     parser.add_argument("--a-format", metavar="FORMAT", help="only instructions with these operands")
     parser.add_argument("--d-format", metavar="FORMAT", help="only instructions with this result")
     parser.add_argument("--evidence", metavar="TEXT", help="only rows whose evidence contains TEXT")
@@ -27,8 +29,11 @@ def run(args: argparse.Namespace) -> int:
         rows, table = _methods()
     elif args.devices:
         rows = [{"device": name, "architecture": arch, "lacks": list(lacks)} for name, (arch, lacks) in DEVICES.items()]
-        table = report.Table("Devices", ["device", "architecture", "lacks"],
-                             [[r["device"], r["architecture"], ", ".join(r["lacks"])] for r in rows])  # fmt: skip
+        table = report.Table(
+            "Devices",
+            ["device", "architecture", "lacks"],
+            [[r["device"], r["architecture"], ", ".join(r["lacks"])] for r in rows],
+        )
     elif args.arch and ":" in args.arch:
         return _one(args)
     else:
@@ -43,12 +48,21 @@ def run(args: argparse.Namespace) -> int:
 def _methods():
     rows = [
         {
-            "name": row.name, "passes": row.passes, "words": row.words, "formats": list(row.formats), "accumulation": row.accumulation,
-            "certainty": row.certainty, "claimed_loss": row.claimed_loss, "title": row.title, "formula": row.formula,
-            "source": row.source, "range": row.range_limits, "options": dict(row.options),
+            "name": row.name,
+            "passes": row.passes,
+            "words": row.words,
+            "formats": list(row.formats),
+            "accumulation": row.accumulation,
+            "certainty": row.certainty,
+            "claimed_loss": row.claimed_loss,
+            "title": row.title,
+            "formula": row.formula,
+            "source": row.source,
+            "range": row.range_limits,
+            "options": dict(row.options),
         }
         for row in list_methods()
-    ]  # fmt: skip
+    ]
     cells = [[r["name"], r["passes"], "/".join(r["formats"][:3]), r["certainty"], r["title"]] for r in rows]
     return rows, report.Table("Recovery methods", ["method", "passes", "words of", "certainty", "what it does"], cells)
 
@@ -56,7 +70,10 @@ def _methods():
 def _instructions(args):
     found = [row for row in tcm.list_instructions(args.arch) if _wanted(row, args)]
     rows = [_facts(row) for row in found]
-    cells = [[str(row), f"{row.m}x{row.n}x{row.k}", row.a_format, row.d_format, _algorithm(row), row.evidence] for row in found]
+    cells = [
+        [str(row), f"{row.m}x{row.n}x{row.k}", row.a_format, row.d_format, _algorithm(row), row.evidence]
+        for row in found
+    ]
     title = f"{len(rows)} instructions" + (f" of {args.arch}" if args.arch else "")
     return rows, report.Table(title, ["instruction", "m x n x k", "A", "D", "algorithm", "evidence"], cells)
 
@@ -80,8 +97,24 @@ def _algorithm(row) -> str:
 
 
 def _facts(row) -> dict:
-    names = ("arch", "name", "m", "n", "k", "blocks", "a_format", "b_format", "c_format", "d_format", "scale_format", "block_size",
-             "path", "source", "evidence", "note")  # fmt: skip
+    names = (
+        "arch",
+        "name",
+        "m",
+        "n",
+        "k",
+        "blocks",
+        "a_format",
+        "b_format",
+        "c_format",
+        "d_format",
+        "scale_format",
+        "block_size",
+        "path",
+        "source",
+        "evidence",
+        "note",
+    )
     return {**{name: getattr(row, name) for name in names}, "accumulator": repr(row.accumulator)}
 
 

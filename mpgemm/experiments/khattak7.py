@@ -2,8 +2,8 @@
 
 A is 10 x n, B is n x 10, elements +-10^u with u uniform in [-10, 10] (rounded to FP32); the error is ||C^ - C||_inf over
 ||A||_inf ||B||_inf against the exact product (the paper's reference is a binary64 product). The split is the published one:
-equilibration to theta, word j scaled by u^(1-j). The paper's figure shows five NVIDIA accumulators; the AMD ones have data files of
-their own. A format that a GPU lacks runs on that GPU's fp16 accumulator: a hypothetical engine, labelled (hyp.).
+equilibration to theta, word j scaled by u^(1-j). The paper's figure shows five NVIDIA accumulators; the AMD ones have data
+files of their own. A format that a GPU lacks runs on that GPU's fp16 accumulator: a hypothetical engine, labelled (hyp.).
 """
 
 import math
@@ -24,11 +24,20 @@ from mpgemm.plots import Curve
 from mpgemm.recovery import WordStore, scaling_target
 from mpgemm.report import Table
 from tensorcore_models.engine import MatrixEngine
+from tensorcore_models.formats import FORMATS
 
 SIZES = tuple(int(n) for n in np.floor(np.logspace(1, 6, 20)))
 PANELS = (
-    ("e5m2", 1), ("e5m2", 4), ("e5m2", 6), ("fp16", 1), ("fp16", 2), ("fp16", 3), ("bf16", 1), ("bf16", 2), ("bf16", 3),
-)  # fmt: skip
+    ("e5m2", 1),
+    ("e5m2", 4),
+    ("e5m2", 6),
+    ("fp16", 1),
+    ("fp16", 2),
+    ("fp16", 3),
+    ("bf16", 1),
+    ("bf16", 2),
+    ("bf16", 3),
+)
 
 
 @dataclass(frozen=True)
@@ -93,7 +102,9 @@ def methods_of(fmt: str, words: int, accumulation: str = ACCUMULATION):
 def run(context: Context, accumulation: str = ACCUMULATION) -> Outcome:
     """All panels. ``context.quick`` stops at n = 1000."""
     sizes = tuple(n for n in SIZES if n <= 1300) if context.quick else SIZES
-    panels, tables, data = [], [], {"sizes": sizes, "seeds": list(context.seeds), "accumulation": accumulation, "panels": []}
+    panels: list[Panel] = []
+    tables: list[Table] = []
+    data: dict = {"sizes": sizes, "seeds": list(context.seeds), "accumulation": accumulation, "panels": []}
     cases = [case for n in sizes for case in generated_cases("decades", (10, n, 10), context.seeds)]
     methods = {panel: methods_of(*panel, accumulation) for panel in PANELS}
     flat = list({m.name: m for members in methods.values() for m in members}.values())
@@ -116,7 +127,7 @@ def run(context: Context, accumulation: str = ACCUMULATION) -> Outcome:
 
 
 def _bound(fmt: str, words: int, n: int) -> float:
-    word, result = tcm.get_format(fmt), tcm.get_format("fp32")
+    word, result = FORMATS[fmt], FORMATS["fp32"]
     return multiword_bound(n, words, word, result, scaling_target(word, result, n))
 
 
@@ -170,5 +181,9 @@ def run_effect(context: Context) -> Outcome:
     records = evaluate(cases, methods, context.journal, context.progress, context.executor)
     errors = {m.label: [r.errors.relative_inf for r in records if r.method == m.name] for m in methods}
     rows = [[label, float(np.mean(values)), min(values), max(values)] for label, values in errors.items()]
-    table = Table(f"Two words of fp16, n = {n}, {len(context.seeds)} seeds", ["accumulator", "mean error", "least", "largest"], rows)
+    table = Table(
+        f"Two words of fp16, n = {n}, {len(context.seeds)} seeds",
+        ["accumulator", "mean error", "least", "largest"],
+        rows,
+    )
     return Outcome("rounding_effect", [table], {"n": n, "seeds": list(context.seeds), "errors": errors})

@@ -1,6 +1,6 @@
 """What an experiment hands to the command line: tables, figure panels and data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
@@ -55,5 +55,5 @@ class Context:
     seeds: Sequence[int] = (0,)
     quick: bool = False
     journal: Journal = field(default_factory=Journal)
-    progress: object = None
+    progress: Callable[[int, int, str], None] | None = None
     executor: Executor | None = None

@@ -11,7 +11,13 @@ from mpgemm.recovery import WordStore, prepare, recovered_gemm
 
 
 def pair_method(
-    pair: Pair, *, counts: bool = True, bounds: bool = False, label: str | None = None, store: WordStore | None = None, **options
+    pair: Pair,
+    *,
+    counts: bool = True,
+    bounds: bool = False,
+    label: str | None = None,
+    store: WordStore | None = None,
+    **options,
 ) -> GemmMethod:
     """A method on an engine as an experiment runs it, with the counts of its report as details.
 
@@ -71,5 +77,8 @@ def range_counts(pair: Pair, a: np.ndarray, b: np.ndarray, overflow: str = "inf"
     """Elements beyond the range of the words, without the product: an operand's counts do not depend on the other's columns."""
     of_a, of_b = prepare(a, b, None, pair.row, pair.engine, overflow).counts()
     return {
-        "overflow_a": of_a.overflow, "overflow_b": of_b.overflow, "underflow_a": of_a.underflow, "underflow_b": of_b.underflow,
-    }  # fmt: skip
+        "overflow_a": of_a.overflow,
+        "overflow_b": of_b.overflow,
+        "underflow_a": of_a.underflow,
+        "underflow_b": of_b.underflow,
+    }

@@ -44,8 +44,11 @@ def run_sweep(context: Context, name: str) -> Outcome:
     methods = [*_pair_methods(SWEEP_PAIRS), *build_methods(["fp32"])]
     curves, sizes, tables = _sweep(figure, points, base, methods, context)
     title = f"Figure {name}: {figure.title}"
-    table = Table(f"{title}, mean relative error (eq. 13) over {len(context.seeds)} seeds", [figure.x_label, "m x k x n", *curves],
-                  [[x, sizes[i], *(c[i] for c in curves.values())] for i, x in enumerate(points)])  # fmt: skip
+    table = Table(
+        f"{title}, mean relative error (eq. 13) over {len(context.seeds)} seeds",
+        [figure.x_label, "m x k x n", *curves],
+        [[x, sizes[i], *(c[i] for c in curves.values())] for i, x in enumerate(points)],
+    )
     lines = [Curve(label, points, values, _style(label)) for label, values in curves.items()]
     panel = Panel(title, lines, figure.x_label, "relative error", log_x=not figure.sweeps_exponent)
     data = {"figure": name, "points": points, "sizes": sizes, "seeds": list(context.seeds), "curves": curves}
@@ -53,7 +56,9 @@ def run_sweep(context: Context, name: str) -> Outcome:
 
 
 def _style(label: str) -> str:
-    return "-" if "cube" in label and "Ascend" in label else "--" if "H100" in label else ":" if "NumPy" in label else "-."
+    return (
+        "-" if "cube" in label and "Ascend" in label else "--" if "H100" in label else ":" if "NumPy" in label else "-."
+    )
 
 
 def _pair_methods(rows):
@@ -88,18 +93,25 @@ RZ_METHODS = (
 
 
 def run_growth(context: Context) -> Outcome:
-    """Error of Markidis' and Ootomo's methods against k: what rounding to zero in the core does, and what outside sums repair."""
+    """Error of Markidis' and Ootomo's methods against k: rounding to zero in the core, and what outside sums repair."""
     points = (16, 128, 1024) if context.quick else (16, 64, 256, 1024, 4096, 16384, 65536)
     rows = [(method, device, f"{label}, {device.upper()}") for method, label in RZ_METHODS for device in RZ_DEVICES]
-    panels, tables, data = [], [], {"k": points, "seeds": list(context.seeds), "curves": {}}
+    panels: list[Panel] = []
+    tables: list[Table] = []
+    data: dict = {"k": points, "seeds": list(context.seeds), "curves": {}}
     methods = [*_pair_methods(rows), *build_methods(["fp32"])]
     for distribution in ("uniform_nonnegative", "uniform_symmetric"):
         cases = [case for k in points for case in generated_cases(distribution, (16, k, 16), context.seeds)]
         summaries = summarise(evaluate(cases, methods, context.journal, context.progress, context.executor))
         curves = {m.label: [s.normwise for s in summaries if s.method == m.name] for m in methods}
         title = f"{distribution}, 16 x k x 16"
-        tables.append(Table(f"{title}: error over || |A||B| ||_F", ["k", *curves],
-                            [[k, *(c[i] for c in curves.values())] for i, k in enumerate(points)]))  # fmt: skip
+        tables.append(
+            Table(
+                f"{title}: error over || |A||B| ||_F",
+                ["k", *curves],
+                [[k, *(c[i] for c in curves.values())] for i, k in enumerate(points)],
+            )
+        )
         lines = [Curve(label, points, values, ":" if "NumPy" in label else "-") for label, values in curves.items()]
         panels.append(Panel(title, lines, "k", "normwise error"))
         data["curves"][distribution] = curves
@@ -158,7 +170,9 @@ def run_table2(context: Context) -> Outcome:
         for k in lengths:
             cases = generated_cases(distribution, (64, k, 64), context.seeds)
             records = evaluate(cases, [*methods, baseline], context.journal, context.progress, context.executor)
-            mean = {m.name: _rms([r.errors.normwise for r in records if r.method == m.name]) for m in (*methods, baseline)}
+            mean = {
+                m.name: _rms([r.errors.normwise for r in records if r.method == m.name]) for m in (*methods, baseline)
+            }
             heads.append(f"{distribution} k = {k}")
             for m in methods:
                 losses[m.name].append(float(np.log2(mean[m.name] / mean[baseline.name])))
@@ -166,9 +180,15 @@ def run_table2(context: Context) -> Outcome:
         [claim.method, pair.engine.label, claim.claimed, *losses[m.name]]
         for (claim, pair), m in zip(pairs, methods, strict=True)
     ]
-    table = Table("Bits lost against an FP32 chain of fused multiply-adds (error over || |A||B| ||_F)",
-                  ["method", "engine", "claimed", *heads], rows)  # fmt: skip
-    data = {"inputs": heads, "rows": [dict(zip(("method", "engine", "claimed", *heads), row, strict=True)) for row in rows]}
+    table = Table(
+        "Bits lost against an FP32 chain of fused multiply-adds (error over || |A||B| ||_F)",
+        ["method", "engine", "claimed", *heads],
+        rows,
+    )
+    data = {
+        "inputs": heads,
+        "rows": [dict(zip(("method", "engine", "claimed", *heads), row, strict=True)) for row in rows],
+    }
     return Outcome("xue2", [table], data)
 
 

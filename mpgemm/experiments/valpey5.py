@@ -1,6 +1,7 @@
 """Table 5 of Valpey et al.: inputs for which Ootomo and Yokota's method is less accurate than that of Markidis et al.
 
-The table prints b_1 = 1.998046875 * 2^-7; the text's steps need 2^+7 (the misprint is in the exponent), which is what stands here.
+The table prints b_1 = 1.998046875 * 2^-7; the text's steps need 2^+7 (the misprint is in the exponent), which is what stands
+here.
 """
 
 from dataclasses import asdict, dataclass
@@ -10,12 +11,14 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.engines import resolve_engine
 from mpgemm.exact import exact_gemm
+from mpgemm.experiments.outcome import Context, Outcome
 from mpgemm.methods import get_method
 from mpgemm.recovery import recovered_gemm
+from mpgemm.report import Table
 from tensorcore_models.engine import Engine
 
-VALPEY_A = np.float32([1.0009765625 * 2.0**-8, 1.326171875 * 2.0**-14, 2.0**-12, 2.0**-12])
-VALPEY_B = np.float32([1.998046875 * 2.0**7, 1.4443359375 * 2.0**-7, 2.0**-12, 2.0**-12])
+VALPEY_A = np.array([1.0009765625 * 2.0**-8, 1.326171875 * 2.0**-14, 2.0**-12, 2.0**-12], np.float32)
+VALPEY_B = np.array([1.998046875 * 2.0**7, 1.4443359375 * 2.0**-7, 2.0**-12, 2.0**-12], np.float32)
 VALPEY_C = np.float32(2.0**-24)
 
 #: The two procedures of section 6: everything in the core, and only c outside with the low-low term kept.
@@ -79,11 +82,13 @@ class SearchResult:
     to_dict = asdict
 
 
-def search(engine: str | Engine, family: str = "fp16", k: int = 4, trials: int = 4096, seed: int = 0, keep: int = 3) -> SearchResult:
+def search(
+    engine: str | Engine, family: str = "fp16", k: int = 4, trials: int = 4096, seed: int = 0, keep: int = 3
+) -> SearchResult:
     """Random dot products of both methods on an engine.
 
-    Exponents are uniform in [-15, 14] as in the paper's query; to make the sums of different sizes meet, c lies within 24 binades
-    of the largest product. Results are compared by their exact errors.
+    Exponents are uniform in [-15, 14] as in the paper's query; to make the sums of different sizes meet, c lies within 24
+    binades of the largest product. Results are compared by their exact errors.
 
     Parameters
     ----------
@@ -107,9 +112,15 @@ def search(engine: str | Engine, family: str = "fp16", k: int = 4, trials: int =
     better = np.flatnonzero(markidis < ootomo)
     examples = tuple(_example(a[i], b[i], c[i], found[0][i], found[1][i]) for i in better[:keep])
     return SearchResult(
-        engine.label, family, k, trials, len(better), int(np.count_nonzero(ootomo < markidis)),
-        int(np.count_nonzero(ootomo == markidis)), examples,
-    )  # fmt: skip
+        engine.label,
+        family,
+        k,
+        trials,
+        len(better),
+        int(np.count_nonzero(ootomo < markidis)),
+        int(np.count_nonzero(ootomo == markidis)),
+        examples,
+    )
 
 
 def _inputs(family: str, k: int, trials: int, rng: np.random.Generator):
@@ -160,11 +171,8 @@ def _example(a, b, c, markidis, ootomo) -> dict:
     }
 
 
-def run(context) -> "Outcome":
+def run(context: Context) -> Outcome:
     """The table on four architectures, and how often random inputs do the same."""
-    from mpgemm.experiments.outcome import Outcome
-    from mpgemm.report import Table
-
     rows = [table_row(device) for device in DEVICES]
     table = Table(
         "Valpey et al., table 5 (b_1 = 1.998046875 * 2^7)",
@@ -183,7 +191,16 @@ def run(context) -> "Outcome":
         "Random dot products: whose result is closer to the exact value",
         ["engine", "elements", "k", "trials", "Markidis", "Ootomo", "equal", "Markidis better"],
         [
-            [s.engine, s.family, s.k, s.trials, s.markidis_better, s.ootomo_better, s.equal, f"{s.markidis_better / s.trials:.1%}"]
+            [
+                s.engine,
+                s.family,
+                s.k,
+                s.trials,
+                s.markidis_better,
+                s.ootomo_better,
+                s.equal,
+                f"{s.markidis_better / s.trials:.1%}",
+            ]
             for s in searches
         ],
     )

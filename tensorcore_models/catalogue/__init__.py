@@ -8,11 +8,14 @@ from ..formats import get_format
 from ..instruction import Instruction
 from . import amd, nvidia, other
 from .devices import DEVICES
+from .measured import load_tables, with_table
 
 
 @cache
 def _catalogue() -> dict[tuple[str, str], Instruction]:
     rows = [*nvidia.rows(), *amd.rows(), *other.rows()]
+    for table in load_tables():
+        rows = [with_table(row, table) for row in rows]
     table = {(row.arch, row.name): row for row in rows}
     if len(table) != len(rows):
         names = [(row.arch, row.name) for row in rows]

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from ..catalogue import list_instructions
+from ..catalogue.measured import with_table
 from ..instruction import Instruction
 from .comparison import compare
-from .decisive import edge_rules, load_experiments, run, survivors, with_table
+from .decisive import edge_rules, load_experiments, run, survivors
 from .device import Device, default_device
 from .engines import CudaEngine
 from .library import TorchMatmulEngine

@@ -6,7 +6,6 @@ predicts. From the results follow, question by question, the hypotheses that sur
 (:mod:`tensorcore_models.accumulators`) under which its model reproduces all of them.
 """
 
-import dataclasses
 import itertools
 import json
 from collections.abc import Iterable, Mapping
@@ -16,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..accumulators import Accumulator, InterleavedDotAdd
+from ..accumulators import Accumulator
 from ..catalogue import get_instruction
+from ..catalogue.measured import is_shared
 from ..formats import Format
 from ..instruction import Instruction
 from ..reference import dot_bits
@@ -238,11 +238,6 @@ def _domain(row: Instruction, rule: str) -> tuple:
     return row.accumulator.edge_rules[rule] or FREE_RULES.get(rule, (None,))
 
 
-def _shared(rule: str, row: Instruction) -> bool:
-    """Whether a rule of one instruction says something about others: floors go with the result, fp64 has a NaN of its own."""
-    return rule != "exponent_floor" and not (rule == "nan" and row.d_format == "fp64")
-
-
 def edge_rules(
     experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str, evidence: str
 ) -> dict[str, Any]:
@@ -265,7 +260,7 @@ def edge_rules(
     for name, found in first.items():
         for rule in found["decided"]:
             value = found["rules"][rule]
-            if _shared(rule, rows[name]) and value not in votes.setdefault(rule, []):
+            if is_shared(rule, rows[name]) and value not in votes.setdefault(rule, []):
                 votes[rule].append(value)
     agreed = {rule: values[0] for rule, values in votes.items() if len(values) == 1}
     return {
@@ -274,25 +269,7 @@ def edge_rules(
         "rules": agreed,
         "divided": {rule: values for rule, values in votes.items() if len(values) > 1},
         "instructions": {
-            name: consistent_rules(row, cases[name], results, {r: v for r, v in agreed.items() if _shared(r, row)})
+            name: consistent_rules(row, cases[name], results, {r: v for r, v in agreed.items() if is_shared(r, row)})
             for name, row in rows.items()
         },
     }
-
-
-def with_table(row: Instruction, table: Mapping[str, Any] | None) -> Instruction:
-    """An instruction with the edge rules of a table: its own where the table has them, else what holds for the architecture."""
-    spec = row.accumulator
-    if table is None or spec is None or row.arch != table["arch"]:
-        return row
-
-    def applied(to: Accumulator, rules: Mapping[str, Any]) -> Accumulator:
-        values = {rule: tuple(v) if isinstance(v, list) else v for rule, v in rules.items() if rule in to.edge_rules}
-        return to.with_rules(**values)
-
-    known = table["instructions"].get(row.name)
-    general = {rule: value for rule, value in table["rules"].items() if _shared(rule, row)}
-    spec = applied(spec, known["rules"] if known else general)
-    if isinstance(spec, InterleavedDotAdd):  # its inner operation is that of the architecture
-        spec = dataclasses.replace(spec, dot=applied(spec.dot, table["rules"]))
-    return dataclasses.replace(row, accumulator=spec)

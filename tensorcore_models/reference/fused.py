@@ -1,6 +1,6 @@
 """Reference of the fused algorithms: FDA, GDFS, FDRDA, GFDRDA and the parametric accumulator, in exact integers."""
 
-from ..accumulators import FusedDotRoundDownAdd, GroupDotFusedSum, ParametricDotAdd, _AlignedSum
+from ..accumulators import AlignedSum, FusedDotRoundDownAdd, GroupDotFusedSum, ParametricDotAdd
 from ..exact_rounding import round_to_bits, shift_right_rounded
 from ..formats import Format
 from . import ieee
@@ -11,7 +11,7 @@ def finish(
     total: int,
     exponent: int,
     fmt: Format,
-    spec: _AlignedSum,
+    spec: AlignedSum,
     rounding: str,
     fraction_bits: int | None = None,
     flush: bool = False,

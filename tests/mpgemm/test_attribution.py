@@ -18,14 +18,19 @@ ENGINES = ("v100", "a100", "h100", "mi250", "mi300x", "l40s", "t4")
 
 def vectors(seed, k, spread=3):
     rng = np.random.default_rng(seed)
-    return tuple(np.ldexp(rng.uniform(-1, 1, k), rng.integers(-spread, spread + 1, k)).astype(np.float32) for _ in range(2))
+    return tuple(
+        np.ldexp(rng.uniform(-1, 1, k), rng.integers(-spread, spread + 1, k)).astype(np.float32) for _ in range(2)
+    )
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
-    st.sampled_from([row.name for row in list_methods()]), st.sampled_from((None, *ENGINES)), st.integers(0, 2**32 - 1),
-    st.integers(0, 40), st.booleans(),
-)  # fmt: skip
+    st.sampled_from([row.name for row in list_methods()]),
+    st.sampled_from((None, *ENGINES)),
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 40),
+    st.booleans(),
+)
 def test_parts_sum_exactly_to_the_error(method, engine, seed, k, with_c):
     a, b = vectors(seed, k)
     c = np.float32(1.2345) if with_c else None
@@ -34,7 +39,10 @@ def test_parts_sum_exactly_to_the_error(method, engine, seed, k, with_c):
     except ValueError as error:
         assert engine is not None and "needs" in str(error)
         return
-    exact = sum((Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a, b, strict=True)), Fraction(float(c) if with_c else 0))
+    exact = sum(
+        (Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a, b, strict=True)),
+        Fraction(float(c) if with_c else 0),
+    )
     computed = recovered_gemm(a[None], b[:, None], None if c is None else c.reshape(1, 1), method, engine)[0, 0]
     assert found.exact == exact and found.computed == Fraction(float(computed))
     assert tuple(found.parts) == STAGES
@@ -51,11 +59,11 @@ def test_each_part_stands_where_the_error_is_made():
     assert split.parts["split"] != 0 and only(split, "split")
     # 2^0 and 2^-24 on V100: F = 23 cuts the small product off at the alignment; F = 24 keeps it and RZ cuts it after.
     small = np.float32([1, 2.0**-12]), np.float32([1, 2.0**-12])
-    assert attribute("fp16", *small, None, "v100").parts["alignment"] == -Fraction(2) ** -24
-    assert attribute("fp16", *small, None, "a100").parts["core rounding"] == -Fraction(2) ** -24
-    assert attribute("fp32", *small, None, "ieee").parts["core rounding"] == -Fraction(2) ** -24
+    assert attribute("fp16", *small, None, "v100").parts["alignment"] == -(Fraction(2) ** -24)
+    assert attribute("fp16", *small, None, "a100").parts["core rounding"] == -(Fraction(2) ** -24)
+    assert attribute("fp32", *small, None, "ieee").parts["core rounding"] == -(Fraction(2) ** -24)
     outside = attribute("ootomo", np.float32([1.0]), np.float32([1.0]), np.float32(2.0**-24), "h100")
-    assert outside.parts["outside"] == -Fraction(2) ** -24 and only(outside, "outside")
+    assert outside.parts["outside"] == -(Fraction(2) ** -24) and only(outside, "outside")
     low = np.float32([1 + 2.0**-11 + 2.0**-20])
     dropped = attribute("ma", low, low, None, ieee_engine("fp16", "fp64"))
     rest = Fraction(float(low[0])) - Fraction(float(np.float16(low[0])))
@@ -69,7 +77,7 @@ def test_valpey_walk_through():
     assert "aligned to exponent -1, kept to multiples of 2^-24: product 0 16777200; product 1 15 (rz of 15.3235" in text
     assert "0x3f800001" in text and only(markidis.attribution, "alignment")
     ootomo = describe(OOTOMO, VALPEY_A, VALPEY_B, VALPEY_C, "v100").attribution
-    assert ootomo.parts["core rounding"] == ootomo.parts["outside"] == -Fraction(2) ** -24
+    assert ootomo.parts["core rounding"] == ootomo.parts["outside"] == -(Fraction(2) ** -24)
 
 
 @pytest.mark.parametrize("row", list_methods(), ids=lambda row: row.name)

@@ -55,24 +55,45 @@ def some_values(draw, shape, fmt):
 
 roundings = st.sampled_from(("rne", "rz", "ru", "rd", "rna", "ro"))
 fused = st.builds(
-    tcm.FusedDotAdd, st.integers(1, 9), st.integers(6, 35), roundings, st.sampled_from((None, None, 5, 13)), roundings,
-    st.booleans(), zero_operand=st.sampled_from(("minus126", "format_minimum", "skip")),
-    zero_c=st.sampled_from(("minus126", "format_minimum", "skip")), subnormal_c=st.sampled_from(("raw", "normalised")),
-)  # fmt: skip
+    tcm.FusedDotAdd,
+    st.integers(1, 9),
+    st.integers(6, 35),
+    roundings,
+    st.sampled_from((None, None, 5, 13)),
+    roundings,
+    st.booleans(),
+    zero_operand=st.sampled_from(("minus126", "format_minimum", "skip")),
+    zero_c=st.sampled_from(("minus126", "format_minimum", "skip")),
+    subnormal_c=st.sampled_from(("raw", "normalised")),
+)
 parametric = st.builds(
-    tcm.ParametricDotAdd, st.integers(1, 8), st.one_of(st.none(), st.integers(6, 35)), roundings,
-    normalised_products=st.booleans(), c_position=st.sampled_from(("early", "late")),
-    alignment=st.sampled_from(("global", "pairwise", "odd_even")), output_rounding=roundings, late_rounding=roundings,
-    flush_inputs=st.booleans(), flush_outputs=st.booleans(),
-)  # fmt: skip
+    tcm.ParametricDotAdd,
+    st.integers(1, 8),
+    st.one_of(st.none(), st.integers(6, 35)),
+    roundings,
+    normalised_products=st.booleans(),
+    c_position=st.sampled_from(("early", "late")),
+    alignment=st.sampled_from(("global", "pairwise", "odd_even")),
+    output_rounding=roundings,
+    late_rounding=roundings,
+    flush_inputs=st.booleans(),
+    flush_outputs=st.booleans(),
+)
 others = st.sampled_from(
     (
-        tcm.SequentialFMA(), tcm.SequentialFMA("rz"), tcm.SequentialFMA(flush_inputs=True, flush_outputs=True),
-        tcm.LanedFMA(terms=8), tcm.GroupPairwiseSum(4), tcm.GroupPairwiseSum(2, flush_input="none", flush_results=False),
-        tcm.PairRoundOddSum(), tcm.FusedDotRoundDownAdd(), tcm.FusedDotRoundDownAdd(4), tcm.GroupFusedDotRoundDownAdd(),
+        tcm.SequentialFMA(),
+        tcm.SequentialFMA("rz"),
+        tcm.SequentialFMA(flush_inputs=True, flush_outputs=True),
+        tcm.LanedFMA(terms=8),
+        tcm.GroupPairwiseSum(4),
+        tcm.GroupPairwiseSum(2, flush_input="none", flush_results=False),
+        tcm.PairRoundOddSum(),
+        tcm.FusedDotRoundDownAdd(),
+        tcm.FusedDotRoundDownAdd(4),
+        tcm.GroupFusedDotRoundDownAdd(),
         tcm.InterleavedDotAdd(tcm.FusedDotAdd(4, 25)),
     )
-)  # fmt: skip
+)
 
 
 @st.composite
@@ -98,9 +119,13 @@ def test_no_error_beyond_the_bound_of_an_accumulator(case):
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
-    st.sampled_from([row.name for row in list_methods()]), st.integers(0, 2**32 - 1), st.integers(1, 40),
-    st.integers(0, 12), st.booleans(), st.booleans(),
-)  # fmt: skip
+    st.sampled_from([row.name for row in list_methods()]),
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 40),
+    st.integers(0, 12),
+    st.booleans(),
+    st.booleans(),
+)
 @example("sgemm_cube", 1, 17, 3, True, False)
 def test_no_error_beyond_the_bound_of_a_method(name, seed, k, spread, with_c, scaled):
     rng = np.random.default_rng(seed)

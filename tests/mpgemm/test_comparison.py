@@ -91,7 +91,12 @@ def test_command_writes_and_resumes(tmp_path, capsys):
     assert main([*SMALL, "--out", str(out), "--json"]) == 0
     first = capsys.readouterr().out
     lines = (out / "journal.jsonl").read_text().splitlines()
-    assert len(lines) == 8 and {p.name for p in out.iterdir()} == {"comparison.json", "comparison.csv", "comparison.png", "journal.jsonl"}
+    assert len(lines) == 8 and {p.name for p in out.iterdir()} == {
+        "comparison.json",
+        "comparison.csv",
+        "comparison.png",
+        "journal.jsonl",
+    }
     (out / "journal.jsonl").write_text("\n".join(lines[:5]) + "\n" + lines[5][:40])  # killed while writing
     assert main([*SMALL, "--out", str(out), "--json", "--no-figures"]) == 0
     second = capsys.readouterr().out
@@ -105,12 +110,37 @@ def test_command_writes_and_resumes(tmp_path, capsys):
 
 def test_killed_runs_keep_what_is_finished(tmp_path):
     """SIGKILL in the middle: the next run adds only what is missing."""
-    arguments = ["compare", "--methods", "fp16", "ootomo", "egemm", "--engines", "a100", "--shape", "60", "300", "60", "--repeats", "8",
-                 "--distributions", "normal", "--out", str(tmp_path), "--json", "--no-figures"]  # fmt: skip
-    process = subprocess.Popen([sys.executable, "-m", "mpgemm", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    arguments = [
+        "compare",
+        "--methods",
+        "fp16",
+        "ootomo",
+        "egemm",
+        "--engines",
+        "a100",
+        "--shape",
+        "60",
+        "300",
+        "60",
+        "--repeats",
+        "8",
+        "--distributions",
+        "normal",
+        "--out",
+        str(tmp_path),
+        "--json",
+        "--no-figures",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mpgemm", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     journal = tmp_path / "journal.jsonl"
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None and not (journal.exists() and journal.read_text().count("\n") >= 2):
+    while (
+        time.monotonic() < deadline
+        and process.poll() is None
+        and not (journal.exists() and journal.read_text().count("\n") >= 2)
+    ):
         time.sleep(0.01)
     if process.poll() is None:
         os.kill(process.pid, signal.SIGKILL)
@@ -148,7 +178,10 @@ def test_command_on_a_dask_cluster(capsys):
         (["compare", "--figure", "rz", "--shipped", "digits"], "one kind of input"),
         (["compare", "--repeats", "0"], "at least 1"),
         (["compare", "--files", "missing.npy", "missing.npy"], "missing.npy"),
-        (["compare", "--strict", "--distributions", "ootomo_type4", "--methods", "fp16", "--shape", "4", "4", "4"], "underflow"),
+        (
+            ["compare", "--strict", "--distributions", "ootomo_type4", "--methods", "fp16", "--shape", "4", "4", "4"],
+            "underflow",
+        ),
         (["explain", "ootomo:terms=9"], "expected one of 3, 4"),
         (["explain", "--a", "1", "2"], "go together"),
         (["explain", "--a", "1", "--b", "1", "2"], "two vectors"),
@@ -183,7 +216,11 @@ def test_explain(capsys):
 def test_models(capsys):
     assert main(["models", "h100", "--a-format", "fp16", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert rows and {row["a_format"] for row in rows} == {"fp16"} and all(row["source"] and row["evidence"] for row in rows)
+    assert (
+        rows
+        and {row["a_format"] for row in rows} == {"fp16"}
+        and all(row["source"] and row["evidence"] for row in rows)
+    )
     assert main(["models", "hopper:mma.m16n8k16.f32.f16.f16.f32"]) == 0
     assert "fraction_bits=25" in capsys.readouterr().out
     assert main(["models", "--methods"]) == 0
@@ -200,4 +237,8 @@ def test_recovery_methods_in_other_experiments():
 
 
 def test_reproductions_are_described():
-    assert {"khattak7", "xue8a", "xue9c", "rz"} <= FIGURES.keys() and {"valpey5", "xue2", "rounding-effect"} <= TABLES.keys()
+    assert {"khattak7", "xue8a", "xue9c", "rz"} <= FIGURES.keys() and {
+        "valpey5",
+        "xue2",
+        "rounding-effect",
+    } <= TABLES.keys()

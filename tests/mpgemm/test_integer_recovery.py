@@ -93,7 +93,9 @@ def test_slices_add_up(name, options, axis):
     x = np.random.default_rng(2).normal(size=(7, 9)) * 10.0 ** np.arange(9)
     slices, exponents = slice_operand(x, axis, row)
     shift = exponents[:, None] if axis else exponents
-    total = sum(np.ldexp(s.astype(np.float64), shift - top_exponent(row) - row.slice_bits * j) for j, s in enumerate(slices))
+    total = sum(
+        np.ldexp(s.astype(np.float64), shift - top_exponent(row) - row.slice_bits * j) for j, s in enumerate(slices)
+    )
     last = np.ldexp(1.0, shift - top_exponent(row) - row.slice_bits * (row.words - 1))
     assert (np.abs(x - total) <= (last if row.slice_bits == 7 else last / 2)).all()
     assert all(s.dtype == np.int8 for s in slices)
@@ -107,7 +109,7 @@ def test_extreme_segments_of_mixpert():
 
 
 def test_int32_never_overflows():
-    """k beyond 2^31 / 127^2 products of the largest size would wrap: it is cut. Eight moduli leave 22 bits of an operand here."""
+    """k beyond 2^31 / 127^2 products of the largest size would wrap: it is cut. Eight moduli leave 22 bits here."""
     k = 140_000
     a, b = np.full((1, k), 127, np.int8), np.full((k, 1), 127, np.int8)
     assert exact_product(S8, a, b)[0, 0] == 127 * 127 * k > 2**31
@@ -119,18 +121,23 @@ def test_int32_never_overflows():
 
 def test_saturating_engine_gives_the_same():
     a = np.random.default_rng(3).normal(size=(3, 100)).astype(np.float32)
-    plain, clamped = (recovered_gemm(a, a.T, None, "ozaki_int8", S8.arch + ":" + S8.name + tail) for tail in ("", ".satfinite"))
+    plain, clamped = (
+        recovered_gemm(a, a.T, None, "ozaki_int8", S8.arch + ":" + S8.name + tail) for tail in ("", ".satfinite")
+    )
     np.testing.assert_array_equal(plain, clamped)
 
 
 @pytest.mark.parametrize(("fmt", "each"), [("s8", 127), ("s4", 7), ("fp16", 2048)])
 def test_quantensor_words_shrink_the_residual(fmt, each):
-    """One word leaves half a unit of max / q_max of every element (half an ulp of fp16 numbers up to 1); FP32 adds its rounding."""
+    """One word leaves half a unit of max / q_max of an element (half an ulp of fp16 numbers up to 1); FP32 adds its own."""
     x = np.random.default_rng(4).normal(size=(5, 6)).astype(np.float32)
     left, size = x.astype(np.float64), float(np.abs(x).max())
     for n, (word, scale) in enumerate(quantise(x, 3, tcm.get_format(fmt)), 1):
         left = left - np.float64(scale) * word
-        assert np.abs(left).max() <= size * ((0.5001 / each) ** n if fmt != "fp16" else (1.001 / each) ** n) + 2.0**-23 * size
+        assert (
+            np.abs(left).max()
+            <= size * ((0.5001 / each) ** n if fmt != "fp16" else (1.001 / each) ** n) + 2.0**-23 * size
+        )
 
 
 def test_quantensor_runs_on_int4_and_fp16():

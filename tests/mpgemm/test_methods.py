@@ -8,10 +8,41 @@ import pytest
 from mpgemm.methods import MODULI, check_moduli, get_method, list_methods, products_below
 
 NAMES = {
-    "fp16", "bf16", "tf32", "fp8", "fp32", "fp64", "markidis", "markidis_scaled", "egemm", "ootomo", "ootomo_tf32", "ootomo_inside",
-    "ma", "sgemm_cube", "multiword", "bf16x3", "bf16x6", "bf16x9", "tf32x3", "mixpert", "quantensor", "ozaki_int8", "ozaki2_int8",
-}  # fmt: skip
-PASSES = {"fp16": 1, "markidis": 4, "egemm": 4, "ootomo": 3, "sgemm_cube": 3, "bf16x3": 3, "bf16x6": 6, "bf16x9": 9, "tf32x3": 3}
+    "fp16",
+    "bf16",
+    "tf32",
+    "fp8",
+    "fp32",
+    "fp64",
+    "markidis",
+    "markidis_scaled",
+    "egemm",
+    "ootomo",
+    "ootomo_tf32",
+    "ootomo_inside",
+    "ma",
+    "sgemm_cube",
+    "multiword",
+    "bf16x3",
+    "bf16x6",
+    "bf16x9",
+    "tf32x3",
+    "mixpert",
+    "quantensor",
+    "ozaki_int8",
+    "ozaki2_int8",
+}
+PASSES = {
+    "fp16": 1,
+    "markidis": 4,
+    "egemm": 4,
+    "ootomo": 3,
+    "sgemm_cube": 3,
+    "bf16x3": 3,
+    "bf16x6": 6,
+    "bf16x9": 9,
+    "tf32x3": 3,
+}
 
 
 def test_every_method_of_the_field_is_there():
@@ -34,7 +65,10 @@ def test_products_are_those_of_the_papers():
 
 
 def test_claims_of_table_2_are_recorded():
-    claims = {name: get_method(name).claimed_loss for name in ("markidis", "egemm", "ootomo", "ma", "quantensor", "mixpert", "sgemm_cube")}
+    claims = {
+        name: get_method(name).claimed_loss
+        for name in ("markidis", "egemm", "ootomo", "ma", "quantensor", "mixpert", "sgemm_cube")
+    }
     assert list(claims.values()) == ["2", "2", "1", "1", "N/A", "3", "1-2"]
 
 
@@ -84,11 +118,17 @@ def test_a_method_is_a_name_or_a_row():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"words": 0}, "words"), ({"products": ((0, 2),)}, "beyond the 2"), ({"products": ()}, "at least one"),
-        ({"products": ((0, 0), (0, 0))}, "different"), ({"kind": "magic"}, "kind"), ({"formats": ("fp17",)}, "fp17"),
-        ({"source": ""}, "source"), ({"accumulation": "core"}, "scale_exponent must be 0"), ({"certainty": "sure"}, "certainty"),
+        ({"words": 0}, "words"),
+        ({"products": ((0, 2),)}, "beyond the 2"),
+        ({"products": ()}, "at least one"),
+        ({"products": ((0, 0), (0, 0))}, "different"),
+        ({"kind": "magic"}, "kind"),
+        ({"formats": ("fp17",)}, "fp17"),
+        ({"source": ""}, "source"),
+        ({"accumulation": "core"}, "scale_exponent must be 0"),
+        ({"certainty": "sure"}, "certainty"),
     ],
-)  # fmt: skip
+)
 def test_rows_prove_themselves(changes, message):
     with pytest.raises(ValueError, match=message):
         dataclasses.replace(get_method("ootomo"), **changes)

@@ -16,7 +16,10 @@ from mpgemm.experiments.valpey5 import MARKIDIS, OOTOMO, VALPEY_A, VALPEY_B, VAL
 A100 = tcm.default_instruction("a100", "fp16")
 #: Nothing is cut off and sums are FP64: with few enough terms every result is exact.
 EXACT = tcm.MatrixEngine(
-    tcm.ParametricDotAdd(terms=8, fraction_bits=None, output_rounding="rne"), a_format="fp16", c_format="fp64", d_format="fp64"
+    tcm.ParametricDotAdd(terms=8, fraction_bits=None, output_rounding="rne"),
+    a_format="fp16",
+    c_format="fp64",
+    d_format="fp64",
 )
 
 
@@ -29,11 +32,17 @@ def exact(a, b, c=None):
     start = np.zeros((len(a), b.shape[1])) if c is None else c
     return np.array(
         [
-            [sum((Fraction(float(x)) * Fraction(float(y)) for x, y in zip(r, s, strict=True)), Fraction(float(start[i][j])))
-             for j, s in enumerate(np.asarray(b).T)] for i, r in enumerate(a)
+            [
+                sum(
+                    (Fraction(float(x)) * Fraction(float(y)) for x, y in zip(r, s, strict=True)),
+                    Fraction(float(start[i][j])),
+                )
+                for j, s in enumerate(np.asarray(b).T)
+            ]
+            for i, r in enumerate(a)
         ],
         dtype=object,
-    )  # fmt: skip
+    )
 
 
 # -- against formulas written out here -----------------------------------------------------------------------------------
@@ -107,7 +116,7 @@ def test_elementwise_adds_each_step_outside():
 def test_long_chains_are_cut_without_changing_bits(monkeypatch):
     a, b = pair(6, 3, 200, 3)
     whole = recovered_gemm(a, b, None, "markidis", A100)
-    monkeypatch.setattr("mpgemm.recovery.CHAIN_BYTES", 1000)
+    monkeypatch.setattr("mpgemm.arithmetic.CHAIN_BYTES", 1000)
     np.testing.assert_array_equal(recovered_gemm(a, b, None, "markidis", A100), whole)
 
 
@@ -122,7 +131,10 @@ def test_valpey_table_5(device):
 def test_valpey_table_5_needs_the_corrected_exponent():
     """With b_1 * 2^-14 as printed, the first product is 2^-14 of that, and both methods agree."""
     b = VALPEY_B * np.float32([2.0**-14, 1, 1, 1])
-    results = {float(recovered_gemm(VALPEY_A[None], b[:, None], VALPEY_C.reshape(1, 1), m, "v100")[0, 0]) for m in (MARKIDIS, OOTOMO)}
+    results = {
+        float(recovered_gemm(VALPEY_A[None], b[:, None], VALPEY_C.reshape(1, 1), m, "v100")[0, 0])
+        for m in (MARKIDIS, OOTOMO)
+    }
     assert len(results) == 1
 
 
@@ -164,24 +176,52 @@ def test_enough_words_hold_fp32_exactly(fmt):
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
-@given(st.sampled_from(("multiword", "ozaki_int8", "ozaki2_int8", "mixpert")), st.integers(0, 2**32 - 1), st.integers(-40, 40))
+@given(
+    st.sampled_from(("multiword", "ozaki_int8", "ozaki2_int8", "mixpert")),
+    st.integers(0, 2**32 - 1),
+    st.integers(-40, 40),
+)
 def test_equilibrated_methods_commute_with_powers_of_two(method, seed, shift):
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=(2, 9)).astype(np.float32), rng.normal(size=(9, 3)).astype(np.float32)
     scale = np.float32(2.0**shift)
-    np.testing.assert_array_equal(recovered_gemm(a * scale, b, None, method), recovered_gemm(a, b, None, method) * scale)
+    np.testing.assert_array_equal(
+        recovered_gemm(a * scale, b, None, method), recovered_gemm(a, b, None, method) * scale
+    )
 
 
 # -- what each method claims, on benign data -----------------------------------------------------------------------------
-#: Bits of one product (k = 1), operands in [1, 2): relative error at most 2^-bits. With u = 2^-11 (RN, fp16): words leave u^2 of an
-#: operand, so 2 u^2; three products drop another u^2 at most: 3 u^2 < 2^-20. RZ doubles each u: 4 (2u)^2/... < 2^-18. The core's
+#: Bits of one product (k = 1), operands in [1, 2): relative error at most 2^-bits. With u = 2^-11 (RN, fp16): words leave
+#: u^2 of an
+#: operand, so 2 u^2; three products drop another u^2 at most: 3 u^2 < 2^-20. RZ doubles each u: 4 (2u)^2/... < 2^-18. The
+#: core's
 #: roundings add at most a few 2^-23. bf16: u = 2^-8, p words leave u^p twice, the dropped products of p words at most 2 u^p.
 #: Integer methods: four 7-bit slices (28 bits) on one exponent.
 CLAIMED_BITS = {
-    "fp16": 10, "bf16": 7, "tf32": 10, "fp8": 2, "fp32": 24, "fp64": 53, "markidis": 18, "markidis_scaled": 18, "egemm": 20, "ootomo": 20,
-    "ootomo_tf32": 20, "ootomo_inside": 20, "ma": 20, "sgemm_cube": 20, "multiword": 20, "bf16x3": 14, "bf16x6": 21, "bf16x9": 21,
-    "tf32x3": 20, "mixpert": 23, "quantensor": 11, "ozaki_int8": 23, "ozaki2_int8": 23,
-}  # fmt: skip
+    "fp16": 10,
+    "bf16": 7,
+    "tf32": 10,
+    "fp8": 2,
+    "fp32": 24,
+    "fp64": 53,
+    "markidis": 18,
+    "markidis_scaled": 18,
+    "egemm": 20,
+    "ootomo": 20,
+    "ootomo_tf32": 20,
+    "ootomo_inside": 20,
+    "ma": 20,
+    "sgemm_cube": 20,
+    "multiword": 20,
+    "bf16x3": 14,
+    "bf16x6": 21,
+    "bf16x9": 21,
+    "tf32x3": 20,
+    "mixpert": 23,
+    "quantensor": 11,
+    "ozaki_int8": 23,
+    "ozaki2_int8": 23,
+}
 
 
 @pytest.mark.parametrize("method", [row.name for row in list_methods()])
@@ -200,7 +240,9 @@ def test_one_product_has_the_bits_that_the_words_promise(method):
 def test_every_fp16_method_runs_on_every_core(engine, method):
     a, b = pair(12, 4, 70, 5)
     reference = a.astype(np.float64) @ b
-    error = np.linalg.norm(recovered_gemm(a, b, None, method, engine) - reference) / np.linalg.norm(np.abs(a) @ np.abs(b))
+    error = np.linalg.norm(recovered_gemm(a, b, None, method, engine) - reference) / np.linalg.norm(
+        np.abs(a) @ np.abs(b)
+    )
     # CDNA2 flushes fp16 subnormals: unscaled low words below 2^-14 are lost, which leaves 2^-14 of an operand.
     assert error < (2.0**-13 if engine == "mi250" else 2.0**-17)
 
@@ -284,7 +326,9 @@ def test_special_values_go_as_on_hardware():
 # -- arguments -----------------------------------------------------------------------------------------------------------
 def test_engines_that_do_not_take_the_words_name_those_that_would():
     a, b = pair()
-    with pytest.raises(UnsuitableEngine, match=r"needs words of bf16, v100 takes fp16; engines that would do: ampere:mma"):
+    with pytest.raises(
+        UnsuitableEngine, match=r"needs words of bf16, v100 takes fp16; engines that would do: ampere:mma"
+    ):
         recovered_gemm(a, b, None, "bf16x3", "v100")
     with pytest.raises(UnsuitableEngine, match="needs words of s8"):
         recovered_gemm(a, b, None, "ozaki_int8", A100)
@@ -335,7 +379,9 @@ def test_engines_by_name():
     a, b = pair(16)
     by_device = recovered_gemm(a, b, None, "ootomo", "a100")
     np.testing.assert_array_equal(by_device, recovered_gemm(a, b, None, "ootomo", A100))
-    np.testing.assert_array_equal(by_device, recovered_gemm(a, b, None, "ootomo", "ampere:mma.m16n8k16.f32.f16.f16.f32"))
+    np.testing.assert_array_equal(
+        by_device, recovered_gemm(a, b, None, "ootomo", "ampere:mma.m16n8k16.f32.f16.f16.f32")
+    )
     sync, group = (recovered_gemm(a, b, None, "fp8", path) for path in ("h100/mma", "h100/wgmma"))
     assert (sync != group).any()
     np.testing.assert_array_equal(recovered_gemm(a, b, None, "fp8", "h100"), group)
@@ -360,7 +406,7 @@ def test_steps_in_batches_are_the_steps_one_by_one(monkeypatch):
         options = {"accumulation": "elementwise"} if method == "sgemm_cube" else {}
         whole = recovered_gemm(a, b, None, method, "v100", **options)
         with monkeypatch.context() as patch:
-            patch.setattr("mpgemm.recovery.CHAIN_BYTES", 1000)
+            patch.setattr("mpgemm.arithmetic.CHAIN_BYTES", 1000)
             np.testing.assert_array_equal(recovered_gemm(a, b, None, method, "v100", **options), whole)
     high_a, high_b = (tcm.round_to(x, "fp16").astype(np.float16) for x in (a, b))
     promoted = A100.gemm(high_a, high_b, promote_every=A100.k)

@@ -32,7 +32,9 @@ def test_search_takes_each_dot_product_by_itself():
     a, b, c = valpey5._inputs("fp32", 5, 40, rng)
     engine = tcm.default_instruction("a100", "fp16")
     together = valpey5.dot_products(a, b, c, valpey5.MARKIDIS, engine)
-    alone = [valpey5.dot_products(a[i : i + 1], b[i : i + 1], c[i : i + 1], valpey5.MARKIDIS, engine)[0] for i in range(40)]
+    alone = [
+        valpey5.dot_products(a[i : i + 1], b[i : i + 1], c[i : i + 1], valpey5.MARKIDIS, engine)[0] for i in range(40)
+    ]
     np.testing.assert_array_equal(together, alone)
     with pytest.raises(ValueError, match="family"):
         valpey5.search("v100", "fp64")
@@ -67,12 +69,17 @@ def test_growth_shows_the_bias_of_rounding_to_zero():
     outcome = side_by_side.run_growth(Context(seeds=(0, 1), quick=True))
     curves = outcome.data["curves"]["uniform_nonnegative"]
     for device in ("V100", "A100", "H100"):
-        inside, outside = curves[f"Ootomo, all inside, {device}"][-1], curves[f"Ootomo, each k step outside, {device}"][-1]
+        inside, outside = (
+            curves[f"Ootomo, all inside, {device}"][-1],
+            curves[f"Ootomo, each k step outside, {device}"][-1],
+        )
         assert inside > 5 * outside
     assert len(outcome.remarks) == 2 * (9 + 1)
 
 
-@pytest.mark.parametrize("arguments", (["--table", "xue2"], ["--table", "valpey5"], ["--figure", "xue9a"], ["--figure", "rz"]))
+@pytest.mark.parametrize(
+    "arguments", (["--table", "xue2"], ["--table", "valpey5"], ["--figure", "xue9a"], ["--figure", "rz"])
+)
 def test_commands_write_tables_data_and_figures(arguments, tmp_path, capsys):
     assert main(["compare", *arguments, "--quick", "--repeats", "1", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out

@@ -25,7 +25,12 @@ def test_tolerance_holds_and_shows_its_derivation():
     # 8 steps of 8 products and c: nine addends below 2^-24 each, RZ to 23 fraction bits.
     assert found.relative == pytest.approx(8 * (9 * 2.0**-24 + 2.0**-23), rel=0.01)
     text = str(found)
-    for part in ("8 steps of 8 products", "8 + 1 addends cut at F = 24", "published, block FMA, deterministic", "can fail"):
+    for part in (
+        "8 steps of 8 products",
+        "8 + 1 addends cut at F = 24",
+        "published, block FMA, deterministic",
+        "can fail",
+    ):
         assert part in text
 
 
@@ -68,7 +73,10 @@ def test_wrong_arguments():
 
 def test_parts_of_a_method_bound():
     a, b = (x.astype(np.float32) + np.float32(1e-4) for x in data())
-    one, three, four = (method_bound(a, b, None, "ootomo", A100, terms=t) if t else method_bound(a, b, None, "fp16", A100) for t in (0, 3, 4))
+    one, three, four = (
+        method_bound(a, b, None, "ootomo", A100, terms=t) if t else method_bound(a, b, None, "fp16", A100)
+        for t in (0, 3, 4)
+    )
     size = np.abs(a) @ np.abs(b)
     assert (one.split > 100 * three.split).all() and not one.dropped.any()
     assert (three.dropped > 0).all() and not four.dropped.any()

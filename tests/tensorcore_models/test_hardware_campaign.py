@@ -10,11 +10,12 @@ import pytest
 from fake_gpu import FakeGpu
 
 import tensorcore_models as tcm
+from tensorcore_models.catalogue.measured import load_tables, with_table
 from tensorcore_models.combine import scale_rounded
 from tensorcore_models.hardware import campaign as campaign_module
 from tensorcore_models.hardware.campaign import Campaign, main
 from tensorcore_models.hardware.comparison import compare, differences
-from tensorcore_models.hardware.decisive import Experiment, load_experiments, with_table
+from tensorcore_models.hardware.decisive import Experiment, load_experiments
 from tensorcore_models.hardware.engines import CudaEngine
 from tensorcore_models.hardware.library_orders import reproduce
 from tensorcore_models.hardware.patterns import operands
@@ -82,6 +83,14 @@ def test_the_rules_reach_every_instruction_of_the_architecture(tmp_path, experim
     assert with_table(S8, table) == S8
     ampere = tcm.get_instruction("ampere:mma.m16n8k16.f32.f16.f16.f32")
     assert with_table(ampere, table) == ampere and with_table(FP16, None) == FP16
+    assert with_table(BF16, table).evidence == table["evidence"]
+    assert load_tables(out.parent / "nowhere") == []
+    (out.parent / "measured").mkdir()
+    (out.parent / "measured" / "gpu.json").write_text((out / "edge_rules.json").read_text())
+    assert load_tables(out.parent / "measured") == [table]
+    (out.parent / "measured" / "other.json").write_text("{}")
+    with pytest.raises(ValueError, match="other.json is no table of edge rules"):
+        load_tables(out.parent / "measured")
 
 
 def test_a_reversed_chain_is_found(tmp_path, experiments):

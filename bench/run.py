@@ -1,0 +1,241 @@
+"""Every fast path against numpy's SGEMM of the same size, interleaved in one run; one table, and JSON.
+
+    python bench/run.py [--quick] [--size 512] [--threads 1] [--json out/bench.json]
+
+The ratio is that of median times. The limit is what the core could do if it started nothing but the path's vector instructions:
+instructions for 16 products (docs/performance.md counts them) against the rate that bench/probe.c measures in the same run.
+"""
+
+import argparse
+import ctypes
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from harness import hold_blas, interleaved, machine, pin, rows, write_json
+
+LANES = (4, 8, 16)
+NOT_HERE = "not measurable here"
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer turns, no baseline variants: under a minute")
+    parser.add_argument("--size", type=int, default=512)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--cpu-time", action="store_true", help="CPU time instead of wall time (one thread, shared machines)")
+    parser.add_argument("--json", default="out/bench.json")
+    return parser.parse_args()
+
+
+# -- vector instructions for 16 products (docs/performance.md) ---------------------------------------------------------------
+def narrow_count(terms: int, wide_sum: bool = False, fp16: bool = False):
+    def count(level: int) -> float:
+        if level == 2:
+            return 4.5 + (11.75 + 3 * wide_sum + 11 * fp16) / terms
+        return (64 + 12 + (24 + 8 * fp16) * 16 / terms) / LANES[level]
+
+    return count
+
+
+def wide_count(terms: int, finish: float = 18):
+    def count(level: int) -> float:
+        if level == 2:
+            return 5 + 2 * finish / terms
+        lanes = LANES[level] // 2
+        return (16 * 5 + 16 + 2 * finish * 16 / terms) / lanes
+
+    return count
+
+
+def plain_count(instructions: float):
+    return lambda level: instructions * 16 / LANES[level]
+
+
+def instruction_rate(level: int) -> float | None:
+    """Vector instructions that a core starts in a second, None where the probe cannot be built or run."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "probe.so"
+        source = Path(__file__).with_name("probe.c")
+        try:
+            subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, source], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            return None
+        probe = ctypes.CDLL(str(library)).probe
+        probe.restype, probe.argtypes = ctypes.c_int64, (ctypes.c_int, ctypes.c_int64)
+        best = 0.0
+        for _ in range(7):
+            start = time.perf_counter()
+            count = probe(level, 300_000)
+            best = max(best, count / (time.perf_counter() - start))
+    return best
+
+
+def units():
+    """Accumulators of the table, with the count of vector instructions of their path (None: not counted)."""
+    from tensorcore_models import (
+        FusedDotAdd,
+        FusedDotRoundDownAdd,
+        GroupDotFusedSum,
+        GroupFusedDotRoundDownAdd,
+        GroupPairwiseSum,
+        IntegerDotAdd,
+        InterleavedDotAdd,
+        MatrixEngine,
+        ParametricDotAdd,
+        SequentialFMA,
+    )
+
+    def engine(accumulator, a, c="fp32", **scales):
+        return MatrixEngine(accumulator, a_format=a, b_format=a, c_format=c, d_format=c, **scales)
+
+    rne = {"output_rounding": "rne"}
+    mx = {"scale_format": "ue8m0", "block_size": 32}
+    return {
+        "FDA fp16 N=4 F=23": (engine(FusedDotAdd(4, 23), "fp16"), narrow_count(4)),
+        "FDA fp16 N=8 F=24": (engine(FusedDotAdd(8, 24), "fp16"), narrow_count(8)),
+        "FDA fp16 N=16 F=25": (engine(FusedDotAdd(16, 25), "fp16"), narrow_count(16, True)),
+        "FDA fp16, fp16 out": (engine(FusedDotAdd(16, 25, **rne), "fp16", "fp16"), narrow_count(16, True, True)),
+        "FDA bf16 N=16 F=25": (engine(FusedDotAdd(16, 25), "bf16"), wide_count(16)),
+        "FDA tf32 N=4 F=24": (engine(FusedDotAdd(4, 24), "tf32"), wide_count(4)),
+        "FDA tf32 N=8 F=25": (engine(FusedDotAdd(8, 25), "tf32"), wide_count(8)),
+        "FDA fp8 N=32 F=13": (engine(FusedDotAdd(32, 13, output_fraction_bits=13), "e4m3fn"), narrow_count(32)),
+        "FDA fp8 N=32 F=25": (engine(FusedDotAdd(32, 25), "e4m3fn"), wide_count(32)),
+        "Hopper mma.sync fp8": (engine(InterleavedDotAdd(), "e4m3fn"), narrow_count(16)),
+        "mxfp8 block scaled": (engine(FusedDotAdd(32, 25), "e4m3fn", **mx), wide_count(32)),
+        "nvfp4 GDFS": (engine(GroupDotFusedSum(), "e2m1", scale_format="ue4m3", block_size=16), None),
+        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), wide_count(8, 34)),
+        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), wide_count(8, 34)),
+        "CDNA3 GFDRDA fp8": (engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"), wide_count(16, 60)),
+        "CDNA2 GPS fp16": (engine(GroupPairwiseSum(4), "fp16"), plain_count(8)),
+        "CDNA2 GPS bf16": (engine(GroupPairwiseSum(4), "bf16"), plain_count(8)),
+        "SFMA fp32": (engine(SequentialFMA(), "fp32"), plain_count(1)),
+        "SFMA fp64": (engine(SequentialFMA(), "fp64", "fp64"), plain_count(2)),
+        "IntegerDotAdd s8": (engine(IntegerDotAdd(), "s8", "s32"), None),
+        "parametric, nearest alignment": (
+            engine(ParametricDotAdd(terms=16, fraction_bits=24, alignment_rounding="rne"), "fp16"),
+            None,
+        ),
+    }
+
+
+def clock_of(args):
+    if args.cpu_time and args.threads != 1:
+        raise SystemExit("--cpu-time adds up all threads; it goes with --threads 1")
+    return time.process_time if args.cpu_time else time.perf_counter
+
+
+def operands(engine, size: int, rng):
+    """Encodings of normal random matrices, and scales around 1."""
+    import numpy as np
+
+    import tensorcore_models as tcm
+
+    def draw(name):
+        fmt = tcm.get_format(name)
+        if name.startswith("s"):
+            return rng.integers(0, 100, (size, size)).astype(fmt.container)
+        return np.asarray(tcm.encode(rng.standard_normal((size, size)), fmt, saturate=True)).astype(fmt.container)
+
+    args = [draw(x) for x in (engine.a_format, engine.b_format, engine.c_format)]
+    if engine.scale_format:
+        one = 127 if engine.scale_format == "ue8m0" else 0x38
+        blocks = size // engine.block_size
+        args += [rng.integers(one - 4, one + 4, shape).astype(np.uint8) for shape in ((size, blocks), (blocks, size))]
+    return args
+
+
+def gemm_rows(args, isas, rng) -> list[dict]:
+    """One record for each path and instruction set, beside SGEMM."""
+    import numpy as np
+
+    import tensorcore_models as tcm
+    from tensorcore_models import kernels
+
+    x, y = (rng.standard_normal((args.size, args.size), np.float32) for _ in range(2))
+    records = []
+    rates = {isa: instruction_rate(level) for level, isa in enumerate(tcm.available_isas())}
+    for name, (engine, count) in units().items():
+        data = operands(engine, args.size, rng)
+        fast = not kernels.kernel_name(engine, args.size, args.size, args.size).startswith("generic")
+        for isa in isas if fast else isas[:1]:
+
+            def run(engine=engine, data=data, isa=isa):
+                tcm.set_isa(isa)
+                kernels.matrix_bits(engine, *data)
+
+            timings = interleaved({"sgemm": lambda: x @ y, f"{name} [{isa}]": run}, 3 if args.quick else 9, 1, clock_of(args))
+            record = rows(f"{args.size}^3", timings, "sgemm", args.size**3)[1]
+            record["kernel"] = kernels.kernel_name(engine, args.size, args.size, args.size)
+            rate = rates[isa]
+            if count is not None and rate:
+                level = tcm.available_isas().index(isa)
+                record["limit_gmacs"] = 16 * rate * args.threads / count(level) / 1e9
+            records.append(record)
+            print_row(record)
+    tcm.set_isa(None)
+    return records
+
+
+def tile_rows(args, rng) -> list[dict]:
+    """Small tiles: one m16n8k16 instruction, and a batch of them against one GEMM of the same work."""
+    import numpy as np
+
+    import tensorcore_models as tcm
+
+    instruction = tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16.f32")
+    count = 1 << (14 if args.quick else 17)
+    a, b = (tcm.encode(rng.standard_normal(s, np.float32), "fp16") for s in ((count, 16, 16), (count, 16, 8)))
+    c = np.zeros((count, 16, 8), np.uint32)
+    side = round((count * 16 * 8 * 16) ** (1 / 3))
+    x, y = (tcm.encode(rng.standard_normal((side, side), np.float32), "fp16") for _ in range(2))
+    z = np.zeros((side, side), np.uint32)
+    engine = units()["FDA fp16 N=16 F=25"][0]
+    functions = {
+        "GEMM of the same work": lambda: engine.gemm_bits(x, y, z),
+        f"{count} tiles m16n8k16 in one call": lambda: instruction.mma_bits(a, b, c),
+        "1 tile m16n8k16": lambda: instruction.mma_bits(a[0], b[0], c[0]),
+    }
+    timings = interleaved(functions, 3 if args.quick else 7, 1, clock_of(args))
+    records = rows("tiles", timings, "GEMM of the same work", count * 16 * 8 * 16)
+    for record in records:
+        if record["path"].startswith("1 tile"):
+            record["gmacs"] = 16 * 8 * 16 / record["median"] / 1e9
+        print(f"{record['path']:44} {1e6 * record['median']:12.1f} us, {record['ratio']:.2f} x the GEMM of the same work")
+    return records
+
+
+def print_row(r: dict) -> None:
+    limit = r.get("limit_gmacs")
+    share = f"{100 * r['gmacs'] / limit:5.0f} % of {limit:6.1f}" if limit else NOT_HERE
+    print(f"{r['path']:44} {r['gmacs']:8.2f} {100 * r['spread']:4.0f} % {r['ratio']:8.2f}   {share}", flush=True)
+
+
+def main() -> None:
+    args = arguments()
+    hold_blas(args.threads)
+    pin(args.threads)
+    import numpy as np
+
+    import tensorcore_models as tcm
+
+    tcm.set_num_threads(args.threads)
+    rng = np.random.default_rng(1)
+    isas = tuple(reversed(tcm.available_isas()))
+    host = machine()
+    blas = f"BLAS kernel {host['blas_core']} (asked: {host['blas_core_asked']})"
+    print(f"{host['cpu']}; {blas}; {args.threads} thread(s), {'CPU' if args.cpu_time else 'wall'} time")
+    print(f"{'path':44} {'GMAC/s':>8} spread {'x SGEMM':>8}   percent of the vector-operation limit (GMAC/s)")
+    for isa in ("avx512", "avx2"):
+        if isa not in isas:
+            print(f"paths with {isa}: {NOT_HERE}")
+    records = gemm_rows(args, isas[:1] if args.quick else isas, rng)
+    records += tile_rows(args, rng)
+    write_json(args.json, {"machine": host, "rows": records})
+    print(f"written to {args.json}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+/* Tiles of the fused dot-add kernels: packing by level, and rows of A against one panel of B over a slice of k. */
+#ifndef MPG_FDA_H
+#define MPG_FDA_H
+
+#include <stdlib.h>
+
+#include "narrow.h"
+#include "narrow_avx512.h"
+
+#define MPG_BLOCK_K 128 /* a panel's part that stays in the first-level cache: 128 * 64 * 5 bytes */
+
+#define MPG_NARROW_PACK(SUFFIX, TARGET)                                                                                    \
+    TARGET static void mpg_narrow_pack_b_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t first, int count,    \
+                                                  int width, int64_t begin, int64_t end, float *values, uint8_t *exponents, \
+                                                  uint8_t *special)                                                        \
+    {                                                                                                                      \
+        mpg_narrow_pack_b_body(s, f, first, count, width, begin, end, values, exponents, special);                         \
+    }                                                                                                                      \
+    TARGET static void mpg_narrow_pack_a_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin,  \
+                                                  int64_t end, int plain_order, int scale, float *values,                  \
+                                                  uint32_t *exponents, uint8_t *special)                                   \
+    {                                                                                                                      \
+        mpg_narrow_pack_a_body(s, f, row, begin, end, plain_order, scale, values, exponents, special);                     \
+    }
+
+MPG_NARROW_PACK(baseline, )
+MPG_NARROW_PACK(avx2, MPG_TARGET_AVX2)
+MPG_NARROW_PACK(avx512, MPG_TARGET_AVX512)
+
+static void mpg_narrow_pack_b(const mpg_source *s, const mpg_operand *f, int64_t first, int count, int width, int64_t begin,
+                              int64_t end, float *values, uint8_t *exponents, uint8_t *special, int level)
+{
+    if (level == MPG_ISA_AVX512)
+        mpg_narrow_pack_b_avx512(s, f, first, count, width, begin, end, values, exponents, special);
+    else if (level == MPG_ISA_AVX2)
+        mpg_narrow_pack_b_avx2(s, f, first, count, width, begin, end, values, exponents, special);
+    else
+        mpg_narrow_pack_b_baseline(s, f, first, count, width, begin, end, values, exponents, special);
+}
+
+static void mpg_narrow_pack_a(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin, int64_t end,
+                              int plain_order, float *values, uint32_t *exponents, uint8_t *special, int level)
+{
+    if (level == MPG_ISA_AVX512)
+        mpg_narrow_pack_a_avx512(s, f, row, begin, end, plain_order, 0, values, exponents, special);
+    else if (level == MPG_ISA_AVX2)
+        mpg_narrow_pack_a_avx2(s, f, row, begin, end, plain_order, -MPG_NARROW_PRESCALE, values, exponents, special);
+    else
+        mpg_narrow_pack_a_baseline(s, f, row, begin, end, plain_order, -MPG_NARROW_PRESCALE, values, exponents, special);
+}
+
+/* `rows` packed rows of A (each `length` positions) against one packed panel, d and redo (leading dimension ldd) updated
+ * in place; `count` columns of the panel exist. */
+static void mpg_narrow_tile(const mpg_narrow_task *t, const float *av, const uint32_t *ae, int64_t length, int64_t rows,
+                            const float *bv, const uint8_t *be, int width, int count, float *d, uint8_t *redo, int64_t ldd,
+                            int level)
+{
+    const int64_t group = t->terms * (t->chain ? t->chain : 1); /* c may be handed on between these only */
+    const int64_t block = MPG_BLOCK_K / group > 0 ? MPG_BLOCK_K / group * group : group;
+    float c[MPG_PANEL];
+    uint8_t overflow[MPG_PANEL];
+#if MPG_X86_VARIANTS
+    const unsigned mode = _mm_getcsr();
+    if (level == MPG_ISA_AVX512)
+        _mm_setcsr(mode | MPG_FLUSH_TO_ZERO);
+#endif
+    const int terms_index = t->terms == 4 ? 0 : t->terms == 8 ? 1 : t->terms == 16 ? 2 : 3;
+    for (int64_t k = 0; k < length; k += block) {
+        const int64_t steps = (length - k < block ? length - k : block) / t->terms;
+        const float *b = bv + k * width;
+        const uint8_t *eb = be + k * width;
+        for (int64_t i = 0; i < rows;) {
+            const float *a = av + i * length + k;
+            const uint32_t *ea = ae + i * length + k;
+#if MPG_X86_VARIANTS
+            if (level == MPG_ISA_AVX512) {
+                const int together = width != MPG_PANEL && rows - i >= 4 ? 4 : 1;
+                const int shape = width == MPG_PANEL ? 0 : together == 4 ? 1 : 2;
+                MPG_NARROW_KERNELS[t->terms == 32 ? 4 : terms_index + t->wide_sum][shape][t->output](t, a, ea, length, b, eb, d + i * ldd, ldd, count,
+                                                                                steps, redo + i * ldd);
+                i += together;
+                continue;
+            }
+#endif
+            memcpy(c, d + i * ldd, (size_t)count * sizeof(float));
+            memset(c + count, 0, (size_t)(MPG_PANEL - count) * sizeof(float));
+            memset(overflow, 0, sizeof(overflow));
+            MPG_NARROW_ROWS[level == MPG_ISA_AVX2][width != MPG_PANEL][t->output][terms_index](t, a, ea, b, eb, c, steps,
+                                                                                               overflow);
+            memcpy(d + i * ldd, c, (size_t)count * sizeof(float));
+            if (t->output == MPG_OUT_FP16)
+                for (int j = 0; j < count; j++)
+                    redo[i * ldd + j] |= overflow[j];
+            i++;
+        }
+    }
+#if MPG_X86_VARIANTS
+    if (level == MPG_ISA_AVX512)
+        _mm_setcsr(mode);
+#endif
+}
+
+/* ---- panels -------------------------------------------------------------------------------------------------------- */
+/* n columns are cut into panels of MPG_PANEL; what remains into panels of 16, unless it nearly fills a wide one. */
+static int64_t mpg_wide_panels(int64_t n) { return (n + (n % MPG_PANEL > 48 ? MPG_PANEL - 1 : 0)) / MPG_PANEL; }
+
+static int64_t mpg_panels(int64_t n)
+{
+    const int64_t wide = mpg_wide_panels(n), rest = n - wide * MPG_PANEL;
+    return wide + (rest > 0 ? (rest + 15) / 16 : 0);
+}
+
+static int mpg_panel_width(int64_t n, int64_t panel) { return panel < mpg_wide_panels(n) ? MPG_PANEL : 16; }
+
+static int64_t mpg_panel_start(int64_t n, int64_t panel)
+{
+    const int64_t wide = mpg_wide_panels(n);
+    return panel < wide ? panel * MPG_PANEL : wide * MPG_PANEL + (panel - wide) * 16;
+}
+
+static int mpg_panel_count(int64_t n, int64_t panel)
+{
+    const int64_t rest = n - mpg_panel_start(n, panel);
+    const int width = mpg_panel_width(n, panel);
+    return (int)(rest < width ? rest : width);
+}
+
+/* Columns of all panels, the padding included. */
+static int64_t mpg_padded_columns(int64_t n)
+{
+    const int64_t last = mpg_panels(n) - 1;
+    return last < 0 ? 0 : mpg_panel_start(n, last) + mpg_panel_width(n, last);
+}
+
+/* ---- many small products ------------------------------------------------------------------------------------------- */
+/* Products first to last - 1 of a batch of (m, k) by (k, n), all of k at once; d and redo are (batch, m, n). An addend that is special or
+ * too small for the lanes marks its element. Returns 0 if there is no memory. */
+static int mpg_narrow_items(const mpg_narrow_task *t, const mpg_source *a, const mpg_operand *fa, const mpg_source *b,
+                            const mpg_operand *fb, int64_t length, int plain_order, int64_t m, int64_t n, int64_t k,
+                            int64_t first, int64_t last, float *d, uint8_t *redo, int level)
+{
+    const int64_t padded = mpg_padded_columns(n), panels = mpg_panels(n);
+    uint8_t *memory = malloc((size_t)(m * length * 8 + padded * length * 5 + m + n));
+    if (!memory)
+        return 0;
+    float *av = (float *)memory, *bv = av + m * length;
+    uint32_t *ae = (uint32_t *)(bv + padded * length);
+    uint8_t *be = (uint8_t *)(ae + m * length), *rows = be + padded * length, *columns = rows + m;
+    for (int64_t item = first; item < last; item++) {
+        mpg_source left = *a, right = *b;
+        float *c = d + item * m * n;
+        uint8_t *marks = redo + item * m * n;
+        left.data = (const uint8_t *)a->data + item * m * k * fa->size;
+        right.data = (const uint8_t *)b->data + item * k * n * fb->size;
+        memset(rows, 0, (size_t)(m + n));
+        for (int64_t i = 0; i < m * n; i++) {
+            const uint32_t magnitude = mpg_as_bits(c[i]) & 0x7FFFFFFFu;
+            if (magnitude >= 0x7F800000u || (magnitude && magnitude < (uint32_t)MPG_NARROW_FLOOR << 23)) {
+                marks[i] = 1;
+                c[i] = 0;
+            }
+        }
+        for (int64_t i = 0; i < m; i++)
+            mpg_narrow_pack_a(&left, fa, i, 0, length, plain_order, av + i * length, ae + i * length, rows, level);
+        for (int64_t p = 0; p < panels; p++) {
+            const int64_t start = mpg_panel_start(n, p);
+            mpg_narrow_pack_b(&right, fb, start, mpg_panel_count(n, p), mpg_panel_width(n, p), 0, length, bv + start * length,
+                              be + start * length, columns, level);
+            mpg_narrow_tile(t, av, ae, length, m, bv + start * length, be + start * length, mpg_panel_width(n, p),
+                            mpg_panel_count(n, p), c + start, marks + start, n, level);
+        }
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j < n; j++)
+                marks[i * n + j] |= rows[i] | columns[j];
+    }
+    free(memory);
+    return 1;
+}
+
+#endif

@@ -1,0 +1,84 @@
+/* Accumulators made of float32 operations, lanes over the columns: GPS (xie-mma-sim, Algorithms 2 and 3) and FMA chains.
+ *
+ * The hardware's own float32 operations round as the algorithms do, specials included; products of fp16 and bf16 numbers are exact
+ * in double and rounded once by float32 multiplication. Only the encoding of NaN differs; the caller canonicalises it.
+ */
+#ifndef MPG_IEEE_LANES_H
+#define MPG_IEEE_LANES_H
+
+#include <math.h>
+
+#include "lanes.h"
+
+#define MPG_IEEE_LANES 32
+
+/* Results below 2^-126 become zero of the same sign. */
+MPG_INLINE float mpg_flushed(float x, int flush)
+{
+    const uint32_t bits = mpg_as_bits(x), magnitude = bits & 0x7FFFFFFFu;
+    return flush ? mpg_as_float(magnitude < 0x00800000u ? bits & 0x80000000u : bits) : x;
+}
+
+/* One row of A against `count` columns of B (row stride ldb); group 0 is a chain of fused multiply-adds. k is a multiple of the
+ * group. */
+MPG_INLINE void mpg_ieee_row(int group, int flush, const float *a, const float *b, int64_t ldb, float *d, int count, int64_t k)
+{
+    float c[MPG_IEEE_LANES];
+    for (int j = 0; j < count; j++)
+        c[j] = d[j];
+    for (int64_t q = 0; q < k; q += group ? group : 1) {
+        const float *MPG_RESTRICT x = a + q, *MPG_RESTRICT y = b + q * ldb;
+        for (int j = 0; j < count; j++) {
+            if (group == 4) {
+                const float p = mpg_flushed(x[0] * y[j], flush), r = mpg_flushed(x[1] * y[ldb + j], flush);
+                const float s = mpg_flushed(x[2] * y[2 * ldb + j], flush), t = mpg_flushed(x[3] * y[3 * ldb + j], flush);
+                const float sum = mpg_flushed(mpg_flushed(p + r, flush) + mpg_flushed(s + t, flush), flush);
+                c[j] = mpg_flushed(c[j] + sum, flush);
+            } else if (group == 2) {
+                const float p = mpg_flushed(x[0] * y[j], flush), r = mpg_flushed(x[1] * y[ldb + j], flush);
+                c[j] = mpg_flushed(c[j] + mpg_flushed(p + r, flush), flush);
+            } else {
+                c[j] = fmaf(x[0], y[j], c[j]);
+            }
+        }
+    }
+    for (int j = 0; j < count; j++)
+        d[j] = c[j];
+}
+
+#define MPG_IEEE_ROWS(SUFFIX, TARGET)                                                                                    \
+    TARGET static void mpg_ieee_rows_##SUFFIX(int group, int flush, const float *a, const float *b, int64_t n, float *d, \
+                                              int64_t rows, int count, int64_t k)                                        \
+    {                                                                                                                    \
+        for (int64_t i = 0; i < rows; i++) {                                                                             \
+            const float *x = a + i * k;                                                                                  \
+            float *c = d + i * n;                                                                                        \
+            if (count == MPG_IEEE_LANES && group == 4 && flush)                                                          \
+                mpg_ieee_row(4, 1, x, b, n, c, MPG_IEEE_LANES, k);                                                       \
+            else if (count == MPG_IEEE_LANES && group == 4)                                                              \
+                mpg_ieee_row(4, 0, x, b, n, c, MPG_IEEE_LANES, k);                                                       \
+            else if (count == MPG_IEEE_LANES && group == 2 && flush)                                                     \
+                mpg_ieee_row(2, 1, x, b, n, c, MPG_IEEE_LANES, k);                                                       \
+            else if (count == MPG_IEEE_LANES && group == 0)                                                              \
+                mpg_ieee_row(0, 0, x, b, n, c, MPG_IEEE_LANES, k);                                                       \
+            else                                                                                                         \
+                mpg_ieee_row(group, flush, x, b, n, c, count, k);                                                        \
+        }                                                                                                                \
+    }
+
+MPG_IEEE_ROWS(baseline, )
+MPG_IEEE_ROWS(avx2, MPG_TARGET_AVX2)
+MPG_IEEE_ROWS(avx512, MPG_TARGET_AVX512)
+
+static void mpg_ieee_rows(int group, int flush, const float *a, const float *b, int64_t n, float *d, int64_t rows, int count,
+                          int64_t k, int level)
+{
+    if (level == MPG_ISA_AVX512)
+        mpg_ieee_rows_avx512(group, flush, a, b, n, d, rows, count, k);
+    else if (level == MPG_ISA_AVX2)
+        mpg_ieee_rows_avx2(group, flush, a, b, n, d, rows, count, k);
+    else
+        mpg_ieee_rows_baseline(group, flush, a, b, n, d, rows, count, k);
+}
+
+#endif

@@ -1,0 +1,112 @@
+/* Operands of the fast kernels: how encodings are taken apart and laid out for vector lanes.
+ *
+ * Every kernel computes d = c + a b for one row of A against a panel of `width` columns of B, lanes running over the
+ * columns. Operands are decoded once: B into panels [panel][k][lane], A into rows [row][k], over a slice of k that is
+ * padded to whole fused operations. docs/kernels.md states the contract.
+ */
+#ifndef MPG_LANES_H
+#define MPG_LANES_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "cpu.h"
+
+typedef struct {
+    int size;          /* bytes of one encoding: 1, 2, 4 or 8 */
+    int fraction_bits; /* stored fraction */
+    int padding_bits;  /* ignored bits below it (tf32) */
+    int bias;
+    int sign_shift;    /* position of the sign bit above the padding */
+    int sign_mask;     /* 1, 0 without a sign */
+    int fnuz;          /* -1 where the encoding of -0 is NaN, else 0 */
+    int emin;          /* raw exponent of subnormal operands; not the format's own where it is converted to another first */
+    int zero_exponent; /* alignment exponent of a zero operand, MPG_SKIP where it takes no part */
+    uint32_t magnitude_mask;
+    uint32_t max_magnitude; /* larger magnitudes are infinity or NaN */
+} mpg_operand;
+
+#define MPG_SKIP (-8000)
+
+/* Where the encodings of one operand stand: element strides along its lanes or rows (`outer`) and along k. */
+typedef struct {
+    const void *data;
+    int64_t outer, inner;
+    const int32_t *order; /* position in k of each padded position, -1 where it is padding */
+    const uint8_t *scales; /* exponents of block scales as bytes with bias 127 (ue8m0), NULL for none */
+    int64_t scale_outer, scale_inner;
+    int block_size;
+} mpg_source;
+
+MPG_INLINE uint32_t mpg_code(const void *data, int size, int64_t index)
+{
+    if (size == 1)
+        return ((const uint8_t *)data)[index];
+    if (size == 2)
+        return ((const uint16_t *)data)[index];
+    return ((const uint32_t *)data)[index];
+}
+
+/* Unions, not memcpy: GCC does not vectorise loops that store through the latter. */
+MPG_INLINE float mpg_as_float(uint32_t bits)
+{
+    union {
+        uint32_t bits;
+        float value;
+    } x = {bits};
+    return x.value;
+}
+
+MPG_INLINE uint32_t mpg_as_bits(float value)
+{
+    union {
+        float value;
+        uint32_t bits;
+    } x = {value};
+    return x.bits;
+}
+
+MPG_INLINE double mpg_as_double(uint64_t bits)
+{
+    union {
+        uint64_t bits;
+        double value;
+    } x = {bits};
+    return x.value;
+}
+
+MPG_INLINE uint64_t mpg_as_bits64(double value)
+{
+    union {
+        double value;
+        uint64_t bits;
+    } x = {value};
+    return x.bits;
+}
+
+/* One operand: magnitude as significand * 2^exponent, exponent of the encoding. */
+typedef struct {
+    int32_t significand, exponent, negative; /* negative: 0 or 1 */
+    int32_t special;                         /* infinity or NaN: a mask of ones, else 0 */
+} mpg_parts;
+
+/* Truth values are masks of ones made by arithmetic right shifts: compilers do not vectorise mixtures of comparisons. */
+MPG_INLINE int32_t mpg_if_negative(int32_t x) { return x >> 31; }
+
+MPG_INLINE mpg_parts mpg_take_apart(uint32_t code, const mpg_operand *f)
+{
+    mpg_parts x;
+    code >>= f->padding_bits;
+    const int32_t magnitude = (int32_t)(code & f->magnitude_mask);
+    const int32_t field = magnitude >> f->fraction_bits;
+    const int32_t fraction = magnitude & ((1 << f->fraction_bits) - 1);
+    const int32_t subnormal = mpg_if_negative(field - 1);
+    x.negative = (int32_t)(code >> f->sign_shift) & f->sign_mask;
+    x.special = mpg_if_negative((int32_t)f->max_magnitude - magnitude) | (mpg_if_negative(magnitude - 1) & f->fnuz & -x.negative);
+    x.significand = fraction | ((1 + subnormal) << f->fraction_bits);
+    x.significand &= ~x.special; /* no conversion ever sees an infinity or a NaN */
+    x.exponent = field - subnormal - f->bias - f->fraction_bits;
+    return x;
+}
+
+#endif

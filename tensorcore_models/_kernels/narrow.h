@@ -1,0 +1,302 @@
+/* Fused dot-add (xie-mma-sim, section IV-C) for operands of few exponents, in 32-bit lanes: fp16, fp8, fp6, fp4.
+ *
+ * All operand exponents lie within -15 to 15, significands have at most 11 bits, and N * 4 * 2^F stays within 2^31:
+ *  - A product is exact in float32 (22 bits). With A scaled by 2^-33 it is a normal number or zero.
+ *  - Exponents are bytes: a + 143 and 16 - b, saturating subtraction gives the float32 exponent field of the product's
+ *    alignment exponent, and 0 for a product that is zero.
+ *  - Scaled to the unit 2^(e_max - F) a product is below 2^27; conversion to int32 by truncation is the alignment; integer
+ *    sums are exact.
+ *  - Dropping zero products from e_max is exact as long as c is 0 or not below 2^-68: a zero product's exponent is at
+ *    most -126 + 15. The caller replaces a smaller c by 0, which changes nothing once there is a nonzero product
+ *    (then the unit is at least 2^-55), and sends elements without one to the generic kernel.
+ * Infinities and NaNs never come here: they are packed as zeros, and the caller computes those elements again.
+ */
+#ifndef MPG_NARROW_H
+#define MPG_NARROW_H
+
+#include "lanes.h"
+
+#define MPG_PANEL 64            /* widest panel, in columns */
+#define MPG_NARROW_PRESCALE 33  /* products below 2^32 stay below 1/2 when the scaling is cut off at 1 */
+#define MPG_NARROW_FLOOR 59     /* float32 exponent field of 2^-68: with it F + 33 - e_max is at most 126 */
+
+enum { MPG_OUT_FP32, MPG_OUT_FP16 };
+
+typedef struct {
+    int terms;         /* products of one fused operation as packed: 4, 8, 16 or 32 */
+    int fraction_bits; /* F */
+    int output;        /* MPG_OUT_FP32 truncates, MPG_OUT_FP16 rounds to nearest even */
+    uint32_t keep;     /* result bits that survive (all but those beyond output_fraction_bits) */
+    int wide_sum;      /* the sum of products and c may reach 2^31 */
+    int chain;         /* > 0: c is added after every `chain` operations, which start from zero (InterleavedDotAdd) */
+    int raw_exponent;  /* fp16 output: exponent field of the smallest normal c (subnormal c align there), 0 for none */
+} mpg_narrow_task;
+
+/* ---- packing ------------------------------------------------------------------------------------------------------- */
+/* Value times 2^scale as float32 bits, its alignment exponent, and a mask of ones unless it is zero. Free of branches, so
+ * that loops over it vectorise. */
+MPG_INLINE uint32_t mpg_narrow_value(uint32_t code, const mpg_operand *f, int scale, int32_t *exponent, int32_t *nonzero,
+                                     int32_t *special)
+{
+    const mpg_parts x = mpg_take_apart(code, f);
+    const float power = mpg_as_float((uint32_t)(x.exponent + scale + 127) << 23);
+    const uint32_t bits = mpg_as_bits((float)x.significand * power);
+    const int32_t leading = (int32_t)(bits >> 23) - 127 - scale;
+    *exponent = leading > f->emin ? leading : f->emin;
+    *nonzero = mpg_if_negative(-x.significand);
+    *special |= x.special;
+    return bits | (uint32_t)x.negative << 31;
+}
+
+#define MPG_NO_BYTE_A 0 /* exponent bytes of what takes no part: their difference saturates to 0 */
+#define MPG_NO_BYTE_B 255
+MPG_INLINE int32_t mpg_zero_byte_a(const mpg_operand *f)
+{
+    return f->zero_exponent == MPG_SKIP ? MPG_NO_BYTE_A : f->zero_exponent + 143;
+}
+MPG_INLINE int32_t mpg_zero_byte_b(const mpg_operand *f)
+{
+    return f->zero_exponent == MPG_SKIP ? MPG_NO_BYTE_B : 16 - f->zero_exponent;
+}
+
+/* Lanes of one position of k: `source` is typed so that this vectorises. */
+#define MPG_PACK_LANES(TYPE, OUTER)                                                                    \
+    {                                                                                                  \
+        const TYPE *MPG_RESTRICT source = (const TYPE *)s->data + base;                                \
+        for (int j = 0; j < count; j++) {                                                              \
+            int32_t exponent, nonzero, special = 0;                                                    \
+            v[j] = mpg_as_float(mpg_narrow_value(source[j * (OUTER)], &f, 0, &exponent, &nonzero, &special)); \
+            x[j] = (uint8_t)(((16 - exponent) & nonzero) | (zero & ~nonzero));                         \
+            flags[j] |= special;                                                                       \
+        }                                                                                              \
+    }
+
+/* Columns first to first + count - 1 of B as one panel of `width` lanes, positions begin to end - 1 of the padded k. */
+MPG_INLINE void mpg_narrow_pack_b_body(const mpg_source *s, const mpg_operand *format, int64_t first, int count, int width,
+                                       int64_t begin, int64_t end, float *values, uint8_t *exponents, uint8_t *special)
+{
+    const mpg_operand f = *format;
+    const int64_t outer = s->outer;
+    const int32_t zero = mpg_zero_byte_b(format);
+    int32_t flags[MPG_PANEL] = {0};
+    for (int64_t k = begin; k < end; k++) {
+        float *MPG_RESTRICT v = values + (k - begin) * width;
+        uint8_t *MPG_RESTRICT x = exponents + (k - begin) * width;
+        const int64_t position = s->order[k], base = first * outer + position * s->inner;
+        for (int j = position < 0 ? 0 : count; j < width; j++) {
+            v[j] = 0;
+            x[j] = MPG_NO_BYTE_B;
+        }
+        if (position < 0)
+            continue;
+        if (f.size == 2 && outer == 1)
+            MPG_PACK_LANES(uint16_t, 1)
+        else if (f.size == 2)
+            MPG_PACK_LANES(uint16_t, outer)
+        else if (outer == 1)
+            MPG_PACK_LANES(uint8_t, 1)
+        else
+            MPG_PACK_LANES(uint8_t, outer)
+    }
+    for (int j = 0; j < count; j++)
+        special[first + j] |= (uint8_t)(flags[j] != 0);
+}
+
+#define MPG_PACK_ROW(TYPE)                                                                                \
+    {                                                                                                     \
+        const TYPE *MPG_RESTRICT source = (const TYPE *)s->data + row * s->outer;                         \
+        for (int64_t k = begin; k < end; k++) {                                                           \
+            int32_t exponent, nonzero, flag = 0;                                                          \
+            const uint32_t bits = mpg_narrow_value(source[k], &f, scale, &exponent, &nonzero, &flag);     \
+            values[k - begin] = mpg_as_float(bits);                                                       \
+            exponents[k - begin] = 0x01010101u * (uint32_t)(((exponent + 143) & nonzero) | (zero & ~nonzero)); \
+            flags |= flag;                                                                                \
+        }                                                                                                 \
+    }
+
+/* Row `row` of A over the same positions; exponents four times over in one word. `plain_order`: position k is k. */
+MPG_INLINE void mpg_narrow_pack_a_body(const mpg_source *s, const mpg_operand *format, int64_t row, int64_t begin, int64_t end,
+                                       int plain_order, int scale, float *MPG_RESTRICT values,
+                                       uint32_t *MPG_RESTRICT exponents, uint8_t *special)
+{
+    const mpg_operand f = *format;
+    const int32_t zero = mpg_zero_byte_a(format);
+    int32_t flags = 0;
+    if (plain_order && s->inner == 1) {
+        if (f.size == 2)
+            MPG_PACK_ROW(uint16_t)
+        else
+            MPG_PACK_ROW(uint8_t)
+    } else {
+        for (int64_t k = begin; k < end; k++) {
+            values[k - begin] = 0;
+            exponents[k - begin] = MPG_NO_BYTE_A;
+            if (s->order[k] < 0)
+                continue;
+            int32_t exponent, nonzero;
+            const uint32_t code = mpg_code(s->data, f.size, row * s->outer + s->order[k] * s->inner);
+            values[k - begin] = mpg_as_float(mpg_narrow_value(code, &f, scale, &exponent, &nonzero, &flags));
+            exponents[k - begin] = 0x01010101u * (uint32_t)(((exponent + 143) & nonzero) | (zero & ~nonzero));
+        }
+    }
+    special[row] |= (uint8_t)(flags != 0);
+}
+
+/* ---- plain C: one row, `width` lanes ------------------------------------------------------------------------------- */
+/* x to the nearest fp16 number, ties to even, as float32; beyond the largest it is 65536 or more. -0 becomes +0. */
+MPG_INLINE float mpg_nearest_fp16(float x)
+{
+    const float power = mpg_as_float(mpg_as_bits(x) & 0x7F800000u);
+    const float magic = (power > 0x1p-14f ? power : 0x1p-14f) * 0x1.8p13f; /* its last bit is fp16's for x */
+    return (x + magic) - magic;
+}
+
+/* Mark and zero the lanes whose fp16 result is infinite. */
+MPG_INLINE void mpg_mark_overflow(float *MPG_RESTRICT c, int width, uint8_t *MPG_RESTRICT overflow)
+{
+    int32_t any = 0;
+    for (int j = 0; j < width; j++)
+        any |= (mpg_as_bits(c[j]) & 0x7FFFFFFFu) >= 0x47800000u; /* 65536 */
+    if (any)
+        for (int j = 0; j < width; j++)
+            if (c[j] >= 65536.0f || c[j] <= -65536.0f) {
+                overflow[j] = 1;
+                c[j] = 0;
+            }
+}
+
+/* Alignment: exponent field of the largest addend (`top`), and c in units of 2^(e_max - F). */
+MPG_INLINE void mpg_narrow_align(int terms, int width, const mpg_narrow_task *t, const uint8_t *MPG_RESTRICT ea,
+                                 const uint8_t *MPG_RESTRICT eb, const float *MPG_RESTRICT c, int32_t *MPG_RESTRICT top,
+                                 int32_t *MPG_RESTRICT addend)
+{
+    uint8_t field[MPG_PANEL];
+    const uint32_t to_scale = (uint32_t)(t->fraction_bits + 254) << 23;
+    const int32_t raw = t->raw_exponent << 23;
+
+    for (int j = 0; j < width; j++) {
+        uint8_t largest = MPG_NARROW_FLOOR;
+        for (int q = 0; q < terms; q++) {
+            const uint8_t x = ea[q], y = eb[q * width + j];
+            const uint8_t e = (uint8_t)((x > y ? x : y) - y); /* saturating x - y */
+            largest = largest > e ? largest : e;
+        }
+        field[j] = largest;
+    }
+    for (int j = 0; j < width; j++) {
+        const int32_t bits = (int32_t)(mpg_as_bits(c[j]) & 0x7F800000u);
+        const int32_t least = bits != 0 ? raw : 0;
+        const int32_t own = bits > least ? bits : least;
+        const int32_t e = (int32_t)field[j] << 23;
+        top[j] = own > e ? own : e;
+    }
+    for (int j = 0; j < width; j++)
+        addend[j] = (int32_t)(c[j] * mpg_as_float(to_scale - (uint32_t)top[j]));
+}
+
+/* d = c + the products of one fused operation, for `width` lanes. */
+MPG_INLINE void mpg_narrow_step(int terms, int width, int output, const mpg_narrow_task *t, const float *MPG_RESTRICT a,
+                                const uint32_t *MPG_RESTRICT ea, const float *MPG_RESTRICT b, const uint8_t *MPG_RESTRICT eb,
+                                float *MPG_RESTRICT c)
+{
+    uint8_t bytes[32];
+    int32_t top[MPG_PANEL], sum[MPG_PANEL], addend[MPG_PANEL];
+    const int32_t f = t->fraction_bits << 23, to_shift = (t->fraction_bits + 127 + MPG_NARROW_PRESCALE) << 23;
+    const uint32_t keep = t->keep;
+
+    for (int q = 0; q < terms; q++)
+        bytes[q] = (uint8_t)ea[q];
+    mpg_narrow_align(terms, width, t, bytes, eb, c, top, addend);
+    for (int j = 0; j < width; j++) {
+        const int32_t shift = to_shift - top[j];
+        const uint32_t up = (uint32_t)(shift > 0 ? shift : 0);
+        int32_t total = 0;
+        for (int q = 0; q < terms; q++)
+            total += (int32_t)mpg_as_float(mpg_as_bits(a[q] * b[q * width + j]) + up);
+        sum[j] = total;
+    }
+    for (int j = 0; j < width; j++) {
+        /* products and c together as high * 256 + low, both exact in float32; one addition and its exact error */
+        const float high = (float)((sum[j] >> 8) + (addend[j] >> 8)) * 256.0f;
+        const float low = (float)((sum[j] & 255) + (addend[j] & 255));
+        const float rounded = high + low;
+        const float error = low - (rounded - high);
+        const float unit = mpg_as_float((uint32_t)(top[j] - f));
+        uint32_t bits = mpg_as_bits(rounded) - (uint32_t)(rounded * error < 0); /* toward zero */
+        if (output == MPG_OUT_FP16)
+            c[j] = mpg_nearest_fp16(mpg_as_float(bits | (uint32_t)(error != 0)) * unit); /* 24 bits to odd first */
+        else
+            c[j] = mpg_as_float(bits & keep) * unit;
+    }
+}
+
+/* One row over several operations, plain C, by level. c holds `width` lanes; overflowed lanes are marked and zeroed. */
+MPG_INLINE void mpg_narrow_row_body(int terms, int width, int output, const mpg_narrow_task *t, const float *a,
+                                    const uint32_t *ea, const float *b, const uint8_t *eb, float *c, int64_t steps,
+                                    uint8_t *overflow)
+{
+    float added[MPG_PANEL] = {0};
+    for (int64_t s = 0; s < steps; s++) {
+        const int place = t->chain ? (int)(s % t->chain) : -1;
+        if (place == 0)
+            for (int j = 0; j < width; j++) {
+                added[j] = c[j];
+                c[j] = 0;
+            }
+        mpg_narrow_step(terms, width, output, t, a + s * terms, ea + s * terms, b + s * terms * width, eb + s * terms * width,
+                        c);
+        if (output == MPG_OUT_FP16)
+            mpg_mark_overflow(c, width, overflow);
+        if (place >= 0 && place == t->chain - 1) {
+            for (int j = 0; j < width; j++)
+                c[j] += added[j];
+            if (output == MPG_OUT_FP16) {
+                for (int j = 0; j < width; j++)
+                    c[j] = mpg_nearest_fp16(c[j]);
+                mpg_mark_overflow(c, width, overflow);
+            }
+        }
+    }
+}
+
+#define MPG_NARROW_PLAIN(NAME, TARGET, TERMS, WIDTH, OUTPUT)                                                         \
+    TARGET static void NAME(const mpg_narrow_task *t, const float *a, const uint32_t *ea, const float *b,            \
+                            const uint8_t *eb, float *c, int64_t steps, uint8_t *overflow)                           \
+    {                                                                                                                \
+        mpg_narrow_row_body(TERMS, WIDTH, OUTPUT, t, a, ea, b, eb, c, steps, overflow);                              \
+    }
+#define MPG_NARROW_PLAIN_SIZES(LEVEL, TARGET)                                      \
+    MPG_NARROW_PLAIN(mpg_n4_fp32_64_##LEVEL, TARGET, 4, MPG_PANEL, MPG_OUT_FP32)   \
+    MPG_NARROW_PLAIN(mpg_n8_fp32_64_##LEVEL, TARGET, 8, MPG_PANEL, MPG_OUT_FP32)   \
+    MPG_NARROW_PLAIN(mpg_n16_fp32_64_##LEVEL, TARGET, 16, MPG_PANEL, MPG_OUT_FP32) \
+    MPG_NARROW_PLAIN(mpg_n32_fp32_64_##LEVEL, TARGET, 32, MPG_PANEL, MPG_OUT_FP32) \
+    MPG_NARROW_PLAIN(mpg_n4_fp16_64_##LEVEL, TARGET, 4, MPG_PANEL, MPG_OUT_FP16)   \
+    MPG_NARROW_PLAIN(mpg_n8_fp16_64_##LEVEL, TARGET, 8, MPG_PANEL, MPG_OUT_FP16)   \
+    MPG_NARROW_PLAIN(mpg_n16_fp16_64_##LEVEL, TARGET, 16, MPG_PANEL, MPG_OUT_FP16) \
+    MPG_NARROW_PLAIN(mpg_n32_fp16_64_##LEVEL, TARGET, 32, MPG_PANEL, MPG_OUT_FP16) \
+    MPG_NARROW_PLAIN(mpg_n4_fp32_16_##LEVEL, TARGET, 4, 16, MPG_OUT_FP32)          \
+    MPG_NARROW_PLAIN(mpg_n8_fp32_16_##LEVEL, TARGET, 8, 16, MPG_OUT_FP32)          \
+    MPG_NARROW_PLAIN(mpg_n16_fp32_16_##LEVEL, TARGET, 16, 16, MPG_OUT_FP32) \
+    MPG_NARROW_PLAIN(mpg_n32_fp32_16_##LEVEL, TARGET, 32, 16, MPG_OUT_FP32)        \
+    MPG_NARROW_PLAIN(mpg_n4_fp16_16_##LEVEL, TARGET, 4, 16, MPG_OUT_FP16)          \
+    MPG_NARROW_PLAIN(mpg_n8_fp16_16_##LEVEL, TARGET, 8, 16, MPG_OUT_FP16)          \
+    MPG_NARROW_PLAIN(mpg_n16_fp16_16_##LEVEL, TARGET, 16, 16, MPG_OUT_FP16) \
+    MPG_NARROW_PLAIN(mpg_n32_fp16_16_##LEVEL, TARGET, 32, 16, MPG_OUT_FP16)
+#define MPG_NARROW_PLAIN_TABLE(LEVEL)                                              \
+    {                                                                              \
+        {{mpg_n4_fp32_64_##LEVEL, mpg_n8_fp32_64_##LEVEL, mpg_n16_fp32_64_##LEVEL, mpg_n32_fp32_64_##LEVEL}, \
+         {mpg_n4_fp16_64_##LEVEL, mpg_n8_fp16_64_##LEVEL, mpg_n16_fp16_64_##LEVEL, mpg_n32_fp16_64_##LEVEL}}, \
+        {{mpg_n4_fp32_16_##LEVEL, mpg_n8_fp32_16_##LEVEL, mpg_n16_fp32_16_##LEVEL, mpg_n32_fp32_16_##LEVEL}, \
+         {mpg_n4_fp16_16_##LEVEL, mpg_n8_fp16_16_##LEVEL, mpg_n16_fp16_16_##LEVEL, mpg_n32_fp16_16_##LEVEL}}  \
+    }
+
+MPG_NARROW_PLAIN_SIZES(baseline, )
+MPG_NARROW_PLAIN_SIZES(avx2, MPG_TARGET_AVX2)
+
+typedef void (*mpg_narrow_row)(const mpg_narrow_task *, const float *, const uint32_t *, const float *, const uint8_t *,
+                               float *, int64_t, uint8_t *);
+
+/* Kernels by [baseline, avx2][width 64, 16][fp32, fp16][terms 4, 8, 16, 32]. */
+static const mpg_narrow_row MPG_NARROW_ROWS[2][2][2][4] = {MPG_NARROW_PLAIN_TABLE(baseline), MPG_NARROW_PLAIN_TABLE(avx2)};
+
+#endif

@@ -1,0 +1,204 @@
+/* The algorithm of narrow.h in AVX-512 intrinsics: same operands (A not prescaled), same bits.
+ *
+ * Differences: the scaling to the unit is a multiplication, with flush-to-zero on so that what vanishes vanishes fast;
+ * conversion from int32 rounds toward zero by itself. The exponent floor is 2^-101 here.
+ */
+#ifndef MPG_NARROW_AVX512_H
+#define MPG_NARROW_AVX512_H
+
+#include "narrow.h"
+
+#if MPG_X86_VARIANTS
+#include <immintrin.h>
+
+#define MPG_FLUSH_TO_ZERO 0x8000u
+
+#define MPG_LANES512 MPG_TARGET_AVX512 static inline __attribute__((always_inline))
+
+/* int32 sums of products and c to float32, truncated, or to odd (the last bit set where anything was cut off); where the
+ * sum left the int32 range its true magnitude is unsigned. */
+MPG_LANES512 __m512 mpg_float_of_sum(__m512i products, __m512i c, int wide_sum, int to_odd)
+{
+    const __m512i total = _mm512_add_epi32(products, c);
+    __m512 d = _mm512_cvt_roundepi32_ps(total, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+    __mmask16 inexact = to_odd ? _mm512_cmpneq_epi32_mask(_mm512_cvttps_epi32(d), total) : 0;
+    if (wide_sum) {
+        /* both addends have the sign that the total lacks */
+        const __m512i wrapped = _mm512_ternarylogic_epi32(products, c, total, 0x42);
+        const __mmask16 bad = _mm512_movepi32_mask(wrapped);
+        if (__builtin_expect(bad != 0, 0)) {
+            const __mmask16 negative = _mm512_movepi32_mask(products);
+            const __m512i magnitude = _mm512_mask_sub_epi32(total, negative, _mm512_setzero_si512(), total);
+            __m512 u = _mm512_cvt_roundepu32_ps(magnitude, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+            u = _mm512_mask_sub_ps(u, negative, _mm512_setzero_ps(), u);
+            d = _mm512_mask_mov_ps(d, bad, u);
+            const __mmask16 tail = _mm512_test_epi32_mask(total, _mm512_set1_epi32(255));
+            inexact = (__mmask16)((inexact & ~bad) | (tail & bad));
+        }
+    }
+    if (to_odd) {
+        const __m512i bits = _mm512_castps_si512(d);
+        d = _mm512_castsi512_ps(_mm512_mask_or_epi32(bits, inexact, bits, _mm512_set1_epi32(1)));
+    }
+    return d;
+}
+
+/* `rows` rows of A (at a + r * a_stride) against a panel of 16 * groups columns, `count` of which exist; c and overflow at
+ * r * ldd. `overflow` marks the lanes whose fp16 result became infinite. */
+MPG_LANES512 void
+mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum, const mpg_narrow_task *t,
+                       const float *a, const uint32_t *ea, int64_t a_stride, const float *b, const uint8_t *eb, float *c,
+                       int64_t ldd, int count, int64_t steps, uint8_t *overflow)
+{
+    const __m512i exponent_mask = _mm512_set1_epi32(0x7F800000);
+    const __m512i to_scale = _mm512_set1_epi32((int)((uint32_t)(t->fraction_bits + 254) << 23));
+    const __m512i to_unit = _mm512_set1_epi32(254 << 23);
+    const __m512i keep = _mm512_set1_epi32((int)t->keep);
+    const __m512i raw = _mm512_set1_epi32(t->raw_exponent << 23);
+    const int width = 16 * groups;
+    __m512 d[4][4], added[4][4];
+    __mmask16 exists[4];
+
+    for (int g = 0; g < groups; g++)
+        exists[g] = (__mmask16)(count >= 16 * (g + 1) ? 0xFFFF : count > 16 * g ? (1 << (count - 16 * g)) - 1 : 0);
+    for (int r = 0; r < rows; r++)
+        for (int g = 0; g < groups; g++)
+            added[r][g] = d[r][g] = _mm512_maskz_loadu_ps(exists[g], c + r * ldd + 16 * g);
+    for (int64_t s = 0; s < steps; s++) {
+        const int place = t->chain ? (int)(s % t->chain) : -1;
+        if (place == 0)
+            for (int r = 0; r < rows; r++)
+                for (int g = 0; g < groups; g++) {
+                    added[r][g] = d[r][g];
+                    d[r][g] = _mm512_setzero_ps();
+                }
+        __m512i sum[4][4], c_part[4][4];
+        __m512 scale[4][4];
+        for (int r = 0; r < rows; r++) {
+            __m512i field[4];
+            if (groups == 4) {
+                __m512i h = _mm512_set1_epi8(26);
+#pragma GCC unroll 32
+                for (int q = 0; q < terms; q++) {
+                    const __m512i x = _mm512_set1_epi32((int)ea[r * a_stride + q]);
+                    h = _mm512_max_epu8(h, _mm512_subs_epu8(x, _mm512_loadu_si512(eb + q * 64)));
+                }
+                field[0] = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(h));
+                field[1] = _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(h, 1));
+                field[2] = _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(h, 2));
+                field[3] = _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(h, 3));
+            } else {
+                __m128i h = _mm_set1_epi8(26);
+#pragma GCC unroll 32
+                for (int q = 0; q < terms; q++) {
+                    const __m128i x = _mm_set1_epi32((int)ea[r * a_stride + q]);
+                    h = _mm_max_epu8(h, _mm_subs_epu8(x, _mm_loadu_si128((const __m128i *)(eb + q * 16))));
+                }
+                field[0] = _mm512_cvtepu8_epi32(h);
+            }
+#pragma GCC unroll 4
+            for (int g = 0; g < groups; g++) {
+                __m512i own = _mm512_and_si512(_mm512_castps_si512(d[r][g]), exponent_mask);
+                if (output == MPG_OUT_FP16)
+                    own = _mm512_mask_max_epi32(own, _mm512_test_epi32_mask(own, own), own, raw);
+                const __m512i top = _mm512_max_epi32(_mm512_slli_epi32(field[g], 23), own);
+                scale[r][g] = _mm512_castsi512_ps(_mm512_sub_epi32(to_scale, top));
+                c_part[r][g] = _mm512_cvttps_epi32(_mm512_mul_ps(d[r][g], scale[r][g]));
+                sum[r][g] = wide_sum ? _mm512_setzero_si512() : c_part[r][g];
+            }
+        }
+#pragma GCC unroll 32
+        for (int q = 0; q < terms; q++)
+#pragma GCC unroll 4
+            for (int r = 0; r < rows; r++) {
+                const __m512 x = _mm512_set1_ps(a[r * a_stride + q]);
+#pragma GCC unroll 4
+                for (int g = 0; g < groups; g++) {
+                    const __m512 p = _mm512_mul_ps(x, _mm512_loadu_ps(b + q * width + 16 * g));
+                    sum[r][g] = _mm512_add_epi32(sum[r][g], _mm512_cvttps_epi32(_mm512_mul_ps(p, scale[r][g])));
+                }
+            }
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (int g = 0; g < groups; g++) {
+                const __m512 unit = _mm512_castsi512_ps(_mm512_sub_epi32(to_unit, _mm512_castps_si512(scale[r][g])));
+                const __m512i c_in = wide_sum ? c_part[r][g] : _mm512_setzero_si512();
+                __m512 x = mpg_float_of_sum(sum[r][g], c_in, wide_sum, output == MPG_OUT_FP16);
+                if (output == MPG_OUT_FP16) {
+                    x = _mm512_mul_ps(x, unit);
+                    x = _mm512_cvtph_ps(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+                    x = _mm512_add_ps(x, _mm512_setzero_ps()); /* a negative sum that rounds to zero gives +0 */
+                } else {
+                    x = _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(x), keep));
+                    x = _mm512_mul_ps(x, unit);
+                }
+                if (place >= 0 && place == t->chain - 1) {
+                    x = _mm512_add_ps(x, added[r][g]);
+                    if (output == MPG_OUT_FP16) /* float32 has more than twice the bits: the second rounding is harmless */
+                        x = _mm512_cvtph_ps(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+                }
+                if (output == MPG_OUT_FP16) {
+                    const __mmask16 infinite = _mm512_fpclass_ps_mask(x, 0x18);
+                    if (__builtin_expect(infinite != 0, 0)) {
+                        x = _mm512_mask_mov_ps(x, infinite, _mm512_setzero_ps());
+                        for (int j = 0; j < 16; j++)
+                            if (infinite >> j & 1)
+                                overflow[r * ldd + 16 * g + j] = 1;
+                    }
+                }
+                d[r][g] = x;
+            }
+        a += terms;
+        ea += terms;
+        b += terms * width;
+        eb += terms * width;
+    }
+    for (int r = 0; r < rows; r++)
+        for (int g = 0; g < groups; g++)
+            _mm512_mask_storeu_ps(c + r * ldd + 16 * g, exists[g], d[r][g]);
+}
+
+#define MPG_NARROW_AVX512(NAME, ROWS, GROUPS, TERMS, OUTPUT, WIDE)                                                   \
+    MPG_TARGET_AVX512 static void NAME(const mpg_narrow_task *t, const float *a, const uint32_t *ea, int64_t a_stride, \
+                                       const float *b, const uint8_t *eb, float *c, int64_t ldd, int count,          \
+                                       int64_t steps, uint8_t *overflow)                                             \
+    {                                                                                                                \
+        mpg_narrow_rows_avx512(ROWS, GROUPS, TERMS, OUTPUT, WIDE, t, a, ea, a_stride, b, eb, c, ldd, count, steps,   \
+                               overflow);                                                                            \
+    }
+#define MPG_NARROW_AVX512_SIZES(PREFIX, TERMS, OUTPUT, WIDE)              \
+    MPG_NARROW_AVX512(PREFIX##_1x64, 1, 4, TERMS, OUTPUT, WIDE)           \
+    MPG_NARROW_AVX512(PREFIX##_4x16, 4, 1, TERMS, OUTPUT, WIDE)           \
+    MPG_NARROW_AVX512(PREFIX##_1x16, 1, 1, TERMS, OUTPUT, WIDE)
+
+MPG_NARROW_AVX512_SIZES(mpg_n4_fp32, 4, MPG_OUT_FP32, 0)
+MPG_NARROW_AVX512_SIZES(mpg_n8_fp32, 8, MPG_OUT_FP32, 0)
+MPG_NARROW_AVX512_SIZES(mpg_n16_fp32, 16, MPG_OUT_FP32, 0)
+MPG_NARROW_AVX512_SIZES(mpg_n32_fp32, 32, MPG_OUT_FP32, 0)
+MPG_NARROW_AVX512_SIZES(mpg_n16_fp32_wide, 16, MPG_OUT_FP32, 1)
+MPG_NARROW_AVX512_SIZES(mpg_n4_fp16, 4, MPG_OUT_FP16, 0)
+MPG_NARROW_AVX512_SIZES(mpg_n8_fp16, 8, MPG_OUT_FP16, 0)
+MPG_NARROW_AVX512_SIZES(mpg_n16_fp16, 16, MPG_OUT_FP16, 0)
+MPG_NARROW_AVX512_SIZES(mpg_n32_fp16, 32, MPG_OUT_FP16, 0)
+MPG_NARROW_AVX512_SIZES(mpg_n16_fp16_wide, 16, MPG_OUT_FP16, 1)
+
+typedef void (*mpg_narrow_rows)(const mpg_narrow_task *, const float *, const uint32_t *, int64_t, const float *,
+                                const uint8_t *, float *, int64_t, int, int64_t, uint8_t *);
+
+/* Kernels by [terms 4, 8, 16, 16 with wide sums, 32][1x64, 4x16, 1x16][fp32, fp16]. */
+static const mpg_narrow_rows MPG_NARROW_KERNELS[5][3][2] = {
+    {{mpg_n4_fp32_1x64, mpg_n4_fp16_1x64}, {mpg_n4_fp32_4x16, mpg_n4_fp16_4x16}, {mpg_n4_fp32_1x16, mpg_n4_fp16_1x16}},
+    {{mpg_n8_fp32_1x64, mpg_n8_fp16_1x64}, {mpg_n8_fp32_4x16, mpg_n8_fp16_4x16}, {mpg_n8_fp32_1x16, mpg_n8_fp16_1x16}},
+    {{mpg_n16_fp32_1x64, mpg_n16_fp16_1x64},
+     {mpg_n16_fp32_4x16, mpg_n16_fp16_4x16},
+     {mpg_n16_fp32_1x16, mpg_n16_fp16_1x16}},
+    {{mpg_n16_fp32_wide_1x64, mpg_n16_fp16_wide_1x64},
+     {mpg_n16_fp32_wide_4x16, mpg_n16_fp16_wide_4x16},
+     {mpg_n16_fp32_wide_1x16, mpg_n16_fp16_wide_1x16}},
+    {{mpg_n32_fp32_1x64, mpg_n32_fp16_1x64},
+     {mpg_n32_fp32_4x16, mpg_n32_fp16_4x16},
+     {mpg_n32_fp32_1x16, mpg_n32_fp16_1x16}},
+};
+#endif
+#endif

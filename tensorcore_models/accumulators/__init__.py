@@ -1,0 +1,62 @@
+"""Accumulator algorithms: what a matrix unit does with the products of one output element.
+
+`base` has what all share, `fused` the algorithms that align addends, `ieee` those made of IEEE operations and the integer
+units, `parametric` the unit put together from parameters. Each class is a frozen, self-validating specification of one
+algorithm family; an instruction or a custom engine is such a specification together with operand formats. They hold no code:
+:mod:`tensorcore_models.reference` states each algorithm in exact integers, the compiled kernels repeat it fast.
+
+Notation, as in the papers: one output element is ``d = c + sum_k a_k b_k``; *terms* (N) products are added in one fused
+operation, addends are aligned to the largest exponent and kept to *fraction_bits* (F) bits below it. An operand's exponent
+is the one of its encoding, so that a subnormal number has the exponent of the smallest normal one, and a product's
+exponent is the sum of its operands' (it is not normalised).
+
+A K longer than one fused operation is a chain: the rounded result of one operation is the c of the next (xie-mma-sim,
+section IV-D). That holds within an instruction (CoFDA, CoFDRDA, CoGFDRDA) and from one instruction to the next.
+
+Edge rules, where published models disagree (the names are fields; `Accumulator.edge_rules` lists a class's own):
+
+zero_operand
+    Exponent of a zero operand, which a product passes on to the alignment although it adds nothing. ``"minus126"``: -126
+    whatever its format (MMA-Sim's published code); ``"format_minimum"``: the smallest normal exponent of its format (a
+    literal reading of xie-mma-sim, section IV-C); ``"skip"``: products that are zero take no part in the alignment
+    (MATLAB-tensor-core).
+zero_c
+    The same for c = 0: ``"minus126"``, ``"format_minimum"`` or ``"skip"``.
+subnormal_c
+    ``"raw"``: a subnormal c has its format's smallest normal exponent; ``"normalised"``: the exponent of its leading bit.
+negative_underflow
+    Sign of the result when a negative sum rounds to zero: ``"positive"`` (MMA-Sim's code, valpey-smt: -0 is never output)
+    or ``"negative"`` (MATLAB-tensor-core).
+nan
+    NaN results: ``"all_ones"`` (0x7fffffff, 0x7fff: NVIDIA's canonical NaN) or ``"quiet"`` (most significant fraction bit).
+tf32_nan
+    tf32 operand whose payload stands in the 13 ignored bits only: ``"truncated"`` (it becomes infinity) or ``"kept"`` (NaN).
+"""
+
+from .base import Accumulator, AlignedSum
+from .fused import (
+    FusedDotAdd,
+    FusedDotRoundDownAdd,
+    GroupDotFusedSum,
+    GroupFusedDotRoundDownAdd,
+    InterleavedDotAdd,
+)
+from .ieee import GroupPairwiseSum, IntegerDotAdd, LanedFMA, PairRoundOddSum, SequentialFMA
+from .parametric import ParametricDotAdd, as_parametric
+
+__all__ = [
+    "Accumulator",
+    "AlignedSum",
+    "FusedDotAdd",
+    "FusedDotRoundDownAdd",
+    "GroupDotFusedSum",
+    "GroupFusedDotRoundDownAdd",
+    "GroupPairwiseSum",
+    "IntegerDotAdd",
+    "InterleavedDotAdd",
+    "LanedFMA",
+    "PairRoundOddSum",
+    "ParametricDotAdd",
+    "SequentialFMA",
+    "as_parametric",
+]

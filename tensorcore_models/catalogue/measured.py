@@ -1,0 +1,62 @@
+"""Edge rules that hardware has settled, as tables beside the catalogue.
+
+The campaign (:mod:`tensorcore_models.hardware.campaign`) writes ``edge_rules.json``; put into the folder
+``tensorcore_models/catalogue/measured/`` (any name ending in .json) it changes the defaults of that architecture's rows, and
+the instructions that were run get the table's evidence. Without tables the rows stand as published.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..accumulators import Accumulator, InterleavedDotAdd
+from ..instruction import Instruction
+
+FOLDER = Path(__file__).resolve().parent / "measured"
+
+
+def load_tables(folder: Path = FOLDER) -> list[dict[str, Any]]:
+    """The tables of a folder, by name; none if there is no folder.
+
+    Raises
+    ------
+    ValueError
+        If a file is not such a table.
+    """
+    tables = []
+    for path in sorted(folder.glob("*.json")) if folder.is_dir() else []:
+        table = json.loads(path.read_text())
+        missing = {"arch", "evidence", "rules", "instructions"} - set(table)
+        if missing:
+            raise ValueError(f"{path.name} is no table of edge rules: {', '.join(sorted(missing))} missing")
+        tables.append(table)
+    return tables
+
+
+def is_shared(rule: str, row: Instruction) -> bool:
+    """Whether a rule of one instruction says something about others: floors go with the result, fp64 has a NaN of its own."""
+    return rule != "exponent_floor" and not (rule == "nan" and row.d_format == "fp64")
+
+
+def _applied(spec: Accumulator, rules: Mapping[str, Any]) -> Accumulator:
+    values = {rule: tuple(v) if isinstance(v, list) else v for rule, v in rules.items() if rule in spec.edge_rules}
+    return spec.with_rules(**values)
+
+
+def with_table(row: Instruction, table: Mapping[str, Any] | None) -> Instruction:
+    """An instruction with the edge rules of a table: its own where the table has them, else what holds for the architecture.
+
+    An instruction that the table's run decided takes over its evidence.
+    """
+    spec = row.accumulator
+    if table is None or spec is None or row.arch != table["arch"]:
+        return row
+    known = table["instructions"].get(row.name)
+    general = {rule: value for rule, value in table["rules"].items() if is_shared(rule, row)}
+    spec = _applied(spec, known["rules"] if known else general)
+    if isinstance(spec, InterleavedDotAdd):  # its inner operation is that of the architecture
+        spec = dataclasses.replace(spec, dot=_applied(spec.dot, table["rules"]))
+    evidence = table["evidence"] if known and not known.get("unexplained") else row.evidence
+    return dataclasses.replace(row, accumulator=spec, evidence=evidence)

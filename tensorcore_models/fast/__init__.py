@@ -1,0 +1,31 @@
+"""Fast kernels: accumulators whose range allows vector lanes, with the same bits as the generic kernels.
+
+Importing this package registers them with :mod:`tensorcore_models.kernels`, which tries them in this order. A fast kernel
+computes what its operand ranges allow and marks the elements for which it does not vouch (infinities, NaNs, overflow,
+extreme addends); those go to the generic kernel. docs/kernels.md states each kernel's contract, docs/performance.md what
+bounds its speed.
+"""
+
+from ..kernels import FastPath, add_fast_path
+from .ieee import IeeePlan
+from .narrow import NarrowPlan
+from .wide import WidePlan
+
+
+def _run(plan, low, a, b, c, scale_a, scale_b):
+    return plan.run(low, a, b, c, scale_a, scale_b)
+
+
+def _run_batch(plan, low, a, b, c, scale_a, scale_b):
+    return plan.run_batch(low, a, b, c)
+
+
+#: Multiply-adds below which laying out the operands costs more than the generic kernel.
+_SMALLEST = 1 << 14
+
+add_fast_path(FastPath("lanes of 32 bits", NarrowPlan.of, _run, _SMALLEST, _run_batch))
+add_fast_path(FastPath("lanes of 64 bits", WidePlan.of, _run, _SMALLEST))
+add_fast_path(FastPath("float32 lanes", IeeePlan.of, _run, _SMALLEST))
+
+#: Names of the fast paths that this package registers.
+PATHS = ("lanes of 32 bits", "lanes of 64 bits", "float32 lanes")

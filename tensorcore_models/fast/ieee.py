@@ -1,0 +1,92 @@
+"""Accumulators made of float32 operations in lanes (ieee_lanes.h): GPS of CDNA1 and CDNA2, FP32 chains of FMAs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._kernels import fda
+from ..accumulators import GroupPairwiseSum, SequentialFMA
+from ..formats import Format
+from ..isa import isa_level
+from ..kernels import generic_bits
+from ..lowering import Lowered
+from ..threads import get_num_threads
+
+_SMALLEST_NORMAL = 0x00800000
+
+
+@dataclass(frozen=True)
+class IeeePlan:
+    """GroupPairwiseSum of fp16 and bf16, SequentialFMA of fp32.
+
+    Parameters
+    ----------
+    group : int
+        Products of one pairwise sum; 0 for fused multiply-adds.
+    flush_below : tuple of int
+        Magnitudes of a's and b's encodings below which they become +0.
+    flush_results : bool
+        Products and sums below 2^-126 become zero, and c below it +0.
+    nan : int
+        Encoding of NaN results.
+    """
+
+    group: int
+    flush_below: tuple[int, int]
+    flush_results: bool
+    nan: int
+
+    @classmethod
+    def of(cls, low: Lowered) -> "IeeePlan | None":
+        """The plan for an accumulator with its formats, None if the lanes do not cover it."""
+        spec, formats = low.accumulator, (low.a_format, low.b_format)
+        if (low.c_format.name, low.d_format.name) != ("fp32", "fp32") or low.scale_format is not None:
+            return None
+        nan = 0x7FFFFFFF if spec.nan == "all_ones" else low.d_format.nan_bits
+        if type(spec) is SequentialFMA:
+            plain = spec == SequentialFMA(nan=spec.nan, tf32_nan=spec.tf32_nan)
+            return cls(0, (0, 0), False, nan) if plain and all(f.name == "fp32" for f in formats) else None
+        if type(spec) is not GroupPairwiseSum or any(f.name not in ("fp16", "bf16") for f in formats):
+            return None
+        if spec.group not in (2, 4) or spec.flush_results != (spec.flush_input != "none"):
+            return None
+        below = tuple(_flushed_below(f, spec.flush_input) for f in formats)
+        return cls(spec.group, below, spec.flush_results, nan)
+
+    def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+        """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
+        if isa_level() == 0 and self.group == 0 or self.group and a.shape[1] % self.group:
+            return generic_bits(low, a, b, c)  # no fused multiply-add in the baseline; a last group with fewer products
+        x = _values(a, low.a_format, self.flush_below[0])
+        y = _values(b, low.b_format, self.flush_below[1])
+        d = np.array(c, np.uint32, order="C")
+        if self.flush_results:
+            magnitude = d & 0x7FFFFFFF
+            d[(magnitude < _SMALLEST_NORMAL) & (magnitude != 0)] = 0
+        values = d.view(np.float32)
+        fda.ieee(x, y, values, self.group, self.flush_results, isa_level(), get_num_threads())
+        d[np.isnan(values)] = self.nan
+        return d
+
+
+def _flushed_below(fmt: Format, rule: str) -> int:
+    """Smallest magnitude that an operand may have and is not flushed."""
+    if rule == "none" or (rule == "fp32" and fmt.name == "fp16"):
+        return 0
+    return 1 << fmt.fraction_bits
+
+
+def _values(x: np.ndarray, fmt: Format, flush_below: int) -> np.ndarray:
+    """float32 values of fp32, fp16 or bf16 encodings, small ones flushed to +0."""
+    if flush_below:
+        x = np.where((x & fmt.magnitude_mask) < flush_below, x & _zero_signs(x, fmt), x)
+    if fmt.name == "fp16":
+        return np.ascontiguousarray(x).view(np.float16).astype(np.float32)
+    if fmt.name == "bf16":
+        return (np.ascontiguousarray(x).astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return np.ascontiguousarray(x).view(np.float32)
+
+
+def _zero_signs(x: np.ndarray, fmt: Format) -> np.ndarray:
+    """Mask that keeps the sign of zeros and clears what is flushed."""
+    return np.where(x & fmt.magnitude_mask, 0, fmt.sign_bit).astype(x.dtype)

@@ -1,0 +1,62 @@
+"""Writes the cases of lanes_selftest.c: operands and tasks of the fast paths, results of the generic kernel.
+
+    python tests/cross/make_cases.py FILE
+"""
+
+import dataclasses
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path[:0] = [str(Path(__file__).parents[1] / "support"), str(Path(__file__).parents[1] / "tensorcore_models")]
+
+from test_fast_kernels import NARROW, WIDE  # noqa: E402
+from twins import operands  # noqa: E402
+
+from tensorcore_models import kernels  # noqa: E402
+from tensorcore_models.fast import common, narrow, wide  # noqa: E402
+
+SHAPES = ((3, 70, 37), (5, 17, 130), (1, 1, 33))
+
+
+def words(record) -> bytes:
+    """The fields of a task or an operand as the C structures have them: 32-bit integers."""
+    values = dataclasses.astuple(record)
+    return b"".join(int(x).to_bytes(4, "little", signed=int(x) < 0) for x in values)
+
+
+def case(unit, plan, m: int, n: int, k: int, rng) -> bytes:
+    """One product with finite operands; elements that the lanes hand on are left out."""
+    low = kernels.lowered(unit)
+    a, b, c, *_ = operands(rng, unit, m, k, n, str(rng.choice(("normal", "clustered", "cancelling", "subnormal"))))
+    a, b, c = (np.ascontiguousarray(x) for x in (a, b, c))
+    expected = kernels.generic_bits(low, a, b, c)
+    is_wide = isinstance(plan, wide.WidePlan)
+    d, left_out = wide._addends(c, low.c_format, low.d_format) if is_wide else plan._addends(a, b, c)
+    groups = None if plan.groups is None else tuple(np.array(g) for g in plan.groups)
+    each = plan.task.terms // max(1, plan.task.round_down) if is_wide else plan.task.terms
+    order = common.step_order(k, plan.pass_terms, each, groups)
+    if expected.dtype == np.uint16:
+        left_out |= ((expected & 0x7FFF) >= 0x7C00).astype(np.uint8)
+        expected = expected.view(np.float16).astype(np.float32).view(np.uint32)
+    left_out |= ((expected & 0x7FFFFFFF) >= 0x7F800000).astype(np.uint8)
+    task = words(plan.task)
+    header = np.array([is_wide, m, n, order.size, k, a.itemsize, len(task) // 4, 0], np.int64)
+    parts = (words(plan.a_operand), words(plan.b_operand), task, order, a, b, d, expected, left_out)
+    return header.tobytes() + b"".join(x if isinstance(x, bytes) else x.tobytes() for x in parts)
+
+
+def main() -> None:
+    rng = np.random.default_rng(5)
+    with open(sys.argv[1], "wb") as file:
+        for kind, units in ((narrow.NarrowPlan, NARROW), (wide.WidePlan, WIDE)):
+            for unit in units:
+                low = kernels.lowered(unit)
+                if unit.scale_format is None and low.a_format.container == low.b_format.container:
+                    for m, n, k in SHAPES:
+                        file.write(case(unit, kind.of(low), m, n, k, rng))
+
+
+if __name__ == "__main__":
+    main()

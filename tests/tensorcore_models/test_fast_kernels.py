@@ -1,0 +1,156 @@
+"""Fast kernels against the plain-integer reference, bit for bit: every path, every instruction set, shapes that do not fit."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from random_encodings import STYLES
+from twins import Unit, assert_same, operands
+
+from tensorcore_models import fast, kernels, reference, set_isa, set_num_threads
+from tensorcore_models.accumulators import (
+    FusedDotAdd,
+    FusedDotRoundDownAdd,
+    GroupFusedDotRoundDownAdd,
+    GroupPairwiseSum,
+    InterleavedDotAdd,
+    ParametricDotAdd,
+    SequentialFMA,
+)
+from tensorcore_models.isa import available_isas
+
+HALF = {"c_format": "fp16", "d_format": "fp16"}
+RNE = {"output_rounding": "rne"}
+NARROW = (
+    Unit(FusedDotAdd(4, 23), "fp16", "fp16"),
+    Unit(FusedDotAdd(8, 24), "fp16", "fp16"),
+    Unit(FusedDotAdd(16, 25), "fp16", "fp16"),
+    Unit(FusedDotAdd(16, 25), "fp16", "fp16", c_format="fp16"),
+    Unit(FusedDotAdd(4, 23, **RNE), "fp16", "fp16", **HALF),
+    Unit(FusedDotAdd(8, 24, **RNE), "fp16", "fp16", **HALF),
+    Unit(FusedDotAdd(16, 25, **RNE), "fp16", "fp16", **HALF),
+    Unit(FusedDotAdd(16, 25, subnormal_c="normalised", zero_c="skip", **RNE), "fp16", "fp16", **HALF),
+    Unit(FusedDotAdd(16, 13, output_fraction_bits=13), "e4m3fn", "e5m2"),
+    Unit(FusedDotAdd(16, 13, **RNE), "e4m3fn", "e5m2", **HALF),
+    Unit(FusedDotAdd(16, 25), "e4m3fn", "e4m3fn"),
+    Unit(FusedDotAdd(16, 24, zero_operand="skip", zero_c="skip", exponent_floor=-132), "fp16", "fp16"),
+    Unit(FusedDotAdd(7, 20, zero_operand="format_minimum"), "e2m1", "e4m3fnuz"),
+    Unit(FusedDotAdd(5, 25, nan="quiet"), "e5m2fnuz", "e3m2"),
+    Unit(ParametricDotAdd(terms=8, fraction_bits=24), "fp16", "fp16"),
+    Unit(FusedDotAdd(32, 13, output_fraction_bits=13), "e5m2", "e4m3fn"),
+    Unit(FusedDotAdd(32, 13, **RNE), "e4m3fn", "e4m3fn", **HALF),
+    Unit(InterleavedDotAdd(), "e4m3fn", "e5m2"),
+    Unit(InterleavedDotAdd(FusedDotAdd(**RNE)), "e4m3fn", "e5m2", **HALF),
+    Unit(InterleavedDotAdd(FusedDotAdd(8, 25), group_order=(1, 0)), "e5m2", "e4m3fn"),
+)
+WIDE = (
+    Unit(FusedDotAdd(8, 24), "bf16", "bf16"),
+    Unit(FusedDotAdd(16, 25), "bf16", "bf16"),
+    Unit(FusedDotAdd(4, 24), "tf32", "tf32"),
+    Unit(FusedDotAdd(8, 25), "tf32", "tf32"),
+    Unit(FusedDotAdd(8, 25, zero_operand="skip", negative_underflow="negative"), "bf16", "fp16"),
+    Unit(FusedDotAdd(9, 28, zero_operand="format_minimum", exponent_floor=-100), "fp32", "bf16"),
+    Unit(FusedDotAdd(32, 25), "e4m3fn", "e5m2"),
+    Unit(FusedDotAdd(32, 25, **RNE), "e5m2", "e5m2", **HALF),
+    Unit(FusedDotAdd(32, 25), "e4m3fn", "e5m2", scale_format="ue8m0", block_size=32),
+    Unit(FusedDotAdd(32, 25, scaled_zero="skip"), "e2m1", "e3m2", scale_format="ue8m0", block_size=16),
+    Unit(FusedDotRoundDownAdd(8), "fp16", "fp16"),
+    Unit(FusedDotRoundDownAdd(8), "bf16", "bf16"),
+    Unit(FusedDotRoundDownAdd(4, nan="all_ones"), "tf32", "tf32"),
+    Unit(FusedDotRoundDownAdd(8, c_inf_with_overflow="nan", negative_underflow="positive"), "bf16", "bf16"),
+    Unit(GroupFusedDotRoundDownAdd(16), "e4m3fnuz", "e5m2fnuz"),
+    Unit(GroupFusedDotRoundDownAdd(6, c_zero_below=24), "bf16", "bf16"),
+)
+IEEE = (
+    Unit(GroupPairwiseSum(4), "fp16", "fp16"),
+    Unit(GroupPairwiseSum(4), "bf16", "bf16"),
+    Unit(GroupPairwiseSum(2), "bf16", "bf16"),
+    Unit(GroupPairwiseSum(4, flush_input="fp32"), "fp16", "bf16"),
+    Unit(GroupPairwiseSum(4, flush_input="none", flush_results=False), "fp16", "fp16"),
+    Unit(GroupPairwiseSum(2, flush_input="none", flush_results=False, nan="all_ones"), "bf16", "bf16"),
+    Unit(SequentialFMA(), "fp32", "fp32"),
+)
+PATHS = [
+    *(("float32 lanes", u) for u in IEEE),
+    *(("lanes of 32 bits", u) for u in NARROW),
+    *(("lanes of 64 bits", u) for u in WIDE),
+]
+# One row, one column, less than a lane group, more than a panel, k not a multiple of a step, k over several blocks.
+SHAPES = ((1, 1, 33), (3, 70, 37), (20, 5, 32), (5, 17, 130), (9, 3, 7))
+
+
+@pytest.fixture(params=available_isas())
+def isa(request):
+    set_isa(request.param)
+    yield request.param
+    set_isa(None)
+
+
+def path_named(name):
+    return next(path for path in kernels.FAST_PATHS if path.name == name)
+
+
+def run(name, unit, args):
+    low, path = kernels.lowered(unit), path_named(name)
+    task = path.prepare(low)
+    assert task is not None, f"{name} does not cover {unit}"
+    return path.run(task, low, *args)
+
+
+@pytest.mark.parametrize(("name", "unit"), PATHS, ids=lambda x: x if isinstance(x, str) else str(x)[17:90])
+def test_twins(name, unit, isa):
+    rng = np.random.default_rng(1)
+    for m, n, k in SHAPES:
+        for style in rng.choice(STYLES, 2, replace=False):
+            args = operands(rng, unit, m, k, n, str(style))
+            assert_same(unit, run(name, unit, args), kernels.generic_bits(kernels.lowered(unit), *args), args, str(style))
+
+
+@pytest.mark.parametrize("unit", NARROW, ids=lambda u: str(u)[17:90])
+def test_batches_of_tiles(unit, isa):
+    rng = np.random.default_rng(2)
+    for m, n, k, count in ((16, 8, 16, 9), (3, 20, 37, 4), (1, 1, 1, 3)):
+        parts = [operands(rng, unit, m, k, n, str(style)) for style in rng.choice(STYLES, count)]
+        a, b, c = (np.stack([part[i] for part in parts]) for i in range(3))
+        low, path = kernels.lowered(unit), path_named("lanes of 32 bits")
+        got = path.run_batch(path.prepare(low), low, a, b, c, None, None)
+        assert np.array_equal(got, kernels.generic_batch_bits(low, a, b, c))
+
+
+@pytest.mark.parametrize(("name", "unit"), [PATHS[0], PATHS[9], PATHS[-4]], ids=lambda x: str(x)[:20])
+def test_reference_and_threads(name, unit):
+    """Against the plain-integer truth itself, with one and with three threads, strided and read-only operands."""
+    rng = np.random.default_rng(3)
+    a, b, c, *scales = operands(rng, unit, 70, 40, 66, "normal")
+    for x in (a, b, c):
+        x.flags.writeable = False
+    results = []
+    for threads in (1, 3):
+        set_num_threads(threads)
+        results.append(run(name, unit, (a, b, c, *scales)))
+    set_num_threads(None)
+    assert np.array_equal(*results)
+    strided = np.repeat(a, 2, axis=1)[:, ::2]
+    assert np.array_equal(run(name, unit, (strided, b, c, *scales)), results[0])
+    part = slice(3, 6)
+    assert np.array_equal(results[0][part], reference.mma_bits(unit, a[part], b, c[part], *scales))
+
+
+def test_scattered_specials(isa):
+    """Infinities and NaNs reach the generic kernel, everything else stays in the lanes; the operands are left alone."""
+    unit = Unit(FusedDotAdd(8, 24), "fp16", "fp16")
+    a, b, c, *_ = operands(np.random.default_rng(4), unit, 80, 48, 90, "normal")
+    b = b.copy()
+    a[7, 5], a[70, 40], b[9, 3], b[47, 89], c[2, 2], c[3, 3] = 0x7C00, 0xFE01, 0xFC00, 0x7C01, 0x7F800000, 1
+    before = [x.copy() for x in (a, b, c)]
+    got = kernels.matrix_bits(unit, a, b, c)
+    assert np.array_equal(got, kernels.generic_bits(kernels.lowered(unit), a, b, c))
+    assert all(np.array_equal(x, y) for x, y in zip(before, (a, b, c), strict=True))
+
+
+def test_paths_are_chosen():
+    assert kernels.kernel_name(NARROW[0]) == "lanes of 32 bits"
+    assert kernels.kernel_name(WIDE[0]) == "lanes of 64 bits"
+    assert kernels.kernel_name(IEEE[0]) == "float32 lanes"
+    assert kernels.kernel_name(dataclasses.replace(NARROW[0], accumulator=FusedDotAdd(4, 23, **RNE))).startswith("generic")
+    assert set(fast.PATHS) <= {path.name for path in kernels.FAST_PATHS}

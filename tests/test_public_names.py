@@ -1,0 +1,206 @@
+"""The names and signatures that users rely on exist and do what they say."""
+
+import dataclasses
+import inspect
+
+import numpy as np
+import pytest
+
+import ascend
+import mpgemm
+import tensorcore_models as tcm
+
+HOPPER = "hopper:mma.m16n8k16.f32.f16.f16.f32"
+
+
+def parameters(function):
+    return list(inspect.signature(function).parameters)
+
+
+def defaults(function):
+    return {name: p.default for name, p in inspect.signature(function).parameters.items() if p.default is not p.empty}
+
+
+@pytest.fixture(scope="module")
+def hopper():
+    return tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16.f32")
+
+
+@pytest.fixture(scope="module")
+def pair():
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((20, 40)).astype(np.float32), rng.standard_normal((40, 12)).astype(np.float32)
+
+
+ARCHITECTURES = "volta turing ampere ada hopper blackwell rtx_blackwell cdna1 cdna2 cdna3 arm x86"
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES.split())
+def test_every_architecture_has_instructions(arch):
+    rows = tcm.list_instructions(arch)
+    assert rows
+    assert {row.arch for row in rows} == {arch}
+    assert all(row in tcm.list_instructions() for row in rows)
+
+
+@pytest.mark.parametrize(("device", "arch"), [("h200", "hopper"), ("h100", "hopper"), ("mi300x", "cdna3")])
+def test_devices_are_aliases(device, arch):
+    assert tcm.list_instructions(device) == tcm.list_instructions(arch)
+
+
+def test_an_instruction_by_two_spellings_and_its_fields(hopper):
+    assert tcm.get_instruction(HOPPER) == hopper
+    assert (hopper.arch, hopper.name) == tuple(HOPPER.split(":"))
+    assert (hopper.m, hopper.n, hopper.k, hopper.blocks) == (16, 8, 16, 1)
+    assert (hopper.a_format, hopper.b_format) == ("fp16", "fp16")
+    assert (hopper.c_format, hopper.d_format) == ("fp32", "fp32")
+    assert hopper.scale_format is None
+    assert hopper.block_size is None
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        hopper.accumulator.fraction_bits = 3
+    narrow = dataclasses.replace(hopper.accumulator, fraction_bits=13)
+    assert narrow.fraction_bits == 13
+    assert hopper.with_rules() == hopper
+
+
+def test_the_default_instruction_names_the_paths_where_it_is_ambiguous():
+    assert tcm.default_instruction("h100", a_format="fp16", d_format="fp32").a_format == "fp16"
+    with pytest.raises(ValueError, match=r"wgmma.*mma|mma.*wgmma"):
+        tcm.default_instruction("h100", a_format="e4m3fn", d_format="fp32")
+    assert tcm.default_instruction("h100", a_format="e4m3fn", d_format="fp32", path="wgmma").arch == "hopper"
+
+
+def test_instruction_bits_values_and_gemm_agree(hopper):
+    assert parameters(hopper.mma_bits) == ["a", "b", "c", "scale_a", "scale_b"]
+    assert parameters(hopper.gemm)[:3] == ["a", "b", "c"]
+    assert {
+        "alpha": 1.0, "beta": 1.0, "scale_a": None, "scale_b": None, "input_rounding": None,
+        "k_order": "sequential", "promote_every": None, "promote_rounding": "rne",
+    }.items() <= defaults(hopper.gemm).items()  # fmt: skip
+    rng = np.random.default_rng(1)
+    a, b = rng.standard_normal((16, 16)).astype(np.float16), rng.standard_normal((16, 8)).astype(np.float16)
+    c = rng.standard_normal((16, 8)).astype(np.float32)
+    d = hopper.mma_bits(a.view(np.uint16), b.view(np.uint16), c.view(np.uint32))
+    assert np.array_equal(hopper.mma(a, b, c).view(np.uint32), d)
+    assert np.array_equal(hopper.gemm(a, b, c).view(np.uint32), d)
+    assert np.array_equal(tcm.reference.mma_bits(hopper, a.view(np.uint16), b.view(np.uint16), c.view(np.uint32)), d)
+
+
+def test_engines_of_ones_own(pair):
+    core = tcm.MatrixEngine(
+        tcm.FusedDotAdd(terms=16, fraction_bits=25, output_rounding="rz"),
+        a_format="fp16", b_format="fp16", c_format="fp32", d_format="fp32",
+    )  # fmt: skip
+    a, b = (x.astype(np.float16) for x in pair)
+    bits = core.gemm_bits(a.view(np.uint16), b.view(np.uint16))
+    assert core.k >= 16
+    assert np.array_equal(core.gemm(a, b).view(np.uint32), bits)
+
+    def product(x, y, z):
+        return x.astype(np.float32) @ y.astype(np.float32) + z
+
+    own = tcm.as_engine(product, a_format="fp16", b_format="fp16", d_format="fp32", k=16)
+    assert own.gemm(a, b).shape == (20, 12)
+
+
+FORMATS = "fp64 fp32 tf32 bf16 fp16 e5m2 e4m3fn e5m2fnuz e4m3fnuz e4m3 e3m4 e3m2 e2m3 e2m1 ue8m0 ue4m3"
+
+
+@pytest.mark.parametrize("name", FORMATS.split())
+def test_every_format_holds_one(name):
+    assert tcm.get_format(name).name == name
+    assert tcm.decode(tcm.encode(1.0, name), name) == 1.0
+
+
+@pytest.mark.parametrize("rounding", ["rne", "rna", "rz", "ru", "rd", "ro", "sr"])
+def test_every_rounding_gives_a_neighbour(rounding):
+    assert tcm.round_to(1.0 + 2.0**-13, "fp16", rounding=rounding) in (1.0, 1.0 + 2.0**-10)
+    assert defaults(tcm.encode)["rounding"] == "rne"
+    assert defaults(tcm.encode)["saturate"] is False
+
+
+def test_threads_can_be_set():
+    before = tcm.get_num_threads()
+    try:
+        tcm.set_num_threads(1)
+        assert tcm.get_num_threads() == 1
+    finally:
+        tcm.set_num_threads(before)
+
+
+def test_ascend_planning():
+    chip = ascend.get_chip("910A")
+    block = ascend.Blocking(bm=176, bk=64, bn=176)
+    assert block in ascend.feasible_blocks(chip)
+    assert block.n_fused(chip, buffering="double", words=1) == block.n_fused(chip)
+    assert 0 < block.fusion_efficiency(chip) <= 1
+    m, k, n = 704, 256, 704
+    assert ascend.operational_intensity(block, m, k, n, chip) > 0
+    assert ascend.traffic(block, m, k, n, chip)
+    assert ascend.roofline(block, m, k, n, chip, peak=None)
+    expected = {"terms": 3, "buffering": "double", "rank": "time", "max_error": None, "data": None, "top": 10}
+    assert expected.items() <= defaults(ascend.plan).items()
+    assert parameters(ascend.plan)[:4] == ["m", "k", "n", "chip"]
+    assert len(ascend.plan(m, k, n, chip, top=2, simulated=4)) == 2
+
+
+def test_ascend_simulation(tmp_path):
+    chip = ascend.get_chip("910A")
+    timeline = ascend.simulate(ascend.Blocking(bm=64, bk=64, bn=64), 128, 128, 128, chip, terms=3, buffering="double")
+    assert timeline.tflops > 0
+    assert timeline.seconds > 0
+    assert timeline.utilization
+    assert timeline.stalls
+    timeline.to_trace(tmp_path / "trace.json")
+    assert (tmp_path / "trace.json").stat().st_size
+
+
+def test_cube_gemm(pair):
+    expected = {
+        "c": None, "blocking": None, "order": "termwise", "scale_exponent": 12, "low_low": False,
+        "step_order": "sequential", "overflow": "saturate", "group": 16,
+    }  # fmt: skip
+    assert expected.items() <= defaults(ascend.cube_gemm).items()
+    for exponent in (12, (10, 11), "auto"):
+        assert ascend.cube_gemm(*pair, scale_exponent=exponent).dtype == np.float32
+
+
+def test_load_chip_reads_toml(tmp_path):
+    from importlib.resources import files
+
+    source = next(path for path in (files("ascend") / "chips").iterdir() if "910A" in path.name)
+    (tmp_path / "my.toml").write_text(source.read_text())
+    assert ascend.load_chip(tmp_path / "my.toml") == ascend.get_chip("910A")
+
+
+METHODS = """fp16 bf16 tf32 fp8 fp32 fp64 markidis markidis_scaled egemm ootomo ootomo_tf32 ootomo_inside ma sgemm_cube
+multiword bf16x3 bf16x6 bf16x9 tf32x3 mixpert quantensor ozaki_int8"""
+
+
+def test_recovery_methods_are_there(pair, hopper):
+    assert set(METHODS.split()) <= {row.name for row in mpgemm.list_methods()}
+    assert defaults(mpgemm.recovered_gemm)["method"] == "ootomo"
+    c = mpgemm.recovered_gemm(*pair, method="ootomo", engine=HOPPER)
+    assert np.array_equal(c, mpgemm.recovered_gemm(*pair, method="ootomo", engine=hopper))
+
+
+def test_exact_references_and_errors(pair):
+    a, b = pair
+    exact = mpgemm.exact_gemm(a, b)
+    rounded = exact.rounded("fp32")
+    assert np.all(np.abs(exact.error_of(rounded)) <= np.spacing(np.abs(rounded)) / 2)
+    small = mpgemm.mp_gemm(a[:2], b[:, :2], prec=None)
+    assert np.float32(float(small[0, 0])) == pytest.approx(rounded[0, 0])
+    one = mpgemm.errors(rounded, a, b)
+    assert one.effective_bits() == mpgemm.errors(rounded, a, b, reference="mpmath").effective_bits()
+
+
+def test_compare_gives_frozen_records_in_every_form(pair):
+    comparison = mpgemm.compare(["markidis", "ootomo"], [HOPPER], *pair)
+    records = list(comparison)
+    assert [record.method for record in records] == ["markidis", "ootomo"]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        records[0].method = "x"
+    assert "ootomo" in str(comparison)
+    assert "ootomo" in comparison.to_json()
+    assert "ootomo" in comparison.to_csv()
