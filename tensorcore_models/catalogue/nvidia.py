@@ -75,7 +75,7 @@ N_BY_16 = tuple(range(16, 257, 16))
 #: Free shapes (PTX ISA, wgmma and tcgen05.mma; m = 256 takes two CTAs).
 WGMMA_SHAPES = ((64, N_BY_8),)
 TCGEN05_SHAPES = ((64, N_BY_8), (128, N_BY_16), (256, N_BY_16))
-#: The integer kind has fewer n (PTX ISA 9.1, table 39).
+#: The integer kind has fewer n (PTX ISA 9.1, 9.7.16.2.1).
 TCGEN05_INTEGER_SHAPES = ((64, tuple(sorted((8, 24, *N_BY_16)))), (128, N_BY_16), (256, tuple(range(32, 257, 32))))
 TCGEN05_SCALED_SHAPES = ((128, N_BY_8), (256, N_BY_16))
 
@@ -215,8 +215,8 @@ def _sync_fp8_rows():
 
 #: What PTX says of block scales of mma.sync that not every compiler takes, by (products, scale format).
 SYNC_SCALE_NOTES = {
-    (32, "ue4m3"): "not in PTX: table 36 of PTX ISA 9.1 has ue4m3 for 16 products only; published reference code alone has it",
-    (16, "ue8m0"): "table 36 of PTX ISA 9.1 has it (mxf4nvf4, scale_vec::4X); nvcc 13.0 rejects it",
+    (32, "ue4m3"): "not in PTX (PTX ISA 9.1, 9.7.14.3: ue4m3 for 16 products only); in published reference code",
+    (16, "ue8m0"): "in PTX since PTX ISA 9.1 (mxf4nvf4 with scale_vec::4X; 13.1); nvcc 13.0 (9.0) rejects it",
 }
 
 

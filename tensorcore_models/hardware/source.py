@@ -159,7 +159,7 @@ def _pointers(letter: str, fragment: Fragment, tile: str, base: str, stride: str
 
 # -- block scales ------------------------------------------------------------------------------------------------------------
 def block_scale_kind(row: Instruction) -> str:
-    """The .kind of a block-scaled instruction (PTX ISA 9.1, tables 36 and 55: which kinds take which scales).
+    """The .kind of a block-scaled instruction (PTX ISA 9.1, 9.7.14.3 and 9.7.16.10.7.1: which kinds take which scales).
 
     Raises
     ------
@@ -172,8 +172,8 @@ def block_scale_kind(row: Instruction) -> str:
     kind = kinds.get((row.block_size, row.scale_format))
     if row.k != 64 or kind is None:
         raise ValueError(
-            f"{row}: PTX has no block-scaled instruction of k = {row.k} with {row.scale_format} scales for {row.block_size} "
-            "products; it has ue8m0 for 32 (k = 32 or 64) and ue8m0 or ue4m3 for 16 (k = 64)"
+            f"{row}: PTX ISA 9.1 has no block-scaled instruction of k = {row.k} with {row.scale_format} scales for "
+            f"{row.block_size} products; it has ue8m0 for 32 (k = 32 or 64) and ue8m0 or ue4m3 for 16 (k = 64)"
         )
     return kind
 

@@ -8,8 +8,8 @@ of D, their scales, and the scales of all columns; the even block issues the ins
 Scales are written with ``tcgen05.st``, as the accumulator is: each of the four warps writes its own copy. ``tcgen05.cp`` with
 ``.warpx4`` would leave the same words there, by way of shared memory and one more descriptor.
 
-Source: PTX ISA 9.1, 9.7.16 "TensorCore 5th Generation Family Instructions": instruction descriptor (9.7.16.4.2, tables 42 to
-44), issue granularity and CTA pairs (9.7.16.5), packing (9.7.16.10.4), data paths (9.7.16.10.5), block scaling (9.7.16.10.7).
+Source: PTX ISA 9.1, 9.7.16 "TensorCore 5th Generation Family Instructions": instruction descriptor (9.7.16.4.2), issue
+granularity and CTA pairs (9.7.16.5), packing (9.7.16.10.4), data paths (9.7.16.10.5), block scaling (9.7.16.10.7).
 """
 
 from typing import NamedTuple
@@ -20,12 +20,12 @@ from .group_source import assemble, shared_arrays, stage_both, tile_lines
 from .layouts import SCALE_LANES, scale_columns, tensor_memory_accumulator
 from .source import Kernel, block_scale_kind, container, scale_word
 
-#: Codes of formats in the instruction descriptor (PTX ISA, tables 42 and 43).
+#: Codes of formats in the instruction descriptor (PTX ISA 9.1, 9.7.16.4.2).
 _OPERAND_CODES = {
     "fp16": 0, "bf16": 1, "tf32": 2, "e4m3fn": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5, "u8": 0, "s8": 1,
 }  # fmt: skip
 _RESULT_CODES = {"fp16": 0, "fp32": 1, "s32": 2}
-#: Code of e2m1 in the mxf4 and mxf4nvf4 kinds (table 44).
+#: Code of e2m1 in the mxf4 and mxf4nvf4 kinds.
 _PACKED_FP4_CODE = 1
 _SCALE_CODES = {"ue4m3": 0, "ue8m0": 1}
 

@@ -103,7 +103,9 @@ def compiled(rows, folder):
 
 def compilable(arch):
     """The rows of an architecture that nvcc takes; those of tcgen05 on one CTA and on a pair."""
-    rows = [row for row in tcm.list_instructions(arch) if str(row) != NOT_GENERATED and not NOT_COMPILED.search(str(row))]
+    rows = [
+        row for row in tcm.list_instructions(arch) if str(row) != NOT_GENERATED and not NOT_COMPILED.search(str(row))
+    ]
     return rows + [row.with_shape(256, 32) for row in rows if row.path == "tcgen05"]
 
 
