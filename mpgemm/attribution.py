@@ -91,7 +91,7 @@ def _number(x: Fraction) -> str:
     return repr(value) if Fraction(value) == x else f"{value:.17g}"
 
 
-def attribute(method, a, b, c=None, engine=None, *, overflow: str = "inf", **options) -> Attribution:
+def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None, **options) -> Attribution:
     """Take the error of one dot product apart.
 
     Parameters

@@ -181,7 +181,7 @@ def compare(
     case: str = "",
     bounds: bool = False,
     strict: bool = False,
-    overflow: str = "inf",
+    overflow: str | None = None,
     executor: Executor | None = None,
 ) -> Comparison:
     """Run every method on every engine that takes its words, and measure against the exact product.
@@ -265,7 +265,7 @@ def resolve_pairs(methods, engines) -> tuple[list[Pair], list[tuple[str, str, st
 
 
 def measure_pair(
-    name, row, engine, a, b, c, meter, case, bounds=False, strict=False, overflow="inf"
+    name, row, engine, a, b, c, meter, case, bounds=False, strict=False, overflow=None
 ) -> ComparisonRecord:
     """The record of one pair on one input."""
     start = time.perf_counter()

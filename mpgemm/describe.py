@@ -52,7 +52,7 @@ class Description:
         }
 
 
-def describe(method, a, b, c=None, engine=None, *, overflow: str = "inf", **options) -> Description:
+def describe(method, a, b, c=None, engine=None, *, overflow: str | None = None, **options) -> Description:
     """Follow one dot product ``sum a_k b_k + c`` through a method, step by step.
 
     Parameters

@@ -2,8 +2,8 @@
 
 Names of sources: markidis = Markidis et al. 2018; ootomo-yokota = Ootomo and Yokota 2022 (IJHPCA 36:4); valpey = valpey-smt,
 section 6; egemm = Feng et al. 2021; ma = Ma et al. 2022; quantensor = Li et al. 2021; mixpert = Lin et al. 2024; xue =
-Xue et al., arXiv:2507.23387v4; mary-mikaitis = Mary and Mikaitis 2024, as khattak-mikaitis, section V-B, uses it. In the formulas h and
-l are the high and low words, RN rounds to nearest even.
+Xue et al., arXiv:2507.23387v4; mary-mikaitis = Mary and Mikaitis 2024, as khattak-mikaitis, section V-B, uses it. In the
+formulas h and l are the high and low words, RN rounds to nearest even.
 """
 
 from mpgemm.methods import FAMILIES, MODULI, RecoveryMethod, products_below

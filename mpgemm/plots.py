@@ -28,7 +28,8 @@ class Curve:
 _MARKERS = "osD^v<>Pp*Xh"
 
 #: Colours that colour-blind readers tell apart (Okabe and Ito 2008).
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F", "#8B0000",
+            "#556B2F")
 
 
 def require_matplotlib() -> None:

@@ -81,7 +81,7 @@ def recovered_gemm(
     engine: Engine | str | None = None,
     *,
     strict: bool = False,
-    overflow: str = "inf",
+    overflow: str | None = None,
     **options,
 ) -> np.ndarray:
     """A B (+ C) recovered from a narrow matrix engine, bit for bit as the method and the engine's model compute it.
@@ -99,8 +99,8 @@ def recovered_gemm(
         :func:`ascend.cube_gemm`.
     strict : bool
         Raise if an element leaves the range of the words, instead of computing as hardware would.
-    overflow : {"inf", "saturate"}
-        What a word that overflows becomes.
+    overflow : {"inf", "saturate"}, optional
+        What a word that overflows becomes; by default what the engine does: saturation on the Ascend 910A, else infinity.
     **options
         The method's own, see its row (``print(mpgemm.get_method(name))``).
 
@@ -138,7 +138,7 @@ def recovered_gemm_report(
     engine: Engine | str | None = None,
     *,
     strict: bool = False,
-    overflow: str = "inf",
+    overflow: str | None = None,
     **options,
 ) -> RecoveryResult:
     """:func:`recovered_gemm` with the passes it took and the counts of elements that left the words' range."""
@@ -164,11 +164,20 @@ def _refuse_range(run: "WordRun") -> None:
 
 # -- one call ------------------------------------------------------------------------------------------------------------
 def prepare(
-    a, b, c, method, engine, overflow: str = "inf", options: Mapping | None = None, store: "WordStore | None" = None
+    a,
+    b,
+    c,
+    method,
+    engine,
+    overflow: str | None = None,
+    options: Mapping | None = None,
+    store: "WordStore | None" = None,
 ) -> "WordRun":
     """A method bound to an engine and operands, all checked: what :func:`recovered_gemm` runs."""
     row = get_method(method, **(options or {}))
     engine = resolve_engine(engine, row)
+    if overflow is None:
+        overflow = "saturate" if getattr(getattr(engine, "accumulator", None), "saturate", False) else "inf"
     if overflow not in ("inf", "saturate"):
         raise ValueError(f"overflow is {overflow!r}, expected 'inf' or 'saturate'")
     a, b, c = check_operands(a, b, c)
@@ -327,7 +336,7 @@ class CubeRun(WordRun):
             order=self.row.accumulation,
             scale_exponent=self.scale,
             low_low=(1, 1) in self.row.products,
-            overflow=self.overflow if self.overflow == "inf" else "saturate",
+            overflow=self.overflow,
         )
 
 

@@ -37,7 +37,7 @@ class MethodBound:
         return (self.split + self.dropped + self.sums) * bounds.MARGIN
 
 
-def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str = "inf", **options) -> MethodBound:
+def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | None = None, **options) -> MethodBound:
     """The deterministic bound of :func:`mpgemm.recovered_gemm` with the same arguments.
 
     Raises

@@ -74,7 +74,7 @@ TABLES: dict[str, tuple[str, Callable[[Context], Outcome], int]] = {
         lambda context: _side_by_side("run_table2", context=context),
         3,
     ),
-    "rounding-effect": ("fig. 7 of Khattak and Mikaitis: why V100 beats B200 at n = 1e6", _rounding_effect, 3),
+    "rounding-effect": ("fig. 7 of Khattak and Mikaitis: why V100 beats B200, at n = 1e5", _rounding_effect, 3),
 }
 
 
@@ -121,7 +121,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--bounds", action="store_true", help="deterministic bounds beside the errors")
     how.add_argument("--strict", action="store_true", help="elements beyond the range of the words are an error")
     how.add_argument(
-        "--overflow", choices=("inf", "saturate"), default="inf", help="what a word that overflows becomes"
+        "--overflow", choices=("inf", "saturate"), help="what a word that overflows becomes (default: as the engine)"
     )
     how.add_argument("--quick", action="store_true", help="figures and tables: fewer and smaller points")
     how.add_argument(

@@ -171,7 +171,7 @@ def rounding_variants() -> list[tuple[str, MatrixEngine]]:
 
 def run_effect(context: Context) -> Outcome:
     """Which parameter makes V100 better than B200: two words of fp16 on variants between the two."""
-    n = 10_000 if context.quick else 1_000_000
+    n = 10_000 if context.quick else 100_000
     row = get_method("multiword", format="fp16", words=2)
     methods = [
         pair_method(Pair("multiword:format=fp16,words=2", row, engine), label=label, counts=False)

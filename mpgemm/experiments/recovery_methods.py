@@ -68,12 +68,12 @@ def _from_store(pair: Pair, store: WordStore, a: np.ndarray, b: np.ndarray) -> n
 
 def _details(pair: Pair, bounds: bool, options: dict, a: np.ndarray, b: np.ndarray) -> dict:
     """Passes, counts and bound, as JSON-compatible values."""
-    counts = range_counts(pair, a, b, options.get("overflow", "inf"))
+    counts = range_counts(pair, a, b, options.get("overflow"))
     bound = relative_bound(a, b, None, pair.row, pair.engine) if bounds else None
     return {"passes": pair.row.passes, **counts, "bound": "inf" if bound == np.inf else bound}
 
 
-def range_counts(pair: Pair, a: np.ndarray, b: np.ndarray, overflow: str = "inf") -> dict:
+def range_counts(pair: Pair, a: np.ndarray, b: np.ndarray, overflow: str | None = None) -> dict:
     """Elements beyond the range of the words, without the product: an operand's counts do not depend on the other's columns."""
     of_a, of_b = prepare(a, b, None, pair.row, pair.engine, overflow).counts()
     return {

@@ -12,7 +12,9 @@ from mpgemm.experiments.methods import build_methods
 from mpgemm.experiments.outcome import Context, Outcome, Panel
 from mpgemm.experiments.recovery_methods import pair_method
 from mpgemm.plots import Curve
+from mpgemm.recovery import prepare
 from mpgemm.report import Table
+from mpgemm.tolerances import word_values
 
 #: Methods and engines of figs. 8 and 9: SGEMM-cube on the Ascend cube as in the paper, the others on two tensor cores.
 SWEEP_PAIRS = (
@@ -158,17 +160,29 @@ LOSS_LENGTHS = (1, 256)
 LOSS_INPUTS = ("uniform_symmetric", "normal")
 
 
+def operand_loss(pair: Pair, count: int = 1 << 23) -> float:
+    """Bits that the words lose of an operand: log2 of the largest error over 2^-24, half an ulp of FP32, for `count` FP32
+    numbers spread over [1, 2) (2^23 are all of them); -inf where nothing is lost."""
+    fractions = (np.arange(count) * 0x9E3779B1) & 0x7FFFFF  # an odd factor: all 2^23 fractions, any part of them spread
+    x = (1 + fractions * 2.0**-23).astype(np.float32)
+    run = prepare(x[:, None], np.ones((1, 1), np.float32), None, pair.row, pair.engine)
+    largest = float(np.abs(x - sum(word[:, 0] for word in word_values(run)[0])).max())
+    return 24 + float(np.log2(largest)) if largest else -np.inf
+
+
 def run_table2(context: Context) -> Outcome:
-    """Bits lost against FP32: log2 of the error over that of a correctly rounded FP32 chain, for one product and for sums."""
-    lengths = (1, 32) if context.quick else LOSS_LENGTHS
+    """Bits lost against FP32: by the words of an operand, and log2 of the error over that of an FP32 chain of FMAs."""
+    lengths, size = ((1, 32), 16) if context.quick else (LOSS_LENGTHS, 64)
     pairs = [(claim, _only_pair(claim.method, claim.engine)) for claim in CLAIMS]
     methods = [pair_method(pair, label=claim.method, counts=False) for claim, pair in pairs]
     baseline = pair_method(_only_pair("fp32", "ieee"), label="FP32 chain", counts=False)
     losses: dict[str, list[float]] = {m.name: [] for m in methods}
-    heads = []
+    heads = ["operand, worst"]
+    for m, (_, pair) in zip(methods, pairs, strict=True):
+        losses[m.name].append(operand_loss(pair, 1 << (13 if context.quick else 23)))
     for distribution in LOSS_INPUTS:
         for k in lengths:
-            cases = generated_cases(distribution, (64, k, 64), context.seeds)
+            cases = generated_cases(distribution, (size, k, size), context.seeds)
             records = evaluate(cases, [*methods, baseline], context.journal, context.progress, context.executor)
             mean = {
                 m.name: _rms([r.errors.normwise for r in records if r.method == m.name]) for m in (*methods, baseline)

@@ -179,7 +179,7 @@ def run(context: Context) -> Outcome:
         ["engine", "exact", "nearest FP32", "Markidis", "Ootomo"],
         [[r.engine, *(float(x).hex() for x in (r.exact, r.rounded, r.markidis, r.ootomo))] for r in rows],
     )
-    trials = 128 if context.quick else 16384
+    trials = 128 if context.quick else 2048
     searches = [
         search(device, family, k, trials, seed)
         for device in DEVICES

@@ -207,6 +207,7 @@ typedef struct {
     uint32_t min_normal;  /* float bits below which the result is subnormal; 0 if both share the exponent range */
     float magic;          /* adding it rounds to the quantum of the subnormals */
     uint32_t magic_bits;
+    uint32_t truncate;    /* 1: subnormals that the addition rounded up go back by one quantum */
     uint32_t flush_below;
     uint32_t max_code, overflow_code, overflow_sign, inf_code, inf_sign, nan_code, nan_sign, payload_mask, negative_zero;
     int padding, sign_shift;
@@ -224,7 +225,7 @@ static int mpg_narrow_prepare(const mpg_target *t, int bits, mpg_narrow *n)
         return 0;
     if (t->nan_rule == MPG_NAN_ERROR || t->inf_error || emin < -126 || emin > 64 || t->emax > 127)
         return 0;
-    if (!nearest_even && !(same_range && (t->rounding == MPG_RNA || t->rounding == MPG_RZ)))
+    if (!nearest_even && t->rounding != MPG_RZ && !(same_range && t->rounding == MPG_RNA))
         return 0;
     if (!same_range && t->quantum_exponent < -149)
         return 0;
@@ -236,6 +237,7 @@ static int mpg_narrow_prepare(const mpg_target *t, int bits, mpg_narrow *n)
     n->min_normal = same_range ? 0 : (uint32_t)(emin + 127) << 23;
     n->magic_bits = same_range ? 0 : (uint32_t)(t->quantum_exponent + 23 + 127) << 23;
     memcpy(&n->magic, &n->magic_bits, 4);
+    n->truncate = t->rounding == MPG_RZ ? 1 : 0;
     n->flush_below = t->flush ? UINT32_C(1) << t->fraction_bits : 0;
     n->max_code = (uint32_t)(t->max_bits >> t->padding_bits);
     n->inf_code = (uint32_t)t->inf_code;
@@ -262,12 +264,12 @@ MPG_INLINE uint32_t mpg_narrow_one(uint32_t source, const mpg_narrow *n)
     const uint32_t a = source & 0x7FFFFFFFu;
     const uint32_t sign = (source >> n->sign_shift) & n->sign_bit;
     const uint32_t normal = ((a + n->below_half + ((a >> n->shift) & n->odd_mask)) >> n->shift) - n->rebias;
-    float sum;
+    float value, sum;
     uint32_t subnormal;
-    memcpy(&sum, &a, 4);
-    sum += n->magic;
+    memcpy(&value, &a, 4);
+    sum = value + n->magic;
     memcpy(&subnormal, &sum, 4);
-    subnormal -= n->magic_bits;
+    subnormal -= n->magic_bits + (n->truncate & (uint32_t)(sum - n->magic > value));
     /* Everything compared is below 2^31: signed comparisons, which every vector unit has. */
     uint32_t code = MPG_SELECT((int32_t)a < (int32_t)n->min_normal, subnormal, normal);
     code = MPG_SELECT((int32_t)code < (int32_t)n->flush_below, 0u, code);

@@ -75,6 +75,8 @@ N_BY_16 = tuple(range(16, 257, 16))
 #: Free shapes (PTX ISA, wgmma and tcgen05.mma; m = 256 takes two CTAs).
 WGMMA_SHAPES = ((64, N_BY_8),)
 TCGEN05_SHAPES = ((64, N_BY_8), (128, N_BY_16), (256, N_BY_16))
+#: The integer kind has fewer n (PTX ISA 9.1, table 39).
+TCGEN05_INTEGER_SHAPES = ((64, tuple(sorted((8, 24, *N_BY_16)))), (128, N_BY_16), (256, tuple(range(32, 257, 32))))
 TCGEN05_SCALED_SHAPES = ((128, N_BY_8), (256, N_BY_16))
 
 
@@ -211,6 +213,13 @@ def _sync_fp8_rows():
         yield _sync("rtx_blackwell", (16, 8, 16), a, b, d, d, FusedDotAdd(16, 25, **output(d)))
 
 
+#: What PTX says of block scales of mma.sync that not every compiler takes, by (products, scale format).
+SYNC_SCALE_NOTES = {
+    (32, "ue4m3"): "not in PTX: table 36 of PTX ISA 9.1 has ue4m3 for 16 products only; published reference code alone has it",
+    (16, "ue8m0"): "table 36 of PTX ISA 9.1 has it (mxf4nvf4, scale_vec::4X); nvcc 13.0 rejects it",
+}
+
+
 def _block_scaled(arch, shape, a, b, scale, block, accumulator, *, tcgen: bool, evidence: str) -> Instruction:
     m, n, k = shape
     types = _spell("fp32", a, b) if tcgen else _spell("fp32", a, b, "fp32")
@@ -229,6 +238,7 @@ def _block_scaled(arch, shape, a, b, scale, block, accumulator, *, tcgen: bool, 
         path="tcgen05" if tcgen else "mma",
         evidence=evidence,
         legal_shapes=TCGEN05_SCALED_SHAPES if tcgen else (),
+        note="" if tcgen else SYNC_SCALE_NOTES.get((block, scale), ""),
     )
 
 
@@ -266,6 +276,7 @@ def _group_rows():
 
 
 def _group(arch, prefix, k, a, b, d, accumulator, evidence, suffix="") -> Instruction:
+    tcgen05 = TCGEN05_INTEGER_SHAPES if d == "s32" else TCGEN05_SHAPES
     return _sync(
         arch,
         (64, 8, k),
@@ -277,7 +288,7 @@ def _group(arch, prefix, k, a, b, d, accumulator, evidence, suffix="") -> Instru
         name=f"{prefix}.m64n8k{k}.{_spell(d, a, b)}{suffix}",
         prefix=prefix.split(".")[0],
         evidence=evidence,
-        legal_shapes=WGMMA_SHAPES if prefix == "wgmma" else TCGEN05_SHAPES,
+        legal_shapes=WGMMA_SHAPES if prefix == "wgmma" else tcgen05,
         **({} if isinstance(accumulator, FusedDotAdd) else {"source": "PTX ISA"}),
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..instruction import Instruction
 from .compiler import compile_source
 from .generate import kernel
-from .source import GEOMETRY, KERNEL_NAME
+from .source import GEOMETRY, KERNEL_NAME, Kernel
 from .targets import architecture_of, target_of
 
 
@@ -62,6 +62,12 @@ class _Geometry(ctypes.Structure):
 #: Device attributes of the driver API (cuda.h, CUdevice_attribute).
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR, _MULTIPROCESSORS = 75, 76, 16
 BLOCKS_PER_MULTIPROCESSOR = 16
+
+
+def blocks_of(made: Kernel, tiles: int, multiprocessors: int) -> int:
+    """Blocks of a launch: whole clusters, no more than the tiles need or than keep the GPU busy."""
+    wanted = -(-tiles // made.tiles_per_block)
+    return max(1, min(wanted, multiprocessors * BLOCKS_PER_MULTIPROCESSOR // made.cluster)) * made.cluster
 
 
 @dataclass
@@ -162,8 +168,7 @@ class CudaDevice:
             geometry = _Geometry(**launch.geometry)
             parameters = [a, b, c, d_pointer, *scales, geometry]
             pointers = (ctypes.c_void_p * len(parameters))(*(ctypes.addressof(p) for p in parameters))
-            wanted = -(-launch.geometry["tiles"] // made.tiles_per_block)
-            blocks = max(1, min(wanted, self.multiprocessors * BLOCKS_PER_MULTIPROCESSOR))
+            blocks = blocks_of(made, launch.geometry["tiles"], self.multiprocessors)
             self._call("cuLaunchKernel", function, blocks, 1, 1, made.threads, 1, 1, 0, None, pointers, None)
             self._call("cuCtxSynchronize")
             self._call("cuMemcpyDtoH_v2", d.ctypes.data_as(ctypes.c_void_p), d_pointer, ctypes.c_size_t(d.nbytes))

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from ..instruction import Instruction
-from .group_source import tcgen05_kernel, wgmma_kernel
+from .group_source import wgmma_kernel
 from .source import Kernel, mma_kernel, wmma_kernel
 from .targets import TARGETS
+from .tcgen05_source import tcgen05_kernel
 
 GENERATORS: dict[str, Callable[[Instruction, str | None], Kernel]] = {
     "mma": mma_kernel,

@@ -1,12 +1,10 @@
-"""CUDA C++ kernels of the instructions that take operands from shared memory: wgmma (Hopper) and tcgen05.mma (Blackwell).
+"""CUDA C++ kernels of the instructions that take operands from shared memory: the staging they share, and wgmma (Hopper).
 
-Same interface as :mod:`tensorcore_models.hardware.source`. A block of 128 threads takes one tile at a time: it copies
-A and B into
-shared memory as K-major core matrices without swizzle, and issues one instruction for each k step. wgmma accumulates in
-registers, tcgen05 in tensor memory.
+Same interface as :mod:`tensorcore_models.hardware.source`. A block of 128 threads takes one tile at a time: it copies A and
+B into shared memory as K-major core matrices without swizzle, and issues one instruction for each k step. wgmma accumulates
+in registers; :mod:`tensorcore_models.hardware.tcgen05_source` uses the same staging and accumulates in tensor memory.
 
-Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions" and "TensorCore 5th Generation Family
-Instructions" (matrix descriptors, instruction descriptor, data path layouts).
+Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions" (matrix descriptors, fragments).
 """
 
 from ..formats import get_format
@@ -19,12 +17,12 @@ from .layouts import (
     STRIDE_BYTES,
     WARPGROUP,
     shared_descriptor,
-    tensor_memory_accumulator,
     warpgroup_accumulator,
 )
 from .source import (
     PROLOGUE,
     Kernel,
+    block_scale_kind,
     container,
     load_fragment,
     operands,
@@ -36,18 +34,20 @@ from .source import (
 from .targets import ptx_name, target_of
 
 
-def _byte_layout(fmt: str) -> tuple[int, int]:
-    """Bits of an element in shared memory and elements in the 16 bytes of a core matrix row.
+def _elements_per_row(row: Instruction, fmt: str) -> int:
+    """Elements in the 16 bytes of a core matrix row.
 
-    fp4 and fp6 operands of the f8f6f4 kind are packed 16 to a row, of which they fill the first 8 or 12 bytes.
+    fp4 elements of the mxf4 kinds fill the row (PTX ISA 9.1, 9.7.16.10.4.6). fp4 and fp6 operands of the f8f6f4 kinds stand 16
+    to a row, of which they fill the first 8 or 12 bytes (9.7.16.10.4.4).
     """
     bits = get_format(fmt).bits
-    return bits, 16 if bits < 8 else 8 * CORE_BYTES // bits
+    packed = row.scale_format is not None and block_scale_kind(row) != "mxf8f6f4"
+    return 16 if bits < 8 and not packed else 8 * CORE_BYTES // bits
 
 
-def _stage(letter: str, rows: int, k: int, fmt: str, element: str) -> list[str]:
+def _stage(letter: str, rows: int, row: Instruction, fmt: str, element: str) -> list[str]:
     """C lines that copy one operand into shared memory: `element` is the C expression of element (r, e) along k."""
-    bits, per_row = _byte_layout(fmt)
+    bits, k, per_row = get_format(fmt).bits, row.k, _elements_per_row(row, fmt)
     if bits >= 8:
         kind = container(fmt)
         size = bits // 8
@@ -73,7 +73,8 @@ def _stage(letter: str, rows: int, k: int, fmt: str, element: str) -> list[str]:
     ]
 
 
-def _tile_lines(row: Instruction) -> list[str]:
+def tile_lines(row: Instruction) -> list[str]:
+    """C lines that declare the pointers of tile `t`."""
     return [
         "const u64 tm = t / g.tiles_n, tn = t % g.tiles_n;",
         f"const {container(row.a_format)}* pa = a + tm * g.a_tile;",
@@ -83,27 +84,30 @@ def _tile_lines(row: Instruction) -> list[str]:
     ]
 
 
-def _stage_both(row: Instruction) -> list[str]:
+def stage_both(row: Instruction, rows: int, cols: int) -> list[str]:
+    """C lines that copy one k step of `rows` rows at `pa` and `cols` columns at `pb` into shared memory."""
     return [
-        *_stage("a", row.m, row.k, row.a_format, "pa[(u64)r * g.lda + e]"),
-        *_stage("b", row.n, row.k, row.b_format, "pb[(u64)e * g.ldb + r]"),
+        *_stage("a", rows, row, row.a_format, "pa[(u64)r * g.lda + e]"),
+        *_stage("b", cols, row, row.b_format, "pb[(u64)e * g.ldb + r]"),
         'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");',
     ]
 
 
-def _shared_arrays(row: Instruction, version: int) -> list[str]:
+def shared_arrays(rows: int, cols: int, version: int) -> list[str]:
+    """C lines that declare the shared memory of one k step and its matrix descriptors."""
     encode = "(u64)((u32)__cvta_generic_to_shared({}) & 0x3ffffu) >> 4"
     return [
-        f"__shared__ __align__(1024) u8 shared_a[{row.m * STEP_BYTES}];",
-        f"__shared__ __align__(1024) u8 shared_b[{row.n * STEP_BYTES}];",
+        f"__shared__ __align__(1024) u8 shared_a[{rows * STEP_BYTES}];",
+        f"__shared__ __align__(1024) u8 shared_b[{cols * STEP_BYTES}];",
         f"const u64 descriptor_a = {shared_descriptor(version):#x}ull | {encode.format('shared_a')};",
         f"const u64 descriptor_b = {shared_descriptor(version):#x}ull | {encode.format('shared_b')};",
     ]
 
 
-def _assemble(row: Instruction, body: list[str], target: str | None) -> Kernel:
-    text = "\n".join([PROLOGUE, signature(row), "{", *(f"  {line}" for line in body), "}", ""])
-    return Kernel(text, target or target_of(row.arch), WARPGROUP, 1)
+def assemble(row: Instruction, body: list[str], target: str | None, cluster: int = 1) -> Kernel:
+    """The kernel with this body: a warpgroup a block, `cluster` blocks a tile."""
+    text = "\n".join([PROLOGUE, signature(row, cluster), "{", *(f"  {line}" for line in body), "}", ""])
+    return Kernel(text, target or target_of(row.arch), WARPGROUP, 1, cluster)
 
 
 def wgmma_kernel(row: Instruction, target: str | None = None) -> Kernel:
@@ -126,15 +130,15 @@ def wgmma_kernel(row: Instruction, target: str | None = None) -> Kernel:
     )
     here, col = (thread_coordinate(fragment.threads, axis, "threadIdx.x") for axis in ("row", "col"))
     body = [
-        *_shared_arrays(row, 0),
+        *shared_arrays(row.m, row.n, 0),
         f"{register_type(fragment)} rd[{count}];",
         "for (u64 t = blockIdx.x; t < g.tiles; t += gridDim.x) {",
-        *(f"  {line}" for line in _tile_lines(row)),
+        *(f"  {line}" for line in tile_lines(row)),
         f"  pc += ({here}) * g.ldc + ({col}); pd += ({here}) * g.ldc + ({col});",
         *(f"  {line}" for line in load_fragment("rd", "pc", "g.ldc", fragment, row.c_format)),
         "  for (u64 s = 0; s < g.steps; ++s) {",
         "    __syncthreads();",
-        *(f"    {line}" for line in _stage_both(row)),
+        *(f"    {line}" for line in stage_both(row, row.m, row.n)),
         "    __syncthreads();",
         f"    {multiply}",
         f"    pa += {row.k}u; pb += {row.k}u * g.ldb;",
@@ -142,110 +146,4 @@ def wgmma_kernel(row: Instruction, target: str | None = None) -> Kernel:
         *(f"  {line}" for line in store_fragment("rd", "pd", "g.ldc", fragment, row.d_format)),
         "}",
     ]
-    return _assemble(row, body, target)
-
-
-#: Codes of formats in the instruction descriptor (PTX ISA, "Instruction descriptor").
-_OPERAND_CODES = {
-    "fp16": 0, "bf16": 1, "tf32": 2, "e4m3fn": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5, "u8": 0, "s8": 1,
-}  # fmt: skip
-_RESULT_CODES = {"fp16": 0, "fp32": 1, "s32": 2}
-
-
-def tcgen05_kind(row: Instruction) -> str:
-    """The .kind of a tcgen05.mma instruction."""
-    if row.a_format in ("s8", "u8"):
-        return "i8"
-    if row.a_format == "tf32":
-        return "tf32"
-    return "f16" if get_format(row.a_format).bits == 16 else "f8f6f4"
-
-
-def instruction_descriptor(row: Instruction) -> int:
-    """Instruction descriptor of a dense tcgen05.mma, both operands K-major."""
-    return (
-        int(row.name.endswith(".satfinite")) << 3
-        | _RESULT_CODES[row.d_format] << 4
-        | _OPERAND_CODES[row.a_format] << 7
-        | _OPERAND_CODES[row.b_format] << 10
-        | row.n >> 3 << 17
-        | row.m >> 4 << 24
-    )
-
-
-def tcgen05_kernel(row: Instruction, target: str | None = None) -> Kernel:
-    """Kernel of a tcgen05.mma instruction on one CTA (m = 64 or 128).
-
-    Raises
-    ------
-    ValueError
-        For m = 256, which takes two CTAs, and for block scales, which stand in tensor memory: neither is generated. (The
-        arithmetic of m = 256 is that of m = 128.)
-    """
-    if row.m == 256:
-        raise ValueError(f"{row}: m = 256 takes two CTAs, which is not generated; m = 128 computes the same")
-    if row.scale_format is not None:
-        raise ValueError(f"{row}: block-scaled tcgen05.mma takes its scales from tensor memory, which is not generated")
-    fragment = tensor_memory_accumulator(row.m, row.n)
-    columns = max(32, 1 << (row.n - 1).bit_length())
-    rows_held = "threadIdx.x % 32u < 16u" if row.m == 64 else "true"
-    own_row = "threadIdx.x / 32u * 16u + threadIdx.x % 16u" if row.m == 64 else "threadIdx.x"
-    if fragment.thread_count not in (64, 128):
-        raise ValueError(f"{row}: {fragment.thread_count} threads hold rows, expected 64 or 128")
-    body = [
-        *_shared_arrays(row, 1),
-        "__shared__ u32 tensor_memory;",
-        "__shared__ __align__(8) u64 barrier;",
-        "const u32 barrier_address = (u32)__cvta_generic_to_shared(&barrier);",
-        "if (threadIdx.x < 32u) {",
-        f'  asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], {columns};" : : '
-        '"r"((u32)__cvta_generic_to_shared(&tensor_memory)) : "memory");',
-        '  asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;");',
-        "}",
-        'if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" : : "r"(barrier_address) : "memory");',
-        'asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");',
-        "__syncthreads();",
-        'asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");',
-        "const u32 base = tensor_memory, own = base + (threadIdx.x / 32u * 32u << 16);",
-        f"const u64 row = {own_row};",
-        "u32 phase = 0;",
-        "for (u64 t = blockIdx.x; t < g.tiles; t += gridDim.x) {",
-        *(f"  {line}" for line in _tile_lines(row)),
-        f"  for (u32 j = 0; j < {row.n}u; ++j) {{",
-        f"    const u32 value = {rows_held} ? (u32)pc[row * g.ldc + j] : 0u;",
-        '    asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};" : : "r"(own + j), "r"(value) : "memory");',
-        "  }",
-        '  asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");',
-        "  for (u64 s = 0; s < g.steps; ++s) {",
-        *(f"    {line}" for line in _stage_both(row)),
-        '    asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");',
-        "    __syncthreads();",
-        '    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");',
-        "    if (threadIdx.x == 0) {",
-        f'      asm volatile("{{.reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::1.kind::{tcgen05_kind(row)} '
-        '[%0], %1, %2, %3, p;}" : : "r"(base), "l"(descriptor_a), "l"(descriptor_b), '
-        f'"r"({instruction_descriptor(row):#x}u), "r"(1) : "memory");',
-        '      asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" : : '
-        '"r"(barrier_address) : "memory");',
-        "    }",
-        "    u32 done = 0;",
-        '    while (!done) asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; '
-        'selp.u32 %0, 1, 0, p;}" : "=r"(done) : "r"(barrier_address), "r"(phase) : "memory");',
-        "    phase ^= 1u;",
-        '    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");',
-        f"    pa += {row.k}u; pb += {row.k}u * g.ldb;",
-        "    __syncthreads();",
-        "  }",
-        f"  for (u32 j = 0; j < {row.n}u; ++j) {{",
-        "    u32 value;",
-        '    asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1]; tcgen05.wait::ld.sync.aligned;" '
-        ': "=r"(value) : "r"(own + j) : "memory");',
-        f"    if ({rows_held}) pd[row * g.ldc + j] = ({container(row.d_format)})value;",
-        "  }",
-        "}",
-        'asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");',
-        "__syncthreads();",
-        'asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");',
-        f'if (threadIdx.x < 32u) asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, {columns};" : : "r"(base));',
-    ]
-    return _assemble(row, body, target)
+    return assemble(row, body, target)

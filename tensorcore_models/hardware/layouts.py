@@ -247,13 +247,31 @@ def mma_layout(
     )
 
 
-#: Block scales of mma.sync (PTX ISA, "Block Scaling for mma.sync") with selectors 0: of each group of four threads, threads
-#: 0 and 1 give the scales of rows g and g + 8 of A, thread 0 those of column g of B; one byte for each block of k, low first.
-SCALE_THREADS_A = (0, 1)
-SCALE_THREADS_B = (0,)
-
-#: Bits by which an fp4 element is shifted in its byte of the f8f6f4 kinds; fp6 fills the low six bits.
+#: Bits by which an fp4 element is shifted in its byte of the f8f6f4 kinds of mma.sync; fp6 fills the low six bits.
 FP4_BYTE_SHIFT = 2
+
+# -- block scales ------------------------------------------------------------------------------------------------------------
+#: Digits of a thread's number whose 32-bit register gives scales to mma.sync, with selectors 0 (PTX ISA 9.1, 9.7.14.3): of
+#: each group of four threads, 0 and 1 give those of rows g and g + 8 of A, and 0 those of column g of B; the others (stride 0)
+#: hold copies that are not read. One byte for each block of k, low first.
+REGISTER_SCALES_A = (Mode("row", 8), Mode("row", 0), *_doubling("row", 1, 3))
+REGISTER_SCALES_B = (Mode("col", 0, 4), *_doubling("col", 1, 3))
+
+#: Scales of tcgen05.mma in tensor memory, with scale factor ID 0 (PTX ISA 9.1, 9.7.16.10.7): a 32-bit word for each row of A
+#: (column of B), one byte for each block of k, low first; 32 words to a column of tensor memory, the next 32 rows in the next
+#: column; a copy for each of the four warps.
+SCALE_LANES = 32
+
+
+def scale_columns(rows: int) -> int:
+    """Columns of tensor memory that the scales of `rows` rows of A (columns of B) take."""
+    return -(-rows // SCALE_LANES)
+
+
+def tensor_memory_scale(row: int, block: int) -> tuple[int, int, int]:
+    """(lane, column, byte) of the scale of one block of k of one row of A (column of B); also in lanes + 32, + 64 and + 96."""
+    return row % SCALE_LANES, row // SCALE_LANES, block
+
 
 # -- matrices in shared memory (wgmma, tcgen05) ------------------------------------------------------------------------------
 #: A core matrix is 8 rows (of A, or columns of B) of 16 consecutive bytes along k; one instruction takes 32 bytes along k.

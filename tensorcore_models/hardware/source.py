@@ -14,7 +14,16 @@ from dataclasses import dataclass
 
 from ..formats import get_format
 from ..instruction import Instruction
-from .layouts import FP4_BYTE_SHIFT, SCALE_THREADS_A, WARP, Fragment, MmaLayout, Mode, mma_layout
+from .layouts import (
+    FP4_BYTE_SHIFT,
+    REGISTER_SCALES_A,
+    REGISTER_SCALES_B,
+    WARP,
+    Fragment,
+    MmaLayout,
+    Mode,
+    mma_layout,
+)
 from .targets import ptx_name, target_of
 
 #: Fields of the geometry that every kernel takes, all 64 bits.
@@ -49,13 +58,16 @@ class Kernel:
     threads : int
         Threads of a block.
     tiles_per_block : int
-        Tiles that one block takes at a time.
+        Tiles that one block (or cluster of blocks) takes at a time.
+    cluster : int
+        Blocks that take a tile together; the number of blocks of a launch is a multiple of it.
     """
 
     source: str
     target: str
     threads: int
     tiles_per_block: int
+    cluster: int = 1
 
 
 def container(fmt: str) -> str:
@@ -78,11 +90,12 @@ def operands(first: int, count: int) -> str:
     return "{" + ", ".join(f"%{i}" for i in range(first, first + count)) + "}"
 
 
-def signature(row: Instruction) -> str:
-    """The interface that all kernels share."""
+def signature(row: Instruction, cluster: int = 1) -> str:
+    """The interface that all kernels share; `cluster` blocks form a thread block cluster."""
     a, b, c, d = (container(f) for f in (row.a_format, row.b_format, row.c_format, row.d_format))
+    attribute = f"__cluster_dims__({cluster}, 1, 1) " if cluster > 1 else ""
     return (
-        f'extern "C" __global__ void {KERNEL_NAME}(const {a}* __restrict__ a, const {b}* __restrict__ b, '
+        f'extern "C" __global__ void {attribute}{KERNEL_NAME}(const {a}* __restrict__ a, const {b}* __restrict__ b, '
         f"const {c}* __restrict__ c, {d}* __restrict__ d, const u8* __restrict__ sa, const u8* __restrict__ sb, Geometry g)"
     )
 
@@ -92,7 +105,7 @@ def thread_coordinate(modes: tuple[Mode, ...], axis: str, thread: str) -> str:
     """C expression of a thread's coordinate along an axis."""
     terms, divisor = [], 1
     for mode in modes:
-        if mode.axis == axis:
+        if mode.axis == axis and mode.stride:
             digit = f"{thread} / {divisor}u % {mode.extent}u"
             terms.append(digit if mode.stride == 1 else f"{digit} * {mode.stride}u")
         divisor *= mode.extent
@@ -144,6 +157,32 @@ def _pointers(letter: str, fragment: Fragment, tile: str, base: str, stride: str
     ]
 
 
+# -- block scales ------------------------------------------------------------------------------------------------------------
+def block_scale_kind(row: Instruction) -> str:
+    """The .kind of a block-scaled instruction (PTX ISA 9.1, tables 36 and 55: which kinds take which scales).
+
+    Raises
+    ------
+    ValueError
+        If PTX has no kind with these scales.
+    """
+    if row.k == 32 and (row.block_size, row.scale_format) == (32, "ue8m0"):
+        return "mxf8f6f4"
+    kinds = {(32, "ue8m0"): "mxf4", (16, "ue8m0"): "mxf4nvf4", (16, "ue4m3"): "mxf4nvf4"}
+    kind = kinds.get((row.block_size, row.scale_format))
+    if row.k != 64 or kind is None:
+        raise ValueError(
+            f"{row}: PTX has no block-scaled instruction of k = {row.k} with {row.scale_format} scales for {row.block_size} "
+            "products; it has ue8m0 for 32 (k = 32 or 64) and ue8m0 or ue4m3 for 16 (k = 64)"
+        )
+    return kind
+
+
+def scale_word(element: str, count: int) -> str:
+    """C expression of `count` scales as one 32-bit word, low byte first; `element` is that of scale number {}."""
+    return " | ".join(f"(u32){element.format(i)}" + (f" << {8 * i}" if i else "") for i in range(count))
+
+
 # -- mma.sync ----------------------------------------------------------------------------------------------------------------
 def mma_text(row: Instruction) -> str:
     """The PTX instruction of a catalogue row, operands left out."""
@@ -151,15 +190,7 @@ def mma_text(row: Instruction) -> str:
     shape = f"m{row.m}n{row.n}k{row.k}"
     saturate = ".satfinite" if row.name.endswith(".satfinite") else ""
     if row.scale_format is not None:
-        per_row = row.k // row.block_size
-        if (row.block_size, row.scale_format) == (32, "ue4m3"):
-            raise ValueError(f"{row}: PTX has no block-scaled mma with ue4m3 scales for 32 products")
-        kind = (
-            "mxf8f6f4"
-            if row.k == 32
-            else ("mxf4" if (row.block_size, row.scale_format) == (32, "ue8m0") else "mxf4nvf4")
-        )
-        scale = f".kind::{kind}.block_scale.scale_vec::{per_row}X"
+        scale = f".kind::{block_scale_kind(row)}.block_scale.scale_vec::{row.k // row.block_size}X"
         return f"mma.sync.aligned{scale}.{shape}.row.col.{d}.{a}.{b}.{c}.{row.scale_format}"
     if row.arch == "rtx_blackwell" and get_format(row.a_format).bits <= 8 and row.k == 32 and row.d_format != "s32":
         return f"mma.sync.aligned.kind::f8f6f4.{shape}.row.col.{d}.{a}.{b}.{c}"
@@ -189,16 +220,15 @@ def _scale_lines(row: Instruction) -> tuple[list[str], list[str]]:
     if row.scale_format is None:
         return [], []
     per_step = row.k // row.block_size
+    row_a = thread_coordinate(REGISTER_SCALES_A, "row", "lane")
+    col_b = thread_coordinate(REGISTER_SCALES_B, "col", "lane")
     declare = [
-        f"const u32 scale_row = lane / 4u + (lane % 4u == {SCALE_THREADS_A[1]}u ? 8u : 0u);",
-        "const u8* psa = sa + ta / g.tiles_n * g.sa_tile + scale_row * g.lds_a;",
-        "const u8* psb = sb + tb / g.tiles_n * g.sb_tile_m + tb % g.tiles_n * g.sb_tile_n + lane / 4u;",
+        f"const u8* psa = sa + ta / g.tiles_n * g.sa_tile + ({row_a}) * g.lds_a;",
+        f"const u8* psb = sb + tb / g.tiles_n * g.sb_tile_m + tb % g.tiles_n * g.sb_tile_n + ({col_b});",
     ]
-    gather_a = " | ".join(f"(u32)psa[{i}u]" + (f" << {8 * i}" if i else "") for i in range(per_step))
-    gather_b = " | ".join(f"(u32)psb[{i}u * g.lds_b]" + (f" << {8 * i}" if i else "") for i in range(per_step))
     loop = [
-        f"const u32 scales_a = {gather_a};",
-        f"const u32 scales_b = {gather_b};",
+        f"const u32 scales_a = {scale_word('psa[{}u]', per_step)};",
+        f"const u32 scales_b = {scale_word('psb[{}u * g.lds_b]', per_step)};",
         f"psa += {per_step}u; psb += {per_step}u * g.lds_b;",
     ]
     return declare, loop

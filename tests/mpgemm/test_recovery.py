@@ -412,3 +412,13 @@ def test_steps_in_batches_are_the_steps_one_by_one(monkeypatch):
     promoted = A100.gemm(high_a, high_b, promote_every=A100.k)
     plain = recovered_gemm(high_a, high_b, None, "ootomo", A100)
     np.testing.assert_array_equal(plain, promoted)  # fp16 operands have no low words
+
+
+def test_overflow_is_the_engines_own_by_default():
+    a = np.float32([[1e6, 1.0]])
+    np.testing.assert_array_equal(
+        recovered_gemm(a, a.T, None, "sgemm_cube"), ascend.cube_gemm(a, a.T)
+    )  # 910A: saturates
+    assert np.isnan(recovered_gemm(a, a.T, None, "sgemm_cube", "a100")).all()
+    report = recovered_gemm_report(a, a.T, None, "sgemm_cube")
+    assert report.a.overflow == 1 and report.nonfinite == 0

@@ -96,3 +96,7 @@ def test_table_2_has_every_claim():
     one = "uniform_symmetric k = 1"
     assert rows["markidis"][one] > rows["egemm"][one] > 0
     assert all(np.isfinite(row[one]) for row in rows.values())
+    # Two RN words leave at most 2^-23 of [1, 2), two truncated ones three units of 2^-23, the four segments nothing.
+    worst = {method: row["operand, worst"] for method, row in rows.items()}
+    assert worst["ootomo"] == worst["egemm"] == worst["ma"] == worst["sgemm_cube"] == 1.0
+    assert worst["markidis"] == pytest.approx(np.log2(6)) and worst["mixpert"] == -np.inf

@@ -1,9 +1,8 @@
 """Fragment layouts: bijections, the PTX manual's index formulas written out by hand, and the generated packing code itself."""
 
-import re
-
 import numpy as np
 import pytest
+from generated_code import python_of
 
 import tensorcore_models as tcm
 from tensorcore_models.hardware import layouts
@@ -117,11 +116,6 @@ def test_wgmma_accumulator_is_the_manuals():
     for thread, i, place in places(layouts.warpgroup_accumulator(40, 32)):
         warp, lane = divmod(thread, 32)
         assert (place.row, place.col) == (16 * warp + lane // 4 + 8 * (i // 2 % 2), 8 * (i // 4) + lane % 4 * 2 + i % 2)
-
-
-def python_of(line):
-    """A generated C assignment as Python: casts away, C and Python agree on the rest."""
-    return re.sub(r"(\d)u\b", r"\1", re.sub(r"\(u\d+\)", "", line)).rstrip(";").replace("/", "//")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=[str(row) for row in LAYOUTS.values()])

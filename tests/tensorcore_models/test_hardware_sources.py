@@ -9,21 +9,24 @@ import pytest
 import tensorcore_models as tcm
 from tensorcore_models.hardware.compiler import compile_nvcc
 from tensorcore_models.hardware.generate import kernel
-from tensorcore_models.hardware.group_source import instruction_descriptor
 from tensorcore_models.hardware.source import KERNEL_NAME, PROLOGUE, mma_text
 from tensorcore_models.hardware.targets import TARGETS, architecture_of, target_of
+from tensorcore_models.hardware.tcgen05_source import instruction_descriptor
 
 ROWS = [row for arch in TARGETS for row in tcm.list_instructions(arch)]
 
-#: Rows that PTX does not have, or that need what is not generated.
-NOT_GENERATED = re.compile(r"tcgen05.*\.block|block32\.f32\.e2m1\.e2m1\.f32\.ue4m3")
+#: The one row that PTX does not have.
+NOT_GENERATED = "rtx_blackwell:mma.m16n8k64.block32.f32.e2m1.e2m1.f32.ue4m3"
+COUNTS = {
+    "volta": 15, "turing": 33, "ampere": 74, "ada": 89, "hopper": 88, "blackwell": 157, "rtx_blackwell": 135,
+}  # fmt: skip
 #: nvcc 13.0 rejects ue8m0 scales for 16 products, and no longer knows sm_70.
 NOT_COMPILED = re.compile(r"^volta:|rtx_blackwell:mma.m16n8k64.block16.*ue8m0")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_every_row_has_a_kernel(row):
-    if NOT_GENERATED.search(str(row)):
+    if str(row) == NOT_GENERATED:
         with pytest.raises(ValueError, match=re.escape(row.name)):
             kernel(row)
         return
@@ -48,9 +51,18 @@ def test_instruction_texts():
     assert mma_text(saturating) == "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32"
 
 
-def test_two_cta_shape_says_what_to_use():
-    with pytest.raises(ValueError, match="m = 128 computes the same"):
-        kernel(tcm.get_instruction("blackwell:tcgen05.mma.m256n16k16.f32.f16.f16"))
+def test_what_is_generated_and_what_is_refused():
+    refused, counts = [], {}
+    for row in ROWS:
+        try:
+            kernel(row)
+        except ValueError as error:
+            refused.append((str(row), str(error)))
+        else:
+            counts[row.arch] = counts.get(row.arch, 0) + 1
+    assert [name for name, _ in refused] == [NOT_GENERATED]
+    assert "ue4m3 scales for 32 products; it has ue8m0 for 32 (k = 32 or 64) and ue8m0 or ue4m3 for 16" in refused[0][1]
+    assert counts == COUNTS and sum(counts.values()) + 1 == len(ROWS)
 
 
 def test_instruction_descriptor_fields():
@@ -90,19 +102,17 @@ def compiled(rows, folder):
 
 
 def compilable(arch):
-    return [
-        row
-        for row in tcm.list_instructions(arch)
-        if not NOT_GENERATED.search(str(row)) and not NOT_COMPILED.search(str(row))
-    ]
+    """The rows of an architecture that nvcc takes; those of tcgen05 on one CTA and on a pair."""
+    rows = [row for row in tcm.list_instructions(arch) if str(row) != NOT_GENERATED and not NOT_COMPILED.search(str(row))]
+    return rows + [row.with_shape(256, 32) for row in rows if row.path == "tcgen05"]
 
 
 def representatives(arch):
-    """One row for each path and pair of operand widths."""
+    """One row for each path, m and pair of operand widths."""
     found = {}
     for row in compilable(arch):
         widths = tuple(tcm.get_format(f).bits for f in (row.a_format, row.b_format))
-        found.setdefault((row.path, widths, row.scale_format, row.block_size), row)
+        found.setdefault((row.path, row.m, widths, row.scale_format, row.block_size), row)
     return list(found.values())
 
 
@@ -117,9 +127,18 @@ def test_nvcc_compiles_every_row(arch, tmp_path):
     assert compiled(compilable(arch), tmp_path)[:4] == b"\x7fELF"
 
 
-def test_nvcc_compiles_wide_shapes(tmp_path):
-    rows = [tcm.get_instruction("hopper", f"wgmma.m64n{n}k16.f32.f16.f16") for n in (24, 256)]
-    assert compiled(rows, tmp_path)[:4] == b"\x7fELF"
+WIDE = {
+    "hopper": ("wgmma.m64n24k16.f32.f16.f16", "wgmma.m64n256k16.f32.f16.f16"),
+    "blackwell": (
+        "tcgen05.mma.m64n256k16.f32.f16.f16", "tcgen05.mma.m256n256k16.f32.f16.f16",
+        "tcgen05.mma.m128n40k32.block32.f32.e4m3.e4m3.ue8m0", "tcgen05.mma.m256n256k64.block16.f32.e2m1.e2m1.ue4m3",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("arch", WIDE)
+def test_nvcc_compiles_wide_shapes(arch, tmp_path):
+    assert compiled([tcm.get_instruction(arch, name) for name in WIDE[arch]], tmp_path)[:4] == b"\x7fELF"
 
 
 def test_a_rejected_kernel_says_why():

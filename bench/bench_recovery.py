@@ -1,0 +1,70 @@
+"""What a recovery method costs beside its engine passes: splitting, joining, outside sums. Interleaved in one run.
+
+    python bench/bench_recovery.py [--sizes 512 1024] [--threads 1] [--engine a100] [--quick] [--json out/recovery.json]
+
+The reference of each method is as many plain engine products of words as it has passes; a ratio of 1.25 means 25 % on top.
+"""
+
+import argparse
+
+from harness import hold_blas, interleaved, pin, report, rows
+
+METHODS = (
+    "markidis", "egemm", "ootomo", "ootomo:accumulate_outside=c_only", "ootomo_inside", "sgemm_cube", "multiword", "bf16x9",
+    "ozaki_int8",
+)  # fmt: skip
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[512, 1024])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--engine", default="a100")
+    parser.add_argument("--quick", action="store_true", help="fewer turns")
+    parser.add_argument("--json")
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
+    hold_blas(args.threads)
+    pin(args.threads)
+    import numpy as np
+
+    import mpgemm
+    import tensorcore_models as tcm
+    from mpgemm.recovery import prepare
+
+    tcm.set_num_threads(args.threads)
+    rng = np.random.default_rng(1)
+    records = []
+    for size in args.sizes:
+        a, b = (rng.standard_normal((size, size), np.float32) for _ in range(2))
+        for name in METHODS:
+            row = mpgemm.get_method(name)
+            engine = mpgemm.resolve_engine(args.engine, row)
+            word_a, word_b = _words(prepare(a, b, None, row, engine))
+
+            def passes(engine=engine, row=row, word_a=word_a, word_b=word_b):
+                for _ in row.products:
+                    engine.gemm_bits(word_a, word_b)
+
+            def method(engine=engine, row=row, a=a, b=b):
+                mpgemm.recovered_gemm(a, b, None, row, engine)
+
+            timings = interleaved({"passes": passes, name: method}, repeats=3 if args.quick else 9)
+            records += rows(f"{size}^3, {row.passes} passes", timings, "passes", row.passes * size**3)
+    report(records, args.json)
+
+
+def _words(run):
+    """One word of each operand as encodings."""
+    if run.row.kind == "words":
+        return run.words()[0][0], run.words()[1][0]
+    from mpgemm.integer_recovery import slice_operand
+
+    return tuple(slice_operand(x, axis, run.row)[0][0].view("u1") for x, axis in ((run.a, 1), (run.b, 0)))
+
+
+if __name__ == "__main__":
+    main()
