@@ -21,12 +21,19 @@ COLOURS = {
 }
 
 
-def _figure(width: float, height: float):
-    """A figure without the global state of pyplot."""
+def require_matplotlib() -> None:
+    """Raise a ValueError that names the extra where matplotlib is missing: before long work, not after it."""
     try:
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
     except ImportError as error:
         raise ValueError("pictures need matplotlib: pip install 'mpgemm[plot]'") from error
+
+
+def _figure(width: float, height: float):
+    """A figure without the global state of pyplot."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
     return Figure(figsize=(width, height), layout="constrained")
 
 

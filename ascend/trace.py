@@ -200,6 +200,8 @@ def write_trace(timeline: Timeline, path: str | Path, most_operations: int = 100
 def write_atomically(path: str | Path, text: str) -> None:
     """Write a text file by way of a temporary one beside it, so that a reader sees all of it or nothing."""
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: No such file or directory, make the folder {path.parent} first")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(temporary, "x", encoding="utf-8") as stream:

@@ -28,9 +28,20 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for."""
+
+    def __call__(self, parser, namespace, values, option_string=None) -> NoReturn:
+        from mpgemm.experiments.evaluate import package_version
+
+        print(f"{parser.prog} {package_version()}")
+        parser.exit(0)
+
+
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     """The argument parser; only the `chosen` command's own arguments are added."""
     parser = _Parser(prog="mpgemm", description="Mixed-precision GEMM on modelled matrix hardware.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (module, summary) in COMMANDS.items():
         subparser = subparsers.add_parser(name, help=summary, description=summary)

@@ -168,8 +168,8 @@ class ErrorMeter:
     def __init__(self, a, b, c=None, reference: str = "exact"):
         if reference not in REFERENCES:
             raise ValueError(f"unknown reference {reference!r}; known: {', '.join(REFERENCES)}")
-        a, b = np.asarray(a), np.asarray(b)
-        c = None if c is None else np.asarray(c)
+        a, b = tcm.as_array(a, "a"), tcm.as_array(b, "b")
+        c = None if c is None else tcm.as_array(c, "c")
         self.reference = reference
         self.exact = exact_gemm(a, b, c) if reference == "exact" else MpResult(a, b, c)
         self.shape = (a.shape[0], b.shape[1], a.shape[1])
@@ -179,7 +179,7 @@ class ErrorMeter:
 
     def measure(self, computed: np.ndarray) -> ErrorReport:
         """The errors of one computed result (see :func:`errors`)."""
-        computed = np.asarray(computed)
+        computed = tcm.as_array(computed, "computed")
         if computed.shape != self.shape[:2]:
             raise ValueError(f"computed has shape {computed.shape}, expected {self.shape[:2]} from a and b")
         fmt = tcm.format_of_dtype(computed.dtype)

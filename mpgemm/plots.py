@@ -32,13 +32,20 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
             "#556B2F")
 
 
-def _new_figure(width: float = 7.0, height: float = 4.3):
-    """(figure, axes) on a canvas without a display."""
+def require_matplotlib() -> None:
+    """Raise a ValueError that names the extra where matplotlib is missing: before long work, not after it."""
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
     except ImportError:
         raise ValueError("figures need matplotlib: pip install 'mpgemm[plot]', or pass --no-figures") from None
+
+
+def _new_figure(width: float = 7.0, height: float = 4.3):
+    """(figure, axes) on a canvas without a display."""
+    require_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, figure.add_subplot()
@@ -124,7 +131,7 @@ def method_errors(groups: Mapping[str, Sequence[tuple[str, float]]], title: str,
         As they stand in the figure.
     """
     names = list(dict.fromkeys(name for members in groups.values() for name, _ in members))
-    figure, axes = _new_figure(8.0, 1.4 + 0.28 * len(names))
+    figure, axes = _new_figure(8.0, 1.0 + 0.28 * len(names) + 0.2 * len(groups))
     values = [e for members in groups.values() for _, e in members if 0 < e < np.inf]
     low, high = (min(values) / 4, max(values) * 4) if values else (1e-9, 1.0)
     for number, (group, members) in enumerate(groups.items()):
@@ -144,7 +151,7 @@ def method_errors(groups: Mapping[str, Sequence[tuple[str, float]]], title: str,
     axes.set_title(title, fontsize=10)
     axes.set(xlabel=x_label)
     axes.grid(True, axis="both", color="0.9", linewidth=0.6)
-    axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.25 if len(names) < 9 else -0.16))
+    figure.legend(fontsize=8, frameon=False, loc="outside lower center")
     return figure
 
 

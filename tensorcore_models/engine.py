@@ -20,6 +20,7 @@ import numpy as np
 from . import kernels
 from .accumulators import Accumulator
 from .combine import add_rounded, scale_rounded
+from .exact_rounding import check_rounding
 from .formats import Format, IntegerFormat, get_format
 from .operands import check_bits, operand_bits, scale_bits, values_of_bits
 
@@ -260,6 +261,7 @@ class Engine(abc.ABC):
         return scale_a, scale_b
 
     def _gemm_checked(self, a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding):
+        check_rounding(promote_rounding)
         k = a.shape[1]
         chains = k_ranges(k, self.k, k_order)
         if promote_every is not None:

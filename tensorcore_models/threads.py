@@ -6,10 +6,15 @@ from ._kernels.cpu import has_openmp
 
 _chosen: int | None = None
 
+#: No more than this: OpenMP's library ends the whole process when the system refuses it a thread.
+MOST_THREADS = 1024
+
 
 def _checked(n: int, what: str) -> int:
     if n < 1:
         raise ValueError(f"{what} must be at least 1, got {n}")
+    if n > MOST_THREADS:
+        raise ValueError(f"{what} must be at most {MOST_THREADS}, got {n}")
     return n
 
 
@@ -34,12 +39,12 @@ def set_num_threads(n: int | None) -> None:
     Parameters
     ----------
     n : int or None
-        At least 1; None goes back to ``MPGEMM_NUM_THREADS`` or the number of CPUs that the process may use.
+        From 1 to 1024; None goes back to ``MPGEMM_NUM_THREADS`` or the number of CPUs that the process may use.
 
     Raises
     ------
     ValueError, TypeError
-        If `n` is below 1 or not an integer.
+        If `n` is outside that range or not an integer.
     """
     global _chosen
     if n is None:
@@ -56,7 +61,7 @@ def get_num_threads() -> int:
     Raises
     ------
     ValueError
-        If ``MPGEMM_NUM_THREADS`` is set and is not a number of at least 1.
+        If ``MPGEMM_NUM_THREADS`` is set and is not a number from 1 to 1024.
     """
     wanted = _default() if _chosen is None else _chosen
     return wanted if has_openmp() else 1

@@ -120,12 +120,11 @@ def test_every_rounding_gives_a_neighbour(rounding):
 
 
 def test_threads_can_be_set():
-    before = tcm.get_num_threads()
     try:
         tcm.set_num_threads(1)
         assert tcm.get_num_threads() == 1
     finally:
-        tcm.set_num_threads(before)
+        tcm.set_num_threads(None)
 
 
 def test_ascend_planning():

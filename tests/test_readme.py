@@ -10,20 +10,17 @@ import pytest
 from mpgemm.cli import main
 
 README = Path(__file__).resolve().parent.parent / "README.md"
-BLOCK = re.compile(r"(<!-- coming -->\n)?```(\w+)\n(.*?)```", re.S)
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
 
 
 def blocks(language):
-    """(marked as coming, text) of each code block of a language."""
-    return [(bool(coming), text) for coming, lang, text in BLOCK.findall(README.read_text()) if lang == language]
+    """Each code block of a language."""
+    return [text for lang, text in BLOCK.findall(README.read_text()) if lang == language]
 
 
-@pytest.mark.parametrize(("coming", "code"), blocks("python"))
-def test_python(coming, code, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python(code, tmp_path, monkeypatch, capsys):
     compiled = compile(code, str(README), "exec")
-    if coming:
-        assert "Coming:" in README.read_text()
-        return
     monkeypatch.chdir(tmp_path)
     exec(compiled, {"__name__": "readme"})
     assert capsys.readouterr().out
@@ -31,7 +28,7 @@ def test_python(coming, code, tmp_path, monkeypatch, capsys):
 
 COMMANDS = [
     line.removeprefix("$ ").partition("#")[0].strip()
-    for _, text in blocks("console")
+    for text in blocks("console")
     for line in text.splitlines()
     if line.startswith("$ mpgemm")
 ]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from mpgemm import matrices, report
+from mpgemm import matrices, plots, report
 from mpgemm.comparison import Comparison, ComparisonRecord, resolve_pairs
 from mpgemm.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
@@ -172,6 +172,8 @@ def _check(args: argparse.Namespace) -> None:
         raise ValueError(f"--repeats must be at least 1, got {args.repeats}")
     if args.out and args.out.exists() and not args.out.is_dir():
         raise ValueError(f"--out {args.out} is not a folder")
+    if args.out and not args.no_figures:
+        plots.require_matplotlib()
 
 
 def _open_journal(args: argparse.Namespace) -> Journal:
@@ -242,14 +244,12 @@ def _write_comparison(args, comparison: Comparison) -> list[str]:
     write_text(args.out / "comparison.csv", comparison.to_csv())
     written = ["comparison.json", "comparison.csv", "journal.jsonl"]
     if not args.no_figures:
-        from mpgemm import plots
-
         groups: dict[str, list] = {}
         for record in comparison:
             groups.setdefault(record.case, []).append(
                 (f"{record.method}, {record.engine}", getattr(record.errors, args.metric))
             )
-        figure = plots.method_errors(groups, "Error of each method", args.metric.replace("_", " "))
+        figure = plots.method_errors(groups, "Error of each method", RELATIVE_METRICS[args.metric])
         plots.save_figure(figure, args.out / "comparison.png")
         written.append("comparison.png")
     return written
@@ -280,8 +280,6 @@ def _write_outcome(args: argparse.Namespace, outcome: Outcome) -> None:
     write_text(args.out / f"{outcome.name}.json", report.json_text({"environment": environment(), **outcome.data}))
     write_text(args.out / f"{outcome.name}.csv", "\n".join(f"# {t.title}\n{t.to_csv()}" for t in outcome.tables))
     if outcome.panels and not args.no_figures:
-        from mpgemm import plots
-
         plots.save_figure(plots.panel_grid(outcome.panels, outcome.columns), args.out / f"{outcome.name}.png")
     if not (args.json or args.csv):
         print(f"written to {args.out}")

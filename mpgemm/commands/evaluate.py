@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpgemm import matrices, report
+from mpgemm import matrices, plots, report
 from mpgemm.commands.ascend_options import parse_block
 from mpgemm.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
@@ -129,6 +129,8 @@ def _check(args: argparse.Namespace) -> None:
         raise ValueError(f"--verify needs at least 1 entry, got {args.verify}")
     if args.out and args.out.exists() and not args.out.is_dir():
         raise ValueError(f"--out {args.out} is not a folder")
+    if args.out and not args.no_figures:
+        plots.require_matplotlib()
 
 
 def _open_journal(args: argparse.Namespace) -> Journal:
@@ -245,7 +247,7 @@ def range_table(suit: Suitability) -> report.Table:
     """Range and bits kept of both operands."""
     rows = []
     for matrix in (suit.a, suit.b):
-        exponents = f"{matrix.smallest_exponent} to {matrix.largest_exponent}"
+        exponents = f"{matrix.smallest_exponent} to {matrix.largest_exponent}" if matrix.histogram else "-"
         for kept in matrix.choices:
             mark = " (recommended)" if kept.scale_exponent == matrix.recommended else ""
             bits = ("-", "-") if kept.worst_bits is None else (f"{kept.worst_bits:.1f}", f"{kept.mean_bits:.1f}")
@@ -265,8 +267,6 @@ def _write_cases(args, result, inputs, summaries) -> list[str]:
     written = ["results.json", "results.csv", "journal.jsonl"]
     if args.no_figures:
         return written
-    from mpgemm import plots
-
     groups = {case.group: [(s.label, getattr(s, args.metric)) for s in summaries if s.group == case.group]
               for case, _ in inputs}
     figure = plots.method_errors(groups, "Error of each method", RELATIVE_METRICS[args.metric])
@@ -327,7 +327,9 @@ def _sweep(args, name, journal):
     sizes = [f"{m}x{k}x{n}" for m, k, n in sweep.shapes]
     rows = [[x, size, *(curve[i] for curve in values.values())]
             for i, (x, size) in enumerate(zip(sweep.points, sizes, strict=True))]
-    title = f"Figure {name}: {row.title}, {_seeds(len(sweep.seeds))}"
+    fixed = [f", {letter} = {size}" for letter, size, own in zip("mkn", sweep.shapes[0], row.shape, strict=True)
+             if own != -1 and not row.sweeps_exponent]
+    title = f"Figure {name}: {row.title}{''.join(fixed)}, {_seeds(len(sweep.seeds))}"
     table = report.Table(f"{title}, mean {RELATIVE_METRICS[args.metric]}", [row.x_label, "m x k x n", *values], rows)
     if row.sweeps_exponent:
         title += f", m x k x n = {sizes[0]}"
@@ -351,8 +353,6 @@ def _write_figure(args, name, environment_facts, data, table, lines, axes) -> li
     write_text(args.out / f"{stem}.csv", table.to_csv())
     written = [f"{stem}.json", f"{stem}.csv"]
     if not args.no_figures:
-        from mpgemm import plots
-
         plots.save_figure(plots.curves(lines, **axes), args.out / f"{stem}.png")
         written.append(f"{stem}.png")
     return written

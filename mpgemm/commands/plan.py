@@ -203,6 +203,7 @@ def _rejections(args: argparse.Namespace, chip: ascend.Chip) -> None:
 def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
     from ascend import figures, plots
 
+    plots.require_matplotlib()
     folder = folder_of(args)
     progress = Progress()
     if args.figure == "6":

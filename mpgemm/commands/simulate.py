@@ -223,6 +223,7 @@ def _published(args: argparse.Namespace) -> None:
 def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
     from ascend import figures, plots
 
+    plots.require_matplotlib()
     folder, progress = folder_of(args), Progress()
     size = size_of(args)
     name = f"figure_{args.figure}_{chip.name}" + ("_calibrated" if args.calibrated else "")

@@ -61,8 +61,8 @@ SWEEP_FIGURES: dict[str, SweepFigure] = {
                     tuple(range(-20, 18)), (256, 256, 256), True),
         SweepFigure("8b", "uniform in [0, 2^e]", "offset exponent e", "uniform_nonnegative",
                     tuple(range(-20, 18)), (256, 256, 256), True),
-        SweepFigure("9a", "uniform in [-1, 1], k fixed", "m = n", "uniform_symmetric", _SIZES, (-1, 64 * 44, -1)),
-        SweepFigure("9b", "uniform in [-1, 1], m and n fixed", "k", "uniform_symmetric",
+        SweepFigure("9a", "uniform in [-1, 1]", "m = n", "uniform_symmetric", _SIZES, (-1, 64 * 44, -1)),
+        SweepFigure("9b", "uniform in [-1, 1]", "k", "uniform_symmetric",
                     (16, 64, 256, 1024, 4096, 16384), (128, -1, 128)),
         SweepFigure("9c", "uniform in [-1, 1]", "m = k = n", "uniform_symmetric", (*_SIZES, 1024), (-1, -1, -1)),
     )

@@ -86,6 +86,9 @@ def examine(a: np.ndarray, b: np.ndarray, scale_exponents: Sequence[int] = (0, 6
     first, second = _range_of("A", a, scale_exponents), _range_of("B", b, scale_exponents)
     complaints = [text for matrix in (first, second) for text in _complaints(matrix)]
     advice = f"s_b = {first.recommended} for A and {second.recommended} for B"
+    if first.nonfinite or second.nonfinite:  # no s_b and no scaling helps against these
+        verdict = f"does not suit SGEMM-cube: {'; '.join(complaints)}. The finite elements: {advice}."
+        return Suitability(first, second, False, verdict)
     if complaints:
         verdict = f"does not suit SGEMM-cube as it is: {'; '.join(complaints)}. Best: rows and columns scaled "
         verdict += "into range (method sgemm_cube_scaled); without, "

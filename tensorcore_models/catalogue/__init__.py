@@ -37,7 +37,7 @@ def _resolve(arch: str) -> tuple[str, tuple[str, ...]]:
     known = architectures()
     if arch not in known:
         near = difflib.get_close_matches(arch.lower(), [*known, *DEVICES], 3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        hint = f"; did you mean {' or '.join(near)}?" if near else "."
         raise ValueError(
             f"unknown architecture {arch!r}{hint} Architectures: {', '.join(known)}. Devices: {', '.join(DEVICES)}"
         )

@@ -232,6 +232,10 @@ def test_bad_input():
         errors(good, a.astype(complex), b)
     with pytest.raises(TypeError):
         errors(good, a.astype(object), b)
+    with pytest.raises(TypeError, match="a is a masked array"):
+        errors(good, np.ma.masked_array(a, a > 0), b)
+    with pytest.raises(TypeError, match="computed is a masked array"):
+        errors(np.ma.masked_array(good, good > 0), a, b)
 
 
 def test_json_round_trip():

@@ -252,6 +252,7 @@ def test_bad_input_does_not_suit(value, words):
     suit = examine(a, np.eye(2, dtype=np.float32))
     assert not suit.suits
     assert words in suit.verdict
+    assert ("sgemm_cube_scaled" in suit.verdict) == np.isfinite(value)
 
 
 def test_counts_of_the_range_at_its_boundaries():

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from mpgemm import plots
+from mpgemm.cli import main
 
 
 def texts(axes):
@@ -51,3 +52,18 @@ def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ValueError, match=r"pip install 'mpgemm\[plot\]'"):
         plots.curves([], "t", "x", "y")
+
+
+@pytest.mark.parametrize("command", ["evaluate --figure 8a", "compare", "simulate --figure 10", "plan --figure heat"])
+def test_without_matplotlib_commands_say_so_before_they_work(command, monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert main([*command.split(), "--out", str(tmp_path / "out")]) == 2
+    assert "pip install 'mpgemm[plot]'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_legend_of_few_methods_stands_below_the_axis_label():
+    figure = plots.method_errors({"in": [("x", 1e-3), ("y", 1e-4)]}, "t", "error")
+    figure.canvas.draw()
+    legend, label = figure.legends[0].get_window_extent(), figure.axes[0].xaxis.label.get_window_extent()
+    assert legend.y1 <= label.y0

@@ -27,7 +27,7 @@ def test_threads_by_call_and_environment(monkeypatch):
     assert tcm.get_num_threads() == 1
 
 
-@pytest.mark.parametrize("text", ["0", "-2", "many", "1.5"])
+@pytest.mark.parametrize("text", ["0", "-2", "many", "1.5", "1025", "99999999999"])
 def test_bad_thread_numbers_in_the_environment(monkeypatch, text):
     monkeypatch.setenv("MPGEMM_NUM_THREADS", text)
     with pytest.raises(ValueError, match="environment variable MPGEMM_NUM_THREADS must be"):
@@ -37,6 +37,8 @@ def test_bad_thread_numbers_in_the_environment(monkeypatch, text):
 def test_bad_thread_numbers():
     with pytest.raises(ValueError, match="at least 1, got 0"):
         tcm.set_num_threads(0)
+    with pytest.raises(ValueError, match="at most 1024, got 100000"):
+        tcm.set_num_threads(100_000)
     for n in (2.0, "2", True):
         with pytest.raises(TypeError, match="the number of threads is an integer"):
             tcm.set_num_threads(n)
