@@ -260,3 +260,9 @@ def test_sums_outside_have_one_nan():
     engine = tcm.MatrixEngine(tcm.SequentialFMA(), a_format="fp32")
     a, b = np.array([[np.inf, -np.inf]], np.float32), np.ones((2, 1), np.float32)
     assert engine.gemm(a, b, promote_every=1).view(np.uint32)[0, 0] == 0x7FC00000
+
+
+def test_an_unknown_promote_rounding_is_refused_even_where_it_is_not_used():
+    engine = tcm.get_instruction("hopper:mma.m16n8k16.f32.f16.f16.f32")
+    with pytest.raises(ValueError, match="unknown rounding 'zz'"):
+        engine.gemm(np.ones((3, 5), np.float16), np.ones((5, 2), np.float16), promote_rounding="zz")
