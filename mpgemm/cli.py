@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "models": ("mpgemm.commands.models", "the catalogue of matrix engines and recovery methods"),
     "plan": ("mpgemm.commands.plan", "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel"),
     "simulate": ("mpgemm.commands.simulate", "a tile schedule on the pipes of an Ascend core: speed, stalls, traces"),
+    "report": ("mpgemm.commands.report", "one Markdown page from the folders that other commands wrote"),
 }
 
 

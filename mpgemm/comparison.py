@@ -248,9 +248,11 @@ def resolve_pairs(methods, engines) -> tuple[list[Pair], list[tuple[str, str, st
     Raises
     ------
     ValueError
-        If a method is unknown, or no pair fits.
+        If no method is given, a method is unknown, or no pair fits.
     """
     pairs, skipped = [], []
+    if not methods:
+        raise ValueError("no methods to compare: name at least one of mpgemm.list_methods()")
     for method in methods:
         row = get_method(method)
         name = method if isinstance(method, str) else row.name

@@ -321,7 +321,7 @@ def get_method(name: str, **options) -> RecoveryMethod:
     table = _table()
     if base not in table:
         near = difflib.get_close_matches(base.lower(), table, 3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        hint = f"; did you mean {' or '.join(near)}?" if near else "."
         raise ValueError(f"unknown method {base!r}{hint} Known: {', '.join(table)}")
     return table[base].with_options(**_parsed(text), **options)
 

@@ -9,6 +9,7 @@ import tensorcore_models as tcm
 from mpgemm import bounds
 from mpgemm.arithmetic import combine
 from mpgemm.recovery import CubeRun, prepare
+from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat
 
@@ -286,13 +287,13 @@ class Tolerance:
         return "\n".join(lines)
 
 
-def tolerance(engine: Engine, k: int, data=None) -> Tolerance:
+def tolerance(engine: Engine | str, k: int, data=None) -> Tolerance:
     """The tolerance that a test of a kernel on an engine may use, with its derivation.
 
     Parameters
     ----------
-    engine : Engine
-        The modelled instruction, in `mpgemm` or the catalogue. The kernel may chain its k steps in order only.
+    engine : Engine or str
+        The modelled instruction, or its "arch:name". The kernel may chain its k steps in order only.
     k : int
         Length of the dot products.
     data : (a, b) or (a, b, c), optional
@@ -303,6 +304,10 @@ def tolerance(engine: Engine, k: int, data=None) -> Tolerance:
     ValueError
         If no bound is known for the core, or k does not fit the data.
     """
+    engine = get_instruction(engine) if isinstance(engine, str) else engine
+    if isinstance(k, bool) or not hasattr(k, "__index__") or np.ndim(k):
+        raise TypeError(f"k is the length of the dot products, an integer, got {type(k).__name__}")
+    k = int(k)
     if k < 0:
         raise ValueError(f"k is {k}, expected at least 0")
     facts: dict = {"largest": tuple(getattr(f, "emax", 0) for f in engine.formats[:2]), "small": True}

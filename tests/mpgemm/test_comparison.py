@@ -242,3 +242,9 @@ def test_reproductions_are_described():
         "xue2",
         "rounding-effect",
     } <= TABLES.keys()
+
+
+def test_no_methods_at_all():
+    a = np.ones((2, 2), np.float32)
+    with pytest.raises(ValueError, match="no methods to compare"):
+        mpgemm.compare([], [], a, a)

@@ -89,3 +89,12 @@ def test_multiword_bound_is_the_published_formula():
     fp16, fp32 = tcm.get_format("fp16"), tcm.get_format("fp32")
     for n, published in ((10, 9.775313e-04), (1_000_000, 3.727171e03)):
         assert multiword_bound(n, 1, fp16, fp32, scaling_target(fp16, fp32, n)) == pytest.approx(published, rel=1e-6)
+
+
+def test_an_engine_by_name_and_a_bad_k():
+    name = "hopper:mma.m16n8k16.f32.f16.f16.f32"
+    assert tolerance(name, 64).relative == tolerance(tcm.get_instruction(name), 64).relative
+    with pytest.raises(TypeError, match="an integer, got float"):
+        tolerance(name, 64.0)
+    with pytest.raises(TypeError, match="an integer, got ndarray"):
+        tolerance(name, np.zeros((2, 2), int))

@@ -101,7 +101,9 @@ def copy_tree(target: Path) -> None:
             shutil.copy2(source, target / name)
 
 
-def apply(mutant: Mutant, tree: Path) -> None:
+def apply(mutant: Mutant | None, tree: Path) -> None:
+    if mutant is None:
+        return
     path = tree / mutant.path
     text = path.read_text()
     if text.count(mutant.old) != 1:
@@ -109,20 +111,20 @@ def apply(mutant: Mutant, tree: Path) -> None:
     path.write_text(text.replace(mutant.old, mutant.new))
 
 
-def survives(mutant: Mutant) -> bool:
-    """Whether the tests pass in spite of the fault."""
+def survives(mutant: Mutant | None, tests: tuple[str, ...]) -> bool:
+    """Whether the tests pass in spite of the fault; with None, whether they pass without any."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
         copy_tree(tree)
         apply(mutant, tree)
         environment = {**os.environ, "PYTHONPATH": str(tree)}
-        if "_kernels" in mutant.path:
+        if mutant is not None and "_kernels" in mutant.path:
             build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
             subprocess.run(build, cwd=tree, env=environment, check=True, capture_output=True)
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *mutant.tests]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
         done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
         if done.returncode not in (0, 1):
-            raise SystemExit(f"{mutant.name}: the tests did not run\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+            raise SystemExit(f"{mutant and mutant.name}: the tests did not run\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
         return done.returncode == 0
 
 
@@ -135,9 +137,12 @@ def main() -> int:
     if args.list:
         print("\n".join(m.name for m in chosen))
         return 0
+    for tests in {mutant.tests for mutant in chosen}:  # a test that fails anyway would catch everything
+        if not survives(None, tests):
+            raise SystemExit(f"the tests fail without any fault: {', '.join(tests)}")
     survivors = []
     for mutant in chosen:
-        alive = survives(mutant)
+        alive = survives(mutant, mutant.tests)
         survivors += [mutant.name] * alive
         print(f"{'SURVIVED' if alive else 'caught':9} {mutant.name}", flush=True)
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants caught")

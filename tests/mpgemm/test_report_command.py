@@ -1,0 +1,52 @@
+"""`mpgemm report`: tables and pictures of other commands on one page."""
+
+import json
+
+import pytest
+
+from mpgemm.cli import main
+
+
+@pytest.fixture
+def results(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "errors.csv").write_text('method,error\nfp16,1e-4\n"a|b",2e-7\nc,3\n')
+    (folder / "errors.png").write_bytes(b"png")
+    (folder / "histogram.png").write_bytes(b"png")
+    return folder
+
+
+def test_page_holds_tables_and_pictures(results, tmp_path):
+    page = tmp_path / "pages" / "page.md"
+    page.parent.mkdir()
+    assert main(["report", str(results), "--output", str(page), "--title", "Mine", "--rows", "2"]) == 0
+    text = page.read_text()
+    assert text.startswith("# Mine\n\n## run\n\n### errors\n\n| method | error |\n| --- | --- |\n| fp16 | 1e-4 |\n")
+    assert "\n| a\\|b | 2e-7 |\n" in text
+    assert "1 more rows in errors.csv." in text
+    assert "![errors](../run/errors.png)" in text and "### histogram\n\n![histogram](../run/histogram.png)" in text
+    assert text.count("### errors") == 1
+
+
+def test_json(results, capsys):
+    assert main(["report", str(results), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["folders"][0]["files"] == ["errors.csv", "errors.png", "histogram.png"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), [(["nowhere"], "no such folder"), (["."], "no tables"), ([".", "--rows", "0"], "at least 1")]
+)
+def test_bad_input(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_page_of_a_real_run(tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["evaluate", "--distribution", "uniform_symmetric", "--shape", "8", "16", "8", "--out", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["report", str(out)]) == 0
+    assert "| " in capsys.readouterr().out
