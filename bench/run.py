@@ -209,7 +209,7 @@ def tile_rows(args, rng) -> list[dict]:
 
 def print_row(r: dict) -> None:
     limit = r.get("limit_gmacs")
-    share = f"{100 * r['gmacs'] / limit:5.0f} % of {limit:6.1f}" if limit else NOT_HERE
+    share = f"{100 * r['gmacs'] / limit:5.0f} % of {limit:6.1f}" if limit else "limit not counted"
     print(f"{r['path']:44} {r['gmacs']:8.2f} {100 * r['spread']:4.0f} % {r['ratio']:8.2f}   {share}", flush=True)
 
 
