@@ -52,7 +52,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command and return its exit status: 0, or 2 on bad input."""
+    """Run one command and return its exit status: 0, 2 on bad input, 130 after Ctrl-C."""
     argv = sys.argv[1:] if argv is None else argv
     chosen = next((word for word in argv if not word.startswith("-")), None)
     args = build_parser(chosen).parse_args(argv)
@@ -64,3 +64,6 @@ def main(argv: list[str] | None = None) -> int:
     except (ValueError, TypeError, OSError) as error:
         print(f"mpgemm {args.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # commands that keep finished work say themselves how to go on
+        print(f"\nmpgemm {args.command}: interrupted", file=sys.stderr)
+        return 130

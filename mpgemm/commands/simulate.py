@@ -59,11 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
-    try:
-        _dispatch(args)
-    except KeyboardInterrupt:
-        print("\nmpgemm simulate: interrupted", file=sys.stderr)
-        return 130
+    _dispatch(args)
     return 0
 
 
