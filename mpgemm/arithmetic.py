@@ -146,7 +146,9 @@ class EngineArithmetic:
         return self._values(bits)
 
     def promoted(self, pair):
-        return self.elementwise([(pair, 0)])
+        if self.engine.formats[3].name not in ("fp32", "fp64"):  # the engine would round the sum to its own format
+            return self.elementwise([(pair, 0)])
+        return self._values(self.engine.gemm_bits(*pair, promote_every=self.engine.k))
 
     def elementwise(self, weighted):
         total = self.nothing()

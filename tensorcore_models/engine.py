@@ -294,10 +294,20 @@ class Engine(abc.ABC):
         outside = get_format("fp64" if d_format.name == "fp64" else "fp32")
         total = scale_rounded(c, 1.0, c_format, outside)
         zero = np.zeros(c.shape, c.dtype)
-        for start in range(0, a.shape[1], every):
+        done = 0
+        if rounding == "rne" and outside == d_format:
+            whole = a.shape[1] // every * every
+            sums = self._promoted_bits(a[:, :whole], b[:whole], total, scale_a, scale_b, every)
+            if sums is not None:
+                total, done = sums, whole
+        for start in range(done, a.shape[1], every):
             part = self._padded(a, b, zero, scale_a, scale_b, [(start, min(start + every, a.shape[1]))])
             total = add_rounded(total, scale_rounded(part, 1.0, d_format, outside), outside, rounding)
         return total if outside == d_format else scale_rounded(total, 1.0, outside, d_format)
+
+    def _promoted_bits(self, a, b, total, scale_a, scale_b, every) -> np.ndarray | None:
+        """FP32 sums of chains of `every` products in one call, None where the engine has no kernel for that."""
+        return None
 
     def _padded(self, a, b, c, scale_a, scale_b, chain: list[tuple[int, int]]) -> np.ndarray:
         """One chain over the ranges of k, each padded with zeros to a multiple of the k step."""
@@ -380,6 +390,11 @@ class MatrixEngine(Engine):
 
     def _chain_bits(self, a, b, c, scale_a, scale_b):
         return kernels.matrix_bits(self, a, b, c, scale_a, scale_b)
+
+    def _promoted_bits(self, a, b, total, scale_a, scale_b, every):
+        if get_format(self.c_format).name != "fp32" or get_format(self.d_format).name != "fp32":
+            return None
+        return kernels.promoted_bits(self, a, b, total, scale_a, scale_b, every)
 
 
 @dataclasses.dataclass(frozen=True)

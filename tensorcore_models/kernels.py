@@ -42,6 +42,9 @@ class FastPath:
         Multiply-adds (m n k) below which the generic kernel is faster.
     run_batch : callable or None
         The same as `run` for a batch of small products (a leading dimension); None: there is no kernel of its own.
+    run_promoted : callable or None
+        ``run_promoted(task, low, a, b, total, scale_a, scale_b, every)``: as :func:`promoted_bits`, None where the accumulator
+        has no such kernel.
     """
 
     name: str
@@ -49,6 +52,7 @@ class FastPath:
     run: Callable[..., np.ndarray]
     smallest: int = 0
     run_batch: Callable[..., np.ndarray] | None = None
+    run_promoted: Callable[..., np.ndarray | None] | None = None
 
 
 #: Fast paths in the order in which they are tried; :func:`add_fast_path` appends to them.
@@ -230,6 +234,37 @@ def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarra
     threads = threads_for(a.size * b.shape[1])
     low.plan.run(a, b, c, out, scale_a, scale_b, low.layout(a.shape[1]), isa_level(), threads)
     return out
+
+
+def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarray | None:
+    """FP32 sum outside of the chains of every `every` products, each from zero: total + D_1 + D_2 + ..., in this order, RN.
+
+    Parameters
+    ----------
+    engine : MatrixEngine or Instruction
+        Accumulator and formats; the result format is fp32.
+    a, b : ndarray of unsigned integers
+        As in :func:`matrix_bits`; k is a multiple of `every`.
+    total : ndarray of uint32
+        Encodings of the FP32 sums to start from, shape (m, n).
+    scale_a, scale_b : ndarray, optional
+        Block scales.
+    every : int
+        Products of one chain, a multiple of the accumulator's step.
+
+    Returns
+    -------
+    ndarray of uint32 or None
+        None where no fast path does this: the caller adds the chains up itself.
+    """
+    low = lowered(engine)
+    if get_kernel() != "auto" or a.shape[1] == 0:
+        return None
+    path, task = _fast_path(low, a.size * b.shape[1])
+    if path is None or path.run_promoted is None:
+        return None
+    a, b, total, scale_a, scale_b = _operands(low, a, b, total, scale_a, scale_b)
+    return path.run_promoted(task, low, a, b, total, scale_a, scale_b, every)
 
 
 def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:

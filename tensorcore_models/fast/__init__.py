@@ -20,10 +20,14 @@ def _run_batch(plan, low, a, b, c, scale_a, scale_b):
     return plan.run_batch(low, a, b, c)
 
 
+def _run_promoted(plan, low, a, b, total, scale_a, scale_b, every):
+    return plan.run(low, a, b, total, scale_a, scale_b, every) if plan.promotes(every) else None
+
+
 #: Multiply-adds below which laying out the operands costs more than the generic kernel.
 _SMALLEST = 1 << 14
 
-add_fast_path(FastPath("lanes of 32 bits", NarrowPlan.of, _run, _SMALLEST, _run_batch))
+add_fast_path(FastPath("lanes of 32 bits", NarrowPlan.of, _run, _SMALLEST, _run_batch, _run_promoted))
 add_fast_path(FastPath("lanes of 64 bits", WidePlan.of, _run, _SMALLEST))
 add_fast_path(FastPath("float32 lanes", IeeePlan.of, _run, _SMALLEST))
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._kernels import fda
-from ..formats import Format
+from ..combine import add_rounded
+from ..formats import FORMATS, Format
 from ..kernels import generic_bits
 from ..lowering import Lowered
 
@@ -92,11 +93,29 @@ def step_order(k: int, terms: int, padded: int, groups: tuple[np.ndarray, ...] |
     return np.where(order < k, order, -1).astype(np.int32).reshape(-1)
 
 
-def redo_elements(low: Lowered, d, redo, rows, columns, a, b, c, scale_a=None, scale_b=None) -> None:
-    """Compute the marked rows, columns and elements of d again with the generic kernel."""
+def generic_promoted(low: Lowered, a, b, total, scale_a, scale_b, every: int) -> np.ndarray:
+    """As `kernels.promoted_bits` by the generic kernel, one chain after the other."""
+    zero = np.zeros(total.shape, total.dtype)
+    for start in range(0, a.shape[1], every):
+        ks = slice(start, start + every)
+        scales = ()
+        if scale_a is not None:
+            blocks = slice(start // low.block_size, -(-(start + every) // low.block_size))
+            scales = (scale_a[:, blocks], scale_b[blocks])
+        total = add_rounded(total, generic_bits(low, a[:, ks], b[ks], zero, *scales), FORMATS["fp32"])
+    return total
+
+
+def redo_elements(low: Lowered, d, redo, rows, columns, a, b, c, scale_a=None, scale_b=None, every=None) -> None:
+    """Compute the marked rows, columns and elements of d again with the generic kernel.
+
+    With `every`, c are FP32 sums to which the chains of that many products are added (`kernels.promoted_bits`).
+    """
 
     def part(i, j):
-        scales = () if scale_a is None else (scale_a[i], scale_b[:, j])
+        scales = (None, None) if scale_a is None else (scale_a[i], scale_b[:, j])
+        if every is not None:
+            return generic_promoted(low, a[i], b[:, j], c[i][:, j], *scales, every)
         return generic_bits(low, a[i], b[:, j], c[i][:, j], *scales)
 
     everywhere = slice(None)

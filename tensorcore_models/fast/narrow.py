@@ -16,6 +16,8 @@ from .common import Operand, flat, meets_product, redo_elements, slice_length, s
 
 _TINY = 59 << 23  # float32 bits of 2^-68: smaller addends do not take part in the lanes (narrow.h)
 _PADDED_TERMS = (4, 8, 16, 32)
+#: Operations between two outside additions, at most: their operands are packed together.
+_LONGEST_CHAIN = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -108,13 +110,19 @@ class NarrowPlan:
             zeros_align=dot.zero_operand == "format_minimum",
         )
 
-    def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
+    def promotes(self, every: int) -> bool:
+        """Whether chains of `every` products can be added up outside in the lanes: c is then a late addend of each."""
+        chained = self.groups is None and not self.task.output and every % self.task.terms == 0
+        return chained and self.pass_terms == self.task.terms and every // self.task.terms <= _LONGEST_CHAIN
+
+    def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
+        """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         (m, k), n = a.shape, b.shape[1]
-        d, redo = self._addends(a, b, c)
+        task = self.task if every is None else dataclasses.replace(self.task, chain=every // self.task.terms)
+        d, redo = self._addends(a, b, c, late=task.chain > 0)
         rows, columns = np.zeros(m, np.uint8), np.zeros(n, np.uint8)
         order, plain = self._order(k)
-        group = self.task.terms * max(1, self.task.chain)
+        group = task.terms * max(1, task.chain)
         level, threads = isa_level(), get_num_threads()
         x = (flat(a), k, 1, self.a_operand)
         y = (flat(b), 1, n, self.b_operand)
@@ -125,12 +133,12 @@ class NarrowPlan:
             rows, columns = columns, rows
         length = slice_length(order.size, group, fda.narrow_workspace_bytes(*d.shape, 1))
         buffer = workspace(fda.narrow_workspace_bytes(*d.shape, length))
-        fda.narrow(*x, *y, order, plain, d, redo, rows, columns, buffer, length, self.task, level, threads)
+        fda.narrow(*x, *y, order, plain, d, redo, rows, columns, buffer, length, task, level, threads)
         if swapped:
             d, redo, rows, columns = np.ascontiguousarray(d.T), redo.T.copy(), columns, rows
         d = d.astype(np.float16).view(np.uint16) if self.task.output else d.view(np.uint32)
         if rows.any() or columns.any() or redo.any():
-            redo_elements(low, d, redo, rows, columns, a, b, c)
+            redo_elements(low, d, redo, rows, columns, a, b, c, every=every)
         return d
 
     def run_batch(self, low: Lowered, a, b, c) -> np.ndarray:
@@ -160,8 +168,8 @@ class NarrowPlan:
         order = step_order(k, self.pass_terms, self.task.terms, groups)
         return order, groups is None and order.size == k
 
-    def _addends(self, a, b, c) -> tuple[np.ndarray, np.ndarray]:
-        """c as float32 for the lanes, and the elements that they cannot compute (there c is 0)."""
+    def _addends(self, a, b, c, late: bool) -> tuple[np.ndarray, np.ndarray]:
+        """c as float32 for the lanes, and the elements that they cannot compute (there c is 0); `late`: c is added outside."""
         redo = np.zeros(c.shape, np.uint8)
         if self.c_format.name == "fp16":
             values = np.ascontiguousarray(c).view(np.float16).astype(np.float32)
@@ -176,9 +184,9 @@ class NarrowPlan:
             tiny = (magnitude - np.uint32(1)) < _TINY - 1
             if tiny.any():
                 values[tiny] = 0
-                if not self.zeros_align or self.groups is not None:
+                if not self.zeros_align or late:
                     unusable |= tiny
-                    if self.groups is None:  # a nonzero product makes a tiny c vanish
+                    if not late:  # a nonzero product makes a tiny c vanish
                         unusable &= ~self._vanishing(a, b, tiny)
         if unusable.any():
             values[unusable] = 0
