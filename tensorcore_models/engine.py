@@ -12,6 +12,7 @@ wins an alignment against c (-126 at least); FMA chains (SequentialFMA, GroupPai
 
 import abc
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -113,7 +114,7 @@ class Engine(abc.ABC):
         """A short name for tables."""
         return type(self).__name__
 
-    @property
+    @functools.cached_property
     def formats(self) -> tuple:
         """Formats of a, b, c and d."""
         return tuple(get_format(f) for f in (self.a_format, self.b_format, self.c_format, self.d_format))

@@ -96,7 +96,7 @@ class Format:
 
     # -- widths
     # -----------------------------------------------------------------------------------------------------
-    @property
+    @cached_property
     def bits(self) -> int:
         """Width of an encoding in bits, sign and padding included."""
         return int(self.signed) + self.exponent_bits + self.fraction_bits + self.padding_bits

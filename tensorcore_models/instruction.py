@@ -133,14 +133,15 @@ class Instruction(MatrixEngine):
             On wrong types or shapes, missing or unwanted scales, or unpublished arithmetic.
         """
         self._require_public()
-        formats = self.formats
-        a, b, c = (check_bits(x, f, n) for x, f, n in zip((a, b, c), formats, "abc", strict=False))
+        a_format, b_format, c_format, _ = self.formats
+        a, b, c = check_bits(a, a_format, "a"), check_bits(b, b_format, "b"), check_bits(c, c_format, "c")
+        m, n, k = self.m, self.n, self.k
         lead = c.shape[:-2]
-        for x, tail, name in ((a, (self.m, self.k), "a"), (b, (self.k, self.n), "b"), (c, (self.m, self.n), "c")):
-            if x.shape != (*lead, *tail):
-                raise ValueError(
-                    f"{self}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with lead {lead}"
-                )
+        if a.shape != (*lead, m, k) or b.shape != (*lead, k, n) or c.shape != (*lead, m, n):
+            raise ValueError(
+                f"{self}: a, b and c have shapes {a.shape}, {b.shape} and {c.shape}, expected (..., {m}, {k}), (..., {k}, {n}) "
+                f"and (..., {m}, {n}) with one lead, that of c: {lead}"
+            )
         scale_a, scale_b = self._check_scales(a.shape, b.shape, scale_a, scale_b)
         if not lead:
             return kernels.matrix_bits(self, a, b, c, scale_a, scale_b)

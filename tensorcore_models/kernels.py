@@ -42,6 +42,8 @@ class FastPath:
         Multiply-adds (m n k) below which the generic kernel is faster.
     run_batch : callable or None
         The same as `run` for a batch of small products (a leading dimension); None: there is no kernel of its own.
+    smallest_batch : int
+        Multiply-adds of a whole batch below which the generic kernel is faster than `run_batch`.
     run_promoted : callable or None
         ``run_promoted(task, low, a, b, total, scale_a, scale_b, every)``: as :func:`promoted_bits`, None where the accumulator
         has no such kernel.
@@ -52,6 +54,7 @@ class FastPath:
     run: Callable[..., np.ndarray]
     smallest: int = 0
     run_batch: Callable[..., np.ndarray] | None = None
+    smallest_batch: int = 0
     run_promoted: Callable[..., np.ndarray | None] | None = None
 
 
@@ -99,26 +102,18 @@ def lowered(engine) -> Lowered:
     Parameters
     ----------
     engine : MatrixEngine or Instruction
-        Anything with `accumulator`, the four formats, `scale_format` and `block_size`.
+        Anything with `accumulator`, the four formats, `scale_format` and `block_size`; it must not change.
     """
+    found = _cache.get(id(engine))
+    if found is not None and found[0] is engine:
+        return found[1]
     if type(engine) is Lowered:
         return engine
-    key = (
-        engine.accumulator,
-        engine.a_format,
-        engine.b_format,
-        engine.c_format,
-        engine.d_format,
-        engine.scale_format,
-        engine.block_size,
-    )
-    found = _cache.get(id(engine))
-    if found is not None and all(x is y for x, y in zip(found[0], key, strict=True)):
-        return found[1]
     if len(_cache) > 4096:
         _cache.clear()
+    # The engine is kept with its result, so that no other object can come to have its id.
     result = lower(engine)
-    _cache[id(engine)] = (key, result)
+    _cache[id(engine)] = engine, result
     return result
 
 
@@ -138,20 +133,33 @@ def add_fast_path(path: FastPath) -> None:
 def _fast_path(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
     """The first fast path for a product of m n k = `size`, with its task."""
     for path in FAST_PATHS:
-        if size >= path.smallest:
-            if path.name not in low.tasks:
-                low.tasks[path.name] = path.prepare(low)
-            task = low.tasks[path.name]
-            if task is not None:
-                return path, task
+        if size >= path.smallest and (task := _task(low, path)) is not None:
+            return path, task
     return None, None
+
+
+def _fast_batch(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
+    """The first fast path for a batch of small products, m n k = `size` in all, with its task."""
+    for path in FAST_PATHS:
+        if path.run_batch is not None and size >= path.smallest_batch and (task := _task(low, path)) is not None:
+            return path, task
+    return None, None
+
+
+def _task(low: Lowered, path: FastPath) -> Any:
+    tasks = low.tasks
+    if path.name not in tasks:
+        tasks[path.name] = path.prepare(low)
+    return tasks[path.name]
 
 
 def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
     """Name of the kernel that would run a product of this shape, with the reason where that is the reference."""
     low = lowered(engine)
     chosen = get_kernel()
-    path = _fast_path(low, m * n * k)[0] if chosen == "auto" else None
+    path = None
+    if chosen == "auto":
+        path = _fast_path(low, m * n * k)[0] or _fast_batch(low, m * n * k)[0]
     if path is not None:
         return path.name
     if low.plan is None:
@@ -217,9 +225,14 @@ def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         return c.astype(low.d_format.container)
     chosen = get_kernel()
     if chosen == "auto":
-        path, task = _fast_path(low, m * n * k)
+        size = m * n * k
+        path, task = _fast_path(low, size)
         if path is not None:
             return path.run(task, low, a, b, c, scale_a, scale_b)
+        path, task = _fast_batch(low, size)
+        if path is not None and 0 < size:
+            scales = (None, None) if scale_a is None else (scale_a[None], scale_b[None])
+            return path.run_batch(task, low, a[None], b[None], c[None], *scales)[0]
     if chosen == "reference":
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)
     return generic_bits(low, a, b, c, scale_a, scale_b)
@@ -280,8 +293,8 @@ def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         return c.astype(low.d_format.container)
     chosen, small = get_kernel(), m * n * k < WORTH_THREADS
     if small and chosen == "auto":
-        path, task = _fast_path(low, count * m * n * k)
-        if path is not None and path.run_batch is not None:
+        path, task = _fast_batch(low, count * m * n * k)
+        if path is not None:
             return path.run_batch(task, low, a, b, c, scale_a, scale_b)
     if small and chosen != "reference" and low.plan is not None:
         return generic_batch_bits(low, a, b, c, scale_a, scale_b)

@@ -6,6 +6,7 @@
 
 #include "narrow.h"
 #include "narrow_avx512.h"
+#include "narrow_fp16_avx512.h"
 
 #define MPG_BLOCK_K 128 /* a panel's part that stays in the first-level cache: 128 * 64 * 5 bytes */
 
@@ -30,6 +31,12 @@ MPG_NARROW_PACK(avx512, MPG_TARGET_AVX512)
 static void mpg_narrow_pack_b(const mpg_source *s, const mpg_operand *f, int64_t first, int count, int width, int64_t begin,
                               int64_t end, float *values, uint8_t *exponents, uint8_t *special, int level)
 {
+#if MPG_X86_VARIANTS
+    if (level == MPG_ISA_AVX512 && s->outer == 1 && mpg_is_fp16(f)) {
+        mpg_fp16_pack_b(s, f, first, count, width, begin, end, values, exponents, special);
+        return;
+    }
+#endif
     if (level == MPG_ISA_AVX512)
         mpg_narrow_pack_b_avx512(s, f, first, count, width, begin, end, values, exponents, special);
     else if (level == MPG_ISA_AVX2)
@@ -41,6 +48,13 @@ static void mpg_narrow_pack_b(const mpg_source *s, const mpg_operand *f, int64_t
 static void mpg_narrow_pack_a(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin, int64_t end,
                               int plain_order, float *values, uint32_t *exponents, uint8_t *special, int level)
 {
+#if MPG_X86_VARIANTS
+    if (level == MPG_ISA_AVX512 && plain_order && s->inner == 1 && mpg_is_fp16(f)) {
+        special[row] |= (uint8_t)mpg_fp16_pack_a((const uint16_t *)s->data + row * s->outer + begin, end - begin, f, values,
+                                                 exponents);
+        return;
+    }
+#endif
     if (level == MPG_ISA_AVX512)
         mpg_narrow_pack_a_avx512(s, f, row, begin, end, plain_order, 0, values, exponents, special);
     else if (level == MPG_ISA_AVX2)
@@ -75,9 +89,8 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const float *av, const uin
 #if MPG_X86_VARIANTS
             if (level == MPG_ISA_AVX512) {
                 const int together = width != MPG_PANEL && rows - i >= 4 ? 4 : 1;
-                const int shape = width == MPG_PANEL ? 0 : together == 4 ? 1 : 2;
-                MPG_NARROW_KERNELS[t->terms == 32 ? 4 : terms_index + t->wide_sum][shape][t->output](t, a, ea, length, b, eb, d + i * ldd, ldd, count,
-                                                                                steps, redo + i * ldd);
+                mpg_narrow_kernel(t, width == MPG_PANEL ? 0 : together == 4 ? 1 : 2)(
+                    t, a, ea, length, 0, NULL, b, eb, d + i * ldd, ldd, count, steps, redo + i * ldd);
                 i += together;
                 continue;
             }
@@ -130,51 +143,6 @@ static int64_t mpg_padded_columns(int64_t n)
 {
     const int64_t last = mpg_panels(n) - 1;
     return last < 0 ? 0 : mpg_panel_start(n, last) + mpg_panel_width(n, last);
-}
-
-/* ---- many small products ------------------------------------------------------------------------------------------- */
-/* Products first to last - 1 of a batch of (m, k) by (k, n), all of k at once; d and redo are (batch, m, n). An addend that is special or
- * too small for the lanes marks its element. Returns 0 if there is no memory. */
-static int mpg_narrow_items(const mpg_narrow_task *t, const mpg_source *a, const mpg_operand *fa, const mpg_source *b,
-                            const mpg_operand *fb, int64_t length, int plain_order, int64_t m, int64_t n, int64_t k,
-                            int64_t first, int64_t last, float *d, uint8_t *redo, int level)
-{
-    const int64_t padded = mpg_padded_columns(n), panels = mpg_panels(n);
-    uint8_t *memory = malloc((size_t)(m * length * 8 + padded * length * 5 + m + n));
-    if (!memory)
-        return 0;
-    float *av = (float *)memory, *bv = av + m * length;
-    uint32_t *ae = (uint32_t *)(bv + padded * length);
-    uint8_t *be = (uint8_t *)(ae + m * length), *rows = be + padded * length, *columns = rows + m;
-    for (int64_t item = first; item < last; item++) {
-        mpg_source left = *a, right = *b;
-        float *c = d + item * m * n;
-        uint8_t *marks = redo + item * m * n;
-        left.data = (const uint8_t *)a->data + item * m * k * fa->size;
-        right.data = (const uint8_t *)b->data + item * k * n * fb->size;
-        memset(rows, 0, (size_t)(m + n));
-        for (int64_t i = 0; i < m * n; i++) {
-            const uint32_t magnitude = mpg_as_bits(c[i]) & 0x7FFFFFFFu;
-            if (magnitude >= 0x7F800000u || (magnitude && magnitude < (uint32_t)MPG_NARROW_FLOOR << 23)) {
-                marks[i] = 1;
-                c[i] = 0;
-            }
-        }
-        for (int64_t i = 0; i < m; i++)
-            mpg_narrow_pack_a(&left, fa, i, 0, length, plain_order, av + i * length, ae + i * length, rows, level);
-        for (int64_t p = 0; p < panels; p++) {
-            const int64_t start = mpg_panel_start(n, p);
-            mpg_narrow_pack_b(&right, fb, start, mpg_panel_count(n, p), mpg_panel_width(n, p), 0, length, bv + start * length,
-                              be + start * length, columns, level);
-            mpg_narrow_tile(t, av, ae, length, m, bv + start * length, be + start * length, mpg_panel_width(n, p),
-                            mpg_panel_count(n, p), c + start, marks + start, n, level);
-        }
-        for (int64_t i = 0; i < m; i++)
-            for (int64_t j = 0; j < n; j++)
-                marks[i * n + j] |= rows[i] | columns[j];
-    }
-    free(memory);
-    return 1;
 }
 
 #endif

@@ -27,20 +27,32 @@ def narrow(
     level: int,
     threads: int,
 ) -> None: ...
-def narrow_batch(
-    a: NDArray[np.uint8],
-    a_format: Any,
-    b: NDArray[np.uint8],
-    b_format: Any,
-    order: NDArray[np.int32],
-    plain_order: bool,
-    d: NDArray[np.float32],
-    redo: NDArray[np.uint8],
-    k: int,
-    task: Any,
-    level: int,
-    threads: int,
-) -> None: ...
+
+class NarrowItems:
+    def __init__(
+        self,
+        a_format: Any,
+        b_format: Any,
+        order: NDArray[np.int32],
+        plain_order: bool,
+        k: int,
+        task: Any,
+        c_size: int,
+        d_size: int,
+    ) -> None: ...
+    def run(
+        self,
+        a: NDArray[np.unsignedinteger],
+        b: NDArray[np.unsignedinteger],
+        c: NDArray[np.unsignedinteger],
+        d: NDArray[np.unsignedinteger],
+        marks: NDArray[np.uint8],
+        m: int,
+        n: int,
+        level: int,
+        threads: int,
+    ) -> int: ...
+
 def wide_workspace_bytes(m: int, n: int, length: int) -> int: ...
 def wide(
     a: NDArray[np.uint8],

@@ -4,11 +4,13 @@ Operands are flat arrays of encodings with element strides, so that transposed p
 result as float32 and is updated in place.
 """
 
+from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uintptr_t
+from libc.string cimport memset
 
-cdef extern from "fda.h":
+cdef extern from "narrow_items.h":
     enum: MPG_SKIP
     ctypedef struct mpg_operand:
         int size, fraction_bits, padding_bits, bias, sign_shift, sign_mask, fnuz, emin, zero_exponent
@@ -34,9 +36,21 @@ cdef extern from "fda.h":
     void mpg_narrow_tile(const mpg_narrow_task *t, const float *av, const uint32_t *ae, int64_t length, int64_t rows,
                          const float *bv, const uint8_t *be, int width, int count, float *d, uint8_t *redo, int64_t ldd,
                          int level) nogil
-    int mpg_narrow_items(const mpg_narrow_task *t, const mpg_source *a, const mpg_operand *fa, const mpg_source *b,
-                         const mpg_operand *fb, int64_t length, int plain_order, int64_t m, int64_t n, int64_t k,
-                         int64_t first, int64_t last, float *d, uint8_t *redo, int level) nogil
+    ctypedef struct mpg_narrow_items:
+        mpg_narrow_task task
+        mpg_operand a, b
+        const int32_t *order
+        int64_t length
+        int plain_order
+        int64_t m, n, k
+        const void *a_codes
+        const void *b_codes
+        const void *c_codes
+        void *d_codes
+        int c_size, d_size
+        uint8_t *marks
+        int level
+    int mpg_narrow_run_items(const mpg_narrow_items *job, int64_t first, int64_t last) nogil
     int64_t mpg_panels(int64_t n) nogil
     int mpg_panel_width(int64_t n, int64_t panel) nogil
     int mpg_panel_count(int64_t n, int64_t panel) nogil
@@ -83,6 +97,19 @@ cdef mpg_operand _operand(fmt):
     return f
 
 
+cdef mpg_narrow_task _narrow_task(task):
+    """Row of tensorcore_models.fast.narrow.NarrowTask as the kernels take it."""
+    cdef mpg_narrow_task t
+    t.terms = task.terms
+    t.fraction_bits = task.fraction_bits
+    t.output = task.output
+    t.keep = task.keep
+    t.wide_sum = task.wide_sum
+    t.chain = task.chain
+    t.raw_exponent = task.raw_exponent
+    return t
+
+
 cdef void _check(Py_ssize_t have, int64_t need, what) except *:
     if have < need:
         raise ValueError(f"{what} has {have} bytes, {need} are needed")
@@ -105,14 +132,7 @@ def narrow(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
     """
     cdef int64_t m = d.shape[0], n = d.shape[1], total = order.shape[0]
     cdef mpg_operand fa = _operand(a_format), fb = _operand(b_format)
-    cdef mpg_narrow_task t
-    t.terms = task.terms
-    t.fraction_bits = task.fraction_bits
-    t.output = task.output
-    t.keep = task.keep
-    t.wide_sum = task.wide_sum
-    t.chain = task.chain
-    t.raw_exponent = task.raw_exponent
+    cdef mpg_narrow_task t = _narrow_task(task)
     if m == 0 or n == 0 or total == 0:
         return
     _check(workspace.shape[0], narrow_workspace_bytes(m, n, length), "the workspace")
@@ -258,48 +278,86 @@ def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
             PyErr_CheckSignals()
 
 
-def narrow_batch(const uint8_t[::1] a, a_format, const uint8_t[::1] b, b_format, const int32_t[::1] order, bint plain_order,
-                 float[:, :, ::1] d, uint8_t[:, :, ::1] redo, int64_t k, task, int level, int threads):
-    """Update d (batch, m, n) by contiguous (batch, m, k) and (batch, k, n); mark elements that need the generic kernel."""
-    cdef int64_t count = d.shape[0], m = d.shape[1], n = d.shape[2], length = order.shape[0]
-    cdef mpg_operand fa = _operand(a_format), fb = _operand(b_format)
-    cdef mpg_narrow_task t
-    t.terms = task.terms
-    t.fraction_bits = task.fraction_bits
-    t.output = task.output
-    t.keep = task.keep
-    t.wide_sum = task.wide_sum
-    t.chain = task.chain
-    t.raw_exponent = task.raw_exponent
-    if count == 0 or m == 0 or n == 0 or length == 0:
-        return
-    _check(a.shape[0], count * m * k * fa.size, "a")
-    _check(b.shape[0], count * k * n * fb.size, "b")
-    cdef mpg_source sa, sb
-    sa.data = &a[0]
-    sa.outer = k
-    sa.inner = 1
-    sa.order = &order[0]
-    sa.scales = NULL
-    sb.data = &b[0]
-    sb.outer = 1
-    sb.inner = n
-    sb.order = &order[0]
-    sb.scales = NULL
-    cdef float *out = &d[0, 0, 0]
-    cdef uint8_t *mark = &redo[0, 0, 0]
-    cdef int64_t each = max(<int64_t>1, <int64_t>(1000000 // (m * n * length))), tasks = (count + each - 1) // each
-    cdef int64_t i, first, last, failed = 0
-    for first in range(0, tasks, 1024):
-        last = min(first + 1024, tasks)
-        with nogil:
-            for i in prange(first, last, num_threads=threads, schedule="dynamic"):
-                if not mpg_narrow_items(&t, &sa, &fa, &sb, &fb, length, plain_order, m, n, k, i * each,
-                                        min((i + 1) * each, count), out, mark, level):
-                    failed |= 1
-        if failed:
-            raise MemoryError("no memory for the operands of one small product")
-        PyErr_CheckSignals()
+cdef class NarrowItems:
+    """Many small products of one accumulator and one k, all of k at once (narrow_items.h).
+
+    Parameters
+    ----------
+    a_format, b_format : tensorcore_models.fast.common.Operand
+    order : ndarray of int32
+        Position in k of each padded position, -1 for padding; `plain_order` where that is 0, 1, 2, ...
+    k : int
+    task : tensorcore_models.fast.narrow.NarrowTask
+    c_size, d_size : int
+        Bytes of an encoding of the addend and of the result: 2 (fp16) or 4 (fp32).
+    """
+
+    cdef mpg_narrow_items job
+    cdef const int32_t[::1] order
+
+    def __cinit__(self, a_format, b_format, const int32_t[::1] order, bint plain_order, int64_t k, task, int c_size, int d_size):
+        memset(&self.job, 0, sizeof(mpg_narrow_items))
+        self.order = order
+        self.job.task = _narrow_task(task)
+        self.job.a = _operand(a_format)
+        self.job.b = _operand(b_format)
+        self.job.order = &order[0]
+        self.job.length = order.shape[0]
+        self.job.plain_order = plain_order
+        self.job.k = k
+        self.job.c_size = c_size
+        self.job.d_size = d_size
+
+    def run(self, a, b, c, d, marks, int64_t m, int64_t n, int level, int threads):
+        """d = a b + c on contiguous encodings (count, m, k), (count, k, n), (count, m, n); marks: uint8 (count,).
+
+        Returns
+        -------
+        int
+            How many products are marked: they need the generic kernel.
+        """
+        cdef Py_buffer views[5]
+        cdef mpg_narrow_items job = self.job
+        cdef int64_t count = len(marks), each, tasks, i, first, last, failed = 0, marked = 0
+        cdef int64_t sizes[5]
+        sizes[:] = [m * job.k * job.a.size, job.k * n * job.b.size, m * n * job.c_size, m * n * job.d_size, 1]
+        if m < 1 or n < 1 or count < 1:
+            return 0
+        memset(views, 0, sizeof(views))
+        try:
+            for i, array in enumerate((a, b, c, d, marks)):
+                PyObject_GetBuffer(array, &views[i], PyBUF_C_CONTIGUOUS | (PyBUF_WRITABLE if i > 2 else 0))
+                if views[i].len != sizes[i] * count:
+                    raise ValueError(f"array {i} has {views[i].len} bytes, expected {sizes[i] * count}")
+            job.m = m
+            job.n = n
+            job.a_codes = views[0].buf
+            job.b_codes = views[1].buf
+            job.c_codes = views[2].buf
+            job.d_codes = views[3].buf
+            job.marks = <uint8_t *>views[4].buf
+            job.level = level
+            each = 2 * max(<int64_t>1, 500000 // (m * n * job.length))
+            tasks = (count + each - 1) // each
+            for first in range(0, tasks, 1024):
+                last = min(first + 1024, tasks)
+                with nogil:
+                    if threads == 1 or tasks == 1:
+                        for i in range(first, last):
+                            failed |= not mpg_narrow_run_items(&job, i * each, min((i + 1) * each, count))
+                    else:
+                        for i in prange(first, last, num_threads=threads, schedule="dynamic"):
+                            failed |= not mpg_narrow_run_items(&job, i * each, min((i + 1) * each, count))
+                if failed:
+                    raise MemoryError("no memory for the operands of one small product")
+                if last < tasks:
+                    PyErr_CheckSignals()
+            for i in range(count):
+                marked += job.marks[i]
+            return marked
+        finally:
+            for i in range(5):
+                PyBuffer_Release(&views[i])
 
 
 cdef extern from "ieee_lanes.h":

@@ -44,11 +44,13 @@ MPG_LANES512 __m512 mpg_float_of_sum(__m512i products, __m512i c, int wide_sum, 
 }
 
 /* `rows` rows of A (at a + r * a_stride) against a panel of 16 * groups columns, `count` of which exist; c and overflow at
- * r * ldd. `overflow` marks the lanes whose fp16 result became infinite. */
+ * r * ldd. `overflow` marks the lanes whose fp16 result became infinite. With `pair` lanes 8 to 15 belong to another product,
+ * whose rows of A stand `other` elements further on; for 4 rows `quads` holds their exponent bytes for each position: 2 r + h is row
+ * r of product h. */
 MPG_LANES512 void
-mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum, const mpg_narrow_task *t,
-                       const float *a, const uint32_t *ea, int64_t a_stride, const float *b, const uint8_t *eb, float *c,
-                       int64_t ldd, int count, int64_t steps, uint8_t *overflow)
+mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum, int pair, const mpg_narrow_task *t,
+                       const float *a, const uint32_t *ea, int64_t a_stride, int64_t other, const uint64_t *quads,
+                       const float *b, const uint8_t *eb, float *c, int64_t ldd, int count, int64_t steps, uint8_t *overflow)
 {
     const __m512i exponent_mask = _mm512_set1_epi32(0x7F800000);
     const __m512i to_scale = _mm512_set1_epi32((int)((uint32_t)(t->fraction_bits + 254) << 23));
@@ -56,6 +58,8 @@ mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum
     const __m512i keep = _mm512_set1_epi32((int)t->keep);
     const __m512i raw = _mm512_set1_epi32(t->raw_exponent << 23);
     const int width = 16 * groups;
+    const int64_t eight = INT64_C(0x0101010101010101); /* byte r of quads for lanes of row r, 8 of each product */
+    const __m512i spread = _mm512_set_epi64(7 * eight, 6 * eight, 5 * eight, 4 * eight, 3 * eight, 2 * eight, eight, 0);
     __m512 d[4][4], added[4][4];
     __mmask16 exists[4];
 
@@ -74,9 +78,24 @@ mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum
                 }
         __m512i sum[4][4], c_part[4][4];
         __m512 scale[4][4];
+        __m512i tops = _mm512_set1_epi8(26);
+        if (pair && rows == 4) {
+#pragma GCC unroll 32
+            for (int q = 0; q < terms; q++) {
+                const __m512i x = _mm512_shuffle_epi8(_mm512_set1_epi64((int64_t)quads[q]), spread);
+                const __m512i y = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(eb + q * 16)));
+                tops = _mm512_max_epu8(tops, _mm512_subs_epu8(x, y));
+            }
+            quads += terms;
+        }
         for (int r = 0; r < rows; r++) {
             __m512i field[4];
-            if (groups == 4) {
+            if (pair && rows == 4) {
+                field[0] = _mm512_cvtepu8_epi32(r == 0   ? _mm512_castsi512_si128(tops)
+                                                : r == 1 ? _mm512_extracti32x4_epi32(tops, 1)
+                                                : r == 2 ? _mm512_extracti32x4_epi32(tops, 2)
+                                                         : _mm512_extracti32x4_epi32(tops, 3));
+            } else if (groups == 4) {
                 __m512i h = _mm512_set1_epi8(26);
 #pragma GCC unroll 32
                 for (int q = 0; q < terms; q++) {
@@ -91,7 +110,9 @@ mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum
                 __m128i h = _mm_set1_epi8(26);
 #pragma GCC unroll 32
                 for (int q = 0; q < terms; q++) {
-                    const __m128i x = _mm_set1_epi32((int)ea[r * a_stride + q]);
+                    __m128i x = _mm_set1_epi32((int)ea[r * a_stride + q]);
+                    if (pair)
+                        x = _mm_unpacklo_epi64(x, _mm_set1_epi32((int)ea[r * a_stride + other + q]));
                     h = _mm_max_epu8(h, _mm_subs_epu8(x, _mm_loadu_si128((const __m128i *)(eb + q * 16))));
                 }
                 field[0] = _mm512_cvtepu8_epi32(h);
@@ -111,7 +132,9 @@ mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum
         for (int q = 0; q < terms; q++)
 #pragma GCC unroll 4
             for (int r = 0; r < rows; r++) {
-                const __m512 x = _mm512_set1_ps(a[r * a_stride + q]);
+                __m512 x = _mm512_set1_ps(a[r * a_stride + q]);
+                if (pair)
+                    x = _mm512_mask_mov_ps(x, 0xFF00, _mm512_set1_ps(a[r * a_stride + other + q]));
 #pragma GCC unroll 4
                 for (int g = 0; g < groups; g++) {
                     const __m512 p = _mm512_mul_ps(x, _mm512_loadu_ps(b + q * width + 16 * g));
@@ -159,18 +182,20 @@ mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum
             _mm512_mask_storeu_ps(c + r * ldd + 16 * g, exists[g], d[r][g]);
 }
 
-#define MPG_NARROW_AVX512(NAME, ROWS, GROUPS, TERMS, OUTPUT, WIDE)                                                   \
+#define MPG_NARROW_AVX512(NAME, ROWS, GROUPS, TERMS, OUTPUT, WIDE, PAIR)                                             \
     MPG_TARGET_AVX512 static void NAME(const mpg_narrow_task *t, const float *a, const uint32_t *ea, int64_t a_stride, \
-                                       const float *b, const uint8_t *eb, float *c, int64_t ldd, int count,          \
-                                       int64_t steps, uint8_t *overflow)                                             \
+                                       int64_t other, const uint64_t *quads, const float *b, const uint8_t *eb,      \
+                                       float *c, int64_t ldd, int count, int64_t steps, uint8_t *overflow)           \
     {                                                                                                                \
-        mpg_narrow_rows_avx512(ROWS, GROUPS, TERMS, OUTPUT, WIDE, t, a, ea, a_stride, b, eb, c, ldd, count, steps,   \
-                               overflow);                                                                            \
+        mpg_narrow_rows_avx512(ROWS, GROUPS, TERMS, OUTPUT, WIDE, PAIR, t, a, ea, a_stride, other, quads, b, eb, c,  \
+                               ldd, count, steps, overflow);                                                         \
     }
 #define MPG_NARROW_AVX512_SIZES(PREFIX, TERMS, OUTPUT, WIDE)              \
-    MPG_NARROW_AVX512(PREFIX##_1x64, 1, 4, TERMS, OUTPUT, WIDE)           \
-    MPG_NARROW_AVX512(PREFIX##_4x16, 4, 1, TERMS, OUTPUT, WIDE)           \
-    MPG_NARROW_AVX512(PREFIX##_1x16, 1, 1, TERMS, OUTPUT, WIDE)
+    MPG_NARROW_AVX512(PREFIX##_1x64, 1, 4, TERMS, OUTPUT, WIDE, 0)        \
+    MPG_NARROW_AVX512(PREFIX##_4x16, 4, 1, TERMS, OUTPUT, WIDE, 0)        \
+    MPG_NARROW_AVX512(PREFIX##_1x16, 1, 1, TERMS, OUTPUT, WIDE, 0)        \
+    MPG_NARROW_AVX512(PREFIX##_4x8x2, 4, 1, TERMS, OUTPUT, WIDE, 1)       \
+    MPG_NARROW_AVX512(PREFIX##_1x8x2, 1, 1, TERMS, OUTPUT, WIDE, 1)
 
 MPG_NARROW_AVX512_SIZES(mpg_n4_fp32, 4, MPG_OUT_FP32, 0)
 MPG_NARROW_AVX512_SIZES(mpg_n8_fp32, 8, MPG_OUT_FP32, 0)
@@ -183,22 +208,30 @@ MPG_NARROW_AVX512_SIZES(mpg_n16_fp16, 16, MPG_OUT_FP16, 0)
 MPG_NARROW_AVX512_SIZES(mpg_n32_fp16, 32, MPG_OUT_FP16, 0)
 MPG_NARROW_AVX512_SIZES(mpg_n16_fp16_wide, 16, MPG_OUT_FP16, 1)
 
-typedef void (*mpg_narrow_rows)(const mpg_narrow_task *, const float *, const uint32_t *, int64_t, const float *,
-                                const uint8_t *, float *, int64_t, int, int64_t, uint8_t *);
+typedef void (*mpg_narrow_rows)(const mpg_narrow_task *, const float *, const uint32_t *, int64_t, int64_t, const uint64_t *,
+                                const float *, const uint8_t *, float *, int64_t, int, int64_t, uint8_t *);
 
-/* Kernels by [terms 4, 8, 16, 16 with wide sums, 32][1x64, 4x16, 1x16][fp32, fp16]. */
-static const mpg_narrow_rows MPG_NARROW_KERNELS[5][3][2] = {
-    {{mpg_n4_fp32_1x64, mpg_n4_fp16_1x64}, {mpg_n4_fp32_4x16, mpg_n4_fp16_4x16}, {mpg_n4_fp32_1x16, mpg_n4_fp16_1x16}},
-    {{mpg_n8_fp32_1x64, mpg_n8_fp16_1x64}, {mpg_n8_fp32_4x16, mpg_n8_fp16_4x16}, {mpg_n8_fp32_1x16, mpg_n8_fp16_1x16}},
-    {{mpg_n16_fp32_1x64, mpg_n16_fp16_1x64},
-     {mpg_n16_fp32_4x16, mpg_n16_fp16_4x16},
-     {mpg_n16_fp32_1x16, mpg_n16_fp16_1x16}},
-    {{mpg_n16_fp32_wide_1x64, mpg_n16_fp16_wide_1x64},
-     {mpg_n16_fp32_wide_4x16, mpg_n16_fp16_wide_4x16},
-     {mpg_n16_fp32_wide_1x16, mpg_n16_fp16_wide_1x16}},
-    {{mpg_n32_fp32_1x64, mpg_n32_fp16_1x64},
-     {mpg_n32_fp32_4x16, mpg_n32_fp16_4x16},
-     {mpg_n32_fp32_1x16, mpg_n32_fp16_1x16}},
-};
+#define MPG_NARROW_SHAPES(P)                      \
+    {{P(fp32, _1x64), P(fp16, _1x64)},            \
+     {P(fp32, _4x16), P(fp16, _4x16)},            \
+     {P(fp32, _1x16), P(fp16, _1x16)},            \
+     {P(fp32, _4x8x2), P(fp16, _4x8x2)},          \
+     {P(fp32, _1x8x2), P(fp16, _1x8x2)}}
+#define MPG_NARROW_N4(OUTPUT, SHAPE) mpg_n4_##OUTPUT##SHAPE
+#define MPG_NARROW_N8(OUTPUT, SHAPE) mpg_n8_##OUTPUT##SHAPE
+#define MPG_NARROW_N16(OUTPUT, SHAPE) mpg_n16_##OUTPUT##SHAPE
+#define MPG_NARROW_N16_WIDE(OUTPUT, SHAPE) mpg_n16_##OUTPUT##_wide##SHAPE
+#define MPG_NARROW_N32(OUTPUT, SHAPE) mpg_n32_##OUTPUT##SHAPE
+
+/* Kernels by [terms 4, 8, 16, 16 with wide sums, 32][1x64, 4x16, 1x16, 4 rows of two products, 1][fp32, fp16]. */
+static const mpg_narrow_rows MPG_NARROW_KERNELS[5][5][2] = {
+    MPG_NARROW_SHAPES(MPG_NARROW_N4), MPG_NARROW_SHAPES(MPG_NARROW_N8), MPG_NARROW_SHAPES(MPG_NARROW_N16),
+    MPG_NARROW_SHAPES(MPG_NARROW_N16_WIDE), MPG_NARROW_SHAPES(MPG_NARROW_N32)};
+
+static mpg_narrow_rows mpg_narrow_kernel(const mpg_narrow_task *t, int shape)
+{
+    const int terms = t->terms == 4 ? 0 : t->terms == 8 ? 1 : t->terms == 16 ? 2 + (t->wide_sum != 0) : 4;
+    return MPG_NARROW_KERNELS[terms][shape][t->output];
+}
 #endif
 #endif

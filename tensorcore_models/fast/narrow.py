@@ -11,7 +11,7 @@ from ..formats import Format, get_format
 from ..isa import isa_level
 from ..kernels import generic_batch_bits
 from ..lowering import Lowered
-from ..threads import get_num_threads
+from ..threads import get_num_threads, threads_for
 from .common import Operand, flat, meets_product, redo_elements, slice_length, step_order, workspace
 
 _TINY = 59 << 23  # float32 bits of 2^-68: smaller addends do not take part in the lanes (narrow.h)
@@ -61,6 +61,7 @@ class NarrowPlan:
     pass_terms: int
     groups: tuple[tuple[int, ...], ...] | None
     zeros_align: bool
+    items: dict[int, fda.NarrowItems] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, low: Lowered) -> "NarrowPlan | None":
@@ -143,24 +144,24 @@ class NarrowPlan:
 
     def run_batch(self, low: Lowered, a, b, c) -> np.ndarray:
         """D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
-        k = a.shape[2]
-        order, plain = self._order(k)
-        fp16_addend = self.c_format.name == "fp16"
-        if fp16_addend:
-            d = np.ascontiguousarray(c).view(np.float16).astype(np.float32)
-            redo = np.zeros(c.shape, np.uint8)
-            if not self.task.output:
-                magnitude = c & 0x7FFF
-                redo |= ((magnitude != 0) & (magnitude < 0x0400)).astype(np.uint8)
-        else:
-            d, redo = np.array(c, np.uint32, order="C").view(np.float32), np.zeros(c.shape, np.uint8)
-        arguments = (flat(a), self.a_operand, flat(b), self.b_operand, order, plain, d, redo, k, self.task)
-        fda.narrow_batch(*arguments, isa_level(), get_num_threads())
-        d = d.astype(np.float16).view(np.uint16) if self.task.output else d.view(np.uint32)
-        marked = np.flatnonzero(redo.reshape(len(redo), -1).any(axis=1))
-        if marked.size:
+        (count, m, k), n = a.shape, b.shape[2]
+        d, marks = np.empty((count, m, n), low.d_format.container), np.empty(count, np.uint8)
+        a, b, c = (np.ascontiguousarray(x) for x in (a, b, c))
+        threads = threads_for(count * m * n * k)
+        if self._items(k).run(a, b, c, d, marks, m, n, isa_level(), threads):
+            marked = np.flatnonzero(marks)
             d[marked] = generic_batch_bits(low, a[marked], b[marked], c[marked])
         return d
+
+    def _items(self, k: int) -> fda.NarrowItems:
+        """The kernel for products of that length."""
+        found = self.items.get(k)
+        if found is None:
+            if len(self.items) > 64:
+                self.items.clear()
+            sizes = (self.c_format.container.itemsize, self.d_format.container.itemsize)
+            found = self.items[k] = fda.NarrowItems(self.a_operand, self.b_operand, *self._order(k), k, self.task, *sizes)
+        return found
 
     def _order(self, k: int) -> tuple[np.ndarray, bool]:
         """Position in k of each packed place, and whether that is the plain order."""

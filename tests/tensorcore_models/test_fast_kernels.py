@@ -109,12 +109,14 @@ def test_twins(name, unit, isa):
 @pytest.mark.parametrize("unit", NARROW, ids=lambda u: str(u)[17:90])
 def test_batches_of_tiles(unit, isa):
     rng = np.random.default_rng(2)
-    for m, n, k, count in ((16, 8, 16, 9), (3, 20, 37, 4), (1, 1, 1, 3)):
+    # Two tiles of at most 8 columns share a vector: odd counts, rows that are no multiple of 4, fewer columns.
+    for m, n, k, count in ((16, 8, 16, 9), (3, 20, 37, 4), (1, 1, 1, 3), (7, 8, 32, 6), (6, 5, 20, 4), (16, 16, 16, 2)):
         parts = [operands(rng, unit, m, k, n, str(style)) for style in rng.choice(STYLES, count)]
         a, b, c = (np.stack([part[i] for part in parts]) for i in range(3))
         low, path = kernels.lowered(unit), path_named("lanes of 32 bits")
         got = path.run_batch(path.prepare(low), low, a, b, c, None, None)
         assert np.array_equal(got, kernels.generic_batch_bits(low, a, b, c))
+        assert np.array_equal(kernels.matrix_bits(unit, a[0], b[0], c[0]), got[0])
 
 
 @pytest.mark.parametrize(("name", "unit"), [PATHS[0], PATHS[9], PATHS[-4]], ids=lambda x: str(x)[:20])

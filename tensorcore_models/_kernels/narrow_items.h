@@ -1,0 +1,330 @@
+/* Many small products in 32-bit lanes: each is decoded, multiplied and encoded while it is in the first-level cache.
+ *
+ * Products of at most 8 columns share the 16 lanes of an AVX-512 vector two by two (mma.sync tiles have 8 columns).
+ */
+#ifndef MPG_NARROW_ITEMS_H
+#define MPG_NARROW_ITEMS_H
+
+#include "fda.h"
+
+typedef struct {
+    mpg_narrow_task task;
+    mpg_operand a, b;
+    const int32_t *order; /* as mpg_source.order, `length` entries */
+    int64_t length;
+    int plain_order;
+    int64_t m, n, k;
+    const void *a_codes, *b_codes, *c_codes; /* (count, m, k), (count, k, n), (count, m, n), contiguous */
+    void *d_codes;
+    int c_size, d_size; /* bytes of an encoding: 2 for fp16, 4 for fp32 */
+    uint8_t *marks;     /* set for each product that needs the generic kernel */
+    int level;
+} mpg_narrow_items;
+
+#define MPG_HALF_PANEL 8
+
+/* ---- addends and results ------------------------------------------------------------------------------------------- */
+/* An fp16 number as float32 (never infinite or NaN here). */
+MPG_INLINE float mpg_fp16_value(uint32_t code)
+{
+    const uint32_t magnitude = code & 0x7FFFu;
+    /* The exponent field grows from 5 to 8 bits in place; 2^112 mends the bias, subnormal numbers included. */
+    return mpg_as_float(mpg_as_bits(mpg_as_float(magnitude << 13) * 0x1p112f) | (code & 0x8000u) << 16);
+}
+
+/* Encoding of a float32 that is an fp16 number. */
+MPG_INLINE uint16_t mpg_fp16_code(float value)
+{
+    const uint32_t bits = mpg_as_bits(value), magnitude = bits & 0x7FFFFFFFu;
+    return (uint16_t)((mpg_as_bits(mpg_as_float(magnitude) * 0x1p-112f) >> 13) | (bits >> 16 & 0x8000u));
+}
+
+/* Bodies with n as a parameter of its own: the calls with n = 8, what mma.sync tiles have, become straight vector code. */
+MPG_INLINE int mpg_load_addends_body(const mpg_narrow_items *job, int64_t item, int64_t n, float *MPG_RESTRICT c, int64_t ld)
+{
+    const int64_t m = job->m;
+    int32_t unusable = 0;
+    if (job->c_size == 4) {
+        const uint32_t *codes = (const uint32_t *)job->c_codes + item * m * n;
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j < n; j++) {
+                const int32_t magnitude = (int32_t)(codes[i * n + j] & 0x7FFFFFFFu);
+                const int32_t tiny = mpg_if_negative(magnitude - (MPG_NARROW_FLOOR << 23)) & -magnitude;
+                unusable |= mpg_if_negative(0x7F7FFFFF - magnitude) | tiny;
+                c[i * ld + j] = mpg_as_float(codes[i * n + j]);
+            }
+        return unusable != 0;
+    }
+    const uint16_t *codes = (const uint16_t *)job->c_codes + item * m * n;
+    const int32_t least = job->d_size == 2 ? 0 : 0x0400; /* the lanes align c as a number of the result format */
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            const int32_t magnitude = codes[i * n + j] & 0x7FFF;
+            unusable |= mpg_if_negative(0x7BFF - magnitude) | (mpg_if_negative(magnitude - least) & -magnitude);
+            c[i * ld + j] = mpg_fp16_value(codes[i * n + j]);
+        }
+    return unusable != 0;
+}
+
+MPG_INLINE void mpg_store_results_body(const mpg_narrow_items *job, int64_t item, int64_t n, const float *MPG_RESTRICT c,
+                                       int64_t ld)
+{
+    const int64_t m = job->m;
+    if (job->d_size == 4) {
+        float *MPG_RESTRICT d = (float *)job->d_codes + item * m * n;
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j < n; j++)
+                d[i * n + j] = c[i * ld + j];
+        return;
+    }
+    uint16_t *codes = (uint16_t *)job->d_codes + item * m * n;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            codes[i * n + j] = mpg_fp16_code(c[i * ld + j]);
+}
+
+/* A decoded B (k, n) into lanes `lane` and on of a panel of 16; padding stays as the panel was set up. */
+MPG_INLINE void mpg_spread_body(const mpg_narrow_items *job, int64_t n, const float *MPG_RESTRICT values,
+                                const uint8_t *MPG_RESTRICT bytes, float *MPG_RESTRICT panel, uint8_t *MPG_RESTRICT exponents)
+{
+    for (int64_t t = 0; t < job->length; t++) {
+        const int64_t k = job->order[t];
+        if (k < 0)
+            continue;
+        for (int64_t j = 0; j < n; j++)
+            panel[t * 16 + j] = values[k * n + j];
+        for (int64_t j = 0; j < n; j++)
+            exponents[t * 16 + j] = bytes[k * n + j];
+    }
+}
+
+#define MPG_ITEMS_BODIES(SUFFIX, TARGET)                                                                                  \
+    TARGET static int mpg_load_addends_##SUFFIX(const mpg_narrow_items *job, int64_t item, float *c, int64_t ld)          \
+    {                                                                                                                     \
+        return job->n == 8 ? mpg_load_addends_body(job, item, 8, c, ld) : mpg_load_addends_body(job, item, job->n, c, ld); \
+    }                                                                                                                     \
+    TARGET static void mpg_store_results_##SUFFIX(const mpg_narrow_items *job, int64_t item, const float *c, int64_t ld)  \
+    {                                                                                                                     \
+        if (job->n == 8)                                                                                                  \
+            mpg_store_results_body(job, item, 8, c, ld);                                                                  \
+        else                                                                                                              \
+            mpg_store_results_body(job, item, job->n, c, ld);                                                             \
+    }                                                                                                                     \
+    TARGET static void mpg_spread_##SUFFIX(const mpg_narrow_items *job, const float *values, const uint8_t *bytes,        \
+                                           float *panel, uint8_t *exponents)                                              \
+    {                                                                                                                     \
+        if (job->n == 8)                                                                                                  \
+            mpg_spread_body(job, 8, values, bytes, panel, exponents);                                                     \
+        else                                                                                                              \
+            mpg_spread_body(job, job->n, values, bytes, panel, exponents);                                                \
+    }
+
+MPG_ITEMS_BODIES(baseline, )
+MPG_ITEMS_BODIES(avx512, MPG_TARGET_AVX512)
+
+/* The addends of one product into rows of `ld` lanes; whether the lanes cannot take one of them. */
+static int mpg_load_addends(const mpg_narrow_items *job, int64_t item, float *c, int64_t ld)
+{
+    return (job->level == MPG_ISA_AVX512 ? mpg_load_addends_avx512 : mpg_load_addends_baseline)(job, item, c, ld);
+}
+
+static void mpg_store_results(const mpg_narrow_items *job, int64_t item, const float *c, int64_t ld)
+{
+    (job->level == MPG_ISA_AVX512 ? mpg_store_results_avx512 : mpg_store_results_baseline)(job, item, c, ld);
+}
+
+/* ---- one or two products ------------------------------------------------------------------------------------------- */
+typedef struct {
+    float *av, *bv, *c, *loose; /* A; panels of B; addends, then results; a decoded B before it is spread over lanes */
+    uint32_t *ae;
+    uint8_t *be, *loose_e, *overflow, *special;
+    int32_t *rows; /* 0, 1, 2, ... */
+    uint64_t *quads;
+} mpg_items_memory;
+
+/* A of one product: [row][k]. Whether it holds an infinity or NaN. */
+static int mpg_items_pack_a(const mpg_narrow_items *job, int64_t item, const mpg_items_memory *w, int64_t offset)
+{
+    const int64_t m = job->m, k = job->k, length = job->length;
+    const mpg_source s = {(const uint8_t *)job->a_codes + item * m * k * job->a.size, k, 1, job->order, NULL, 0, 0, 0};
+    memset(w->special, 0, (size_t)m);
+    if (job->plain_order) { /* as one long row */
+        mpg_narrow_pack_a(&s, &job->a, 0, 0, m * length, 1, w->av + offset, w->ae + offset, w->special, job->level);
+        return w->special[0];
+    }
+    int special = 0;
+    for (int64_t i = 0; i < m; i++) {
+        mpg_narrow_pack_a(&s, &job->a, i, 0, length, 0, w->av + offset + i * length, w->ae + offset + i * length, w->special,
+                          job->level);
+        special |= w->special[i];
+    }
+    return special;
+}
+
+/* The B of one product decoded in the order of memory, into `loose`. */
+static int mpg_items_decode_b(const mpg_narrow_items *job, int64_t item, const mpg_items_memory *w)
+{
+    const int64_t n = job->n, total = job->k * n, full = total / MPG_PANEL;
+    const int rest = (int)(total % MPG_PANEL);
+#if MPG_X86_VARIANTS
+    if (job->level == MPG_ISA_AVX512 && mpg_is_fp16(&job->b))
+        return mpg_fp16_decode_b((const uint16_t *)job->b_codes + item * total, total, &job->b, w->loose, w->loose_e);
+#endif
+    /* All encodings in a row, MPG_PANEL at a time: as if the panel were that wide. */
+    const mpg_source s = {(const uint8_t *)job->b_codes + item * total * job->b.size, 1, MPG_PANEL, w->rows, NULL, 0, 0, 0};
+    memset(w->special, 0, MPG_PANEL);
+    mpg_narrow_pack_b(&s, &job->b, 0, MPG_PANEL, MPG_PANEL, 0, full, w->loose, w->loose_e, w->special, job->level);
+    if (rest)
+        mpg_narrow_pack_b(&s, &job->b, 0, rest, MPG_PANEL, full, full + 1, w->loose + full * MPG_PANEL,
+                          w->loose_e + full * MPG_PANEL, w->special, job->level);
+    int special = 0;
+    for (int j = 0; j < MPG_PANEL; j++)
+        special |= w->special[j];
+    return special;
+}
+
+/* B of one product of fewer columns than a panel has lanes, into lanes `lane` and on of a panel of 16. */
+static int mpg_items_pack_few(const mpg_narrow_items *job, int64_t item, const mpg_items_memory *w, int lane)
+{
+    const int special = mpg_items_decode_b(job, item, w);
+    (job->level == MPG_ISA_AVX512 ? mpg_spread_avx512 : mpg_spread_baseline)(job, w->loose, w->loose_e, w->bv + lane,
+                                                                            w->be + lane);
+    return special;
+}
+
+static int mpg_items_pack_b(const mpg_narrow_items *job, int64_t item, const mpg_items_memory *w)
+{
+    const int64_t n = job->n, length = job->length;
+    const mpg_source s = {(const uint8_t *)job->b_codes + item * job->k * n * job->b.size, 1, n, job->order, NULL, 0, 0, 0};
+    int special = 0;
+    memset(w->special, 0, (size_t)n);
+    for (int64_t p = 0; p < mpg_panels(n); p++) {
+        const int64_t start = mpg_panel_start(n, p);
+        mpg_narrow_pack_b(&s, &job->b, start, mpg_panel_count(n, p), mpg_panel_width(n, p), 0, length, w->bv + start * length,
+                          w->be + start * length, w->special, job->level);
+    }
+    for (int64_t j = 0; j < n; j++)
+        special |= w->special[j];
+    return special;
+}
+
+static int mpg_any(const uint8_t *flags, int64_t count)
+{
+    int any = 0;
+    for (int64_t i = 0; i < count; i++)
+        any |= flags[i];
+    return any;
+}
+
+static void mpg_items_one(const mpg_narrow_items *job, int64_t item, const mpg_items_memory *w)
+{
+    const int64_t m = job->m, n = job->n, length = job->length;
+    int mark = mpg_items_pack_a(job, item, w, 0);
+    mark |= n < 16 ? mpg_items_pack_few(job, item, w, 0) : mpg_items_pack_b(job, item, w);
+    mark |= mpg_load_addends(job, item, w->c, n);
+    if (!mark) {
+        if (job->task.output == MPG_OUT_FP16)
+            memset(w->overflow, 0, (size_t)(m * n));
+        for (int64_t p = 0; p < mpg_panels(n); p++) {
+            const int64_t start = mpg_panel_start(n, p);
+            mpg_narrow_tile(&job->task, w->av, w->ae, length, m, w->bv + start * length, w->be + start * length,
+                            mpg_panel_width(n, p), mpg_panel_count(n, p), w->c + start, w->overflow + start, n, job->level);
+        }
+        mark = job->task.output == MPG_OUT_FP16 && mpg_any(w->overflow, m * n);
+        mpg_store_results(job, item, w->c, n);
+    }
+    job->marks[item] = (uint8_t)mark;
+}
+
+#if MPG_X86_VARIANTS
+/* Exponent bytes of 4 rows of two products (narrow_avx512.h, `quads`). */
+MPG_TARGET_AVX512 static void mpg_items_quads(const uint32_t *MPG_RESTRICT ea, int64_t length, int64_t other,
+                                              uint64_t *MPG_RESTRICT quads)
+{
+    for (int64_t k = 0; k < length; k++) {
+        const uint32_t low = (ea[k] & 0xFFu) | (ea[other + k] & 0xFF00u) | (ea[length + k] & 0xFF0000u)
+                             | (ea[other + length + k] & 0xFF000000u);
+        const uint32_t high = (ea[2 * length + k] & 0xFFu) | (ea[other + 2 * length + k] & 0xFF00u)
+                              | (ea[3 * length + k] & 0xFF0000u) | (ea[other + 3 * length + k] & 0xFF000000u);
+        quads[k] = low | (uint64_t)high << 32;
+    }
+}
+
+/* Products `item` and `item` + 1, at most 8 columns each, in the two halves of one panel. */
+static void mpg_items_two(const mpg_narrow_items *job, int64_t item, const mpg_items_memory *w)
+{
+    const int64_t m = job->m, length = job->length, steps = length / job->task.terms;
+    const unsigned mode = _mm_getcsr();
+    int mark[2];
+    for (int h = 0; h < 2; h++) {
+        mark[h] = mpg_items_pack_a(job, item + h, w, h * m * length);
+        mark[h] |= mpg_items_pack_few(job, item + h, w, h * MPG_HALF_PANEL);
+        mark[h] |= mpg_load_addends(job, item + h, w->c + h * MPG_HALF_PANEL, 16);
+        if (mark[h]) /* what the lanes do not take must not enter them */
+            for (int64_t i = 0; i < m; i++)
+                memset(w->c + i * 16 + h * MPG_HALF_PANEL, 0, (size_t)job->n * sizeof(float));
+    }
+    if (job->task.output == MPG_OUT_FP16)
+        memset(w->overflow, 0, (size_t)(m * 16));
+    _mm_setcsr(mode | MPG_FLUSH_TO_ZERO);
+    for (int64_t i = 0; i < m;) {
+        const int together = m - i >= 4 ? 4 : 1;
+        if (together == 4)
+            mpg_items_quads(w->ae + i * length, length, m * length, w->quads);
+        mpg_narrow_kernel(&job->task, together == 4 ? 3 : 4)(
+            &job->task, w->av + i * length, w->ae + i * length, length, m * length, w->quads, w->bv, w->be, w->c + i * 16, 16,
+            16, steps, w->overflow + i * 16);
+        i += together;
+    }
+    _mm_setcsr(mode);
+    for (int h = 0; h < 2; h++) {
+        if (job->task.output == MPG_OUT_FP16)
+            for (int64_t i = 0; i < m; i++)
+                mark[h] |= mpg_any(w->overflow + i * 16 + h * MPG_HALF_PANEL, job->n);
+        mpg_store_results(job, item + h, w->c + h * MPG_HALF_PANEL, 16);
+        job->marks[item + h] = (uint8_t)(mark[h] != 0);
+    }
+}
+#endif
+
+/* Products first to last - 1. Returns 0 if there is no memory. */
+static int mpg_narrow_run_items(const mpg_narrow_items *job, int64_t first, int64_t last)
+{
+    const int64_t m = job->m, n = job->n, k = job->k, length = job->length, padded = mpg_padded_columns(n);
+    const int64_t lanes = padded > 16 ? padded : 16, loose = k * n + MPG_PANEL, most = m > n ? m : n;
+    const int64_t floats = 2 * m * length + lanes * length + m * lanes + loose;
+    const int64_t words = 2 * m * length + loose / MPG_PANEL + 1;
+    const int64_t bytes = lanes * length + loose + m * lanes + most + MPG_PANEL;
+    uint8_t *memory = malloc((size_t)(length * 8 + floats * 4 + words * 4 + bytes));
+    if (!memory)
+        return 0;
+    mpg_items_memory w;
+    w.quads = (uint64_t *)memory;
+    w.av = (float *)(w.quads + length);
+    w.bv = w.av + 2 * m * length;
+    w.c = w.bv + lanes * length;
+    w.loose = w.c + m * lanes;
+    w.ae = (uint32_t *)(w.loose + loose);
+    w.rows = (int32_t *)(w.ae + 2 * m * length);
+    w.be = (uint8_t *)(w.rows + loose / MPG_PANEL + 1);
+    w.loose_e = w.be + lanes * length;
+    w.overflow = w.loose_e + loose;
+    w.special = w.overflow + m * lanes;
+    for (int64_t i = 0; i <= loose / MPG_PANEL; i++)
+        w.rows[i] = (int32_t)i;
+    memset(w.bv, 0, (size_t)(lanes * length) * sizeof(float));
+    memset(w.be, MPG_NO_BYTE_B, (size_t)(lanes * length));
+    memset(w.c, 0, (size_t)(m * lanes) * sizeof(float));
+    int64_t item = first;
+#if MPG_X86_VARIANTS
+    if (job->level == MPG_ISA_AVX512 && n <= MPG_HALF_PANEL)
+        for (; item + 1 < last; item += 2)
+            mpg_items_two(job, item, &w);
+#endif
+    for (; item < last; item++)
+        mpg_items_one(job, item, &w);
+    free(memory);
+    return 1;
+}
+
+#endif
