@@ -230,7 +230,7 @@ def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         if path is not None:
             return path.run(task, low, a, b, c, scale_a, scale_b)
         path, task = _fast_batch(low, size)
-        if path is not None and 0 < size:
+        if path is not None and size > 0:
             scales = (None, None) if scale_a is None else (scale_a[None], scale_b[None])
             return path.run_batch(task, low, a[None], b[None], c[None], *scales)[0]
     if chosen == "reference":
