@@ -207,9 +207,57 @@ def tile_rows(args, rng) -> list[dict]:
     return records
 
 
-def print_row(r: dict) -> None:
+def method_rows(args, rng) -> list[dict]:
+    """Whole algorithms beside SGEMM: SGEMM-cube, exact products, and Markidis and Ootomo in FDA products of the same size."""
+    import numpy as np
+
+    import ascend
+    import mpgemm
+    import tensorcore_models as tcm
+
+    size, half = args.size, args.size // 2
+    a, b = (rng.standard_normal((size, size), np.float32) for _ in range(2))
+    left, right = a.copy(), b.copy()
+    left[:, half:] = left[:, :half]
+    right[half:] = -right[:half] * (1 + np.float32(2**-23) * rng.integers(-2, 3, (half, size)).astype(np.float32))
+    core = mpgemm.resolve_engine("a100", mpgemm.get_method("markidis"))
+    x, y = (tcm.encode(v, "fp16") for v in (a, b))
+    functions = {
+        "sgemm": lambda: a @ b,
+        "FDA GEMM of the A100": lambda: core.gemm_bits(x, y),
+        "SGEMM-cube, three terms, termwise": lambda: ascend.cube_gemm(a, b),
+        "exact_gemm to fp32, benign data": lambda: mpgemm.exact_gemm(a, b).rounded("fp32"),
+        "exact_gemm to fp32, cancelling data": lambda: mpgemm.exact_gemm(left, right).rounded("fp32"),
+        "Markidis, four products": lambda: mpgemm.recovered_gemm(a, b, method="markidis", engine=core),
+        "Ootomo, three products, each k step outside": lambda: mpgemm.recovered_gemm(a, b, method="ootomo", engine=core),
+    }
+    timings = interleaved(functions, 3 if args.quick else 9, 1, clock_of(args))
+    records = rows(f"{size}^3", timings, "sgemm", size**3)[1:]
+    for record in records:
+        record["fda_gemms"] = record["median"] / timings["FDA GEMM of the A100"].median
+        print_row(record, f"{record['fda_gemms']:5.2f} FDA GEMMs")
+    return records
+
+
+def rounding_rows(args, rng) -> list[dict]:
+    """float32 to narrow formats, RNE, beside copying the source."""
+    import numpy as np
+
+    import tensorcore_models as tcm
+
+    count = 1 << 24
+    x = rng.standard_normal(count, np.float32)
+    functions = {"copy": x.copy} | {f"encode {f}": lambda f=f: tcm.encode(x, f) for f in ("fp16", "bf16", "e4m3fn")}
+    timings = interleaved(functions, 3 if args.quick else 9, 1, clock_of(args))
+    records = rows("rounding", timings, "copy", count)[1:]
+    for r in records:
+        print(f"{r['path']:44} {r['gmacs']:8.2f} G elements/s, {r['ratio']:.2f} x copying the source")
+    return records
+
+
+def print_row(r: dict, limit_text: str = "limit not counted") -> None:
     limit = r.get("limit_gmacs")
-    share = f"{100 * r['gmacs'] / limit:5.0f} % of {limit:6.1f}" if limit else "limit not counted"
+    share = f"{100 * r['gmacs'] / limit:5.0f} % of {limit:6.1f}" if limit else limit_text
     print(f"{r['path']:44} {r['gmacs']:8.2f} {100 * r['spread']:4.0f} % {r['ratio']:8.2f}   {share}", flush=True)
 
 
@@ -232,7 +280,7 @@ def main() -> None:
         if isa not in isas:
             print(f"paths with {isa}: {NOT_HERE}")
     records = gemm_rows(args, isas[:1] if args.quick else isas, rng)
-    records += tile_rows(args, rng)
+    records += method_rows(args, rng) + rounding_rows(args, rng) + tile_rows(args, rng)
     write_json(args.json, {"machine": host, "rows": records})
     print(f"written to {args.json}", file=sys.stderr)
 

@@ -78,15 +78,11 @@ def _flushed_below(fmt: Format, rule: str) -> int:
 
 def _values(x: np.ndarray, fmt: Format, flush_below: int) -> np.ndarray:
     """float32 values of fp32, fp16 or bf16 encodings, small ones flushed to +0."""
-    if flush_below:
-        x = np.where((x & fmt.magnitude_mask) < flush_below, x & _zero_signs(x, fmt), x)
+    if flush_below:  # zeros, whose magnitude - 1 wraps around, keep their sign
+        one = x.dtype.type(1)
+        x = x * ((x & x.dtype.type(fmt.magnitude_mask)) - one >= x.dtype.type(flush_below) - one)
     if fmt.name == "fp16":
         return np.ascontiguousarray(x).view(np.float16).astype(np.float32)
     if fmt.name == "bf16":
         return (np.ascontiguousarray(x).astype(np.uint32) << np.uint32(16)).view(np.float32)
     return np.ascontiguousarray(x).view(np.float32)
-
-
-def _zero_signs(x: np.ndarray, fmt: Format) -> np.ndarray:
-    """Mask that keeps the sign of zeros and clears what is flushed."""
-    return np.where(x & fmt.magnitude_mask, 0, fmt.sign_bit).astype(x.dtype)

@@ -1,0 +1,174 @@
+"""How cost grows with n, N, F and threads, and what special inputs cost: the tables of docs/performance.md.
+
+    python bench/bench_growth.py [--only n|N|F|threads|inputs] [--quick] [--json out/growth.json]
+
+Every line is interleaved with its reference in one run; ratios are of medians.
+"""
+
+import argparse
+from collections.abc import Callable
+
+from harness import hold_blas, interleaved, machine, pin, rows, write_json
+from run import operands, units
+
+#: Paths of bench/run.py that the tables follow.
+PATHS = (
+    "FDA fp16 N=16 F=25", "FDA bf16 N=16 F=25", "FDA tf32 N=8 F=25", "FDA fp8 N=32 F=13", "mxfp8 block scaled", "nvfp4 GDFS",
+    "CDNA3 FDRDA fp16", "CDNA2 GPS fp16", "SFMA fp64", "IntegerDotAdd s8", "parametric, nearest alignment",
+)  # fmt: skip
+SECTIONS = ("n", "N", "F", "threads", "inputs")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=SECTIONS, nargs="+", default=SECTIONS)
+    parser.add_argument("--quick", action="store_true", help="fewer turns")
+    parser.add_argument("--json", default="out/growth.json")
+    return parser.parse_args()
+
+
+def table(title: str, functions: dict[str, Callable], reference: str, work: float, repeats: int) -> list[dict]:
+    """Time, print and return the lines of one table."""
+    records = rows(title, interleaved(functions, repeats, 1), reference, work)
+    for r in records:
+        print(f"{title:34} {r['path']:30} {r['gmacs']:8.2f} GMAC/s {r['ratio']:7.3f} {100 * r['spread']:4.0f} %", flush=True)
+    return records
+
+
+def product(engine, data):
+    from tensorcore_models import kernels
+
+    return lambda: kernels.matrix_bits(engine, *data)
+
+
+def by_size(rng, repeats: int) -> list[dict]:
+    import numpy as np
+
+    records = []
+    for size in (64, 128, 256, 512, 1024, 2048):
+        x, y = (rng.standard_normal((size, size), np.float32) for _ in range(2))
+        functions = {"sgemm": lambda x=x, y=y: x @ y}
+        for name in PATHS[:2] if size > 1024 else PATHS[:5]:
+            engine = units()[name][0]
+            functions[name] = product(engine, operands(engine, size, rng))
+        records += table(f"n = {size}", functions, "sgemm", size**3, repeats)
+    return records
+
+
+def by_engine(engines: dict, title: str, rng, repeats: int) -> list[dict]:
+    functions = {name: product(engine, operands(engine, 512, rng)) for name, engine in engines.items()}
+    return table(title, functions, next(iter(functions)), 512**3, repeats)
+
+
+def by_terms(rng, repeats: int) -> list[dict]:
+    from tensorcore_models import FusedDotAdd, MatrixEngine
+
+    sets = (("fp16", 24, "32-bit lanes, F = 24"), ("bf16", 24, "64-bit lanes, F = 24"))
+    return [
+        record
+        for fmt, bits, title in sets
+        for record in by_engine(
+            {f"{fmt} N = {n}": MatrixEngine(FusedDotAdd(n, bits), a_format=fmt) for n in (16, 8, 4)}, title, rng, repeats
+        )
+    ]
+
+
+def by_fraction(rng, repeats: int) -> list[dict]:
+    from tensorcore_models import FusedDotAdd, MatrixEngine
+
+    engines = {f"fp16 N = 8, F = {f}": MatrixEngine(FusedDotAdd(8, f), a_format="fp16") for f in (24, 13, 20, 25, 26, 28)}
+    engines |= {f"fp8 N = 32, F = {f}": MatrixEngine(FusedDotAdd(32, f), a_format="e4m3fn") for f in (13, 22, 25)}
+    return by_engine(engines, "F", rng, repeats)
+
+
+def by_threads(rng, repeats: int) -> list[dict]:
+    import tensorcore_models as tcm
+
+    records = []
+    for name in PATHS:
+        engine = units()[name][0]
+        data = operands(engine, 1024, rng)
+        functions = {}
+        for threads in (1, 2):
+
+            def run(threads=threads, engine=engine, data=data):
+                tcm.set_num_threads(threads)
+                product(engine, data)()
+
+            functions[f"{name}, {threads} thread(s)"] = run
+        found = table("threads, 1024^3", functions, f"{name}, 1 thread(s)", 1024**3, repeats)
+        best = found[0]["fastest"] / found[1]["fastest"]
+        print(f"{'':34} two threads are {1 / found[1]['ratio']:.2f} x one by medians, {best:.2f} x by the fastest turns")
+        records += found
+    tcm.set_num_threads(1)
+    return records
+
+
+def kinds(engine, rng) -> dict[str, list]:
+    """Operands of one engine: normal random data, and the same with what hardware treats apart."""
+    import numpy as np
+
+    import tensorcore_models as tcm
+
+    size = 512
+    plain = operands(engine, size, rng)
+    fmt = tcm.get_format(engine.a_format)
+    if not hasattr(fmt, "fraction_bits"):
+        return {"normal": plain}
+
+    def changed(change):
+        return [change(plain[0]), change(plain[1]), *plain[2:]]
+
+    largest = 1 << (fmt.fraction_bits + fmt.padding_bits)
+
+    def subnormal(x):
+        tiny = rng.integers(0, largest, x.shape).astype(x.dtype)
+        return np.where(rng.random(x.shape) < 0.5, tiny, x)
+
+    def wide(x):
+        reach = min(fmt.emax, 50)  # sums stay below 2^128: an overflow is an infinity, another path
+        field = rng.integers(max(0, fmt.bias - reach), fmt.bias + reach, x.shape, np.uint64)
+        sign, fraction = rng.integers(0, 2, x.shape, np.uint64), rng.integers(0, largest, x.shape, np.uint64)
+        return (sign << np.uint64(fmt.bits - 1) | field * np.uint64(largest) | fraction).astype(x.dtype)
+
+    found = {
+        "normal": plain,
+        "half zeros": changed(lambda x: np.where(rng.random(x.shape) < 0.5, x.dtype.type(0), x)),
+        "half subnormal": changed(subnormal),
+        "wide exponents": changed(wide),
+    }
+    if fmt.has_nan:
+        special = [x.copy() for x in plain]
+        special[0][7, 9] = fmt.nan_bits
+        found["one NaN in A"] = special
+    return found
+
+
+def by_inputs(rng, repeats: int) -> list[dict]:
+    records = []
+    for name in PATHS:
+        engine = units()[name][0]
+        functions = {kind: product(engine, data) for kind, data in kinds(engine, rng).items()}
+        records += table(name, functions, "normal", 512**3, repeats)
+    return records
+
+
+def main() -> None:
+    args = arguments()
+    hold_blas(1)
+    if "threads" not in args.only:
+        pin(1)
+    import numpy as np
+
+    import tensorcore_models as tcm
+
+    tcm.set_num_threads(1)
+    rng = np.random.default_rng(1)
+    repeats = 3 if args.quick else 9
+    sections = dict(zip(SECTIONS, (by_size, by_terms, by_fraction, by_threads, by_inputs), strict=True))
+    records = [record for name in SECTIONS if name in args.only for record in sections[name](rng, repeats)]
+    write_json(args.json, {"machine": machine(), "rows": records})
+
+
+if __name__ == "__main__":
+    main()
