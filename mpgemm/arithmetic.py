@@ -206,13 +206,17 @@ class EngineArithmetic:
         """All products as one longer k, in the order of the chain; each is padded with zeros to whole k steps."""
         if len(pairs) == 1:
             return pairs[0]
-        step = self.engine.k
+        step, terms = self.engine.k, len(pairs)
         pad = -pairs[0][0].shape[1] % step
-        a = [np.pad(x, ((0, 0), (0, pad))) for x, _ in pairs]
-        b = [np.pad(y, ((0, pad), (0, 0))) for _, y in pairs]
+        if pad:
+            pairs = [(np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))) for x, y in pairs]
+        a, b = [x for x, _ in pairs], [y for _, y in pairs]
         if self.order == "term":
             return np.concatenate(a, axis=1), np.concatenate(b, axis=0)
-        m, k, n = a[0].shape[0], a[0].shape[1], b[0].shape[1]
-        joined_a = np.stack([x.reshape(m, k // step, step) for x in a], axis=2).reshape(m, -1)
-        joined_b = np.stack([y.reshape(k // step, step, n) for y in b], axis=1).reshape(-1, n)
-        return joined_a, joined_b
+        (m, k), n = a[0].shape, b[0].shape[1]
+        joined_a = np.empty((m, k // step, terms), f"V{step * a[0].itemsize}")  # copied a whole step at a time
+        joined_b = np.empty((k // step, terms, step, n), b[0].dtype)
+        for i, (x, y) in enumerate(pairs):
+            joined_a[:, :, i] = np.ascontiguousarray(x).view(joined_a.dtype)
+            joined_b[:, i] = y.reshape(k // step, step, n)
+        return joined_a.view(a[0].dtype).reshape(m, -1), joined_b.reshape(-1, n)

@@ -13,7 +13,8 @@ from ..lowering import Lowered
 
 _WORKSPACE = threading.local()
 _WORKSPACE_KEPT = 1 << 26
-_WORKSPACE_WANTED = 1 << 25
+_WORKSPACE_WANTED = 1 << 23
+_SHORTEST_SLICE = 256
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ def workspace(size: int) -> np.ndarray:
 
 def slice_length(total: int, group: int, bytes_per_position: int) -> int:
     """Positions of k that are packed at a time, a multiple of `group`."""
-    wanted = max(1, _WORKSPACE_WANTED // (bytes_per_position * group)) * group
+    positions = max(_SHORTEST_SLICE, _WORKSPACE_WANTED // bytes_per_position)
+    wanted = max(1, positions // group) * group
     return min(total, wanted)
 
 
