@@ -156,7 +156,7 @@ def split(
 def _residual(x: np.ndarray, word: np.ndarray, fmt: Format, scale: int) -> np.ndarray:
     """x - word * 2**-scale in the type of x, with the NaN rules of the module."""
     smallest, largest = fmt.emin - fmt.fraction_bits - scale, fmt.emax - scale
-    if x.dtype == np.float32 and -149 <= smallest and fmt.emax <= 127 and largest <= 127 and abs(scale) <= 126:
+    if x.dtype == np.float32 and smallest >= -149 and fmt.emax <= 127 and largest <= 127 and abs(scale) <= 126:
         value = decode(word, fmt, np.float32)  # exact, as is the scaling
         taken = value * np.float32(2.0**-scale) if scale else value
     else:
