@@ -44,8 +44,8 @@ def test_commands(command, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
-def test_the_three_uses_are_there():
-    assert len(blocks("python")) == 3
+def test_the_uses_are_there():
+    assert len(blocks("python")) == 4
     assert COMMANDS
 
 
