@@ -6,12 +6,16 @@ The reference of each method is as many plain engine products of words as it has
 """
 
 import argparse
+import time
 
 from harness import hold_blas, interleaved, pin, report, rows
 
+#: Method with options, and the engine that runs it (None: the method's default).
 METHODS = (
-    "markidis", "egemm", "ootomo", "ootomo:accumulate_outside=c_only", "ootomo_inside", "sgemm_cube", "multiword", "bf16x9",
-    "ozaki_int8",
+    ("markidis", "a100"), ("markidis_scaled", "a100"), ("egemm", "a100"), ("ootomo", "a100"),
+    ("ootomo:accumulate_outside=c_only", "a100"), ("ootomo_inside", "a100"), ("ootomo_tf32", "a100"), ("sgemm_cube", "a100"),
+    ("multiword", "a100"), ("bf16x3", "a100"), ("bf16x9", "a100"), ("tf32x3", "a100"), ("mixpert", "a100"),
+    ("quantensor", "a100"), ("ozaki_int8", "a100"), ("ozaki2_int8", "a100"), ("fp64", None),
 )  # fmt: skip
 
 
@@ -19,7 +23,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[512, 1024])
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--engine", default="a100")
+    parser.add_argument("--only", default="", help="methods whose name holds this word")
+    parser.add_argument("--cpu-time", action="store_true", help="CPU time instead of wall time (one thread, shared machines)")
     parser.add_argument("--quick", action="store_true", help="fewer turns")
     parser.add_argument("--json")
     return parser.parse_args()
@@ -40,19 +45,22 @@ def main() -> None:
     records = []
     for size in args.sizes:
         a, b = (rng.standard_normal((size, size), np.float32) for _ in range(2))
-        for name in METHODS:
+        for name, device in METHODS:
+            if args.only not in name:
+                continue
             row = mpgemm.get_method(name)
-            engine = mpgemm.resolve_engine(args.engine, row)
+            engine = mpgemm.resolve_engine(device, row)
             word_a, word_b = _words(prepare(a, b, None, row, engine))
 
             def passes(engine=engine, row=row, word_a=word_a, word_b=word_b):
-                for _ in row.products:
+                for _ in range(row.passes):
                     engine.gemm_bits(word_a, word_b)
 
             def method(engine=engine, row=row, a=a, b=b):
                 mpgemm.recovered_gemm(a, b, None, row, engine)
 
-            timings = interleaved({"passes": passes, name: method}, repeats=3 if args.quick else 9)
+            clock = time.process_time if args.cpu_time else time.perf_counter
+            timings = interleaved({"passes": passes, name: method}, 3 if args.quick else 9, clock=clock)
             records += rows(f"{size}^3, {row.passes} passes", timings, "passes", row.passes * size**3)
     report(records, args.json)
 

@@ -11,11 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-import tensorcore_models as tcm
 from mpgemm.methods import RecoveryMethod
 from tensorcore_models import kernels
 from tensorcore_models.engine import Engine, MatrixEngine
-from tensorcore_models.operands import values_of_bits
+from tensorcore_models.operands import operand_bits, values_of_bits
 
 #: Bytes of operand copies that one chained call of the engine may take: longer k is cut into chained calls (same bits).
 CHAIN_BYTES = 1 << 26
@@ -137,7 +136,7 @@ class EngineArithmetic:
 
     def chain(self, pairs, seed):
         c_format, d_format = self.engine.formats[2:]
-        bits = None if seed is None else tcm.encode(seed, c_format)
+        bits = None if seed is None else operand_bits(seed, c_format, "rne", "c")
         if c_format == d_format:
             for a, b in self._pieces(pairs):
                 bits = self.engine.gemm_bits(a, b, bits)

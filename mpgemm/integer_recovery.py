@@ -12,13 +12,15 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.methods import RecoveryMethod
 from mpgemm.recovery import RangeCounts
+from tensorcore_models.combine import sum_to_odd
 from tensorcore_models.engine import Engine
 from tensorcore_models.formats import Format
 from tensorcore_models.operands import operand_bits
 
 INT32_MAX = (1 << 31) - 1
-#: Mixed-radix digits that one int64 holds: seven moduli of 8 bits.
-DIGITS_PER_LIMB = 7
+#: Mixed-radix digits in one limb: six moduli of 8 bits stay below 2^LIMB_BITS.
+DIGITS_PER_LIMB = 6
+LIMB_BITS = 48
 
 
 @dataclass(eq=False)
@@ -88,7 +90,7 @@ class IntegerRun:
         total, before = None, 0
         for i, j in self.row.products:  # smallest first
             part = exact_product(self.engine, words_a[i], words_b[j]).astype(np.float64)
-            total = part if total is None else np.ldexp(total, bits * (i + j - before)) + part
+            total = part if total is None else total * 2.0 ** (bits * (i + j - before)) + part
             before = i + j
         with np.errstate(over="ignore", under="ignore"):
             return np.ldexp(total, rows[:, None] + columns - top)
@@ -127,16 +129,25 @@ class IntegerRun:
 
 
 def exact_product(engine: Engine, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The int64 product of two int8 (int4) matrices on an engine with int32 sums, cut so that none can overflow."""
+    """The product of two int8 (int4) matrices on an engine with int32 sums, cut so that none can overflow.
+
+    int32 where one cut does, else int64.
+    """
     formats = engine.formats
-    largest = max(1, int(np.abs(a.astype(np.int64)).max(initial=0)) * int(np.abs(b.astype(np.int64)).max(initial=0)))
+    largest = max(1, _largest_magnitude(a) * _largest_magnitude(b))
     length = max(engine.k, INT32_MAX // largest // engine.k * engine.k)
-    total = np.zeros((a.shape[0], b.shape[1]), np.int64)
-    for start in range(0, a.shape[1], length):
-        x = operand_bits(a[:, start : start + length], formats[0], None, "a")
-        y = operand_bits(b[start : start + length], formats[1], None, "b")
-        total += engine.gemm_bits(x, y).view(np.int32)
-    return total
+    parts = (
+        engine.gemm_bits(
+            operand_bits(a[:, start : start + length], formats[0], None, "a"),
+            operand_bits(b[start : start + length], formats[1], None, "b"),
+        ).view(np.int32)
+        for start in range(0, max(1, a.shape[1]), length)
+    )
+    return next(parts) if a.shape[1] <= length else sum(parts, np.zeros((a.shape[0], b.shape[1]), np.int64))
+
+
+def _largest_magnitude(x: np.ndarray) -> int:
+    return max(int(x.max(initial=0)), -int(x.min(initial=0)))
 
 
 # -- slices --------------------------------------------------------------------------------------------------------------
@@ -213,13 +224,19 @@ def integers_below(x: np.ndarray, axis: int, bits: int) -> tuple[np.ndarray, np.
     """(RZ(x 2^(bits - e)), e - bits) with the common exponents e: integers up to 2^bits, and what their units stand for."""
     exponents = common_exponents(x, axis) - bits
     shift = exponents[:, None] if axis == 1 else exponents
-    return np.trunc(np.ldexp(x.astype(np.float64), -shift)).astype(np.int64), exponents
+    whole = np.trunc(np.ldexp(x.astype(np.float64), -shift))
+    return whole.astype(np.int32 if bits <= 30 else np.int64), exponents
 
 
 def balanced(x: np.ndarray, p: int) -> np.ndarray:
     """The residue of x modulo p that lies in [-p/2, p/2)."""
-    residue = np.mod(x, p)
-    return residue - p * (residue > (p - 1) // 2)
+    residue = modulo(x, p)
+    return residue - p * (residue > (p - 1) // 2).astype(residue.dtype)
+
+
+def modulo(x: np.ndarray, p: int) -> np.ndarray:
+    """x mod p in [0, p): NumPy divides by one number with vector instructions, but takes remainders one by one."""
+    return x - p * (x // p)
 
 
 def mixed_radix(residues: list[np.ndarray], moduli: list[int]) -> tuple[list[np.ndarray], list[int]]:
@@ -231,17 +248,17 @@ def mixed_radix(residues: list[np.ndarray], moduli: list[int]) -> tuple[list[np.
     radices : list of int
         The integer is limbs[0] + radices[0] (limbs[1] + radices[1] (...)).
     """
-    digits: list[np.ndarray] = []
+    digits: list[np.ndarray] = []  # all of this stays below 2^17
     for i, p in enumerate(moduli):
-        known = np.zeros_like(residues[0])
+        known = np.zeros(residues[0].shape, np.int32)
         for digit, q in zip(digits[::-1], moduli[i - 1 :: -1] if i else [], strict=True):
-            known = np.mod(known * q + digit, p)
+            known = modulo(known * q + digit, p)
         inverse = pow(math.prod(moduli[:i]) % p, -1, p) if i else 1
-        digits.append(balanced((residues[i] - known) * inverse, p))
+        digits.append(balanced((residues[i].astype(np.int32) - known) * inverse, p))
     limbs, radices = [], []
     for start in range(0, len(digits), DIGITS_PER_LIMB):
         stop = start + DIGITS_PER_LIMB
-        limb = np.zeros_like(digits[0])
+        limb = np.zeros(digits[0].shape, np.int64)
         for digit, q in zip(digits[start:stop][::-1], moduli[start:stop][::-1], strict=True):
             limb = limb * q + digit
         limbs.append(limb)
@@ -251,12 +268,55 @@ def mixed_radix(residues: list[np.ndarray], moduli: list[int]) -> tuple[list[np.
 
 def integers_to_float(limbs: list[np.ndarray], radices: list[int]) -> np.ndarray:
     """The integers of :func:`mixed_radix`, each rounded once to FP64."""
-    if len(limbs) == 1:
-        return limbs[0].astype(np.float64)
-    total = limbs[-1].astype(object)
+    digits = [limbs[-1]]
     for limb, radix in zip(limbs[-2::-1], radices[-2::-1], strict=True):
-        total = total * radix + limb.astype(object)
-    return total.astype(np.float64)
+        digits = _times_plus(digits, radix, limb)
+    return _rounded_digits(digits)
+
+
+def _times_plus(digits: list[np.ndarray], factor: int, addend: np.ndarray) -> list[np.ndarray]:
+    """digits * factor + addend for integers in digits of 2^LIMB_BITS, the lowest first, within half of that on either side.
+
+    `factor` and the addends are below 2^LIMB_BITS; products are formed from halves, so that no int64 overflows.
+    """
+    half = LIMB_BITS // 2
+    mask = (1 << half) - 1
+    factor_high, factor_low = factor >> half, factor & mask
+    found, carry = [], addend
+    for digit in digits:
+        high, low = digit >> half, digit & mask
+        middle = high * factor_low + low * factor_high
+        carry, rest = _carried(carry + low * factor_low + ((middle & mask) << half))
+        found.append(rest)
+        carry = carry + high * factor_high + (middle >> half)
+    carry, rest = _carried(carry)
+    found.append(rest)
+    return [*found, carry] if carry.any() else found
+
+
+def _carried(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(q, r) with x = q 2^LIMB_BITS + r and r within half of 2^LIMB_BITS on either side."""
+    quotient = (x + (1 << (LIMB_BITS - 1))) >> LIMB_BITS
+    return quotient, x - (quotient << LIMB_BITS)
+
+
+def _rounded_digits(digits: list[np.ndarray]) -> np.ndarray:
+    """Integers in digits of 2^LIMB_BITS, rounded once to FP64.
+
+    Three digits: the two higher ones add up to a double and its exact error; that error with the lowest digit, rounded to odd,
+    is far below the last place of the double, so that the last addition rounds correctly (Boldo and Melquiond 2008).
+    """
+    if len(digits) > 3:
+        total = digits[-1].astype(object)
+        for digit in digits[-2::-1]:
+            total = (total << LIMB_BITS) + digit.astype(object)
+        return total.astype(np.float64)
+    parts = [np.ldexp(digit.astype(np.float64), LIMB_BITS * i) for i, digit in enumerate(digits)]
+    if len(parts) < 3:
+        return parts[0] if len(parts) == 1 else parts[1] + parts[0]
+    total = parts[2] + parts[1]
+    error = parts[1] - (total - parts[2])
+    return total + sum_to_odd(error, parts[0])
 
 
 # -- quantised words -----------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ def _to_odd(value: np.ndarray, error: np.ndarray) -> np.ndarray:
     return np.where(move, np.nextafter(value, toward), value)
 
 
-def _sum_to_odd(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def sum_to_odd(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """x + y in float64, rounded to odd (TwoSum of Knuth gives the error exactly)."""
     with np.errstate(invalid="ignore", over="ignore"):
         total = x + y
@@ -61,7 +61,7 @@ def scale_rounded(
         if not np.isfinite(scalar):
             return encode(values * scalar, target)
         return encode(
-            _sum_to_odd(values * high, values * (scalar - high)) if scalar != high else values * scalar, target
+            sum_to_odd(values * high, values * (scalar - high)) if scalar != high else values * scalar, target
         )
 
 
@@ -94,7 +94,7 @@ def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, round
     if fmt.precision > 51:
         raise ValueError(f"sums in {fmt.name} are rounded to nearest even only, got {rounding!r}")
     a, b = decode(x, fmt), decode(y, fmt)
-    total = _sum_to_odd(a, b)
+    total = sum_to_odd(a, b)
     if rounding == "rd":  # an exact zero from opposite signs is -0 when rounding down (IEEE 754-2019, 6.3)
         total = np.where((total == 0) & (np.signbit(a) | np.signbit(b)), -0.0, total)
     return encode(total, fmt, rounding)
