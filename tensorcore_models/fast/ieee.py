@@ -10,14 +10,16 @@ from ..formats import Format
 from ..isa import isa_level
 from ..kernels import generic_bits
 from ..lowering import Lowered
+from ..rounding import decode
 from ..threads import get_num_threads
+from .common import redo_elements
 
 _SMALLEST_NORMAL = 0x00800000
 
 
 @dataclass(frozen=True)
 class IeeePlan:
-    """GroupPairwiseSum of fp16 and bf16, SequentialFMA of fp32.
+    """GroupPairwiseSum of fp16 and bf16, SequentialFMA of operands that are float32 numbers.
 
     Parameters
     ----------
@@ -29,12 +31,15 @@ class IeeePlan:
         Products and sums below 2^-126 become zero, and c below it +0.
     nan : int
         Encoding of NaN results.
+    saturate : bool
+        Results beyond the format become its largest number: left to the generic kernel, as an infinity never vanishes again.
     """
 
     group: int
     flush_below: tuple[int, int]
     flush_results: bool
     nan: int
+    saturate: bool = False
 
     @classmethod
     def of(cls, low: Lowered) -> "IeeePlan | None":
@@ -44,8 +49,8 @@ class IeeePlan:
             return None
         nan = 0x7FFFFFFF if spec.nan == "all_ones" else low.d_format.nan_bits
         if type(spec) is SequentialFMA:
-            plain = spec == SequentialFMA(nan=spec.nan, tf32_nan=spec.tf32_nan)
-            return cls(0, (0, 0), False, nan) if plain and all(f.name == "fp32" for f in formats) else None
+            plain = spec == SequentialFMA(nan=spec.nan, tf32_nan=spec.tf32_nan, saturate=spec.saturate)
+            return cls(0, (0, 0), False, nan, spec.saturate) if plain and all(map(_in_float32, formats)) else None
         if type(spec) is not GroupPairwiseSum or any(f.name not in ("fp16", "bf16") for f in formats):
             return None
         if spec.group not in (2, 4) or spec.flush_results != (spec.flush_input != "none"):
@@ -65,7 +70,12 @@ class IeeePlan:
             d[(magnitude < _SMALLEST_NORMAL) & (magnitude != 0)] = 0
         values = d.view(np.float32)
         fda.ieee(x, y, values, self.group, self.flush_results, isa_level(), get_num_threads())
-        d[np.isnan(values)] = self.nan
+        if self.saturate:
+            redo = np.ascontiguousarray(~np.isfinite(values), np.uint8)
+            if redo.any():
+                redo_elements(low, d, redo, np.zeros(len(d), np.uint8), np.zeros(d.shape[1], np.uint8), a, b, c)
+        else:
+            d[np.isnan(values)] = self.nan
         return d
 
 
@@ -74,6 +84,12 @@ def _flushed_below(fmt: Format, rule: str) -> int:
     if rule == "none" or (rule == "fp32" and fmt.name == "fp16"):
         return 0
     return 1 << fmt.fraction_bits
+
+
+def _in_float32(fmt: Format) -> bool:
+    """Whether every number of the format is one of float32."""
+    small = fmt.fraction_bits <= 23 and fmt.emin - fmt.fraction_bits >= -149 and fmt.emax <= 127
+    return small and fmt.specials != "scale" and not fmt.padding_bits
 
 
 def _values(x: np.ndarray, fmt: Format, flush_below: int) -> np.ndarray:
@@ -85,4 +101,6 @@ def _values(x: np.ndarray, fmt: Format, flush_below: int) -> np.ndarray:
         return np.ascontiguousarray(x).view(np.float16).astype(np.float32)
     if fmt.name == "bf16":
         return (np.ascontiguousarray(x).astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return np.ascontiguousarray(x).view(np.float32)
+    if fmt.name == "fp32":
+        return np.ascontiguousarray(x).view(np.float32)
+    return decode(x, fmt, np.float32)

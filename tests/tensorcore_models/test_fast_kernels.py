@@ -69,6 +69,9 @@ IEEE = (
     Unit(GroupPairwiseSum(4, flush_input="none", flush_results=False), "fp16", "fp16"),
     Unit(GroupPairwiseSum(2, flush_input="none", flush_results=False, nan="all_ones"), "bf16", "bf16"),
     Unit(SequentialFMA(), "fp32", "fp32"),
+    Unit(SequentialFMA(saturate=True), "fp16", "fp16"),
+    Unit(SequentialFMA(saturate=True), "fp32", "bf16"),
+    Unit(SequentialFMA(nan="all_ones"), "e4m3fn", "e5m2"),
 )
 PATHS = [
     *(("float32 lanes", u) for u in IEEE),
@@ -119,7 +122,7 @@ def test_batches_of_tiles(unit, isa):
         assert np.array_equal(kernels.matrix_bits(unit, a[0], b[0], c[0]), got[0])
 
 
-@pytest.mark.parametrize(("name", "unit"), [PATHS[0], PATHS[9], PATHS[-4]], ids=lambda x: str(x)[:20])
+@pytest.mark.parametrize(("name", "unit"), [("float32 lanes", IEEE[0]), ("lanes of 32 bits", NARROW[2]), ("lanes of 64 bits", WIDE[-4])], ids=lambda x: str(x)[:20])
 def test_reference_and_threads(name, unit):
     """Against the plain-integer truth itself, with one and with three threads, strided and read-only operands."""
     rng = np.random.default_rng(3)
