@@ -28,6 +28,8 @@ typedef struct {
 
 #define MPG_SKIP (-8000)
 
+enum { MPG_OUT_FP32, MPG_OUT_FP16 }; /* results of a task */
+
 /* Where the encodings of one operand stand: element strides along its lanes or rows (`outer`) and along k. */
 typedef struct {
     const void *data;
@@ -83,6 +85,38 @@ MPG_INLINE uint64_t mpg_as_bits64(double value)
     } x = {value};
     return x.bits;
 }
+
+/* Rounding toward zero, subnormal numbers kept, until mpg_restore_rounding. What depends on it stands in functions that are
+ * marked MPG_NOINLINE and called in between: compilers move arithmetic past changes of the rounding. */
+#if defined(__x86_64__) || defined(_M_X64)
+#include <xmmintrin.h>
+typedef unsigned mpg_rounding;
+static mpg_rounding mpg_round_toward_zero(void)
+{
+    const unsigned mode = _mm_getcsr();
+    _mm_setcsr((mode & ~0x8040u) | 0x6000u);
+    return mode;
+}
+static void mpg_restore_rounding(mpg_rounding mode) { _mm_setcsr(mode); }
+#else
+#include <fenv.h>
+typedef int mpg_rounding;
+static mpg_rounding mpg_round_toward_zero(void)
+{
+    const int mode = fegetround();
+    fesetround(FE_TOWARDZERO);
+    return mode;
+}
+static void mpg_restore_rounding(mpg_rounding mode) { fesetround(mode); }
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define MPG_NOINLINE __attribute__((noinline))
+#elif defined(_MSC_VER)
+#define MPG_NOINLINE __declspec(noinline)
+#else
+#define MPG_NOINLINE
+#endif
 
 /* One operand: magnitude as significand * 2^exponent, exponent of the encoding. */
 typedef struct {

@@ -20,8 +20,6 @@
 #define MPG_NARROW_PRESCALE 33  /* products below 2^32 stay below 1/2 when the scaling is cut off at 1 */
 #define MPG_NARROW_FLOOR 59     /* float32 exponent field of 2^-68: with it F + 33 - e_max is at most 126 */
 
-enum { MPG_OUT_FP32, MPG_OUT_FP16 };
-
 typedef struct {
     int terms;         /* products of one fused operation as packed: 4, 8, 16 or 32 */
     int fraction_bits; /* F */

@@ -1,12 +1,9 @@
-/* The algorithms of wide.h in AVX-512 intrinsics: same bits, B split into magnitudes by sign.
- *
- * With M = 1.5 * 2^52 units, M + |a b| rounded toward zero is M + the truncated product: one fused multiply-add multiplies, aligns
- * and adds. Positive and negative products go to two such sums, whose difference is exact.
- */
+/* The algorithms of wide.h in AVX-512 intrinsics, two rows of A against 32 columns at a time. */
 #ifndef MPG_WIDE_AVX512_H
 #define MPG_WIDE_AVX512_H
 
 #include "wide.h"
+#include "wide_rows.h"
 
 #if MPG_X86_VARIANTS
 #include <immintrin.h>
@@ -16,224 +13,354 @@
 #endif
 #define MPG_TOWARD_ZERO (_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #define MPG_DOWN (_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
+#define MPG_UP (_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
+
+/* Packed operands from some k on; rows of A are `stride` apart. */
+typedef struct {
+    const double *a;
+    const uint32_t *ea, *la;
+    int64_t stride;
+    const double *b;
+    const int16_t *eb, *lb;
+} mpg_wide_operands;
+
+MPG_LANES512 __m512i mpg_word512(int32_t x) { return _mm512_set1_epi16((short)x); }
 
 MPG_LANES512 __m512d mpg_exponents512(__m512d x)
 {
     return _mm512_castsi512_pd(_mm512_and_si512(_mm512_castpd_si512(x), _mm512_set1_epi64(INT64_C(0x7FF0000000000000))));
 }
 
-/* Powers of two of the largest product exponents of 32 lanes. */
-MPG_LANES512 void mpg_wide_tops512(int terms, int floor, const uint32_t *ea, const int16_t *eb, __m512d *top)
+/* Word g of each 64-bit lane in the highest place, all else zero. */
+MPG_LANES512 void mpg_highest_words512(__m512i x, __m512i *high)
 {
-    __m512i words = _mm512_set1_epi16((short)(floor + MPG_WORD_BIAS));
-    for (int q = 0; q < terms; q++) {
-        const __m512i e = _mm512_add_epi16(_mm512_set1_epi32((int)ea[q]), _mm512_loadu_si512(eb + q * MPG_WIDE));
-        words = _mm512_max_epi16(words, e);
-    }
-    top[0] = _mm512_castsi512_pd(_mm512_slli_epi64(_mm512_cvtepu16_epi64(_mm512_castsi512_si128(words)), 52));
-    top[1] = _mm512_castsi512_pd(_mm512_slli_epi64(_mm512_cvtepu16_epi64(_mm512_extracti32x4_epi32(words, 1)), 52));
-    top[2] = _mm512_castsi512_pd(_mm512_slli_epi64(_mm512_cvtepu16_epi64(_mm512_extracti32x4_epi32(words, 2)), 52));
-    top[3] = _mm512_castsi512_pd(_mm512_slli_epi64(_mm512_cvtepu16_epi64(_mm512_extracti32x4_epi32(words, 3)), 52));
+    const __m512i one = _mm512_set4_epi32(0x0B0A8080, (int)0x80808080, 0x03028080, (int)0x80808080);
+    const __m512i two = _mm512_set4_epi32(0x0D0C8080, (int)0x80808080, 0x05048080, (int)0x80808080);
+    high[0] = _mm512_slli_epi64(x, 48);
+    high[1] = _mm512_shuffle_epi8(x, one);
+    high[2] = _mm512_shuffle_epi8(x, two);
+    high[3] = _mm512_and_si512(x, _mm512_set1_epi64((int64_t)UINT64_C(0xFFFF000000000000)));
 }
 
-/* Adds products to the two sums of each lane. */
-MPG_LANES512 void mpg_wide_sums512(int terms, const double *a, const int64_t *ao, const double *b, __m512d *plus, __m512d *minus)
+/* Word g of each 64-bit lane in the lowest place, all else zero. */
+MPG_LANES512 void mpg_lowest_words512(__m512i x, __m512i *low)
 {
-#pragma GCC unroll 4
+    const __m512i one = _mm512_set4_epi32((int)0x80808080, (int)0x80800B0A, (int)0x80808080, (int)0x80800302);
+    const __m512i two = _mm512_set4_epi32((int)0x80808080, (int)0x80800D0C, (int)0x80808080, (int)0x80800504);
+    low[0] = _mm512_and_si512(x, _mm512_set1_epi64(0xFFFF));
+    low[1] = _mm512_shuffle_epi8(x, one);
+    low[2] = _mm512_shuffle_epi8(x, two);
+    low[3] = _mm512_srli_epi64(x, 48);
+}
+
+/* Words of the exponents of 32 numbers. */
+MPG_LANES512 __m512i mpg_exponent_words512(const __m512d *x)
+{
+    const __m512i w0 = _mm512_srli_epi64(_mm512_castpd_si512(x[0]), 48), w1 = _mm512_srli_epi64(_mm512_castpd_si512(x[1]), 32);
+    const __m512i w2 = _mm512_srli_epi64(_mm512_castpd_si512(x[2]), 16), w3 = _mm512_castpd_si512(x[3]);
+    __m512i words = _mm512_ternarylogic_epi64(_mm512_set1_epi64(0xFFFF), w0, w1, 0xCA);
+    words = _mm512_ternarylogic_epi64(_mm512_set1_epi64(0xFFFFFFFF), words, w2, 0xCA);
+    words = _mm512_ternarylogic_epi64(_mm512_set1_epi64(0xFFFFFFFFFFFF), words, w3, 0xCA);
+    return _mm512_and_si512(words, mpg_word512(0x7FF0));
+}
+
+/* Words of the largest alignment exponent of `terms` products, at least those of `lowest`. */
+MPG_LANES512 void mpg_wide_tops512(int rows, int terms, const mpg_wide_operands *p, __m512i lowest, __m512i *words)
+{
+    for (int r = 0; r < rows; r++)
+        words[r] = lowest;
+#pragma GCC unroll 16
     for (int q = 0; q < terms; q++) {
-        const __m512d x = _mm512_set1_pd(a[q]);
-        const double *same = b + q * 2 * MPG_WIDE + ao[q], *other = b + q * 2 * MPG_WIDE + (ao[q] ^ MPG_WIDE);
-#pragma GCC unroll 4
-        for (int g = 0; g < 4; g++) {
-            plus[g] = _mm512_fmadd_round_pd(x, _mm512_loadu_pd(same + 8 * g), plus[g], MPG_TOWARD_ZERO);
-            minus[g] = _mm512_fmadd_round_pd(x, _mm512_loadu_pd(other + 8 * g), minus[g], MPG_TOWARD_ZERO);
+        const __m512i b = _mm512_loadu_si512(p->eb + q * MPG_WIDE);
+#pragma GCC unroll 2
+        for (int r = 0; r < rows; r++) {
+            const __m512i a = _mm512_set1_epi32((int)p->ea[r * p->stride + q]);
+            words[r] = _mm512_max_epi16(words[r], _mm512_add_epi16(a, b));
         }
+    }
+}
+
+/* Adds `terms` products to `sum`, near 1.5 * 2^52 units of 2^(top - F), each truncated to its unit. */
+MPG_LANES512 void mpg_wide_sums512(int rows, int terms, int fraction_bits, const mpg_wide_operands *p, const __m512i *tops,
+                                   __m512d (*sum)[4])
+{
+    const __m512i one = mpg_word512(1);
+    const __m512i to_limit = mpg_word512(2 * MPG_LOWEST_BIAS - MPG_WORD_BIAS - fraction_bits - 32768);
+    __m512i limit[2], count[2];
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++) {
+        limit[r] = _mm512_add_epi16(_mm512_srli_epi16(tops[r], 4), to_limit);
+        count[r] = _mm512_setzero_si512();
+    }
+#pragma GCC unroll 16
+    for (int q = 0; q < terms; q++) {
+        const __m512i b = _mm512_loadu_si512(p->lb + q * MPG_WIDE);
+#pragma GCC unroll 2
+        for (int r = 0; r < rows; r++) {
+            const __m512i a = _mm512_set1_epi32((int)p->la[r * p->stride + q]);
+            const __mmask32 inexact = _mm512_cmplt_epi16_mask(_mm512_add_epi16(a, b), limit[r]);
+            const __m512d x = _mm512_set1_pd(p->a[r * p->stride + q]);
+            count[r] = _mm512_mask_add_epi16(count[r], inexact, count[r], one);
+#pragma GCC unroll 4
+            for (int g = 0; g < 4; g++)
+                sum[r][g] = _mm512_fmadd_round_pd(x, _mm512_loadu_pd(p->b + q * MPG_WIDE + 8 * g), sum[r][g], MPG_DOWN);
+        }
+    }
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++) {
+        __m512i each[4];
+        mpg_lowest_words512(count[r], each);
+#pragma GCC unroll 4
+        for (int g = 0; g < 4; g++) /* one more in the last place is one unit */
+            sum[r][g] = _mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(sum[r][g]), each[g]));
     }
 }
 
 /* Multiple of `unit` not above x, |x| below 2^51 units. */
 MPG_LANES512 __m512d mpg_floored512(__m512d x, __m512d unit)
 {
-    const __m512d magic = _mm512_mul_pd(unit, _mm512_set1_pd(0x1.8p52));
+    const __m512d magic = _mm512_mul_pd(unit, _mm512_set1_pd(MPG_MAGIC));
     return _mm512_sub_pd(_mm512_add_round_pd(x, magic, MPG_DOWN), magic);
 }
 
-MPG_LANES512 void mpg_wide_fda512(int terms, int output, const mpg_wide_task *t, const double *a, const int64_t *ao,
-                                  const uint32_t *ea, const double *b, const int16_t *eb, __m512d *c, __mmask8 *infinite)
+/* c to fp16, nearest even; lanes whose result is infinite. */
+MPG_LANES512 __mmask8 mpg_wide_to_fp16_512(__m512d *c)
 {
-    const __m512d zero = _mm512_setzero_pd();
-    const __m512d to_magic = _mm512_set1_pd(mpg_power(-t->fraction_bits) * 0x1.8p52);
-    const __m512d least = _mm512_set1_pd(mpg_power(t->raw_exponent));
-    const __m512d zero_sign = _mm512_set1_pd(t->positive_zero ? 0.0 : -0.0);
-    __m512d plus[4], minus[4], top[4];
-    mpg_wide_tops512(terms, t->floor, ea, eb, top);
-#pragma GCC unroll 4
-    for (int g = 0; g < 4; g++) {
-        __m512d own = mpg_exponents512(c[g]);
+    const __m512d power = _mm512_max_pd(mpg_exponents512(*c), _mm512_set1_pd(0x1p-14));
+    const __m512d magic = _mm512_mul_pd(power, _mm512_set1_pd(0x1.8p42));
+    *c = _mm512_sub_pd(_mm512_add_pd(*c, magic), magic);
+    return _mm512_cmp_pd_mask(_mm512_abs_pd(*c), _mm512_set1_pd(0x1p16), _CMP_GE_OQ);
+}
+
+/* c to float32, truncated, of any exponent; lanes whose result is infinite. */
+MPG_LANES512 __mmask8 mpg_wide_to_fp32_512(__m512d *c, int positive_zero)
+{
+    const __mmask8 infinite = _mm512_cmp_pd_mask(_mm512_abs_pd(*c), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
+    *c = _mm512_cvtps_pd(_mm512_cvt_roundpd_ps(*c, MPG_TOWARD_ZERO));
+    *c = _mm512_add_pd(*c, _mm512_set1_pd(positive_zero ? 0.0 : -0.0));
+    return infinite;
+}
+
+MPG_LANES512 void mpg_wide_fda512(int rows, int terms, int output, const mpg_wide_task *t, const mpg_wide_operands *p,
+                                  __m512d (*c)[4], __mmask8 (*infinite)[4])
+{
+    const __m512d to_magic = _mm512_set1_pd(mpg_power(-t->fraction_bits) * MPG_MAGIC);
+    const __m512i least = mpg_word512((t->raw_exponent + MPG_WORD_BIAS) << 4);
+    /* A sum is a multiple of 2^-149, and below 2^128, for exponents from F - 149 to 120. */
+    const __m512i ordinary = mpg_word512((t->fraction_bits - 149 + MPG_WORD_BIAS) << 4);
+    const __m512i range = mpg_word512((120 + 149 - t->fraction_bits) << 4);
+    __m512i tops[2];
+    __m512d magic[2][4], sum[2][4];
+    mpg_wide_tops512(rows, terms, p, mpg_word512((t->floor + MPG_WORD_BIAS) << 4), tops);
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++) {
+        __m512i own = mpg_exponent_words512(c[r]), high[4];
         if (output == MPG_OUT_FP16)
-            own = _mm512_mask_max_pd(own, _mm512_cmp_pd_mask(own, zero, _CMP_NEQ_OQ), own, least);
-        const __m512d magic = _mm512_mul_pd(_mm512_max_pd(top[g], own), to_magic);
-        plus[g] = _mm512_add_round_pd(magic, _mm512_max_pd(c[g], zero), MPG_TOWARD_ZERO);
-        minus[g] = _mm512_sub_round_pd(magic, _mm512_min_pd(c[g], zero), MPG_TOWARD_ZERO);
-    }
-    mpg_wide_sums512(terms, a, ao, b, plus, minus);
+            own = _mm512_mask_max_epi16(own, _mm512_test_epi16_mask(own, own), own, least);
+        tops[r] = _mm512_max_epi16(tops[r], own);
+        mpg_highest_words512(tops[r], high);
 #pragma GCC unroll 4
-    for (int g = 0; g < 4; g++) {
-        const __m512d total = _mm512_sub_pd(plus[g], minus[g]);
-        if (output == MPG_OUT_FP16) {
-            const __m512d power = _mm512_max_pd(mpg_exponents512(total), _mm512_set1_pd(0x1p-14));
-            const __m512d magic = _mm512_mul_pd(power, _mm512_set1_pd(0x1.8p42));
-            c[g] = _mm512_sub_pd(_mm512_add_pd(total, magic), magic);
-            infinite[g] = _mm512_cmp_pd_mask(_mm512_abs_pd(c[g]), _mm512_set1_pd(0x1p16), _CMP_GE_OQ);
-        } else {
-            infinite[g] = _mm512_cmp_pd_mask(_mm512_abs_pd(total), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
-            c[g] = _mm512_add_pd(_mm512_cvtps_pd(_mm512_cvt_roundpd_ps(total, MPG_TOWARD_ZERO)), zero_sign);
+        for (int g = 0; g < 4; g++) {
+            const __mmask8 negative = _mm512_movepi64_mask(_mm512_castpd_si512(c[r][g]));
+            magic[r][g] = _mm512_mul_pd(_mm512_castsi512_pd(high[g]), to_magic);
+            sum[r][g] = _mm512_add_round_pd(magic[r][g], c[r][g], MPG_DOWN);
+            sum[r][g] = _mm512_mask_add_round_pd(sum[r][g], negative, magic[r][g], c[r][g], MPG_UP);
         }
+    }
+    mpg_wide_sums512(rows, terms, t->fraction_bits, p, tops, sum);
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 4
+        for (int g = 0; g < 4; g++) {
+            const __m512d total = _mm512_sub_pd(sum[r][g], magic[r][g]);
+            c[r][g] = total;
+            infinite[r][g] = 0;
+            if (output == MPG_OUT_FP16)
+                infinite[r][g] = mpg_wide_to_fp16_512(&c[r][g]);
+            else
+                c[r][g] = _mm512_castsi512_pd(
+                    _mm512_and_si512(_mm512_castpd_si512(total), _mm512_set1_epi64(-INT64_C(0x20000000))));
+        }
+        if (output == MPG_OUT_FP32
+            && __builtin_expect(_mm512_cmpgt_epu16_mask(_mm512_sub_epi16(tops[r], ordinary), range) != 0, 0))
+            for (int g = 0; g < 4; g++) {
+                c[r][g] = _mm512_sub_pd(sum[r][g], magic[r][g]);
+                infinite[r][g] = mpg_wide_to_fp32_512(&c[r][g], t->positive_zero);
+            }
     }
 }
 
-MPG_LANES512 void mpg_wide_round_down512(int terms, int groups, const mpg_wide_task *t, const double *a, const int64_t *ao,
-                                         const uint32_t *ea, const double *b, const int16_t *eb, __m512d *c,
-                                         __mmask8 *infinite)
+MPG_LANES512 void mpg_wide_round_down512(int rows, int terms, int groups, const mpg_wide_task *t, const mpg_wide_operands *p,
+                                         __m512d (*c)[4], __mmask8 (*infinite)[4])
 {
     const int each = terms / groups;
-    const __m512d to_unit = _mm512_set1_pd(mpg_power(-t->fraction_bits)), magic = _mm512_set1_pd(0x1.8p52);
+    const __m512d to_unit = _mm512_set1_pd(mpg_power(-t->fraction_bits)), magic = _mm512_set1_pd(MPG_MAGIC);
     const __m512d dot_unit = _mm512_set1_pd(mpg_power(-t->dot_bits)), c_unit = _mm512_set1_pd(mpg_power(-t->c_bits));
     const __m512d cutoff = _mm512_set1_pd(t->c_cutoff < 1000 ? mpg_power(-t->c_cutoff) : 0);
     const __m512d limit = _mm512_set1_pd(mpg_power(t->overflow < 1000 ? t->overflow - 1 : 1023));
     const __m512d zero_sign = _mm512_set1_pd(t->positive_zero ? 0.0 : -0.0), least = _mm512_set1_pd(0x1p-126);
-    __m512d top[2][4], dot[2][4];
+    __m512d top[2][2][4], dot[2][2][4];
     for (int n = 0; n < groups; n++) {
-        __m512d plus[4], minus[4];
-        mpg_wide_tops512(each, MPG_WIDE_LOWEST, ea + n * each, eb + n * each * MPG_WIDE, top[n]);
+        const mpg_wide_operands part = {p->a + n * each,         p->ea + n * each,
+                                        p->la + n * each,        p->stride,
+                                        p->b + n * each * MPG_WIDE, p->eb + n * each * MPG_WIDE,
+                                        p->lb + n * each * MPG_WIDE};
+        __m512i words[2], high[4];
+        __m512d start[2][4];
+        mpg_wide_tops512(rows, each, &part, mpg_word512((MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4), words);
+#pragma GCC unroll 2
+        for (int r = 0; r < rows; r++) {
+            mpg_highest_words512(words[r], high);
 #pragma GCC unroll 4
-        for (int g = 0; g < 4; g++)
-            plus[g] = minus[g] = _mm512_mul_pd(_mm512_mul_pd(top[n][g], to_unit), magic);
-        mpg_wide_sums512(each, a + n * each, ao + n * each, b + n * each * 2 * MPG_WIDE, plus, minus);
-#pragma GCC unroll 4
-        for (int g = 0; g < 4; g++)
-            dot[n][g] = _mm512_sub_pd(plus[g], minus[g]);
-    }
-#pragma GCC unroll 4
-    for (int g = 0; g < 4; g++) {
-        __m512d largest = top[0][g], sum = dot[0][g];
-        if (groups == 2) {
-            largest = _mm512_max_pd(largest, top[1][g]);
-            const __m512d unit = _mm512_mul_pd(largest, to_unit);
-            sum = _mm512_add_pd(mpg_floored512(sum, unit), mpg_floored512(dot[1][g], unit));
+            for (int g = 0; g < 4; g++) {
+                top[n][r][g] = _mm512_castsi512_pd(high[g]);
+                start[r][g] = dot[n][r][g] = _mm512_mul_pd(_mm512_mul_pd(top[n][r][g], to_unit), magic);
+            }
         }
-        const __m512d raw = _mm512_max_pd(mpg_exponents512(c[g]), least), all = _mm512_max_pd(largest, raw);
-        const __mmask8 near = _mm512_cmp_pd_mask(raw, _mm512_mul_pd(all, cutoff), _CMP_GE_OQ);
-        const __m512d addend = _mm512_maskz_mov_pd(near, mpg_floored512(c[g], _mm512_mul_pd(all, c_unit)));
-        const __m512d total = _mm512_add_pd(mpg_floored512(sum, _mm512_mul_pd(all, dot_unit)), addend);
-        c[g] = _mm512_add_pd(_mm512_cvtps_pd(_mm512_cvtpd_ps(total)), zero_sign);
-        infinite[g] = _mm512_cmp_pd_mask(largest, limit, _CMP_GE_OQ)
-                      | _mm512_cmp_pd_mask(_mm512_abs_pd(c[g]), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
+        mpg_wide_sums512(rows, each, t->fraction_bits, &part, words, dot[n]);
+#pragma GCC unroll 2
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (int g = 0; g < 4; g++)
+                dot[n][r][g] = _mm512_sub_pd(dot[n][r][g], start[r][g]);
     }
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int g = 0; g < 4; g++) {
+            __m512d largest = top[0][r][g], sum = dot[0][r][g];
+            if (groups == 2) {
+                largest = _mm512_max_pd(largest, top[1][r][g]);
+                const __m512d unit = _mm512_mul_pd(largest, to_unit);
+                sum = _mm512_add_pd(mpg_floored512(sum, unit), mpg_floored512(dot[1][r][g], unit));
+            }
+            const __m512d raw = _mm512_max_pd(mpg_exponents512(c[r][g]), least), all = _mm512_max_pd(largest, raw);
+            const __mmask8 near = _mm512_cmp_pd_mask(raw, _mm512_mul_pd(all, cutoff), _CMP_GE_OQ);
+            const __m512d addend = _mm512_maskz_mov_pd(near, mpg_floored512(c[r][g], _mm512_mul_pd(all, c_unit)));
+            const __m512d total = _mm512_add_pd(mpg_floored512(sum, _mm512_mul_pd(all, dot_unit)), addend);
+            c[r][g] = _mm512_add_pd(_mm512_cvtps_pd(_mm512_cvtpd_ps(total)), zero_sign);
+            infinite[r][g] = _mm512_cmp_pd_mask(largest, limit, _CMP_GE_OQ)
+                             | _mm512_cmp_pd_mask(_mm512_abs_pd(c[r][g]), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
+        }
 }
 
-MPG_LANES512 void mpg_wide_row_body512(int terms, int groups, int output, const mpg_wide_task *t, const double *a,
-                                       const int64_t *ao, const uint32_t *ea, const double *b, const int16_t *eb, float *d,
-                                       int count, int64_t steps, uint8_t *overflow)
+/* `rows` rows over several operations; d and overflow at r * ldd. Lanes that overflow are marked and zeroed. */
+MPG_LANES512 void mpg_wide_rows_body512(int rows, int terms, int groups, int output, const mpg_wide_task *task,
+                                        const mpg_wide_operands *operands, float *d, int64_t ldd, int count, int64_t steps,
+                                        uint8_t *overflow)
 {
+    const mpg_wide_task copy = *task, *t = &copy; /* nothing that is stored here can change it */
+    mpg_wide_operands p = *operands;
     __mmask8 exists[4];
-    __m512d c[4];
+    __m512d c[2][4];
     for (int g = 0; g < 4; g++) {
         exists[g] = (__mmask8)(count >= 8 * (g + 1) ? 0xFF : count > 8 * g ? (1 << (count - 8 * g)) - 1 : 0);
-        c[g] = _mm512_cvtps_pd(_mm256_maskz_loadu_ps(exists[g], d + 8 * g));
+        for (int r = 0; r < rows; r++)
+            c[r][g] = _mm512_cvtps_pd(_mm256_maskz_loadu_ps(exists[g], d + r * ldd + 8 * g));
     }
     for (int64_t s = 0; s < steps; s++) {
-        __mmask8 infinite[4];
+        __mmask8 infinite[2][4];
         if (groups)
-            mpg_wide_round_down512(terms, groups, t, a, ao, ea, b, eb, c, infinite);
+            mpg_wide_round_down512(rows, terms, groups, t, &p, c, infinite);
         else
-            mpg_wide_fda512(terms, output, t, a, ao, ea, b, eb, c, infinite);
-        if (__builtin_expect((infinite[0] | infinite[1] | infinite[2] | infinite[3]) != 0, 0))
-            for (int g = 0; g < 4; g++) {
-                c[g] = _mm512_maskz_mov_pd((__mmask8)~infinite[g], c[g]);
-                for (int j = 0; j < 8; j++)
-                    if ((infinite[g] & exists[g]) >> j & 1)
-                        overflow[8 * g + j] = 1;
-            }
-        a += terms;
-        ao += terms;
-        ea += terms;
-        b += terms * 2 * MPG_WIDE;
-        eb += terms * MPG_WIDE;
+            mpg_wide_fda512(rows, terms, output, t, &p, c, infinite);
+#pragma GCC unroll 2
+        for (int r = 0; r < rows; r++)
+            if (__builtin_expect((infinite[r][0] | infinite[r][1] | infinite[r][2] | infinite[r][3]) != 0, 0))
+                for (int g = 0; g < 4; g++) {
+                    c[r][g] = _mm512_maskz_mov_pd((__mmask8)~infinite[r][g], c[r][g]);
+                    for (int j = 0; j < 8; j++)
+                        if ((infinite[r][g] & exists[g]) >> j & 1)
+                            overflow[r * ldd + 8 * g + j] = 1;
+                }
+        p.a += terms;
+        p.ea += terms;
+        p.la += terms;
+        p.b += terms * MPG_WIDE;
+        p.eb += terms * MPG_WIDE;
+        p.lb += terms * MPG_WIDE;
     }
-    for (int g = 0; g < 4; g++)
-        _mm256_mask_storeu_ps(d + 8 * g, exists[g], _mm512_cvtpd_ps(c[g]));
+    for (int r = 0; r < rows; r++)
+        for (int g = 0; g < 4; g++)
+            _mm256_mask_storeu_ps(d + r * ldd + 8 * g, exists[g], _mm512_cvtpd_ps(c[r][g]));
 }
 
-#define MPG_WIDE_ROW512(NAME, TERMS, GROUPS, OUTPUT)                                                                         \
-    MPG_TARGET_AVX512 static void NAME(const mpg_wide_task *t, const double *a, const int64_t *ao, const uint32_t *ea,       \
-                                       const double *b, const int16_t *eb, float *d, int count, int64_t steps,               \
-                                       uint8_t *overflow)                                                                    \
+#define MPG_WIDE_ROWS512(NAME, ROWS, TERMS, GROUPS, OUTPUT)                                                                  \
+    MPG_TARGET_AVX512 static void NAME(const mpg_wide_task *t, const mpg_wide_operands *p, float *d, int64_t ldd, int count, \
+                                       int64_t steps, uint8_t *overflow)                                                     \
     {                                                                                                                        \
-        mpg_wide_row_body512(TERMS, GROUPS, OUTPUT, t, a, ao, ea, b, eb, d, count, steps, overflow);                         \
+        mpg_wide_rows_body512(ROWS, TERMS, GROUPS, OUTPUT, t, p, d, ldd, count, steps, overflow);                            \
     }
+#define MPG_WIDE_BOTH512(NAME, TERMS, GROUPS, OUTPUT)        \
+    MPG_WIDE_ROWS512(NAME##_1, 1, TERMS, GROUPS, OUTPUT)     \
+    MPG_WIDE_ROWS512(NAME##_2, 2, TERMS, GROUPS, OUTPUT)
 
-MPG_WIDE_ROW512(mpg_wide_fda4_512, 4, 0, MPG_OUT_FP32)
-MPG_WIDE_ROW512(mpg_wide_fda8_512, 8, 0, MPG_OUT_FP32)
-MPG_WIDE_ROW512(mpg_wide_fda16_512, 16, 0, MPG_OUT_FP32)
-MPG_WIDE_ROW512(mpg_wide_fda32_512, 32, 0, MPG_OUT_FP32)
-MPG_WIDE_ROW512(mpg_wide_fda_fp16_512, t->terms, 0, MPG_OUT_FP16)
-MPG_WIDE_ROW512(mpg_wide_down_512, t->terms, 1, MPG_OUT_FP32)
-MPG_WIDE_ROW512(mpg_wide_down8_512, 8, 1, MPG_OUT_FP32)
-MPG_WIDE_ROW512(mpg_wide_down_groups_512, t->terms, 2, MPG_OUT_FP32)
+MPG_WIDE_BOTH512(mpg_wide_fda4_512, 4, 0, MPG_OUT_FP32)
+MPG_WIDE_BOTH512(mpg_wide_fda8_512, 8, 0, MPG_OUT_FP32)
+MPG_WIDE_BOTH512(mpg_wide_fda16_512, 16, 0, MPG_OUT_FP32)
+MPG_WIDE_BOTH512(mpg_wide_fda32_512, 32, 0, MPG_OUT_FP32)
+MPG_WIDE_BOTH512(mpg_wide_fda_fp16_512, t->terms, 0, MPG_OUT_FP16)
+MPG_WIDE_BOTH512(mpg_wide_down_512, t->terms, 1, MPG_OUT_FP32)
+MPG_WIDE_BOTH512(mpg_wide_down8_512, 8, 1, MPG_OUT_FP32)
+MPG_WIDE_BOTH512(mpg_wide_down_groups_512, t->terms, 2, MPG_OUT_FP32)
 
-MPG_TARGET_AVX512 static void mpg_wide_row_avx512(const mpg_wide_task *t, const double *a, const int64_t *ao, const uint32_t *ea,
-                                                  const double *b, const int16_t *eb, float *d, int count, int64_t steps,
-                                                  uint8_t *overflow)
+typedef void (*mpg_wide_rows512)(const mpg_wide_task *, const mpg_wide_operands *, float *, int64_t, int, int64_t, uint8_t *);
+
+static mpg_wide_rows512 mpg_wide_kernel512(const mpg_wide_task *t, int two)
 {
     if (t->round_down == 2)
-        mpg_wide_down_groups_512(t, a, ao, ea, b, eb, d, count, steps, overflow);
-    else if (t->round_down)
-        (t->terms == 8 ? mpg_wide_down8_512 : mpg_wide_down_512)(t, a, ao, ea, b, eb, d, count, steps, overflow);
-    else if (t->output == MPG_OUT_FP16)
-        mpg_wide_fda_fp16_512(t, a, ao, ea, b, eb, d, count, steps, overflow);
-    else if (t->terms == 4)
-        mpg_wide_fda4_512(t, a, ao, ea, b, eb, d, count, steps, overflow);
-    else if (t->terms == 8)
-        mpg_wide_fda8_512(t, a, ao, ea, b, eb, d, count, steps, overflow);
-    else if (t->terms == 16)
-        mpg_wide_fda16_512(t, a, ao, ea, b, eb, d, count, steps, overflow);
-    else
-        mpg_wide_fda32_512(t, a, ao, ea, b, eb, d, count, steps, overflow);
+        return two ? mpg_wide_down_groups_512_2 : mpg_wide_down_groups_512_1;
+    if (t->round_down && t->terms == 8)
+        return two ? mpg_wide_down8_512_2 : mpg_wide_down8_512_1;
+    if (t->round_down)
+        return two ? mpg_wide_down_512_2 : mpg_wide_down_512_1;
+    if (t->output == MPG_OUT_FP16)
+        return two ? mpg_wide_fda_fp16_512_2 : mpg_wide_fda_fp16_512_1;
+    if (t->terms == 4)
+        return two ? mpg_wide_fda4_512_2 : mpg_wide_fda4_512_1;
+    if (t->terms == 8)
+        return two ? mpg_wide_fda8_512_2 : mpg_wide_fda8_512_1;
+    if (t->terms == 16)
+        return two ? mpg_wide_fda16_512_2 : mpg_wide_fda16_512_1;
+    return two ? mpg_wide_fda32_512_2 : mpg_wide_fda32_512_1;
 }
 #endif
 
 /* `rows` packed rows against one panel, d and redo updated in place. */
-static void mpg_wide_tile(const mpg_wide_task *t, const double *av, const int64_t *ao, const uint32_t *ae, int64_t length,
-                          int64_t rows, const double *bv, const int16_t *be, int count, float *d, uint8_t *redo, int64_t ldd,
-                          int level)
+static void mpg_wide_tile(const mpg_wide_task *t, const double *av, const uint32_t *ae, const uint32_t *al, int64_t length,
+                          int64_t rows, const double *bv, const int16_t *be, const int16_t *bl, int count, float *d,
+                          uint8_t *redo, int64_t ldd, int level)
 {
     const int64_t wanted = level == MPG_ISA_AVX512 ? 64 : 128;
     const int64_t block = wanted / t->terms > 0 ? wanted / t->terms * t->terms : t->terms;
-    const int lanes = level == MPG_ISA_AVX512 ? 2 * MPG_WIDE : MPG_WIDE;
     for (int64_t k = 0; k < length; k += block) {
         const int64_t steps = (length - k < block ? length - k : block) / t->terms;
-        for (int64_t i = 0; i < rows; i++) {
-            const double *a = av + i * length + k, *b = bv + k * lanes;
-            const uint32_t *ea = ae + i * length + k;
-            const int16_t *eb = be + k * MPG_WIDE;
 #if MPG_X86_VARIANTS
-            if (level == MPG_ISA_AVX512) {
-                mpg_wide_row_avx512(t, a, ao + i * length + k, ea, b, eb, d + i * ldd, count, steps, redo + i * ldd);
-                continue;
+        if (level == MPG_ISA_AVX512) {
+            const mpg_wide_rows512 both = mpg_wide_kernel512(t, 1), single = mpg_wide_kernel512(t, 0);
+            for (int64_t i = 0; i < rows; i += 2) {
+                const mpg_wide_operands p = {av + i * length + k, ae + i * length + k, al + i * length + k, length,
+                                             bv + k * MPG_WIDE,   be + k * MPG_WIDE,   bl + k * MPG_WIDE};
+                (i + 1 < rows ? both : single)(t, &p, d + i * ldd, ldd, count, steps, redo + i * ldd);
             }
+            continue;
+        }
 #endif
+        const mpg_rounding mode = mpg_round_toward_zero();
+        for (int64_t i = 0; i < rows; i++) {
             double c[MPG_WIDE] = {0};
             uint8_t overflow[MPG_WIDE] = {0};
             for (int j = 0; j < count; j++)
                 c[j] = d[i * ldd + j];
             (level == MPG_ISA_AVX2 ? mpg_wide_row_avx2 : mpg_wide_row_baseline)(
-                t->round_down == 2 ? t->terms / 2 : t->terms, t, a, ea, b, eb, c, steps, overflow);
+                t->round_down == 2 ? t->terms / 2 : t->terms, t, av + i * length + k, ae + i * length + k, al + i * length + k,
+                bv + k * MPG_WIDE, be + k * MPG_WIDE, bl + k * MPG_WIDE, c, steps, overflow);
             for (int j = 0; j < count; j++) {
                 d[i * ldd + j] = (float)c[j];
                 redo[i * ldd + j] |= overflow[j];
             }
         }
+        mpg_restore_rounding(mode);
     }
 }
 
