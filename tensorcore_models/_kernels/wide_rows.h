@@ -1,0 +1,265 @@
+/* The algorithms of wide.h in plain C, one row of A against 32 columns at a time; compilers vectorise the loops over lanes.
+ *
+ * They run with rounding toward zero (mpg_round_toward_zero of lanes.h, set by the caller): sums near 1.5 * 2^52 units are
+ * positive, so that each addition rounds down. Products and all else are exact. No function here is inlined where the
+ * rounding changes, and no result depends on whether a product and a sum are fused.
+ */
+#ifndef MPG_WIDE_ROWS_H
+#define MPG_WIDE_ROWS_H
+
+#include <math.h>
+
+#include "wide.h"
+
+#define MPG_MAGIC 0x1.8p52
+
+MPG_INLINE double mpg_magnitude(double x) { return mpg_as_double(mpg_as_bits64(x) & ~(UINT64_C(1) << 63)); }
+MPG_INLINE double mpg_with_sign(double magnitude, double x)
+{
+    return mpg_as_double(mpg_as_bits64(magnitude) | (mpg_as_bits64(x) & UINT64_C(1) << 63));
+}
+MPG_INLINE double mpg_exponent_of(double x) { return mpg_as_double(mpg_as_bits64(x) & UINT64_C(0x7FF0000000000000)); }
+
+/* Largest multiple of `unit` not above x, |x| below 2^51 units. */
+MPG_INLINE double mpg_floored(double x, double unit)
+{
+    const double magic = unit * MPG_MAGIC;
+    return (x + magic) - magic;
+}
+
+/* x to the nearest number of a format whose last place is 2^-fraction_bits of the leading power of two, not below `least`; ties to
+ * even. The parity is the last bit of the sum, and what was cut off is exact. */
+MPG_INLINE double mpg_nearest(double x, int fraction_bits, double least)
+{
+    const double magnitude = mpg_magnitude(x), power = mpg_exponent_of(x);
+    const double last = (power > least ? power : least) * mpg_power(-fraction_bits);
+    const double magic = last * MPG_MAGIC, sum = magnitude + magic;
+    const double rest = magnitude - (sum - magic), half = last * 0.5;
+    const uint64_t bits = mpg_as_bits64(sum), odd = bits & 1;
+    const uint64_t up = (uint64_t)(rest > half) | ((uint64_t)(rest == half) & odd);
+    return mpg_with_sign(mpg_as_double(bits + up) - magic, x);
+}
+
+/* x toward zero to float32 (infinity left to the caller). */
+MPG_INLINE double mpg_truncated_fp32(double x)
+{
+    const double magnitude = mpg_magnitude(x);
+    const double small = magnitude < 0x1p-126 ? x : 0;
+    const double subnormal = mpg_with_sign(mpg_floored(mpg_magnitude(small), 0x1p-149), x);
+    const double normal = mpg_as_double(mpg_as_bits64(x) & ~UINT64_C(0x1FFFFFFF));
+    return magnitude < 0x1p-126 ? subnormal : normal;
+}
+
+/* Words of the largest alignment exponent of `terms` products, at least the word `lowest`. */
+MPG_INLINE void mpg_wide_tops(int terms, int32_t lowest, const uint32_t *MPG_RESTRICT ea, const int16_t *MPG_RESTRICT eb,
+                              int16_t *MPG_RESTRICT words)
+{
+    int16_t a[32];
+    for (int q = 0; q < terms; q++)
+        a[q] = (int16_t)(uint16_t)ea[q];
+    for (int j = 0; j < MPG_WIDE; j++) {
+        int16_t largest = (int16_t)lowest;
+#pragma GCC unroll 32
+        for (int q = 0; q < terms; q++) {
+            const int16_t e = (int16_t)(a[q] + eb[q * MPG_WIDE + j]);
+            largest = largest > e ? largest : e;
+        }
+        words[j] = largest;
+    }
+}
+
+/* Negative products that are no multiples of their lane's unit 2^(top - F). */
+MPG_INLINE void mpg_wide_counts(int terms, int fraction_bits, const uint32_t *MPG_RESTRICT la, const int16_t *MPG_RESTRICT lb,
+                                const int16_t *MPG_RESTRICT tops, int16_t *MPG_RESTRICT counts)
+{
+    const int16_t to_limit = (int16_t)(2 * MPG_LOWEST_BIAS - MPG_WORD_BIAS - fraction_bits - 32768);
+    int16_t a[32];
+    for (int q = 0; q < terms; q++)
+        a[q] = (int16_t)(uint16_t)la[q];
+    for (int j = 0; j < MPG_WIDE; j++) {
+        const int16_t limit = (int16_t)((tops[j] >> 4) + to_limit);
+        int16_t count = 0;
+#pragma GCC unroll 32
+        for (int q = 0; q < terms; q++) {
+            const int16_t x = (int16_t)(a[q] + lb[q * MPG_WIDE + j]);
+            count = (int16_t)(count + (x < limit));
+        }
+        counts[j] = count;
+    }
+}
+
+/* Powers of two of the words of 32 lanes (wide.h has their order). */
+MPG_INLINE void mpg_wide_powers(const int16_t *words, double *MPG_RESTRICT powers)
+{
+    uint64_t quads[MPG_WIDE / 4];
+    memcpy(quads, words, sizeof(quads));
+    for (int g = 0; g < 4; g++)
+        for (int i = 0; i < MPG_WIDE / 4; i++)
+            powers[8 * g + i] = mpg_as_double((quads[i] << (48 - 16 * g)) & UINT64_C(0xFFFF000000000000));
+}
+
+/* Adds `terms` products to `sum`, near 1.5 * 2^52 units, each truncated to its unit. */
+MPG_INLINE void mpg_wide_sums(int terms, int fused, int fraction_bits, const double *MPG_RESTRICT a,
+                              const uint32_t *MPG_RESTRICT la, const double *MPG_RESTRICT b, const int16_t *MPG_RESTRICT lb,
+                              const int16_t *MPG_RESTRICT tops, double *MPG_RESTRICT sum)
+{
+    int16_t counts[MPG_WIDE];
+    uint64_t quads[MPG_WIDE / 4];
+    mpg_wide_counts(terms, fraction_bits, la, lb, tops, counts);
+    memcpy(quads, counts, sizeof(quads));
+    for (int j = 0; j < MPG_WIDE; j++) {
+        double total = sum[j];
+#pragma GCC unroll 32
+        for (int q = 0; q < terms; q++)
+            total = fused ? fma(a[q], b[q * MPG_WIDE + j], total) : total + a[q] * b[q * MPG_WIDE + j];
+        sum[j] = total;
+    }
+    for (int g = 0; g < 4; g++)
+        for (int i = 0; i < MPG_WIDE / 4; i++) /* one more in the last place is one unit */
+            sum[8 * g + i] = mpg_as_double(mpg_as_bits64(sum[8 * g + i]) + (quads[i] >> 16 * g & 0xFFFF));
+}
+
+/* Words of c's exponents; fp16 addends other than 0 have at least the word `least`. */
+MPG_INLINE void mpg_exponent_words(const double *c, int16_t least, int16_t *words)
+{
+    uint64_t quads[MPG_WIDE / 4] = {0};
+    for (int g = 0; g < 4; g++)
+        for (int i = 0; i < MPG_WIDE / 4; i++)
+            quads[i] |= (mpg_as_bits64(c[8 * g + i]) >> 48 & 0x7FF0) << 16 * g;
+    memcpy(words, quads, sizeof(quads));
+    for (int j = 0; j < MPG_WIDE; j++)
+        words[j] = words[j] != 0 && words[j] < least ? least : words[j];
+}
+
+/* One fused dot-add; c are float32 or fp16 values. */
+MPG_INLINE void mpg_wide_fda(int terms, int fused, int output, const mpg_wide_task *t, const double *a, const uint32_t *ea,
+                             const uint32_t *la, const double *b, const int16_t *eb, const int16_t *lb, double *MPG_RESTRICT c)
+{
+    int16_t tops[MPG_WIDE], own[MPG_WIDE];
+    double magic[MPG_WIDE], sum[MPG_WIDE];
+    const double to_magic = mpg_power(-t->fraction_bits) * MPG_MAGIC;
+    /* A sum is a multiple of 2^-149, and below 2^128, for exponents from F - 149 to 120. */
+    const int16_t least = (int16_t)((t->fraction_bits - 149 + MPG_WORD_BIAS) << 4);
+    const int16_t most = (int16_t)((120 + MPG_WORD_BIAS) << 4);
+    int16_t odd = 0;
+
+    mpg_wide_tops(terms, (t->floor + MPG_WORD_BIAS) << 4, ea, eb, tops);
+    mpg_exponent_words(c, (int16_t)((t->raw_exponent + MPG_WORD_BIAS) << 4), own);
+    for (int j = 0; j < MPG_WIDE; j++) {
+        tops[j] = tops[j] > own[j] ? tops[j] : own[j];
+        odd |= (int16_t)((tops[j] < least) | (tops[j] > most));
+    }
+    mpg_wide_powers(tops, magic);
+    for (int j = 0; j < MPG_WIDE; j++) {
+        magic[j] *= to_magic;
+        sum[j] = mpg_with_sign((mpg_magnitude(c[j]) + magic[j]) - magic[j], c[j]) + magic[j];
+    }
+    mpg_wide_sums(terms, fused, t->fraction_bits, a, la, b, lb, tops, sum);
+    if (output == MPG_OUT_FP16)
+        for (int j = 0; j < MPG_WIDE; j++)
+            c[j] = mpg_nearest(sum[j] - magic[j], 10, 0x1p-14) + 0.0;
+    else if (odd)
+        for (int j = 0; j < MPG_WIDE; j++)
+            c[j] = mpg_truncated_fp32(sum[j] - magic[j]) + (t->positive_zero ? 0.0 : -0.0);
+    else
+        for (int j = 0; j < MPG_WIDE; j++)
+            c[j] = mpg_as_double(mpg_as_bits64(sum[j] - magic[j]) & ~UINT64_C(0x1FFFFFFF));
+}
+
+/* One fused dot-round-down-add over 1 or 2 groups of `terms` products. Lanes whose products overflow get an infinity in c. */
+MPG_INLINE void mpg_wide_round_down(int terms, int fused, int groups, const mpg_wide_task *t, const double *a,
+                                    const uint32_t *ea, const uint32_t *la, const double *b, const int16_t *eb,
+                                    const int16_t *lb, double *MPG_RESTRICT c)
+{
+    double top[2][MPG_WIDE], dot[2][MPG_WIDE];
+    const double to_unit = mpg_power(-t->fraction_bits), limit = mpg_power(t->overflow < 1000 ? t->overflow - 1 : 1023);
+    const double dot_unit = mpg_power(-t->dot_bits), c_unit = mpg_power(-t->c_bits);
+    const double cutoff = t->c_cutoff < 1000 ? mpg_power(-t->c_cutoff) : 0;
+    for (int n = 0; n < groups; n++) {
+        int16_t words[MPG_WIDE];
+        mpg_wide_tops(terms, (MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4, ea + n * terms, eb + n * terms * MPG_WIDE, words);
+        mpg_wide_powers(words, top[n]);
+        for (int j = 0; j < MPG_WIDE; j++)
+            dot[n][j] = top[n][j] * to_unit * MPG_MAGIC;
+        mpg_wide_sums(terms, fused, t->fraction_bits, a + n * terms, la + n * terms, b + n * terms * MPG_WIDE,
+                      lb + n * terms * MPG_WIDE, words, dot[n]);
+        for (int j = 0; j < MPG_WIDE; j++)
+            dot[n][j] -= top[n][j] * to_unit * MPG_MAGIC;
+    }
+    for (int j = 0; j < MPG_WIDE; j++) {
+        double largest = top[0][j], sum = dot[0][j];
+        if (groups == 2) {
+            largest = largest > top[1][j] ? largest : top[1][j];
+            sum = mpg_floored(sum, largest * to_unit) + mpg_floored(dot[1][j], largest * to_unit);
+        }
+        const double own = mpg_exponent_of(c[j]), raw = own > 0x1p-126 ? own : 0x1p-126;
+        const double all = largest > raw ? largest : raw;
+        const double addend = mpg_floored(c[j], all * c_unit);
+        const double total = mpg_floored(sum, all * dot_unit) + (raw < all * cutoff ? 0.0 : addend);
+        const double rounded = mpg_nearest(total, 23, 0x1p-126) + (t->positive_zero ? 0.0 : -0.0);
+        c[j] = largest >= limit ? 0x1p1000 : rounded;
+    }
+}
+
+/* Mark and zero lanes that overflowed. */
+MPG_INLINE void mpg_wide_mark(double *MPG_RESTRICT c, double limit, uint8_t *MPG_RESTRICT overflow)
+{
+    int any = 0;
+    for (int j = 0; j < MPG_WIDE; j++)
+        any |= mpg_magnitude(c[j]) >= limit;
+    if (any)
+        for (int j = 0; j < MPG_WIDE; j++)
+            if (mpg_magnitude(c[j]) >= limit) {
+                overflow[j] = 1;
+                c[j] = 0;
+            }
+}
+
+/* One row over several operations. `terms` is that of one group. */
+MPG_INLINE void mpg_wide_row_body(int terms, int fused, const mpg_wide_task *task, const double *a, const uint32_t *ea,
+                                  const uint32_t *la, const double *b, const int16_t *eb, const int16_t *lb, double *c,
+                                  int64_t steps, uint8_t *overflow)
+{
+    const mpg_wide_task copy = *task, *t = &copy; /* nothing that is stored here can change it */
+    const double limit = t->output == MPG_OUT_FP16 ? 0x1p16 : 0x1p128;
+    const int taken = t->round_down == 2 ? 2 * terms : terms;
+    for (int64_t s = 0; s < steps; s++) {
+        if (t->round_down == 2)
+            mpg_wide_round_down(terms, fused, 2, t, a, ea, la, b, eb, lb, c);
+        else if (t->round_down == 1)
+            mpg_wide_round_down(terms, fused, 1, t, a, ea, la, b, eb, lb, c);
+        else if (t->output == MPG_OUT_FP16)
+            mpg_wide_fda(terms, fused, MPG_OUT_FP16, t, a, ea, la, b, eb, lb, c);
+        else
+            mpg_wide_fda(terms, fused, MPG_OUT_FP32, t, a, ea, la, b, eb, lb, c);
+        mpg_wide_mark(c, limit, overflow);
+        a += taken, ea += taken, la += taken;
+        b += taken * MPG_WIDE, eb += taken * MPG_WIDE, lb += taken * MPG_WIDE;
+    }
+}
+
+#if defined(__aarch64__) || defined(_M_ARM64)
+#define MPG_BASELINE_FUSED 1
+#else
+#define MPG_BASELINE_FUSED 0
+#endif
+
+#define MPG_WIDE_ROW(SUFFIX, TARGET, FUSED)                                                                                \
+    MPG_NOINLINE TARGET static void mpg_wide_row_##SUFFIX(                                                                 \
+        int terms, const mpg_wide_task *t, const double *a, const uint32_t *ea, const uint32_t *la, const double *b,       \
+        const int16_t *eb, const int16_t *lb, double *c, int64_t steps, uint8_t *overflow)                                 \
+    {                                                                                                                      \
+        if (terms == 4)                                                                                                    \
+            mpg_wide_row_body(4, FUSED, t, a, ea, la, b, eb, lb, c, steps, overflow);                                      \
+        else if (terms == 8)                                                                                               \
+            mpg_wide_row_body(8, FUSED, t, a, ea, la, b, eb, lb, c, steps, overflow);                                      \
+        else if (terms == 16)                                                                                              \
+            mpg_wide_row_body(16, FUSED, t, a, ea, la, b, eb, lb, c, steps, overflow);                                     \
+        else                                                                                                               \
+            mpg_wide_row_body(32, FUSED, t, a, ea, la, b, eb, lb, c, steps, overflow);                                     \
+    }
+
+MPG_WIDE_ROW(baseline, , MPG_BASELINE_FUSED)
+MPG_WIDE_ROW(avx2, MPG_TARGET_AVX2, MPG_X86_VARIANTS || MPG_BASELINE_FUSED)
+
+#endif
