@@ -64,13 +64,13 @@ cdef extern from "wide_avx512.h":
         int terms, fraction_bits, floor, output, raw_exponent, positive_zero, round_down, dot_bits, c_bits, c_cutoff, overflow
 
     void mpg_wide_pack_b(const mpg_source *s, const mpg_operand *f, int64_t first, int count, int64_t begin, int64_t end,
-                         double *values, int16_t *exponents, uint8_t *special, int level) nogil
+                         double *values, int16_t *exponents, int16_t *lowest, uint8_t *special, int level) nogil
     void mpg_wide_pack_a(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin, int64_t end,
-                         int plain_order, double *values, int64_t *offsets, uint32_t *exponents, uint8_t *special,
+                         int plain_order, double *values, uint32_t *exponents, uint32_t *lowest, uint8_t *special,
                          int level) nogil
-    void mpg_wide_tile(const mpg_wide_task *t, const double *av, const int64_t *ao, const uint32_t *ae, int64_t length,
-                       int64_t rows, const double *bv, const int16_t *be, int count, float *d, uint8_t *redo, int64_t ldd,
-                       int level) nogil
+    void mpg_wide_tile(const mpg_wide_task *t, const double *av, const uint32_t *ae, const uint32_t *al, int64_t length,
+                       int64_t rows, const double *bv, const int16_t *be, const int16_t *bl, int count, float *d,
+                       uint8_t *redo, int64_t ldd, int level) nogil
 
 # Rows of A that one task takes: their packed part of one block of k stays in the second-level cache.
 cdef int64_t ROWS = 64
@@ -190,7 +190,7 @@ def narrow(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
 
 def wide_workspace_bytes(int64_t m, int64_t n, int64_t length):
     """Bytes of workspace that `wide` needs for a slice of `length` positions of k."""
-    return (m * 20 + (n + MPG_WIDE - 1) // MPG_WIDE * MPG_WIDE * 18) * length + 256
+    return (m * 16 + (n + MPG_WIDE - 1) // MPG_WIDE * MPG_WIDE * 12) * length + 256
 
 
 def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
@@ -239,13 +239,13 @@ def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
     sb.scale_inner = b_scale_inner
     sb.block_size = block_size
     cdef int64_t panels = (n + MPG_WIDE - 1) // MPG_WIDE, blocks = (m + ROWS - 1) // ROWS, tasks = panels * blocks
-    cdef int64_t lanes = 2 * MPG_WIDE if level == 2 else MPG_WIDE
     cdef uintptr_t start = (<uintptr_t>&workspace[0] + 63) & ~<uintptr_t>63
     cdef double *bv = <double *>start
-    cdef double *av = bv + panels * lanes * length
-    cdef int64_t *ao = <int64_t *>(av + m * length)
-    cdef uint32_t *ae = <uint32_t *>(ao + m * length)
-    cdef int16_t *be = <int16_t *>(ae + m * length)
+    cdef int16_t *be = <int16_t *>(bv + panels * MPG_WIDE * length)
+    cdef int16_t *bl = be + panels * MPG_WIDE * length
+    cdef double *av = <double *>(bl + panels * MPG_WIDE * length)
+    cdef uint32_t *ae = <uint32_t *>(av + m * length)
+    cdef uint32_t *al = ae + m * length
     cdef float *out = &d[0, 0]
     cdef uint8_t *mark = &redo[0, 0]
     cdef uint8_t *rows_marked = &row_special[0]
@@ -259,20 +259,21 @@ def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
             for i in prange(pack_tasks, num_threads=threads, schedule="dynamic"):
                 if i < blocks:
                     for r in range(i * ROWS, min((i + 1) * ROWS, m)):
-                        mpg_wide_pack_a(&sa, &fa, r, begin, end, plain_order, av + r * part, ao + r * part, ae + r * part,
+                        mpg_wide_pack_a(&sa, &fa, r, begin, end, plain_order, av + r * part, ae + r * part, al + r * part,
                                         rows_marked, level)
                 else:
                     p = i - blocks
                     mpg_wide_pack_b(&sb, &fb, p * MPG_WIDE, <int>min(<int64_t>MPG_WIDE, n - p * MPG_WIDE), begin, end,
-                                    bv + p * lanes * part, be + p * MPG_WIDE * part, columns_marked, level)
+                                    bv + p * MPG_WIDE * part, be + p * MPG_WIDE * part, bl + p * MPG_WIDE * part,
+                                    columns_marked, level)
         for first in range(0, tasks, at_once):
             last = min(first + at_once, tasks)
             with nogil:
                 for i in prange(first, last, num_threads=threads, schedule="dynamic"):
                     p = i // blocks
                     r = i % blocks * ROWS
-                    mpg_wide_tile(&t, av + r * part, ao + r * part, ae + r * part, part, min(ROWS, m - r),
-                                  bv + p * lanes * part, be + p * MPG_WIDE * part,
+                    mpg_wide_tile(&t, av + r * part, ae + r * part, al + r * part, part, min(ROWS, m - r),
+                                  bv + p * MPG_WIDE * part, be + p * MPG_WIDE * part, bl + p * MPG_WIDE * part,
                                   <int>min(<int64_t>MPG_WIDE, n - p * MPG_WIDE), out + r * n + p * MPG_WIDE,
                                   mark + r * n + p * MPG_WIDE, n, level)
             PyErr_CheckSignals()

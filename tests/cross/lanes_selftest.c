@@ -45,21 +45,20 @@ static void run_wide(const int64_t *h, const mpg_operand *f, const void *task, c
 {
     const int64_t m = h[1], n = h[2], length = h[3], panels = (n + MPG_WIDE - 1) / MPG_WIDE;
     double *av = calloc((size_t)(m * length), 8), *bv = calloc((size_t)(panels * MPG_WIDE * length), 8);
-    int64_t *ao = calloc((size_t)(m * length), 8);
-    uint32_t *ae = calloc((size_t)(m * length), 4);
-    int16_t *be = calloc((size_t)(panels * MPG_WIDE * length), 2);
+    uint32_t *ae = calloc((size_t)(m * length), 4), *al = calloc((size_t)(m * length), 4);
+    int16_t *be = calloc((size_t)(panels * MPG_WIDE * length), 2), *bl = calloc((size_t)(panels * MPG_WIDE * length), 2);
     uint8_t *rows = calloc((size_t)m, 1), *columns = calloc((size_t)n, 1);
     for (int64_t i = 0; i < m; i++)
-        mpg_wide_pack_a(a, f, i, 0, length, 0, av + i * length, ao + i * length, ae + i * length, rows, MPG_ISA_BASELINE);
+        mpg_wide_pack_a(a, f, i, 0, length, 0, av + i * length, ae + i * length, al + i * length, rows, MPG_ISA_BASELINE);
     for (int64_t p = 0; p < panels; p++) {
         const int64_t first = p * MPG_WIDE;
         const int count = (int)(n - first < MPG_WIDE ? n - first : MPG_WIDE);
-        mpg_wide_pack_b(b, f + 1, first, count, 0, length, bv + first * length, be + first * length, columns,
-                        MPG_ISA_BASELINE);
-        mpg_wide_tile(task, av, ao, ae, length, m, bv + first * length, be + first * length, count, d + first, redo + first, n,
-                      MPG_ISA_BASELINE);
+        mpg_wide_pack_b(b, f + 1, first, count, 0, length, bv + first * length, be + first * length, bl + first * length,
+                        columns, MPG_ISA_BASELINE);
+        mpg_wide_tile(task, av, ae, al, length, m, bv + first * length, be + first * length, bl + first * length, count,
+                      d + first, redo + first, n, MPG_ISA_BASELINE);
     }
-    free(av), free(bv), free(ao), free(ae), free(be), free(rows), free(columns);
+    free(av), free(bv), free(ae), free(al), free(be), free(bl), free(rows), free(columns);
 }
 
 int main(int count, char **arguments)
