@@ -37,6 +37,15 @@ typedef struct {
     int overflow;      /* FDRDA: products at or beyond 2 to this power go to the generic kernel; 4000 for none */
 } mpg_wide_task;
 
+/* Packed operands from some k on; rows of A are `stride` apart. */
+typedef struct {
+    const double *a;
+    const uint32_t *ea, *la;
+    int64_t stride;
+    const double *b;
+    const int16_t *eb, *lb;
+} mpg_wide_operands;
+
 MPG_INLINE double mpg_power(int exponent) { return mpg_as_double((uint64_t)(exponent + 1023) << 52); }
 
 /* ---- packing ------------------------------------------------------------------------------------------------------- */

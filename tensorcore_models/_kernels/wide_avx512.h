@@ -15,15 +15,6 @@
 #define MPG_DOWN (_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
 #define MPG_UP (_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
 
-/* Packed operands from some k on; rows of A are `stride` apart. */
-typedef struct {
-    const double *a;
-    const uint32_t *ea, *la;
-    int64_t stride;
-    const double *b;
-    const int16_t *eb, *lb;
-} mpg_wide_operands;
-
 MPG_LANES512 __m512i mpg_word512(int32_t x) { return _mm512_set1_epi16((short)x); }
 
 MPG_LANES512 __m512d mpg_exponents512(__m512d x)
@@ -326,41 +317,49 @@ static mpg_wide_rows512 mpg_wide_kernel512(const mpg_wide_task *t, int two)
 }
 #endif
 
+#define MPG_WIDE_BLOCK_K 64 /* a panel's part that stays in the first-level cache: 64 * 32 * 12 bytes; at least all terms */
+enum { MPG_WIDE_TOGETHER = 4 }; /* rows that the plain-C kernels take at a time */
+
+static void mpg_wide_rows_plain(const mpg_wide_task *t, const mpg_wide_operands *p, int rows, int count, int64_t steps, float *d,
+                                uint8_t *redo, int64_t ldd, int level)
+{
+    double c[MPG_WIDE_TOGETHER][MPG_WIDE] = {{0}};
+    uint8_t overflow[MPG_WIDE_TOGETHER][MPG_WIDE] = {{0}};
+    for (int r = 0; r < rows; r++)
+        for (int j = 0; j < count; j++)
+            c[r][j] = d[r * ldd + j];
+    (level == MPG_ISA_AVX2 ? mpg_wide_rows_avx2 : mpg_wide_rows_baseline)(t->round_down == 2 ? t->terms / 2 : t->terms, t, p, rows,
+                                                                          c, steps, overflow);
+    for (int r = 0; r < rows; r++)
+        for (int j = 0; j < count; j++) {
+            d[r * ldd + j] = (float)c[r][j];
+            redo[r * ldd + j] |= overflow[r][j];
+        }
+}
+
 /* `rows` packed rows against one panel, d and redo updated in place. */
 static void mpg_wide_tile(const mpg_wide_task *t, const double *av, const uint32_t *ae, const uint32_t *al, int64_t length,
                           int64_t rows, const double *bv, const int16_t *be, const int16_t *bl, int count, float *d,
                           uint8_t *redo, int64_t ldd, int level)
 {
-    const int64_t wanted = level == MPG_ISA_AVX512 ? 64 : 128;
-    const int64_t block = wanted / t->terms > 0 ? wanted / t->terms * t->terms : t->terms;
+    const int64_t block = MPG_WIDE_BLOCK_K / t->terms * t->terms;
+    const int together = level == MPG_ISA_AVX512 ? 2 : MPG_WIDE_TOGETHER;
     for (int64_t k = 0; k < length; k += block) {
         const int64_t steps = (length - k < block ? length - k : block) / t->terms;
+        for (int64_t i = 0; i < rows; i += together) {
+            const int present = (int)(rows - i < together ? rows - i : together);
+            const mpg_wide_operands p = {av + i * length + k, ae + i * length + k, al + i * length + k, length,
+                                         bv + k * MPG_WIDE,   be + k * MPG_WIDE,   bl + k * MPG_WIDE};
 #if MPG_X86_VARIANTS
-        if (level == MPG_ISA_AVX512) {
-            const mpg_wide_rows512 both = mpg_wide_kernel512(t, 1), single = mpg_wide_kernel512(t, 0);
-            for (int64_t i = 0; i < rows; i += 2) {
-                const mpg_wide_operands p = {av + i * length + k, ae + i * length + k, al + i * length + k, length,
-                                             bv + k * MPG_WIDE,   be + k * MPG_WIDE,   bl + k * MPG_WIDE};
-                (i + 1 < rows ? both : single)(t, &p, d + i * ldd, ldd, count, steps, redo + i * ldd);
+            if (level == MPG_ISA_AVX512) {
+                mpg_wide_kernel512(t, present == 2)(t, &p, d + i * ldd, ldd, count, steps, redo + i * ldd);
+                continue;
             }
-            continue;
-        }
 #endif
-        const mpg_rounding mode = mpg_round_toward_zero();
-        for (int64_t i = 0; i < rows; i++) {
-            double c[MPG_WIDE] = {0};
-            uint8_t overflow[MPG_WIDE] = {0};
-            for (int j = 0; j < count; j++)
-                c[j] = d[i * ldd + j];
-            (level == MPG_ISA_AVX2 ? mpg_wide_row_avx2 : mpg_wide_row_baseline)(
-                t->round_down == 2 ? t->terms / 2 : t->terms, t, av + i * length + k, ae + i * length + k, al + i * length + k,
-                bv + k * MPG_WIDE, be + k * MPG_WIDE, bl + k * MPG_WIDE, c, steps, overflow);
-            for (int j = 0; j < count; j++) {
-                d[i * ldd + j] = (float)c[j];
-                redo[i * ldd + j] |= overflow[j];
-            }
+            const mpg_rounding mode = mpg_round_toward_zero();
+            mpg_wide_rows_plain(t, &p, present, count, steps, d + i * ldd, redo + i * ldd, ldd, level);
+            mpg_restore_rounding(mode);
         }
-        mpg_restore_rounding(mode);
     }
 }
 

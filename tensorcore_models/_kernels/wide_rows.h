@@ -1,4 +1,4 @@
-/* The algorithms of wide.h in plain C, one row of A against 32 columns at a time; compilers vectorise the loops over lanes.
+/* The algorithms of wide.h in plain C, rows of A against 32 columns at a time; compilers vectorise the loops over lanes.
  *
  * They run with rounding toward zero (mpg_round_toward_zero of lanes.h, set by the caller): sums near 1.5 * 2^52 units are
  * positive, so that each addition rounds down. Products and all else are exact. No function here is inlined where the
@@ -18,6 +18,19 @@ MPG_INLINE double mpg_with_sign(double magnitude, double x)
 {
     return mpg_as_double(mpg_as_bits64(magnitude) | (mpg_as_bits64(x) & UINT64_C(1) << 63));
 }
+/* All ones where 0 <= x < y, else 0. Without comparisons, as compilers make jumps of some. */
+MPG_INLINE uint64_t mpg_if_below(double x, double y) { return 0 - ((mpg_as_bits64(x) - mpg_as_bits64(y)) >> 63); }
+MPG_INLINE double mpg_select(uint64_t mask, double x, double y)
+{
+    return mpg_as_double((mpg_as_bits64(x) & mask) | (mpg_as_bits64(y) & ~mask));
+}
+/* The smallest normal result, not as a constant: compilers turn the choice between a number and a constant into jumps. */
+MPG_INLINE double mpg_least_normal(const mpg_wide_task *t)
+{
+    const volatile double least = mpg_power(t->output == MPG_OUT_FP16 ? -14 : -126);
+    return least;
+}
+MPG_INLINE double mpg_larger(double x, double y) { return x > y ? x : y; }
 MPG_INLINE double mpg_exponent_of(double x) { return mpg_as_double(mpg_as_bits64(x) & UINT64_C(0x7FF0000000000000)); }
 
 /* Largest multiple of `unit` not above x, |x| below 2^51 units. */
@@ -32,22 +45,20 @@ MPG_INLINE double mpg_floored(double x, double unit)
 MPG_INLINE double mpg_nearest(double x, int fraction_bits, double least)
 {
     const double magnitude = mpg_magnitude(x), power = mpg_exponent_of(x);
-    const double last = (power > least ? power : least) * mpg_power(-fraction_bits);
+    const double last = mpg_larger(power, least) * mpg_power(-fraction_bits);
     const double magic = last * MPG_MAGIC, sum = magnitude + magic;
     const double rest = magnitude - (sum - magic), half = last * 0.5;
     const uint64_t bits = mpg_as_bits64(sum), odd = bits & 1;
-    const uint64_t up = (uint64_t)(rest > half) | ((uint64_t)(rest == half) & odd);
+    const uint64_t up = (mpg_as_bits64(half) - mpg_as_bits64(rest) - odd) >> 63;
     return mpg_with_sign(mpg_as_double(bits + up) - magic, x);
 }
 
 /* x toward zero to float32 (infinity left to the caller). */
 MPG_INLINE double mpg_truncated_fp32(double x)
 {
-    const double magnitude = mpg_magnitude(x);
-    const double small = magnitude < 0x1p-126 ? x : 0;
-    const double subnormal = mpg_with_sign(mpg_floored(mpg_magnitude(small), 0x1p-149), x);
-    const double normal = mpg_as_double(mpg_as_bits64(x) & ~UINT64_C(0x1FFFFFFF));
-    return magnitude < 0x1p-126 ? subnormal : normal;
+    const uint64_t subnormal = mpg_if_below(mpg_magnitude(x), 0x1p-126);
+    const double last = mpg_with_sign(mpg_floored(mpg_as_double(mpg_as_bits64(mpg_magnitude(x)) & subnormal), 0x1p-149), x);
+    return mpg_select(subnormal, last, mpg_as_double(mpg_as_bits64(x) & ~UINT64_C(0x1FFFFFFF)));
 }
 
 /* Words of the largest alignment exponent of `terms` products, at least the word `lowest`. */
@@ -94,6 +105,7 @@ MPG_INLINE void mpg_wide_powers(const int16_t *words, double *MPG_RESTRICT power
     uint64_t quads[MPG_WIDE / 4];
     memcpy(quads, words, sizeof(quads));
     for (int g = 0; g < 4; g++)
+#pragma GCC unroll 1
         for (int i = 0; i < MPG_WIDE / 4; i++)
             powers[8 * g + i] = mpg_as_double((quads[i] << (48 - 16 * g)) & UINT64_C(0xFFFF000000000000));
 }
@@ -115,6 +127,7 @@ MPG_INLINE void mpg_wide_sums(int terms, int fused, int fraction_bits, const dou
         sum[j] = total;
     }
     for (int g = 0; g < 4; g++)
+#pragma GCC unroll 1
         for (int i = 0; i < MPG_WIDE / 4; i++) /* one more in the last place is one unit */
             sum[8 * g + i] = mpg_as_double(mpg_as_bits64(sum[8 * g + i]) + (quads[i] >> 16 * g & 0xFFFF));
 }
@@ -124,6 +137,7 @@ MPG_INLINE void mpg_exponent_words(const double *c, int16_t least, int16_t *word
 {
     uint64_t quads[MPG_WIDE / 4] = {0};
     for (int g = 0; g < 4; g++)
+#pragma GCC unroll 1
         for (int i = 0; i < MPG_WIDE / 4; i++)
             quads[i] |= (mpg_as_bits64(c[8 * g + i]) >> 48 & 0x7FF0) << 16 * g;
     memcpy(words, quads, sizeof(quads));
@@ -131,8 +145,9 @@ MPG_INLINE void mpg_exponent_words(const double *c, int16_t least, int16_t *word
         words[j] = words[j] != 0 && words[j] < least ? least : words[j];
 }
 
-/* One fused dot-add; c are float32 or fp16 values. */
-MPG_INLINE void mpg_wide_fda(int terms, int fused, int output, const mpg_wide_task *t, const double *a, const uint32_t *ea,
+/* One fused dot-add; c are float32 or fp16 values. Returns whether there may be infinite results: 2 to the power of the format's
+ * bound or more. */
+MPG_INLINE int mpg_wide_fda(int terms, int fused, int output, const mpg_wide_task *t, const double *a, const uint32_t *ea,
                              const uint32_t *la, const double *b, const int16_t *eb, const int16_t *lb, double *MPG_RESTRICT c)
 {
     int16_t tops[MPG_WIDE], own[MPG_WIDE];
@@ -141,13 +156,14 @@ MPG_INLINE void mpg_wide_fda(int terms, int fused, int output, const mpg_wide_ta
     /* A sum is a multiple of 2^-149, and below 2^128, for exponents from F - 149 to 120. */
     const int16_t least = (int16_t)((t->fraction_bits - 149 + MPG_WORD_BIAS) << 4);
     const int16_t most = (int16_t)((120 + MPG_WORD_BIAS) << 4);
+    const double zero = t->positive_zero ? 0.0 : -0.0, least_normal = mpg_least_normal(t);
     int16_t odd = 0;
 
     mpg_wide_tops(terms, (t->floor + MPG_WORD_BIAS) << 4, ea, eb, tops);
     mpg_exponent_words(c, (int16_t)((t->raw_exponent + MPG_WORD_BIAS) << 4), own);
     for (int j = 0; j < MPG_WIDE; j++) {
         tops[j] = tops[j] > own[j] ? tops[j] : own[j];
-        odd |= (int16_t)((tops[j] < least) | (tops[j] > most));
+        odd |= (int16_t)((tops[j] - least) | (most - tops[j])); /* negative beyond them */
     }
     mpg_wide_powers(tops, magic);
     for (int j = 0; j < MPG_WIDE; j++) {
@@ -157,57 +173,74 @@ MPG_INLINE void mpg_wide_fda(int terms, int fused, int output, const mpg_wide_ta
     mpg_wide_sums(terms, fused, t->fraction_bits, a, la, b, lb, tops, sum);
     if (output == MPG_OUT_FP16)
         for (int j = 0; j < MPG_WIDE; j++)
-            c[j] = mpg_nearest(sum[j] - magic[j], 10, 0x1p-14) + 0.0;
-    else if (odd)
+            c[j] = mpg_nearest(sum[j] - magic[j], 10, least_normal) + 0.0;
+    else if (odd < 0)
         for (int j = 0; j < MPG_WIDE; j++)
-            c[j] = mpg_truncated_fp32(sum[j] - magic[j]) + (t->positive_zero ? 0.0 : -0.0);
+            c[j] = mpg_truncated_fp32(sum[j] - magic[j]) + zero;
     else
         for (int j = 0; j < MPG_WIDE; j++)
             c[j] = mpg_as_double(mpg_as_bits64(sum[j] - magic[j]) & ~UINT64_C(0x1FFFFFFF));
+    return output == MPG_OUT_FP16 || odd < 0;
 }
 
-/* One fused dot-round-down-add over 1 or 2 groups of `terms` products. Lanes whose products overflow get an infinity in c. */
-MPG_INLINE void mpg_wide_round_down(int terms, int fused, int groups, const mpg_wide_task *t, const double *a,
-                                    const uint32_t *ea, const uint32_t *la, const double *b, const int16_t *eb,
-                                    const int16_t *lb, double *MPG_RESTRICT c)
+/* x to float32, nearest even, where it is a normal number. */
+MPG_INLINE double mpg_nearest_normal_fp32(double x)
+{
+    const uint64_t bits = mpg_as_bits64(x);
+    return mpg_as_double((bits + 0x0FFFFFFF + (bits >> 29 & 1)) & ~UINT64_C(0x1FFFFFFF));
+}
+
+/* One fused dot-round-down-add over 1 or 2 groups of `terms` products. Returns whether there may be infinite results; lanes
+ * whose products overflow get one. */
+MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_wide_task *t, const double *a, const uint32_t *ea,
+                                   const uint32_t *la, const double *b, const int16_t *eb, const int16_t *lb,
+                                   double *MPG_RESTRICT c)
 {
     double top[2][MPG_WIDE], dot[2][MPG_WIDE];
-    const double to_unit = mpg_power(-t->fraction_bits), limit = mpg_power(t->overflow < 1000 ? t->overflow - 1 : 1023);
+    const double to_unit = mpg_power(-t->fraction_bits), to_magic = to_unit * MPG_MAGIC;
+    const double limit = mpg_power(t->overflow < 1000 ? t->overflow - 1 : 1023);
     const double dot_unit = mpg_power(-t->dot_bits), c_unit = mpg_power(-t->c_bits);
-    const double cutoff = t->c_cutoff < 1000 ? mpg_power(-t->c_cutoff) : 0;
+    const double cutoff = t->c_cutoff < 1000 ? mpg_power(-t->c_cutoff) : 0, least_normal = mpg_least_normal(t);
+    const double zero = t->positive_zero ? 0.0 : -0.0;
+    /* A sum is a multiple of 2^-149 where the largest exponent is at least this; up to 2^98 nothing overflows. */
+    const double least = mpg_power((t->dot_bits > t->c_bits ? t->dot_bits : t->c_bits) - 149);
+    uint64_t odd = 0;
     for (int n = 0; n < groups; n++) {
         int16_t words[MPG_WIDE];
         mpg_wide_tops(terms, (MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4, ea + n * terms, eb + n * terms * MPG_WIDE, words);
         mpg_wide_powers(words, top[n]);
         for (int j = 0; j < MPG_WIDE; j++)
-            dot[n][j] = top[n][j] * to_unit * MPG_MAGIC;
+            dot[n][j] = top[n][j] * to_magic;
         mpg_wide_sums(terms, fused, t->fraction_bits, a + n * terms, la + n * terms, b + n * terms * MPG_WIDE,
                       lb + n * terms * MPG_WIDE, words, dot[n]);
         for (int j = 0; j < MPG_WIDE; j++)
-            dot[n][j] -= top[n][j] * to_unit * MPG_MAGIC;
+            dot[n][j] -= top[n][j] * to_magic;
     }
     for (int j = 0; j < MPG_WIDE; j++) {
-        double largest = top[0][j], sum = dot[0][j];
         if (groups == 2) {
-            largest = largest > top[1][j] ? largest : top[1][j];
-            sum = mpg_floored(sum, largest * to_unit) + mpg_floored(dot[1][j], largest * to_unit);
+            const double largest = mpg_larger(top[0][j], top[1][j]);
+            dot[0][j] = mpg_floored(dot[0][j], largest * to_unit) + mpg_floored(dot[1][j], largest * to_unit);
+            top[0][j] = largest;
         }
-        const double own = mpg_exponent_of(c[j]), raw = own > 0x1p-126 ? own : 0x1p-126;
-        const double all = largest > raw ? largest : raw;
-        const double addend = mpg_floored(c[j], all * c_unit);
-        const double total = mpg_floored(sum, all * dot_unit) + (raw < all * cutoff ? 0.0 : addend);
-        const double rounded = mpg_nearest(total, 23, 0x1p-126) + (t->positive_zero ? 0.0 : -0.0);
-        c[j] = largest >= limit ? 0x1p1000 : rounded;
+        const double raw = mpg_larger(mpg_exponent_of(c[j]), least_normal), all = mpg_larger(top[0][j], raw);
+        const double addend = mpg_select(mpg_if_below(raw, all * cutoff), 0.0, mpg_floored(c[j], all * c_unit));
+        dot[0][j] = mpg_floored(dot[0][j], all * dot_unit) + addend;
+        c[j] = mpg_nearest_normal_fp32(dot[0][j]);
+        odd |= (mpg_as_bits64(all) - mpg_as_bits64(least)) | (mpg_as_bits64(0x1p98) - mpg_as_bits64(all));
     }
+    if (odd >> 63)
+        for (int j = 0; j < MPG_WIDE; j++)
+            c[j] = mpg_select(mpg_if_below(top[0][j], limit), mpg_nearest(dot[0][j], 23, least_normal) + zero, 0x1p1000);
+    return (int)(odd >> 63);
 }
 
 /* Mark and zero lanes that overflowed. */
 MPG_INLINE void mpg_wide_mark(double *MPG_RESTRICT c, double limit, uint8_t *MPG_RESTRICT overflow)
 {
-    int any = 0;
+    uint64_t any = 0; /* the highest bit of a difference is set where it is negative */
     for (int j = 0; j < MPG_WIDE; j++)
-        any |= mpg_magnitude(c[j]) >= limit;
-    if (any)
+        any |= mpg_as_bits64(limit) - 1 - mpg_as_bits64(mpg_magnitude(c[j]));
+    if (any >> 63)
         for (int j = 0; j < MPG_WIDE; j++)
             if (mpg_magnitude(c[j]) >= limit) {
                 overflow[j] = 1;
@@ -215,27 +248,31 @@ MPG_INLINE void mpg_wide_mark(double *MPG_RESTRICT c, double limit, uint8_t *MPG
             }
 }
 
-/* One row over several operations. `terms` is that of one group. */
-MPG_INLINE void mpg_wide_row_body(int terms, int fused, const mpg_wide_task *task, const double *a, const uint32_t *ea,
-                                  const uint32_t *la, const double *b, const int16_t *eb, const int16_t *lb, double *c,
-                                  int64_t steps, uint8_t *overflow)
+/* Rows over several operations, turn by turn: an operation waits for the one before it in its row. `terms` is that of one group. */
+MPG_INLINE void mpg_wide_rows_body(int terms, int fused, const mpg_wide_task *task, const mpg_wide_operands *p, int rows,
+                                   double (*c)[MPG_WIDE], int64_t steps, uint8_t (*overflow)[MPG_WIDE])
 {
     const mpg_wide_task copy = *task, *t = &copy; /* nothing that is stored here can change it */
     const double limit = t->output == MPG_OUT_FP16 ? 0x1p16 : 0x1p128;
     const int taken = t->round_down == 2 ? 2 * terms : terms;
-    for (int64_t s = 0; s < steps; s++) {
-        if (t->round_down == 2)
-            mpg_wide_round_down(terms, fused, 2, t, a, ea, la, b, eb, lb, c);
-        else if (t->round_down == 1)
-            mpg_wide_round_down(terms, fused, 1, t, a, ea, la, b, eb, lb, c);
-        else if (t->output == MPG_OUT_FP16)
-            mpg_wide_fda(terms, fused, MPG_OUT_FP16, t, a, ea, la, b, eb, lb, c);
-        else
-            mpg_wide_fda(terms, fused, MPG_OUT_FP32, t, a, ea, la, b, eb, lb, c);
-        mpg_wide_mark(c, limit, overflow);
-        a += taken, ea += taken, la += taken;
-        b += taken * MPG_WIDE, eb += taken * MPG_WIDE, lb += taken * MPG_WIDE;
-    }
+    for (int64_t s = 0; s < steps; s++)
+        for (int r = 0; r < rows; r++) {
+            const int64_t k = s * taken, row = r * p->stride + k;
+            const double *a = p->a + row, *b = p->b + k * MPG_WIDE;
+            const uint32_t *ea = p->ea + row, *la = p->la + row;
+            const int16_t *eb = p->eb + k * MPG_WIDE, *lb = p->lb + k * MPG_WIDE;
+            int infinite;
+            if (t->round_down == 2)
+                infinite = mpg_wide_round_down(terms, fused, 2, t, a, ea, la, b, eb, lb, c[r]);
+            else if (t->round_down == 1)
+                infinite = mpg_wide_round_down(terms, fused, 1, t, a, ea, la, b, eb, lb, c[r]);
+            else if (t->output == MPG_OUT_FP16)
+                infinite = mpg_wide_fda(terms, fused, MPG_OUT_FP16, t, a, ea, la, b, eb, lb, c[r]);
+            else
+                infinite = mpg_wide_fda(terms, fused, MPG_OUT_FP32, t, a, ea, la, b, eb, lb, c[r]);
+            if (infinite)
+                mpg_wide_mark(c[r], limit, overflow[r]);
+        }
 }
 
 #if defined(__aarch64__) || defined(_M_ARM64)
@@ -244,22 +281,22 @@ MPG_INLINE void mpg_wide_row_body(int terms, int fused, const mpg_wide_task *tas
 #define MPG_BASELINE_FUSED 0
 #endif
 
-#define MPG_WIDE_ROW(SUFFIX, TARGET, FUSED)                                                                                \
-    MPG_NOINLINE TARGET static void mpg_wide_row_##SUFFIX(                                                                 \
-        int terms, const mpg_wide_task *t, const double *a, const uint32_t *ea, const uint32_t *la, const double *b,       \
-        const int16_t *eb, const int16_t *lb, double *c, int64_t steps, uint8_t *overflow)                                 \
+#define MPG_WIDE_ROWS(SUFFIX, TARGET, FUSED)                                                                               \
+    MPG_NOINLINE TARGET static void mpg_wide_rows_##SUFFIX(int terms, const mpg_wide_task *t, const mpg_wide_operands *p,  \
+                                                           int rows, double (*c)[MPG_WIDE], int64_t steps,                 \
+                                                           uint8_t (*overflow)[MPG_WIDE])                                  \
     {                                                                                                                      \
         if (terms == 4)                                                                                                    \
-            mpg_wide_row_body(4, FUSED, t, a, ea, la, b, eb, lb, c, steps, overflow);                                      \
+            mpg_wide_rows_body(4, FUSED, t, p, rows, c, steps, overflow);                                                  \
         else if (terms == 8)                                                                                               \
-            mpg_wide_row_body(8, FUSED, t, a, ea, la, b, eb, lb, c, steps, overflow);                                      \
+            mpg_wide_rows_body(8, FUSED, t, p, rows, c, steps, overflow);                                                  \
         else if (terms == 16)                                                                                              \
-            mpg_wide_row_body(16, FUSED, t, a, ea, la, b, eb, lb, c, steps, overflow);                                     \
+            mpg_wide_rows_body(16, FUSED, t, p, rows, c, steps, overflow);                                                 \
         else                                                                                                               \
-            mpg_wide_row_body(32, FUSED, t, a, ea, la, b, eb, lb, c, steps, overflow);                                     \
+            mpg_wide_rows_body(32, FUSED, t, p, rows, c, steps, overflow);                                                 \
     }
 
-MPG_WIDE_ROW(baseline, , MPG_BASELINE_FUSED)
-MPG_WIDE_ROW(avx2, MPG_TARGET_AVX2, MPG_X86_VARIANTS || MPG_BASELINE_FUSED)
+MPG_WIDE_ROWS(baseline, , MPG_BASELINE_FUSED)
+MPG_WIDE_ROWS(avx2, MPG_TARGET_AVX2, MPG_X86_VARIANTS || MPG_BASELINE_FUSED)
 
 #endif
