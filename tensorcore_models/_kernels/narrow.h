@@ -141,21 +141,45 @@ MPG_INLINE void mpg_narrow_pack_a_body(const mpg_source *s, const mpg_operand *f
 }
 
 /* ---- plain C: one row, `width` lanes ------------------------------------------------------------------------------- */
-/* x to the nearest fp16 number, ties to even, as float32; beyond the largest it is 65536 or more. -0 becomes +0. */
-MPG_INLINE float mpg_nearest_fp16(float x)
+/* Operations run with rounding toward zero (mpg_round_toward_zero of lanes.h): conversion of an integer sum to float32 is then the
+ * normalisation. Chained addends are added to nearest, outside. */
+
+MPG_INLINE float mpg_larger_float(float x, float y) { return x > y ? x : y; }
+
+/* 2^-14, not as a constant: compilers turn the choice between a number and a constant into jumps. */
+MPG_INLINE float mpg_least_fp16(void)
+{
+    const volatile float least = 0x1p-14f;
+    return least;
+}
+
+/* x to the nearest fp16 number, ties to even, as float32; beyond the largest it is 65536 or more. -0 becomes +0. For rounding to
+ * nearest. */
+MPG_INLINE float mpg_nearest_fp16(float x, float least)
 {
     const float power = mpg_as_float(mpg_as_bits(x) & 0x7F800000u);
-    const float magic = (power > 0x1p-14f ? power : 0x1p-14f) * 0x1.8p13f; /* its last bit is fp16's for x */
+    const float magic = mpg_larger_float(power, least) * 0x1.8p13f; /* its last bit is fp16's for x */
     return (x + magic) - magic;
+}
+
+/* The same for rounding toward zero: the sum has the truncated magnitude, its last bit says which way ties go. */
+MPG_INLINE float mpg_nearest_fp16_chopped(float x, float least)
+{
+    const uint32_t bits = mpg_as_bits(x);
+    const float magnitude = mpg_as_float(bits & 0x7FFFFFFFu), power = mpg_as_float(bits & 0x7F800000u);
+    const float last = mpg_larger_float(power, least) * 0x1p-10f;
+    const float magic = last * 0x1.8p23f, sum = magnitude + magic, rest = magnitude - (sum - magic);
+    const uint32_t up = (mpg_as_bits(last * 0.5f) - mpg_as_bits(rest) - (mpg_as_bits(sum) & 1)) >> 31;
+    return mpg_as_float(mpg_as_bits(mpg_as_float(mpg_as_bits(sum) + up) - magic) | (bits & 0x80000000u)) + 0.0f;
 }
 
 /* Mark and zero the lanes whose fp16 result is infinite. */
 MPG_INLINE void mpg_mark_overflow(float *MPG_RESTRICT c, int width, uint8_t *MPG_RESTRICT overflow)
 {
-    int32_t any = 0;
+    uint32_t any = 0; /* the highest bit of a difference is set where it is negative */
     for (int j = 0; j < width; j++)
-        any |= (mpg_as_bits(c[j]) & 0x7FFFFFFFu) >= 0x47800000u; /* 65536 */
-    if (any)
+        any |= 0x47800000u - 1 - (mpg_as_bits(c[j]) & 0x7FFFFFFFu); /* 65536 */
+    if (any >> 31)
         for (int j = 0; j < width; j++)
             if (c[j] >= 65536.0f || c[j] <= -65536.0f) {
                 overflow[j] = 1;
@@ -163,17 +187,16 @@ MPG_INLINE void mpg_mark_overflow(float *MPG_RESTRICT c, int width, uint8_t *MPG
             }
 }
 
-/* Alignment: exponent field of the largest addend (`top`), and c in units of 2^(e_max - F). */
-MPG_INLINE void mpg_narrow_align(int terms, int width, const mpg_narrow_task *t, const uint8_t *MPG_RESTRICT ea,
-                                 const uint8_t *MPG_RESTRICT eb, const float *MPG_RESTRICT c, int32_t *MPG_RESTRICT top,
-                                 int32_t *MPG_RESTRICT addend)
+/* Alignment: powers of two of the largest addends. */
+MPG_INLINE void mpg_narrow_align(int terms, int width, int output, const mpg_narrow_task *t, const uint8_t *MPG_RESTRICT ea,
+                                 const uint8_t *MPG_RESTRICT eb, const float *MPG_RESTRICT c, float *MPG_RESTRICT top)
 {
     uint8_t field[MPG_PANEL];
-    const uint32_t to_scale = (uint32_t)(t->fraction_bits + 254) << 23;
     const int32_t raw = t->raw_exponent << 23;
 
     for (int j = 0; j < width; j++) {
         uint8_t largest = MPG_NARROW_FLOOR;
+#pragma GCC unroll 32
         for (int q = 0; q < terms; q++) {
             const uint8_t x = ea[q], y = eb[q * width + j];
             const uint8_t e = (uint8_t)((x > y ? x : y) - y); /* saturating x - y */
@@ -183,85 +206,126 @@ MPG_INLINE void mpg_narrow_align(int terms, int width, const mpg_narrow_task *t,
     }
     for (int j = 0; j < width; j++) {
         const int32_t bits = (int32_t)(mpg_as_bits(c[j]) & 0x7F800000u);
-        const int32_t least = bits != 0 ? raw : 0;
-        const int32_t own = bits > least ? bits : least;
-        const int32_t e = (int32_t)field[j] << 23;
-        top[j] = own > e ? own : e;
+        float own = mpg_as_float((uint32_t)bits);
+        if (output == MPG_OUT_FP16)
+            own = mpg_larger_float(own, mpg_as_float((uint32_t)(raw & mpg_if_negative(-bits))));
+        top[j] = mpg_larger_float(own, mpg_as_float((uint32_t)field[j] << 23));
     }
-    for (int j = 0; j < width; j++)
-        addend[j] = (int32_t)(c[j] * mpg_as_float(to_scale - (uint32_t)top[j]));
+}
+
+/* A truncated sum in units of 2^(e_max - F) as result; `inexact`: 1 where something was cut off. */
+MPG_INLINE float mpg_narrow_result(float x, uint32_t inexact, float unit, int output, uint32_t keep, float least)
+{
+    if (output == MPG_OUT_FP16) /* 24 bits to odd first */
+        return mpg_nearest_fp16_chopped(mpg_as_float(mpg_as_bits(x) | inexact) * unit, least);
+    return mpg_as_float(mpg_as_bits(x) & keep) * unit;
 }
 
 /* d = c + the products of one fused operation, for `width` lanes. */
 MPG_INLINE void mpg_narrow_step(int terms, int width, int output, const mpg_narrow_task *t, const float *MPG_RESTRICT a,
                                 const uint32_t *MPG_RESTRICT ea, const float *MPG_RESTRICT b, const uint8_t *MPG_RESTRICT eb,
-                                float *MPG_RESTRICT c)
+                                float least, float *MPG_RESTRICT c)
 {
     uint8_t bytes[32];
-    int32_t top[MPG_PANEL], sum[MPG_PANEL], addend[MPG_PANEL];
-    const int32_t f = t->fraction_bits << 23, to_shift = (t->fraction_bits + 127 + MPG_NARROW_PRESCALE) << 23;
-    const uint32_t keep = t->keep;
+    float top[MPG_PANEL];
+    int32_t sum[MPG_PANEL], addend[MPG_PANEL], wrapped = 0;
+    const uint32_t f = (uint32_t)t->fraction_bits << 23, keep = t->keep;
+    const uint32_t to_scale = f + (254u << 23), to_shift = f + ((127u + MPG_NARROW_PRESCALE) << 23);
 
     for (int q = 0; q < terms; q++)
         bytes[q] = (uint8_t)ea[q];
-    mpg_narrow_align(terms, width, t, bytes, eb, c, top, addend);
+    mpg_narrow_align(terms, width, output, t, bytes, eb, c, top);
     for (int j = 0; j < width; j++) {
-        const int32_t shift = to_shift - top[j];
-        const uint32_t up = (uint32_t)(shift > 0 ? shift : 0);
+        const float reached = top[j] < mpg_as_float(to_shift) ? top[j] : mpg_as_float(to_shift);
+        const uint32_t up = to_shift - mpg_as_bits(reached);
         int32_t total = 0;
+#pragma GCC unroll 32
         for (int q = 0; q < terms; q++)
             total += (int32_t)mpg_as_float(mpg_as_bits(a[q] * b[q * width + j]) + up);
         sum[j] = total;
     }
     for (int j = 0; j < width; j++) {
-        /* products and c together as high * 256 + low, both exact in float32; one addition and its exact error */
-        const float high = (float)((sum[j] >> 8) + (addend[j] >> 8)) * 256.0f;
-        const float low = (float)((sum[j] & 255) + (addend[j] & 255));
-        const float rounded = high + low;
-        const float error = low - (rounded - high);
-        const float unit = mpg_as_float((uint32_t)(top[j] - f));
-        uint32_t bits = mpg_as_bits(rounded) - (uint32_t)(rounded * error < 0); /* toward zero */
-        if (output == MPG_OUT_FP16)
-            c[j] = mpg_nearest_fp16(mpg_as_float(bits | (uint32_t)(error != 0)) * unit); /* 24 bits to odd first */
-        else
-            c[j] = mpg_as_float(bits & keep) * unit;
+        const int32_t own = (int32_t)(c[j] * mpg_as_float(to_scale - mpg_as_bits(top[j])));
+        const int32_t total = (int32_t)((uint32_t)sum[j] + (uint32_t)own);
+        const float x = (float)total;
+        wrapped |= (total ^ sum[j]) & (total ^ own);
+        addend[j] = own;
+        c[j] = mpg_narrow_result(x, (int32_t)x != total, mpg_as_float(mpg_as_bits(top[j]) - f), output, keep, least);
     }
+    if (wrapped < 0)
+        for (int j = 0; j < width; j++) {
+            /* as high * 256 + low, both exact in float32 */
+            const float high = (float)((sum[j] >> 8) + (addend[j] >> 8)) * 256.0f;
+            const float low = (float)((sum[j] & 255) + (addend[j] & 255)), x = high + low;
+            const float unit = mpg_as_float(mpg_as_bits(top[j]) - f);
+            c[j] = mpg_narrow_result(x, x - high != low, unit, output, keep, least);
+        }
 }
 
-/* One row over several operations, plain C, by level. c holds `width` lanes; overflowed lanes are marked and zeroed. */
-MPG_INLINE void mpg_narrow_row_body(int terms, int width, int output, const mpg_narrow_task *t, const float *a,
-                                    const uint32_t *ea, const float *b, const uint8_t *eb, float *c, int64_t steps,
-                                    uint8_t *overflow)
+/* One row over several operations, by level. c holds `width` lanes; overflowed lanes are marked and zeroed. */
+MPG_INLINE void mpg_narrow_steps_body(int terms, int width, int output, const mpg_narrow_task *task, const float *a,
+                                      const uint32_t *ea, const float *b, const uint8_t *eb, float *c, int64_t steps,
+                                      uint8_t *overflow)
 {
-    float added[MPG_PANEL] = {0};
+    const mpg_narrow_task copy = *task, *t = &copy; /* nothing that is stored here can change it */
+    const float least = mpg_least_fp16();
     for (int64_t s = 0; s < steps; s++) {
-        const int place = t->chain ? (int)(s % t->chain) : -1;
-        if (place == 0)
-            for (int j = 0; j < width; j++) {
-                added[j] = c[j];
-                c[j] = 0;
-            }
         mpg_narrow_step(terms, width, output, t, a + s * terms, ea + s * terms, b + s * terms * width, eb + s * terms * width,
-                        c);
+                        least, c);
         if (output == MPG_OUT_FP16)
             mpg_mark_overflow(c, width, overflow);
-        if (place >= 0 && place == t->chain - 1) {
-            for (int j = 0; j < width; j++)
-                c[j] += added[j];
-            if (output == MPG_OUT_FP16) {
-                for (int j = 0; j < width; j++)
-                    c[j] = mpg_nearest_fp16(c[j]);
-                mpg_mark_overflow(c, width, overflow);
-            }
-        }
     }
 }
 
-#define MPG_NARROW_PLAIN(NAME, TARGET, TERMS, WIDTH, OUTPUT)                                                         \
-    TARGET static void NAME(const mpg_narrow_task *t, const float *a, const uint32_t *ea, const float *b,            \
-                            const uint8_t *eb, float *c, int64_t steps, uint8_t *overflow)                           \
-    {                                                                                                                \
-        mpg_narrow_row_body(TERMS, WIDTH, OUTPUT, t, a, ea, b, eb, c, steps, overflow);                              \
+/* c += added, to nearest: with its own rounding. */
+MPG_NOINLINE static void mpg_narrow_add(int width, int output, const float *MPG_RESTRICT added, float *MPG_RESTRICT c,
+                                        uint8_t *MPG_RESTRICT overflow)
+{
+    const float least = mpg_least_fp16();
+    for (int j = 0; j < width; j++)
+        c[j] += added[j];
+    if (output == MPG_OUT_FP16) {
+        for (int j = 0; j < width; j++)
+            c[j] = mpg_nearest_fp16(c[j], least);
+        mpg_mark_overflow(c, width, overflow);
+    }
+}
+
+typedef void (*mpg_narrow_steps)(const mpg_narrow_task *, const float *, const uint32_t *, const float *, const uint8_t *,
+                                 float *, int64_t, uint8_t *);
+
+/* One row: runs of operations in their rounding, chained addends between them. */
+MPG_INLINE void mpg_narrow_row_body(mpg_narrow_steps run, int terms, int width, int output, const mpg_narrow_task *t,
+                                    const float *a, const uint32_t *ea, const float *b, const uint8_t *eb, float *c,
+                                    int64_t steps, uint8_t *overflow)
+{
+    const int64_t each = t->chain ? t->chain : steps;
+    float added[MPG_PANEL];
+    for (int64_t s = 0; s < steps; s += each) {
+        if (t->chain) {
+            memcpy(added, c, (size_t)width * sizeof(float));
+            memset(c, 0, (size_t)width * sizeof(float));
+        }
+        const mpg_rounding mode = mpg_round_toward_zero();
+        run(t, a + s * terms, ea + s * terms, b + s * terms * width, eb + s * terms * width, c,
+            steps - s < each ? steps - s : each, overflow);
+        mpg_restore_rounding(mode);
+        if (t->chain && steps - s >= each)
+            mpg_narrow_add(width, output, added, c, overflow);
+    }
+}
+
+#define MPG_NARROW_PLAIN(NAME, TARGET, TERMS, WIDTH, OUTPUT)                                                             \
+    MPG_NOINLINE TARGET static void NAME##_steps(const mpg_narrow_task *t, const float *a, const uint32_t *ea,           \
+                                                 const float *b, const uint8_t *eb, float *c, int64_t steps,             \
+                                                 uint8_t *overflow)                                                      \
+    {                                                                                                                    \
+        mpg_narrow_steps_body(TERMS, WIDTH, OUTPUT, t, a, ea, b, eb, c, steps, overflow);                                \
+    }                                                                                                                    \
+    static void NAME(const mpg_narrow_task *t, const float *a, const uint32_t *ea, const float *b, const uint8_t *eb,    \
+                     float *c, int64_t steps, uint8_t *overflow)                                                         \
+    {                                                                                                                    \
+        mpg_narrow_row_body(NAME##_steps, TERMS, WIDTH, OUTPUT, t, a, ea, b, eb, c, steps, overflow);                    \
     }
 #define MPG_NARROW_PLAIN_SIZES(LEVEL, TARGET)                                      \
     MPG_NARROW_PLAIN(mpg_n4_fp32_64_##LEVEL, TARGET, 4, MPG_PANEL, MPG_OUT_FP32)   \

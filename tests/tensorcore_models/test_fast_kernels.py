@@ -153,6 +153,46 @@ def test_scattered_specials(isa):
     assert all(np.array_equal(x, y) for x, y in zip(before, (a, b, c), strict=True))
 
 
+@pytest.mark.parametrize("unit", [WIDE[1], WIDE[8], WIDE[11]], ids=lambda u: str(u)[17:60])
+def test_unlike_rows_and_columns(unit, isa):
+    """Rows and columns of subnormals, zeros, infinities and extreme scales among ordinary ones, in one product."""
+    rng = np.random.default_rng(6)
+    a, b, c, *scales = operands(rng, unit, 23, 64, 70, "normal")
+    b = b.copy()
+    for place, style in enumerate(("subnormal", "sparse", "specials", "overflow", "bits")):
+        x, y, z, *others = operands(rng, unit, 23, 64, 70, style)
+        a[3 * place], b[:, 9 * place], c[4 * place] = x[3 * place], y[:, 9 * place], z[4 * place]
+        if unit.scale_format is not None:
+            scales[0][3 * place], scales[1][:, 9 * place] = others[0][3 * place], others[1][:, 9 * place]
+    got = run("lanes of 64 bits", unit, (a, b, c, *scales))
+    assert_same(unit, got, kernels.generic_bits(kernels.lowered(unit), a, b, c, *scales), (a, b, c, *scales))
+
+
+@pytest.mark.parametrize("fraction_bits", range(18, 29))
+def test_last_bits_at_the_unit(fraction_bits, isa):
+    """Products of both signs whose lowest bits lie on either side of the unit, c likewise: every one that is truncated counts."""
+    unit = Unit(FusedDotAdd(8, fraction_bits), "tf32", "bf16")
+    rng = np.random.default_rng(fraction_bits)
+    m, k, n = 11, 24, 40
+    # one product of 2^0 leads; the others have lowest bits between 2^-32 and 2^-14
+    a = (127 - rng.integers(3, 10, (m, k))).astype(np.uint32) << 23 | rng.integers(0, 64, (m, k)).astype(np.uint32) << 17
+    b = (127 - rng.integers(4, 11, (k, n))).astype(np.uint16) << 7 | rng.integers(0, 128, (k, n)).astype(np.uint16)
+    a[:, ::8], b[::8] = 0x3F800000, 0x3F80
+    a |= rng.integers(0, 2, (m, k)).astype(np.uint32) << 31
+    b |= (rng.integers(0, 2, (k, n)) << 15).astype(np.uint16)
+    c = rng.integers(0x33000000, 0x3F800000, (m, n)).astype(np.uint32) | rng.integers(0, 2, (m, n)).astype(np.uint32) << 31
+    args = (a, b, c, None, None)
+    assert_same(unit, run("lanes of 64 bits", unit, args), reference.mma_bits(unit, a, b, c), args)
+
+
+@pytest.mark.parametrize(("name", "unit"), [PATHS[7], PATHS[26], PATHS[28]], ids=lambda x: str(x)[:40])
+def test_rounding_of_the_caller_is_left_alone(name, unit, isa):
+    one, half_more = np.ones(4), np.full(4, 1.5 * 2.0**-53)
+    run(name, unit, operands(np.random.default_rng(7), unit, 5, 37, 33, "normal"))
+    assert (one + half_more == 1 + 2.0**-52).all() and (-one - half_more == -1 - 2.0**-52).all()
+    assert (np.full(4, 2.0**-1070) * np.full(4, 0.5) == 2.0**-1071).all()  # subnormal numbers are kept
+
+
 def test_paths_are_chosen():
     assert kernels.kernel_name(NARROW[0]) == "lanes of 32 bits"
     assert kernels.kernel_name(WIDE[0]) == "lanes of 64 bits"
