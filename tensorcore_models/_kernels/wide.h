@@ -46,6 +46,9 @@ typedef struct {
     const int16_t *eb, *lb;
 } mpg_wide_operands;
 
+/* From the word of 2^e to the word of 1.5 * 2^52 units of 2^(e - F): the rest of that double is zero. */
+MPG_INLINE int32_t mpg_word_to_magic(int fraction_bits) { return ((52 - fraction_bits) << 4) + 8; }
+
 MPG_INLINE double mpg_power(int exponent) { return mpg_as_double((uint64_t)(exponent + 1023) << 52); }
 
 /* ---- packing ------------------------------------------------------------------------------------------------------- */

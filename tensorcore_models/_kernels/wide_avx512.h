@@ -135,7 +135,7 @@ MPG_LANES512 __mmask8 mpg_wide_to_fp32_512(__m512d *c, int positive_zero)
 MPG_LANES512 void mpg_wide_fda512(int rows, int terms, int output, const mpg_wide_task *t, const mpg_wide_operands *p,
                                   __m512d (*c)[4], __mmask8 (*infinite)[4])
 {
-    const __m512d to_magic = _mm512_set1_pd(mpg_power(-t->fraction_bits) * MPG_MAGIC);
+    const __m512i to_magic = mpg_word512(mpg_word_to_magic(t->fraction_bits));
     const __m512i least = mpg_word512((t->raw_exponent + MPG_WORD_BIAS) << 4);
     /* A sum is a multiple of 2^-149, and below 2^128, for exponents from F - 149 to 120. */
     const __m512i ordinary = mpg_word512((t->fraction_bits - 149 + MPG_WORD_BIAS) << 4);
@@ -149,11 +149,11 @@ MPG_LANES512 void mpg_wide_fda512(int rows, int terms, int output, const mpg_wid
         if (output == MPG_OUT_FP16)
             own = _mm512_mask_max_epi16(own, _mm512_test_epi16_mask(own, own), own, least);
         tops[r] = _mm512_max_epi16(tops[r], own);
-        mpg_highest_words512(tops[r], high);
+        mpg_highest_words512(_mm512_add_epi16(tops[r], to_magic), high);
 #pragma GCC unroll 4
         for (int g = 0; g < 4; g++) {
             const __mmask8 negative = _mm512_movepi64_mask(_mm512_castpd_si512(c[r][g]));
-            magic[r][g] = _mm512_mul_pd(_mm512_castsi512_pd(high[g]), to_magic);
+            magic[r][g] = _mm512_castsi512_pd(high[g]);
             sum[r][g] = _mm512_add_round_pd(magic[r][g], c[r][g], MPG_DOWN);
             sum[r][g] = _mm512_mask_add_round_pd(sum[r][g], negative, magic[r][g], c[r][g], MPG_UP);
         }
@@ -185,7 +185,8 @@ MPG_LANES512 void mpg_wide_round_down512(int rows, int terms, int groups, const 
                                          __m512d (*c)[4], __mmask8 (*infinite)[4])
 {
     const int each = terms / groups;
-    const __m512d to_unit = _mm512_set1_pd(mpg_power(-t->fraction_bits)), magic = _mm512_set1_pd(MPG_MAGIC);
+    const __m512d to_unit = _mm512_set1_pd(mpg_power(-t->fraction_bits));
+    const __m512i to_magic = mpg_word512(mpg_word_to_magic(t->fraction_bits));
     const __m512d dot_unit = _mm512_set1_pd(mpg_power(-t->dot_bits)), c_unit = _mm512_set1_pd(mpg_power(-t->c_bits));
     const __m512d cutoff = _mm512_set1_pd(t->c_cutoff < 1000 ? mpg_power(-t->c_cutoff) : 0);
     const __m512d limit = _mm512_set1_pd(mpg_power(t->overflow < 1000 ? t->overflow - 1 : 1023));
@@ -196,16 +197,16 @@ MPG_LANES512 void mpg_wide_round_down512(int rows, int terms, int groups, const 
                                         p->la + n * each,        p->stride,
                                         p->b + n * each * MPG_WIDE, p->eb + n * each * MPG_WIDE,
                                         p->lb + n * each * MPG_WIDE};
-        __m512i words[2], high[4];
-        __m512d start[2][4];
+        __m512i words[2], high[4], start[2][4];
         mpg_wide_tops512(rows, each, &part, mpg_word512((MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4), words);
 #pragma GCC unroll 2
         for (int r = 0; r < rows; r++) {
             mpg_highest_words512(words[r], high);
+            mpg_highest_words512(_mm512_add_epi16(words[r], to_magic), start[r]);
 #pragma GCC unroll 4
             for (int g = 0; g < 4; g++) {
                 top[n][r][g] = _mm512_castsi512_pd(high[g]);
-                start[r][g] = dot[n][r][g] = _mm512_mul_pd(_mm512_mul_pd(top[n][r][g], to_unit), magic);
+                dot[n][r][g] = _mm512_castsi512_pd(start[r][g]);
             }
         }
         mpg_wide_sums512(rows, each, t->fraction_bits, &part, words, dot[n]);
@@ -213,7 +214,7 @@ MPG_LANES512 void mpg_wide_round_down512(int rows, int terms, int groups, const 
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
             for (int g = 0; g < 4; g++)
-                dot[n][r][g] = _mm512_sub_pd(dot[n][r][g], start[r][g]);
+                dot[n][r][g] = _mm512_sub_pd(dot[n][r][g], _mm512_castsi512_pd(start[r][g]));
     }
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++)

@@ -99,11 +99,14 @@ MPG_INLINE void mpg_wide_counts(int terms, int fraction_bits, const uint32_t *MP
     }
 }
 
-/* Powers of two of the words of 32 lanes (wide.h has their order). */
-MPG_INLINE void mpg_wide_powers(const int16_t *words, double *MPG_RESTRICT powers)
+/* The doubles whose highest words are those of 32 lanes, plus `more` (wide.h has their order). */
+MPG_INLINE void mpg_wide_powers(const int16_t *MPG_RESTRICT words, int32_t more, double *MPG_RESTRICT powers)
 {
+    int16_t sums[MPG_WIDE];
     uint64_t quads[MPG_WIDE / 4];
-    memcpy(quads, words, sizeof(quads));
+    for (int j = 0; j < MPG_WIDE; j++)
+        sums[j] = (int16_t)(words[j] + more);
+    memcpy(quads, sums, sizeof(quads));
     for (int g = 0; g < 4; g++)
 #pragma GCC unroll 1
         for (int i = 0; i < MPG_WIDE / 4; i++)
@@ -152,7 +155,6 @@ MPG_INLINE int mpg_wide_fda(int terms, int fused, int output, const mpg_wide_tas
 {
     int16_t tops[MPG_WIDE], own[MPG_WIDE];
     double magic[MPG_WIDE], sum[MPG_WIDE];
-    const double to_magic = mpg_power(-t->fraction_bits) * MPG_MAGIC;
     /* A sum is a multiple of 2^-149, and below 2^128, for exponents from F - 149 to 120. */
     const int16_t least = (int16_t)((t->fraction_bits - 149 + MPG_WORD_BIAS) << 4);
     const int16_t most = (int16_t)((120 + MPG_WORD_BIAS) << 4);
@@ -165,11 +167,9 @@ MPG_INLINE int mpg_wide_fda(int terms, int fused, int output, const mpg_wide_tas
         tops[j] = tops[j] > own[j] ? tops[j] : own[j];
         odd |= (int16_t)((tops[j] - least) | (most - tops[j])); /* negative beyond them */
     }
-    mpg_wide_powers(tops, magic);
-    for (int j = 0; j < MPG_WIDE; j++) {
-        magic[j] *= to_magic;
+    mpg_wide_powers(tops, mpg_word_to_magic(t->fraction_bits), magic);
+    for (int j = 0; j < MPG_WIDE; j++)
         sum[j] = mpg_with_sign((mpg_magnitude(c[j]) + magic[j]) - magic[j], c[j]) + magic[j];
-    }
     mpg_wide_sums(terms, fused, t->fraction_bits, a, la, b, lb, tops, sum);
     if (output == MPG_OUT_FP16)
         for (int j = 0; j < MPG_WIDE; j++)
@@ -208,9 +208,8 @@ MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_w
     for (int n = 0; n < groups; n++) {
         int16_t words[MPG_WIDE];
         mpg_wide_tops(terms, (MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4, ea + n * terms, eb + n * terms * MPG_WIDE, words);
-        mpg_wide_powers(words, top[n]);
-        for (int j = 0; j < MPG_WIDE; j++)
-            dot[n][j] = top[n][j] * to_magic;
+        mpg_wide_powers(words, 0, top[n]);
+        mpg_wide_powers(words, mpg_word_to_magic(t->fraction_bits), dot[n]);
         mpg_wide_sums(terms, fused, t->fraction_bits, a + n * terms, la + n * terms, b + n * terms * MPG_WIDE,
                       lb + n * terms * MPG_WIDE, words, dot[n]);
         for (int j = 0; j < MPG_WIDE; j++)

@@ -170,7 +170,7 @@ def test_unlike_rows_and_columns(unit, isa):
 
 @pytest.mark.parametrize("fraction_bits", range(18, 29))
 def test_last_bits_at_the_unit(fraction_bits, isa):
-    """Products of both signs whose lowest bits lie on either side of the unit, c likewise: every one that is truncated counts."""
+    """Products of both signs whose lowest bits lie on either side of the unit, c likewise."""
     unit = Unit(FusedDotAdd(8, fraction_bits), "tf32", "bf16")
     rng = np.random.default_rng(fraction_bits)
     m, k, n = 11, 24, 40
