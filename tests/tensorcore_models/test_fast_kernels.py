@@ -185,6 +185,76 @@ def test_last_bits_at_the_unit(fraction_bits, isa):
     assert_same(unit, run("lanes of 64 bits", unit, args), reference.mma_bits(unit, a, b, c), args)
 
 
+def bf16_around(rng, exponent: int, shape) -> np.ndarray:
+    """Encodings of bf16 with exponents within 3 of `exponent`, either sign."""
+    fields = 127 + exponent + rng.integers(-3, 4, shape)
+    return (fields << 7 | rng.integers(0, 128, shape) | rng.integers(0, 2, shape) << 15).astype(np.uint16)
+
+
+@pytest.mark.parametrize("exponent", [-68, -64, -60, 57, 60, 62])
+@pytest.mark.parametrize("unit", [WIDE[1], WIDE[4], WIDE[11], WIDE[13], WIDE[15]], ids=lambda u: str(u)[17:60])
+def test_results_that_underflow_or_overflow(unit, exponent, isa):
+    """Sums around 2^-126 and 2^127, where float32 has fewer bits or none; negative ones may vanish."""
+    rng = np.random.default_rng(exponent + 100)
+    m, k, n = 9, 40, 40
+    if unit.b_format == "fp16":
+        a, b = bf16_around(rng, 2 * exponent, (m, k)), (rng.integers(0x3000, 0x4000, (k, n))).astype(np.uint16)
+    else:
+        a, b = bf16_around(rng, exponent, (m, k)), bf16_around(rng, exponent, (k, n))
+    c = bf16_around(rng, 2 * exponent if exponent > 0 else -120, (m, n)).astype(np.uint32) << 16
+    c[::2] = rng.integers(0, 1 << 12, c[::2].shape)
+    args = (a, b, c, None, None)
+    assert_same(unit, run("lanes of 64 bits", unit, args), reference.mma_bits(unit, a, b, c), args)
+
+
+@pytest.mark.parametrize("unit", [WIDE[10], WIDE[15]], ids=lambda u: str(u)[17:60])
+def test_small_addends_of_round_down(unit, isa):
+    """c of either sign far below the products: rounded down to one unit or to none, or dropped."""
+    rng = np.random.default_rng(8)
+    a, b, _, *_ = operands(rng, unit, 7, 48, 33, "normal")
+    c = (rng.integers(127 - 40, 127 - 15, (7, 33)) << 23 | rng.integers(0, 2, (7, 33)) << 31).astype(np.uint32)
+    args = (a, b, c, None, None)
+    assert_same(unit, run("lanes of 64 bits", unit, args), reference.mma_bits(unit, a, b, c), args)
+
+
+def test_sums_beyond_31_bits(isa):
+    """Sixteen of the largest products and c: the only sums of the 32-bit lanes that may leave int32."""
+    for unit in (NARROW[2], NARROW[6]):
+        low = kernels.lowered(unit)
+        a, b = np.full((3, 32), 0x3FFF, np.uint16), np.full((32, 70), 0x3FFF, np.uint16)
+        a[1] |= 0x8000
+        b[16:] &= 0x8000  # zeros: the second operation adds nothing
+        encodings = (0x3F80, 0xBF80, 0x3FFF, 0xBFFF) if low.c_format.name == "fp32" else (0x3C00, 0xBC00, 0x3FFF, 0xBFFF)
+        c = np.resize(np.array(encodings, low.c_format.container), (3, 70))
+        c = c << np.uint32(16) if low.c_format.name == "fp32" else c
+        args = (a, b, c, None, None)
+        assert_same(unit, run("lanes of 32 bits", unit, args), reference.mma_bits(unit, a, b, c), args)
+
+
+def test_fp16_results_round_once(isa):
+    """Ties of fp16 with something far below: more than float32 holds."""
+    unit = NARROW[6]
+    half_ulp, far = 0x1000, (0x0C00, 0x0800)  # 2^-11; 2^-12 times 2^-13
+    a, b = np.zeros((4, 16), np.uint16), np.zeros((16, 40), np.uint16)
+    a[:, 0], b[0], a[:, 1], b[1] = half_ulp, 0x3C00, far[0], far[1]
+    a[1::2, 1] |= 0x8000
+    a[2:, 0] |= 0x8000
+    c = np.resize(np.array([0x3C00, 0x3C01, 0xBC00, 0xBC01], np.uint16), (4, 40))
+    args = (a, b, c, None, None)
+    assert_same(unit, run("lanes of 32 bits", unit, args), reference.mma_bits(unit, a, b, c), args)
+
+
+@pytest.mark.parametrize("name", ["lanes of 32 bits", "lanes of 64 bits"])
+def test_subnormal_fp16_addends_align_at_the_smallest_normal(name, isa):
+    unit = Unit(FusedDotAdd(8, 12, **RNE), "fp16", "fp16", **HALF)
+    rng = np.random.default_rng(9)
+    a, b = (rng.integers(0x0400, 0x1C00, shape).astype(np.uint16) for shape in ((9, 16), (16, 40)))
+    a |= (rng.integers(0, 2, a.shape) << 15).astype(np.uint16)
+    c = (rng.integers(0, 0x400, (9, 40)) | rng.integers(0, 2, (9, 40)) << 15).astype(np.uint16)
+    args = (a, b, c, None, None)
+    assert_same(unit, run(name, unit, args), reference.mma_bits(unit, a, b, c), args)
+
+
 @pytest.mark.parametrize(("name", "unit"), [PATHS[7], PATHS[26], PATHS[28]], ids=lambda x: str(x)[:40])
 def test_rounding_of_the_caller_is_left_alone(name, unit, isa):
     one, half_more = np.ones(4), np.full(4, 1.5 * 2.0**-53)
