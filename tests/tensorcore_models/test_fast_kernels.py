@@ -122,7 +122,10 @@ def test_batches_of_tiles(unit, isa):
         assert np.array_equal(kernels.matrix_bits(unit, a[0], b[0], c[0]), got[0])
 
 
-@pytest.mark.parametrize(("name", "unit"), [("float32 lanes", IEEE[0]), ("lanes of 32 bits", NARROW[2]), ("lanes of 64 bits", WIDE[-4])], ids=lambda x: str(x)[:20])
+OF_EACH_PATH = [("float32 lanes", IEEE[0]), ("lanes of 32 bits", NARROW[2]), ("lanes of 64 bits", WIDE[-4])]
+
+
+@pytest.mark.parametrize(("name", "unit"), OF_EACH_PATH, ids=lambda x: str(x)[:20])
 def test_reference_and_threads(name, unit):
     """Against the plain-integer truth itself, with one and with three threads, strided and read-only operands."""
     rng = np.random.default_rng(3)
@@ -255,7 +258,7 @@ def test_subnormal_fp16_addends_align_at_the_smallest_normal(name, isa):
     assert_same(unit, run(name, unit, args), reference.mma_bits(unit, a, b, c), args)
 
 
-@pytest.mark.parametrize(("name", "unit"), [PATHS[7], PATHS[26], PATHS[28]], ids=lambda x: str(x)[:40])
+@pytest.mark.parametrize(("name", "unit"), OF_EACH_PATH, ids=lambda x: str(x)[:20])
 def test_rounding_of_the_caller_is_left_alone(name, unit, isa):
     one, half_more = np.ones(4), np.full(4, 1.5 * 2.0**-53)
     run(name, unit, operands(np.random.default_rng(7), unit, 5, 37, 33, "normal"))
