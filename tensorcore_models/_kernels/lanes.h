@@ -98,6 +98,16 @@ static mpg_rounding mpg_round_toward_zero(void)
     return mode;
 }
 static void mpg_restore_rounding(mpg_rounding mode) { _mm_setcsr(mode); }
+#elif (defined(__GNUC__) || defined(__clang__)) && defined(__aarch64__)
+typedef uint64_t mpg_rounding;
+static void mpg_restore_rounding(mpg_rounding mode) { __asm__ volatile("msr fpcr, %0" : : "r"(mode) : "memory"); }
+static mpg_rounding mpg_round_toward_zero(void)
+{
+    uint64_t mode;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode) : : "memory");
+    mpg_restore_rounding((mode & ~(UINT64_C(1) << 24)) | UINT64_C(3) << 22);
+    return mode;
+}
 #else
 #include <fenv.h>
 typedef int mpg_rounding;
