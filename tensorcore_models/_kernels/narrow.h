@@ -141,8 +141,8 @@ MPG_INLINE void mpg_narrow_pack_a_body(const mpg_source *s, const mpg_operand *f
 }
 
 /* ---- plain C: one row, `width` lanes ------------------------------------------------------------------------------- */
-/* Operations run with rounding toward zero (mpg_round_toward_zero of lanes.h): conversion of an integer sum to float32 is then the
- * normalisation. Chained addends are added to nearest, outside. */
+/* Operations run with rounding toward zero (mpg_round_toward_zero of lanes.h): conversion of an integer sum to float32 is then
+ * the normalisation. Chained addends are added to nearest, outside. */
 
 MPG_INLINE float mpg_larger_float(float x, float y) { return x > y ? x : y; }
 

@@ -15,8 +15,8 @@
 
 enum { MPG_WIDE = 32 }; /* lanes of a panel */
 
-/* Words of 16 bits: alignment exponents of a product plus this bias, times 16, so that a shift puts them in the exponent field of a
- * double; the exponents of lowest bits with the sign of the product above them. */
+/* Words of 16 bits: alignment exponents of a product plus this bias, times 16, so that a shift puts them in the exponent field
+ * of a double; exponents of lowest bits, with the sign of the product in the highest bit. */
 #define MPG_WORD_BIAS 1023
 #define MPG_WORD_BIAS_A 400
 #define MPG_WORD_BIAS_B (MPG_WORD_BIAS - MPG_WORD_BIAS_A)

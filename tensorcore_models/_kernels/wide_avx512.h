@@ -329,8 +329,8 @@ static void mpg_wide_rows_plain(const mpg_wide_task *t, const mpg_wide_operands 
     for (int r = 0; r < rows; r++)
         for (int j = 0; j < count; j++)
             c[r][j] = d[r * ldd + j];
-    (level == MPG_ISA_AVX2 ? mpg_wide_rows_avx2 : mpg_wide_rows_baseline)(t->round_down == 2 ? t->terms / 2 : t->terms, t, p, rows,
-                                                                          c, steps, overflow);
+    const int terms = t->round_down == 2 ? t->terms / 2 : t->terms;
+    (level == MPG_ISA_AVX2 ? mpg_wide_rows_avx2 : mpg_wide_rows_baseline)(terms, t, p, rows, c, steps, overflow);
     for (int r = 0; r < rows; r++)
         for (int j = 0; j < count; j++) {
             d[r * ldd + j] = (float)c[r][j];

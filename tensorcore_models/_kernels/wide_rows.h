@@ -40,8 +40,8 @@ MPG_INLINE double mpg_floored(double x, double unit)
     return (x + magic) - magic;
 }
 
-/* x to the nearest number of a format whose last place is 2^-fraction_bits of the leading power of two, not below `least`; ties to
- * even. The parity is the last bit of the sum, and what was cut off is exact. */
+/* x to the nearest number of a format whose last place is 2^-fraction_bits of the leading power of two, not below `least`;
+ * ties to even. The parity is the last bit of the sum, and what was cut off is exact. */
 MPG_INLINE double mpg_nearest(double x, int fraction_bits, double least)
 {
     const double magnitude = mpg_magnitude(x), power = mpg_exponent_of(x);
@@ -247,7 +247,8 @@ MPG_INLINE void mpg_wide_mark(double *MPG_RESTRICT c, double limit, uint8_t *MPG
             }
 }
 
-/* Rows over several operations, turn by turn: an operation waits for the one before it in its row. `terms` is that of one group. */
+/* Rows over several operations, turn by turn: an operation waits for the one before it in its row. `terms` is that of one
+ * group. */
 MPG_INLINE void mpg_wide_rows_body(int terms, int fused, const mpg_wide_task *task, const mpg_wide_operands *p, int rows,
                                    double (*c)[MPG_WIDE], int64_t steps, uint8_t (*overflow)[MPG_WIDE])
 {
