@@ -1,0 +1,213 @@
+/* Exact group sums times block scales, aligned with c and summed (GDFS; xie-mma-sim, section IV-E), lanes over the columns.
+ *
+ *  - Operands are small fixed-point numbers looked up by encoding: group sums are exact in 16-bit integers.
+ *  - A group sum times its two scales is exact in double, and so is its multiple of the unit 2^(e_max - F): tensorcore_models/
+ *    fast/groups.py admits only what stays below 2^51 units. The conversion is the truncation.
+ *  - Sums of such multiples are exact; they are rounded once.
+ */
+#ifndef MPG_GROUPS_H
+#define MPG_GROUPS_H
+
+#include "wide.h"
+
+#define MPG_GROUP_LANES 32      /* lanes of a panel */
+#define MPG_GROUPS_MAX 16       /* group sums of one operation */
+#define MPG_GROUP_BLOCK 512     /* products of k whose panel stays in the first-level cache */
+
+typedef struct {
+    int group;         /* products of one exact sum, rounded up to an even number */
+    int groups;        /* group sums of one operation, at most MPG_GROUPS_MAX */
+    int fraction_bits; /* F */
+    int floor;         /* alignment exponent that is never undercut, -400 to 900 */
+    int subnormal_c;   /* alignment exponent of subnormal addends; -1023: each has its own */
+    int zero_c;        /* that of zero addends; -1023: they take no part */
+    int skip_zero;     /* group sums of zero take no part */
+    int positive_zero; /* a negative sum that is rounded to zero gives +0 */
+    int offset;        /* makes a's fixed-point numbers positive (AVX-512) */
+} mpg_group_task;
+
+/* Where the encodings and scales of one operand stand, and what each byte means. */
+typedef struct {
+    const uint8_t *data, *scales;
+    int64_t outer, inner, scale_outer, scale_inner; /* element strides along lanes or rows, and along k */
+    int64_t k, given;            /* products; of one group before padding */
+    int block_size;
+    const int8_t *values;        /* [256]: fixed-point number of an encoding */
+    const double *scale_values;  /* [256]: scale times the operand's fixed-point unit, 0 for NaN */
+    const int16_t *scale_exponents; /* [256]: alignment exponents, MPG_SKIP for zeros that take no part */
+    const uint8_t *scale_special;   /* [256]: NaN */
+} mpg_group_source;
+
+MPG_INLINE double mpg_power_or_zero(int exponent) { return exponent < -1022 ? 0.0 : mpg_power(exponent); }
+
+/* ---- packing ------------------------------------------------------------------------------------------------------- */
+/* Scale of group `g` of lane or row `outer`; a group beyond k takes no part. */
+MPG_INLINE void mpg_group_scale(const mpg_group_source *s, int64_t outer, int64_t g, double *value, int *exponent)
+{
+    *value = 0;
+    *exponent = MPG_SKIP;
+    if (g * s->given < s->k) {
+        const uint8_t code = s->scales[outer * s->scale_outer + g * s->given / s->block_size * s->scale_inner];
+        *value = s->scale_values[code];
+        *exponent = s->scale_exponents[code];
+    }
+}
+
+/* Any of the scales of lane or row `outer` is NaN. */
+static int mpg_group_special(const mpg_group_source *s, int64_t outer)
+{
+    const int64_t blocks = (s->k + s->block_size - 1) / s->block_size;
+    int special = 0;
+    for (int64_t block = 0; block < blocks; block++)
+        special |= s->scale_special[s->scales[outer * s->scale_outer + block * s->scale_inner]];
+    return special;
+}
+
+/* Groups begin to end - 1 of `count` columns of B as one panel: values int16 [group][q][lane]; for AVX-512 int8
+ * [group][q / 2][lane][2], and in `start` what the offset of A adds to a group sum, negated. */
+static void mpg_group_pack_b(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count, int64_t begin,
+                             int64_t end, void *values, int16_t *start, double *scales, int16_t *exponents, int level)
+{
+    const int pairs = level == MPG_ISA_AVX512;
+    const int64_t outer = s->outer;
+    for (int64_t g = begin; g < end; g++) {
+        int16_t sum[MPG_GROUP_LANES] = {0};
+        for (int q = 0; q < t->group; q++) {
+            const int64_t k = g * s->given + q;
+            int8_t value[MPG_GROUP_LANES] = {0};
+            if (q < s->given && k < s->k) {
+                const uint8_t *source = s->data + first * outer + k * s->inner;
+                for (int j = 0; j < count; j++)
+                    value[j] = s->values[source[j * outer]];
+            }
+            if (pairs) {
+                int8_t *to = (int8_t *)values + ((g - begin) * t->group + (q & ~1)) * MPG_GROUP_LANES + (q & 1);
+                for (int j = 0; j < MPG_GROUP_LANES; j++) {
+                    to[2 * j] = value[j];
+                    sum[j] = (int16_t)(sum[j] - t->offset * value[j]);
+                }
+            } else {
+                int16_t *to = (int16_t *)values + ((g - begin) * t->group + q) * MPG_GROUP_LANES;
+                for (int j = 0; j < MPG_GROUP_LANES; j++)
+                    to[j] = value[j];
+            }
+        }
+        memcpy(start + (g - begin) * MPG_GROUP_LANES, sum, sizeof(sum));
+        for (int j = 0; j < MPG_GROUP_LANES; j++) {
+            double value = 0;
+            int exponent = MPG_SKIP;
+            if (j < count)
+                mpg_group_scale(s, first + j, g, &value, &exponent);
+            scales[(g - begin) * MPG_GROUP_LANES + j] = value;
+            exponents[(g - begin) * MPG_GROUP_LANES + j] = (int16_t)(exponent + MPG_WORD_BIAS);
+        }
+    }
+}
+
+/* The same groups of a row of A: values int16; for AVX-512 pairs of bytes with the offset, twice over in 32 bits. Exponents twice
+ * over in 32 bits. */
+static void mpg_group_pack_a(const mpg_group_task *t, const mpg_group_source *s, int64_t row, int64_t begin, int64_t end,
+                             void *values, double *scales, uint32_t *exponents, int level)
+{
+    const int pairs = level == MPG_ISA_AVX512;
+    const uint8_t *source = s->data + row * s->outer;
+    for (int64_t g = begin; g < end; g++) {
+        int exponent;
+        for (int q = 0; q < t->group; q++) {
+            const int64_t k = g * s->given + q, at = (g - begin) * t->group + q;
+            const int value = q < s->given && k < s->k ? s->values[source[k * s->inner]] : 0;
+            if (pairs) {
+                uint8_t *to = (uint8_t *)values + 2 * (at & ~INT64_C(1)) + (at & 1);
+                to[0] = to[2] = (uint8_t)(value + t->offset);
+            } else {
+                ((int16_t *)values)[at] = (int16_t)value;
+            }
+        }
+        mpg_group_scale(s, row, g, scales + (g - begin), &exponent);
+        exponents[g - begin] = 0x00010001u * (uint16_t)(int16_t)exponent;
+    }
+}
+
+/* ---- plain C ------------------------------------------------------------------------------------------------------- */
+/* Toward zero to an integer; |x| below 2^51. */
+MPG_INLINE double mpg_whole(double x)
+{
+    const uint64_t sign = mpg_as_bits64(x) & UINT64_C(0x8000000000000000);
+    const double magnitude = mpg_as_double(mpg_as_bits64(x) ^ sign);
+    const double nearest = (magnitude + 0x1p52) - 0x1p52;
+    const double below = nearest - (nearest > magnitude ? 1.0 : 0.0);
+    return mpg_as_double(mpg_as_bits64(below) | sign);
+}
+
+/* One operation: c, float32 values in double, becomes the rounded sum. */
+MPG_INLINE void mpg_group_step(int group, int groups, int skip_zero, const mpg_group_task *t, const int16_t *MPG_RESTRICT a,
+                               const double *MPG_RESTRICT sa, const uint32_t *ea, const int16_t *MPG_RESTRICT b,
+                               const double *MPG_RESTRICT sb, const int16_t *MPG_RESTRICT eb, double *MPG_RESTRICT c)
+{
+    int16_t sums[MPG_GROUPS_MAX][MPG_GROUP_LANES], words[MPG_GROUP_LANES];
+    double unit[MPG_GROUP_LANES], scale[MPG_GROUP_LANES], total[MPG_GROUP_LANES];
+    const double subnormal = mpg_power_or_zero(t->subnormal_c), zero = mpg_power_or_zero(t->zero_c);
+    const double to_unit = mpg_power(-t->fraction_bits);
+    const uint64_t to_scale = UINT64_C(2046) << 52;
+    for (int j = 0; j < MPG_GROUP_LANES; j++)
+        words[j] = (int16_t)(t->floor + MPG_WORD_BIAS);
+    for (int g = 0; g < groups; g++) {
+        const int16_t x = (int16_t)(uint16_t)ea[g];
+        for (int j = 0; j < MPG_GROUP_LANES; j++) {
+            int16_t sum = 0;
+            for (int q = 0; q < group; q++)
+                sum = (int16_t)(sum + a[g * group + q] * b[(g * group + q) * MPG_GROUP_LANES + j]);
+            sums[g][j] = sum;
+        }
+        for (int j = 0; j < MPG_GROUP_LANES; j++) {
+            const int16_t e = (int16_t)(x + eb[g * MPG_GROUP_LANES + j]);
+            const int16_t taken = skip_zero && sums[g][j] == 0 ? 0 : e;
+            words[j] = words[j] > taken ? words[j] : taken;
+        }
+    }
+    for (int j = 0; j < MPG_GROUP_LANES; j++) {
+        const double top = mpg_as_double((uint64_t)words[j] << 52), own = mpg_exponent_of(c[j]);
+        const double least = c[j] == 0 ? zero : subnormal;
+        const double raw = own > least ? own : least;
+        unit[j] = (raw > top ? raw : top) * to_unit;
+        scale[j] = mpg_as_double(to_scale - mpg_as_bits64(unit[j]));
+        total[j] = mpg_whole(c[j] * scale[j]);
+    }
+    for (int g = 0; g < groups; g++)
+        for (int j = 0; j < MPG_GROUP_LANES; j++)
+            total[j] += mpg_whole((double)sums[g][j] * (sa[g] * sb[g * MPG_GROUP_LANES + j] * scale[j]));
+    for (int j = 0; j < MPG_GROUP_LANES; j++)
+        c[j] = mpg_truncated_fp32(total[j] * unit[j]) + (t->positive_zero ? 0.0 : -0.0);
+}
+
+MPG_INLINE void mpg_group_row_body(int group, int groups, int skip_zero, const mpg_group_task *t, const int16_t *a,
+                                   const double *sa, const uint32_t *ea, const int16_t *b, const double *sb, const int16_t *eb,
+                                   double *c, int64_t steps, uint8_t *overflow)
+{
+    for (int64_t s = 0; s < steps; s++) {
+        mpg_group_step(group, groups, skip_zero, t, a, sa, ea, b, sb, eb, c);
+        mpg_wide_mark(c, 0x1p128, overflow);
+        a += group * groups;
+        sa += groups;
+        ea += groups;
+        b += group * groups * MPG_GROUP_LANES;
+        sb += groups * MPG_GROUP_LANES;
+        eb += groups * MPG_GROUP_LANES;
+    }
+}
+
+#define MPG_GROUP_ROW(SUFFIX, TARGET)                                                                                          \
+    TARGET static void mpg_group_row_##SUFFIX(const mpg_group_task *t, const int16_t *a, const double *sa, const uint32_t *ea, \
+                                              const int16_t *b, const double *sb, const int16_t *eb, double *c, int64_t steps, \
+                                              uint8_t *overflow)                                                               \
+    {                                                                                                                          \
+        if (t->group == 16 && !t->skip_zero)                                                                                   \
+            mpg_group_row_body(16, t->groups, 0, t, a, sa, ea, b, sb, eb, c, steps, overflow);                                 \
+        else                                                                                                                   \
+            mpg_group_row_body(t->group, t->groups, t->skip_zero, t, a, sa, ea, b, sb, eb, c, steps, overflow);                \
+    }
+
+MPG_GROUP_ROW(baseline, )
+MPG_GROUP_ROW(avx2, MPG_TARGET_AVX2)
+
+#endif
