@@ -129,63 +129,102 @@ static void mpg_group_pack_a(const mpg_group_task *t, const mpg_group_source *s,
 }
 
 /* ---- plain C ------------------------------------------------------------------------------------------------------- */
+/* x where `condition` (0 or 1), else 0. Conditions come from sign bits: compilers turn comparisons into jumps, or have no vectors
+ * for them. */
+MPG_INLINE double mpg_where(uint64_t condition, double x) { return mpg_as_double(mpg_as_bits64(x) & (UINT64_C(0) - condition)); }
+
+MPG_INLINE double mpg_larger(double x, double y) { return x > y ? x : y; }
+
 /* Toward zero to an integer; |x| below 2^51. */
 MPG_INLINE double mpg_whole(double x)
 {
     const uint64_t sign = mpg_as_bits64(x) & UINT64_C(0x8000000000000000);
     const double magnitude = mpg_as_double(mpg_as_bits64(x) ^ sign);
     const double nearest = (magnitude + 0x1p52) - 0x1p52;
-    const double below = nearest - (nearest > magnitude ? 1.0 : 0.0);
+    const double below = nearest - mpg_where(mpg_as_bits64(magnitude - nearest) >> 63, 1.0);
     return mpg_as_double(mpg_as_bits64(below) | sign);
 }
 
+MPG_INLINE double mpg_inverse_power(double power) { return mpg_as_double((UINT64_C(2046) << 52) - mpg_as_bits64(power)); }
+
+/* Toward zero to a float32 number (infinity left to the caller). */
+MPG_INLINE double mpg_to_fp32(double x)
+{
+    const double last = mpg_larger(mpg_exponent_of(x) * 0x1p-23, 0x1p-149);
+    return mpg_whole(x * mpg_inverse_power(last)) * last;
+}
+
+/* Adds `count` products, 2 or 8, to each lane. Written out, because compilers would rather vectorise along q. */
+MPG_INLINE void mpg_group_products(int count, const int16_t *MPG_RESTRICT a, const int16_t *MPG_RESTRICT b,
+                                   int16_t *MPG_RESTRICT sum)
+{
+    const int n = MPG_GROUP_LANES;
+    for (int j = 0; j < MPG_GROUP_LANES; j++)
+        if (count == 8)
+            sum[j] = (int16_t)(sum[j] + a[0] * b[j] + a[1] * b[n + j] + a[2] * b[2 * n + j] + a[3] * b[3 * n + j]
+                               + a[4] * b[4 * n + j] + a[5] * b[5 * n + j] + a[6] * b[6 * n + j] + a[7] * b[7 * n + j]);
+        else
+            sum[j] = (int16_t)(sum[j] + a[0] * b[j] + a[1] * b[n + j]);
+}
+
+MPG_INLINE void mpg_group_sums(int group, const int16_t *a, const int16_t *b, int16_t *sum)
+{
+    int q = 0;
+    memset(sum, 0, MPG_GROUP_LANES * sizeof(*sum));
+    for (; q + 8 <= group; q += 8)
+        mpg_group_products(8, a + q, b + q * MPG_GROUP_LANES, sum);
+    for (; q < group; q += 2)
+        mpg_group_products(2, a + q, b + q * MPG_GROUP_LANES, sum);
+}
+
 /* One operation: c, float32 values in double, becomes the rounded sum. */
-MPG_INLINE void mpg_group_step(int group, int groups, int skip_zero, const mpg_group_task *t, const int16_t *MPG_RESTRICT a,
+MPG_INLINE void mpg_group_step(const mpg_group_task *t, const int16_t *MPG_RESTRICT a,
                                const double *MPG_RESTRICT sa, const uint32_t *ea, const int16_t *MPG_RESTRICT b,
                                const double *MPG_RESTRICT sb, const int16_t *MPG_RESTRICT eb, double *MPG_RESTRICT c)
 {
     int16_t sums[MPG_GROUPS_MAX][MPG_GROUP_LANES], words[MPG_GROUP_LANES];
     double unit[MPG_GROUP_LANES], scale[MPG_GROUP_LANES], total[MPG_GROUP_LANES];
+    const int group = t->group, groups = t->groups;
     const double subnormal = mpg_power_or_zero(t->subnormal_c), zero = mpg_power_or_zero(t->zero_c);
     const double to_unit = mpg_power(-t->fraction_bits);
-    const uint64_t to_scale = UINT64_C(2046) << 52;
+    const double zero_sign = t->positive_zero ? 0.0 : -0.0;
+    const int16_t all = t->skip_zero ? 0 : -1;
     for (int j = 0; j < MPG_GROUP_LANES; j++)
         words[j] = (int16_t)(t->floor + MPG_WORD_BIAS);
     for (int g = 0; g < groups; g++) {
-        const int16_t x = (int16_t)(uint16_t)ea[g];
+        const int16_t x = (int16_t)(uint16_t)ea[g], *MPG_RESTRICT y = eb + g * MPG_GROUP_LANES;
+        mpg_group_sums(group, a + g * group, b + g * group * MPG_GROUP_LANES, sums[g]);
         for (int j = 0; j < MPG_GROUP_LANES; j++) {
-            int16_t sum = 0;
-            for (int q = 0; q < group; q++)
-                sum = (int16_t)(sum + a[g * group + q] * b[(g * group + q) * MPG_GROUP_LANES + j]);
-            sums[g][j] = sum;
-        }
-        for (int j = 0; j < MPG_GROUP_LANES; j++) {
-            const int16_t e = (int16_t)(x + eb[g * MPG_GROUP_LANES + j]);
-            const int16_t taken = skip_zero && sums[g][j] == 0 ? 0 : e;
+            const int16_t e = (int16_t)(x + y[j]);
+            const int16_t nonzero = (int16_t)((sums[g][j] | -sums[g][j]) >> 15); /* a mask of ones */
+            const int16_t taken = (int16_t)(e & (all | nonzero));
             words[j] = words[j] > taken ? words[j] : taken;
         }
     }
     for (int j = 0; j < MPG_GROUP_LANES; j++) {
         const double top = mpg_as_double((uint64_t)words[j] << 52), own = mpg_exponent_of(c[j]);
-        const double least = c[j] == 0 ? zero : subnormal;
-        const double raw = own > least ? own : least;
-        unit[j] = (raw > top ? raw : top) * to_unit;
-        scale[j] = mpg_as_double(to_scale - mpg_as_bits64(unit[j]));
+        const uint64_t nonzero = (UINT64_C(0) - mpg_as_bits64(own)) >> 63;
+        const double least = zero + mpg_where(nonzero, subnormal - zero);
+        unit[j] = mpg_larger(mpg_larger(own, least), top) * to_unit;
+        scale[j] = mpg_inverse_power(unit[j]);
         total[j] = mpg_whole(c[j] * scale[j]);
     }
-    for (int g = 0; g < groups; g++)
+    for (int g = 0; g < groups; g++) {
+        const double *MPG_RESTRICT y = sb + g * MPG_GROUP_LANES, x = sa[g];
         for (int j = 0; j < MPG_GROUP_LANES; j++)
-            total[j] += mpg_whole((double)sums[g][j] * (sa[g] * sb[g * MPG_GROUP_LANES + j] * scale[j]));
+            total[j] += mpg_whole((double)sums[g][j] * (x * y[j] * scale[j]));
+    }
     for (int j = 0; j < MPG_GROUP_LANES; j++)
-        c[j] = mpg_truncated_fp32(total[j] * unit[j]) + (t->positive_zero ? 0.0 : -0.0);
+        c[j] = mpg_to_fp32(total[j] * unit[j]) + zero_sign;
 }
 
-MPG_INLINE void mpg_group_row_body(int group, int groups, int skip_zero, const mpg_group_task *t, const int16_t *a,
-                                   const double *sa, const uint32_t *ea, const int16_t *b, const double *sb, const int16_t *eb,
-                                   double *c, int64_t steps, uint8_t *overflow)
+MPG_INLINE void mpg_group_row_body(const mpg_group_task *t, const int16_t *a, const double *sa, const uint32_t *ea,
+                                   const int16_t *b, const double *sb, const int16_t *eb, double *c, int64_t steps,
+                                   uint8_t *overflow)
 {
+    const int group = t->group, groups = t->groups;
     for (int64_t s = 0; s < steps; s++) {
-        mpg_group_step(group, groups, skip_zero, t, a, sa, ea, b, sb, eb, c);
+        mpg_group_step(t, a, sa, ea, b, sb, eb, c);
         mpg_wide_mark(c, 0x1p128, overflow);
         a += group * groups;
         sa += groups;
@@ -201,10 +240,7 @@ MPG_INLINE void mpg_group_row_body(int group, int groups, int skip_zero, const m
                                               const int16_t *b, const double *sb, const int16_t *eb, double *c, int64_t steps, \
                                               uint8_t *overflow)                                                               \
     {                                                                                                                          \
-        if (t->group == 16 && !t->skip_zero)                                                                                   \
-            mpg_group_row_body(16, t->groups, 0, t, a, sa, ea, b, sb, eb, c, steps, overflow);                                 \
-        else                                                                                                                   \
-            mpg_group_row_body(t->group, t->groups, t->skip_zero, t, a, sa, ea, b, sb, eb, c, steps, overflow);                \
+        mpg_group_row_body(t, a, sa, ea, b, sb, eb, c, steps, overflow);                                                       \
     }
 
 MPG_GROUP_ROW(baseline, )
