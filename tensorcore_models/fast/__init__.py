@@ -9,6 +9,7 @@ bounds its speed.
 from ..kernels import FastPath, add_fast_path
 from .groups import GroupsPlan
 from .ieee import IeeePlan
+from .integer import IntegerPlan
 from .narrow import NarrowPlan
 from .wide import WidePlan
 
@@ -33,6 +34,7 @@ add_fast_path(FastPath("lanes of 32 bits", NarrowPlan.of, _run, _SMALLEST, _run_
 add_fast_path(FastPath("lanes of 64 bits", WidePlan.of, _run, _SMALLEST))
 add_fast_path(FastPath("float32 lanes", IeeePlan.of, _run, _SMALLEST))
 add_fast_path(FastPath("lanes of group sums", GroupsPlan.of, _run, _SMALLEST))
+add_fast_path(FastPath("integer lanes", IntegerPlan.of, _run, _SMALLEST))
 
 #: Names of the fast paths that this package registers.
-PATHS = ("lanes of 32 bits", "lanes of 64 bits", "float32 lanes", "lanes of group sums")
+PATHS = ("lanes of 32 bits", "lanes of 64 bits", "float32 lanes", "lanes of group sums", "integer lanes")
