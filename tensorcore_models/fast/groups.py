@@ -1,6 +1,6 @@
 """Exact group sums with block scales (groups.h): which accumulators, and how they are run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..formats import Format
 from ..isa import isa_level
 from ..lowering import Lowered
 from ..threads import get_num_threads
-from .common import flat, redo_elements, slice_length, workspace
+from .common import flat, lanes_over_rows, redo_elements, slice_length, workspace
 
 _NONE = -1023  # alignment exponent of addends that have their own, or take no part
 _LOWEST = -400  # below every alignment exponent that formats of one byte and fp32 addends have
@@ -62,6 +62,7 @@ class GroupsPlan:
     """GroupDotFusedSum of fp4 operands with ue4m3 or ue8m0 scales, and of other formats as small."""
 
     task: GroupTask
+    swapped_task: GroupTask
     a: GroupTables
     b: GroupTables
 
@@ -91,26 +92,29 @@ class GroupsPlan:
             offset=largest_a,
         )
         tables = [GroupTables.of(x, unit, scale, zero) for x, unit in zip((a, b), units, strict=True)]
-        return cls(task, *tables)
+        return cls(task, replace(task, offset=largest_b), *tables)
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         (m, k), n = a.shape, b.shape[1]
-        bits = np.array(c, np.uint32, order="C")
+        task, swapped = self.task, lanes_over_rows(m, n)
+        x = (flat(a), k, 1, flat(scale_a), scale_a.shape[1], 1, *_tables(self.a))
+        y = (flat(b), 1, n, flat(scale_b), 1, n, *_tables(self.b))
+        bits = np.array(c.T if swapped else c, np.uint32, order="C")
+        if swapped:
+            x, y, task = y, x, self.swapped_task
         redo = np.ascontiguousarray((bits & 0x7FFFFFFF) >= 0x7F800000, np.uint8)
         bits[redo != 0] = 0
         d = bits.view(np.float32)
-        rows, columns = np.zeros(m, np.uint8), np.zeros(n, np.uint8)
-        task = self.task
+        rows, columns = (np.zeros(size, np.uint8) for size in d.shape)
         total = -(-k // (task.group * task.groups)) * task.groups
-        length = slice_length(total, task.groups, groups.workspace_bytes(m, n, 1, task.group))
-        buffer = workspace(groups.workspace_bytes(m, n, length, task.group))
-        x = (flat(a), k, 1, flat(scale_a), scale_a.shape[1], 1)
-        y = (flat(b), 1, n, flat(scale_b), 1, n)
+        length = slice_length(total, task.groups, groups.workspace_bytes(*d.shape, 1, task.group))
+        buffer = workspace(groups.workspace_bytes(*d.shape, length, task.group))
         groups.groups(
-            *((*x, *_tables(self.a)), (*y, *_tables(self.b)), k, low.block_size, d, redo, rows, columns, buffer, length, task),
-            *(isa_level(), get_num_threads()),
+            *(x, y, k, low.block_size, d, redo, rows, columns, buffer, length, task, isa_level(), get_num_threads())
         )
+        if swapped:
+            bits, redo, rows, columns = bits.T.copy(), redo.T.copy(), columns, rows
         if rows.any() or columns.any() or redo.any():
             redo_elements(low, bits, redo, rows, columns, a, b, c, scale_a, scale_b)
         return bits

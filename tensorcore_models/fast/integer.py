@@ -10,7 +10,7 @@ from ..formats import IntegerFormat
 from ..isa import isa_level
 from ..lowering import Lowered
 from ..threads import get_num_threads
-from .common import flat, slice_length, workspace
+from .common import flat, lanes_over_rows, slice_length, workspace
 
 # Where nothing is clamped, sums may be cut anywhere: so many products of 8-bit integers have a sum that is exact in float32.
 _WRAPPING_TERMS = 256
@@ -57,11 +57,14 @@ class IntegerPlan:
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         (m, k), n = a.shape, b.shape[1]
-        d = np.array(c, np.uint32, order="C")
-        length = slice_length(k + k % 2, self.terms, integer.workspace_bytes(m, n, 1))
-        buffer = workspace(integer.workspace_bytes(m, n, length))
+        swapped = lanes_over_rows(m, n)
+        x, y = (flat(a), k, 1, self.a), (flat(b), 1, n, self.b)
+        if swapped:
+            x, y = y, x
+        d = np.array(c.T if swapped else c, np.uint32, order="C")
+        length = slice_length(k + k % 2, self.terms, integer.workspace_bytes(*d.shape, 1))
+        buffer = workspace(integer.workspace_bytes(*d.shape, length))
         integer.integer(
-            *(flat(a), k, 1, self.a, flat(b), 1, n, self.b, k, d.view(np.int32), buffer, length, self.terms, self.clamp),
-            *(isa_level(), get_num_threads()),
+            *(*x, *y, k, d.view(np.int32), buffer, length, self.terms, self.clamp, isa_level(), get_num_threads())
         )
-        return d
+        return d.T.copy() if swapped else d
