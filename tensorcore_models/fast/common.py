@@ -74,8 +74,8 @@ def flat(x: np.ndarray) -> np.ndarray:
 
 
 def lanes_over_rows(m: int, n: int, lanes: int = 32) -> bool:
-    """Whether panels of `lanes` rows of A waste fewer lanes than such panels of columns of B."""
-    return n * (-(-m // lanes)) < m * (-(-n // lanes))
+    """Whether panels of `lanes` rows of A take so much less work than panels of columns of B that it pays to transpose."""
+    return 4 * n * -(-m // lanes) < 3 * m * -(-n // lanes)
 
 
 def step_order(k: int, terms: int, padded: int, groups: tuple[np.ndarray, ...] | None = None) -> np.ndarray:
