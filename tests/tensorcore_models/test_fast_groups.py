@@ -121,7 +121,7 @@ def test_against_plain_integers(unit, isa):
 
 @pytest.mark.parametrize("unit", (NVFP4, MXFP4, GROUPS[0]), ids=("nvfp4", "mxfp4", "skip"))
 def test_extreme_scales_and_addends(unit, isa):
-    """Every kind of scale against every kind of c: no part, subnormal, the smallest and largest, NaN; overflow of the result."""
+    """Every kind of scale against every kind of c: zero, subnormal, the smallest and largest, NaN; overflow of the result."""
     codes = np.array([0, 1, 7, 8, 0x38, 0x7E, 0x7F, 0x80, 0xB8, 0xFE, 0xFF], np.uint8)
     if unit.scale_format == "ue8m0":
         codes = np.array([0, 1, 3, 100, 127, 128, 160, 200, 253, 254, 255], np.uint8)
@@ -155,7 +155,7 @@ def test_group_sums_may_be_as_large_as_they_get(isa):
 
 
 def test_truncation_is_toward_zero_at_35_bits(isa):
-    """c = 2^40 with F = 35 cuts below 2^5: group sums of 31.9 vanish, with either sign; 32 stays (xie-mma-sim, section IV-E)."""
+    """c = 2^40 with F = 35 cuts below 2^5: group sums of 31.5 vanish, with either sign; 32 stays (xie-mma-sim, IV-E)."""
     a, b = np.zeros((1, 64), np.uint8), np.zeros((64, 4), np.uint8)
     a[0, :16] = 2  # 1.0
     b[:16] = np.array([4, 12, 4, 12], np.uint8)  # 2, -2: group sums 32 and -32
