@@ -22,3 +22,15 @@ def groups(
     level: int,
     threads: int,
 ) -> None: ...
+def groups_batch(
+    a: tuple[Any, ...],
+    b: tuple[Any, ...],
+    k: int,
+    block_size: int,
+    d: NDArray[np.float32],
+    marks: NDArray[np.uint8],
+    swapped: bool,
+    task: Any,
+    level: int,
+    threads: int,
+) -> None: ...

@@ -7,7 +7,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.stdint cimport int16_t, int8_t, int64_t, uint8_t, uint32_t, uintptr_t
 
-cdef extern from "groups_avx512.h":
+cdef extern from "groups_items.h":
     enum: MPG_GROUP_LANES
     enum: MPG_GROUPS_MAX
     enum: MPG_SKIP
@@ -33,6 +33,16 @@ cdef extern from "groups_avx512.h":
     void mpg_group_tile(const mpg_group_task *t, const uint8_t *av, const double *as_, const uint32_t *ae, int64_t length,
                         int64_t rows, const uint8_t *bv, const int16_t *start, const double *bs, const int16_t *be, int count,
                         float *d, uint8_t *redo, int64_t ldd, int level) nogil
+
+    ctypedef struct mpg_group_items:
+        mpg_group_task task
+        mpg_group_source a, b
+        int64_t rows, columns, groups, a_item, b_item, a_scales, b_scales, row_step, column_step
+        float *d
+        uint8_t *marks
+        int level
+
+    int mpg_group_run_items(const mpg_group_items *job, int64_t first, int64_t last) nogil
 
 # Rows of A that one task takes, multiply-adds between two looks at pending signals.
 cdef int64_t ROWS = 64
@@ -147,3 +157,41 @@ def groups(tuple a, tuple b, int64_t k, int block_size, float[:, ::1] d, uint8_t
                                    bv + p * part * width, start + p * part, bs + p * part, be + p * part,
                                    <int>min(<int64_t>MPG_GROUP_LANES, n - p), out + r * n + p, mark + r * n + p, n, level)
             PyErr_CheckSignals()
+
+
+def groups_batch(tuple a, tuple b, int64_t k, int block_size, float[:, :, ::1] d, uint8_t[::1] marks, bint swapped, task, int level,
+                 int threads):
+    """Update d (batch, m, n) by contiguous batches of operands; mark the products that need the generic kernel.
+
+    `a` and `b` are those of the first product, as in `groups`; where `swapped` they have changed places, and lanes run over m.
+    """
+    cdef int64_t count = d.shape[0], i, first, last, failed = 0
+    cdef int64_t block = (k + block_size - 1) // block_size
+    cdef mpg_group_items job
+    if d.shape[1] == 0 or d.shape[2] == 0 or k == 0 or count == 0:
+        return
+    job.task = _task(task)
+    job.a = _source(a, k, task.group, block_size)
+    job.b = _source(b, k, task.group, block_size)
+    job.rows = d.shape[2] if swapped else d.shape[1]
+    job.columns = d.shape[1] if swapped else d.shape[2]
+    job.groups = (k + task.group * job.task.groups - 1) // (task.group * job.task.groups) * job.task.groups
+    job.a_item = job.rows * k
+    job.b_item = job.columns * k
+    job.a_scales = job.rows * block
+    job.b_scales = job.columns * block
+    job.row_step = 1 if swapped else d.shape[2]
+    job.column_step = d.shape[2] if swapped else 1
+    job.d = &d[0, 0, 0]
+    job.marks = &marks[0]
+    job.level = level
+    cdef int64_t each = max(<int64_t>1, <int64_t>(1000000 // (job.rows * job.columns * k))), tasks = (count + each - 1) // each
+    for first in range(0, tasks, 1024):
+        last = min(first + 1024, tasks)
+        with nogil:
+            for i in prange(first, last, num_threads=threads, schedule="dynamic"):
+                if not mpg_group_run_items(&job, i * each, min((i + 1) * each, count)):
+                    failed |= 1
+        if failed:
+            raise MemoryError("no memory for the operands of one small product")
+        PyErr_CheckSignals()

@@ -7,7 +7,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
 
-cdef extern from "integer_avx512.h":
+cdef extern from "integer_items.h":
     enum: MPG_INTEGER_LANES
 
     ctypedef struct mpg_integer_task:
@@ -24,6 +24,15 @@ cdef extern from "integer_avx512.h":
                             int level) nogil
     void mpg_integer_tile(const mpg_integer_task *t, const void *av, int64_t length, int64_t rows, const void *bv, int count,
                           int32_t *d, int64_t ldd, int level) nogil
+
+    ctypedef struct mpg_integer_items:
+        mpg_integer_task task
+        mpg_integer_source a, b
+        int64_t rows, columns, length, a_item, b_item, row_step, column_step
+        int32_t *d
+        int level
+
+    int mpg_integer_run_items(const mpg_integer_items *job, int64_t first, int64_t last) nogil
 
 # Rows of A that one task takes, multiply-adds between two looks at pending signals.
 cdef int64_t ROWS = 64
@@ -93,3 +102,41 @@ def integer(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
                     mpg_integer_tile(&t, av + r * part * size, part, min(ROWS, m - r), bv + p * part * size,
                                      <int>min(<int64_t>MPG_INTEGER_LANES, n - p), out + r * n + p, n, level)
             PyErr_CheckSignals()
+
+
+def integer_batch(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
+                  const uint8_t[::1] b, int64_t b_outer, int64_t b_inner, b_format, int64_t k, int32_t[:, :, ::1] d, bint swapped,
+                  int terms, bint clamp, int level, int threads):
+    """Update d (batch, m, n) by contiguous batches of operands.
+
+    The strides are those of one product, as in `integer`; where `swapped`, a and b have changed places and lanes run over m.
+    """
+    cdef int64_t count = d.shape[0], i, first, last, failed = 0
+    cdef mpg_integer_items job
+    if d.shape[1] == 0 or d.shape[2] == 0 or k == 0 or count == 0:
+        return
+    if terms < 2 or terms % 2:
+        raise ValueError(f"operations of {terms} products: their number must be even")
+    job.task.terms = terms
+    job.task.clamp = clamp
+    job.a = _source(a, a_outer, a_inner, a_format, k)
+    job.b = _source(b, b_outer, b_inner, b_format, k)
+    job.rows = d.shape[2] if swapped else d.shape[1]
+    job.columns = d.shape[1] if swapped else d.shape[2]
+    job.length = k + k % 2
+    job.a_item = job.rows * k
+    job.b_item = job.columns * k
+    job.row_step = 1 if swapped else d.shape[2]
+    job.column_step = d.shape[2] if swapped else 1
+    job.d = &d[0, 0, 0]
+    job.level = level
+    cdef int64_t each = max(<int64_t>1, <int64_t>(1000000 // (job.rows * job.columns * k))), tasks = (count + each - 1) // each
+    for first in range(0, tasks, 1024):
+        last = min(first + 1024, tasks)
+        with nogil:
+            for i in prange(first, last, num_threads=threads, schedule="dynamic"):
+                if not mpg_integer_run_items(&job, i * each, min((i + 1) * each, count)):
+                    failed |= 1
+        if failed:
+            raise MemoryError("no memory for the operands of one small product")
+        PyErr_CheckSignals()

@@ -9,8 +9,9 @@ from .._kernels import groups
 from ..accumulators import GroupDotFusedSum
 from ..formats import Format
 from ..isa import isa_level
+from ..kernels import generic_batch_bits
 from ..lowering import Lowered
-from ..threads import get_num_threads
+from ..threads import get_num_threads, threads_for
 from .common import flat, lanes_over_rows, redo_elements, slice_length, workspace
 
 _NONE = -1023  # alignment exponent of addends that have their own, or take no part
@@ -117,6 +118,22 @@ class GroupsPlan:
             bits, redo, rows, columns = bits.T.copy(), redo.T.copy(), columns, rows
         if rows.any() or columns.any() or redo.any():
             redo_elements(low, bits, redo, rows, columns, a, b, c, scale_a, scale_b)
+        return bits
+
+    def run_batch(self, low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
+        """D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
+        (count, m, k), n = a.shape, b.shape[2]
+        task, swapped = self.task, lanes_over_rows(m, n)
+        x = (flat(a), k, 1, flat(scale_a), scale_a.shape[2], 1, *_tables(self.a))
+        y = (flat(b), 1, n, flat(scale_b), 1, n, *_tables(self.b))
+        if swapped:
+            x, y, task = y, x, self.swapped_task
+        bits, marks = np.array(c, np.uint32, order="C"), np.empty(count, np.uint8)
+        threads = threads_for(count * m * n * k)
+        groups.groups_batch(x, y, k, low.block_size, bits.view(np.float32), marks, swapped, task, isa_level(), threads)
+        marked = np.flatnonzero(marks)
+        if marked.size:
+            bits[marked] = generic_batch_bits(low, a[marked], b[marked], c[marked], scale_a[marked], scale_b[marked])
         return bits
 
 

@@ -9,7 +9,7 @@ from ..accumulators import IntegerDotAdd
 from ..formats import IntegerFormat
 from ..isa import isa_level
 from ..lowering import Lowered
-from ..threads import get_num_threads
+from ..threads import get_num_threads, threads_for
 from .common import flat, lanes_over_rows, slice_length, workspace
 
 # Where nothing is clamped, sums may be cut anywhere: so many products of 8-bit integers have a sum that is exact in float32.
@@ -68,3 +68,15 @@ class IntegerPlan:
             *(*x, *y, k, d.view(np.int32), buffer, length, self.terms, self.clamp, isa_level(), get_num_threads())
         )
         return d.T.copy() if swapped else d
+
+    def run_batch(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+        """D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
+        (count, m, k), n = a.shape, b.shape[2]
+        swapped = lanes_over_rows(m, n)
+        x, y = (flat(a), k, 1, self.a), (flat(b), 1, n, self.b)
+        if swapped:
+            x, y = y, x
+        d = np.array(c, np.uint32, order="C")
+        threads = threads_for(count * m * n * k)
+        integer.integer_batch(*x, *y, k, d.view(np.int32), swapped, self.terms, self.clamp, isa_level(), threads)
+        return d

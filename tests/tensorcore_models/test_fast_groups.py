@@ -276,3 +276,18 @@ def test_left_to_the_generic_kernel(unit):
 def test_paths_are_chosen():
     assert kernels.kernel_name(NVFP4) == kernels.kernel_name(MXFP4) == "lanes of group sums"
     assert kernels.kernel_name(INTEGERS[0]) == "integer lanes"
+
+
+# -- batches of tiles --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("unit", (NVFP4, MXFP4, GROUPS[4], *INTEGERS), ids=lambda u: str(u)[17:110])
+def test_batches_of_tiles(unit, isa):
+    rng = np.random.default_rng(18)
+    for m, n, k, count in ((16, 8, 64, 9), (8, 40, 33, 5), (1, 1, 1, 3), (40, 3, 130, 4)):
+        parts = [operands(rng, unit, m, k, n, str(style)) for style in rng.choice(STYLES, count)]
+        args = [None if parts[0][i] is None else np.stack([part[i] for part in parts]) for i in range(5)]
+        if not unit.scale_format:
+            args[2] = integers_near_the_end(rng, tuple(args))[2]
+        low = kernels.lowered(unit)
+        got = plan_of(unit).run_batch(low, *args)
+        assert np.array_equal(got, kernels.generic_batch_bits(low, *args))
+        assert np.array_equal(got, kernels.batch_bits(unit, *args))
