@@ -41,13 +41,20 @@ typedef struct {
 MPG_INLINE double mpg_power_or_zero(int exponent) { return exponent < -1022 ? 0.0 : mpg_power(exponent); }
 
 /* ---- packing ------------------------------------------------------------------------------------------------------- */
-/* Scale of group `g` of lane or row `outer`; a group beyond k takes no part. */
-MPG_INLINE void mpg_group_scale(const mpg_group_source *s, int64_t outer, int64_t g, double *value, int *exponent)
+/* Block of scales that holds group `g`, -1 for a group beyond k. */
+MPG_INLINE int64_t mpg_group_block(const mpg_group_source *s, int64_t g)
+{
+    const int64_t k = g * s->given;
+    return k >= s->k ? -1 : s->block_size == s->given ? g : k / s->block_size;
+}
+
+/* Scale of lane or row `outer` in a block; one beyond k takes no part. */
+MPG_INLINE void mpg_group_scale(const mpg_group_source *s, int64_t outer, int64_t block, double *value, int *exponent)
 {
     *value = 0;
     *exponent = MPG_SKIP;
-    if (g * s->given < s->k) {
-        const uint8_t code = s->scales[outer * s->scale_outer + g * s->given / s->block_size * s->scale_inner];
+    if (block >= 0) {
+        const uint8_t code = s->scales[outer * s->scale_outer + block * s->scale_inner];
         *value = s->scale_values[code];
         *exponent = s->scale_exponents[code];
     }
@@ -92,12 +99,13 @@ static void mpg_group_pack_b(const mpg_group_task *t, const mpg_group_source *s,
                     to[j] = value[j];
             }
         }
+        const int64_t block = mpg_group_block(s, g);
         memcpy(start + (g - begin) * MPG_GROUP_LANES, sum, sizeof(sum));
         for (int j = 0; j < MPG_GROUP_LANES; j++) {
             double value = 0;
             int exponent = MPG_SKIP;
             if (j < count)
-                mpg_group_scale(s, first + j, g, &value, &exponent);
+                mpg_group_scale(s, first + j, block, &value, &exponent);
             scales[(g - begin) * MPG_GROUP_LANES + j] = value;
             exponents[(g - begin) * MPG_GROUP_LANES + j] = (int16_t)(exponent + MPG_WORD_BIAS);
         }
@@ -123,7 +131,7 @@ static void mpg_group_pack_a(const mpg_group_task *t, const mpg_group_source *s,
                 ((int16_t *)values)[at] = (int16_t)value;
             }
         }
-        mpg_group_scale(s, row, g, scales + (g - begin), &exponent);
+        mpg_group_scale(s, row, mpg_group_block(s, g), scales + (g - begin), &exponent);
         exponents[g - begin] = 0x00010001u * (uint16_t)(int16_t)exponent;
     }
 }
