@@ -32,7 +32,8 @@ typedef struct {
     int64_t outer, inner, scale_outer, scale_inner; /* element strides along lanes or rows, and along k */
     int64_t k, given;            /* products; of one group before padding */
     int block_size;
-    const int8_t *values;        /* [256]: fixed-point number of an encoding */
+    int nibbles;                 /* only the low 4 bits of an encoding count */
+    const int8_t *values;        /* [256]: fixed-point number of an encoding, that of 0 is 0 */
     const double *scale_values;  /* [256]: scale times the operand's fixed-point unit, 0 for NaN */
     const int16_t *scale_exponents; /* [256]: alignment exponents, MPG_SKIP for zeros that take no part */
     const uint8_t *scale_special;   /* [256]: NaN */
@@ -70,70 +71,64 @@ static int mpg_group_special(const mpg_group_source *s, int64_t outer)
     return special;
 }
 
-/* Groups begin to end - 1 of `count` columns of B as one panel: values int16 [group][q][lane]; for AVX-512 int8
- * [group][q / 2][lane][2], and in `start` what the offset of A adds to a group sum, negated. */
-static void mpg_group_pack_b(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count, int64_t begin,
-                             int64_t end, void *values, int16_t *start, double *scales, int16_t *exponents, int level)
+/* Scales and alignment exponents of groups begin to end - 1 of `count` columns of B. */
+static void mpg_group_pack_b_scales(const mpg_group_source *s, int64_t first, int count, int64_t begin, int64_t end, double *scales,
+                                    int16_t *exponents)
 {
-    const int pairs = level == MPG_ISA_AVX512;
-    const int64_t outer = s->outer;
     for (int64_t g = begin; g < end; g++) {
-        int16_t sum[MPG_GROUP_LANES] = {0};
-        for (int q = 0; q < t->group; q++) {
-            const int64_t k = g * s->given + q;
-            int8_t value[MPG_GROUP_LANES] = {0};
-            if (q < s->given && k < s->k) {
-                const uint8_t *source = s->data + first * outer + k * s->inner;
-                for (int j = 0; j < count; j++)
-                    value[j] = s->values[source[j * outer]];
-            }
-            if (pairs) {
-                int8_t *to = (int8_t *)values + ((g - begin) * t->group + (q & ~1)) * MPG_GROUP_LANES + (q & 1);
-                for (int j = 0; j < MPG_GROUP_LANES; j++) {
-                    to[2 * j] = value[j];
-                    sum[j] = (int16_t)(sum[j] - t->offset * value[j]);
-                }
-            } else {
-                int16_t *to = (int16_t *)values + ((g - begin) * t->group + q) * MPG_GROUP_LANES;
-                for (int j = 0; j < MPG_GROUP_LANES; j++)
-                    to[j] = value[j];
-            }
-        }
-        const int64_t block = mpg_group_block(s, g);
-        memcpy(start + (g - begin) * MPG_GROUP_LANES, sum, sizeof(sum));
+        const int64_t block = mpg_group_block(s, g), at = (g - begin) * MPG_GROUP_LANES;
         for (int j = 0; j < MPG_GROUP_LANES; j++) {
             double value = 0;
             int exponent = MPG_SKIP;
             if (j < count)
                 mpg_group_scale(s, first + j, block, &value, &exponent);
-            scales[(g - begin) * MPG_GROUP_LANES + j] = value;
-            exponents[(g - begin) * MPG_GROUP_LANES + j] = (int16_t)(exponent + MPG_WORD_BIAS);
+            scales[at + j] = value;
+            exponents[at + j] = (int16_t)(exponent + MPG_WORD_BIAS);
         }
     }
 }
 
-/* The same groups of a row of A: values int16; for AVX-512 pairs of bytes with the offset, twice over in 32 bits. Exponents twice
- * over in 32 bits. */
-static void mpg_group_pack_a(const mpg_group_task *t, const mpg_group_source *s, int64_t row, int64_t begin, int64_t end,
-                             void *values, double *scales, uint32_t *exponents, int level)
+/* The same of a row of A, exponents twice over in 32 bits. */
+static void mpg_group_pack_a_scales(const mpg_group_source *s, int64_t row, int64_t begin, int64_t end, double *scales,
+                                    uint32_t *exponents)
 {
-    const int pairs = level == MPG_ISA_AVX512;
-    const uint8_t *source = s->data + row * s->outer;
     for (int64_t g = begin; g < end; g++) {
         int exponent;
-        for (int q = 0; q < t->group; q++) {
-            const int64_t k = g * s->given + q, at = (g - begin) * t->group + q;
-            const int value = q < s->given && k < s->k ? s->values[source[k * s->inner]] : 0;
-            if (pairs) {
-                uint8_t *to = (uint8_t *)values + 2 * (at & ~INT64_C(1)) + (at & 1);
-                to[0] = to[2] = (uint8_t)(value + t->offset);
-            } else {
-                ((int16_t *)values)[at] = (int16_t)value;
-            }
-        }
         mpg_group_scale(s, row, mpg_group_block(s, g), scales + (g - begin), &exponent);
         exponents[g - begin] = 0x00010001u * (uint16_t)(int16_t)exponent;
     }
+}
+
+/* Position in k of product q of group g, -1 for padding. */
+MPG_INLINE int64_t mpg_group_position(const mpg_group_source *s, int64_t g, int64_t q)
+{
+    const int64_t k = g * s->given + q;
+    return q < s->given && k < s->k ? k : -1;
+}
+
+/* Fixed-point numbers of those columns as one panel: int16 [group][q][lane]. */
+static void mpg_group_pack_b_plain(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count, int64_t begin,
+                                   int64_t end, int16_t *values)
+{
+    const int64_t outer = s->outer;
+    for (int64_t g = begin; g < end; g++)
+        for (int q = 0; q < t->group; q++, values += MPG_GROUP_LANES) {
+            const int64_t k = mpg_group_position(s, g, q);
+            const uint8_t *source = s->data + first * outer + (k < 0 ? 0 : k) * s->inner;
+            for (int j = 0; j < MPG_GROUP_LANES; j++)
+                values[j] = k < 0 || j >= count ? 0 : s->values[source[j * outer]];
+        }
+}
+
+/* The same of a row of A. */
+static void mpg_group_pack_a_plain(const mpg_group_task *t, const mpg_group_source *s, int64_t row, int64_t begin, int64_t end,
+                                   int16_t *values)
+{
+    for (int64_t g = begin; g < end; g++)
+        for (int q = 0; q < t->group; q++) {
+            const int64_t k = mpg_group_position(s, g, q);
+            *values++ = k < 0 ? 0 : s->values[s->data[row * s->outer + k * s->inner]];
+        }
 }
 
 /* ---- plain C ------------------------------------------------------------------------------------------------------- */

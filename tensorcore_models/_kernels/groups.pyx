@@ -19,7 +19,7 @@ cdef extern from "groups_items.h":
         const uint8_t *data
         const uint8_t *scales
         int64_t outer, inner, scale_outer, scale_inner, k, given
-        int block_size
+        int block_size, nibbles
         const int8_t *values
         const double *scale_values
         const int16_t *scale_exponents
@@ -77,6 +77,7 @@ cdef mpg_group_source _source(tuple operand, int64_t k, int64_t group, int block
     cdef const double[::1] scale_values = operand[7]
     cdef const int16_t[::1] scale_exponents = operand[8]
     cdef mpg_group_source s
+    cdef int i
     if min(values.shape[0], scale_values.shape[0], scale_exponents.shape[0], scale_special.shape[0]) < 256:
         raise ValueError("a table of encodings has fewer than 256 entries")
     s.data = &data[0]
@@ -92,6 +93,9 @@ cdef mpg_group_source _source(tuple operand, int64_t k, int64_t group, int block
     s.k = k
     s.given = group
     s.block_size = block_size
+    s.nibbles = 1
+    for i in range(256):
+        s.nibbles &= values[i] == values[i & 15]
     return s
 
 

@@ -17,6 +17,90 @@
 #endif
 #define MPG_GROUP_TOWARD_ZERO (_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 
+/* ---- packing ------------------------------------------------------------------------------------------------------- */
+/* Fixed-point numbers of 64 encodings. */
+MPG_LANES512 __m512i mpg_group_decode512(const mpg_group_source *s, __m512i codes)
+{
+    if (s->nibbles) {
+        const __m512i table = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)s->values));
+        return _mm512_shuffle_epi8(table, _mm512_and_si512(codes, _mm512_set1_epi8(15)));
+    }
+    uint8_t bytes[64];
+    _mm512_storeu_si512(bytes, codes);
+    for (int i = 0; i < 64; i++)
+        bytes[i] = (uint8_t)s->values[bytes[i]];
+    return _mm512_loadu_si512(bytes);
+}
+
+/* Encodings of the columns at k and the place after it, side by side; 0 where there are none. */
+MPG_LANES512 __m512i mpg_group_codes512(const mpg_group_source *s, int64_t first, int count, int64_t k, int64_t next)
+{
+    const uint8_t *source = s->data + first * s->outer;
+    uint8_t codes[2 * MPG_GROUP_LANES] = {0};
+    if (s->outer == 1) {
+        const __mmask32 exists = (__mmask32)(count >= 32 ? 0xFFFFFFFFu : (1u << count) - 1);
+        const __m256i low = _mm256_maskz_loadu_epi8(k < 0 ? 0 : exists, source + (k < 0 ? 0 : k) * s->inner);
+        const __m256i high = _mm256_maskz_loadu_epi8(next < 0 ? 0 : exists, source + (next < 0 ? 0 : next) * s->inner);
+        return _mm512_or_si512(_mm512_cvtepu8_epi16(low), _mm512_slli_epi16(_mm512_cvtepu8_epi16(high), 8));
+    }
+    if (s->inner == 1 && k >= 0 && next >= 0) {
+        for (int j = 0; j < count; j++)
+            memcpy(codes + 2 * j, source + j * s->outer + k, 2);
+        return _mm512_loadu_si512(codes);
+    }
+    for (int j = 0; j < count; j++) {
+        codes[2 * j] = k < 0 ? 0 : source[j * s->outer + k * s->inner];
+        codes[2 * j + 1] = next < 0 ? 0 : source[j * s->outer + next * s->inner];
+    }
+    return _mm512_loadu_si512(codes);
+}
+
+/* Columns of B as one panel: int8 [group][q / 2][lane][2]; in `start` what the offset of A adds to a group sum, negated. */
+MPG_TARGET_AVX512 static void mpg_group_pack_b_avx512(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count,
+                                                      int64_t begin, int64_t end, int8_t *values, int16_t *start)
+{
+    const __m512i offset = _mm512_set1_epi8((char)t->offset);
+    for (int64_t g = begin; g < end; g++, start += MPG_GROUP_LANES) {
+        __m512i sum = _mm512_setzero_si512();
+        for (int q = 0; q < t->group; q += 2, values += 2 * MPG_GROUP_LANES) {
+            const int64_t k = mpg_group_position(s, g, q), next = mpg_group_position(s, g, q + 1);
+            const __m512i numbers = mpg_group_decode512(s, mpg_group_codes512(s, first, count, k, next));
+            _mm512_storeu_si512(values, numbers);
+            sum = _mm512_sub_epi16(sum, _mm512_maddubs_epi16(offset, numbers));
+        }
+        _mm512_storeu_si512(start, sum);
+    }
+}
+
+/* A row of A: pairs of bytes with the offset, twice over in 32 bits. */
+MPG_TARGET_AVX512 static void mpg_group_pack_a_avx512(const mpg_group_task *t, const mpg_group_source *s, int64_t row, int64_t begin,
+                                                      int64_t end, uint32_t *values)
+{
+    const __m512i offset = _mm512_set1_epi8((char)t->offset);
+    const uint8_t *source = s->data + row * s->outer;
+    const int64_t places = (end - begin) * t->group;
+    for (int64_t at = 0; at < places; at += 64) {
+        const int64_t rest = places - at < 64 ? places - at : 64, k = begin * s->given + at;
+        uint8_t codes[64] = {0};
+        if (s->given == t->group) {
+            const int64_t left = s->k - k < rest ? s->k - k : rest;
+            for (int64_t i = 0; i < left; i++)
+                codes[i] = source[(k + i) * s->inner];
+        } else {
+            for (int64_t i = 0; i < rest; i++) {
+                const int64_t position = mpg_group_position(s, begin + (at + i) / t->group, (at + i) % t->group);
+                codes[i] = position < 0 ? 0 : source[position * s->inner];
+            }
+        }
+        const __m512i numbers = _mm512_add_epi8(mpg_group_decode512(s, _mm512_loadu_si512(codes)), offset);
+        uint16_t pairs[32];
+        _mm512_storeu_si512(pairs, numbers);
+        for (int64_t i = 0; i < rest / 2; i++)
+            values[at / 2 + i] = 0x00010001u * pairs[i];
+    }
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------- */
 /* Group sum of 32 columns. */
 MPG_LANES512 __m512i mpg_group_sum512(int group, const uint32_t *a, const int8_t *b, const int16_t *start)
 {
@@ -137,6 +221,34 @@ MPG_TARGET_AVX512 static void mpg_group_row_avx512(const mpg_group_task *t, cons
         mpg_group_row_body512(t->group, t->groups, t->skip_zero, t, a, sa, ea, b, start, sb, eb, d, count, steps, overflow);
 }
 #endif
+
+/* Groups begin to end - 1 of `count` columns of B as one panel in the layout of the level. */
+static void mpg_group_pack_b(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count, int64_t begin,
+                             int64_t end, void *values, int16_t *start, double *scales, int16_t *exponents, int level)
+{
+    mpg_group_pack_b_scales(s, first, count, begin, end, scales, exponents);
+#if MPG_X86_VARIANTS
+    if (level == MPG_ISA_AVX512) {
+        mpg_group_pack_b_avx512(t, s, first, count, begin, end, values, start);
+        return;
+    }
+#endif
+    mpg_group_pack_b_plain(t, s, first, count, begin, end, values);
+}
+
+/* The same of a row of A. */
+static void mpg_group_pack_a(const mpg_group_task *t, const mpg_group_source *s, int64_t row, int64_t begin, int64_t end,
+                             void *values, double *scales, uint32_t *exponents, int level)
+{
+    mpg_group_pack_a_scales(s, row, begin, end, scales, exponents);
+#if MPG_X86_VARIANTS
+    if (level == MPG_ISA_AVX512) {
+        mpg_group_pack_a_avx512(t, s, row, begin, end, values);
+        return;
+    }
+#endif
+    mpg_group_pack_a_plain(t, s, row, begin, end, values);
+}
 
 /* `rows` packed rows against one panel over `length` groups, d and redo (row stride ldd) updated in place; `av` and `bv` hold
  * `t->group` values for each group in the layout of the level. */
