@@ -168,6 +168,23 @@ def test_truncation_is_toward_zero_at_35_bits(isa):
     assert got.tolist() == [[int(c[0, 0]), int(small[0, 0]), int(c[0, 0]), int(c[0, 0])]]
 
 
+@pytest.mark.parametrize("zero_c", ["minus126", "format_minimum", "skip"])
+@pytest.mark.parametrize("subnormal_c", ["raw", "normalised"])
+def test_small_addends_align_by_rule(zero_c, subnormal_c, isa):
+    """2^-140 and -2^-165: below 2^-161, the unit of an addend at 2^-126, the second one is cut off, else it shows."""
+    unit = Unit(GroupDotFusedSum(zero_c=zero_c, subnormal_c=subnormal_c), "e2m1", "e2m1", scale_format="ue8m0", block_size=32)
+    a, b = np.zeros((1, 64), np.uint8), np.full((64, 4), 2, np.uint8)
+    a[0, 0], a[0, 32] = 2, 10  # 1, -1
+    c = np.array([[0, 0x80000000, 1, 0x007FFFFF]], np.uint32)
+    scale_a = np.array([[127 - 70, 127 - 83]], np.uint8)
+    scale_b = np.repeat(np.array([[127 - 70], [127 - 82]], np.uint8), 4, 1)
+    args = (a, b, c, scale_a, scale_b)
+    got = run(unit, args)
+    assert_same(unit, got, reference.mma_bits(unit, *args), args)
+    assert got[0, :2].tolist() == [511 if zero_c == "skip" else 512] * 2
+    assert got[0, 2] == (512 if subnormal_c == "normalised" else 513)
+
+
 def test_specials_reach_the_generic_kernel(isa):
     """NaN scales, infinite and NaN addends and overflows anywhere; the operands are left alone."""
     rng = np.random.default_rng(15)
