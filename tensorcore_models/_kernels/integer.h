@@ -29,35 +29,49 @@ typedef struct {
 MPG_INLINE int32_t mpg_integer_value(int code, int keep, int flip) { return ((code & keep) ^ flip) - flip; }
 
 /* ---- packing ------------------------------------------------------------------------------------------------------- */
-#define MPG_INTEGER_COLUMNS(COUNT, OUTER)                                    \
-    for (int j = 0; j < (COUNT); j++)                                        \
-        value[j] = (int16_t)mpg_integer_value(source[j * (OUTER)], keep, flip);
-
-/* Places begin to end - 1 of k of `count` columns of B as one panel: float [k][lane]; where `pairs`, int16 [k / 2][lane][2]. Places
- * beyond k are zero; begin is even. */
-MPG_INLINE void mpg_integer_pack_b_body(const mpg_integer_source *s, int64_t first, int count, int64_t begin, int64_t end, int pairs,
-                                        void *values)
+/* Places begin to end - 1 of k of `count` columns of B as one panel of float, [k][lane]. Places beyond k are zero. */
+MPG_INLINE void mpg_integer_pack_b_floats(const mpg_integer_source *s, int64_t first, int count, int64_t begin, int64_t end,
+                                          float *values)
 {
     const int keep = s->keep, flip = s->flip;
-    const int64_t outer = s->outer;
-    for (int64_t k = begin; k < end; k++) {
-        int16_t value[MPG_INTEGER_LANES] = {0};
-        if (k < s->k) {
-            const uint8_t *MPG_RESTRICT source = s->data + first * outer + k * s->inner;
-            if (outer == 1 && count == MPG_INTEGER_LANES)
-                MPG_INTEGER_COLUMNS(MPG_INTEGER_LANES, 1)
-            else
-                MPG_INTEGER_COLUMNS(count, outer)
-        }
-        if (pairs) {
-            int16_t *MPG_RESTRICT to = (int16_t *)values + ((k - begin) & ~INT64_C(1)) * MPG_INTEGER_LANES + (k & 1);
-            for (int j = 0; j < MPG_INTEGER_LANES; j++)
-                to[2 * j] = value[j];
-        } else {
-            float *MPG_RESTRICT to = (float *)values + (k - begin) * MPG_INTEGER_LANES;
-            for (int j = 0; j < MPG_INTEGER_LANES; j++)
-                to[j] = value[j];
-        }
+    for (int64_t k = begin; k < end; k++, values += MPG_INTEGER_LANES) {
+        uint8_t codes[MPG_INTEGER_LANES] = {0};
+        const uint8_t *source = s->data + first * s->outer + k * s->inner;
+        if (k < s->k && s->outer == 1)
+            memcpy(codes, source, (size_t)count);
+        else if (k < s->k)
+            for (int j = 0; j < count; j++)
+                codes[j] = source[j * s->outer];
+        for (int j = 0; j < MPG_INTEGER_LANES; j++)
+            values[j] = (float)mpg_integer_value(codes[j], keep, flip);
+    }
+}
+
+/* The same as int16, [k / 2][lane][2]; begin is even. */
+MPG_INLINE void mpg_integer_pack_b_pairs(const mpg_integer_source *s, int64_t first, int count, int64_t begin, int64_t end,
+                                         int16_t *values)
+{
+    const int keep = s->keep, flip = s->flip;
+    const int64_t outer = s->outer, inner = s->inner;
+    for (int64_t k = begin; k < end; k += 2, values += 2 * MPG_INTEGER_LANES) {
+        uint8_t codes[2 * MPG_INTEGER_LANES] = {0};
+        const uint8_t *source = s->data + first * outer + k * inner;
+        const int both = k + 1 < s->k;
+        if (both && outer == 1 && count == MPG_INTEGER_LANES)
+            for (int j = 0; j < MPG_INTEGER_LANES; j++) {
+                codes[2 * j] = source[j];
+                codes[2 * j + 1] = source[inner + j];
+            }
+        else if (both && inner == 1)
+            for (int j = 0; j < count; j++)
+                memcpy(codes + 2 * j, source + j * outer, 2);
+        else
+            for (int j = 0; j < count; j++) {
+                codes[2 * j] = source[j * outer];
+                codes[2 * j + 1] = both ? source[j * outer + inner] : 0;
+            }
+        for (int j = 0; j < 2 * MPG_INTEGER_LANES; j++)
+            values[j] = (int16_t)mpg_integer_value(codes[j], keep, flip);
     }
 }
 
@@ -136,7 +150,10 @@ MPG_INLINE void mpg_integer_row_body(const mpg_integer_task *t, const float *a, 
     TARGET static void mpg_integer_pack_b_##SUFFIX(const mpg_integer_source *s, int64_t first, int count, int64_t begin,      \
                                                    int64_t end, int pairs, void *values)                                      \
     {                                                                                                                         \
-        mpg_integer_pack_b_body(s, first, count, begin, end, pairs, values);                                                  \
+        if (pairs)                                                                                                            \
+            mpg_integer_pack_b_pairs(s, first, count, begin, end, values);                                                    \
+        else                                                                                                                  \
+            mpg_integer_pack_b_floats(s, first, count, begin, end, values);                                                   \
     }                                                                                                                         \
     TARGET static void mpg_integer_pack_a_##SUFFIX(const mpg_integer_source *s, int64_t row, int64_t begin, int64_t end,      \
                                                    int pairs, void *values)                                                   \
