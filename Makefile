@@ -52,6 +52,10 @@ cross: $(VENV)/.test-ready
 	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static -I tensorcore_models/_kernels \
 		tests/cross/lanes_selftest.c -o out/lanes_selftest -lm
 	$(CROSS_RUN) out/lanes_selftest out/lanes_cases.bin
+	$(BIN)/python tests/cross/make_group_cases.py out/group_cases.bin
+	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static -I tensorcore_models/_kernels \
+		tests/cross/groups_selftest.c -o out/groups_selftest -lm
+	$(CROSS_RUN) out/groups_selftest out/group_cases.bin
 
 # Pages that are generated from the tables.
 docs: $(VENV)/.run-ready

@@ -7,7 +7,9 @@ bounds its speed.
 """
 
 from ..kernels import FastPath, add_fast_path
+from .groups import GroupsPlan
 from .ieee import IeeePlan
+from .integer import IntegerPlan
 from .narrow import NarrowPlan
 from .wide import WidePlan
 
@@ -20,6 +22,10 @@ def _run_batch(plan, low, a, b, c, scale_a, scale_b):
     return plan.run_batch(low, a, b, c)
 
 
+def _run_batch_scaled(plan, low, a, b, c, scale_a, scale_b):
+    return plan.run_batch(low, a, b, c, scale_a, scale_b)
+
+
 def _run_promoted(plan, low, a, b, total, scale_a, scale_b, every):
     return plan.run(low, a, b, total, scale_a, scale_b, every) if plan.promotes(every) else None
 
@@ -27,10 +33,13 @@ def _run_promoted(plan, low, a, b, total, scale_a, scale_b, every):
 #: Multiply-adds below which laying out the operands costs more than the generic kernel.
 _SMALLEST = 1 << 14
 _SMALLEST_BATCH = 1 << 9
+_SMALLEST_BATCH_OF_BYTES = 1 << 13
 
 add_fast_path(FastPath("lanes of 32 bits", NarrowPlan.of, _run, _SMALLEST, _run_batch, _SMALLEST_BATCH, _run_promoted))
 add_fast_path(FastPath("lanes of 64 bits", WidePlan.of, _run, _SMALLEST))
 add_fast_path(FastPath("float32 lanes", IeeePlan.of, _run, _SMALLEST))
+add_fast_path(FastPath("lanes of group sums", GroupsPlan.of, _run, _SMALLEST, _run_batch_scaled, _SMALLEST_BATCH_OF_BYTES))
+add_fast_path(FastPath("integer lanes", IntegerPlan.of, _run, _SMALLEST, _run_batch_scaled, _SMALLEST_BATCH_OF_BYTES))
 
 #: Names of the fast paths that this package registers.
-PATHS = ("lanes of 32 bits", "lanes of 64 bits", "float32 lanes")
+PATHS = ("lanes of 32 bits", "lanes of 64 bits", "float32 lanes", "lanes of group sums", "integer lanes")

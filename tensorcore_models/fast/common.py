@@ -73,6 +73,11 @@ def flat(x: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(x).reshape(-1).view(np.uint8)
 
 
+def lanes_over_rows(m: int, n: int, lanes: int = 32) -> bool:
+    """Whether panels of `lanes` rows of A take so much less work than panels of columns of B that it pays to transpose."""
+    return 4 * n * -(-m // lanes) < 3 * m * -(-n // lanes)
+
+
 def step_order(k: int, terms: int, padded: int, groups: tuple[np.ndarray, ...] | None = None) -> np.ndarray:
     """Position in k of each place of the padded steps, -1 for padding.
 

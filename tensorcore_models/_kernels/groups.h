@@ -1,0 +1,252 @@
+/* Exact group sums times block scales, aligned with c and summed (GDFS; xie-mma-sim, section IV-E), lanes over the columns.
+ *
+ *  - Operands are small fixed-point numbers looked up by encoding: group sums are exact in 16-bit integers.
+ *  - A group sum times its two scales is exact in double, and so is its multiple of the unit 2^(e_max - F): tensorcore_models/
+ *    fast/groups.py admits only what stays below 2^51 units. The conversion is the truncation.
+ *  - Sums of such multiples are exact; they are rounded once.
+ */
+#ifndef MPG_GROUPS_H
+#define MPG_GROUPS_H
+
+#include "wide.h"
+
+#define MPG_GROUP_LANES 32      /* lanes of a panel */
+#define MPG_GROUPS_MAX 16       /* group sums of one operation */
+#define MPG_GROUP_BLOCK 512     /* products of k whose panel stays in the first-level cache */
+
+typedef struct {
+    int group;         /* products of one exact sum, rounded up to an even number */
+    int groups;        /* group sums of one operation, at most MPG_GROUPS_MAX */
+    int fraction_bits; /* F */
+    int floor;         /* alignment exponent that is never undercut, -400 to 900 */
+    int subnormal_c;   /* alignment exponent of subnormal addends; -1023: each has its own */
+    int zero_c;        /* that of zero addends; -1023: they take no part */
+    int skip_zero;     /* group sums of zero take no part */
+    int positive_zero; /* a negative sum that is rounded to zero gives +0 */
+    int offset;        /* makes a's fixed-point numbers positive (AVX-512) */
+} mpg_group_task;
+
+/* Where the encodings and scales of one operand stand, and what each byte means. */
+typedef struct {
+    const uint8_t *data, *scales;
+    int64_t outer, inner, scale_outer, scale_inner; /* element strides along lanes or rows, and along k */
+    int64_t k, given;            /* products; of one group before padding */
+    int block_size;
+    int nibbles;                 /* only the low 4 bits of an encoding count */
+    const int8_t *values;        /* [256]: fixed-point number of an encoding, that of 0 is 0 */
+    const double *scale_values;  /* [256]: scale times the operand's fixed-point unit, 0 for NaN */
+    const int16_t *scale_exponents; /* [256]: alignment exponents, MPG_SKIP for zeros that take no part */
+    const uint8_t *scale_special;   /* [256]: NaN */
+} mpg_group_source;
+
+MPG_INLINE double mpg_power_or_zero(int exponent) { return exponent < -1022 ? 0.0 : mpg_power(exponent); }
+
+/* ---- packing ------------------------------------------------------------------------------------------------------- */
+/* Block of scales that holds group `g`, -1 for a group beyond k. */
+MPG_INLINE int64_t mpg_group_block(const mpg_group_source *s, int64_t g)
+{
+    const int64_t k = g * s->given;
+    return k >= s->k ? -1 : s->block_size == s->given ? g : k / s->block_size;
+}
+
+/* Scale of lane or row `outer` in a block; one beyond k takes no part. */
+MPG_INLINE void mpg_group_scale(const mpg_group_source *s, int64_t outer, int64_t block, double *value, int *exponent)
+{
+    *value = 0;
+    *exponent = MPG_SKIP;
+    if (block >= 0) {
+        const uint8_t code = s->scales[outer * s->scale_outer + block * s->scale_inner];
+        *value = s->scale_values[code];
+        *exponent = s->scale_exponents[code];
+    }
+}
+
+/* Any of the scales of lane or row `outer` is NaN. */
+static int mpg_group_special(const mpg_group_source *s, int64_t outer)
+{
+    const int64_t blocks = (s->k + s->block_size - 1) / s->block_size;
+    int special = 0;
+    for (int64_t block = 0; block < blocks; block++)
+        special |= s->scale_special[s->scales[outer * s->scale_outer + block * s->scale_inner]];
+    return special;
+}
+
+/* Scales and alignment exponents of groups begin to end - 1 of `count` columns of B. */
+static void mpg_group_pack_b_scales(const mpg_group_source *s, int64_t first, int count, int64_t begin, int64_t end, double *scales,
+                                    int16_t *exponents)
+{
+    for (int64_t g = begin; g < end; g++) {
+        const int64_t block = mpg_group_block(s, g), at = (g - begin) * MPG_GROUP_LANES;
+        for (int j = 0; j < MPG_GROUP_LANES; j++) {
+            double value = 0;
+            int exponent = MPG_SKIP;
+            if (j < count)
+                mpg_group_scale(s, first + j, block, &value, &exponent);
+            scales[at + j] = value;
+            exponents[at + j] = (int16_t)(exponent + MPG_WORD_BIAS);
+        }
+    }
+}
+
+/* The same of a row of A, exponents twice over in 32 bits. */
+static void mpg_group_pack_a_scales(const mpg_group_source *s, int64_t row, int64_t begin, int64_t end, double *scales,
+                                    uint32_t *exponents)
+{
+    for (int64_t g = begin; g < end; g++) {
+        int exponent;
+        mpg_group_scale(s, row, mpg_group_block(s, g), scales + (g - begin), &exponent);
+        exponents[g - begin] = 0x00010001u * (uint16_t)(int16_t)exponent;
+    }
+}
+
+/* Position in k of product q of group g, -1 for padding. */
+MPG_INLINE int64_t mpg_group_position(const mpg_group_source *s, int64_t g, int64_t q)
+{
+    const int64_t k = g * s->given + q;
+    return q < s->given && k < s->k ? k : -1;
+}
+
+/* Fixed-point numbers of those columns as one panel: int16 [group][q][lane]. */
+static void mpg_group_pack_b_plain(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count, int64_t begin,
+                                   int64_t end, int16_t *values)
+{
+    const int64_t outer = s->outer;
+    for (int64_t g = begin; g < end; g++)
+        for (int q = 0; q < t->group; q++, values += MPG_GROUP_LANES) {
+            const int64_t k = mpg_group_position(s, g, q);
+            const uint8_t *source = s->data + first * outer + (k < 0 ? 0 : k) * s->inner;
+            for (int j = 0; j < MPG_GROUP_LANES; j++)
+                values[j] = k < 0 || j >= count ? 0 : s->values[source[j * outer]];
+        }
+}
+
+/* The same of a row of A. */
+static void mpg_group_pack_a_plain(const mpg_group_task *t, const mpg_group_source *s, int64_t row, int64_t begin, int64_t end,
+                                   int16_t *values)
+{
+    for (int64_t g = begin; g < end; g++)
+        for (int q = 0; q < t->group; q++) {
+            const int64_t k = mpg_group_position(s, g, q);
+            *values++ = k < 0 ? 0 : s->values[s->data[row * s->outer + k * s->inner]];
+        }
+}
+
+/* ---- plain C ------------------------------------------------------------------------------------------------------- */
+/* x where `condition` (0 or 1), else 0. Conditions come from sign bits: compilers turn comparisons into jumps, or have no vectors
+ * for them. */
+MPG_INLINE double mpg_where(uint64_t condition, double x) { return mpg_as_double(mpg_as_bits64(x) & (UINT64_C(0) - condition)); }
+
+MPG_INLINE double mpg_larger(double x, double y) { return x > y ? x : y; }
+
+/* Toward zero to an integer; |x| below 2^51. */
+MPG_INLINE double mpg_whole(double x)
+{
+    const uint64_t sign = mpg_as_bits64(x) & UINT64_C(0x8000000000000000);
+    const double magnitude = mpg_as_double(mpg_as_bits64(x) ^ sign);
+    const double nearest = (magnitude + 0x1p52) - 0x1p52;
+    const double below = nearest - mpg_where(mpg_as_bits64(magnitude - nearest) >> 63, 1.0);
+    return mpg_as_double(mpg_as_bits64(below) | sign);
+}
+
+MPG_INLINE double mpg_inverse_power(double power) { return mpg_as_double((UINT64_C(2046) << 52) - mpg_as_bits64(power)); }
+
+/* Toward zero to a float32 number (infinity left to the caller). */
+MPG_INLINE double mpg_to_fp32(double x)
+{
+    const double last = mpg_larger(mpg_exponent_of(x) * 0x1p-23, 0x1p-149);
+    return mpg_whole(x * mpg_inverse_power(last)) * last;
+}
+
+/* Adds `count` products, 2 or 8, to each lane. Written out, because compilers would rather vectorise along q. */
+MPG_INLINE void mpg_group_products(int count, const int16_t *MPG_RESTRICT a, const int16_t *MPG_RESTRICT b,
+                                   int16_t *MPG_RESTRICT sum)
+{
+    const int n = MPG_GROUP_LANES;
+    for (int j = 0; j < MPG_GROUP_LANES; j++)
+        if (count == 8)
+            sum[j] = (int16_t)(sum[j] + a[0] * b[j] + a[1] * b[n + j] + a[2] * b[2 * n + j] + a[3] * b[3 * n + j]
+                               + a[4] * b[4 * n + j] + a[5] * b[5 * n + j] + a[6] * b[6 * n + j] + a[7] * b[7 * n + j]);
+        else
+            sum[j] = (int16_t)(sum[j] + a[0] * b[j] + a[1] * b[n + j]);
+}
+
+MPG_INLINE void mpg_group_sums(int group, const int16_t *a, const int16_t *b, int16_t *sum)
+{
+    int q = 0;
+    memset(sum, 0, MPG_GROUP_LANES * sizeof(*sum));
+    for (; q + 8 <= group; q += 8)
+        mpg_group_products(8, a + q, b + q * MPG_GROUP_LANES, sum);
+    for (; q < group; q += 2)
+        mpg_group_products(2, a + q, b + q * MPG_GROUP_LANES, sum);
+}
+
+/* One operation: c, float32 values in double, becomes the rounded sum. */
+MPG_INLINE void mpg_group_step(const mpg_group_task *t, const int16_t *MPG_RESTRICT a,
+                               const double *MPG_RESTRICT sa, const uint32_t *ea, const int16_t *MPG_RESTRICT b,
+                               const double *MPG_RESTRICT sb, const int16_t *MPG_RESTRICT eb, double *MPG_RESTRICT c)
+{
+    int16_t sums[MPG_GROUPS_MAX][MPG_GROUP_LANES], words[MPG_GROUP_LANES];
+    double unit[MPG_GROUP_LANES], scale[MPG_GROUP_LANES], total[MPG_GROUP_LANES];
+    const int group = t->group, groups = t->groups;
+    const double subnormal = mpg_power_or_zero(t->subnormal_c), zero = mpg_power_or_zero(t->zero_c);
+    const double to_unit = mpg_power(-t->fraction_bits);
+    const double zero_sign = t->positive_zero ? 0.0 : -0.0;
+    const int16_t all = t->skip_zero ? 0 : -1;
+    for (int j = 0; j < MPG_GROUP_LANES; j++)
+        words[j] = (int16_t)(t->floor + MPG_WORD_BIAS);
+    for (int g = 0; g < groups; g++) {
+        const int16_t x = (int16_t)(uint16_t)ea[g], *MPG_RESTRICT y = eb + g * MPG_GROUP_LANES;
+        mpg_group_sums(group, a + g * group, b + g * group * MPG_GROUP_LANES, sums[g]);
+        for (int j = 0; j < MPG_GROUP_LANES; j++) {
+            const int16_t e = (int16_t)(x + y[j]);
+            const int16_t nonzero = (int16_t)((sums[g][j] | -sums[g][j]) >> 15); /* a mask of ones */
+            const int16_t taken = (int16_t)(e & (all | nonzero));
+            words[j] = words[j] > taken ? words[j] : taken;
+        }
+    }
+    for (int j = 0; j < MPG_GROUP_LANES; j++) {
+        const double top = mpg_as_double((uint64_t)words[j] << 52), own = mpg_exponent_of(c[j]);
+        const uint64_t nonzero = (UINT64_C(0) - mpg_as_bits64(own)) >> 63;
+        const double least = zero + mpg_where(nonzero, subnormal - zero);
+        unit[j] = mpg_larger(mpg_larger(own, least), top) * to_unit;
+        scale[j] = mpg_inverse_power(unit[j]);
+        total[j] = mpg_whole(c[j] * scale[j]);
+    }
+    for (int g = 0; g < groups; g++) {
+        const double *MPG_RESTRICT y = sb + g * MPG_GROUP_LANES, x = sa[g];
+        for (int j = 0; j < MPG_GROUP_LANES; j++)
+            total[j] += mpg_whole((double)sums[g][j] * (x * y[j] * scale[j]));
+    }
+    for (int j = 0; j < MPG_GROUP_LANES; j++)
+        c[j] = mpg_to_fp32(total[j] * unit[j]) + zero_sign;
+}
+
+MPG_INLINE void mpg_group_row_body(const mpg_group_task *t, const int16_t *a, const double *sa, const uint32_t *ea,
+                                   const int16_t *b, const double *sb, const int16_t *eb, double *c, int64_t steps,
+                                   uint8_t *overflow)
+{
+    const int group = t->group, groups = t->groups;
+    for (int64_t s = 0; s < steps; s++) {
+        mpg_group_step(t, a, sa, ea, b, sb, eb, c);
+        mpg_wide_mark(c, 0x1p128, overflow);
+        a += group * groups;
+        sa += groups;
+        ea += groups;
+        b += group * groups * MPG_GROUP_LANES;
+        sb += groups * MPG_GROUP_LANES;
+        eb += groups * MPG_GROUP_LANES;
+    }
+}
+
+#define MPG_GROUP_ROW(SUFFIX, TARGET)                                                                                          \
+    TARGET static void mpg_group_row_##SUFFIX(const mpg_group_task *t, const int16_t *a, const double *sa, const uint32_t *ea, \
+                                              const int16_t *b, const double *sb, const int16_t *eb, double *c, int64_t steps, \
+                                              uint8_t *overflow)                                                               \
+    {                                                                                                                          \
+        mpg_group_row_body(t, a, sa, ea, b, sb, eb, c, steps, overflow);                                                       \
+    }
+
+MPG_GROUP_ROW(baseline, )
+MPG_GROUP_ROW(avx2, MPG_TARGET_AVX2)
+
+#endif

@@ -1,0 +1,290 @@
+/* The algorithm of groups.h in AVX-512 intrinsics: same bits, group sums by bytes.
+ *
+ * A's fixed-point numbers come with an offset that makes them positive, so that one instruction multiplies bytes and adds pairs; the
+ * panel holds what the offset adds, negated. With M = 1.5 * 2^52 units of the sign of x, M + x rounded toward zero is M plus x
+ * truncated to its unit: one fused multiply-add multiplies a group sum by its scales, aligns and truncates.
+ */
+#ifndef MPG_GROUPS_AVX512_H
+#define MPG_GROUPS_AVX512_H
+
+#include "groups.h"
+
+#if MPG_X86_VARIANTS
+#include <immintrin.h>
+
+#ifndef MPG_LANES512
+#define MPG_LANES512 MPG_TARGET_AVX512 static inline __attribute__((always_inline))
+#endif
+#define MPG_GROUP_TOWARD_ZERO (_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
+
+/* ---- packing ------------------------------------------------------------------------------------------------------- */
+/* Fixed-point numbers of 64 encodings. */
+MPG_LANES512 __m512i mpg_group_decode512(const mpg_group_source *s, __m512i codes)
+{
+    if (s->nibbles) {
+        const __m512i table = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)s->values));
+        return _mm512_shuffle_epi8(table, _mm512_and_si512(codes, _mm512_set1_epi8(15)));
+    }
+    uint8_t bytes[64];
+    _mm512_storeu_si512(bytes, codes);
+    for (int i = 0; i < 64; i++)
+        bytes[i] = (uint8_t)s->values[bytes[i]];
+    return _mm512_loadu_si512(bytes);
+}
+
+/* Encodings of the columns at k and the place after it, side by side; 0 where there are none. */
+MPG_LANES512 __m512i mpg_group_codes512(const mpg_group_source *s, int64_t first, int count, int64_t k, int64_t next)
+{
+    const uint8_t *source = s->data + first * s->outer;
+    uint8_t codes[2 * MPG_GROUP_LANES] = {0};
+    if (s->outer == 1) {
+        const __mmask32 exists = (__mmask32)(count >= 32 ? 0xFFFFFFFFu : (1u << count) - 1);
+        const __m256i low = _mm256_maskz_loadu_epi8(k < 0 ? 0 : exists, source + (k < 0 ? 0 : k) * s->inner);
+        const __m256i high = _mm256_maskz_loadu_epi8(next < 0 ? 0 : exists, source + (next < 0 ? 0 : next) * s->inner);
+        return _mm512_or_si512(_mm512_cvtepu8_epi16(low), _mm512_slli_epi16(_mm512_cvtepu8_epi16(high), 8));
+    }
+    if (s->inner == 1 && k >= 0 && next >= 0) {
+        for (int j = 0; j < count; j++)
+            memcpy(codes + 2 * j, source + j * s->outer + k, 2);
+        return _mm512_loadu_si512(codes);
+    }
+    for (int j = 0; j < count; j++) {
+        codes[2 * j] = k < 0 ? 0 : source[j * s->outer + k * s->inner];
+        codes[2 * j + 1] = next < 0 ? 0 : source[j * s->outer + next * s->inner];
+    }
+    return _mm512_loadu_si512(codes);
+}
+
+/* Columns of B as one panel: int8 [group][q / 2][lane][2]; in `start` what the offset of A adds to a group sum, negated. */
+MPG_TARGET_AVX512 static void mpg_group_pack_b_avx512(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count,
+                                                      int64_t begin, int64_t end, int8_t *values, int16_t *start)
+{
+    const __m512i offset = _mm512_set1_epi8((char)t->offset);
+    for (int64_t g = begin; g < end; g++, start += MPG_GROUP_LANES) {
+        __m512i sum = _mm512_setzero_si512();
+        for (int q = 0; q < t->group; q += 2, values += 2 * MPG_GROUP_LANES) {
+            const int64_t k = mpg_group_position(s, g, q), next = mpg_group_position(s, g, q + 1);
+            const __m512i numbers = mpg_group_decode512(s, mpg_group_codes512(s, first, count, k, next));
+            _mm512_storeu_si512(values, numbers);
+            sum = _mm512_sub_epi16(sum, _mm512_maddubs_epi16(offset, numbers));
+        }
+        _mm512_storeu_si512(start, sum);
+    }
+}
+
+/* A row of A: pairs of bytes with the offset, twice over in 32 bits. */
+MPG_TARGET_AVX512 static void mpg_group_pack_a_avx512(const mpg_group_task *t, const mpg_group_source *s, int64_t row, int64_t begin,
+                                                      int64_t end, uint32_t *values)
+{
+    const __m512i offset = _mm512_set1_epi8((char)t->offset);
+    const uint8_t *source = s->data + row * s->outer;
+    const int64_t places = (end - begin) * t->group;
+    for (int64_t at = 0; at < places; at += 64) {
+        const int64_t rest = places - at < 64 ? places - at : 64, k = begin * s->given + at;
+        uint8_t codes[64] = {0};
+        if (s->given == t->group) {
+            const int64_t left = s->k - k < rest ? s->k - k : rest;
+            for (int64_t i = 0; i < left; i++)
+                codes[i] = source[(k + i) * s->inner];
+        } else {
+            for (int64_t i = 0; i < rest; i++) {
+                const int64_t position = mpg_group_position(s, begin + (at + i) / t->group, (at + i) % t->group);
+                codes[i] = position < 0 ? 0 : source[position * s->inner];
+            }
+        }
+        const __m512i numbers = _mm512_add_epi8(mpg_group_decode512(s, _mm512_loadu_si512(codes)), offset);
+        uint16_t pairs[32];
+        _mm512_storeu_si512(pairs, numbers);
+        for (int64_t i = 0; i < rest / 2; i++)
+            values[at / 2 + i] = 0x00010001u * pairs[i];
+    }
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+/* Group sum of 32 columns. */
+MPG_LANES512 __m512i mpg_group_sum512(int group, const uint32_t *a, const int8_t *b, const int16_t *start)
+{
+    __m512i sum = _mm512_loadu_si512(start);
+#pragma GCC unroll 8
+    for (int q = 0; q < group / 2; q++) {
+        const __m512i x = _mm512_set1_epi32((int)a[q]);
+        sum = _mm512_add_epi16(sum, _mm512_maddubs_epi16(x, _mm512_loadu_si512(b + 2 * q * MPG_GROUP_LANES)));
+    }
+    return sum;
+}
+
+/* Eight words of each quarter of x, extended to 64 bits. */
+#define MPG_GROUP_QUARTERS512(EXTEND, x, to)                        \
+    to[0] = EXTEND(_mm512_castsi512_si128(x));                      \
+    to[1] = EXTEND(_mm512_extracti32x4_epi32(x, 1));                \
+    to[2] = EXTEND(_mm512_extracti32x4_epi32(x, 2));                \
+    to[3] = EXTEND(_mm512_extracti32x4_epi32(x, 3));
+
+/* magic with the sign of x */
+MPG_LANES512 __m512d mpg_group_signed512(__m512d magic, __m512d x)
+{
+    const __m512i sign = _mm512_set1_epi64(INT64_MIN);
+    return _mm512_castsi512_pd(
+        _mm512_ternarylogic_epi64(_mm512_castpd_si512(magic), _mm512_castpd_si512(x), sign, 0xF8)); /* magic | (x & sign) */
+}
+
+/* One operation on 32 columns. */
+MPG_LANES512 void mpg_group_step512(int group, int groups, int skip_zero, const mpg_group_task *t, const uint32_t *a,
+                                    const double *sa, const uint32_t *ea, const int8_t *b, const int16_t *start,
+                                    const double *sb, const int16_t *eb, __m512d *c, __mmask8 *infinite)
+{
+    const __m512d subnormal = _mm512_set1_pd(mpg_power_or_zero(t->subnormal_c)), least = _mm512_set1_pd(mpg_power_or_zero(t->zero_c));
+    const __m512d to_magic = _mm512_set1_pd(mpg_power(-t->fraction_bits) * 0x1.8p52);
+    const __m512d zero_sign = _mm512_set1_pd(t->positive_zero ? 0.0 : -0.0);
+    const __m512i powers = _mm512_set1_epi64(INT64_C(0x7FF0000000000000));
+    __m512i sums[MPG_GROUPS_MAX], parts[4], words = _mm512_set1_epi16((short)(t->floor + MPG_WORD_BIAS));
+    __m512d magic[4], total[4];
+#pragma GCC unroll 4
+    for (int g = 0; g < groups; g++) {
+        const __m512i e = _mm512_add_epi16(_mm512_set1_epi32((int)ea[g]), _mm512_loadu_si512(eb + g * MPG_GROUP_LANES));
+        sums[g] = mpg_group_sum512(group, a + g * (group / 2), b + g * group * MPG_GROUP_LANES, start + g * MPG_GROUP_LANES);
+        if (skip_zero)
+            words = _mm512_mask_max_epi16(words, _mm512_test_epi16_mask(sums[g], sums[g]), words, e);
+        else
+            words = _mm512_max_epi16(words, e);
+    }
+    MPG_GROUP_QUARTERS512(_mm512_cvtepu16_epi64, words, parts)
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const __m512d top = _mm512_castsi512_pd(_mm512_slli_epi64(parts[i], 52));
+        const __m512d own = _mm512_castsi512_pd(_mm512_and_si512(_mm512_castpd_si512(c[i]), powers));
+        const __mmask8 is_zero = _mm512_cmp_pd_mask(c[i], _mm512_setzero_pd(), _CMP_EQ_OQ);
+        const __m512d raw = _mm512_max_pd(own, _mm512_mask_mov_pd(subnormal, is_zero, least));
+        magic[i] = _mm512_mul_pd(_mm512_max_pd(top, raw), to_magic);
+        const __m512d signed_magic = mpg_group_signed512(magic[i], c[i]);
+        total[i] = _mm512_sub_pd(_mm512_add_round_pd(c[i], signed_magic, MPG_GROUP_TOWARD_ZERO), signed_magic);
+    }
+#pragma GCC unroll 4
+    for (int g = 0; g < groups; g++) {
+        const __m512d scale = _mm512_set1_pd(sa[g]);
+        MPG_GROUP_QUARTERS512(_mm512_cvtepi16_epi64, sums[g], parts)
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            const __m512d sum = _mm512_cvtepi64_pd(parts[i]), signed_magic = mpg_group_signed512(magic[i], sum);
+            const __m512d both = _mm512_mul_pd(scale, _mm512_loadu_pd(sb + g * MPG_GROUP_LANES + 8 * i));
+            const __m512d aligned = _mm512_fmadd_round_pd(sum, both, signed_magic, MPG_GROUP_TOWARD_ZERO);
+            total[i] = _mm512_add_pd(total[i], _mm512_sub_pd(aligned, signed_magic));
+        }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        infinite[i] = _mm512_cmp_pd_mask(_mm512_abs_pd(total[i]), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
+        c[i] = _mm512_add_pd(_mm512_cvtps_pd(_mm512_cvt_roundpd_ps(total[i], MPG_GROUP_TOWARD_ZERO)), zero_sign);
+    }
+}
+
+MPG_LANES512 void mpg_group_row_body512(int group, int groups, int skip_zero, const mpg_group_task *t, const uint32_t *a,
+                                        const double *sa, const uint32_t *ea, const int8_t *b, const int16_t *start,
+                                        const double *sb, const int16_t *eb, float *d, int count, int64_t steps,
+                                        uint8_t *overflow)
+{
+    __mmask8 exists[4];
+    __m512d c[4];
+    for (int i = 0; i < 4; i++) {
+        exists[i] = (__mmask8)(count >= 8 * (i + 1) ? 0xFF : count > 8 * i ? (1 << (count - 8 * i)) - 1 : 0);
+        c[i] = _mm512_cvtps_pd(_mm256_maskz_loadu_ps(exists[i], d + 8 * i));
+    }
+    for (int64_t s = 0; s < steps; s++) {
+        __mmask8 infinite[4];
+        mpg_group_step512(group, groups, skip_zero, t, a, sa, ea, b, start, sb, eb, c, infinite);
+        if (__builtin_expect((infinite[0] | infinite[1] | infinite[2] | infinite[3]) != 0, 0))
+            for (int i = 0; i < 4; i++) {
+                c[i] = _mm512_maskz_mov_pd((__mmask8)~infinite[i], c[i]);
+                for (int j = 0; j < 8; j++)
+                    if ((infinite[i] & exists[i]) >> j & 1)
+                        overflow[8 * i + j] = 1;
+            }
+        a += groups * (group / 2);
+        sa += groups;
+        ea += groups;
+        b += groups * group * MPG_GROUP_LANES;
+        start += groups * MPG_GROUP_LANES;
+        sb += groups * MPG_GROUP_LANES;
+        eb += groups * MPG_GROUP_LANES;
+    }
+    for (int i = 0; i < 4; i++)
+        _mm256_mask_storeu_ps(d + 8 * i, exists[i], _mm512_cvtpd_ps(c[i]));
+}
+
+MPG_TARGET_AVX512 static void mpg_group_row_avx512(const mpg_group_task *t, const uint32_t *a, const double *sa,
+                                                   const uint32_t *ea, const int8_t *b, const int16_t *start, const double *sb,
+                                                   const int16_t *eb, float *d, int count, int64_t steps, uint8_t *overflow)
+{
+    if (t->group == 16 && t->groups == 4 && !t->skip_zero)
+        mpg_group_row_body512(16, 4, 0, t, a, sa, ea, b, start, sb, eb, d, count, steps, overflow);
+    else
+        mpg_group_row_body512(t->group, t->groups, t->skip_zero, t, a, sa, ea, b, start, sb, eb, d, count, steps, overflow);
+}
+#endif
+
+/* Groups begin to end - 1 of `count` columns of B as one panel in the layout of the level. */
+static void mpg_group_pack_b(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count, int64_t begin,
+                             int64_t end, void *values, int16_t *start, double *scales, int16_t *exponents, int level)
+{
+    mpg_group_pack_b_scales(s, first, count, begin, end, scales, exponents);
+#if MPG_X86_VARIANTS
+    if (level == MPG_ISA_AVX512) {
+        mpg_group_pack_b_avx512(t, s, first, count, begin, end, values, start);
+        return;
+    }
+#endif
+    mpg_group_pack_b_plain(t, s, first, count, begin, end, values);
+}
+
+/* The same of a row of A. */
+static void mpg_group_pack_a(const mpg_group_task *t, const mpg_group_source *s, int64_t row, int64_t begin, int64_t end,
+                             void *values, double *scales, uint32_t *exponents, int level)
+{
+    mpg_group_pack_a_scales(s, row, begin, end, scales, exponents);
+#if MPG_X86_VARIANTS
+    if (level == MPG_ISA_AVX512) {
+        mpg_group_pack_a_avx512(t, s, row, begin, end, values);
+        return;
+    }
+#endif
+    mpg_group_pack_a_plain(t, s, row, begin, end, values);
+}
+
+/* `rows` packed rows against one panel over `length` groups, d and redo (row stride ldd) updated in place; `av` and `bv` hold
+ * `t->group` values for each group in the layout of the level. */
+static void mpg_group_tile(const mpg_group_task *t, const uint8_t *av, const double *as, const uint32_t *ae, int64_t length,
+                           int64_t rows, const uint8_t *bv, const int16_t *start, const double *bs, const int16_t *be,
+                           int count, float *d, uint8_t *redo, int64_t ldd, int level)
+{
+    const int64_t products = (int64_t)t->groups * t->group;
+    const int64_t wanted = (MPG_GROUP_BLOCK + products - 1) / products * t->groups;
+    const int64_t a_bytes = 2 * t->group, b_bytes = (level == MPG_ISA_AVX512 ? 1 : 2) * t->group * MPG_GROUP_LANES;
+    for (int64_t g = 0; g < length; g += wanted) {
+        const int64_t steps = (length - g < wanted ? length - g : wanted) / t->groups;
+        const double *sb = bs + g * MPG_GROUP_LANES;
+        const int16_t *eb = be + g * MPG_GROUP_LANES;
+        for (int64_t i = 0; i < rows; i++) {
+            const void *a = av + (i * length + g) * a_bytes, *b = bv + g * b_bytes;
+            const double *sa = as + i * length + g;
+            const uint32_t *ea = ae + i * length + g;
+#if MPG_X86_VARIANTS
+            if (level == MPG_ISA_AVX512) {
+                mpg_group_row_avx512(t, a, sa, ea, b, start + g * MPG_GROUP_LANES, sb, eb, d + i * ldd, count, steps,
+                                     redo + i * ldd);
+                continue;
+            }
+#endif
+            double c[MPG_GROUP_LANES] = {0};
+            uint8_t overflow[MPG_GROUP_LANES] = {0};
+            for (int j = 0; j < count; j++)
+                c[j] = d[i * ldd + j];
+            (level == MPG_ISA_AVX2 ? mpg_group_row_avx2 : mpg_group_row_baseline)(t, a, sa, ea, b, sb, eb, c, steps, overflow);
+            for (int j = 0; j < count; j++) {
+                d[i * ldd + j] = (float)c[j];
+                redo[i * ldd + j] |= overflow[j];
+            }
+        }
+    }
+}
+
+#endif

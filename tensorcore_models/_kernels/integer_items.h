@@ -1,0 +1,54 @@
+/* Many small products of integer.h: packed, multiplied and stored one after the other, in a memory that stays in the cache. */
+#ifndef MPG_INTEGER_ITEMS_H
+#define MPG_INTEGER_ITEMS_H
+
+#include <stdlib.h>
+
+#include "integer_avx512.h"
+
+typedef struct {
+    mpg_integer_task task;
+    mpg_integer_source a, b;       /* of the first product; lanes run over the columns of b */
+    int64_t rows, columns, length; /* of one product, k rounded up to an even number */
+    int64_t a_item, b_item;        /* elements of one product */
+    int64_t row_step, column_step; /* in d, where a product has rows * columns elements */
+    int32_t *d;                    /* addends, then results */
+    int level;
+} mpg_integer_items;
+
+/* Products first to last - 1. Returns 0 if there is no memory. */
+static int mpg_integer_run_items(const mpg_integer_items *job, int64_t first, int64_t last)
+{
+    const int64_t rows = job->rows, length = job->length, size = 4 * length;
+    const int64_t padded = (job->columns + MPG_INTEGER_LANES - 1) / MPG_INTEGER_LANES * MPG_INTEGER_LANES;
+    uint8_t *av = malloc((size_t)((rows + MPG_INTEGER_LANES) * size + rows * padded * 4));
+    if (!av)
+        return 0;
+    uint8_t *bv = av + rows * size;
+    int32_t *c = (int32_t *)(bv + MPG_INTEGER_LANES * size);
+    const int64_t row_bytes = job->level == MPG_ISA_AVX512 ? size / 2 : size;
+    for (int64_t item = first; item < last; item++) {
+        mpg_integer_source a = job->a, b = job->b;
+        int32_t *d = job->d + item * rows * job->columns;
+        a.data += item * job->a_item;
+        b.data += item * job->b_item;
+        for (int64_t r = 0; r < rows; r++) {
+            mpg_integer_pack_a(&a, r, 0, length, av + r * row_bytes, job->level);
+            for (int64_t j = 0; j < job->columns; j++)
+                c[r * padded + j] = d[r * job->row_step + j * job->column_step];
+        }
+        for (int64_t p = 0; p < padded; p += MPG_INTEGER_LANES) {
+            const int64_t rest = job->columns - p;
+            const int count = (int)(rest < MPG_INTEGER_LANES ? rest : MPG_INTEGER_LANES);
+            mpg_integer_pack_b(&b, p, count, 0, length, bv, job->level);
+            mpg_integer_tile(&job->task, av, length, rows, bv, count, c + p, padded, job->level);
+        }
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t j = 0; j < job->columns; j++)
+                d[r * job->row_step + j * job->column_step] = c[r * padded + j];
+    }
+    free(av);
+    return 1;
+}
+
+#endif
