@@ -49,6 +49,8 @@ _KEEP, _FLUSH_SIGNED, _FLUSH_POSITIVE = range(3)
 _LARGEST_EXPONENT = 1 << 24
 #: Chained FMAs in one pass of the kernel; the bits do not depend on it.
 _FMA_PASS = 64
+#: Bits that the wide variant of the vector kernel holds (generic_vector.h).
+_VECTOR_BITS = 122
 
 
 class BeyondKernels(Exception):
@@ -160,6 +162,16 @@ def _tree(begin: int, count: int) -> list[int]:
     return [*_tree(begin, middle), *_tree(begin + middle, count - middle), begin, begin + middle]
 
 
+def _sums_after(count: int) -> list[int]:
+    """How many pairs of parts of a binary tree (the left part the larger one) are complete after each of `count` neighbours."""
+    if count < 2:
+        return [0] * count
+    middle = (count + 1) // 2
+    sums = _sums_after(middle) + _sums_after(count - middle)
+    sums[-1] += 1
+    return sums
+
+
 def _segments(groups: list[list[int]]) -> tuple[list[int], list[int]]:
     order = [k for group in groups for k in group]
     bounds = [0]
@@ -188,6 +200,8 @@ def pass_layout(spec: Accumulator, length: int) -> generic.Layout:
         groups = [[k for pair in range(0, length, 2) for k in (pair + 1, pair) if k < length]]
     elif isinstance(spec, GroupPairwiseSum | PairRoundOddSum):
         tree = _tree(0, length)
+    elif isinstance(spec, ParametricDotAdd) and spec.alignment == "pairwise":
+        tree = _sums_after(length)
     return generic.Layout(*_segments(groups), tree)
 
 
@@ -269,6 +283,13 @@ def _width(operands: tuple[int, int], intermediates: int, others: int) -> int:
     return 1
 
 
+def _width_fields(operands: tuple[int, int], intermediates: int, c: Format, d: Format) -> dict:
+    """Width of the kernels' integers, and whether the vector kernel holds everything (generic_vector.h)."""
+    wide = _width(operands, intermediates, max(c.precision, d.precision))
+    vector = intermediates <= (_VECTOR_BITS if wide else 60) and max(c.precision, d.precision) <= 60
+    return {"wide": wide, "vector": vector, "narrow": max(operands) <= 31}
+
+
 def _aligned_fields(spec, formats, scale: Format | None, block_size: int | None) -> dict:
     """Fields that all aligned sums share."""
     a, b, c, d = formats
@@ -331,12 +352,14 @@ def _lower_fused(spec, formats, scale: Format | None, block_size: int | None) ->
     )
     _limit(fields, spec.product_overflow_exponent)
     if spec.fraction_bits is None:
+        for name in {"a", "b", "c", "chained", "scale"} & set(fields):
+            fields[name]["zero_align"] = generic.ALIGN_NONE  # nothing is cut off: zeros add nothing wherever they stand
         return fields | _exact_fields(spec, formats, scale, operands)
     if spec.integer_bits is not None:
         fields["integer_bits"] = spec.integer_bits
     total = spec.fraction_bits + integer + _bits(spec.terms + 1) + 2
-    wide = _width(operands, max(sum(operands), total), max(c.precision, d.precision))
-    return fields | {"family": FUSED, "wide": wide, "fraction_bits": spec.fraction_bits}
+    width = _width_fields(operands, max(sum(operands), total), c, d)
+    return fields | width | {"family": FUSED, "fraction_bits": spec.fraction_bits}
 
 
 def _exact_fields(spec, formats, scale: Format | None, operands: tuple[int, int]) -> dict:
@@ -350,7 +373,17 @@ def _exact_fields(spec, formats, scale: Format | None, operands: tuple[int, int]
     top = max(a.emax + b.emax + 2 + scale_high, c.emax + 1, d.emax + 1) + _bits(spec.terms + 1)
     limbs = (top - base + 1) // 64 + 1
     _require(limbs <= generic.MAX_LIMBS, f"an exact accumulator of {64 * limbs} bits")
-    return {"family": EXACT, "wide": 1, "base": base, "limbs": limbs}
+    return {
+        "family": EXACT,
+        "wide": 1,
+        "base": base,
+        "limbs": limbs,
+        # The vector kernel tries an aligned sum of all the bits it holds; where that loses any, the sum is long.
+        "vector": sum(operands) <= _VECTOR_BITS and max(c.precision, d.precision) <= 60,
+        "narrow": max(operands) <= 31,
+        "fraction_bits": _VECTOR_BITS - (4 if scale else 2) - _bits(spec.terms + 1) - 2,
+        "normalised": False,
+    }
 
 
 def _lower_interleaved(spec: InterleavedDotAdd, formats, scale, block_size) -> dict:
@@ -405,7 +438,7 @@ def _lower_round_down(spec: FusedDotRoundDownAdd, formats, scale, block_size) ->
     total = widest + 2 + _bits(spec.terms + 1) + 3
     fields.update(
         family=ROUND_DOWN,
-        wide=_width(operands, max(sum(operands), total), max(c.precision, d.precision)),
+        **_width_fields(operands, max(sum(operands), total), c, d),
         fraction_bits=spec.fraction_bits,
         product_fraction=a.fraction_bits + b.fraction_bits,
         product_integer=2,

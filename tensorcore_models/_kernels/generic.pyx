@@ -11,9 +11,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-cdef extern from "generic_pack.h":
+cdef extern from "generic_tiles.h":
     int MPG_HAS_WIDE
-    int MPG_LANES
+    int MPG_LANES, MPG_PANEL
     int MPG_MAX_TERMS, MPG_MAX_GROUP, MPG_MAX_LIMBS
     int MPG_ALIGN_NONE
 
@@ -36,7 +36,7 @@ cdef extern from "generic_pack.h":
         uint64_t nan_code
 
     ctypedef struct mpg_plan:
-        int family, wide, step
+        int family, wide, step, vector, narrow
         mpg_format a, b, scale, c, chained, raw_c, raw_d
         int scaled, block, skip_scaled_zero
         mpg_result result
@@ -66,11 +66,19 @@ cdef extern from "generic_pack.h":
         int32_t *scale
         int32_t *scale_align
         double *values
+        int64_t *words
+        void *memory
 
     ctypedef struct mpg_matrix:
         const char *data
         int64_t row_stride, column_stride
         int size
+
+    ctypedef struct mpg_vector_rule:
+        pass
+
+    ctypedef struct mpg_vector_rules:
+        mpg_vector_rule fused, late
 
     ctypedef struct mpg_job:
         const mpg_plan *plan
@@ -81,9 +89,12 @@ cdef extern from "generic_pack.h":
         const mpg_matrix *c
         char *out
         int64_t columns
-        int out_size, isa
+        int out_size, isa, vector
+        mpg_vector_rules rules
 
     int mpg_is_lanes(const mpg_plan *p) nogil
+    bint mpg_runs_vectors(const mpg_plan *p, int isa, int64_t columns) nogil
+    mpg_vector_rule mpg_vector_rule_of(const mpg_result *t, const mpg_rule *r) nogil
     void mpg_pack_rows(const mpg_plan *p, int is_b, const mpg_matrix *source, const mpg_matrix *scale,
                        const mpg_layout *whole, const mpg_layout *tail, int64_t begin, int64_t end, mpg_packed *out) nogil
     void mpg_pack_values(const mpg_plan *p, const mpg_matrix *source, const mpg_layout *whole, const mpg_layout *tail,
@@ -197,7 +208,7 @@ cdef void _transposed(mpg_matrix *m) noexcept:
     m.column_stride = stride
 
 
-cdef bint _allocate(const mpg_plan *p, mpg_packed *x, bint is_b) noexcept nogil:
+cdef bint _allocate(const mpg_plan *p, mpg_packed *x, bint is_b, bint vector) noexcept nogil:
     """Memory of one packed operand; False if there is not enough."""
     cdef size_t rows = x.rows, depth = x.depth
     if mpg_is_lanes(p):
@@ -205,6 +216,13 @@ cdef bint _allocate(const mpg_plan *p, mpg_packed *x, bint is_b) noexcept nogil:
             rows = (rows + MPG_LANES - 1) // MPG_LANES * MPG_LANES
         x.values = <double *>malloc((rows * depth + 1) * sizeof(double))
         return x.values != NULL
+    if vector:
+        if is_b:
+            rows = (rows + MPG_PANEL - 1) // MPG_PANEL * MPG_PANEL
+        x.memory = calloc(rows * depth * 16 + 64, 1)  # lanes beyond the last column stay zero
+        x.special = <uint8_t *>calloc(rows * x.steps + 1, 1)
+        x.words = <int64_t *>(<size_t>x.memory + 63 & ~<size_t>63)
+        return x.memory != NULL and x.special != NULL
     x.significand = malloc((rows * depth + 1) * (8 if p.wide else 4))
     x.align = <int32_t *>malloc((rows * depth + 1) * sizeof(int32_t))
     x.special = <uint8_t *>malloc(rows * x.steps + 1)
@@ -222,6 +240,7 @@ cdef void _free(mpg_packed *x) noexcept nogil:
     free(x.scale)
     free(x.scale_align)
     free(x.values)
+    free(x.memory)
 
 
 cdef class Plan:
@@ -244,6 +263,8 @@ cdef class Plan:
         self.plan.family = rest.pop("family")
         self.plan.wide = rest.pop("wide")
         self.plan.step = rest.pop("step")
+        self.plan.vector = rest.pop("vector", 0)
+        self.plan.narrow = rest.pop("narrow", 0)
         if "a" in rest:
             self.plan.a = _format(rest.pop("a"))
             self.plan.b = _format(rest.pop("b"))
@@ -317,7 +338,7 @@ cdef class Plan:
         try:
             self._open(&call, views, (a, b, c, out, scale_a, scale_b), 2, tail, isa, &x, &y)
             with nogil:
-                i = _allocate(&self.plan, &x, False) and _allocate(&self.plan, &y, True)
+                i = _allocate(&self.plan, &x, False, call.job.vector) and _allocate(&self.plan, &y, True, call.job.vector)
             if not i:
                 raise MemoryError(f"no memory to take operands of {x.rows} x {x.depth} x {y.rows} apart")
             _assign(&call, 0, &x, &y)
@@ -349,7 +370,8 @@ cdef class Plan:
                 work[i].call = call
                 work[i].x = x
                 work[i].y = y
-                enough = enough and _allocate(&self.plan, &work[i].x, False) and _allocate(&self.plan, &work[i].y, True)
+                enough = (enough and _allocate(&self.plan, &work[i].x, False, call.job.vector)
+                          and _allocate(&self.plan, &work[i].y, True, call.job.vector))
             if not enough:
                 raise MemoryError(f"no memory to take operands of {x.rows} x {x.depth} x {y.rows} apart")
             while begin < count:
@@ -411,6 +433,10 @@ cdef class Plan:
         call.job.columns = y.rows
         call.job.out_size = <int>views[3].itemsize
         call.job.isa = isa
+        call.job.vector = mpg_runs_vectors(p, isa, y.rows)
+        if call.job.vector:
+            call.job.rules.fused = mpg_vector_rule_of(&p.result, &p.rule)
+            call.job.rules.late = mpg_vector_rule_of(&p.result, &p.late)
         return 0
 
     cdef _check(self, Py_buffer *v, int first):
