@@ -294,7 +294,7 @@ cdef class Plan:
         p.sticky = rest.pop("sticky", 0)
         p.normalised = rest.pop("normalised", 0)
         p.product_fraction = rest.pop("product_fraction", 0)
-        p.product_lift = max(0, p.fraction_bits - p.product_fraction)
+        p.product_lift = max(0, p.fraction_bits + (p.sticky != 0) - p.product_fraction)
         p.product_integer = rest.pop("product_integer", 0)
         p.has_floor = "floor" in rest
         p.floor = rest.pop("floor", 0)

@@ -46,7 +46,7 @@ typedef struct {
     /* aligned sums */
     int alignment, fraction_bits, rounding, sticky, normalised;
     int product_fraction;   /* alignment exponent of a product minus the exponent of its last bit */
-    int product_lift;       /* fraction_bits minus product_fraction, or 0 where that is negative */
+    int product_lift;       /* fraction bits with sticky minus product_fraction, or 0 where that is negative */
     int product_integer;    /* |product| < 2^(alignment exponent + this) */
     int has_floor, has_limit, has_integer_bits, has_cutoff;
     int32_t floor, limit, integer_bits, cutoff;
