@@ -36,10 +36,12 @@ from .formats import FORMATS, Format, IntegerFormat, get_format
 from .reference.matrix import via_bits
 
 # Numbers of generic_plan.h and generic_number.h.
-FUSED, INTERLEAVED, GROUPS, ROUND_DOWN, EXACT, SOFT_FMA, INTEGER, FMA, FMA64, LANED, PAIRWISE, PAIR_ODD = range(12)
+(
+    FUSED, INTERLEAVED, GROUPS, ROUND_DOWN, EXACT, SOFT_FMA, INTEGER, FMA, FMA64, FMA_EXACT, LANED, PAIRWISE, PAIR_ODD
+) = range(13)  # fmt: skip
 _FAMILY_NAMES = (
-    "fused", "interleaved", "groups", "round_down", "exact", "soft_fma", "integer", "fma", "fma64", "laned", "pairwise",
-    "pair_odd",
+    "fused", "interleaved", "groups", "round_down", "exact", "soft_fma", "integer", "fma", "fma64", "fma_exact", "laned",
+    "pairwise", "pair_odd",
 )  # fmt: skip
 _SPECIALS = {"ieee": 0, "fn": 1, "fnuz": 2, "finite": 3, "scale": 4}
 _ROUNDINGS = {"rne": 0, "rna": 1, "rz": 2, "ru": 3, "rd": 4, "ro": 5}
@@ -512,6 +514,8 @@ def _lower_sequential(spec: SequentialFMA, formats, scale, block_size) -> dict:
         return fields | {"family": FMA64}
     if _lanes_hold(formats) and one_flush:
         return fields | {"family": FMA}
+    if generic.HAS_WIDE and doubles and one_flush and (is_fp64 or (d.precision <= 50 and _double_holds(d))):
+        return fields | {"family": FMA_EXACT}
     signed = (a.precision + 1, b.precision + 1)  # packed with their sign
     fields.pop("c_flush", None), fields.pop("chained_flush", None)
     fields.update(

@@ -3,7 +3,6 @@
 #define MPG_GENERIC_PACK_H
 
 #include "generic_lanes.h"
-#include "generic_steps.h" /* mpg_integer_of */
 
 /* Significand and alignment exponent of position `at` of a row; B stands in panels where `panels`. */
 MPG_INLINE void mpg_put(const mpg_plan *p, mpg_packed *out, int panels, int64_t row, int64_t at, int64_t significand,

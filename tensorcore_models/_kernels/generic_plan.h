@@ -14,6 +14,7 @@ enum {
     MPG_FAMILY_INTEGER,     /* IntegerDotAdd */
     MPG_FAMILY_FMA,         /* SequentialFMA, lanes of doubles */
     MPG_FAMILY_FMA64,       /* SequentialFMA in double itself */
+    MPG_FAMILY_FMA_EXACT,   /* SequentialFMA with products that are not exact in double, or rounded to FP64 another way */
     MPG_FAMILY_LANED,       /* LanedFMA */
     MPG_FAMILY_PAIRWISE,    /* GroupPairwiseSum */
     MPG_FAMILY_PAIR_ODD     /* PairRoundOddSum */

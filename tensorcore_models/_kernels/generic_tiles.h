@@ -2,6 +2,7 @@
 #ifndef MPG_GENERIC_TILES_H
 #define MPG_GENERIC_TILES_H
 
+#include "generic_lane_passes.h"
 #include "generic_pack.h"
 #include "generic_vector.h"
 

@@ -19,7 +19,7 @@
 
 #include "generic_pass.h"
 
-#define MPG_LOSSLESS 6 /* beside the roundings of convert.h: nothing may be cut off */
+#define MPG_LOSSLESS (MPG_SR + 1) /* beside the roundings of convert.h: nothing may be cut off */
 #define MPG_MAX_LEVELS 16
 
 static mpg_vector_rule mpg_vector_rule_of(const mpg_result *t, const mpg_rule *r)
