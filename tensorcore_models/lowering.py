@@ -383,7 +383,7 @@ def _exact_fields(spec, formats, scale: Format | None, operands: tuple[int, int]
         # The vector kernel tries an aligned sum of all the bits it holds; where that loses any, the sum is long.
         "vector": sum(operands) <= _VECTOR_BITS and max(c.precision, d.precision) <= 60,
         "narrow": max(operands) <= 31,
-        "fraction_bits": _VECTOR_BITS - (4 if scale else 2) - _bits(spec.terms + 1) - 2,
+        "fraction_bits": 126 - (4 if scale else 2) - _bits(spec.terms + 1),
         "normalised": False,
     }
 

@@ -361,24 +361,22 @@ VTARGET static void W_(row)(const mpg_job *job, int64_t i, int64_t j0, int64_t j
     for (int64_t s = s0; s < s1; s++) {
         const mpg_layout *layout = mpg_layout_of(s, full, job->whole, job->tail);
         const int64_t *a = x->words + 2 * (i * x->depth + s * p->step);
-        const unsigned a_special = x->special[i * x->steps + s] ? ~0u : 0u;
+        const int a_special = x->special[i * x->steps + s];
         for (int64_t j = j0; j < j1; j += MPG_PANEL) {
             const int64_t *b = y->words + 2 * (j * y->depth + MPG_PANEL * s * p->step);
             const uint8_t *special = y->special + j * y->steps + MPG_PANEL * s;
+            uint64_t b_special; /* of the whole panel */
+            memcpy(&b_special, special, MPG_PANEL);
             const int width = (int)(j1 - j < MPG_PANEL ? j1 - j : MPG_PANEL);
             for (int l = 0; l < width; l += VLANES) {
                 uint64_t *here = total + (j - j0) + l;
                 const V c = V_(load)(here);
                 V redo = {0};
                 const V code = W_(pass)(p, &job->rules, layout, s == 0, a, b + l, c, &redo);
-                unsigned scalar = V_(lanes)(redo) | a_special;
-                for (int lane = 0; lane < VLANES; lane++)
-                    scalar |= (unsigned)(special[l + lane] != 0) << lane;
-                scalar &= width - l < VLANES ? (1u << (width - l)) - 1 : ~0u >> (32 - VLANES);
                 V_(store)(here, code);
-                if (scalar)
-                    for (int lane = 0; lane < VLANES; lane++)
-                        if (scalar >> lane & 1)
+                if (a_special || b_special || V_(lanes)(redo))
+                    for (int lane = 0; lane < VLANES && l + lane < width; lane++)
+                        if (a_special || special[l + lane] || redo[lane])
                             here[lane] = mpg_pass_of_panel(job, s, layout, i, j + l + lane, c[lane]);
             }
         }
