@@ -51,7 +51,11 @@ VFN V V_(pick)(V mask, V x, V y)
 
 VFN V V_(negative)(V x)
 {
+#if VISA == MPG_ISA_AVX512
+    return (V)((VS)x >> 63);
+#else
     return (V)((VS)x < (VS){0});
+#endif
 }
 
 /* Bit l is set if lane l of the mask is. */

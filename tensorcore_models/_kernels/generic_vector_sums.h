@@ -8,7 +8,7 @@ typedef struct {
 } W_(addend);
 #define ADDEND W_(addend)
 
-/* value / 2^places as an integer, 0 <= places < WBITS - 1, |value| < 2^(WBITS - 4). Two's complement: what is added before the cut
+/* value / 2^places as an integer, 0 <= places < WBITS - 1, |value| <= 2^(WBITS - 3). Two's complement: what is added before the cut
  * makes rounding down into the rounding wanted. */
 VFN W W_(cut)(W x, V places, int rounding, V *redo)
 {
