@@ -21,7 +21,7 @@ static const mpg_format mpg_format_double = {
     .exponent_bits = 11, .fraction_bits = 52, .specials = MPG_SPECIALS_IEEE, .sign_bit = MPG_SIGN64, .emin = -1022, .bias = 1023};
 
 /* a b + c, any case. A format without infinity has those doubles for NaNs with a sign: in `chained` addends they are NaN. */
-static double mpg_slow_fma(double a, double b, double c, int chained, const mpg_plan *p)
+MPG_FROM_VECTORS static double mpg_slow_fma(double a, double b, double c, int chained, const mpg_plan *p)
 {
     const mpg_number x = mpg_number_of(mpg_bits_of_double(a), &mpg_format_double);
     const mpg_number y = mpg_number_of(mpg_bits_of_double(b), &mpg_format_double);
@@ -48,6 +48,11 @@ static double mpg_slow_fma(double a, double b, double c, int chained, const mpg_
 }
 #endif
 
+/* Truth values of numbers below 2^63, 0 or 1, without comparisons: compilers make those jumps, which they cannot vectorise. */
+#define MPG_NONZERO(x) ((UINT64_C(0) - (x)) >> 63)
+#define MPG_LESS(x, y) (((x) - (y)) >> 63)
+#define MPG_EITHER(mask, x, y) ((y) ^ (((x) ^ (y)) & (mask))) /* mask of ones or zeros */
+
 /* total = round(total + a b) */
 MPG_INLINE void mpg_lanes_fma_exact(double *total, double a, const double *b, int chained, const mpg_lane_rule *f,
                                     const mpg_plan *p)
@@ -56,11 +61,13 @@ MPG_INLINE void mpg_lanes_fma_exact(double *total, double a, const double *b, in
     uint64_t redo = 0;
     const uint64_t outward[2] = {(uint64_t)f->outward[0], (uint64_t)f->outward[1]};
     const uint64_t inward[2] = {(uint64_t)-(int64_t)f->inward[0], (uint64_t)-(int64_t)f->inward[1]};
-    const uint64_t even_only = (uint64_t)f->even_only, ties_only = (uint64_t)f->ties_only;
-    const uint64_t down_zero = f->zero ? MPG_SIGN64 : 0;
+    const uint64_t odd_too = !f->even_only, others_too = !f->ties_only, flush = f->flush_chained;
+    const uint64_t down_zero = f->zero ? MPG_SIGN64 : 0, a_nonzero = a != 0;
+    const uint64_t smallest = mpg_bits_of_double(MPG_FMA_SMALLEST), largest = mpg_bits_of_double(MPG_FMA_LARGEST);
     for (int l = 0; l < MPG_LANES; l++) {
         const uint64_t bits = mpg_bits_of_double(total[l]);
-        start[l] = mpg_double_of_bits((bits & ~MPG_SIGN64) < f->flush_chained ? bits & MPG_SIGN64 : bits);
+        const uint64_t flushed = UINT64_C(0) - MPG_LESS(bits & ~MPG_SIGN64, flush);
+        start[l] = mpg_double_of_bits(bits & (~flushed | MPG_SIGN64));
     }
     for (int l = 0; l < MPG_LANES; l++) {
         const double c = start[l], r = fma(a, b[l], c);
@@ -68,21 +75,25 @@ MPG_INLINE void mpg_lanes_fma_exact(double *total, double a, const double *b, in
         const double x1 = c + low, xc = x1 - low, x2 = (c - xc) + (low - (x1 - xc));
         const double y1 = high + x1, yc = y1 - x1, y2 = (high - yc) + (x1 - (y1 - yc));
         const double rest = (y1 - r) + y2, error = rest + x2, last = x2 - (error - rest);
-        const uint64_t bits = mpg_bits_of_double(r), sign = bits & MPG_SIGN64, error_bits = mpg_bits_of_double(error);
-        const uint64_t same = (error_bits ^ bits) >> 63 ^ 1;
-        const uint64_t exponent = bits & MPG_INF64;
+        const uint64_t r_bits = mpg_bits_of_double(r), error_bits = mpg_bits_of_double(error);
+        const uint64_t c_bits = mpg_bits_of_double(c), high_bits = mpg_bits_of_double(high);
+        const uint64_t r_size = r_bits & ~MPG_SIGN64, error_size = error_bits & ~MPG_SIGN64;
+        const uint64_t c_size = c_bits & ~MPG_SIGN64, size = high_bits & ~MPG_SIGN64;
+        const uint64_t negative = UINT64_C(0) - (r_bits >> 63);
+        const uint64_t outside = ((error_bits ^ r_bits) >> 63) - 1; /* a mask */
         /* Half a unit of r in the last place; exact ties have no second part of the error. */
-        const uint64_t tie = (uint64_t)((error_bits & ~MPG_SIGN64) + (UINT64_C(53) << 52) == exponent) & (uint64_t)(last == 0);
-        const uint64_t step = same ? (sign ? outward[1] : outward[0]) : (sign ? inward[1] : inward[0]);
-        const uint64_t wanted = (uint64_t)(error != 0) & (tie | ~ties_only) & (~bits | ~even_only) & 1;
-        const uint64_t zero = (uint64_t)(r == 0);
-        const uint64_t any_sign = (mpg_bits_of_double(c) | mpg_bits_of_double(high) | (c != 0 ? MPG_SIGN64 : 0)) & down_zero;
-        const uint64_t moved = zero ? bits | any_sign : bits + (wanted ? step : 0);
-        const double size = fabs(high), least = fabs(c), value = fabs(r);
-        redo |= (uint64_t)!(size <= MPG_FMA_LARGEST) | (uint64_t)!(least <= MPG_FMA_LARGEST) | (uint64_t)!(value <= MPG_FMA_LARGEST);
-        redo |= (uint64_t)(size < MPG_FMA_SMALLEST) & (uint64_t)(a != 0) & (uint64_t)(b[l] != 0);
-        redo |= (uint64_t)(value < MPG_FMA_SMALLEST) & (zero ^ 1);
-        sum[l] = mpg_double_of_bits(moved);
+        const uint64_t off = error_size + (UINT64_C(53) << 52) - (r_bits & MPG_INF64);
+        const uint64_t not_tie = (off | (UINT64_C(0) - off)) >> 63 | MPG_NONZERO(mpg_bits_of_double(last) & ~MPG_SIGN64);
+        const uint64_t step = MPG_EITHER(outside, MPG_EITHER(negative, outward[1], outward[0]),
+                                         MPG_EITHER(negative, inward[1], inward[0]));
+        const uint64_t wanted = MPG_NONZERO(error_size) & ((not_tie ^ 1) | others_too) & (~r_bits | odd_too) & 1;
+        /* A sum that is zero: rounding down makes it negative unless both addends are +0. */
+        const uint64_t r_zero = MPG_NONZERO(r_size) ^ 1;
+        const uint64_t minus = (c_bits | high_bits | MPG_NONZERO(c_size) << 63) & down_zero & (r_zero << 63);
+        sum[l] = mpg_double_of_bits((r_bits + (step & (UINT64_C(0) - wanted))) | minus);
+        redo |= MPG_LESS(largest, size) | MPG_LESS(largest, c_size) | MPG_LESS(largest, r_size);
+        redo |= MPG_LESS(size, smallest) & a_nonzero & MPG_NONZERO(mpg_bits_of_double(b[l]) & ~MPG_SIGN64);
+        redo |= MPG_LESS(r_size, smallest) & (r_zero ^ 1);
     }
     if (f->direct)
         memcpy(result, sum, sizeof result);

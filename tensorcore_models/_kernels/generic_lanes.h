@@ -28,7 +28,7 @@ MPG_INLINE double mpg_double_of_bits(uint64_t bits)
     return x;
 }
 
-static double mpg_double_of_number(mpg_number x)
+MPG_FROM_VECTORS static double mpg_double_of_number(mpg_number x)
 {
     double value;
     if (x.kind == MPG_NAN)
@@ -38,7 +38,7 @@ static double mpg_double_of_number(mpg_number x)
 }
 
 /* Encode a double, rounded once. */
-static uint64_t mpg_encode_double(double value, const mpg_result *t, const mpg_rule *r)
+MPG_FROM_VECTORS static uint64_t mpg_encode_double(double value, const mpg_result *t, const mpg_rule *r)
 {
     const uint64_t bits = mpg_bits_of_double(value);
     const int negative = (int)(bits >> 63);
@@ -65,7 +65,7 @@ typedef struct {
     int outward[2], inward[2], even_only, ties_only, direct;
 } mpg_lane_rule;
 
-static mpg_lane_rule mpg_lane_rule_of(const mpg_plan *p)
+MPG_FROM_VECTORS static mpg_lane_rule mpg_lane_rule_of(const mpg_plan *p)
 {
     mpg_lane_rule f;
     const mpg_result *t = &p->result;
@@ -103,7 +103,7 @@ static mpg_lane_rule mpg_lane_rule_of(const mpg_plan *p)
 }
 
 /* One sum, any case: the double of the encoding of x + y (of x alone if y is null). */
-static double mpg_slow_sum(double x, const double *y, double sum, const mpg_plan *p)
+MPG_FROM_VECTORS static double mpg_slow_sum(double x, const double *y, double sum, const mpg_plan *p)
 {
     if (sum == 0 && y && p->late.rounding == MPG_RD && p->result.zero_sign)
         return (mpg_bits_of_double(x) | mpg_bits_of_double(*y)) & MPG_SIGN64 ? -0.0 : 0.0;

@@ -103,7 +103,7 @@ MPG_INLINE uint64_t mpg_one_pass(const mpg_job *job, int64_t step, const mpg_lay
 }
 
 /* The same for matrices that are packed for the vector kernel: elements for which that does not vouch. */
-static uint64_t mpg_pass_of_panel(const mpg_job *job, int64_t step, const mpg_layout *layout, int64_t i, int64_t j, uint64_t c)
+MPG_FROM_VECTORS static uint64_t mpg_pass_of_panel(const mpg_job *job, int64_t step, const mpg_layout *layout, int64_t i, int64_t j, uint64_t c)
 {
     const mpg_plan *p = job->plan;
     const mpg_packed *a = job->a, *b = job->b;
