@@ -56,7 +56,7 @@ def _scales(rng, fmt, shape, style: str) -> np.ndarray:
 
 
 def assert_twins(unit, rng: np.random.Generator, dots: int, ks, styles=STYLES) -> None:
-    """Compare the kernel of every instruction set and the reference on about `dots` dot products, spread over styles and lengths."""
+    """Compare every instruction set's kernel and the reference on about `dots` dot products, over styles and lengths."""
     done = 0
     while done < dots:
         style, k = str(rng.choice(styles)), int(rng.choice(ks))
