@@ -1,4 +1,4 @@
-"""Every accumulator over matrices of encodings, without regard to speed above 0.1 G multiply-adds a second and thread.
+"""Every accumulator over matrices of encodings, whatever its operands; docs/kernels.md says how.
 
 The arithmetic stands in the headers generic_*.h; tensorcore_models.lowering turns specifications into the fields of a
 :class:`Plan`, tensorcore_models.kernels calls :meth:`Plan.run`.
