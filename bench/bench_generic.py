@@ -48,17 +48,28 @@ def units(tcm) -> dict:
         "GPS G=4": (acc.GroupPairwiseSum(), half),
         "BFMMLA": (acc.PairRoundOddSum(), {"a_format": "bf16"}),
         "s8 to s32": (acc.IntegerDotAdd(), {"a_format": "s8", "c_format": "s32", "d_format": "s32"}),
-        "parametric rne": (acc.ParametricDotAdd(16, 25, alignment_rounding="rne"), half),
+        **{
+            f"parametric {rounding}": (acc.ParametricDotAdd(16, 25, alignment_rounding=rounding), half)
+            for rounding in ("rne", "rna", "rz", "ru", "rd", "ro")
+        },
+        "parametric products normalised": (acc.ParametricDotAdd(16, 24, normalised_products=True), half),
+        "parametric c late": (acc.ParametricDotAdd(16, 24, c_position="late"), half),
         "parametric sticky": (acc.ParametricDotAdd(16, 24, sticky=True), half),
         "parametric pairwise": (acc.ParametricDotAdd(16, 24, alignment="pairwise"), half),
         "parametric odd-even": (acc.ParametricDotAdd(16, 24, alignment="odd_even"), half),
         "parametric normalising": (acc.ParametricDotAdd(16, 24, normalise_each_add=True), half),
         "parametric F=80": (acc.ParametricDotAdd(16, 80), half),
+        "parametric F=80 rne": (acc.ParametricDotAdd(16, 80, alignment_rounding="rne"), half),
+        "parametric F=80 normalising": (acc.ParametricDotAdd(16, 80, normalise_each_add=True), half),
         "parametric N=1": (acc.ParametricDotAdd(1, 24), half),
+        "parametric N=1 F=80 rne": (acc.ParametricDotAdd(1, 80, alignment_rounding="rne"), half),
         "exact fp16": (acc.ParametricDotAdd(16, None), half),
         "exact bf16": (acc.ParametricDotAdd(16, None), {"a_format": "bf16"}),
         "exact fp64": (acc.ParametricDotAdd(16, None), fp64),
+        "exact fp64 N=1": (acc.ParametricDotAdd(1, None), fp64),
         "FMA fp64 rz": (acc.SequentialFMA("rz"), fp64),
+        "FMA fp64 rna": (acc.SequentialFMA("rna"), fp64),
+        "FMA fp8": (acc.SequentialFMA(), dict.fromkeys(("a_format", "c_format", "d_format"), "e4m3fn")),
     }
     return {name: tcm.MatrixEngine(spec, **formats) for name, (spec, formats) in table.items()}
 

@@ -32,32 +32,37 @@ from .accumulators import (
     SequentialFMA,
     as_parametric,
 )
-from .formats import FORMATS, Format, IntegerFormat, get_format
+from .formats import Format, IntegerFormat, get_format
+from .lowering_fields import (
+    EXACT,
+    FLUSH_SIGNED,
+    FUSED,
+    GROUPS,
+    INTEGER,
+    INTERLEAVED,
+    KEEP,
+    LARGEST_EXPONENT,
+    ROUND_DOWN,
+    ROUNDINGS,
+    BeyondKernels,
+    format_fields,
+    growth_bits,
+    integer_width,
+    require,
+    result_fields,
+    rule_fields,
+    vector_holds,
+    width_fields,
+)
+from .lowering_ieee import lower_laned, lower_pair_odd, lower_pairwise, lower_sequential
 from .reference.matrix import via_bits
 
-# Numbers of generic_plan.h and generic_number.h.
-FUSED, INTERLEAVED, GROUPS, ROUND_DOWN, EXACT, SOFT_FMA, INTEGER, FMA, FMA64, LANED, PAIRWISE, PAIR_ODD = range(12)
 _FAMILY_NAMES = (
-    "fused", "interleaved", "groups", "round_down", "exact", "soft_fma", "integer", "fma", "fma64", "laned", "pairwise",
-    "pair_odd",
+    "fused", "interleaved", "groups", "round_down", "exact", "soft_fma", "integer", "fma", "fma64", "fma_exact", "laned",
+    "pairwise", "pair_odd",
 )  # fmt: skip
-_SPECIALS = {"ieee": 0, "fn": 1, "fnuz": 2, "finite": 3, "scale": 4}
-_ROUNDINGS = {"rne": 0, "rna": 1, "rz": 2, "ru": 3, "rd": 4, "ro": 5}
 _ALIGNMENTS = {"global": 0, "pairwise": 1, "odd_even": 2}
 _NORMALISING = 3
-_KEEP, _FLUSH_SIGNED, _FLUSH_POSITIVE = range(3)
-_LARGEST_EXPONENT = 1 << 24
-#: Chained FMAs in one pass of the kernel; the bits do not depend on it.
-_FMA_PASS = 64
-
-
-class BeyondKernels(Exception):
-    """The generic kernels cannot hold an intermediate of this accumulator; the reference can."""
-
-
-def _require(condition: bool, reason: str) -> None:
-    if not condition:
-        raise BeyondKernels(reason)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +165,16 @@ def _tree(begin: int, count: int) -> list[int]:
     return [*_tree(begin, middle), *_tree(begin + middle, count - middle), begin, begin + middle]
 
 
+def _sums_after(count: int) -> list[int]:
+    """How many pairs of parts of a binary tree (the left part the larger one) are complete after each of `count` neighbours."""
+    if count < 2:
+        return [0] * count
+    middle = (count + 1) // 2
+    sums = _sums_after(middle) + _sums_after(count - middle)
+    sums[-1] += 1
+    return sums
+
+
 def _segments(groups: list[list[int]]) -> tuple[list[int], list[int]]:
     order = [k for group in groups for k in group]
     bounds = [0]
@@ -188,102 +203,27 @@ def pass_layout(spec: Accumulator, length: int) -> generic.Layout:
         groups = [[k for pair in range(0, length, 2) for k in (pair + 1, pair) if k < length]]
     elif isinstance(spec, GroupPairwiseSum | PairRoundOddSum):
         tree = _tree(0, length)
+    elif isinstance(spec, ParametricDotAdd) and spec.alignment == "pairwise":
+        tree = _sums_after(length)
     return generic.Layout(*_segments(groups), tree)
 
 
-# -- formats and rules -------------------------------------------------------------------------------------------------------
-def _check_format(fmt: Format) -> None:
-    exponents = (fmt.emin - fmt.fraction_bits, fmt.emax + 1)
-    _require(
-        max(map(abs, exponents)) < _LARGEST_EXPONENT, f"format {fmt.name} has exponents beyond {_LARGEST_EXPONENT}"
-    )
-
-
-def _format_fields(
-    fmt: Format, spec: Accumulator, zero: str = "format_minimum", *, normalise=False, flush=_KEEP, below: int | None = None
-) -> dict:
-    _check_format(fmt)
-    zero_align = {"minus126": -126, "format_minimum": fmt.emin, "skip": generic.ALIGN_NONE}[zero]
-    return {
-        "exponent_bits": fmt.exponent_bits,
-        "fraction_bits": fmt.fraction_bits,
-        "padding_bits": fmt.padding_bits,
-        "specials": _SPECIALS[fmt.specials],
-        "sign_bit": fmt.sign_bit,
-        "emin": fmt.emin,
-        "bias": fmt.bias,
-        "keep_padded_nan": spec.tf32_nan == "kept",
-        "zero_align": zero_align,
-        "normalise": normalise,
-        "flush": flush,
-        "flush_below": fmt.emin if below is None else below,
-    }
-
-
-def _result_fields(fmt: Format) -> dict:
-    _require(fmt.signed and fmt.has_nan, f"result format {fmt.name} is unsigned or has no NaN")
-    _require(fmt.precision <= 62, f"result format {fmt.name} has {fmt.precision} significand bits")
-    _check_format(fmt)
-    return {
-        "fraction_bits": fmt.fraction_bits,
-        "padding_bits": fmt.padding_bits,
-        "quantum_exponent": fmt.quantum_exponent,
-        "emax": fmt.emax,
-        "sign_bit": fmt.sign_bit,
-        "zero_sign": fmt.sign_bit if fmt.has_negative_zero else 0,
-        "max_code": fmt.max_bits >> fmt.padding_bits,
-        "inf_code": fmt.inf_bits if fmt.has_inf else fmt.nan_bits,
-        "inf_sign": 0 if fmt.specials == "fnuz" else fmt.sign_bit,
-    }
-
-
-def _rule_fields(
-    fmt: Format, spec: Accumulator, rounding: str, *, kept=None, to_inf=False, saturate=False, flush=False, positive=False
-) -> dict:
-    all_ones = fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)
-    return {
-        "rounding": _ROUNDINGS[rounding],
-        "kept_bits": fmt.fraction_bits if kept is None else min(kept, fmt.fraction_bits),
-        "to_inf": to_inf,
-        "saturate": saturate,
-        "flush": flush,
-        "positive_underflow": positive,
-        "nan_code": all_ones if fmt.specials == "ieee" and spec.nan == "all_ones" else fmt.nan_bits,
-    }
-
-
-def _bits(count: int) -> int:
-    """Bits by which a sum of `count` numbers can be longer than each."""
-    return (count - 1).bit_length()
-
-
-def _width(operands: tuple[int, int], intermediates: int, others: int) -> int:
-    """0 if 32-bit operands and 64-bit intermediates do, 1 for 64 and 128 bits; beyond, the reference must do it."""
-    if max(operands) <= 31 and intermediates <= 62 and others <= 60:
-        return 0
-    _require(generic.HAS_WIDE, "the compiler that built the kernels has no 128-bit integers")
-    _require(
-        max(operands) <= 63 and intermediates <= 126,
-        f"operands of {max(operands)} and intermediates of {intermediates} bits exceed 63 and 126",
-    )
-    return 1
-
-
+# -- the families ------------------------------------------------------------------------------------------------------------
 def _aligned_fields(spec, formats, scale: Format | None, block_size: int | None) -> dict:
     """Fields that all aligned sums share."""
     a, b, c, d = formats
-    flush = _FLUSH_SIGNED if getattr(spec, "flush_inputs", False) else _KEEP
+    flush = FLUSH_SIGNED if getattr(spec, "flush_inputs", False) else KEEP
     normalise = spec.subnormal_c == "normalised"
     fields = {
         "step": spec.terms_per_step,
-        "a": _format_fields(a, spec, spec.zero_operand, flush=flush),
-        "b": _format_fields(b, spec, spec.zero_operand, flush=flush),
-        "c": _format_fields(c, spec, spec.zero_c, normalise=normalise, flush=flush),
-        "chained": _format_fields(d, spec, spec.zero_c, normalise=normalise, flush=flush),
-        "raw_c": _format_fields(c, spec),
-        "raw_d": _format_fields(d, spec),
-        "result": _result_fields(d),
-        "rule": _rule_fields(
+        "a": format_fields(a, spec, spec.zero_operand, flush=flush),
+        "b": format_fields(b, spec, spec.zero_operand, flush=flush),
+        "c": format_fields(c, spec, spec.zero_c, normalise=normalise, flush=flush),
+        "chained": format_fields(d, spec, spec.zero_c, normalise=normalise, flush=flush),
+        "raw_c": format_fields(c, spec),
+        "raw_d": format_fields(d, spec),
+        "result": result_fields(d),
+        "rule": rule_fields(
             d,
             spec,
             spec.output_rounding,
@@ -292,26 +232,25 @@ def _aligned_fields(spec, formats, scale: Format | None, block_size: int | None)
             flush=getattr(spec, "flush_outputs", False),
             positive=spec.negative_underflow == "positive",
         ),
-        "late": _rule_fields(d, spec, "rne"),
+        "late": rule_fields(d, spec, "rne"),
     }
     if spec.exponent_floor is not None:
-        _require(abs(spec.exponent_floor) < _LARGEST_EXPONENT, f"exponent_floor is beyond {_LARGEST_EXPONENT}")
+        require(abs(spec.exponent_floor) < LARGEST_EXPONENT, f"exponent_floor is beyond {LARGEST_EXPONENT}")
         fields["floor"] = spec.exponent_floor
     if scale is not None:
-        fields["scale"] = _format_fields(scale, spec, spec.zero_operand)
+        fields["scale"] = format_fields(scale, spec, spec.zero_operand)
         fields["block"] = block_size
         fields["skip_scaled_zero"] = getattr(spec, "scaled_zero", "") == "skip"
-    _require(spec.terms_per_step <= generic.MAX_TERMS, f"more than {generic.MAX_TERMS} products in a pass")
+    require(spec.terms_per_step <= generic.MAX_TERMS, f"more than {generic.MAX_TERMS} products in a pass")
     return fields
 
 
 def _limit(fields: dict, exponent: int | None) -> None:
     if exponent is not None:
-        _require(abs(exponent) < _LARGEST_EXPONENT, f"product_overflow_exponent is beyond {_LARGEST_EXPONENT}")
+        require(abs(exponent) < LARGEST_EXPONENT, f"product_overflow_exponent is beyond {LARGEST_EXPONENT}")
         fields["limit"] = exponent
 
 
-# -- the families ------------------------------------------------------------------------------------------------------------
 def _lower_fused(spec, formats, scale: Format | None, block_size: int | None) -> dict:
     spec = as_parametric(spec)
     a, b, c, d = formats
@@ -322,50 +261,62 @@ def _lower_fused(spec, formats, scale: Format | None, block_size: int | None) ->
     fields.update(
         product_fraction=a.fraction_bits + b.fraction_bits + 2 * scale_fraction,
         product_integer=integer,
-        rounding=_ROUNDINGS[spec.alignment_rounding],
+        rounding=ROUNDINGS[spec.alignment_rounding],
         sticky=spec.sticky,
         normalised=spec.normalised_products,
         alignment=_NORMALISING if spec.normalise_each_add else _ALIGNMENTS[spec.alignment],
         late_c=spec.c_position == "late",
-        late=_rule_fields(d, spec, spec.late_rounding, flush=spec.flush_outputs),
+        late=rule_fields(d, spec, spec.late_rounding, flush=spec.flush_outputs),
     )
     _limit(fields, spec.product_overflow_exponent)
     if spec.fraction_bits is None:
+        for name in {"a", "b", "c", "chained", "scale"} & set(fields):
+            fields[name]["zero_align"] = generic.ALIGN_NONE  # nothing is cut off: zeros add nothing wherever they stand
         return fields | _exact_fields(spec, formats, scale, operands)
     if spec.integer_bits is not None:
         fields["integer_bits"] = spec.integer_bits
-    total = spec.fraction_bits + integer + _bits(spec.terms + 1) + 2
-    wide = _width(operands, max(sum(operands), total), max(c.precision, d.precision))
-    return fields | {"family": FUSED, "wide": wide, "fraction_bits": spec.fraction_bits}
+    total = spec.fraction_bits + integer + growth_bits(spec.terms + 1) + 2
+    width = width_fields(operands, max(sum(operands), total), c, d)
+    return fields | width | {"family": FUSED, "fraction_bits": spec.fraction_bits}
 
 
 def _exact_fields(spec, formats, scale: Format | None, operands: tuple[int, int]) -> dict:
     """The long accumulator: from the last bit of the smallest addend to the sum of the largest."""
     a, b, c, d = formats
-    _require(generic.HAS_WIDE, "the compiler that built the kernels has no 128-bit integers")
-    _require(max(operands) <= 63, f"operands of {max(operands)} bits exceed 63")
+    require(generic.HAS_WIDE, "the compiler that built the kernels has no 128-bit integers")
+    require(max(operands) <= 63, f"operands of {max(operands)} bits exceed 63")
     scale_low, scale_high = (2 * (scale.emin - scale.fraction_bits), 2 * scale.emax + 2) if scale else (0, 0)
     product_low = a.emin - a.fraction_bits + b.emin - b.fraction_bits + scale_low
     base = min(product_low, c.emin - c.fraction_bits, d.emin - d.fraction_bits)
-    top = max(a.emax + b.emax + 2 + scale_high, c.emax + 1, d.emax + 1) + _bits(spec.terms + 1)
+    top = max(a.emax + b.emax + 2 + scale_high, c.emax + 1, d.emax + 1) + growth_bits(spec.terms + 1)
     limbs = (top - base + 1) // 64 + 1
-    _require(limbs <= generic.MAX_LIMBS, f"an exact accumulator of {64 * limbs} bits")
-    return {"family": EXACT, "wide": 1, "base": base, "limbs": limbs}
+    require(limbs <= generic.MAX_LIMBS, f"an exact accumulator of {64 * limbs} bits")
+    return {
+        "family": EXACT,
+        "wide": 1,
+        "base": base,
+        "limbs": limbs,
+        # The vector kernel tries an aligned sum of all the bits it holds; where that loses any, the sum is long.
+        "vector": vector_holds(operands, c, d, 1),
+        "narrow": max(operands) <= 31,
+        "fraction_bits": 126 - (4 if scale else 2) - growth_bits(spec.terms + 1),
+        "normalised": False,
+    }
 
 
 def _lower_interleaved(spec: InterleavedDotAdd, formats, scale, block_size) -> dict:
     via = get_format(spec.via_format)
     d = formats[3]
     fields = _lower_fused(spec.dot, (via, via, d, d), None, None)
-    _require(spec.terms_per_step <= generic.MAX_TERMS, f"more than {generic.MAX_TERMS} products in a pass")
+    require(spec.terms_per_step <= generic.MAX_TERMS, f"more than {generic.MAX_TERMS} products in a pass")
     if not fields["wide"]:
-        _require(formats[2].precision <= 60, f"an addend of {formats[2].precision} bits")
+        require(formats[2].precision <= 60, f"an addend of {formats[2].precision} bits")
     fields.update(
         family=INTERLEAVED,
         step=spec.terms_per_step,
-        raw_c=_format_fields(formats[2], spec),
-        raw_d=_format_fields(d, spec),
-        late=_rule_fields(d, spec, spec.final_rounding),
+        raw_c=format_fields(formats[2], spec),
+        raw_d=format_fields(d, spec),
+        late=rule_fields(d, spec, spec.final_rounding),
     )
     return fields
 
@@ -374,7 +325,7 @@ def _via_table(spec: InterleavedDotAdd, fmt: Format) -> np.ndarray | None:
     via = get_format(spec.via_format)
     if fmt == via:
         return None
-    _require(fmt.container.itemsize <= 2, f"conversion of {fmt.name} to {via.name} takes a table of 2^{fmt.bits} entries")
+    require(fmt.container.itemsize <= 2, f"conversion of {fmt.name} to {via.name} takes a table of 2^{fmt.bits} entries")
     count = 1 << 8 * fmt.container.itemsize
     return np.array([via_bits(fmt, bits, spec) for bits in range(count)], via.container)
 
@@ -384,15 +335,16 @@ def _lower_groups(spec: GroupDotFusedSum, formats, scale: Format | None, block_s
     fields = _aligned_fields(spec, formats, scale, block_size)
     operands = tuple(f.precision + f.emax - f.emin for f in (a, b))  # as fixed-point numbers
     scale_bits = 2 * scale.precision if scale else 0
-    _require(scale is None or scale.precision <= 31, "block scales of more than 31 bits")
-    integer = max(a.emax + b.emax + 2 + _bits(spec.group) + (2 if scale else 0), 1)
-    total = spec.fraction_bits + integer + _bits(spec.terms // spec.group + 1) + 2
-    wide = _width(operands, max(sum(operands) + _bits(spec.group) + scale_bits, total), max(c.precision, d.precision))
+    require(scale is None or scale.precision <= 31, "block scales of more than 31 bits")
+    integer = max(a.emax + b.emax + 2 + growth_bits(spec.group) + (2 if scale else 0), 1)
+    total = spec.fraction_bits + integer + growth_bits(spec.terms // spec.group + 1) + 2
+    products = sum(operands) + growth_bits(spec.group) + scale_bits
+    wide = integer_width(operands, max(products, total), max(c.precision, d.precision))
     return fields | {
         "family": GROUPS,
         "wide": wide,
         "fraction_bits": spec.fraction_bits,
-        "rounding": _ROUNDINGS["rz"],
+        "rounding": ROUNDINGS["rz"],
         "base": a.emin - a.fraction_bits + b.emin - b.fraction_bits,
     }
 
@@ -402,124 +354,28 @@ def _lower_round_down(spec: FusedDotRoundDownAdd, formats, scale, block_size) ->
     fields = _aligned_fields(spec, formats, None, None)
     operands = (a.precision, b.precision)
     widest = max(spec.fraction_bits, spec.dot_fraction_bits, spec.c_fraction_bits)
-    total = widest + 2 + _bits(spec.terms + 1) + 3
+    total = widest + 2 + growth_bits(spec.terms + 1) + 3
     fields.update(
         family=ROUND_DOWN,
-        wide=_width(operands, max(sum(operands), total), max(c.precision, d.precision)),
+        **width_fields(operands, max(sum(operands), total), c, d),
         fraction_bits=spec.fraction_bits,
         product_fraction=a.fraction_bits + b.fraction_bits,
         product_integer=2,
         dot_fraction_bits=spec.dot_fraction_bits,
         c_fraction_bits=spec.c_fraction_bits,
-        add_rounding=_ROUNDINGS[spec.add_rounding],
+        add_rounding=ROUNDINGS[spec.add_rounding],
         c_wins=spec.c_inf_with_overflow == "c",
     )
     if spec.c_cutoff is not None:
-        _require(abs(spec.c_cutoff) < _LARGEST_EXPONENT, f"c_zero_below is beyond {_LARGEST_EXPONENT}")
+        require(abs(spec.c_cutoff) < LARGEST_EXPONENT, f"c_zero_below is beyond {LARGEST_EXPONENT}")
         fields["cutoff"] = spec.c_cutoff
     _limit(fields, spec.product_overflow_exponent)
     return fields
 
 
-def _ieee_fields(spec, formats, rounding: str, *, flush_inputs: int, to_inf=False, saturate=False, flush=False) -> dict:
-    """Fields of the algorithms made of IEEE operations."""
-    a, b, c, d = formats
-    rule = _rule_fields(d, spec, rounding, to_inf=to_inf, saturate=saturate, flush=flush)
-    return {
-        "wide": 0,
-        "step": spec.terms_per_step,
-        "a": _format_fields(a, spec, flush=flush_inputs),
-        "b": _format_fields(b, spec, flush=flush_inputs),
-        "c": _format_fields(c, spec),
-        "chained": _format_fields(d, spec),
-        "raw_c": _format_fields(c, spec),
-        "raw_d": _format_fields(d, spec),
-        "result": _result_fields(d),
-        "rule": rule,
-        "late": rule,
-    }
-
-
-def _double_holds(fmt: Format) -> bool:
-    """Whether every number of the format is a double."""
-    return fmt.precision <= 53 and fmt.emin - fmt.fraction_bits >= -1074 and fmt.emax <= 1022
-
-
-def _lanes_hold(formats) -> bool:
-    """Whether products are exact in double and a double rounded to odd decides every rounding (generic_lanes.h)."""
-    a, b, c, d = formats
-    return (
-        a.precision + b.precision <= 53
-        and a.emin - a.fraction_bits + b.emin - b.fraction_bits >= -1074
-        and a.emax + b.emax + 2 <= 1022
-        and all(_double_holds(f) for f in formats)
-        and d.specials == "ieee"
-        and d.precision <= 50
-    )
-
-
-def _require_lanes(formats) -> None:
-    _require(_lanes_hold(formats), "products or results that are not exact in double, or a result format without infinity")
-
-
-def _lower_sequential(spec: SequentialFMA, formats, scale, block_size) -> dict:
-    a, b, c, d = formats
-    flush = _FLUSH_SIGNED if spec.flush_inputs else _KEEP
-    fields = _ieee_fields(
-        spec, formats, spec.rounding, flush_inputs=flush, saturate=spec.saturate, flush=spec.flush_outputs
-    )
-    fields["step"] = _FMA_PASS
-    one_flush = not spec.flush_inputs or c.emin >= d.emin  # the first addend is flushed by c's range, later ones by d's
-    if spec.flush_inputs:
-        fields.update(c_flush=2.0 ** max(c.emin, -1074), chained_flush=2.0 ** max(d.emin, -1074))
-    doubles = all(f.precision <= 53 and f.emin - f.fraction_bits >= -1074 and f.emax <= 1023 for f in (a, b, c))
-    fp64 = FORMATS["fp64"]
-    is_fp64 = (d.exponent_bits, d.fraction_bits, d.bias, d.specials) == (11, 52, fp64.bias, "ieee")
-    if is_fp64 and doubles and one_flush and spec.rounding == "rne":
-        return fields | {"family": FMA64}
-    if _lanes_hold(formats) and one_flush:
-        return fields | {"family": FMA}
-    signed = (a.precision + 1, b.precision + 1)  # packed with their sign
-    fields.pop("c_flush", None), fields.pop("chained_flush", None)
-    fields.update(
-        family=SOFT_FMA,
-        wide=_width(signed, a.precision + b.precision + 2, max(c.precision, d.precision + 2)),
-        product_fraction=a.fraction_bits + b.fraction_bits,
-        c=_format_fields(c, spec, flush=flush),
-        chained=_format_fields(d, spec, flush=flush),
-    )
-    return fields
-
-
-def _lower_laned(spec: LanedFMA, formats, scale, block_size) -> dict:
-    _require_lanes(formats)
-    flush = _FLUSH_SIGNED if spec.flush_inputs else _KEEP
-    fields = _ieee_fields(spec, formats, "rne", flush_inputs=flush, flush=True)
-    return fields | {"family": LANED, "c_flush": 2.0 ** formats[2].emin}
-
-
-def _lower_pairwise(spec: GroupPairwiseSum, formats, scale, block_size) -> dict:
-    _require_lanes(formats)
-    _require(spec.group <= generic.MAX_GROUP, f"groups of more than {generic.MAX_GROUP} products")
-    flush = _KEEP if spec.flush_input == "none" else _FLUSH_POSITIVE
-    below = FORMATS["fp32"].emin
-    fields = _ieee_fields(spec, formats, "rne", flush_inputs=flush, flush=spec.flush_results)
-    if spec.flush_input == "fp32":
-        fields["a"]["flush_below"] = fields["b"]["flush_below"] = below
-    if flush:
-        fields.update(c_flush=2.0**below, positive_c_flush=1)
-    return fields | {"family": PAIRWISE}
-
-
-def _lower_pair_odd(spec: PairRoundOddSum, formats, scale, block_size) -> dict:
-    _require_lanes(formats)
-    fields = _ieee_fields(spec, formats, "ro", flush_inputs=_FLUSH_SIGNED, to_inf=True, flush=True)
-    return fields | {"family": PAIR_ODD, "c_flush": 2.0 ** formats[2].emin}
-
-
 def _lower_integer(spec: IntegerDotAdd, formats, scale, block_size) -> dict:
     a, b, c, d = formats
-    _require(max(a.bits, b.bits) <= 16 and max(c.bits, d.bits) <= 32, "operands over 16 bits or results over 32")
+    require(max(a.bits, b.bits) <= 16 and max(c.bits, d.bits) <= 32, "operands over 16 bits or results over 32")
     fields = {"family": INTEGER, "wide": 0, "step": spec.terms_per_step, "clamp": spec.saturate}
     for name, fmt in zip("abcd", formats, strict=True):
         fields |= {f"{name}_bits": fmt.bits, f"{name}_signed": fmt.signed}
@@ -533,9 +389,9 @@ _LOWERINGS = {
     GroupDotFusedSum: _lower_groups,
     FusedDotRoundDownAdd: _lower_round_down,
     **dict.fromkeys(FusedDotRoundDownAdd.__subclasses__(), _lower_round_down),
-    SequentialFMA: _lower_sequential,
-    LanedFMA: _lower_laned,
-    GroupPairwiseSum: _lower_pairwise,
-    PairRoundOddSum: _lower_pair_odd,
+    SequentialFMA: lower_sequential,
+    LanedFMA: lower_laned,
+    GroupPairwiseSum: lower_pairwise,
+    PairRoundOddSum: lower_pair_odd,
     IntegerDotAdd: _lower_integer,
 }

@@ -1,4 +1,4 @@
-"""Every accumulator over matrices of encodings, without regard to speed above 0.1 G multiply-adds a second and thread.
+"""Every accumulator over matrices of encodings, whatever its operands; docs/kernels.md says how.
 
 The arithmetic stands in the headers generic_*.h; tensorcore_models.lowering turns specifications into the fields of a
 :class:`Plan`, tensorcore_models.kernels calls :meth:`Plan.run`.
@@ -10,87 +10,6 @@ from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
-
-cdef extern from "generic_pack.h":
-    int MPG_HAS_WIDE
-    int MPG_LANES
-    int MPG_MAX_TERMS, MPG_MAX_GROUP, MPG_MAX_LIMBS
-    int MPG_ALIGN_NONE
-
-    ctypedef struct mpg_format:
-        int exponent_bits, fraction_bits, padding_bits, specials
-        uint64_t sign_bit
-        int32_t emin, bias
-        int keep_padded_nan
-        int32_t zero_align
-        int normalise, flush
-        int32_t flush_below
-
-    ctypedef struct mpg_result:
-        int fraction_bits, padding_bits
-        int32_t quantum_exponent, emax
-        uint64_t sign_bit, zero_sign, max_code, inf_code, inf_sign
-
-    ctypedef struct mpg_rule:
-        int rounding, kept_bits, to_inf, saturate, flush, positive_underflow
-        uint64_t nan_code
-
-    ctypedef struct mpg_plan:
-        int family, wide, step
-        mpg_format a, b, scale, c, chained, raw_c, raw_d
-        int scaled, block, skip_scaled_zero
-        mpg_result result
-        mpg_rule rule, late
-        int late_c
-        int alignment, fraction_bits, rounding, sticky, normalised, product_fraction, product_lift, product_integer
-        int has_floor, has_limit, has_integer_bits, has_cutoff
-        int32_t floor, limit, integer_bits, cutoff
-        int dot_fraction_bits, c_fraction_bits, add_rounding, c_wins
-        int32_t base
-        int limbs
-        double chained_flush, c_flush
-        int positive_c_flush
-        int a_bits, b_bits, c_bits, d_bits, a_signed, b_signed, c_signed, d_signed, clamp
-
-    ctypedef struct mpg_layout:
-        int count, segments
-        const int32_t *order
-        const int32_t *bounds
-        const int32_t *tree
-
-    ctypedef struct mpg_packed:
-        int64_t rows, depth, steps, blocks
-        void *significand
-        int32_t *align
-        uint8_t *special
-        int32_t *scale
-        int32_t *scale_align
-        double *values
-
-    ctypedef struct mpg_matrix:
-        const char *data
-        int64_t row_stride, column_stride
-        int size
-
-    ctypedef struct mpg_job:
-        const mpg_plan *plan
-        const mpg_packed *a
-        const mpg_packed *b
-        const mpg_layout *whole
-        const mpg_layout *tail
-        const mpg_matrix *c
-        char *out
-        int64_t columns
-        int out_size, isa
-
-    int mpg_is_lanes(const mpg_plan *p) nogil
-    void mpg_pack_rows(const mpg_plan *p, int is_b, const mpg_matrix *source, const mpg_matrix *scale,
-                       const mpg_layout *whole, const mpg_layout *tail, int64_t begin, int64_t end, mpg_packed *out) nogil
-    void mpg_pack_values(const mpg_plan *p, const mpg_matrix *source, const mpg_layout *whole, const mpg_layout *tail,
-                         int64_t row, mpg_packed *out) nogil
-    void mpg_pack_panel(const mpg_plan *p, const mpg_matrix *source, const mpg_layout *whole, const mpg_layout *tail,
-                        int64_t panel, mpg_packed *out) nogil
-    void mpg_tile(const mpg_job *job, int64_t i0, int64_t i1, int64_t j0, int64_t j1) nogil
 
 HAS_WIDE = bool(MPG_HAS_WIDE)
 MAX_TERMS = MPG_MAX_TERMS
@@ -197,7 +116,7 @@ cdef void _transposed(mpg_matrix *m) noexcept:
     m.column_stride = stride
 
 
-cdef bint _allocate(const mpg_plan *p, mpg_packed *x, bint is_b) noexcept nogil:
+cdef bint _allocate(const mpg_plan *p, mpg_packed *x, bint is_b, bint vector) noexcept nogil:
     """Memory of one packed operand; False if there is not enough."""
     cdef size_t rows = x.rows, depth = x.depth
     if mpg_is_lanes(p):
@@ -205,6 +124,13 @@ cdef bint _allocate(const mpg_plan *p, mpg_packed *x, bint is_b) noexcept nogil:
             rows = (rows + MPG_LANES - 1) // MPG_LANES * MPG_LANES
         x.values = <double *>malloc((rows * depth + 1) * sizeof(double))
         return x.values != NULL
+    if vector:
+        if is_b:
+            rows = (rows + MPG_PANEL - 1) // MPG_PANEL * MPG_PANEL
+        x.memory = calloc(rows * depth * 16 + 64, 1)  # lanes beyond the last column stay zero
+        x.special = <uint8_t *>calloc(rows * x.steps + 1, 1)
+        x.words = <int64_t *>(<size_t>x.memory + 63 & ~<size_t>63)
+        return x.memory != NULL and x.special != NULL
     x.significand = malloc((rows * depth + 1) * (8 if p.wide else 4))
     x.align = <int32_t *>malloc((rows * depth + 1) * sizeof(int32_t))
     x.special = <uint8_t *>malloc(rows * x.steps + 1)
@@ -222,6 +148,7 @@ cdef void _free(mpg_packed *x) noexcept nogil:
     free(x.scale)
     free(x.scale_align)
     free(x.values)
+    free(x.memory)
 
 
 cdef class Plan:
@@ -244,6 +171,8 @@ cdef class Plan:
         self.plan.family = rest.pop("family")
         self.plan.wide = rest.pop("wide")
         self.plan.step = rest.pop("step")
+        self.plan.vector = rest.pop("vector", 0)
+        self.plan.narrow = rest.pop("narrow", 0)
         if "a" in rest:
             self.plan.a = _format(rest.pop("a"))
             self.plan.b = _format(rest.pop("b"))
@@ -273,7 +202,7 @@ cdef class Plan:
         p.sticky = rest.pop("sticky", 0)
         p.normalised = rest.pop("normalised", 0)
         p.product_fraction = rest.pop("product_fraction", 0)
-        p.product_lift = max(0, p.fraction_bits - p.product_fraction)
+        p.product_lift = max(0, p.fraction_bits + (p.sticky != 0) - p.product_fraction)
         p.product_integer = rest.pop("product_integer", 0)
         p.has_floor = "floor" in rest
         p.floor = rest.pop("floor", 0)
@@ -317,7 +246,7 @@ cdef class Plan:
         try:
             self._open(&call, views, (a, b, c, out, scale_a, scale_b), 2, tail, isa, &x, &y)
             with nogil:
-                i = _allocate(&self.plan, &x, False) and _allocate(&self.plan, &y, True)
+                i = _allocate(&self.plan, &x, False, call.job.vector) and _allocate(&self.plan, &y, True, call.job.vector)
             if not i:
                 raise MemoryError(f"no memory to take operands of {x.rows} x {x.depth} x {y.rows} apart")
             _assign(&call, 0, &x, &y)
@@ -349,7 +278,8 @@ cdef class Plan:
                 work[i].call = call
                 work[i].x = x
                 work[i].y = y
-                enough = enough and _allocate(&self.plan, &work[i].x, False) and _allocate(&self.plan, &work[i].y, True)
+                enough = (enough and _allocate(&self.plan, &work[i].x, False, call.job.vector)
+                          and _allocate(&self.plan, &work[i].y, True, call.job.vector))
             if not enough:
                 raise MemoryError(f"no memory to take operands of {x.rows} x {x.depth} x {y.rows} apart")
             while begin < count:
@@ -411,6 +341,10 @@ cdef class Plan:
         call.job.columns = y.rows
         call.job.out_size = <int>views[3].itemsize
         call.job.isa = isa
+        call.job.vector = mpg_runs_vectors(p, isa, y.rows)
+        if call.job.vector:
+            call.job.rules.fused = mpg_vector_rule_of(&p.result, &p.rule)
+            call.job.rules.late = mpg_vector_rule_of(&p.result, &p.late)
         return 0
 
     cdef _check(self, Py_buffer *v, int first):

@@ -105,9 +105,6 @@ MPG_INLINE ACC NAME(wrapped)(ACC total, int64_t unit, int64_t largest, const mpg
     return (ACC)(((UACC)total + half) & mask) - (ACC)half;
 }
 
-/* How one alignment rounds: with a sticky bit to odd, one place further down. */
-#define MPG_PLAN_ROUNDING(p) ((p)->sticky ? MPG_RO : (p)->rounding)
-
 MPG_INLINE NAME(addend) NAME(sum_rounding)(const mpg_plan *p, const NAME(addend) *x, int count, int rounding)
 {
     NAME(addend) r;
@@ -454,7 +451,6 @@ static uint64_t NAME(soft_fma)(const mpg_plan *p, SIG a, int32_t ae, SIG b, int3
                              c->exponent, &p->result, &p->late);
 }
 
-#undef MPG_PLAN_ROUNDING
 #undef SIG
 #undef ACC
 #undef UACC

@@ -9,7 +9,7 @@
 #ifndef MPG_GENERIC_LANES_H
 #define MPG_GENERIC_LANES_H
 
-#include "generic_plan.h"
+#include "generic_steps.h"
 
 #define MPG_SIGN64 UINT64_C(0x8000000000000000)
 #define MPG_INF64 UINT64_C(0x7FF0000000000000)
@@ -28,7 +28,7 @@ MPG_INLINE double mpg_double_of_bits(uint64_t bits)
     return x;
 }
 
-static double mpg_double_of_number(mpg_number x)
+MPG_FROM_VECTORS static double mpg_double_of_number(mpg_number x)
 {
     double value;
     if (x.kind == MPG_NAN)
@@ -38,7 +38,7 @@ static double mpg_double_of_number(mpg_number x)
 }
 
 /* Encode a double, rounded once. */
-static uint64_t mpg_encode_double(double value, const mpg_result *t, const mpg_rule *r)
+MPG_FROM_VECTORS static uint64_t mpg_encode_double(double value, const mpg_result *t, const mpg_rule *r)
 {
     const uint64_t bits = mpg_bits_of_double(value);
     const int negative = (int)(bits >> 63);
@@ -60,9 +60,12 @@ typedef struct {
     uint64_t zero;                       /* 1 if zero sums need their sign looked at (rounding down) */
     int drop;
     uint64_t flush_chained;              /* addends below this magnitude are zero */
+    /* FMA_EXACT: whether the nearest double moves a unit away from or toward zero where the exact sum lies there (by sign),
+     * if only from even significands, if only from ties; whether that is the result itself. */
+    int outward[2], inward[2], even_only, ties_only, direct;
 } mpg_lane_rule;
 
-static mpg_lane_rule mpg_lane_rule_of(const mpg_plan *p)
+MPG_FROM_VECTORS static mpg_lane_rule mpg_lane_rule_of(const mpg_plan *p)
 {
     mpg_lane_rule f;
     const mpg_result *t = &p->result;
@@ -83,14 +86,24 @@ static mpg_lane_rule mpg_lane_rule_of(const mpg_plan *p)
         f.to_odd = ~UINT64_C(0);
     }
     f.smallest = mpg_bits_of_double(ldexp(1.0, t->quantum_exponent + t->fraction_bits));
-    f.largest = mpg_bits_of_double(ldexp((double)((UINT64_C(2) << t->fraction_bits) - 1), t->emax - t->fraction_bits));
+    const uint64_t hidden = UINT64_C(1) << t->fraction_bits;
+    const double top = (double)((t->max_code & (hidden - 1)) | hidden);
+    f.largest = mpg_bits_of_double(ldexp(top, (int)(t->max_code >> t->fraction_bits) - 1 + t->quantum_exponent));
     f.zero = m == MPG_RD;
     f.flush_chained = mpg_bits_of_double(p->chained_flush);
+    f.direct = p->family == MPG_FAMILY_FMA_EXACT && t->fraction_bits == 52;
+    const int error = f.direct ? m : MPG_RO; /* what the error of the nearest double decides */
+    f.even_only = error == MPG_RO;
+    f.ties_only = error == MPG_RNA;
+    f.outward[0] = error == MPG_RO || error == MPG_RNA || error == MPG_RU;
+    f.outward[1] = error == MPG_RO || error == MPG_RNA || error == MPG_RD;
+    f.inward[0] = error == MPG_RO || error == MPG_RZ || error == MPG_RD;
+    f.inward[1] = error == MPG_RO || error == MPG_RZ || error == MPG_RU;
     return f;
 }
 
 /* One sum, any case: the double of the encoding of x + y (of x alone if y is null). */
-static double mpg_slow_sum(double x, const double *y, double sum, const mpg_plan *p)
+MPG_FROM_VECTORS static double mpg_slow_sum(double x, const double *y, double sum, const mpg_plan *p)
 {
     if (sum == 0 && y && p->late.rounding == MPG_RD && p->result.zero_sign)
         return (mpg_bits_of_double(x) | mpg_bits_of_double(*y)) & MPG_SIGN64 ? -0.0 : 0.0;
@@ -155,121 +168,5 @@ MPG_INLINE void mpg_lanes_multiply(double *product, double a, const double *b)
     for (int l = 0; l < MPG_LANES; l++)
         product[l] = a * b[l];
 }
-
-/* ---- the families -------------------------------------------------------------------------------------------------- */
-/* In double itself (FP64): fma() is correctly rounded to nearest even; flushing and saturation look at its result. */
-MPG_INLINE void mpg_lanes_fma64(double *total, double a, const double *b, const mpg_plan *p)
-{
-    const int flush = p->late.flush, saturate = p->late.saturate;
-    const double below = p->chained_flush, smallest = 2.2250738585072014e-308, largest = 1.7976931348623157e308;
-    for (int l = 0; l < MPG_LANES; l++) {
-        double z = total[l];
-        z = fabs(z) < below ? copysign(0.0, z) : z;
-        z = fma(a, b[l], z);
-        if (flush)
-            z = fabs(z) < smallest ? copysign(0.0, z) : z;
-        if (saturate) {
-            z = fabs(z) > largest ? copysign(largest, z) : z;
-            z = z == z ? z : 0.0;
-        }
-        total[l] = z;
-    }
-}
-
-MPG_INLINE void mpg_lanes_chain(double *total, const double *a, const double *b, int64_t count, const mpg_lane_rule *f,
-                                const mpg_plan *p)
-{
-    double product[MPG_LANES];
-    for (int64_t q = 0; q < count; q++) {
-        mpg_lanes_multiply(product, a[q], b + q * MPG_LANES);
-        mpg_lanes_add(total, product, f, p);
-    }
-}
-
-/* Interleaved chains from zero, summed in order; c joins last. */
-MPG_INLINE void mpg_lanes_laned(double *total, const double *a, const double *b, const mpg_layout *layout,
-                                const mpg_lane_rule *f, const mpg_plan *p)
-{
-    double dot[MPG_LANES], lane[MPG_LANES];
-    for (int g = 0; g < layout->segments; g++) {
-        const int begin = layout->bounds[g];
-        memset(lane, 0, sizeof lane);
-        mpg_lanes_chain(lane, a + begin, b + (int64_t)begin * MPG_LANES, layout->bounds[g + 1] - begin, f, p);
-        if (g == 0)
-            memcpy(dot, lane, sizeof dot);
-        else
-            mpg_lanes_add(dot, lane, f, p);
-    }
-    mpg_lanes_add(total, dot, f, p);
-}
-
-#define MPG_MAX_GROUP 64
-
-/* Rounded products, summed by the layout's tree; c joins last. */
-MPG_INLINE void mpg_lanes_pairwise(double *total, const double *a, const double *b, const mpg_layout *layout,
-                                   const mpg_lane_rule *f, const mpg_plan *p)
-{
-    double x[MPG_MAX_GROUP][MPG_LANES];
-    for (int q = 0; q < layout->count; q++) {
-        mpg_lanes_multiply(x[q], a[q], b + q * MPG_LANES);
-        mpg_lanes_cut(x[q], f, p);
-    }
-    for (int q = 0; q + 1 < layout->count; q++)
-        mpg_lanes_add(x[layout->tree[2 * q]], x[layout->tree[2 * q + 1]], f, p);
-    mpg_lanes_add(total, x[0], f, p);
-}
-
-MPG_INLINE void mpg_lanes_pass(double *total, const double *a, const double *b, const mpg_layout *layout,
-                               const mpg_lane_rule *f, const mpg_plan *p)
-{
-    switch (p->family) {
-    case MPG_FAMILY_FMA: mpg_lanes_chain(total, a, b, layout->count, f, p); break;
-    case MPG_FAMILY_FMA64:
-        for (int q = 0; q < layout->count; q++)
-            mpg_lanes_fma64(total, a[q], b + q * MPG_LANES, p);
-        break;
-    case MPG_FAMILY_LANED: mpg_lanes_laned(total, a, b, layout, f, p); break;
-    default: mpg_lanes_pairwise(total, a, b, layout, f, p); break;
-    }
-}
-
-/* Flushing of the first addend: below c_flush it becomes zero, positive where the plan says so. */
-MPG_INLINE double mpg_first_addend(double c, const mpg_plan *p)
-{
-    if (c != 0 && fabs(c) < p->c_flush)
-        return p->positive_c_flush ? 0.0 : copysign(0.0, c);
-    return c;
-}
-
-/* Row i, columns [j, j + MPG_LANES) cut to `width`. */
-MPG_INLINE void mpg_lanes_block(const mpg_plan *p, const mpg_packed *a, const mpg_packed *b, const mpg_layout *whole,
-                                const mpg_layout *tail, const mpg_matrix *c, char *out, int64_t columns, int out_size,
-                                int64_t i, int64_t j, int width)
-{
-    const mpg_lane_rule f = mpg_lane_rule_of(p);
-    const double *x = a->values + i * a->depth, *y = b->values + j * b->depth; /* a panel holds depth * MPG_LANES */
-    const int64_t full = whole->count ? a->depth / whole->count : 0;
-    double total[MPG_LANES] = {0};
-    for (int l = 0; l < width; l++)
-        total[l] = mpg_first_addend(mpg_double_of_number(mpg_number_of(mpg_element(c, i, j + l), &p->raw_c)), p);
-    for (int64_t s = 0; s < a->steps; s++) {
-        const int64_t first = s * p->step;
-        mpg_lanes_pass(total, x + first, y + first * MPG_LANES, mpg_layout_of(s, full, whole, tail), &f, p);
-    }
-    for (int l = 0; l < width; l++)
-        mpg_store(out, out_size, i * columns + j + l, mpg_encode_double(total[l], &p->result, &p->late));
-}
-
-#define MPG_LANES_FUNCTION(NAME, TARGET)                                                                              \
-    TARGET static void NAME(const mpg_plan *p, const mpg_packed *a, const mpg_packed *b, const mpg_layout *whole,     \
-                            const mpg_layout *tail, const mpg_matrix *c, char *out, int64_t columns, int out_size,    \
-                            int64_t i, int64_t j, int width)                                                          \
-    {                                                                                                                 \
-        mpg_lanes_block(p, a, b, whole, tail, c, out, columns, out_size, i, j, width);                                \
-    }
-
-MPG_LANES_FUNCTION(mpg_lanes_base, )
-MPG_LANES_FUNCTION(mpg_lanes_avx2, MPG_TARGET_AVX2)
-MPG_LANES_FUNCTION(mpg_lanes_avx512, MPG_TARGET_AVX512)
 
 #endif

@@ -14,6 +14,7 @@ enum {
     MPG_FAMILY_INTEGER,     /* IntegerDotAdd */
     MPG_FAMILY_FMA,         /* SequentialFMA, lanes of doubles */
     MPG_FAMILY_FMA64,       /* SequentialFMA in double itself */
+    MPG_FAMILY_FMA_EXACT,   /* SequentialFMA with products that are not exact in double, or rounded to FP64 another way */
     MPG_FAMILY_LANED,       /* LanedFMA */
     MPG_FAMILY_PAIRWISE,    /* GroupPairwiseSum */
     MPG_FAMILY_PAIR_ODD     /* PairRoundOddSum */
@@ -23,11 +24,17 @@ enum { MPG_ALIGNMENT_GLOBAL, MPG_ALIGNMENT_PAIRWISE, MPG_ALIGNMENT_ODD_EVEN, MPG
 #define MPG_MAX_TERMS 1024
 #define MPG_MAX_LIMBS 80
 #define MPG_LANES 16
+#define MPG_PANEL 8 /* columns of a panel of the vector kernel */
+
+/* How one alignment rounds: with a sticky bit to odd, one place further down. */
+#define MPG_PLAN_ROUNDING(p) ((p)->sticky ? MPG_RO : (p)->rounding)
 
 typedef struct {
     int family;
     int wide;            /* significands in 64 and sums in 128 bits instead of 32 and 64 */
     int step;            /* products in one pass */
+    int vector;          /* generic_vector.h holds every intermediate */
+    int narrow;          /* operands are integers of at most 31 bits */
     mpg_format a, b, scale;
     mpg_format c, chained;  /* the addend of the first step, and of later ones (the format of d) */
     mpg_format raw_c;       /* the addend of a late addition: no edge rule */
@@ -40,7 +47,7 @@ typedef struct {
     /* aligned sums */
     int alignment, fraction_bits, rounding, sticky, normalised;
     int product_fraction;   /* alignment exponent of a product minus the exponent of its last bit */
-    int product_lift;       /* fraction_bits minus product_fraction, or 0 where that is negative */
+    int product_lift;       /* fraction bits with sticky minus product_fraction, or 0 where that is negative */
     int product_integer;    /* |product| < 2^(alignment exponent + this) */
     int has_floor, has_limit, has_integer_bits, has_cutoff;
     int32_t floor, limit, integer_bits, cutoff;
@@ -60,7 +67,9 @@ typedef struct {
     int count, segments;
     const int32_t *order;
     const int32_t *bounds;
-    const int32_t *tree; /* PAIRWISE, PAIR_ODD: count - 1 pairs (i, j), in order: position i takes the sum of i and j */
+    /* PAIRWISE, PAIR_ODD: count - 1 pairs (i, j), in order: position i takes the sum of i and j. FUSED with pairwise alignment:
+     * sums of the last two parts that follow each position. */
+    const int32_t *tree;
 } mpg_layout;
 
 /* One operand matrix taken apart. Rows are the rows of A or the columns of B; `depth` positions each, passes in a row. */
@@ -72,6 +81,10 @@ typedef struct {
     int32_t *scale;         /* GROUPS: significands and alignment exponents of the block scales */
     int32_t *scale_align;
     double *values;         /* families of lanes */
+    /* Where the vector kernel runs, instead of significand and align: (significand, alignment exponent) of each position; of
+     * B in panels [panel][position], MPG_PANEL of each side by side, and so `special` [panel][pass]. */
+    int64_t *words;
+    void *memory;           /* what holds them, to be freed */
 } mpg_packed;
 
 /* A matrix of encodings as the caller holds it. */
@@ -85,6 +98,34 @@ MPG_INLINE uint64_t mpg_element(const mpg_matrix *x, int64_t i, int64_t j)
 {
     return mpg_load(x->data + i * x->row_stride + j * x->column_stride, x->size, 0);
 }
+
+/* Rounding to the result format by operations on a magnitude with its leading bit in place 62, for normal results. */
+typedef struct {
+    const mpg_result *result;
+    const mpg_rule *rule;
+    int64_t emin;
+    int drop, up;                     /* places below the last bit that is kept; zeros of the format below that */
+    uint64_t mask;                    /* the places below */
+    uint64_t odd, positive, negative; /* added before the cut: the last bit kept & odd, and a constant by sign */
+    int to_odd;
+} mpg_vector_rule;
+
+typedef struct {
+    mpg_vector_rule fused, late;
+} mpg_vector_rules;
+
+/* One call: c and the result are encodings. */
+typedef struct {
+    const mpg_plan *plan;
+    const mpg_packed *a, *b;
+    const mpg_layout *whole, *tail;
+    const mpg_matrix *c;
+    char *out;
+    int64_t columns;
+    int out_size, isa;
+    int vector;             /* operands are packed for the vector kernel */
+    mpg_vector_rules rules; /* of that */
+} mpg_job;
 
 MPG_INLINE int mpg_is_lanes(const mpg_plan *p)
 {

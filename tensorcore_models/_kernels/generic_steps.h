@@ -83,10 +83,14 @@ static uint64_t mpg_long_finish(uint64_t *limbs, int count, int32_t base, const 
     return mpg_encode_number(negative, magnitude, sticky, (int64_t)base + 64 * top - up, t, r);
 }
 
+/* Bits above the last one of any addend that an accumulator needs: 127 of the addend itself, carries of MPG_MAX_TERMS of
+ * them, the sign. */
+#define MPG_LONG_HEADROOM 140
+
 static uint64_t mpg_exact(const mpg_plan *p, const int64_t *a, const int32_t *ae, const int64_t *b, const int32_t *be,
                           int count, int special, const mpg_number *c)
 {
-    uint64_t limbs[MPG_MAX_LIMBS] = {0};
+    uint64_t limbs[MPG_MAX_LIMBS];
     if (special || p->has_limit || (c && c->kind != MPG_FINITE)) {
         int found = c ? mpg_specials_of(*c) : 0;
         if (special || p->has_limit)
@@ -94,15 +98,31 @@ static uint64_t mpg_exact(const mpg_plan *p, const int64_t *a, const int32_t *ae
         if (found)
             return mpg_special_code(found, &p->result, &p->rule);
     }
-    if (c && c->significand)
-        mpg_long_add(limbs, p->limbs, c->negative, c->significand, (int64_t)c->exponent - p->base);
+    /* Only the limbs from the lowest to the highest addend are there. */
+    const int start = c && c->significand;
+    const int64_t c_place = start ? (int64_t)c->exponent - p->base : 0;
+    int64_t low = start ? c_place : INT64_MAX, high = start ? c_place : -1;
+    for (int q = 0; q < count; q++)
+        if (a[q] != 0 && b[q] != 0) {
+            const int64_t place = (int64_t)ae[q] + be[q] - p->product_fraction - p->base;
+            low = place < low ? place : low;
+            high = place > high ? place : high;
+        }
+    if (high < 0)
+        return 0;
+    const int first = (int)(low / 64), needed = (int)((high + MPG_LONG_HEADROOM) / 64) + 1;
+    const int used = (needed < p->limbs ? needed : p->limbs) - first;
+    const int64_t bottom = 64 * (int64_t)first;
+    memset(limbs, 0, (size_t)used * sizeof *limbs);
+    if (start)
+        mpg_long_add(limbs, used, c->negative, c->significand, c_place - bottom);
     for (int q = 0; q < count; q++) {
         const mpg_int128 product = (mpg_int128)a[q] * b[q];
         if (product != 0)
-            mpg_long_add(limbs, p->limbs, product < 0, mpg_magnitude_128(product),
-                         (int64_t)ae[q] + be[q] - p->product_fraction - p->base);
+            mpg_long_add(limbs, used, product < 0, mpg_magnitude_128(product),
+                         (int64_t)ae[q] + be[q] - p->product_fraction - p->base - bottom);
     }
-    return mpg_long_finish(limbs, p->limbs, p->base, &p->result, &p->rule);
+    return mpg_long_finish(limbs, used, p->base + (int32_t)bottom, &p->result, &p->rule);
 }
 
 #endif /* MPG_HAS_WIDE */

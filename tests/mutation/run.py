@@ -38,6 +38,8 @@ AMD = "tensorcore_models/catalogue/amd.py"
 
 KERNEL = "tensorcore_models/_kernels/generic_fused.h"
 LOWERING = "tensorcore_models/lowering.py"
+VECTORS = "tensorcore_models/_kernels/generic_vector_sums.h"
+VECTOR_TESTS = ("tests/tensorcore_models/test_kernels_vectors.py",)
 TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_models/test_kernels_hardware.py")
 
 MUTANTS = (
@@ -49,6 +51,15 @@ MUTANTS = (
     Mutant("kernel: block size", LOWERING, 'step=spec.terms_per_step,', 'step=max(1, spec.terms_per_step // 2),', TWINS),
     Mutant("kernel: c late", LOWERING, 'late_c=spec.c_position == "late"', 'late_c=spec.c_position == "early"', TWINS),
     Mutant("kernel: CDNA3 rounds to zero", KERNEL, "far ? MPG_RZ : p->add_rounding", "MPG_RZ", TWINS),
+    Mutant("vectors: products a place too far down", VECTORS, "    const V place = r.exponent + (uint64_t)(p", "    const V place = r.exponent - 1 + (uint64_t)(p", TWINS),
+    Mutant("vectors: products a place too far up", VECTORS, "    const V place = r.exponent + (uint64_t)(p", "    const V place = r.exponent + 1 + (uint64_t)(p", TWINS),
+    Mutant("vectors: ties away become ties to even", VECTORS, "rounding == MPG_RNE ? W_(shr_low)", "rounding != MPG_LOSSLESS ? W_(shr_low)", TWINS),
+    Mutant("vectors: nothing is redone", VECTORS, "if (a_special || b_special || V_(lanes)(redo))", "if (0)", TWINS),
+    Mutant("vectors: exact sums may lose bits", VECTORS, "*redo |= inexact;", "*redo &= inexact;", VECTOR_TESTS),
+    Mutant("vectors: carry between words lost", "tensorcore_models/_kernels/generic_vector_words.h", "x.high + y.high - V_(less)(low, x.low)", "x.high + y.high", TWINS),
+    Mutant("vectors: output ties", "tensorcore_models/_kernels/generic_vector_codes.h", ">> v->drop) & v->odd)", ">> v->drop) & 0)", TWINS),
+    Mutant("FP64 chain: ties away", "tensorcore_models/_kernels/generic_lanes.h", "f.ties_only = error == MPG_RNA;", "f.ties_only = 0;", VECTOR_TESTS),
+    Mutant("FP64 chain: second part of the error", "tensorcore_models/_kernels/generic_fma.h", "error = rest + x2,", "error = rest,", VECTOR_TESTS),
     Mutant("reference: F + 1", REFERENCE, "largest - spec.fraction_bits, spec.alignment_rounding",
            "largest - spec.fraction_bits - 1, spec.alignment_rounding"),
     Mutant("reference: F - 1", REFERENCE, "largest - spec.fraction_bits, spec.alignment_rounding",

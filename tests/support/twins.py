@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from random_encodings import STYLES, encodings, random_bits
 
-from tensorcore_models import kernels, reference
+from tensorcore_models import isa, kernels, reference
 from tensorcore_models.accumulators import Accumulator
 from tensorcore_models.formats import get_format
 
@@ -56,15 +56,25 @@ def _scales(rng, fmt, shape, style: str) -> np.ndarray:
 
 
 def assert_twins(unit, rng: np.random.Generator, dots: int, ks, styles=STYLES) -> None:
-    """Compare kernel and reference on about `dots` dot products, spread over styles and lengths."""
+    """Compare every instruction set's kernel and the reference on about `dots` dot products, over styles and lengths."""
     done = 0
     while done < dots:
         style, k = str(rng.choice(styles)), int(rng.choice(ks))
         m, n = int(rng.integers(1, 6)), int(rng.integers(1, 21))
         args = operands(rng, unit, m, k, n, style)
         expected = reference.mma_bits(unit, *args)
-        assert_same(unit, kernels.matrix_bits(unit, *args), expected, args, style)
+        for level in isa.available_isas():
+            assert_same(unit, on_isa(level, unit, args), expected, args, f"{style} on {level}")
         done += m * n
+
+
+def on_isa(level: str, unit, args: tuple) -> np.ndarray:
+    """The product by the kernels of one instruction set."""
+    isa.set_isa(level)
+    try:
+        return kernels.matrix_bits(unit, *args)
+    finally:
+        isa.set_isa(None)
 
 
 def assert_same(unit, got: np.ndarray, expected: np.ndarray, args: tuple, style: str = "") -> None:

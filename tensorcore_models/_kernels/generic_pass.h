@@ -1,0 +1,132 @@
+/* One pass of one row and column by the scalar kernels, whatever the family. */
+#ifndef MPG_GENERIC_PASS_H
+#define MPG_GENERIC_PASS_H
+
+#include "generic_steps.h"
+
+/* The operands of one pass of one row and column, as its family and width have them. */
+typedef struct {
+    const void *a, *b;
+    const int32_t *ae, *be;
+    const int32_t *a_scale, *a_scale_align, *b_scale, *b_scale_align; /* GROUPS */
+    int special;
+} mpg_operands;
+
+/* One pass: the encoding of the addend in, that of the result out. */
+MPG_INLINE uint64_t mpg_pass(const mpg_plan *p, const mpg_operands *o, int64_t step, const mpg_layout *layout, uint64_t c)
+{
+    const int64_t first = step * p->step;
+    const int32_t *ae = o->ae, *be = o->be;
+    const int count = layout->count, special = o->special;
+    const mpg_format *chained = step ? &p->chained : &p->c;
+
+#define MPG_FAMILIES(SIG, W)                                                                                           \
+    const SIG *x = (const SIG *)o->a, *y = (const SIG *)o->b;                                                          \
+    switch (p->family) {                                                                                               \
+    case MPG_FAMILY_FUSED: {                                                                                           \
+        const mpg_number start = mpg_number_of(c, chained);                                                            \
+        const uint64_t dot = mpg_fused_##W(p, x, ae, y, be, count, layout, special, p->late_c ? 0 : &start);           \
+        if (!p->late_c)                                                                                                \
+            return dot;                                                                                                \
+        return mpg_ieee_add_##W(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c),         \
+                                &p->result, &p->late);                                                                 \
+    }                                                                                                                  \
+    case MPG_FAMILY_INTERLEAVED: {                                                                                     \
+        uint64_t dot = 0;                                                                                              \
+        for (int g = 0; g < layout->segments; g++) {                                                                   \
+            const int at_g = layout->bounds[g];                                                                        \
+            const mpg_number start = mpg_number_of(dot, &p->chained);                                                  \
+            dot = mpg_fused_##W(p, x + at_g, ae + at_g, y + at_g, be + at_g, layout->bounds[g + 1] - at_g, layout,     \
+                                special, &start);                                                                      \
+        }                                                                                                              \
+        return mpg_ieee_add_##W(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c),         \
+                                &p->result, &p->late);                                                                 \
+    }                                                                                                                  \
+    case MPG_FAMILY_GROUPS: {                                                                                          \
+        const mpg_number start = mpg_number_of(c, chained);                                                            \
+        return mpg_groups_##W(p, x, y, layout, special, o->a_scale, o->a_scale_align, o->b_scale, o->b_scale_align,     \
+                              first, &start);                                                                          \
+    }                                                                                                                  \
+    case MPG_FAMILY_ROUND_DOWN: {                                                                                      \
+        const mpg_number start = mpg_number_of(c, chained);                                                            \
+        return mpg_round_down_##W(p, x, ae, y, be, count, layout, special, &start);                                    \
+    }                                                                                                                  \
+    case MPG_FAMILY_SOFT_FMA:                                                                                          \
+        for (int q = 0; q < count; q++) {                                                                              \
+            const mpg_number start = mpg_number_of(c, step || q ? &p->chained : &p->c);                                \
+            c = mpg_soft_fma_##W(p, x[q], ae[q], y[q], be[q], &start);                                                 \
+        }                                                                                                              \
+        return c;                                                                                                      \
+    default: break;                                                                                                    \
+    }
+
+    if (!p->wide) {
+        if (p->family == MPG_FAMILY_INTEGER)
+            return mpg_integer_dot(p, (const int32_t *)o->a, (const int32_t *)o->b, count, c, step == 0);
+        MPG_FAMILIES(int32_t, 64)
+    }
+#if MPG_HAS_WIDE
+    else {
+        MPG_FAMILIES(int64_t, 128)
+        if (p->family == MPG_FAMILY_EXACT) {
+            const mpg_number start = mpg_number_of(c, chained);
+            const uint64_t dot = mpg_exact(p, x, ae, y, be, count, special, p->late_c ? 0 : &start);
+            if (!p->late_c)
+                return dot;
+            return mpg_ieee_add_128(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c),
+                                    &p->result, &p->late);
+        }
+    }
+#endif
+#undef MPG_FAMILIES
+    return c;
+}
+
+/* The same for row i and column j of packed matrices. */
+MPG_INLINE uint64_t mpg_one_pass(const mpg_job *job, int64_t step, const mpg_layout *layout, int64_t i, int64_t j, uint64_t c)
+{
+    const mpg_plan *p = job->plan;
+    const mpg_packed *a = job->a, *b = job->b;
+    const int64_t at = i * a->depth + step * p->step, bt = j * b->depth + step * p->step;
+    const int size = p->wide ? 8 : 4;
+    mpg_operands o;
+    o.a = (const char *)a->significand + at * size;
+    o.b = (const char *)b->significand + bt * size;
+    o.ae = a->align + at;
+    o.be = b->align + bt;
+    o.a_scale = a->scale + i * a->blocks;
+    o.a_scale_align = a->scale_align + i * a->blocks;
+    o.b_scale = b->scale + j * b->blocks;
+    o.b_scale_align = b->scale_align + j * b->blocks;
+    o.special = a->special[i * a->steps + step] | b->special[j * b->steps + step];
+    return mpg_pass(p, &o, step, layout, c);
+}
+
+/* The same for matrices that are packed for the vector kernel: elements for which that does not vouch. */
+MPG_FROM_VECTORS static uint64_t mpg_pass_of_panel(const mpg_job *job, int64_t step, const mpg_layout *layout, int64_t i, int64_t j, uint64_t c)
+{
+    const mpg_plan *p = job->plan;
+    const mpg_packed *a = job->a, *b = job->b;
+    const int64_t first = step * p->step, lane = j % MPG_PANEL;
+    const int64_t *x = a->words + 2 * (i * a->depth + first);
+    const int64_t *y = b->words + 2 * ((j - lane) * b->depth + MPG_PANEL * first) + lane;
+    int64_t significands[2][MPG_MAX_TERMS];
+    int32_t narrow[2][MPG_MAX_TERMS], aligns[2][MPG_MAX_TERMS];
+    mpg_operands o = {0};
+    for (int q = 0; q < layout->count; q++) {
+        significands[0][q] = x[2 * q];
+        significands[1][q] = y[2 * MPG_PANEL * q];
+        narrow[0][q] = (int32_t)significands[0][q];
+        narrow[1][q] = (int32_t)significands[1][q];
+        aligns[0][q] = (int32_t)x[2 * q + 1];
+        aligns[1][q] = (int32_t)y[MPG_PANEL * (2 * q + 1)];
+    }
+    o.a = p->wide ? (const void *)significands[0] : narrow[0];
+    o.b = p->wide ? (const void *)significands[1] : narrow[1];
+    o.ae = aligns[0];
+    o.be = aligns[1];
+    o.special = a->special[i * a->steps + step] | b->special[(j - lane) * b->steps + step * MPG_PANEL + lane];
+    return mpg_pass(p, &o, step, layout, c);
+}
+
+#endif

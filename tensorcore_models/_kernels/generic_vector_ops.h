@@ -1,0 +1,175 @@
+/* Vectors of 64-bit integers, for one instruction set (generic_vector_isa.h); V_(x) is the name x of that.
+ *
+ * Vectors are those of GCC and clang, so that + - & | ^ ~ and comparisons are the language's; what is here either has no
+ * operator or has other edge cases: a shift by 64 or more places (or by a negative number, which counts as such) leaves
+ * nothing. Everything is unsigned and wraps; the functions whose names say `signed` take the bits as two's complement.
+ * Masks are ones or zeros.
+ */
+typedef uint64_t V_(vector) __attribute__((vector_size(VBYTES)));
+typedef int64_t V_(signed_vector) __attribute__((vector_size(VBYTES)));
+#define V V_(vector)
+#define VS V_(signed_vector)
+#define VLANES (VBYTES / 8)
+#define VFN VTARGET MPG_INLINE
+
+VFN V V_(all)(int64_t x)
+{
+    return (V){0} + (uint64_t)x;
+}
+
+VFN V V_(load)(const void *from)
+{
+    V x;
+    memcpy(&x, from, VBYTES);
+    return x;
+}
+
+VFN void V_(store)(void *to, V x)
+{
+    memcpy(to, &x, VBYTES);
+}
+
+VFN V V_(less_signed)(V x, V y)
+{
+    return (V)((VS)x < (VS)y);
+}
+
+VFN V V_(less)(V x, V y)
+{
+    return (V)(x < y);
+}
+
+VFN V V_(equal)(V x, V y)
+{
+    return (V)(x == y);
+}
+
+VFN V V_(pick)(V mask, V x, V y)
+{
+    return (mask & x) | (~mask & y);
+}
+
+VFN V V_(negative)(V x)
+{
+#if VISA == MPG_ISA_AVX512
+    return (V)((VS)x >> 63);
+#else
+    return (V)((VS)x < (VS){0});
+#endif
+}
+
+/* Bit l is set if lane l of the mask is. */
+VFN unsigned V_(lanes)(V mask)
+{
+#if VISA == MPG_ISA_AVX512
+    return (unsigned)_mm512_movepi64_mask((__m512i)mask);
+#elif VISA == MPG_ISA_AVX2
+    return (unsigned)_mm256_movemask_pd((__m256d)mask);
+#else
+    unsigned lanes = 0;
+    for (int l = 0; l < VLANES; l++)
+        lanes |= (unsigned)(mask[l] & 1) << l;
+    return lanes;
+#endif
+}
+
+VFN V V_(shl)(V x, V places)
+{
+#if VISA == MPG_ISA_AVX512
+    return (V)_mm512_sllv_epi64((__m512i)x, (__m512i)places);
+#elif VISA == MPG_ISA_AVX2
+    return (V)_mm256_sllv_epi64((__m256i)x, (__m256i)places);
+#else
+    return (x << (places & 63)) & V_(less)(places, V_(all)(64));
+#endif
+}
+
+VFN V V_(shr)(V x, V places)
+{
+#if VISA == MPG_ISA_AVX512
+    return (V)_mm512_srlv_epi64((__m512i)x, (__m512i)places);
+#elif VISA == MPG_ISA_AVX2
+    return (V)_mm256_srlv_epi64((__m256i)x, (__m256i)places);
+#else
+    return (x >> (places & 63)) & V_(less)(places, V_(all)(64));
+#endif
+}
+
+/* The sign is shifted in. */
+VFN V V_(shr_signed)(V x, V places)
+{
+#if VISA == MPG_ISA_AVX512
+    return (V)_mm512_srav_epi64((__m512i)x, (__m512i)places);
+#else
+    const V sign = V_(negative)(x);
+    return V_(shr)(x ^ sign, places) ^ sign;
+#endif
+}
+
+VFN V V_(max_signed)(V x, V y)
+{
+#if VISA == MPG_ISA_AVX512
+    return (V)_mm512_max_epi64((__m512i)x, (__m512i)y);
+#else
+    return V_(pick)(V_(less_signed)(x, y), y, x);
+#endif
+}
+
+VFN V V_(min_signed)(V x, V y)
+{
+#if VISA == MPG_ISA_AVX512
+    return (V)_mm512_min_epi64((__m512i)x, (__m512i)y);
+#else
+    return V_(pick)(V_(less_signed)(x, y), x, y);
+#endif
+}
+
+VFN V V_(magnitude)(V x)
+{
+#if VISA == MPG_ISA_AVX512
+    return (V)_mm512_abs_epi64((__m512i)x);
+#else
+    const V sign = V_(negative)(x);
+    return (x ^ sign) - sign;
+#endif
+}
+
+/* Product of the low halves. */
+VFN V V_(multiply)(V x, V y)
+{
+#if VISA == MPG_ISA_AVX512
+    return (V)_mm512_mul_epu32((__m512i)x, (__m512i)y);
+#elif VISA == MPG_ISA_AVX2
+    return (V)_mm256_mul_epu32((__m256i)x, (__m256i)y);
+#else
+    const uint64_t low = UINT32_MAX;
+    return (x & low) * (y & low);
+#endif
+}
+
+VFN V V_(multiply_signed)(V x, V y)
+{
+#if VISA == MPG_ISA_AVX512
+    return (V)_mm512_mul_epi32((__m512i)x, (__m512i)y);
+#elif VISA == MPG_ISA_AVX2
+    return (V)_mm256_mul_epi32((__m256i)x, (__m256i)y);
+#else
+    return x * y; /* both stand in 32 bits */
+#endif
+}
+
+/* Place of the leading bit; -1 for zero. */
+VFN V V_(leading)(V x)
+{
+#if VISA == MPG_ISA_AVX512
+    return 63 - (V)_mm512_lzcnt_epi64((__m512i)x);
+#else
+    /* Each half as the fraction of a double at 2^52: the exponent of what remains without 2^52 says where it begins. */
+    typedef double V_(doubles) __attribute__((vector_size(VBYTES)));
+    const V_(doubles) two52 = (V_(doubles)){0} + 0x1p52;
+    const V high = x >> 32, in_high = (V)(high != (V){0});
+    const V half = V_(pick)(in_high, high, x & UINT32_MAX);
+    const V place = ((V)((V_(doubles))(half | (V)two52) - two52) >> 52) - 1023 + (in_high & 32);
+    return place | (V)(x == (V){0});
+#endif
+}

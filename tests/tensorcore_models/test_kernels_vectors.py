@@ -1,0 +1,179 @@
+"""What vector kernels could get wrong and random operands do not reach: ties, limits of widths, mixed lanes."""
+
+import numpy as np
+import pytest
+from random_encodings import STYLES, encodings
+from twins import Unit, assert_same, on_isa, operands
+
+from tensorcore_models import isa, kernels, reference
+from tensorcore_models.accumulators import (
+    FusedDotAdd,
+    FusedDotRoundDownAdd,
+    GroupFusedDotRoundDownAdd,
+    InterleavedDotAdd,
+    ParametricDotAdd,
+    SequentialFMA,
+)
+from tensorcore_models.formats import Format
+
+ROUNDINGS = ("rne", "rna", "rz", "ru", "rd", "ro")
+FP64 = dict.fromkeys(("a_format", "b_format", "c_format", "d_format"), "fp64")
+
+
+@pytest.fixture(autouse=True)
+def generic_kernels():
+    kernels.set_kernel("generic")
+    yield
+    kernels.set_kernel(None)
+
+
+def assert_all_isas(unit: Unit, *args) -> None:
+    args = (*args, None, None)[:5]
+    expected = reference.mma_bits(unit, *args)
+    for level in isa.available_isas():
+        assert_same(unit, on_isa(level, unit, args), expected, args, level)
+
+
+# -- every rounding of every alignment, at both widths -----------------------------------------------------------------------
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("fraction_bits", [9, 25, 47, 80])
+@pytest.mark.parametrize(
+    "alignment",
+    [{}, {"alignment": "pairwise"}, {"alignment": "odd_even"}, {"normalise_each_add": True}, {"normalised_products": True}],
+    ids=lambda x: next(iter(x.values()), "global") if x else "global",
+)
+def test_roundings_and_alignments(rounding, fraction_bits, alignment):
+    """Chains of two passes, the last one shorter, of operands near each other and of any bits."""
+    spec = ParametricDotAdd(
+        7, fraction_bits, alignment_rounding=rounding, output_rounding=ROUNDINGS[fraction_bits % 6], **alignment
+    )
+    rng = np.random.default_rng(fraction_bits)
+    for style in ("clustered", str(rng.choice(STYLES))):
+        unit = Unit(spec, "fp16", "fp16")
+        assert_all_isas(unit, *operands(rng, unit, 2, 12, 13, style))
+
+
+@pytest.mark.parametrize("terms", [1, 2, 3, 5, 31, 32, 33, 257, 1024])
+def test_trees_of_any_size(terms):
+    unit = Unit(ParametricDotAdd(terms, 20, alignment="pairwise", alignment_rounding="rna"), "bf16", "bf16")
+    rng = np.random.default_rng(terms)
+    for k in {terms, max(1, terms - 1)}:
+        assert_all_isas(unit, *operands(rng, unit, 1, k, 9, "clustered"))
+
+
+def test_trees_with_products_that_take_no_part():
+    """Lanes that leave such a product out build another tree than their neighbours."""
+    spec = ParametricDotAdd(8, 20, alignment="pairwise", alignment_rounding="rne", zero_operand="skip", zero_c="skip")
+    unit = Unit(spec, "fp16", "fp16")
+    rng = np.random.default_rng(0)
+    a, b, c, *_ = operands(rng, unit, 3, 16, 20, "clustered")
+    b = np.where(rng.random(b.shape) < 0.05, 0, b).astype(np.uint16)
+    assert_all_isas(unit, a, b, c)
+
+
+# -- limits of the widths ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("fraction", [28, 29, 30, 31, 40, 60, 61])
+def test_the_longest_significands_of_each_width(fraction):
+    """Products of 58 to 124 bits: at the limit of the narrow vectors, beyond it, at that of the wide ones."""
+    exponent_bits = min(6, 63 - fraction)
+    long = Format("long", exponent_bits, fraction, (1 << (exponent_bits - 1)) - 1)
+    for rounding in ("rne", "ru", "ro"):
+        unit = Unit(ParametricDotAdd(3, min(2 * fraction, 112), alignment_rounding=rounding), long, long, "fp64", "fp64")
+        assert kernels.kernel_name(unit).startswith("generic")
+        rng = np.random.default_rng(fraction)
+        for style in ("clustered", "bits"):
+            assert_all_isas(unit, *operands(rng, unit, 2, 5, 9, style))
+
+
+@pytest.mark.parametrize("names", [("fp64", "fp64"), ("fp32", "fp32"), ("bf16", "tf32"), ("e5m2", "e4m3fn")])
+def test_exact_sums_that_no_vector_holds_beside_ones_that_it_does(names):
+    """Columns whose exponents are far apart are summed in the long accumulator, the others in vectors."""
+    unit = Unit(ParametricDotAdd(6, None, output_rounding="rne"), *names, "fp64", "fp64")
+    rng = np.random.default_rng(1)
+    a = encodings(rng, unit.formats[0], (3, 12), "normal")
+    near = encodings(rng, unit.formats[1], (12, 12), "normal")
+    far = encodings(rng, unit.formats[1], (12, 12), "sparse")
+    c = encodings(rng, unit.formats[2], (3, 12), "clustered")
+    assert_all_isas(unit, a, np.where(np.arange(12) % 3 == 1, far, near), c)
+
+
+# -- all kinds of lanes side by side -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "unit",
+    [
+        Unit(ParametricDotAdd(4, 24, alignment_rounding="rne", product_overflow_exponent=20), "fp16", "fp16"),
+        Unit(ParametricDotAdd(4, 24, c_position="late", late_rounding="rd"), "fp16", "fp16", "fp16", "fp16"),
+        Unit(ParametricDotAdd(4, 24, flush_inputs=True, flush_outputs=True, subnormal_c="normalised"), *["e5m2"] * 4),
+        Unit(FusedDotAdd(4, 24, output_rounding="ro"), "e4m3fn", "e5m2", "e4m3fn", "e4m3fn"),
+        Unit(FusedDotAdd(4, 24, output_rounding="rna"), "e4m3fnuz", "e5m2", "e5m2fnuz", "e4m3fnuz"),
+        Unit(InterleavedDotAdd(FusedDotAdd(4, 24)), "e5m2", "e5m2"),
+        Unit(FusedDotRoundDownAdd(4, c_inf_with_overflow="nan", exponent_floor=-20), "bf16", "bf16"),
+        Unit(GroupFusedDotRoundDownAdd(6, c_zero_below=3), "e5m2", "e5m2", "fp16", "fp16"),
+        Unit(ParametricDotAdd(4, None, output_rounding="rd"), "fp16", "fp16", "fp16", "fp16"),
+    ],
+    ids=lambda u: str(u)[17:60],
+)
+def test_columns_of_different_styles(unit):
+    """Infinities, NaNs, overflow, subnormal results and zeros in one vector with ordinary numbers."""
+    rng = np.random.default_rng(3)
+    parts = [operands(rng, unit, 4, 11, 4, style) for style in STYLES]
+    b, c = (np.concatenate([part[i] for part in parts], axis=1) for i in (1, 2))
+    shuffled = rng.permutation(b.shape[1])
+    a = np.concatenate([parts[i][0] for i in (1, 3, 7)])
+    assert_all_isas(unit, a, b[:, shuffled], np.concatenate([c] * 3)[:, shuffled])
+
+
+# -- fused multiply-adds of doubles ------------------------------------------------------------------------------------------
+def _doubles(values) -> np.ndarray:
+    return np.ascontiguousarray(values, np.float64).view(np.uint64)
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("d_format", ["fp64", "fp32"])
+def test_fused_multiply_adds_near_ties(rounding, d_format):
+    """c plus or minus half a unit in its last place, exactly and next to it, c at and around powers of two."""
+    unit = Unit(SequentialFMA(rounding), "fp64", "fp64", "fp64", d_format)
+    fraction = 52 if d_format == "fp64" else 23
+    ulp = 2.0**-fraction
+    starts = np.array([1.0, 1.0 + ulp, 2.0 - ulp, 1.5, 1.5 + ulp, 4.0])
+    starts = np.concatenate([starts, -starts])
+    halves = np.array([0.5, 0.25, 0.5 * (1 + 2.0**-52), 0.5 * (1 - 2.0**-53), 1.0, 1.5, 2.0**-40]) * ulp
+    halves = np.concatenate([halves, -halves, [0.0, -0.0]])
+    for scale in (1.0, 2.0**-60, 2.0**100) if d_format == "fp32" else (1.0, 2.0**-900, 2.0**-1000, 2.0**1010):
+        c = np.repeat(starts[:, None], halves.size, 1) * scale
+        b = _doubles(halves[None] * 8 * scale)
+        assert_all_isas(unit, _doubles(np.full((starts.size, 1), 2.0**-3)), b, _doubles(c))
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+def test_fused_multiply_adds_whose_sum_is_zero(rounding):
+    unit = Unit(SequentialFMA(rounding), **FP64)
+    values = np.array([0.0, -0.0, 1.0, -1.0, 3.0, -3.0])
+    a, b = _doubles(values[:, None]), _doubles(values[None])
+    for c in (0.0, -0.0, 1.0, -1.0, 3.0, -9.0, 9.0):
+        assert_all_isas(unit, a, b, _doubles(np.full((6, 6), c)))
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+def test_fused_multiply_adds_at_the_ends_of_the_range(rounding):
+    """Products that are subnormal, that overflow, that cancel what overflows; errors that no double holds."""
+    unit = Unit(SequentialFMA(rounding), **FP64)
+    rng = np.random.default_rng(5)
+    a = np.ldexp(1 + rng.random((12, 3)), rng.integers(-540, 512, (12, 3)))
+    b = np.ldexp(1 + rng.random((3, 20)), rng.choice([-534, -480, -430, 0, 500, 511], (3, 20)))
+    c = np.ldexp(1 + rng.random((12, 20)), rng.choice([-1070, -1022, -965, 0, 1021, 1023], (12, 20)))
+    signs = rng.choice([-1.0, 1.0], (12, 20))
+    assert_all_isas(unit, _doubles(a), _doubles(b), _doubles(c * signs))
+
+
+@pytest.mark.parametrize("names", [("e4m3fn",) * 4, ("e5m2", "e5m2", "fp16", "e4m3fn"), ("e5m2fnuz",) * 4])
+def test_chains_in_formats_without_infinity(names):
+    """Overflow makes a NaN with a sign, which only the last operation shows."""
+    for rounding in ("rne", "rd"):
+        for saturate in (False, True):
+            unit = Unit(SequentialFMA(rounding, saturate=saturate), *names)
+            assert kernels.kernel_name(unit) == "generic fma_exact-64"
+            rng = np.random.default_rng(6)
+            for style in ("overflow", "specials", "sparse", "clustered"):
+                for k in (1, 2, 5):
+                    assert_all_isas(unit, *operands(rng, unit, 3, k, 20, style)[:3])
