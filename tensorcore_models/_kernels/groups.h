@@ -11,6 +11,7 @@
 #include "wide.h"
 
 #define MPG_GROUP_LANES 32      /* lanes of a panel */
+#define MPG_GROUP_BIAS 1023      /* of alignment exponents as 16-bit words: double's own */
 #define MPG_GROUPS_MAX 16       /* group sums of one operation */
 #define MPG_GROUP_BLOCK 512     /* products of k whose panel stays in the first-level cache */
 
@@ -38,6 +39,8 @@ typedef struct {
     const int16_t *scale_exponents; /* [256]: alignment exponents, MPG_SKIP for zeros that take no part */
     const uint8_t *scale_special;   /* [256]: NaN */
 } mpg_group_source;
+
+MPG_INLINE double mpg_exponent_of(double x) { return mpg_as_double(mpg_as_bits64(x) & UINT64_C(0x7FF0000000000000)); }
 
 MPG_INLINE double mpg_power_or_zero(int exponent) { return exponent < -1022 ? 0.0 : mpg_power(exponent); }
 
@@ -83,7 +86,7 @@ static void mpg_group_pack_b_scales(const mpg_group_source *s, int64_t first, in
             if (j < count)
                 mpg_group_scale(s, first + j, block, &value, &exponent);
             scales[at + j] = value;
-            exponents[at + j] = (int16_t)(exponent + MPG_WORD_BIAS);
+            exponents[at + j] = (int16_t)(exponent + MPG_GROUP_BIAS);
         }
     }
 }
@@ -193,7 +196,7 @@ MPG_INLINE void mpg_group_step(const mpg_group_task *t, const int16_t *MPG_RESTR
     const double zero_sign = t->positive_zero ? 0.0 : -0.0;
     const int16_t all = t->skip_zero ? 0 : -1;
     for (int j = 0; j < MPG_GROUP_LANES; j++)
-        words[j] = (int16_t)(t->floor + MPG_WORD_BIAS);
+        words[j] = (int16_t)(t->floor + MPG_GROUP_BIAS);
     for (int g = 0; g < groups; g++) {
         const int16_t x = (int16_t)(uint16_t)ea[g], *MPG_RESTRICT y = eb + g * MPG_GROUP_LANES;
         mpg_group_sums(group, a + g * group, b + g * group * MPG_GROUP_LANES, sums[g]);
@@ -228,7 +231,7 @@ MPG_INLINE void mpg_group_row_body(const mpg_group_task *t, const int16_t *a, co
     const int group = t->group, groups = t->groups;
     for (int64_t s = 0; s < steps; s++) {
         mpg_group_step(t, a, sa, ea, b, sb, eb, c);
-        mpg_wide_mark(c, 0x1p128, overflow);
+        mpg_mark_beyond(c, MPG_GROUP_LANES, 0x1p128, overflow);
         a += group * groups;
         sa += groups;
         ea += groups;

@@ -137,7 +137,7 @@ MPG_LANES512 void mpg_group_step512(int group, int groups, int skip_zero, const 
     const __m512d to_magic = _mm512_set1_pd(mpg_power(-t->fraction_bits) * 0x1.8p52);
     const __m512d zero_sign = _mm512_set1_pd(t->positive_zero ? 0.0 : -0.0);
     const __m512i powers = _mm512_set1_epi64(INT64_C(0x7FF0000000000000));
-    __m512i sums[MPG_GROUPS_MAX], parts[4], words = _mm512_set1_epi16((short)(t->floor + MPG_WORD_BIAS));
+    __m512i sums[MPG_GROUPS_MAX], parts[4], words = _mm512_set1_epi16((short)(t->floor + MPG_GROUP_BIAS));
     __m512d magic[4], total[4];
 #pragma GCC unroll 4
     for (int g = 0; g < groups; g++) {

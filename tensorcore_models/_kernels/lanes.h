@@ -86,6 +86,21 @@ MPG_INLINE uint64_t mpg_as_bits64(double value)
     return x.bits;
 }
 
+/* Mark and zero lanes at or beyond `limit`. */
+MPG_INLINE void mpg_mark_beyond(double *MPG_RESTRICT c, int lanes, double limit, uint8_t *MPG_RESTRICT overflow)
+{
+    const uint64_t magnitude = UINT64_C(0x7FFFFFFFFFFFFFFF), most = mpg_as_bits64(limit);
+    uint64_t any = 0; /* the highest bit of a difference is set where it is negative */
+    for (int j = 0; j < lanes; j++)
+        any |= most - 1 - (mpg_as_bits64(c[j]) & magnitude);
+    if (any >> 63)
+        for (int j = 0; j < lanes; j++)
+            if ((mpg_as_bits64(c[j]) & magnitude) >= most) {
+                overflow[j] = 1;
+                c[j] = 0;
+            }
+}
+
 /* Rounding toward zero, subnormal numbers kept, until mpg_restore_rounding. What depends on it stands in functions that are
  * marked MPG_NOINLINE and called in between: compilers move arithmetic past changes of the rounding. */
 #if defined(__x86_64__) || defined(_M_X64)

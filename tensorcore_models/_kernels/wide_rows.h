@@ -233,20 +233,6 @@ MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_w
     return (int)(odd >> 63);
 }
 
-/* Mark and zero lanes that overflowed. */
-MPG_INLINE void mpg_wide_mark(double *MPG_RESTRICT c, double limit, uint8_t *MPG_RESTRICT overflow)
-{
-    uint64_t any = 0; /* the highest bit of a difference is set where it is negative */
-    for (int j = 0; j < MPG_WIDE; j++)
-        any |= mpg_as_bits64(limit) - 1 - mpg_as_bits64(mpg_magnitude(c[j]));
-    if (any >> 63)
-        for (int j = 0; j < MPG_WIDE; j++)
-            if (mpg_magnitude(c[j]) >= limit) {
-                overflow[j] = 1;
-                c[j] = 0;
-            }
-}
-
 /* Rows over several operations, turn by turn: an operation waits for the one before it in its row. `terms` is that of one
  * group. */
 MPG_INLINE void mpg_wide_rows_body(int terms, int fused, const mpg_wide_task *task, const mpg_wide_operands *p, int rows,
@@ -271,7 +257,7 @@ MPG_INLINE void mpg_wide_rows_body(int terms, int fused, const mpg_wide_task *ta
             else
                 infinite = mpg_wide_fda(terms, fused, MPG_OUT_FP32, t, a, ea, la, b, eb, lb, c[r]);
             if (infinite)
-                mpg_wide_mark(c[r], limit, overflow[r]);
+                mpg_mark_beyond(c[r], MPG_WIDE, limit, overflow[r]);
         }
 }
 
