@@ -233,10 +233,11 @@ MPG_INLINE void mpg_group_step(const mpg_group_task *t, const int16_t *MPG_RESTR
 /* Marks lanes at or beyond float32's range and puts 0 there. */
 MPG_INLINE void mpg_group_mark(double *MPG_RESTRICT c, uint8_t *MPG_RESTRICT overflow)
 {
-    int any = 0;
+    const uint64_t largest = (UINT64_C(1151) << 52) - 1; /* below 2^128 */
+    uint64_t any = 0; /* its sign: some magnitude is larger */
     for (int j = 0; j < MPG_GROUP_LANES; j++)
-        any |= (c[j] < 0 ? -c[j] : c[j]) >= 0x1p128;
-    if (any)
+        any |= largest - (mpg_as_bits64(c[j]) & (UINT64_MAX >> 1));
+    if (any >> 63)
         for (int j = 0; j < MPG_GROUP_LANES; j++)
             if (c[j] >= 0x1p128 || c[j] <= -0x1p128) {
                 overflow[j] = 1;
