@@ -8,7 +8,7 @@
 #ifndef MPG_GROUPS_H
 #define MPG_GROUPS_H
 
-#include "wide.h"
+#include "lanes.h"
 
 #define MPG_GROUP_LANES 32      /* lanes of a panel */
 #define MPG_GROUP_BIAS 1023      /* of alignment exponents as 16-bit words: double's own */
@@ -40,9 +40,11 @@ typedef struct {
     const uint8_t *scale_special;   /* [256]: NaN */
 } mpg_group_source;
 
-MPG_INLINE double mpg_exponent_of(double x) { return mpg_as_double(mpg_as_bits64(x) & UINT64_C(0x7FF0000000000000)); }
+#define MPG_GROUP_WORD_BIAS 1023 /* of alignment exponents in panels: that of double */
 
-MPG_INLINE double mpg_power_or_zero(int exponent) { return exponent < -1022 ? 0.0 : mpg_power(exponent); }
+MPG_INLINE double mpg_group_power(int exponent) { return mpg_as_double((uint64_t)(exponent + 1023) << 52); }
+
+MPG_INLINE double mpg_group_power_or_zero(int exponent) { return exponent < -1022 ? 0.0 : mpg_group_power(exponent); }
 
 /* ---- packing ------------------------------------------------------------------------------------------------------- */
 /* Block of scales that holds group `g`, -1 for a group beyond k. */
@@ -86,7 +88,7 @@ static void mpg_group_pack_b_scales(const mpg_group_source *s, int64_t first, in
             if (j < count)
                 mpg_group_scale(s, first + j, block, &value, &exponent);
             scales[at + j] = value;
-            exponents[at + j] = (int16_t)(exponent + MPG_GROUP_BIAS);
+            exponents[at + j] = (int16_t)(exponent + MPG_GROUP_WORD_BIAS);
         }
     }
 }
@@ -137,27 +139,32 @@ static void mpg_group_pack_a_plain(const mpg_group_task *t, const mpg_group_sour
 /* ---- plain C ------------------------------------------------------------------------------------------------------- */
 /* x where `condition` (0 or 1), else 0. Conditions come from sign bits: compilers turn comparisons into jumps, or have no vectors
  * for them. */
-MPG_INLINE double mpg_where(uint64_t condition, double x) { return mpg_as_double(mpg_as_bits64(x) & (UINT64_C(0) - condition)); }
+MPG_INLINE double mpg_group_where(uint64_t condition, double x)
+{
+    return mpg_as_double(mpg_as_bits64(x) & (UINT64_C(0) - condition));
+}
 
-MPG_INLINE double mpg_larger(double x, double y) { return x > y ? x : y; }
+MPG_INLINE double mpg_group_exponent_of(double x) { return mpg_as_double(mpg_as_bits64(x) & UINT64_C(0x7FF0000000000000)); }
+
+MPG_INLINE double mpg_group_larger(double x, double y) { return x > y ? x : y; }
 
 /* Toward zero to an integer; |x| below 2^51. */
-MPG_INLINE double mpg_whole(double x)
+MPG_INLINE double mpg_group_whole(double x)
 {
     const uint64_t sign = mpg_as_bits64(x) & UINT64_C(0x8000000000000000);
     const double magnitude = mpg_as_double(mpg_as_bits64(x) ^ sign);
     const double nearest = (magnitude + 0x1p52) - 0x1p52;
-    const double below = nearest - mpg_where(mpg_as_bits64(magnitude - nearest) >> 63, 1.0);
+    const double below = nearest - mpg_group_where(mpg_as_bits64(magnitude - nearest) >> 63, 1.0);
     return mpg_as_double(mpg_as_bits64(below) | sign);
 }
 
-MPG_INLINE double mpg_inverse_power(double power) { return mpg_as_double((UINT64_C(2046) << 52) - mpg_as_bits64(power)); }
+MPG_INLINE double mpg_group_inverse(double power) { return mpg_as_double((UINT64_C(2046) << 52) - mpg_as_bits64(power)); }
 
 /* Toward zero to a float32 number (infinity left to the caller). */
-MPG_INLINE double mpg_to_fp32(double x)
+MPG_INLINE double mpg_group_to_fp32(double x)
 {
-    const double last = mpg_larger(mpg_exponent_of(x) * 0x1p-23, 0x1p-149);
-    return mpg_whole(x * mpg_inverse_power(last)) * last;
+    const double last = mpg_group_larger(mpg_group_exponent_of(x) * 0x1p-23, 0x1p-149);
+    return mpg_group_whole(x * mpg_group_inverse(last)) * last;
 }
 
 /* Adds `count` products, 2 or 8, to each lane. Written out, because compilers would rather vectorise along q. */
@@ -191,12 +198,12 @@ MPG_INLINE void mpg_group_step(const mpg_group_task *t, const int16_t *MPG_RESTR
     int16_t sums[MPG_GROUPS_MAX][MPG_GROUP_LANES], words[MPG_GROUP_LANES];
     double unit[MPG_GROUP_LANES], scale[MPG_GROUP_LANES], total[MPG_GROUP_LANES];
     const int group = t->group, groups = t->groups;
-    const double subnormal = mpg_power_or_zero(t->subnormal_c), zero = mpg_power_or_zero(t->zero_c);
-    const double to_unit = mpg_power(-t->fraction_bits);
+    const double subnormal = mpg_group_power_or_zero(t->subnormal_c), zero = mpg_group_power_or_zero(t->zero_c);
+    const double to_unit = mpg_group_power(-t->fraction_bits);
     const double zero_sign = t->positive_zero ? 0.0 : -0.0;
     const int16_t all = t->skip_zero ? 0 : -1;
     for (int j = 0; j < MPG_GROUP_LANES; j++)
-        words[j] = (int16_t)(t->floor + MPG_GROUP_BIAS);
+        words[j] = (int16_t)(t->floor + MPG_GROUP_WORD_BIAS);
     for (int g = 0; g < groups; g++) {
         const int16_t x = (int16_t)(uint16_t)ea[g], *MPG_RESTRICT y = eb + g * MPG_GROUP_LANES;
         mpg_group_sums(group, a + g * group, b + g * group * MPG_GROUP_LANES, sums[g]);
@@ -208,20 +215,35 @@ MPG_INLINE void mpg_group_step(const mpg_group_task *t, const int16_t *MPG_RESTR
         }
     }
     for (int j = 0; j < MPG_GROUP_LANES; j++) {
-        const double top = mpg_as_double((uint64_t)words[j] << 52), own = mpg_exponent_of(c[j]);
+        const double top = mpg_as_double((uint64_t)words[j] << 52), own = mpg_group_exponent_of(c[j]);
         const uint64_t nonzero = (UINT64_C(0) - mpg_as_bits64(own)) >> 63;
-        const double least = zero + mpg_where(nonzero, subnormal - zero);
-        unit[j] = mpg_larger(mpg_larger(own, least), top) * to_unit;
-        scale[j] = mpg_inverse_power(unit[j]);
-        total[j] = mpg_whole(c[j] * scale[j]);
+        const double least = zero + mpg_group_where(nonzero, subnormal - zero);
+        unit[j] = mpg_group_larger(mpg_group_larger(own, least), top) * to_unit;
+        scale[j] = mpg_group_inverse(unit[j]);
+        total[j] = mpg_group_whole(c[j] * scale[j]);
     }
     for (int g = 0; g < groups; g++) {
         const double *MPG_RESTRICT y = sb + g * MPG_GROUP_LANES, x = sa[g];
         for (int j = 0; j < MPG_GROUP_LANES; j++)
-            total[j] += mpg_whole((double)sums[g][j] * (x * y[j] * scale[j]));
+            total[j] += mpg_group_whole((double)sums[g][j] * (x * y[j] * scale[j]));
     }
     for (int j = 0; j < MPG_GROUP_LANES; j++)
-        c[j] = mpg_to_fp32(total[j] * unit[j]) + zero_sign;
+        c[j] = mpg_group_to_fp32(total[j] * unit[j]) + zero_sign;
+}
+
+/* Marks lanes at or beyond float32's range and puts 0 there. */
+MPG_INLINE void mpg_group_mark(double *MPG_RESTRICT c, uint8_t *MPG_RESTRICT overflow)
+{
+    const uint64_t largest = (UINT64_C(1151) << 52) - 1; /* below 2^128 */
+    uint64_t any = 0; /* its sign: some magnitude is larger */
+    for (int j = 0; j < MPG_GROUP_LANES; j++)
+        any |= largest - (mpg_as_bits64(c[j]) & (UINT64_MAX >> 1));
+    if (any >> 63)
+        for (int j = 0; j < MPG_GROUP_LANES; j++)
+            if (c[j] >= 0x1p128 || c[j] <= -0x1p128) {
+                overflow[j] = 1;
+                c[j] = 0;
+            }
 }
 
 MPG_INLINE void mpg_group_row_body(const mpg_group_task *t, const int16_t *a, const double *sa, const uint32_t *ea,
@@ -231,7 +253,7 @@ MPG_INLINE void mpg_group_row_body(const mpg_group_task *t, const int16_t *a, co
     const int group = t->group, groups = t->groups;
     for (int64_t s = 0; s < steps; s++) {
         mpg_group_step(t, a, sa, ea, b, sb, eb, c);
-        mpg_mark_beyond(c, MPG_GROUP_LANES, 0x1p128, overflow);
+        mpg_group_mark(c, overflow);
         a += group * groups;
         sa += groups;
         ea += groups;

@@ -1,7 +1,7 @@
 /* The algorithm of groups.h in AVX-512 intrinsics: same bits, group sums by bytes.
  *
- * A's fixed-point numbers come with an offset that makes them positive, so that one instruction multiplies bytes and adds pairs; the
- * panel holds what the offset adds, negated. With M = 1.5 * 2^52 units of the sign of x, M + x rounded toward zero is M plus x
+ * A's fixed-point numbers come with an offset that makes them positive, so that one instruction multiplies bytes and adds pairs;
+ * the panel holds what the offset adds, negated. With M = 1.5 * 2^52 units of the sign of x, M + x rounded toward zero is M plus x
  * truncated to its unit: one fused multiply-add multiplies a group sum by its scales, aligns and truncates.
  */
 #ifndef MPG_GROUPS_AVX512_H
@@ -73,8 +73,8 @@ MPG_TARGET_AVX512 static void mpg_group_pack_b_avx512(const mpg_group_task *t, c
 }
 
 /* A row of A: pairs of bytes with the offset, twice over in 32 bits. */
-MPG_TARGET_AVX512 static void mpg_group_pack_a_avx512(const mpg_group_task *t, const mpg_group_source *s, int64_t row, int64_t begin,
-                                                      int64_t end, uint32_t *values)
+MPG_TARGET_AVX512 static void mpg_group_pack_a_avx512(const mpg_group_task *t, const mpg_group_source *s, int64_t row,
+                                                      int64_t begin, int64_t end, uint32_t *values)
 {
     const __m512i offset = _mm512_set1_epi8((char)t->offset);
     const uint8_t *source = s->data + row * s->outer;
@@ -133,11 +133,12 @@ MPG_LANES512 void mpg_group_step512(int group, int groups, int skip_zero, const 
                                     const double *sa, const uint32_t *ea, const int8_t *b, const int16_t *start,
                                     const double *sb, const int16_t *eb, __m512d *c, __mmask8 *infinite)
 {
-    const __m512d subnormal = _mm512_set1_pd(mpg_power_or_zero(t->subnormal_c)), least = _mm512_set1_pd(mpg_power_or_zero(t->zero_c));
-    const __m512d to_magic = _mm512_set1_pd(mpg_power(-t->fraction_bits) * 0x1.8p52);
+    const __m512d subnormal = _mm512_set1_pd(mpg_group_power_or_zero(t->subnormal_c));
+    const __m512d least = _mm512_set1_pd(mpg_group_power_or_zero(t->zero_c));
+    const __m512d to_magic = _mm512_set1_pd(mpg_group_power(-t->fraction_bits) * 0x1.8p52);
     const __m512d zero_sign = _mm512_set1_pd(t->positive_zero ? 0.0 : -0.0);
     const __m512i powers = _mm512_set1_epi64(INT64_C(0x7FF0000000000000));
-    __m512i sums[MPG_GROUPS_MAX], parts[4], words = _mm512_set1_epi16((short)(t->floor + MPG_GROUP_BIAS));
+    __m512i sums[MPG_GROUPS_MAX], parts[4], words = _mm512_set1_epi16((short)(t->floor + MPG_GROUP_WORD_BIAS));
     __m512d magic[4], total[4];
 #pragma GCC unroll 4
     for (int g = 0; g < groups; g++) {

@@ -19,7 +19,8 @@ typedef struct {
     int clamp;
 } mpg_integer_task;
 
-/* Encodings of one byte; with `keep` = the bits that count and `flip` = the sign bit or 0, a number is ((code & keep) ^ flip) - flip. */
+/* Encodings of one byte; with `keep` = the bits that count and `flip` = the sign bit or 0, a number is
+ * ((code & keep) ^ flip) - flip. */
 typedef struct {
     const uint8_t *data;
     int64_t outer, inner, k; /* element strides along lanes or rows, and along k; products */
