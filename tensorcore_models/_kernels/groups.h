@@ -11,7 +11,6 @@
 #include "lanes.h"
 
 #define MPG_GROUP_LANES 32      /* lanes of a panel */
-#define MPG_GROUP_BIAS 1023      /* of alignment exponents as 16-bit words: double's own */
 #define MPG_GROUPS_MAX 16       /* group sums of one operation */
 #define MPG_GROUP_BLOCK 512     /* products of k whose panel stays in the first-level cache */
 
@@ -231,21 +230,6 @@ MPG_INLINE void mpg_group_step(const mpg_group_task *t, const int16_t *MPG_RESTR
         c[j] = mpg_group_to_fp32(total[j] * unit[j]) + zero_sign;
 }
 
-/* Marks lanes at or beyond float32's range and puts 0 there. */
-MPG_INLINE void mpg_group_mark(double *MPG_RESTRICT c, uint8_t *MPG_RESTRICT overflow)
-{
-    const uint64_t largest = (UINT64_C(1151) << 52) - 1; /* below 2^128 */
-    uint64_t any = 0; /* its sign: some magnitude is larger */
-    for (int j = 0; j < MPG_GROUP_LANES; j++)
-        any |= largest - (mpg_as_bits64(c[j]) & (UINT64_MAX >> 1));
-    if (any >> 63)
-        for (int j = 0; j < MPG_GROUP_LANES; j++)
-            if (c[j] >= 0x1p128 || c[j] <= -0x1p128) {
-                overflow[j] = 1;
-                c[j] = 0;
-            }
-}
-
 MPG_INLINE void mpg_group_row_body(const mpg_group_task *t, const int16_t *a, const double *sa, const uint32_t *ea,
                                    const int16_t *b, const double *sb, const int16_t *eb, double *c, int64_t steps,
                                    uint8_t *overflow)
@@ -253,7 +237,7 @@ MPG_INLINE void mpg_group_row_body(const mpg_group_task *t, const int16_t *a, co
     const int group = t->group, groups = t->groups;
     for (int64_t s = 0; s < steps; s++) {
         mpg_group_step(t, a, sa, ea, b, sb, eb, c);
-        mpg_group_mark(c, overflow);
+        mpg_mark_beyond(c, MPG_GROUP_LANES, 0x1p128, overflow);
         a += group * groups;
         sa += groups;
         ea += groups;
