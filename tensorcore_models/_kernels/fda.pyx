@@ -61,7 +61,7 @@ cdef extern from "wide_avx512.h":
     enum: MPG_WIDE
 
     ctypedef struct mpg_wide_task:
-        int terms, fraction_bits, floor, output, raw_exponent, positive_zero, round_down, dot_bits, c_bits, c_cutoff, overflow
+        int terms, fraction_bits, floor, output, raw_exponent, positive_zero, round_down, dot_bits, c_bits, c_cutoff, overflow, promote
 
     void mpg_wide_pack_b(const mpg_source *s, const mpg_operand *f, int64_t first, int count, int64_t begin, int64_t end,
                          double *values, int16_t *exponents, int16_t *lowest, uint8_t *special, int level) nogil
@@ -214,6 +214,7 @@ def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
     t.c_bits = task.c_bits
     t.c_cutoff = task.c_cutoff
     t.overflow = task.overflow
+    t.promote = task.promote
     if m == 0 or n == 0 or total == 0:
         return
     _check(workspace.shape[0], wide_workspace_bytes(m, n, length), "the workspace")

@@ -35,6 +35,7 @@ typedef struct {
     int dot_bits, c_bits; /* FDRDA: fraction bits of the dot product and of c at their alignment */
     int c_cutoff;      /* FDRDA: c further below the largest exponent than this is dropped; 4000 for never */
     int overflow;      /* FDRDA: products at or beyond 2 to this power go to the generic kernel; 4000 for none */
+    int promote;       /* > 0: after that many positions of k the sums are added to d outside, and start from zero */
 } mpg_wide_task;
 
 /* Packed operands from some k on; rows of A are `stride` apart. */

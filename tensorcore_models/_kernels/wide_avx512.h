@@ -338,12 +338,41 @@ static void mpg_wide_rows_plain(const mpg_wide_task *t, const mpg_wide_operands 
         }
 }
 
+/* A few rows over several operations, d and redo updated in place. */
+static void mpg_wide_few_rows(const mpg_wide_task *t, const mpg_wide_operands *p, int rows, int count, int64_t steps, float *d,
+                              uint8_t *redo, int64_t ldd, int level)
+{
+#if MPG_X86_VARIANTS
+    if (level == MPG_ISA_AVX512) {
+        mpg_wide_kernel512(t, rows == 2)(t, p, d, ldd, count, steps, redo);
+        return;
+    }
+#endif
+    const mpg_rounding mode = mpg_round_toward_zero();
+    mpg_wide_rows_plain(t, p, rows, count, steps, d, redo, ldd, level);
+    mpg_restore_rounding(mode);
+}
+
+/* The same from zero; the results are added to d outside, in float32. */
+static void mpg_wide_fresh_rows(const mpg_wide_task *t, const mpg_wide_operands *p, int rows, int count, int64_t steps,
+                                float *d, uint8_t *redo, int64_t ldd, int level)
+{
+    float fresh[MPG_WIDE_TOGETHER * MPG_WIDE] = {0};
+    uint8_t marks[MPG_WIDE_TOGETHER * MPG_WIDE] = {0};
+    mpg_wide_few_rows(t, p, rows, count, steps, fresh, marks, MPG_WIDE, level);
+    for (int r = 0; r < rows; r++)
+        for (int j = 0; j < count; j++) {
+            d[r * ldd + j] += fresh[r * MPG_WIDE + j];
+            redo[r * ldd + j] |= marks[r * MPG_WIDE + j];
+        }
+}
+
 /* `rows` packed rows against one panel, d and redo updated in place. */
 static void mpg_wide_tile(const mpg_wide_task *t, const double *av, const uint32_t *ae, const uint32_t *al, int64_t length,
                           int64_t rows, const double *bv, const int16_t *be, const int16_t *bl, int count, float *d,
                           uint8_t *redo, int64_t ldd, int level)
 {
-    const int64_t block = MPG_WIDE_BLOCK_K / t->terms * t->terms;
+    const int64_t block = t->promote ? t->promote : MPG_WIDE_BLOCK_K / t->terms * t->terms;
     const int together = level == MPG_ISA_AVX512 ? 2 : MPG_WIDE_TOGETHER;
     for (int64_t k = 0; k < length; k += block) {
         const int64_t steps = (length - k < block ? length - k : block) / t->terms;
@@ -351,15 +380,8 @@ static void mpg_wide_tile(const mpg_wide_task *t, const double *av, const uint32
             const int present = (int)(rows - i < together ? rows - i : together);
             const mpg_wide_operands p = {av + i * length + k, ae + i * length + k, al + i * length + k, length,
                                          bv + k * MPG_WIDE,   be + k * MPG_WIDE,   bl + k * MPG_WIDE};
-#if MPG_X86_VARIANTS
-            if (level == MPG_ISA_AVX512) {
-                mpg_wide_kernel512(t, present == 2)(t, &p, d + i * ldd, ldd, count, steps, redo + i * ldd);
-                continue;
-            }
-#endif
-            const mpg_rounding mode = mpg_round_toward_zero();
-            mpg_wide_rows_plain(t, &p, present, count, steps, d + i * ldd, redo + i * ldd, ldd, level);
-            mpg_restore_rounding(mode);
+            (t->promote ? mpg_wide_fresh_rows : mpg_wide_few_rows)(t, &p, present, count, steps, d + i * ldd, redo + i * ldd,
+                                                                   ldd, level);
         }
     }
 }

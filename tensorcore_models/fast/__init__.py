@@ -36,7 +36,7 @@ _SMALLEST_BATCH = 1 << 9
 _SMALLEST_BATCH_OF_BYTES = 1 << 13
 
 add_fast_path(FastPath("lanes of 32 bits", NarrowPlan.of, _run, _SMALLEST, _run_batch, _SMALLEST_BATCH, _run_promoted))
-add_fast_path(FastPath("lanes of 64 bits", WidePlan.of, _run, _SMALLEST))
+add_fast_path(FastPath("lanes of 64 bits", WidePlan.of, _run, _SMALLEST, run_promoted=_run_promoted))
 add_fast_path(FastPath("float32 lanes", IeeePlan.of, _run, _SMALLEST))
 add_fast_path(FastPath("lanes of group sums", GroupsPlan.of, _run, _SMALLEST, _run_batch_scaled, _SMALLEST_BATCH_OF_BYTES))
 add_fast_path(FastPath("integer lanes", IntegerPlan.of, _run, _SMALLEST, _run_batch_scaled, _SMALLEST_BATCH_OF_BYTES))

@@ -1,6 +1,6 @@
 """Fused algorithms of operands of any exponent in 64-bit lanes (wide.h): which accumulators, and how they are run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from .narrow import as_fused
 
 _NEVER = 4000
 _PADDED_TERMS = (4, 8, 16, 32)
+#: Products between two outside additions, at most: their operands are packed together.
+_LONGEST_CHAIN = 1 << 12
 
 
 def _padded(terms: int) -> int:
@@ -37,6 +39,7 @@ class WideTask:
     c_bits: int = 0
     c_cutoff: int = _NEVER
     overflow: int = _NEVER
+    promote: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,15 +73,21 @@ class WidePlan:
             rule = "skip"
         return cls(task, Operand.of(low.a_format, rule), Operand.of(low.b_format, rule), spec.terms, groups)
 
-    def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
+    def promotes(self, every: int) -> bool:
+        """Whether chains of `every` products can be added up outside in the lanes."""
+        whole = self.pass_terms == self.task.terms and every % self.pass_terms == 0
+        return whole and not self.task.output and every <= _LONGEST_CHAIN
+
+    def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
+        """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         (m, k), n = a.shape, b.shape[1]
+        task = self.task if every is None else replace(self.task, promote=every)
         d, redo = _addends(c, low.c_format, low.d_format)
         rows, columns = np.zeros(m, np.uint8), np.zeros(n, np.uint8)
         terms = self.task.terms
         groups = None if self.groups is None else tuple(np.array(group) for group in self.groups)
         order = step_order(k, self.pass_terms, terms // max(1, self.task.round_down), groups)
-        length = slice_length(order.size, terms, fda.wide_workspace_bytes(m, n, 1))
+        length = slice_length(order.size, every or terms, fda.wide_workspace_bytes(m, n, 1))
         buffer = workspace(fda.wide_workspace_bytes(m, n, length))
         scales = ()
         if scale_a is not None:
@@ -86,13 +95,13 @@ class WidePlan:
         fda.wide(
             *(flat(a), k, 1, self.a_operand),
             *(flat(b), 1, n, self.b_operand),
-            *(order, groups is None and order.size == k, d, redo, rows, columns, buffer, length, self.task),
+            *(order, groups is None and order.size == k, d, redo, rows, columns, buffer, length, task),
             *(isa_level(), get_num_threads()),
             *scales,
         )
         d = d.astype(np.float16).view(np.uint16) if self.task.output else d.view(np.uint32)
         if rows.any() or columns.any() or redo.any():
-            redo_elements(low, d, redo, rows, columns, a, b, c, scale_a, scale_b)
+            redo_elements(low, d, redo, rows, columns, a, b, c, scale_a, scale_b, every)
         return d
 
 

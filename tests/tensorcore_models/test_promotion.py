@@ -6,7 +6,7 @@ from random_encodings import STYLES
 from twins import Unit, operands
 
 from tensorcore_models import MatrixEngine, kernels, set_isa, set_num_threads
-from tensorcore_models.accumulators import FusedDotAdd, FusedDotRoundDownAdd, InterleavedDotAdd
+from tensorcore_models.accumulators import FusedDotAdd, FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd, InterleavedDotAdd
 from tensorcore_models.combine import add_rounded
 from tensorcore_models.formats import get_format
 from tensorcore_models.isa import available_isas
@@ -16,11 +16,14 @@ IN_LANES = (
     Unit(FusedDotAdd(8, 24), "fp16", "fp16"),
     Unit(FusedDotAdd(16, 25), "fp16", "e4m3fn"),
     Unit(FusedDotAdd(32, 13, output_fraction_bits=13), "e5m2", "e4m3fn"),
+    Unit(FusedDotAdd(8, 25), "tf32", "tf32"),
+    Unit(FusedDotAdd(16, 25, negative_underflow="negative"), "bf16", "bf16"),
+    Unit(FusedDotRoundDownAdd(8), "bf16", "bf16"),
+    Unit(GroupFusedDotRoundDownAdd(16), "e4m3fnuz", "e5m2fnuz"),
 )
 ELSEWHERE = (
     Unit(FusedDotAdd(7, 24), "fp16", "fp16"),  # packed as 8: k is not packed in order
     Unit(InterleavedDotAdd(), "e4m3fn", "e5m2"),  # c is late already
-    Unit(FusedDotRoundDownAdd(8), "bf16", "bf16"),
 )
 
 
