@@ -173,19 +173,50 @@ def test_worst_cases_come_close_to_the_bound():
     assert bound < 1.5 * error
 
 
-def test_a_zero_below_a_large_scale_wipes_out_c_and_the_bound_says_so():
-    row = tcm.get_instruction(NVFP4)
-    rows = tcm.MatrixEngine(row.accumulator, a_format="e2m1", scale_format="ue8m0", block_size=16)
-    a, b = np.zeros((1, 64)), np.ones((64, 1))
-    scale_a, scale_b = np.full((1, 4), 2.0**60), np.ones((4, 1))
-    c = np.full((1, 1), 1 + 2.0**-20, np.float32)
-    d = rows.gemm(a, b, c, scale_a=scale_a, scale_b=scale_b)
-    assert d[0, 0] == 0  # c lies more than 35 binades below the scales
-    bound = gemm_bound(rows, a, b, c, scale_a=scale_a, scale_b=scale_b)[0, 0]
-    assert 2.0**60 * 2.0**-35 <= bound < 8 * 2.0**60 * 2.0**-35
-    skipping = rows.with_rules(scaled_zero="skip")
-    assert skipping.gemm(a, b, c, scale_a=scale_a, scale_b=scale_b)[0, 0] == c[0, 0]
-    assert gemm_bound(skipping, a, b, c, scale_a=scale_a, scale_b=scale_b)[0, 0] < 2.0**-20
+def unit(spec, fmt="e2m1", scale="ue8m0"):
+    return tcm.MatrixEngine(spec, a_format=fmt, scale_format=scale, block_size=16)
+
+
+GROUPED = tcm.GroupDotFusedSum(16, 64)
+FUSED = tcm.FusedDotAdd(16, 25)
+NARROW, GROUP, ONE = tcm.FusedDotAdd(2, 10), tcm.GroupDotFusedSum(16, 16, 8), [1.0] + [0.0] * 15
+
+
+#: What lifts an alignment beyond the size of the addends: (engine, a, b, scale of a, c, the unit of what is lost).
+LIFTED = {
+    "group of zeros below a large scale": (unit(GROUPED), [0.0] * 16, [1.0] * 16, 2.0**60, 1.0, 2.0 ** (60 - 35)),
+    "zero below a large scale": (unit(FUSED), [0.0] * 16, [1.0] * 16, 2.0**127, 2.0**-60, 2.0 ** (1 - 25)),
+    "subnormal element": (unit(NARROW, "e4m3fn"), [2.0**-9, 0.0], [1.0, 0.0], 1.0, 1.9 * 2.0**-17, 2.0 ** (-6 - 10)),
+    "subnormal scale": (unit(NARROW, scale="ue4m3"), [1.0, 0.0], [1.0, 0.0], 2.0**-9, 1.9 * 2.0**-17, 2.0 ** (-6 - 10)),
+    "subnormal group scale": (
+        unit(GROUP, scale="ue4m3"), ONE, ONE, 2.0**-9, 1.9 * 2.0**-15, 2.0 ** (-6 - 8),
+    ),
+    "small sum of a group": (
+        unit(GROUP), [x / 2 for x in ONE], [x / 2 for x in ONE], 1.0, 1.9 * 2.0**-9, 2.0**-8,
+    ),
+    "groups that pad k": (unit(GROUPED), [1.0] * 16, [1.0] * 16, 2.0**-60, 0.0, 2.0**-35),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LIFTED)
+def test_what_lifts_the_alignment_is_lost_and_the_bound_says_so(what):
+    engine, a, b, scale, c, lost = LIFTED[what]
+    a, b = np.array([a]), np.array([b]).T
+    blocks = -(-a.shape[1] // 16)
+    scale_a, scale_b = np.full((1, blocks), scale), np.ones((blocks, 1))
+    c = np.full((1, 1), c, np.float32)
+    _, errors = scaled_error(engine, a, b, c, scale_a, scale_b)
+    bound = gemm_bound(engine, a, b, c, scale_a=scale_a, scale_b=scale_b)[0, 0]
+    assert 0 < errors[0, 0] <= bound
+    assert bound < 40 * lost
+
+
+def test_without_zeros_in_the_alignment_nothing_is_lifted():
+    engine = unit(GROUPED).with_rules(scaled_zero="skip")
+    a, b, c = np.zeros((1, 64)), np.ones((64, 1)), np.ones((1, 1), np.float32)
+    scales = {"scale_a": np.full((1, 4), 2.0**60), "scale_b": np.ones((4, 1))}
+    assert engine.gemm(a, b, c, **scales)[0, 0] == 1
+    assert gemm_bound(engine, a, b, c, **scales)[0, 0] < 2.0**-20
 
 
 def test_scales_move_a_bound_by_their_exponents():
