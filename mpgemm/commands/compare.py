@@ -10,7 +10,7 @@ from mpgemm import matrices, plots, report
 from mpgemm.comparison import Comparison, ComparisonRecord, resolve_pairs
 from mpgemm.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
-from mpgemm.experiments.cases import Case, file_case, generated_cases, shipped_case
+from mpgemm.experiments.cases import Case, file_case, generated_cases, shipped_case, with_addend
 from mpgemm.experiments.executors import open_executor
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.outcome import Context, Outcome
@@ -115,6 +115,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=("M", "K", "N"),
         help="sizes of generated matrices; may be given more than once (default 64 256 64)",
     )
+    source.add_argument(
+        "--c", metavar="FILE|NAME", help="compute A B + C: C from a matrix file, or a distribution (m x n, the same seed)"
+    )
     source.add_argument("--seed", type=int, default=0, help="first seed (default 0)")
     source.add_argument("--repeats", type=int, help="number of seeds (default 1; figures and tables: their own)")
     how = parser.add_argument_group("how")
@@ -166,6 +169,8 @@ def _check(args: argparse.Namespace) -> None:
     if len(sources) > 1 or (sources and (args.figure or args.table)):
         own = ["the matrices of --figure or --table"] if args.figure or args.table else []
         raise ValueError(f"one kind of input at a time, got {' and '.join([*sources, *own])}")
+    if args.c and (args.figure or args.table):
+        raise ValueError("--c goes with matrices, not with --figure or --table")
     if args.json and args.csv:
         raise ValueError("--json or --csv, not both")
     if args.repeats is not None and args.repeats < 1:
@@ -205,7 +210,7 @@ def _compare(args: argparse.Namespace, context: Context) -> int:
     pairs, skipped = resolve_pairs(args.methods, engines)
     options = {"strict": args.strict, "overflow": args.overflow}
     methods = {m.name: (pair, m) for pair in pairs for m in [pair_method(pair, bounds=args.bounds, **options)]}
-    cases = _cases(args)
+    cases = _cases(args) if args.c is None else [with_addend(case, args.c) for case in _cases(args)]
     records = evaluation.evaluate(
         cases, [m for _, m in methods.values()], context.journal, context.progress, context.executor
     )
