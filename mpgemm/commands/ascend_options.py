@@ -1,6 +1,7 @@
 """Options that `mpgemm plan` and `mpgemm simulate` share: the size, the chip, the kernel."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 import ascend
@@ -49,6 +50,16 @@ def chip_of(args: argparse.Namespace) -> ascend.Chip:
     if args.calibrated:
         chip = chip.with_calibration()
     return chip.replace(**dict(map(parse_change, args.changes))) if args.changes else chip
+
+
+def run_on_chip(args: argparse.Namespace, work: Callable[[argparse.Namespace, ascend.Chip], None]) -> int:
+    """`work` with the chip that the options name, or its numbers where they are asked for; the exit status."""
+    chip = chip_of(args)
+    if args.list_parameters:
+        print_parameters(chip)
+    else:
+        work(args, chip)
+    return 0
 
 
 def parse_change(text: str) -> tuple[str, float]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mpgemm import matrices, plots, report
+from mpgemm.commands.run_options import add_output_arguments, check_run, environment, run_resumable
 from mpgemm.comparison import Comparison, ComparisonRecord, resolve_pairs
 from mpgemm.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
@@ -133,33 +134,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--scheduler", metavar="ADDRESS", help="run on a dask cluster instead, for instance tcp://host:8786"
     )
-    output = parser.add_argument_group("output")
-    output.add_argument("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, the figure and the journal there")
-    output.add_argument("--fresh", action="store_true", help="measure again what the journal in --out holds")
+    output = add_output_arguments(parser)
     output.add_argument(
         "--metric", default="relative_frobenius", choices=RELATIVE_METRICS, help="what the figure shows"
     )
-    output.add_argument("--no-figures", action="store_true", help="no pictures")
-    output.add_argument("--json", action="store_true", help="print JSON instead of tables")
     output.add_argument("--csv", action="store_true", help="print CSV instead of tables")
 
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
     _check(args)
-    journal = _open_journal(args)
-    try:
-        with open_executor(args.workers, args.scheduler) as executor:
-            context = Context(
-                journal=journal, progress=report.Progress(sys.stderr), executor=executor, quick=args.quick
-            )
-            if args.figure or args.table:
-                return _reproduce(args, context)
-            return _compare(args, context)
-    except KeyboardInterrupt:
-        kept = f"; {len(journal)} results are kept in {journal.path}, run again to resume" if journal.path else ""
-        print(f"\nmpgemm compare: interrupted{kept}", file=sys.stderr)
-        return 130
+    return run_resumable(args, _run)
+
+
+def _run(args: argparse.Namespace, journal: Journal) -> int:
+    with open_executor(args.workers, args.scheduler) as executor:
+        context = Context(journal=journal, progress=report.Progress(sys.stderr), executor=executor, quick=args.quick)
+        if args.figure or args.table:
+            return _reproduce(args, context)
+        return _compare(args, context)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -173,21 +166,7 @@ def _check(args: argparse.Namespace) -> None:
         raise ValueError("--c goes with matrices, not with --figure or --table")
     if args.json and args.csv:
         raise ValueError("--json or --csv, not both")
-    if args.repeats is not None and args.repeats < 1:
-        raise ValueError(f"--repeats must be at least 1, got {args.repeats}")
-    if args.out and args.out.exists() and not args.out.is_dir():
-        raise ValueError(f"--out {args.out} is not a folder")
-    if args.out and not args.no_figures:
-        plots.require_matplotlib()
-
-
-def _open_journal(args: argparse.Namespace) -> Journal:
-    if args.out is None:
-        return Journal()
-    path = args.out / "journal.jsonl"
-    if args.fresh:
-        path.unlink(missing_ok=True)
-    return Journal(path)
+    check_run(args)
 
 
 # -- methods x engines x matrices ----------------------------------------------------------------------------------------
@@ -280,8 +259,6 @@ def _reproduce(args: argparse.Namespace, context: Context) -> int:
 
 
 def _write_outcome(args: argparse.Namespace, outcome: Outcome) -> None:
-    from mpgemm.commands.evaluate import environment
-
     write_text(args.out / f"{outcome.name}.json", report.json_text({"environment": environment(), **outcome.data}))
     write_text(args.out / f"{outcome.name}.csv", "\n".join(f"# {t.title}\n{t.to_csv()}" for t in outcome.tables))
     if outcome.panels and not args.no_figures:
