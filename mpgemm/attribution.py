@@ -296,7 +296,23 @@ class _ExactOutside(EngineArithmetic):
 
 
 def encode_fraction(x: Fraction, fmt: Format) -> int:
-    """The encoding of a dyadic rational rounded to nearest even."""
+    """The encoding of a dyadic rational rounded to nearest even.
+
+    Parameters
+    ----------
+    x : Fraction
+    fmt : Format
+
+    Returns
+    -------
+    int
+        The encoding.
+
+    Raises
+    ------
+    ValueError
+        If x is not a dyadic rational.
+    """
     if x.denominator & (x.denominator - 1):
         raise ValueError(f"{x} is not a dyadic rational")
     return round_to_bits(x < 0, abs(x.numerator), -(x.denominator.bit_length() - 1), fmt)

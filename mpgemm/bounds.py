@@ -287,7 +287,15 @@ def _ieee(spec, engine: Engine, largest: tuple[int, int]) -> StepError:
 
 # -- dot products --------------------------------------------------------------------------------------------------------
 def steps_of(engine: Engine, k: int, terms: int) -> int:
-    """Steps of a core that a chain over k products takes."""
+    """Steps of a core that a chain over k products takes.
+
+    Parameters
+    ----------
+    engine : Engine
+    k : int
+    terms : int
+        Products of one step.
+    """
     return -(-k // engine.k) * -(-engine.k // terms)
 
 
@@ -332,7 +340,15 @@ def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | 
 
 
 def growth(relative: float, steps: int) -> float:
-    """(1 + alpha)^T - 1: what T steps with a relative error of alpha each come to."""
+    """(1 + alpha)^T - 1: what T steps with a relative error of alpha each come to.
+
+    Parameters
+    ----------
+    relative : float
+        alpha.
+    steps : int
+        T.
+    """
     if not math.isfinite(relative):
         return math.inf if steps else 0.0
     exponent = steps * math.log1p(relative)
@@ -385,6 +401,19 @@ def block_fma_bounds(
     Operands are rounded to u_low, products are summed in precision u_high, and every block of `block` products is rounded to
     u_out if that is coarser. They leave out alignment, directed rounding, underflow and overflow.
 
+    Parameters
+    ----------
+    n : int
+        Length of the dot products.
+    block : int
+        Products of one block.
+    u_low, u_high : float
+        Unit roundoffs of the operands and of the sums inside a block.
+    u_out : float, optional
+        Unit roundoff of a block's result where that is coarser than `u_high`.
+    probability : float
+        With which the probabilistic bound holds for all n roundings.
+
     Returns
     -------
     dict of str to float
@@ -410,6 +439,17 @@ def multiword_bound(n: int, words: int, word: Format, result: Format, theta: flo
 
     Relative to ||A||_inf ||B||_inf. The published figure takes f_min as the smallest normal number, and u of one word
     whatever p is (its data files have one bound for all p); here u is that of p words.
+
+    Parameters
+    ----------
+    n : int
+        Length of the dot products.
+    words : int
+        p.
+    word, result : Format
+        Of the words and of the sums (U, F_min).
+    theta : float
+        What equilibrated elements stay below, :func:`mpgemm.recovery.scaling_target`.
     """
     u, big = 2.0 ** -(word.precision * words), result.unit_roundoff
     return 2 * u + n * big + 4 * n**2 * word.min_normal / theta + 4 * n**2 * result.min_normal / theta**2

@@ -62,6 +62,11 @@ class ExactResult:
     ----------
     shape : tuple of int
         (m, n).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`exact_gemm`.
     """
 
     def __init__(self, a: Any, b: Any, c: Any = None):

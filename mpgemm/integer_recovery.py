@@ -41,6 +41,7 @@ class IntegerRun:
 
     @property
     def word_format(self):
+        """The engine's operand format."""
         return self.engine.formats[0]
 
     @property
@@ -50,6 +51,7 @@ class IntegerRun:
         return np.dtype(np.float64 if wide else np.float32)
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
+        """Elements of A and of B that are not finite (overflow), or of which no word keeps anything (underflow)."""
         operands = ((self.a, self.clean_a, 1), (self.b, self.clean_b, 0))
         return tuple(
             RangeCounts(
@@ -67,6 +69,7 @@ class IntegerRun:
         return sum(np.abs(word.astype(np.float64)) for word in slice_operand(x, axis, self.row)[0])
 
     def product(self) -> np.ndarray:
+        """The result of the method, shape (m, n); rows and columns with operands that are not finite are NaN."""
         run = {"integer_slices": self._slices, "residues": self._residues, "quantised": self._quantised}[self.row.kind]
         shape = (self.a.shape[0], self.b.shape[1])
         value = run() if self.a.shape[1] else np.zeros(shape, self.dtype)
@@ -131,7 +134,16 @@ class IntegerRun:
 def exact_product(engine: Engine, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The product of two int8 (int4) matrices on an engine with int32 sums, cut so that none can overflow.
 
-    int32 where one cut does, else int64.
+    Parameters
+    ----------
+    engine : Engine
+        With int32 results.
+    a, b : ndarray of int, shapes (m, k) and (k, n)
+
+    Returns
+    -------
+    ndarray, shape (m, n)
+        int32 where one cut does, else int64.
     """
     formats = engine.formats
     largest = max(1, _largest_magnitude(a) * _largest_magnitude(b))
@@ -157,13 +169,28 @@ def top_exponent(row: RecoveryMethod) -> int:
 
 
 def common_exponents(x: np.ndarray, axis: int) -> np.ndarray:
-    """e for each row (axis 1) or column (axis 0) with max |x| < 2^e; 0 for zeros."""
+    """e for each row (axis 1) or column (axis 0) with max |x| < 2^e; 0 for zeros.
+
+    Parameters
+    ----------
+    x : ndarray
+    axis : int
+        1: of each row; 0: of each column.
+    """
     largest = np.max(np.abs(x), axis=axis, initial=0.0).astype(np.float64)
     return np.where(largest > 0, np.frexp(largest)[1], 0)
 
 
 def slice_operand(x: np.ndarray, axis: int, row: RecoveryMethod) -> tuple[list[np.ndarray], np.ndarray]:
     """Slices of a matrix on common exponents.
+
+    Parameters
+    ----------
+    x : ndarray
+        Finite.
+    axis : int
+        1: rows share an exponent; 0: columns do.
+    row : RecoveryMethod
 
     Returns
     -------

@@ -32,6 +32,11 @@ class Distribution:
         Every parameter with its default; the default's type is the parameter's type.
     source : str
         Where it is used so.
+
+    Raises
+    ------
+    ValueError
+        If the name is no identifier or the summary is missing.
     """
 
     name: str

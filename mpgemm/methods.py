@@ -47,6 +47,11 @@ MODULI = (256, 255, 253, 251, 247, 241, 239, 233, 229, 227, 223, 217, 211, 199, 
 def products_below(words: int, level: int | None = None) -> tuple[tuple[int, int], ...]:
     """Products (i, j) of word indices with i + j <= `level` (all of them by default), smallest first.
 
+    Parameters
+    ----------
+    words : int
+    level : int
+
     Examples
     --------
     >>> products_below(2, 1)

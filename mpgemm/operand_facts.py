@@ -158,7 +158,14 @@ def scaled_values(engine: Engine, a, b, scale_a=None, scale_b=None) -> tuple[np.
 
 
 def apply_scales(engine: Engine, a, b, scale_a, scale_b) -> tuple[np.ndarray, np.ndarray]:
-    """The operands that an engine multiplies, element times block scale: float64, exact."""
+    """The operands that an engine multiplies, element times block scale: float64, exact.
+
+    Parameters
+    ----------
+    engine : Engine
+    a, b, scale_a, scale_b
+        From :func:`scaled_values`.
+    """
     if scale_a is None:
         return a, b
     return a * _spread(scale_a, engine.block_size, a.shape[1], 1), b * _spread(scale_b, engine.block_size, b.shape[0], 0)

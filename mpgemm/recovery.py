@@ -141,7 +141,22 @@ def recovered_gemm_report(
     overflow: str | None = None,
     **options,
 ) -> RecoveryResult:
-    """:func:`recovered_gemm` with the passes it took and the counts of elements that left the words' range."""
+    """:func:`recovered_gemm` with the passes it took and the counts of elements that left the words' range.
+
+    Parameters
+    ----------
+    a, b, c, method, engine, strict, overflow, **options
+        As for :func:`recovered_gemm`.
+
+    Returns
+    -------
+    RecoveryResult
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`recovered_gemm`.
+    """
     run = prepare(a, b, c, method, engine, overflow, options)
     if strict:
         _refuse_range(run)
@@ -173,7 +188,24 @@ def prepare(
     options: Mapping | None = None,
     store: "WordStore | None" = None,
 ) -> "WordRun":
-    """A method bound to an engine and operands, all checked: what :func:`recovered_gemm` runs."""
+    """A method bound to an engine and operands, all checked: what :func:`recovered_gemm` runs.
+
+    Parameters
+    ----------
+    a, b, c, method, engine, overflow, options
+        As for :func:`recovered_gemm`.
+    store : WordStore, optional
+        Where words are looked up and kept.
+
+    Returns
+    -------
+    WordRun or IntegerRun
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`recovered_gemm`.
+    """
     row = get_method(method, **(options or {}))
     engine = resolve_engine(engine, row)
     if overflow is None:
@@ -192,6 +224,11 @@ def prepare(
 
 def check_operands(a, b, c) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """The operands as float32 or float64 arrays of matching shapes.
+
+    Parameters
+    ----------
+    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
+        c may be None.
 
     Raises
     ------
@@ -224,13 +261,16 @@ class WordRun:
 
     @property
     def word_format(self) -> Format:
+        """The engine's operand format."""
         return self.engine.formats[0]
 
     @property
     def scale(self) -> int:
+        """s: word j stands for 2^(-j s) times its value."""
         return self.row.word_scale(self.word_format)
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
+        """Elements of A and of B that left the range of the words."""
         return tuple(
             count_range(x, words, self.word_format, self.scale)
             for x, words in zip(self.equilibrated()[:2], self.words(), strict=True)
@@ -245,6 +285,7 @@ class WordRun:
         return times_power(self.a, rows[:, None]), times_power(self.b, columns), rows, columns
 
     def words(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+        """Encodings of the words of A and of B, the highest first."""
         return self._split()[:2]
 
     def _split(self):
@@ -260,6 +301,7 @@ class WordRun:
         return *words, rows, columns
 
     def product(self) -> np.ndarray:
+        """The result of the method, shape (m, n)."""
         arithmetic = EngineArithmetic(self.engine, self.row.order, (self.a.shape[0], self.b.shape[1]))
         words_a, words_b, rows, columns = self._split()
         c = None if self.c is None else arithmetic.operand(self.c)
@@ -342,7 +384,14 @@ class CubeRun(WordRun):
 
 # -- splitting -----------------------------------------------------------------------------------------------------------
 def scaling_target(word: Format, result: Format, k: int) -> float:
-    """theta = min(f_max, sqrt(F_max / k)): what equilibrated elements stay below (khattak-mikaitis, section V-B)."""
+    """theta = min(f_max, sqrt(F_max / k)): what equilibrated elements stay below (khattak-mikaitis, section V-B).
+
+    Parameters
+    ----------
+    word, result : Format
+        Of the words (f_max) and of the sums (F_max).
+    k : int
+    """
     return min(word.max_finite, float(np.sqrt(result.max_finite / max(k, 1))))
 
 
@@ -350,6 +399,12 @@ def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarra
     """Largest e for each row (axis 1) or column (axis 0) with max |x| 2^e <= theta; 0 where all elements are zero.
 
     Infinite and NaN elements take no part.
+
+    Parameters
+    ----------
+    x : ndarray
+    axis : int
+    theta : float
     """
     largest = np.max(np.abs(x), axis=axis, initial=0.0, where=np.isfinite(x)).astype(np.float64)
     significand, exponent = np.frexp(largest)
@@ -359,7 +414,14 @@ def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarra
 
 
 def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
-    """x 2^exponents exactly: in the type of x where that is exact, else in float64."""
+    """x 2^exponents exactly: in the type of x where that is exact, else in float64.
+
+    Parameters
+    ----------
+    x : ndarray of float32 or float64
+    exponents : ndarray of int
+        Broadcast against x.
+    """
     if x.dtype == np.float32 and np.abs(exponents).max(initial=0) <= 120:
         up, down = np.ldexp(np.float32(1), exponents), np.ldexp(np.float32(1), -exponents)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -370,12 +432,31 @@ def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
 
 
 def split_operand(x: np.ndarray, row: RecoveryMethod, fmt: Format, overflow: str = "inf") -> tuple[np.ndarray, ...]:
-    """The words of a matrix as encodings."""
+    """The words of a matrix as encodings.
+
+    Parameters
+    ----------
+    x : ndarray
+    row : RecoveryMethod
+    fmt : Format
+        Of the words.
+    overflow : {"inf", "saturate"}
+    """
     return tcm.split(x, fmt, row.words, row.word_scale(fmt), row.rounding, overflow, bits=True)
 
 
 def count_range(x: np.ndarray, words: Sequence[np.ndarray], fmt: Format, scale: int) -> RangeCounts:
-    """How many elements of x left the range of their words; see :class:`RangeCounts`."""
+    """How many elements of x left the range of their words; see :class:`RangeCounts`.
+
+    Parameters
+    ----------
+    x : ndarray
+    words : sequence of ndarray
+        Encodings, from :func:`split_operand`.
+    fmt : Format
+    scale : int
+        s.
+    """
     residual = x.astype(np.float64)
     over, under = np.zeros(x.shape, bool), np.zeros(x.shape, bool)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):

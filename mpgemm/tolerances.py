@@ -42,6 +42,15 @@ class MethodBound:
 def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | None = None, **options) -> MethodBound:
     """The deterministic bound of :func:`mpgemm.recovered_gemm` with the same arguments.
 
+    Parameters
+    ----------
+    a, b, c, method, engine, overflow, **options
+        As for :func:`mpgemm.recovered_gemm`.
+
+    Returns
+    -------
+    MethodBound
+
     Raises
     ------
     ValueError

@@ -98,6 +98,11 @@ def search(
     family : {"fp16", "fp32"}
     k, trials, seed, keep : int
         Length, how many, seed, and how many examples to keep.
+
+    Raises
+    ------
+    ValueError
+        If the family is unknown, or k or trials below 1.
     """
     if family not in ("fp16", "fp32"):
         raise ValueError(f"family is {family!r}, expected 'fp16' or 'fp32'")
