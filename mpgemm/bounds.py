@@ -29,7 +29,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpgemm.operand_facts import OperandFacts, apply_scales, facts_of, facts_of_formats, scaled_values
+from mpgemm.operand_facts import (
+    OperandFacts,
+    accumulator_of,
+    apply_scales,
+    block_scales,
+    facts_of,
+    facts_of_formats,
+    groups_of_formats,
+    scaled_values,
+)
 from tensorcore_models import accumulators as acc
 from tensorcore_models.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat, get_float_format
@@ -66,7 +75,7 @@ def _unit(rounding: str, nearest: float, directed: float) -> float:
 
 def _output(spec, fmt: Format, roundings: int = 1, rounding: str | None = None) -> tuple[float, float, str]:
     """(relative, absolute, text) of one or several roundings to the result format, one after the other."""
-    rounding = rounding or getattr(spec, "output_rounding", "rne")
+    rounding = str(rounding or getattr(spec, "output_rounding", "rne"))
     fraction = fmt.fraction_bits
     limited = getattr(spec, "output_fraction_bits", None)
     if limited is not None:
@@ -121,7 +130,7 @@ def step_error(engine: Engine, facts: OperandFacts | None = None) -> StepError:
         If nothing is known of the core (a callable, arithmetic that is not public), or it takes block scales in a way that is
         not modelled.
     """
-    spec = getattr(engine, "accumulator", None)
+    spec = accumulator_of(engine)
     if spec is None:
         raise ValueError(f"{engine.label}: no bound without a known accumulator")
     if isinstance(spec, acc.IntegerDotAdd):
@@ -147,14 +156,15 @@ def step_error(engine: Engine, facts: OperandFacts | None = None) -> StepError:
             relative, absolute, text = _round_down(spec, engine, floor)
         else:
             relative, absolute, text = _fused(spec, engine, floor, facts.floor)
-        texts = (text,) if engine.scale_format is None else (text, _scales_text(engine))
-        return StepError(relative, absolute, spec.terms_per_step, texts)
+        return StepError(relative, absolute, spec.terms_per_step, (text, *_scales_text(engine)))
     return _ieee(spec, engine, facts.largest)
 
 
-def _scales_text(engine: Engine) -> str:
-    fmt = get_float_format(engine.scale_format)
-    return f"{fmt.name} scales of {engine.block_size} products are multiplied exactly; |A| and |B| include them"
+def _scales_text(engine: Engine) -> tuple[str, ...]:
+    scales = block_scales(engine)
+    if scales is None:
+        return ()
+    return (f"{scales.format.name} scales of {scales.size} products are multiplied exactly; |A| and |B| include them",)
 
 
 def _grouped(spec: acc.GroupDotFusedSum, engine: Engine, facts: OperandFacts) -> StepError:
@@ -165,9 +175,10 @@ def _grouped(spec: acc.GroupDotFusedSum, engine: Engine, facts: OperandFacts) ->
     ValueError
         If a group has more than one scale: the unit takes the first, so the result is none of the scaled product.
     """
-    if engine.block_size is not None and engine.block_size % spec.group:
-        raise ValueError(f"{engine.label}: a scale for {engine.block_size} products cuts through groups of {spec.group}")
-    groups = facts.groups or facts_of_formats(engine).groups
+    scales = block_scales(engine)
+    if scales is not None and scales.size % spec.group:
+        raise ValueError(f"{engine.label}: a scale for {scales.size} products cuts through groups of {spec.group}")
+    groups = facts.groups or groups_of_formats(engine)
     count = spec.terms // spec.group
     cut = (count + 1) * 2.0**-spec.fraction_bits
     floor = _floor_exponent(spec, engine, groups.floor)
@@ -176,8 +187,8 @@ def _grouped(spec: acc.GroupDotFusedSum, engine: Engine, facts: OperandFacts) ->
         f"{count} exact group sums + 1 addend cut at F = {spec.fraction_bits} below the exponents of their scales, at most "
         f"{groups.lift:.3g} times a group's |A||B|: {cut * groups.lift:.3g} of the largest; {rounding_text}"
     )
-    texts = (text,) if engine.scale_format is None else (text, _scales_text(engine))
     total = _both(cut * groups.lift, relative)
+    texts = (text, *_scales_text(engine))
     return StepError(total, cut * 2.0 ** min(floor, 1000) + absolute, spec.terms, texts)
 
 
@@ -332,7 +343,7 @@ def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | 
         absolute = error.absolute * steps * (1 + factor) if steps else 0.0
         bound = np.where(sizes > 0, sizes * factor, 0.0) + absolute
         limit = result.max_finite
-        overflow = getattr(engine.accumulator, "product_overflow_exponent", None)
+        overflow = getattr(accumulator_of(engine), "product_overflow_exponent", None)
         if overflow is not None:
             limit = min(limit, 2.0**overflow * (1 - 2.0**-20))
         bound = np.where((sizes + bound) * MARGIN < limit, bound, np.inf)

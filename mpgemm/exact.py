@@ -16,6 +16,7 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm._kernels import exact as exact_kernel
 from tensorcore_models.isa import isa_level
+from tensorcore_models.operands import values_of_bits
 from tensorcore_models.rounding import source_array
 from tensorcore_models.threads import threads_for
 
@@ -174,7 +175,7 @@ class ExactResult:
         if fmt.name == "fp32":
             with np.errstate(over="ignore", under="ignore"):
                 return odd.astype(np.float32)
-        return np.asarray(tcm.encode(odd, fmt)).view(fmt.dtype)
+        return values_of_bits(np.asarray(tcm.encode(odd, fmt)), fmt)
 
     def _kernel(self) -> exact_kernel.Product:
         if self._product is None:

@@ -52,12 +52,11 @@ class IntegerRun:
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
         """Elements of A and of B that are not finite (overflow), or of which no word keeps anything (underflow)."""
-        operands = ((self.a, self.clean_a, 1), (self.b, self.clean_b, 0))
-        return tuple(
-            RangeCounts(
-                int(np.count_nonzero(~np.isfinite(x))), int(np.count_nonzero((x != 0) & (self._kept(clean, axis) == 0)))
-            )
-            for x, clean, axis in operands
+        return self._counts(self.a, self.clean_a, 1), self._counts(self.b, self.clean_b, 0)
+
+    def _counts(self, x: np.ndarray, clean: np.ndarray, axis: int) -> RangeCounts:
+        return RangeCounts(
+            int(np.count_nonzero(~np.isfinite(x))), int(np.count_nonzero((x != 0) & (self._kept(clean, axis) == 0)))
         )
 
     def _kept(self, x: np.ndarray, axis: int) -> np.ndarray:
@@ -65,8 +64,10 @@ class IntegerRun:
         if self.row.kind == "residues":
             return integers_below(x, axis, residue_bits(self.row.moduli, self.a.shape[1]))[0]
         if self.row.kind == "quantised":
-            return sum(np.abs(words.astype(np.float64)) for words, _ in quantise(x, self.row.words, self.word_format))
-        return sum(np.abs(word.astype(np.float64)) for word in slice_operand(x, axis, self.row)[0])
+            words = [word for word, _ in quantise(x, self.row.words, self.word_format)]
+        else:
+            words = slice_operand(x, axis, self.row)[0]
+        return sum((np.abs(word.astype(np.float64)) for word in words), np.zeros(x.shape))
 
     def product(self) -> np.ndarray:
         """The result of the method, shape (m, n); rows and columns with operands that are not finite are NaN."""
@@ -77,11 +78,11 @@ class IntegerRun:
             value = value.astype(self.dtype)
             value[~self.finite_rows] = np.nan
             value[:, ~self.finite_columns] = np.nan
-            return value if self.c is None else value + self._checked_c()
+            return value if self.c is None else value + self._checked(self.c)
 
-    def _checked_c(self) -> np.ndarray:
-        c = self.c.astype(self.dtype)
-        if ((c != self.c) & ~np.isnan(self.c)).any():
+    def _checked(self, given: np.ndarray) -> np.ndarray:
+        c = given.astype(self.dtype)
+        if ((c != given) & ~np.isnan(given)).any():
             raise ValueError(f"c has values that {self.dtype.name}, in which it is added, lacks; round it first")
         return c
 
@@ -90,11 +91,11 @@ class IntegerRun:
         words_a, rows = slice_operand(self.clean_a, 1, self.row)
         words_b, columns = slice_operand(self.clean_b, 0, self.row)
         bits, top = self.row.slice_bits, 2 * top_exponent(self.row)
-        total, before = None, 0
-        for i, j in self.row.products:  # smallest first
+        (i, j), *others = self.row.products  # smallest first
+        total, before = exact_product(self.engine, words_a[i], words_b[j]).astype(np.float64), i + j
+        for i, j in others:
             part = exact_product(self.engine, words_a[i], words_b[j]).astype(np.float64)
-            total = part if total is None else total * 2.0 ** (bits * (i + j - before)) + part
-            before = i + j
+            total, before = total * 2.0 ** (bits * (i + j - before)) + part, i + j
         with np.errstate(over="ignore", under="ignore"):
             return np.ldexp(total, rows[:, None] + columns - top)
 

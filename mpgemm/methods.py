@@ -181,7 +181,7 @@ class RecoveryMethod:
         """Whether the words are integers."""
         return isinstance(get_format(self.formats[0]), IntegerFormat)
 
-    def word_scale(self, fmt: Format | IntegerFormat) -> int:
+    def word_scale(self, fmt: Format) -> int:
         """s for words of that format."""
         return fmt.precision if self.scale_exponent is None else self.scale_exponent
 
@@ -233,7 +233,7 @@ def check_moduli(moduli) -> tuple[int, ...]:
     return moduli
 
 
-def _choice(name: str, value, known: Mapping[object, object]):
+def _choice(name: str, value, known: Mapping):
     for key, meaning in known.items():
         if type(key) is type(value) and key == value:
             return meaning

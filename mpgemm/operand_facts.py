@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorcore_models.accumulators import GroupDotFusedSum
+from tensorcore_models.accumulators import Accumulator, GroupDotFusedSum
 from tensorcore_models.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat, get_float_format
 from tensorcore_models.operands import scale_bits
@@ -59,6 +59,25 @@ class OperandFacts:
         return max(lifted, default=None)
 
 
+class BlockScales(NamedTuple):
+    """What an engine takes as block scales: their format, and how many products share one."""
+
+    format: Format
+    size: int
+
+
+def block_scales(engine: Engine) -> BlockScales | None:
+    """The block scales of an engine, None for one without."""
+    if engine.scale_format is None or engine.block_size is None:
+        return None
+    return BlockScales(get_float_format(engine.scale_format), engine.block_size)
+
+
+def accumulator_of(engine: Engine) -> Accumulator | None:
+    """The algorithm of an engine's core, None where nothing is known of it."""
+    return getattr(engine, "accumulator", None)
+
+
 class _Operand(NamedTuple):
     """Elements of A or of B: whether they take part in an alignment, with which exponent, and whether they are small."""
 
@@ -82,18 +101,27 @@ def facts_of_formats(engine: Engine, largest: tuple[int, int] | None = None) -> 
     OperandFacts
     """
     a, b = (get_float_format(f) for f in engine.formats[:2])
-    scale = None if engine.scale_format is None else get_float_format(engine.scale_format)
-    top = 0 if scale is None else scale.emax
-    rule = _zero_rule(engine)
-    small = tuple(max(f.emin, -126 if rule == "minus126" else f.emin) + top for f in (a, b))
-    if scale is not None and scale.has_subnormals:
-        small = tuple(max(s, f.emax + scale.emin) for s, f in zip(small, (a, b), strict=True))
-    groups = None
-    if isinstance(getattr(engine, "accumulator", None), GroupDotFusedSum):
-        subnormal = 0 if scale is None or not scale.has_subnormals else 2 * scale.fraction_bits
-        lift = 2.0**subnormal / (a.min_subnormal * b.min_subnormal)
-        groups = GroupFacts(max(1.0, lift), 2 * top)
-    return OperandFacts(largest or (a.emax + top, b.emax + top), small, groups)
+    scales = block_scales(engine)
+    top = 0 if scales is None else scales.format.emax
+
+    def small(fmt: Format) -> int:
+        zero = max(fmt.emin, -126 if _zero_rule(engine) == "minus126" else fmt.emin) + top
+        subnormal_scale = scales is not None and scales.format.has_subnormals
+        return max(zero, fmt.emax + scales.format.emin) if scales is not None and subnormal_scale else zero
+
+    groups = groups_of_formats(engine) if isinstance(accumulator_of(engine), GroupDotFusedSum) else None
+    return OperandFacts(largest or (a.emax + top, b.emax + top), (small(a), small(b)), groups)
+
+
+def groups_of_formats(engine: Engine) -> GroupFacts:
+    """Facts that hold for the groups of any operands of an engine's formats."""
+    a, b = (get_float_format(f) for f in engine.formats[:2])
+    scales = block_scales(engine)
+    smallest = a.min_subnormal * b.min_subnormal
+    if scales is None:
+        return GroupFacts(max(1.0, 1 / smallest), 0)
+    subnormal = 2 * scales.format.fraction_bits if scales.format.has_subnormals else 0
+    return GroupFacts(max(1.0, 2.0**subnormal / smallest), 2 * scales.format.emax)
 
 
 def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b=None) -> OperandFacts | None:
@@ -112,24 +140,24 @@ def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b
     OperandFacts or None
         None for integer operands, whose products and sums are exact.
     """
-    formats = engine.formats[:2]
-    if any(isinstance(f, IntegerFormat) for f in formats):
+    if any(isinstance(f, IntegerFormat) for f in engine.formats[:2]):
         return None
+    a_format, b_format = engine.formats[:2]
     pad = -a.shape[1] % engine.k
     a, b = np.pad(a, ((0, 0), (0, pad))), np.pad(b, ((0, pad), (0, 0)))
-    if scale_a is not None and scale_b is not None and engine.block_size is not None:
-        missing = -(-a.shape[1] // engine.block_size) - scale_a.shape[1]  # Engine pads with scales of 1
+    scales = block_scales(engine)
+    if scales is not None and scale_a is not None and scale_b is not None:
+        missing = -(-a.shape[1] // scales.size) - scale_a.shape[1]  # Engine pads with scales of 1
         scale_a = np.pad(scale_a, ((0, 0), (0, missing)), constant_values=1.0)
         scale_b = np.pad(scale_b, ((0, missing), (0, 0)), constant_values=1.0)
-    left = _operand(engine, a, formats[0], scale_a, axis=1)
-    right = _operand(engine, b, formats[1], scale_b, axis=0)
-    smalls = (_largest(x.exponents, x.part & x.small) for x in (left, right))
-    tops = (_largest(x.exponents, x.part) for x in (left, right))
-    largest = tuple(f.emin if top is None else top for f, top in zip(formats, tops, strict=True))
-    groups = None
-    if isinstance(getattr(engine, "accumulator", None), GroupDotFusedSum):
-        groups = _group_facts(engine, a, b, scale_a, scale_b)
-    return OperandFacts(largest, tuple(smalls), groups)
+    left = _operand(engine, a, a_format, scale_a, axis=1)
+    right = _operand(engine, b, b_format, scale_b, axis=0)
+    top_a, top_b = (_largest(x.exponents, x.part) for x in (left, right))
+    small_a, small_b = (_largest(x.exponents, x.part & x.small) for x in (left, right))
+    spec = accumulator_of(engine)
+    groups = _group_facts(spec, engine, a, b, scale_a, scale_b) if isinstance(spec, GroupDotFusedSum) else None
+    largest = (a_format.emin if top_a is None else top_a, b_format.emin if top_b is None else top_b)
+    return OperandFacts(largest, (small_a, small_b), groups)
 
 
 def scaled_values(engine: Engine, a, b, scale_a=None, scale_b=None) -> tuple[np.ndarray, ...]:
@@ -153,8 +181,8 @@ def scaled_values(engine: Engine, a, b, scale_a=None, scale_b=None) -> tuple[np.
         raise ValueError(f"a is {a.shape} and b is {b.shape}: the columns of a must be as many as the rows of b")
     bits = (scale_bits(s, engine.scale_format, name) for s, name in ((scale_a, "scale_a"), (scale_b, "scale_b")))
     bits = engine._check_scales(a.shape, b.shape, *bits)
-    scales = (None if x is None else decode(x, get_float_format(engine.scale_format)) for x in bits)
-    return a, b, *scales
+    scales = block_scales(engine)
+    return a, b, *(None if x is None or scales is None else decode(x, scales.format) for x in bits)
 
 
 def apply_scales(engine: Engine, a, b, scale_a, scale_b) -> tuple[np.ndarray, np.ndarray]:
@@ -166,9 +194,10 @@ def apply_scales(engine: Engine, a, b, scale_a, scale_b) -> tuple[np.ndarray, np
     a, b, scale_a, scale_b
         From :func:`scaled_values`.
     """
-    if scale_a is None:
+    scales = block_scales(engine)
+    if scales is None:
         return a, b
-    return a * _spread(scale_a, engine.block_size, a.shape[1], 1), b * _spread(scale_b, engine.block_size, b.shape[0], 0)
+    return a * _spread(scale_a, scales.size, a.shape[1], 1), b * _spread(scale_b, scales.size, b.shape[0], 0)
 
 
 def _spread(scales: np.ndarray, block_size: int, k: int, axis: int) -> np.ndarray:
@@ -178,21 +207,21 @@ def _spread(scales: np.ndarray, block_size: int, k: int, axis: int) -> np.ndarra
 
 def _zero_rule(engine: Engine) -> str:
     """The edge rule zero_operand of an engine's core."""
-    spec = getattr(engine, "accumulator", None)
+    spec = accumulator_of(engine)
     return getattr(getattr(spec, "dot", spec), "zero_operand", "format_minimum")
 
 
-def _operand(engine: Engine, x: np.ndarray, fmt: Format, scales: np.ndarray | None, axis: int) -> _Operand:
+def _operand(engine: Engine, x: np.ndarray, fmt: Format, scale: np.ndarray | None, axis: int) -> _Operand:
     """Alignment exponents of one operand's elements."""
     rule = _zero_rule(engine)
     found = _aligned(x, fmt, rule)
-    if scales is None:
+    scales = block_scales(engine)
+    if scales is None or scale is None:
         return found
-    if getattr(engine.accumulator, "scaled_zero", "keeps_scale") == "skip":
+    if getattr(accumulator_of(engine), "scaled_zero", "keeps_scale") == "skip":
         found = found._replace(part=found.part & (x != 0))
-    spread = _spread(scales, engine.block_size, x.shape[axis], axis)
-    scale = _aligned(spread, get_float_format(engine.scale_format), rule)
-    return _Operand(found.exponents + scale.exponents, found.part & scale.part, found.small | scale.small)
+    factor = _aligned(_spread(scale, scales.size, x.shape[axis], axis), scales.format, rule)
+    return _Operand(found.exponents + factor.exponents, found.part & factor.part, found.small | factor.small)
 
 
 def _aligned(x: np.ndarray, fmt: Format, rule: str) -> _Operand:
@@ -209,19 +238,20 @@ def _largest(exponents: np.ndarray, where: np.ndarray) -> int | None:
     return int(exponents[where].max()) if where.any() else None
 
 
-def _group_facts(engine: Engine, a, b, scale_a, scale_b) -> GroupFacts:
+def _group_facts(spec: GroupDotFusedSum, engine: Engine, a, b, scale_a, scale_b) -> GroupFacts:
     """How the scales of the groups compare with the groups' sums, over all groups of all elements of the product."""
-    spec, rule = engine.accumulator, _zero_rule(engine)
-    lift, floor = 1.0, None
+    scales, rule = block_scales(engine), _zero_rule(engine)
+    lift: float = 1.0
+    floor: int | None = None
     for start in range(0, a.shape[1], spec.group):
         sums = np.abs(a[:, start : start + spec.group]) @ np.abs(b[start : start + spec.group])
         zero, top = sums == 0, np.zeros(sums.shape, np.int64)
-        part = ~zero if spec.scaled_zero == "skip" and scale_a is not None else np.ones(sums.shape, bool)
+        part = ~zero if spec.scaled_zero == "skip" and scales is not None else np.ones(sums.shape, bool)
         ratio = np.ones(sums.shape)
-        if scale_a is not None:
-            block = start // engine.block_size
+        if scales is not None:
+            block = start // scales.size
             row, column = scale_a[:, block, None], scale_b[None, block]
-            left, right = (_aligned(x, get_float_format(engine.scale_format), rule) for x in (row, column))
+            left, right = (_aligned(x, scales.format, rule) for x in (row, column))
             top = left.exponents + right.exponents
             part = part & left.part & right.part
             size = row * column

@@ -8,6 +8,7 @@ Integer methods have their own algorithm in :mod:`mpgemm.integer_recovery`.
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from mpgemm.methods import RecoveryMethod, get_method
 from tensorcore_models.engine import Engine
 from tensorcore_models.formats import Format
 from tensorcore_models.rounding import source_array
+
+if TYPE_CHECKING:
+    from mpgemm.integer_recovery import IntegerRun
 
 
 # -- results -------------------------------------------------------------------------------------------------------------
@@ -166,7 +170,7 @@ def recovered_gemm_report(
     return RecoveryResult(d, run.row, run.engine.label, run.row.passes, *counts, nonfinite)
 
 
-def _refuse_range(run: "WordRun") -> None:
+def _refuse_range(run: "WordRun | IntegerRun") -> None:
     for counts, name, size in zip(run.counts(), "AB", (run.a.size, run.b.size), strict=True):
         if counts.overflow or counts.underflow:
             raise ValueError(
@@ -187,7 +191,7 @@ def prepare(
     overflow: str | None = None,
     options: Mapping | None = None,
     store: "WordStore | None" = None,
-) -> "WordRun":
+) -> "WordRun | IntegerRun":
     """A method bound to an engine and operands, all checked: what :func:`recovered_gemm` runs.
 
     Parameters
@@ -271,9 +275,10 @@ class WordRun:
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
         """Elements of A and of B that left the range of the words."""
-        return tuple(
-            count_range(x, words, self.word_format, self.scale)
-            for x, words in zip(self.equilibrated()[:2], self.words(), strict=True)
+        (a, b), (words_a, words_b) = self.equilibrated()[:2], self.words()
+        return (
+            count_range(a, words_a, self.word_format, self.scale),
+            count_range(b, words_b, self.word_format, self.scale),
         )
 
     def equilibrated(self):
@@ -371,14 +376,15 @@ class CubeRun(WordRun):
 
         if self.row.rounding != "rne" or self.row.equilibrate != "none":
             return super().product()
+        # The row's accumulation is one of the two, and prepare() checked the overflow.
         return ascend.cube_gemm(
             self.a,
             self.b,
             self.c,
-            order=self.row.accumulation,
+            order="elementwise" if self.row.accumulation == "elementwise" else "termwise",
             scale_exponent=self.scale,
             low_low=(1, 1) in self.row.products,
-            overflow=self.overflow,
+            overflow="saturate" if self.overflow == "saturate" else "inf",
         )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm import bounds
 from mpgemm.arithmetic import combine
-from mpgemm.operand_facts import OperandFacts, apply_scales, facts_of, facts_of_formats, scaled_values
+from mpgemm.operand_facts import OperandFacts, accumulator_of, apply_scales, facts_of, facts_of_formats, scaled_values
 from mpgemm.recovery import CubeRun, prepare
 from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engine import Engine
@@ -67,8 +67,8 @@ def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | 
             (np.abs(words_a[i]) @ np.abs(words_b[j]) for i, j in pairs if (i, j) not in kept), np.zeros(split.shape)
         )
         sums = _sums_bound(run, words_a, words_b, undo, magnitude_c)
-    parts = [np.where(np.isnan(x), np.inf, x) for x in (split, dropped, sums)]
-    return MethodBound(*parts, published_bounds(run))
+    split, dropped, sums = (np.where(np.isnan(x), np.inf, x) for x in (split, dropped, sums))
+    return MethodBound(split, dropped, sums, published_bounds(run))
 
 
 def word_values(run):
@@ -213,12 +213,13 @@ def published_bounds(run) -> dict[str, float]:
     """Published relative bounds that go with a run: block FMA (of |A||B|) and multiword (of ||A||_inf ||B||_inf)."""
     engine, k = run.engine, max(run.a.shape[1], 1)
     word, result = engine.formats[0], engine.formats[3]
-    if isinstance(word, IntegerFormat) or getattr(engine, "accumulator", None) is None:
+    accumulator = accumulator_of(engine)
+    if isinstance(word, IntegerFormat) or accumulator is None:
         return {}
     words = run.row.words
     u = 2.0 ** -(word.precision * words)
     found = bounds.block_fma_bounds(
-        k * len(run.row.products), engine.accumulator.terms_per_step, u, result.unit_roundoff
+        k * len(run.row.products), accumulator.terms_per_step, u, result.unit_roundoff
     )
     published = {f"block FMA, {name}": value for name, value in found.items()}
     if run.row.name == "multiword":

@@ -358,7 +358,7 @@ def get_format(fmt: "str | Format | IntegerFormat") -> "Format | IntegerFormat":
     return found
 
 
-def get_float_format(fmt: "str | Format") -> Format:
+def get_float_format(fmt: "str | Format | IntegerFormat") -> Format:
     """The floating-point format of that name: :func:`get_format` without the integer formats.
 
     Raises

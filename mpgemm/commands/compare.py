@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from mpgemm import matrices, plots, report
@@ -50,6 +51,10 @@ def _side_by_side(function: str, *arguments, context: Context) -> Outcome:
     return getattr(side_by_side, function)(context, *arguments)
 
 
+def _sweep(name: str, context: Context) -> Outcome:
+    return _side_by_side("run_sweep", name, context=context)
+
+
 #: name: (what it reproduces, the experiment, seeds).
 FIGURES: dict[str, tuple[str, Callable[[Context], Outcome], int]] = {
     "khattak7": ("Khattak and Mikaitis, fig. 7", _khattak7(), 1),
@@ -57,7 +62,7 @@ FIGURES: dict[str, tuple[str, Callable[[Context], Outcome], int]] = {
     **{
         f"xue{name}": (
             f"Xue et al., fig. {name} with Markidis, Ootomo and SGEMM-cube",
-            lambda context, name=name: _side_by_side("run_sweep", name, context=context),
+            partial(_sweep, name),
             3,
         )
         for name in ("8a", "8b", "9a", "9b", "9c")
