@@ -115,14 +115,8 @@ class Blocking:
 
         Parameters
         ----------
-        chip : Chip
-            Its buffer sizes in bytes.
-        buffering : {"single", "double"}
-            Buffers of each stream.
-        words : int
-            FP16 words of an operand that are resident at once: 2 for fused and elementwise kernels of more than one term.
-        operand : {"fp16", "fp32"}
-            Element type in L1 and L0.
+        chip, buffering, words, operand
+            As for :meth:`Blocking.n_fused`.
         """
         resident = self.n_fused(chip, buffering, words, operand) * words * self.bm * self.bk
         return resident * OPERAND_BYTES[operand] / chip.l1_bytes
@@ -137,14 +131,8 @@ class Blocking:
 
         Parameters
         ----------
-        chip : Chip
-            Its buffer sizes in bytes.
-        buffering : {"single", "double"}
-            Buffers of each stream.
-        words : int
-            FP16 words of an operand that are resident at once: 2 for fused and elementwise kernels of more than one term.
-        operand : {"fp16", "fp32"}
-            Element type in L1 and L0.
+        chip, buffering, words, operand
+            As for :meth:`Blocking.n_fused`.
         """
         size = OPERAND_BYTES[operand]
         needs = (
@@ -169,14 +157,8 @@ class Blocking:
 
         Parameters
         ----------
-        chip : Chip
-            Its buffer sizes in bytes.
-        buffering : {"single", "double"}
-            Buffers of each stream.
-        words : int
-            FP16 words of an operand that are resident at once: 2 for fused and elementwise kernels of more than one term.
-        operand : {"fp16", "fp32"}
-            Element type in L1 and L0.
+        chip, buffering, words, operand
+            As for :meth:`Blocking.n_fused`.
         """
         return not self.rejections(chip, buffering, words, operand)
 
@@ -196,14 +178,8 @@ def candidate_rejections(
     ----------
     bm, bk, bn : int
         Sizes in elements.
-    chip : Chip
-        Its buffer sizes in bytes.
-    buffering : {"single", "double"}
-        Buffers of each stream.
-    words : int
-        FP16 words of an operand that are resident at once: 2 for fused and elementwise kernels of more than one term.
-    operand : {"fp16", "fp32"}
-        Element type in L1 and L0.
+    chip, buffering, words, operand
+        As for :meth:`Blocking.n_fused`.
     """
     unaligned = [
         Rejection(f"{name} alignment", size, ALIGNMENT)
@@ -218,14 +194,8 @@ def feasible_sizes(chip: Chip, buffering: Buffering = "double", words: int = 1, 
 
     Parameters
     ----------
-    chip : Chip
-        Its buffer sizes in bytes.
-    buffering : {"single", "double"}
-        Buffers of each stream.
-    words : int
-        FP16 words of an operand that are resident at once: 2 for fused and elementwise kernels of more than one term.
-    operand : {"fp16", "fp32"}
-        Element type in L1 and L0.
+    chip, buffering, words, operand
+        As for :meth:`Blocking.n_fused`.
     """
     size = OPERAND_BYTES[operand]
     c_elements = min(chip.ub_bytes // UB_BYTES_PER_ELEMENT, chip.l0c_bytes // ACCUMULATOR_BYTES)
@@ -255,14 +225,8 @@ def feasible_blocks(
 
     Parameters
     ----------
-    chip : Chip
-        Its buffer sizes in bytes.
-    buffering : {"single", "double"}
-        Buffers of each stream.
-    words : int
-        FP16 words of an operand that are resident at once: 2 for fused and elementwise kernels of more than one term.
-    operand : {"fp16", "fp32"}
-        Element type in L1 and L0.
+    chip, buffering, words, operand
+        As for :meth:`Blocking.n_fused`.
     """
     return [Blocking(*sizes) for sizes in feasible_sizes(chip, buffering, words, operand).tolist()]
 

@@ -377,14 +377,8 @@ def rejections(
 
     Parameters
     ----------
-    chip : Chip
-        Its buffer sizes in bytes.
-    buffering : {"single", "double"}
-        Buffers of each stream.
-    words : int
-        FP16 words of an operand that are resident at once: 2 for fused and elementwise kernels of more than one term.
-    operand : {"fp16", "fp32"}
-        Element type in L1 and L0.
+    chip, buffering, words, operand
+        As for :meth:`ascend.Blocking.n_fused`.
     """
     feasible = feasible_sizes(chip, buffering, words, operand)
     known = set(map(tuple, feasible.tolist()))
