@@ -75,6 +75,7 @@ mutation: $(VENV)/.test-ready
 
 lint:
 	$(PYTHON) -m ruff check .
+	$(PYTHON) -m mypy
 
 clean:
 	rm -rf $(VENV) build dist out *.egg-info

@@ -24,7 +24,13 @@ ALIGNMENT = 16
 
 
 def slots(buffering: str) -> int:
-    """Buffers that the buffering provides for one stream: 1 or 2."""
+    """Buffers that the buffering provides for one stream: 1 or 2.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+    """
     if buffering == "single":
         return 1
     if buffering == "double":
@@ -105,7 +111,13 @@ class Blocking:
     def fusion_efficiency(
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
     ) -> float:
-        """Fraction f of L1 that the resident A panel fills (eq. 8)."""
+        """Fraction f of L1 that the resident A panel fills (eq. 8).
+
+        Parameters
+        ----------
+        chip, buffering, words, operand
+            As for :meth:`Blocking.n_fused`.
+        """
         resident = self.n_fused(chip, buffering, words, operand) * words * self.bm * self.bk
         return resident * OPERAND_BYTES[operand] / chip.l1_bytes
 
@@ -116,6 +128,11 @@ class Blocking:
 
         Half of L0A and of L0B is the limit even for a single buffer, as the paper prints it (64 x 256
         elements). L0C is named apart from UB because on other chips than 910A it can be the smaller one.
+
+        Parameters
+        ----------
+        chip, buffering, words, operand
+            As for :meth:`Blocking.n_fused`.
         """
         size = OPERAND_BYTES[operand]
         needs = (
@@ -136,7 +153,13 @@ class Blocking:
         return [Rejection(*need) for need in needs if need[1] > need[2]]
 
     def is_feasible(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> bool:
-        """Whether no constraint of eq. 12 is broken."""
+        """Whether no constraint of eq. 12 is broken.
+
+        Parameters
+        ----------
+        chip, buffering, words, operand
+            As for :meth:`Blocking.n_fused`.
+        """
         return not self.rejections(chip, buffering, words, operand)
 
 
@@ -149,7 +172,15 @@ def candidate_rejections(
     words: int = 1,
     operand: str = "fp16",
 ) -> list[Rejection]:
-    """As :meth:`Blocking.rejections`, for sizes that need not be multiples of 16."""
+    """As :meth:`Blocking.rejections`, for sizes that need not be multiples of 16.
+
+    Parameters
+    ----------
+    bm, bk, bn : int
+        Sizes in elements.
+    chip, buffering, words, operand
+        As for :meth:`Blocking.n_fused`.
+    """
     unaligned = [
         Rejection(f"{name} alignment", size, ALIGNMENT)
         for name, size in (("bm", bm), ("bk", bk), ("bn", bn))
@@ -159,7 +190,13 @@ def candidate_rejections(
 
 
 def feasible_sizes(chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> np.ndarray:
-    """The feasible space of eq. 12 as an int64 array of rows (bm, bk, bn), in lexicographic order."""
+    """The feasible space of eq. 12 as an int64 array of rows (bm, bk, bn), in lexicographic order.
+
+    Parameters
+    ----------
+    chip, buffering, words, operand
+        As for :meth:`Blocking.n_fused`.
+    """
     size = OPERAND_BYTES[operand]
     c_elements = min(chip.ub_bytes // UB_BYTES_PER_ELEMENT, chip.l0c_bytes // ACCUMULATOR_BYTES)
     a_elements, b_elements = chip.l0a_bytes // 2 // size, chip.l0b_bytes // 2 // size
@@ -184,10 +221,23 @@ def feasible_sizes(chip: Chip, buffering: Buffering = "double", words: int = 1, 
 def feasible_blocks(
     chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
 ) -> list[Blocking]:
-    """Every block that eq. 12 admits on `chip` (2329 on 910A), in lexicographic order."""
+    """Every block that eq. 12 admits on `chip` (2329 on 910A), in lexicographic order.
+
+    Parameters
+    ----------
+    chip, buffering, words, operand
+        As for :meth:`Blocking.n_fused`.
+    """
     return [Blocking(*sizes) for sizes in feasible_sizes(chip, buffering, words, operand).tolist()]
 
 
 def optimal_bm(chip: Chip, fusion_efficiency: float) -> float:
-    """The real-valued bm that minimises the traffic of eq. 9: sqrt(f L1 / (2 N_core)), L1 in elements."""
+    """The real-valued bm that minimises the traffic of eq. 9: sqrt(f L1 / (2 N_core)), L1 in elements.
+
+    Parameters
+    ----------
+    chip : Chip
+    fusion_efficiency : float
+        f of eq. 8, from 0 to 1.
+    """
     return math.sqrt(fusion_efficiency * (chip.l1_bytes // 2) / (2 * chip.cores))

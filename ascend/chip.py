@@ -246,7 +246,13 @@ class Chip:
         return 2 * self.cube_m * self.cube_step_k(operand) * self.cube_n
 
     def cube_step_k(self, operand: str = "fp16") -> int:
-        """Depth of one cube step for "fp16" or "fp32" operands; ValueError where the cube has no FP32."""
+        """Depth of one cube step in products, for "fp16" or "fp32" operands.
+
+        Raises
+        ------
+        ValueError
+            If the operand is unknown, or the cube has no FP32.
+        """
         if operand == "fp16":
             return self.cube_k
         if operand == "fp32":
@@ -279,7 +285,13 @@ class Chip:
         return dataclass_replace(self, provenance=provenance, **changes)
 
     def with_calibration(self) -> "Chip":
-        """The chip with its fitted parameters in force; ValueError for a chip without any."""
+        """The chip with its fitted parameters in force.
+
+        Raises
+        ------
+        ValueError
+            For a chip without any.
+        """
         if not self.calibrated:
             raise ValueError(f"chip {self.name} has no calibrated parameters: nothing was published to fit them to")
         provenance = dict(self.provenance)
@@ -297,7 +309,21 @@ class Chip:
 
 
 def check_value(name: str, parameter: Parameter, value: object, where: str) -> None:
-    """Raise ValueError unless `value` is a number that `parameter` admits; `where` begins the message."""
+    """Check that `value` is a number that `parameter` admits.
+
+    Parameters
+    ----------
+    name : str
+    parameter : Parameter
+    value : object
+    where : str
+        Begins the message.
+
+    Raises
+    ------
+    ValueError
+        If it is not: the name, the value and what is expected.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{where}: {name} must be a number ({parameter.unit}), got {value!r}")
     if parameter.integer and value != int(value):

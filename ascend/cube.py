@@ -45,7 +45,7 @@ from ascend._kernels import cube as cube_kernel
 from ascend.blocking import Blocking
 from ascend.chip import Chip
 from ascend.chip_files import get_chip
-from ascend.schedule import TileSchedule, build_schedule
+from ascend.schedule import Mode, TileSchedule, build_schedule
 from tensorcore_models.isa import isa_level
 from tensorcore_models.rounding import round_to, source_array
 from tensorcore_models.split_analysis import automatic_scale_exponent
@@ -273,18 +273,24 @@ def reconstruct(
     ValueError, TypeError
         If shapes differ, values are not FP32 numbers, or the scale is not one or two integers in [-126, 126].
     """
-    terms = [_fp32_array(x, name) for x, name in ((hh, "hh"), (lh, "lh"), (hl, "hl"))]
-    terms.append(None if ll is None else _fp32_array(ll, "ll"))
-    shape = terms[0].shape
-    for x, name in zip(terms[1:], ("lh", "hl", "ll"), strict=True):
+    hh, lh, hl = _fp32_array(hh, "hh"), _fp32_array(lh, "lh"), _fp32_array(hl, "hl")
+    ll = None if ll is None else _fp32_array(ll, "ll")
+    shape = hh.shape
+    for x, name in ((lh, "lh"), (hl, "hl"), (ll, "ll")):
         if x is not None and x.shape != shape:
             raise ValueError(f"{name} has shape {x.shape}, hh has {shape}")
     _check_choice("overflow", overflow, OVERFLOWS)
     a_exponent, b_exponent = _pair(scale)
     out = np.empty(shape, np.float32)
-    flat = [None if x is None else x.reshape(-1) for x in terms]
     cube_kernel.reconstruct(
-        *flat, out.reshape(-1), a_exponent=a_exponent, b_exponent=b_exponent, clamp=overflow == "saturate"
+        hh.reshape(-1),
+        lh.reshape(-1),
+        hl.reshape(-1),
+        None if ll is None else ll.reshape(-1),
+        out.reshape(-1),
+        a_exponent=a_exponent,
+        b_exponent=b_exponent,
+        clamp=overflow == "saturate",
     )
     return out
 
@@ -331,11 +337,11 @@ def _schedule(
     blocking: Blocking | TileSchedule | None,
     chip: Chip | str,
     terms: int,
-    order: str,
+    order: Order,
     reseed_l0c: bool,
 ) -> TileSchedule:
     sizes = (a.shape[0], b.shape[1], a.shape[1])
-    mode = order if terms > 1 else "termwise"
+    mode: Mode = order if terms > 1 else "termwise"
     if isinstance(blocking, TileSchedule):
         if (blocking.m, blocking.n, blocking.k) != sizes:
             raise ValueError(
@@ -397,7 +403,7 @@ def _scale_exponents(scale: ScaleExponent, a: np.ndarray, b: np.ndarray, order: 
 def _seed(c: np.ndarray | None, overflow: str) -> np.ndarray | None:
     if c is None or overflow == "inf" or np.isfinite(c).all():
         return c
-    return np.nan_to_num(c, nan=0.0, posinf=_FP32_MAX, neginf=-_FP32_MAX)
+    return np.nan_to_num(c, nan=0.0, posinf=float(_FP32_MAX), neginf=-float(_FP32_MAX))
 
 
 def _may_overflow(largest_c: float, k: int, exponents: tuple[int, int]) -> bool:

@@ -12,9 +12,9 @@ import numpy as np
 
 from ascend.schedule import TileSchedule
 from tensorcore_models.exact_rounding import round_to_bits
-from tensorcore_models.formats import Format, get_format
+from tensorcore_models.formats import Format, get_float_format
 
-FP16, FP32 = get_format("fp16"), get_format("fp32")
+FP16, FP32 = get_float_format("fp16"), get_float_format("fp32")
 
 
 @dataclass(frozen=True)

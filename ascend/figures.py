@@ -94,7 +94,29 @@ def figure_12(chip: Chip, block: Blocking = PUBLISHED_BLOCK, progress: Progress 
 
 
 def heat_map(chip: Chip, bk: int = 64, size: Size = ASSUMED_SIZE, progress: Progress = None, **options) -> list[dict]:
-    """Simulated speed over (bm, bn) for one bk."""
+    """Simulated speed over (bm, bn) for one bk.
+
+    Parameters
+    ----------
+    chip : Chip
+    bk : int
+    size : (int, int, int)
+        m, k, n.
+    progress : callable, optional
+        ``progress(done, total)``.
+    **options
+        Of :func:`ascend.simulate`.
+
+    Returns
+    -------
+    list of dict
+        bm, bk, bn, TFLOP/s and FLOP/B of each block whose kernel fits.
+
+    Raises
+    ------
+    ValueError
+        If no feasible block has that bk.
+    """
     blocks = [b for b in feasible_blocks(chip) if b.bk == bk]
     if not blocks:
         raise ValueError(f"no feasible block of {chip.name} has bk = {bk}")

@@ -214,7 +214,15 @@ def plan(
 
 
 def plan_of(schedule: TileSchedule, error: float | None = None) -> Plan:
-    """The plan of one schedule, simulated."""
+    """The plan of one schedule, simulated.
+
+    Parameters
+    ----------
+    schedule : TileSchedule
+        Placed on a chip.
+    error : float, optional
+        Of its product on the user's data (eq. 13), to carry along.
+    """
     s = schedule
     sizes = np.array([[s.blocking.bm, s.blocking.bk, s.blocking.bn]])
     seconds = analytic_seconds(sizes, s.m, s.k, s.n, s.placed_on, s.terms, s.buffering, s.mode, s.operand)
@@ -256,6 +264,10 @@ def data_error(a, b) -> Callable[[TileSchedule], float]:
     """Error (eq. 13) of a schedule's product of `a` and `b`, computed once for each accumulation length and order.
 
     The reference is the FP64 product, as in the paper.
+
+    Parameters
+    ----------
+    a, b : array_like, shapes (m, k) and (k, n)
     """
     exact = np.asarray(a, float) @ np.asarray(b, float)
     norm = float(np.linalg.norm(exact))
@@ -362,6 +374,11 @@ def rejections(
     """Every rejected block next to the feasible space: one that becomes feasible when one size shrinks by 16.
 
     All larger blocks are rejected for the same reasons, with larger byte counts.
+
+    Parameters
+    ----------
+    chip, buffering, words, operand
+        As for :meth:`ascend.Blocking.n_fused`.
     """
     feasible = feasible_sizes(chip, buffering, words, operand)
     known = set(map(tuple, feasible.tolist()))

@@ -22,7 +22,13 @@ COLOURS = {
 
 
 def require_matplotlib() -> None:
-    """Raise a ValueError that names the extra where matplotlib is missing: before long work, not after it."""
+    """Check that pictures can be made: before long work, not after it.
+
+    Raises
+    ------
+    ValueError
+        If matplotlib is missing: the extra that brings it.
+    """
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:

@@ -50,14 +50,33 @@ class RooflinePoint:
 
 
 def check_sizes(m: int, k: int, n: int) -> None:
-    """Raise ValueError unless all sizes are positive."""
+    """Check that all sizes are positive.
+
+    Raises
+    ------
+    ValueError
+        With the size that is not.
+    """
     for name, size in (("m", m), ("k", k), ("n", n)):
         if size < 1:
             raise ValueError(f"{name} must be at least 1, got {size}")
 
 
 def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
-    """Elements moved between memory and L1 for one term (eq. 9)."""
+    """Elements moved between memory and L1 for one term (eq. 9).
+
+    Parameters
+    ----------
+    b : Blocking
+    m, k, n : int
+        A is m x k, B is k x n.
+    chip : Chip
+
+    Raises
+    ------
+    ValueError
+        If a size is not positive, or the block overflows L1.
+    """
     check_sizes(m, k, n)
     f = b.fusion_efficiency(chip)
     if f <= 0:
@@ -70,12 +89,35 @@ def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
 
 
 def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, element_bytes: int = ELEMENT_BYTES) -> float:
-    """FLOP for each byte between memory and L1 (eq. 10)."""
+    """FLOP for each byte between memory and L1 (eq. 10).
+
+    Parameters
+    ----------
+    b : Blocking
+    m, k, n : int
+        A is m x k, B is k x n.
+    chip : Chip
+    element_bytes : int
+        Bytes of each element moved.
+
+    Raises
+    ------
+    ValueError
+        As :func:`traffic`.
+    """
     return 2 * m * n * k / traffic(b, m, k, n, chip).bytes(element_bytes)
 
 
 def fp32_equivalent_peak(chip: Chip, terms: int = 3, operand: str = "fp16") -> float:
-    """FLOP/s of the cubes divided by the products that one FP32 product costs; the paper prints 85.3e12 for 910A."""
+    """FLOP/s of the cubes divided by the products that one FP32 product costs; the paper prints 85.3e12 for 910A.
+
+    Parameters
+    ----------
+    chip : Chip
+    terms : int
+        Products for each FP32 product.
+    operand : {"fp16", "fp32"}
+    """
     return chip.peak_flops(operand) / terms
 
 
@@ -108,7 +150,14 @@ def roofline(
 
 
 def traffic_of_sizes(sizes: np.ndarray, m: int, k: int, n: int, chip: Chip) -> np.ndarray:
-    """Elements of eq. 9 for an array of (bm, bk, bn) rows: float64, one for each."""
+    """Elements of eq. 9 for an array of (bm, bk, bn) rows: float64, one for each.
+
+    Parameters
+    ----------
+    sizes : ndarray of int, shape (blocks, 3)
+    m, k, n : int
+    chip : Chip
+    """
     check_sizes(m, k, n)
     bm, bk, bn = sizes.T
     elements = chip.l1_bytes // L1_ELEMENT_BYTES

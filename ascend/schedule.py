@@ -119,7 +119,13 @@ class TileSchedule:
 
     @property
     def placed_on(self) -> Chip:
-        """The chip; ValueError for an unblocked schedule, which has none."""
+        """The chip.
+
+        Raises
+        ------
+        ValueError
+            For an unblocked schedule, which has none.
+        """
         if self.chip is None:
             raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
         return self.chip
@@ -274,7 +280,13 @@ class TileSchedule:
     def unblocked(
         cls, m: int, n: int, k: int, terms: int = 3, mode: Mode = "termwise", reseed_l0c: bool = False
     ) -> "TileSchedule":
-        """The whole matrix as one block without chip limits, for small numeric runs. Sizes may be 0."""
+        """The whole matrix as one block without chip limits, for small numeric runs. Sizes may be 0.
+
+        Raises
+        ------
+        ValueError
+            If a size is negative or too large, or an option unknown.
+        """
         for name, size in (("m", m), ("n", n), ("k", k)):
             if size < 0 or size > LARGEST_SIZE:
                 raise ValueError(f"{name} must lie between 0 and {LARGEST_SIZE}, got {size}")

@@ -67,7 +67,13 @@ class PhaseResult:
 
     @property
     def recorded(self) -> Records:
-        """The records; ValueError for a run without."""
+        """The records.
+
+        Raises
+        ------
+        ValueError
+            For a run without.
+        """
         if self.records is None:
             raise ValueError(f"phase {self.name} was not recorded: simulate with record=True")
         return self.records
@@ -200,7 +206,14 @@ class Timeline:
         return occupancy(self.recorded())
 
     def to_trace(self, path, most_operations: int = 100_000) -> None:
-        """Write a Chrome/Perfetto trace (see :func:`ascend.trace.write_trace`)."""
+        """Write a Chrome/Perfetto trace (see :func:`ascend.trace.write_trace`).
+
+        Parameters
+        ----------
+        path : path
+        most_operations : int
+            Operations in the file at most.
+        """
         from ascend.trace import write_trace
 
         write_trace(self.recorded(), path, most_operations)
@@ -287,7 +300,19 @@ def run_program(
     steady_state: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> Timeline:
-    """As :func:`simulate`, for a program that is there already."""
+    """As :func:`simulate`, for a program that is there already.
+
+    Parameters
+    ----------
+    program : Program
+    all_cores, record, latency, steady_state, progress
+        As for :func:`simulate`.
+
+    Raises
+    ------
+    ValueError
+        If `latency` is unknown, the schedule has no chip, or there are too many operations to record.
+    """
     if latency not in ("pipelined", "serial"):
         raise ValueError(f"latency is 'pipelined' or 'serial', got {latency!r}")
     options = {"all_cores": all_cores, "latency": latency, "steady_state": steady_state}

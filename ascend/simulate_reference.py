@@ -41,10 +41,25 @@ class _Core:
 def run_phase(program: Program, phase: Phase, all_cores: bool, serial: bool = False) -> list[tuple]:
     """Simulate a phase.
 
+    Parameters
+    ----------
+    program : Program
+    phase : Phase
+        One of the program's.
+    all_cores : bool
+        Every core, or core 0 alone.
+    serial : bool
+        A pipe waits for the latency of a memory transfer.
+
     Returns
     -------
     list of (core, pipe, kind, start, end)
         Every operation in the order of its end; cycles from the start of the phase.
+
+    Raises
+    ------
+    RuntimeError
+        If the program deadlocks.
     """
     chip = program.schedule.placed_on
     numbers = phase.program_of_core if all_cores else phase.program_of_core[:1]

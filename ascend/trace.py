@@ -183,7 +183,20 @@ def _arrows(phase: PhaseResult, initial: dict[str, int]) -> Iterator[tuple[int, 
 
 
 def write_trace(timeline: Timeline, path: str | Path, most_operations: int = 100_000) -> None:
-    """Write the trace as JSON, whole or not at all."""
+    """Write the trace as JSON, whole or not at all.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        Recorded.
+    path : path
+    most_operations : int
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder does not exist.
+    """
     s = timeline.schedule
     document = {
         "traceEvents": trace_events(timeline, most_operations),
@@ -198,7 +211,13 @@ def write_trace(timeline: Timeline, path: str | Path, most_operations: int = 100
 
 
 def write_atomically(path: str | Path, text: str) -> None:
-    """Write a text file by way of a temporary one beside it, so that a reader sees all of it or nothing."""
+    """Write a text file by way of a temporary one beside it, so that a reader sees all of it or nothing.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder does not exist.
+    """
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: No such file or directory, make the folder {path.parent} first")

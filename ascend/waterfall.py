@@ -180,7 +180,21 @@ def sensitivities(schedule: TileSchedule, kinds: tuple[str, ...] | None = None) 
 
 
 def sweep(schedule: TileSchedule, parameter: str, values: list[float]) -> list[tuple[float, float]]:
-    """(value, TFLOP/s) of a what-if sweep over one chip parameter."""
+    """(value, TFLOP/s) of a what-if sweep over one chip parameter.
+
+    Parameters
+    ----------
+    schedule : TileSchedule
+    parameter : str
+        A chip parameter.
+    values : list of float
+        In the parameter's unit.
+
+    Raises
+    ------
+    ValueError
+        If there is no such parameter or it does not admit a value.
+    """
     return [(value, _speed(schedule, schedule.placed_on.replace(**{parameter: value}))) for value in values]
 
 

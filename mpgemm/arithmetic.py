@@ -25,15 +25,20 @@ Pair = tuple[Any, Any]
 class Arithmetic(Protocol):
     """What a method needs: sums inside the core, and scaling and adding outside. Values are of any type."""
 
-    def chain(self, pairs: Sequence[Pair], seed): ...
+    def chain(self, pairs: Sequence[Pair], seed):
+        """Sum of products of words in one chain through the core, from `seed` (None: zero)."""
 
-    def promoted(self, pair: Pair): ...
+    def promoted(self, pair: Pair):
+        """Sum of one product, every k step from zero and added outside."""
 
-    def elementwise(self, weighted: Sequence[tuple[Pair, int]]): ...
+    def elementwise(self, weighted: Sequence[tuple[Pair, int]]):
+        """Sum of products, each times 2^exponent: every k step of each from zero, added to one sum outside."""
 
-    def scale(self, value, exponent: int): ...
+    def scale(self, value, exponent: int):
+        """value 2^exponent, outside."""
 
-    def add(self, x, y): ...
+    def add(self, x, y):
+        """x + y, outside."""
 
 
 def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequence, c, arithmetic: Arithmetic):
@@ -92,7 +97,7 @@ def _plus(value, c, arithmetic: Arithmetic):
     return value if c is None else arithmetic.add(value, c)
 
 
-class EngineArithmetic:
+class EngineArithmetic(Arithmetic):
     """Sums as hardware forms them: chains on an engine, FP32 (FP64) rounded to nearest outside.
 
     Words are encodings of the engine's operand format; values are float32 arrays, float64 where the engine's results are FP64.

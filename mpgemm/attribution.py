@@ -122,8 +122,8 @@ def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None,
     hardware = Fraction(float(computed[0, 0]))
     values = (exact, split, terms, aligned, core, hardware)
     parts = dict(zip(STAGES, (y - x for x, y in zip(values, values[1:], strict=False)), strict=True))
-    fmt = tcm.format_of_dtype(computed.dtype) or tcm.get_format("fp32")
-    return Attribution(run.row.name, run.engine.label, hardware, exact, parts, ulp_at(exact, fmt))
+    ulp = ulp_at(exact, format_of(computed))
+    return Attribution(run.row.name, run.engine.label, hardware, exact, parts, ulp)
 
 
 def dot_run(method, a, b, c, engine, overflow, options):
@@ -143,6 +143,11 @@ def dot_run(method, a, b, c, engine, overflow, options):
         if x is not None and not np.isfinite(x).all():
             raise ValueError(f"{name} holds values that are not finite")
     return run
+
+
+def format_of(x: np.ndarray) -> Format:
+    """The floating-point format of an array's elements, fp32 where numpy has no type of it."""
+    return tcm.format_of_dtype(x.dtype) or tcm.FORMATS["fp32"]
 
 
 def ulp_at(x: Fraction, fmt: Format) -> Fraction:
@@ -215,7 +220,8 @@ def _core_stages(run, terms: Fraction, c: Fraction) -> tuple[Fraction, Fraction]
             values.append(terms)
             continue
         arithmetic = _ExactOutside(core, run.row.order)
-        values.append(combine(run.row, run.scale, *run.words(), seed, arithmetic) * undo + last)
+        words_a, words_b = run.words()
+        values.append(combine(run.row, run.scale, words_a, words_b, seed, arithmetic) * undo + last)
     return values[0], values[1]
 
 
@@ -296,7 +302,23 @@ class _ExactOutside(EngineArithmetic):
 
 
 def encode_fraction(x: Fraction, fmt: Format) -> int:
-    """The encoding of a dyadic rational rounded to nearest even."""
+    """The encoding of a dyadic rational rounded to nearest even.
+
+    Parameters
+    ----------
+    x : Fraction
+    fmt : Format
+
+    Returns
+    -------
+    int
+        The encoding.
+
+    Raises
+    ------
+    ValueError
+        If x is not a dyadic rational.
+    """
     if x.denominator & (x.denominator - 1):
         raise ValueError(f"{x} is not a dyadic rational")
     return round_to_bits(x < 0, abs(x.numerator), -(x.denominator.bit_length() - 1), fmt)

@@ -4,21 +4,24 @@ Notation: an engine computes ``d ~ c + sum_k a_k b_k`` in T steps of N products;
 P is the precision of the result, F the fraction bits kept at the alignment, ``E`` the alignment exponent of a step.
 
 Derivation for a fused dot-add. One step adds at most N + 1 addends, each cut to a multiple of 2^(E-F): an error below N + 1
-units
-(half as much where the alignment rounds to nearest). An addend's exponent is at most floor(log2) of its own size (products
-are not
-normalised, which only lowers it), so 2^E <= S', the largest size that sum and addends can have; except that subnormal operands
-carry their format's smallest normal exponent and zeros the exponent of their edge rule: these give a floor 2^E0 that depends
-on the
-formats and the largest exponents of the data only. The result is rounded once: below 2^(1-P) S' (2^-P S' to nearest), or
-below one unit of the subnormal range. So a step adds at most ``alpha S' + beta`` with
+units (half as much where the alignment rounds to nearest). An addend's exponent is at most floor(log2) of its own size
+(products are not normalised, which only lowers it), so 2^E <= S', the largest size that sum and addends can have; except that
+subnormal operands carry their format's smallest normal exponent and zeros the exponent of their edge rule: these give a floor
+2^E0 that depends on the formats and the exponents of the data only (:mod:`mpgemm.operand_facts`). The result is rounded once:
+below 2^(1-P) S' (2^-P S' to nearest), or below one unit of the subnormal range. So a step adds at most ``alpha S' + beta`` with
 
     alpha = (addends) 2^-F + (roundings) u,     beta = (addends) 2^(E0-F) + (roundings) eta + what flushing takes,
 
 and with S' <= S + (errors so far), T steps give ``(1 + alpha)^T - 1`` times ``S + beta / alpha``. Each accumulator family is
-one
-row of :func:`step_error`. The bound is infinite where a sum could overflow. Everything is evaluated in FP64 with a relative
+one row of :func:`step_error`. The bound is infinite where a sum could overflow. Everything is evaluated in FP64 with a relative
 margin (:data:`MARGIN`) for its own rounding errors.
+
+Block scales. The engine then computes ``c + sum_k (s_k a_k)(t_k b_k)``; S is the one of the scaled operands. A fused dot-add
+multiplies the scales into each product exactly and adds their exponents, so the derivation above holds with "operand and its
+scale" for "operand"; a zero below a large scale lifts the alignment (unless the edge rule scaled_zero skips it). A
+GroupDotFusedSum adds one addend for each exact group sum, N / group + 1 with c, and its exponent is that of the group's two
+scales, whatever the sum: 2^E is at most `lift` times the group's part of S, with `lift` the inverse of the smallest sum of
+|a b| in a group that is not zero (at most 4 for e2m1, where a product is at least 1/4); groups of zeros go into E0.
 """
 
 import math
@@ -26,9 +29,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mpgemm.operand_facts import (
+    OperandFacts,
+    accumulator_of,
+    apply_scales,
+    block_scales,
+    facts_of,
+    facts_of_formats,
+    groups_of_formats,
+    scaled_values,
+)
 from tensorcore_models import accumulators as acc
 from tensorcore_models.engine import Engine
-from tensorcore_models.formats import Format, IntegerFormat, get_format
+from tensorcore_models.formats import Format, IntegerFormat, get_float_format
 
 #: Covers the rounding errors of FP64 sums of non-negative numbers (k up to 2^40) and of the formulas here.
 MARGIN = 1 + 2.0**-10
@@ -62,7 +75,7 @@ def _unit(rounding: str, nearest: float, directed: float) -> float:
 
 def _output(spec, fmt: Format, roundings: int = 1, rounding: str | None = None) -> tuple[float, float, str]:
     """(relative, absolute, text) of one or several roundings to the result format, one after the other."""
-    rounding = rounding or getattr(spec, "output_rounding", "rne")
+    rounding = str(rounding or getattr(spec, "output_rounding", "rne"))
     fraction = fmt.fraction_bits
     limited = getattr(spec, "output_fraction_bits", None)
     if limited is not None:
@@ -81,64 +94,108 @@ def _both(first: float, second: float) -> float:
     return first + second + first * second
 
 
-def _floor_exponent(spec, engine: Engine, largest: tuple[int, int], small: bool) -> int:
-    """E0: how high zeros and subnormals can lift the alignment exponent. `largest`: largest exponents of A and of B."""
-    a, b, c = engine.formats[:3]
-    exponents = [c.emin]  # a subnormal c or intermediate result
+def _floor_exponent(spec, engine: Engine, lifted: int | None) -> int:
+    """E0: how high zeros and subnormals can lift the alignment exponent; `lifted`: those among the products."""
+    exponents = [fmt.emin for fmt in engine.formats[2:]]  # a subnormal c or intermediate result
     if spec.zero_c == "minus126":
         exponents.append(-126)
     if spec.exponent_floor is not None:
         exponents.append(spec.exponent_floor)
-    if small:
-        exponents += [a.emin + largest[1], b.emin + largest[0]]
-        if spec.zero_operand == "minus126":
-            exponents += [-126 + largest[1], -126 + largest[0]]
+    if lifted is not None:
+        exponents.append(lifted)
     return max(exponents)
 
 
-def step_error(engine: Engine, largest: tuple[int, int] = (0, 0), small: bool = True) -> StepError:
+#: Algorithms that take block scales.
+SCALED = acc.FusedDotAdd | acc.ParametricDotAdd | acc.GroupDotFusedSum
+
+
+def step_error(engine: Engine, facts: OperandFacts | None = None) -> StepError:
     """Error of one step of an engine's core.
 
     Parameters
     ----------
     engine : Engine
-        With an accumulator of a known family and no block scales.
-    largest : (int, int)
-        Largest exponents (of encodings) in A and in B.
-    small : bool
-        Whether operands may be zero or subnormal; they may lift the alignment exponent.
+        With an accumulator of a known family.
+    facts : OperandFacts, optional
+        Of the operands (:func:`mpgemm.operand_facts.facts_of`); by default whatever the formats hold.
+
+    Returns
+    -------
+    StepError
 
     Raises
     ------
     ValueError
-        If nothing is known of the core (a callable, block scales, arithmetic that is not public).
+        If nothing is known of the core (a callable, arithmetic that is not public), or it takes block scales in a way that is
+        not modelled.
     """
-    spec = getattr(engine, "accumulator", None)
-    if spec is None or engine.scale_format is not None:
-        raise ValueError(f"{engine.label}: no bound without a known accumulator, nor for block-scaled operands")
-    result = engine.formats[3]
+    spec = accumulator_of(engine)
+    if spec is None:
+        raise ValueError(f"{engine.label}: no bound without a known accumulator")
     if isinstance(spec, acc.IntegerDotAdd):
         return StepError(
             0.0, 0.0, spec.terms, ("integer products and sums are exact (the bound is infinite if int32 overflows)",)
         )
+    if engine.scale_format is not None and not isinstance(spec, SCALED):
+        raise ValueError(f"{engine.label}: no bound for a {type(spec).__name__} with block scales")
+    facts = facts or facts_of_formats(engine)
+    if isinstance(spec, acc.GroupDotFusedSum):
+        return _grouped(spec, engine, facts)
     if isinstance(spec, acc.InterleavedDotAdd):
-        via = get_format(spec.via_format)  # subnormal operands have the exponents of this format
-        floor = max(_floor_exponent(spec.dot, engine, largest, small), via.emin + max(largest))
+        via = get_float_format(spec.via_format)  # subnormal operands have the exponents of this format
+        floor = max(_floor_exponent(spec.dot, engine, facts.floor), via.emin + max(facts.largest))
         relative, absolute, text = _fused(spec.dot, engine, floor)
-        last, tiny, last_text = _output(spec, result, 1, spec.final_rounding)
+        last, tiny, last_text = _output(spec, engine.formats[3], 1, spec.final_rounding)
         total = _both(math.expm1(spec.groups * math.log1p(relative)), last)
         texts = (f"{spec.groups} fused steps, each: {text}", f"addition of c: {last_text}")
         return StepError(total, spec.groups * absolute * (1 + relative) + tiny, spec.terms_per_step, texts)
     if isinstance(spec, acc.FusedDotAdd | acc.ParametricDotAdd | acc.FusedDotRoundDownAdd):
-        floor = _floor_exponent(spec, engine, largest, small)
-        family = _round_down if isinstance(spec, acc.FusedDotRoundDownAdd) else _fused
-        relative, absolute, text = family(spec, engine, floor)
-        return StepError(relative, absolute, spec.terms_per_step, (text,))
-    return _ieee(spec, engine, largest)
+        floor = _floor_exponent(spec, engine, facts.floor)
+        if isinstance(spec, acc.FusedDotRoundDownAdd):
+            relative, absolute, text = _round_down(spec, engine, floor)
+        else:
+            relative, absolute, text = _fused(spec, engine, floor, facts.floor)
+        return StepError(relative, absolute, spec.terms_per_step, (text, *_scales_text(engine)))
+    return _ieee(spec, engine, facts.largest)
 
 
-def _fused(spec: acc.FusedDotAdd | acc.ParametricDotAdd, engine: Engine, floor: int) -> tuple[float, float, str]:
-    """alpha, beta and their text: addends cut at one alignment, one rounding."""
+def _scales_text(engine: Engine) -> tuple[str, ...]:
+    scales = block_scales(engine)
+    if scales is None:
+        return ()
+    return (f"{scales.format.name} scales of {scales.size} products are multiplied exactly; |A| and |B| include them",)
+
+
+def _grouped(spec: acc.GroupDotFusedSum, engine: Engine, facts: OperandFacts) -> StepError:
+    """Exact group sums, each cut at its scales' exponents; one rounding.
+
+    Raises
+    ------
+    ValueError
+        If a group has more than one scale: the unit takes the first, so the result is none of the scaled product.
+    """
+    scales = block_scales(engine)
+    if scales is not None and scales.size % spec.group:
+        raise ValueError(f"{engine.label}: a scale for {scales.size} products cuts through groups of {spec.group}")
+    groups = facts.groups or groups_of_formats(engine)
+    count = spec.terms // spec.group
+    cut = (count + 1) * 2.0**-spec.fraction_bits
+    floor = _floor_exponent(spec, engine, groups.floor)
+    relative, absolute, rounding_text = _output(spec, engine.formats[3])
+    text = (
+        f"{count} exact group sums + 1 addend cut at F = {spec.fraction_bits} below the exponents of their scales, at most "
+        f"{groups.lift:.3g} times a group's |A||B|: {cut * groups.lift:.3g} of the largest; {rounding_text}"
+    )
+    total = _both(cut * groups.lift, relative)
+    texts = (text, *_scales_text(engine))
+    return StepError(total, cut * 2.0 ** min(floor, 1000) + absolute, spec.terms, texts)
+
+
+def _fused(
+    spec: acc.FusedDotAdd | acc.ParametricDotAdd, engine: Engine, floor: int, lifted: int | None = None
+) -> tuple[float, float, str]:
+    """alpha, beta and their text: addends cut at one alignment, one rounding. `lifted`: exponent of small products."""
     result = engine.formats[3]
     quantum = 0.0 if spec.fraction_bits is None else 2.0**-spec.fraction_bits
     cut = (spec.terms + 1) * _unit(spec.alignment_rounding, 0.5, 1.0) * quantum
@@ -149,7 +206,7 @@ def _fused(spec: acc.FusedDotAdd | acc.ParametricDotAdd, engine: Engine, floor: 
     )
     more, late, flushed = 0.0, (0.0, 0.0, ""), 0.0
     if isinstance(spec, acc.ParametricDotAdd):
-        more, late, flushed, extra = _parametric(spec, engine, quantum)
+        more, late, flushed, extra = _parametric(spec, engine, quantum, lifted)
         text += extra
     relative, absolute, rounding_text = _output(spec, result)
     total = _both(_both(cut + more, relative), late[0])
@@ -172,9 +229,9 @@ def _round_down(spec: acc.FusedDotRoundDownAdd, engine: Engine, floor: int) -> t
     return _both(cut, relative), cut * 2.0 ** min(floor, 1000) + absolute, f"{kept}: {cut:.3g} of the largest; {text}"
 
 
-def _parametric(spec: acc.ParametricDotAdd, engine: Engine, quantum: float):
+def _parametric(spec: acc.ParametricDotAdd, engine: Engine, quantum: float, lifted: int | None):
     """What the parameters beyond those of a fused dot-add add: (cut, (late rounding), flushed, text)."""
-    a, b, _, result = engine.formats
+    result = engine.formats[3]
     if spec.integer_bits is not None and (spec.terms + 1) * 4 > 2**spec.integer_bits:
         return math.inf, (0.0, 0.0, ""), math.inf, f"; {spec.integer_bits} integer bits can wrap: no bound"
     units, text, flushed, late = 0.0, "", 0.0, (0.0, 0.0, "")
@@ -188,7 +245,9 @@ def _parametric(spec: acc.ParametricDotAdd, engine: Engine, quantum: float):
         relative, absolute, late_text = _output(spec, result, 1, spec.late_rounding)
         late = relative, absolute, f"; c late, {late_text}"
     if spec.flush_inputs:
-        flushed += spec.terms * (a.min_normal * b.max_finite + b.min_normal * a.max_finite) + result.min_normal
+        factors = 2 if engine.scale_format is None else 4  # each below 2^(1 + its exponent)
+        products = 0.0 if lifted is None else spec.terms * 2.0 ** min(lifted + factors, 1000)
+        flushed += products + result.min_normal
         text += "; subnormal operands flushed"
     if spec.flush_outputs:
         flushed += 2 * result.min_normal
@@ -239,13 +298,19 @@ def _ieee(spec, engine: Engine, largest: tuple[int, int]) -> StepError:
 
 # -- dot products --------------------------------------------------------------------------------------------------------
 def steps_of(engine: Engine, k: int, terms: int) -> int:
-    """Steps of a core that a chain over k products takes."""
+    """Steps of a core that a chain over k products takes.
+
+    Parameters
+    ----------
+    engine : Engine
+    k : int
+    terms : int
+        Products of one step.
+    """
     return -(-k // engine.k) * -(-engine.k // terms)
 
 
-def accumulation_bound(
-    engine: Engine, sizes, steps: int, largest: tuple[int, int] = (0, 0), *, small: bool = True
-) -> np.ndarray:
+def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | None = None) -> np.ndarray:
     """Bound of |computed - exact| for a chain of `steps` core steps over operands that the formats hold exactly.
 
     Parameters
@@ -255,87 +320,81 @@ def accumulation_bound(
         S for each element, or an upper bound of it.
     steps : int
         See :func:`steps_of`.
-    largest, small
+    facts : OperandFacts, optional
         See :func:`step_error`.
 
     Returns
     -------
-    ndarray
+    ndarray of float64, shape of `sizes`
         Infinite where a sum may overflow.
+
+    Raises
+    ------
+    ValueError
+        As :func:`step_error`.
     """
-    error = step_error(engine, largest, small)
+    error = step_error(engine, facts)
     sizes = np.asarray(sizes, np.float64) * MARGIN
     result = engine.formats[3]
     if isinstance(result, IntegerFormat):
         return np.where(sizes <= result.maximum, 0.0, np.inf)
-    growth = _growth(error.relative, steps)
+    factor = growth(error.relative, steps)
     with np.errstate(over="ignore", invalid="ignore"):
-        absolute = error.absolute * steps * (1 + growth) if steps else 0.0
-        bound = np.where(sizes > 0, sizes * growth, 0.0) + absolute
+        absolute = error.absolute * steps * (1 + factor) if steps else 0.0
+        bound = np.where(sizes > 0, sizes * factor, 0.0) + absolute
         limit = result.max_finite
-        overflow = getattr(engine.accumulator, "product_overflow_exponent", None)
+        overflow = getattr(accumulator_of(engine), "product_overflow_exponent", None)
         if overflow is not None:
             limit = min(limit, 2.0**overflow * (1 - 2.0**-20))
         bound = np.where((sizes + bound) * MARGIN < limit, bound, np.inf)
     return bound * MARGIN
 
 
-def _growth(relative: float, steps: int) -> float:
-    """(1 + alpha)^T - 1."""
+def growth(relative: float, steps: int) -> float:
+    """(1 + alpha)^T - 1: what T steps with a relative error of alpha each come to.
+
+    Parameters
+    ----------
+    relative : float
+        alpha.
+    steps : int
+        T.
+    """
     if not math.isfinite(relative):
         return math.inf if steps else 0.0
     exponent = steps * math.log1p(relative)
     return math.expm1(exponent) if exponent < 700 else math.inf
 
 
-def largest_exponent(x: np.ndarray, fmt: Format) -> int:
-    """Largest exponent of the finite values of an array, as the encodings of a format have it."""
-    top = float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x)))
-    return max(int(np.frexp(top)[1]) - 1, fmt.emin) if top else fmt.emin
-
-
-def has_small(x: np.ndarray, fmt: Format) -> bool:
-    """Whether a value is zero or subnormal in a format."""
-    return bool(np.any(np.abs(x) < fmt.min_normal))
-
-
-def operand_facts(engine: Engine, a: np.ndarray, b: np.ndarray) -> dict:
-    """`largest` and `small` of :func:`step_error` for operands (values)."""
-    if isinstance(engine.formats[0], IntegerFormat):
-        return {}
-    padded = a.shape[1] % engine.k != 0
-    small = padded or has_small(a, engine.formats[0]) or has_small(b, engine.formats[1])
-    return {
-        "largest": (largest_exponent(a, engine.formats[0]), largest_exponent(b, engine.formats[1])),
-        "small": small,
-    }
-
-
-def gemm_bound(engine: Engine, a, b, c=None) -> np.ndarray:
+def gemm_bound(engine: Engine, a, b, c=None, *, scale_a=None, scale_b=None) -> np.ndarray:
     """Deterministic bound of |engine.gemm(a, b, c) - exact| for operands that the engine's formats hold.
 
     Parameters
     ----------
     engine : Engine
-    a, b, c : array_like
+    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
         Values.
+    scale_a, scale_b : array_like, shapes (m, ceil(k/bs)) and (ceil(k/bs), n)
+        For a block-scaled engine: scales as values, or as encodings where they are uint8. The exact product is then the one
+        of the scaled operands.
 
     Returns
     -------
-    ndarray, shape (m, n)
+    ndarray of float64, shape (m, n)
         Infinite where a sum may overflow or an operand is not finite.
 
     Raises
     ------
     ValueError
-        If no bound is known for the core.
+        If no bound is known for the core, shapes do not fit, or scales are missing or not wanted.
     """
-    a, b = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
+    a, b, scale_a, scale_b = scaled_values(engine, a, b, scale_a, scale_b)
+    facts = facts_of(engine, a, b, scale_a, scale_b)
+    steps = steps_of(engine, a.shape[1], step_error(engine, facts).terms)
+    a, b = apply_scales(engine, a, b, scale_a, scale_b)
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = np.abs(a) @ np.abs(b) + (0 if c is None else np.abs(np.asarray(c).astype(np.float64)))
-    facts = operand_facts(engine, a, b)
-    steps = steps_of(engine, a.shape[1], step_error(engine, **facts).terms)
-    bound = accumulation_bound(engine, np.where(np.isfinite(sizes), sizes, 0.0), steps, **facts)
+    bound = accumulation_bound(engine, np.where(np.isfinite(sizes), sizes, 0.0), steps, facts)
     return np.where(np.isfinite(sizes), bound, np.inf)
 
 
@@ -352,6 +411,19 @@ def block_fma_bounds(
 
     Operands are rounded to u_low, products are summed in precision u_high, and every block of `block` products is rounded to
     u_out if that is coarser. They leave out alignment, directed rounding, underflow and overflow.
+
+    Parameters
+    ----------
+    n : int
+        Length of the dot products.
+    block : int
+        Products of one block.
+    u_low, u_high : float
+        Unit roundoffs of the operands and of the sums inside a block.
+    u_out : float, optional
+        Unit roundoff of a block's result where that is coarser than `u_high`.
+    probability : float
+        With which the probabilistic bound holds for all n roundings.
 
     Returns
     -------
@@ -378,6 +450,17 @@ def multiword_bound(n: int, words: int, word: Format, result: Format, theta: flo
 
     Relative to ||A||_inf ||B||_inf. The published figure takes f_min as the smallest normal number, and u of one word
     whatever p is (its data files have one bound for all p); here u is that of p words.
+
+    Parameters
+    ----------
+    n : int
+        Length of the dot products.
+    words : int
+        p.
+    word, result : Format
+        Of the words and of the sums (U, F_min).
+    theta : float
+        What equilibrated elements stay below, :func:`mpgemm.recovery.scaling_target`.
     """
     u, big = 2.0 ** -(word.precision * words), result.unit_roundoff
     return 2 * u + n * big + 4 * n**2 * word.min_normal / theta + 4 * n**2 * result.min_normal / theta**2

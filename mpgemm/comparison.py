@@ -245,6 +245,11 @@ class Pair(NamedTuple):
 def resolve_pairs(methods, engines) -> tuple[list[Pair], list[tuple[str, str, str]]]:
     """Methods and engines that fit each other, and (method, engine, reason) of those that do not.
 
+    Parameters
+    ----------
+    methods, engines : sequence
+        As for :func:`compare`.
+
     Raises
     ------
     ValueError
@@ -269,7 +274,24 @@ def resolve_pairs(methods, engines) -> tuple[list[Pair], list[tuple[str, str, st
 def measure_pair(
     name, row, engine, a, b, c, meter, case, bounds=False, strict=False, overflow=None
 ) -> ComparisonRecord:
-    """The record of one pair on one input."""
+    """The record of one pair on one input.
+
+    Parameters
+    ----------
+    name, row, engine
+        A :class:`Pair`.
+    a, b, c : array_like
+        As for :func:`compare`.
+    meter : ErrorMeter
+        Of the same matrices.
+    case, bounds, strict, overflow
+        As for :func:`compare`.
+
+    Raises
+    ------
+    ValueError
+        As :func:`mpgemm.recovered_gemm`.
+    """
     start = time.perf_counter()
     result = recovered_gemm_report(a, b, c, row, engine, strict=strict, overflow=overflow)
     seconds = time.perf_counter() - start
@@ -290,7 +312,13 @@ def measure_pair(
 
 
 def relative_bound(a, b, c, row, engine) -> float | None:
-    """The largest deterministic bound over S = |A||B| + |C|, None where none is known for the core."""
+    """The largest deterministic bound over S = |A||B| + |C|, None where none is known for the core.
+
+    Parameters
+    ----------
+    a, b, c, row, engine
+        As for :func:`mpgemm.method_bound`.
+    """
     try:
         bound = method_bound(a, b, c, row, engine).total
     except ValueError:

@@ -7,7 +7,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.arithmetic import EngineArithmetic, combine
-from mpgemm.attribution import Attribution, attribute, dot_run, exact_words, floor_log2
+from mpgemm.attribution import Attribution, attribute, dot_run, exact_words, floor_log2, format_of
 from tensorcore_models.accumulators import FusedDotAdd
 from tensorcore_models.engine import Engine
 from tensorcore_models.formats import Format
@@ -81,7 +81,7 @@ def describe(method, a, b, c=None, engine=None, *, overflow: str | None = None, 
     else:
         steps += _integer_steps(run)
     result = run.product()
-    fmt = tcm.format_of_dtype(result.dtype)
+    fmt = format_of(result)
     steps.append(Step("result", f"D in {fmt.name}", float(result[0, 0]), _hex(tcm.encode(result, fmt)[0, 0], fmt)))
     return Description(run.row.name, run.engine.label, run.row.formula, tuple(steps), attribution)
 
@@ -91,8 +91,9 @@ def _hex(bits, fmt: Format) -> str:
 
 
 def _bits_of(value: float, dtype) -> str:
-    fmt = tcm.format_of_dtype(np.dtype(dtype))
-    return _hex(tcm.encode(np.array([value], dtype), fmt)[0], fmt)
+    array = np.array([value], dtype)
+    fmt = format_of(array)
+    return _hex(tcm.encode(array, fmt)[0], fmt)
 
 
 def _operand_steps(run) -> list[Step]:
@@ -143,7 +144,7 @@ def _integer_steps(run) -> list[Step]:
 
 
 def _core_steps(run) -> list[Step]:
-    names = {}
+    names: dict[int, str] = {}
     words = run.words()
     for name, members in zip("ab", words, strict=True):
         names |= {id(word): f"{name}_{j}" for j, word in enumerate(members)}
@@ -152,7 +153,7 @@ def _core_steps(run) -> list[Step]:
     c = None if run.c is None else tracer.operand(run.c)
     if run.a.shape[1] == 0:
         return []
-    value = combine(run.row, run.scale, *words, c if rows is None else None, tracer)
+    value = combine(run.row, run.scale, words[0], words[1], c if rows is None else None, tracer)
     if rows is not None:
         value = tracer.scale(value, -int(rows[0] + columns[0]))
         if c is not None:

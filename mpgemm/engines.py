@@ -74,6 +74,11 @@ def hypothetical_engine(
         As for :func:`tensorcore_models.default_instruction`.
     **changes
         Fields of the accumulator to replace.
+
+    Raises
+    ------
+    ValueError
+        If there is no such device, format or path, or a changed field is not allowed.
     """
     base = _of_device(device, model, path)
     accumulator = dataclasses.replace(base.accumulator, **changes)
@@ -173,7 +178,14 @@ def _by_name(name: str, method: RecoveryMethod) -> Engine:
 
 
 def suitable_engines(method: RecoveryMethod, limit: int = 8) -> list[str]:
-    """Names of catalogued instructions that take the method's words, one for each architecture first."""
+    """Names of catalogued instructions that take the method's words, one for each architecture first.
+
+    Parameters
+    ----------
+    method : RecoveryMethod
+    limit : int
+        Names at most.
+    """
     first: dict[str, str] = {}
     for row in tcm.list_instructions():
         result = row.d_format in (("s32",) if method.integer else ("fp32", "fp64"))

@@ -163,6 +163,11 @@ class ErrorMeter:
     """:func:`errors` for many computed results of the same product: the exact product is formed once.
 
     Parameters as in :func:`errors`.
+
+    Raises
+    ------
+    ValueError
+        If the reference is unknown or shapes do not match.
     """
 
     def __init__(self, a, b, c=None, reference: str = "exact"):
@@ -178,7 +183,15 @@ class ErrorMeter:
         self._scale_inf = _input_norm_inf(a) * _input_norm_inf(b) + (0.0 if c is None else _input_norm_inf(c))
 
     def measure(self, computed: np.ndarray) -> ErrorReport:
-        """The errors of one computed result (see :func:`errors`)."""
+        """The errors of one computed result (see :func:`errors`).
+
+        Raises
+        ------
+        ValueError
+            If the shape is another one.
+        TypeError
+            If the elements have no floating-point format.
+        """
         computed = tcm.as_array(computed, "computed")
         if computed.shape != self.shape[:2]:
             raise ValueError(f"computed has shape {computed.shape}, expected {self.shape[:2]} from a and b")

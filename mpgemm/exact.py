@@ -16,6 +16,7 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm._kernels import exact as exact_kernel
 from tensorcore_models.isa import isa_level
+from tensorcore_models.operands import values_of_bits
 from tensorcore_models.rounding import source_array
 from tensorcore_models.threads import threads_for
 
@@ -62,6 +63,11 @@ class ExactResult:
     ----------
     shape : tuple of int
         (m, n).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`exact_gemm`.
     """
 
     def __init__(self, a: Any, b: Any, c: Any = None):
@@ -169,7 +175,7 @@ class ExactResult:
         if fmt.name == "fp32":
             with np.errstate(over="ignore", under="ignore"):
                 return odd.astype(np.float32)
-        return np.asarray(tcm.encode(odd, fmt)).view(fmt.dtype)
+        return values_of_bits(np.asarray(tcm.encode(odd, fmt)), fmt)
 
     def _kernel(self) -> exact_kernel.Product:
         if self._product is None:

@@ -41,6 +41,7 @@ class IntegerRun:
 
     @property
     def word_format(self):
+        """The engine's operand format."""
         return self.engine.formats[0]
 
     @property
@@ -50,12 +51,12 @@ class IntegerRun:
         return np.dtype(np.float64 if wide else np.float32)
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
-        operands = ((self.a, self.clean_a, 1), (self.b, self.clean_b, 0))
-        return tuple(
-            RangeCounts(
-                int(np.count_nonzero(~np.isfinite(x))), int(np.count_nonzero((x != 0) & (self._kept(clean, axis) == 0)))
-            )
-            for x, clean, axis in operands
+        """Elements of A and of B that are not finite (overflow), or of which no word keeps anything (underflow)."""
+        return self._counts(self.a, self.clean_a, 1), self._counts(self.b, self.clean_b, 0)
+
+    def _counts(self, x: np.ndarray, clean: np.ndarray, axis: int) -> RangeCounts:
+        return RangeCounts(
+            int(np.count_nonzero(~np.isfinite(x))), int(np.count_nonzero((x != 0) & (self._kept(clean, axis) == 0)))
         )
 
     def _kept(self, x: np.ndarray, axis: int) -> np.ndarray:
@@ -63,10 +64,13 @@ class IntegerRun:
         if self.row.kind == "residues":
             return integers_below(x, axis, residue_bits(self.row.moduli, self.a.shape[1]))[0]
         if self.row.kind == "quantised":
-            return sum(np.abs(words.astype(np.float64)) for words, _ in quantise(x, self.row.words, self.word_format))
-        return sum(np.abs(word.astype(np.float64)) for word in slice_operand(x, axis, self.row)[0])
+            words = [word for word, _ in quantise(x, self.row.words, self.word_format)]
+        else:
+            words = slice_operand(x, axis, self.row)[0]
+        return sum((np.abs(word.astype(np.float64)) for word in words), np.zeros(x.shape))
 
     def product(self) -> np.ndarray:
+        """The result of the method, shape (m, n); rows and columns with operands that are not finite are NaN."""
         run = {"integer_slices": self._slices, "residues": self._residues, "quantised": self._quantised}[self.row.kind]
         shape = (self.a.shape[0], self.b.shape[1])
         value = run() if self.a.shape[1] else np.zeros(shape, self.dtype)
@@ -74,11 +78,11 @@ class IntegerRun:
             value = value.astype(self.dtype)
             value[~self.finite_rows] = np.nan
             value[:, ~self.finite_columns] = np.nan
-            return value if self.c is None else value + self._checked_c()
+            return value if self.c is None else value + self._checked(self.c)
 
-    def _checked_c(self) -> np.ndarray:
-        c = self.c.astype(self.dtype)
-        if ((c != self.c) & ~np.isnan(self.c)).any():
+    def _checked(self, given: np.ndarray) -> np.ndarray:
+        c = given.astype(self.dtype)
+        if ((c != given) & ~np.isnan(given)).any():
             raise ValueError(f"c has values that {self.dtype.name}, in which it is added, lacks; round it first")
         return c
 
@@ -87,11 +91,11 @@ class IntegerRun:
         words_a, rows = slice_operand(self.clean_a, 1, self.row)
         words_b, columns = slice_operand(self.clean_b, 0, self.row)
         bits, top = self.row.slice_bits, 2 * top_exponent(self.row)
-        total, before = None, 0
-        for i, j in self.row.products:  # smallest first
+        (i, j), *others = self.row.products  # smallest first
+        total, before = exact_product(self.engine, words_a[i], words_b[j]).astype(np.float64), i + j
+        for i, j in others:
             part = exact_product(self.engine, words_a[i], words_b[j]).astype(np.float64)
-            total = part if total is None else total * 2.0 ** (bits * (i + j - before)) + part
-            before = i + j
+            total, before = total * 2.0 ** (bits * (i + j - before)) + part, i + j
         with np.errstate(over="ignore", under="ignore"):
             return np.ldexp(total, rows[:, None] + columns - top)
 
@@ -131,7 +135,16 @@ class IntegerRun:
 def exact_product(engine: Engine, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The product of two int8 (int4) matrices on an engine with int32 sums, cut so that none can overflow.
 
-    int32 where one cut does, else int64.
+    Parameters
+    ----------
+    engine : Engine
+        With int32 results.
+    a, b : ndarray of int, shapes (m, k) and (k, n)
+
+    Returns
+    -------
+    ndarray, shape (m, n)
+        int32 where one cut does, else int64.
     """
     formats = engine.formats
     largest = max(1, _largest_magnitude(a) * _largest_magnitude(b))
@@ -157,13 +170,28 @@ def top_exponent(row: RecoveryMethod) -> int:
 
 
 def common_exponents(x: np.ndarray, axis: int) -> np.ndarray:
-    """e for each row (axis 1) or column (axis 0) with max |x| < 2^e; 0 for zeros."""
+    """e for each row (axis 1) or column (axis 0) with max |x| < 2^e; 0 for zeros.
+
+    Parameters
+    ----------
+    x : ndarray
+    axis : int
+        1: of each row; 0: of each column.
+    """
     largest = np.max(np.abs(x), axis=axis, initial=0.0).astype(np.float64)
     return np.where(largest > 0, np.frexp(largest)[1], 0)
 
 
 def slice_operand(x: np.ndarray, axis: int, row: RecoveryMethod) -> tuple[list[np.ndarray], np.ndarray]:
     """Slices of a matrix on common exponents.
+
+    Parameters
+    ----------
+    x : ndarray
+        Finite.
+    axis : int
+        1: rows share an exponent; 0: columns do.
+    row : RecoveryMethod
 
     Returns
     -------

@@ -209,6 +209,11 @@ def atomic_writer(path: str | os.PathLike) -> Iterator[IO[bytes]]:
     """A binary file that appears at `path` only when the block ends without an exception.
 
     The folder is made where it is missing. The data reach the disk before the name does.
+
+    Raises
+    ------
+    OSError
+        If the folder or the file cannot be written.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -233,7 +238,13 @@ def _umask() -> int:
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
-    """Write `text` as UTF-8, the whole file or nothing."""
+    """Write `text` as UTF-8, the whole file or nothing.
+
+    Parameters
+    ----------
+    path : path
+    text : str
+    """
     with atomic_writer(path) as stream:
         stream.write(text.encode())
 

@@ -32,6 +32,11 @@ class Distribution:
         Every parameter with its default; the default's type is the parameter's type.
     source : str
         Where it is used so.
+
+    Raises
+    ------
+    ValueError
+        If the name is no identifier or the summary is missing.
     """
 
     name: str
@@ -217,12 +222,40 @@ def generate(name: str, m: int, k: int, n: int, seed: int = 0, **parameters: flo
     >>> a.shape, b.shape, a.dtype, bool((b >= 0).all() and (b <= 0.125).all())
     ((2, 3), (3, 4), dtype('float32'), True)
     """
+    return _draw(name, (m, k, n), seed, parameters, streams=(0, 1))
+
+
+def generate_addend(name: str, m: int, n: int, seed: int = 0, **parameters: float) -> np.ndarray:
+    """Draw a matrix C to add: one that the distribution draws for A, from a stream of its own.
+
+    Parameters
+    ----------
+    name, seed, **parameters
+        As for :func:`generate`; with the same seed C is independent of A and B.
+    m, n : int
+        C is m x n.
+
+    Returns
+    -------
+    numpy.ndarray
+        float32, shape (m, n).
+
+    Raises
+    ------
+    ValueError
+        As :func:`generate`.
+    """
+    return _draw(name, (m, n, 0), seed, parameters, streams=(2, 1))[0]
+
+
+def _draw(name: str, sizes: tuple[int, int, int], seed: int, parameters: Mapping, streams: tuple[int, int]) -> Pair:
+    """A pair drawn from two of the seed's child streams, rounded to float32."""
     distribution = get_distribution(name)
     values = distribution.complete(parameters)
-    if min(m, k, n) < 0 or seed < 0:
-        raise ValueError(f"sizes and seed must not be negative, got m, k, n = {m}, {k}, {n} and seed {seed}")
-    a_stream, b_stream = np.random.default_rng(seed).spawn(2)
-    a, b = distribution.make(a_stream, b_stream, m, k, n, **values)
+    if min(*sizes, seed) < 0:
+        raise ValueError(f"sizes and seed must not be negative, got {', '.join(map(str, sizes))} and seed {seed}")
+    children = np.random.default_rng(seed).spawn(3)
+    a, b = distribution.make(*(children[i] for i in streams), *sizes, **values)
     with np.errstate(over="ignore", under="ignore"):
         return a.astype(np.float32), b.astype(np.float32)
 

@@ -47,6 +47,11 @@ MODULI = (256, 255, 253, 251, 247, 241, 239, 233, 229, 227, 223, 217, 211, 199, 
 def products_below(words: int, level: int | None = None) -> tuple[tuple[int, int], ...]:
     """Products (i, j) of word indices with i + j <= `level` (all of them by default), smallest first.
 
+    Parameters
+    ----------
+    words : int
+    level : int
+
     Examples
     --------
     >>> products_below(2, 1)
@@ -176,7 +181,7 @@ class RecoveryMethod:
         """Whether the words are integers."""
         return isinstance(get_format(self.formats[0]), IntegerFormat)
 
-    def word_scale(self, fmt: Format | IntegerFormat) -> int:
+    def word_scale(self, fmt: Format) -> int:
         """s for words of that format."""
         return fmt.precision if self.scale_exponent is None else self.scale_exponent
 
@@ -228,7 +233,7 @@ def check_moduli(moduli) -> tuple[int, ...]:
     return moduli
 
 
-def _choice(name: str, value, known: Mapping[object, object]):
+def _choice(name: str, value, known: Mapping):
     for key, meaning in known.items():
         if type(key) is type(value) and key == value:
             return meaning

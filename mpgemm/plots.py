@@ -33,7 +33,13 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 
 
 def require_matplotlib() -> None:
-    """Raise a ValueError that names the extra where matplotlib is missing: before long work, not after it."""
+    """Check that pictures can be made: before long work, not after it.
+
+    Raises
+    ------
+    ValueError
+        If matplotlib is missing: the extra that brings it.
+    """
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
@@ -52,7 +58,15 @@ def _new_figure(width: float = 7.0, height: float = 4.3):
 
 
 def save_figure(figure, path: str | os.PathLike, dpi: int = 130) -> None:
-    """Write a figure as PNG, the whole file or nothing."""
+    """Write a figure as PNG, the whole file or nothing.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    path : path
+    dpi : int
+        Dots per inch.
+    """
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi)
     with atomic_writer(path) as stream:
@@ -200,6 +214,11 @@ def panel_grid(panels: Sequence["Panel"], columns: int = 3):
     Returns
     -------
     matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If matplotlib is missing.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -8,6 +8,7 @@ Integer methods have their own algorithm in :mod:`mpgemm.integer_recovery`.
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from mpgemm.methods import RecoveryMethod, get_method
 from tensorcore_models.engine import Engine
 from tensorcore_models.formats import Format
 from tensorcore_models.rounding import source_array
+
+if TYPE_CHECKING:
+    from mpgemm.integer_recovery import IntegerRun
 
 
 # -- results -------------------------------------------------------------------------------------------------------------
@@ -141,7 +145,22 @@ def recovered_gemm_report(
     overflow: str | None = None,
     **options,
 ) -> RecoveryResult:
-    """:func:`recovered_gemm` with the passes it took and the counts of elements that left the words' range."""
+    """:func:`recovered_gemm` with the passes it took and the counts of elements that left the words' range.
+
+    Parameters
+    ----------
+    a, b, c, method, engine, strict, overflow, **options
+        As for :func:`recovered_gemm`.
+
+    Returns
+    -------
+    RecoveryResult
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`recovered_gemm`.
+    """
     run = prepare(a, b, c, method, engine, overflow, options)
     if strict:
         _refuse_range(run)
@@ -151,7 +170,7 @@ def recovered_gemm_report(
     return RecoveryResult(d, run.row, run.engine.label, run.row.passes, *counts, nonfinite)
 
 
-def _refuse_range(run: "WordRun") -> None:
+def _refuse_range(run: "WordRun | IntegerRun") -> None:
     for counts, name, size in zip(run.counts(), "AB", (run.a.size, run.b.size), strict=True):
         if counts.overflow or counts.underflow:
             raise ValueError(
@@ -172,8 +191,25 @@ def prepare(
     overflow: str | None = None,
     options: Mapping | None = None,
     store: "WordStore | None" = None,
-) -> "WordRun":
-    """A method bound to an engine and operands, all checked: what :func:`recovered_gemm` runs."""
+) -> "WordRun | IntegerRun":
+    """A method bound to an engine and operands, all checked: what :func:`recovered_gemm` runs.
+
+    Parameters
+    ----------
+    a, b, c, method, engine, overflow, options
+        As for :func:`recovered_gemm`.
+    store : WordStore, optional
+        Where words are looked up and kept.
+
+    Returns
+    -------
+    WordRun or IntegerRun
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`recovered_gemm`.
+    """
     row = get_method(method, **(options or {}))
     engine = resolve_engine(engine, row)
     if overflow is None:
@@ -192,6 +228,11 @@ def prepare(
 
 def check_operands(a, b, c) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """The operands as float32 or float64 arrays of matching shapes.
+
+    Parameters
+    ----------
+    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
+        c may be None.
 
     Raises
     ------
@@ -224,16 +265,20 @@ class WordRun:
 
     @property
     def word_format(self) -> Format:
+        """The engine's operand format."""
         return self.engine.formats[0]
 
     @property
     def scale(self) -> int:
+        """s: word j stands for 2^(-j s) times its value."""
         return self.row.word_scale(self.word_format)
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
-        return tuple(
-            count_range(x, words, self.word_format, self.scale)
-            for x, words in zip(self.equilibrated()[:2], self.words(), strict=True)
+        """Elements of A and of B that left the range of the words."""
+        (a, b), (words_a, words_b) = self.equilibrated()[:2], self.words()
+        return (
+            count_range(a, words_a, self.word_format, self.scale),
+            count_range(b, words_b, self.word_format, self.scale),
         )
 
     def equilibrated(self):
@@ -245,6 +290,7 @@ class WordRun:
         return times_power(self.a, rows[:, None]), times_power(self.b, columns), rows, columns
 
     def words(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+        """Encodings of the words of A and of B, the highest first."""
         return self._split()[:2]
 
     def _split(self):
@@ -260,6 +306,7 @@ class WordRun:
         return *words, rows, columns
 
     def product(self) -> np.ndarray:
+        """The result of the method, shape (m, n)."""
         arithmetic = EngineArithmetic(self.engine, self.row.order, (self.a.shape[0], self.b.shape[1]))
         words_a, words_b, rows, columns = self._split()
         c = None if self.c is None else arithmetic.operand(self.c)
@@ -329,20 +376,28 @@ class CubeRun(WordRun):
 
         if self.row.rounding != "rne" or self.row.equilibrate != "none":
             return super().product()
+        # The row's accumulation is one of the two, and prepare() checked the overflow.
         return ascend.cube_gemm(
             self.a,
             self.b,
             self.c,
-            order=self.row.accumulation,
+            order="elementwise" if self.row.accumulation == "elementwise" else "termwise",
             scale_exponent=self.scale,
             low_low=(1, 1) in self.row.products,
-            overflow=self.overflow,
+            overflow="saturate" if self.overflow == "saturate" else "inf",
         )
 
 
 # -- splitting -----------------------------------------------------------------------------------------------------------
 def scaling_target(word: Format, result: Format, k: int) -> float:
-    """theta = min(f_max, sqrt(F_max / k)): what equilibrated elements stay below (khattak-mikaitis, section V-B)."""
+    """theta = min(f_max, sqrt(F_max / k)): what equilibrated elements stay below (khattak-mikaitis, section V-B).
+
+    Parameters
+    ----------
+    word, result : Format
+        Of the words (f_max) and of the sums (F_max).
+    k : int
+    """
     return min(word.max_finite, float(np.sqrt(result.max_finite / max(k, 1))))
 
 
@@ -350,6 +405,12 @@ def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarra
     """Largest e for each row (axis 1) or column (axis 0) with max |x| 2^e <= theta; 0 where all elements are zero.
 
     Infinite and NaN elements take no part.
+
+    Parameters
+    ----------
+    x : ndarray
+    axis : int
+    theta : float
     """
     largest = np.max(np.abs(x), axis=axis, initial=0.0, where=np.isfinite(x)).astype(np.float64)
     significand, exponent = np.frexp(largest)
@@ -359,7 +420,14 @@ def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarra
 
 
 def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
-    """x 2^exponents exactly: in the type of x where that is exact, else in float64."""
+    """x 2^exponents exactly: in the type of x where that is exact, else in float64.
+
+    Parameters
+    ----------
+    x : ndarray of float32 or float64
+    exponents : ndarray of int
+        Broadcast against x.
+    """
     if x.dtype == np.float32 and np.abs(exponents).max(initial=0) <= 120:
         up, down = np.ldexp(np.float32(1), exponents), np.ldexp(np.float32(1), -exponents)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -370,12 +438,31 @@ def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
 
 
 def split_operand(x: np.ndarray, row: RecoveryMethod, fmt: Format, overflow: str = "inf") -> tuple[np.ndarray, ...]:
-    """The words of a matrix as encodings."""
+    """The words of a matrix as encodings.
+
+    Parameters
+    ----------
+    x : ndarray
+    row : RecoveryMethod
+    fmt : Format
+        Of the words.
+    overflow : {"inf", "saturate"}
+    """
     return tcm.split(x, fmt, row.words, row.word_scale(fmt), row.rounding, overflow, bits=True)
 
 
 def count_range(x: np.ndarray, words: Sequence[np.ndarray], fmt: Format, scale: int) -> RangeCounts:
-    """How many elements of x left the range of their words; see :class:`RangeCounts`."""
+    """How many elements of x left the range of their words; see :class:`RangeCounts`.
+
+    Parameters
+    ----------
+    x : ndarray
+    words : sequence of ndarray
+        Encodings, from :func:`split_operand`.
+    fmt : Format
+    scale : int
+        s.
+    """
     residual = x.astype(np.float64)
     over, under = np.zeros(x.shape, bool), np.zeros(x.shape, bool)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):

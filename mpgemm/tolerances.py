@@ -8,6 +8,7 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm import bounds
 from mpgemm.arithmetic import combine
+from mpgemm.operand_facts import OperandFacts, accumulator_of, apply_scales, facts_of, facts_of_formats, scaled_values
 from mpgemm.recovery import CubeRun, prepare
 from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engine import Engine
@@ -41,6 +42,15 @@ class MethodBound:
 def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | None = None, **options) -> MethodBound:
     """The deterministic bound of :func:`mpgemm.recovered_gemm` with the same arguments.
 
+    Parameters
+    ----------
+    a, b, c, method, engine, overflow, **options
+        As for :func:`mpgemm.recovered_gemm`.
+
+    Returns
+    -------
+    MethodBound
+
     Raises
     ------
     ValueError
@@ -57,8 +67,8 @@ def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | 
             (np.abs(words_a[i]) @ np.abs(words_b[j]) for i, j in pairs if (i, j) not in kept), np.zeros(split.shape)
         )
         sums = _sums_bound(run, words_a, words_b, undo, magnitude_c)
-    parts = [np.where(np.isnan(x), np.inf, x) for x in (split, dropped, sums)]
-    return MethodBound(*parts, published_bounds(run))
+    split, dropped, sums = (np.where(np.isnan(x), np.inf, x) for x in (split, dropped, sums))
+    return MethodBound(split, dropped, sums, published_bounds(run))
 
 
 def word_values(run):
@@ -110,9 +120,9 @@ def _sums_bound(run, words_a, words_b, undo, magnitude_c) -> np.ndarray:
         return _integer_sums(run, kept, magnitude_c)
     if isinstance(run, CubeRun):  # one chain is at most as long as all products, and at most four operations follow
         steps = run.a.shape[1] * len(row.products) + 4
-        return bounds.accumulation_bound(run.engine, kept + magnitude_c, steps, small=True)
+        return bounds.accumulation_bound(run.engine, kept + magnitude_c, steps, facts_of_formats(run.engine, (0, 0)))
     raw_a, raw_b = ([tcm.decode(w, run.word_format) for w in words] for words in run.words())
-    arithmetic = _BoundArithmetic(run.engine, bounds.operand_facts(run.engine, _stack(raw_a, 1), _stack(raw_b, 0)))
+    arithmetic = _BoundArithmetic(run.engine, facts_of(run.engine, _stack(raw_a, 1), _stack(raw_b, 0)))
     c = None if run.c is None else (magnitude_c, np.zeros(kept.shape))
     if run.a.shape[1] == 0:
         return np.zeros(kept.shape)
@@ -137,11 +147,10 @@ def _integer_sums(run, kept, magnitude_c) -> np.ndarray:
     if run.row.kind == "quantised":
         inner = 2.0**-24 * (3 * len(run.row.products) + 4)
         if isinstance(run.word_format, Format):
-            steps = bounds.steps_of(run.engine, run.a.shape[1], bounds.step_error(run.engine).terms)
-            bound = kept * bounds._growth(bounds.step_error(run.engine, (0, 0)).relative, steps)
-            bound = bound + bounds.step_error(run.engine, (0, 0)).absolute * steps * 2 * float(
-                np.max(kept, initial=1.0)
-            )
+            step = bounds.step_error(run.engine, facts_of_formats(run.engine, (0, 0)))
+            steps = bounds.steps_of(run.engine, run.a.shape[1], step.terms)
+            bound = kept * bounds.growth(step.relative, steps)
+            bound = bound + step.absolute * steps * 2 * float(np.max(kept, initial=1.0))
     rounding = 2 * target if np.any(magnitude_c) else target
     return (bound + inner * kept + rounding * (kept + bound + magnitude_c)) * bounds.MARGIN + 3 * tiny
 
@@ -149,13 +158,13 @@ def _integer_sums(run, kept, magnitude_c) -> np.ndarray:
 class _BoundArithmetic:
     """Carries (size, error) through a method; words are values of the operand format."""
 
-    def __init__(self, engine: Engine, facts: dict):
+    def __init__(self, engine: Engine, facts: OperandFacts | None):
         self.engine = engine
         self.facts = facts
         self.wide = engine.formats[3].name == "fp64"
         self.unit = 2.0**-53 if self.wide else 2.0**-24
         self.tiny = 2.0**-1074 if self.wide else 2.0**-149
-        self.terms = bounds.step_error(engine, **facts).terms
+        self.step = bounds.step_error(engine, facts)
 
     def _size(self, pairs) -> np.ndarray:
         return sum(np.abs(a) @ np.abs(b) for a, b in pairs)
@@ -165,8 +174,8 @@ class _BoundArithmetic:
         if seed is not None:
             size, error = size + seed[0], seed[1]
             error = error + self._seed_rounding(seed)
-        steps = len(pairs) * bounds.steps_of(self.engine, pairs[0][0].shape[1], self.terms)
-        return size, error + bounds.accumulation_bound(self.engine, size + error, steps, **self.facts)
+        steps = len(pairs) * bounds.steps_of(self.engine, pairs[0][0].shape[1], self.step.terms)
+        return size, error + bounds.accumulation_bound(self.engine, size + error, steps, self.facts)
 
     def _seed_rounding(self, seed):
         fmt = self.engine.formats[2]
@@ -178,16 +187,15 @@ class _BoundArithmetic:
     def elementwise(self, weighted):
         """Every k step is one chain from zero; as the sizes of the steps add up, so do their errors."""
         count = -(-weighted[0][0][0].shape[1] // self.engine.k)
-        inner = bounds.step_error(self.engine, **self.facts)
-        steps = bounds.steps_of(self.engine, self.engine.k, inner.terms)
+        steps = bounds.steps_of(self.engine, self.engine.k, self.step.terms)
         size, error = 0.0, 0.0
         for pair, exponent in weighted:
             part = self._size([pair])
-            whole = bounds.accumulation_bound(self.engine, part, steps, **self.facts)  # infinite where it may overflow
-            whole = whole + (count - 1) * steps * inner.absolute * 2
+            whole = bounds.accumulation_bound(self.engine, part, steps, self.facts)  # infinite where it may overflow
+            whole = whole + (count - 1) * steps * self.step.absolute * 2
             size, error = size + np.ldexp(part, exponent), error + np.ldexp(whole, exponent) + count * self.tiny
         additions = count * len(weighted)
-        growth = bounds._growth(self.unit, additions)
+        growth = bounds.growth(self.unit, additions)
         return size, error + (size + error) * growth + additions * self.tiny
 
     def scale(self, value, exponent):
@@ -205,12 +213,13 @@ def published_bounds(run) -> dict[str, float]:
     """Published relative bounds that go with a run: block FMA (of |A||B|) and multiword (of ||A||_inf ||B||_inf)."""
     engine, k = run.engine, max(run.a.shape[1], 1)
     word, result = engine.formats[0], engine.formats[3]
-    if isinstance(word, IntegerFormat) or getattr(engine, "accumulator", None) is None:
+    accumulator = accumulator_of(engine)
+    if isinstance(word, IntegerFormat) or accumulator is None:
         return {}
     words = run.row.words
     u = 2.0 ** -(word.precision * words)
     found = bounds.block_fma_bounds(
-        k * len(run.row.products), engine.accumulator.terms_per_step, u, result.unit_roundoff
+        k * len(run.row.products), accumulator.terms_per_step, u, result.unit_roundoff
     )
     published = {f"block FMA, {name}": value for name, value in found.items()}
     if run.row.name == "multiword":
@@ -287,8 +296,8 @@ class Tolerance:
         return "\n".join(lines)
 
 
-def tolerance(engine: Engine | str, k: int, data=None) -> Tolerance:
-    """The tolerance that a test of a kernel on an engine may use, with its derivation.
+def tolerance(engine: Engine | str, k: int, data=None, *, scale_a=None, scale_b=None) -> Tolerance:
+    """The tolerance that a test of a kernel on an engine may use, with its derivation (see :mod:`mpgemm.bounds`).
 
     Parameters
     ----------
@@ -297,12 +306,33 @@ def tolerance(engine: Engine | str, k: int, data=None) -> Tolerance:
     k : int
         Length of the dot products.
     data : (a, b) or (a, b, c), optional
-        The operands, in the engine's formats. Without them exponents are taken to be the formats' largest.
+        The operands, in the engine's formats, shapes (m, k), (k, n), (m, n). Without them exponents are taken to be the
+        formats' largest.
+    scale_a, scale_b : array_like, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), optional
+        Block scales that go with `data` on a block-scaled engine, as :meth:`Engine.gemm` takes them (values, or encodings
+        where they are uint8). |A|, |B| and the exact product are then those of the scaled operands.
+
+    Returns
+    -------
+    Tolerance
 
     Raises
     ------
     ValueError
-        If no bound is known for the core, or k does not fit the data.
+        If no bound is known for the core, k does not fit the data, or scales are missing or not wanted.
+    TypeError
+        If k is not an integer.
+
+    Examples
+    --------
+    >>> import numpy as np, tensorcore_models as tcm
+    >>> x = np.random.default_rng(0).standard_normal((8, 128))
+    >>> a, b = tcm.quantize_blocks(x, "mxfp8_e4m3", axis=1), tcm.quantize_blocks(x.T, "mxfp8_e4m3", axis=0)
+    >>> engine = tcm.get_instruction("rtx_blackwell:mma.m16n8k32.block32.f32.e4m3.e4m3.f32.ue8m0")
+    >>> found = tolerance(engine, 128, (a.elements, b.elements), scale_a=a.scales, scale_b=b.scales)
+    >>> d = engine.gemm(a.elements, b.elements, scale_a=a.scales, scale_b=b.scales)
+    >>> bool((abs(d - a.values() @ b.values()) <= found.bound).all()), found.vacuity.vacuous
+    (True, False)
     """
     engine = get_instruction(engine) if isinstance(engine, str) else engine
     if isinstance(k, bool) or not hasattr(k, "__index__") or np.ndim(k):
@@ -310,29 +340,35 @@ def tolerance(engine: Engine | str, k: int, data=None) -> Tolerance:
     k = int(k)
     if k < 0:
         raise ValueError(f"k is {k}, expected at least 0")
-    facts: dict = {"largest": tuple(getattr(f, "emax", 0) for f in engine.formats[:2]), "small": True}
+    facts = None
     if data is not None:
-        a, b, *rest = (np.asarray(x).astype(np.float64) for x in data if x is not None)
+        a, b, *rest = (np.asarray(x) for x in data if x is not None)
+        c = rest[0] if rest else None
+        a, b, scales_a, scales_b = scaled_values(engine, a, b, scale_a, scale_b)
         if a.shape[1] != k:
             raise ValueError(f"k is {k}, the data have {a.shape[1]}")
-        facts = bounds.operand_facts(engine, a, b)
-    step = bounds.step_error(engine, **facts)
+        facts = facts_of(engine, a, b, scales_a, scales_b)
+    elif scale_a is not None or scale_b is not None:
+        raise ValueError("scale_a and scale_b go with data")
+    step = bounds.step_error(engine, facts)
     steps = bounds.steps_of(engine, k, step.terms)
-    relative = bounds._growth(step.relative, steps) * bounds.MARGIN**2
-    absolute = step.absolute * steps * (1 + bounds._growth(step.relative, steps)) * bounds.MARGIN if steps else 0.0
+    relative = bounds.growth(step.relative, steps) * bounds.MARGIN**2
+    absolute = step.absolute * steps * (1 + bounds.growth(step.relative, steps)) * bounds.MARGIN if steps else 0.0
     lines = [
         f"{engine.label}: {steps} steps of {step.terms} products",
         *(f"each step: {text}" for text in step.derivation),
     ]
     lines += [f"alpha = {step.relative:.4g}, beta = {step.absolute:.4g}; (1 + alpha)^{steps} - 1 = {relative:.6g}"]
+    if data is None and engine.scale_format is not None:
+        lines.append("without data beta is that of zeros below the largest scales; give data for the one of your scales")
     published = {}
     if isinstance(engine.formats[0], Format):
         found = bounds.block_fma_bounds(max(k, 1), step.terms, 0.0, engine.formats[3].unit_roundoff)
         published = {f"block FMA, {name}": value for name, value in found.items()}
     if data is None:
         return Tolerance(relative, absolute, None, "\n".join(lines), published, None)
-    c = rest[0] if rest else None
-    bound = bounds.gemm_bound(engine, a, b, c)
+    bound = bounds.gemm_bound(engine, a, b, c, scale_a=scale_a, scale_b=scale_b)
+    a, b = apply_scales(engine, a, b, scales_a, scales_b)
     return Tolerance(relative, absolute, bound, "\n".join(lines), published, check_tolerance(a, b, c, bound=bound))
 
 
@@ -341,8 +377,8 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
 
     Parameters
     ----------
-    a, b, c : array_like
-        The operands of the test.
+    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
+        The operands of the test; block-scaled ones multiplied by their scales (:meth:`BlockScaled.values`).
     rtol, atol : float
         As for numpy.allclose.
     bound : array_like, optional

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from .exact_rounding import check_rounding
-from .formats import Format, get_format
+from .formats import Format, get_float_format
 from .interop import as_array
 from .operands import values_of_bits
 from .rounding import decode, encode
@@ -136,7 +136,7 @@ def _kind(kind) -> tuple[Format, Format, int]:
     element, scale, block_size = kind
     if int(block_size) < 1:
         raise ValueError(f"block_size is {block_size}, expected at least 1")
-    return get_format(element), get_format(scale), int(block_size)
+    return get_float_format(element), get_float_format(scale), int(block_size)
 
 
 def _block_maxima(magnitudes: np.ndarray, block_size: int, axis: int) -> np.ndarray:

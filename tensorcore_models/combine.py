@@ -10,6 +10,7 @@ import numpy as np
 
 from .exact_rounding import check_rounding, encode_exact
 from .formats import Format, IntegerFormat
+from .operands import values_of_bits
 from .rounding import decode, encode
 
 
@@ -77,11 +78,11 @@ def _scaled_exactly(values: np.ndarray, scalar: float, target: Format) -> np.nda
 def _add_natively(x: np.ndarray, y: np.ndarray, fmt: Format) -> np.ndarray:
     """IEEE sum of encodings of binary32 or binary64 by the CPU; NaN is the format's quiet NaN on every machine."""
     with np.errstate(invalid="ignore", over="ignore"):
-        total = np.ascontiguousarray(x).view(fmt.dtype) + np.ascontiguousarray(y).view(fmt.dtype)
+        total = values_of_bits(x, fmt) + values_of_bits(y, fmt)
     bits = total.view(fmt.container)
     nan = np.isnan(total)
     if nan.any():
-        bits[nan] = fmt.nan_bits
+        bits[nan] = fmt.nan_encoding()
     return bits
 
 

@@ -160,9 +160,9 @@ def overflow_bits(negative: bool, fmt: Format, rounding: str = "rne", saturate: 
     if saturate or toward_zero:
         return sign | fmt.max_bits
     if fmt.has_inf:
-        return sign | fmt.inf_bits
+        return sign | fmt.exponent_mask
     if fmt.has_nan:
-        return fmt.nan_bits | (sign if fmt.specials == "fn" else 0)
+        return fmt.nan_encoding() | (sign if fmt.specials == "fn" else 0)
     raise OverflowError(
         f"a number beyond {fmt.max_finite} has no encoding in {fmt.name}, which has neither infinity nor NaN"
         "; saturate=True gives the largest finite number"
@@ -259,9 +259,9 @@ def _nan_exact(x: float, fmt: Format, saturate: bool, nan: float | None, subnorm
     (source,) = struct.unpack("<Q", struct.pack("<d", x))
     sign = fmt.sign_bit if source >> 63 and fmt.specials in ("ieee", "fn") else 0
     if fmt.specials != "ieee":
-        return fmt.nan_bits | sign
+        return fmt.nan_encoding() | sign
     payload = (source & ((1 << 52) - 1)) << fmt.fraction_bits >> 52
-    return fmt.nan_bits | sign | payload << fmt.padding_bits
+    return fmt.nan_encoding() | sign | payload << fmt.padding_bits
 
 
 def _inf_exact(negative: bool, fmt: Format, saturate: bool) -> int:

@@ -176,24 +176,37 @@ class Format:
         return ((1 << (self.exponent_bits + self.fraction_bits)) - 1) << self.padding_bits
 
     @property
+    def exponent_mask(self) -> int:
+        """Mask over encodings of the exponent field: the encoding of +infinity in formats that have it."""
+        return ((1 << self.exponent_bits) - 1) << (self.fraction_bits + self.padding_bits)
+
+    @property
     def inf_bits(self) -> int | None:
         """Encoding of +infinity, None where there is none."""
-        return (
-            ((1 << self.exponent_bits) - 1) << (self.fraction_bits + self.padding_bits)
-            if self.has_inf
-            else None
-        )
+        return self.exponent_mask if self.has_inf else None
 
     @property
     def nan_bits(self) -> int | None:
         """Encoding of the quiet NaN that conversions produce, None where there is none."""
         if self.specials == "ieee":
-            return self.inf_bits | (1 << (self.fraction_bits + self.padding_bits - 1))
+            return self.exponent_mask | (1 << (self.fraction_bits + self.padding_bits - 1))
         if self.specials == "fnuz":
             return self.sign_bit
         if self.specials in ("fn", "scale"):
             return self.magnitude_mask
         return None
+
+    def nan_encoding(self) -> int:
+        """:attr:`nan_bits` of a format that has NaN.
+
+        Raises
+        ------
+        ValueError
+            If it has none.
+        """
+        if self.nan_bits is None:
+            raise ValueError(f"{self.name} has no NaN")
+        return self.nan_bits
 
     @property
     def max_bits(self) -> int:
@@ -358,7 +371,7 @@ def get_format(fmt: "str | Format | IntegerFormat") -> "Format | IntegerFormat":
     return found
 
 
-def get_float_format(fmt: "str | Format") -> Format:
+def get_float_format(fmt: "str | Format | IntegerFormat") -> Format:
     """The floating-point format of that name: :func:`get_format` without the integer formats.
 
     Raises

@@ -36,7 +36,8 @@ class Instruction(MatrixEngine):
     blocks : int
         Independent multiplications that one instruction runs side by side.
     a_format, b_format, c_format, d_format, scale_format, block_size, accumulator
-        As in :class:`~tensorcore_models.engine.MatrixEngine`. `accumulator` is None where the arithmetic is not public.
+        As in :class:`~tensorcore_models.engine.MatrixEngine`; a row states a_format, b_format and k in full, formats by name.
+        `accumulator` is None where the arithmetic is not public.
     legal_shapes : tuple of (m, tuple of n)
         Legal shapes of instructions whose m or n is a free parameter (the arithmetic is the same); empty otherwise.
     path : str
@@ -49,7 +50,15 @@ class Instruction(MatrixEngine):
         What else is known.
     """
 
-    accumulator: Accumulator | None = dataclasses.field(kw_only=False)
+    # What a row of the catalogue states in full, formats by name. A field may have a narrower type than MatrixEngine's; the one
+    # of `accumulator` is wider, so that units of unpublished arithmetic can be listed (and refused, see `core`).
+    accumulator: Accumulator | None = dataclasses.field(kw_only=False)  # type: ignore[assignment]
+    a_format: str
+    b_format: str
+    c_format: str = "fp32"
+    d_format: str = "fp32"
+    k: int
+    scale_format: str | None = None
     arch: str
     name: str
     m: int
@@ -88,6 +97,26 @@ class Instruction(MatrixEngine):
     @property
     def label(self) -> str:
         return str(self)
+
+    @property
+    def core(self) -> Accumulator:
+        """The accumulator of a row whose arithmetic is published.
+
+        Raises
+        ------
+        ValueError
+            If it is not.
+        """
+        if self.accumulator is None:
+            raise ValueError(
+                f"{self}: its arithmetic is not public, so there is nothing to compute with ({self.source})"
+            )
+        return self.accumulator
+
+    @property
+    def scale_blocks(self) -> int:
+        """Block scales of one row of A, or column of B, in one instruction; 0 without block scales."""
+        return 0 if self.block_size is None else self.k // self.block_size
 
     @property
     def shape_text(self) -> str:
@@ -167,10 +196,8 @@ class Instruction(MatrixEngine):
         return super()._gemm_checked(*args)
 
     def _require_public(self) -> None:
-        if self.accumulator is None:
-            raise ValueError(
-                f"{self}: its arithmetic is not public, so there is nothing to compute with ({self.source})"
-            )
+        """Raise where there is nothing to compute with."""
+        _ = self.core
 
 
 def _spell(values: tuple[int, ...]) -> str:

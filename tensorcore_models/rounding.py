@@ -72,8 +72,8 @@ class EncodeTarget:
 def _nan_rule(fmt: Format, saturate: bool) -> tuple[int, int]:
     if fmt.has_nan:
         if fmt.specials == "ieee":
-            return fmt.nan_bits, _NAN_PAYLOAD
-        return fmt.nan_bits, _NAN_SIGNED if fmt.specials == "fn" else _NAN_CONSTANT
+            return fmt.nan_encoding(), _NAN_PAYLOAD
+        return fmt.nan_encoding(), _NAN_SIGNED if fmt.specials == "fn" else _NAN_CONSTANT
     return (fmt.max_bits, _NAN_CONSTANT) if saturate else (0, _NAN_ERROR)
 
 
@@ -84,9 +84,9 @@ def _target(fmt: Format, rounding: str, saturate: bool, flush: bool) -> EncodeTa
     if saturate:
         inf_code, inf_sign = fmt.max_bits, fmt.sign_bit
     elif fmt.has_inf:
-        inf_code, inf_sign = fmt.inf_bits, fmt.sign_bit
+        inf_code, inf_sign = fmt.exponent_mask, fmt.sign_bit
     elif fmt.has_nan:
-        inf_code, inf_sign = fmt.nan_bits, fmt.sign_bit if fmt.specials == "fn" else 0
+        inf_code, inf_sign = fmt.nan_encoding(), fmt.sign_bit if fmt.specials == "fn" else 0
     else:
         inf_error = True
     return EncodeTarget(

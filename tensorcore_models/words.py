@@ -34,6 +34,7 @@ from .exact_rounding import encode_exact
 from .formats import FORMATS, Format, get_float_format
 from .interop import as_array
 from .isa import isa_level
+from .operands import values_of_bits
 from .rounding import SLICE, decode, encode, source_array
 from .threads import get_num_threads
 
@@ -56,11 +57,11 @@ def word_scale_exponents(scale_exponent: int | Sequence[int], words: int) -> tup
     ValueError, TypeError
         If the length differs from `words`, or something is not an integer.
     """
-    given = scale_exponent if isinstance(scale_exponent, Sequence | np.ndarray) else None
-    numbers = list(given) if given is not None else [scale_exponent]
+    given = isinstance(scale_exponent, Sequence | np.ndarray)
+    numbers: list[Any] = list(scale_exponent) if isinstance(scale_exponent, Sequence | np.ndarray) else [scale_exponent]
     if isinstance(scale_exponent, str) or any(isinstance(s, bool) or not hasattr(s, "__index__") for s in numbers):
         raise TypeError(f"scale_exponent must be an integer or one integer for each word, got {scale_exponent!r}")
-    if given is None:
+    if not given:
         return tuple(j * int(numbers[0]) for j in range(words))
     if len(numbers) != words:
         raise ValueError(f"scale_exponent has {len(numbers)} entries for {words} words")
@@ -76,7 +77,7 @@ def _check_overflow(overflow: str) -> bool:
 def _as_words(encodings: list[np.ndarray], fmt: Format, bits: bool) -> tuple[np.ndarray, ...]:
     if bits:
         return tuple(encodings)
-    return tuple(word.view(fmt.dtype) for word in encodings)
+    return tuple(values_of_bits(word, fmt) for word in encodings)
 
 
 def split(
@@ -184,7 +185,7 @@ def _split_fp16(x: np.ndarray, scale: int, saturate: bool, nan: float | None) ->
     high, low = np.empty(x.shape, np.uint16), np.empty(x.shape, np.uint16)
     fmt = FORMATS["fp16"]
     keep_nan = nan is None or np.isnan(nan)
-    nan_code = fmt.nan_bits if keep_nan else encode_exact(float(nan), fmt, saturate=saturate)
+    nan_code = fmt.nan_encoding() if nan is None or np.isnan(nan) else encode_exact(nan, fmt, saturate=saturate)
     parts = (x.reshape(-1), high.reshape(-1), low.reshape(-1))
     scale, threads, isa = max(-1000, min(1000, scale)), get_num_threads(), isa_level()
     for start in range(0, x.size, SLICE):  # signals are looked at between slices

@@ -1,7 +1,10 @@
 """The names and signatures that users rely on exist and do what they say."""
 
+import ast
 import dataclasses
+import importlib
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -203,3 +206,52 @@ def test_compare_gives_frozen_records_in_every_form(pair):
     assert "ootomo" in str(comparison)
     assert "ootomo" in comparison.to_json()
     assert "ootomo" in comparison.to_csv()
+
+
+# -- docstrings ----------------------------------------------------------------------------------------------------------
+MODULES = [
+    f"{package.__name__}.{path.stem}"
+    for package in (mpgemm, ascend)
+    for path in sorted(Path(package.__file__).parent.glob("*.py"))
+    if not path.stem.startswith("_")
+]
+
+
+def public_objects(module):
+    """(name, object, its syntax tree) of the functions, classes and methods that a module defines."""
+    for node in ast.parse(Path(module.__file__).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            yield node.name, getattr(module, node.name), node
+            for member in node.body if isinstance(node, ast.ClassDef) else ():
+                if isinstance(member, ast.FunctionDef) and not member.name.startswith("_"):
+                    yield f"{node.name}.{member.name}", getattr(getattr(module, node.name), member.name), member
+
+
+def raises(node) -> bool:
+    """Whether a function's own body, or a class's construction, has a `raise` with an exception."""
+    bodies = [node.body]
+    if isinstance(node, ast.ClassDef):
+        bodies = [m.body for m in node.body if getattr(m, "name", "") in ("__init__", "__post_init__")]
+    left = [statement for body in bodies for statement in body]
+    while left:
+        found = left.pop()
+        if isinstance(found, ast.Raise) and found.exc is not None:
+            return True
+        if not isinstance(found, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            left.extend(ast.iter_child_nodes(found))
+    return False
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_what_is_public_is_documented(name):
+    for what, value, node in public_objects(importlib.import_module(name)):
+        text = inspect.getdoc(value)
+        assert text, f"{name}.{what} has no docstring"
+        assert not raises(node) or "Raises\n------" in text, f"{name}.{what} raises, its docstring does not say what"
+
+
+@pytest.mark.parametrize("package", (mpgemm, ascend))
+def test_exported_functions_describe_their_arguments(package):
+    for what, value in vars(package).items():
+        if inspect.isfunction(value) and len(parameters(value)) > 1:
+            assert "Parameters\n----------" in inspect.getdoc(value), f"{package.__name__}.{what}"

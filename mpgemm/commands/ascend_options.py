@@ -1,6 +1,7 @@
 """Options that `mpgemm plan` and `mpgemm simulate` share: the size, the chip, the kernel."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 import ascend
@@ -34,7 +35,13 @@ def add_shared_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
-    """(m, k, n); the size assumed for the published figures if none is given."""
+    """(m, k, n); the size assumed for the published figures if none is given.
+
+    Raises
+    ------
+    ValueError
+        If it is not three numbers.
+    """
     if not args.size:
         return ASSUMED_SIZE
     if len(args.size) != 3:
@@ -51,8 +58,24 @@ def chip_of(args: argparse.Namespace) -> ascend.Chip:
     return chip.replace(**dict(map(parse_change, args.changes))) if args.changes else chip
 
 
+def run_on_chip(args: argparse.Namespace, work: Callable[[argparse.Namespace, ascend.Chip], None]) -> int:
+    """`work` with the chip that the options name, or its numbers where they are asked for; the exit status."""
+    chip = chip_of(args)
+    if args.list_parameters:
+        print_parameters(chip)
+    else:
+        work(args, chip)
+    return 0
+
+
 def parse_change(text: str) -> tuple[str, float]:
-    """ "PARAMETER=VALUE" as a pair; whole numbers stay integers."""
+    """"PARAMETER=VALUE" as a pair; whole numbers stay integers.
+
+    Raises
+    ------
+    ValueError
+        If it is no such pair, or the chip has no such parameter.
+    """
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"expected PARAMETER=VALUE, got {text!r}")
@@ -60,7 +83,13 @@ def parse_change(text: str) -> tuple[str, float]:
 
 
 def parse_number(name: str, text: str) -> float:
-    """A value for a chip parameter."""
+    """A value for a chip parameter.
+
+    Raises
+    ------
+    ValueError
+        If the chip has no such parameter, or the text is no number.
+    """
     if name not in PARAMETERS:
         raise ValueError(f"a chip has no parameter {name!r}; --list-parameters shows them")
     try:
@@ -71,7 +100,13 @@ def parse_number(name: str, text: str) -> float:
 
 
 def parse_block(text: str) -> tuple[int, int, int]:
-    """ "BM,BK,BN" as three integers."""
+    """"BM,BK,BN" as three integers.
+
+    Raises
+    ------
+    ValueError
+        If it is not three integers.
+    """
     words = text.replace("x", ",").split(",")
     try:
         bm, bk, bn = map(int, words)
@@ -92,7 +127,13 @@ def print_parameters(chip: ascend.Chip) -> None:
 
 
 def folder_of(args: argparse.Namespace) -> Path:
-    """The folder of --out, created if need be; ValueError if it is a file."""
+    """The folder of --out, created if need be.
+
+    Raises
+    ------
+    ValueError
+        If it is a file.
+    """
     folder = Path(args.out or "out")
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--out {folder} is not a folder")

@@ -4,13 +4,15 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from mpgemm import matrices, plots, report
+from mpgemm.commands.run_options import add_output_arguments, check_run, environment, run_resumable
 from mpgemm.comparison import Comparison, ComparisonRecord, resolve_pairs
 from mpgemm.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
-from mpgemm.experiments.cases import Case, file_case, generated_cases, shipped_case
+from mpgemm.experiments.cases import Case, file_case, generated_cases, shipped_case, with_addend
 from mpgemm.experiments.executors import open_executor
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.outcome import Context, Outcome
@@ -49,6 +51,10 @@ def _side_by_side(function: str, *arguments, context: Context) -> Outcome:
     return getattr(side_by_side, function)(context, *arguments)
 
 
+def _sweep(name: str, context: Context) -> Outcome:
+    return _side_by_side("run_sweep", name, context=context)
+
+
 #: name: (what it reproduces, the experiment, seeds).
 FIGURES: dict[str, tuple[str, Callable[[Context], Outcome], int]] = {
     "khattak7": ("Khattak and Mikaitis, fig. 7", _khattak7(), 1),
@@ -56,7 +62,7 @@ FIGURES: dict[str, tuple[str, Callable[[Context], Outcome], int]] = {
     **{
         f"xue{name}": (
             f"Xue et al., fig. {name} with Markidis, Ootomo and SGEMM-cube",
-            lambda context, name=name: _side_by_side("run_sweep", name, context=context),
+            partial(_sweep, name),
             3,
         )
         for name in ("8a", "8b", "9a", "9b", "9c")
@@ -115,6 +121,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=("M", "K", "N"),
         help="sizes of generated matrices; may be given more than once (default 64 256 64)",
     )
+    source.add_argument(
+        "--c", metavar="FILE|NAME", help="compute A B + C: C from a matrix file, or a distribution (m x n, the same seed)"
+    )
     source.add_argument("--seed", type=int, default=0, help="first seed (default 0)")
     source.add_argument("--repeats", type=int, help="number of seeds (default 1; figures and tables: their own)")
     how = parser.add_argument_group("how")
@@ -130,33 +139,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--scheduler", metavar="ADDRESS", help="run on a dask cluster instead, for instance tcp://host:8786"
     )
-    output = parser.add_argument_group("output")
-    output.add_argument("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, the figure and the journal there")
-    output.add_argument("--fresh", action="store_true", help="measure again what the journal in --out holds")
+    output = add_output_arguments(parser)
     output.add_argument(
         "--metric", default="relative_frobenius", choices=RELATIVE_METRICS, help="what the figure shows"
     )
-    output.add_argument("--no-figures", action="store_true", help="no pictures")
-    output.add_argument("--json", action="store_true", help="print JSON instead of tables")
     output.add_argument("--csv", action="store_true", help="print CSV instead of tables")
 
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
     _check(args)
-    journal = _open_journal(args)
-    try:
-        with open_executor(args.workers, args.scheduler) as executor:
-            context = Context(
-                journal=journal, progress=report.Progress(sys.stderr), executor=executor, quick=args.quick
-            )
-            if args.figure or args.table:
-                return _reproduce(args, context)
-            return _compare(args, context)
-    except KeyboardInterrupt:
-        kept = f"; {len(journal)} results are kept in {journal.path}, run again to resume" if journal.path else ""
-        print(f"\nmpgemm compare: interrupted{kept}", file=sys.stderr)
-        return 130
+    return run_resumable(args, _run)
+
+
+def _run(args: argparse.Namespace, journal: Journal) -> int:
+    with open_executor(args.workers, args.scheduler) as executor:
+        context = Context(journal=journal, progress=report.Progress(sys.stderr), executor=executor, quick=args.quick)
+        if args.figure or args.table:
+            return _reproduce(args, context)
+        return _compare(args, context)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -166,23 +167,11 @@ def _check(args: argparse.Namespace) -> None:
     if len(sources) > 1 or (sources and (args.figure or args.table)):
         own = ["the matrices of --figure or --table"] if args.figure or args.table else []
         raise ValueError(f"one kind of input at a time, got {' and '.join([*sources, *own])}")
+    if args.c and (args.figure or args.table):
+        raise ValueError("--c goes with matrices, not with --figure or --table")
     if args.json and args.csv:
         raise ValueError("--json or --csv, not both")
-    if args.repeats is not None and args.repeats < 1:
-        raise ValueError(f"--repeats must be at least 1, got {args.repeats}")
-    if args.out and args.out.exists() and not args.out.is_dir():
-        raise ValueError(f"--out {args.out} is not a folder")
-    if args.out and not args.no_figures:
-        plots.require_matplotlib()
-
-
-def _open_journal(args: argparse.Namespace) -> Journal:
-    if args.out is None:
-        return Journal()
-    path = args.out / "journal.jsonl"
-    if args.fresh:
-        path.unlink(missing_ok=True)
-    return Journal(path)
+    check_run(args)
 
 
 # -- methods x engines x matrices ----------------------------------------------------------------------------------------
@@ -205,7 +194,7 @@ def _compare(args: argparse.Namespace, context: Context) -> int:
     pairs, skipped = resolve_pairs(args.methods, engines)
     options = {"strict": args.strict, "overflow": args.overflow}
     methods = {m.name: (pair, m) for pair in pairs for m in [pair_method(pair, bounds=args.bounds, **options)]}
-    cases = _cases(args)
+    cases = _cases(args) if args.c is None else [with_addend(case, args.c) for case in _cases(args)]
     records = evaluation.evaluate(
         cases, [m for _, m in methods.values()], context.journal, context.progress, context.executor
     )
@@ -275,8 +264,6 @@ def _reproduce(args: argparse.Namespace, context: Context) -> int:
 
 
 def _write_outcome(args: argparse.Namespace, outcome: Outcome) -> None:
-    from mpgemm.commands.evaluate import environment
-
     write_text(args.out / f"{outcome.name}.json", report.json_text({"environment": environment(), **outcome.data}))
     write_text(args.out / f"{outcome.name}.csv", "\n".join(f"# {t.title}\n{t.to_csv()}" for t in outcome.tables))
     if outcome.panels and not args.no_figures:

@@ -1,22 +1,18 @@
 """`mpgemm evaluate`: how accurate SGEMM-cube and native GEMMs are on given or generated matrices."""
 
 import argparse
-import platform
 import sys
-from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
-
 from mpgemm import matrices, plots, report
 from mpgemm.commands.ascend_options import parse_block
+from mpgemm.commands.run_options import add_output_arguments, check_run, environment, run_resumable
 from mpgemm.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
 from mpgemm.experiments.accuracy_figures import SWEEP_FIGURES, SWEEP_METHODS, SWEEP_OPTIONS, run_sweep
 from mpgemm.experiments.cases import Case, file_case, generated_cases, shipped_case
+from mpgemm.experiments.executors import open_executor
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.methods import (
     DEFAULT_SCALE_EXPONENTS,
@@ -68,11 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--verify", nargs="?", const=16, type=int, metavar="N",
                       help="check N sampled entries of the exact product against mpmath (default 16)")
     what.add_argument("--workers", type=int, default=1, metavar="N", help="inputs measured side by side (default 1)")
-    output = parser.add_argument_group("output")
-    output.add_argument("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")
-    output.add_argument("--fresh", action="store_true", help="measure again what the journal in --out holds")
-    output.add_argument("--no-figures", action="store_true", help="no pictures")
-    output.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    add_output_arguments(parser)
 
 
 def _scale_exponent(text: str) -> int | str:
@@ -87,13 +79,11 @@ def _scale_exponent(text: str) -> int | str:
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
     _check(args)
-    journal = _open_journal(args)
-    try:
-        result = _run_figures(args, journal) if args.figure else _run_cases(args, journal)
-    except KeyboardInterrupt:
-        kept = f"; {len(journal)} results are kept in {journal.path}, run again to resume" if journal.path else ""
-        print(f"\nmpgemm evaluate: interrupted{kept}", file=sys.stderr)
-        return 130
+    return run_resumable(args, _run)
+
+
+def _run(args: argparse.Namespace, journal: Journal) -> int:
+    result = _run_figures(args, journal) if args.figure else _run_cases(args, journal)
     if args.json:
         sys.stdout.write(report.json_text(result))
     elif args.out:
@@ -121,25 +111,9 @@ def _check(args: argparse.Namespace) -> None:
         raise ValueError("--param goes with --distribution")
     if args.shape and not (args.distribution or args.figure):
         raise ValueError("--shape goes with --distribution or --figure")
-    if args.repeats is not None and args.repeats < 1:
-        raise ValueError(f"--repeats must be at least 1, got {args.repeats}")
-    if args.workers < 1:
-        raise ValueError(f"--workers must be at least 1, got {args.workers}")
     if args.verify is not None and args.verify < 1:
         raise ValueError(f"--verify needs at least 1 entry, got {args.verify}")
-    if args.out and args.out.exists() and not args.out.is_dir():
-        raise ValueError(f"--out {args.out} is not a folder")
-    if args.out and not args.no_figures:
-        plots.require_matplotlib()
-
-
-def _open_journal(args: argparse.Namespace) -> Journal:
-    if args.out is None:
-        return Journal()
-    path = args.out / "journal.jsonl"
-    if args.fresh:
-        path.unlink(missing_ok=True)
-    return Journal(path)
+    check_run(args)
 
 
 def _cases(args: argparse.Namespace) -> list[Case]:
@@ -166,7 +140,7 @@ def _run_cases(args: argparse.Namespace, journal: Journal) -> dict:
     names = [*(args.methods or FAMILIES), *(f"engine:{name}" for name in args.engine)]
     options = _cube_options(args, DEFAULT_SCALE_EXPONENTS)
     methods = build_methods(names, options)
-    with _executor(args) as executor:
+    with open_executor(args.workers) as executor:
         records = evaluation.evaluate(cases, methods, journal, report.Progress(sys.stderr), executor)
     summaries = evaluation.summarise(records)
     fixed_scales = [s for s in options.scale_exponents if isinstance(s, int)]
@@ -194,19 +168,6 @@ def _cube_options(args: argparse.Namespace, default_scales: tuple) -> CubeOption
         tuple(args.step_orders),
         parse_block(args.block) if args.block else None,
     )
-
-
-@contextmanager
-def _executor(args: argparse.Namespace) -> Iterator[Executor | None]:
-    """Threads, if more than one worker is asked for; what has not begun when the block ends is dropped."""
-    if args.workers == 1:
-        yield None
-        return
-    executor = ThreadPoolExecutor(args.workers)
-    try:
-        yield executor
-    finally:
-        executor.shutdown(cancel_futures=True)
 
 
 def _one_each(cases: list[Case]) -> list[Case]:
@@ -312,7 +273,7 @@ def _sweep(args, name, journal):
     from mpgemm.plots import Curve
 
     row = SWEEP_FIGURES[name]
-    with _executor(args) as executor:
+    with open_executor(args.workers) as executor:
         sweep = run_sweep(
             name,
             range(args.seed, args.seed + (args.repeats or 5)),
@@ -356,16 +317,3 @@ def _write_figure(args, name, environment_facts, data, table, lines, axes) -> li
         plots.save_figure(plots.curves(lines, **axes), args.out / f"{stem}.png")
         written.append(f"{stem}.png")
     return written
-
-
-def environment() -> dict:
-    """What the numbers were measured with."""
-    blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
-    return {
-        "mpgemm": evaluation.package_version(),
-        "code": evaluation.code_digest(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
-        "machine": platform.machine(),
-    }

@@ -7,7 +7,7 @@ import numpy as np
 
 from mpgemm import report
 from mpgemm.describe import describe
-from mpgemm.experiments.cases import file_case, generated_cases
+from mpgemm.experiments.cases import file_case, generated_cases, with_addend
 from mpgemm.experiments.valpey5 import VALPEY_A, VALPEY_B, VALPEY_C
 from mpgemm.methods import get_method
 
@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source = parser.add_argument_group("dot product (default: Valpey et al., table 5)")
     source.add_argument("--a", nargs="+", type=float, metavar="X", help="elements of the row of A")
     source.add_argument("--b", nargs="+", type=float, metavar="X", help="elements of the column of B")
-    source.add_argument("--c", type=float, help="c")
+    source.add_argument(
+        "--c", metavar="X|FILE|NAME", help="c: a number; with --files or --distribution also a matrix file or distribution"
+    )
     source.add_argument("--files", nargs=2, metavar="FILE", help="A and B instead; see --element")
     source.add_argument("--distribution", metavar="NAME", help="generate A and B instead; see --element")
     source.add_argument("--k", type=int, default=8, help="length of a generated dot product (default 8)")
@@ -51,7 +53,9 @@ def _operands(args):
         raise ValueError(f"one kind of input at a time, got --{' and --'.join(given)}")
     if (args.a is None) != (args.b is None):
         raise ValueError("--a and --b go together")
-    c = None if args.c is None else np.float32(args.c)
+    c = _number(args.c)
+    if args.c is not None and c is None and not (args.files or args.distribution):
+        raise ValueError(f"--c {args.c!r} is not a number; a file or distribution goes with --files or --distribution")
     if args.a:
         return np.float32(args.a), np.float32(args.b), c
     if not given:
@@ -61,8 +65,18 @@ def _operands(args):
     else:
         i, j = (max(0, index) for index in args.element)
         case = generated_cases(args.distribution, (i + 1, args.k, j + 1), [args.seed])[0]
-    matrix_a, matrix_b = case.load()
+    if args.c is not None and c is None:
+        case = with_addend(case, args.c)
+    matrix_a, matrix_b, matrix_c = case.operands()
     i, j = args.element
     if not (0 <= i < matrix_a.shape[0] and 0 <= j < matrix_b.shape[1]):
         raise ValueError(f"--element {i} {j} is outside the {matrix_a.shape[0]} x {matrix_b.shape[1]} product")
-    return matrix_a[i], matrix_b[:, j], c
+    return matrix_a[i], matrix_b[:, j], c if matrix_c is None else matrix_c[i, j]
+
+
+def _number(text: str | None) -> np.float32 | None:
+    """The number that a text is, None where it is none."""
+    try:
+        return None if text is None else np.float32(text)
+    except ValueError:
+        return None

@@ -22,7 +22,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status."""
+    """Carry out the command; the exit status.
+
+    Raises
+    ------
+    ValueError
+        If options contradict each other or name nothing that there is.
+    """
     if args.methods and args.devices:
         raise ValueError("--methods or --devices, not both")
     if args.methods:

@@ -12,10 +12,9 @@ from ascend.schedule import build_schedule
 from ascend.tiling import tile_shapes
 from mpgemm.commands.ascend_options import (
     add_shared_arguments,
-    chip_of,
     folder_of,
     parse_block,
-    print_parameters,
+    run_on_chip,
     size_of,
     write_rows,
 )
@@ -61,15 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
-    _dispatch(args)
-    return 0
+    return run_on_chip(args, _show)
 
 
-def _dispatch(args: argparse.Namespace) -> None:
-    chip = chip_of(args)
-    if args.list_parameters:
-        print_parameters(chip)
-    elif args.figure:
+def _show(args: argparse.Namespace, chip: ascend.Chip) -> None:
+    if args.figure:
         _figure(args, chip)
     elif args.rejections:
         _rejections(args, chip)

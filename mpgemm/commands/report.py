@@ -22,7 +22,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status."""
+    """Carry out the command; the exit status.
+
+    Raises
+    ------
+    ValueError
+        If a folder is missing or has nothing to show.
+    """
     if args.rows < 1:
         raise ValueError(f"--rows is {args.rows}, expected at least 1")
     folders = [Path(folder) for folder in args.folders]

@@ -9,11 +9,10 @@ from ascend.schedule import TileSchedule, build_schedule
 from ascend.waterfall import sweep
 from mpgemm.commands.ascend_options import (
     add_shared_arguments,
-    chip_of,
     folder_of,
     parse_block,
     parse_number,
-    print_parameters,
+    run_on_chip,
     size_of,
     write_rows,
 )
@@ -59,15 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
-    _dispatch(args)
-    return 0
+    return run_on_chip(args, _show)
 
 
-def _dispatch(args: argparse.Namespace) -> None:
-    chip = chip_of(args)
-    if args.list_parameters:
-        print_parameters(chip)
-    elif args.figure:
+def _show(args: argparse.Namespace, chip: ascend.Chip) -> None:
+    if args.figure:
         _figure(args, chip)
     elif args.published:
         _published(args)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +30,8 @@ class Case:
         What a reader must know about the input (a conversion, a licence).
     group : str
         Cases that differ in their seed only share it: their errors are averaged.
+    addend : callable, optional
+        Gives the float32 C that is added to the product; see :func:`with_addend`.
     """
 
     label: str
@@ -37,9 +39,14 @@ class Case:
     load: Callable[[], Pair] = field(compare=False)
     note: str = ""
     group: str = ""
+    addend: Callable[[], np.ndarray] | None = field(default=None, compare=False)
 
     def __post_init__(self):
         object.__setattr__(self, "group", self.group or self.label)
+
+    def operands(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """(A, B, C), C None for a plain product."""
+        return *self.load(), None if self.addend is None else self.addend()
 
 
 def shipped_case(name: str) -> Case:
@@ -91,6 +98,52 @@ def file_case(a_path: Path, b_path: Path, a_name: str | None = None, b_name: str
     return Case(label, {"files": label, "sha256": _digest(a, b)}, partial(_given, a, b), "; ".join(changed))
 
 
+def with_addend(case: Case, source: str) -> Case:
+    """The case with a matrix C to add to its product.
+
+    Parameters
+    ----------
+    case : Case
+    source : str
+        A matrix file (any name with a suffix), or a distribution, drawn with the case's seed (0 where it has none).
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        As :func:`file_case`; ValueError also for a name that is neither.
+    """
+    m, n = _product_shape(case)
+    label = Path(source).name
+    if not Path(source).suffix and source in matrices.DISTRIBUTIONS:
+        seed = case.identity.get("seed", 0)
+        values = matrices.get_distribution(source).complete({})
+        identity: dict = {"distribution": source, "parameters": values, "seed": seed, "numpy": np.__version__}
+        load, note = partial(matrices.generate_addend, source, m, n, seed, **values), ""
+    elif Path(source).suffix:
+        c, changed = to_float32(read_matrix(Path(source)), source)
+        if c.shape != (m, n):
+            raise ValueError(f"{source} is {c.shape[0]} x {c.shape[1]}, the product of {case.label} {m} x {n}")
+        identity, load = {"file": label, "sha256": _digest(c)}, partial(np.asarray, c)
+        note = f"{changed} of {c.size} elements of C rounded to fp32" if changed else ""
+    else:
+        raise ValueError(f"C {source!r} is neither a matrix file nor one of {', '.join(matrices.DISTRIBUTIONS)}")
+    return replace(
+        case,
+        label=f"{case.label} + {label}",
+        group=f"{case.group} + {label}",
+        identity={**case.identity, "addend": identity},
+        note="; ".join(filter(None, (case.note, note))),
+        addend=load,
+    )
+
+
+def _product_shape(case: Case) -> tuple[int, int]:
+    if "shape" in case.identity:
+        return case.identity["shape"][0], case.identity["shape"][2]
+    a, b = case.load()
+    return a.shape[0], b.shape[1]
+
+
 def _given(a: np.ndarray, b: np.ndarray) -> Pair:
     return a, b
 
@@ -112,9 +165,9 @@ def to_float32(x: np.ndarray, name: str) -> tuple[np.ndarray, int]:
     return rounded, int(np.count_nonzero(changed))
 
 
-def _digest(a: np.ndarray, b: np.ndarray) -> str:
+def _digest(*arrays: np.ndarray) -> str:
     digest = hashlib.sha256()
-    for x in (a, b):
+    for x in arrays:
         digest.update(f"{x.shape}{x.dtype.str}".encode())
         digest.update(np.ascontiguousarray(x).tobytes())
     return digest.hexdigest()

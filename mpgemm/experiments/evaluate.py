@@ -19,6 +19,8 @@ from mpgemm.experiments.cases import Case
 from mpgemm.experiments.journal import Journal, content_key
 from mpgemm.experiments.methods import GemmMethod
 
+Operands = tuple[np.ndarray, np.ndarray, np.ndarray | None]
+
 
 def package_version() -> str:
     """Version of the installed distribution, "source" where it is run from a checkout that is not installed."""
@@ -96,10 +98,18 @@ def evaluate(
     -------
     list of Record
         In the order of cases, then methods.
+
+    Raises
+    ------
+    ValueError
+        If a case has a C that a method cannot add.
     """
     journal = journal if journal is not None else Journal()
     progress = progress or (lambda done, total, label: None)
     cases = list(cases)
+    lacking = [method.name for method in methods if not method.takes_addend]
+    if lacking and any(case.addend is not None for case in cases):
+        raise ValueError(f"these methods add no C to a product: {', '.join(lacking)}")
     configurations = [[_configuration(case, method) for method in methods] for case in cases]
     missing = [
         [method for method, key in zip(methods, keys, strict=True) if journal.get(key) is None]
@@ -139,11 +149,11 @@ def _measure_all(
     work = [(case, methods) for case, methods in zip(cases, missing, strict=True) if methods]
     if executor is None:
         for case, methods in work:
-            a, b = case.load()
-            meter = ErrorMeter(a, b)
+            operands = case.operands()
+            meter = ErrorMeter(*operands)
             for method in methods:
                 yield case, method, None
-                yield case, method, _measure(method, a, b, meter)
+                yield case, method, _measure(method, operands, meter)
         return
     futures = {
         executor.submit(measure_case, case, [method]): (case, method) for case, methods in work for method in methods
@@ -161,33 +171,35 @@ def _measure_all(
 
 def measure_case(case: Case, methods: Sequence[GemmMethod]) -> list[dict]:
     """The results of several methods on one case: the task that an executor runs."""
-    a, b, meter = _inputs(case)
-    return [_measure(method, a, b, meter) for method in methods]
+    operands, meter = _inputs(case)
+    return [_measure(method, operands, meter) for method in methods]
 
 
 #: The inputs of the last cases that this process measured, so that tasks of the same case form its exact product once.
-_RECENT: dict[str, tuple[np.ndarray, np.ndarray, ErrorMeter]] = {}
+_RECENT: dict[str, tuple[Operands, ErrorMeter]] = {}
 _RECENT_LOCK = threading.Lock()
 _RECENT_CASES = 2
 
 
-def _inputs(case: Case) -> tuple[np.ndarray, np.ndarray, ErrorMeter]:
+def _inputs(case: Case) -> tuple[Operands, ErrorMeter]:
     key = content_key(case.identity)
     with _RECENT_LOCK:
         if key not in _RECENT:
-            a, b = case.load()
+            operands = case.operands()
             while len(_RECENT) >= _RECENT_CASES:
                 _RECENT.pop(next(iter(_RECENT)))
-            _RECENT[key] = (a, b, ErrorMeter(a, b))
+            _RECENT[key] = (operands, ErrorMeter(*operands))
         return _RECENT[key]
 
 
-def _measure(method: GemmMethod, a: np.ndarray, b: np.ndarray, meter: ErrorMeter) -> dict:
+def _measure(method: GemmMethod, operands: Operands, meter: ErrorMeter) -> dict:
+    a, b, c = operands
+    given = (a, b) if c is None else operands
     start = time.perf_counter()
-    product = method.multiply(a, b)
+    product = method.multiply(*given)
     seconds = time.perf_counter() - start
     result = {"errors": meter.measure(product).to_dict(), "seconds": seconds}
-    return result if method.details is None else {**result, "details": method.details(a, b)}
+    return result if method.details is None else {**result, "details": method.details(*given)}
 
 
 @dataclass(frozen=True)
@@ -256,12 +268,12 @@ def verify_entries(case: Case, count: int, seed: int = 0) -> tuple[int, int]:
     from mpgemm.mp import mp_gemm_entries
     from mpgemm.mp_reference import round_mpf
 
-    a, b = case.load()
-    values = np.asarray(exact_gemm(a, b).rounded("fp64"))
+    a, b, c = case.operands()
+    values = np.asarray(exact_gemm(a, b, c).rounded("fp64"))
     places = np.random.default_rng(seed).permutation(values.size)[:count]
     agreeing = 0
     indices = [divmod(int(place), values.shape[1]) for place in places]
-    for (i, j), entry in zip(indices, mp_gemm_entries(a, b, None, indices), strict=True):
+    for (i, j), entry in zip(indices, mp_gemm_entries(a, b, c, indices), strict=True):
         independent = round_mpf(entry, tcm.FORMATS["fp64"])
         agreeing += bool(independent == values[i, j] or (np.isnan(independent) and np.isnan(values[i, j])))
     return len(places), agreeing

@@ -42,6 +42,7 @@ def pair_method(
         partial(_product, pair, options) if store is None else partial(_from_store, pair, store),
         settings,
         details=partial(_details, pair, bounds, options) if counts else None,
+        takes_addend=True,
     )
 
 
@@ -58,18 +59,24 @@ def recovery_method(text: str) -> GemmMethod:
     return pair_method(pair)
 
 
-def _product(pair: Pair, options: dict, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return recovered_gemm(a, b, None, pair.row, pair.engine, **options)
+def _product(
+    pair: Pair, options: dict, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
+) -> np.ndarray:
+    return recovered_gemm(a, b, c, pair.row, pair.engine, **options)
 
 
-def _from_store(pair: Pair, store: WordStore, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return prepare(a, b, None, pair.row, pair.engine, store=store).product()
+def _from_store(
+    pair: Pair, store: WordStore, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
+) -> np.ndarray:
+    return prepare(a, b, c, pair.row, pair.engine, store=store).product()
 
 
-def _details(pair: Pair, bounds: bool, options: dict, a: np.ndarray, b: np.ndarray) -> dict:
+def _details(
+    pair: Pair, bounds: bool, options: dict, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
+) -> dict:
     """Passes, counts and bound, as JSON-compatible values."""
     counts = range_counts(pair, a, b, options.get("overflow"))
-    bound = relative_bound(a, b, None, pair.row, pair.engine) if bounds else None
+    bound = relative_bound(a, b, c, pair.row, pair.engine) if bounds else None
     return {"passes": pair.row.passes, **counts, "bound": "inf" if bound == np.inf else bound}
 
 

@@ -6,9 +6,10 @@ and, as the paper's contrast, toward zero.
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
-from mpgemm.experiments.evaluate import code_digest
 from mpgemm.experiments.journal import Journal
+from mpgemm.experiments.resuming import Task, results_of
 from tensorcore_models.split_analysis import (
     bits_retained,
     bits_retained_formula,
@@ -75,7 +76,7 @@ def split_figure(
     if name not in SPLIT_FIGURES:
         raise ValueError(f"unknown figure {name!r}; known: {', '.join(SPLIT_FIGURES)}")
     chosen = SPLIT_FIGURES[name] if exponents is None else tuple(exponents)
-    counter = _Counter(journal if journal is not None else Journal(), progress or (lambda done, total, label: None))
+    counter = _Counter(journal, progress)
     if name == "2a":
         return SplitFigure(
             "2a", "Underflow of the low word without scaling", "probability", chosen, _underflow_curves(chosen, counter)
@@ -86,21 +87,23 @@ def split_figure(
 class _Counter:
     """Runs counts, taking from the journal what it holds."""
 
-    def __init__(self, journal: Journal, progress: Callable[[int, int, str], None]):
+    def __init__(self, journal: Journal | None, progress: Callable[[int, int, str], None] | None):
         self.journal, self.progress = journal, progress
 
     def run(self, what: Callable, arguments: Sequence[tuple[int, int, str]]) -> list[dict]:
-        results = []
-        for done, (exponent, scale, rounding) in enumerate(arguments):
-            self.progress(done, len(arguments), f"exponent {exponent}, s_b = {scale}, {rounding}")
-            key = {"count": what.__name__, "arguments": [exponent, scale, rounding], "code": code_digest()}
-            result = self.journal.get(key)
-            if result is None:
-                result = asdict(what(exponent, scale, rounding))
-                self.journal.add(key, result)
-            results.append(result)
-        self.progress(len(arguments), len(arguments), "")
-        return results
+        tasks = [
+            Task(
+                f"exponent {exponent}, s_b = {scale}, {rounding}",
+                {"count": what.__name__, "arguments": [exponent, scale, rounding]},
+                partial(_counted, what, exponent, scale, rounding),
+            )
+            for exponent, scale, rounding in arguments
+        ]
+        return results_of(tasks, self.journal, self.progress)
+
+
+def _counted(what: Callable, *arguments) -> dict:
+    return asdict(what(*arguments))
 
 
 def _underflow_curves(exponents: tuple[int, ...], counter: _Counter) -> tuple[SplitCurve, ...]:

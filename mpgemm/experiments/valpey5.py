@@ -5,6 +5,7 @@ here.
 """
 
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,7 @@ import tensorcore_models as tcm
 from mpgemm.engines import resolve_engine
 from mpgemm.exact import exact_gemm
 from mpgemm.experiments.outcome import Context, Outcome
+from mpgemm.experiments.resuming import Task, results_of
 from mpgemm.methods import get_method
 from mpgemm.recovery import recovered_gemm
 from mpgemm.report import Table
@@ -96,6 +98,11 @@ def search(
     family : {"fp16", "fp32"}
     k, trials, seed, keep : int
         Length, how many, seed, and how many examples to keep.
+
+    Raises
+    ------
+    ValueError
+        If the family is unknown, or k or trials below 1.
     """
     if family not in ("fp16", "fp32"):
         raise ValueError(f"family is {family!r}, expected 'fp16' or 'fp32'")
@@ -171,6 +178,26 @@ def _example(a, b, c, markidis, ootomo) -> dict:
     }
 
 
+def search_task(device: str, family: str, k: int, trials: int, seed: int) -> Task:
+    """One :func:`search` as a task that a journal can resume."""
+    engine = resolve_engine(device, MARKIDIS)
+    configuration = {
+        "search": "valpey5",
+        "engine": repr(engine),
+        "family": family,
+        "k": k,
+        "trials": trials,
+        "seed": seed,
+        "numpy": np.__version__,
+    }
+    label = f"{device}, {family} elements, k = {k}, seed {seed}: {trials} dot products"
+    return Task(label, configuration, partial(_search_result, device, family, k, trials, seed))
+
+
+def _search_result(*arguments) -> dict:
+    return search(*arguments).to_dict()
+
+
 def run(context: Context) -> Outcome:
     """The table on four architectures, and how often random inputs do the same."""
     rows = [table_row(device) for device in DEVICES]
@@ -180,12 +207,16 @@ def run(context: Context) -> Outcome:
         [[r.engine, *(float(x).hex() for x in (r.exact, r.rounded, r.markidis, r.ootomo))] for r in rows],
     )
     trials = 128 if context.quick else 2048
-    searches = [
-        search(device, family, k, trials, seed)
+    tasks = [
+        search_task(device, family, k, trials, seed)
         for device in DEVICES
         for family in ("fp16", "fp32")
         for k in (4, 16)
         for seed in context.seeds
+    ]
+    searches = [
+        SearchResult(**{**result, "examples": tuple(result["examples"])})
+        for result in results_of(tasks, context.journal, context.progress, context.executor)
     ]
     found = Table(
         "Random dot products: whose result is closer to the exact value",

@@ -16,11 +16,11 @@ def _catalogue() -> dict[tuple[str, str], Instruction]:
     rows = [*nvidia.rows(), *amd.rows(), *other.rows()]
     for table in load_tables():
         rows = [with_table(row, table) for row in rows]
-    table = {(row.arch, row.name): row for row in rows}
-    if len(table) != len(rows):
+    known = {(row.arch, row.name): row for row in rows}
+    if len(known) != len(rows):
         names = [(row.arch, row.name) for row in rows]
         raise ValueError(f"rows given twice: {sorted({name for name in names if names.count(name) > 1})}")
-    return table
+    return known
 
 
 def architectures() -> list[str]:

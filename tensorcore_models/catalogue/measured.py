@@ -9,10 +9,12 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..accumulators import Accumulator, InterleavedDotAdd
 from ..instruction import Instruction
+
+Spec = TypeVar("Spec", bound=Accumulator)
 
 FOLDER = Path(__file__).resolve().parent / "measured"
 
@@ -40,7 +42,7 @@ def is_shared(rule: str, row: Instruction) -> bool:
     return rule != "exponent_floor" and not (rule == "nan" and row.d_format == "fp64")
 
 
-def _applied(spec: Accumulator, rules: Mapping[str, Any]) -> Accumulator:
+def _applied(spec: Spec, rules: Mapping[str, Any]) -> Spec:
     values = {rule: tuple(v) if isinstance(v, list) else v for rule, v in rules.items() if rule in spec.edge_rules}
     return spec.with_rules(**values)
 

@@ -73,7 +73,8 @@ class _Dot:
     scale_b: np.ndarray | None
 
     def copy(self) -> "_Dot":
-        return _Dot(*(None if x is None else x.copy() for x in (self.a, self.b, self.c, self.scale_a, self.scale_b)))
+        scales = (None if x is None else x.copy() for x in (self.scale_a, self.scale_b))
+        return _Dot(self.a.copy(), self.b.copy(), self.c.copy(), *scales)
 
 
 def _batch(row: Instruction, dots: list[_Dot]) -> Operands:
@@ -86,7 +87,7 @@ def _batch(row: Instruction, dots: list[_Dot]) -> Operands:
     c = np.zeros((count, row.m, row.n), formats[2].container)
     scale_a = scale_b = None
     if row.scale_format is not None:
-        blocks, container = row.k // row.block_size, get_format(row.scale_format).container
+        blocks, container = row.scale_blocks, get_format(row.scale_format).container
         scale_a, scale_b = np.zeros((count, row.m, blocks), container), np.zeros((count, blocks, row.n), container)
     for number, dot in enumerate(dots):
         i, j = divmod(number, width)
@@ -193,10 +194,9 @@ def compare(
     places = np.argwhere(apart)
     found = []
     for i, r, col in places[:: max(1, len(places) // max(1, examples))][:examples]:
-        scales = (None, None)
-        if inputs.scale_a is not None:
-            scales = (inputs.scale_a[i, r].copy(), inputs.scale_b[i, :, col].copy())
-        dot = _Dot(inputs.a[i, r].copy(), inputs.b[i, :, col].copy(), np.array(inputs.c[i, r, col]), *scales)
+        scale_a = None if inputs.scale_a is None else inputs.scale_a[i, r].copy()
+        scale_b = None if inputs.scale_b is None else inputs.scale_b[i, :, col].copy()
+        dot = _Dot(inputs.a[i, r].copy(), inputs.b[i, :, col].copy(), np.array(inputs.c[i, r, col]), scale_a, scale_b)
         dot = shrink(row, hardware, model, dot)
         results = [int(run_dots(row, unit, [dot])[0]) for unit in (hardware, model)]
         found.append(_described(row, kind, dot, *results))

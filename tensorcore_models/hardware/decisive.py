@@ -114,7 +114,7 @@ def run(experiments: Iterable[Experiment], arch: str, unit_of) -> dict[tuple[str
     unit_of : callable
         Gives the engine that runs an Instruction.
     """
-    results = {}
+    results: dict[tuple[str, str], int] = {}
     grouped = itertools.groupby(sorted(experiments, key=lambda e: e.instruction), key=lambda e: e.instruction)
     for name, group in grouped:
         row, cases = get_instruction(arch, name), list(group)
@@ -157,17 +157,13 @@ def survivors(
 
 def _variants(row: Instruction) -> list[tuple[dict[str, Any], Accumulator]]:
     """Every setting of the edge rules of an instruction, the catalogue's own first."""
-    spec = row.accumulator
+    spec = row.core
     domains = {}
-    for rule, allowed in spec.edge_rules.items():
+    for rule in spec.edge_rules:
         if rule in LEFT_OUT or (rule == "tf32_nan" and row.a_format != "tf32"):
             continue
-        if rule == "exponent_floor":
-            allowed = FLOORS.get(row.d_format, (None,))
-        elif allowed is None:
-            allowed = FREE_RULES.get(rule, (getattr(spec, rule),))
         own = getattr(spec, rule)
-        domains[rule] = [own, *(value for value in allowed if value != own)]
+        domains[rule] = [own, *(value for value in _domain(row, rule) if value != own)]
     settings = [dict(zip(domains, values, strict=True)) for values in itertools.product(*domains.values())]
     return [(rules, spec.with_rules(**rules)) for rules in settings]
 
@@ -215,7 +211,7 @@ def consistent_rules(
             best, fewest, missed = [rules], score, wrong
         elif score == fewest:
             best.append(rules)
-    own = {rule: getattr(row.accumulator, rule) for rule in best[0]}
+    own = {rule: getattr(row.core, rule) for rule in best[0]}
     wanted = {**own, **{rule: value for rule, value in (prefer or {}).items() if rule in own}}
     chosen = min(best, key=lambda rules: sum(rules[r] != wanted[r] for r in own))
     possible = {rule: list(dict.fromkeys(rules[rule] for rules in best)) for rule in own}
@@ -233,9 +229,11 @@ def _both_nan(x: int, y: int, fmt: Format) -> bool:
 
 
 def _domain(row: Instruction, rule: str) -> tuple:
+    """The values that a rule may have; its own alone where none are listed."""
     if rule == "exponent_floor":
         return FLOORS.get(row.d_format, (None,))
-    return row.accumulator.edge_rules[rule] or FREE_RULES.get(rule, (None,))
+    allowed: tuple | None = row.core.edge_rules[rule] or FREE_RULES.get(rule)
+    return (getattr(row.core, rule),) if allowed is None else allowed
 
 
 def edge_rules(

@@ -90,7 +90,7 @@ class CudaEngine(Engine):
             None if x is None else np.ascontiguousarray(x.reshape(-1, *x.shape[-2:]))
             for x in (a, b, c, scale_a, scale_b)
         ]
-        d = np.empty(batch[2].shape, self.formats[3].container)
+        d = np.empty((c.size // (row.m * row.n), row.m, row.n), self.formats[3].container)
         for start in range(0, len(d), TILES_PER_LAUNCH):
             part = slice(start, start + TILES_PER_LAUNCH)
             d[part] = self._run_batch(*(None if x is None else x[part] for x in batch))
@@ -98,7 +98,7 @@ class CudaEngine(Engine):
 
     def _run_batch(self, a, b, c, scale_a, scale_b) -> np.ndarray:
         row = self.row
-        blocks = 0 if row.block_size is None else row.k // row.block_size
+        blocks = row.scale_blocks
         geometry = {
             "tiles": len(c), "tiles_n": 1, "steps": 1, "lda": row.k, "ldb": row.n, "ldc": row.n, "lds_a": blocks,
             "lds_b": row.n, "a_tile": row.m * row.k, "b_tile_m": row.k * row.n, "b_tile_n": 0, "c_tile_m": row.m * row.n,

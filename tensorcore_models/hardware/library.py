@@ -36,6 +36,8 @@ class _LibraryEngine(Engine):
     """Shared by the libraries: formats, and products that the library takes whole."""
 
     k = 1
+    a_format: str
+    d_format: str
 
     def __init__(self, a_format: str, d_format: str | None, known: dict[str, str] | set[str], library: str):
         fmt = get_format(a_format).name

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..catalogue import list_instructions
 from ..combine import scale_rounded
-from ..engine import Engine
 from ..formats import get_format
 from ..instruction import Instruction
 from ..rounding import encode
+from .library import CupyMatmulEngine, TorchMatmulEngine
 
 #: Orders over k that kernels use: one chain, split-k, and chains that take turns.
 K_ORDERS = ("sequential", "split_k:2", "split_k:4", "split_k:8", "sliced_k:2", "sliced_k:4")
@@ -35,7 +35,7 @@ def _as(bits: np.ndarray, source: str, target: str) -> np.ndarray:
 
 
 def reproduce(
-    library: Engine,
+    library: TorchMatmulEngine | CupyMatmulEngine,
     models: Iterable[Instruction],
     shape: tuple[int, int, int],
     seed: int = 0,
@@ -46,7 +46,7 @@ def reproduce(
 
     Parameters
     ----------
-    library : Engine
+    library : TorchMatmulEngine or CupyMatmulEngine
         What users call.
     models : iterable of Instruction
         Candidates; a model whose results are wider is rounded to the library's format at the end.

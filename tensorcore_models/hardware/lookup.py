@@ -1,8 +1,7 @@
 """Hardware engines by name."""
 
-from ..engine import Engine
 from .device import Device
-from .engines import cuda_engine
+from .engines import CudaEngine, cuda_engine
 from .library import CupyMatmulEngine, TorchMatmulEngine
 
 #: What names of hardware engines begin with.
@@ -14,7 +13,7 @@ NAMES = (
 )
 
 
-def engine(name: str, device: Device | None = None) -> Engine:
+def engine(name: str, device: Device | None = None) -> CudaEngine | TorchMatmulEngine | CupyMatmulEngine:
     """A hardware engine by its name.
 
     Parameters

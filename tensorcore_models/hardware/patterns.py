@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..formats import Format, IntegerFormat, get_format
+from ..formats import Format, IntegerFormat, get_float_format
 from ..instruction import Instruction
 from ..rounding import encode
 
@@ -21,7 +21,8 @@ class Operands(NamedTuple):
 
     def rows(self, part) -> "Operands":
         """Part of the batch."""
-        return Operands(*(None if x is None else x[part] for x in self))
+        scales = (None if x is None else x[part] for x in (self.scale_a, self.scale_b))
+        return Operands(self.a[part], self.b[part], self.c[part], *scales)
 
 
 Shape = tuple[int, ...]
@@ -120,9 +121,9 @@ def edge_encodings(fmt: Format) -> np.ndarray:
     }
     magnitudes |= {bits for bits in (fmt.inf_bits, fmt.nan_bits) if bits is not None}
     if fmt.has_inf:
-        magnitudes |= {fmt.inf_bits | unit, fmt.inf_bits | fmt.magnitude_mask}
+        magnitudes |= {fmt.exponent_mask | unit, fmt.exponent_mask | fmt.magnitude_mask}
     if fmt.padding_bits:
-        magnitudes |= {fmt.inf_bits | 1, one | (unit - 1)}
+        magnitudes |= {fmt.exponent_mask | 1, one | (unit - 1)}
     signed = {bits | fmt.sign_bit for bits in magnitudes} if fmt.signed else set()
     return np.array(sorted(magnitudes | signed), fmt.container)
 
@@ -202,7 +203,7 @@ def operands(row: Instruction, kind: str, count: int, rng: np.random.Generator) 
         _cancel(a, b, 0 if isinstance(a_format, IntegerFormat) else a_format.sign_bit, rng)
     if row.scale_format is None:
         return Operands(a, b, c, None, None)
-    scale, blocks = get_format(row.scale_format), row.k // row.block_size
+    scale, blocks = get_float_format(row.scale_format), row.scale_blocks
     centre = scale.bias << scale.fraction_bits
     spread = 1 << scale.bits if kind in ("random_bits", "edges") else 16
 

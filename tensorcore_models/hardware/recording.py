@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class Recorder:
 
     def __init__(self, folder: Path, facts: dict):
         self.folder, self.facts = Path(folder), facts
-        self._arrays: dict[str, np.ndarray] = {}
+        self._arrays: dict[str, Any] = {}
         self._counts: dict[str, int] = {}
 
     def __len__(self) -> int:
@@ -86,8 +87,10 @@ def recorded(folder: Path) -> Iterator[tuple[Instruction, str, Operands, np.ndar
     with np.load(Path(folder) / VECTORS, allow_pickle=False) as arrays:
         for name in index["vectors"]:
             instruction, kind = name.rsplit("/", 1)
-            parts = [arrays[key] if (key := f"{name}/{field}") in arrays else None for field in FIELDS]
-            yield get_instruction(instruction), kind, Operands(*parts[:5]), parts[5]
+            parts = {field: arrays[f"{name}/{field}"] for field in FIELDS if f"{name}/{field}" in arrays}
+            scales = (parts.get(field) for field in FIELDS[3:5])
+            operands = Operands(parts["a"], parts["b"], parts["c"], *scales)
+            yield get_instruction(instruction), kind, operands, parts[FIELDS[5]]
 
 
 def replay(folder: Path, model=None) -> dict[str, int]:

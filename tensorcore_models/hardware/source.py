@@ -168,8 +168,8 @@ def block_scale_kind(row: Instruction) -> str:
     """
     if row.k == 32 and (row.block_size, row.scale_format) == (32, "ue8m0"):
         return "mxf8f6f4"
-    kinds = {(32, "ue8m0"): "mxf4", (16, "ue8m0"): "mxf4nvf4", (16, "ue4m3"): "mxf4nvf4"}
-    kind = kinds.get((row.block_size, row.scale_format))
+    kinds = {"ue8m0": {32: "mxf4", 16: "mxf4nvf4"}, "ue4m3": {16: "mxf4nvf4"}}
+    kind = kinds.get(row.scale_format or "", {}).get(row.block_size or 0)
     if row.k != 64 or kind is None:
         raise ValueError(
             f"{row}: PTX ISA 9.1 has no block-scaled instruction of k = {row.k} with {row.scale_format} scales for "
@@ -190,7 +190,7 @@ def mma_text(row: Instruction) -> str:
     shape = f"m{row.m}n{row.n}k{row.k}"
     saturate = ".satfinite" if row.name.endswith(".satfinite") else ""
     if row.scale_format is not None:
-        scale = f".kind::{block_scale_kind(row)}.block_scale.scale_vec::{row.k // row.block_size}X"
+        scale = f".kind::{block_scale_kind(row)}.block_scale.scale_vec::{row.scale_blocks}X"
         return f"mma.sync.aligned{scale}.{shape}.row.col.{d}.{a}.{b}.{c}.{row.scale_format}"
     if row.arch == "rtx_blackwell" and get_format(row.a_format).bits <= 8 and row.k == 32 and row.d_format != "s32":
         return f"mma.sync.aligned.kind::f8f6f4.{shape}.row.col.{d}.{a}.{b}.{c}"
@@ -219,7 +219,7 @@ def _scale_lines(row: Instruction) -> tuple[list[str], list[str]]:
     """C lines before the loop and in it that gather the block scales of one step."""
     if row.scale_format is None:
         return [], []
-    per_step = row.k // row.block_size
+    per_step = row.scale_blocks
     row_a = thread_coordinate(REGISTER_SCALES_A, "row", "lane")
     col_b = thread_coordinate(REGISTER_SCALES_B, "col", "lane")
     declare = [

@@ -92,7 +92,7 @@ def scale_lines(row: Instruction) -> list[str]:
     `psa` points to the scales of the CTA's first row of A, `psb` to those of the tile's first column of B. Lanes beyond the
     last column of B hold copies that are not read.
     """
-    count, lines = row.k // row.block_size, []
+    count, lines = row.scale_blocks, []
     for c in range(scale_columns(_plan(row).rows)):
         element = f"psa[(threadIdx.x % {SCALE_LANES}u + {SCALE_LANES * c}u) * g.lds_a + {{}}u]"
         lines.append(f"scales_a[{c}] = {scale_word(element, count)};")
@@ -109,7 +109,7 @@ def _write_scales(row: Instruction, plan: _Plan) -> list[str]:
     store = (
         'asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {{%1}};" : : "r"(own + {}u), "r"({}) : "memory");'
     )
-    count = row.k // row.block_size
+    count = row.scale_blocks
     return [
         f"u32 scales_a[{scale_columns(plan.rows)}], scales_b[{scale_columns(row.n)}];",
         *scale_lines(row),

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from ..engine import Engine
 from ..formats import IntegerFormat
@@ -340,12 +341,11 @@ def characterise(engine: Engine) -> Characterisation:
     bits_f = unit.fraction_bits(in_c=False) if fused else None
     c_bits = unit.fraction_bits(in_c=True) if fused and unit.c_joins else None
     known = bits_f if bits_f is not None else c_bits
-    aligned = _reachable(lambda: unit.alignment_rounding(bits_f, in_c=False)) if bits_f is not None else None
-    aligned_c = _reachable(lambda: unit.alignment_rounding(c_bits, in_c=True)) if c_bits is not None else None
+    aligned = None if bits_f is None else _reachable(partial(unit.alignment_rounding, bits_f, in_c=False))
+    aligned_c = None if c_bits is None else _reachable(partial(unit.alignment_rounding, c_bits, in_c=True))
     jammed = "ro" in (aligned, aligned_c)
     if jammed:  # a sticky bit looks like one more fraction bit that is rounded to odd
-        bits_f, c_bits = (None if n is None else n - 1 for n in (bits_f, c_bits))
-        known -= 1
+        bits_f, c_bits, known = (None if n is None else n - 1 for n in (bits_f, c_bits, known))
         aligned, aligned_c = ("rz" if r == "ro" else r for r in (aligned, aligned_c))
     out = _reachable(last.output_bits, known)
     rounding = _reachable(last.output_rounding, out) if out is not None else None

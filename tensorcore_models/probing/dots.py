@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from ..engine import Engine
 from ..exact_rounding import round_to_bits
-from ..formats import Format, get_format
+from ..formats import Format, get_float_format
 
 Factors = tuple[Fraction, Fraction]
 Product = Fraction | Factors
@@ -145,9 +146,9 @@ class Dots:
         for place, bits in b.items():
             y[place, 0] = bits
         z = np.full((1, 1), c, formats[2].container)
-        scales = {}
-        if self.engine.scale_format is not None:
-            fmt = get_format(self.engine.scale_format)
+        scales: dict[str, Any] = {}
+        if self.engine.scale_format is not None and self.engine.block_size is not None:
+            fmt = get_float_format(self.engine.scale_format)
             blocks = -(-self.length // self.engine.block_size)
             one = encode_value(Fraction(1), fmt)
             scales = {

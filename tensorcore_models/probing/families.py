@@ -17,7 +17,7 @@ from ..accumulators import (
     PairRoundOddSum,
     SequentialFMA,
 )
-from .dots import power
+from .dots import Product, power
 from .outcomes import OUTCOMES, QUARTERS, TAILS
 from .vectors import ONE, Builder
 
@@ -25,7 +25,7 @@ HALF = Fraction(1, 2)
 
 
 # -- parts that several families share ---------------------------------------------------------------------------------------
-def kept_bits(build: Builder, pair: tuple[int, int], fraction_bits: int, tiny: int | None) -> None:
+def kept_bits(build: Builder, pair: tuple[int, ...], fraction_bits: int, tiny: int | None) -> None:
     """P4, cancellation: 1 - 1 + 2^-F is kept, 2^-(F+1) is lost. `tiny` is the position of the small product, None for c."""
     what = "c" if tiny is None else "product"
     for distance, kept in ((fraction_bits, True), (fraction_bits + 1, False)):
@@ -38,7 +38,7 @@ def kept_bits(build: Builder, pair: tuple[int, int], fraction_bits: int, tiny: i
 
 
 def alignment_rounding(
-    build: Builder, pair: tuple[int, int], rounding: str, fraction_bits: int, tiny: int | None
+    build: Builder, pair: tuple[int, ...], rounding: str, fraction_bits: int, tiny: int | None
 ) -> None:
     """P5: 1 - 1 + t q for fractions t of the quantum q."""
     q = power(-fraction_bits)
@@ -50,7 +50,7 @@ def alignment_rounding(
         )  # fmt: skip
 
 
-def output_rounding(build: Builder, places: tuple[int, int, int, int], rounding: str, *, use_c: bool = True) -> None:
+def output_rounding(build: Builder, places: tuple[int, ...], rounding: str, *, use_c: bool = True) -> None:
     """P8: 3 + (1 + t u) = 4 + t u; c carries 1 + t u where its format can, else a fourth product carries 1, and a fifth t u."""
     u = power(2 - build.fraction_bits)
     fits = build.row.formats[2].fraction_bits >= build.fraction_bits
@@ -112,10 +112,10 @@ def terms_by_rounding(build: Builder, terms: int, rounding: str) -> None:
         )
 
 
-def products_as_they_are(build: Builder, places: tuple[int, int, int], fraction_bits: int, *, use_c: bool) -> None:
+def products_as_they_are(build: Builder, places: tuple[int, ...], fraction_bits: int, *, use_c: bool) -> None:
     """P6: 1.5^2 - 1.5^2 + q keeps q, because 2.25 has exponent 0."""
     q, square = power(-fraction_bits), (Fraction(3, 2), Fraction(3, 2))
-    products = {places[0]: square, places[1]: (-square[0], square[1])}
+    products: dict[int, Product] = {places[0]: square, places[1]: (-square[0], square[1])}
     if not use_c:
         products[places[2]] = q
     build.add("1.5^2 - 1.5^2 + q: products are not normalised", products, q if use_c else Fraction(0), q, smallest=q)
@@ -124,7 +124,7 @@ def products_as_they_are(build: Builder, places: tuple[int, int, int], fraction_
 # -- the families ------------------------------------------------------------------------------------------------------------
 def fused_dot_add(build: Builder) -> None:
     """FDA and chains of it."""
-    spec: FusedDotAdd = build.spec
+    spec = build.spec_of(FusedDotAdd)
     bits = spec.fraction_bits
     kept_bits(build, (0, 1), bits, None)
     if build.product_span >= bits + 1:
@@ -132,7 +132,7 @@ def fused_dot_add(build: Builder) -> None:
     alignment_rounding(build, (0, 1), spec.alignment_rounding, bits, None)
     output_rounding(build, (0, 1, 2, 3), spec.output_rounding)
     products_as_they_are(build, (0, 1, 2), bits, use_c=True)
-    one_alignment(build, bits)
+    one_alignment(build, bits, spec.output_rounding)
     terms = spec.terms
     if build.product_span >= bits + build.row.k.bit_length() + 3:
         terms_by_cancellation(build, terms, bits, (1, terms - 1, terms))
@@ -140,20 +140,20 @@ def fused_dot_add(build: Builder) -> None:
         terms_by_rounding(build, terms, spec.output_rounding)
 
 
-def one_alignment(build: Builder, fraction_bits: int) -> None:
+def one_alignment(build: Builder, fraction_bits: int, rounding: str) -> None:
     """Two neighbours that are cut off below the largest addend do not meet first, as they would in a tree of alignments."""
     small = power(-fraction_bits - 1)
     if build.product_span >= fraction_bits + 2:
         build.add(
             "1 - 1 and half a quantum at 2 and 3: both lost", {0: ONE, 1: -ONE, 2: small, 3: small}, 0, 0, 2 * small
         )
-    elif build.spec.output_rounding == "rz":
+    elif rounding == "rz":
         build.add("half a quantum of c at 0 and 1: both lost", {0: ONE, 1: ONE}, -1 / small, -1 / small)
 
 
 def interleaved_dot_add(build: Builder) -> None:
     """fp8 through fp16: two chained FDAs over interleaved pairs, c last (khattak-mikaitis, section IV-A5)."""
-    spec: InterleavedDotAdd = build.spec
+    spec = build.spec_of(InterleavedDotAdd)
     bits, run, groups = spec.dot.fraction_bits, spec.run, spec.groups
     first = [k for k in range(build.row.k) if k // run % groups == spec.group_order[0]]
     other = [k for k in range(build.row.k) if k // run % groups == spec.group_order[1]]
@@ -215,7 +215,7 @@ def single_rounding_of_late_c(build: Builder, place: int, rounding: str) -> None
 
 def group_dot_fused_sum(build: Builder) -> None:
     """GDFS: groups of 16 are summed exactly, the group sums aligned with c at F = 35."""
-    spec: GroupDotFusedSum = build.spec
+    spec = build.spec_of(GroupDotFusedSum)
     group, bits = spec.group, spec.fraction_bits
     kept_bits(build, (0, group), bits, None)
     alignment_rounding(build, (0, group), "rz", bits, None)
@@ -230,7 +230,7 @@ def group_dot_fused_sum(build: Builder) -> None:
 
 def fused_dot_round_down_add(build: Builder) -> None:
     """FDRDA and GFDRDA of CDNA3 (xie-mma-sim, sections IV-F and IV-H)."""
-    spec: FusedDotRoundDownAdd = build.spec
+    spec = build.spec_of(FusedDotRoundDownAdd)
     step = spec.parity_groups
     places = tuple(step * i for i in range(4))
     kept_bits(build, places[:2], spec.fraction_bits, places[2])
@@ -267,7 +267,7 @@ def fused_dot_round_down_add(build: Builder) -> None:
         )
 
 
-def c_rounding(build: Builder, pair: tuple[int, int], spec: FusedDotRoundDownAdd) -> None:
+def c_rounding(build: Builder, pair: tuple[int, ...], spec: FusedDotRoundDownAdd) -> None:
     """1 - 1 + c with c a fraction of its quantum: rounded down, by GFDRDA to zero if it is too far below."""
     q = power(-spec.c_fraction_bits)
     for t in (*QUARTERS, HALF, -HALF):
@@ -280,7 +280,7 @@ def c_rounding(build: Builder, pair: tuple[int, int], spec: FusedDotRoundDownAdd
 
 def sequential_fma(build: Builder) -> None:
     """SFMA: one fused multiply-add after the other (fasi, section 3.3; khattak-mikaitis, section IV-A2)."""
-    spec: SequentialFMA = build.spec
+    spec = build.spec_of(SequentialFMA)
     single_rounding(build, 0, spec.rounding)
     half = power(-build.fraction_bits - 1)
     order = [1, 0] if spec.pair_order == "odd_first" else list(range(build.row.k))
@@ -306,7 +306,7 @@ def sequential_fma(build: Builder) -> None:
 
 def group_pairwise_sum(build: Builder) -> None:
     """GPS: FP32 products, binary tree over a group, group sums added to c one after the other."""
-    spec: GroupPairwiseSum = build.spec
+    spec = build.spec_of(GroupPairwiseSum)
     single_rounding(build, 0, "rne")
     half, group, k = power(-build.fraction_bits - 1), spec.group, build.row.k
     for distance in (1, group // 2, group - 1):

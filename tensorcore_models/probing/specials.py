@@ -76,18 +76,18 @@ def _overflow(dots: Dots) -> str | None:
             bits = dots.run_bits(
                 dict.fromkeys(range(dots.length), pair[0]), dict.fromkeys(range(dots.length), pair[1]), d.max_bits
             )
-            return {d.inf_bits: "inf", d.max_bits: "max"}.get(bits, "other")
+            return "inf" if bits == d.inf_bits else "max" if bits == d.max_bits else "other"
     return None
 
 
 def _nan_bits(dots: Dots) -> int | None:
     a, b, c, d = dots.formats
     if a.has_inf:
-        bits = dots.run_bits({0: a.inf_bits}, {0: 0})
+        bits = dots.run_bits({0: a.exponent_mask}, {0: 0})
     elif a.has_nan and a.nan_bits is not None:
         bits = dots.run_bits({0: a.nan_bits}, {0: encode_value(ONE, b)})
     else:
-        bits = dots.run_bits({}, {}, c.nan_bits)
+        bits = dots.run_bits({}, {}, c.nan_encoding())
     return bits if d.decode_exact(bits).kind == "nan" else None
 
 

@@ -140,12 +140,13 @@ def summation_tree(dots: Dots) -> SummationTree:
         If the formats are too narrow for X to hide y.
     """
     k, step = dots.length, dots.engine.k if dots.engine.k > 1 else dots.length
-    observed: tuple[int | None, ...] = ()
+    observed: tuple[int, ...] = ()
     for subnormal, sign in ((False, 1), (False, -1), (True, 1), (True, -1)):
         x, y = _span(dots, subnormal=subnormal)
         if x / y < power(8):
             continue
-        observed = tuple(_count(dots, j, x, sign * y) for j in range(1, k + 1))
+        counts = (_count(dots, j, x, sign * y) for j in range(1, k + 1))
+        observed = tuple(-1 if n is None else n for n in counts)
         for order, terms, early, groups in _candidates(k, step):
             if early:
                 matches = observed == _early_counts(groups, k)
@@ -160,5 +161,4 @@ def summation_tree(dots: Dots) -> SummationTree:
         raise ValueError(
             f"{dots.engine.label}: the operand formats span too few binades for the order of the sum to show"
         )
-    plain = tuple(-1 if n is None else n for n in observed)
-    return SummationTree("tree", None, None, (0,), (), plain)
+    return SummationTree("tree", None, None, (0,), (), observed)

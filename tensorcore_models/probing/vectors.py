@@ -11,14 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..accumulators import Accumulator
-from ..formats import IntegerFormat, get_format
+from ..formats import IntegerFormat, get_float_format, get_format
 from ..instruction import Instruction
 from .dots import SCALES, Product, Unreachable, encode_value, factors, leading_exponent, power, product_bits
 
 ONE = Fraction(1)
+
+Spec = TypeVar("Spec", bound=Accumulator)
 
 
 class ProbeVector(NamedTuple):
@@ -61,13 +63,25 @@ class Builder:
     @property
     def spec(self) -> Accumulator:
         """The row's accumulator."""
-        return self.row.accumulator
+        return self.row.core
+
+    def spec_of(self, family: type[Spec]) -> Spec:
+        """The row's accumulator, which must be of that family.
+
+        Raises
+        ------
+        TypeError
+            If it is of another one.
+        """
+        if not isinstance(self.spec, family):
+            raise TypeError(f"{self.row} is a {type(self.spec).__name__}, expected a {family.__name__}")
+        return self.spec
 
     @property
     def fraction_bits(self) -> int:
         """Fraction bits that the result has room for."""
         limit = getattr(self.spec, "output_fraction_bits", None)
-        bits = get_format(self.row.d_format).fraction_bits
+        bits = get_float_format(self.row.d_format).fraction_bits
         return bits if limit is None else min(bits, limit)
 
     def add(

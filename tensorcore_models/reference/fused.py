@@ -70,14 +70,14 @@ def _sum_aligned(spec: ParametricDotAdd, addends: list[Addend]) -> Addend:
     return Addend(total < 0, abs(total), unit, largest)
 
 
-def _sum_normalising(spec: ParametricDotAdd, addends: list[Addend]) -> Addend:
+def _sum_normalising(spec: ParametricDotAdd, addends: list[Addend], fraction_bits: int) -> Addend:
     """Addends one by one, each intermediate sum normalised to F fraction bits."""
     total = addends[0]
     for addend in addends[1:]:
         total = _sum_aligned(spec, [total, addend])
         if total.magnitude:
             leading = total.magnitude.bit_length() - 1 + total.exponent
-            unit = max(leading - spec.fraction_bits, total.exponent)
+            unit = max(leading - fraction_bits, total.exponent)
             total = Addend(total.negative, abs(aligned(total, unit, spec.alignment_rounding)), unit, leading)
     return total
 
@@ -103,7 +103,9 @@ def _fused_sum(spec: ParametricDotAdd, products: list[Operand], c: list[Operand]
         return _sum_aligned(spec, parts) if parts else None
     if not start and not addends:
         return None
-    return (_sum_normalising if spec.normalise_each_add else _sum_aligned)(spec, start + addends)
+    if spec.normalise_each_add and spec.fraction_bits is not None:
+        return _sum_normalising(spec, start + addends, spec.fraction_bits)
+    return _sum_aligned(spec, start + addends)
 
 
 def _overflowed(product: Operand, limit: int | None) -> Operand:

@@ -1,5 +1,7 @@
 """Runs the reference over matrices: chains steps over k, loops over output elements."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..accumulators import (
@@ -16,7 +18,7 @@ from ..accumulators import (
     as_parametric,
 )
 from ..exact_rounding import round_to_bits
-from ..formats import Format, get_format
+from ..formats import Format, get_float_format, get_format
 from . import fused, ieee
 from .operands import Operand, decode
 
@@ -33,12 +35,12 @@ def _integer_step(spec: IntegerDotAdd, a: list[int], b: list[int], c: int, forma
 
 def via_bits(fmt: Format, bits: int, spec: InterleavedDotAdd) -> int:
     """`bits` converted exactly to the format in which the unit multiplies."""
-    target = get_format(spec.via_format)
+    target = get_float_format(spec.via_format)
     x = decode(fmt, bits, spec)
     if x.kind == "nan":
-        return target.nan_bits
+        return target.nan_encoding()
     if x.kind == "inf":
-        return target.inf_bits | (target.sign_bit if x.negative else 0)
+        return target.exponent_mask | (target.sign_bit if x.negative else 0)
     return round_to_bits(x.negative, x.significand, x.exponent, target)
 
 
@@ -61,7 +63,7 @@ def _interleaved_step(spec: InterleavedDotAdd, a: list[int], b: list[int], c: in
 
 
 def _scales(scale: list[int] | None, fmt: Format | None, spec, count: int, block_size: int | None) -> list[Operand]:
-    if scale is None:
+    if scale is None or fmt is None or block_size is None:
         return []
     # A scale of zero follows the rule of zero operands (only ue4m3 has one).
     decoded = [decode(fmt, bits, spec, zero_rule=getattr(spec, "zero_operand", "format_minimum")) for bits in scale]
@@ -77,7 +79,7 @@ def _step(spec, a: list[int], b: list[int], scales, c: int, formats) -> int:
     zero_rule = getattr(spec, "zero_operand", "format_minimum")
     x = [decode(a_format, bits, spec, zero_rule=zero_rule) for bits in a]
     y = [decode(b_format, bits, spec, zero_rule=zero_rule) for bits in b]
-    chains = {
+    chains: dict[type, Callable] = {
         SequentialFMA: ieee.sequential_fma,
         LanedFMA: ieee.laned_fma,
         GroupPairwiseSum: ieee.group_pairwise_sum,
@@ -164,7 +166,7 @@ def mma_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     formats = tuple(get_format(f) for f in (engine.a_format, engine.b_format, engine.c_format, engine.d_format))
     a, b, c = (np.asarray(x) for x in (a, b, c))
     d = np.empty(c.shape, formats[3].container)
-    scale_format = get_format(engine.scale_format) if engine.scale_format else None
+    scale_format = get_float_format(engine.scale_format) if engine.scale_format else None
     for index in np.ndindex(c.shape):
         batch, i, j = index[:-2], index[-2], index[-1]
         d[index] = dot_bits(

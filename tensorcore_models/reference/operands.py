@@ -60,7 +60,7 @@ def decode(fmt: Format, bits: int, spec: Accumulator, *, zero_rule: str = "forma
     kind, negative, significand, exponent = fmt.decode_exact(bits)
     if kind == "inf" and fmt.padding_bits and spec.tf32_nan == "kept" and int(bits) & ((1 << fmt.padding_bits) - 1):
         kind = "nan"
-    align = exponent + fmt.fraction_bits
+    align: int | None = exponent + fmt.fraction_bits
     if kind == "finite" and significand == 0:
         align = zero_exponent(zero_rule, fmt)
     return Operand(kind, negative, significand, exponent, align)

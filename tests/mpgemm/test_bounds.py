@@ -169,6 +169,16 @@ def test_bound_is_infinite_where_a_sum_may_overflow():
     assert np.isfinite(bounds.gemm_bound(engine, a, a.T * 0.1)[0, 0])
 
 
+def test_a_zero_beside_a_large_number_costs_what_the_bound_grants():
+    """0 * 2^127 has exponent 1 under minus126: a product of 2^-40 lies below what F = 25 keeps."""
+    engine = tcm.MatrixEngine(tcm.FusedDotAdd(2, 25), a_format="bf16")
+    a, b = np.array([[0.0, 2.0**-40]]), np.array([[2.0**127], [1.0]])
+    assert engine.gemm(a, b)[0, 0] == 0
+    assert 2.0**-40 <= bounds.gemm_bound(engine, a, b)[0, 0] < 4 * 2.0 ** (1 - 25)
+    skipping = engine.with_rules(zero_operand="skip")
+    assert skipping.gemm(a, b)[0, 0] == 2.0**-40 > 1e6 * bounds.gemm_bound(skipping, a, b)[0, 0]
+
+
 def test_wrapping_accumulator_has_no_bound():
     engine = tcm.MatrixEngine(tcm.ParametricDotAdd(8, 24, integer_bits=3))
     a = np.ones((1, 8), np.float16)

@@ -86,6 +86,51 @@ def test_command_prints_a_table(capsys):
     assert out.count("ampere:mma.m16n8k16.f32.f16.f16.f32") == 4 and "exponents uniform in [-35, -15]" in out
 
 
+def test_command_adds_c(tmp_path, capsys):
+    """The same errors as Python's compare on the same three matrices, from a file and from a distribution."""
+    from mpgemm.matrices import generate, generate_addend
+
+    a, b = generate("normal", 6, 20, 5, 3)
+    for c, text in (
+        (np.linspace(-1, 1, 30).reshape(6, 5), str(tmp_path / "c.npy")),
+        (generate_addend("decades", 6, 5, 3), "decades"),
+    ):
+        if text != "decades":
+            np.save(text, c)
+        arguments = [*SMALL, "--distributions", "normal", "--seed", "3", "--bounds", "--json", "--c", text]
+        assert main(arguments) == 0
+        rows = json.loads(capsys.readouterr().out)["records"]
+        expected = compare(["fp16", "ootomo"], ["a100", "h100"], a, b, c.astype(np.float32), bounds=True)
+        assert [row["componentwise"] for row in rows] == [r.errors.componentwise for r in expected]
+        assert [row["bound"] for row in rows] == [r.bound for r in expected]
+        plain = compare(["fp16"], ["a100"], a, b, bounds=True)
+        assert rows[0]["bound"] != plain[0].bound and "+ " in rows[0]["case"]
+
+
+def test_an_addend_that_float32_lacks_is_noted(tmp_path, capsys):
+    np.save(tmp_path / "c.npy", np.full((61, 61), 0.1))
+    arguments = ["compare", "--methods", "fp16", "--engines", "a100", "--shipped", "digits"]
+    assert main([*arguments, "--c", str(tmp_path / "c.npy")]) == 0
+    assert "3721 of 3721 elements of C rounded" in capsys.readouterr().out
+    assert main([*arguments, "--c", "normal", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["records"][0]["case"] == "shipped:digits + normal"
+
+
+def test_methods_that_add_nothing_are_refused():
+    from mpgemm.experiments.cases import generated_cases, with_addend
+    from mpgemm.experiments.evaluate import evaluate, verify_entries
+
+    (case,) = generated_cases("normal", (2, 3, 4), [0])
+    case = with_addend(case, "normal")
+    with pytest.raises(ValueError, match="add no C to a product: fp32"):
+        evaluate([case], build_methods(["fp32", "recovery:fp16@a100"]))
+    a, b, c = case.operands()
+    (record,) = evaluate([case], build_methods(["recovery:fp16@a100"]))
+    assert record.errors == mpgemm.errors(mpgemm.recovered_gemm(a, b, c, "fp16", "a100"), a, b, c)
+    assert verify_entries(case, 8) == (8, 8)
+    assert not np.array_equal(c, a[:, :1] * np.ones((1, 4))) and c.shape == (2, 4)
+
+
 def test_command_writes_and_resumes(tmp_path, capsys):
     out = tmp_path / "o"
     assert main([*SMALL, "--out", str(out), "--json"]) == 0
@@ -182,6 +227,11 @@ def test_command_on_a_dask_cluster(capsys):
             ["compare", "--strict", "--distributions", "ootomo_type4", "--methods", "fp16", "--shape", "4", "4", "4"],
             "underflow",
         ),
+        (["compare", "--c", "nonsense"], "neither a matrix file nor one of"),
+        (["compare", "--c", "missing.npy"], "missing.npy"),
+        (["compare", "--c", "normal", "--table", "valpey5"], "goes with matrices"),
+        (["explain", "--c", "normal"], "is not a number"),
+        (["explain", "--distribution", "normal", "--c", "nonsense"], "neither a matrix file"),
         (["explain", "ootomo:terms=9"], "expected one of 3, 4"),
         (["explain", "--a", "1", "2"], "go together"),
         (["explain", "--a", "1", "--b", "1", "2"], "two vectors"),
@@ -209,6 +259,13 @@ def test_explain(capsys):
     assert main(["explain", "ootomo", "--distribution", "normal", "--k", "20", "--element", "1", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["attribution"]["parts"].keys() == {"split", "dropped terms", "alignment", "core rounding", "outside"}
+    arguments = ["explain", "ootomo", "--distribution", "normal", "--k", "20", "--element", "1", "2", "--json"]
+    assert main([*arguments, "--c", "normal"]) == 0
+    added = json.loads(capsys.readouterr().out)
+    assert added["attribution"]["exact"] != found["attribution"]["exact"]
+    c = mpgemm.matrices.generate_addend("normal", 2, 3)[1, 2]
+    assert main([*arguments, "--c", repr(float(c))]) == 0
+    assert json.loads(capsys.readouterr().out) == added
     assert main(["explain", "fp16", "--a", "1", "2", "--b", "3", "4", "--c", "0.5", "--attribution-only"]) == 0
     assert "exactly the total" in capsys.readouterr().out
 

@@ -6,9 +6,8 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["mpgemm.errors", "mpgemm.matrices"])
+@pytest.mark.parametrize("name", ("comparison", "engines", "errors", "matrices", "tolerances"))
 def test_examples(name):
-    importlib.import_module(name)
-    failed, tried = doctest.testmod(__import__("sys").modules[name])
+    failed, tried = doctest.testmod(importlib.import_module(f"mpgemm.{name}"))
     assert tried
     assert not failed

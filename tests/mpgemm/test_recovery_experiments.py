@@ -1,6 +1,7 @@
 """The papers' comparisons of recovery methods, in their quick form, and what they must show."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import tensorcore_models as tcm
 from mpgemm import exact_gemm
 from mpgemm.cli import main
 from mpgemm.experiments import khattak7, side_by_side, valpey5
+from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.outcome import Context
 
 
@@ -40,6 +42,32 @@ def test_search_takes_each_dot_product_by_itself():
         valpey5.search("v100", "fp64")
     with pytest.raises(ValueError, match="at least 1"):
         valpey5.search("v100", trials=0)
+
+
+def test_an_interrupted_search_resumes(tmp_path, monkeypatch):
+    """What was finished is neither lost nor computed again, and the outcome is that of a run in one piece."""
+    whole, calls, search = valpey5.run(Context(quick=True)), [], valpey5.search
+
+    def counted(*arguments):
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        calls.append(arguments)
+        return search(*arguments)
+
+    monkeypatch.setattr(valpey5, "search", counted)
+    path = tmp_path / "journal.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        valpey5.run(Context(quick=True, journal=Journal(path)))
+    assert len(path.read_text().splitlines()) == 5
+    monkeypatch.setattr(valpey5, "search", search)
+    seen = []
+    resumed = valpey5.run(
+        Context(quick=True, journal=Journal(path), progress=lambda done, total, label: seen.append((done, total, label)))
+    )
+    assert resumed.data == whole.data and len(path.read_text().splitlines()) == 16
+    assert seen[0] == (5, 16, "t4, fp16 elements, k = 16, seed 0: 128 dot products") and seen[-1] == (16, 16, "")
+    with ThreadPoolExecutor(2) as executor:
+        assert valpey5.run(Context(quick=True, executor=executor)).data == whole.data
 
 
 def test_khattak_engines_are_what_they_are_called():

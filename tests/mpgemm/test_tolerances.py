@@ -67,8 +67,8 @@ def test_wrong_arguments():
         tolerance(A100, 32, (a, b))
     with pytest.raises(ValueError, match="at least 0"):
         tolerance(A100, -1)
-    with pytest.raises(ValueError, match="block-scaled"):
-        tolerance(tcm.get_instruction("rtx_blackwell:mma.m16n8k64.block32.f32.e2m1.e2m1.f32.ue8m0"), 64)
+    with pytest.raises(ValueError, match="takes no block scales"):
+        tolerance(A100, 64, (a, b), scale_a=np.ones((4, 2)), scale_b=np.ones((2, 4)))
 
 
 def test_parts_of_a_method_bound():

@@ -41,6 +41,8 @@ LOWERING = "tensorcore_models/lowering.py"
 VECTORS = "tensorcore_models/_kernels/generic_vector_sums.h"
 VECTOR_TESTS = ("tests/tensorcore_models/test_kernels_vectors.py",)
 TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_models/test_kernels_hardware.py")
+FACTS = "mpgemm/operand_facts.py"
+BOUNDS = ("tests/mpgemm/test_scaled_bounds.py", "tests/mpgemm/test_bounds.py")
 
 MUTANTS = (
     Mutant("kernel: F + 1", KERNEL, "    const int32_t unit = largest - p->fraction_bits;", "    const int32_t unit = largest - p->fraction_bits - 1;", TWINS),
@@ -93,6 +95,14 @@ MUTANTS = (
     Mutant("catalogue: CDNA2 group", AMD, "name, GroupPairwiseSum(4))", "name, GroupPairwiseSum(2))"),
     Mutant("catalogue: CDNA3 N", AMD, "FusedDotRoundDownAdd(min(8, shape[2]))", "FusedDotRoundDownAdd(min(4, shape[2]))"),
     Mutant("catalogue: CDNA3 fp8 N", AMD, "GroupFusedDotRoundDownAdd(16)", "GroupFusedDotRoundDownAdd(8)"),
+    Mutant("bound: one addend too few", "mpgemm/bounds.py", "cut = (count + 1) * 2.0**-spec.fraction_bits",
+           "cut = count * 2.0**-spec.fraction_bits / 2", BOUNDS),
+    Mutant("bound: nothing lifts the alignment", "mpgemm/bounds.py", "(cut + more) * 2.0 ** min(floor, 1000)", "0.0", BOUNDS),
+    Mutant("bound: scales have no exponents", FACTS, "found.exponents + factor.exponents, found.part", "found.exponents, found.part",
+           BOUNDS),
+    Mutant("bound: subnormal scales are normal", FACTS, "found.small | factor.small", "found.small", BOUNDS),
+    Mutant("bound: group sums as large as their scales", FACTS, "(1 / (sums * ratio)[lifted])", "(1 / ratio[lifted])", BOUNDS),
+    Mutant("bound: groups of zeros take no part", FACTS, "found = _largest(top, part & zero)", "found = None", BOUNDS),
 )  # fmt: skip
 
 

@@ -1,0 +1,74 @@
+"""What the commands that measure share: where results go, and how a run that is interrupted goes on."""
+
+import argparse
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from mpgemm import plots
+from mpgemm.experiments import evaluate as evaluation
+from mpgemm.experiments.journal import Journal
+
+
+def add_output_arguments(parser: argparse.ArgumentParser):
+    """The group "output" with --out, --fresh, --no-figures and --json; it is returned for more."""
+    output = parser.add_argument_group("output")
+    output.add_argument("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")
+    output.add_argument("--fresh", action="store_true", help="measure again what the journal in --out holds")
+    output.add_argument("--no-figures", action="store_true", help="no pictures")
+    output.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    return output
+
+
+def check_run(args: argparse.Namespace) -> None:
+    """Refuse numbers and an output folder that cannot be.
+
+    Raises
+    ------
+    ValueError
+        With the option at fault; also where figures are wanted and matplotlib is missing.
+    """
+    if args.repeats is not None and args.repeats < 1:
+        raise ValueError(f"--repeats must be at least 1, got {args.repeats}")
+    if args.workers < 1:
+        raise ValueError(f"--workers must be at least 1, got {args.workers}")
+    if args.out and args.out.exists() and not args.out.is_dir():
+        raise ValueError(f"--out {args.out} is not a folder")
+    if args.out and not args.no_figures:
+        plots.require_matplotlib()
+
+
+def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, Journal], int]) -> int:
+    """`work` with the journal of --out; after Ctrl-C, how many results are kept, and exit status 130."""
+    journal = _open_journal(args)
+    try:
+        return work(args, journal)
+    except KeyboardInterrupt:
+        kept = f"; {len(journal)} results are kept in {journal.path}, run again to resume" if journal.path else ""
+        print(f"\nmpgemm {args.command}: interrupted{kept}", file=sys.stderr)
+        return 130
+
+
+def _open_journal(args: argparse.Namespace) -> Journal:
+    if args.out is None:
+        return Journal()
+    path = args.out / "journal.jsonl"
+    if args.fresh:
+        path.unlink(missing_ok=True)
+    return Journal(path)
+
+
+def environment() -> dict:
+    """What the numbers were measured with."""
+    blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+    return {
+        "mpgemm": evaluation.package_version(),
+        "code": evaluation.code_digest(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
+        "machine": platform.machine(),
+    }
