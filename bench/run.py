@@ -30,24 +30,17 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-# -- vector instructions for 16 products (docs/performance.md) ---------------------------------------------------------------
+# -- vector instructions for 16 products (docs/performance.md), by level; None: not counted -----------------------------------
 def narrow_count(terms: int, wide_sum: bool = False, fp16: bool = False):
-    def count(level: int) -> float:
-        if level == 2:
-            return 4.5 + (11.75 + 3 * wide_sum + 11 * fp16) / terms
-        return (64 + 12 + (24 + 8 * fp16) * 16 / terms) / LANES[level]
-
-    return count
+    return lambda level: 4.5 + (11.75 + 3 * wide_sum + 11 * fp16) / terms if level == 2 else None
 
 
-def wide_count(terms: int, finish: float = 18):
-    def count(level: int) -> float:
-        if level == 2:
-            return 5 + 2 * finish / terms
-        lanes = LANES[level] // 2
-        return (16 * 5 + 16 + 2 * finish * 16 / terms) / lanes
+def wide_count(terms: int, finish: float = 22.5):
+    return lambda level: (26 + 152 / terms, 9 + 76 / terms, 4.5 + finish / terms)[level] if finish == 22.5 or level == 2 else None
 
-    return count
+
+def vector_count(instructions: float):
+    return lambda level: instructions if level == 2 else None
 
 
 def plain_count(instructions: float):
@@ -105,15 +98,15 @@ def units():
         "FDA fp8 N=32 F=25": (engine(FusedDotAdd(32, 25), "e4m3fn"), wide_count(32)),
         "Hopper mma.sync fp8": (engine(InterleavedDotAdd(), "e4m3fn"), narrow_count(16)),
         "mxfp8 block scaled": (engine(FusedDotAdd(32, 25), "e4m3fn", **mx), wide_count(32)),
-        "nvfp4 GDFS": (engine(GroupDotFusedSum(), "e2m1", scale_format="ue4m3", block_size=16), None),
-        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), wide_count(8, 34)),
-        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), wide_count(8, 34)),
-        "CDNA3 GFDRDA fp8": (engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"), wide_count(16, 60)),
+        "nvfp4 GDFS": (engine(GroupDotFusedSum(), "e2m1", scale_format="ue4m3", block_size=16), vector_count(2.06)),
+        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), wide_count(8, 53.5)),
+        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), wide_count(8, 53.5)),
+        "CDNA3 GFDRDA fp8": (engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"), wide_count(16, 83)),
         "CDNA2 GPS fp16": (engine(GroupPairwiseSum(4), "fp16"), plain_count(8)),
         "CDNA2 GPS bf16": (engine(GroupPairwiseSum(4), "bf16"), plain_count(8)),
         "SFMA fp32": (engine(SequentialFMA(), "fp32"), plain_count(1)),
         "SFMA fp64": (engine(SequentialFMA(), "fp64", "fp64"), plain_count(2)),
-        "IntegerDotAdd s8": (engine(IntegerDotAdd(), "s8", "s32"), None),
+        "IntegerDotAdd s8": (engine(IntegerDotAdd(), "s8", "s32"), vector_count(1 + 1 / 256)),
         "parametric, nearest alignment": (
             engine(ParametricDotAdd(terms=16, fraction_bits=24, alignment_rounding="rne"), "fp16"),
             None,
@@ -170,9 +163,9 @@ def gemm_rows(args, isas, rng) -> list[dict]:
             record = rows(f"{args.size}^3", timings, "sgemm", args.size**3)[1]
             record["kernel"] = kernels.kernel_name(engine, args.size, args.size, args.size)
             rate = rates[isa]
-            if count is not None and rate:
-                level = tcm.available_isas().index(isa)
-                record["limit_gmacs"] = 16 * rate * args.threads / count(level) / 1e9
+            instructions = count(tcm.available_isas().index(isa)) if count else None
+            if instructions and rate:
+                record["limit_gmacs"] = 16 * rate * args.threads / instructions / 1e9
             records.append(record)
             print_row(record)
     tcm.set_isa(None)

@@ -236,19 +236,25 @@ MPG_LANES512 void mpg_wide_round_down512(int rows, int terms, int groups, const 
         }
 }
 
-/* `rows` rows over several operations; d and overflow at r * ldd. Lanes that overflow are marked and zeroed. */
+/* `rows` rows over several operations; d and overflow at r * ldd. Lanes that overflow are marked and zeroed. With `promote` the
+ * operations between two outside sums start from zero. */
 MPG_LANES512 void mpg_wide_rows_body512(int rows, int terms, int groups, int output, const mpg_wide_task *task,
                                         const mpg_wide_operands *operands, float *d, int64_t ldd, int count, int64_t steps,
                                         uint8_t *overflow)
 {
     const mpg_wide_task copy = *task, *t = &copy; /* nothing that is stored here can change it */
     mpg_wide_operands p = *operands;
+    const int64_t apart = t->promote / t->terms;
+    int64_t left = apart;
     __mmask8 exists[4];
+    __m256 outside[2][4];
     __m512d c[2][4];
     for (int g = 0; g < 4; g++) {
         exists[g] = (__mmask8)(count >= 8 * (g + 1) ? 0xFF : count > 8 * g ? (1 << (count - 8 * g)) - 1 : 0);
-        for (int r = 0; r < rows; r++)
-            c[r][g] = _mm512_cvtps_pd(_mm256_maskz_loadu_ps(exists[g], d + r * ldd + 8 * g));
+        for (int r = 0; r < rows; r++) {
+            outside[r][g] = _mm256_maskz_loadu_ps(exists[g], d + r * ldd + 8 * g);
+            c[r][g] = apart ? _mm512_setzero_pd() : _mm512_cvtps_pd(outside[r][g]);
+        }
     }
     for (int64_t s = 0; s < steps; s++) {
         __mmask8 infinite[2][4];
@@ -265,6 +271,14 @@ MPG_LANES512 void mpg_wide_rows_body512(int rows, int terms, int groups, int out
                         if ((infinite[r][g] & exists[g]) >> j & 1)
                             overflow[r * ldd + 8 * g + j] = 1;
                 }
+        if (apart && --left == 0) {
+            left = apart;
+            for (int r = 0; r < rows; r++)
+                for (int g = 0; g < 4; g++) {
+                    outside[r][g] = _mm256_add_ps(outside[r][g], _mm512_cvtpd_ps(c[r][g]));
+                    c[r][g] = _mm512_setzero_pd();
+                }
+        }
         p.a += terms;
         p.ea += terms;
         p.la += terms;
@@ -274,7 +288,7 @@ MPG_LANES512 void mpg_wide_rows_body512(int rows, int terms, int groups, int out
     }
     for (int r = 0; r < rows; r++)
         for (int g = 0; g < 4; g++)
-            _mm256_mask_storeu_ps(d + r * ldd + 8 * g, exists[g], _mm512_cvtpd_ps(c[r][g]));
+            _mm256_mask_storeu_ps(d + r * ldd + 8 * g, exists[g], apart ? outside[r][g] : _mm512_cvtpd_ps(c[r][g]));
 }
 
 #define MPG_WIDE_ROWS512(NAME, ROWS, TERMS, GROUPS, OUTPUT)                                                                  \
@@ -353,7 +367,7 @@ static void mpg_wide_few_rows(const mpg_wide_task *t, const mpg_wide_operands *p
     mpg_restore_rounding(mode);
 }
 
-/* The same from zero; the results are added to d outside, in float32. */
+/* The same from zero; the results are added to d outside, in float32. For kernels that do not do that themselves. */
 static void mpg_wide_fresh_rows(const mpg_wide_task *t, const mpg_wide_operands *p, int rows, int count, int64_t steps,
                                 float *d, uint8_t *redo, int64_t ldd, int level)
 {
@@ -372,7 +386,9 @@ static void mpg_wide_tile(const mpg_wide_task *t, const double *av, const uint32
                           int64_t rows, const double *bv, const int16_t *be, const int16_t *bl, int count, float *d,
                           uint8_t *redo, int64_t ldd, int level)
 {
-    const int64_t block = t->promote ? t->promote : MPG_WIDE_BLOCK_K / t->terms * t->terms;
+    const int fresh = t->promote && level != MPG_ISA_AVX512;
+    const int64_t whole = t->promote ? t->promote : t->terms; /* what is not cut */
+    const int64_t block = fresh || whole > MPG_WIDE_BLOCK_K ? whole : MPG_WIDE_BLOCK_K / whole * whole;
     const int together = level == MPG_ISA_AVX512 ? 2 : MPG_WIDE_TOGETHER;
     for (int64_t k = 0; k < length; k += block) {
         const int64_t steps = (length - k < block ? length - k : block) / t->terms;
@@ -380,8 +396,8 @@ static void mpg_wide_tile(const mpg_wide_task *t, const double *av, const uint32
             const int present = (int)(rows - i < together ? rows - i : together);
             const mpg_wide_operands p = {av + i * length + k, ae + i * length + k, al + i * length + k, length,
                                          bv + k * MPG_WIDE,   be + k * MPG_WIDE,   bl + k * MPG_WIDE};
-            (t->promote ? mpg_wide_fresh_rows : mpg_wide_few_rows)(t, &p, present, count, steps, d + i * ldd, redo + i * ldd,
-                                                                   ldd, level);
+            (fresh ? mpg_wide_fresh_rows : mpg_wide_few_rows)(t, &p, present, count, steps, d + i * ldd, redo + i * ldd, ldd,
+                                                              level);
         }
     }
 }
