@@ -35,8 +35,8 @@ def narrow_count(terms: int, wide_sum: bool = False, fp16: bool = False):
     return lambda level: 4.5 + (11.75 + 3 * wide_sum + 11 * fp16) / terms if level == 2 else None
 
 
-def wide_count(terms: int, finish: float = 22.5):
-    return lambda level: (26 + 152 / terms, 9 + 76 / terms, 4.5 + finish / terms)[level] if finish == 22.5 or level == 2 else None
+def wide_count(terms: int):
+    return lambda level: (26 + 152 / terms, 9 + 76 / terms, 4.5 + 22.5 / terms)[level]
 
 
 def vector_count(instructions: float):
@@ -99,9 +99,9 @@ def units():
         "Hopper mma.sync fp8": (engine(InterleavedDotAdd(), "e4m3fn"), narrow_count(16)),
         "mxfp8 block scaled": (engine(FusedDotAdd(32, 25), "e4m3fn", **mx), wide_count(32)),
         "nvfp4 GDFS": (engine(GroupDotFusedSum(), "e2m1", scale_format="ue4m3", block_size=16), vector_count(2.06)),
-        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), wide_count(8, 53.5)),
-        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), wide_count(8, 53.5)),
-        "CDNA3 GFDRDA fp8": (engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"), wide_count(16, 83)),
+        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), vector_count(4.5 + 53.5 / 8)),
+        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), vector_count(4.5 + 53.5 / 8)),
+        "CDNA3 GFDRDA fp8": (engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"), vector_count(4.5 + 83 / 16)),
         "CDNA2 GPS fp16": (engine(GroupPairwiseSum(4), "fp16"), plain_count(8)),
         "CDNA2 GPS bf16": (engine(GroupPairwiseSum(4), "bf16"), plain_count(8)),
         "SFMA fp32": (engine(SequentialFMA(), "fp32"), plain_count(1)),
@@ -179,7 +179,7 @@ def tile_rows(args, rng) -> list[dict]:
     import tensorcore_models as tcm
 
     instruction = tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16.f32")
-    count = 1 << (14 if args.quick else 17)
+    count, calls = 1 << (14 if args.quick else 20), 200
     a, b = (tcm.encode(rng.standard_normal(s, np.float32), "fp16") for s in ((count, 16, 16), (count, 16, 8)))
     c = np.zeros((count, 16, 8), np.uint32)
     side = round((count * 16 * 8 * 16) ** (1 / 3))
@@ -189,14 +189,17 @@ def tile_rows(args, rng) -> list[dict]:
     functions = {
         "GEMM of the same work": lambda: engine.gemm_bits(x, y, z),
         f"{count} tiles m16n8k16 in one call": lambda: instruction.mma_bits(a, b, c),
-        "1 tile m16n8k16": lambda: instruction.mma_bits(a[0], b[0], c[0]),
+        "1 tile m16n8k16": lambda: [instruction.mma_bits(a[0], b[0], c[0]) for _ in range(calls)],
     }
     timings = interleaved(functions, 3 if args.quick else 7, 1, clock_of(args))
     records = rows("tiles", timings, "GEMM of the same work", count * 16 * 8 * 16)
     for record in records:
         if record["path"].startswith("1 tile"):
+            record["median"] /= calls
             record["gmacs"] = 16 * 8 * 16 / record["median"] / 1e9
-        print(f"{record['path']:44} {1e6 * record['median']:12.1f} us, {record['ratio']:.2f} x the GEMM of the same work")
+            print(f"{record['path']:44} {1e6 * record['median']:12.1f} us a call")
+        else:
+            print(f"{record['path']:44} {1e6 * record['median']:12.1f} us, {record['ratio']:.2f} x the GEMM of the same work")
     return records
 
 

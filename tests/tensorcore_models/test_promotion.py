@@ -6,7 +6,12 @@ from random_encodings import STYLES
 from twins import Unit, operands
 
 from tensorcore_models import MatrixEngine, kernels, set_isa, set_num_threads
-from tensorcore_models.accumulators import FusedDotAdd, FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd, InterleavedDotAdd
+from tensorcore_models.accumulators import (
+    FusedDotAdd,
+    FusedDotRoundDownAdd,
+    GroupFusedDotRoundDownAdd,
+    InterleavedDotAdd,
+)
 from tensorcore_models.combine import add_rounded
 from tensorcore_models.formats import get_format
 from tensorcore_models.isa import available_isas
