@@ -8,6 +8,7 @@ from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE, PyBuffer_Release
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uintptr_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 cdef extern from "narrow_items.h":
@@ -364,7 +365,8 @@ cdef class NarrowItems:
 
 cdef extern from "ieee_lanes.h":
     enum: MPG_IEEE_LANES
-    void mpg_ieee_rows(int group, int flush, const float *a, const float *b, int64_t n, float *d, int64_t rows, int count,
+    void mpg_ieee_pack(const float *b, int64_t n, int count, int64_t k, float *panel) nogil
+    void mpg_ieee_rows(int group, int flush, const float *a, const float *panel, float *d, int64_t ldd, int64_t rows, int count,
                        int64_t k, int level) nogil
 
 
@@ -378,12 +380,22 @@ def ieee(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, int grou
     cdef int64_t panels = (n + MPG_IEEE_LANES - 1) // MPG_IEEE_LANES, blocks = (m + ROWS - 1) // ROWS
     cdef int64_t tasks = panels * blocks, i, p, r, first, last
     cdef int64_t at_once = max(threads, <int64_t>(SLICE / (<double>ROWS * MPG_IEEE_LANES * k)))
-    for first in range(0, tasks, at_once):
-        last = min(first + at_once, tasks)
+    cdef float *packed = <float *>malloc(panels * MPG_IEEE_LANES * k * sizeof(float))
+    if packed == NULL:
+        raise MemoryError(f"no memory to pack {k} x {n} numbers")
+    try:
         with nogil:
-            for i in prange(first, last, num_threads=threads, schedule="dynamic"):
-                p = i // blocks * MPG_IEEE_LANES
-                r = i % blocks * ROWS
-                mpg_ieee_rows(group, flush, &a[r, 0], &b[0, p], n, &d[r, p], min(ROWS, m - r),
-                              <int>min(<int64_t>MPG_IEEE_LANES, n - p), k, level)
-        PyErr_CheckSignals()
+            for p in prange(panels, num_threads=threads, schedule="static"):
+                mpg_ieee_pack(&b[0, p * MPG_IEEE_LANES], n, <int>min(<int64_t>MPG_IEEE_LANES, n - p * MPG_IEEE_LANES), k,
+                              packed + p * MPG_IEEE_LANES * k)
+        for first in range(0, tasks, at_once):
+            last = min(first + at_once, tasks)
+            with nogil:
+                for i in prange(first, last, num_threads=threads, schedule="dynamic"):
+                    p = i // blocks * MPG_IEEE_LANES
+                    r = i % blocks * ROWS
+                    mpg_ieee_rows(group, flush, &a[r, 0], packed + p * k, &d[r, p], n, min(ROWS, m - r),
+                                  <int>min(<int64_t>MPG_IEEE_LANES, n - p), k, level)
+            PyErr_CheckSignals()
+    finally:
+        free(packed)

@@ -46,39 +46,51 @@ MPG_INLINE void mpg_ieee_row(int group, int flush, const float *a, const float *
         d[j] = c[j];
 }
 
-#define MPG_IEEE_ROWS(SUFFIX, TARGET)                                                                                    \
-    TARGET static void mpg_ieee_rows_##SUFFIX(int group, int flush, const float *a, const float *b, int64_t n, float *d, \
-                                              int64_t rows, int count, int64_t k)                                        \
-    {                                                                                                                    \
-        for (int64_t i = 0; i < rows; i++) {                                                                             \
-            const float *x = a + i * k;                                                                                  \
-            float *c = d + i * n;                                                                                        \
-            if (count == MPG_IEEE_LANES && group == 4 && flush)                                                          \
-                mpg_ieee_row(4, 1, x, b, n, c, MPG_IEEE_LANES, k);                                                       \
-            else if (count == MPG_IEEE_LANES && group == 4)                                                              \
-                mpg_ieee_row(4, 0, x, b, n, c, MPG_IEEE_LANES, k);                                                       \
-            else if (count == MPG_IEEE_LANES && group == 2 && flush)                                                     \
-                mpg_ieee_row(2, 1, x, b, n, c, MPG_IEEE_LANES, k);                                                       \
-            else if (count == MPG_IEEE_LANES && group == 0)                                                              \
-                mpg_ieee_row(0, 0, x, b, n, c, MPG_IEEE_LANES, k);                                                       \
-            else                                                                                                         \
-                mpg_ieee_row(group, flush, x, b, n, c, count, k);                                                        \
-        }                                                                                                                \
+#define MPG_IEEE_ROWS(SUFFIX, TARGET)                                                                                       \
+    TARGET static void mpg_ieee_rows_##SUFFIX(int group, int flush, const float *a, const float *b, int64_t ldb, float *d,  \
+                                              int64_t ldd, int64_t rows, int count, int64_t k)                              \
+    {                                                                                                                       \
+        for (int64_t i = 0; i < rows; i++) {                                                                                \
+            const float *x = a + i * k;                                                                                     \
+            float *c = d + i * ldd;                                                                                         \
+            if (count == MPG_IEEE_LANES && group == 4 && flush)                                                             \
+                mpg_ieee_row(4, 1, x, b, ldb, c, MPG_IEEE_LANES, k);                                                        \
+            else if (count == MPG_IEEE_LANES && group == 4)                                                                 \
+                mpg_ieee_row(4, 0, x, b, ldb, c, MPG_IEEE_LANES, k);                                                        \
+            else if (count == MPG_IEEE_LANES && group == 2 && flush)                                                        \
+                mpg_ieee_row(2, 1, x, b, ldb, c, MPG_IEEE_LANES, k);                                                        \
+            else if (count == MPG_IEEE_LANES && group == 0)                                                                 \
+                mpg_ieee_row(0, 0, x, b, ldb, c, MPG_IEEE_LANES, k);                                                        \
+            else                                                                                                            \
+                mpg_ieee_row(group, flush, x, b, ldb, c, count, k);                                                         \
+        }                                                                                                                   \
     }
 
 MPG_IEEE_ROWS(baseline, )
 MPG_IEEE_ROWS(avx2, MPG_TARGET_AVX2)
 MPG_IEEE_ROWS(avx512, MPG_TARGET_AVX512)
 
-static void mpg_ieee_rows(int group, int flush, const float *a, const float *b, int64_t n, float *d, int64_t rows, int count,
-                          int64_t k, int level)
+/* `count` columns of B (row stride n) as a panel of rows of MPG_IEEE_LANES: rows a power of two apart would share few places of
+ * the first-level cache. */
+static void mpg_ieee_pack(const float *b, int64_t n, int count, int64_t k, float *panel)
 {
+    for (int64_t q = 0; q < k; q++) {
+        memcpy(panel + q * MPG_IEEE_LANES, b + q * n, (size_t)count * sizeof(float));
+        memset(panel + q * MPG_IEEE_LANES + count, 0, (size_t)(MPG_IEEE_LANES - count) * sizeof(float));
+    }
+}
+
+/* Rows of A (row stride k) against a panel of B, d (row stride ldd) updated in place. */
+static void mpg_ieee_rows(int group, int flush, const float *a, const float *panel, float *d, int64_t ldd, int64_t rows,
+                          int count, int64_t k, int level)
+{
+    const int64_t ldb = MPG_IEEE_LANES;
     if (level == MPG_ISA_AVX512)
-        mpg_ieee_rows_avx512(group, flush, a, b, n, d, rows, count, k);
+        mpg_ieee_rows_avx512(group, flush, a, panel, ldb, d, ldd, rows, count, k);
     else if (level == MPG_ISA_AVX2)
-        mpg_ieee_rows_avx2(group, flush, a, b, n, d, rows, count, k);
+        mpg_ieee_rows_avx2(group, flush, a, panel, ldb, d, ldd, rows, count, k);
     else
-        mpg_ieee_rows_baseline(group, flush, a, b, n, d, rows, count, k);
+        mpg_ieee_rows_baseline(group, flush, a, panel, ldb, d, ldd, rows, count, k);
 }
 
 #endif
