@@ -64,7 +64,7 @@ docs: $(VENV)/.run-ready
 # The suite with every kernel under AddressSanitizer and UndefinedBehaviorSanitizer, in a clone of its own.
 sanitize: $(VENV)/.test-ready
 	rm -rf build/sanitize && git clone -q . build/sanitize
-	cd build/sanitize && MPGEMM_SANITIZE=1 $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace
+	cd build/sanitize && MPGEMM_SANITIZE=1 $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace --parallel 2
 	cd build/sanitize && PYTHONPATH=. PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 MPGEMM_SANITIZE=1 \
 	  LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 	  $(CURDIR)/$(BIN)/python -m pytest -q -k "not nvcc" $(PYTEST_ARGS)  # nvcc does not start under the preloaded libraries

@@ -15,7 +15,7 @@ KERNEL_FOLDERS = ("tensorcore_models/_kernels", "ascend/_kernels", "mpgemm/_kern
 # Contraction is off because a fused multiply-add would change result bits from one CPU to the next.
 # MPGEMM_SANITIZE=1 builds every kernel under AddressSanitizer and UndefinedBehaviorSanitizer.
 GNU_FLAGS = ["-O3", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-unused-function"]
-SANITIZE_FLAGS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+SANITIZE_FLAGS = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 
 
 def compiles(compiler, source, flags):
