@@ -105,16 +105,13 @@ class IntegerRun:
         bits = residue_bits(moduli, self.a.shape[1])
         whole_a, rows = integers_below(self.clean_a, 1, bits)
         whole_b, columns = integers_below(self.clean_b, 0, bits)
-        residues = [
-            balanced(
-                exact_product(self.engine, balanced(whole_a, p).astype(np.int8), balanced(whole_b, p).astype(np.int8)),
-                p,
-            )
-            for p in moduli
-        ]
-        value = integers_to_float(*mixed_radix(residues, moduli))
-        with np.errstate(over="ignore", under="ignore"):
-            return np.ldexp(value, rows[:, None] + columns)
+        words = zip(residue_words(whole_a, moduli), residue_words(whole_b, moduli), strict=True)
+        products = [exact_product(self.engine, x, y) for x, y in words]
+        value = np.empty(products[0].shape)
+        for block in _row_blocks(*value.shape):
+            residues = [balanced(product[block], p) for product, p in zip(products, moduli, strict=True)]
+            value[block] = integers_to_float(*mixed_radix(residues, moduli))
+        return _times_powers(value, rows, columns)
 
     # -- quantised words -------------------------------------------------------------------------------------------------
     def _quantised(self) -> np.ndarray:
@@ -202,15 +199,16 @@ def slice_operand(x: np.ndarray, axis: int, row: RecoveryMethod) -> tuple[list[n
     """
     exponents = common_exponents(x, axis)
     shift = exponents[:, None] if axis == 1 else exponents
-    scaled = np.ldexp(x.astype(np.float64), -shift)
     if row.slice_bits == 8:
-        return _balanced_digits(scaled, row.words), exponents
-    slices = []
-    for _ in range(row.words):  # truncation: every slice has the sign of x and at most 7 bits
-        scaled = np.ldexp(scaled, row.slice_bits)
-        digit = np.trunc(scaled)
-        scaled = scaled - digit
-        slices.append(digit.astype(np.int8))
+        return _balanced_digits(np.ldexp(x.astype(np.float64), -shift), row.words), exponents
+    slices = [np.empty(x.shape, np.int8) for _ in range(row.words)]
+    for block in _row_blocks(*x.shape):
+        scaled = np.ldexp(x[block].astype(np.float64), -shift[block] if axis == 1 else -shift)
+        for word in slices:  # truncation: every slice has the sign of x and at most 7 bits
+            scaled *= 2.0**row.slice_bits
+            digit = np.trunc(scaled)
+            scaled -= digit
+            word[block] = digit
     return slices, exponents
 
 
@@ -225,7 +223,36 @@ def _balanced_digits(scaled: np.ndarray, words: int) -> list[np.ndarray]:
     return [whole.astype(np.int8), *digits[::-1]]
 
 
+def _times_powers(x: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """x 2^(rows + columns) for x of at most 2^200, rounded where it leaves FP64's range; x is overwritten."""
+    if max(np.abs(rows).max(initial=0), np.abs(columns).max(initial=0)) <= 400:  # exact
+        x *= np.ldexp(1.0, rows)[:, None]
+        x *= np.ldexp(1.0, columns)
+        return x
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(x, rows[:, None] + columns)
+
+
+#: Elements that the steps of residue arithmetic take at a time: they stay in the second-level cache.
+_BLOCK = 1 << 15
+
+
+def _row_blocks(m: int, n: int):
+    """Slices of rows of about _BLOCK elements."""
+    step = max(1, _BLOCK // max(n, 1))
+    return (slice(i, i + step) for i in range(0, m, step))
+
+
 # -- residues ------------------------------------------------------------------------------------------------------------
+def residue_words(whole: np.ndarray, moduli: list[int]) -> list[np.ndarray]:
+    """The balanced residues of a matrix of integers modulo each modulus, as int8."""
+    words = [np.empty(whole.shape, np.int8) for _ in moduli]
+    for block in _row_blocks(*whole.shape):
+        for word, p in zip(words, moduli, strict=True):
+            word[block] = balanced(whole[block], p)
+    return words
+
+
 def ordered_moduli(moduli: tuple[int, ...]) -> list[int]:
     """The even modulus first: balanced mixed-radix digits then reach from -M/2 to M/2 - 1."""
     return sorted(moduli, key=lambda p: p % 2)

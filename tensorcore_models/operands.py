@@ -87,6 +87,8 @@ def operand_bits(x, fmt: Format | IntegerFormat, rounding: str | None, name: str
 def _integer_bits(array: np.ndarray, fmt: IntegerFormat, name: str) -> np.ndarray:
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name}: {fmt.name} operands are integers, got {array.dtype}")
+    if array.dtype == fmt.dtype and fmt.bits == 8 * fmt.container.itemsize:
+        return np.ascontiguousarray(array).view(fmt.container).reshape(array.shape)
     if array.size and (int(array.min()) < fmt.minimum or int(array.max()) > fmt.maximum):
         outside = int(((array < fmt.minimum) | (array > fmt.maximum)).sum())
         raise ValueError(
