@@ -44,6 +44,8 @@ TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_mode
 FACTS = "mpgemm/operand_facts.py"
 BOUNDS = ("tests/mpgemm/test_scaled_bounds.py", "tests/mpgemm/test_bounds.py")
 
+FAST = tuple(f"tests/tensorcore_models/test_{name}.py" for name in ("fast_kernels", "fast_groups", "promotion"))
+
 MUTANTS = (
     Mutant("kernel: F + 1", KERNEL, "    const int32_t unit = largest - p->fraction_bits;", "    const int32_t unit = largest - p->fraction_bits - 1;", TWINS),
     Mutant("kernel: F - 1", KERNEL, "    const int32_t unit = largest - p->fraction_bits;", "    const int32_t unit = largest - p->fraction_bits + 1;", TWINS),
@@ -95,6 +97,13 @@ MUTANTS = (
     Mutant("catalogue: CDNA2 group", AMD, "name, GroupPairwiseSum(4))", "name, GroupPairwiseSum(2))"),
     Mutant("catalogue: CDNA3 N", AMD, "FusedDotRoundDownAdd(min(8, shape[2]))", "FusedDotRoundDownAdd(min(4, shape[2]))"),
     Mutant("catalogue: CDNA3 fp8 N", AMD, "GroupFusedDotRoundDownAdd(16)", "GroupFusedDotRoundDownAdd(8)"),
+    Mutant("fast: 32-bit lanes F + 1", "tensorcore_models/_kernels/narrow_avx512.h", "(t->fraction_bits + 254) << 23", "(t->fraction_bits + 255) << 23", FAST),
+    Mutant("fast: 64-bit lanes count one too few", "tensorcore_models/_kernels/wide_avx512.h", "fraction_bits - 32768);", "fraction_bits - 32767);", FAST),
+    Mutant("fast: 64-bit lanes add up outside once too rarely", "tensorcore_models/_kernels/wide_avx512.h", "        if (apart && --left == 0) {", "        if (apart && --left == -1) {", FAST),
+    Mutant("fast: group sums F - 1", "tensorcore_models/_kernels/groups_avx512.h", "mpg_group_power(-t->fraction_bits) * 0x1.8p52", "mpg_group_power(1 - t->fraction_bits) * 0x1.8p52", FAST),
+    Mutant("fast: exponents of the other tile", "tensorcore_models/_kernels/narrow_items.h", "(ea[other + k] & 0xFF00u)", "(ea[k] & 0xFF00u)", FAST),
+    Mutant("fast: chains twice as long", "tensorcore_models/fast/narrow.py", "chain=every // self.task.terms)", "chain=2 * every // self.task.terms)", FAST),
+    Mutant("fast: plain group order", "tensorcore_models/fast/narrow.py", "for group in spec.group_order)", "for group in sorted(spec.group_order))", FAST),
     Mutant("bound: one addend too few", "mpgemm/bounds.py", "cut = (count + 1) * 2.0**-spec.fraction_bits",
            "cut = count * 2.0**-spec.fraction_bits / 2", BOUNDS),
     Mutant("bound: nothing lifts the alignment", "mpgemm/bounds.py", "(cut + more) * 2.0 ** min(floor, 1000)", "0.0", BOUNDS),
