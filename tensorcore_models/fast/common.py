@@ -126,6 +126,9 @@ def redo_elements(low: Lowered, d, redo, rows, columns, a, b, c, scale_a=None, s
         return generic_bits(low, a[i], b[:, j], c[i][:, j], *scales)
 
     everywhere = slice(None)
+    if np.count_nonzero(redo) > redo.size // 4:  # row by row, B would be taken apart again and again
+        d[...] = part(everywhere, everywhere)
+        return
     marked_rows, marked_columns = np.flatnonzero(rows), np.flatnonzero(columns)
     if marked_rows.size:
         d[marked_rows] = part(marked_rows, everywhere)
