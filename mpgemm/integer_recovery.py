@@ -122,10 +122,11 @@ class IntegerRun:
             for i, j in self.row.products:
                 (x, s), (y, t) = words_a[i], words_b[j]
                 if isinstance(self.word_format, Format):
-                    part = np.asarray(self.engine.gemm(x, y)).astype(np.float32)
+                    part = np.array(self.engine.gemm(x, y), np.float32)
                 else:
                     part = exact_product(self.engine, x, y).astype(np.float32)
-                total = total + np.float32(np.float32(s) * np.float32(t)) * part
+                part *= np.float32(s) * np.float32(t)
+                total += part
         return total
 
 
@@ -199,11 +200,13 @@ def slice_operand(x: np.ndarray, axis: int, row: RecoveryMethod) -> tuple[list[n
     """
     exponents = common_exponents(x, axis)
     shift = exponents[:, None] if axis == 1 else exponents
-    if row.slice_bits == 8:
-        return _balanced_digits(np.ldexp(x.astype(np.float64), -shift), row.words), exponents
     slices = [np.empty(x.shape, np.int8) for _ in range(row.words)]
     for block in _row_blocks(*x.shape):
         scaled = np.ldexp(x[block].astype(np.float64), -shift[block] if axis == 1 else -shift)
+        if row.slice_bits == 8:
+            for word, digit in zip(slices, _balanced_digits(scaled, row.words), strict=True):
+                word[block] = digit
+            continue
         for word in slices:  # truncation: every slice has the sign of x and at most 7 bits
             scaled *= 2.0**row.slice_bits
             digit = np.trunc(scaled)
@@ -303,13 +306,13 @@ def mixed_radix(residues: list[np.ndarray], moduli: list[int]) -> tuple[list[np.
     radices : list of int
         The integer is limbs[0] + radices[0] (limbs[1] + radices[1] (...)).
     """
-    digits: list[np.ndarray] = []  # all of this stays below 2^17
+    digits: list[np.ndarray] = []
     for i, p in enumerate(moduli):
-        known = np.zeros(residues[0].shape, np.int32)
-        for digit, q in zip(digits[::-1], moduli[i - 1 :: -1] if i else [], strict=True):
-            known = modulo(known * q + digit, p)
+        rest = residues[i].astype(np.int32)  # below 20 * 2^15 in magnitude throughout
+        for j, digit in enumerate(digits):
+            rest -= digit * (math.prod(moduli[:j]) % p)
         inverse = pow(math.prod(moduli[:i]) % p, -1, p) if i else 1
-        digits.append(balanced((residues[i].astype(np.int32) - known) * inverse, p))
+        digits.append(balanced(modulo(rest, p) * inverse, p))
     limbs, radices = [], []
     for start in range(0, len(digits), DIGITS_PER_LIMB):
         stop = start + DIGITS_PER_LIMB
@@ -382,17 +385,20 @@ def quantise(x: np.ndarray, words: int, fmt) -> list[tuple[np.ndarray, float]]:
     """
     floating = isinstance(fmt, Format)
     largest_word = 1 if floating else fmt.maximum
-    found, residual = [], x
+    found, residual = [], x.copy()
     for _ in range(words):
-        largest = float(np.abs(residual).max(initial=0.0))
+        largest = max(float(residual.max(initial=0.0)), -float(residual.min(initial=0.0)))
         scale = np.float32(largest / largest_word) or np.float32(1)
-        with np.errstate(over="ignore", under="ignore"):
-            quotient = residual / x.dtype.type(scale)
-        if floating:
-            word = tcm.decode(tcm.encode(quotient, fmt), fmt, np.float32)
-            found.append((word, float(scale)))
-        else:
-            word = np.clip(np.rint(quotient), -largest_word, largest_word)
-            found.append((word.astype(np.int8), float(scale)))
-        residual = residual - x.dtype.type(scale) * word.astype(x.dtype)
+        factor = x.dtype.type(scale)
+        word = np.empty(x.shape, np.float32 if floating else np.int8)
+        for block in _row_blocks(*x.shape):
+            with np.errstate(over="ignore", under="ignore"):
+                quotient = residual[block] / factor
+            if floating:
+                word[block] = tcm.decode(tcm.encode(quotient, fmt), fmt, np.float32)
+            else:
+                np.rint(quotient, out=quotient)
+                word[block] = np.clip(quotient, -largest_word, largest_word, out=quotient)
+            residual[block] -= factor * word[block].astype(x.dtype)
+        found.append((word, float(scale)))
     return found
