@@ -91,13 +91,18 @@ class IntegerRun:
         words_a, rows = slice_operand(self.clean_a, 1, self.row)
         words_b, columns = slice_operand(self.clean_b, 0, self.row)
         bits, top = self.row.slice_bits, 2 * top_exponent(self.row)
-        (i, j), *others = self.row.products  # smallest first
-        total, before = exact_product(self.engine, words_a[i], words_b[j]).astype(np.float64), i + j
-        for i, j in others:
-            part = exact_product(self.engine, words_a[i], words_b[j]).astype(np.float64)
-            total, before = total * 2.0 ** (bits * (i + j - before)) + part, i + j
-        with np.errstate(over="ignore", under="ignore"):
-            return np.ldexp(total, rows[:, None] + columns - top)
+        products = [exact_product(self.engine, words_a[i], words_b[j]) for i, j in self.row.products]  # smallest first
+        levels = [i + j for i, j in self.row.products]
+        total = np.empty(products[0].shape)
+        for block in _row_blocks(*total.shape):
+            sums, before = products[0][block].astype(np.float64), levels[0]
+            for part, level in zip(products[1:], levels[1:], strict=True):
+                if before != level:
+                    sums *= 2.0 ** (bits * (level - before))
+                sums += part[block]
+                before = level
+            total[block] = sums
+        return _times_powers(total, rows - top, columns)
 
     # -- residues --------------------------------------------------------------------------------------------------------
     def _residues(self) -> np.ndarray:
