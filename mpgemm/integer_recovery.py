@@ -94,7 +94,7 @@ class IntegerRun:
         products = [exact_product(self.engine, words_a[i], words_b[j]) for i, j in self.row.products]  # smallest first
         levels = [i + j for i, j in self.row.products]
         total = np.empty(products[0].shape)
-        for block in _row_blocks(*total.shape):
+        for block in _row_blocks(total.shape):
             sums, before = products[0][block].astype(np.float64), levels[0]
             for part, level in zip(products[1:], levels[1:], strict=True):
                 if before != level:
@@ -113,7 +113,7 @@ class IntegerRun:
         words = zip(residue_words(whole_a, moduli), residue_words(whole_b, moduli), strict=True)
         products = [exact_product(self.engine, x, y) for x, y in words]
         value = np.empty(products[0].shape)
-        for block in _row_blocks(*value.shape):
+        for block in _row_blocks(value.shape):
             residues = [balanced(product[block], p) for product, p in zip(products, moduli, strict=True)]
             value[block] = integers_to_float(*mixed_radix(residues, moduli))
         return _times_powers(value, rows, columns)
@@ -206,7 +206,7 @@ def slice_operand(x: np.ndarray, axis: int, row: RecoveryMethod) -> tuple[list[n
     exponents = common_exponents(x, axis)
     shift = exponents[:, None] if axis == 1 else exponents
     slices = [np.empty(x.shape, np.int8) for _ in range(row.words)]
-    for block in _row_blocks(*x.shape):
+    for block in _row_blocks(x.shape):
         scaled = np.ldexp(x[block].astype(np.float64), -shift[block] if axis == 1 else -shift)
         if row.slice_bits == 8:
             for word, digit in zip(slices, _balanced_digits(scaled, row.words), strict=True):
@@ -245,17 +245,17 @@ def _times_powers(x: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.nd
 _BLOCK = 1 << 15
 
 
-def _row_blocks(m: int, n: int):
-    """Slices of rows of about _BLOCK elements."""
-    step = max(1, _BLOCK // max(n, 1))
-    return (slice(i, i + step) for i in range(0, m, step))
+def _row_blocks(shape: tuple[int, ...]):
+    """Slices of rows of about _BLOCK elements, for a matrix of that shape."""
+    step = max(1, _BLOCK // max(shape[1], 1))
+    return (slice(i, i + step) for i in range(0, shape[0], step))
 
 
 # -- residues ------------------------------------------------------------------------------------------------------------
 def residue_words(whole: np.ndarray, moduli: list[int]) -> list[np.ndarray]:
     """The balanced residues of a matrix of integers modulo each modulus, as int8."""
     words = [np.empty(whole.shape, np.int8) for _ in moduli]
-    for block in _row_blocks(*whole.shape):
+    for block in _row_blocks(whole.shape):
         for word, p in zip(words, moduli, strict=True):
             word[block] = balanced(whole[block], p)
     return words
@@ -396,7 +396,7 @@ def quantise(x: np.ndarray, words: int, fmt) -> list[tuple[np.ndarray, float]]:
         scale = np.float32(largest / largest_word) or np.float32(1)
         factor = x.dtype.type(scale)
         word = np.empty(x.shape, np.float32 if floating else np.int8)
-        for block in _row_blocks(*x.shape):
+        for block in _row_blocks(x.shape):
             with np.errstate(over="ignore", under="ignore"):
                 quotient = residual[block] / factor
             if floating:
