@@ -1,6 +1,6 @@
 """What a recovery method costs beside its engine passes: splitting, joining, outside sums. Interleaved in one run.
 
-    python bench/bench_recovery.py [--sizes 512 1024] [--threads 1] [--engine a100] [--quick] [--json out/recovery.json]
+    python bench/bench_recovery.py [--sizes 512 1024] [--threads 1] [--engine a100] [--only WORD] [--cpu-time] [--quick] [--json FILE]
 
 The reference of each method is as many plain engine products of words as it has passes; a ratio of 1.25 means 25 % on top.
 """
@@ -10,12 +10,9 @@ import time
 
 from harness import hold_blas, interleaved, pin, report, rows
 
-#: Method with options, and the engine that runs it (None: the method's default).
 METHODS = (
-    ("markidis", "a100"), ("markidis_scaled", "a100"), ("egemm", "a100"), ("ootomo", "a100"),
-    ("ootomo:accumulate_outside=c_only", "a100"), ("ootomo_inside", "a100"), ("ootomo_tf32", "a100"), ("sgemm_cube", "a100"),
-    ("multiword", "a100"), ("bf16x3", "a100"), ("bf16x9", "a100"), ("tf32x3", "a100"), ("mixpert", "a100"),
-    ("quantensor", "a100"), ("ozaki_int8", "a100"), ("ozaki2_int8", "a100"), ("fp64", None),
+    "markidis", "markidis_scaled", "egemm", "ootomo", "ootomo:accumulate_outside=c_only", "ootomo_inside", "ootomo_tf32",
+    "sgemm_cube", "multiword", "bf16x3", "bf16x9", "tf32x3", "mixpert", "quantensor", "ozaki_int8", "ozaki2_int8", "fp64",
 )  # fmt: skip
 
 
@@ -23,6 +20,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[512, 1024])
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--engine", default="a100")
     parser.add_argument("--only", default="", help="methods whose name holds this word")
     parser.add_argument("--cpu-time", action="store_true", help="CPU time instead of wall time (one thread, shared machines)")
     parser.add_argument("--quick", action="store_true", help="fewer turns")
@@ -45,11 +43,11 @@ def main() -> None:
     records = []
     for size in args.sizes:
         a, b = (rng.standard_normal((size, size), np.float32) for _ in range(2))
-        for name, device in METHODS:
+        for name in METHODS:
             if args.only not in name:
                 continue
             row = mpgemm.get_method(name)
-            engine = mpgemm.resolve_engine(device, row)
+            engine = mpgemm.resolve_engine(args.engine, row)
             word_a, word_b = _words(prepare(a, b, None, row, engine))
 
             def passes(engine=engine, row=row, word_a=word_a, word_b=word_b):

@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench_exact import matrices
 from harness import hold_blas, interleaved, machine, pin, rows, write_json
 
 LANES = (4, 8, 16)
@@ -195,7 +196,7 @@ def tile_rows(args, rng) -> list[dict]:
     records = rows("tiles", timings, "GEMM of the same work", count * 16 * 8 * 16)
     for record in records:
         if record["path"].startswith("1 tile"):
-            record["median"] /= calls
+            record.update({key: record[key] / calls for key in ("median", "fastest", "low_quartile", "high_quartile", "ratio")})
             record["gmacs"] = 16 * 8 * 16 / record["median"] / 1e9
             print(f"{record['path']:44} {1e6 * record['median']:12.1f} us a call")
         else:
@@ -205,17 +206,13 @@ def tile_rows(args, rng) -> list[dict]:
 
 def method_rows(args, rng) -> list[dict]:
     """Whole algorithms beside SGEMM: SGEMM-cube, exact products, and Markidis and Ootomo in FDA products of the same size."""
-    import numpy as np
 
     import ascend
     import mpgemm
     import tensorcore_models as tcm
 
-    size, half = args.size, args.size // 2
-    a, b = (rng.standard_normal((size, size), np.float32) for _ in range(2))
-    left, right = a.copy(), b.copy()
-    left[:, half:] = left[:, :half]
-    right[half:] = -right[:half] * (1 + np.float32(2**-23) * rng.integers(-2, 3, (half, size)).astype(np.float32))
+    size = args.size
+    (a, b), (left, right) = matrices(rng, size, False), matrices(rng, size, True)
     core = mpgemm.resolve_engine("a100", mpgemm.get_method("markidis"))
     x, y = (tcm.encode(v, "fp16") for v in (a, b))
     functions = {
