@@ -1,6 +1,6 @@
 """What a recovery method costs beside its engine passes: splitting, joining, outside sums. Interleaved in one run.
 
-    python bench/bench_recovery.py [--sizes 512 1024] [--threads 1] [--engine a100] [--only WORD] [--cpu-time] [--quick] [--json FILE]
+    python bench/bench_recovery.py [--sizes 512 1024] [--engine a100] [--only WORD] [--cpu-time] [--quick]
 
 The reference of each method is as many plain engine products of words as it has passes; a ratio of 1.25 means 25 % on top.
 """

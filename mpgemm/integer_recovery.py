@@ -232,7 +232,7 @@ def _balanced_digits(scaled: np.ndarray, words: int) -> list[np.ndarray]:
 
 
 def _times_powers(x: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """x 2^(rows + columns) for x of at most 2^200, rounded where it leaves FP64's range; x is overwritten."""
+    """x 2^(rows + columns), rounded where it leaves FP64's range; |x| is 0 or from 2^-220 to 2^200, x is overwritten."""
     if max(np.abs(rows).max(initial=0), np.abs(columns).max(initial=0)) <= 400:  # exact
         x *= np.ldexp(1.0, rows)[:, None]
         x *= np.ldexp(1.0, columns)

@@ -167,13 +167,12 @@ def _scaled_up(x: np.ndarray, scale: int) -> tuple[np.ndarray, int]:
 def _residual(x: np.ndarray, word: np.ndarray, fmt: Format, scale: int) -> np.ndarray:
     """x - word * 2**-scale in the type of x, with the NaN rules of the module."""
     smallest, largest = fmt.emin - fmt.fraction_bits - scale, fmt.emax - scale
-    if x.dtype == np.float32 and smallest >= -149 and fmt.emax <= 127 and largest <= 127 and abs(scale) <= 126:
-        value = decode(word, fmt, np.float32)  # exact, as is the scaling
-        taken = value * np.float32(2.0**-scale) if scale else value
-    else:
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            taken = _scaled(decode(word, fmt), -scale).astype(x.dtype)
+    in_float32 = x.dtype == np.float32 and smallest >= -149 and max(fmt.emax, largest) <= 127 and abs(scale) <= 126
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if in_float32:  # decoding is exact, and so is the scaling
+            taken = decode(word, fmt, np.float32) * np.float32(2.0**-scale)
+        else:
+            taken = _scaled(decode(word, fmt), -scale).astype(x.dtype)
         difference = x - taken
     nan = np.isnan(difference)
     if nan.any():

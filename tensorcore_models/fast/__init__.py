@@ -19,10 +19,6 @@ def _run(plan, low, a, b, c, scale_a, scale_b):
 
 
 def _run_batch(plan, low, a, b, c, scale_a, scale_b):
-    return plan.run_batch(low, a, b, c)
-
-
-def _run_batch_scaled(plan, low, a, b, c, scale_a, scale_b):
     return plan.run_batch(low, a, b, c, scale_a, scale_b)
 
 
@@ -38,8 +34,8 @@ _SMALLEST_BATCH_OF_BYTES = 1 << 13
 add_fast_path(FastPath("lanes of 32 bits", NarrowPlan.of, _run, _SMALLEST, _run_batch, _SMALLEST_BATCH, _run_promoted))
 add_fast_path(FastPath("lanes of 64 bits", WidePlan.of, _run, _SMALLEST, run_promoted=_run_promoted))
 add_fast_path(FastPath("float32 lanes", IeeePlan.of, _run, _SMALLEST))
-add_fast_path(FastPath("lanes of group sums", GroupsPlan.of, _run, _SMALLEST, _run_batch_scaled, _SMALLEST_BATCH_OF_BYTES))
-add_fast_path(FastPath("integer lanes", IntegerPlan.of, _run, _SMALLEST, _run_batch_scaled, _SMALLEST_BATCH_OF_BYTES))
+add_fast_path(FastPath("lanes of group sums", GroupsPlan.of, _run, _SMALLEST, _run_batch, _SMALLEST_BATCH_OF_BYTES))
+add_fast_path(FastPath("integer lanes", IntegerPlan.of, _run, _SMALLEST, _run_batch, _SMALLEST_BATCH_OF_BYTES))
 
 #: Names of the fast paths that this package registers.
 PATHS = ("lanes of 32 bits", "lanes of 64 bits", "float32 lanes", "lanes of group sums", "integer lanes")

@@ -142,7 +142,7 @@ class NarrowPlan:
             redo_elements(low, d, redo, rows, columns, a, b, c, every=every)
         return d
 
-    def run_batch(self, low: Lowered, a, b, c) -> np.ndarray:
+    def run_batch(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
         (count, m, k), n = a.shape, b.shape[2]
         d, marks = np.empty((count, m, n), low.d_format.container), np.empty(count, np.uint8)

@@ -34,6 +34,9 @@ def test_chinese_remainders_give_the_integer_back(count, data):
     product = math.prod(moduli)
     numbers = data.draw(st.lists(st.integers(-(product // 2), (product - 1) // 2), min_size=1, max_size=6))
     numbers += [-(product // 2), (product - 1) // 2, 0, 1, -1]
+    for top in range(55, product.bit_length() - 2, 7):  # halfway between two doubles, and next to it
+        tie = (1 << top) + (1 << (top - 53))
+        numbers += [sign * (tie + off) for sign in (1, -1) for off in (-1, 0, 1)]
     residues = [np.array([balanced(np.int64(n % p), p) for n in numbers]) for p in moduli]
     limbs, radices = mixed_radix(residues, moduli)
     rebuilt = []
