@@ -87,6 +87,8 @@ class Lowered:
         Name of the generic kernel's family and integer width.
     a_table, b_table : ndarray or None
         Encodings of the format in which the unit multiplies, for every encoding of the operand's (InterleavedDotAdd).
+    operands_alike : bool
+        A and B are taken apart by the same rules, so that they may change places.
     layouts, tasks : dict
         What has been prepared so far: arrangements of passes by length, tasks of fast paths by name.
     """
@@ -104,6 +106,7 @@ class Lowered:
     step: int = 1
     a_table: np.ndarray | None = None
     b_table: np.ndarray | None = None
+    operands_alike: bool = False
     layouts: dict[int, generic.Layout] = field(default_factory=dict, repr=False)
     tasks: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -152,6 +155,7 @@ def lower(engine) -> Lowered:
         plan=generic.Plan(fields, whole),
         kernel=f"{_FAMILY_NAMES[fields['family']]}-{128 if fields['wide'] else 64}",
         step=step,
+        operands_alike=formats[0] == formats[1] and fields.get("a") == fields.get("b"),
         layouts={step: whole},
     )
 

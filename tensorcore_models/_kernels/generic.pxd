@@ -88,6 +88,9 @@ cdef extern from "generic_tiles.h":
     mpg_vector_rule mpg_vector_rule_of(const mpg_result *t, const mpg_rule *r) nogil
     void mpg_pack_rows(const mpg_plan *p, int is_b, const mpg_matrix *source, const mpg_matrix *scale,
                        const mpg_layout *whole, const mpg_layout *tail, int64_t begin, int64_t end, mpg_packed *out) nogil
+    bint mpg_packs_vectors(const mpg_job *job) nogil
+    void mpg_vector_columns(const mpg_job *job, const mpg_matrix *source, int64_t begin, int64_t end,
+                            mpg_packed *out) nogil
     void mpg_pack_values(const mpg_plan *p, const mpg_matrix *source, const mpg_layout *whole, const mpg_layout *tail,
                          int64_t row, mpg_packed *out) nogil
     void mpg_pack_panel(const mpg_plan *p, const mpg_matrix *source, const mpg_layout *whole, const mpg_layout *tail,

@@ -439,7 +439,9 @@ cdef void _batch_part(Work *w, int64_t begin, int64_t end) noexcept nogil:
 
 cdef void _pack_part(const mpg_job *job, const mpg_matrix *source, const mpg_matrix *scale, mpg_packed *out, bint is_b,
                      bint lanes, int64_t part) noexcept nogil:
-    if not lanes:
+    if is_b and mpg_packs_vectors(job):
+        mpg_vector_columns(job, source, part * MPG_LANES, min((part + 1) * MPG_LANES, out.rows), out)
+    elif not lanes:
         mpg_pack_rows(job.plan, is_b, source, scale, job.whole, job.tail, part * MPG_LANES,
                       min((part + 1) * MPG_LANES, out.rows), out)
     elif is_b:

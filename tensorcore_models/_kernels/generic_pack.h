@@ -50,6 +50,12 @@ MPG_INLINE int mpg_pack_operand(const mpg_plan *p, const mpg_format *f, mpg_pack
     return special;
 }
 
+/* The infinity or NaN at one position of a panel of B, for loops over vectors. */
+MPG_FROM_VECTORS static int mpg_pack_special(const mpg_plan *p, mpg_packed *out, int64_t column, int64_t at, uint64_t bits)
+{
+    return mpg_pack_operand(p, &p->b, out, 1, column, at, bits, 0);
+}
+
 /* Specials of the scales of one pass (GROUPS only, where scales are not folded into the operands). */
 static int mpg_scale_specials(const mpg_plan *p, const mpg_matrix *scale, int64_t row, int64_t first, int64_t count)
 {

@@ -102,17 +102,31 @@ MPG_INLINE uint64_t mpg_one_pass(const mpg_job *job, int64_t step, const mpg_lay
     return mpg_pass(p, &o, step, layout, c);
 }
 
+/* Specials of the addend where they decide the pass whatever the finite operands are: a NaN always, an infinity unless products, or
+ * the dot product before a late addition, may become infinite too. A row with one NaN would else take all its later passes apart. */
+MPG_INLINE int mpg_deciding_addend(const mpg_plan *p, int64_t step, int late, int special, uint64_t c)
+{
+    const mpg_format *f = late ? (step ? &p->raw_d : &p->raw_c) : (step ? &p->chained : &p->c);
+    const int found = mpg_specials_of(mpg_number_of(c, f));
+    return found & MPG_HAS_NAN || !(late || special || p->has_limit) ? found : 0;
+}
+
 /* The same for matrices that are packed for the vector kernel: elements for which that does not vouch. */
 MPG_FROM_VECTORS static uint64_t mpg_pass_of_panel(const mpg_job *job, int64_t step, const mpg_layout *layout, int64_t i, int64_t j, uint64_t c)
 {
     const mpg_plan *p = job->plan;
     const mpg_packed *a = job->a, *b = job->b;
+    const int late = p->late_c || p->family == MPG_FAMILY_INTERLEAVED;
     const int64_t first = step * p->step, lane = j % MPG_PANEL;
     const int64_t *x = a->words + 2 * (i * a->depth + first);
     const int64_t *y = b->words + 2 * ((j - lane) * b->depth + MPG_PANEL * first) + lane;
     int64_t significands[2][MPG_MAX_TERMS];
     int32_t narrow[2][MPG_MAX_TERMS], aligns[2][MPG_MAX_TERMS];
     mpg_operands o = {0};
+    o.special = a->special[i * a->steps + step] | b->special[(j - lane) * b->steps + step * MPG_PANEL + lane];
+    const int decided = mpg_deciding_addend(p, step, late, o.special, c);
+    if (decided)
+        return mpg_special_code(decided, &p->result, late ? &p->late : &p->rule);
     for (int q = 0; q < layout->count; q++) {
         significands[0][q] = x[2 * q];
         significands[1][q] = y[2 * MPG_PANEL * q];
@@ -125,7 +139,6 @@ MPG_FROM_VECTORS static uint64_t mpg_pass_of_panel(const mpg_job *job, int64_t s
     o.b = p->wide ? (const void *)significands[1] : narrow[1];
     o.ae = aligns[0];
     o.be = aligns[1];
-    o.special = a->special[i * a->steps + step] | b->special[(j - lane) * b->steps + step * MPG_PANEL + lane];
     return mpg_pass(p, &o, step, layout, c);
 }
 

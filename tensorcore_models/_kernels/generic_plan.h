@@ -99,6 +99,23 @@ MPG_INLINE uint64_t mpg_element(const mpg_matrix *x, int64_t i, int64_t j)
     return mpg_load(x->data + i * x->row_stride + j * x->column_stride, x->size, 0);
 }
 
+/* `width` elements (i + l, j), l = 0, 1, ..., of a matrix. */
+MPG_INLINE void mpg_elements(const mpg_matrix *x, int64_t i, int64_t j, int width, uint64_t *bits)
+{
+    const char *from = x->data + i * x->row_stride + j * x->column_stride;
+#define MPG_ELEMENTS(BYTES)                                                                                            \
+    for (int l = 0; l < width; l++)                                                                                    \
+        bits[l] = mpg_load(from + l * x->row_stride, BYTES, 0);                                                        \
+    break
+    switch (x->size) {
+    case 1: MPG_ELEMENTS(1);
+    case 2: MPG_ELEMENTS(2);
+    case 4: MPG_ELEMENTS(4);
+    default: MPG_ELEMENTS(8);
+    }
+#undef MPG_ELEMENTS
+}
+
 /* Rounding to the result format by operations on a magnitude with its leading bit in place 62, for normal results. */
 typedef struct {
     const mpg_result *result;

@@ -17,6 +17,7 @@
 #ifndef MPG_GENERIC_VECTOR_H
 #define MPG_GENERIC_VECTOR_H
 
+#include "generic_pack.h"
 #include "generic_pass.h"
 
 #define MPG_LOSSLESS (MPG_SR + 1) /* beside the roundings of convert.h: nothing may be cut off */
@@ -86,6 +87,25 @@ static int mpg_has_vectors(int isa)
 static int mpg_runs_vectors(const mpg_plan *p, int isa, int64_t columns)
 {
     return p->vector && columns >= MPG_PANEL / 2 && mpg_has_vectors(isa);
+}
+
+/* Whether mpg_vector_columns takes B apart. */
+static int mpg_packs_vectors(const mpg_job *job)
+{
+    return job->vector && !job->plan->scaled;
+}
+
+/* Columns [begin, end) of B, begin a multiple of MPG_PANEL. */
+static void mpg_vector_columns(const mpg_job *job, const mpg_matrix *source, int64_t begin, int64_t end, mpg_packed *out)
+{
+#if MPG_X86_VARIANTS
+    if (job->isa == MPG_ISA_AVX512)
+        mpg_v_pack_columns_avx512(job->plan, source, job->whole, job->tail, begin, end, out);
+    else
+        mpg_v_pack_columns_avx2(job->plan, source, job->whole, job->tail, begin, end, out);
+#elif defined(MPG_VECTOR_BASELINE)
+    mpg_v_pack_columns_base(job->plan, source, job->whole, job->tail, begin, end, out);
+#endif
 }
 
 static void mpg_vector_row(const mpg_job *job, int64_t i, int64_t j0, int64_t j1, int64_t s0, int64_t s1, uint64_t *total)

@@ -11,6 +11,7 @@
 
 #include "generic_vector_ops.h"
 #include "generic_vector_codes.h"
+#include "generic_vector_pack.h"
 
 #define WBITS 64
 #include "generic_vector_words.h"

@@ -284,7 +284,7 @@ def test_exact_accumulator_of_fp64_is_exact():
 
 
 # -- shapes, strides, threads ------------------------------------------------------------------------------------------------
-SHAPES = ((1, 1, 1), (1, 5, 130), (9, 33, 65), (17, 100, 16), (130, 3, 7), (8, 1100, 20))
+SHAPES = ((1, 1, 1), (1, 5, 130), (9, 33, 65), (17, 100, 16), (130, 3, 7), (8, 1100, 20), (40, 70, 1))
 
 
 @pytest.mark.parametrize("family", ["FusedDotAdd", "LanedFMA", "GroupDotFusedSum", "IntegerDotAdd", "InterleavedDotAdd"])

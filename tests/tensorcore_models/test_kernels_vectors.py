@@ -120,7 +120,25 @@ def test_columns_of_different_styles(unit):
     b, c = (np.concatenate([part[i] for part in parts], axis=1) for i in (1, 2))
     shuffled = rng.permutation(b.shape[1])
     a = np.concatenate([parts[i][0] for i in (1, 3, 7)])
-    assert_all_isas(unit, a, b[:, shuffled], np.concatenate([c] * 3)[:, shuffled])
+    b, c = b[:, shuffled], np.concatenate([c] * 3)[:, shuffled]
+    assert_all_isas(unit, a, b, c)
+    for count in (1, 4):  # few columns: A and B change places where their formats are one
+        for first in range(0, b.shape[1], count):
+            assert_all_isas(unit, a, b[:, first : first + count], c[:, first : first + count])
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["fused", "late"])
+@pytest.mark.parametrize("limit", [None, 3])
+def test_an_addend_decides_the_rest_of_a_chain(late, limit):
+    """Infinities and NaNs of the first pass meet later ones: ordinary, with infinities of their own, with overflow."""
+    position = {"c_position": "late", "late_rounding": "rne"} if late else {}
+    unit = Unit(ParametricDotAdd(2, 24, product_overflow_exponent=limit, **position), "fp16", "fp16")
+    ordinary, two, infinity, nan = (np.float16(x).view(np.uint16) for x in (1, 4, np.inf, np.nan))
+    later = [(ordinary, ordinary), (infinity, ordinary), (two, two)]
+    starts = [(sign << 15 | start, ordinary) for sign in (0, 1) for start in (infinity, nan)]
+    a = np.array([[*start, x, ordinary] for start in starts for x, _ in later], np.uint16)
+    b = np.array([[ordinary, ordinary, y | sign << 15, ordinary] for sign in (0, 1) for _, y in later], np.uint16).T
+    assert_all_isas(unit, a, np.tile(b, 3), np.zeros((a.shape[0], 18), np.uint32))
 
 
 # -- fused multiply-adds of doubles ------------------------------------------------------------------------------------------
