@@ -24,7 +24,7 @@ from ascend.blocking import (
 from ascend.chip import Chip
 from ascend.chip_files import get_chip
 from ascend.cube import cube_gemm, cube_hgemm
-from ascend.program import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
+from ascend.program_builder import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
 from ascend.roofline import (
     RooflinePoint,
     Traffic,

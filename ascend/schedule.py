@@ -2,7 +2,7 @@
 
 A :class:`TileSchedule` fixes in which order the blocks of C = A B are computed and where they lie meanwhile.
 The numeric interpreter (:mod:`ascend.cube`) walks its ranges; the timing one (:mod:`ascend.simulate`) runs
-the operations that :mod:`ascend.program` derives from it.
+the operations that :mod:`ascend.program_builder` derives from it.
 
 Source: SGEMM-cube (arXiv:2507.23387v4), Algorithm 1 and section 5.1. One core computes a row block; for each
 group of N_fused A blocks, which stay in L1, B is streamed column block by column block:

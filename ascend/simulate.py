@@ -20,7 +20,8 @@ from ascend.blocking import Blocking, Buffering
 from ascend.chip import Chip
 from ascend.chip_files import get_chip
 from ascend.flat import FlatPhase, flatten, new_state
-from ascend.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program, build_program
+from ascend.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program
+from ascend.program_builder import build_program
 from ascend.schedule import Mode, TileSchedule, build_schedule
 
 #: ``pipelined``: a pipe starts its next transfer while the last one's latency passes; ``serial``: it waits.

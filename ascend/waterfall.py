@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ascend.chip import PARAMETERS, Chip
-from ascend.program import Loop, Program, Segment, build_program
+from ascend.program import Loop, Program, Segment
+from ascend.program_builder import build_program
 from ascend.roofline import fp32_equivalent_peak
 from ascend.schedule import TileSchedule, build_schedule
 from ascend.simulate import LatencyMode, run_program, simulate

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import ascend
-from ascend.program import build_program
+from ascend.program_builder import build_program
 from ascend.schedule import build_schedule
 from ascend.simulate import run_program
 

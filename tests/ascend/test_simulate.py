@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import ascend
 from ascend._kernels.pipes import LAYOUT
 from ascend.byte_table import byte_table
-from ascend.program import CHANNELS, FLAG_NUMBER, FLAGS, PIPES, build_program
+from ascend.program import CHANNELS, FLAG_NUMBER, FLAGS, PIPES
+from ascend.program_builder import build_program
 from ascend.schedule import build_schedule
 from ascend.simulate import run_program, simulate
 

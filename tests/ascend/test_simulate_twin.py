@@ -3,7 +3,8 @@
 import pytest
 
 import ascend
-from ascend.program import PIPES, build_program
+from ascend.program import PIPES
+from ascend.program_builder import build_program
 from ascend.schedule import build_schedule
 from ascend.simulate import run_program
 from ascend.simulate_reference import run_phase
