@@ -87,7 +87,13 @@ def _add_natively(x: np.ndarray, y: np.ndarray, fmt: Format) -> np.ndarray:
 
 
 def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, rounding: str = "rne") -> np.ndarray:
-    """x + y in `fmt`, rounded once; x, y and the result are encodings of `fmt`. Integers wrap."""
+    """x + y in `fmt`, rounded once; x, y and the result are encodings of `fmt`. Integers wrap.
+
+    Raises
+    ------
+    ValueError
+        For an unknown rounding, and for sums of more than 51 significand bits that are not to nearest even.
+    """
     if isinstance(fmt, IntegerFormat):
         return x + y
     if check_rounding(rounding) == "rne" and fmt.name in ("fp32", "fp64"):

@@ -452,6 +452,13 @@ def as_engine(
         Formats; b defaults to a's, c to d's.
     k : int
         Products that one call takes.
+
+    Raises
+    ------
+    TypeError
+        If `function` cannot be called.
+    ValueError
+        For an unknown format, or k below 1.
     """
     if not callable(function):
         raise TypeError(f"as_engine wraps a callable, got {type(function).__name__}")

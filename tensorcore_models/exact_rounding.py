@@ -22,7 +22,13 @@ STOCHASTIC_BITS = 32
 
 
 def check_rounding(rounding: str) -> str:
-    """`rounding` itself if it is a known mode, else ValueError with the known ones."""
+    """`rounding` itself if it is a known mode.
+
+    Raises
+    ------
+    ValueError
+        If not, with the known ones.
+    """
     if rounding not in ROUNDINGS:
         raise ValueError(f"unknown rounding {rounding!r}; known: {', '.join(ROUNDINGS)}")
     return rounding
@@ -44,6 +50,11 @@ def shift_right_rounded(magnitude: int, shift: int, rounding: str, negative: boo
     random : int
         For sr: a draw from [0, 2**STOCHASTIC_BITS). The result goes away from zero when the first
         STOCHASTIC_BITS bits of the discarded fraction exceed it.
+
+    Raises
+    ------
+    ValueError
+        For an unknown rounding.
     """
     if shift <= 0:
         return magnitude << -shift
@@ -151,7 +162,12 @@ def overflow_bits(negative: bool, fmt: Format, rounding: str = "rne", saturate: 
     other formats).
 
     Modes that never round away from zero on that side give the largest finite number; the others give
-    infinity, NaN where there is no infinity, and raise OverflowError where there is neither.
+    infinity, NaN where there is no infinity.
+
+    Raises
+    ------
+    OverflowError
+        If the format has neither.
     """
     sign = fmt.sign_bit if negative else 0
     toward_zero = (

@@ -21,6 +21,13 @@ class BeyondKernels(Exception):
 
 
 def require(condition: bool, reason: str) -> None:
+    """Leave what the kernels do not hold to the reference.
+
+    Raises
+    ------
+    BeyondKernels
+        Unless `condition`.
+    """
     if not condition:
         raise BeyondKernels(reason)
 
@@ -35,6 +42,7 @@ def _check_format(fmt: Format) -> None:
 def format_fields(
     fmt: Format, spec: Accumulator, zero: str = "format_minimum", *, normalise=False, flush=KEEP, below: int | None = None
 ) -> dict:
+    """mpg_format of generic_number.h: how operands and addends are taken apart, zeros aligned by the edge rule `zero`."""
     _check_format(fmt)
     zero_align = {"minus126": -126, "format_minimum": fmt.emin, "skip": generic.ALIGN_NONE}[zero]
     return {
@@ -54,6 +62,7 @@ def format_fields(
 
 
 def result_fields(fmt: Format) -> dict:
+    """mpg_result of generic_number.h: the format of results."""
     require(fmt.signed and fmt.has_nan, f"result format {fmt.name} is unsigned or has no NaN")
     require(fmt.precision <= 62, f"result format {fmt.name} has {fmt.precision} significand bits")
     _check_format(fmt)
@@ -73,6 +82,7 @@ def result_fields(fmt: Format) -> dict:
 def rule_fields(
     fmt: Format, spec: Accumulator, rounding: str, *, kept=None, to_inf=False, saturate=False, flush=False, positive=False
 ) -> dict:
+    """mpg_rule of generic_number.h: how sums are rounded into it, `kept` bits of the fraction."""
     all_ones = fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)
     return {
         "rounding": ROUNDINGS[rounding],

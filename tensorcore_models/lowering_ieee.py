@@ -67,6 +67,7 @@ def _require_lanes(formats) -> None:
 
 
 def lower_sequential(spec: SequentialFMA, formats, scale, block_size) -> dict:
+    """Chains of fused multiply-adds: in doubles where products are exact there, else in integers or by their exact errors."""
     a, b, c, d = formats
     flush = FLUSH_SIGNED if spec.flush_inputs else KEEP
     fields = _ieee_fields(
@@ -98,6 +99,7 @@ def lower_sequential(spec: SequentialFMA, formats, scale, block_size) -> dict:
 
 
 def lower_laned(spec: LanedFMA, formats, scale, block_size) -> dict:
+    """Interleaved chains of fused multiply-adds, in lanes of doubles."""
     _require_lanes(formats)
     flush = FLUSH_SIGNED if spec.flush_inputs else KEEP
     fields = _ieee_fields(spec, formats, "rne", flush_inputs=flush, flush=True)
@@ -105,6 +107,7 @@ def lower_laned(spec: LanedFMA, formats, scale, block_size) -> dict:
 
 
 def lower_pairwise(spec: GroupPairwiseSum, formats, scale, block_size) -> dict:
+    """Trees of IEEE additions over groups of products, in lanes of doubles."""
     _require_lanes(formats)
     require(spec.group <= generic.MAX_GROUP, f"groups of more than {generic.MAX_GROUP} products")
     flush = KEEP if spec.flush_input == "none" else FLUSH_POSITIVE
@@ -118,6 +121,7 @@ def lower_pairwise(spec: GroupPairwiseSum, formats, scale, block_size) -> dict:
 
 
 def lower_pair_odd(spec: PairRoundOddSum, formats, scale, block_size) -> dict:
+    """Pairs of products summed with rounding to odd, in lanes of doubles."""
     _require_lanes(formats)
     fields = _ieee_fields(spec, formats, "ro", flush_inputs=FLUSH_SIGNED, to_inf=True, flush=True)
     return fields | {"family": PAIR_ODD, "c_flush": 2.0 ** formats[2].emin}

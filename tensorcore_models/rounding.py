@@ -383,7 +383,10 @@ def round_to(
 ) -> np.ndarray:
     """Round values to a format and give them as values of the type they came in.
 
-    Parameters are those of :func:`encode`.
+    Parameters
+    ----------
+    x, fmt, rounding, saturate, nan, subnormals, seed
+        Those of :func:`encode`.
 
     Returns
     -------

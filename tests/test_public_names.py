@@ -211,7 +211,7 @@ def test_compare_gives_frozen_records_in_every_form(pair):
 # -- docstrings ----------------------------------------------------------------------------------------------------------
 MODULES = [
     f"{package.__name__}.{path.stem}"
-    for package in (mpgemm, ascend)
+    for package in (mpgemm, ascend, tcm)
     for path in sorted(Path(package.__file__).parent.glob("*.py"))
     if not path.stem.startswith("_")
 ]
@@ -250,7 +250,7 @@ def test_what_is_public_is_documented(name):
         assert not raises(node) or "Raises\n------" in text, f"{name}.{what} raises, its docstring does not say what"
 
 
-@pytest.mark.parametrize("package", (mpgemm, ascend))
+@pytest.mark.parametrize("package", (mpgemm, ascend, tcm))
 def test_exported_functions_describe_their_arguments(package):
     for what, value in vars(package).items():
         if inspect.isfunction(value) and len(parameters(value)) > 1:

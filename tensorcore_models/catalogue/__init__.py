@@ -59,6 +59,13 @@ def list_instructions(arch: str | None = None) -> list[Instruction]:
 def get_instruction(arch: str, name: str | None = None) -> Instruction:
     """One instruction, by architecture (or device) and name, or by "arch:name" as one string.
 
+    Parameters
+    ----------
+    arch : str
+        Architecture, device ("h100"), or "arch:name".
+    name : str, optional
+        Name as :func:`list_instructions` gives it.
+
     Raises
     ------
     ValueError
