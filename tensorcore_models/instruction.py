@@ -52,8 +52,8 @@ class Instruction(MatrixEngine):
     Raises
     ------
     ValueError
-        If the row contradicts itself: an unknown level of evidence, no source, no accumulator where the arithmetic is public, or a
-        shape that the accumulator's step does not divide.
+        If the row contradicts itself: an unknown level of evidence, no source, no accumulator where the arithmetic is public,
+        or a shape that the accumulator's step does not divide.
     """
 
     # What a row of the catalogue states in full, formats by name. A field may have a narrower type than MatrixEngine's; the one
