@@ -291,6 +291,7 @@ def reconstruct(
         a_exponent=a_exponent,
         b_exponent=b_exponent,
         clamp=overflow == "saturate",
+        level=isa_level(),
     )
     return out
 

@@ -186,6 +186,30 @@ static void cube_half_step(const float *a, const float *b, ptrdiff_t b_stride, i
     }
 }
 
+/* ---- terms put together ----------------------------------------------------------------------------------------------- */
+typedef struct {
+    float low_scale, lh_scale, hl_scale, ll_scale; /* powers of two, see cube_reconstruct */
+    int has_ll;
+    int clamp;
+} cube_scales;
+
+MPG_INLINE float cube_limited(float x, int clamp)
+{
+    return clamp ? cube_clamped(x, FLT_MAX) : x;
+}
+
+/* RN(hh + RN(RN(lh' + hl') + ll') / s)): lh', hl', ll' brought to the common scale s of the low words first. */
+MPG_INLINE float cube_reconstructed(float hh, float lh, float hl, float ll, const cube_scales *s)
+{
+    float low = cube_limited(lh * s->lh_scale, s->clamp) + cube_limited(hl * s->hl_scale, s->clamp);
+    float sum;
+    low = cube_limited(low, s->clamp);
+    if (s->has_ll)
+        low = cube_limited(low + cube_limited(ll * s->ll_scale, s->clamp), s->clamp);
+    sum = cube_limited(hh + cube_limited(low * s->low_scale, s->clamp), s->clamp);
+    return sum == sum ? sum : (float)NAN; /* one NaN for every CPU */
+}
+
 /* ---- the variants ---------------------------------------------------------------------------------------------------- */
 #define CUBE_NAME_(name, variant) cube_##name##_##variant
 #define CUBE_NAME(name, variant) CUBE_NAME_(name, variant)
@@ -307,43 +331,10 @@ static void cube_tile(const cube_block *block, ptrdiff_t group0, ptrdiff_t group
 }
 
 /* ---- after a chain ------------------------------------------------------------------------------------------------------ */
-typedef struct {
-    float low_scale, lh_scale, hl_scale, ll_scale; /* powers of two, see cube_reconstruct */
-    int has_ll;
-    int clamp;
-} cube_scales;
-
-MPG_INLINE float cube_limited(float x, int clamp)
+static void cube_reconstruct(const float *hh, const float *lh, const float *hl, const float *ll, ptrdiff_t count,
+                             const cube_scales *scales, float *out, int level)
 {
-    return clamp ? cube_clamped(x, FLT_MAX) : x;
-}
-
-/* RN(hh + RN(RN(lh' + hl') + ll') / s)): lh', hl', ll' brought to the common scale s of the low words first. */
-MPG_INLINE float cube_reconstructed(float hh, float lh, float hl, float ll, const cube_scales *s)
-{
-    float low = cube_limited(lh * s->lh_scale, s->clamp) + cube_limited(hl * s->hl_scale, s->clamp);
-    float sum;
-    low = cube_limited(low, s->clamp);
-    if (s->has_ll)
-        low = cube_limited(low + cube_limited(ll * s->ll_scale, s->clamp), s->clamp);
-    sum = cube_limited(hh + cube_limited(low * s->low_scale, s->clamp), s->clamp);
-    return sum == sum ? sum : (float)NAN; /* one NaN for every CPU */
-}
-
-static void cube_reconstruct(const float *MPG_RESTRICT hh, const float *MPG_RESTRICT lh,
-                                 const float *MPG_RESTRICT hl, const float *MPG_RESTRICT ll, ptrdiff_t count,
-                                 const cube_scales *scales, float *MPG_RESTRICT out)
-{
-    const cube_scales s = *scales;
-    if (s.has_ll || s.clamp) {
-        for (ptrdiff_t i = 0; i < count; i++)
-            out[i] = cube_reconstructed(hh[i], lh[i], hl[i], s.has_ll ? ll[i] : 0.0f, &s);
-        return;
-    }
-    for (ptrdiff_t i = 0; i < count; i++) {
-        float sum = hh[i] + (lh[i] * s.lh_scale + hl[i] * s.hl_scale) * s.low_scale;
-        out[i] = sum == sum ? sum : (float)NAN;
-    }
+    CUBE_CALL(reconstruct, level, hh, lh, hl, ll, count, scales, out);
 }
 
 /* c = RN(c + RN(sum * factor)), in FP32 or FP16. */

@@ -32,4 +32,5 @@ def reconstruct(
     a_exponent: int,
     b_exponent: int,
     clamp: bool,
+    level: int,
 ) -> None: ...

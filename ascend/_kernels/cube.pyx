@@ -42,7 +42,7 @@ cdef extern from "cube.h" nogil:
     void cube_pack_b(const float *source, ptrdiff_t columns, ptrdiff_t k, int words, ptrdiff_t pass_,
                      const mpg_split *split, float low_factor, float *packed, ptrdiff_t panels, int level)
     void cube_reconstruct(const float *hh, const float *lh, const float *hl, const float *ll, ptrdiff_t count,
-                          const cube_scales *scales, float *out)
+                          const cube_scales *scales, float *out, int level)
     void cube_accumulate(float *c, const float *sum, ptrdiff_t count, float factor, int half, int clamp)
     void cube_scale(const float *source, ptrdiff_t count, float factor, int clamp, float *out)
     void cube_store(const float *sum, ptrdiff_t count, float *out)
@@ -130,7 +130,7 @@ cdef void finish(job *j, ptrdiff_t group, ptrdiff_t group_end, ptrdiff_t panel, 
                 cube_store(source, count, target)
             else:
                 cube_reconstruct(source, source + chain, source + 2 * chain,
-                                 source + 3 * chain if j.scales.has_ll else NULL, count, &j.scales, target)
+                                 source + 3 * chain if j.scales.has_ll else NULL, count, &j.scales, target, j.level)
 
 
 cdef void multiply(job *j, bint last) noexcept nogil:
@@ -316,7 +316,7 @@ def run(const float[:, ::1] a, const float[:, ::1] b, const float[:, ::1] c, con
 
 
 def reconstruct(const float[::1] hh, const float[::1] lh, const float[::1] hl, const float[::1] ll, float[::1] out, *,
-                int a_exponent, int b_exponent, bint clamp):
+                int a_exponent, int b_exponent, bint clamp, int level):
     """Termwise reconstruction of flat arrays of one length; `ll` is None or the fourth term."""
     cdef cube_scales scales
     cdef ptrdiff_t count = hh.shape[0]
@@ -324,4 +324,5 @@ def reconstruct(const float[::1] hh, const float[::1] lh, const float[::1] hl, c
         return
     make_scales(&scales, a_exponent, b_exponent, ll is not None, clamp)
     with nogil:
-        cube_reconstruct(&hh[0], &lh[0], &hl[0], &ll[0] if scales.has_ll else NULL, count, &scales, &out[0])
+        cube_reconstruct(&hh[0], &lh[0], &hl[0], &ll[0] if scales.has_ll else NULL, count, &scales, &out[0],
+                         level)

@@ -164,6 +164,23 @@ CUBE_TARGET static void CUBE_NAME(tile, CUBE_VARIANT)(const cube_block *block, p
     }
 }
 
+CUBE_TARGET static void CUBE_NAME(reconstruct, CUBE_VARIANT)(const float *MPG_RESTRICT hh, const float *MPG_RESTRICT lh,
+                                                             const float *MPG_RESTRICT hl, const float *MPG_RESTRICT ll,
+                                                             ptrdiff_t count, const cube_scales *scales,
+                                                             float *MPG_RESTRICT out)
+{
+    const cube_scales s = *scales;
+    if (s.has_ll || s.clamp) {
+        for (ptrdiff_t i = 0; i < count; i++)
+            out[i] = cube_reconstructed(hh[i], lh[i], hl[i], s.has_ll ? ll[i] : 0.0f, &s);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const float sum = hh[i] + (lh[i] * s.lh_scale + hl[i] * s.hl_scale) * s.low_scale;
+        out[i] = sum == sum ? sum : (float)NAN;
+    }
+}
+
 #undef CUBE_W
 #undef CUBE_FROM_CODES
 #undef CUBE_MUL
