@@ -211,15 +211,15 @@ class Engine(abc.ABC):
         b = operand_bits(b, formats[1], input_rounding, "b")
         c_bits = operand_bits(c, formats[2], input_rounding, "c") if use_c else None
         a, b, start = self._check_matrices(a, b, c_bits)
-        scales = (scale_bits(s, self.scale_format, n) for s, n in ((scale_a, "scale_a"), (scale_b, "scale_b")))
-        scales = self._check_scales(a.shape, b.shape, *scales)
+        given = (scale_bits(s, self.scale_format, n) for s, n in ((scale_a, "scale_a"), (scale_b, "scale_b")))
+        sa, sb = self._check_scales(a.shape, b.shape, *given)
         simple = alpha == 1 and (not use_c or beta == 1)
         if not simple:
             start = np.zeros(start.shape, start.dtype)
-        d = self._gemm_checked(a, b, start, *scales, k_order, promote_every, promote_rounding)
+        d = self._gemm_checked(a, b, start, sa, sb, k_order, promote_every, promote_rounding)
         if not simple:
             d = scale_rounded(d, alpha, formats[3], formats[3])
-            if use_c:
+            if c_bits is not None:
                 d = add_rounded(d, scale_rounded(c_bits, beta, formats[2], formats[3]), formats[3])
         return values_of_bits(d, formats[3])
 
@@ -313,6 +313,7 @@ class Engine(abc.ABC):
     def _padded(self, a, b, c, scale_a, scale_b, chain: list[tuple[int, int]]) -> np.ndarray:
         """One chain over the ranges of k, each padded with zeros to a multiple of the k step."""
         pieces_a, pieces_b, pieces_sa, pieces_sb = [], [], [], []
+        block, scale_format = self.block_size, self.scale_format
         for start, stop in chain:
             pad = -(stop - start) % self.k
             x, y = a[:, start:stop], b[start:stop]
@@ -320,10 +321,10 @@ class Engine(abc.ABC):
                 x, y = np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))
             pieces_a.append(x)
             pieces_b.append(y)
-            if scale_a is not None:
-                first, last = start // self.block_size, -(-stop // self.block_size)
-                missing = -(-(stop - start + pad) // self.block_size) - (last - first)
-                one = int(operand_bits(np.ones(()), get_format(self.scale_format), None, "scale"))
+            if block is not None and scale_format is not None:
+                first, last = start // block, -(-stop // block)
+                missing = -(-(stop - start + pad) // block) - (last - first)
+                one = int(operand_bits(np.ones(()), get_format(scale_format), None, "scale"))
                 pieces_sa.append(np.pad(scale_a[:, first:last], ((0, 0), (0, missing)), constant_values=one))
                 pieces_sb.append(np.pad(scale_b[first:last], ((0, missing), (0, 0)), constant_values=one))
         if len(chain) == 1:
@@ -358,10 +359,11 @@ class MatrixEngine(Engine):
 
     accumulator: Accumulator = dataclasses.field(kw_only=False)
     a_format: FormatLike = "fp16"
-    b_format: FormatLike | None = None
+    # None stands for "as a's" and "the accumulator's"; both are set below.
+    b_format: FormatLike = None  # type: ignore[assignment]
     c_format: FormatLike = "fp32"
     d_format: FormatLike = "fp32"
-    k: int | None = None
+    k: int = None  # type: ignore[assignment]
     scale_format: FormatLike | None = None
     block_size: int | None = None
 
@@ -464,5 +466,6 @@ def as_engine(
         raise TypeError(f"as_engine wraps a callable, got {type(function).__name__}")
     if k < 1:
         raise ValueError(f"k step is {k}, expected at least 1")
-    names = [format_name(f) for f in (a_format, b_format or a_format, c_format or d_format, d_format)]
-    return CallableEngine(function, *names, k, getattr(function, "__name__", "callable"))
+    given = (a_format, b_format or a_format, c_format or d_format, d_format)
+    a, b, c, d = (format_name(f) for f in given)
+    return CallableEngine(function, a, b, c, d, k, getattr(function, "__name__", "callable"))

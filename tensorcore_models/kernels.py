@@ -232,7 +232,7 @@ def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         if path is not None:
             return path.run(task, low, a, b, c, scale_a, scale_b)
         path, task = _fast_batch(low, size)
-        if path is not None and size > 0:
+        if path is not None and path.run_batch is not None and size > 0:
             scales = (None, None) if scale_a is None else (scale_a[None], scale_b[None])
             return path.run_batch(task, low, a[None], b[None], c[None], *scales)[0]
     if chosen == "reference":
@@ -299,7 +299,7 @@ def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     chosen, small = get_kernel(), m * n * k < WORTH_THREADS
     if small and chosen == "auto":
         path, task = _fast_batch(low, count * m * n * k)
-        if path is not None:
+        if path is not None and path.run_batch is not None:
             return path.run_batch(task, low, a, b, c, scale_a, scale_b)
     if small and chosen != "reference" and low.plan is not None:
         return generic_batch_bits(low, a, b, c, scale_a, scale_b)

@@ -110,6 +110,14 @@ class Lowered:
     layouts: dict[int, generic.Layout] = field(default_factory=dict, repr=False)
     tasks: dict[str, Any] = field(default_factory=dict, repr=False)
 
+    @property
+    def floating(self) -> tuple[Format, Format, Format, Format] | None:
+        """Formats of a, b, c and d; None if one of them is an integer format."""
+        a, b, c, d = self.a_format, self.b_format, self.c_format, self.d_format
+        if isinstance(a, Format) and isinstance(b, Format) and isinstance(c, Format) and isinstance(d, Format):
+            return a, b, c, d
+        return None
+
     def layout(self, k: int) -> generic.Layout:
         """Arrangement of the last pass over a chain of `k` products."""
         length = k % self.step or self.step
@@ -135,13 +143,13 @@ def lower(engine) -> Lowered:
     spec = engine.accumulator
     formats = tuple(get_format(f) for f in (engine.a_format, engine.b_format, engine.c_format, engine.d_format))
     scale = get_format(engine.scale_format) if engine.scale_format else None
-    identity = dict(zip(("a_format", "b_format", "c_format", "d_format"), formats, strict=True))
+    identity: dict[str, Any] = dict(zip(("a_format", "b_format", "c_format", "d_format"), formats, strict=True))
     identity.update(accumulator=spec, scale_format=scale, block_size=engine.block_size if scale else None)
     lowering = _LOWERINGS.get(type(spec))
     if lowering is None:
         raise TypeError(f"no kernel for accumulators of type {type(spec).__name__}")
     try:
-        tables = {}
+        tables: dict[str, Any] = {}
         if isinstance(spec, InterleavedDotAdd):
             tables = {"a_table": _via_table(spec, formats[0]), "b_table": _via_table(spec, formats[1])}
         fields = lowering(spec, formats, scale, engine.block_size)
@@ -325,10 +333,12 @@ def _lower_interleaved(spec: InterleavedDotAdd, formats, scale, block_size) -> d
     return fields
 
 
-def _via_table(spec: InterleavedDotAdd, fmt: Format) -> np.ndarray | None:
+def _via_table(spec: InterleavedDotAdd, fmt: Format | IntegerFormat) -> np.ndarray | None:
     via = get_format(spec.via_format)
     if fmt == via:
         return None
+    if not isinstance(fmt, Format):
+        raise BeyondKernels(f"conversion of {fmt.name} to {via.name}")
     require(fmt.container.itemsize <= 2, f"conversion of {fmt.name} to {via.name} takes a table of 2^{fmt.bits} entries")
     count = 1 << 8 * fmt.container.itemsize
     return np.array([via_bits(fmt, bits, spec) for bits in range(count)], via.container)

@@ -105,8 +105,8 @@ def generic_promoted(low: Lowered, a, b, total, scale_a, scale_b, every: int) ->
     zero = np.zeros(total.shape, total.dtype)
     for start in range(0, a.shape[1], every):
         ks = slice(start, start + every)
-        scales = ()
-        if scale_a is not None:
+        scales = (None, None)
+        if scale_a is not None and low.block_size is not None:
             blocks = slice(start // low.block_size, -(-(start + every) // low.block_size))
             scales = (scale_a[:, blocks], scale_b[blocks])
         total = add_rounded(total, generic_bits(low, a[:, ks], b[ks], zero, *scales), FORMATS["fp32"])

@@ -70,14 +70,14 @@ class GroupsPlan:
     @classmethod
     def of(cls, low: Lowered) -> "GroupsPlan | None":
         """The plan for an accumulator with its formats, None if the lanes do not cover it."""
-        spec, scale = low.accumulator, low.scale_format
-        if type(spec) is not GroupDotFusedSum or scale is None or not _covered(spec, low):
+        spec, scale, formats = low.accumulator, low.scale_format, low.floating
+        if type(spec) is not GroupDotFusedSum or scale is None or formats is None or not _covered(spec, formats, scale):
             return None
-        a, b = fixed_point(low.a_format), fixed_point(low.b_format)
+        a, b = map(fixed_point, formats[:2])
         if a is None or b is None:
             return None
         largest_a, largest_b = (int(np.abs(x).max()) for x in (a, b))
-        units = [f.emin - f.fraction_bits for f in (low.a_format, low.b_format)]
+        units = [f.emin - f.fraction_bits for f in formats[:2]]
         if not _exact(spec, largest_a, largest_b, sum(units)):
             return None
         zero = {"minus126": -126, "format_minimum": scale.emin, "skip": groups.SKIP}[spec.zero_operand]
@@ -107,13 +107,13 @@ class GroupsPlan:
         redo = np.ascontiguousarray((bits & 0x7FFFFFFF) >= 0x7F800000, np.uint8)
         bits[redo != 0] = 0
         d = bits.view(np.float32)
-        rows, columns = (np.zeros(size, np.uint8) for size in d.shape)
+        down, across = d.shape
+        rows, columns = np.zeros(down, np.uint8), np.zeros(across, np.uint8)
         total = -(-k // (task.group * task.groups)) * task.groups
-        length = slice_length(total, task.groups, groups.workspace_bytes(*d.shape, 1, task.group))
-        buffer = workspace(groups.workspace_bytes(*d.shape, length, task.group))
-        groups.groups(
-            *(x, y, k, low.block_size, d, redo, rows, columns, buffer, length, task, isa_level(), get_num_threads())
-        )
+        length = slice_length(total, task.groups, groups.workspace_bytes(down, across, 1, task.group))
+        buffer = workspace(groups.workspace_bytes(down, across, length, task.group))
+        block, level, threads = low.block_size or 0, isa_level(), get_num_threads()
+        groups.groups(x, y, k, block, d, redo, rows, columns, buffer, length, task, level, threads)
         if swapped:
             bits, redo, rows, columns = bits.T.copy(), redo.T.copy(), columns, rows
         if rows.any() or columns.any() or redo.any():
@@ -130,7 +130,7 @@ class GroupsPlan:
             x, y, task = y, x, self.swapped_task
         bits, marks = np.array(c, np.uint32, order="C"), np.empty(count, np.uint8)
         threads = threads_for(count * m * n * k)
-        groups.groups_batch(x, y, k, low.block_size, bits.view(np.float32), marks, swapped, task, isa_level(), threads)
+        groups.groups_batch(x, y, k, low.block_size or 0, bits.view(np.float32), marks, swapped, task, isa_level(), threads)
         marked = np.flatnonzero(marks)
         if marked.size:
             bits[marked] = generic_batch_bits(low, a[marked], b[marked], c[marked], scale_a[marked], scale_b[marked])
@@ -150,11 +150,10 @@ def fixed_point(fmt: Format) -> np.ndarray | None:
     return np.array([(-1) ** x.negative * (x.significand << max(0, x.exponent - lowest)) for x in decoded])
 
 
-def _covered(spec: GroupDotFusedSum, low: Lowered) -> bool:
+def _covered(spec: GroupDotFusedSum, formats: tuple[Format, ...], scale: Format) -> bool:
     """Whether formats and rules are those that the lanes have."""
-    if (low.c_format.name, low.d_format.name) != ("fp32", "fp32") or spec.output_rounding != "rz":
+    if any(f.name != "fp32" for f in formats[2:]) or spec.output_rounding != "rz":
         return False
-    scale = low.scale_format
     if scale.signed or scale.container.itemsize != 1 or scale.emin < -127 or scale.emax > 128:
         return False
     floor = spec.exponent_floor

@@ -25,8 +25,8 @@ class IeeePlan:
     ----------
     group : int
         Products of one pairwise sum; 0 for fused multiply-adds.
-    flush_below : tuple of int
-        Magnitudes of a's and b's encodings below which they become +0.
+    operands : tuple of (Format, int)
+        Formats of a and b, and the magnitudes of their encodings below which they become +0.
     flush_results : bool
         Products and sums below 2^-126 become zero, and c below it +0.
     nan : int
@@ -36,7 +36,7 @@ class IeeePlan:
     """
 
     group: int
-    flush_below: tuple[int, int]
+    operands: tuple[tuple[Format, int], tuple[Format, int]]
     flush_results: bool
     nan: int
     saturate: bool = False
@@ -44,26 +44,28 @@ class IeeePlan:
     @classmethod
     def of(cls, low: Lowered) -> "IeeePlan | None":
         """The plan for an accumulator with its formats, None if the lanes do not cover it."""
-        spec, formats = low.accumulator, (low.a_format, low.b_format)
-        if (low.c_format.name, low.d_format.name) != ("fp32", "fp32") or low.scale_format is not None:
+        spec, formats = low.accumulator, low.floating
+        if formats is None or low.scale_format is not None:
             return None
-        nan = 0x7FFFFFFF if spec.nan == "all_ones" else low.d_format.nan_bits
+        a, b, c, d = formats
+        if (c.name, d.name) != ("fp32", "fp32") or d.nan_bits is None:
+            return None
+        nan = 0x7FFFFFFF if spec.nan == "all_ones" else d.nan_bits
         if type(spec) is SequentialFMA:
             plain = spec == SequentialFMA(nan=spec.nan, tf32_nan=spec.tf32_nan, saturate=spec.saturate)
-            return cls(0, (0, 0), False, nan, spec.saturate) if plain and all(map(_in_float32, formats)) else None
-        if type(spec) is not GroupPairwiseSum or any(f.name not in ("fp16", "bf16") for f in formats):
+            return cls(0, ((a, 0), (b, 0)), False, nan, spec.saturate) if plain and _in_float32(a) and _in_float32(b) else None
+        if type(spec) is not GroupPairwiseSum or any(f.name not in ("fp16", "bf16") for f in (a, b)):
             return None
         if spec.group not in (2, 4) or spec.flush_results != (spec.flush_input != "none"):
             return None
-        below = tuple(_flushed_below(f, spec.flush_input) for f in formats)
-        return cls(spec.group, below, spec.flush_results, nan)
+        operands = ((a, _flushed_below(a, spec.flush_input)), (b, _flushed_below(b, spec.flush_input)))
+        return cls(spec.group, operands, spec.flush_results, nan)
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         if isa_level() == 0 and self.group == 0 or self.group and a.shape[1] % self.group:
             return generic_bits(low, a, b, c)  # no fused multiply-add in the baseline; a last group with fewer products
-        x = _values(a, low.a_format, self.flush_below[0])
-        y = _values(b, low.b_format, self.flush_below[1])
+        x, y = (_values(bits, *rule) for bits, rule in zip((a, b), self.operands, strict=True))
         d = np.array(c, np.uint32, order="C")
         if self.flush_results:
             magnitude = d & 0x7FFFFFFF

@@ -41,18 +41,17 @@ class IntegerPlan:
     @classmethod
     def of(cls, low: Lowered) -> "IntegerPlan | None":
         """The plan for an accumulator with its formats, None if the lanes do not cover it."""
-        spec, operands = low.accumulator, (low.a_format, low.b_format)
+        spec, a, b = low.accumulator, low.a_format, low.b_format
         if type(spec) is not IntegerDotAdd or low.scale_format is not None:
             return None
-        if any(not isinstance(f, IntegerFormat) or f.bits > 8 for f in operands):
+        if not isinstance(a, IntegerFormat) or not isinstance(b, IntegerFormat) or max(a.bits, b.bits) > 8:
             return None
         if any(not isinstance(f, IntegerFormat) or f.bits != 32 or not f.signed for f in (low.c_format, low.d_format)):
             return None
         terms = spec.terms if spec.saturate else _WRAPPING_TERMS
-        a, b = (max(f.maximum, -f.minimum) for f in operands)
-        if terms % 2 or terms * a * b > _EXACT_SUM:
+        if terms % 2 or terms * max(a.maximum, -a.minimum) * max(b.maximum, -b.minimum) > _EXACT_SUM:
             return None
-        return cls(terms, spec.saturate, *map(IntegerOperand.of, operands))
+        return cls(terms, spec.saturate, IntegerOperand.of(a), IntegerOperand.of(b))
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
@@ -62,8 +61,9 @@ class IntegerPlan:
         if swapped:
             x, y = y, x
         d = np.array(c.T if swapped else c, np.uint32, order="C")
-        length = slice_length(k + k % 2, self.terms, integer.workspace_bytes(*d.shape, 1))
-        buffer = workspace(integer.workspace_bytes(*d.shape, length))
+        down, across = d.shape
+        length = slice_length(k + k % 2, self.terms, integer.workspace_bytes(down, across, 1))
+        buffer = workspace(integer.workspace_bytes(down, across, length))
         integer.integer(
             *(*x, *y, k, d.view(np.int32), buffer, length, self.terms, self.clamp, isa_level(), get_num_threads())
         )

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._kernels import fda
 from ..accumulators import FusedDotAdd, InterleavedDotAdd, ParametricDotAdd
-from ..formats import Format, get_format
+from ..formats import Format, get_float_format
 from ..isa import isa_level
 from ..kernels import generic_batch_bits
 from ..lowering import Lowered
@@ -66,22 +66,25 @@ class NarrowPlan:
     @classmethod
     def of(cls, low: Lowered) -> "NarrowPlan | None":
         """The plan for an accumulator with its formats, None if the lanes do not cover it."""
-        spec, via, groups = low.accumulator, None, None
+        spec, formats, groups = low.accumulator, low.floating, None
+        via: Format | None = None
+        if formats is None:
+            return None
         if type(spec) is InterleavedDotAdd:
             if spec.final_rounding != "rne":
                 return None
-            via = get_format(spec.via_format)
+            via = get_float_format(spec.via_format)
             positions = np.arange(spec.terms_per_step) // spec.run % spec.groups
             groups = tuple(tuple(np.flatnonzero(positions == group).tolist()) for group in spec.group_order)
             pass_terms, dot = spec.terms_per_step, spec.dot
             if max(map(len, groups)) > dot.terms:
                 return None
         else:
-            dot = as_fused(spec)
-            if dot is None:
+            fused = as_fused(spec)
+            if fused is None:
                 return None
-            pass_terms = dot.terms
-        a, b, c, d = low.a_format, low.b_format, low.c_format, low.d_format
+            pass_terms, dot = fused.terms, fused
+        a, b, c, d = formats
         if low.scale_format is not None or not plain_alignment(dot):
             return None
         if not _narrow_ranges(dot, a, b, via) or not _narrow_output(dot, c, d):
@@ -132,8 +135,9 @@ class NarrowPlan:
             x, y = (y[0], 1, n, self.b_operand), (x[0], k, 1, self.a_operand)
             d, redo = np.ascontiguousarray(d.T), np.ascontiguousarray(redo.T)
             rows, columns = columns, rows
-        length = slice_length(order.size, group, fda.narrow_workspace_bytes(*d.shape, 1))
-        buffer = workspace(fda.narrow_workspace_bytes(*d.shape, length))
+        down, across = d.shape
+        length = slice_length(order.size, group, fda.narrow_workspace_bytes(down, across, 1))
+        buffer = workspace(fda.narrow_workspace_bytes(down, across, length))
         fda.narrow(*x, *y, order, plain, d, redo, rows, columns, buffer, length, task, level, threads)
         if swapped:
             d, redo, rows, columns = np.ascontiguousarray(d.T), redo.T.copy(), columns, rows

@@ -13,6 +13,8 @@ from ..threads import get_num_threads
 from .common import Operand, flat, redo_elements, slice_length, step_order, workspace
 from .narrow import as_fused
 
+#: Formats of a, b, c and d.
+Formats = tuple[Format, Format, Format, Format]
 _NEVER = 4000
 _PADDED_TERMS = (4, 8, 16, 32)
 #: Products between two outside additions, at most: their operands are packed together.
@@ -55,23 +57,24 @@ class WidePlan:
     @classmethod
     def of(cls, low: Lowered) -> "WidePlan | None":
         """The plan for an accumulator with its formats, None if the lanes do not cover it."""
-        spec = low.accumulator
-        groups = None
+        given, formats, groups = low.accumulator, low.floating, None
+        spec = given if isinstance(given, FusedDotRoundDownAdd) else as_fused(given)
+        if spec is None or formats is None or not all(map(_covered, formats[:2])):
+            return None
+        if low.scale_format is not None and not _scales_covered(spec, formats, low.scale_format):
+            return None
         if isinstance(spec, FusedDotRoundDownAdd):
-            task = _round_down_task(spec, low)
+            task = _round_down_task(spec, formats, low.scale_format)
             if type(spec) is GroupFusedDotRoundDownAdd:
                 groups = (tuple(range(0, spec.terms, 2)), tuple(range(1, spec.terms, 2)))
         else:
-            spec = as_fused(spec)
-            task = None if spec is None else _fused_task(spec, low)
-        if task is None or not all(_covered(f, spec) for f in (low.a_format, low.b_format)):
-            return None
-        if low.scale_format is not None and not _scales_covered(spec, low):
+            task = _fused_task(spec, formats)
+        if task is None:
             return None
         rule = spec.zero_operand
-        if low.scale_format is not None and spec.scaled_zero == "skip":
+        if isinstance(spec, FusedDotAdd) and low.scale_format is not None and spec.scaled_zero == "skip":
             rule = "skip"
-        return cls(task, Operand.of(low.a_format, rule), Operand.of(low.b_format, rule), spec.terms, groups)
+        return cls(task, Operand.of(formats[0], rule), Operand.of(formats[1], rule), spec.terms, groups)
 
     def promotes(self, every: int) -> bool:
         """Whether chains of `every` products can be added up outside in the lanes."""
@@ -82,36 +85,32 @@ class WidePlan:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         (m, k), n = a.shape, b.shape[1]
         task = self.task if every is None else replace(self.task, promote=every)
-        d, redo = _addends(c, low.c_format, low.d_format)
+        d, redo = _addends(c, low.c_format.name, low.d_format.name)
         rows, columns = np.zeros(m, np.uint8), np.zeros(n, np.uint8)
         terms = self.task.terms
         groups = None if self.groups is None else tuple(np.array(group) for group in self.groups)
         order = step_order(k, self.pass_terms, terms // max(1, self.task.round_down), groups)
         length = slice_length(order.size, every or terms, fda.wide_workspace_bytes(m, n, 1))
         buffer = workspace(fda.wide_workspace_bytes(m, n, length))
-        scales = ()
+        scales: tuple = ()
         if scale_a is not None:
             scales = (flat(scale_a), scale_a.shape[1], 1, flat(scale_b), 1, n, low.block_size)
-        fda.wide(
-            *(flat(a), k, 1, self.a_operand),
-            *(flat(b), 1, n, self.b_operand),
-            *(order, groups is None and order.size == k, d, redo, rows, columns, buffer, length, task),
-            *(isa_level(), get_num_threads()),
-            *scales,
-        )
+        x, y = (flat(a), k, 1, self.a_operand), (flat(b), 1, n, self.b_operand)
+        plain, level, threads = groups is None and order.size == k, isa_level(), get_num_threads()
+        fda.wide(*x, *y, order, plain, d, redo, rows, columns, buffer, length, task, level, threads, *scales)
         d = d.astype(np.float16).view(np.uint16) if self.task.output else d.view(np.uint32)
         if rows.any() or columns.any() or redo.any():
             redo_elements(low, d, redo, rows, columns, a, b, c, scale_a, scale_b, every)
         return d
 
 
-def _addends(c: np.ndarray, c_format: Format, d_format: Format) -> tuple[np.ndarray, np.ndarray]:
+def _addends(c: np.ndarray, c_format: str, d_format: str) -> tuple[np.ndarray, np.ndarray]:
     """c as float32 for the lanes, and the elements that they cannot compute (there c is 0)."""
-    if c_format.name == "fp16":
+    if c_format == "fp16":
         values = np.ascontiguousarray(c).view(np.float16).astype(np.float32)
         magnitude = c & 0x7FFF
         unusable = magnitude >= 0x7C00
-        if d_format.name != "fp16":  # the lanes align c as a number of the output format
+        if d_format != "fp16":  # the lanes align c as a number of the output format
             unusable |= (magnitude != 0) & (magnitude < 0x0400)
     else:
         values = np.array(c, np.uint32, order="C").view(np.float32)
@@ -121,15 +120,15 @@ def _addends(c: np.ndarray, c_format: Format, d_format: Format) -> tuple[np.ndar
     return values, np.ascontiguousarray(unusable, np.uint8)
 
 
-def _covered(fmt: Format, spec) -> bool:
+def _covered(fmt: Format) -> bool:
     """Whether products of the format are exact in double and their exponents fit in the lanes' words."""
     small = fmt.bits <= 32 and fmt.fraction_bits <= 23 and fmt.specials != "scale"
     return small and fmt.emin >= -127 and fmt.emax <= 128
 
 
-def _scales_covered(spec, low: Lowered) -> bool:
-    small = low.a_format.bits <= 8 and low.b_format.bits <= 8
-    return type(spec) is FusedDotAdd and low.scale_format.name == "ue8m0" and small
+def _scales_covered(spec, formats: Formats, scale: Format) -> bool:
+    small = formats[0].bits <= 8 and formats[1].bits <= 8
+    return type(spec) is FusedDotAdd and scale.name == "ue8m0" and small
 
 
 def _zero_addends_covered(spec, c: Format, d: Format) -> bool:
@@ -139,8 +138,8 @@ def _zero_addends_covered(spec, c: Format, d: Format) -> bool:
     return spec.zero_c != "skip" and spec.subnormal_c == "raw"
 
 
-def _fused_task(spec: FusedDotAdd, low: Lowered) -> WideTask | None:
-    c, d = low.c_format, low.d_format
+def _fused_task(spec: FusedDotAdd, formats: Formats) -> WideTask | None:
+    c, d = formats[2:]
     fp16 = d.name == "fp16"
     if c.name not in ("fp32", "fp16") or d.name not in ("fp32", "fp16") or (fp16 and c.name != "fp16"):
         return None
@@ -163,14 +162,15 @@ def _fused_task(spec: FusedDotAdd, low: Lowered) -> WideTask | None:
     )
 
 
-def _round_down_task(spec: FusedDotRoundDownAdd, low: Lowered) -> WideTask | None:
-    if (low.c_format.name, low.d_format.name) != ("fp32", "fp32") or low.scale_format is not None:
+def _round_down_task(spec: FusedDotRoundDownAdd, formats: Formats, scale: Format | None) -> WideTask | None:
+    c, d = formats[2:]
+    if (c.name, d.name) != ("fp32", "fp32") or scale is not None:
         return None
     fits = spec.terms <= _PADDED_TERMS[-1] and spec.fraction_bits <= 28
     fits = fits and spec.dot_fraction_bits <= 40 and spec.c_fraction_bits <= 40
     if not fits or spec.add_rounding != "rd" or spec.output_rounding != "rne" or spec.exponent_floor is not None:
         return None
-    if not _zero_addends_covered(spec, low.c_format, low.d_format) or spec.zero_operand == "skip":
+    if not _zero_addends_covered(spec, c, d) or spec.zero_operand == "skip":
         return None
     if spec.c_cutoff is not None and spec.c_cutoff < spec.c_fraction_bits:
         return None  # the lanes drop a far c: truncation leaves nothing of it
