@@ -56,6 +56,9 @@ cross: $(VENV)/.test-ready
 	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static -I tensorcore_models/_kernels \
 		tests/cross/groups_selftest.c -o out/groups_selftest -lm
 	$(CROSS_RUN) out/groups_selftest out/group_cases.bin
+	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static -I tensorcore_models/_kernels \
+		tests/cross/chains_selftest.c -o out/chains_selftest -lm
+	$(CROSS_RUN) out/chains_selftest
 
 # Pages that are generated from the tables.
 docs: $(VENV)/.run-ready

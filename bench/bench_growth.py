@@ -14,7 +14,7 @@ from run import operands, units
 #: Paths of bench/run.py that the tables follow.
 PATHS = (
     "FDA fp16 N=16 F=25", "FDA bf16 N=16 F=25", "FDA tf32 N=8 F=25", "FDA fp8 N=32 F=13", "mxfp8 block scaled", "nvfp4 GDFS",
-    "CDNA3 FDRDA fp16", "CDNA2 GPS fp16", "SFMA fp64", "IntegerDotAdd s8", "parametric, nearest alignment",
+    "CDNA3 FDRDA fp16", "CDNA2 GPS fp16", "SFMA fp32", "SFMA fp64", "IntegerDotAdd s8", "parametric, nearest alignment",
 )  # fmt: skip
 SECTIONS = ("n", "N", "F", "threads", "inputs")
 

@@ -371,9 +371,9 @@ cdef extern from "ieee_lanes.h":
 
 
 def ieee(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, int group, bint flush, int level, int threads):
-    """Update d (m, n) by a (m, k) and b (k, n): pairwise sums over `group` products, or FMA chains where it is 0 (ieee_lanes.h)."""
+    """Update d (m, n) by a (m, k) and b (k, n): pairwise sums over `group` products (ieee_lanes.h)."""
     cdef int64_t m = d.shape[0], n = d.shape[1], k = a.shape[1]
-    if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n or group not in (0, 2, 4) or (group and k % group):
+    if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n or group not in (2, 4) or k % group:
         raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}), ({m}, {n}) do not fit groups of {group}")
     if m == 0 or n == 0 or k == 0:
         return

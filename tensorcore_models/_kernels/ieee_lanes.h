@@ -1,4 +1,4 @@
-/* Accumulators made of float32 operations, lanes over the columns: GPS (xie-mma-sim, Algorithms 2 and 3) and FMA chains.
+/* Pairwise sums of float32 operations, lanes over the columns: GPS (xie-mma-sim, Algorithms 2 and 3).
  *
  * The hardware's own float32 operations round as the algorithms do, specials included; products of fp16 and bf16 numbers are exact
  * in double and rounded once by float32 multiplication. Only the encoding of NaN differs; the caller canonicalises it.
@@ -19,14 +19,13 @@ MPG_INLINE float mpg_flushed(float x, int flush)
     return flush ? mpg_as_float(magnitude < 0x00800000u ? bits & 0x80000000u : bits) : x;
 }
 
-/* One row of A against `count` columns of B (row stride ldb); group 0 is a chain of fused multiply-adds. k is a multiple of the
- * group. */
+/* One row of A against `count` columns of B (row stride ldb); k is a multiple of the group, 2 or 4. */
 MPG_INLINE void mpg_ieee_row(int group, int flush, const float *a, const float *b, int64_t ldb, float *d, int count, int64_t k)
 {
     float c[MPG_IEEE_LANES];
     for (int j = 0; j < count; j++)
         c[j] = d[j];
-    for (int64_t q = 0; q < k; q += group ? group : 1) {
+    for (int64_t q = 0; q < k; q += group) {
         const float *MPG_RESTRICT x = a + q, *MPG_RESTRICT y = b + q * ldb;
         for (int j = 0; j < count; j++) {
             if (group == 4) {
@@ -34,11 +33,9 @@ MPG_INLINE void mpg_ieee_row(int group, int flush, const float *a, const float *
                 const float s = mpg_flushed(x[2] * y[2 * ldb + j], flush), t = mpg_flushed(x[3] * y[3 * ldb + j], flush);
                 const float sum = mpg_flushed(mpg_flushed(p + r, flush) + mpg_flushed(s + t, flush), flush);
                 c[j] = mpg_flushed(c[j] + sum, flush);
-            } else if (group == 2) {
+            } else {
                 const float p = mpg_flushed(x[0] * y[j], flush), r = mpg_flushed(x[1] * y[ldb + j], flush);
                 c[j] = mpg_flushed(c[j] + mpg_flushed(p + r, flush), flush);
-            } else {
-                c[j] = fmaf(x[0], y[j], c[j]);
             }
         }
     }
@@ -59,8 +56,6 @@ MPG_INLINE void mpg_ieee_row(int group, int flush, const float *a, const float *
                 mpg_ieee_row(4, 0, x, b, ldb, c, MPG_IEEE_LANES, k);                                                        \
             else if (count == MPG_IEEE_LANES && group == 2 && flush)                                                        \
                 mpg_ieee_row(2, 1, x, b, ldb, c, MPG_IEEE_LANES, k);                                                        \
-            else if (count == MPG_IEEE_LANES && group == 0)                                                                 \
-                mpg_ieee_row(0, 0, x, b, ldb, c, MPG_IEEE_LANES, k);                                                        \
             else                                                                                                            \
                 mpg_ieee_row(group, flush, x, b, ldb, c, count, k);                                                         \
         }                                                                                                                   \

@@ -10,6 +10,7 @@ from ..combine import add_rounded
 from ..formats import FORMATS, Format
 from ..kernels import generic_bits
 from ..lowering import Lowered
+from ..rounding import decode
 
 _WORKSPACE = threading.local()
 _WORKSPACE_KEPT = 1 << 26
@@ -71,6 +72,15 @@ def slice_length(total: int, group: int, bytes_per_position: int) -> int:
 
 def flat(x: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(x).reshape(-1).view(np.uint8)
+
+
+def float_values(x: np.ndarray, fmt: Format, dtype: np.dtype) -> np.ndarray:
+    """Values of encodings as float32 or float64, C-contiguous; `dtype` has all of them."""
+    if (fmt.name, dtype.itemsize) in (("fp32", 4), ("fp64", 8)):
+        return np.ascontiguousarray(x).view(dtype)
+    if (fmt.name, dtype.itemsize) == ("bf16", 4):
+        return (np.ascontiguousarray(x).astype(np.uint32) << np.uint32(16)).view(dtype)
+    return np.ascontiguousarray(decode(x, fmt, dtype))
 
 
 def lanes_over_rows(m: int, n: int, lanes: int = 32) -> bool:

@@ -8,6 +8,7 @@ from random_encodings import STYLES
 from twins import Unit, assert_same, operands
 
 from tensorcore_models import fast, kernels, reference, set_isa, set_num_threads
+from tensorcore_models._kernels import chains
 from tensorcore_models.accumulators import (
     FusedDotAdd,
     FusedDotRoundDownAdd,
@@ -17,7 +18,7 @@ from tensorcore_models.accumulators import (
     ParametricDotAdd,
     SequentialFMA,
 )
-from tensorcore_models.isa import available_isas
+from tensorcore_models.isa import available_isas, isa_level
 
 HALF = {"c_format": "fp16", "d_format": "fp16"}
 RNE = {"output_rounding": "rne"}
@@ -61,20 +62,26 @@ WIDE = (
     Unit(GroupFusedDotRoundDownAdd(16), "e4m3fnuz", "e5m2fnuz"),
     Unit(GroupFusedDotRoundDownAdd(6, c_zero_below=24), "bf16", "bf16"),
 )
-IEEE = (
+PAIRWISE = (
     Unit(GroupPairwiseSum(4), "fp16", "fp16"),
     Unit(GroupPairwiseSum(4), "bf16", "bf16"),
     Unit(GroupPairwiseSum(2), "bf16", "bf16"),
     Unit(GroupPairwiseSum(4, flush_input="fp32"), "fp16", "bf16"),
     Unit(GroupPairwiseSum(4, flush_input="none", flush_results=False), "fp16", "fp16"),
     Unit(GroupPairwiseSum(2, flush_input="none", flush_results=False, nan="all_ones"), "bf16", "bf16"),
+)
+CHAINS = (
     Unit(SequentialFMA(), "fp32", "fp32"),
     Unit(SequentialFMA(saturate=True), "fp16", "fp16"),
     Unit(SequentialFMA(saturate=True), "fp32", "bf16"),
     Unit(SequentialFMA(nan="all_ones"), "e4m3fn", "e5m2"),
+    Unit(SequentialFMA(), "fp64", "fp64", "fp64", "fp64"),
+    Unit(SequentialFMA(nan="all_ones"), "fp16", "fp32", "fp64", "fp64"),
+    Unit(SequentialFMA(saturate=True), "fp64", "e5m2", "fp64", "fp64"),
 )
 PATHS = [
-    *(("float32 lanes", u) for u in IEEE),
+    *(("pairwise sums", u) for u in PAIRWISE),
+    *(("chains of multiply-adds", u) for u in CHAINS),
     *(("lanes of 32 bits", u) for u in NARROW),
     *(("lanes of 64 bits", u) for u in WIDE),
 ]
@@ -122,7 +129,12 @@ def test_batches_of_tiles(unit, isa):
         assert np.array_equal(kernels.matrix_bits(unit, a[0], b[0], c[0]), got[0])
 
 
-OF_EACH_PATH = [("float32 lanes", IEEE[0]), ("lanes of 32 bits", NARROW[2]), ("lanes of 64 bits", WIDE[-4])]
+OF_EACH_PATH = [
+    ("pairwise sums", PAIRWISE[0]),
+    ("chains of multiply-adds", CHAINS[0]),
+    ("lanes of 32 bits", NARROW[2]),
+    ("lanes of 64 bits", WIDE[-4]),
+]
 
 
 @pytest.mark.parametrize(("name", "unit"), OF_EACH_PATH, ids=lambda x: str(x)[:20])
@@ -266,9 +278,50 @@ def test_rounding_of_the_caller_is_left_alone(name, unit, isa):
     assert (np.full(4, 2.0**-1070) * np.full(4, 0.5) == 2.0**-1071).all()  # subnormal numbers are kept
 
 
+@pytest.mark.parametrize("unit", (CHAINS[0], CHAINS[4]), ids=lambda u: str(u)[17:90])
+def test_chains_in_slices_of_any_length(unit, isa):
+    """Edges of passes, slices, groups of rows and panels; several tiles for each thread; sums outside inside of a slice."""
+    if not chains.available(isa_level()):
+        pytest.skip("no fused multiply-add at this level")
+    low = kernels.lowered(unit)
+    dtype = low.d_format.container.str.replace("u", "f")
+    for m, n, k, every, length in (
+        (7, 67, 300, 0, 1), (13, 129, 300, 0, 128), (300, 530, 130, 0, 129), (6, 64, 256, 0, 4096),
+        (7, 65, 320, 16, 48), (260, 33, 384, 128, 256), (1, 1, 15, 5, 5),
+    ):  # fmt: skip
+        a, b, c, *_ = operands(np.random.default_rng(k), unit, m, k, n, "normal")
+        expected = c.copy() if every else kernels.generic_bits(low, a, b, c)
+        for start in range(0, k if every else 0, every or 1):
+            ks = slice(start, start + every)
+            part = kernels.generic_bits(low, np.ascontiguousarray(a[:, ks]), np.ascontiguousarray(b[ks]), np.zeros_like(c))
+            expected = (expected.view(dtype) + part.view(dtype)).view(c.dtype)
+        for threads in (1, 3):
+            d = c.copy()
+            buffer = np.empty(chains.workspace_bytes(m, n, length, c.itemsize, every, isa_level()), np.uint8)
+            x, y = (np.ascontiguousarray(z).view(dtype) for z in (a, b))
+            chains.chains(x, y, d.view(dtype), buffer, length, every, low.d_format.nan_bits, isa_level(), threads)
+            assert np.array_equal(d, expected), (m, n, k, every, length, threads)
+
+
+def test_chains_refuse_what_does_not_fit():
+    """Sizes that would read or write beyond the arrays."""
+    if not chains.available(isa_level()):
+        pytest.skip("no fused multiply-add at this level")
+    a, b, d, buffer = np.ones((3, 8)), np.ones((8, 5)), np.ones((3, 5)), np.empty(1 << 20, np.uint8)
+    for bad, message in (
+        ((a, b[:7], d, buffer, 8, 0), "do not fit"), ((a, b, d[:, :4].copy(), buffer, 8, 0), "do not fit"),
+        ((a, b, d, buffer, 0, 0), "slices of 0"), ((a, b, d, buffer, 8, 3), "chains of 3"),
+        ((a, b, d, buffer, 6, 4), "slices of 6"), ((a, b, d, buffer, 200, 200), "chains of 200"),
+        ((a, b, d, buffer[:4000], 8, 0), "workspace"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            chains.chains(*bad, 0, isa_level(), 1)
+
+
 def test_paths_are_chosen():
     assert kernels.kernel_name(NARROW[0]) == "lanes of 32 bits"
     assert kernels.kernel_name(WIDE[0]) == "lanes of 64 bits"
-    assert kernels.kernel_name(IEEE[0]) == "float32 lanes"
+    assert kernels.kernel_name(PAIRWISE[0]) == "pairwise sums"
+    assert kernels.kernel_name(CHAINS[0]) == "chains of multiply-adds"
     assert kernels.kernel_name(dataclasses.replace(NARROW[0], accumulator=FusedDotAdd(4, 23, **RNE))).startswith("generic")
     assert set(fast.PATHS) <= {path.name for path in kernels.FAST_PATHS}

@@ -6,15 +6,17 @@ from random_encodings import STYLES
 from twins import Unit, operands
 
 from tensorcore_models import MatrixEngine, kernels, set_isa, set_num_threads
+from tensorcore_models._kernels import chains
 from tensorcore_models.accumulators import (
     FusedDotAdd,
     FusedDotRoundDownAdd,
     GroupFusedDotRoundDownAdd,
     InterleavedDotAdd,
+    SequentialFMA,
 )
 from tensorcore_models.combine import add_rounded
 from tensorcore_models.formats import get_format
-from tensorcore_models.isa import available_isas
+from tensorcore_models.isa import available_isas, isa_level
 
 IN_LANES = (
     Unit(FusedDotAdd(4, 23), "fp16", "fp16"),
@@ -25,10 +27,12 @@ IN_LANES = (
     Unit(FusedDotAdd(16, 25, negative_underflow="negative"), "bf16", "bf16"),
     Unit(FusedDotRoundDownAdd(8), "bf16", "bf16"),
     Unit(GroupFusedDotRoundDownAdd(16), "e4m3fnuz", "e5m2fnuz"),
+    Unit(SequentialFMA(), "bf16", "fp16"),
 )
 ELSEWHERE = (
     Unit(FusedDotAdd(7, 24), "fp16", "fp16"),  # packed as 8: k is not packed in order
     Unit(InterleavedDotAdd(), "e4m3fn", "e5m2"),  # c is late already
+    Unit(SequentialFMA(saturate=True), "fp16", "fp16"),  # clamped on the way
 )
 
 
@@ -66,6 +70,8 @@ def test_twins(unit, isa):
 
 @pytest.mark.parametrize("unit", IN_LANES, ids=lambda u: str(u)[17:90])
 def test_the_lanes_do_it(unit):
+    if isinstance(unit.accumulator, SequentialFMA) and not chains.available(isa_level()):
+        pytest.skip("no fused multiply-add at this level")
     step = unit.accumulator.terms_per_step
     a, b, total = operands(np.random.default_rng(4), unit, 32, 16 * step, 64, "normal")[:3]
     assert kernels.promoted_bits(engine_of(unit), a, b, total, None, None, 2 * step) is not None

@@ -1,0 +1,219 @@
+/* Chains of fused multiply-adds in float32 and in double: D = A B + C, k ascending, every element a chain of its own.
+ *
+ * The CPU's own fused multiply-add is the operation of the algorithm, rounding to nearest even, subnormals and specials included;
+ * which elements are computed side by side changes no bit. Only the encoding of NaN differs between CPUs: mpg_chain_finish sets it.
+ *
+ * Layout. A slice of k is cut into passes of at most MPG_CHAIN_DEPTH. A stands in groups of R rows, [pass][group][R][DEPTH], B in
+ * panels of W columns, [pass][panel][DEPTH][W], padded with zeros; R and W belong to the variant. A panel of a pass stays in the
+ * first-level cache while the groups of A run over it; the running result stands in D. Sums outside every `every` products
+ * start each chain at zero and add it to D.
+ */
+#ifndef MPG_CHAINS_H
+#define MPG_CHAINS_H
+
+#include <stddef.h>
+#include <string.h>
+
+#include "cpu.h"
+
+enum { MPG_CHAIN_DEPTH = 128, MPG_CHAIN_TILE = 256 };
+
+typedef struct {
+    const char *a, *b; /* packed */
+    char *d;           /* rows of n elements */
+    int64_t m, n;
+    int64_t groups, panels;
+    int64_t depth;     /* products of this slice */
+    int64_t pass;      /* products of a pass: MPG_CHAIN_DEPTH, or what `every` leaves of it */
+    int64_t every;     /* products between two additions outside, at most MPG_CHAIN_DEPTH; 0: one chain */
+} mpg_chain_job;
+
+#define MPG_CHAIN_NAMED(name, variant) mpg_chain_##name##_##variant
+#define MPG_CHAIN_NAME(name, variant) MPG_CHAIN_NAMED(name, variant)
+
+#if MPG_X86_VARIANTS
+#include <immintrin.h>
+#define MPG_HAS_CHAINS(level) ((level) >= MPG_ISA_AVX2)
+
+#define CHAIN_VARIANT float_avx2
+#define CHAIN_TARGET MPG_TARGET_AVX2
+#define CHAIN_R 6
+#define CHAIN_V 2
+#define CHAIN_T float
+#define CHAIN_VECTOR __m256
+#define CHAIN_LOAD(p) _mm256_loadu_ps(p)
+#define CHAIN_STORE(p, v) _mm256_storeu_ps(p, v)
+#define CHAIN_SET(x) _mm256_set1_ps(x)
+#define CHAIN_ADD(a, b) _mm256_add_ps(a, b)
+#define CHAIN_FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
+#include "chains_tile.h"
+
+#define CHAIN_VARIANT double_avx2
+#define CHAIN_TARGET MPG_TARGET_AVX2
+#define CHAIN_R 6
+#define CHAIN_V 2
+#define CHAIN_T double
+#define CHAIN_VECTOR __m256d
+#define CHAIN_LOAD(p) _mm256_loadu_pd(p)
+#define CHAIN_STORE(p, v) _mm256_storeu_pd(p, v)
+#define CHAIN_SET(x) _mm256_set1_pd(x)
+#define CHAIN_ADD(a, b) _mm256_add_pd(a, b)
+#define CHAIN_FMA(a, b, c) _mm256_fmadd_pd(a, b, c)
+#include "chains_tile.h"
+
+#define CHAIN_VARIANT float_avx512
+#define CHAIN_TARGET MPG_TARGET_AVX512
+#define CHAIN_R 6
+#define CHAIN_V 4
+#define CHAIN_T float
+#define CHAIN_VECTOR __m512
+#define CHAIN_LOAD(p) _mm512_loadu_ps(p)
+#define CHAIN_STORE(p, v) _mm512_storeu_ps(p, v)
+#define CHAIN_SET(x) _mm512_set1_ps(x)
+#define CHAIN_ADD(a, b) _mm512_add_ps(a, b)
+#define CHAIN_FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
+#include "chains_tile.h"
+
+#define CHAIN_VARIANT double_avx512
+#define CHAIN_TARGET MPG_TARGET_AVX512
+#define CHAIN_R 6
+#define CHAIN_V 4
+#define CHAIN_T double
+#define CHAIN_VECTOR __m512d
+#define CHAIN_LOAD(p) _mm512_loadu_pd(p)
+#define CHAIN_STORE(p, v) _mm512_storeu_pd(p, v)
+#define CHAIN_SET(x) _mm512_set1_pd(x)
+#define CHAIN_ADD(a, b) _mm512_add_pd(a, b)
+#define CHAIN_FMA(a, b, c) _mm512_fmadd_pd(a, b, c)
+#include "chains_tile.h"
+
+#define MPG_CHAIN_CALL(name, size, level, ...)                      \
+    do {                                                            \
+        if ((level) == MPG_ISA_AVX512 && (size) == 4)               \
+            mpg_chain_##name##_float_avx512(__VA_ARGS__);           \
+        else if ((level) == MPG_ISA_AVX512)                         \
+            mpg_chain_##name##_double_avx512(__VA_ARGS__);          \
+        else if ((size) == 4)                                       \
+            mpg_chain_##name##_float_avx2(__VA_ARGS__);             \
+        else                                                        \
+            mpg_chain_##name##_double_avx2(__VA_ARGS__);            \
+    } while (0)
+#define MPG_CHAIN_ROW_BYTES(level) ((level) == MPG_ISA_AVX512 ? 256 : 64)
+enum { MPG_CHAIN_R = 6 };
+
+#elif (defined(__GNUC__) || defined(__clang__)) && defined(__aarch64__)
+#include <arm_neon.h>
+#define MPG_HAS_CHAINS(level) 1
+
+#define CHAIN_VARIANT float_base
+#define CHAIN_TARGET
+#define CHAIN_R 6
+#define CHAIN_V 4
+#define CHAIN_T float
+#define CHAIN_VECTOR float32x4_t
+#define CHAIN_LOAD(p) vld1q_f32(p)
+#define CHAIN_STORE(p, v) vst1q_f32(p, v)
+#define CHAIN_SET(x) vdupq_n_f32(x)
+#define CHAIN_ADD(a, b) vaddq_f32(a, b)
+#define CHAIN_FMA(a, b, c) vfmaq_f32(c, a, b)
+#include "chains_tile.h"
+
+#define CHAIN_VARIANT double_base
+#define CHAIN_TARGET
+#define CHAIN_R 6
+#define CHAIN_V 4
+#define CHAIN_T double
+#define CHAIN_VECTOR float64x2_t
+#define CHAIN_LOAD(p) vld1q_f64(p)
+#define CHAIN_STORE(p, v) vst1q_f64(p, v)
+#define CHAIN_SET(x) vdupq_n_f64(x)
+#define CHAIN_ADD(a, b) vaddq_f64(a, b)
+#define CHAIN_FMA(a, b, c) vfmaq_f64(c, a, b)
+#include "chains_tile.h"
+
+#define MPG_CHAIN_CALL(name, size, level, ...)             \
+    do {                                                   \
+        if ((size) == 4)                                   \
+            mpg_chain_##name##_float_base(__VA_ARGS__);    \
+        else                                               \
+            mpg_chain_##name##_double_base(__VA_ARGS__);   \
+    } while (0)
+#define MPG_CHAIN_ROW_BYTES(level) 64
+enum { MPG_CHAIN_R = 6 };
+
+#else /* no vectors, or no fused multiply-add in every CPU: the generic kernels run the chains */
+#define MPG_HAS_CHAINS(level) 0
+#define MPG_CHAIN_CALL(name, size, level, ...) ((void)0)
+#define MPG_CHAIN_ROW_BYTES(level) 64
+enum { MPG_CHAIN_R = 6 };
+#endif
+
+static int mpg_has_chains(int level)
+{
+    (void)level;
+    return MPG_HAS_CHAINS(level);
+}
+
+/* Columns of a panel, for elements of `size` bytes. */
+static int mpg_chain_width(int size, int level)
+{
+    (void)level;
+    return MPG_CHAIN_ROW_BYTES(level) / size;
+}
+
+/* Row `row` of A, `depth` elements of `size` bytes (zeros if null), into its place in every pass of `pass` of them. */
+static void mpg_chain_pack_a(const char *source, int64_t row, int64_t groups, int64_t depth, int64_t pass, int size,
+                             char *packed)
+{
+    char *to = packed + (row / MPG_CHAIN_R * MPG_CHAIN_R + row % MPG_CHAIN_R) * MPG_CHAIN_DEPTH * size;
+    for (int64_t k = 0; k < depth; k += pass, to += groups * MPG_CHAIN_R * MPG_CHAIN_DEPTH * size) {
+        const size_t bytes = (size_t)((depth - k < pass ? depth - k : pass) * size);
+        if (source)
+            memcpy(to, source + k * size, bytes);
+        else
+            memset(to, 0, bytes);
+    }
+}
+
+/* Row k of B, `columns` elements, into the panels; the last one is padded with zeros. */
+static void mpg_chain_pack_b(const char *source, int64_t columns, int64_t k, int64_t pass, int size, int64_t panels, int width,
+                             char *packed)
+{
+    const int64_t bytes = (int64_t)width * size;
+    char *to = packed + (k / pass * panels * MPG_CHAIN_DEPTH + k % pass) * bytes;
+    for (int64_t left = columns * size; left > 0; left -= bytes, source += bytes, to += MPG_CHAIN_DEPTH * bytes) {
+        const int64_t count = left < bytes ? left : bytes;
+        memcpy(to, source, (size_t)count);
+        memset(to + count, 0, (size_t)(bytes - count));
+    }
+}
+
+/* Groups [group0, group1) and panels [panel0, panel1) over the whole slice. */
+static void mpg_chain_tile(const mpg_chain_job *job, int64_t group0, int64_t group1, int64_t panel0, int64_t panel1, int size,
+                           int level)
+{
+    MPG_CHAIN_CALL(tile, size, level, job, group0, group1, panel0, panel1);
+    (void)job, (void)group0, (void)group1, (void)panel0, (void)panel1, (void)size, (void)level;
+}
+
+/* One encoding of NaN. */
+static void mpg_chain_finish(char *d, int64_t count, int size, uint64_t nan)
+{
+    if (size == 4) {
+        for (int64_t i = 0; i < count; i++) {
+            uint32_t bits;
+            memcpy(&bits, d + 4 * i, 4);
+            bits = (bits & 0x7FFFFFFFu) > 0x7F800000u ? (uint32_t)nan : bits;
+            memcpy(d + 4 * i, &bits, 4);
+        }
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t bits;
+        memcpy(&bits, d + 8 * i, 8);
+        bits = (bits & ~(UINT64_C(1) << 63)) > UINT64_C(0x7FF0000000000000) ? nan : bits;
+        memcpy(d + 8 * i, &bits, 8);
+    }
+}
+
+#endif

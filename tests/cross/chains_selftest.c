@@ -1,0 +1,90 @@
+/* Runs the chains of fused multiply-adds of this CPU's variant on small whole numbers, fractions and specials, against fma() of the C
+ * library taken one by one, and compares bits.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "chains.h"
+
+static uint64_t state = 1;
+
+static double draw(void)
+{
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    const int kind = (int)(state >> 60);
+    const double x = (double)(int64_t)(state >> 11) / 9007199254740992.0 - 0.5;
+    return kind == 0 ? 0.0 : kind == 1 ? -0.0 : kind == 2 && state >> 50 & 1 ? ldexp(x, -120) : x;
+}
+
+static double one_by_one(const char *a, const char *b, const char *d, int64_t k, int64_t n, int size, int64_t every)
+{
+    double total = size == 4 ? (double)*(const float *)d : *(const double *)d, sum = every ? 0.0 : total;
+    for (int64_t q = 0; q < k; q++) {
+        if (size == 4)
+            sum = fmaf(((const float *)a)[q], ((const float *)b)[q * n], (float)sum);
+        else
+            sum = fma(((const double *)a)[q], ((const double *)b)[q * n], sum);
+        if (every && q % every == every - 1) {
+            total = size == 4 ? (float)total + (float)sum : total + sum;
+            sum = 0.0;
+        }
+    }
+    return every ? total : sum;
+}
+
+static void fill(char *x, int64_t count, int size)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (size == 4)
+            ((float *)x)[i] = (float)draw();
+        else
+            ((double *)x)[i] = draw();
+    }
+}
+
+/* Elements that differ. */
+static int64_t run_case(int64_t m, int64_t n, int64_t k, int size, int64_t every)
+{
+    const int width = mpg_chain_width(size, MPG_ISA_BASELINE);
+    const int64_t pass = every ? MPG_CHAIN_DEPTH / every * every : MPG_CHAIN_DEPTH, passes = (k + pass - 1) / pass;
+    const int64_t groups = (m + MPG_CHAIN_R - 1) / MPG_CHAIN_R, panels = (n + width - 1) / width;
+    char *a = malloc((size_t)(m * k * size)), *b = malloc((size_t)(k * n * size)), *d = malloc((size_t)(m * n * size));
+    char *packed_a = malloc((size_t)(groups * MPG_CHAIN_R * passes * MPG_CHAIN_DEPTH * size));
+    char *packed_b = malloc((size_t)(panels * width * passes * MPG_CHAIN_DEPTH * size));
+    double *expected = malloc((size_t)(m * n) * sizeof *expected);
+    int64_t wrong = 0;
+    if (!a || !b || !d || !packed_a || !packed_b || !expected)
+        exit(2);
+    fill(a, m * k, size), fill(b, k * n, size), fill(d, m * n, size);
+    for (int64_t i = 0; i < m * n; i++)
+        expected[i] = one_by_one(a + i / n * k * size, b + i % n * size, d + i * size, k, n, size, every);
+    for (int64_t i = 0; i < groups * MPG_CHAIN_R; i++)
+        mpg_chain_pack_a(i < m ? a + i * k * size : 0, i, groups, k, pass, size, packed_a);
+    for (int64_t q = 0; q < k; q++)
+        mpg_chain_pack_b(b + q * n * size, n, q, pass, size, panels, width, packed_b);
+    const mpg_chain_job job = {packed_a, packed_b, d, m, n, groups, panels, k, pass, every};
+    mpg_chain_tile(&job, 0, groups, 0, panels, size, MPG_ISA_BASELINE);
+    for (int64_t i = 0; i < m * n; i++) {
+        const float narrow = (float)expected[i];
+        wrong += memcmp(d + i * size, size == 4 ? (const void *)&narrow : (const void *)&expected[i], (size_t)size) != 0;
+    }
+    free(a), free(b), free(d), free(packed_a), free(packed_b), free(expected);
+    return wrong;
+}
+
+int main(void)
+{
+    static const int64_t cases[][4] = {{7, 19, 300, 0}, {6, 16, 128, 0}, {1, 1, 1, 0}, {13, 33, 96, 16}, {20, 9, 384, 128}};
+    const int count = (int)(sizeof cases / sizeof *cases);
+    int64_t wrong = 0;
+    if (!mpg_has_chains(MPG_ISA_BASELINE)) {
+        printf("no kernel for chains in the baseline variant of this CPU\n");
+        return 0;
+    }
+    for (int i = 0; i < count; i++)
+        for (int size = 4; size <= 8; size += 4)
+            wrong += run_case(cases[i][0], cases[i][1], cases[i][2], size, cases[i][3]);
+    printf("%d cases of chains, %lld elements wrong\n", 2 * count, (long long)wrong);
+    return wrong != 0;
+}
