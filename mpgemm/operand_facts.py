@@ -147,9 +147,10 @@ def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b
     a, b = np.pad(a, ((0, 0), (0, pad))), np.pad(b, ((0, pad), (0, 0)))
     scales = block_scales(engine)
     if scales is not None and scale_a is not None and scale_b is not None:
-        missing = -(-a.shape[1] // scales.size) - scale_a.shape[1]  # Engine pads with scales of 1
-        scale_a = np.pad(scale_a, ((0, 0), (0, missing)), constant_values=1.0)
-        scale_b = np.pad(scale_b, ((0, missing), (0, 0)), constant_values=1.0)
+        missing = -(-a.shape[1] // scales.size) - scale_a.shape[1]
+        least = float(decode(0, scales.format))  # Engine pads with encodings of 0
+        scale_a = np.pad(scale_a, ((0, 0), (0, missing)), constant_values=least)
+        scale_b = np.pad(scale_b, ((0, missing), (0, 0)), constant_values=least)
     left = _operand(engine, a, a_format, scale_a, axis=1)
     right = _operand(engine, b, b_format, scale_b, axis=0)
     top_a, top_b = (_largest(x.exponents, x.part) for x in (left, right))

@@ -8,6 +8,8 @@ How k is covered. K is padded with +0 up to a multiple of the engine's k step an
 the c of the next. Padding changes nothing where zero products only add +0 to a sum whose alignment exponent is larger; what it
 can change follows from the edge rules: with ``zero_operand="minus126"`` a padded product has exponent -252 and never
 wins an alignment against c (-126 at least); FMA chains (SequentialFMA, GroupPairwiseSum) turn a c of -0 into +0.
+Block scales that are missing get the encoding 0, which is what memory filled with zeros holds: the smallest scale, so that a
+block of padding does not lift the alignment of the others.
 """
 
 import abc
@@ -313,7 +315,7 @@ class Engine(abc.ABC):
     def _padded(self, a, b, c, scale_a, scale_b, chain: list[tuple[int, int]]) -> np.ndarray:
         """One chain over the ranges of k, each padded with zeros to a multiple of the k step."""
         pieces_a, pieces_b, pieces_sa, pieces_sb = [], [], [], []
-        block, scale_format = self.block_size, self.scale_format
+        block = self.block_size
         for start, stop in chain:
             pad = -(stop - start) % self.k
             x, y = a[:, start:stop], b[start:stop]
@@ -321,12 +323,11 @@ class Engine(abc.ABC):
                 x, y = np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))
             pieces_a.append(x)
             pieces_b.append(y)
-            if block is not None and scale_format is not None:
+            if block is not None:
                 first, last = start // block, -(-stop // block)
                 missing = -(-(stop - start + pad) // block) - (last - first)
-                one = int(operand_bits(np.ones(()), get_format(scale_format), None, "scale"))
-                pieces_sa.append(np.pad(scale_a[:, first:last], ((0, 0), (0, missing)), constant_values=one))
-                pieces_sb.append(np.pad(scale_b[first:last], ((0, missing), (0, 0)), constant_values=one))
+                pieces_sa.append(np.pad(scale_a[:, first:last], ((0, 0), (0, missing))))
+                pieces_sb.append(np.pad(scale_b[first:last], ((0, missing), (0, 0))))
         if len(chain) == 1:
             a, b = pieces_a[0], pieces_b[0]
         else:

@@ -194,7 +194,6 @@ LIFTED = {
     "small sum of a group": (
         unit(GROUP), [x / 2 for x in ONE], [x / 2 for x in ONE], 1.0, 1.9 * 2.0**-9, 2.0**-8,
     ),
-    "groups that pad k": (unit(GROUPED), [1.0] * 16, [1.0] * 16, 2.0**-60, 0.0, 2.0**-35),
 }  # fmt: skip
 
 

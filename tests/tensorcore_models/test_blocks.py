@@ -77,6 +77,15 @@ def test_block_scaled_gemm(name, kind):
     assert (np.abs(d - exact) <= steps * (33 * 2.0 ** (6 - 25) + 2.0**-23) * magnitude).all()
 
 
+@pytest.mark.parametrize("k", [20, 32, 40, 96])
+def test_padding_does_not_lift_the_alignment(k):
+    """Products of 1, both scales 2^-60; the blocks that fill the k step of 64 must not hide them."""
+    unit = tcm.get_instruction("rtx_blackwell", "mma.m16n8k64.block32.f32.e2m1.e2m1.f32.ue8m0")
+    scales = np.full((1, -(-k // 32)), 2.0**-60)
+    d = unit.gemm(np.ones((1, k)), np.ones((k, 1)), scale_a=scales, scale_b=scales.T)
+    assert d[0, 0] == k * 2.0**-120
+
+
 def test_scales_are_required_and_unwanted_ones_refused():
     ins = tcm.get_instruction("rtx_blackwell", "mma.m16n8k32.block32.f32.e4m3.e4m3.f32.ue8m0")
     q = quantize_blocks(np.ones((2, 32)), "mxfp8_e4m3", axis=1)
