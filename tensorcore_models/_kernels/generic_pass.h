@@ -102,13 +102,25 @@ MPG_INLINE uint64_t mpg_one_pass(const mpg_job *job, int64_t step, const mpg_lay
     return mpg_pass(p, &o, step, layout, c);
 }
 
-/* Specials of the addend where they decide the pass whatever the finite operands are: a NaN always, an infinity unless products, or
- * the dot product before a late addition, may become infinite too. A row with one NaN would else take all its later passes apart. */
-MPG_INLINE int mpg_deciding_addend(const mpg_plan *p, int64_t step, int late, int special, uint64_t c)
+MPG_INLINE int mpg_adds_late(const mpg_plan *p)
 {
-    const mpg_format *f = late ? (step ? &p->raw_d : &p->raw_c) : (step ? &p->chained : &p->c);
+    return p->late_c || p->family == MPG_FAMILY_INTERLEAVED;
+}
+
+/* Whether finite operands leave an infinite or NaN result of an earlier pass as it is: neither products, nor the dot product before a
+ * late addition, may become infinite too. */
+MPG_INLINE int mpg_special_addends_stay(const mpg_plan *p)
+{
+    return !mpg_adds_late(p) && !p->has_limit;
+}
+
+/* Specials of the addend where they decide the pass whatever the finite operands are. A row with one NaN would else take all its
+ * later passes apart. */
+MPG_INLINE int mpg_deciding_addend(const mpg_plan *p, int64_t step, int special, uint64_t c)
+{
+    const mpg_format *f = mpg_adds_late(p) ? (step ? &p->raw_d : &p->raw_c) : (step ? &p->chained : &p->c);
     const int found = mpg_specials_of(mpg_number_of(c, f));
-    return found & MPG_HAS_NAN || !(late || special || p->has_limit) ? found : 0;
+    return found & MPG_HAS_NAN || (mpg_special_addends_stay(p) && !special) ? found : 0;
 }
 
 /* The same for matrices that are packed for the vector kernel: elements for which that does not vouch. */
@@ -116,7 +128,6 @@ MPG_FROM_VECTORS static uint64_t mpg_pass_of_panel(const mpg_job *job, int64_t s
 {
     const mpg_plan *p = job->plan;
     const mpg_packed *a = job->a, *b = job->b;
-    const int late = p->late_c || p->family == MPG_FAMILY_INTERLEAVED;
     const int64_t first = step * p->step, lane = j % MPG_PANEL;
     const int64_t *x = a->words + 2 * (i * a->depth + first);
     const int64_t *y = b->words + 2 * ((j - lane) * b->depth + MPG_PANEL * first) + lane;
@@ -124,9 +135,9 @@ MPG_FROM_VECTORS static uint64_t mpg_pass_of_panel(const mpg_job *job, int64_t s
     int32_t narrow[2][MPG_MAX_TERMS], aligns[2][MPG_MAX_TERMS];
     mpg_operands o = {0};
     o.special = a->special[i * a->steps + step] | b->special[(j - lane) * b->steps + step * MPG_PANEL + lane];
-    const int decided = mpg_deciding_addend(p, step, late, o.special, c);
+    const int decided = mpg_deciding_addend(p, step, o.special, c);
     if (decided)
-        return mpg_special_code(decided, &p->result, late ? &p->late : &p->rule);
+        return mpg_special_code(decided, &p->result, mpg_adds_late(p) ? &p->late : &p->rule);
     for (int q = 0; q < layout->count; q++) {
         significands[0][q] = x[2 * q];
         significands[1][q] = y[2 * MPG_PANEL * q];

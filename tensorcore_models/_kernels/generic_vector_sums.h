@@ -358,6 +358,8 @@ VTARGET static void W_(row)(const mpg_job *job, int64_t i, int64_t j0, int64_t j
     const mpg_plan *p = job->plan;
     const mpg_packed *x = job->a, *y = job->b;
     const int64_t full = x->depth / p->step;
+    const int stays = mpg_special_addends_stay(p);
+    const V nan = V_(all)((int64_t)p->rule.nan_code);
     for (int64_t s = s0; s < s1; s++) {
         const mpg_layout *layout = mpg_layout_of(s, full, job->whole, job->tail);
         const int64_t *a = x->words + 2 * (i * x->depth + s * p->step);
@@ -372,7 +374,13 @@ VTARGET static void W_(row)(const mpg_job *job, int64_t i, int64_t j0, int64_t j
                 uint64_t *here = total + (j - j0) + l;
                 const V c = V_(load)(here);
                 V redo = {0};
-                const V code = W_(pass)(p, &job->rules, layout, s == 0, a, b + l, c, &redo);
+                V code = W_(pass)(p, &job->rules, layout, s == 0, a, b + l, c, &redo);
+                if (stays && s && !a_special && !b_special && V_(lanes)(redo)) {
+                    const V special = V_(number_of)(c, &p->chained).special;
+                    /* Without an infinity overflow is a NaN that may have a sign; the next pass makes it the one NaN. */
+                    code = V_(pick)(special, p->chained.specials == MPG_SPECIALS_IEEE ? c : nan, code);
+                    redo &= ~special;
+                }
                 V_(store)(here, code);
                 if (a_special || b_special || V_(lanes)(redo))
                     for (int lane = 0; lane < VLANES && l + lane < width; lane++)
