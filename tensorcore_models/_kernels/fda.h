@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "narrow.h"
+#include "narrow_avx2.h"
 #include "narrow_avx512.h"
 #include "narrow_fp16_avx512.h"
 
@@ -73,12 +74,15 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const float *av, const uin
     const int64_t block = MPG_BLOCK_K / group > 0 ? MPG_BLOCK_K / group * group : group;
     float c[MPG_PANEL];
     uint8_t overflow[MPG_PANEL];
+    const int terms_index = t->terms == 4 ? 0 : t->terms == 8 ? 1 : t->terms == 16 ? 2 : 3;
+    mpg_narrow_row row = MPG_NARROW_ROWS_BASELINE[width != MPG_PANEL][t->output][terms_index];
 #if MPG_X86_VARIANTS
     const unsigned mode = _mm_getcsr();
     if (level == MPG_ISA_AVX512)
         _mm_setcsr(mode | MPG_FLUSH_TO_ZERO);
+    if (level == MPG_ISA_AVX2)
+        row = MPG_NARROW_ROWS_AVX2[width != MPG_PANEL][t->output][terms_index];
 #endif
-    const int terms_index = t->terms == 4 ? 0 : t->terms == 8 ? 1 : t->terms == 16 ? 2 : 3;
     for (int64_t k = 0; k < length; k += block) {
         const int64_t steps = (length - k < block ? length - k : block) / t->terms;
         const float *b = bv + k * width;
@@ -98,8 +102,7 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const float *av, const uin
             memcpy(c, d + i * ldd, (size_t)count * sizeof(float));
             memset(c + count, 0, (size_t)(MPG_PANEL - count) * sizeof(float));
             memset(overflow, 0, sizeof(overflow));
-            MPG_NARROW_ROWS[level == MPG_ISA_AVX2][width != MPG_PANEL][t->output][terms_index](t, a, ea, b, eb, c, steps,
-                                                                                               overflow);
+            row(t, a, ea, b, eb, c, steps, overflow);
             memcpy(d + i * ldd, c, (size_t)count * sizeof(float));
             if (t->output == MPG_OUT_FP16)
                 for (int j = 0; j < count; j++)

@@ -180,8 +180,8 @@ def narrow(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
             last = min(first + at_once, tasks)
             with nogil:
                 for i in prange(first, last, num_threads=threads, schedule="dynamic"):
-                    p = i // blocks
-                    r = i % blocks * ROWS
+                    p = i % panels
+                    r = i // panels * ROWS
                     mpg_narrow_tile(&t, av + r * part, ae + r * part, part, min(ROWS, m - r),
                                     bv + mpg_panel_start(n, p) * part, be + mpg_panel_start(n, p) * part,
                                     mpg_panel_width(n, p), mpg_panel_count(n, p), out + r * n + mpg_panel_start(n, p),
@@ -272,8 +272,8 @@ def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
             last = min(first + at_once, tasks)
             with nogil:
                 for i in prange(first, last, num_threads=threads, schedule="dynamic"):
-                    p = i // blocks
-                    r = i % blocks * ROWS
+                    p = i % panels
+                    r = i // panels * ROWS
                     mpg_wide_tile(&t, av + r * part, ae + r * part, al + r * part, part, min(ROWS, m - r),
                                   bv + p * MPG_WIDE * part, be + p * MPG_WIDE * part, bl + p * MPG_WIDE * part,
                                   <int>min(<int64_t>MPG_WIDE, n - p * MPG_WIDE), out + r * n + p * MPG_WIDE,

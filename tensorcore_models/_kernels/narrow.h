@@ -315,50 +315,42 @@ MPG_INLINE void mpg_narrow_row_body(mpg_narrow_steps run, int terms, int width, 
     }
 }
 
-#define MPG_NARROW_PLAIN(NAME, TARGET, TERMS, WIDTH, OUTPUT)                                                             \
+#define MPG_NARROW_ROW(NAME, TARGET, STEPS, TERMS, WIDTH, OUTPUT)                                                        \
     MPG_NOINLINE TARGET static void NAME##_steps(const mpg_narrow_task *t, const float *a, const uint32_t *ea,           \
                                                  const float *b, const uint8_t *eb, float *c, int64_t steps,             \
                                                  uint8_t *overflow)                                                      \
     {                                                                                                                    \
-        mpg_narrow_steps_body(TERMS, WIDTH, OUTPUT, t, a, ea, b, eb, c, steps, overflow);                                \
+        STEPS(TERMS, WIDTH, OUTPUT, t, a, ea, b, eb, c, steps, overflow);                                                \
     }                                                                                                                    \
     static void NAME(const mpg_narrow_task *t, const float *a, const uint32_t *ea, const float *b, const uint8_t *eb,    \
                      float *c, int64_t steps, uint8_t *overflow)                                                         \
     {                                                                                                                    \
         mpg_narrow_row_body(NAME##_steps, TERMS, WIDTH, OUTPUT, t, a, ea, b, eb, c, steps, overflow);                    \
     }
-#define MPG_NARROW_PLAIN_SIZES(LEVEL, TARGET)                                      \
-    MPG_NARROW_PLAIN(mpg_n4_fp32_64_##LEVEL, TARGET, 4, MPG_PANEL, MPG_OUT_FP32)   \
-    MPG_NARROW_PLAIN(mpg_n8_fp32_64_##LEVEL, TARGET, 8, MPG_PANEL, MPG_OUT_FP32)   \
-    MPG_NARROW_PLAIN(mpg_n16_fp32_64_##LEVEL, TARGET, 16, MPG_PANEL, MPG_OUT_FP32) \
-    MPG_NARROW_PLAIN(mpg_n32_fp32_64_##LEVEL, TARGET, 32, MPG_PANEL, MPG_OUT_FP32) \
-    MPG_NARROW_PLAIN(mpg_n4_fp16_64_##LEVEL, TARGET, 4, MPG_PANEL, MPG_OUT_FP16)   \
-    MPG_NARROW_PLAIN(mpg_n8_fp16_64_##LEVEL, TARGET, 8, MPG_PANEL, MPG_OUT_FP16)   \
-    MPG_NARROW_PLAIN(mpg_n16_fp16_64_##LEVEL, TARGET, 16, MPG_PANEL, MPG_OUT_FP16) \
-    MPG_NARROW_PLAIN(mpg_n32_fp16_64_##LEVEL, TARGET, 32, MPG_PANEL, MPG_OUT_FP16) \
-    MPG_NARROW_PLAIN(mpg_n4_fp32_16_##LEVEL, TARGET, 4, 16, MPG_OUT_FP32)          \
-    MPG_NARROW_PLAIN(mpg_n8_fp32_16_##LEVEL, TARGET, 8, 16, MPG_OUT_FP32)          \
-    MPG_NARROW_PLAIN(mpg_n16_fp32_16_##LEVEL, TARGET, 16, 16, MPG_OUT_FP32) \
-    MPG_NARROW_PLAIN(mpg_n32_fp32_16_##LEVEL, TARGET, 32, 16, MPG_OUT_FP32)        \
-    MPG_NARROW_PLAIN(mpg_n4_fp16_16_##LEVEL, TARGET, 4, 16, MPG_OUT_FP16)          \
-    MPG_NARROW_PLAIN(mpg_n8_fp16_16_##LEVEL, TARGET, 8, 16, MPG_OUT_FP16)          \
-    MPG_NARROW_PLAIN(mpg_n16_fp16_16_##LEVEL, TARGET, 16, 16, MPG_OUT_FP16) \
-    MPG_NARROW_PLAIN(mpg_n32_fp16_16_##LEVEL, TARGET, 32, 16, MPG_OUT_FP16)
-#define MPG_NARROW_PLAIN_TABLE(LEVEL)                                              \
-    {                                                                              \
-        {{mpg_n4_fp32_64_##LEVEL, mpg_n8_fp32_64_##LEVEL, mpg_n16_fp32_64_##LEVEL, mpg_n32_fp32_64_##LEVEL}, \
-         {mpg_n4_fp16_64_##LEVEL, mpg_n8_fp16_64_##LEVEL, mpg_n16_fp16_64_##LEVEL, mpg_n32_fp16_64_##LEVEL}}, \
-        {{mpg_n4_fp32_16_##LEVEL, mpg_n8_fp32_16_##LEVEL, mpg_n16_fp32_16_##LEVEL, mpg_n32_fp32_16_##LEVEL}, \
-         {mpg_n4_fp16_16_##LEVEL, mpg_n8_fp16_16_##LEVEL, mpg_n16_fp16_16_##LEVEL, mpg_n32_fp16_16_##LEVEL}}  \
-    }
-
-MPG_NARROW_PLAIN_SIZES(baseline, )
-MPG_NARROW_PLAIN_SIZES(avx2, MPG_TARGET_AVX2)
+#define MPG_NARROW_TERMS(NAME, TARGET, STEPS, WIDTH, OUTPUT)                 \
+    MPG_NARROW_ROW(mpg_n4_##NAME, TARGET, STEPS, 4, WIDTH, OUTPUT)           \
+    MPG_NARROW_ROW(mpg_n8_##NAME, TARGET, STEPS, 8, WIDTH, OUTPUT)           \
+    MPG_NARROW_ROW(mpg_n16_##NAME, TARGET, STEPS, 16, WIDTH, OUTPUT)         \
+    MPG_NARROW_ROW(mpg_n32_##NAME, TARGET, STEPS, 32, WIDTH, OUTPUT)
+#define MPG_NARROW_SIZES(LEVEL, TARGET, STEPS)                                      \
+    MPG_NARROW_TERMS(fp32_64_##LEVEL, TARGET, STEPS, MPG_PANEL, MPG_OUT_FP32)       \
+    MPG_NARROW_TERMS(fp16_64_##LEVEL, TARGET, STEPS, MPG_PANEL, MPG_OUT_FP16)       \
+    MPG_NARROW_TERMS(fp32_16_##LEVEL, TARGET, STEPS, 16, MPG_OUT_FP32)              \
+    MPG_NARROW_TERMS(fp16_16_##LEVEL, TARGET, STEPS, 16, MPG_OUT_FP16)
 
 typedef void (*mpg_narrow_row)(const mpg_narrow_task *, const float *, const uint32_t *, const float *, const uint8_t *,
                                float *, int64_t, uint8_t *);
 
-/* Kernels by [baseline, avx2][width 64, 16][fp32, fp16][terms 4, 8, 16, 32]. */
-static const mpg_narrow_row MPG_NARROW_ROWS[2][2][2][4] = {MPG_NARROW_PLAIN_TABLE(baseline), MPG_NARROW_PLAIN_TABLE(avx2)};
+/* Kernels of one level by [width 64, 16][fp32, fp16][terms 4, 8, 16, 32]. */
+#define MPG_NARROW_TABLE_ROW(NAME) {mpg_n4_##NAME, mpg_n8_##NAME, mpg_n16_##NAME, mpg_n32_##NAME}
+#define MPG_NARROW_TABLE(LEVEL)                                                                   \
+    {                                                                                             \
+        {MPG_NARROW_TABLE_ROW(fp32_64_##LEVEL), MPG_NARROW_TABLE_ROW(fp16_64_##LEVEL)},           \
+        {MPG_NARROW_TABLE_ROW(fp32_16_##LEVEL), MPG_NARROW_TABLE_ROW(fp16_16_##LEVEL)}            \
+    }
+
+MPG_NARROW_SIZES(baseline, , mpg_narrow_steps_body)
+
+static const mpg_narrow_row MPG_NARROW_ROWS_BASELINE[2][2][4] = MPG_NARROW_TABLE(baseline);
 
 #endif

@@ -33,25 +33,42 @@ MPG_LANES512 void mpg_highest_words512(__m512i x, __m512i *high)
     high[3] = _mm512_and_si512(x, _mm512_set1_epi64((int64_t)UINT64_C(0xFFFF000000000000)));
 }
 
-/* Word g of each 64-bit lane in the lowest place, all else zero. */
-MPG_LANES512 void mpg_lowest_words512(__m512i x, __m512i *low)
+/* Word g of each 64-bit lane in the highest and in the lowest place, all else zero: 1.5 * 2^52 units, of which the word is the
+ * highest part, plus as many units as the word says. */
+MPG_LANES512 void mpg_starts512(__m512i x, __m512d *start)
 {
-    const __m512i one = _mm512_set4_epi32((int)0x80808080, (int)0x80800B0A, (int)0x80808080, (int)0x80800302);
-    const __m512i two = _mm512_set4_epi32((int)0x80808080, (int)0x80800D0C, (int)0x80808080, (int)0x80800504);
-    low[0] = _mm512_and_si512(x, _mm512_set1_epi64(0xFFFF));
-    low[1] = _mm512_shuffle_epi8(x, one);
-    low[2] = _mm512_shuffle_epi8(x, two);
-    low[3] = _mm512_srli_epi64(x, 48);
+    const __m512i zero = _mm512_set4_epi32(0x09088080, (int)0x80800908, 0x01008080, (int)0x80800100);
+    const __m512i one = _mm512_set4_epi32(0x0B0A8080, (int)0x80800B0A, 0x03028080, (int)0x80800302);
+    const __m512i two = _mm512_set4_epi32(0x0D0C8080, (int)0x80800D0C, 0x05048080, (int)0x80800504);
+    const __m512i three = _mm512_set4_epi32(0x0F0E8080, (int)0x80800F0E, 0x07068080, (int)0x80800706);
+    start[0] = _mm512_castsi512_pd(_mm512_shuffle_epi8(x, zero));
+    start[1] = _mm512_castsi512_pd(_mm512_shuffle_epi8(x, one));
+    start[2] = _mm512_castsi512_pd(_mm512_shuffle_epi8(x, two));
+    start[3] = _mm512_castsi512_pd(_mm512_shuffle_epi8(x, three));
+}
+
+/* The same with word g of `high` in the highest and that of `low` in the lowest place. */
+MPG_LANES512 void mpg_ends512(__m512i high, __m512i low, __m512d *end)
+{
+    const __m512i even = _mm512_set4_epi32(0x09088080, (int)0x80800D0C, 0x01008080, (int)0x80800504);
+    const __m512i odd = _mm512_set4_epi32(0x0B0A8080, (int)0x80800F0E, 0x03028080, (int)0x80800706);
+    /* words 0 and 1, then 2 and 3, of `high` with those of `low` beside them in each 64-bit lane */
+    const __m512i first = _mm512_mask_shuffle_epi32(high, 0xAAAA, low, _MM_PERM_CCAA);
+    const __m512i second = _mm512_mask_shuffle_epi32(low, 0x5555, high, _MM_PERM_DDBB);
+    end[0] = _mm512_castsi512_pd(_mm512_shuffle_epi8(first, even));
+    end[1] = _mm512_castsi512_pd(_mm512_shuffle_epi8(first, odd));
+    end[2] = _mm512_castsi512_pd(_mm512_shuffle_epi8(second, even));
+    end[3] = _mm512_castsi512_pd(_mm512_shuffle_epi8(second, odd));
 }
 
 /* Words of the exponents of 32 numbers. */
 MPG_LANES512 __m512i mpg_exponent_words512(const __m512d *x)
 {
-    const __m512i w0 = _mm512_srli_epi64(_mm512_castpd_si512(x[0]), 48), w1 = _mm512_srli_epi64(_mm512_castpd_si512(x[1]), 32);
-    const __m512i w2 = _mm512_srli_epi64(_mm512_castpd_si512(x[2]), 16), w3 = _mm512_castpd_si512(x[3]);
-    __m512i words = _mm512_ternarylogic_epi64(_mm512_set1_epi64(0xFFFF), w0, w1, 0xCA);
-    words = _mm512_ternarylogic_epi64(_mm512_set1_epi64(0xFFFFFFFF), words, w2, 0xCA);
-    words = _mm512_ternarylogic_epi64(_mm512_set1_epi64(0xFFFFFFFFFFFF), words, w3, 0xCA);
+    const __m512i x0 = _mm512_castpd_si512(x[0]), x1 = _mm512_castpd_si512(x[1]);
+    const __m512i x2 = _mm512_castpd_si512(x[2]), x3 = _mm512_castpd_si512(x[3]);
+    const __m512i even = _mm512_mask_shuffle_epi32(x2, 0x5555, x0, _MM_PERM_DDBB); /* the higher halves of x0 and x2 */
+    const __m512i odd = _mm512_mask_shuffle_epi32(x3, 0x5555, x1, _MM_PERM_DDBB);
+    const __m512i words = _mm512_ternarylogic_epi32(_mm512_set1_epi32(0xFFFF), _mm512_srli_epi32(even, 16), odd, 0xCA);
     return _mm512_and_si512(words, mpg_word512(0x7FF0));
 }
 
@@ -71,17 +88,18 @@ MPG_LANES512 void mpg_wide_tops512(int rows, int terms, const mpg_wide_operands 
     }
 }
 
-/* Adds `terms` products to `sum`, near 1.5 * 2^52 units of 2^(top - F), each truncated to its unit. */
+/* Adds `terms` products to `sum`, near 1.5 * 2^52 units of 2^(top - F), each rounded down to its unit. `end`: what stands for
+ * zero in the sum of the products truncated to their units, given that it was mpg_starts512 of `words` before. */
 MPG_LANES512 void mpg_wide_sums512(int rows, int terms, int fraction_bits, const mpg_wide_operands *p, const __m512i *tops,
-                                   __m512d (*sum)[4])
+                                   const __m512i *words, __m512d (*sum)[4], __m512d (*end)[4])
 {
     const __m512i one = mpg_word512(1);
     const __m512i to_limit = mpg_word512(2 * MPG_LOWEST_BIAS - MPG_WORD_BIAS - fraction_bits - 32768);
-    __m512i limit[2], count[2];
+    __m512i limit[2], low[2];
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++) {
         limit[r] = _mm512_add_epi16(_mm512_srli_epi16(tops[r], 4), to_limit);
-        count[r] = _mm512_setzero_si512();
+        low[r] = words[r];
     }
 #pragma GCC unroll 16
     for (int q = 0; q < terms; q++) {
@@ -91,20 +109,15 @@ MPG_LANES512 void mpg_wide_sums512(int rows, int terms, int fraction_bits, const
             const __m512i a = _mm512_set1_epi32((int)p->la[r * p->stride + q]);
             const __mmask32 inexact = _mm512_cmplt_epi16_mask(_mm512_add_epi16(a, b), limit[r]);
             const __m512d x = _mm512_set1_pd(p->a[r * p->stride + q]);
-            count[r] = _mm512_mask_add_epi16(count[r], inexact, count[r], one);
+            low[r] = _mm512_mask_sub_epi16(low[r], inexact, low[r], one); /* one unit more for each */
 #pragma GCC unroll 4
             for (int g = 0; g < 4; g++)
                 sum[r][g] = _mm512_fmadd_round_pd(x, _mm512_loadu_pd(p->b + q * MPG_WIDE + 8 * g), sum[r][g], MPG_DOWN);
         }
     }
 #pragma GCC unroll 2
-    for (int r = 0; r < rows; r++) {
-        __m512i each[4];
-        mpg_lowest_words512(count[r], each);
-#pragma GCC unroll 4
-        for (int g = 0; g < 4; g++) /* one more in the last place is one unit */
-            sum[r][g] = _mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(sum[r][g]), each[g]));
-    }
+    for (int r = 0; r < rows; r++)
+        mpg_ends512(words[r], low[r], end[r]);
 }
 
 /* Multiple of `unit` not above x, |x| below 2^51 units. */
@@ -140,30 +153,31 @@ MPG_LANES512 void mpg_wide_fda512(int rows, int terms, int output, const mpg_wid
     /* A sum is a multiple of 2^-149, and below 2^128, for exponents from F - 149 to 120. */
     const __m512i ordinary = mpg_word512((t->fraction_bits - 149 + MPG_WORD_BIAS) << 4);
     const __m512i range = mpg_word512((120 + 149 - t->fraction_bits) << 4);
-    __m512i tops[2];
-    __m512d magic[2][4], sum[2][4];
+    __m512i tops[2], words[2];
+    __m512d sum[2][4], end[2][4];
     mpg_wide_tops512(rows, terms, p, mpg_word512((t->floor + MPG_WORD_BIAS) << 4), tops);
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++) {
-        __m512i own = mpg_exponent_words512(c[r]), high[4];
+        __m512i own = mpg_exponent_words512(c[r]);
         if (output == MPG_OUT_FP16)
             own = _mm512_mask_max_epi16(own, _mm512_test_epi16_mask(own, own), own, least);
         tops[r] = _mm512_max_epi16(tops[r], own);
-        mpg_highest_words512(_mm512_add_epi16(tops[r], to_magic), high);
+        words[r] = _mm512_add_epi16(tops[r], to_magic);
+        __m512d start[4];
+        mpg_starts512(words[r], start);
 #pragma GCC unroll 4
         for (int g = 0; g < 4; g++) {
             const __mmask8 negative = _mm512_movepi64_mask(_mm512_castpd_si512(c[r][g]));
-            magic[r][g] = _mm512_castsi512_pd(high[g]);
-            sum[r][g] = _mm512_add_round_pd(magic[r][g], c[r][g], MPG_DOWN);
-            sum[r][g] = _mm512_mask_add_round_pd(sum[r][g], negative, magic[r][g], c[r][g], MPG_UP);
+            sum[r][g] = _mm512_add_round_pd(start[g], c[r][g], MPG_DOWN);
+            sum[r][g] = _mm512_mask_add_round_pd(sum[r][g], negative, start[g], c[r][g], MPG_UP);
         }
     }
-    mpg_wide_sums512(rows, terms, t->fraction_bits, p, tops, sum);
+    mpg_wide_sums512(rows, terms, t->fraction_bits, p, tops, words, sum, end);
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++) {
 #pragma GCC unroll 4
         for (int g = 0; g < 4; g++) {
-            const __m512d total = _mm512_sub_pd(sum[r][g], magic[r][g]);
+            const __m512d total = _mm512_sub_pd(sum[r][g], end[r][g]);
             c[r][g] = total;
             infinite[r][g] = 0;
             if (output == MPG_OUT_FP16)
@@ -175,7 +189,7 @@ MPG_LANES512 void mpg_wide_fda512(int rows, int terms, int output, const mpg_wid
         if (output == MPG_OUT_FP32
             && __builtin_expect(_mm512_cmpgt_epu16_mask(_mm512_sub_epi16(tops[r], ordinary), range) != 0, 0))
             for (int g = 0; g < 4; g++) {
-                c[r][g] = _mm512_sub_pd(sum[r][g], magic[r][g]);
+                c[r][g] = _mm512_sub_pd(sum[r][g], end[r][g]);
                 infinite[r][g] = mpg_wide_to_fp32_512(&c[r][g], t->positive_zero);
             }
     }
@@ -197,24 +211,24 @@ MPG_LANES512 void mpg_wide_round_down512(int rows, int terms, int groups, const 
                                         p->la + n * each,        p->stride,
                                         p->b + n * each * MPG_WIDE, p->eb + n * each * MPG_WIDE,
                                         p->lb + n * each * MPG_WIDE};
-        __m512i words[2], high[4], start[2][4];
+        __m512i words[2], magic[2], high[4];
+        __m512d end[2][4];
         mpg_wide_tops512(rows, each, &part, mpg_word512((MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4), words);
 #pragma GCC unroll 2
         for (int r = 0; r < rows; r++) {
             mpg_highest_words512(words[r], high);
-            mpg_highest_words512(_mm512_add_epi16(words[r], to_magic), start[r]);
+            magic[r] = _mm512_add_epi16(words[r], to_magic);
+            mpg_starts512(magic[r], dot[n][r]);
 #pragma GCC unroll 4
-            for (int g = 0; g < 4; g++) {
+            for (int g = 0; g < 4; g++)
                 top[n][r][g] = _mm512_castsi512_pd(high[g]);
-                dot[n][r][g] = _mm512_castsi512_pd(start[r][g]);
-            }
         }
-        mpg_wide_sums512(rows, each, t->fraction_bits, &part, words, dot[n]);
+        mpg_wide_sums512(rows, each, t->fraction_bits, &part, words, magic, dot[n], end);
 #pragma GCC unroll 2
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
             for (int g = 0; g < 4; g++)
-                dot[n][r][g] = _mm512_sub_pd(dot[n][r][g], _mm512_castsi512_pd(start[r][g]));
+                dot[n][r][g] = _mm512_sub_pd(dot[n][r][g], end[r][g]);
     }
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++)
