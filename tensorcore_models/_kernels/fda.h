@@ -11,6 +11,8 @@
 
 #define MPG_BLOCK_K 128 /* a panel's part that stays in the first-level cache: 128 * 64 * 5 bytes */
 
+#define MPG_FETCHING_ROWS 16 /* with fewer rows what follows is not fetched ahead: batches of small products take few */
+
 #define MPG_NARROW_PACK(SUFFIX, TARGET)                                                                                    \
     TARGET static void mpg_narrow_pack_b_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t first, int count,    \
                                                   int width, int64_t begin, int64_t end, float *values, uint8_t *exponents, \
@@ -84,10 +86,16 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const float *av, const uin
         row = MPG_NARROW_ROWS_AVX2[width != MPG_PANEL][t->output][terms_index];
 #endif
     for (int64_t k = 0; k < length; k += block) {
-        const int64_t steps = (length - k < block ? length - k : block) / t->terms;
+        const int64_t taken = length - k < block ? length - k : block, steps = taken / t->terms;
         const float *b = bv + k * width;
         const uint8_t *eb = be + k * width;
+        /* Each row asks for its share of what follows, also in the next panel. */
+        const int64_t each = rows < MPG_FETCHING_ROWS ? 0 : taken * width / rows + 1;
         for (int64_t i = 0; i < rows;) {
+            mpg_fetch(b + taken * width, i * each * (int64_t)sizeof(*b), each * (int64_t)sizeof(*b), 2);
+            mpg_fetch(eb + taken * width, i * each, each, 2);
+            if (each && i + 1 < rows)
+                mpg_fetch(d, (i + 1) * ldd * (int64_t)sizeof(*d), count * (int64_t)sizeof(*d), 1);
             const float *a = av + i * length + k;
             const uint32_t *ea = ae + i * length + k;
 #if MPG_X86_VARIANTS

@@ -86,6 +86,20 @@ MPG_INLINE uint64_t mpg_as_bits64(double value)
     return x.bits;
 }
 
+/* Asks for the cache lines of `bytes` bytes from `base` + `offset` on, into the first- or second-level cache. Nothing happens where
+ * there is no such address. */
+#if defined(__GNUC__) || defined(__clang__)
+#define MPG_PREFETCH(address, cache) __builtin_prefetch((const void *)(address), 0, (cache) == 1 ? 3 : 2)
+#else
+#define MPG_PREFETCH(address, cache) (void)(address)
+#endif
+MPG_INLINE void mpg_fetch(const void *base, int64_t offset, int64_t bytes, const int cache)
+{
+    const uintptr_t start = (uintptr_t)base + (uintptr_t)offset, end = start + (uintptr_t)bytes;
+    for (uintptr_t x = start; x < end; x += 64)
+        MPG_PREFETCH(x, cache);
+}
+
 /* Mark and zero lanes at or beyond `limit`. */
 MPG_INLINE void mpg_mark_beyond(double *MPG_RESTRICT c, int lanes, double limit, uint8_t *MPG_RESTRICT overflow)
 {

@@ -104,15 +104,20 @@ MPG_LANES512 void mpg_wide_sums512(int rows, int terms, int fraction_bits, const
 #pragma GCC unroll 16
     for (int q = 0; q < terms; q++) {
         const __m512i b = _mm512_loadu_si512(p->lb + q * MPG_WIDE);
+        __m512d x[2];
 #pragma GCC unroll 2
         for (int r = 0; r < rows; r++) {
             const __m512i a = _mm512_set1_epi32((int)p->la[r * p->stride + q]);
             const __mmask32 inexact = _mm512_cmplt_epi16_mask(_mm512_add_epi16(a, b), limit[r]);
-            const __m512d x = _mm512_set1_pd(p->a[r * p->stride + q]);
             low[r] = _mm512_mask_sub_epi16(low[r], inexact, low[r], one); /* one unit more for each */
+            x[r] = _mm512_set1_pd(p->a[r * p->stride + q]);
+        }
 #pragma GCC unroll 4
-            for (int g = 0; g < 4; g++)
-                sum[r][g] = _mm512_fmadd_round_pd(x, _mm512_loadu_pd(p->b + q * MPG_WIDE + 8 * g), sum[r][g], MPG_DOWN);
+        for (int g = 0; g < 4; g++) {
+            const __m512d y = _mm512_loadu_pd(p->b + q * MPG_WIDE + 8 * g);
+#pragma GCC unroll 2
+            for (int r = 0; r < rows; r++)
+                sum[r][g] = _mm512_fmadd_round_pd(x[r], y, sum[r][g], MPG_DOWN);
         }
     }
 #pragma GCC unroll 2
@@ -127,26 +132,25 @@ MPG_LANES512 __m512d mpg_floored512(__m512d x, __m512d unit)
     return _mm512_sub_pd(_mm512_add_round_pd(x, magic, MPG_DOWN), magic);
 }
 
-/* c to fp16, nearest even; lanes whose result is infinite. */
-MPG_LANES512 __mmask8 mpg_wide_to_fp16_512(__m512d *c)
+/* x to fp16, nearest even; 2^16 or more in magnitude where the result is infinite. */
+MPG_LANES512 __m512d mpg_wide_to_fp16_512(__m512d x)
 {
-    const __m512d power = _mm512_max_pd(mpg_exponents512(*c), _mm512_set1_pd(0x1p-14));
+    const __m512d power = _mm512_max_pd(mpg_exponents512(x), _mm512_set1_pd(0x1p-14));
     const __m512d magic = _mm512_mul_pd(power, _mm512_set1_pd(0x1.8p42));
-    *c = _mm512_sub_pd(_mm512_add_pd(*c, magic), magic);
-    return _mm512_cmp_pd_mask(_mm512_abs_pd(*c), _mm512_set1_pd(0x1p16), _CMP_GE_OQ);
+    return _mm512_sub_pd(_mm512_add_pd(x, magic), magic);
 }
 
-/* c to float32, truncated, of any exponent; lanes whose result is infinite. */
-MPG_LANES512 __mmask8 mpg_wide_to_fp32_512(__m512d *c, int positive_zero)
+/* x of any exponent to float32, truncated; 2^128 or more in magnitude where the result is infinite. */
+MPG_LANES512 __m512d mpg_wide_to_fp32_512(__m512d x, int positive_zero)
 {
-    const __mmask8 infinite = _mm512_cmp_pd_mask(_mm512_abs_pd(*c), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
-    *c = _mm512_cvtps_pd(_mm512_cvt_roundpd_ps(*c, MPG_TOWARD_ZERO));
-    *c = _mm512_add_pd(*c, _mm512_set1_pd(positive_zero ? 0.0 : -0.0));
-    return infinite;
+    const __mmask8 infinite = _mm512_cmp_pd_mask(_mm512_abs_pd(x), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
+    const __m512d d = _mm512_cvtps_pd(_mm512_cvt_roundpd_ps(x, MPG_TOWARD_ZERO));
+    return _mm512_mask_mov_pd(_mm512_add_pd(d, _mm512_set1_pd(positive_zero ? 0.0 : -0.0)), infinite, x);
 }
 
-MPG_LANES512 void mpg_wide_fda512(int rows, int terms, int output, const mpg_wide_task *t, const mpg_wide_operands *p,
-                                  __m512d (*c)[4], __mmask8 (*infinite)[4])
+/* One fused dot-add for each row. Returns whether there may be infinite results: 2 to the power of the format's bound or more. */
+MPG_LANES512 int mpg_wide_fda512(int rows, int terms, int output, const mpg_wide_task *t, const mpg_wide_operands *p,
+                                 __m512d (*c)[4])
 {
     const __m512i to_magic = mpg_word512(mpg_word_to_magic(t->fraction_bits));
     const __m512i least = mpg_word512((t->raw_exponent + MPG_WORD_BIAS) << 4);
@@ -173,30 +177,39 @@ MPG_LANES512 void mpg_wide_fda512(int rows, int terms, int output, const mpg_wid
         }
     }
     mpg_wide_sums512(rows, terms, t->fraction_bits, p, tops, words, sum, end);
+    if (output == MPG_OUT_FP16) {
+        __mmask8 infinite = 0;
 #pragma GCC unroll 2
-    for (int r = 0; r < rows; r++) {
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (int g = 0; g < 4; g++) {
+                c[r][g] = mpg_wide_to_fp16_512(_mm512_sub_pd(sum[r][g], end[r][g]));
+                infinite |= _mm512_cmp_pd_mask(_mm512_abs_pd(c[r][g]), _mm512_set1_pd(0x1p16), _CMP_GE_OQ);
+            }
+        return infinite != 0;
+    }
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
         for (int g = 0; g < 4; g++) {
-            const __m512d total = _mm512_sub_pd(sum[r][g], end[r][g]);
-            c[r][g] = total;
-            infinite[r][g] = 0;
-            if (output == MPG_OUT_FP16)
-                infinite[r][g] = mpg_wide_to_fp16_512(&c[r][g]);
-            else
-                c[r][g] = _mm512_castsi512_pd(
-                    _mm512_and_si512(_mm512_castpd_si512(total), _mm512_set1_epi64(-INT64_C(0x20000000))));
+            const __m512i total = _mm512_castpd_si512(_mm512_sub_pd(sum[r][g], end[r][g]));
+            c[r][g] = _mm512_castsi512_pd(_mm512_and_si512(total, _mm512_set1_epi64(-INT64_C(0x20000000))));
         }
-        if (output == MPG_OUT_FP32
-            && __builtin_expect(_mm512_cmpgt_epu16_mask(_mm512_sub_epi16(tops[r], ordinary), range) != 0, 0))
-            for (int g = 0; g < 4; g++) {
-                c[r][g] = _mm512_sub_pd(sum[r][g], end[r][g]);
-                infinite[r][g] = mpg_wide_to_fp32_512(&c[r][g], t->positive_zero);
-            }
-    }
+    __m512i above = _mm512_sub_epi16(tops[0], ordinary);
+    if (rows == 2)
+        above = _mm512_max_epu16(above, _mm512_sub_epi16(tops[1], ordinary));
+    if (__builtin_expect(_mm512_cmpgt_epu16_mask(above, range) == 0, 1))
+        return 0;
+    for (int r = 0; r < rows; r++)
+        for (int g = 0; g < 4; g++)
+            c[r][g] = mpg_wide_to_fp32_512(_mm512_sub_pd(sum[r][g], end[r][g]), t->positive_zero);
+    return 1;
 }
 
-MPG_LANES512 void mpg_wide_round_down512(int rows, int terms, int groups, const mpg_wide_task *t, const mpg_wide_operands *p,
-                                         __m512d (*c)[4], __mmask8 (*infinite)[4])
+/* One fused dot-round-down-add for each row. Returns whether there may be infinite results; lanes whose products overflow get
+ * one. */
+MPG_LANES512 int mpg_wide_round_down512(int rows, int terms, int groups, const mpg_wide_task *t, const mpg_wide_operands *p,
+                                        __m512d (*c)[4])
 {
     const int each = terms / groups;
     const __m512d to_unit = _mm512_set1_pd(mpg_power(-t->fraction_bits));
@@ -206,6 +219,7 @@ MPG_LANES512 void mpg_wide_round_down512(int rows, int terms, int groups, const 
     const __m512d limit = _mm512_set1_pd(mpg_power(t->overflow < 1000 ? t->overflow - 1 : 1023));
     const __m512d zero_sign = _mm512_set1_pd(t->positive_zero ? 0.0 : -0.0), least = _mm512_set1_pd(0x1p-126);
     __m512d top[2][2][4], dot[2][2][4];
+    __mmask8 infinite = 0;
     for (int n = 0; n < groups; n++) {
         const mpg_wide_operands part = {p->a + n * each,         p->ea + n * each,
                                         p->la + n * each,        p->stride,
@@ -244,10 +258,12 @@ MPG_LANES512 void mpg_wide_round_down512(int rows, int terms, int groups, const 
             const __mmask8 near = _mm512_cmp_pd_mask(raw, _mm512_mul_pd(all, cutoff), _CMP_GE_OQ);
             const __m512d addend = _mm512_maskz_mov_pd(near, mpg_floored512(c[r][g], _mm512_mul_pd(all, c_unit)));
             const __m512d total = _mm512_add_pd(mpg_floored512(sum, _mm512_mul_pd(all, dot_unit)), addend);
+            const __mmask8 far = _mm512_cmp_pd_mask(largest, limit, _CMP_GE_OQ);
             c[r][g] = _mm512_add_pd(_mm512_cvtps_pd(_mm512_cvtpd_ps(total)), zero_sign);
-            infinite[r][g] = _mm512_cmp_pd_mask(largest, limit, _CMP_GE_OQ)
-                             | _mm512_cmp_pd_mask(_mm512_abs_pd(c[r][g]), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
+            c[r][g] = _mm512_mask_mov_pd(c[r][g], far, _mm512_set1_pd(0x1p1000));
+            infinite |= _mm512_cmp_pd_mask(_mm512_abs_pd(c[r][g]), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
         }
+    return infinite != 0;
 }
 
 /* `rows` rows over several operations; d and overflow at r * ldd. Lanes that overflow are marked and zeroed. With `promote` the
@@ -259,6 +275,7 @@ MPG_LANES512 void mpg_wide_rows_body512(int rows, int terms, int groups, int out
     const mpg_wide_task copy = *task, *t = &copy; /* nothing that is stored here can change it */
     mpg_wide_operands p = *operands;
     const int64_t apart = t->promote / t->terms;
+    const __m512d limit = _mm512_set1_pd(output == MPG_OUT_FP16 ? 0x1p16 : 0x1p128);
     int64_t left = apart;
     __mmask8 exists[4];
     __m256 outside[2][4];
@@ -271,18 +288,15 @@ MPG_LANES512 void mpg_wide_rows_body512(int rows, int terms, int groups, int out
         }
     }
     for (int64_t s = 0; s < steps; s++) {
-        __mmask8 infinite[2][4];
-        if (groups)
-            mpg_wide_round_down512(rows, terms, groups, t, &p, c, infinite);
-        else
-            mpg_wide_fda512(rows, terms, output, t, &p, c, infinite);
-#pragma GCC unroll 2
-        for (int r = 0; r < rows; r++)
-            if (__builtin_expect((infinite[r][0] | infinite[r][1] | infinite[r][2] | infinite[r][3]) != 0, 0))
+        const int infinite = groups ? mpg_wide_round_down512(rows, terms, groups, t, &p, c)
+                                    : mpg_wide_fda512(rows, terms, output, t, &p, c);
+        if (__builtin_expect(infinite, 0))
+            for (int r = 0; r < rows; r++)
                 for (int g = 0; g < 4; g++) {
-                    c[r][g] = _mm512_maskz_mov_pd((__mmask8)~infinite[r][g], c[r][g]);
+                    const __mmask8 beyond = _mm512_cmp_pd_mask(_mm512_abs_pd(c[r][g]), limit, _CMP_GE_OQ);
+                    c[r][g] = _mm512_maskz_mov_pd((__mmask8)~beyond, c[r][g]);
                     for (int j = 0; j < 8; j++)
-                        if ((infinite[r][g] & exists[g]) >> j & 1)
+                        if ((beyond & exists[g]) >> j & 1)
                             overflow[r * ldd + 8 * g + j] = 1;
                 }
         if (apart && --left == 0) {
@@ -405,9 +419,16 @@ static void mpg_wide_tile(const mpg_wide_task *t, const double *av, const uint32
     const int64_t block = fresh || whole > MPG_WIDE_BLOCK_K ? whole : MPG_WIDE_BLOCK_K / whole * whole;
     const int together = level == MPG_ISA_AVX512 ? 2 : MPG_WIDE_TOGETHER;
     for (int64_t k = 0; k < length; k += block) {
-        const int64_t steps = (length - k < block ? length - k : block) / t->terms;
+        const int64_t taken = length - k < block ? length - k : block, steps = taken / t->terms;
+        /* Each row asks for its share of what follows, also in the next panel. */
+        const int64_t next = (k + taken) * MPG_WIDE, each = taken * MPG_WIDE / rows + 1;
         for (int64_t i = 0; i < rows; i += together) {
             const int present = (int)(rows - i < together ? rows - i : together);
+            mpg_fetch(bv + next, i * each * (int64_t)sizeof(*bv), present * each * (int64_t)sizeof(*bv), 2);
+            mpg_fetch(be + next, i * each * (int64_t)sizeof(*be), present * each * (int64_t)sizeof(*be), 2);
+            mpg_fetch(bl + next, i * each * (int64_t)sizeof(*bl), present * each * (int64_t)sizeof(*bl), 2);
+            for (int64_t r = i + present; r < i + 2 * present && r < rows; r++)
+                mpg_fetch(d, r * ldd * (int64_t)sizeof(*d), count * (int64_t)sizeof(*d), 1);
             const mpg_wide_operands p = {av + i * length + k, ae + i * length + k, al + i * length + k, length,
                                          bv + k * MPG_WIDE,   be + k * MPG_WIDE,   bl + k * MPG_WIDE};
             (fresh ? mpg_wide_fresh_rows : mpg_wide_few_rows)(t, &p, present, count, steps, d + i * ldd, redo + i * ldd, ldd,
