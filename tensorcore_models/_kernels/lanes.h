@@ -93,11 +93,21 @@ MPG_INLINE uint64_t mpg_as_bits64(double value)
 #else
 #define MPG_PREFETCH(address, cache) (void)(address)
 #endif
+#define MPG_FETCHED_POSITIONS 16 /* between the one that is packed and the one that is fetched */
+
 MPG_INLINE void mpg_fetch(const void *base, int64_t offset, int64_t bytes, const int cache)
 {
     const uintptr_t start = (uintptr_t)base + (uintptr_t)offset, end = start + (uintptr_t)bytes;
     for (uintptr_t x = start; x < end; x += 64)
         MPG_PREFETCH(x, cache);
+}
+
+/* Asks for `count` encodings of a position of k that is packed soon after `k`: rows of B are too far apart for the CPU to guess. */
+MPG_INLINE void mpg_fetch_position(const mpg_source *s, int size, int64_t first, int count, int64_t k, int64_t end)
+{
+    const int64_t position = k + MPG_FETCHED_POSITIONS < end ? s->order[k + MPG_FETCHED_POSITIONS] : -1;
+    if (position >= 0 && s->outer == 1)
+        mpg_fetch(s->data, (first + position * s->inner) * size, (int64_t)count * size, 1);
 }
 
 /* Mark and zero lanes at or beyond `limit`. */

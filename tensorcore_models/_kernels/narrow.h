@@ -81,6 +81,7 @@ MPG_INLINE void mpg_narrow_pack_b_body(const mpg_source *s, const mpg_operand *f
         float *MPG_RESTRICT v = values + (k - begin) * width;
         uint8_t *MPG_RESTRICT x = exponents + (k - begin) * width;
         const int64_t position = s->order[k], base = first * outer + position * s->inner;
+        mpg_fetch_position(s, f.size, first, count, k, end);
         for (int j = position < 0 ? 0 : count; j < width; j++) {
             v[j] = 0;
             x[j] = MPG_NO_BYTE_B;

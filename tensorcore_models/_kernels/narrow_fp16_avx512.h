@@ -88,6 +88,7 @@ MPG_TARGET_AVX512 static void mpg_fp16_pack_b(const mpg_source *s, const mpg_ope
     for (int64_t k = begin; k < end; k++, values += width, exponents += width) {
         const int64_t position = s->order[k];
         const int present = position < 0 ? 0 : count;
+        mpg_fetch_position(s, f->size, first, count, k, end);
         if (present)
             mpg_fp16_lanes((const uint16_t *)s->data + first + position * s->inner, count, f, values, exponents, marks);
         for (int j = present; j < width; j++) {

@@ -127,6 +127,7 @@ MPG_INLINE void mpg_wide_pack_b_body(const mpg_source *s, const mpg_operand *for
         int32_t x[MPG_WIDE], l[MPG_WIDE];
         uint64_t quads[2][MPG_WIDE / 4];
         const int64_t position = s->order[k];
+        mpg_fetch_position(s, f.size, first, count, k, end);
         if (position >= 0) {
             mpg_gather(s, f.size, first * s->outer + position * s->inner, s->outer, count, codes);
             if (s->scales && position / s->block_size != block) {

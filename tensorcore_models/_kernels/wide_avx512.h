@@ -360,7 +360,7 @@ static mpg_wide_rows512 mpg_wide_kernel512(const mpg_wide_task *t, int two)
 }
 #endif
 
-#define MPG_WIDE_BLOCK_K 64 /* a panel's part that stays in the first-level cache: 64 * 32 * 12 bytes; at least all terms */
+#define MPG_WIDE_BLOCK_K 96 /* a panel's part that stays in the first-level cache: 96 * 32 * 12 bytes; at least all terms */
 enum { MPG_WIDE_TOGETHER = 4 }; /* rows that the plain-C kernels take at a time */
 
 static void mpg_wide_rows_plain(const mpg_wide_task *t, const mpg_wide_operands *p, int rows, int count, int64_t steps, float *d,
