@@ -258,9 +258,9 @@ MPG_LANES512 int mpg_wide_round_down512(int rows, int terms, int groups, const m
             const __mmask8 near = _mm512_cmp_pd_mask(raw, _mm512_mul_pd(all, cutoff), _CMP_GE_OQ);
             const __m512d addend = _mm512_maskz_mov_pd(near, mpg_floored512(c[r][g], _mm512_mul_pd(all, c_unit)));
             const __m512d total = _mm512_add_pd(mpg_floored512(sum, _mm512_mul_pd(all, dot_unit)), addend);
-            const __mmask8 far = _mm512_cmp_pd_mask(largest, limit, _CMP_GE_OQ);
-            c[r][g] = _mm512_add_pd(_mm512_cvtps_pd(_mm512_cvtpd_ps(total)), zero_sign);
-            c[r][g] = _mm512_mask_mov_pd(c[r][g], far, _mm512_set1_pd(0x1p1000));
+            const __mmask8 ordinary = _mm512_cmp_pd_mask(largest, limit, _CMP_LT_OQ);
+            const __m512d rounded = _mm512_cvtps_pd(_mm512_cvtpd_ps(total));
+            c[r][g] = _mm512_mask_add_pd(_mm512_set1_pd(0x1p1000), ordinary, rounded, zero_sign);
             infinite |= _mm512_cmp_pd_mask(_mm512_abs_pd(c[r][g]), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
         }
     return infinite != 0;
