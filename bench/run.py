@@ -33,11 +33,13 @@ def arguments() -> argparse.Namespace:
 
 # -- vector instructions for 16 products (docs/performance.md), by level; None: not counted -----------------------------------
 def narrow_count(terms: int, wide_sum: bool = False, fp16: bool = False):
-    return lambda level: 4.5 + (11.75 + 3 * wide_sum + 11 * fp16) / terms if level == 2 else None
+    avx512 = 4.5 + (11.75 + 3 * wide_sum + 11 * fp16) / terms
+    avx2 = 9 + (26 + 7 * (terms == 16) + 24 * fp16) / terms
+    return lambda level: (None, avx2, avx512)[level]
 
 
 def wide_count(terms: int):
-    return lambda level: (26 + 152 / terms, 9 + 76 / terms, 4.5 + 22.5 / terms)[level]
+    return lambda level: (26 + 152 / terms, 9 + 76 / terms, 4.5 + 20.5 / terms)[level]
 
 
 def vector_count(instructions: float):
@@ -100,9 +102,9 @@ def units():
         "Hopper mma.sync fp8": (engine(InterleavedDotAdd(), "e4m3fn"), narrow_count(16)),
         "mxfp8 block scaled": (engine(FusedDotAdd(32, 25), "e4m3fn", **mx), wide_count(32)),
         "nvfp4 GDFS": (engine(GroupDotFusedSum(), "e2m1", scale_format="ue4m3", block_size=16), vector_count(2.06)),
-        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), vector_count(4.5 + 53.5 / 8)),
-        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), vector_count(4.5 + 53.5 / 8)),
-        "CDNA3 GFDRDA fp8": (engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"), vector_count(4.5 + 83 / 16)),
+        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), vector_count(4.5 + 52.5 / 8)),
+        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), vector_count(4.5 + 52.5 / 8)),
+        "CDNA3 GFDRDA fp8": (engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"), vector_count(4.5 + 81 / 16)),
         "CDNA2 GPS fp16": (engine(GroupPairwiseSum(4), "fp16"), plain_count(8)),
         "CDNA2 GPS bf16": (engine(GroupPairwiseSum(4), "bf16"), plain_count(8)),
         "SFMA fp32": (engine(SequentialFMA(), "fp32"), plain_count(1)),

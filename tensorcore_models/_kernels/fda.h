@@ -11,8 +11,6 @@
 
 #define MPG_BLOCK_K 128 /* a panel's part that stays in the first-level cache: 128 * 64 * 5 bytes */
 
-#define MPG_FETCHING_ROWS 16 /* with fewer rows what follows is not fetched ahead: batches of small products take few */
-
 #define MPG_NARROW_PACK(SUFFIX, TARGET)                                                                                    \
     TARGET static void mpg_narrow_pack_b_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t first, int count,    \
                                                   int width, int64_t begin, int64_t end, float *values, uint8_t *exponents, \

@@ -86,15 +86,16 @@ MPG_INLINE uint64_t mpg_as_bits64(double value)
     return x.bits;
 }
 
-/* Asks for the cache lines of `bytes` bytes from `base` + `offset` on, into the first- or second-level cache. Nothing happens where
- * there is no such address. */
 #if defined(__GNUC__) || defined(__clang__)
 #define MPG_PREFETCH(address, cache) __builtin_prefetch((const void *)(address), 0, (cache) == 1 ? 3 : 2)
 #else
 #define MPG_PREFETCH(address, cache) (void)(address)
 #endif
 #define MPG_FETCHED_POSITIONS 16 /* between the one that is packed and the one that is fetched */
+#define MPG_FETCHING_ROWS 16     /* tiles of fewer rows leave it to the CPU: what follows is too much for them to ask for */
 
+/* Asks for the cache lines of `bytes` bytes from `base` + `offset` on, into the first- or second-level cache. Nothing happens
+ * where there is no such address. */
 MPG_INLINE void mpg_fetch(const void *base, int64_t offset, int64_t bytes, const int cache)
 {
     const uintptr_t start = (uintptr_t)base + (uintptr_t)offset, end = start + (uintptr_t)bytes;

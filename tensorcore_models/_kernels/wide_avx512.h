@@ -421,13 +421,13 @@ static void mpg_wide_tile(const mpg_wide_task *t, const double *av, const uint32
     for (int64_t k = 0; k < length; k += block) {
         const int64_t taken = length - k < block ? length - k : block, steps = taken / t->terms;
         /* Each row asks for its share of what follows, also in the next panel. */
-        const int64_t next = (k + taken) * MPG_WIDE, each = taken * MPG_WIDE / rows + 1;
+        const int64_t next = (k + taken) * MPG_WIDE, each = rows < MPG_FETCHING_ROWS ? 0 : taken * MPG_WIDE / rows + 1;
         for (int64_t i = 0; i < rows; i += together) {
             const int present = (int)(rows - i < together ? rows - i : together);
             mpg_fetch(bv + next, i * each * (int64_t)sizeof(*bv), present * each * (int64_t)sizeof(*bv), 2);
             mpg_fetch(be + next, i * each * (int64_t)sizeof(*be), present * each * (int64_t)sizeof(*be), 2);
             mpg_fetch(bl + next, i * each * (int64_t)sizeof(*bl), present * each * (int64_t)sizeof(*bl), 2);
-            for (int64_t r = i + present; r < i + 2 * present && r < rows; r++)
+            for (int64_t r = i + present; each && r < i + 2 * present && r < rows; r++)
                 mpg_fetch(d, r * ldd * (int64_t)sizeof(*d), count * (int64_t)sizeof(*d), 1);
             const mpg_wide_operands p = {av + i * length + k, ae + i * length + k, al + i * length + k, length,
                                          bv + k * MPG_WIDE,   be + k * MPG_WIDE,   bl + k * MPG_WIDE};
