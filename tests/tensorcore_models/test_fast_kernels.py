@@ -259,6 +259,20 @@ def test_fp16_results_round_once(isa):
     assert_same(unit, run("lanes of 32 bits", unit, args), reference.mma_bits(unit, a, b, c), args)
 
 
+def test_fp16_results_of_sums_beyond_31_bits_round_once(isa):
+    """15 (2047/1024)^2 + (2006/1024)(2027/1024) + c = 64 + 2^-5 + 2^-20: half of fp16's last place, and far below 24 bits."""
+    unit = NARROW[6]
+    significands = np.full((2, 16), 2047)
+    significands[:, 0] = 2006, 2027
+    x, y = (0x3C00 + significands - 1024).astype(np.uint16)
+    c = np.float16(0.2120361328125).view(np.uint16)
+    a, b = np.stack([x, x | np.uint16(0x8000)]), np.repeat(y[:, None], 40, axis=1)
+    args = (a, b, np.repeat(np.array([[c], [c | np.uint16(0x8000)]], np.uint16), 40, axis=1), None, None)
+    d = reference.mma_bits(unit, *args[:3])
+    assert set(d[0]) == {0x5401} and set(d[1]) == {0xD401}  # the neighbour beyond 64, not 64
+    assert_same(unit, run("lanes of 32 bits", unit, args), d, args)
+
+
 @pytest.mark.parametrize("name", ["lanes of 32 bits", "lanes of 64 bits"])
 def test_subnormal_fp16_addends_align_at_the_smallest_normal(name, isa):
     unit = Unit(FusedDotAdd(8, 12, **RNE), "fp16", "fp16", **HALF)
