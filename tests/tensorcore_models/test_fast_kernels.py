@@ -246,6 +246,19 @@ def test_sums_beyond_31_bits(isa):
         assert_same(unit, run("lanes of 32 bits", unit, args), reference.mma_bits(unit, a, b, c), args)
 
 
+def test_small_addends_without_products(isa):
+    """From 2^-68 on, c aligns at its own exponent where all products are zero: nothing of it is cut off."""
+    unit = NARROW[0]
+    a, b = np.zeros((3, 8), np.uint16), np.full((8, 70), 0x3C00, np.uint16)
+    a[1] = 0x8000
+    a[2, 4:] = 0x0001  # the smallest number in the second operation
+    c = (np.arange(59, 59 + 70, dtype=np.uint32) << 23 | 0x7FFFFF) * np.ones((3, 1), np.uint32)
+    args = (a, b, c, None, None)
+    d = reference.mma_bits(unit, a, b, c)
+    assert (d[:2] == c[:2]).all()
+    assert_same(unit, run("lanes of 32 bits", unit, args), d, args)
+
+
 def test_fp16_results_round_once(isa):
     """Ties of fp16 with something far below: more than float32 holds."""
     unit = NARROW[6]
