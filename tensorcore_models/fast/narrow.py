@@ -176,6 +176,8 @@ class NarrowPlan:
     def _addends(self, a, b, c, late: bool) -> tuple[np.ndarray, np.ndarray]:
         """c as float32 for the lanes, and the elements that they cannot compute (there c is 0); `late`: c is added outside."""
         redo = np.zeros(c.shape, np.uint8)
+        if not c.any():  # a product without addend; the rest would read and write C several times
+            return np.zeros(c.shape, np.float32), redo
         if self.c_format.name == "fp16":
             values = np.ascontiguousarray(c).view(np.float16).astype(np.float32)
             magnitude = c & 0x7FFF

@@ -106,6 +106,8 @@ class WidePlan:
 
 def _addends(c: np.ndarray, c_format: str, d_format: str) -> tuple[np.ndarray, np.ndarray]:
     """c as float32 for the lanes, and the elements that they cannot compute (there c is 0)."""
+    if not c.any():  # a product without addend; the rest would read and write C several times
+        return np.zeros(c.shape, np.float32), np.zeros(c.shape, np.uint8)
     if c_format == "fp16":
         values = np.ascontiguousarray(c).view(np.float16).astype(np.float32)
         magnitude = c & 0x7FFF
