@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "sums.h"
 
 #if MPG_X86_VARIANTS
 #include <immintrin.h>
@@ -42,20 +43,6 @@ typedef struct {
     ptrdiff_t groups, panels, depth;
     int fresh; /* the sums start from 0 in this slice */
 } exact_block;
-
-MPG_INLINE uint64_t exact_bits(double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-MPG_INLINE double exact_value(uint64_t bits)
-{
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 /* ---- scanning rows and columns -------------------------------------------------------------------------------------- */
 /* Value of the lowest set bit of a normal number; its magnitude if it is a power of two, infinity if it is 0. */
@@ -85,23 +72,6 @@ MPG_INLINE void exact_scan_row(const double *MPG_RESTRICT row, ptrdiff_t count, 
 enum { EXACT_NEAREST, EXACT_ODD, EXACT_DIFFERENCE /* x - v to nearest, never to 0 unless it is 0 */ };
 
 /* ---- sums of a few numbers -------------------------------------------------------------------------------------------- */
-MPG_INLINE double exact_two_sum(double x, double y, double *error)
-{
-    const double sum = x + y, back = sum - x;
-    *error = (x - (sum - back)) + (y - back);
-    return sum;
-}
-
-MPG_INLINE double exact_odd_sum(double x, double y)
-{
-    double error;
-    const double sum = exact_two_sum(x, y, &error);
-    const uint64_t bits = exact_bits(sum), even = ~bits & 1;
-    /* one unit up or down in magnitude, if inexact and even; without a branch */
-    const uint64_t step = (error > 0) == (sum > 0) ? even : (uint64_t)0 - even;
-    return exact_value(error != 0.0 ? bits + step : bits);
-}
-
 /* x + y + z, correctly rounded (Boldo and Melquiond 2008, algorithm 5), or odd. */
 MPG_INLINE double exact_three_sum(double x, double y, double z, int what)
 {
