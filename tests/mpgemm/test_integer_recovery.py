@@ -5,55 +5,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import tensorcore_models as tcm
+from mpgemm import integer_reference as truth
 from mpgemm import recovered_gemm, recovered_gemm_report
-from mpgemm.integer_recovery import (
-    balanced,
-    exact_product,
-    integers_below,
-    integers_to_float,
-    mixed_radix,
-    ordered_moduli,
-    quantise,
-    residue_bits,
-    slice_operand,
-    top_exponent,
-)
+from mpgemm.integer_recovery import IntegerRun, exact_product
+from mpgemm.integer_words import integers_below, quantise, residue_bits, slice_operand, top_exponent
 from mpgemm.methods import MODULI, get_method
+from mpgemm.recovery import prepare
 
 S8 = tcm.default_instruction("a100", "s8", "s32")
-
-
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.integers(2, 20), st.data())
-def test_chinese_remainders_give_the_integer_back(count, data):
-    moduli = ordered_moduli(MODULI[:count])
-    product = math.prod(moduli)
-    numbers = data.draw(st.lists(st.integers(-(product // 2), (product - 1) // 2), min_size=1, max_size=6))
-    numbers += [-(product // 2), (product - 1) // 2, 0, 1, -1]
-    for top in range(55, product.bit_length() - 2, 7):  # halfway between two doubles, and next to it
-        tie = (1 << top) + (1 << (top - 53))
-        numbers += [sign * (tie + off) for sign in (1, -1) for off in (-1, 0, 1)]
-    residues = [np.array([balanced(np.int64(n % p), p) for n in numbers]) for p in moduli]
-    limbs, radices = mixed_radix(residues, moduli)
-    rebuilt = []
-    for i in range(len(numbers)):
-        value = 0
-        for limb, radix in zip(limbs[::-1], radices[::-1], strict=True):
-            value = value * radix + int(limb[i])
-        rebuilt.append(value)
-    assert rebuilt == numbers
-    assert list(integers_to_float(limbs, radices)) == [float(n) for n in numbers]
-
-
-@pytest.mark.parametrize("p", MODULI)
-def test_balanced_residues_fit_int8(p):
-    x = np.arange(-600, 600)
-    r = balanced(x, p)
-    assert ((x - r) % p == 0).all() and r.min() == -(p // 2) and r.max() == (p - 1) // 2
 
 
 @pytest.mark.parametrize("k", (1, 2, 3, 1000, 2**17, 10**9))
@@ -178,3 +139,164 @@ def test_too_few_moduli():
     a = np.ones((1, 10**5), np.float32)
     with pytest.raises(ValueError, match="take more"):
         recovered_gemm(a, a.T, None, "ozaki2_int8", moduli=2)
+
+
+# -- whole products against plain integers -------------------------------------------------------------------------------
+def wide(shape, dtype, seed):
+    """Numbers over some forty binades, zeros among them."""
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=shape) * 2.0 ** rng.integers(-20, 20, shape) * (rng.random(shape) < 0.9)).astype(dtype)
+
+
+def dots(words_a, words_b, i, j):
+    """Exact products of word i of a row and word j of a column, both given as lists of words of each element."""
+    return sum(x[i] * y[j] for x, y in zip(words_a, words_b, strict=True))
+
+
+def from_slices(row, a, b):
+    """One element in plain integers."""
+    e, f = truth.common_exponent(a), truth.common_exponent(b)
+
+    def words(x, exponent):
+        if row.slice_bits == 8:
+            return truth.balanced_slices(x, exponent, row.words)
+        return truth.truncated_slices(x, exponent, row.words, row.slice_bits)
+
+    words_a, words_b = [words(x, e) for x in a], [words(x, f) for x in b]
+    products = [dots(words_a, words_b, i, j) for i, j in row.products]
+    levels = [i + j for i, j in row.products]
+    exponents = [row.slice_bits * (levels[-1] - level) for level in levels]
+    below = 2 * top_exponent(row) + row.slice_bits * levels[-1]
+    return truth.joined_slices(products, exponents, e + f - below)
+
+
+def from_residues(row, a, b):
+    bits = residue_bits(row.moduli, len(a))
+    e, f = truth.common_exponent(a), truth.common_exponent(b)
+    whole = sum(truth.integer_below(x, e, bits) * truth.integer_below(y, f, bits) for x, y in zip(a, b, strict=True))
+    return truth.joined_residues([whole % p for p in row.moduli], row.moduli, e + f - 2 * bits)
+
+
+@pytest.mark.parametrize("isa", tcm.available_isas())
+@pytest.mark.parametrize("dtype", ("f4", "f8"))
+@pytest.mark.parametrize(
+    ("method", "one"),
+    [
+        ("mixpert", from_slices),
+        ("mixpert:products=all", from_slices),
+        ("ozaki_int8", from_slices),
+        ("ozaki_int8:slices=8", from_slices),  # FP64 sums round: products of a level stay apart
+        ("ozaki2_int8", from_residues),
+        ("ozaki2_int8:moduli=14", from_residues),
+        ("ozaki2_int8:moduli=20", from_residues),
+    ],
+)
+def test_products_of_slices_and_residues(method, one, dtype, isa, request):
+    request.addfinalizer(lambda: tcm.set_isa(None))
+    tcm.set_isa(isa)
+    a, b = wide((3, 41), dtype, 1), wide((41, 4), dtype, 2)
+    a[1] *= 2.0**-90
+    found = recovered_gemm(a, b, None, method)
+    row = get_method(method)
+    for place, value in np.ndenumerate(found):
+        exact = one(row, a[place[0]].tolist(), b[:, place[1]].tolist())
+        assert value == (float(exact) if found.dtype == np.float64 else np.float32(float(exact))), place
+
+
+@pytest.mark.parametrize(("fmt", "limit", "passes"), [("s8", 127, 2), ("s8", 127, 4), ("s4", 7, 3)])
+def test_products_of_quantised_words(fmt, limit, passes):
+    a, b = wide((3, 21), "f4", 3), wide((21, 4), "f4", 4)
+    row = get_method("quantensor", format=fmt, passes=passes)
+    found = recovered_gemm(a, b, None, row, "t4")
+    words_a = truth.quantised_words(a.ravel().tolist(), passes, limit, "fp32")
+    words_b = truth.quantised_words(b.ravel().tolist(), passes, limit, "fp32")
+    for place, value in np.ndenumerate(found):
+        products, factors = [], []
+        for i, j in row.products:
+            x = np.reshape(words_a[i][0], a.shape)[place[0]].tolist()
+            y = np.reshape(words_b[j][0], b.shape)[:, place[1]].tolist()
+            products.append(sum(p * q for p, q in zip(x, y, strict=True)))
+            factors.append(Fraction(truth.rounded(words_a[i][1] * words_b[j][1], "fp32")))
+        assert value == float(truth.joined_quantised(products, factors))
+
+
+# -- what is done together, and where ------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "method", ("mixpert", "mixpert:products=all", "ozaki_int8", "ozaki_int8:slices=5", "ozaki_int8:slices=8")
+)
+def test_chaining_a_level_changes_no_bit(method, monkeypatch):
+    a, b = wide((20, 700), "f8", 5), wide((700, 9), "f8", 6)
+    together = recovered_gemm(a, b, None, method)
+    monkeypatch.setattr(IntegerRun, "_chains", lambda self, largest: [[pair] for pair in self.row.products])
+    assert together.tobytes() == recovered_gemm(a, b, None, method).tobytes()
+
+
+def test_levels_are_chained_only_where_nothing_can_round_or_overflow():
+    def chains(method, k, largest):
+        run = prepare(np.ones((1, k), np.float32), np.ones((k, 1), np.float32), None, method, None)
+        return [len(pairs) for pairs in run._chains(largest)]
+
+    assert chains("mixpert", 1024, 1 << 14) == [4, 3, 2, 1]
+    assert chains("ozaki_int8", 1024, 127**2) == [4, 3, 2, 1]
+    # k 2^14 (2^24 + 2 2^16 + 3 2^8 + 4) is the largest sum in units of level 3: 2^53 is passed from k = 32514 on
+    total = (1 << 24) + 2 * (1 << 16) + 3 * (1 << 8) + 4
+    k = (1 << 53) // ((1 << 14) * total)
+    assert chains("mixpert", k, 1 << 14) == [4, 3, 2, 1] and chains("mixpert", k + 1, 1 << 14) == [1] * 10
+    k = (2**31 - 1) // (4 * 127**2)  # here int32 is the limit
+    assert chains("ozaki_int8", k, 127**2) == [4, 3, 2, 1] and chains("ozaki_int8", k + 1, 127**2) == [1] * 10
+
+
+@pytest.mark.parametrize("method", ("mixpert", "ozaki_int8", "ozaki2_int8", "quantensor"))
+def test_kept_memory_carries_nothing_over(method):
+    """The same call before and after calls of other sizes, and results that nothing writes to later."""
+    a, b = wide((30, 50), "f4", 7), wide((50, 20), "f4", 8)
+    first = recovered_gemm(a, b, None, method)
+    kept = first.copy()
+    for m, k, n in ((3, 4, 5), (100, 90, 80), (1, 300, 1)):
+        recovered_gemm(wide((m, k), "f4", m), wide((k, n), "f4", n), None, method)
+    assert first.tobytes() == kept.tobytes() == recovered_gemm(a, b, None, method).tobytes()
+
+
+@pytest.mark.parametrize("method", ("mixpert", "ozaki2_int8", "quantensor"))
+def test_a_callable_may_keep_its_operands_and_call_again(method):
+    seen = []
+
+    def product(a, b, c):
+        seen.append((a, a.copy(), b, b.copy()))
+        recovered_gemm(a[:1].astype(np.float32), b.astype(np.float32), None, method)
+        return a.astype(np.int32) @ b.astype(np.int32) + c
+
+    engine = tcm.as_engine(product, a_format="s8", d_format="s32", k=16)
+    a, b = wide((6, 40), "f4", 9), wide((40, 5), "f4", 10)
+    assert recovered_gemm(a, b, None, method, engine).tobytes() == recovered_gemm(a, b, None, method).tobytes()
+    recovered_gemm(b.T, a.T, None, method, engine)
+    assert all((x == y).all() and (u == v).all() for x, y, u, v in seen)
+
+
+@pytest.mark.parametrize("method", ("mixpert", "ozaki_int8", "ozaki2_int8", "quantensor"))
+@pytest.mark.parametrize("shape", ((0, 3, 2), (2, 0, 3), (2, 3, 0), (1, 1, 1)))
+def test_empty_and_single(method, shape):
+    m, k, n = shape
+    d = recovered_gemm(np.ones((m, k), np.float32), np.ones((k, n), np.float32), None, method)
+    assert d.shape == (m, n) and d.dtype == np.float32 and (np.abs(d - k) < 1e-6).all()
+
+
+@pytest.mark.parametrize("method", ("mixpert", "ozaki_int8", "ozaki2_int8", "quantensor"))
+def test_operands_that_are_not_finite(method):
+    """Their rows and columns are NaN, the positive one; the others are as if zeros stood in their place."""
+    a, b = wide((8, 30), "f4", 11), wide((30, 7), "f4", 12)
+    a[2, 3], a[7, 29], b[4, 1], b[29, 6] = np.inf, np.nan, -np.inf, np.nan
+    d = recovered_gemm(a, b, None, method)
+    clean = recovered_gemm(np.where(np.isfinite(a), a, 0), np.where(np.isfinite(b), b, 0), None, method)
+    clean[[2, 7]] = np.nan
+    clean[:, [1, 6]] = np.nan
+    assert d.tobytes() == clean.tobytes()
+    c = wide((8, 7), "f4", 13)
+    assert recovered_gemm(a, b, c, method).tobytes() == (clean + c).tobytes()
+
+
+def test_nan_of_scales_beyond_fp32_is_positive():
+    """0 times an infinite scale: its sign would be the CPU's choice."""
+    a = np.full((2, 3), 1e300)
+    d = recovered_gemm(a, a.T, None, "quantensor")
+    assert np.isnan(d).all() and not np.signbit(d).any()

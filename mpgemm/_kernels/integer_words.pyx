@@ -1,0 +1,309 @@
+"""Integer words of matrices and what becomes of their products; integer_words.h has the contract, mpgemm.integer_words the checks.
+
+Matrices come as bytes of C-contiguous arrays. Threads share blocks of elements and never change a bit; between slabs of some
+tens of millions of elements pending signals are looked at.
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+from cython.parallel cimport prange
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+cdef extern from "integer_words.h" nogil:
+    int WORDS_MODULI, WORDS_LIMB, WORDS_LIMBS, WORDS_PIECE, WORDS_PIECES
+    int WORDS_INT32, WORDS_INT64, WORDS_FLOAT
+    int WORDS_TRUNCATED, WORDS_BALANCED, WORDS_RESIDUES, WORDS_INTEGERS, WORDS_SCAN_ROWS, WORDS_SCAN_COLUMNS
+    int WORDS_QUANTISE, WORDS_REDUCE, WORDS_JOIN_SLICES, WORDS_JOIN_RESIDUES, WORDS_ADD_QUANTISED
+    int WORDS_BLOCK, WORDS_SCAN_BLOCK
+
+    ctypedef struct words_operand:
+        const void *data
+        int is_double, by_rows
+        ptrdiff_t columns
+        const double *first
+        const double *second
+
+    ctypedef struct words_remainders:
+        int moduli, limbs
+        const double *inverses
+        const double *weights
+        const double *product
+
+    ctypedef struct words_result:
+        void *data
+        int is_double
+        ptrdiff_t columns
+        const double *rows_powers
+        const double *columns_powers
+        const int32_t *rows_exponents
+        const int32_t *columns_exponents
+
+    ctypedef struct words_task:
+        int what, count, bits
+        words_operand operand
+        ptrdiff_t rows
+        int8_t *planes
+        ptrdiff_t plane
+        const float *moduli
+        const float *inverses
+        const float *powers
+        int64_t *integers
+        double *largest
+        uint8_t *finite
+        double factor, limit
+        void *rest
+        double modulus, inverse
+        int accumulate
+        const void *const *products
+        const int *types
+        const double *steps
+        words_remainders remainders
+        words_result result
+
+    void words_run(const words_task *t, ptrdiff_t start, ptrdiff_t stop, int level)
+
+cdef ptrdiff_t SLAB = 1 << 26  # elements of all planes together between two looks at signals
+
+INT32, INT64, FLOAT = WORDS_INT32, WORDS_INT64, WORDS_FLOAT
+MOST_MODULI, LIMB, BLOCK = WORDS_MODULI, WORDS_LIMB, WORDS_BLOCK
+PIECE, PIECES = WORDS_PIECE, WORDS_PIECES
+
+
+cdef int run(words_task *t, ptrdiff_t size, ptrdiff_t block, ptrdiff_t cost, int level, int threads) except -1:
+    """All of a task: `size` elements, each with the work of `cost` elements of a plane."""
+    cdef ptrdiff_t first = 0, slab = max(<ptrdiff_t>1, SLAB // (max(cost, <ptrdiff_t>1) * block)) * block, last, i, blocks
+    while first < size:
+        last = min(first + slab, size)
+        blocks = (last - first + block - 1) // block
+        for i in prange(blocks, num_threads=threads if blocks > 1 else 1, schedule="static", nogil=True):
+            words_run(t, first + i * block, min(first + (i + 1) * block, last), level)
+        first = last
+        PyErr_CheckSignals()
+    return 0
+
+
+cdef ptrdiff_t set_operand(words_task *t, const uint8_t[::1] x, bint is_double, ptrdiff_t rows, ptrdiff_t columns,
+                           bint by_rows) except -1:
+    """Number of elements."""
+    memset(t, 0, sizeof(words_task))
+    if rows < 0 or columns < 0 or x.shape[0] != rows * columns * (8 if is_double else 4):
+        raise ValueError("sizes do not fit the data")
+    t.rows = rows
+    t.operand.columns, t.operand.is_double, t.operand.by_rows = columns, is_double, by_rows
+    if rows * columns > 0:
+        t.operand.data = &x[0]
+    return rows * columns
+
+
+cdef int set_powers(words_task *t, const double[:, ::1] powers) except -1:
+    if powers.shape[0] != 2 or powers.shape[1] != (t.rows if t.operand.by_rows else t.operand.columns):
+        raise ValueError("two powers are needed for each row or column")
+    t.operand.first, t.operand.second = &powers[0, 0], &powers[1, 0]
+    return 0
+
+
+cdef int set_planes(words_task *t, int8_t[:, ::1] planes, ptrdiff_t size) except -1:
+    if planes.shape[1] != size:
+        raise ValueError("planes do not fit the matrix")
+    t.count, t.plane = planes.shape[0], size
+    if planes.shape[0] > 0 and size > 0:
+        t.planes = &planes[0, 0]
+    return 0
+
+
+def scan(const uint8_t[::1] x, bint is_double, ptrdiff_t rows, ptrdiff_t columns, bint by_rows, double[::1] largest,
+         uint8_t[::1] finite, int level, int threads):
+    """Largest finite magnitude of each row (or column), and whether all its numbers are finite."""
+    cdef words_task t
+    cdef ptrdiff_t count = rows if by_rows else columns, block = 1
+    set_operand(&t, x, is_double, rows, columns, by_rows)
+    if largest.shape[0] != count or finite.shape[0] != count:
+        raise ValueError("one result for each row or column")
+    if count == 0:
+        return
+    t.largest, t.finite = &largest[0], &finite[0]
+    if by_rows:
+        t.what = WORDS_SCAN_ROWS
+        block = max(<ptrdiff_t>1, WORDS_BLOCK // max(columns, <ptrdiff_t>1))
+        run(&t, rows, block, columns, level, threads)
+    else:
+        t.what = WORDS_SCAN_COLUMNS
+        run(&t, columns, WORDS_SCAN_BLOCK, rows, level, threads)
+
+
+def slices(const uint8_t[::1] x, bint is_double, ptrdiff_t rows, ptrdiff_t columns, bint by_rows,
+           const double[:, ::1] powers, bint balanced, int bits, int8_t[:, ::1] planes, int level, int threads):
+    """Digits of x times its two powers: truncated ones of `bits` bits, or balanced bytes."""
+    cdef words_task t
+    cdef ptrdiff_t size = set_operand(&t, x, is_double, rows, columns, by_rows)
+    set_planes(&t, planes, size)
+    if size == 0:
+        return
+    set_powers(&t, powers)
+    t.what, t.bits = WORDS_BALANCED if balanced else WORDS_TRUNCATED, bits
+    if not 1 <= bits <= (8 if balanced else 7) or (balanced and t.count > 8):
+        raise ValueError("digits must fit int8, and balanced ones together int64")
+    run(&t, size, WORDS_BLOCK, t.count, level, threads)
+
+
+def residues(const uint8_t[::1] x, bint is_double, ptrdiff_t rows, ptrdiff_t columns, bint by_rows,
+             const double[:, ::1] powers, int bits, const float[:, ::1] moduli, int8_t[:, ::1] planes, int level, int threads):
+    """Balanced residues of RZ(x times its two powers), below 2^bits; moduli: p, 1/p and 2^(PIECE i) modulo p for i below PIECES."""
+    cdef words_task t
+    cdef ptrdiff_t size = set_operand(&t, x, is_double, rows, columns, by_rows)
+    set_planes(&t, planes, size)
+    if size == 0 or t.count == 0:
+        return
+    set_powers(&t, powers)
+    if moduli.shape[0] != 2 + WORDS_PIECES or moduli.shape[1] != t.count or not 1 <= bits <= 62:
+        raise ValueError("facts for as many moduli as there are planes, 1 to 62 bits")
+    t.what, t.bits = WORDS_RESIDUES, bits
+    t.moduli, t.inverses, t.powers = &moduli[0, 0], &moduli[1, 0], &moduli[2, 0]
+    run(&t, size, WORDS_BLOCK, t.count, level, threads)
+
+
+def integers(const uint8_t[::1] x, bint is_double, ptrdiff_t rows, ptrdiff_t columns, bint by_rows,
+             const double[:, ::1] powers, int64_t[::1] out, int level, int threads):
+    """RZ(x times its two powers), below 2^62."""
+    cdef words_task t
+    cdef ptrdiff_t size = set_operand(&t, x, is_double, rows, columns, by_rows)
+    if out.shape[0] != size:
+        raise ValueError("sizes do not fit")
+    if size == 0:
+        return
+    set_powers(&t, powers)
+    t.what, t.integers = WORDS_INTEGERS, &out[0]
+    run(&t, size, WORDS_BLOCK, 1, level, threads)
+
+
+def quantise(const uint8_t[::1] x, bint is_double, double factor, double limit, int8_t[::1] word, uint8_t[::1] rest,
+             double[::1] largest, int level, int threads):
+    """clamp(RN(x / factor)) and, unless `rest` is None, what it leaves of x (it may be x itself) with its largest magnitude of
+    each BLOCK."""
+    cdef words_task t
+    cdef ptrdiff_t size = word.shape[0]
+    set_operand(&t, x, is_double, 1, size, True)
+    if largest.shape[0] != (size + WORDS_BLOCK - 1) // WORDS_BLOCK or (rest is not None and rest.shape[0] != x.shape[0]):
+        raise ValueError("sizes do not fit")
+    if not 1 <= limit <= 127:
+        raise ValueError("words must fit int8")
+    if size == 0:
+        return
+    t.what, t.factor, t.limit = WORDS_QUANTISE, factor, limit
+    t.planes, t.largest = &word[0], &largest[0]
+    if rest is not None:
+        t.rest = &rest[0]
+    run(&t, size, WORDS_BLOCK, 1, level, threads)
+
+
+cdef const void *first_of(const uint8_t[::1] product, int kind, ptrdiff_t size) except NULL:
+    """The bytes of one result of an engine, of `size` elements."""
+    if size < 1 or product.shape[0] != size * (8 if kind == WORDS_INT64 else 4):
+        raise ValueError("the product does not fit")
+    return &product[0]
+
+
+cdef class Products:
+    """Pointers to the results of an engine, one array of bytes for each product, kept alive."""
+    cdef list keep
+    cdef const void **data
+    cdef int *types
+    cdef int count
+
+    def __cinit__(self, list arrays, const int32_t[::1] types, ptrdiff_t size):
+        cdef const uint8_t[::1] view
+        cdef int i
+        self.keep, self.count = arrays, len(arrays)
+        if self.count != types.shape[0]:
+            raise ValueError("one type for each product")
+        self.data = <const void **>malloc((self.count + 1) * sizeof(void *))
+        self.types = <int *>malloc((self.count + 1) * sizeof(int))
+        if self.data == NULL or self.types == NULL:
+            raise MemoryError("no memory for the list of products")
+        for i in range(self.count):
+            view = arrays[i]
+            self.data[i], self.types[i] = first_of(view, types[i], size), types[i]
+
+    def __dealloc__(self):
+        free(self.data)
+        free(self.types)
+
+
+cdef ptrdiff_t set_result(words_task *t, uint8_t[::1] out, bint is_double, ptrdiff_t rows, ptrdiff_t columns) except -1:
+    memset(t, 0, sizeof(words_task))
+    if rows < 1 or columns < 1 or out.shape[0] != rows * columns * (8 if is_double else 4):
+        raise ValueError("the result does not fit its sizes, which must be positive")
+    t.result.data, t.result.is_double, t.result.columns = &out[0], is_double, columns
+    return rows * columns
+
+
+cdef int set_exponents(words_task *t, ptrdiff_t rows, const int32_t[::1] row_exponents, const int32_t[::1] column_exponents,
+                       const double[::1] row_powers, const double[::1] column_powers) except -1:
+    if row_exponents.shape[0] != rows or column_exponents.shape[0] != t.result.columns:
+        raise ValueError("one exponent for each row and column")
+    t.result.rows_exponents, t.result.columns_exponents = &row_exponents[0], &column_exponents[0]
+    if row_powers is not None:
+        if row_powers.shape[0] != rows or column_powers.shape[0] != t.result.columns:
+            raise ValueError("one power for each row and column")
+        t.result.rows_powers, t.result.columns_powers = &row_powers[0], &column_powers[0]
+    return 0
+
+
+def join_slices(list arrays, const int32_t[::1] types, const double[::1] steps, const int32_t[::1] row_exponents,
+                const int32_t[::1] column_exponents, const double[::1] row_powers, const double[::1] column_powers,
+                uint8_t[::1] out, bint is_double, int level, int threads):
+    """FP64 sums of products, the sum multiplied by steps[j] before product j; times 2^(row + column exponent).
+
+    The powers are those of the exponents where multiplying by them is exact, else None.
+    """
+    cdef words_task t
+    cdef ptrdiff_t rows = row_exponents.shape[0], size = set_result(&t, out, is_double, rows, column_exponents.shape[0])
+    cdef Products products = Products(arrays, types, size)
+    set_exponents(&t, rows, row_exponents, column_exponents, row_powers, column_powers)
+    if products.count < 1 or steps.shape[0] != products.count:
+        raise ValueError("one step for each product, at least one")
+    t.what, t.count, t.products, t.types, t.steps = WORDS_JOIN_SLICES, products.count, products.data, products.types, &steps[0]
+    run(&t, size, WORDS_BLOCK, products.count, level, threads)
+
+
+def join_residues(const int8_t[:, ::1] planes, const double[::1] inverses, const double[:, ::1] weights,
+                  const double[::1] product, const int32_t[::1] row_exponents, const int32_t[::1] column_exponents,
+                  const double[::1] row_powers, const double[::1] column_powers, uint8_t[::1] out, bint is_double, int level,
+                  int threads):
+    """Integers from planes of y_i (integer_words_join.h), rounded once to FP64; times 2^(row + column exponent)."""
+    cdef words_task t
+    cdef ptrdiff_t rows = row_exponents.shape[0], size = set_result(&t, out, is_double, rows, column_exponents.shape[0])
+    set_exponents(&t, rows, row_exponents, column_exponents, row_powers, column_powers)
+    if not 1 <= planes.shape[0] <= WORDS_MODULI or not 1 <= weights.shape[0] <= WORDS_LIMBS or planes.shape[1] != size or (
+            inverses.shape[0] != planes.shape[0] or weights.shape[1] != planes.shape[0]
+            or product.shape[0] != weights.shape[0]):
+        raise ValueError("planes, weights and moduli do not fit")
+    t.what, t.planes, t.plane = WORDS_JOIN_RESIDUES, <int8_t *>&planes[0, 0], size
+    t.remainders.moduli, t.remainders.limbs = planes.shape[0], weights.shape[0]
+    t.remainders.inverses, t.remainders.weights, t.remainders.product = &inverses[0], &weights[0, 0], &product[0]
+    run(&t, size, WORDS_BLOCK, planes.shape[0] * weights.shape[0], level, threads)
+
+
+def reduce(const uint8_t[::1] product, double factor, double modulus, bint accumulate, int8_t[::1] out, int level, int threads):
+    """Balanced residues of int32 product * factor, |factor| at most 128, with `out` added if `accumulate`."""
+    cdef words_task t
+    cdef const void *data = first_of(product, WORDS_INT32, out.shape[0])
+    memset(&t, 0, sizeof(t))
+    if not (-128 <= factor <= 128 and 2 <= modulus <= 256):
+        raise ValueError("moduli from 2 to 256 and their residues")
+    t.what, t.products, t.factor, t.accumulate, t.planes = WORDS_REDUCE, &data, factor, accumulate, &out[0]
+    t.modulus, t.inverse = modulus, 1 / modulus
+    run(&t, out.shape[0], WORDS_BLOCK, 1, level, threads)
+
+
+def add_quantised(const uint8_t[::1] product, int kind, float factor, bint accumulate, float[::1] sums, int level, int threads):
+    """sums (or 0, unless `accumulate`) + RN(RN(product) factor) in FP32, in place."""
+    cdef words_task t
+    cdef const void *data = first_of(product, kind, sums.shape[0])
+    memset(&t, 0, sizeof(t))
+    t.what, t.products, t.types, t.factor = WORDS_ADD_QUANTISED, &data, &kind, factor
+    t.accumulate = accumulate
+    t.result.data = &sums[0]
+    run(&t, sums.shape[0], WORDS_BLOCK, 1, level, threads)

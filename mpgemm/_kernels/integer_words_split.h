@@ -1,0 +1,254 @@
+/* Operands as integer words: slices, balanced residues, quantised words. Part of integer_words.h, which has the contract.
+ *
+ * Numbers are loaded a chunk at a time as binary64, scaled by the power of two of their row or column. What is not finite counts
+ * as 0.
+ */
+#ifndef MPGEMM_INTEGER_WORDS_SPLIT_H
+#define MPGEMM_INTEGER_WORDS_SPLIT_H
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "cpu.h"
+
+/* WORDS_CHUNK: elements at a time, WORDS_SCAN_BLOCK: columns scanned at a time,
+ * WORDS_MODULI: the most moduli there can be (each pair is coprime and none is above 256, so each has a prime of its own among the 54
+ * below 256). */
+enum { WORDS_CHUNK = 512, WORDS_MODULI = 54, WORDS_SCAN_BLOCK = 256 };
+
+/* Bits of the pieces of which residues are taken, of the highest piece, and how many pieces there are at most. */
+enum { WORDS_PIECE = 12, WORDS_TOP_PIECE = 14, WORDS_PIECES = 5 };
+
+typedef struct {
+    const void *data; /* C-contiguous */
+    int is_double, by_rows;
+    ptrdiff_t columns;
+    const double *first, *second; /* powers of two; a number is scaled by the first and then by the second of its row or column */
+} words_operand;
+
+/* Adding and subtracting 1.5 * 2^52 rounds to the nearest integer, ties to even; |x| at most 2^51. */
+MPG_INLINE double words_nearest(double x)
+{
+    return (x + 0x1.8p52) - 0x1.8p52;
+}
+
+/* x y + z in binary64 and binary32, where x y is exact or the sum is not asked to be rounded in a particular way. `fused` is a constant. */
+MPG_INLINE double words_madd(double x, double y, double z, int fused)
+{
+    return fused ? fma(x, y, z) : x * y + z;
+}
+
+MPG_INLINE float words_maddf(float x, float y, float z, int fused)
+{
+    return fused ? fmaf(x, y, z) : x * y + z;
+}
+
+MPG_INLINE double words_finite(double x)
+{
+    return fabs(x) <= DBL_MAX ? x : 0.0;
+}
+
+/* `count` <= WORDS_CHUNK numbers from the flat index `start`. */
+MPG_INLINE void words_load(const words_operand *x, ptrdiff_t start, ptrdiff_t count, double *MPG_RESTRICT values)
+{
+    ptrdiff_t row = start / x->columns, column = start % x->columns;
+    if (x->is_double)
+        for (ptrdiff_t i = 0; i < count; i++)
+            values[i] = words_finite(((const double *)x->data)[start + i]);
+    else
+        for (ptrdiff_t i = 0; i < count; i++)
+            values[i] = words_finite((double)((const float *)x->data)[start + i]);
+    for (ptrdiff_t done = 0, run; done < count; done += run, column = 0, row++) {
+        double *MPG_RESTRICT part = values + done;
+        run = count - done < x->columns - column ? count - done : x->columns - column;
+        if (x->by_rows) {
+            const double first = x->first[row], second = x->second[row];
+            for (ptrdiff_t i = 0; i < run; i++)
+                part[i] = part[i] * first * second;
+        } else {
+            const double *MPG_RESTRICT first = x->first + column, *MPG_RESTRICT second = x->second + column;
+            for (ptrdiff_t i = 0; i < run; i++)
+                part[i] = part[i] * first[i] * second[i];
+        }
+    }
+}
+
+/* Digits of `bits` <= 7 bits of numbers below 1, by truncation: each has the sign of its number. */
+MPG_INLINE void words_truncated(double *MPG_RESTRICT values, ptrdiff_t count, int slices, int bits, int8_t *planes,
+                                ptrdiff_t plane)
+{
+    const double unit = (double)(1 << bits);
+    for (int j = 0; j < slices; j++) {
+        int8_t *MPG_RESTRICT slice = planes + j * plane;
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const double scaled = values[i] * unit;
+            const int32_t digit = (int32_t)scaled;
+            values[i] = scaled - (double)digit; /* exact */
+            slice[i] = (int8_t)digit;
+        }
+    }
+}
+
+/* Digits in [-128, 127] of numbers rounded to integers, |x| at most 2^(8 slices - 2). With 128 added in every place the digits
+ * are the bytes, less 128. */
+MPG_INLINE void words_balanced(double *MPG_RESTRICT values, ptrdiff_t count, int slices, int8_t *planes, ptrdiff_t plane)
+{
+    uint64_t whole[WORDS_CHUNK];
+    for (ptrdiff_t i = 0; i < count; i++)
+        whole[i] = (uint64_t)(int64_t)rint(values[i]) + UINT64_C(0x8080808080808080);
+    for (int j = 0; j < slices; j++) {
+        int8_t *MPG_RESTRICT slice = planes + j * plane;
+        const int shift = 8 * (slices - 1 - j);
+        for (ptrdiff_t i = 0; i < count; i++)
+            slice[i] = (int8_t)(uint8_t)(whole[i] >> shift ^ 0x80);
+    }
+}
+
+/* Balanced residues of sums of `n` pieces times powers; see words_residues. n, even (whether p is) and fused are constants. */
+MPG_INLINE void words_residues_of(float (*MPG_RESTRICT pieces)[WORDS_CHUNK], int n, int even, ptrdiff_t count, float p, float inverse,
+                                  const float *powers, int step, int8_t *MPG_RESTRICT word, int fused)
+{
+    float power[WORDS_PIECES];
+    for (int k = 0; k < n; k++)
+        power[k] = powers[k * step];
+    for (ptrdiff_t i = 0; i < count; i++) {
+        float sum = pieces[0][i];
+        if (n > 1)
+            sum = words_maddf(pieces[1][i], power[1], sum, fused);
+        if (n > 2)
+            sum = words_maddf(pieces[2][i], power[2], sum, fused);
+        if (n > 3)
+            sum = words_maddf(pieces[3][i], power[3], sum, fused);
+        if (n > 4)
+            sum = words_maddf(pieces[4][i], power[4], sum, fused);
+        const float quotient = (sum * inverse + 0x1.8p23f) - 0x1.8p23f, residue = words_maddf(-p, quotient, sum, fused);
+        word[i] = (int8_t)(int32_t)(even && residue >= 0.5f * p ? residue - p : residue);
+    }
+}
+
+/* Balanced residues, in [-p/2, p/2), of RZ(x), |x| < 2^bits, bits at most 62, modulo each modulus p.
+ *
+ * x is cut into pieces of WORDS_PIECE bits from below, to nearest (so at most 2^11 in magnitude), until at most WORDS_TOP_PIECE bits are
+ * left: x = sum of piece_i 2^(12 i), five pieces at most. With powers[i], at most p/2 <= 2^7 in magnitude, congruent to 2^(12 i),
+ * w = sum of piece_i powers_i is congruent to x and |w| <= 2^14 2^7 + 4 2^11 2^7 < 2^22: exact in binary32, as are its partial sums.
+ * w (1/p) has a relative error below 2^-23 (1 + 2^-25), so an absolute one below 1/(2p), and w/p is a multiple of 1/p. It therefore
+ * rounds to the nearest integer q, or to one of the two nearest where both are equally near, which needs an even p. w - q p is
+ * exact; where it is +p/2 it becomes -p/2. */
+MPG_INLINE void words_residues(double *MPG_RESTRICT values, ptrdiff_t count, int bits, int moduli,
+                               const float *MPG_RESTRICT modulus, const float *MPG_RESTRICT inverse,
+                               const float *MPG_RESTRICT powers, int8_t *planes, ptrdiff_t plane, int fused)
+{
+    float pieces[WORDS_PIECES][WORDS_CHUNK];
+    int n = 0;
+    for (ptrdiff_t i = 0; i < count; i++)
+        values[i] = trunc(values[i]);
+    for (int left = bits; left > WORDS_TOP_PIECE; left -= WORDS_PIECE, n++)
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const double high = words_nearest(values[i] * (1.0 / (1 << WORDS_PIECE)));
+            pieces[n][i] = (float)(values[i] - high * (1 << WORDS_PIECE));
+            values[i] = high;
+        }
+    for (ptrdiff_t i = 0; i < count; i++)
+        pieces[n][i] = (float)values[i];
+    for (int j = 0; j < moduli; j++) {
+        const int even = (int32_t)modulus[j] % 2 == 0;
+        int8_t *word = planes + j * plane;
+        switch (even ? -1 : n) { /* what does not depend on the element is decided outside the loop */
+        case 0: words_residues_of(pieces, 1, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused); break;
+        case 1: words_residues_of(pieces, 2, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused); break;
+        case 2: words_residues_of(pieces, 3, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused); break;
+        case 3: words_residues_of(pieces, 4, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused); break;
+        case 4: words_residues_of(pieces, 5, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused); break;
+        default: /* even: once for each matrix */
+            for (int k = n + 1; k < WORDS_PIECES; k++)
+                memset(pieces[k], 0, sizeof pieces[k]);
+            words_residues_of(pieces, 5, 1, count, modulus[j], inverse[j], powers + j, moduli, word, fused);
+        }
+    }
+}
+
+/* Scans compare magnitudes as integers, which order them as numbers do, infinities and NaN above all others: `most` is the largest
+ * finite one and `all` the largest. Rows are reduced, columns updated by one row after the other. */
+#define WORDS_DEFINE_SCAN(name, integer, number, magnitude, infinity)                                                      \
+    static const integer name##_infinity = infinity;                                                                       \
+    MPG_INLINE integer name##_magnitude(const void *data, ptrdiff_t i)                                                     \
+    {                                                                                                                      \
+        integer bits;                                                                                                      \
+        memcpy(&bits, (const char *)data + i * (ptrdiff_t)sizeof bits, sizeof bits);                                       \
+        return bits & magnitude;                                                                                           \
+    }                                                                                                                      \
+    MPG_INLINE double name##_number(integer bits)                                                                          \
+    {                                                                                                                      \
+        number value;                                                                                                      \
+        memcpy(&value, &bits, sizeof value);                                                                               \
+        return (double)value;                                                                                              \
+    }                                                                                                                      \
+    MPG_INLINE int name##_row(const void *data, ptrdiff_t start, ptrdiff_t count, double *largest)                         \
+    {                                                                                                                      \
+        integer most = 0, all = 0;                                                                                         \
+        for (ptrdiff_t i = 0; i < count; i++) {                                                                            \
+            const integer size = name##_magnitude(data, start + i), finite = size < infinity ? size : 0;                   \
+            most = most > finite ? most : finite;                                                                          \
+            all = all > size ? all : size;                                                                                 \
+        }                                                                                                                  \
+        *largest = name##_number(most);                                                                                    \
+        return all < infinity;                                                                                             \
+    }                                                                                                                      \
+    MPG_INLINE void name##_columns(const void *data, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t start, ptrdiff_t count,  \
+                                   double *largest, uint8_t *finite_columns)                                               \
+    {                                                                                                                      \
+        integer most[WORDS_SCAN_BLOCK] = {0}, all[WORDS_SCAN_BLOCK] = {0};                                                 \
+        for (ptrdiff_t row = 0; row < rows; row++)                                                                         \
+            for (ptrdiff_t i = 0; i < count; i++) {                                                                        \
+                const integer size = name##_magnitude(data, row * columns + start + i);                                    \
+                const integer finite = size < infinity ? size : 0;                                                         \
+                most[i] = most[i] > finite ? most[i] : finite;                                                             \
+                all[i] = all[i] > size ? all[i] : size;                                                                    \
+            }                                                                                                              \
+        for (ptrdiff_t i = 0; i < count; i++) {                                                                            \
+            largest[i] = name##_number(most[i]);                                                                           \
+            finite_columns[i] = all[i] < infinity;                                                                         \
+        }                                                                                                                  \
+    }
+
+WORDS_DEFINE_SCAN(words_scan_float, int32_t, float, INT32_C(0x7FFFFFFF), INT32_C(0x7F800000))
+WORDS_DEFINE_SCAN(words_scan_double, int64_t, double, INT64_C(0x7FFFFFFFFFFFFFFF), INT64_C(0x7FF0000000000000))
+
+/* Words clamp(RN(x / factor)) of what is left of x, and what they leave, x - factor word, in the type of x: `rest` gets it and its
+ * largest finite magnitude is returned, unless rest is NULL. `limit` is below 2^20, so adding and subtracting `rounder` (1.5 units
+ * whose last place is 1) rounds to nearest even. */
+#define WORDS_DEFINE_QUANTISE(name, type, integer, absolute, biggest, rounder, scan)                                          \
+    MPG_INLINE double name(const type *x, ptrdiff_t count, type factor, type limit, type *rest, int8_t *MPG_RESTRICT word)    \
+    {                                                                                                                         \
+        integer largest = 0;                                                                                                  \
+        for (ptrdiff_t start = 0; start < count; start += WORDS_CHUNK) {                                                      \
+            const ptrdiff_t size = count - start < WORDS_CHUNK ? count - start : WORDS_CHUNK;                                 \
+            type values[WORDS_CHUNK], whole[WORDS_CHUNK];                                                                     \
+            for (ptrdiff_t i = 0; i < size; i++) {                                                                            \
+                const type value = absolute(x[start + i]) <= biggest ? x[start + i] : 0;                                      \
+                type quotient = value / factor;                                                                               \
+                quotient = quotient > limit ? limit : quotient;                                                               \
+                quotient = quotient < -limit ? -limit : quotient;                                                             \
+                whole[i] = (quotient + rounder) - rounder;                                                                    \
+                values[i] = value - factor * whole[i];                                                                        \
+            }                                                                                                                 \
+            for (ptrdiff_t i = 0; i < size; i++)                                                                              \
+                word[start + i] = (int8_t)(int32_t)whole[i];                                                                  \
+            if (!rest)                                                                                                        \
+                continue;                                                                                                     \
+            for (ptrdiff_t i = 0; i < size; i++) {                                                                            \
+                const integer bits = scan##_magnitude(values, i), finite = bits < scan##_infinity ? bits : 0;                 \
+                rest[start + i] = values[i];                                                                                  \
+                largest = finite > largest ? finite : largest;                                                                \
+            }                                                                                                                 \
+        }                                                                                                                     \
+        return scan##_number(largest);                                                                                        \
+    }
+
+WORDS_DEFINE_QUANTISE(words_quantise_float, float, int32_t, fabsf, FLT_MAX, 0x1.8p23f, words_scan_float)
+WORDS_DEFINE_QUANTISE(words_quantise_double, double, int64_t, fabs, DBL_MAX, 0x1.8p52, words_scan_double)
+
+#endif
