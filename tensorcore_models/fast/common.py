@@ -74,6 +74,11 @@ def flat(x: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(x).reshape(-1).view(np.uint8)
 
 
+def is_zero(c: np.ndarray) -> bool:
+    """Whether an addend is +0 everywhere. One that was not given is a single number with strides of 0."""
+    return not (c[:1, :1] if c.strides == (0, 0) else c).any()
+
+
 def float_values(x: np.ndarray, fmt: Format, dtype: np.dtype) -> np.ndarray:
     """Values of encodings as float32 or float64, C-contiguous; `dtype` has all of them."""
     if (fmt.name, dtype.itemsize) in (("fp32", 4), ("fp64", 8)):

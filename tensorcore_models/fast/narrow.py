@@ -12,7 +12,7 @@ from ..isa import isa_level
 from ..kernels import generic_batch_bits
 from ..lowering import Lowered
 from ..threads import get_num_threads, threads_for
-from .common import Operand, flat, meets_product, redo_elements, slice_length, step_order, workspace
+from .common import Operand, flat, is_zero, meets_product, redo_elements, slice_length, step_order, workspace
 
 _TINY = 59 << 23  # float32 bits of 2^-68: smaller addends do not take part in the lanes (narrow.h)
 _PADDED_TERMS = (4, 8, 16, 32)
@@ -176,7 +176,7 @@ class NarrowPlan:
     def _addends(self, a, b, c, late: bool) -> tuple[np.ndarray, np.ndarray]:
         """c as float32 for the lanes, and the elements that they cannot compute (there c is 0); `late`: c is added outside."""
         redo = np.zeros(c.shape, np.uint8)
-        if not c.any():  # a product without addend; the rest would read and write C several times
+        if is_zero(c):  # a product without addend; the rest would read and write C several times
             return np.zeros(c.shape, np.float32), redo
         if self.c_format.name == "fp16":
             values = np.ascontiguousarray(c).view(np.float16).astype(np.float32)

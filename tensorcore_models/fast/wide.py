@@ -10,7 +10,7 @@ from ..formats import Format
 from ..isa import isa_level
 from ..lowering import Lowered
 from ..threads import get_num_threads
-from .common import Operand, flat, redo_elements, slice_length, step_order, workspace
+from .common import Operand, flat, is_zero, redo_elements, slice_length, step_order, workspace
 from .narrow import as_fused
 
 #: Formats of a, b, c and d.
@@ -106,7 +106,7 @@ class WidePlan:
 
 def _addends(c: np.ndarray, c_format: str, d_format: str) -> tuple[np.ndarray, np.ndarray]:
     """c as float32 for the lanes, and the elements that they cannot compute (there c is 0)."""
-    if not c.any():  # a product without addend; the rest would read and write C several times
+    if is_zero(c):  # a product without addend; the rest would read and write C several times
         return np.zeros(c.shape, np.float32), np.zeros(c.shape, np.uint8)
     if c_format == "fp16":
         values = np.ascontiguousarray(c).view(np.float16).astype(np.float32)
