@@ -7,31 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from isas import ISAS, default_isa_and_threads, every_isa  # noqa: F401 (a fixture of every test)
 
 import tensorcore_models as tcm
 from mpgemm import integer_reference as truth
 from mpgemm.integer_joins import add_quantised, joined_slices, remainders
 from mpgemm.methods import MODULI
 
-ISAS = tcm.available_isas()
 PRIMES = tuple(p for p in range(2, 256) if all(p % q for q in range(2, p)))
 #: The most there can be, with the largest product: each prime below 256 to its highest power up to 256.
 MOST = tuple(p ** int(math.log(256, p) + 1e-9) for p in PRIMES)
 SETS = [MODULI[:n] for n in (2, 3, 5, 8, 10, 11, 14, 20)] + [(3, 5), (2, 3), PRIMES, MOST, (251, 16, 3)]
-
-
-@pytest.fixture(autouse=True)
-def _defaults():
-    yield
-    tcm.set_isa(None)
-    tcm.set_num_threads(None)
-
-
-def every_isa():
-    """Each instruction set in turn."""
-    for name in ISAS:
-        tcm.set_isa(name)
-        yield name
 
 
 def joined(numbers, moduli, rows=0, columns=0, dtype=np.float64):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from isas import ISAS, default_isa_and_threads, every_isa  # noqa: F401 (a fixture of every test)
 
 import tensorcore_models as tcm
 from mpgemm import integer_reference as truth
@@ -20,23 +21,8 @@ from mpgemm.integer_words import (
 )
 from mpgemm.methods import MODULI, get_method
 
-ISAS = tcm.available_isas()
 SHAPES = [(1, 1), (1, 520), (260, 1), (3, 259), (0, 4), (4, 0)]
 ANY_MODULI = tuple(range(2, 257))
-
-
-@pytest.fixture(autouse=True)
-def _defaults():
-    yield
-    tcm.set_isa(None)
-    tcm.set_num_threads(None)
-
-
-def every_isa():
-    """Each instruction set in turn."""
-    for name in ISAS:
-        tcm.set_isa(name)
-        yield name
 
 
 def spread(shape, dtype, seed=0):
