@@ -195,7 +195,21 @@ def _bytes(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(np.uint8)
 
 
+def _encode_exactly(source: np.ndarray, fmt: Format, target: EncodeTarget) -> np.ndarray | None:
+    """Encodings of float32 or float64 numbers that `fmt` has all of, by copying them; None where there is more to do.
+
+    NaNs are left to the kernel: CPUs differ in what conversions make of them.
+    """
+    width = {"fp32": 4, "fp64": 8}.get(fmt.name, 0)
+    if source.itemsize > width or target.scale or target.flush or target.saturate or np.isnan(source).any():
+        return None
+    return np.array(source, f"f{width}", order="C").view(fmt.container)
+
+
 def _encode_source(source: np.ndarray, fmt: Format, target: EncodeTarget, name: str, fail: Any) -> np.ndarray:
+    copied = _encode_exactly(source, fmt, target)
+    if copied is not None:
+        return copied
     out = np.empty(source.shape, fmt.container)
     flat, flat_out, threads, isa = source.reshape(-1), out.reshape(-1), get_num_threads(), isa_level()
     for start in range(0, flat.size, SLICE):

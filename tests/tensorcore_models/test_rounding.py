@@ -394,3 +394,22 @@ def test_round_to_keeps_the_type():
     assert tcm.round_to(np.array([3]), "e2m1").dtype == np.float64
     with pytest.raises(ValueError, match="does not exist in float16|no exact"):
         tcm.round_to(np.float16([65504]), "bf16")
+
+
+@pytest.mark.parametrize(("dtype", "fmt"), [("f4", "fp32"), ("f4", "fp64"), ("f8", "fp64")])
+def test_formats_that_hold_every_number_get_copies(dtype, fmt):
+    """Bits of subnormal numbers, zeros and infinities, with and without NaNs in the array; never the caller's memory."""
+    facts = np.finfo(dtype)
+    x = np.array([[0.0, -0.0, facts.smallest_subnormal, -facts.tiny, facts.max, np.inf, -np.inf, 1 / 3]], dtype)
+    for rounding in ("rne", "ro", "sr"):
+        expected = [[encode_exact(float(v), tcm.get_format(fmt), rounding) for v in x[0]]]
+        assert tcm.encode(x, fmt, rounding).tolist() == expected
+    with_nan = np.concatenate([x, np.array([[np.nan]], dtype)], axis=1)
+    assert tcm.encode(with_nan, fmt)[:, :-1].tolist() == expected
+    assert tcm.encode(x.astype(x.dtype.newbyteorder(">"))[:, ::-1], fmt)[:, ::-1].tolist() == expected
+    before = x.copy()
+    tcm.encode(x, fmt)[:] = 7
+    assert x.tobytes() == before.tobytes()
+    assert tcm.encode(x, fmt, saturate=True)[0, 5] == tcm.get_format(fmt).max_bits
+    assert (tcm.encode(x[0, 2], fmt, subnormals="flush") == 0) == ((dtype, fmt) != ("f4", "fp64"))
+    assert tcm.encode(x[0, 7], fmt, scale_exponent=1) == tcm.encode(2 * x[0, 7], fmt)
