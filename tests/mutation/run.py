@@ -66,7 +66,6 @@ MUTANTS = (
     Mutant("addend: decides beside specials", "tensorcore_models/_kernels/generic_pass.h", "(mpg_special_addends_stay(p) && !special)", "mpg_special_addends_stay(p)", VECTOR_TESTS),
     Mutant("addend: decides before a late addition", "tensorcore_models/_kernels/generic_pass.h", "!mpg_adds_late(p) && !p->has_limit", "!p->has_limit", VECTOR_TESTS),
     Mutant("addend: a late NaN by the rule of the fused sum", "tensorcore_models/_kernels/generic_pass.h", "mpg_adds_late(p) ? &p->late : &p->rule);", "&p->rule);", TWINS),
-    Mutant("addend: stays beside specials of B", "tensorcore_models/_kernels/generic_vector_sums.h", "!a_special && !b_special && V_(lanes)(redo)", "!a_special && V_(lanes)(redo)", VECTOR_TESTS),
     Mutant("pack: specials of a panel's later vectors", "tensorcore_models/_kernels/generic_vector_pack.h", "V_(lanes)(x.special) << l;", "V_(lanes)(x.special);", TWINS),
     Mutant("pack: signs of B", "tensorcore_models/_kernels/generic_vector_pack.h", "(x.significand ^ x.negative) - x.negative", "x.significand", TWINS),
     Mutant("FP64 chain: ties away", "tensorcore_models/_kernels/generic_lanes.h", "f.ties_only = error == MPG_RNA;", "f.ties_only = 0;", VECTOR_TESTS),
