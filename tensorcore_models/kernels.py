@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from . import reference
+from ._kernels import generic
 from .isa import isa_level
 from .lowering import Lowered, lower
 from .threads import WORTH_THREADS, get_num_threads, threads_for
 
 KERNELS: tuple[str, ...] = ("auto", "generic", "reference")
-#: Columns that the vectors of the generic kernels take side by side (MPG_PANEL; lanes of doubles take twice as many).
-COLUMNS_OF_A_VECTOR = 8
 
 
 @dataclass(frozen=True)
@@ -244,7 +243,7 @@ def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarra
     """As :func:`matrix_bits` by the generic kernel, or the reference where that is too narrow; k positive, any strides."""
     if low.plan is None:
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)
-    if low.operands_alike and 2 * b.shape[1] <= min(a.shape[0], COLUMNS_OF_A_VECTOR):  # D^T = B^T A^T + C^T fills the vectors
+    if low.operands_alike and 2 * b.shape[1] <= min(a.shape[0], generic.PANEL):  # D^T = B^T A^T + C^T fills the vectors
         scales = () if scale_a is None else (scale_b.T, scale_a.T)
         return np.ascontiguousarray(generic_bits(low, b.T, a.T, c.T, *scales).T)
     out = np.empty((a.shape[0], b.shape[1]), low.d_format.container)

@@ -4,6 +4,7 @@ from typing import Any
 import numpy as np
 
 HAS_WIDE: bool
+PANEL: int  # columns that the vectors take side by side
 MAX_TERMS: int
 MAX_GROUP: int
 MAX_LIMBS: int

@@ -12,6 +12,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 HAS_WIDE = bool(MPG_HAS_WIDE)
+PANEL = MPG_PANEL
 MAX_TERMS = MPG_MAX_TERMS
 MAX_GROUP = MPG_MAX_GROUP
 MAX_LIMBS = MPG_MAX_LIMBS

@@ -375,7 +375,7 @@ VTARGET static void W_(row)(const mpg_job *job, int64_t i, int64_t j0, int64_t j
                 const V c = V_(load)(here);
                 V redo = {0};
                 V code = W_(pass)(p, &job->rules, layout, s == 0, a, b + l, c, &redo);
-                if (stays && s && !a_special && !b_special && V_(lanes)(redo)) {
+                if (stays && s && V_(lanes)(redo)) { /* lanes with special operands are computed again below */
                     const V special = V_(number_of)(c, &p->chained).special;
                     /* Without an infinity overflow is a NaN that may have a sign; the next pass makes it the one NaN. */
                     code = V_(pick)(special, p->chained.specials == MPG_SPECIALS_IEEE ? c : nan, code);
