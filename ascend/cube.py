@@ -46,10 +46,10 @@ from ascend.blocking import Blocking
 from ascend.chip import Chip
 from ascend.chip_files import get_chip
 from ascend.schedule import Mode, TileSchedule, build_schedule
-from tensorcore_models.isa import isa_level
-from tensorcore_models.rounding import round_to, source_array
-from tensorcore_models.split_analysis import automatic_scale_exponent
-from tensorcore_models.threads import threads_for
+from tensorcore_models.formats.rounding import round_to, source_array
+from tensorcore_models.formats.split_analysis import automatic_scale_exponent
+from tensorcore_models.machine.instruction_sets import isa_level
+from tensorcore_models.machine.threads import threads_for
 
 Order = Literal["elementwise", "termwise", "termwise_inplace"]
 StepOrder = Literal["sequential", "pairwise", "exact"]
@@ -108,7 +108,7 @@ def cube_gemm(
     order : {"termwise", "termwise_inplace", "elementwise"}
     scale_exponent : int, (int, int) or "auto"
         s_b of eq. 7 for both matrices, or (s_a, s_b), or chosen for each matrix from its elements
-        (:func:`tensorcore_models.split_analysis.automatic_scale_exponent`).
+        (:func:`tensorcore_models.formats.split_analysis.automatic_scale_exponent`).
     low_low : bool
         Add the fourth term, too.
     step_order : {"sequential", "pairwise", "exact"}

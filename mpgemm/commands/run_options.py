@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mpgemm import plots
 from mpgemm.experiments import evaluate as evaluation
 from mpgemm.experiments.journal import Journal
+from mpgemm.reporting import plots
 
 
 def add_output_arguments(parser: argparse.ArgumentParser):

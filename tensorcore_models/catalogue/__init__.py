@@ -4,8 +4,8 @@ import difflib
 import re
 from functools import cache
 
+from ..engines.instruction import Instruction
 from ..formats import get_format
-from ..instruction import Instruction
 from . import amd, nvidia, other
 from .devices import DEVICES
 from .measured import load_tables, with_table

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Engine
-from ..exact_rounding import round_to_bits
+from ..engines.engine import Engine
 from ..formats import Format, get_float_format
+from ..formats.exact_rounding import round_to_bits
 
 Factors = tuple[Fraction, Fraction]
 Product = Fraction | Factors

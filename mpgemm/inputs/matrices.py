@@ -1,0 +1,323 @@
+"""Matrix pairs to multiply: generated distributions and the pairs that ship with the package, both as rows of a table.
+
+Everything is drawn in float64 and rounded once to float32. A and B come from two child streams of the seed, so A does
+not change with n nor B with m. NumPy may change a generator's stream between its versions; the JSON that
+`mpgemm evaluate` writes therefore records NumPy's version beside the seed.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from types import MappingProxyType
+
+import numpy as np
+
+Pair = tuple[np.ndarray, np.ndarray]
+Generator = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A way to draw A (m x k) and B (k x n).
+
+    Parameters
+    ----------
+    name : str
+        What the command line calls it.
+    summary : str
+        One line: what an element is.
+    make : callable
+        ``make(a_stream, b_stream, m, k, n, **parameters)`` gives the pair in float64.
+    parameters : mapping
+        Every parameter with its default; the default's type is the parameter's type.
+    source : str
+        Where it is used so.
+
+    Raises
+    ------
+    ValueError
+        If the name is no identifier or the summary is missing.
+    """
+
+    name: str
+    summary: str
+    make: Callable[..., Pair]
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    source: str = ""
+
+    def __post_init__(self):
+        if not self.name.isidentifier() or not self.summary:
+            raise ValueError(f"distribution {self.name!r} needs an identifier as its name and a summary")
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    def complete(self, given: Mapping[str, float]) -> dict[str, float]:
+        """All parameters: the defaults, replaced by what is given, in the defaults' types.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is unknown or not a number of the right kind.
+        """
+        values = dict(self.parameters)
+        for key, value in given.items():
+            if key not in values:
+                raise ValueError(
+                    f"distribution {self.name!r} has no parameter {key!r}; known: {', '.join(values) or 'none'}"
+                )
+            kind = type(values[key])
+            try:
+                values[key] = kind(value)
+            except (TypeError, ValueError):
+                raise ValueError(f"{self.name}: {key} must be {kind.__name__}, got {value!r}") from None
+            if not np.isfinite(values[key]) or values[key] != float(value):
+                raise ValueError(f"{self.name}: {key} must be a finite {kind.__name__}, got {value!r}")
+        return values
+
+
+def _independent(draw: Callable[..., np.ndarray]) -> Callable[..., Pair]:
+    """A and B with independent elements of the same distribution."""
+
+    def make(a_stream: Generator, b_stream: Generator, m: int, k: int, n: int, **parameters: float) -> Pair:
+        return draw(a_stream, (m, k), **parameters), draw(b_stream, (k, n), **parameters)
+
+    return make
+
+
+def _uniform_symmetric(stream, shape, exponent):
+    return np.ldexp(stream.uniform(-1.0, 1.0, shape), exponent)
+
+
+def _uniform_nonnegative(stream, shape, exponent):
+    return np.ldexp(stream.uniform(0.0, 1.0, shape), exponent)
+
+
+def _normal(stream, shape, mean, deviation):
+    return mean + deviation * stream.standard_normal(shape)
+
+
+def _signs(stream, shape):
+    return np.where(stream.random(shape) < 0.5, -1.0, 1.0)
+
+
+def _log_uniform(stream, shape, low, high):
+    _check_range(low, high)
+    significand = 1.0 + stream.random(shape)
+    return _signs(stream, shape) * np.ldexp(significand, stream.integers(low, high + 1, shape, dtype=np.int32))
+
+
+def _decades(stream, shape, low, high):
+    _check_range(low, high)
+    return _signs(stream, shape) * 10.0 ** stream.uniform(low, high, shape)
+
+
+def _check_range(low, high):
+    if low > high:
+        raise ValueError(f"low {low} must not exceed high {high}")
+
+
+def _two_ranges(a_low: int, a_high: int, b_low: int, b_high: int) -> Callable[..., Pair]:
+    def make(a_stream, b_stream, m, k, n):
+        return _log_uniform(a_stream, (m, k), a_low, a_high), _log_uniform(b_stream, (k, n), b_low, b_high)
+
+    return make
+
+
+def _conditioned(a_stream, b_stream, m, k, n, condition):
+    """A = U diag(s) V^T, s falling geometrically from 1 to 1/condition; B uniform in [-1, 1]."""
+    if condition < 1:
+        raise ValueError(f"condition must be at least 1, got {condition}")
+    rank = min(m, k)
+    left = np.linalg.qr(a_stream.standard_normal((m, rank)))[0]
+    right = np.linalg.qr(a_stream.standard_normal((k, rank)))[0]
+    singular = condition ** -(np.arange(rank) / max(rank - 1, 1))
+    return (left * singular) @ right.T, _uniform_symmetric(b_stream, (k, n), 0)
+
+
+def _cancelling(a_stream, b_stream, m, k, n, bits):
+    """A = [X, -X] P and B = P^T [Y; Y + 2^-bits Z] for a permutation P: A B = -2^-bits X Z while |A||B| = 2 |X||Y|."""
+    if not 0 <= bits <= 20:
+        raise ValueError(f"bits must be from 0 to 20 (float32 holds no finer difference), got {bits}")
+    half = k // 2
+    x = _uniform_symmetric(a_stream, (m, half), 0)
+    y, z = _uniform_symmetric(b_stream, (half, n), 0), _uniform_symmetric(b_stream, (half, n), 0)
+    x, y = x.astype(np.float32), y.astype(np.float32)  # rounded first, so that the two halves cancel exactly
+    order = np.random.default_rng(k).permutation(k)
+    a = np.concatenate([x, -x, np.zeros((m, k - 2 * half))], axis=1)[:, order]
+    b = np.concatenate([y, y + np.ldexp(z, -bits), np.zeros((k - 2 * half, n))])[order]
+    return a, b
+
+
+_XUE = "Xue et al., arXiv:2507.23387v4, section 6.1 and fig. 8"
+_OOTOMO = "Ootomo and Yokota 2022, input types; which range belongs to which of types 2 to 4 is our reading"
+
+DISTRIBUTIONS: dict[str, Distribution] = {
+    row.name: row
+    for row in (
+        Distribution("uniform_symmetric", "uniform in [-2^exponent, 2^exponent]", _independent(_uniform_symmetric),
+                     {"exponent": 0}, _XUE + "a"),
+        Distribution("uniform_nonnegative", "uniform in [0, 2^exponent]", _independent(_uniform_nonnegative),
+                     {"exponent": 0}, _XUE + "b"),
+        Distribution("normal", "normal with given mean and deviation", _independent(_normal),
+                     {"mean": 0.0, "deviation": 1.0}),
+        Distribution("log_uniform", "+-1.f * 2^e, the exponent e uniform in [low, high], the fraction uniform",
+                     _independent(_log_uniform), {"low": -10, "high": 10}),
+        Distribution("decades", "+-10^u, u uniform in [low, high]", _independent(_decades),
+                     {"low": -10.0, "high": 10.0}, "Khattak and Mikaitis, fig. 7 (after Mary and Mikaitis)"),
+        Distribution("ootomo_type1", "exponents uniform in [-15, 14], both operands",
+                     _two_ranges(-15, 14, -15, 14), source="Ootomo and Yokota 2022, input type 1"),
+        Distribution("ootomo_type2", "exponents uniform in [-15, 14] (A) and [-100, -35] (B)",
+                     _two_ranges(-15, 14, -100, -35), source=_OOTOMO),
+        Distribution("ootomo_type3", "exponents uniform in [-35, -15], both operands",
+                     _two_ranges(-35, -15, -35, -15), source=_OOTOMO),
+        Distribution("ootomo_type4", "exponents uniform in [-100, -35], both operands",
+                     _two_ranges(-100, -35, -100, -35), source=_OOTOMO),
+        Distribution("conditioned", "A with the given condition number (2-norm), B uniform in [-1, 1]",
+                     _conditioned, {"condition": 1e6}),
+        Distribution("cancelling", "products that cancel to about 2^-bits of |A||B|", _cancelling, {"bits": 12}),
+    )
+}
+
+
+def get_distribution(name: str) -> Distribution:
+    """The distribution of that name.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown; the message lists the known ones.
+    """
+    try:
+        return DISTRIBUTIONS[name]
+    except KeyError:
+        raise ValueError(f"unknown distribution {name!r}; known: {', '.join(DISTRIBUTIONS)}") from None
+
+
+def generate(name: str, m: int, k: int, n: int, seed: int = 0, **parameters: float) -> Pair:
+    """Draw a pair of matrices.
+
+    Parameters
+    ----------
+    name : str
+        A row of :data:`DISTRIBUTIONS`.
+    m, k, n : int
+        A is m x k, B is k x n; 0 is allowed.
+    seed : int
+        The same seed, sizes and parameters give the same matrices.
+    **parameters
+        The distribution's own, see its row.
+
+    Returns
+    -------
+    a, b : numpy.ndarray
+        float32. Values beyond float32's range become infinite or zero by rounding to nearest.
+
+    Raises
+    ------
+    ValueError
+        If the name or a parameter is unknown, or a size or the seed negative.
+
+    Examples
+    --------
+    >>> a, b = generate("uniform_nonnegative", 2, 3, 4, seed=1, exponent=-3)
+    >>> a.shape, b.shape, a.dtype, bool((b >= 0).all() and (b <= 0.125).all())
+    ((2, 3), (3, 4), dtype('float32'), True)
+    """
+    return _draw(name, (m, k, n), seed, parameters, streams=(0, 1))
+
+
+def generate_addend(name: str, m: int, n: int, seed: int = 0, **parameters: float) -> np.ndarray:
+    """Draw a matrix C to add: one that the distribution draws for A, from a stream of its own.
+
+    Parameters
+    ----------
+    name, seed, **parameters
+        As for :func:`generate`; with the same seed C is independent of A and B.
+    m, n : int
+        C is m x n.
+
+    Returns
+    -------
+    numpy.ndarray
+        float32, shape (m, n).
+
+    Raises
+    ------
+    ValueError
+        As :func:`generate`.
+    """
+    return _draw(name, (m, n, 0), seed, parameters, streams=(2, 1))[0]
+
+
+def _draw(name: str, sizes: tuple[int, int, int], seed: int, parameters: Mapping, streams: tuple[int, int]) -> Pair:
+    """A pair drawn from two of the seed's child streams, rounded to float32."""
+    distribution = get_distribution(name)
+    values = distribution.complete(parameters)
+    if min(*sizes, seed) < 0:
+        raise ValueError(f"sizes and seed must not be negative, got {', '.join(map(str, sizes))} and seed {seed}")
+    children = np.random.default_rng(seed).spawn(3)
+    a, b = distribution.make(*(children[i] for i in streams), *sizes, **values)
+    with np.errstate(over="ignore", under="ignore"):
+        return a.astype(np.float32), b.astype(np.float32)
+
+
+# -- pairs that ship --------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class ShippedPair:
+    """A pair of matrices in the package's data folder (an .npz file with arrays "a" and "b", float32).
+
+    The licence is that of the data; `tools/make_shipped_matrices.py` in the source repository makes the files.
+    """
+
+    name: str
+    summary: str
+    source: str
+    licence: str
+
+    @property
+    def path(self):
+        """The file inside the installed package (a `Traversable`)."""
+        return resources.files("mpgemm.inputs") / "data" / f"{self.name}.npz"
+
+
+SHIPPED: dict[str, ShippedPair] = {
+    row.name: row
+    for row in (
+        ShippedPair(
+            "digits",
+            "Gram matrix of 1797 standardised images of handwritten digits: A (61 x 1797) is the transpose of B; the "
+            "three pixels that never change are left out",
+            "E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository "
+            "(1998), doi:10.24432/C50P49, the test part, as shipped by scikit-learn (load_digits); standardised here",
+            "CC BY 4.0 (UCI Machine Learning Repository)",
+        ),
+        ShippedPair(
+            "diffusion",
+            "Finite-difference operator of -div(c grad u) on a 16 x 16 grid, c from 0.01 to 100 (A, 256 x 256, in "
+            "units of 1/h^2), times 96 grid functions (B); 98 % of A is zero, the rest runs from 0.012 to 279",
+            "Computed for this project by tools/make_shipped_matrices.py",
+            "BSD-3-Clause, as the project",
+        ),
+    )
+}
+
+
+def load_shipped(name: str) -> Pair:
+    """The shipped pair of that name, two fresh float32 arrays.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown; the message lists the known ones.
+
+    Examples
+    --------
+    >>> a, b = load_shipped("diffusion")
+    >>> a.shape, b.shape
+    ((256, 256), (256, 96))
+    """
+    try:
+        row = SHIPPED[name]
+    except KeyError:
+        raise ValueError(f"unknown shipped pair {name!r}; known: {', '.join(SHIPPED)}") from None
+    with row.path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+        return archive["a"], archive["b"]
