@@ -461,7 +461,7 @@ def multiword_bound(n: int, words: int, word: Format, result: Format, theta: flo
     word, result : Format
         Of the words and of the sums (U, F_min).
     theta : float
-        What equilibrated elements stay below, :func:`mpgemm.recovery.run.scaling_target`.
+        What equilibrated elements stay below, :func:`mpgemm.recovery.word_run.scaling_target`.
     """
     u, big = 2.0 ** -(word.precision * words), result.unit_roundoff
     return 2 * u + n * big + 4 * n**2 * word.min_normal / theta + 4 * n**2 * result.min_normal / theta**2

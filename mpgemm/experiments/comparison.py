@@ -33,7 +33,7 @@ class ComparisonRecord:
     errors : ErrorReport
         Against the exact product.
     overflow_a, overflow_b, underflow_a, underflow_b : int
-        Elements that left the range of the words (:class:`mpgemm.recovery.run.RangeCounts`).
+        Elements that left the range of the words (:class:`mpgemm.recovery.word_run.RangeCounts`).
     bound : float or None
         Deterministic bound of the componentwise error, None where none was asked for or is known.
     seconds : float

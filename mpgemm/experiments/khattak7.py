@@ -19,7 +19,7 @@ from mpgemm.experiments.outcome import Context, Outcome
 from mpgemm.experiments.recovery_methods import Pair, pair_method
 from mpgemm.recovery.engines import hypothetical_engine
 from mpgemm.recovery.methods import get_method
-from mpgemm.recovery.run import WordStore, scaling_target
+from mpgemm.recovery.word_run import WordStore, scaling_target
 from mpgemm.reporting.plots import Curve, Panel
 from mpgemm.reporting.report import Table
 from tensorcore_models.engines.engine import MatrixEngine

@@ -10,7 +10,8 @@ from mpgemm.bounds.tolerances import method_bound
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.recovery.engines import UnsuitableEngine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, get_method
-from mpgemm.recovery.run import WordStore, prepare, recovered_gemm
+from mpgemm.recovery.run import prepare, recovered_gemm
+from mpgemm.recovery.word_run import WordStore
 from tensorcore_models.engines.engine import Engine
 
 

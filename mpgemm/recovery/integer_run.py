@@ -27,8 +27,8 @@ from mpgemm.recovery.integer_words import (
     top_exponent,
 )
 from mpgemm.recovery.methods import RecoveryMethod
-from mpgemm.recovery.run import RangeCounts
 from mpgemm.recovery.scratch import Scratch, scratch
+from mpgemm.recovery.word_run import RangeCounts
 from tensorcore_models.engines.engine import Engine, MatrixEngine
 from tensorcore_models.formats import Format
 from tensorcore_models.formats.operands import operand_bits

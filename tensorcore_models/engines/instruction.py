@@ -177,7 +177,7 @@ class Instruction(MatrixEngine):
                 f"{self}: a, b and c have shapes {a.shape}, {b.shape} and {c.shape}, expected (..., {m}, {k}), (..., {k}, {n}) "
                 f"and (..., {m}, {n}) with one lead, that of c: {lead}"
             )
-        scale_a, scale_b = self._check_scales(a.shape, b.shape, scale_a, scale_b)
+        scale_a, scale_b = self.check_scales(a.shape, b.shape, scale_a, scale_b)
         if not lead:
             return kernels.matrix_bits(self, a, b, c, scale_a, scale_b)
         batch = [None if x is None else x.reshape(-1, *x.shape[-2:]) for x in (a, b, c, scale_a, scale_b)]
