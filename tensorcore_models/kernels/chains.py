@@ -9,7 +9,8 @@ from ..accumulators import SequentialFMA
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for
-from .common import float_values, generic_promoted, redo_elements, slice_length, workspace
+from ..machine.workspace import workspace
+from .common import float_values, generic_promoted, redo_elements, slice_length
 from .generic import generic_bits
 from .lowering import Lowered
 

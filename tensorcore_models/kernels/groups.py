@@ -10,7 +10,8 @@ from ..accumulators import GroupDotFusedSum
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads, threads_for
-from .common import flat, lanes_over_rows, redo_elements, slice_length, workspace
+from ..machine.workspace import workspace
+from .common import flat, lanes_over_rows, redo_elements, slice_length
 from .generic import generic_batch_bits
 from .lowering import Lowered
 

@@ -10,7 +10,8 @@ from ..accumulators import FusedDotAdd, InterleavedDotAdd, ParametricDotAdd
 from ..formats import Format, get_float_format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads, threads_for
-from .common import Operand, flat, is_zero, meets_product, redo_elements, slice_length, step_order, workspace
+from ..machine.workspace import workspace
+from .common import Operand, flat, is_zero, meets_product, redo_elements, slice_length, step_order
 from .generic import generic_batch_bits
 from .lowering import Lowered
 

@@ -9,7 +9,8 @@ from ..accumulators import FusedDotAdd, FusedDotRoundDownAdd, GroupFusedDotRound
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads
-from .common import Operand, flat, is_zero, redo_elements, slice_length, step_order, workspace
+from ..machine.workspace import workspace
+from .common import Operand, flat, is_zero, redo_elements, slice_length, step_order
 from .lowering import Lowered
 from .narrow import as_fused
 
