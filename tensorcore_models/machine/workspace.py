@@ -11,7 +11,7 @@ _LINE = 64
 
 def workspace(size: int) -> np.ndarray:
     """Uninitialised memory of `size` bytes; it goes back to the pool when no view of it is left."""
-    return np.frombuffer(Workspace(max(size, 1)), np.uint8)
+    return np.frombuffer(memoryview(Workspace(max(size, 1))), np.uint8)
 
 
 class Scratch:
