@@ -36,7 +36,7 @@ cdef extern from "generic_tiles.h":
         int alignment, fraction_bits, rounding, sticky, normalised, product_fraction, product_lift, product_integer
         int has_floor, has_limit, has_integer_bits, has_cutoff
         int32_t floor, limit, integer_bits, cutoff
-        int dot_fraction_bits, c_fraction_bits, add_rounding, c_wins
+        int dot_fraction_bits, c_fraction_bits, add_rounding, c_wins, sum_fraction_bits
         int32_t base
         int limbs
         double chained_flush, c_flush

@@ -188,7 +188,6 @@ cdef class Plan:
             self.plan.scale = _format(rest.pop("scale"))
             self.plan.scaled = 1
             self.plan.block = rest.pop("block")
-            self.plan.skip_scaled_zero = rest.pop("skip_scaled_zero", 0)
         self._set_sums(rest)
         self._set_others(rest)
         if rest:
@@ -217,6 +216,8 @@ cdef class Plan:
         p.c_fraction_bits = rest.pop("c_fraction_bits", 0)
         p.add_rounding = rest.pop("add_rounding", 0)
         p.c_wins = rest.pop("c_wins", 0)
+        p.sum_fraction_bits = rest.pop("sum_fraction_bits", 0)
+        p.skip_scaled_zero = rest.pop("skip_scaled_zero", 0)
         p.base = rest.pop("base", 0)
         p.limbs = rest.pop("limbs", 0)
 
