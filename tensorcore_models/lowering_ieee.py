@@ -116,7 +116,7 @@ def lower_pairwise(spec: GroupPairwiseSum, formats, scale, block_size) -> dict:
     if spec.flush_input == "fp32":
         fields["a"]["flush_below"] = fields["b"]["flush_below"] = below
     if flush:
-        fields.update(c_flush=2.0**below, positive_c_flush=1)
+        fields.update(c_flush=2.0**below, c_flush_passes=spec.groups_per_instruction)
     return fields | {"family": PAIRWISE}
 
 

@@ -87,7 +87,7 @@ def ieee(
     b: NDArray[np.float32],
     d: NDArray[np.float32],
     group: int,
-    flush: bool,
+    terms: int,
     level: int,
     threads: int,
 ) -> None: ...

@@ -366,14 +366,15 @@ cdef class NarrowItems:
 cdef extern from "ieee_lanes.h":
     enum: MPG_IEEE_LANES
     void mpg_ieee_pack(const float *b, int64_t n, int count, int64_t k, float *panel) nogil
-    void mpg_ieee_rows(int group, int flush, const float *a, const float *panel, float *d, int64_t ldd, int64_t rows, int count,
-                       int64_t k, int level) nogil
+    void mpg_ieee_rows(int group, int64_t terms, const float *a, const float *panel, float *d, int64_t ldd, int64_t rows,
+                       int count, int64_t k, int level) nogil
 
 
-def ieee(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, int group, bint flush, int level, int threads):
-    """Update d (m, n) by a (m, k) and b (k, n): pairwise sums over `group` products (ieee_lanes.h)."""
+def ieee(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, int group, int64_t terms, int level,
+         int threads):
+    """Update d (m, n) by a (m, k) and b (k, n): pairwise sums over `group` of each `terms` products (ieee_lanes.h)."""
     cdef int64_t m = d.shape[0], n = d.shape[1], k = a.shape[1]
-    if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n or group not in (2, 4) or k % group:
+    if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n or group not in (2, 4) or k % group or terms % group:
         raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}), ({m}, {n}) do not fit groups of {group}")
     if m == 0 or n == 0 or k == 0:
         return
@@ -394,7 +395,7 @@ def ieee(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, int grou
                 for i in prange(first, last, num_threads=threads, schedule="dynamic"):
                     p = i // blocks * MPG_IEEE_LANES
                     r = i % blocks * ROWS
-                    mpg_ieee_rows(group, flush, &a[r, 0], packed + p * k, &d[r, p], n, min(ROWS, m - r),
+                    mpg_ieee_rows(group, terms, &a[r, 0], packed + p * k, &d[r, p], n, min(ROWS, m - r),
                                   <int>min(<int64_t>MPG_IEEE_LANES, n - p), k, level)
             PyErr_CheckSignals()
     finally:

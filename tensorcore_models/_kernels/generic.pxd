@@ -40,7 +40,7 @@ cdef extern from "generic_tiles.h":
         int32_t base
         int limbs
         double chained_flush, c_flush
-        int positive_c_flush
+        int c_flush_passes
         int a_bits, b_bits, c_bits, d_bits, a_signed, b_signed, c_signed, d_signed, clamp
 
     ctypedef struct mpg_layout:

@@ -225,7 +225,7 @@ cdef class Plan:
         cdef mpg_plan *p = &self.plan
         p.chained_flush = rest.pop("chained_flush", 0.0)
         p.c_flush = rest.pop("c_flush", 0.0)
-        p.positive_c_flush = rest.pop("positive_c_flush", 0)
+        p.c_flush_passes = rest.pop("c_flush_passes", 0)
         p.a_bits = rest.pop("a_bits", 0)
         p.b_bits = rest.pop("b_bits", 0)
         p.c_bits = rest.pop("c_bits", 0)

@@ -85,11 +85,11 @@ MPG_INLINE void mpg_lanes_pass(double *total, const double *a, const double *b, 
     }
 }
 
-/* Flushing of the first addend: below c_flush it becomes zero, positive where the plan says so. */
+/* Flushing of an instruction's addend: below c_flush it becomes zero, of which sign the plan says. */
 MPG_INLINE double mpg_first_addend(double c, const mpg_plan *p)
 {
-    if (c != 0 && fabs(c) < p->c_flush)
-        return p->positive_c_flush ? 0.0 : copysign(0.0, c);
+    if (fabs(c) < p->c_flush)
+        return p->c_flush_passes ? 0.0 : copysign(0.0, c);
     return c;
 }
 
@@ -106,6 +106,9 @@ MPG_INLINE void mpg_lanes_block(const mpg_plan *p, const mpg_packed *a, const mp
         total[l] = mpg_first_addend(mpg_double_of_number(mpg_number_of(mpg_element(c, i, j + l), &p->raw_c)), p);
     for (int64_t s = 0; s < a->steps; s++) {
         const int64_t first = s * p->step;
+        if (p->c_flush_passes && s % p->c_flush_passes == 0)
+            for (int l = 0; l < MPG_LANES; l++)
+                total[l] = mpg_first_addend(total[l], p);
         mpg_lanes_pass(total, x + first, y + first * MPG_LANES, mpg_layout_of(s, full, whole, tail), s == 0, &f, p);
     }
     for (int l = 0; l < width; l++)

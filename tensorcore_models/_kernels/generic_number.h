@@ -81,6 +81,7 @@ MPG_INLINE mpg_number mpg_number_of(uint64_t bits, const mpg_format *f)
     x.exponent = x.align - f->fraction_bits;
     if (x.significand == 0) {
         x.align = f->zero_align;
+        x.negative &= f->flush != MPG_FLUSH_POSITIVE;
     } else if (f->normalise || f->flush) {
         const int32_t leading = x.exponent + mpg_leading_bit(x.significand);
         if (f->normalise)

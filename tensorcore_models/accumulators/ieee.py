@@ -77,7 +77,7 @@ class LanedFMA(Accumulator):
 
 @dataclass(frozen=True)
 class GroupPairwiseSum(Accumulator):
-    """GPS(G): fp16 and bf16 on CDNA2, without flushing on CDNA1 (xie-mma-sim, section IV-B).
+    """GPS(G): fp16 and bf16 on CDNA2 (xie-mma-sim, section IV-B; zeros: mmasim 2.1.1).
 
     Products are rounded to FP32; every `group` of them is summed as a binary tree of FP32 additions; the group sums are added
     to c one after the other. All FP32 operations round to nearest even.
@@ -88,14 +88,17 @@ class GroupPairwiseSum(Accumulator):
         G, a power of two: 4, or 2 for the bf16 instructions without ``_1k``.
     flush_input : {"format", "fp32", "none"}
         Operands below the smallest normal number of their own format (the paper's text), below 2^-126 (its Algorithm 3), or
-        none, become +0. c below 2^-126 becomes +0 unless "none".
+        none, become +0, zeros of either sign too. c below 2^-126 becomes +0 unless "none".
     flush_results : bool
         FP32 products and sums below 2^-126 become zero, the sign kept.
+    terms : int or None
+        Products of one instruction, whose c is flushed; None: `group`.
     """
 
     group: int = 4
     flush_input: Literal["format", "fp32", "none"] = "format"
     flush_results: bool = True
+    terms: int | None = None
     nan: Literal["all_ones", "quiet"] = dataclasses.field(default="quiet", kw_only=True)
 
     edge_rules: ClassVar = {**Accumulator.edge_rules, "flush_input": ("format", "fp32", "none"), "group": None}
@@ -104,6 +107,16 @@ class GroupPairwiseSum(Accumulator):
         require(
             self.group >= 1 and self.group & (self.group - 1) == 0, self, f"group {self.group} must be a power of two"
         )
+        require(
+            self.terms is None or (self.terms >= 1 and self.terms % self.group == 0),
+            self,
+            f"terms {self.terms} must be a multiple of group {self.group}",
+        )
+
+    @property
+    def groups_per_instruction(self) -> int:
+        """Groups between two flushes of c."""
+        return 1 if self.terms is None else self.terms // self.group
 
     @property
     def terms_per_step(self) -> int:

@@ -103,16 +103,21 @@ def group_pairwise_sum(
         floors = (a_format.emin, b_format.emin) if spec.flush_input == "format" else (FP32.emin, FP32.emin)
         a = [_flushed_to_positive(x, floors[0]) for x in a]
         b = [_flushed_to_positive(x, floors[1]) for x in b]
-        start = decode(c_format, c, spec)
-        c = c if _flushed_to_positive(start, FP32.emin) == start else 0
     products = [_product(x, y, d_format, spec, "rne", spec.flush_results) for x, y in zip(a, b, strict=True)]
     total = _tree(products, d_format, spec)
     return add(c, c_format, total, d_format, d_format, spec, flush=spec.flush_results)
 
 
+def flushed_addend(spec: GroupPairwiseSum, c: int, c_format: Format) -> int:
+    """The c of an instruction: zeros, and what is flushed, are +0."""
+    if spec.flush_input == "none":
+        return c
+    return 0 if _flushed_to_positive(decode(c_format, c, spec), FP32.emin).is_zero else c
+
+
 def _flushed_to_positive(x: Operand, below: int) -> Operand:
     y = flushed(x, below)
-    return y if y == x else y._replace(negative=False)
+    return y._replace(negative=False) if y.is_zero else y
 
 
 def _product(x: Operand, y: Operand, fmt: Format, spec: Accumulator, rounding: str, flush: bool, to_inf: bool = False) -> int:
