@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SKIP: int
+NARROW_FLOOR: int
 
 def narrow_workspace_bytes(m: int, n: int, length: int) -> int: ...
 def narrow(

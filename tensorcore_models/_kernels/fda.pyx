@@ -12,9 +12,9 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 cdef extern from "narrow_items.h":
-    enum: MPG_SKIP
+    enum: MPG_NARROW_FLOOR
     ctypedef struct mpg_operand:
-        int size, fraction_bits, padding_bits, bias, sign_shift, sign_mask, fnuz, emin, zero_exponent
+        int size, fraction_bits, padding_bits, bias, sign_shift, sign_mask, fnuz, emin
         uint32_t magnitude_mask, max_magnitude
 
     ctypedef struct mpg_source:
@@ -28,7 +28,7 @@ cdef extern from "narrow_items.h":
     ctypedef struct mpg_narrow_task:
         int terms, fraction_bits, output
         uint32_t keep
-        int wide_sum, chain, raw_exponent
+        int wide_sum, chain, floor, raw_exponent
 
     void mpg_narrow_pack_b(const mpg_source *s, const mpg_operand *f, int64_t first, int count, int width, int64_t begin,
                            int64_t end, float *values, uint8_t *exponents, uint8_t *special, int level) nogil
@@ -62,7 +62,8 @@ cdef extern from "wide_avx512.h":
     enum: MPG_WIDE
 
     ctypedef struct mpg_wide_task:
-        int terms, fraction_bits, floor, output, raw_exponent, positive_zero, round_down, dot_bits, c_bits, c_cutoff, overflow, promote
+        int terms, fraction_bits, floor, output, raw_exponent, positive_zero, round_down, dot_bits, c_bits
+        int sum_bits, c_cutoff, overflow, promote
 
     void mpg_wide_pack_b(const mpg_source *s, const mpg_operand *f, int64_t first, int count, int64_t begin, int64_t end,
                          double *values, int16_t *exponents, int16_t *lowest, uint8_t *special, int level) nogil
@@ -78,7 +79,8 @@ cdef int64_t ROWS = 64
 # Multiply-adds between two looks at pending signals.
 cdef double SLICE = 4e9
 
-SKIP = MPG_SKIP
+#: Least alignment exponent of the 32-bit lanes, as a float32 exponent field.
+NARROW_FLOOR = MPG_NARROW_FLOOR
 
 
 cdef mpg_operand _operand(fmt):
@@ -92,7 +94,6 @@ cdef mpg_operand _operand(fmt):
     f.sign_mask = fmt.sign_mask
     f.fnuz = fmt.fnuz
     f.emin = fmt.emin
-    f.zero_exponent = fmt.zero_exponent
     f.magnitude_mask = fmt.magnitude_mask
     f.max_magnitude = fmt.max_magnitude
     return f
@@ -107,6 +108,7 @@ cdef mpg_narrow_task _narrow_task(task):
     t.keep = task.keep
     t.wide_sum = task.wide_sum
     t.chain = task.chain
+    t.floor = task.floor
     t.raw_exponent = task.raw_exponent
     return t
 
@@ -213,6 +215,7 @@ def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
     t.round_down = task.round_down
     t.dot_bits = task.dot_bits
     t.c_bits = task.c_bits
+    t.sum_bits = task.sum_bits
     t.c_cutoff = task.c_cutoff
     t.overflow = task.overflow
     t.promote = task.promote

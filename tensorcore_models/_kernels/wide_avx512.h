@@ -163,8 +163,7 @@ MPG_LANES512 int mpg_wide_fda512(int rows, int terms, int output, const mpg_wide
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++) {
         __m512i own = mpg_exponent_words512(c[r]);
-        if (output == MPG_OUT_FP16)
-            own = _mm512_mask_max_epi16(own, _mm512_test_epi16_mask(own, own), own, least);
+        own = _mm512_mask_max_epi16(own, _mm512_test_epi16_mask(own, own), own, least);
         tops[r] = _mm512_max_epi16(tops[r], own);
         words[r] = _mm512_add_epi16(tops[r], to_magic);
         __m512d start[4];
@@ -215,7 +214,8 @@ MPG_LANES512 int mpg_wide_round_down512(int rows, int terms, int groups, const m
     const __m512d to_unit = _mm512_set1_pd(mpg_power(-t->fraction_bits));
     const __m512i to_magic = mpg_word512(mpg_word_to_magic(t->fraction_bits));
     const __m512d dot_unit = _mm512_set1_pd(mpg_power(-t->dot_bits)), c_unit = _mm512_set1_pd(mpg_power(-t->c_bits));
-    const __m512d cutoff = _mm512_set1_pd(t->c_cutoff < 1000 ? mpg_power(-t->c_cutoff) : 0);
+    const __m512d cutoff = _mm512_set1_pd(mpg_power(-t->c_cutoff));
+    const __m512i cut = _mm512_set1_epi64((INT64_C(1) << (52 - t->sum_bits)) - 1);
     const __m512d limit = _mm512_set1_pd(mpg_power(t->overflow < 1000 ? t->overflow - 1 : 1023));
     const __m512d zero_sign = _mm512_set1_pd(t->positive_zero ? 0.0 : -0.0), least = _mm512_set1_pd(0x1p-126);
     __m512d top[2][2][4], dot[2][2][4];
@@ -255,13 +255,15 @@ MPG_LANES512 int mpg_wide_round_down512(int rows, int terms, int groups, const m
                 sum = _mm512_add_pd(mpg_floored512(sum, unit), mpg_floored512(dot[1][r][g], unit));
             }
             const __m512d raw = _mm512_max_pd(mpg_exponents512(c[r][g]), least), all = _mm512_max_pd(largest, raw);
-            const __mmask8 near = _mm512_cmp_pd_mask(raw, _mm512_mul_pd(all, cutoff), _CMP_GE_OQ);
-            const __m512d addend = _mm512_maskz_mov_pd(near, mpg_floored512(c[r][g], _mm512_mul_pd(all, c_unit)));
-            const __m512d total = _mm512_add_pd(mpg_floored512(sum, _mm512_mul_pd(all, dot_unit)), addend);
+            __m512d addend = mpg_floored512(c[r][g], _mm512_mul_pd(all, c_unit));
+            if (groups == 2)
+                addend = _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(raw, _mm512_mul_pd(all, cutoff), _CMP_GE_OQ), addend);
+            __m512i total = _mm512_castpd_si512(_mm512_add_pd(mpg_floored512(sum, _mm512_mul_pd(all, dot_unit)), addend));
+            total = _mm512_andnot_si512(cut, _mm512_mask_add_epi64(total, _mm512_movepi64_mask(total), total, cut));
             const __mmask8 ordinary = _mm512_cmp_pd_mask(largest, limit, _CMP_LT_OQ);
-            const __m512d rounded = _mm512_cvtps_pd(_mm512_cvtpd_ps(total));
-            c[r][g] = _mm512_mask_add_pd(_mm512_set1_pd(0x1p1000), ordinary, rounded, zero_sign);
-            infinite |= _mm512_cmp_pd_mask(_mm512_abs_pd(c[r][g]), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
+            const __m512d rounded = _mm512_cvtps_pd(_mm512_cvtpd_ps(_mm512_castsi512_pd(total)));
+            c[r][g] = _mm512_mask_add_pd(_mm512_set1_pd(INFINITY), ordinary, rounded, zero_sign);
+            infinite |= _mm512_fpclass_pd_mask(c[r][g], 0x18); /* infinities of either sign */
         }
     return infinite != 0;
 }
