@@ -30,12 +30,12 @@ NARROW = (
     Unit(FusedDotAdd(4, 23, **RNE), "fp16", "fp16", **HALF),
     Unit(FusedDotAdd(8, 24, **RNE), "fp16", "fp16", **HALF),
     Unit(FusedDotAdd(16, 25, **RNE), "fp16", "fp16", **HALF),
-    Unit(FusedDotAdd(16, 25, subnormal_c="normalised", zero_c="skip", **RNE), "fp16", "fp16", **HALF),
+    Unit(FusedDotAdd(16, 25, subnormal_c="normalised", exponent_floor=-21, **RNE), "fp16", "fp16", **HALF),
     Unit(FusedDotAdd(16, 13, output_fraction_bits=13), "e4m3fn", "e5m2"),
     Unit(FusedDotAdd(16, 13, **RNE), "e4m3fn", "e5m2", **HALF),
     Unit(FusedDotAdd(16, 25), "e4m3fn", "e4m3fn"),
-    Unit(FusedDotAdd(16, 24, zero_operand="skip", zero_c="skip", exponent_floor=-132), "fp16", "fp16"),
-    Unit(FusedDotAdd(7, 20, zero_operand="format_minimum"), "e2m1", "e4m3fnuz"),
+    Unit(FusedDotAdd(16, 24, exponent_floor=-132), "fp16", "fp16"),
+    Unit(FusedDotAdd(7, 20, exponent_floor=-3), "e2m1", "e4m3fnuz"),
     Unit(FusedDotAdd(5, 25, nan="quiet"), "e5m2fnuz", "e3m2"),
     Unit(ParametricDotAdd(terms=8, fraction_bits=24), "fp16", "fp16"),
     Unit(FusedDotAdd(32, 13, output_fraction_bits=13), "e5m2", "e4m3fn"),
@@ -49,16 +49,18 @@ WIDE = (
     Unit(FusedDotAdd(16, 25), "bf16", "bf16"),
     Unit(FusedDotAdd(4, 24), "tf32", "tf32"),
     Unit(FusedDotAdd(8, 25), "tf32", "tf32"),
-    Unit(FusedDotAdd(8, 25, zero_operand="skip", negative_underflow="negative"), "bf16", "fp16"),
-    Unit(FusedDotAdd(9, 28, zero_operand="format_minimum", exponent_floor=-100), "fp32", "bf16"),
+    Unit(FusedDotAdd(8, 25, subnormal_c="normalised", negative_underflow="negative"), "bf16", "fp16"),
+    Unit(FusedDotAdd(9, 28, exponent_floor=-100), "fp32", "bf16"),
     Unit(FusedDotAdd(32, 25), "e4m3fn", "e5m2"),
     Unit(FusedDotAdd(32, 25, **RNE), "e5m2", "e5m2", **HALF),
     Unit(FusedDotAdd(32, 25), "e4m3fn", "e5m2", scale_format="ue8m0", block_size=32),
-    Unit(FusedDotAdd(32, 25, scaled_zero="skip"), "e2m1", "e3m2", scale_format="ue8m0", block_size=16),
+    Unit(FusedDotAdd(32, 25, exponent_floor=-133), "e2m1", "e3m2", scale_format="ue8m0", block_size=16),
     Unit(FusedDotRoundDownAdd(8), "fp16", "fp16"),
     Unit(FusedDotRoundDownAdd(8), "bf16", "bf16"),
     Unit(FusedDotRoundDownAdd(4, nan="all_ones"), "tf32", "tf32"),
-    Unit(FusedDotRoundDownAdd(8, c_inf_with_overflow="nan", negative_underflow="positive"), "bf16", "bf16"),
+    Unit(
+        FusedDotRoundDownAdd(8, c_inf_with_overflow="c", negative_underflow="positive", sum_fraction_bits=None), "bf16", "bf16"
+    ),
     Unit(GroupFusedDotRoundDownAdd(16), "e4m3fnuz", "e5m2fnuz"),
     Unit(GroupFusedDotRoundDownAdd(6, c_zero_below=24), "bf16", "bf16"),
 )
@@ -67,8 +69,8 @@ PAIRWISE = (
     Unit(GroupPairwiseSum(4), "bf16", "bf16"),
     Unit(GroupPairwiseSum(2), "bf16", "bf16"),
     Unit(GroupPairwiseSum(4, flush_input="fp32"), "fp16", "bf16"),
-    Unit(GroupPairwiseSum(4, flush_input="none", flush_results=False), "fp16", "fp16"),
-    Unit(GroupPairwiseSum(2, flush_input="none", flush_results=False, nan="all_ones"), "bf16", "bf16"),
+    Unit(GroupPairwiseSum(4, terms=16), "bf16", "bf16"),
+    Unit(GroupPairwiseSum(2, nan="all_ones", terms=4), "bf16", "bf16"),
 )
 CHAINS = (
     Unit(SequentialFMA(), "fp32", "fp32"),
@@ -350,5 +352,7 @@ def test_paths_are_chosen():
     assert kernels.kernel_name(WIDE[0]) == "lanes of 64 bits"
     assert kernels.kernel_name(PAIRWISE[0]) == "pairwise sums"
     assert kernels.kernel_name(CHAINS[0]) == "chains of multiply-adds"
-    assert kernels.kernel_name(dataclasses.replace(NARROW[0], accumulator=FusedDotAdd(4, 23, **RNE))).startswith("generic")
+    for accumulator in (FusedDotAdd(4, 23, **RNE), FusedDotAdd(4, 23, zero_operand="minus126"), FusedDotAdd(4, 23, zero_c="minus126")):
+        for unit in (NARROW[0], WIDE[0]):
+            assert kernels.kernel_name(dataclasses.replace(unit, accumulator=accumulator)).startswith("generic")
     assert set(fast.PATHS) <= {path.name for path in kernels.FAST_PATHS}
