@@ -69,6 +69,7 @@ cdef mpg_rule _rule(fields):
     r.to_inf = fields["to_inf"]
     r.saturate = fields["saturate"]
     r.flush = fields["flush"]
+    r.nan_operand = fields["nan_operand"]
     r.positive_underflow = fields["positive_underflow"]
     r.nan_code = fields["nan_code"]
     return r

@@ -29,6 +29,9 @@ negative_underflow
     or ``"negative"`` (MATLAB-tensor-core).
 nan
     NaN results: ``"all_ones"`` (0x7fffffff, 0x7fff: NVIDIA's canonical NaN) or ``"quiet"`` (most significant fraction bit).
+    For SequentialFMA and LanedFMA also ``"x86"``: an operation with NaN operands returns the first of them (a, b, the addend;
+    of an addition the earlier partial sum, c before the dot product), made quiet, its sign and the leading bits of its
+    payload kept; an invalid operation returns the negative quiet NaN (0xffc00000).
 tf32_nan
     tf32 operand whose payload stands in the 13 ignored bits only: ``"truncated"`` (it becomes infinity) or ``"kept"`` (NaN).
 """

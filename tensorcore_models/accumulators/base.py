@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from ..exact_rounding import check_rounding
 
 ZeroExponent = Literal["minus126", "format_minimum", "skip"]
+NanRule = Literal["all_ones", "quiet", "x86"]
 MAX_TERMS = 1024
 MAX_FRACTION_BITS = 120
 
@@ -26,13 +27,13 @@ class Accumulator:
 
     Parameters
     ----------
-    nan : {"all_ones", "quiet"}
-        Encoding of NaN results.
+    nan : {"all_ones", "quiet", "x86"}
+        Encoding of NaN results; "x86" for SequentialFMA and LanedFMA only.
     tf32_nan : {"truncated", "kept"}
         What a tf32 operand is whose NaN payload stands in the ignored low bits only.
     """
 
-    nan: Literal["all_ones", "quiet"] = "all_ones"
+    nan: NanRule = "all_ones"
     tf32_nan: Literal["truncated", "kept"] = "truncated"
 
     #: Allowed values of the named edge rules; None where any value that the class validates will do.

@@ -4,7 +4,16 @@ import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from .base import ALIGNMENT_RULES, MAX_FRACTION_BITS, MAX_TERMS, Accumulator, AlignedSum, check_deterministic, require
+from .base import (
+    ALIGNMENT_RULES,
+    MAX_FRACTION_BITS,
+    MAX_TERMS,
+    Accumulator,
+    AlignedSum,
+    NanRule,
+    check_deterministic,
+    require,
+)
 
 
 @dataclass(frozen=True)
@@ -186,7 +195,7 @@ class FusedDotRoundDownAdd(AlignedSum):
     product_overflow_exponent: int | None = 128
     add_rounding: str = "rd"
     output_rounding: str = "rne"
-    nan: Literal["all_ones", "quiet"] = dataclasses.field(default="quiet", kw_only=True)
+    nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
     negative_underflow: Literal["positive", "negative"] = dataclasses.field(default="negative", kw_only=True)
     c_inf_with_overflow: Literal["c", "nan"] = "c"
 

@@ -7,6 +7,7 @@ import pytest
 from random_encodings import STYLES
 from twins import Unit, assert_same, operands
 
+import tensorcore_models as tcm
 from tensorcore_models import fast, kernels, reference, set_isa, set_num_threads
 from tensorcore_models._kernels import chains
 from tensorcore_models.accumulators import (
@@ -15,6 +16,7 @@ from tensorcore_models.accumulators import (
     GroupFusedDotRoundDownAdd,
     GroupPairwiseSum,
     InterleavedDotAdd,
+    LanedFMA,
     ParametricDotAdd,
     SequentialFMA,
 )
@@ -78,10 +80,21 @@ CHAINS = (
     Unit(SequentialFMA(), "fp64", "fp64", "fp64", "fp64"),
     Unit(SequentialFMA(nan="all_ones"), "fp16", "fp32", "fp64", "fp64"),
     Unit(SequentialFMA(saturate=True), "fp64", "e5m2", "fp64", "fp64"),
+    Unit(SequentialFMA(pair_order="odd_first"), "fp16", "bf16"),
+)
+FLUSHING = (
+    Unit(SequentialFMA("rne", True, True, "odd_first", nan="x86"), "bf16", "bf16"),
+    Unit(SequentialFMA("rne", True, True, nan="all_ones"), "fp32", "bf16"),
+    Unit(SequentialFMA("rne", True, True, saturate=True), "bf16", "fp32"),
+    Unit(SequentialFMA("rne", True, True, nan="x86"), "fp64", "fp64", "fp64", "fp64"),
+    Unit(LanedFMA(), "bf16", "bf16"),
+    Unit(LanedFMA(nan="quiet"), "bf16", "fp32"),
+    Unit(LanedFMA(flush_inputs=False), "fp16", "fp16"),
+    Unit(LanedFMA(3, 12), "bf16", "bf16"),
 )
 PATHS = [
     *(("pairwise sums", u) for u in PAIRWISE),
-    *(("chains of multiply-adds", u) for u in CHAINS),
+    *(("chains of multiply-adds", u) for u in CHAINS + FLUSHING),
     *(("lanes of 32 bits", u) for u in NARROW),
     *(("lanes of 64 bits", u) for u in WIDE),
 ]
@@ -132,6 +145,8 @@ def test_batches_of_tiles(unit, isa):
 OF_EACH_PATH = [
     ("pairwise sums", PAIRWISE[0]),
     ("chains of multiply-adds", CHAINS[0]),
+    ("chains of multiply-adds", FLUSHING[0]),
+    ("chains of multiply-adds", FLUSHING[4]),
     ("lanes of 32 bits", NARROW[2]),
     ("lanes of 64 bits", WIDE[-4]),
 ]
@@ -326,8 +341,27 @@ def test_chains_in_slices_of_any_length(unit, isa):
             d = c.copy()
             buffer = np.empty(chains.workspace_bytes(m, n, length, c.itemsize, every, isa_level()), np.uint8)
             x, y = (np.ascontiguousarray(z).view(dtype) for z in (a, b))
-            chains.chains(x, y, d.view(dtype), buffer, length, every, low.d_format.nan_bits, isa_level(), threads)
+            chains.chains(x, y, d.view(dtype), buffer, length, every, 0, False, low.d_format.nan_bits, isa_level(), threads)
             assert np.array_equal(d, expected), (m, n, k, every, length, threads)
+
+
+@pytest.mark.parametrize("length", [32, 96, 4096])
+def test_operations_of_lanes_in_slices_of_any_length(length, isa):
+    if not chains.available(isa_level(), True):
+        pytest.skip("no flushing multiply-add at this level")
+    low = kernels.lowered(FLUSHING[5])
+    task = path_named("chains of multiply-adds").prepare(low)
+    for m, n, k in ((7, 67, 300), (300, 133, 130), (1, 1, 15)):
+        a, b, c, *_ = operands(np.random.default_rng(k), FLUSHING[5], m, k, n, "clustered")
+        expected = kernels.generic_bits(low, a, b, c)
+        order = task._order(k)
+        x = (np.ascontiguousarray(a[:, order]).astype(np.uint32) << np.uint32(16)).view(np.float32)
+        y = np.ascontiguousarray(b[order]).view(np.float32)
+        for threads in (1, 3):
+            d = c.copy()
+            buffer = np.empty(chains.workspace_bytes(m, n, length, 4, 32, isa_level()), np.uint8)
+            chains.chains(x, y, d.view(np.float32), buffer, length, 32, 2, True, task.nan, isa_level(), threads)
+            assert np.array_equal(d, expected), (m, n, k, threads)
 
 
 def test_chains_refuse_what_does_not_fit():
@@ -342,7 +376,9 @@ def test_chains_refuse_what_does_not_fit():
         ((a, b, d, buffer[:4000], 8, 0), "workspace"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
-            chains.chains(*bad, 0, isa_level(), 1)
+            chains.chains(*bad, 0, False, 0, isa_level(), 1)
+    with pytest.raises(ValueError, match="2 lanes of operations of 0"):
+        chains.chains(a, b, d, buffer, 8, 0, 2, False, 0, isa_level(), 1)
 
 
 def test_paths_are_chosen():
@@ -352,3 +388,46 @@ def test_paths_are_chosen():
     assert kernels.kernel_name(CHAINS[0]) == "chains of multiply-adds"
     assert kernels.kernel_name(dataclasses.replace(NARROW[0], accumulator=FusedDotAdd(4, 23, **RNE))).startswith("generic")
     assert set(fast.PATHS) <= {path.name for path in kernels.FAST_PATHS}
+
+
+def tiny_operands(rng, unit, m: int, k: int, n: int) -> tuple:
+    """c, or the first product, at the smallest normal number, the others far below: results on both sides of the flush."""
+    a_format, b_format, c_format, _ = unit.formats
+    middle = (c_format.emin - c_format.fraction_bits) // 2
+    a = rng.integers(1, 16, (m, k)) * 2.0 ** rng.integers(middle - 6, middle - 2, (m, k))
+    b = rng.integers(1, 16, (k, n)) * 2.0 ** rng.integers(middle - 6, middle - 2, (k, n))
+    a[rng.random((m, k)) < 0.9] = 0
+    a *= np.where(rng.random((m, k)) < 0.5, -1.0, 1.0)
+    c = (np.uint64(1) << np.uint64(c_format.fraction_bits)) + rng.integers(0, 2, (m, n), np.uint64)
+    c[m // 2 :] = 0
+    a[m // 2 :, 1:2] = 0
+    a[m // 2 :, :1] = b[:1] = 2.0 ** (c_format.emin // 2)
+    signs = rng.integers(0, 2, (m, n)).astype(np.uint64) * np.uint64(c_format.sign_bit)
+    return tcm.encode(a, a_format), tcm.encode(b, b_format), (c | signs).astype(c_format.container), None, None
+
+
+@pytest.mark.parametrize("unit", [FLUSHING[i] for i in (0, 1, 3, 4, 5)], ids=lambda u: str(u)[17:90])
+def test_results_at_the_smallest_normal_number(unit, isa):
+    """A result is flushed by its value rounded with an unbounded exponent: kernels, generic kernels and integers alike."""
+    rng = np.random.default_rng(7)
+    for k in (1, 2, 35):
+        args = tiny_operands(rng, unit, 12, k, 23)
+        expected = reference.mma_bits(unit, *args)
+        smallest = 1 << unit.formats[3].fraction_bits
+        magnitude = expected & unit.formats[3].magnitude_mask
+        assert k < 3 or ((magnitude == 0).any() and (magnitude == smallest).any())
+        assert np.array_equal(kernels.generic_bits(kernels.lowered(unit), *args), expected)
+        assert np.array_equal(run("chains of multiply-adds", unit, args), expected)
+
+
+def test_flushing_leaves_the_mode_alone():
+    """Subnormal numbers of the caller's threads survive a product that was computed under FTZ and DAZ."""
+    args = operands(np.random.default_rng(8), FLUSHING[0], 64, 64, 64, "normal")
+    for threads in (1, 3):
+        set_num_threads(threads)
+        run("chains of multiply-adds", FLUSHING[0], args)
+        assert np.float32(1e-40) * np.float32(1) != 0
+    set_num_threads(None)
+    plain = Unit(SequentialFMA(), "fp32", "fp32")
+    small = operands(np.random.default_rng(9), plain, 64, 64, 64, "subnormal")
+    assert np.array_equal(run("chains of multiply-adds", plain, small), kernels.generic_bits(kernels.lowered(plain), *small))
