@@ -420,6 +420,21 @@ def test_results_at_the_smallest_normal_number(unit, isa):
         assert np.array_equal(run("chains of multiply-adds", unit, args), expected)
 
 
+@pytest.mark.parametrize("unit", [FLUSHING[i] for i in (0, 1, 3, 4, 5)], ids=lambda u: str(u)[17:90])
+def test_subnormal_operands_are_zero(unit, isa):
+    """Also where the product with a large number would be an ordinary one; c likewise."""
+    rng = np.random.default_rng(10)
+    a_format, b_format, c_format, _ = unit.formats
+    a = rng.integers(1, 1 << a_format.fraction_bits, (9, 40)).astype(a_format.container)
+    a[rng.random(a.shape) < 0.2] = tcm.encode(1.0, a_format)
+    b = tcm.encode(rng.standard_normal((40, 17)) * 2.0**40, b_format)
+    c = rng.integers(1, 1 << c_format.fraction_bits, (9, 17)).astype(c_format.container)
+    for args in ((a, b, c, None, None), (a * 0, b, c, None, None)):
+        expected = reference.mma_bits(unit, *args)
+        assert np.array_equal(run("chains of multiply-adds", unit, args), expected)
+        assert np.array_equal(kernels.generic_bits(kernels.lowered(unit), *args), expected)
+
+
 def test_flushing_leaves_the_mode_alone():
     """Subnormal numbers of the caller's threads survive a product that was computed under FTZ and DAZ."""
     args = operands(np.random.default_rng(8), FLUSHING[0], 64, 64, 64, "normal")
