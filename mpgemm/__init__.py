@@ -2,6 +2,7 @@
 
 # ruff: noqa: F401  (what is imported here is the public interface)
 # Recovery methods, their errors and bounds.
+from mpgemm.amx import SgemmResult, sgemm, sgemm_report
 from mpgemm.bounds.attribution import Attribution, attribute
 from mpgemm.bounds.bounds import block_fma_bounds, gemm_bound, multiword_bound
 from mpgemm.bounds.describe import Description, describe

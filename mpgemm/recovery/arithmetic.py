@@ -62,6 +62,8 @@ def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequenc
     pairs = {(i, j): (words_a[i], words_b[j]) for i, j in row.products}
     if row.accumulation == "core":
         return arithmetic.chain([pairs[p] for p in row.products], c)
+    if row.accumulation == "blocks":
+        return _blocks(row, [pairs[p] for p in row.products], c, arithmetic)
     if row.accumulation == "elementwise":
         order = sorted(row.products, key=lambda p: (sum(p), -p[0]))
         return _plus(arithmetic.elementwise([(pairs[p], -sum(p) * scale) for p in order]), c, arithmetic)
@@ -79,6 +81,16 @@ def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequenc
         before = level
     value = arithmetic.scale(value, -before * scale) if before else value
     return _plus(value, c, arithmetic)
+
+
+def _blocks(row: RecoveryMethod, pairs: list[Pair], c, arithmetic: Arithmetic):
+    """Chains from zero over blocks of k, added outside to c."""
+    value, every = c, row.restart_every
+    for start in range(0, pairs[0][0].shape[1], every):
+        ks = slice(start, start + every)
+        part = arithmetic.chain([(a[:, ks], b[ks]) for a, b in pairs], None)
+        value = part if value is None else arithmetic.add(value, part)
+    return value
 
 
 def _level(row: RecoveryMethod, level: int, pairs: list[Pair], arithmetic: Arithmetic):

@@ -130,20 +130,32 @@ class IntegerRun:
 
     # -- slices ----------------------------------------------------------------------------------------------------------
     def _slices(self) -> np.ndarray:
-        row, bits = self.row, self.row.slice_bits
-        largest = 1 << 14 if bits == 8 else ((1 << bits) - 1) ** 2
-        products, exponents = [], []
+        row, bits, largest = self.row, self.row.slice_bits, self._largest_product
+        chains = self._chains(largest)  # smallest first
         memory = Scratch(row.words * self.a.size, row.words * self.b.size)
         planes = [memory.take((row.words, *x.shape), np.int8) for x in (self.a, self.b)]
         words_a, rows = slice_operand(self.a, 1, row, self.rows.exponents, planes[0])
         words_b, columns = slice_operand(self.b, 0, row, self.columns.exponents, planes[1])
-        words_a, words_b = self._encoded(words_a, words_b)
-        for pairs in self._chains(largest):  # smallest first
-            products.append(self._chained([(words_a[i], words_b[j]) for i, j in pairs], largest))
-            exponents.append(-bits * sum(pairs[0]))
+        products = self._products_of_slices(planes, (words_a, words_b), chains, largest)
+        exponents = [-bits * sum(pairs[0]) for pairs in chains]
         last = exponents[-1]
         rows = rows - np.int32(2 * top_exponent(row) - last)
         return joined_slices(products, [e - last for e in exponents], rows, columns, self.dtype)
+
+    @property
+    def _largest_product(self) -> int:
+        bits = self.row.slice_bits
+        return 1 << 14 if bits == 8 else ((1 << bits) - 1) ** 2
+
+    @property
+    def exact_levels(self) -> bool:
+        """Whether the products of a level of slices can be summed in int32, and all of them in FP64, without a rounding."""
+        return len(self._chains(self._largest_product)) < len(self.row.products)
+
+    def _products_of_slices(self, planes, words, chains, largest: int) -> list[np.ndarray]:
+        """The sum of the products of each chain; `words` are views of `planes`, those of A and of B."""
+        words_a, words_b = self._encoded(*words)
+        return [self._chained([(words_a[i], words_b[j]) for i, j in pairs], largest) for pairs in chains]
 
     def _chains(self, largest: int) -> list[list[tuple[int, int]]]:
         """The products, those of a level together where that changes no bit.

@@ -6,6 +6,8 @@ of A times word j of B and has weight ``2^-((i + j) s)``; its *level* is i + j. 
 
 accumulation
     ``core``: one chain through the engine over all products, seeded by c.
+    ``blocks``: every `restart_every` products of k one chain from zero over all products of words; the results are added, in
+    order, to an outside sum that starts from c.
     ``nested``: one chain for each level, the highest first; its result, scaled by a power of two, seeds the next. Every
     addition happens in the core.
     ``outside``: one chain from zero for each level; the levels are joined outside, ``t = RN(t 2^-s + next)``; c is added last.
@@ -33,7 +35,7 @@ from dataclasses import dataclass, field
 from tensorcore_models import ROUNDINGS, get_format
 from tensorcore_models.formats import Format, IntegerFormat
 
-ACCUMULATIONS = ("core", "nested", "outside", "k_step", "termwise", "elementwise")
+ACCUMULATIONS = ("core", "blocks", "nested", "outside", "k_step", "termwise", "elementwise")
 ORDERS = ("step", "term")
 EQUILIBRATIONS = ("none", "rows")
 KINDS = ("words", "integer_slices", "residues", "quantised")
@@ -88,6 +90,8 @@ class RecoveryMethod:
         Products kept, in order (indices from 0).
     accumulation, order, equilibrate
         See the module.
+    restart_every : int or None
+        Products of k in one chain of the accumulation "blocks".
     target : {"engine", "fp32", "fp64", "input"}
         Format of the result: the engine's, FP32, FP64, or FP64 if an operand is FP64 and FP32 otherwise.
     moduli : tuple of int
@@ -116,6 +120,7 @@ class RecoveryMethod:
     scale_exponent: int | None = 0
     products: tuple[tuple[int, int], ...] = ((0, 0),)
     accumulation: str = "core"
+    restart_every: int | None = None
     order: str = "step"
     equilibrate: str = "none"
     target: str = "fp32"
@@ -154,11 +159,15 @@ class RecoveryMethod:
             or not 0 <= self.scale_exponent <= 100
         ):
             self._fail(f"scale_exponent is {self.scale_exponent!r}, expected an integer from 0 to 100, or None")
-        if self.accumulation == "core" and self.scale_exponent != 0 and self.words > 1:
-            self._fail("accumulation 'core' sums products of different words as they are: scale_exponent must be 0")
+        if self.accumulation in ("core", "blocks") and self.scale_exponent != 0 and self.words > 1:
+            self._fail(
+                f"accumulation {self.accumulation!r} sums products of different words as they are: scale_exponent must be 0"
+            )
+        if (self.accumulation == "blocks") != (self.restart_every is not None):
+            self._fail(f"restart_every is {self.restart_every!r} with accumulation {self.accumulation!r}")
         levels = [i + j for i, j in self.products]
         if (
-            self.accumulation != "core"
+            self.accumulation not in ("core", "blocks")
             and levels != sorted(levels, reverse=True)
             and self.accumulation != "elementwise"
         ):
@@ -263,6 +272,8 @@ def _changes(row: RecoveryMethod, options: Mapping) -> dict:
             changes["products"] = products_below(2, _choice(name, value, {3: 1, 4: 2}))
         elif name == "accumulate_outside":
             changes["accumulation"] = _choice(name, value, {"k_step": "k_step", "c_only": "outside"})
+        elif name == "restart_every":
+            changes |= {"accumulation": "blocks", name: _count(name, value, 1, 1 << 30)}
         elif name == "dynamic_scaling":
             changes["equilibrate"] = _choice(name, value, {True: "rows", False: "none"})
         elif name in ("words", "slices", "passes"):

@@ -71,7 +71,11 @@ def _library(name: str, fmt: str, words: int, products, range_limits: str, **fac
         words=words,
         products=products,
         range_limits=range_limits,
-        options={**_CHAIN, "product_order": "'smallest_first' or 'largest_first'"},
+        options={
+            **_CHAIN,
+            "product_order": "'smallest_first' or 'largest_first'",
+            "restart_every": "q: every q products of k the chain restarts from zero and is added outside; else one chain",
+        },
         formula="D = core(C + sum of the products of words, smallest first)",
         **facts,
     )

@@ -6,7 +6,12 @@
  * Layout. A slice of k is cut into passes of at most MPG_CHAIN_DEPTH. A stands in groups of R rows, [pass][group][R][DEPTH], B in
  * panels of W columns, [pass][panel][DEPTH][W], padded with zeros; R and W belong to the variant. A panel of a pass stays in the
  * first-level cache while the groups of A run over it; the running result stands in D. Sums outside every `every` products
- * start each chain at zero and add it to D.
+ * start each chain at zero and add it to D. With `lanes` so many chains from zero share the `every` products of an operation, which
+ * lie lane after lane; their sum, in order, is added to D.
+ *
+ * With `flush` the CPU runs under FTZ and DAZ: subnormal operands are zero, and so are results that are below the smallest normal
+ * number when rounded with an unbounded exponent (Intel SDM, volume 1, 4.9.1.5 and 10.2.3). Arm's flushing looks at results
+ * before they are rounded: there is no such kernel on aarch64.
  */
 #ifndef MPG_CHAINS_H
 #define MPG_CHAINS_H
@@ -26,6 +31,8 @@ typedef struct {
     int64_t depth;     /* products of this slice */
     int64_t pass;      /* products of a pass: MPG_CHAIN_DEPTH, or what `every` leaves of it */
     int64_t every;     /* products between two additions outside, at most MPG_CHAIN_DEPTH; 0: one chain */
+    int64_t lanes;     /* chains among which `every` products are dealt out; 0: one */
+    int flush;
 } mpg_chain_job;
 
 #define MPG_CHAIN_NAMED(name, variant) mpg_chain_##name##_##variant
@@ -34,6 +41,8 @@ typedef struct {
 #if MPG_X86_VARIANTS
 #include <immintrin.h>
 #define MPG_HAS_CHAINS(level) ((level) >= MPG_ISA_AVX2)
+#define MPG_HAS_FLUSHING 1
+#define MPG_CHAIN_FLUSHING 0x9FC0u /* MXCSR: nothing traps, to nearest even, FTZ and DAZ */
 
 #define CHAIN_VARIANT float_avx2
 #define CHAIN_TARGET MPG_TARGET_AVX2
@@ -104,6 +113,7 @@ enum { MPG_CHAIN_R = 6 };
 #elif (defined(__GNUC__) || defined(__clang__)) && defined(__aarch64__)
 #include <arm_neon.h>
 #define MPG_HAS_CHAINS(level) 1
+#define MPG_HAS_FLUSHING 0
 
 #define CHAIN_VARIANT float_base
 #define CHAIN_TARGET
@@ -143,15 +153,16 @@ enum { MPG_CHAIN_R = 6 };
 
 #else /* no vectors, or no fused multiply-add in every CPU: the generic kernels run the chains */
 #define MPG_HAS_CHAINS(level) 0
+#define MPG_HAS_FLUSHING 0
 #define MPG_CHAIN_CALL(name, size, level, ...) ((void)0)
 #define MPG_CHAIN_ROW_BYTES(level) 64
 enum { MPG_CHAIN_R = 6 };
 #endif
 
-static int mpg_has_chains(int level)
+static int mpg_has_chains(int level, int flush)
 {
     (void)level;
-    return MPG_HAS_CHAINS(level);
+    return MPG_HAS_CHAINS(level) && (!flush || MPG_HAS_FLUSHING);
 }
 
 /* Columns of a panel, for elements of `size` bytes. */
@@ -192,7 +203,16 @@ static void mpg_chain_pack_b(const char *source, int64_t columns, int64_t k, int
 static void mpg_chain_tile(const mpg_chain_job *job, int64_t group0, int64_t group1, int64_t panel0, int64_t panel1, int size,
                            int level)
 {
+#if MPG_HAS_FLUSHING
+    const unsigned mode = _mm_getcsr();
+    if (job->flush)
+        _mm_setcsr(MPG_CHAIN_FLUSHING);
+#endif
     MPG_CHAIN_CALL(tile, size, level, job, group0, group1, panel0, panel1);
+#if MPG_HAS_FLUSHING
+    if (job->flush)
+        _mm_setcsr(mode);
+#endif
     (void)job, (void)group0, (void)group1, (void)panel0, (void)panel1, (void)size, (void)level;
 }
 

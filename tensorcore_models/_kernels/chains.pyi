@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 LONGEST: int
 
-def available(level: int) -> bool: ...
+def available(level: int, flush: bool = False) -> bool: ...
 def workspace_bytes(m: int, n: int, length: int, size: int, every: int, level: int) -> int: ...
 def chains(
     a: NDArray[np.floating[Any]],
@@ -14,6 +14,8 @@ def chains(
     workspace: NDArray[np.uint8],
     length: int,
     every: int,
+    lanes: int,
+    flush: bool,
     nan: int,
     level: int,
     threads: int,

@@ -14,10 +14,11 @@ cdef extern from "chains.h":
         const char *a
         const char *b
         char *d
-        int64_t m, n, groups, panels, depth, every
+        int64_t m, n, groups, panels, depth, every, lanes
+        int flush
         int64_t pass_ "pass"
 
-    int mpg_has_chains(int level)
+    int mpg_has_chains(int level, int flush)
     int mpg_chain_width(int size, int level) nogil
     void mpg_chain_pack_a(const char *source, int64_t row, int64_t groups, int64_t depth, int64_t pass_, int size,
                           char *packed) nogil
@@ -38,9 +39,9 @@ ctypedef fused real:
     double
 
 
-def available(int level):
-    """Whether the CPUs of that level have fused multiply-adds that this build uses."""
-    return bool(mpg_has_chains(level))
+def available(int level, bint flush=False):
+    """Whether the CPUs of that level have fused multiply-adds that this build uses, with subnormals flushed as x86 does if asked."""
+    return bool(mpg_has_chains(level, flush))
 
 
 def workspace_bytes(int64_t m, int64_t n, int64_t length, int size, int every, int level):
@@ -56,18 +57,21 @@ cdef int64_t _pass(int every) noexcept nogil:
 
 
 def chains(const real[:, ::1] a, const real[:, ::1] b, real[:, ::1] d, uint8_t[::1] workspace, int64_t length, int every,
-           uint64_t nan, int level, int threads):
+           int lanes, bint flush, uint64_t nan, int level, int threads):
     """Update d (m, n) by a (m, k) and b (k, n), `length` products of k at a time.
 
     One chain for each element, or, with `every`, chains of so many products from zero, added to d one after the other; `length` and k
-    are then multiples of it. NaNs get the encoding `nan`.
+    are then multiples of it. With `lanes` too, operations of `every` products that lie lane after lane; the last one may have fewer.
+    `flush`: as x86 does under FTZ and DAZ. NaNs get the encoding `nan`.
     """
     cdef int64_t m = d.shape[0], n = d.shape[1], k = a.shape[1]
     if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n:
         raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}) and ({m}, {n}) do not fit")
-    if not mpg_has_chains(level):
+    if not mpg_has_chains(level, flush):
         raise ValueError(f"no kernel for chains at level {level}")
-    if every < 0 or every > MPG_CHAIN_DEPTH or length < 1 or (every and (k % every or length % every)):
+    if lanes < 0 or (lanes and not every):
+        raise ValueError(f"{lanes} lanes of operations of {every} products")
+    if every < 0 or every > MPG_CHAIN_DEPTH or length < 1 or (every and ((k % every and not lanes) or length % every)):
         raise ValueError(f"chains of {every} products and slices of {length} do not fit {k} products")
     if workspace.shape[0] < workspace_bytes(m, n, min(k, length), sizeof(real), every, level):
         raise ValueError(f"the workspace has {workspace.shape[0]} bytes, too few for slices of {length}")
@@ -79,7 +83,7 @@ def chains(const real[:, ::1] a, const real[:, ::1] b, real[:, ::1] d, uint8_t[:
     cdef int64_t wide = max(MPG_CHAIN_TILE // width, 1), tasks
     cdef char *packed_b = <char *>((<uintptr_t>&workspace[0] + 63) & ~<uintptr_t>63)
     cdef char *packed_a
-    job.m, job.n, job.every, job.pass_ = m, n, every, _pass(every)
+    job.m, job.n, job.every, job.pass_, job.lanes, job.flush = m, n, every, _pass(every), lanes, flush
     job.groups = (m + MPG_CHAIN_R - 1) // MPG_CHAIN_R
     job.panels = (n + width - 1) // width
     job.d = <char *>&d[0, 0]

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SKIP: int
+NARROW_FLOOR: int
 
 def narrow_workspace_bytes(m: int, n: int, length: int) -> int: ...
 def narrow(
@@ -87,7 +87,7 @@ def ieee(
     b: NDArray[np.float32],
     d: NDArray[np.float32],
     group: int,
-    flush: bool,
+    terms: int,
     level: int,
     threads: int,
 ) -> None: ...

@@ -12,9 +12,9 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 cdef extern from "narrow_items.h":
-    enum: MPG_SKIP
+    enum: MPG_NARROW_FLOOR
     ctypedef struct mpg_operand:
-        int size, fraction_bits, padding_bits, bias, sign_shift, sign_mask, fnuz, emin, zero_exponent
+        int size, fraction_bits, padding_bits, bias, sign_shift, sign_mask, fnuz, emin
         uint32_t magnitude_mask, max_magnitude
 
     ctypedef struct mpg_source:
@@ -28,7 +28,7 @@ cdef extern from "narrow_items.h":
     ctypedef struct mpg_narrow_task:
         int terms, fraction_bits, output
         uint32_t keep
-        int wide_sum, chain, raw_exponent
+        int wide_sum, chain, floor, raw_exponent
 
     void mpg_narrow_pack_b(const mpg_source *s, const mpg_operand *f, int64_t first, int count, int width, int64_t begin,
                            int64_t end, float *values, uint8_t *exponents, uint8_t *special, int level) nogil
@@ -62,7 +62,8 @@ cdef extern from "wide_avx512.h":
     enum: MPG_WIDE
 
     ctypedef struct mpg_wide_task:
-        int terms, fraction_bits, floor, output, raw_exponent, positive_zero, round_down, dot_bits, c_bits, c_cutoff, overflow, promote
+        int terms, fraction_bits, floor, output, raw_exponent, positive_zero, round_down, dot_bits, c_bits
+        int sum_bits, c_cutoff, overflow, promote
 
     void mpg_wide_pack_b(const mpg_source *s, const mpg_operand *f, int64_t first, int count, int64_t begin, int64_t end,
                          double *values, int16_t *exponents, int16_t *lowest, uint8_t *special, int level) nogil
@@ -78,7 +79,8 @@ cdef int64_t ROWS = 64
 # Multiply-adds between two looks at pending signals.
 cdef double SLICE = 4e9
 
-SKIP = MPG_SKIP
+#: Least alignment exponent of the 32-bit lanes, as a float32 exponent field.
+NARROW_FLOOR = MPG_NARROW_FLOOR
 
 
 cdef mpg_operand _operand(fmt):
@@ -92,7 +94,6 @@ cdef mpg_operand _operand(fmt):
     f.sign_mask = fmt.sign_mask
     f.fnuz = fmt.fnuz
     f.emin = fmt.emin
-    f.zero_exponent = fmt.zero_exponent
     f.magnitude_mask = fmt.magnitude_mask
     f.max_magnitude = fmt.max_magnitude
     return f
@@ -107,6 +108,7 @@ cdef mpg_narrow_task _narrow_task(task):
     t.keep = task.keep
     t.wide_sum = task.wide_sum
     t.chain = task.chain
+    t.floor = task.floor
     t.raw_exponent = task.raw_exponent
     return t
 
@@ -213,6 +215,7 @@ def wide(const uint8_t[::1] a, int64_t a_outer, int64_t a_inner, a_format,
     t.round_down = task.round_down
     t.dot_bits = task.dot_bits
     t.c_bits = task.c_bits
+    t.sum_bits = task.sum_bits
     t.c_cutoff = task.c_cutoff
     t.overflow = task.overflow
     t.promote = task.promote
@@ -366,14 +369,15 @@ cdef class NarrowItems:
 cdef extern from "ieee_lanes.h":
     enum: MPG_IEEE_LANES
     void mpg_ieee_pack(const float *b, int64_t n, int count, int64_t k, float *panel) nogil
-    void mpg_ieee_rows(int group, int flush, const float *a, const float *panel, float *d, int64_t ldd, int64_t rows, int count,
-                       int64_t k, int level) nogil
+    void mpg_ieee_rows(int group, int64_t terms, const float *a, const float *panel, float *d, int64_t ldd, int64_t rows,
+                       int count, int64_t k, int level) nogil
 
 
-def ieee(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, int group, bint flush, int level, int threads):
-    """Update d (m, n) by a (m, k) and b (k, n): pairwise sums over `group` products (ieee_lanes.h)."""
+def ieee(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, int group, int64_t terms, int level,
+         int threads):
+    """Update d (m, n) by a (m, k) and b (k, n): pairwise sums over `group` of each `terms` products (ieee_lanes.h)."""
     cdef int64_t m = d.shape[0], n = d.shape[1], k = a.shape[1]
-    if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n or group not in (2, 4) or k % group:
+    if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n or group not in (2, 4) or k % group or terms % group:
         raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}), ({m}, {n}) do not fit groups of {group}")
     if m == 0 or n == 0 or k == 0:
         return
@@ -394,7 +398,7 @@ def ieee(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, int grou
                 for i in prange(first, last, num_threads=threads, schedule="dynamic"):
                     p = i // blocks * MPG_IEEE_LANES
                     r = i % blocks * ROWS
-                    mpg_ieee_rows(group, flush, &a[r, 0], packed + p * k, &d[r, p], n, min(ROWS, m - r),
+                    mpg_ieee_rows(group, terms, &a[r, 0], packed + p * k, &d[r, p], n, min(ROWS, m - r),
                                   <int>min(<int64_t>MPG_IEEE_LANES, n - p), k, level)
             PyErr_CheckSignals()
     finally:

@@ -23,7 +23,7 @@ cdef extern from "generic_tiles.h":
         uint64_t sign_bit, zero_sign, max_code, inf_code, inf_sign
 
     ctypedef struct mpg_rule:
-        int rounding, kept_bits, to_inf, saturate, flush, positive_underflow
+        int rounding, kept_bits, to_inf, saturate, flush, nan_operand, positive_underflow
         uint64_t nan_code
 
     ctypedef struct mpg_plan:
@@ -36,11 +36,11 @@ cdef extern from "generic_tiles.h":
         int alignment, fraction_bits, rounding, sticky, normalised, product_fraction, product_lift, product_integer
         int has_floor, has_limit, has_integer_bits, has_cutoff
         int32_t floor, limit, integer_bits, cutoff
-        int dot_fraction_bits, c_fraction_bits, add_rounding, c_wins
+        int dot_fraction_bits, c_fraction_bits, add_rounding, c_wins, sum_fraction_bits
         int32_t base
         int limbs
         double chained_flush, c_flush
-        int positive_c_flush
+        int c_flush_passes
         int a_bits, b_bits, c_bits, d_bits, a_signed, b_signed, c_signed, d_signed, clamp
 
     ctypedef struct mpg_layout:

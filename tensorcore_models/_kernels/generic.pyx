@@ -69,6 +69,7 @@ cdef mpg_rule _rule(fields):
     r.to_inf = fields["to_inf"]
     r.saturate = fields["saturate"]
     r.flush = fields["flush"]
+    r.nan_operand = fields["nan_operand"]
     r.positive_underflow = fields["positive_underflow"]
     r.nan_code = fields["nan_code"]
     return r
@@ -188,7 +189,6 @@ cdef class Plan:
             self.plan.scale = _format(rest.pop("scale"))
             self.plan.scaled = 1
             self.plan.block = rest.pop("block")
-            self.plan.skip_scaled_zero = rest.pop("skip_scaled_zero", 0)
         self._set_sums(rest)
         self._set_others(rest)
         if rest:
@@ -217,6 +217,8 @@ cdef class Plan:
         p.c_fraction_bits = rest.pop("c_fraction_bits", 0)
         p.add_rounding = rest.pop("add_rounding", 0)
         p.c_wins = rest.pop("c_wins", 0)
+        p.sum_fraction_bits = rest.pop("sum_fraction_bits", 0)
+        p.skip_scaled_zero = rest.pop("skip_scaled_zero", 0)
         p.base = rest.pop("base", 0)
         p.limbs = rest.pop("limbs", 0)
 
@@ -224,7 +226,7 @@ cdef class Plan:
         cdef mpg_plan *p = &self.plan
         p.chained_flush = rest.pop("chained_flush", 0.0)
         p.c_flush = rest.pop("c_flush", 0.0)
-        p.positive_c_flush = rest.pop("positive_c_flush", 0)
+        p.c_flush_passes = rest.pop("c_flush_passes", 0)
         p.a_bits = rest.pop("a_bits", 0)
         p.b_bits = rest.pop("b_bits", 0)
         p.c_bits = rest.pop("c_bits", 0)

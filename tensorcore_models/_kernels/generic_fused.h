@@ -304,14 +304,17 @@ static uint64_t NAME(groups)(const mpg_plan *p, const SIG *a, const SIG *b, cons
         x[used++] = NAME(number_addend)(*c);
     for (int g = 0; g < layout->segments; g++) {
         ACC total = 0;
-        for (int q = layout->bounds[g]; q < layout->bounds[g + 1]; q++)
+        int zeros = 1;
+        for (int q = layout->bounds[g]; q < layout->bounds[g + 1]; q++) {
             total += (ACC)a[q] * (ACC)b[q];
+            zeros &= a[q] == 0 || b[q] == 0;
+        }
+        if (p->skip_scaled_zero && (p->skip_scaled_zero == MPG_SKIP_ZEROS ? total == 0 : zeros))
+            continue;
         x[used].exponent = p->base;
         x[used].align = 0;
         if (p->scaled) {
             const int64_t block = (first + layout->bounds[g]) / p->block;
-            if (total == 0 && p->skip_scaled_zero)
-                continue;
             if (!MPG_TAKES_PART(ga[block]) || !MPG_TAKES_PART(gb[block]))
                 continue;
             x[used].align = ga[block] + gb[block];
@@ -387,6 +390,9 @@ static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t 
                                far ? MPG_RZ : p->add_rounding)
                  * ((ACC)1 << (widest - p->c_fraction_bits));
     }
+    const int cut = total == 0 ? 0 : NAME(leading)(NAME(magnitude)(total)) - p->sum_fraction_bits;
+    if (cut > 0)
+        return NAME(finish)(NAME(aligned)(total, cut, MPG_RD), (int64_t)unit + cut, &p->result, &p->rule);
     return NAME(finish)(total, unit, &p->result, &p->rule);
 }
 

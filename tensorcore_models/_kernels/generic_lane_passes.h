@@ -5,17 +5,15 @@
 #include "generic_fma.h"
 
 /* ---- the families -------------------------------------------------------------------------------------------------- */
-/* In double itself (FP64): fma() is correctly rounded to nearest even; flushing and saturation look at its result. */
+/* In double itself (FP64): fma() is correctly rounded to nearest even; saturation looks at its result. */
 MPG_INLINE void mpg_lanes_fma64(double *total, double a, const double *b, const mpg_plan *p)
 {
-    const int flush = p->late.flush, saturate = p->late.saturate;
-    const double below = p->chained_flush, smallest = 2.2250738585072014e-308, largest = 1.7976931348623157e308;
+    const int saturate = p->late.saturate;
+    const double below = p->chained_flush, largest = 1.7976931348623157e308;
     for (int l = 0; l < MPG_LANES; l++) {
         double z = total[l];
         z = fabs(z) < below ? copysign(0.0, z) : z;
         z = fma(a, b[l], z);
-        if (flush)
-            z = fabs(z) < smallest ? copysign(0.0, z) : z;
         if (saturate) {
             z = fabs(z) > largest ? copysign(largest, z) : z;
             z = z == z ? z : 0.0;
@@ -34,21 +32,35 @@ MPG_INLINE void mpg_lanes_chain(double *total, const double *a, const double *b,
     }
 }
 
+/* total = round(total + x); of two NaNs x86 returns the first. */
+MPG_INLINE void mpg_lanes_add_ordered(double *total, const double *x, const mpg_lane_rule *f, const mpg_plan *p)
+{
+    double before[MPG_LANES];
+    memcpy(before, total, sizeof before);
+    mpg_lanes_add(total, x, f, p);
+    if (p->late.nan_operand && mpg_lanes_any_nan(total))
+        mpg_lanes_nan_of_sum(total, before, x);
+}
+
 /* Interleaved chains from zero, summed in order; c joins last. */
 MPG_INLINE void mpg_lanes_laned(double *total, const double *a, const double *b, const mpg_layout *layout,
                                 const mpg_lane_rule *f, const mpg_plan *p)
 {
     double dot[MPG_LANES], lane[MPG_LANES];
+    const double zero[MPG_LANES] = {0};
     for (int g = 0; g < layout->segments; g++) {
         const int begin = layout->bounds[g];
         memset(lane, 0, sizeof lane);
-        mpg_lanes_chain(lane, a + begin, b + (int64_t)begin * MPG_LANES, layout->bounds[g + 1] - begin, f, p);
+        const int count = layout->bounds[g + 1] - begin;
+        mpg_lanes_chain(lane, a + begin, b + (int64_t)begin * MPG_LANES, count, f, p);
+        if (p->late.nan_operand && mpg_lanes_any_nan(lane))
+            mpg_lanes_nan_of_chain(lane, zero, a + begin, b + (int64_t)begin * MPG_LANES, count);
         if (g == 0)
             memcpy(dot, lane, sizeof dot);
         else
-            mpg_lanes_add(dot, lane, f, p);
+            mpg_lanes_add_ordered(dot, lane, f, p);
     }
-    mpg_lanes_add(total, dot, f, p);
+    mpg_lanes_add_ordered(total, dot, f, p);
 }
 
 #define MPG_MAX_GROUP 64
@@ -67,7 +79,7 @@ MPG_INLINE void mpg_lanes_pairwise(double *total, const double *a, const double 
     mpg_lanes_add(total, x[0], f, p);
 }
 
-MPG_INLINE void mpg_lanes_pass(double *total, const double *a, const double *b, const mpg_layout *layout,
+MPG_INLINE void mpg_lanes_one_pass(double *total, const double *a, const double *b, const mpg_layout *layout,
                                int first, const mpg_lane_rule *f, const mpg_plan *p)
 {
     switch (p->family) {
@@ -85,11 +97,21 @@ MPG_INLINE void mpg_lanes_pass(double *total, const double *a, const double *b, 
     }
 }
 
-/* Flushing of the first addend: below c_flush it becomes zero, positive where the plan says so. */
+MPG_INLINE void mpg_lanes_pass(double *total, const double *a, const double *b, const mpg_layout *layout,
+                               int first, const mpg_lane_rule *f, const mpg_plan *p)
+{
+    double before[MPG_LANES];
+    memcpy(before, total, sizeof before);
+    mpg_lanes_one_pass(total, a, b, layout, first, f, p);
+    if (p->late.nan_operand && p->family != MPG_FAMILY_LANED && mpg_lanes_any_nan(total))
+        mpg_lanes_nan_of_chain(total, before, a, b, layout->count);
+}
+
+/* Flushing of an instruction's addend: below c_flush it becomes zero, of which sign the plan says. */
 MPG_INLINE double mpg_first_addend(double c, const mpg_plan *p)
 {
-    if (c != 0 && fabs(c) < p->c_flush)
-        return p->positive_c_flush ? 0.0 : copysign(0.0, c);
+    if (fabs(c) < p->c_flush)
+        return p->c_flush_passes ? 0.0 : copysign(0.0, c);
     return c;
 }
 
@@ -106,6 +128,9 @@ MPG_INLINE void mpg_lanes_block(const mpg_plan *p, const mpg_packed *a, const mp
         total[l] = mpg_first_addend(mpg_double_of_number(mpg_number_of(mpg_element(c, i, j + l), &p->raw_c)), p);
     for (int64_t s = 0; s < a->steps; s++) {
         const int64_t first = s * p->step;
+        if (p->c_flush_passes && s % p->c_flush_passes == 0)
+            for (int l = 0; l < MPG_LANES; l++)
+                total[l] = mpg_first_addend(total[l], p);
         mpg_lanes_pass(total, x + first, y + first * MPG_LANES, mpg_layout_of(s, full, whole, tail), s == 0, &f, p);
     }
     for (int l = 0; l < width; l++)

@@ -13,6 +13,8 @@
 
 #define MPG_SIGN64 UINT64_C(0x8000000000000000)
 #define MPG_INF64 UINT64_C(0x7FF0000000000000)
+#define MPG_NAN64 UINT64_C(0x7FF8000000000000)
+#define MPG_FRACTION64 UINT64_C(0xFFFFFFFFFFFFF)
 
 MPG_INLINE uint64_t mpg_bits_of_double(double x)
 {
@@ -31,8 +33,10 @@ MPG_INLINE double mpg_double_of_bits(uint64_t bits)
 MPG_FROM_VECTORS static double mpg_double_of_number(mpg_number x)
 {
     double value;
-    if (x.kind == MPG_NAN)
-        return mpg_double_of_bits(UINT64_C(0x7FF8000000000000));
+    if (x.kind == MPG_NAN) { /* the payload in the leading bits of the fraction */
+        const uint64_t payload = x.significand ? x.significand << (52 - mpg_leading_bit(x.significand)) & MPG_FRACTION64 : 0;
+        return mpg_double_of_bits((x.negative ? MPG_SIGN64 : 0) | MPG_NAN64 | payload);
+    }
     value = x.kind == MPG_INF ? mpg_double_of_bits(MPG_INF64) : ldexp((double)x.significand, x.exponent);
     return x.negative ? -value : value;
 }
@@ -42,8 +46,10 @@ MPG_FROM_VECTORS static uint64_t mpg_encode_double(double value, const mpg_resul
 {
     const uint64_t bits = mpg_bits_of_double(value);
     const int negative = (int)(bits >> 63);
-    const uint64_t fraction = bits & UINT64_C(0xFFFFFFFFFFFFF);
+    const uint64_t fraction = bits & MPG_FRACTION64;
     const int field = (int)(bits >> 52 & 0x7FF);
+    if (field == 0x7FF && fraction && r->nan_operand)
+        return t->inf_code | (negative ? t->sign_bit : 0) | fraction >> (52 - t->fraction_bits) << t->padding_bits;
     if (field == 0x7FF)
         return mpg_special_code(fraction ? MPG_HAS_NAN : negative ? MPG_HAS_NEGATIVE_INF : MPG_HAS_POSITIVE_INF, t, r);
     if (field == 0 && fraction == 0)
@@ -151,6 +157,52 @@ MPG_INLINE void mpg_lanes_add(double *total, const double *x, const mpg_lane_rul
         for (int l = 0; l < MPG_LANES; l++)
             result[l] = mpg_slow_sum(start[l], &x[l], sum[l], p);
     memcpy(total, result, sizeof result);
+}
+
+/* ---- which NaN x86 returns ------------------------------------------------------------------------------------------ */
+MPG_INLINE int mpg_is_nan64(uint64_t bits)
+{
+    return (bits & ~MPG_SIGN64) > MPG_INF64;
+}
+
+MPG_INLINE int mpg_lanes_any_nan(const double *x)
+{
+    int any = 0;
+    for (int l = 0; l < MPG_LANES; l++)
+        any |= mpg_is_nan64(mpg_bits_of_double(x[l]));
+    return any;
+}
+
+/* The first NaN of two, else the default NaN. */
+MPG_INLINE double mpg_first_nan(double x, double y)
+{
+    const uint64_t first = mpg_bits_of_double(x), second = mpg_bits_of_double(y);
+    return mpg_double_of_bits(mpg_is_nan64(first)    ? first | MPG_NAN64
+                              : mpg_is_nan64(second) ? second | MPG_NAN64
+                                                     : MPG_NAN64 | MPG_SIGN64);
+}
+
+/* NaNs among sums of x and y. */
+MPG_FROM_VECTORS static void mpg_lanes_nan_of_sum(double *sum, const double *x, const double *y)
+{
+    for (int l = 0; l < MPG_LANES; l++)
+        if (mpg_is_nan64(mpg_bits_of_double(sum[l])))
+            sum[l] = mpg_first_nan(x[l], y[l]);
+}
+
+/* NaNs at the end of `count` multiply-adds that began with `before`: the last product with a NaN decides, as its operands come
+ * before the addend. */
+MPG_FROM_VECTORS static void mpg_lanes_nan_of_chain(double *total, const double *before, const double *a, const double *b,
+                                                    int64_t count)
+{
+    for (int l = 0; l < MPG_LANES; l++) {
+        int64_t q = count - 1;
+        if (!mpg_is_nan64(mpg_bits_of_double(total[l])))
+            continue;
+        while (q >= 0 && !mpg_is_nan64(mpg_bits_of_double(a[q])) && !mpg_is_nan64(mpg_bits_of_double(b[q * MPG_LANES + l])))
+            q--;
+        total[l] = q < 0 ? mpg_first_nan(before[l], 0) : mpg_first_nan(a[q], b[q * MPG_LANES + l]);
+    }
 }
 
 /* x = round(x) for exact products */

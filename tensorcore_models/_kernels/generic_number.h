@@ -22,6 +22,9 @@
 enum { MPG_SPECIALS_IEEE, MPG_SPECIALS_FN, MPG_SPECIALS_FNUZ, MPG_SPECIALS_FINITE, MPG_SPECIALS_SCALE };
 enum { MPG_FINITE, MPG_INF, MPG_NAN };
 enum { MPG_KEEP, MPG_FLUSH_SIGNED, MPG_FLUSH_POSITIVE };
+/* Results that become zero: none; those encoded as subnormal numbers; those below the smallest normal number when they are rounded with
+ * an unbounded exponent. */
+enum { MPG_FLUSH_NONE, MPG_FLUSH_SUBNORMAL, MPG_FLUSH_TINY };
 
 /* Special addends as bits, so that a sum's specials are the OR of its addends': both infinities or a NaN make a NaN. */
 enum { MPG_HAS_POSITIVE_INF = 1, MPG_HAS_NEGATIVE_INF = 2, MPG_HAS_NAN = 4 };
@@ -81,6 +84,7 @@ MPG_INLINE mpg_number mpg_number_of(uint64_t bits, const mpg_format *f)
     x.exponent = x.align - f->fraction_bits;
     if (x.significand == 0) {
         x.align = f->zero_align;
+        x.negative &= f->flush != MPG_FLUSH_POSITIVE;
     } else if (f->normalise || f->flush) {
         const int32_t leading = x.exponent + mpg_leading_bit(x.significand);
         if (f->normalise)
@@ -138,7 +142,8 @@ typedef struct {
     int kept_bits;           /* fraction bits of the result, at most the format's */
     int to_inf;              /* overflow is infinity in every rounding mode */
     int saturate;            /* overflow and infinities become the largest finite number, NaN becomes zero */
-    int flush;               /* results below the smallest normal number become zero */
+    int flush;               /* MPG_FLUSH_...: which results become zero */
+    int nan_operand;         /* x86: a NaN result is the first NaN operand, made quiet; nan_code after an invalid operation */
     int positive_underflow;  /* nonzero sums that become zero are +0 */
     uint64_t nan_code;
 } mpg_rule;
@@ -175,7 +180,8 @@ MPG_INLINE uint64_t mpg_encode_number(int negative, uint64_t magnitude, int stic
     int overflow = leading > t->emax;
     if (!overflow) {
         const int64_t emin = (int64_t)t->quantum_exponent + t->fraction_bits;
-        const int64_t below = leading < emin ? emin - leading : 0; /* places that a subnormal result lacks */
+        const int unbounded = r->flush == MPG_FLUSH_TINY;
+        const int64_t below = leading < emin && !unbounded ? emin - leading : 0; /* places that a subnormal result lacks */
         const int64_t shift = 63 - r->kept_bits + below;           /* at least 2 */
         uint64_t kept, rest, half;
         magnitude = magnitude << up | (uint64_t)sticky;
@@ -189,6 +195,8 @@ MPG_INLINE uint64_t mpg_encode_number(int negative, uint64_t magnitude, int stic
             half = UINT64_C(1) << 63;
         }
         kept += (uint64_t)(MPG_AWAY(r->rounding, rest, half, kept & 1, negative));
+        if (unbounded && leading + (int64_t)(kept >> (r->kept_bits + 1)) < emin)
+            return negative && !r->positive_underflow ? t->zero_sign : 0;
         /* The hidden bit of the kept number adds 1 to the exponent field below; so does a carry out of the fraction. */
         code = ((uint64_t)(below ? 0 : leading - emin) << t->fraction_bits) + (kept << (t->fraction_bits - r->kept_bits));
         overflow = code > t->max_code;
@@ -200,7 +208,7 @@ MPG_INLINE uint64_t mpg_encode_number(int negative, uint64_t magnitude, int stic
             return t->max_code << t->padding_bits | (negative ? t->sign_bit : 0);
         return t->inf_code | (negative ? t->inf_sign : 0);
     }
-    if (r->flush && code < UINT64_C(1) << t->fraction_bits)
+    if (r->flush == MPG_FLUSH_SUBNORMAL && code < UINT64_C(1) << t->fraction_bits)
         code = 0;
     if (code == 0)
         return negative && !r->positive_underflow ? t->zero_sign : 0;

@@ -26,6 +26,9 @@ enum { MPG_ALIGNMENT_GLOBAL, MPG_ALIGNMENT_PAIRWISE, MPG_ALIGNMENT_ODD_EVEN, MPG
 #define MPG_LANES 16
 #define MPG_PANEL 8 /* columns of a panel of the vector kernel */
 
+/* Which zeros below block scales take no part in an alignment: none; zero products and sums of groups; groups of zero products. */
+enum { MPG_KEEP_ZEROS, MPG_SKIP_ZEROS, MPG_SKIP_ZERO_PRODUCTS };
+
 /* How one alignment rounds: with a sticky bit to odd, one place further down. */
 #define MPG_PLAN_ROUNDING(p) ((p)->sticky ? MPG_RO : (p)->rounding)
 
@@ -39,7 +42,7 @@ typedef struct {
     mpg_format c, chained;  /* the addend of the first step, and of later ones (the format of d) */
     mpg_format raw_c;       /* the addend of a late addition: no edge rule */
     mpg_format raw_d;
-    int scaled, block, skip_scaled_zero;
+    int scaled, block, skip_scaled_zero; /* MPG_KEEP_ZEROS, ... */
     mpg_result result;
     mpg_rule rule;       /* of the fused sum */
     mpg_rule late;       /* of the IEEE operations */
@@ -52,11 +55,12 @@ typedef struct {
     int has_floor, has_limit, has_integer_bits, has_cutoff;
     int32_t floor, limit, integer_bits, cutoff;
     int dot_fraction_bits, c_fraction_bits, add_rounding, c_wins;
+    int sum_fraction_bits; /* FDRDA: to which the normalised sum is rounded down first */
     int32_t base;        /* GROUPS: exponent of the last bit of a fixed-point product; EXACT: of the accumulator */
     int limbs;
     /* IEEE operations */
     double chained_flush, c_flush; /* addends below these become zero */
-    int positive_c_flush;
+    int c_flush_passes;            /* > 0: the addend of every so many passes, and zeros then become +0; 0: that of the first */
     /* integers */
     int a_bits, b_bits, c_bits, d_bits, a_signed, b_signed, c_signed, d_signed, clamp;
 } mpg_plan;

@@ -33,12 +33,8 @@ VFN V_(number) V_(number_of)(V bits, const mpg_format *f)
         const V leading = x.exponent + V_(leading)(x.significand);
         if (f->normalise)
             x.align = leading;
-        if (f->flush) {
-            const V flushed = V_(less_signed)(leading, V_(all)(f->flush_below));
-            x.significand &= ~flushed;
-            if (f->flush == MPG_FLUSH_POSITIVE)
-                x.negative &= ~flushed | zero;
-        }
+        if (f->flush)
+            x.significand &= ~V_(less_signed)(leading, V_(all)(f->flush_below));
     }
     x.align = V_(pick)(zero, V_(all)(f->zero_align), x.align);
     return x;

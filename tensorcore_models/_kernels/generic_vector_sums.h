@@ -322,7 +322,10 @@ VTARGET static void W_(round_down)(const mpg_plan *p, const int64_t *a, const in
     }
     dot.value = W_(add)(W_(shl)(dot.value, V_(all)(widest - p->dot_fraction_bits)),
                         W_(shl)(start, V_(all)(widest - p->c_fraction_bits)));
-    dot.exponent = largest - (uint64_t)widest;
+    const V excess = W_(leading)(dot.value) - (uint64_t)p->sum_fraction_bits;
+    const V cut = V_(max_signed)(excess, (V){0}) & W_(nonzero)(dot.value);
+    dot.value = W_(cut)(dot.value, cut, MPG_RD, redo);
+    dot.exponent = largest - (uint64_t)widest + cut;
     *code = W_(finish)(&dot, v);
 }
 

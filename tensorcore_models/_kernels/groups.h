@@ -4,6 +4,8 @@
  *  - A group sum times its two scales is exact in double, and so is its multiple of the unit 2^(e_max - F): tensorcore_models/
  *    kernels/groups.py admits only what stays below 2^51 units. The conversion is the truncation.
  *  - Sums of such multiples are exact; they are rounded once.
+ *  - A word of 16 bits for each group of a row or column says which of its numbers are not zero: a group takes part in the
+ *    alignment if two such words have a bit in common. Its sum may be zero all the same.
  */
 #ifndef MPG_GROUPS_H
 #define MPG_GROUPS_H
@@ -12,6 +14,8 @@
 
 #define MPG_GROUP_LANES 32      /* lanes of a panel */
 #define MPG_GROUPS_MAX 16       /* group sums of one operation */
+#define MPG_GROUP_LONGEST 16    /* products of one group: a bit each */
+#define MPG_GROUP_SKIP (-8000)  /* alignment exponent of scales that take no part */
 #define MPG_GROUP_BLOCK 512     /* products of k whose panel stays in the first-level cache */
 
 typedef struct {
@@ -19,9 +23,6 @@ typedef struct {
     int groups;        /* group sums of one operation, at most MPG_GROUPS_MAX */
     int fraction_bits; /* F */
     int floor;         /* alignment exponent that is never undercut, -400 to 900 */
-    int subnormal_c;   /* alignment exponent of subnormal addends; -1023: each has its own */
-    int zero_c;        /* that of zero addends; -1023: they take no part */
-    int skip_zero;     /* group sums of zero take no part */
     int positive_zero; /* a negative sum that is rounded to zero gives +0 */
     int offset;        /* makes a's fixed-point numbers positive (AVX-512) */
 } mpg_group_task;
@@ -35,15 +36,13 @@ typedef struct {
     int nibbles;                 /* only the low 4 bits of an encoding count */
     const int8_t *values;        /* [256]: fixed-point number of an encoding, that of 0 is 0 */
     const double *scale_values;  /* [256]: scale times the operand's fixed-point unit, 0 for NaN */
-    const int16_t *scale_exponents; /* [256]: alignment exponents, MPG_SKIP for zeros that take no part */
+    const int16_t *scale_exponents; /* [256]: alignment exponents, MPG_GROUP_SKIP for zeros */
     const uint8_t *scale_special;   /* [256]: NaN */
 } mpg_group_source;
 
 #define MPG_GROUP_WORD_BIAS 1023 /* of alignment exponents in panels: that of double */
 
 MPG_INLINE double mpg_group_power(int exponent) { return mpg_as_double((uint64_t)(exponent + 1023) << 52); }
-
-MPG_INLINE double mpg_group_power_or_zero(int exponent) { return exponent < -1022 ? 0.0 : mpg_group_power(exponent); }
 
 /* ---- packing ------------------------------------------------------------------------------------------------------- */
 /* Block of scales that holds group `g`, -1 for a group beyond k. */
@@ -57,7 +56,7 @@ MPG_INLINE int64_t mpg_group_block(const mpg_group_source *s, int64_t g)
 MPG_INLINE void mpg_group_scale(const mpg_group_source *s, int64_t outer, int64_t block, double *value, int *exponent)
 {
     *value = 0;
-    *exponent = MPG_SKIP;
+    *exponent = MPG_GROUP_SKIP;
     if (block >= 0) {
         const uint8_t code = s->scales[outer * s->scale_outer + block * s->scale_inner];
         *value = s->scale_values[code];
@@ -75,31 +74,34 @@ static int mpg_group_special(const mpg_group_source *s, int64_t outer)
     return special;
 }
 
+/* Words of a panel's groups: alignment exponents of 32 lanes, then the numbers of each lane that are not zero, a bit each. */
+#define MPG_GROUP_WORDS (2 * MPG_GROUP_LANES)
+
 /* Scales and alignment exponents of groups begin to end - 1 of `count` columns of B. */
 static void mpg_group_pack_b_scales(const mpg_group_source *s, int64_t first, int count, int64_t begin, int64_t end, double *scales,
-                                    int16_t *exponents)
+                                    int16_t *words)
 {
-    for (int64_t g = begin; g < end; g++) {
+    for (int64_t g = begin; g < end; g++, words += MPG_GROUP_WORDS) {
         const int64_t block = mpg_group_block(s, g), at = (g - begin) * MPG_GROUP_LANES;
         for (int j = 0; j < MPG_GROUP_LANES; j++) {
             double value = 0;
-            int exponent = MPG_SKIP;
+            int exponent = MPG_GROUP_SKIP;
             if (j < count)
                 mpg_group_scale(s, first + j, block, &value, &exponent);
             scales[at + j] = value;
-            exponents[at + j] = (int16_t)(exponent + MPG_GROUP_WORD_BIAS);
+            words[j] = (int16_t)(exponent + MPG_GROUP_WORD_BIAS);
         }
     }
 }
 
-/* The same of a row of A, exponents twice over in 32 bits. */
+/* The same of a row of A; the two words of a group, each twice over in 32 bits. */
 static void mpg_group_pack_a_scales(const mpg_group_source *s, int64_t row, int64_t begin, int64_t end, double *scales,
-                                    uint32_t *exponents)
+                                    uint32_t *words)
 {
     for (int64_t g = begin; g < end; g++) {
         int exponent;
         mpg_group_scale(s, row, mpg_group_block(s, g), scales + (g - begin), &exponent);
-        exponents[g - begin] = 0x00010001u * (uint16_t)(int16_t)exponent;
+        words[2 * (g - begin)] = 0x00010001u * (uint16_t)(int16_t)exponent;
     }
 }
 
@@ -110,29 +112,47 @@ MPG_INLINE int64_t mpg_group_position(const mpg_group_source *s, int64_t g, int6
     return q < s->given && k < s->k ? k : -1;
 }
 
-/* Fixed-point numbers of those columns as one panel: int16 [group][q][lane]. */
+/* Fixed-point numbers of those columns as one panel: int16 [group][q][lane]; in `words` which are not zero. */
 static void mpg_group_pack_b_plain(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count, int64_t begin,
-                                   int64_t end, int16_t *values)
+                                   int64_t end, int16_t *values, int16_t *words)
 {
     const int64_t outer = s->outer;
-    for (int64_t g = begin; g < end; g++)
+    for (int64_t g = begin; g < end; g++, words += MPG_GROUP_WORDS) {
+        uint16_t filled[MPG_GROUP_LANES] = {0};
         for (int q = 0; q < t->group; q++, values += MPG_GROUP_LANES) {
             const int64_t k = mpg_group_position(s, g, q);
             const uint8_t *source = s->data + first * outer + (k < 0 ? 0 : k) * s->inner;
-            for (int j = 0; j < MPG_GROUP_LANES; j++)
+            for (int j = 0; j < MPG_GROUP_LANES; j++) {
                 values[j] = k < 0 || j >= count ? 0 : s->values[source[j * outer]];
+                filled[j] = (uint16_t)(filled[j] | (values[j] != 0) << q);
+            }
         }
+        memcpy(words + MPG_GROUP_LANES, filled, sizeof(filled));
+    }
+}
+
+/* Which numbers of group g of a row of A are not zero, twice over. */
+static uint32_t mpg_group_filled(const mpg_group_task *t, const mpg_group_source *s, int64_t row, int64_t g)
+{
+    uint32_t filled = 0;
+    for (int q = 0; q < t->group; q++) {
+        const int64_t k = mpg_group_position(s, g, q);
+        filled |= (uint32_t)(k >= 0 && s->values[s->data[row * s->outer + k * s->inner]] != 0) << q;
+    }
+    return 0x00010001u * filled;
 }
 
 /* The same of a row of A. */
 static void mpg_group_pack_a_plain(const mpg_group_task *t, const mpg_group_source *s, int64_t row, int64_t begin, int64_t end,
-                                   int16_t *values)
+                                   int16_t *values, uint32_t *words)
 {
-    for (int64_t g = begin; g < end; g++)
+    for (int64_t g = begin; g < end; g++) {
         for (int q = 0; q < t->group; q++) {
             const int64_t k = mpg_group_position(s, g, q);
             *values++ = k < 0 ? 0 : s->values[s->data[row * s->outer + k * s->inner]];
         }
+        words[2 * (g - begin) + 1] = mpg_group_filled(t, s, row, g);
+    }
 }
 
 /* ---- plain C ------------------------------------------------------------------------------------------------------- */
@@ -197,26 +217,25 @@ MPG_INLINE void mpg_group_step(const mpg_group_task *t, const int16_t *MPG_RESTR
     int16_t sums[MPG_GROUPS_MAX][MPG_GROUP_LANES], words[MPG_GROUP_LANES];
     double unit[MPG_GROUP_LANES], scale[MPG_GROUP_LANES], total[MPG_GROUP_LANES];
     const int group = t->group, groups = t->groups;
-    const double subnormal = mpg_group_power_or_zero(t->subnormal_c), zero = mpg_group_power_or_zero(t->zero_c);
     const double to_unit = mpg_group_power(-t->fraction_bits);
     const double zero_sign = t->positive_zero ? 0.0 : -0.0;
-    const int16_t all = t->skip_zero ? 0 : -1;
     for (int j = 0; j < MPG_GROUP_LANES; j++)
         words[j] = (int16_t)(t->floor + MPG_GROUP_WORD_BIAS);
     for (int g = 0; g < groups; g++) {
-        const int16_t x = (int16_t)(uint16_t)ea[g], *MPG_RESTRICT y = eb + g * MPG_GROUP_LANES;
+        const int16_t x = (int16_t)(uint16_t)ea[2 * g], filled = (int16_t)(uint16_t)ea[2 * g + 1];
+        const int16_t *MPG_RESTRICT y = eb + g * MPG_GROUP_WORDS;
         mpg_group_sums(group, a + g * group, b + g * group * MPG_GROUP_LANES, sums[g]);
         for (int j = 0; j < MPG_GROUP_LANES; j++) {
-            const int16_t e = (int16_t)(x + y[j]);
-            const int16_t nonzero = (int16_t)((sums[g][j] | -sums[g][j]) >> 15); /* a mask of ones */
-            const int16_t taken = (int16_t)(e & (all | nonzero));
+            const int32_t common = filled & y[MPG_GROUP_LANES + j];
+            const int16_t takes_part = (int16_t)((common | -common) >> 31); /* a mask of ones */
+            const int16_t taken = (int16_t)((x + y[j]) & takes_part);
             words[j] = words[j] > taken ? words[j] : taken;
         }
     }
     for (int j = 0; j < MPG_GROUP_LANES; j++) {
         const double top = mpg_as_double((uint64_t)words[j] << 52), own = mpg_group_exponent_of(c[j]);
         const uint64_t nonzero = (UINT64_C(0) - mpg_as_bits64(own)) >> 63;
-        const double least = zero + mpg_group_where(nonzero, subnormal - zero);
+        const double least = mpg_group_where(nonzero, 0x1p-126);
         unit[j] = mpg_group_larger(mpg_group_larger(own, least), top) * to_unit;
         scale[j] = mpg_group_inverse(unit[j]);
         total[j] = mpg_group_whole(c[j] * scale[j]);
@@ -240,10 +259,10 @@ MPG_INLINE void mpg_group_row_body(const mpg_group_task *t, const int16_t *a, co
         mpg_mark_beyond(c, MPG_GROUP_LANES, 0x1p128, overflow);
         a += group * groups;
         sa += groups;
-        ea += groups;
+        ea += 2 * groups;
         b += group * groups * MPG_GROUP_LANES;
         sb += groups * MPG_GROUP_LANES;
-        eb += groups * MPG_GROUP_LANES;
+        eb += groups * MPG_GROUP_WORDS;
     }
 }
 

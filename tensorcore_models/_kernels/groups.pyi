@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_GROUPS: int
+LONGEST: int
 SKIP: int
 
 def workspace_bytes(m: int, n: int, length: int, group: int) -> int: ...

@@ -10,10 +10,11 @@ from libc.stdint cimport int16_t, int8_t, int64_t, uint8_t, uint32_t, uintptr_t
 cdef extern from "groups_items.h":
     enum: MPG_GROUP_LANES
     enum: MPG_GROUPS_MAX
-    enum: MPG_SKIP
+    enum: MPG_GROUP_LONGEST
+    enum: MPG_GROUP_SKIP
 
     ctypedef struct mpg_group_task:
-        int group, groups, fraction_bits, floor, subnormal_c, zero_c, skip_zero, positive_zero, offset
+        int group, groups, fraction_bits, floor, positive_zero, offset
 
     ctypedef struct mpg_group_source:
         const uint8_t *data
@@ -27,9 +28,9 @@ cdef extern from "groups_items.h":
 
     int mpg_group_special(const mpg_group_source *s, int64_t outer) nogil
     void mpg_group_pack_b(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count, int64_t begin,
-                          int64_t end, void *values, int16_t *start, double *scales, int16_t *exponents, int level) nogil
+                          int64_t end, void *values, int16_t *start, double *scales, int16_t *words, int level) nogil
     void mpg_group_pack_a(const mpg_group_task *t, const mpg_group_source *s, int64_t row, int64_t begin, int64_t end,
-                          void *values, double *scales, uint32_t *exponents, int level) nogil
+                          void *values, double *scales, uint32_t *words, int level) nogil
     void mpg_group_tile(const mpg_group_task *t, const uint8_t *av, const double *as_, const uint32_t *ae, int64_t length,
                         int64_t rows, const uint8_t *bv, const int16_t *start, const double *bs, const int16_t *be, int count,
                         float *d, uint8_t *redo, int64_t ldd, int level) nogil
@@ -48,9 +49,10 @@ cdef extern from "groups_items.h":
 cdef int64_t ROWS = 64
 cdef double SLICE = 4e9
 
-#: Group sums of one operation that the lanes hold; exponent of a scale that takes no part.
+#: Group sums of one operation that the lanes hold, products of a group; exponent of a scale that takes no part.
 MAX_GROUPS = MPG_GROUPS_MAX
-SKIP = MPG_SKIP
+LONGEST = MPG_GROUP_LONGEST
+SKIP = MPG_GROUP_SKIP
 
 
 cdef mpg_group_task _task(task) except *:
@@ -60,13 +62,12 @@ cdef mpg_group_task _task(task) except *:
     t.groups = task.groups
     t.fraction_bits = task.fraction_bits
     t.floor = task.floor
-    t.subnormal_c = task.subnormal_c
-    t.zero_c = task.zero_c
-    t.skip_zero = task.skip_zero
     t.positive_zero = task.positive_zero
     t.offset = task.offset
     if not 1 <= t.groups <= MPG_GROUPS_MAX:
         raise ValueError(f"{t.groups} group sums in one operation, expected 1 to {MPG_GROUPS_MAX}")
+    if not 1 <= t.group <= MPG_GROUP_LONGEST:
+        raise ValueError(f"{t.group} products in a group, expected 1 to {MPG_GROUP_LONGEST}")
     return t
 
 
@@ -102,7 +103,7 @@ cdef mpg_group_source _source(tuple operand, int64_t k, int64_t group, int block
 def workspace_bytes(int64_t m, int64_t n, int64_t length, int group):
     """Bytes of workspace that `groups` needs for a slice of `length` groups."""
     cdef int64_t even = group + group % 2, columns = (n + MPG_GROUP_LANES - 1) // MPG_GROUP_LANES * MPG_GROUP_LANES
-    return (m * (2 * even + 12) + columns * (2 * even + 12)) * length + 256
+    return (m * (2 * even + 16) + columns * (2 * even + 14)) * length + 256
 
 
 def groups(tuple a, tuple b, int64_t k, int block_size, float[:, ::1] d, uint8_t[:, ::1] redo, uint8_t[::1] row_special,
@@ -128,7 +129,7 @@ def groups(tuple a, tuple b, int64_t k, int block_size, float[:, ::1] d, uint8_t
     cdef uint8_t *bv = <uint8_t *>(bs + columns * length)
     cdef int16_t *start = <int16_t *>(bv + columns * length * width)
     cdef int16_t *be = start + columns * length
-    cdef double *as_ = <double *>(be + columns * length)
+    cdef double *as_ = <double *>(be + 2 * columns * length)
     cdef uint8_t *av = <uint8_t *>(as_ + m * length)
     cdef uint32_t *ae = <uint32_t *>(av + m * length * width)
     cdef float *out = &d[0, 0]
@@ -146,19 +147,19 @@ def groups(tuple a, tuple b, int64_t k, int block_size, float[:, ::1] d, uint8_t
             for i in prange(blocks + panels, num_threads=threads, schedule="dynamic"):
                 if i < blocks:
                     for r in range(i * ROWS, min((i + 1) * ROWS, m)):
-                        mpg_group_pack_a(&t, &sa, r, begin, end, av + r * part * width, as_ + r * part, ae + r * part, level)
+                        mpg_group_pack_a(&t, &sa, r, begin, end, av + r * part * width, as_ + r * part, ae + 2 * r * part, level)
                 else:
                     p = (i - blocks) * MPG_GROUP_LANES
                     mpg_group_pack_b(&t, &sb, p, <int>min(<int64_t>MPG_GROUP_LANES, n - p), begin, end, bv + p * part * width,
-                                     start + p * part, bs + p * part, be + p * part, level)
+                                     start + p * part, bs + p * part, be + 2 * p * part, level)
         for first in range(0, tasks, at_once):
             last = min(first + at_once, tasks)
             with nogil:
                 for i in prange(first, last, num_threads=threads, schedule="dynamic"):
                     p = i // blocks * MPG_GROUP_LANES
                     r = i % blocks * ROWS
-                    mpg_group_tile(&t, av + r * part * width, as_ + r * part, ae + r * part, part, min(ROWS, m - r),
-                                   bv + p * part * width, start + p * part, bs + p * part, be + p * part,
+                    mpg_group_tile(&t, av + r * part * width, as_ + r * part, ae + 2 * r * part, part, min(ROWS, m - r),
+                                   bv + p * part * width, start + p * part, bs + p * part, be + 2 * p * part,
                                    <int>min(<int64_t>MPG_GROUP_LANES, n - p), out + r * n + p, mark + r * n + p, n, level)
             PyErr_CheckSignals()
 

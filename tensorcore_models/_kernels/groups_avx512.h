@@ -55,26 +55,32 @@ MPG_LANES512 __m512i mpg_group_codes512(const mpg_group_source *s, int64_t first
     return _mm512_loadu_si512(codes);
 }
 
-/* Columns of B as one panel: int8 [group][q / 2][lane][2]; in `start` what the offset of A adds to a group sum, negated. */
+/* Columns of B as one panel: int8 [group][q / 2][lane][2]; in `start` what the offset of A adds to a group sum, negated; in `words`
+ * which numbers are not zero. */
 MPG_TARGET_AVX512 static void mpg_group_pack_b_avx512(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count,
-                                                      int64_t begin, int64_t end, int8_t *values, int16_t *start)
+                                                      int64_t begin, int64_t end, int8_t *values, int16_t *start, int16_t *words)
 {
-    const __m512i offset = _mm512_set1_epi8((char)t->offset);
-    for (int64_t g = begin; g < end; g++, start += MPG_GROUP_LANES) {
-        __m512i sum = _mm512_setzero_si512();
+    const __m512i offset = _mm512_set1_epi8((char)t->offset), low = _mm512_set1_epi16(0x00FF);
+    for (int64_t g = begin; g < end; g++, start += MPG_GROUP_LANES, words += MPG_GROUP_WORDS) {
+        __m512i sum = _mm512_setzero_si512(), filled = sum;
         for (int q = 0; q < t->group; q += 2, values += 2 * MPG_GROUP_LANES) {
             const int64_t k = mpg_group_position(s, g, q), next = mpg_group_position(s, g, q + 1);
             const __m512i numbers = mpg_group_decode512(s, mpg_group_codes512(s, first, count, k, next));
+            const __mmask32 even = _mm512_test_epi16_mask(numbers, low);
+            const __mmask32 odd = _mm512_test_epi16_mask(numbers, _mm512_slli_epi16(low, 8));
+            filled = _mm512_mask_add_epi16(filled, even, filled, _mm512_set1_epi16((short)(1 << q)));
+            filled = _mm512_mask_add_epi16(filled, odd, filled, _mm512_set1_epi16((short)(2 << q)));
             _mm512_storeu_si512(values, numbers);
             sum = _mm512_sub_epi16(sum, _mm512_maddubs_epi16(offset, numbers));
         }
         _mm512_storeu_si512(start, sum);
+        _mm512_storeu_si512(words + MPG_GROUP_LANES, filled);
     }
 }
 
-/* A row of A: pairs of bytes with the offset, twice over in 32 bits. */
+/* A row of A: pairs of bytes with the offset, twice over in 32 bits; which numbers are not zero. */
 MPG_TARGET_AVX512 static void mpg_group_pack_a_avx512(const mpg_group_task *t, const mpg_group_source *s, int64_t row,
-                                                      int64_t begin, int64_t end, uint32_t *values)
+                                                      int64_t begin, int64_t end, uint32_t *values, uint32_t *words)
 {
     const __m512i offset = _mm512_set1_epi8((char)t->offset);
     const uint8_t *source = s->data + row * s->outer;
@@ -92,12 +98,17 @@ MPG_TARGET_AVX512 static void mpg_group_pack_a_avx512(const mpg_group_task *t, c
                 codes[i] = position < 0 ? 0 : source[position * s->inner];
             }
         }
-        const __m512i numbers = _mm512_add_epi8(mpg_group_decode512(s, _mm512_loadu_si512(codes)), offset);
+        const __m512i numbers = mpg_group_decode512(s, _mm512_loadu_si512(codes));
+        const uint64_t filled = _mm512_test_epi8_mask(numbers, numbers);
         uint16_t pairs[32];
-        _mm512_storeu_si512(pairs, numbers);
+        _mm512_storeu_si512(pairs, _mm512_add_epi8(numbers, offset));
+        for (int64_t i = 0; t->group == 16 && i < rest / 16; i++)
+            words[2 * (at / 16 + i) + 1] = 0x00010001u * (uint16_t)(filled >> 16 * i);
         for (int64_t i = 0; i < rest / 2; i++)
             values[at / 2 + i] = 0x00010001u * pairs[i];
     }
+    for (int64_t g = begin; t->group != 16 && g < end; g++)
+        words[2 * (g - begin) + 1] = mpg_group_filled(t, s, row, g);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------- */
@@ -129,12 +140,11 @@ MPG_LANES512 __m512d mpg_group_signed512(__m512d magic, __m512d x)
 }
 
 /* One operation on 32 columns. */
-MPG_LANES512 void mpg_group_step512(int group, int groups, int skip_zero, const mpg_group_task *t, const uint32_t *a,
+MPG_LANES512 void mpg_group_step512(int group, int groups, const mpg_group_task *t, const uint32_t *a,
                                     const double *sa, const uint32_t *ea, const int8_t *b, const int16_t *start,
                                     const double *sb, const int16_t *eb, __m512d *c, __mmask8 *infinite)
 {
-    const __m512d subnormal = _mm512_set1_pd(mpg_group_power_or_zero(t->subnormal_c));
-    const __m512d least = _mm512_set1_pd(mpg_group_power_or_zero(t->zero_c));
+    const __m512d least = _mm512_set1_pd(0x1p-126);
     const __m512d to_magic = _mm512_set1_pd(mpg_group_power(-t->fraction_bits) * 0x1.8p52);
     const __m512d zero_sign = _mm512_set1_pd(t->positive_zero ? 0.0 : -0.0);
     const __m512i powers = _mm512_set1_epi64(INT64_C(0x7FF0000000000000));
@@ -142,20 +152,19 @@ MPG_LANES512 void mpg_group_step512(int group, int groups, int skip_zero, const 
     __m512d magic[4], total[4];
 #pragma GCC unroll 4
     for (int g = 0; g < groups; g++) {
-        const __m512i e = _mm512_add_epi16(_mm512_set1_epi32((int)ea[g]), _mm512_loadu_si512(eb + g * MPG_GROUP_LANES));
+        const int16_t *y = eb + g * MPG_GROUP_WORDS;
+        const __m512i e = _mm512_add_epi16(_mm512_set1_epi32((int)ea[2 * g]), _mm512_loadu_si512(y));
+        const __m512i filled = _mm512_loadu_si512(y + MPG_GROUP_LANES);
+        const __mmask32 takes_part = _mm512_test_epi16_mask(_mm512_set1_epi32((int)ea[2 * g + 1]), filled);
         sums[g] = mpg_group_sum512(group, a + g * (group / 2), b + g * group * MPG_GROUP_LANES, start + g * MPG_GROUP_LANES);
-        if (skip_zero)
-            words = _mm512_mask_max_epi16(words, _mm512_test_epi16_mask(sums[g], sums[g]), words, e);
-        else
-            words = _mm512_max_epi16(words, e);
+        words = _mm512_mask_max_epi16(words, takes_part, words, e);
     }
     MPG_GROUP_QUARTERS512(_mm512_cvtepu16_epi64, words, parts)
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         const __m512d top = _mm512_castsi512_pd(_mm512_slli_epi64(parts[i], 52));
-        const __m512d own = _mm512_castsi512_pd(_mm512_and_si512(_mm512_castpd_si512(c[i]), powers));
-        const __mmask8 is_zero = _mm512_cmp_pd_mask(c[i], _mm512_setzero_pd(), _CMP_EQ_OQ);
-        const __m512d raw = _mm512_max_pd(own, _mm512_mask_mov_pd(subnormal, is_zero, least));
+        const __m512i own = _mm512_and_si512(_mm512_castpd_si512(c[i]), powers);
+        const __m512d raw = _mm512_maskz_max_pd(_mm512_test_epi64_mask(own, own), _mm512_castsi512_pd(own), least);
         magic[i] = _mm512_mul_pd(_mm512_max_pd(top, raw), to_magic);
         const __m512d signed_magic = mpg_group_signed512(magic[i], c[i]);
         total[i] = _mm512_sub_pd(_mm512_add_round_pd(c[i], signed_magic, MPG_GROUP_TOWARD_ZERO), signed_magic);
@@ -179,7 +188,7 @@ MPG_LANES512 void mpg_group_step512(int group, int groups, int skip_zero, const 
     }
 }
 
-MPG_LANES512 void mpg_group_row_body512(int group, int groups, int skip_zero, const mpg_group_task *t, const uint32_t *a,
+MPG_LANES512 void mpg_group_row_body512(int group, int groups, const mpg_group_task *t, const uint32_t *a,
                                         const double *sa, const uint32_t *ea, const int8_t *b, const int16_t *start,
                                         const double *sb, const int16_t *eb, float *d, int count, int64_t steps,
                                         uint8_t *overflow)
@@ -192,7 +201,7 @@ MPG_LANES512 void mpg_group_row_body512(int group, int groups, int skip_zero, co
     }
     for (int64_t s = 0; s < steps; s++) {
         __mmask8 infinite[4];
-        mpg_group_step512(group, groups, skip_zero, t, a, sa, ea, b, start, sb, eb, c, infinite);
+        mpg_group_step512(group, groups, t, a, sa, ea, b, start, sb, eb, c, infinite);
         if (__builtin_expect((infinite[0] | infinite[1] | infinite[2] | infinite[3]) != 0, 0))
             for (int i = 0; i < 4; i++) {
                 c[i] = _mm512_maskz_mov_pd((__mmask8)~infinite[i], c[i]);
@@ -202,11 +211,11 @@ MPG_LANES512 void mpg_group_row_body512(int group, int groups, int skip_zero, co
             }
         a += groups * (group / 2);
         sa += groups;
-        ea += groups;
+        ea += 2 * groups;
         b += groups * group * MPG_GROUP_LANES;
         start += groups * MPG_GROUP_LANES;
         sb += groups * MPG_GROUP_LANES;
-        eb += groups * MPG_GROUP_LANES;
+        eb += groups * MPG_GROUP_WORDS;
     }
     for (int i = 0; i < 4; i++)
         _mm256_mask_storeu_ps(d + 8 * i, exists[i], _mm512_cvtpd_ps(c[i]));
@@ -216,39 +225,39 @@ MPG_TARGET_AVX512 static void mpg_group_row_avx512(const mpg_group_task *t, cons
                                                    const uint32_t *ea, const int8_t *b, const int16_t *start, const double *sb,
                                                    const int16_t *eb, float *d, int count, int64_t steps, uint8_t *overflow)
 {
-    if (t->group == 16 && t->groups == 4 && !t->skip_zero)
-        mpg_group_row_body512(16, 4, 0, t, a, sa, ea, b, start, sb, eb, d, count, steps, overflow);
+    if (t->group == 16 && t->groups == 4)
+        mpg_group_row_body512(16, 4, t, a, sa, ea, b, start, sb, eb, d, count, steps, overflow);
     else
-        mpg_group_row_body512(t->group, t->groups, t->skip_zero, t, a, sa, ea, b, start, sb, eb, d, count, steps, overflow);
+        mpg_group_row_body512(t->group, t->groups, t, a, sa, ea, b, start, sb, eb, d, count, steps, overflow);
 }
 #endif
 
 /* Groups begin to end - 1 of `count` columns of B as one panel in the layout of the level. */
 static void mpg_group_pack_b(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count, int64_t begin,
-                             int64_t end, void *values, int16_t *start, double *scales, int16_t *exponents, int level)
+                             int64_t end, void *values, int16_t *start, double *scales, int16_t *words, int level)
 {
-    mpg_group_pack_b_scales(s, first, count, begin, end, scales, exponents);
+    mpg_group_pack_b_scales(s, first, count, begin, end, scales, words);
 #if MPG_X86_VARIANTS
     if (level == MPG_ISA_AVX512) {
-        mpg_group_pack_b_avx512(t, s, first, count, begin, end, values, start);
+        mpg_group_pack_b_avx512(t, s, first, count, begin, end, values, start, words);
         return;
     }
 #endif
-    mpg_group_pack_b_plain(t, s, first, count, begin, end, values);
+    mpg_group_pack_b_plain(t, s, first, count, begin, end, values, words);
 }
 
 /* The same of a row of A. */
 static void mpg_group_pack_a(const mpg_group_task *t, const mpg_group_source *s, int64_t row, int64_t begin, int64_t end,
-                             void *values, double *scales, uint32_t *exponents, int level)
+                             void *values, double *scales, uint32_t *words, int level)
 {
-    mpg_group_pack_a_scales(s, row, begin, end, scales, exponents);
+    mpg_group_pack_a_scales(s, row, begin, end, scales, words);
 #if MPG_X86_VARIANTS
     if (level == MPG_ISA_AVX512) {
-        mpg_group_pack_a_avx512(t, s, row, begin, end, values);
+        mpg_group_pack_a_avx512(t, s, row, begin, end, values, words);
         return;
     }
 #endif
-    mpg_group_pack_a_plain(t, s, row, begin, end, values);
+    mpg_group_pack_a_plain(t, s, row, begin, end, values, words);
 }
 
 /* `rows` packed rows against one panel over `length` groups, d and redo (row stride ldd) updated in place; `av` and `bv` hold
@@ -263,11 +272,11 @@ static void mpg_group_tile(const mpg_group_task *t, const uint8_t *av, const dou
     for (int64_t g = 0; g < length; g += wanted) {
         const int64_t steps = (length - g < wanted ? length - g : wanted) / t->groups;
         const double *sb = bs + g * MPG_GROUP_LANES;
-        const int16_t *eb = be + g * MPG_GROUP_LANES;
+        const int16_t *eb = be + g * MPG_GROUP_WORDS;
         for (int64_t i = 0; i < rows; i++) {
             const void *a = av + (i * length + g) * a_bytes, *b = bv + g * b_bytes;
             const double *sa = as + i * length + g;
-            const uint32_t *ea = ae + i * length + g;
+            const uint32_t *ea = ae + 2 * (i * length + g);
 #if MPG_X86_VARIANTS
             if (level == MPG_ISA_AVX512) {
                 mpg_group_row_avx512(t, a, sa, ea, b, start + g * MPG_GROUP_LANES, sb, eb, d + i * ldd, count, steps,

@@ -30,14 +30,15 @@ static int mpg_group_run_items(const mpg_group_items *job, int64_t first, int64_
 {
     const int64_t rows = job->rows, length = job->groups, width = 2 * job->task.group;
     const int64_t panels = (job->columns + MPG_GROUP_LANES - 1) / MPG_GROUP_LANES, padded = panels * MPG_GROUP_LANES;
-    double *scales = malloc((size_t)((rows + padded) * length * (8 + width + 4) + rows * padded * 5));
+    const int64_t words = MPG_GROUP_WORDS / MPG_GROUP_LANES; /* of each lane */
+    double *scales = malloc((size_t)((rows * (16 + width) + padded * (10 + 2 * words + width)) * length + rows * padded * 5));
     if (!scales)
         return 0;
     double *as = scales + padded * length;
     float *c = (float *)(as + rows * length);
     uint32_t *ae = (uint32_t *)(c + rows * padded);
-    int16_t *start = (int16_t *)(ae + rows * length), *be = start + padded * length;
-    uint8_t *bv = (uint8_t *)(be + padded * length), *av = bv + padded * length * width, *redo = av + rows * length * width;
+    int16_t *start = (int16_t *)(ae + 2 * rows * length), *be = start + padded * length;
+    uint8_t *bv = (uint8_t *)(be + words * padded * length), *av = bv + padded * length * width, *redo = av + rows * length * width;
     for (int64_t item = first; item < last; item++) {
         const mpg_group_source a = mpg_group_item(&job->a, item * job->a_item, item * job->a_scales);
         const mpg_group_source b = mpg_group_item(&job->b, item * job->b_item, item * job->b_scales);
@@ -45,7 +46,7 @@ static int mpg_group_run_items(const mpg_group_items *job, int64_t first, int64_
         int special = 0;
         for (int64_t r = 0; r < rows; r++) {
             special |= mpg_group_special(&a, r);
-            mpg_group_pack_a(&job->task, &a, r, 0, length, av + r * length * width, as + r * length, ae + r * length, job->level);
+            mpg_group_pack_a(&job->task, &a, r, 0, length, av + r * length * width, as + r * length, ae + 2 * r * length, job->level);
             for (int64_t j = 0; j < job->columns; j++) {
                 c[r * padded + j] = d[r * job->row_step + j * job->column_step];
                 special |= (mpg_as_bits(c[r * padded + j]) & 0x7FFFFFFFu) >= 0x7F800000u;

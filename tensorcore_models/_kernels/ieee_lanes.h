@@ -12,30 +12,38 @@
 
 #define MPG_IEEE_LANES 32
 
-/* Results below 2^-126 become zero of the same sign. */
-MPG_INLINE float mpg_flushed(float x, int flush)
+#define MPG_SIGN32 0x80000000u
+
+/* Results below 2^-126 become zero, of the same sign where `sign` is MPG_SIGN32, positive where it is 0. */
+MPG_INLINE float mpg_flushed(float x, uint32_t sign)
 {
     const uint32_t bits = mpg_as_bits(x), magnitude = bits & 0x7FFFFFFFu;
-    return flush ? mpg_as_float(magnitude < 0x00800000u ? bits & 0x80000000u : bits) : x;
+    return mpg_as_float(magnitude < 0x00800000u ? bits & sign : bits);
 }
 
-/* One row of A against `count` columns of B (row stride ldb); k is a multiple of the group, 2 or 4. */
-MPG_INLINE void mpg_ieee_row(int group, int flush, const float *a, const float *b, int64_t ldb, float *d, int count, int64_t k)
+/* One row of A against `count` columns of B (row stride ldb); k is a multiple of the group, 2 or 4. After each `terms` products,
+ * but for the last ones, the sum is the addend of another instruction, whose zeros become +0. */
+MPG_INLINE void mpg_ieee_row(int group, int64_t terms, const float *a, const float *b, int64_t ldb, float *d, int count, int64_t k)
 {
+    const uint32_t kept = MPG_SIGN32;
+    int64_t left = terms;
     float c[MPG_IEEE_LANES];
     for (int j = 0; j < count; j++)
         c[j] = d[j];
     for (int64_t q = 0; q < k; q += group) {
         const float *MPG_RESTRICT x = a + q, *MPG_RESTRICT y = b + q * ldb;
+        left -= group;
+        const uint32_t sign = left == 0 && q + group < k ? 0 : kept;
+        left = left == 0 ? terms : left;
         for (int j = 0; j < count; j++) {
             if (group == 4) {
-                const float p = mpg_flushed(x[0] * y[j], flush), r = mpg_flushed(x[1] * y[ldb + j], flush);
-                const float s = mpg_flushed(x[2] * y[2 * ldb + j], flush), t = mpg_flushed(x[3] * y[3 * ldb + j], flush);
-                const float sum = mpg_flushed(mpg_flushed(p + r, flush) + mpg_flushed(s + t, flush), flush);
-                c[j] = mpg_flushed(c[j] + sum, flush);
+                const float p = mpg_flushed(x[0] * y[j], kept), r = mpg_flushed(x[1] * y[ldb + j], kept);
+                const float s = mpg_flushed(x[2] * y[2 * ldb + j], kept), t = mpg_flushed(x[3] * y[3 * ldb + j], kept);
+                const float sum = mpg_flushed(mpg_flushed(p + r, kept) + mpg_flushed(s + t, kept), kept);
+                c[j] = mpg_flushed(c[j] + sum, sign);
             } else {
-                const float p = mpg_flushed(x[0] * y[j], flush), r = mpg_flushed(x[1] * y[ldb + j], flush);
-                c[j] = mpg_flushed(c[j] + mpg_flushed(p + r, flush), flush);
+                const float p = mpg_flushed(x[0] * y[j], kept), r = mpg_flushed(x[1] * y[ldb + j], kept);
+                c[j] = mpg_flushed(c[j] + mpg_flushed(p + r, kept), sign);
             }
         }
     }
@@ -44,20 +52,18 @@ MPG_INLINE void mpg_ieee_row(int group, int flush, const float *a, const float *
 }
 
 #define MPG_IEEE_ROWS(SUFFIX, TARGET)                                                                                       \
-    TARGET static void mpg_ieee_rows_##SUFFIX(int group, int flush, const float *a, const float *b, int64_t ldb, float *d,  \
-                                              int64_t ldd, int64_t rows, int count, int64_t k)                              \
+    TARGET static void mpg_ieee_rows_##SUFFIX(int group, int64_t terms, const float *a, const float *b, int64_t ldb,        \
+                                              float *d, int64_t ldd, int64_t rows, int count, int64_t k)                    \
     {                                                                                                                       \
         for (int64_t i = 0; i < rows; i++) {                                                                                \
             const float *x = a + i * k;                                                                                     \
             float *c = d + i * ldd;                                                                                         \
-            if (count == MPG_IEEE_LANES && group == 4 && flush)                                                             \
-                mpg_ieee_row(4, 1, x, b, ldb, c, MPG_IEEE_LANES, k);                                                        \
-            else if (count == MPG_IEEE_LANES && group == 4)                                                                 \
-                mpg_ieee_row(4, 0, x, b, ldb, c, MPG_IEEE_LANES, k);                                                        \
-            else if (count == MPG_IEEE_LANES && group == 2 && flush)                                                        \
-                mpg_ieee_row(2, 1, x, b, ldb, c, MPG_IEEE_LANES, k);                                                        \
+            if (count == MPG_IEEE_LANES && group == 4)                                                                      \
+                mpg_ieee_row(4, terms, x, b, ldb, c, MPG_IEEE_LANES, k);                                                    \
+            else if (count == MPG_IEEE_LANES)                                                                               \
+                mpg_ieee_row(2, terms, x, b, ldb, c, MPG_IEEE_LANES, k);                                                    \
             else                                                                                                            \
-                mpg_ieee_row(group, flush, x, b, ldb, c, count, k);                                                         \
+                mpg_ieee_row(group, terms, x, b, ldb, c, count, k);                                                         \
         }                                                                                                                   \
     }
 
@@ -76,16 +82,16 @@ static void mpg_ieee_pack(const float *b, int64_t n, int count, int64_t k, float
 }
 
 /* Rows of A (row stride k) against a panel of B, d (row stride ldd) updated in place. */
-static void mpg_ieee_rows(int group, int flush, const float *a, const float *panel, float *d, int64_t ldd, int64_t rows,
+static void mpg_ieee_rows(int group, int64_t terms, const float *a, const float *panel, float *d, int64_t ldd, int64_t rows,
                           int count, int64_t k, int level)
 {
     const int64_t ldb = MPG_IEEE_LANES;
     if (level == MPG_ISA_AVX512)
-        mpg_ieee_rows_avx512(group, flush, a, panel, ldb, d, ldd, rows, count, k);
+        mpg_ieee_rows_avx512(group, terms, a, panel, ldb, d, ldd, rows, count, k);
     else if (level == MPG_ISA_AVX2)
-        mpg_ieee_rows_avx2(group, flush, a, panel, ldb, d, ldd, rows, count, k);
+        mpg_ieee_rows_avx2(group, terms, a, panel, ldb, d, ldd, rows, count, k);
     else
-        mpg_ieee_rows_baseline(group, flush, a, panel, ldb, d, ldd, rows, count, k);
+        mpg_ieee_rows_baseline(group, terms, a, panel, ldb, d, ldd, rows, count, k);
 }
 
 #endif

@@ -21,12 +21,9 @@ typedef struct {
     int sign_mask;     /* 1, 0 without a sign */
     int fnuz;          /* -1 where the encoding of -0 is NaN, else 0 */
     int emin;          /* raw exponent of subnormal operands; not the format's own where it is converted to another first */
-    int zero_exponent; /* alignment exponent of a zero operand, MPG_SKIP where it takes no part */
     uint32_t magnitude_mask;
     uint32_t max_magnitude; /* larger magnitudes are infinity or NaN */
 } mpg_operand;
-
-#define MPG_SKIP (-8000)
 
 enum { MPG_OUT_FP32, MPG_OUT_FP16 }; /* results of a task */
 

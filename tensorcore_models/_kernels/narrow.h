@@ -6,9 +6,8 @@
  *    alignment exponent, and 0 for a product that is zero.
  *  - Scaled to the unit 2^(e_max - F) a product is below 2^27; conversion to int32 by truncation is the alignment; integer
  *    sums are exact.
- *  - Dropping zero products from e_max is exact as long as c is 0 or not below 2^-68: a zero product's exponent is at
- *    most -126 + 15. The caller replaces a smaller c by 0, which changes nothing once there is a nonzero product
- *    (then the unit is at least 2^-55), and sends elements without one to the generic kernel.
+ *  - Alignment exponents stay at 2^-68 or above. The caller replaces a smaller c by 0, which changes nothing once there is a
+ *    nonzero product (then the unit is at least 2^-55), and has elements with such a c and the result 0 computed again.
  * Infinities and NaNs never come here: they are packed as zeros, and the caller computes those elements again.
  */
 #ifndef MPG_NARROW_H
@@ -19,6 +18,8 @@
 #define MPG_PANEL 64            /* widest panel, in columns */
 #define MPG_NARROW_PRESCALE 33  /* products below 2^32 stay below 1/2 when the scaling is cut off at 1 */
 #define MPG_NARROW_FLOOR 59     /* float32 exponent field of 2^-68: with it F + 33 - e_max is at most 126 */
+#define MPG_NO_BYTE_A 0         /* exponent bytes of what takes no part: their difference saturates to 0 */
+#define MPG_NO_BYTE_B 255
 
 typedef struct {
     int terms;         /* products of one fused operation as packed: 4, 8, 16 or 32 */
@@ -27,6 +28,7 @@ typedef struct {
     uint32_t keep;     /* result bits that survive (all but those beyond output_fraction_bits) */
     int wide_sum;      /* the sum of products and c may reach 2^31 */
     int chain;         /* > 0: c is added after every `chain` operations, which start from zero (InterleavedDotAdd) */
+    int floor;         /* exponent field that alignment exponents have at least, MPG_NARROW_FLOOR or more */
     int raw_exponent;  /* fp16 output: exponent field of the smallest normal c (subnormal c align there), 0 for none */
 } mpg_narrow_task;
 
@@ -46,17 +48,6 @@ MPG_INLINE uint32_t mpg_narrow_value(uint32_t code, const mpg_operand *f, int sc
     return bits | (uint32_t)x.negative << 31;
 }
 
-#define MPG_NO_BYTE_A 0 /* exponent bytes of what takes no part: their difference saturates to 0 */
-#define MPG_NO_BYTE_B 255
-MPG_INLINE int32_t mpg_zero_byte_a(const mpg_operand *f)
-{
-    return f->zero_exponent == MPG_SKIP ? MPG_NO_BYTE_A : f->zero_exponent + 143;
-}
-MPG_INLINE int32_t mpg_zero_byte_b(const mpg_operand *f)
-{
-    return f->zero_exponent == MPG_SKIP ? MPG_NO_BYTE_B : 16 - f->zero_exponent;
-}
-
 /* Lanes of one position of k: `source` is typed so that this vectorises. */
 #define MPG_PACK_LANES(TYPE, OUTER)                                                                    \
     {                                                                                                  \
@@ -64,7 +55,7 @@ MPG_INLINE int32_t mpg_zero_byte_b(const mpg_operand *f)
         for (int j = 0; j < count; j++) {                                                              \
             int32_t exponent, nonzero, special = 0;                                                    \
             v[j] = mpg_as_float(mpg_narrow_value(source[j * (OUTER)], &f, 0, &exponent, &nonzero, &special)); \
-            x[j] = (uint8_t)(((16 - exponent) & nonzero) | (zero & ~nonzero));                         \
+            x[j] = (uint8_t)((16 - exponent) | ~nonzero); /* MPG_NO_BYTE_B has all bits */             \
             flags[j] |= special;                                                                       \
         }                                                                                              \
     }
@@ -75,7 +66,6 @@ MPG_INLINE void mpg_narrow_pack_b_body(const mpg_source *s, const mpg_operand *f
 {
     const mpg_operand f = *format;
     const int64_t outer = s->outer;
-    const int32_t zero = mpg_zero_byte_b(format);
     int32_t flags[MPG_PANEL] = {0};
     for (int64_t k = begin; k < end; k++) {
         float *MPG_RESTRICT v = values + (k - begin) * width;
@@ -108,7 +98,7 @@ MPG_INLINE void mpg_narrow_pack_b_body(const mpg_source *s, const mpg_operand *f
             int32_t exponent, nonzero, flag = 0;                                                          \
             const uint32_t bits = mpg_narrow_value(source[k], &f, scale, &exponent, &nonzero, &flag);     \
             values[k - begin] = mpg_as_float(bits);                                                       \
-            exponents[k - begin] = 0x01010101u * (uint32_t)(((exponent + 143) & nonzero) | (zero & ~nonzero)); \
+            exponents[k - begin] = 0x01010101u * (uint32_t)((exponent + 143) & nonzero);                  \
             flags |= flag;                                                                                \
         }                                                                                                 \
     }
@@ -119,7 +109,6 @@ MPG_INLINE void mpg_narrow_pack_a_body(const mpg_source *s, const mpg_operand *f
                                        uint32_t *MPG_RESTRICT exponents, uint8_t *special)
 {
     const mpg_operand f = *format;
-    const int32_t zero = mpg_zero_byte_a(format);
     int32_t flags = 0;
     if (plain_order && s->inner == 1) {
         if (f.size == 2)
@@ -135,7 +124,7 @@ MPG_INLINE void mpg_narrow_pack_a_body(const mpg_source *s, const mpg_operand *f
             int32_t exponent, nonzero;
             const uint32_t code = mpg_code(s->data, f.size, row * s->outer + s->order[k] * s->inner);
             values[k - begin] = mpg_as_float(mpg_narrow_value(code, &f, scale, &exponent, &nonzero, &flags));
-            exponents[k - begin] = 0x01010101u * (uint32_t)(((exponent + 143) & nonzero) | (zero & ~nonzero));
+            exponents[k - begin] = 0x01010101u * (uint32_t)((exponent + 143) & nonzero);
         }
     }
     special[row] |= (uint8_t)(flags != 0);
@@ -196,7 +185,7 @@ MPG_INLINE void mpg_narrow_align(int terms, int width, int output, const mpg_nar
     const int32_t raw = t->raw_exponent << 23;
 
     for (int j = 0; j < width; j++) {
-        uint8_t largest = MPG_NARROW_FLOOR;
+        uint8_t largest = (uint8_t)t->floor;
 #pragma GCC unroll 32
         for (int q = 0; q < terms; q++) {
             const uint8_t x = ea[q], y = eb[q * width + j];

@@ -14,10 +14,10 @@
 #define MPG_LANES256 MPG_TARGET_AVX2 static inline __attribute__((always_inline))
 
 /* Exponent fields of the largest products of `terms`, as bytes. */
-MPG_LANES256 void mpg_narrow_fields_avx2(int terms, int width, const uint32_t *ea, const uint8_t *eb, uint8_t *field)
+MPG_LANES256 void mpg_narrow_fields_avx2(int terms, int width, int floor, const uint32_t *ea, const uint8_t *eb, uint8_t *field)
 {
     if (width == 16) {
-        __m128i largest = _mm_set1_epi8(MPG_NARROW_FLOOR);
+        __m128i largest = _mm_set1_epi8((char)floor);
 #pragma GCC unroll 32
         for (int q = 0; q < terms; q++) {
             const __m128i y = _mm_loadu_si128((const __m128i *)(eb + q * 16));
@@ -26,7 +26,7 @@ MPG_LANES256 void mpg_narrow_fields_avx2(int terms, int width, const uint32_t *e
         _mm_storeu_si128((__m128i *)field, largest);
         return;
     }
-    __m256i low = _mm256_set1_epi8(MPG_NARROW_FLOOR), high = low;
+    __m256i low = _mm256_set1_epi8((char)floor), high = low;
 #pragma GCC unroll 32
     for (int q = 0; q < terms; q++) {
         const __m256i x = _mm256_set1_epi32((int)ea[q]);
@@ -127,7 +127,7 @@ MPG_LANES256 void mpg_narrow_steps_avx2_body(int terms, int width, int output, c
     const mpg_narrow_task copy = *task, *t = &copy; /* nothing that is stored here can change it */
     uint8_t field[MPG_PANEL];
     for (int64_t s = 0; s < steps; s++) {
-        mpg_narrow_fields_avx2(terms, width, ea, eb, field);
+        mpg_narrow_fields_avx2(terms, width, t->floor, ea, eb, field);
 #pragma GCC unroll 1
         for (int j = 0; j < width; j += 16) {
             const unsigned infinite = mpg_narrow_step_avx2(terms, width, output, t, a, b + j, field + j, c + j);

@@ -1,7 +1,7 @@
 /* The algorithm of narrow.h in AVX-512 intrinsics: same operands (A not prescaled), same bits.
  *
- * Differences: the scaling to the unit is a multiplication, with flush-to-zero on so that what vanishes vanishes fast;
- * conversion from int32 rounds toward zero by itself. The exponent floor is 2^-101 here.
+ * Differences: the scaling to the unit is a multiplication, under flush-to-zero because subnormal products are slow;
+ * conversion from int32 rounds toward zero by itself.
  */
 #ifndef MPG_NARROW_AVX512_H
 #define MPG_NARROW_AVX512_H
@@ -78,7 +78,7 @@ mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum
                 }
         __m512i sum[4][4], c_part[4][4];
         __m512 scale[4][4];
-        __m512i tops = _mm512_set1_epi8(26);
+        __m512i tops = _mm512_set1_epi8((char)t->floor);
         if (pair && rows == 4) {
 #pragma GCC unroll 32
             for (int q = 0; q < terms; q++) {
@@ -96,7 +96,7 @@ mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum
                                                 : r == 2 ? _mm512_extracti32x4_epi32(tops, 2)
                                                          : _mm512_extracti32x4_epi32(tops, 3));
             } else if (groups == 4) {
-                __m512i h = _mm512_set1_epi8(26);
+                __m512i h = _mm512_set1_epi8((char)t->floor);
 #pragma GCC unroll 32
                 for (int q = 0; q < terms; q++) {
                     const __m512i x = _mm512_set1_epi32((int)ea[r * a_stride + q]);
@@ -107,7 +107,7 @@ mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum
                 field[2] = _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(h, 2));
                 field[3] = _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(h, 3));
             } else {
-                __m128i h = _mm_set1_epi8(26);
+                __m128i h = _mm_set1_epi8((char)t->floor);
 #pragma GCC unroll 32
                 for (int q = 0; q < terms; q++) {
                     __m128i x = _mm_set1_epi32((int)ea[r * a_stride + q]);

@@ -38,7 +38,6 @@ MPG_LANES512 __m512 mpg_fp16_parts(const uint16_t *codes, __mmask16 exists, int 
 MPG_TARGET_AVX512 static int mpg_fp16_pack_a(const uint16_t *codes, int64_t count, const mpg_operand *f, float *values,
                                              uint32_t *exponents)
 {
-    const __m512i zero = _mm512_set1_epi32(mpg_zero_byte_a(f));
     const __m512i fourfold = _mm512_set4_epi32(0x0C0C0C0C, 0x08080808, 0x04040404, 0x00000000);
     __mmask16 special = 0;
     for (int64_t i = 0; i < count; i += 16) {
@@ -46,7 +45,7 @@ MPG_TARGET_AVX512 static int mpg_fp16_pack_a(const uint16_t *codes, int64_t coun
         __m512i field;
         __mmask16 regular;
         const __m512 value = mpg_fp16_parts(codes + i, exists, f->emin, &field, &regular, &special);
-        const __m512i byte = _mm512_mask_add_epi32(zero, regular, field, _mm512_set1_epi32(143 - 127));
+        const __m512i byte = _mm512_maskz_add_epi32(regular, field, _mm512_set1_epi32(143 - 127));
         _mm512_mask_storeu_ps(values + i, exists, value);
         _mm512_mask_storeu_epi32(exponents + i, exists, _mm512_shuffle_epi8(byte, fourfold));
     }
@@ -57,7 +56,7 @@ MPG_TARGET_AVX512 static int mpg_fp16_pack_a(const uint16_t *codes, int64_t coun
 MPG_LANES512 int mpg_fp16_lanes(const uint16_t *codes, int64_t count, const mpg_operand *f, float *values, uint8_t *exponents,
                                 __mmask16 *marks)
 {
-    const __m512i zero = _mm512_set1_epi32(mpg_zero_byte_b(f));
+    const __m512i zero = _mm512_set1_epi32(MPG_NO_BYTE_B);
     __mmask16 any = 0;
     for (int64_t i = 0; i < count; i += 16) {
         const __mmask16 exists = MPG_FIRST_LANES(count - i);

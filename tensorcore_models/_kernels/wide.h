@@ -20,6 +20,7 @@ enum { MPG_WIDE = 32 }; /* lanes of a panel */
 #define MPG_WORD_BIAS 1023
 #define MPG_WORD_BIAS_A 400
 #define MPG_WORD_BIAS_B (MPG_WORD_BIAS - MPG_WORD_BIAS_A)
+#define MPG_NO_WORD 0xC000 /* -16384: the alignment exponent of zeros, which take no part */
 #define MPG_LOWEST_BIAS 1024   /* for each operand */
 #define MPG_LOWEST_OF_ZERO 4096 /* in the place of an exponent: every multiple of it is one of the unit */
 #define MPG_WIDE_LOWEST (-900) /* below every product; the inverse of its unit is still a number */
@@ -27,13 +28,14 @@ enum { MPG_WIDE = 32 }; /* lanes of a panel */
 typedef struct {
     int terms;         /* products of one operation as packed: 4, 8, 16 or 32 for each group */
     int fraction_bits; /* F of the products */
-    int floor;         /* alignment exponent that is never undercut: -126, or the rule exponent_floor */
+    int floor;         /* alignment exponent that is never undercut, MPG_WIDE_LOWEST or more */
     int output;        /* MPG_OUT_FP32 truncates, MPG_OUT_FP16 rounds to nearest even */
-    int raw_exponent;  /* fp16 addends below 2^raw_exponent align there; -1022 for none */
+    int raw_exponent;  /* addends below 2^raw_exponent other than 0 align there; -1022 for none */
     int positive_zero; /* a negative sum that rounds to zero gives +0 */
     int round_down;    /* FDRDA: 1, GFDRDA: 2 groups; 0: FDA */
     int dot_bits, c_bits; /* FDRDA: fraction bits of the dot product and of c at their alignment */
-    int c_cutoff;      /* FDRDA: c further below the largest exponent than this is dropped; 4000 for never */
+    int sum_bits;      /* FDRDA: to which the normalised sum is rounded down; 52 for all */
+    int c_cutoff;      /* GFDRDA: c further below the largest exponent than this is dropped */
     int overflow;      /* FDRDA: products at or beyond 2 to this power go to the generic kernel; 4000 for none */
     int promote;       /* > 0: after that many positions of k the sums are added to d outside, and start from zero */
 } mpg_wide_task;
@@ -56,6 +58,7 @@ MPG_INLINE double mpg_power(int exponent) { return mpg_as_double((uint64_t)(expo
 typedef struct {
     double value;
     int32_t exponent, lowest; /* alignment exponent; word of the lowest set bit and the sign */
+    int32_t nonzero;          /* a mask of ones, or 0 */
 } mpg_wide_number;
 
 /* An operand with its block scale. Free of branches, so that loops over it vectorise. */
@@ -68,18 +71,19 @@ MPG_INLINE mpg_wide_number mpg_wide_decode(uint32_t code, int32_t scale, const m
     const double magnitude = (double)x.significand * mpg_power(power);
     mpg_wide_number number;
     number.value = mpg_as_double(mpg_as_bits64(magnitude) | (uint64_t)x.negative << 63);
-    number.exponent = ((raw & nonzero) | (f->zero_exponent & ~nonzero)) + scale;
+    number.exponent = raw + scale;
+    number.nonzero = nonzero;
     number.lowest = (((power + trailing) & nonzero) | (MPG_LOWEST_OF_ZERO & ~nonzero)) + MPG_LOWEST_BIAS;
     number.lowest |= x.negative << 15;
     *special |= x.special;
     return number;
 }
 
-/* The word of an alignment exponent, 0 for what takes no part. */
-MPG_INLINE int32_t mpg_exponent_word(int32_t exponent, int bias)
+/* The word of a number's alignment exponent, that of a zero below all others whatever is added to it. */
+MPG_INLINE int32_t mpg_exponent_word(const mpg_wide_number *number, int bias)
 {
-    const int32_t x = exponent + bias;
-    return (x & ~mpg_if_negative(x)) << 4;
+    const int32_t x = number->exponent + bias;
+    return ((x & ~mpg_if_negative(x)) << 4 & number->nonzero) | (MPG_NO_WORD & ~number->nonzero);
 }
 
 /* Exponent of the block scale of lane or row `outer` in block `block`. */
@@ -142,12 +146,10 @@ MPG_INLINE void mpg_wide_pack_b_body(const mpg_source *s, const mpg_operand *for
             int32_t flag = 0;
             const mpg_wide_number number = mpg_wide_decode(codes[j], scales[j], &f, &flag);
             v[j] = number.value;
-            x[j] = mpg_exponent_word(number.exponent, MPG_WORD_BIAS_B);
+            x[j] = mpg_exponent_word(&number, MPG_WORD_BIAS_B);
             l[j] = number.lowest;
             flags[j] |= flag;
         }
-        if (position < 0)
-            memset(x, 0, sizeof(x));
         for (int i = 0; i < MPG_WIDE / 4; i++) {
             quads[0][i] = (uint64_t)x[i] | (uint64_t)x[8 + i] << 16 | (uint64_t)x[16 + i] << 32 | (uint64_t)x[24 + i] << 48;
             quads[1][i] = (uint64_t)l[i] | (uint64_t)l[8 + i] << 16 | (uint64_t)l[16 + i] << 32 | (uint64_t)l[24 + i] << 48;
@@ -170,15 +172,13 @@ MPG_INLINE void mpg_wide_pack_a_body(const mpg_source *s, const mpg_operand *for
     int64_t block = -1;
     for (int64_t k = begin; k < end; k += MPG_WIDE_CHUNK) {
         const int count = (int)(end - k < MPG_WIDE_CHUNK ? end - k : MPG_WIDE_CHUNK);
-        uint32_t codes[MPG_WIDE_CHUNK], used[MPG_WIDE_CHUNK];
+        uint32_t codes[MPG_WIDE_CHUNK];
         int32_t scales[MPG_WIDE_CHUNK] = {0};
         if (plain_order) {
             mpg_gather(s, f.size, row * s->outer + k * s->inner, s->inner, count, codes);
-            memset(used, 0xFF, sizeof(used));
         } else {
             for (int i = 0; i < count; i++) {
                 const int64_t position = s->order[k + i];
-                used[i] = position < 0 ? 0 : 0xFFFFFFFFu;
                 codes[i] = position < 0 ? 0 : mpg_code(s->data, f.size, row * s->outer + position * s->inner);
             }
         }
@@ -194,7 +194,7 @@ MPG_INLINE void mpg_wide_pack_a_body(const mpg_source *s, const mpg_operand *for
         for (int i = 0; i < count; i++) {
             const mpg_wide_number number = mpg_wide_decode(codes[i], scales[i], &f, &flags);
             values[k - begin + i] = number.value;
-            exponents[k - begin + i] = 0x00010001u * ((uint32_t)mpg_exponent_word(number.exponent, MPG_WORD_BIAS_A) & used[i]);
+            exponents[k - begin + i] = 0x00010001u * (uint32_t)mpg_exponent_word(&number, MPG_WORD_BIAS_A);
             lowest[k - begin + i] = 0x00010001u * (uint32_t)number.lowest;
         }
     }

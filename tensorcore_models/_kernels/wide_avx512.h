@@ -125,10 +125,9 @@ MPG_LANES512 void mpg_wide_sums512(int rows, int terms, int fraction_bits, const
         mpg_ends512(words[r], low[r], end[r]);
 }
 
-/* Multiple of `unit` not above x, |x| below 2^51 units. */
-MPG_LANES512 __m512d mpg_floored512(__m512d x, __m512d unit)
+/* The multiple of a unit that is not above x, |x| below 2^51 units; `magic`: 1.5 * 2^52 units. */
+MPG_LANES512 __m512d mpg_floored512(__m512d x, __m512d magic)
 {
-    const __m512d magic = _mm512_mul_pd(unit, _mm512_set1_pd(MPG_MAGIC));
     return _mm512_sub_pd(_mm512_add_round_pd(x, magic, MPG_DOWN), magic);
 }
 
@@ -154,11 +153,13 @@ MPG_LANES512 int mpg_wide_fda512(int rows, int terms, int output, const mpg_wide
 {
     const __m512i to_magic = mpg_word512(mpg_word_to_magic(t->fraction_bits));
     const __m512i least = mpg_word512((t->raw_exponent + MPG_WORD_BIAS) << 4);
-    /* A sum is a multiple of 2^-149, and below 2^128, for exponents from F - 149 to 120. */
-    const __m512i ordinary = mpg_word512((t->fraction_bits - 149 + MPG_WORD_BIAS) << 4);
-    const __m512i range = mpg_word512((120 + 149 - t->fraction_bits) << 4);
+    /* For exponents from F - 149 to 120 a sum is a multiple of 2^-149, and below 2^128; from `raw_exponent` on a smaller c need
+     * not be raised to it. */
+    const int smallest = t->fraction_bits - 149 > t->raw_exponent ? t->fraction_bits - 149 : t->raw_exponent;
+    const __m512i ordinary = mpg_word512((smallest + MPG_WORD_BIAS) << 4), range = mpg_word512((120 - smallest) << 4);
     __m512i tops[2], words[2];
     __m512d sum[2][4], end[2][4];
+    int odd = 0;
     mpg_wide_tops512(rows, terms, p, mpg_word512((t->floor + MPG_WORD_BIAS) << 4), tops);
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++) {
@@ -166,6 +167,20 @@ MPG_LANES512 int mpg_wide_fda512(int rows, int terms, int output, const mpg_wide
         if (output == MPG_OUT_FP16)
             own = _mm512_mask_max_epi16(own, _mm512_test_epi16_mask(own, own), own, least);
         tops[r] = _mm512_max_epi16(tops[r], own);
+    }
+    if (output == MPG_OUT_FP32) {
+        __m512i above = _mm512_sub_epi16(tops[0], ordinary);
+        if (rows == 2)
+            above = _mm512_max_epu16(above, _mm512_sub_epi16(tops[1], ordinary));
+        odd = _mm512_cmpgt_epu16_mask(above, range) != 0;
+        if (__builtin_expect(odd, 0))
+            for (int r = 0; r < rows; r++) {
+                const __m512i own = mpg_exponent_words512(c[r]);
+                tops[r] = _mm512_mask_max_epi16(tops[r], _mm512_test_epi16_mask(own, own), tops[r], least);
+            }
+    }
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++) {
         words[r] = _mm512_add_epi16(tops[r], to_magic);
         __m512d start[4];
         mpg_starts512(words[r], start);
@@ -195,10 +210,7 @@ MPG_LANES512 int mpg_wide_fda512(int rows, int terms, int output, const mpg_wide
             const __m512i total = _mm512_castpd_si512(_mm512_sub_pd(sum[r][g], end[r][g]));
             c[r][g] = _mm512_castsi512_pd(_mm512_and_si512(total, _mm512_set1_epi64(-INT64_C(0x20000000))));
         }
-    __m512i above = _mm512_sub_epi16(tops[0], ordinary);
-    if (rows == 2)
-        above = _mm512_max_epu16(above, _mm512_sub_epi16(tops[1], ordinary));
-    if (__builtin_expect(_mm512_cmpgt_epu16_mask(above, range) == 0, 1))
+    if (__builtin_expect(!odd, 1))
         return 0;
     for (int r = 0; r < rows; r++)
         for (int g = 0; g < 4; g++)
@@ -212,10 +224,12 @@ MPG_LANES512 int mpg_wide_round_down512(int rows, int terms, int groups, const m
                                         __m512d (*c)[4])
 {
     const int each = terms / groups;
-    const __m512d to_unit = _mm512_set1_pd(mpg_power(-t->fraction_bits));
     const __m512i to_magic = mpg_word512(mpg_word_to_magic(t->fraction_bits));
-    const __m512d dot_unit = _mm512_set1_pd(mpg_power(-t->dot_bits)), c_unit = _mm512_set1_pd(mpg_power(-t->c_bits));
-    const __m512d cutoff = _mm512_set1_pd(t->c_cutoff < 1000 ? mpg_power(-t->c_cutoff) : 0);
+    const __m512d group_magic = _mm512_set1_pd(mpg_power(-t->fraction_bits) * MPG_MAGIC);
+    const __m512d dot_magic = _mm512_set1_pd(mpg_power(-t->dot_bits) * MPG_MAGIC);
+    const __m512d c_magic = _mm512_set1_pd(mpg_power(-t->c_bits) * MPG_MAGIC);
+    const __m512d cutoff = _mm512_set1_pd(mpg_power(-t->c_cutoff));
+    const __m512i cut = _mm512_set1_epi64((INT64_C(1) << (52 - t->sum_bits)) - 1);
     const __m512d limit = _mm512_set1_pd(mpg_power(t->overflow < 1000 ? t->overflow - 1 : 1023));
     const __m512d zero_sign = _mm512_set1_pd(t->positive_zero ? 0.0 : -0.0), least = _mm512_set1_pd(0x1p-126);
     __m512d top[2][2][4], dot[2][2][4];
@@ -251,17 +265,19 @@ MPG_LANES512 int mpg_wide_round_down512(int rows, int terms, int groups, const m
             __m512d largest = top[0][r][g], sum = dot[0][r][g];
             if (groups == 2) {
                 largest = _mm512_max_pd(largest, top[1][r][g]);
-                const __m512d unit = _mm512_mul_pd(largest, to_unit);
-                sum = _mm512_add_pd(mpg_floored512(sum, unit), mpg_floored512(dot[1][r][g], unit));
+                const __m512d both = _mm512_mul_pd(largest, group_magic);
+                sum = _mm512_add_pd(mpg_floored512(sum, both), mpg_floored512(dot[1][r][g], both));
             }
             const __m512d raw = _mm512_max_pd(mpg_exponents512(c[r][g]), least), all = _mm512_max_pd(largest, raw);
-            const __mmask8 near = _mm512_cmp_pd_mask(raw, _mm512_mul_pd(all, cutoff), _CMP_GE_OQ);
-            const __m512d addend = _mm512_maskz_mov_pd(near, mpg_floored512(c[r][g], _mm512_mul_pd(all, c_unit)));
-            const __m512d total = _mm512_add_pd(mpg_floored512(sum, _mm512_mul_pd(all, dot_unit)), addend);
+            __m512d addend = mpg_floored512(c[r][g], _mm512_mul_pd(all, c_magic));
+            if (groups == 2)
+                addend = _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(raw, _mm512_mul_pd(all, cutoff), _CMP_GE_OQ), addend);
+            __m512i total = _mm512_castpd_si512(_mm512_add_pd(mpg_floored512(sum, _mm512_mul_pd(all, dot_magic)), addend));
+            total = _mm512_andnot_si512(cut, _mm512_mask_add_epi64(total, _mm512_movepi64_mask(total), total, cut));
             const __mmask8 ordinary = _mm512_cmp_pd_mask(largest, limit, _CMP_LT_OQ);
-            const __m512d rounded = _mm512_cvtps_pd(_mm512_cvtpd_ps(total));
-            c[r][g] = _mm512_mask_add_pd(_mm512_set1_pd(0x1p1000), ordinary, rounded, zero_sign);
-            infinite |= _mm512_cmp_pd_mask(_mm512_abs_pd(c[r][g]), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
+            const __m512d rounded = _mm512_cvtps_pd(_mm512_cvtpd_ps(_mm512_castsi512_pd(total)));
+            c[r][g] = _mm512_mask_add_pd(_mm512_set1_pd(INFINITY), ordinary, rounded, zero_sign);
+            infinite |= _mm512_fpclass_pd_mask(c[r][g], 0x18); /* infinities of either sign */
         }
     return infinite != 0;
 }

@@ -135,7 +135,7 @@ MPG_INLINE void mpg_wide_sums(int terms, int fused, int fraction_bits, const dou
             sum[8 * g + i] = mpg_as_double(mpg_as_bits64(sum[8 * g + i]) + (quads[i] >> 16 * g & 0xFFFF));
 }
 
-/* Words of c's exponents; fp16 addends other than 0 have at least the word `least`. */
+/* Words of c's exponents; addends other than 0 have at least the word `least`. */
 MPG_INLINE void mpg_exponent_words(const double *c, int16_t least, int16_t *words)
 {
     uint64_t quads[MPG_WIDE / 4] = {0};
@@ -183,6 +183,13 @@ MPG_INLINE int mpg_wide_fda(int terms, int fused, int output, const mpg_wide_tas
     return output == MPG_OUT_FP16 || odd < 0;
 }
 
+/* x rounded down to what is left of its significand without the bits of `cut`. */
+MPG_INLINE double mpg_cut_down(double x, uint64_t cut)
+{
+    const uint64_t bits = mpg_as_bits64(x);
+    return mpg_as_double((bits + (cut & (0 - (bits >> 63)))) & ~cut);
+}
+
 /* x to float32, nearest even, where it is a normal number. */
 MPG_INLINE double mpg_nearest_normal_fp32(double x)
 {
@@ -200,7 +207,8 @@ MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_w
     const double to_unit = mpg_power(-t->fraction_bits), to_magic = to_unit * MPG_MAGIC;
     const double limit = mpg_power(t->overflow < 1000 ? t->overflow - 1 : 1023);
     const double dot_unit = mpg_power(-t->dot_bits), c_unit = mpg_power(-t->c_bits);
-    const double cutoff = t->c_cutoff < 1000 ? mpg_power(-t->c_cutoff) : 0, least_normal = mpg_least_normal(t);
+    const double cutoff = mpg_power(-t->c_cutoff), least_normal = mpg_least_normal(t);
+    const uint64_t cut = (UINT64_C(1) << (52 - t->sum_bits)) - 1;
     const double zero = t->positive_zero ? 0.0 : -0.0;
     /* A sum is a multiple of 2^-149 where the largest exponent is at least this; up to 2^98 nothing overflows. */
     const double least = mpg_power((t->dot_bits > t->c_bits ? t->dot_bits : t->c_bits) - 149);
@@ -222,8 +230,10 @@ MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_w
             top[0][j] = largest;
         }
         const double raw = mpg_larger(mpg_exponent_of(c[j]), least_normal), all = mpg_larger(top[0][j], raw);
-        const double addend = mpg_select(mpg_if_below(raw, all * cutoff), 0.0, mpg_floored(c[j], all * c_unit));
-        dot[0][j] = mpg_floored(dot[0][j], all * dot_unit) + addend;
+        double addend = mpg_floored(c[j], all * c_unit);
+        if (groups == 2)
+            addend = mpg_select(mpg_if_below(raw, all * cutoff), 0.0, addend);
+        dot[0][j] = mpg_cut_down(mpg_floored(dot[0][j], all * dot_unit) + addend, cut);
         c[j] = mpg_nearest_normal_fp32(dot[0][j]);
         odd |= (mpg_as_bits64(all) - mpg_as_bits64(least)) | (mpg_as_bits64(0x1p98) - mpg_as_bits64(all));
     }

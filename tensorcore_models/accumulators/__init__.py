@@ -16,12 +16,20 @@ section IV-D). That holds within an instruction (CoFDA, CoFDRDA, CoGFDRDA) and f
 Edge rules, where published models disagree (the names are fields; `Accumulator.edge_rules` lists a class's own):
 
 zero_operand
-    Exponent of a zero operand, which a product passes on to the alignment although it adds nothing. ``"minus126"``: -126
-    whatever its format (MMA-Sim's published code); ``"format_minimum"``: the smallest normal exponent of its format (a
-    literal reading of xie-mma-sim, section IV-C); ``"skip"``: products that are zero take no part in the alignment
-    (MATLAB-tensor-core).
+    Whether a zero operand's product, which adds nothing, takes part in the alignment, and with which exponent of the operand.
+    ``"skip"``: zero products take no part (recorded on an RTX 4060; mmasim 2.1.1, MATLAB-tensor-core); ``"minus126"``: the
+    exponent of a zero is -126 whatever its format (MMA-Sim's code as first published); ``"format_minimum"``: it is the
+    smallest normal exponent of its format (a literal reading of xie-mma-sim, section IV-C).
 zero_c
-    The same for c = 0: ``"minus126"``, ``"format_minimum"`` or ``"skip"``.
+    The same for c = 0: ``"skip"`` (mmasim 2.1.1, MATLAB-tensor-core; on CDNA3 ``"minus126"``), ``"minus126"`` or
+    ``"format_minimum"``.
+exponent_floor
+    The alignment exponent is never below this; None: no floor. It shows where c = 0 and all products are small. The rows of the
+    catalogue have those of their architecture.
+scaled_zero
+    Whether zero products below block scales take part with the exponents of the scales: ``"skip"`` and ``"keeps_scale"``; for
+    exact group sums also ``"skip_zero_products"``, which tells a group of zero products, which takes no part, from one that
+    cancels, which keeps its scales' exponents (mmasim 2.1.1).
 subnormal_c
     ``"raw"``: a subnormal c has its format's smallest normal exponent; ``"normalised"``: the exponent of its leading bit.
 negative_underflow
@@ -29,6 +37,9 @@ negative_underflow
     or ``"negative"`` (MATLAB-tensor-core).
 nan
     NaN results: ``"all_ones"`` (0x7fffffff, 0x7fff: NVIDIA's canonical NaN) or ``"quiet"`` (most significant fraction bit).
+    For SequentialFMA and LanedFMA also ``"x86"``: an operation with NaN operands returns the first of them (a, b, the addend;
+    of an addition the earlier partial sum, c before the dot product), made quiet, its sign and the leading bits of its
+    payload kept; an invalid operation returns the negative quiet NaN (0xffc00000).
 tf32_nan
     tf32 operand whose payload stands in the 13 ignored bits only: ``"truncated"`` (it becomes infinity) or ``"kept"`` (NaN).
 """

@@ -6,7 +6,8 @@ from typing import ClassVar, Literal
 
 from ..formats.exact_rounding import check_rounding
 
-ZeroExponent = Literal["minus126", "format_minimum", "skip"]
+ZeroExponent = Literal["skip", "minus126", "format_minimum"]
+NanRule = Literal["all_ones", "quiet", "x86"]
 MAX_TERMS = 1024
 MAX_FRACTION_BITS = 120
 
@@ -26,13 +27,13 @@ class Accumulator:
 
     Parameters
     ----------
-    nan : {"all_ones", "quiet"}
-        Encoding of NaN results.
+    nan : {"all_ones", "quiet", "x86"}
+        Encoding of NaN results; "x86" for SequentialFMA and LanedFMA only.
     tf32_nan : {"truncated", "kept"}
         What a tf32 operand is whose NaN payload stands in the ignored low bits only.
     """
 
-    nan: Literal["all_ones", "quiet"] = "all_ones"
+    nan: NanRule = "all_ones"
     tf32_nan: Literal["truncated", "kept"] = "truncated"
 
     #: Allowed values of the named edge rules; None where any value that the class validates will do.
@@ -76,8 +77,8 @@ class Accumulator:
 
 ALIGNMENT_RULES: dict[str, tuple[str, ...] | None] = {
     **Accumulator.edge_rules,
-    "zero_operand": ("minus126", "format_minimum", "skip"),
-    "zero_c": ("minus126", "format_minimum", "skip"),
+    "zero_operand": ("skip", "minus126", "format_minimum"),
+    "zero_c": ("skip", "minus126", "format_minimum"),
     "subnormal_c": ("raw", "normalised"),
     "negative_underflow": ("positive", "negative"),
     "exponent_floor": None,
@@ -88,11 +89,11 @@ ALIGNMENT_RULES: dict[str, tuple[str, ...] | None] = {
 class AlignedSum(Accumulator):
     """Fields of every algorithm that aligns addends to a largest exponent."""
 
-    zero_operand: ZeroExponent = "minus126"
-    zero_c: ZeroExponent = "minus126"
+    zero_operand: ZeroExponent = "skip"
+    zero_c: ZeroExponent = "skip"
     subnormal_c: Literal["raw", "normalised"] = "raw"
     negative_underflow: Literal["positive", "negative"] = "positive"
-    #: The alignment exponent never goes below this, None for no floor (MATLAB-tensor-core: -133 for F = 25 and fp32 output).
+    #: The alignment exponent never goes below this, None for no floor.
     exponent_floor: int | None = None
 
     edge_rules: ClassVar = ALIGNMENT_RULES

@@ -4,7 +4,17 @@ import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from .base import ALIGNMENT_RULES, MAX_FRACTION_BITS, MAX_TERMS, Accumulator, AlignedSum, check_deterministic, require
+from .base import (
+    ALIGNMENT_RULES,
+    MAX_FRACTION_BITS,
+    MAX_TERMS,
+    Accumulator,
+    AlignedSum,
+    NanRule,
+    ZeroExponent,
+    check_deterministic,
+    require,
+)
 
 
 @dataclass(frozen=True)
@@ -36,8 +46,9 @@ class FusedDotAdd(AlignedSum):
         Rounding at the alignment; rz on all published tensor cores.
     normalised_products : bool
         Align products to the exponent of their leading bit instead. No published unit does (khattak-mikaitis, IV-A1).
-    scaled_zero : {"keeps_scale", "skip"}
-        Edge rule: whether a zero product of a block-scaled instruction keeps the exponents of its scales.
+    scaled_zero : {"skip", "keeps_scale"}
+        Edge rule: whether a zero product of a block-scaled instruction keeps the exponents of its scales (where `zero_operand`
+        gives zeros an exponent at all).
     """
 
     terms: int = 16
@@ -46,9 +57,9 @@ class FusedDotAdd(AlignedSum):
     output_fraction_bits: int | None = None
     alignment_rounding: str = "rz"
     normalised_products: bool = False
-    scaled_zero: Literal["keeps_scale", "skip"] = "keeps_scale"
+    scaled_zero: Literal["skip", "keeps_scale"] = "skip"
 
-    edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("keeps_scale", "skip"), "terms": None}
+    edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip", "keeps_scale"), "terms": None}
 
     def _check(self):
         require(1 <= self.terms <= MAX_TERMS, self, f"terms {self.terms} must be 1 to {MAX_TERMS}")
@@ -128,17 +139,18 @@ class GroupDotFusedSum(AlignedSum):
         Products in one fused operation.
     fraction_bits, output_rounding
         As in :class:`FusedDotAdd`; 35 and rz.
-    scaled_zero : {"keeps_scale", "skip"}
-        Edge rule: whether a group whose sum is zero takes part in the alignment with its scales' exponents.
+    scaled_zero : {"skip_zero_products", "skip", "keeps_scale"}
+        Edge rule: which groups take no part in the alignment although their scales have exponents: those whose products are all
+        zero (a group that cancels keeps its scales' exponents; mmasim 2.1.1), those whose sum is zero, or none.
     """
 
     group: int = 16
     terms: int = 64
     fraction_bits: int = 35
     output_rounding: str = "rz"
-    scaled_zero: Literal["keeps_scale", "skip"] = "keeps_scale"
+    scaled_zero: Literal["skip_zero_products", "skip", "keeps_scale"] = "skip_zero_products"
 
-    edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("keeps_scale", "skip")}
+    edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip_zero_products", "skip", "keeps_scale")}
 
     def _check(self):
         require(
@@ -161,7 +173,8 @@ class FusedDotRoundDownAdd(AlignedSum):
     1. Specials as in :class:`FusedDotAdd`, c included. 2. Products exact and not normalised; at or beyond
     ``2**product_overflow_exponent`` they become infinite, which is looked at again without c. 3. Products alone are aligned to
     their largest exponent (`fraction_bits`, RZ) and summed. 4. That dot product (to `dot_fraction_bits`) and c (to
-    `c_fraction_bits`) are aligned to their common largest exponent, both rounded *down*. 5. The sum is rounded to nearest even.
+    `c_fraction_bits`) are aligned to their common largest exponent, both rounded *down*. 5. The sum is normalised, rounded
+    *down* to `sum_fraction_bits` and from there to nearest even.
 
     Parameters
     ----------
@@ -175,8 +188,11 @@ class FusedDotRoundDownAdd(AlignedSum):
         Rounding of dot and c at their alignment: rd; rz is the hypothetical unit of xie's fig. 2.
     output_rounding : str
         rne.
-    c_inf_with_overflow : {"c", "nan"}
-        Edge rule: c is an infinity and a finite product overflows to the other one.
+    c_inf_with_overflow : {"nan", "c"}
+        Edge rule: what results where c is an infinity and a finite product overflows to the other one.
+    sum_fraction_bits : int or None
+        Edge rule: fraction bits to which the normalised sum is rounded down before the last rounding: 31 (mmasim 2.1.1); None:
+        it is rounded once (xie-mma-sim).
     """
 
     terms: int = 8
@@ -186,11 +202,13 @@ class FusedDotRoundDownAdd(AlignedSum):
     product_overflow_exponent: int | None = 128
     add_rounding: str = "rd"
     output_rounding: str = "rne"
-    nan: Literal["all_ones", "quiet"] = dataclasses.field(default="quiet", kw_only=True)
+    nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
     negative_underflow: Literal["positive", "negative"] = dataclasses.field(default="negative", kw_only=True)
-    c_inf_with_overflow: Literal["c", "nan"] = "c"
+    zero_c: ZeroExponent = dataclasses.field(default="minus126", kw_only=True)
+    c_inf_with_overflow: Literal["nan", "c"] = "nan"
+    sum_fraction_bits: int | None = 31
 
-    edge_rules: ClassVar = {**ALIGNMENT_RULES, "c_inf_with_overflow": ("c", "nan")}
+    edge_rules: ClassVar = {**ALIGNMENT_RULES, "c_inf_with_overflow": ("nan", "c"), "sum_fraction_bits": None}
 
     @property
     def parity_groups(self) -> int:
@@ -210,6 +228,8 @@ class FusedDotRoundDownAdd(AlignedSum):
         )
         for name in ("fraction_bits", "dot_fraction_bits", "c_fraction_bits"):
             require(1 <= getattr(self, name) <= 60, self, f"{name} {getattr(self, name)} must be 1 to 60")
+        kept = self.sum_fraction_bits
+        require(kept is None or 1 <= kept <= 60, self, f"sum_fraction_bits {kept} must be 1 to 60 or None")
         for name in ("add_rounding", "output_rounding"):
             check_deterministic(self, name)
 

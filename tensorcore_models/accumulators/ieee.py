@@ -4,21 +4,26 @@ import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from .base import Accumulator, check_deterministic, require
+from .base import Accumulator, NanRule, check_deterministic, require
+
+#: Edge rules of the classes that x86 instructions are rows of.
+X86_RULES: dict[str, tuple[str, ...] | None] = {**Accumulator.edge_rules, "nan": ("all_ones", "quiet", "x86")}
 
 
 @dataclass(frozen=True)
 class SequentialFMA(Accumulator):
     """SFMA: a chain of IEEE fused multiply-adds in the output format, k ascending (xie-mma-sim, section IV-A).
 
-    FP64 tensor cores, FP64 and FP32 matrix cores; with `flush_inputs` and `flush_outputs` x86 VDPBF16PS (Intel SDM).
+    FP64 tensor cores, FP64 and FP32 matrix cores; with `flush_inputs`, `flush_outputs`, "odd_first" and the rule nan "x86"
+    VDPBF16PS (Intel SDM; measured: :mod:`tensorcore_models.catalogue.other`).
 
     Parameters
     ----------
     rounding : str
         Rounding of each FMA.
     flush_inputs, flush_outputs : bool
-        Subnormal operands (a, b and c) are taken as zero; subnormal results become zero. The sign is kept.
+        Subnormal operands (a, b and c) are taken as zero. Results become zero that, rounded with an unbounded exponent, are
+        below the smallest normal number (x86: tininess is detected after rounding). The sign is kept.
     pair_order : {"ascending", "odd_first"}
         "odd_first": of each pair of products the one with odd k comes first (VDPBF16PS).
     saturate : bool
@@ -30,7 +35,9 @@ class SequentialFMA(Accumulator):
     flush_outputs: bool = False
     pair_order: Literal["ascending", "odd_first"] = "ascending"
     saturate: bool = False
-    nan: Literal["all_ones", "quiet"] = dataclasses.field(default="quiet", kw_only=True)
+    nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
+
+    edge_rules: ClassVar = X86_RULES
 
     def _check(self):
         check_deterministic(self, "rounding")
@@ -46,7 +53,7 @@ class LanedFMA(Accumulator):
     """x86 AMX TDPBF16PS and TDPFP16PS: `lanes` interleaved FMA chains from zero, then their sum, then c (Intel SDM).
 
     Lane l takes k = l, l + lanes, ...; the lanes are added in order, the total is added to c last; every step is an FP32
-    operation rounded to nearest even with subnormal results flushed.
+    operation rounded to nearest even, its result flushed as by SequentialFMA's `flush_outputs`; a subnormal c is zero.
 
     Parameters
     ----------
@@ -61,7 +68,9 @@ class LanedFMA(Accumulator):
     lanes: int = 2
     terms: int = 32
     flush_inputs: bool = True
-    nan: Literal["all_ones", "quiet"] = dataclasses.field(default="quiet", kw_only=True)
+    nan: NanRule = dataclasses.field(default="x86", kw_only=True)
+
+    edge_rules: ClassVar = X86_RULES
 
     def _check(self):
         require(
@@ -77,7 +86,7 @@ class LanedFMA(Accumulator):
 
 @dataclass(frozen=True)
 class GroupPairwiseSum(Accumulator):
-    """GPS(G): fp16 and bf16 on CDNA2, without flushing on CDNA1 (xie-mma-sim, section IV-B).
+    """GPS(G): fp16 and bf16 on CDNA2 (xie-mma-sim, section IV-B; zeros: mmasim 2.1.1).
 
     Products are rounded to FP32; every `group` of them is summed as a binary tree of FP32 additions; the group sums are added
     to c one after the other. All FP32 operations round to nearest even.
@@ -88,15 +97,18 @@ class GroupPairwiseSum(Accumulator):
         G, a power of two: 4, or 2 for the bf16 instructions without ``_1k``.
     flush_input : {"format", "fp32", "none"}
         Operands below the smallest normal number of their own format (the paper's text), below 2^-126 (its Algorithm 3), or
-        none, become +0. c below 2^-126 becomes +0 unless "none".
+        none, become +0, zeros of either sign too. c below 2^-126 becomes +0 unless "none".
     flush_results : bool
         FP32 products and sums below 2^-126 become zero, the sign kept.
+    terms : int or None
+        Products of one instruction, whose c is flushed; None: `group`.
     """
 
     group: int = 4
     flush_input: Literal["format", "fp32", "none"] = "format"
     flush_results: bool = True
-    nan: Literal["all_ones", "quiet"] = dataclasses.field(default="quiet", kw_only=True)
+    terms: int | None = None
+    nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
     edge_rules: ClassVar = {**Accumulator.edge_rules, "flush_input": ("format", "fp32", "none"), "group": None}
 
@@ -104,6 +116,16 @@ class GroupPairwiseSum(Accumulator):
         require(
             self.group >= 1 and self.group & (self.group - 1) == 0, self, f"group {self.group} must be a power of two"
         )
+        require(
+            self.terms is None or (self.terms >= 1 and self.terms % self.group == 0),
+            self,
+            f"terms {self.terms} must be a multiple of group {self.group}",
+        )
+
+    @property
+    def groups_per_instruction(self) -> int:
+        """Groups between two flushes of c."""
+        return 1 if self.terms is None else self.terms // self.group
 
     @property
     def terms_per_step(self) -> int:
@@ -118,7 +140,7 @@ class PairRoundOddSum(Accumulator):
     to odd, subnormal operands and results flushed to zero; overflow gives infinity.
     """
 
-    nan: Literal["all_ones", "quiet"] = dataclasses.field(default="quiet", kw_only=True)
+    nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
     @property
     def terms_per_step(self) -> int:

@@ -62,9 +62,9 @@ class ParametricDotAdd(AlignedSum):
     product_overflow_exponent: int | None = None
     flush_inputs: bool = False
     flush_outputs: bool = False
-    scaled_zero: Literal["keeps_scale", "skip"] = "keeps_scale"
+    scaled_zero: Literal["skip", "keeps_scale"] = "skip"
 
-    edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("keeps_scale", "skip")}
+    edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip", "keeps_scale")}
 
     def _check(self):
         require(1 <= self.terms <= MAX_TERMS, self, f"terms {self.terms} must be 1 to {MAX_TERMS}")

@@ -8,11 +8,13 @@ from ..accumulators import (
     GroupFusedDotRoundDownAdd,
     GroupPairwiseSum,
     IntegerDotAdd,
+    ParametricDotAdd,
     SequentialFMA,
 )
 from ..engines.instruction import Instruction
 
-MMA_SIM = "xie-mma-sim, table IV and section IV"
+MMA_SIM = "xie-mma-sim, table IV and section IV; mmasim 2.1.1"
+CDNA1 = "mmasim 2.1.1; MATLAB-tensor-core"
 ISA = "AMD CDNA ISA, V_MFMA_I32: exact int32 sums"
 
 #: Shapes (m, n, k, blocks) of CDNA1 and CDNA2, where the name leaves the blocks out.
@@ -57,26 +59,36 @@ def _new_name(shape, cd: str, ab: str) -> str:
     return f"v_mfma_{cd}_{shape[0]}x{shape[1]}x{shape[2]}_{blocks}{ab}"
 
 
+def _exact(group: int, k: int) -> ParametricDotAdd:
+    """CDNA1: the exact sum of `group` products and c, rounded once; chained over k."""
+    return ParametricDotAdd(
+        group, fraction_bits=None, output_rounding="rne", nan="quiet", negative_underflow="negative"
+    )
+
+
+def _pairwise(group: int, k: int) -> GroupPairwiseSum:
+    """CDNA2: FP32 trees over `group` products, added one after the other to the c of an instruction."""
+    return GroupPairwiseSum(group, terms=k)
+
+
 def _cdna1_and_2_rows():
-    kept = {"flush_input": "none", "flush_results": False}
-    for arch, flush, evidence in (("cdna1", kept, "inferred"), ("cdna2", {}, "published model")):
+    for arch, unit, source in (("cdna1", _exact, CDNA1), ("cdna2", _pairwise, MMA_SIM)):
         for shape in FP32_SHAPES:
-            yield _mfma(
-                arch, shape, "fp32", "fp32", "fp32", _old_name(shape, "f32", "f32"), SequentialFMA(), evidence=evidence
-            )
+            name = _old_name(shape, "f32", "f32")
+            yield _mfma(arch, shape, "fp32", "fp32", "fp32", name, SequentialFMA(), source=source)
         for shape in FP16_SHAPES:
-            spec = GroupPairwiseSum(4, **flush)
-            yield _mfma(arch, shape, "fp16", "fp16", "fp32", _old_name(shape, "f32", "f16"), spec, evidence=evidence)
+            name = _old_name(shape, "f32", "f16")
+            yield _mfma(arch, shape, "fp16", "fp16", "fp32", name, unit(4, shape[2]), source=source)
         for shape in BF16_SHAPES:
-            spec = GroupPairwiseSum(2, **flush)
-            yield _mfma(arch, shape, "bf16", "bf16", "fp32", _old_name(shape, "f32", "bf16"), spec, evidence=evidence)
+            name = _old_name(shape, "f32", "bf16")
+            yield _mfma(arch, shape, "bf16", "bf16", "fp32", name, unit(2, shape[2]), source=source)
         for shape in FP16_SHAPES:
             name = _old_name(shape, "i32", "i8")
             spec = IntegerDotAdd(terms=shape[2])
             yield _mfma(arch, shape, "s8", "s8", "s32", name, spec, source=ISA, evidence="vendor document")
     for shape in FP16_SHAPES:
         name = _old_name(shape, "f32", "bf16_1k")
-        yield _mfma("cdna2", shape, "bf16", "bf16", "fp32", name, GroupPairwiseSum(4))
+        yield _mfma("cdna2", shape, "bf16", "bf16", "fp32", name, _pairwise(4, shape[2]))
     for shape in FP64_SHAPES:
         yield _mfma("cdna2", shape, "fp64", "fp64", "fp64", _old_name(shape, "f64", "f64"), SequentialFMA())
 

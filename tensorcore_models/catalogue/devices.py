@@ -14,6 +14,7 @@ DEVICES: dict[str, tuple[str, tuple[str, ...]]] = {
     "rtx3090": ("ampere", ()),
     "rtx_a6000": ("ampere", ()),
     "rtx1000_ada": ("ada", ()),
+    "rtx4060": ("ada", ()),
     "rtx4090": ("ada", ()),
     "l40s": ("ada", ()),
     "h100": ("hopper", ()),

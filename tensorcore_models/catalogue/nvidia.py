@@ -1,16 +1,19 @@
 """NVIDIA tensor-core instructions, Volta to RTX Blackwell.
 
 Arithmetic: xie-mma-sim, table III and section IV (MMA-Sim); khattak-mikaitis, section IV and table II; valpey-smt, section 3.
-Shapes and type combinations: PTX ISA, sections on mma, wmma, wgmma and tcgen05.mma. N and F of a row follow from its
+Zeros and alignment floors: recordings of an RTX 4060 (distributed with mmaemu 0.1.0), the models of MMA-Sim's authors in their
+newest version (mmasim 2.1.1), MATLAB-tensor-core; floors measured by Hawkeye (badasherez/gpu-simulator, MLSys 2026).
+Shapes and type combinations: PTX ISA, sections on mma, wmma, wgmma and tcgen05.mma. N, F and the floors of a row follow from its
 architecture; what an instruction computes is not written anywhere but in these tables.
 """
 
+from dataclasses import dataclass
 from itertools import product
 
 from ..accumulators import FusedDotAdd, GroupDotFusedSum, IntegerDotAdd, InterleavedDotAdd, SequentialFMA
 from ..engines.instruction import Instruction
 
-MMA_SIM = "xie-mma-sim, table III and section IV"
+MMA_SIM = "xie-mma-sim, table III and section IV; mmasim 2.1.1"
 KHATTAK = "khattak-mikaitis, section IV"
 VECTORS = "hardware: published vectors"
 MODEL = "published model"
@@ -21,21 +24,50 @@ SPELLING = {"fp64": "f64", "fp32": "f32", "fp16": "f16", "e4m3fn": "e4m3"}
 FP8 = ("e5m2", "e4m3fn")
 F8F6F4 = ("e5m2", "e4m3fn", "e3m2", "e2m3", "e2m1")
 
-#: Fraction bits F of the fp16, bf16 and tf32 instructions.
-FRACTION_BITS = {
-    "volta": 23, "turing": 24, "ampere": 24, "ada": 24, "hopper": 25, "blackwell": 25, "rtx_blackwell": 25,
-}  # fmt: skip
 
-#: Products N that one fused operation takes, by architecture and operand format. A shorter k takes k.
-TERMS = {
-    "volta": {"fp16": 4},
-    "turing": {"fp16": 8},
-    "ampere": {"fp16": 8, "bf16": 8, "tf32": 4},
-    "ada": {"fp16": 8, "bf16": 8, "tf32": 4},
-    "hopper": {"fp16": 16, "bf16": 16, "tf32": 8},
-    "blackwell": {"fp16": 16, "bf16": 16, "tf32": 8},
-    "rtx_blackwell": {"fp16": 16, "bf16": 16, "tf32": 8},
+@dataclass(frozen=True)
+class Architecture:
+    """What the tensor cores of one architecture share.
+
+    Attributes
+    ----------
+    fraction_bits : int
+        F of the fp16, bf16 and tf32 instructions.
+    terms : dict of str to int
+        N, products that one fused operation takes, by operand format. A shorter k takes k.
+    floors : dict of str to int
+        Below which the alignment exponent never goes, by result format.
+    measured_floor : str
+        GPU on which the floor of fp32 results has been measured (Hawkeye); empty where models alone state it.
+    vectors : str
+        GPUs whose published outputs the rows with these operands reproduce (MATLAB-tensor-core).
+    """
+
+    fraction_bits: int
+    terms: dict[str, int]
+    floors: dict[str, int]
+    measured_floor: str = ""
+    vectors: str = ""
+
+    def floor_note(self, d_format: str) -> str:
+        """What the alignment floor of a result format rests on."""
+        known = f"measured on an {self.measured_floor} (Hawkeye)" if self.measured_floor and d_format == "fp32" else "models only"
+        return f"alignment floor {self.floors[d_format]}: {known}"
+
+
+_FOUR_AND_EIGHT = {"fp16": 8, "bf16": 8, "tf32": 4}
+_SIXTEEN = {"fp16": 16, "bf16": 16, "tf32": 8}
+ARCHITECTURES = {
+    "volta": Architecture(23, {"fp16": 4}, {"fp32": -131, "fp16": -19}, vectors="V100"),
+    "turing": Architecture(24, {"fp16": 8}, {"fp32": -132, "fp16": -20}),
+    "ampere": Architecture(24, _FOUR_AND_EIGHT, {"fp32": -132, "fp16": -20}, "A100", "A100 and A2"),
+    "ada": Architecture(24, _FOUR_AND_EIGHT, {"fp32": -132, "fp16": -20}, vectors="RTX 1000 Ada and L40S"),
+    "hopper": Architecture(25, _SIXTEEN, {"fp32": -133, "fp16": -21}, "H100", "H100 and H200"),
+    "blackwell": Architecture(25, _SIXTEEN, {"fp32": -133, "fp16": -21}, vectors="B200"),
+    "rtx_blackwell": Architecture(25, _SIXTEEN, {"fp32": -133, "fp16": -21}),
 }
+#: Floor of GDFS, whose groups have exponents of their scales only.
+GROUPED_FLOOR = -139
 
 #: mma.sync of fp16, bf16 and tf32: (architecture, shapes, a = b, (d, c) pairs).
 SYNC_SHAPES = (
@@ -53,6 +85,9 @@ SYNC_SHAPES = (
     ),
 )
 
+#: Shapes that run on the unit of another architecture (mmasim 2.1.1).
+UNITS = {("turing", (8, 8, 4)): "volta"}
+
 #: Rows whose arithmetic the published hardware vectors pin (they have K = N products; tf32 on Hopper and later only N = 4).
 PINNED = {
     ("volta", "fp16"), ("ampere", "fp16"), ("ampere", "bf16"), ("ampere", "tf32"), ("ada", "fp16"), ("ada", "bf16"),
@@ -67,7 +102,7 @@ DMMA_SHAPES = {
     "rtx_blackwell": ((8, 8, 4),),
 }
 
-#: WMMA: shapes of the 16-bit types; on each architecture it compiles to the steps of TERMS, tf32 to N = 4 everywhere.
+#: WMMA: shapes of the 16-bit types; on each architecture it compiles to its N, tf32 to N = 4 everywhere.
 WMMA_SHAPES = ((16, 16, 16), (32, 8, 16), (8, 32, 16))
 
 N_BY_8 = tuple(range(8, 257, 8))
@@ -109,18 +144,36 @@ def _sync(arch, shape, a, b, c, d, accumulator, *, name=None, prefix="mma", **fa
     )
 
 
+def _fda(arch: str, terms: int, d: str, fraction_bits: int | None = None) -> FusedDotAdd:
+    """FDA with the floors and, unless `fraction_bits` are given, the F of an architecture.
+
+    A unit with its own F, that of fp8, keeps only as many bits of fp32 results.
+    """
+    unit = ARCHITECTURES[arch]
+    kept = output(d, fraction_bits)
+    return FusedDotAdd(terms, fraction_bits or unit.fraction_bits, **kept, exponent_floor=unit.floors[d])
+
+
 def _fused(arch: str, fmt: str, k: int, d: str, terms: int | None = None) -> FusedDotAdd:
-    terms = min(k, terms or TERMS[arch][fmt])
-    return FusedDotAdd(terms, FRACTION_BITS[arch], **output(d))
+    return _fda(arch, min(k, terms or ARCHITECTURES[arch].terms[fmt]), d)
+
+
+def _basis(arch: str, d: str, pinned: bool, source: str = MMA_SIM, otherwise: str = MODEL) -> dict[str, str]:
+    """Source, evidence and note of a row: `pinned` ones reproduce outputs of the architecture's GPUs."""
+    unit = ARCHITECTURES[arch]
+    outputs = f"; outputs of {unit.vectors} (MATLAB-tensor-core)" if pinned else ""
+    return {"source": source + outputs, "evidence": VECTORS if pinned else otherwise, "note": unit.floor_note(d)}
 
 
 def _sync_rows():
     for arch, shapes, fmt, results in SYNC_SHAPES:
         for shape, (d, c) in product(shapes, results):
-            pinned = (arch, fmt) in PINNED and shape[2] >= TERMS[arch][fmt] and c == d
-            yield _sync(
-                arch, shape, fmt, fmt, c, d, _fused(arch, fmt, shape[2], d), evidence=VECTORS if pinned else MODEL
-            )
+            unit = UNITS.get((arch, shape), arch)
+            pinned = (arch, fmt) in PINNED and shape[2] >= ARCHITECTURES[arch].terms[fmt] and c == d
+            facts = _basis(unit, d, pinned)
+            if unit != arch:
+                facts["note"] = f"runs on {unit}'s unit; {facts['note']}"
+            yield _sync(arch, shape, fmt, fmt, c, d, _fused(unit, fmt, shape[2], d), **facts)
     yield _sync(
         "ampere",
         (8, 8, 4),
@@ -141,89 +194,62 @@ def _double_rows():
 
 
 def _wmma_rows():
-    for arch, terms in TERMS.items():
+    for arch, unit in ARCHITECTURES.items():
         for fmt in ("fp16", "bf16"):
             results = (("fp32", "fp32"), ("fp16", "fp16"), ("fp32", "fp16"), ("fp16", "fp32"))
             for shape, (d, c) in product(WMMA_SHAPES, results if fmt == "fp16" else results[:1]):
-                if fmt in terms:
-                    yield _sync(
-                        arch,
-                        shape,
-                        fmt,
-                        fmt,
-                        c,
-                        d,
-                        _fused(arch, fmt, 16, d),
-                        prefix="wmma",
-                        source=f"{KHATTAK}; {MMA_SIM}",
-                        evidence=VECTORS if (arch, fmt) in PINNED and c == d else INFERRED,
-                    )
-        if "tf32" in terms:
-            pinned = arch in ("ampere", "ada", "hopper", "blackwell")
-            yield _sync(
-                arch,
-                (16, 16, 8),
-                "tf32",
-                "tf32",
-                "fp32",
-                "fp32",
-                _fused(arch, "tf32", 8, "fp32", terms=4),
-                prefix="wmma",
-                source=KHATTAK,
-                evidence=VECTORS if pinned else INFERRED,
-                note="two chained N = 4 steps",
-            )
+                if fmt in unit.terms:
+                    facts = _basis(arch, d, (arch, fmt) in PINNED and c == d, f"{KHATTAK}; {MMA_SIM}", INFERRED)
+                    yield _sync(arch, shape, fmt, fmt, c, d, _fused(arch, fmt, 16, d), prefix="wmma", **facts)
+        if "tf32" in unit.terms:
+            facts = _basis(arch, "fp32", bool(unit.vectors), KHATTAK, INFERRED)
+            facts["note"] = f"two chained N = 4 steps; {facts['note']}"
+            spec = _fused(arch, "tf32", 8, "fp32", terms=4)
+            yield _sync(arch, (16, 16, 8), "tf32", "tf32", "fp32", "fp32", spec, prefix="wmma", **facts)
 
 
 def _sync_fp8_rows():
     for k, d, a, b in product((32, 16), ("fp32", "fp16"), FP8, FP8):
-        ada = FusedDotAdd(16, 13, **output(d, 13))
-        pinned = k == 32 and a == b
-        yield _sync("ada", (16, 8, k), a, b, d, d, ada, evidence=VECTORS if pinned else MODEL)
+        yield _sync("ada", (16, 8, k), a, b, d, d, _fda("ada", 16, d, 13), **_ada_fp8_basis(k, d, a == b))
         for arch in ("hopper", "blackwell"):
             # Converted to fp16 and run as chained FP16 operations; c is added last.
-            inner = FusedDotAdd(k // 2, 25, **output(d))
-            known = pinned and (d == "fp16" or arch == "blackwell")
-            yield _sync(
-                arch,
-                (16, 8, k),
-                a,
-                b,
-                d,
-                d,
-                InterleavedDotAdd(inner),
-                source=KHATTAK,
-                evidence=VECTORS if known else INFERRED,
-                note="fp8 to fp16 conversion, two chained FP16 operations over interleaved k, c added last"
-                + ("" if k == 32 else "; groups of 8: no data"),
-            )
+            known = k == 32 and a == b and (d == "fp16" or arch == "blackwell")
+            facts = _basis(arch, d, known, KHATTAK, INFERRED)
+            facts["note"] = "fp8 to fp16 conversion, two chained FP16 operations over interleaved k, c added last"
+            facts["note"] += "" if k == 32 else "; groups of 8: no data"
+            yield _sync(arch, (16, 8, k), a, b, d, d, InterleavedDotAdd(_fda(arch, k // 2, d)), **facts)
     for d, (a, b) in product(("fp32", "fp16"), product(F8F6F4, F8F6F4)):
-        published = not {a, b} & {"e3m2", "e2m3"}
-        yield _sync(
-            "rtx_blackwell",
-            (16, 8, 32),
-            a,
-            b,
-            d,
-            d,
-            FusedDotAdd(32, 25, **output(d)),
-            evidence=MODEL if published else INFERRED,
-        )
+        facts = _basis("rtx_blackwell", d, False, otherwise=INFERRED if {a, b} & {"e3m2", "e2m3"} else MODEL)
+        yield _sync("rtx_blackwell", (16, 8, 32), a, b, d, d, _fda("rtx_blackwell", 32, d), **facts)
     for d, a, b in product(("fp32", "fp16"), FP8, FP8):
-        yield _sync("rtx_blackwell", (16, 8, 16), a, b, d, d, FusedDotAdd(16, 25, **output(d)))
+        spec = _fda("rtx_blackwell", 16, d)
+        yield _sync("rtx_blackwell", (16, 8, 16), a, b, d, d, spec, **_basis("rtx_blackwell", d, False))
 
 
-#: What PTX says of block scales of mma.sync that not every compiler takes, by (products, scale format).
-SYNC_SCALE_NOTES = {
-    (32, "ue4m3"): "not in PTX (PTX ISA 9.1, 9.7.14.3: ue4m3 for 16 products only); in published reference code",
-    (16, "ue8m0"): "in PTX since PTX ISA 9.1 (mxf4nvf4 with scale_vec::4X; 13.1); nvcc 13.0 (9.0) rejects it",
-}
+def _ada_fp8_basis(k: int, d: str, alike: bool) -> dict[str, str]:
+    """What Ada's fp8 rows rest on: an RTX 4060 was recorded with fp32 results, in all formats and both shapes."""
+    facts = _basis("ada", d, False)
+    outputs = []
+    if alike and k == 32:
+        gpus = "RTX 1000 Ada" if d == "fp16" else "RTX 1000 Ada and L40S"
+        outputs.append(f"outputs of {gpus} (MATLAB-tensor-core)")
+    if d == "fp32":
+        outputs.append("outputs of RTX 4060 (mmaemu 0.1.0), zeros and subnormal numbers among them")
+    facts["source"] = "; ".join([MMA_SIM, *outputs])
+    facts["evidence"] = VECTORS if outputs else MODEL
+    return facts
 
 
-def _block_scaled(arch, shape, a, b, scale, block, accumulator, *, tcgen: bool, evidence: str) -> Instruction:
+#: What PTX says of the block scales of one row.
+SYNC_SCALE_NOTE = "in PTX since PTX ISA 9.1 (mxf4nvf4 with scale_vec::4X; 13.1); nvcc 13.0 (9.0) rejects it"
+
+
+def _block_scaled(arch, shape, a, b, scale, block, accumulator, evidence: str = MODEL) -> Instruction:
     m, n, k = shape
+    tcgen = arch == "blackwell"
     types = _spell("fp32", a, b) if tcgen else _spell("fp32", a, b, "fp32")
     prefix = "tcgen05.mma" if tcgen else "mma"
+    note = f"alignment floor {accumulator.exponent_floor}: models only"
     return _sync(
         arch,
         shape,
@@ -238,44 +264,40 @@ def _block_scaled(arch, shape, a, b, scale, block, accumulator, *, tcgen: bool, 
         path="tcgen05" if tcgen else "mma",
         evidence=evidence,
         legal_shapes=TCGEN05_SCALED_SHAPES if tcgen else (),
-        note="" if tcgen else SYNC_SCALE_NOTES.get((block, scale), ""),
+        note=note if tcgen or (block, scale) != (16, "ue8m0") else f"{SYNC_SCALE_NOTE}; {note}",
     )
 
 
 def _block_scaled_rows():
     for a, b in product(F8F6F4, F8F6F4):
         evidence = INFERRED if {a, b} & {"e3m2", "e2m3"} else MODEL
-        fused = FusedDotAdd(32, 25)
-        yield _block_scaled("rtx_blackwell", (16, 8, 32), a, b, "ue8m0", 32, fused, tcgen=False, evidence=evidence)
-        yield _block_scaled("blackwell", (128, 8, 32), a, b, "ue8m0", 32, fused, tcgen=True, evidence=evidence)
-    for arch, shape, tcgen in (("rtx_blackwell", (16, 8, 64), False), ("blackwell", (128, 8, 64), True)):
-        for block, scale in ((32, "ue8m0"), (16, "ue8m0"), (32, "ue4m3"), (16, "ue4m3")):
-            if (block, scale) == (32, "ue4m3") and tcgen:
-                continue
-            evidence = INFERRED if (block, scale) == (32, "ue4m3") else MODEL
-            yield _block_scaled(
-                arch, shape, "e2m1", "e2m1", scale, block, GroupDotFusedSum(), tcgen=tcgen, evidence=evidence
-            )
+        for arch, shape in (("rtx_blackwell", (16, 8, 32)), ("blackwell", (128, 8, 32))):
+            yield _block_scaled(arch, shape, a, b, "ue8m0", 32, _fda(arch, 32, "fp32"), evidence)
+    grouped = GroupDotFusedSum(exponent_floor=GROUPED_FLOOR)
+    for arch, shape in (("rtx_blackwell", (16, 8, 64)), ("blackwell", (128, 8, 64))):
+        for block, scale in ((32, "ue8m0"), (16, "ue8m0"), (16, "ue4m3")):
+            yield _block_scaled(arch, shape, "e2m1", "e2m1", scale, block, grouped)
 
 
 def _group_rows():
     """wgmma (Hopper) and tcgen05 (Blackwell): one row for every type combination, m and n free."""
     kinds = [("tf32", "tf32", 8, ("fp32",)), ("fp16", "fp16", 16, ("fp32", "fp16")), ("bf16", "bf16", 16, ("fp32",))]
     for a, b, k, results in kinds:
-        for d in results:
-            yield _group("hopper", "wgmma", k, a, b, d, FusedDotAdd(k, 25, **output(d)), MODEL)
-            yield _group("blackwell", "tcgen05.mma", k, a, b, d, FusedDotAdd(k, 25, **output(d)), MODEL)
+        for d, (arch, prefix) in product(results, (("hopper", "wgmma"), ("blackwell", "tcgen05.mma"))):
+            yield _group(arch, prefix, k, a, b, d, _fda(arch, k, d), **_basis(arch, d, False))
     for a, b in (("fp16", "bf16"), ("bf16", "fp16")):
-        yield _group("blackwell", "tcgen05.mma", 16, a, b, "fp32", FusedDotAdd(16, 25), INFERRED)
+        facts = _basis("blackwell", "fp32", False, otherwise=INFERRED)
+        yield _group("blackwell", "tcgen05.mma", 16, a, b, "fp32", _fda("blackwell", 16, "fp32"), **facts)
     for d, a, b in product(("fp32", "fp16"), FP8, FP8):
-        pinned = VECTORS if a == b and d == "fp32" else MODEL
-        yield _group("hopper", "wgmma", 32, a, b, d, FusedDotAdd(32, 13, **output(d, 13)), pinned)
+        facts = _basis("hopper", d, a == b and d == "fp32")
+        facts["note"] = f"alignment floor {ARCHITECTURES['hopper'].floors[d]}: models only"
+        yield _group("hopper", "wgmma", 32, a, b, d, _fda("hopper", 32, d, 13), **facts)
     for d, a, b in product(("fp32", "fp16"), F8F6F4, F8F6F4):
-        evidence = INFERRED if {a, b} & {"e3m2", "e2m3"} else MODEL
-        yield _group("blackwell", "tcgen05.mma", 32, a, b, d, FusedDotAdd(32, 25, **output(d)), evidence)
+        facts = _basis("blackwell", d, False, otherwise=INFERRED if {a, b} & {"e3m2", "e2m3"} else MODEL)
+        yield _group("blackwell", "tcgen05.mma", 32, a, b, d, _fda("blackwell", 32, d), **facts)
 
 
-def _group(arch, prefix, k, a, b, d, accumulator, evidence, suffix="") -> Instruction:
+def _group(arch, prefix, k, a, b, d, accumulator, suffix="", **facts) -> Instruction:
     tcgen05 = TCGEN05_INTEGER_SHAPES if d == "s32" else TCGEN05_SHAPES
     return _sync(
         arch,
@@ -287,9 +309,8 @@ def _group(arch, prefix, k, a, b, d, accumulator, evidence, suffix="") -> Instru
         accumulator,
         name=f"{prefix}.m64n8k{k}.{_spell(d, a, b)}{suffix}",
         prefix=prefix.split(".")[0],
-        evidence=evidence,
         legal_shapes=WGMMA_SHAPES if prefix == "wgmma" else tcgen05,
-        **({} if isinstance(accumulator, FusedDotAdd) else {"source": "PTX ISA"}),
+        **facts,
     )
 
 
@@ -322,7 +343,8 @@ def _integer_rows():
     for a, b, saturate in product(("s8", "u8"), ("s8", "u8"), (False, True)):
         suffix = ".satfinite" if saturate else ""
         for arch, prefix in (("hopper", "wgmma"), ("blackwell", "tcgen05.mma")):
-            yield _group(arch, prefix, 32, a, b, "s32", IntegerDotAdd(saturate, terms=32), "vendor document", suffix)
+            spec = IntegerDotAdd(saturate, terms=32)
+            yield _group(arch, prefix, 32, a, b, "s32", spec, suffix, source="PTX ISA", evidence="vendor document")
 
 
 def rows() -> list[Instruction]:

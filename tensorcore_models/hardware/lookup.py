@@ -1,19 +1,22 @@
 """Hardware engines by name."""
 
+from .cpu import CpuEngine, cpu_engine
 from .cuda.device import Device
 from .cuda.engines import CudaEngine, cuda_engine
 from .libraries.engines import CupyMatmulEngine, TorchMatmulEngine
 
 #: What names of hardware engines begin with.
-PREFIXES = ("cuda", "torch", "cupy", "npu")
+PREFIXES = ("cuda", "torch", "cupy", "npu", "cpu", "cpu-emulated")
 #: What the parts of a name mean, for messages.
 NAMES = (
     "cuda:INSTRUCTION or cuda:ARCH:INSTRUCTION, torch:FORMAT[.RESULT][@DEVICE], cupy:FORMAT, npu:FORMAT "
-    "(FORMAT: fp16, bf16, tf32, fp32, fp64, e4m3fn, e5m2)"
+    "(FORMAT: fp16, bf16, tf32, fp32, fp64, e4m3fn, e5m2), cpu:INSTRUCTION or cpu-emulated:INSTRUCTION"
 )
 
 
-def engine(name: str, device: Device | None = None) -> CudaEngine | TorchMatmulEngine | CupyMatmulEngine:
+def engine(
+    name: str, device: Device | None = None
+) -> CudaEngine | TorchMatmulEngine | CupyMatmulEngine | CpuEngine:
     """A hardware engine by its name.
 
     Parameters
@@ -23,6 +26,8 @@ def engine(name: str, device: Device | None = None) -> CudaEngine | TorchMatmulE
         ``torch.matmul`` does with
         float16 on the GPU; ``"torch:e4m3fn.fp32"`` names the result's format, ``"torch:fp16@cpu"`` the device.
         ``"cupy:fp16"``: cuBLAS through cupy. ``"npu:fp16"``: ``torch.matmul`` on an Ascend NPU through torch_npu.
+        ``"cpu:vdpbf16ps"``, ``"cpu:tdpbf16ps"``, ``"cpu:bfmmla"``: an instruction of this CPU (the full name does too);
+        ``"cpu-emulated:tdpbf16ps"``: plain C that gives its bits.
     device : Device, optional
         GPU for the ``cuda:`` engines.
 
@@ -36,6 +41,8 @@ def engine(name: str, device: Device | None = None) -> CudaEngine | TorchMatmulE
     kind, separator, rest = name.partition(":")
     if kind == "cuda" and rest:
         return cuda_engine(rest, device)
+    if kind in ("cpu", "cpu-emulated") and rest:
+        return cpu_engine(rest, kind == "cpu-emulated")
     formats, _, place = rest.partition("@")
     a_format, _, d_format = formats.partition(".")
     if separator and a_format and kind in ("torch", "npu"):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._kernels import chains
-from ..accumulators import SequentialFMA
+from ..accumulators import LanedFMA, SequentialFMA
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for
@@ -17,7 +17,7 @@ from .lowering import Lowered
 
 @dataclass(frozen=True)
 class ChainsPlan:
-    """SequentialFMA to nearest even into fp32 or fp64, of operands that are such numbers.
+    """SequentialFMA to nearest even into fp32 or fp64, and LanedFMA into fp32, of operands that are such numbers.
 
     Parameters
     ----------
@@ -27,52 +27,91 @@ class ChainsPlan:
         Formats of the operands.
     nan : int
         Encoding of NaN results.
-    saturate : bool
-        Results beyond the format become its largest number: left to the generic kernel, as an infinity never vanishes again.
+    redo : {"", "nan", "special"}
+        Results that are left to the generic kernel: NaNs whose payload matters; infinities too, where they become the largest
+        number (an infinity never vanishes again).
+    flush : bool
+        Subnormal operands and tiny results become zero, as x86 does under FTZ and DAZ.
+    pairs : bool
+        The odd product of each pair comes first.
+    lanes, terms : int
+        LanedFMA: its lanes and products of one operation; else 0.
     """
 
     dtype: np.dtype
     a_format: Format
     b_format: Format
     nan: int
-    saturate: bool
+    redo: str = ""
+    flush: bool = False
+    pairs: bool = False
+    lanes: int = 0
+    terms: int = 0
 
     @classmethod
     def of(cls, low: Lowered) -> "ChainsPlan | None":
         """The plan for an accumulator with its formats, None if the lanes do not cover it."""
         spec, formats = low.accumulator, low.floating
-        if type(spec) is not SequentialFMA or formats is None or low.scale_format is not None:
+        if formats is None or low.scale_format is not None:
             return None
         a, b, c, d = formats
-        if (c.name, d.name) not in (("fp32", "fp32"), ("fp64", "fp64")) or d.nan_bits is None:
+        if (c.name, d.name) not in (("fp32", "fp32"), ("fp64", "fp64")) or not (_holds(d, a) and _holds(d, b)):
             return None
-        plain = spec == SequentialFMA(nan=spec.nan, tf32_nan=spec.tf32_nan, saturate=spec.saturate)
-        if not plain or not (_holds(d, a) and _holds(d, b)):
+        dtype = np.dtype(np.float32 if d.name == "fp32" else np.float64)
+        nan = d.magnitude_mask if spec.nan == "all_ones" else d.nan_encoding()
+        redo = "nan" if spec.nan == "x86" else ""
+        if type(spec) is LanedFMA:
+            if spec.terms > chains.LONGEST or not (_flushed_alike(spec, a, d) and _flushed_alike(spec, b, d)):
+                return None
+            return cls(dtype, a, b, nan, redo, True, False, spec.lanes, spec.terms)
+        if type(spec) is not SequentialFMA or spec.rounding != "rne" or spec.flush_inputs != spec.flush_outputs:
             return None
-        nan = d.magnitude_mask if spec.nan == "all_ones" else d.nan_bits
-        return cls(np.dtype(np.float32 if d.name == "fp32" else np.float64), a, b, nan, spec.saturate)
+        flush = spec.flush_inputs
+        if flush and not (a.emin == b.emin == d.emin):
+            return None
+        return cls(dtype, a, b, nan, "special" if spec.saturate else redo, flush, spec.pair_order == "odd_first")
 
     def promotes(self, every: int) -> bool:
         """Whether chains of `every` products can be added up outside in the lanes."""
-        return every <= chains.LONGEST and not self.saturate and chains.available(isa_level())
+        plain = not self.redo and not self.flush and not self.pairs and not self.lanes
+        return every <= chains.LONGEST and plain and chains.available(isa_level())
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         level = isa_level()
-        if not chains.available(level):
+        if not chains.available(level, self.flush):
             return generic_bits(low, a, b, c) if every is None else generic_promoted(low, a, b, c, None, None, every)
         (m, k), n = a.shape, b.shape[1]
-        x, y = float_values(a, self.a_format, self.dtype), float_values(b, self.b_format, self.dtype)
+        order = self._order(k)
+        x = float_values(a if order is None else a[:, order], self.a_format, self.dtype)
+        y = float_values(b if order is None else b[order], self.b_format, self.dtype)
         d = np.array(c, c.dtype, order="C")
-        values, group, size = d.view(self.dtype), every or 1, self.dtype.itemsize
+        values, apart, size = d.view(self.dtype), every or self.terms, self.dtype.itemsize
+        group = apart or 1
         length = slice_length(-(-k // group) * group, group, (m + n) * size)
-        buffer = workspace(chains.workspace_bytes(m, n, length, size, every or 0, level))
-        chains.chains(x, y, values, buffer, length, every or 0, self.nan, level, threads_for(m * n * k))
-        if self.saturate:
-            redo = np.ascontiguousarray(~np.isfinite(values), np.uint8)
-            if redo.any():
-                redo_elements(low, d, redo, np.zeros(m, np.uint8), np.zeros(n, np.uint8), a, b, c)
+        buffer = workspace(chains.workspace_bytes(m, n, length, size, apart, level))
+        chains.chains(x, y, values, buffer, length, apart, self.lanes, self.flush, self.nan, level, threads_for(m * n * k))
+        if self.redo:
+            again = np.isnan(values) if self.redo == "nan" else ~np.isfinite(values)
+            if again.any():
+                redo_elements(low, d, again.view(np.uint8), np.zeros(m, np.uint8), np.zeros(n, np.uint8), a, b, c)
         return d
+
+    def _order(self, k: int) -> np.ndarray | None:
+        """Position in k of each product as the kernel takes them, None where they are in order."""
+        at = np.arange(k)
+        if self.pairs:
+            return np.where((at ^ 1) < k, at ^ 1, at)
+        if self.lanes:
+            return np.lexsort((at, at % self.terms % self.lanes, at // self.terms))
+        return None
+
+
+def _flushed_alike(spec: LanedFMA, fmt: Format, result: Format) -> bool:
+    """Whether flushing float32 numbers below its normal ones is what the accumulator does with operands of the format."""
+    if spec.flush_inputs:
+        return fmt.emin == result.emin
+    return fmt.emin - fmt.fraction_bits >= result.emin
 
 
 def _holds(result: Format, fmt: Format) -> bool:

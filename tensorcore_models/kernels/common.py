@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._kernels import fda
 from ..formats import FORMATS, Format
 from ..formats.rounding import decode
 from ..formats.sums import add_rounded
@@ -27,14 +26,12 @@ class Operand:
     sign_mask: int
     fnuz: int
     emin: int
-    zero_exponent: int
     magnitude_mask: int
     max_magnitude: int
 
     @classmethod
-    def of(cls, fmt: Format, zero_rule: str, via: Format | None = None) -> "Operand":
-        """`fmt` with the alignment exponents of `via`, to which it is converted first, and those of zeros by rule."""
-        emin = (via or fmt).emin
+    def of(cls, fmt: Format, via: Format | None = None) -> "Operand":
+        """`fmt` with the alignment exponents of `via`, to which it is converted first."""
         return cls(
             size=fmt.container.itemsize,
             fraction_bits=fmt.fraction_bits,
@@ -43,8 +40,7 @@ class Operand:
             sign_shift=fmt.bits - 1 - fmt.padding_bits,
             sign_mask=int(fmt.signed),
             fnuz=-int(fmt.specials == "fnuz"),
-            emin=emin,
-            zero_exponent={"minus126": -126, "format_minimum": emin, "skip": fda.SKIP}[zero_rule],
+            emin=(via or fmt).emin,
             magnitude_mask=fmt.magnitude_mask >> fmt.padding_bits,
             max_magnitude=fmt.max_bits >> fmt.padding_bits,
         )
@@ -142,19 +138,3 @@ def redo_elements(low: Lowered, d, redo, rows, columns, a, b, c, scale_a=None, s
         for i in np.flatnonzero(redo.any(axis=1)):
             j = np.flatnonzero(redo[i])
             d[i, j] = part(np.array([i]), j)[0]
-
-
-def meets_product(a: np.ndarray, b: np.ndarray, lanes: np.ndarray, a_mask: int, b_mask: int) -> np.ndarray:
-    """Which of the marked elements (i, j) have some k with a[i, k] and b[k, j] both nonzero."""
-    rows, columns = np.flatnonzero(lanes.any(axis=1)), np.flatnonzero(lanes.any(axis=0))
-    left, right = (a[rows] & a_mask) != 0, (b[:, columns] & b_mask) != 0
-    met = np.zeros((rows.size, columns.size), bool)
-    for k in range(min(16, a.shape[1])):
-        met |= left[:, k, None] & right[k]
-        if met.all():
-            break
-    else:
-        met = left.astype(np.float32) @ right.astype(np.float32) > 0
-    result = np.zeros_like(lanes)
-    result[np.ix_(rows, columns)] = met
-    return result & lanes

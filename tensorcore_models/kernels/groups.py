@@ -15,7 +15,6 @@ from .common import flat, lanes_over_rows, redo_elements, slice_length
 from .generic import generic_batch_bits
 from .lowering import Lowered
 
-_NONE = -1023  # alignment exponent of addends that have their own, or take no part
 _LOWEST = -400  # below every alignment exponent that formats of one byte and fp32 addends have
 
 
@@ -27,9 +26,6 @@ class GroupTask:
     groups: int
     fraction_bits: int
     floor: int
-    subnormal_c: int
-    zero_c: int
-    skip_zero: bool
     positive_zero: bool
     offset: int
 
@@ -44,13 +40,13 @@ class GroupTables:
     scale_special: np.ndarray
 
     @classmethod
-    def of(cls, values: np.ndarray, unit: int, scale: Format, zero_exponent: int) -> "GroupTables":
+    def of(cls, values: np.ndarray, unit: int, scale: Format) -> "GroupTables":
         """Tables of an operand with fixed-point numbers `values` in units of 2**unit and scales of format `scale`."""
         decoded = [scale.decode_exact(code) for code in range(256)]
         special = np.array([x.kind != "finite" for x in decoded])
         significands = np.where(special, 0, [x.significand for x in decoded])
         exponents = np.where(special, 0, [x.exponent for x in decoded])
-        align = np.where(significands == 0, zero_exponent, exponents + scale.fraction_bits)
+        align = np.where(significands == 0, groups.SKIP, exponents + scale.fraction_bits)
         return cls(
             values=values.astype(np.int8),
             scale_values=np.ldexp(significands.astype(np.float64), exponents + unit),
@@ -81,19 +77,15 @@ class GroupsPlan:
         units = [f.emin - f.fraction_bits for f in formats[:2]]
         if not _exact(spec, largest_a, largest_b, sum(units)):
             return None
-        zero = {"minus126": -126, "format_minimum": scale.emin, "skip": groups.SKIP}[spec.zero_operand]
         task = GroupTask(
             group=spec.group,
             groups=spec.terms // spec.group,
             fraction_bits=spec.fraction_bits,
             floor=_LOWEST if spec.exponent_floor is None else max(_LOWEST, spec.exponent_floor),
-            subnormal_c=-126 if spec.subnormal_c == "raw" else _NONE,
-            zero_c=_NONE if spec.zero_c == "skip" else -126,  # fp32's smallest exponent is -126 as well
-            skip_zero=spec.scaled_zero == "skip",
             positive_zero=spec.negative_underflow == "positive",
             offset=largest_a,
         )
-        tables = [GroupTables.of(x, unit, scale, zero) for x, unit in zip((a, b), units, strict=True)]
+        tables = [GroupTables.of(x, unit, scale) for x, unit in zip((a, b), units, strict=True)]
         return cls(task, replace(task, offset=largest_b), *tables)
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
@@ -156,6 +148,9 @@ def _covered(spec: GroupDotFusedSum, formats: tuple[Format, ...], scale: Format)
     if any(f.name != "fp32" for f in formats[2:]) or spec.output_rounding != "rz":
         return False
     if scale.signed or scale.container.itemsize != 1 or scale.emin < -127 or scale.emax > 128:
+        return False
+    rules = (spec.zero_operand, spec.zero_c, spec.subnormal_c, spec.scaled_zero)
+    if rules != ("skip", "skip", "raw", "skip_zero_products") or spec.group > groups.LONGEST:
         return False
     floor = spec.exponent_floor
     return spec.terms // spec.group <= groups.MAX_GROUPS and (floor is None or floor <= 900)

@@ -11,12 +11,13 @@ from ..formats import Format, get_float_format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads, threads_for
 from ..machine.workspace import workspace
-from .common import Operand, flat, is_zero, meets_product, redo_elements, slice_length, step_order
+from .common import Operand, flat, is_zero, redo_elements, slice_length, step_order
 from .generic import generic_batch_bits
 from .lowering import Lowered
 
-_TINY = 59 << 23  # float32 bits of 2^-68: smaller addends do not take part in the lanes (narrow.h)
+_TINY = fda.NARROW_FLOOR << 23  # float32 bits of 2^-68: smaller addends do not take part in the lanes (narrow.h)
 _PADDED_TERMS = (4, 8, 16, 32)
+_HIGHEST_FLOOR = 60  # keeps units and sums within float32
 #: Operations between two outside additions, at most: their operands are packed together.
 _LONGEST_CHAIN = 1 << 10
 
@@ -31,6 +32,7 @@ class NarrowTask:
     keep: int
     wide_sum: bool
     chain: int
+    floor: int
     raw_exponent: int
 
 
@@ -61,7 +63,6 @@ class NarrowPlan:
     d_format: Format
     pass_terms: int
     groups: tuple[tuple[int, ...], ...] | None
-    zeros_align: bool
     items: dict[int, fda.NarrowItems] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -86,7 +87,7 @@ class NarrowPlan:
                 return None
             pass_terms, dot = fused.terms, fused
         a, b, c, d = formats
-        if low.scale_format is not None or not plain_alignment(dot):
+        if low.scale_format is not None or not _plain_alignment(dot):
             return None
         if not _narrow_ranges(dot, a, b, via) or not _narrow_output(dot, c, d):
             return None
@@ -102,17 +103,17 @@ class NarrowPlan:
                 keep=0xFFFFFFFF & ~((1 << (23 - kept)) - 1),
                 wide_sum=terms == 16 and largest + 2.0 ** (dot.fraction_bits + 1) >= 2.0**31,
                 chain=0 if groups is None else len(groups),
+                floor=fda.NARROW_FLOOR if dot.exponent_floor is None else max(fda.NARROW_FLOOR, dot.exponent_floor + 127),
                 raw_exponent=113 if fp16 and dot.subnormal_c == "raw" else 0,
             ),
-            a_operand=_narrow_operand(a, dot, via),
-            b_operand=_narrow_operand(b, dot, via),
+            a_operand=Operand.of(a, via),
+            b_operand=Operand.of(b, via),
             a_format=a,
             b_format=b,
             c_format=c,
             d_format=d,
             pass_terms=pass_terms,
             groups=groups,
-            zeros_align=dot.zero_operand == "format_minimum",
         )
 
     def promotes(self, every: int) -> bool:
@@ -124,7 +125,7 @@ class NarrowPlan:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         (m, k), n = a.shape, b.shape[1]
         task = self.task if every is None else dataclasses.replace(self.task, chain=every // self.task.terms)
-        d, redo = self._addends(a, b, c, late=task.chain > 0)
+        d, redo, tiny = self._addends(c, late=task.chain > 0)
         rows, columns = np.zeros(m, np.uint8), np.zeros(n, np.uint8)
         order, plain = self._order(k)
         group = task.terms * max(1, task.chain)
@@ -142,6 +143,8 @@ class NarrowPlan:
         fda.narrow(*x, *y, order, plain, d, redo, rows, columns, buffer, length, task, level, threads)
         if swapped:
             d, redo, rows, columns = np.ascontiguousarray(d.T), redo.T.copy(), columns, rows
+        if tiny is not None:  # next to a nonzero product such a c adds nothing
+            redo |= tiny & (d == 0)
         d = d.astype(np.float16).view(np.uint16) if self.task.output else d.view(np.uint32)
         if rows.any() or columns.any() or redo.any():
             redo_elements(low, d, redo, rows, columns, a, b, c, every=every)
@@ -174,11 +177,14 @@ class NarrowPlan:
         order = step_order(k, self.pass_terms, self.task.terms, groups)
         return order, groups is None and order.size == k
 
-    def _addends(self, a, b, c, late: bool) -> tuple[np.ndarray, np.ndarray]:
-        """c as float32 for the lanes, and the elements that they cannot compute (there c is 0); `late`: c is added outside."""
-        redo = np.zeros(c.shape, np.uint8)
+    def _addends(self, c, late: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """c as float32 for the lanes, the elements that they cannot compute, and those whose c is too small for them.
+
+        In both c is 0. `late`: c is added outside, however small it is.
+        """
+        redo, tiny = np.zeros(c.shape, np.uint8), None
         if is_zero(c):  # a product without addend; the rest would read and write C several times
-            return np.zeros(c.shape, np.float32), redo
+            return np.zeros(c.shape, np.float32), redo, tiny
         if self.c_format.name == "fp16":
             values = np.ascontiguousarray(c).view(np.float16).astype(np.float32)
             magnitude = c & 0x7FFF
@@ -190,26 +196,23 @@ class NarrowPlan:
             magnitude = c & 0x7FFFFFFF
             unusable = magnitude >= 0x7F800000
             tiny = (magnitude - np.uint32(1)) < _TINY - 1
-            if tiny.any():
+            if not tiny.any():
+                tiny = None
+            elif late:
+                unusable |= tiny
+            else:
                 values[tiny] = 0
-                if not self.zeros_align or late:
-                    unusable |= tiny
-                    if not late:  # a nonzero product makes a tiny c vanish
-                        unusable &= ~self._vanishing(a, b, tiny)
         if unusable.any():
             values[unusable] = 0
             redo |= unusable
-        return values, redo
-
-    def _vanishing(self, a, b, lanes) -> np.ndarray:
-        masks = [f.magnitude_mask for f in (self.a_format, self.b_format)]
-        return meets_product(a, b, lanes, *masks)
+        return values, redo, tiny
 
 
-def plain_alignment(dot: FusedDotAdd) -> bool:
-    """Whether addends are truncated at one alignment exponent, without a floor that the lanes would meet."""
-    floor = dot.exponent_floor
-    return dot.alignment_rounding == "rz" and not dot.normalised_products and (floor is None or floor <= -102)
+def _plain_alignment(dot: FusedDotAdd) -> bool:
+    """Whether addends are truncated at one alignment exponent, and zeros take no part in it."""
+    zeros_skip = (dot.zero_operand, dot.zero_c) == ("skip", "skip")
+    low_floor = dot.exponent_floor is None or dot.exponent_floor <= _HIGHEST_FLOOR
+    return zeros_skip and low_floor and dot.alignment_rounding == "rz" and not dot.normalised_products
 
 
 def _narrow_ranges(dot: FusedDotAdd, a: Format, b: Format, via: Format | None) -> bool:
@@ -226,16 +229,10 @@ def _narrow_ranges(dot: FusedDotAdd, a: Format, b: Format, via: Format | None) -
 
 def _narrow_output(dot: FusedDotAdd, c: Format, d: Format) -> bool:
     """Whether the lanes have the output rounding, and the rules that an fp16 addend or result brings into play."""
-    if c.name not in ("fp32", "fp16") or (c.name == "fp16" and dot.zero_c == "format_minimum"):
+    if c.name not in ("fp32", "fp16"):
         return False
     if d.name == "fp32":
         kept = dot.output_fraction_bits
         return dot.output_rounding == "rz" and (kept is None or kept <= 23)
     fp16 = d.name == "fp16" and c.name == "fp16" and dot.output_rounding == "rne"
     return fp16 and dot.output_fraction_bits is None and dot.negative_underflow == "positive"
-
-
-def _narrow_operand(fmt: Format, dot: FusedDotAdd, via: Format | None) -> Operand:
-    # A zero product's exponent never reaches the lanes' floor unless zeros have the format's smallest exponent.
-    rule = dot.zero_operand if dot.zero_operand == "format_minimum" else "skip"
-    return Operand.of(fmt, rule, via)

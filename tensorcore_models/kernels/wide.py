@@ -17,6 +17,9 @@ from .narrow import as_fused
 #: Formats of a, b, c and d.
 Formats = tuple[Format, Format, Format, Format]
 _NEVER = 4000
+_SIGNIFICAND = 52  # fraction bits of a double
+_FARTHEST = 900
+_LOWEST = -900  # alignment exponent below those of all products
 _PADDED_TERMS = (4, 8, 16, 32)
 #: Products between two outside additions, at most: their operands are packed together.
 _LONGEST_CHAIN = 1 << 12
@@ -40,7 +43,8 @@ class WideTask:
     round_down: int
     dot_bits: int = 0
     c_bits: int = 0
-    c_cutoff: int = _NEVER
+    sum_bits: int = _SIGNIFICAND
+    c_cutoff: int = 0
     overflow: int = _NEVER
     promote: int = 0
 
@@ -72,10 +76,7 @@ class WidePlan:
             task = _fused_task(spec, formats)
         if task is None:
             return None
-        rule = spec.zero_operand
-        if isinstance(spec, FusedDotAdd) and low.scale_format is not None and spec.scaled_zero == "skip":
-            rule = "skip"
-        return cls(task, Operand.of(formats[0], rule), Operand.of(formats[1], rule), spec.terms, groups)
+        return cls(task, Operand.of(formats[0]), Operand.of(formats[1]), spec.terms, groups)
 
     def promotes(self, every: int) -> bool:
         """Whether chains of `every` products can be added up outside in the lanes."""
@@ -134,13 +135,6 @@ def _scales_covered(spec, formats: Formats, scale: Format) -> bool:
     return type(spec) is FusedDotAdd and scale.name == "ue8m0" and small
 
 
-def _zero_addends_covered(spec, c: Format, d: Format) -> bool:
-    """Whether a zero and a subnormal addend align where the lanes have them: at -126, and at the smallest normal number."""
-    if "fp16" in (c.name, d.name):
-        return spec.zero_c == "minus126"
-    return spec.zero_c != "skip" and spec.subnormal_c == "raw"
-
-
 def _fused_task(spec: FusedDotAdd, formats: Formats) -> WideTask | None:
     c, d = formats[2:]
     fp16 = d.name == "fp16"
@@ -150,16 +144,18 @@ def _fused_task(spec: FusedDotAdd, formats: Formats) -> WideTask | None:
     rounding = "rne" if fp16 else "rz"
     if not fits or spec.alignment_rounding != "rz" or spec.normalised_products or spec.output_rounding != rounding:
         return None
-    if spec.output_fraction_bits is not None or not _zero_addends_covered(spec, c, d):
+    if spec.output_fraction_bits is not None or (spec.zero_operand, spec.zero_c) != ("skip", "skip"):
         return None
     if fp16 and spec.negative_underflow == "negative":
+        return None
+    if spec.exponent_floor is not None and spec.exponent_floor > _FARTHEST:
         return None
     return WideTask(
         terms=_padded(spec.terms),
         fraction_bits=spec.fraction_bits,
-        floor=-126 if spec.exponent_floor is None else max(-126, spec.exponent_floor),
+        floor=_LOWEST if spec.exponent_floor is None else max(_LOWEST, spec.exponent_floor),
         output=int(fp16),
-        raw_exponent=-14 if fp16 and spec.subnormal_c == "raw" else -1022,
+        raw_exponent=d.emin if spec.subnormal_c == "raw" else -1022,
         positive_zero=spec.negative_underflow == "positive",
         round_down=0,
     )
@@ -173,10 +169,11 @@ def _round_down_task(spec: FusedDotRoundDownAdd, formats: Formats, scale: Format
     fits = fits and spec.dot_fraction_bits <= 40 and spec.c_fraction_bits <= 40
     if not fits or spec.add_rounding != "rd" or spec.output_rounding != "rne" or spec.exponent_floor is not None:
         return None
-    if not _zero_addends_covered(spec, c, d) or spec.zero_operand == "skip":
+    if (spec.zero_operand, spec.zero_c, spec.subnormal_c) != ("skip", "minus126", "raw"):
         return None
-    if spec.c_cutoff is not None and spec.c_cutoff < spec.c_fraction_bits:
+    if spec.c_cutoff is not None and not spec.c_fraction_bits <= spec.c_cutoff <= _FARTHEST:
         return None  # the lanes drop a far c: truncation leaves nothing of it
+    kept = _SIGNIFICAND if spec.sum_fraction_bits is None else min(spec.sum_fraction_bits, _SIGNIFICAND)
     limit = spec.product_overflow_exponent
     if limit is not None and not 100 <= limit <= 900:
         return None
@@ -190,6 +187,7 @@ def _round_down_task(spec: FusedDotRoundDownAdd, formats: Formats, scale: Format
         round_down=spec.parity_groups,
         dot_bits=spec.dot_fraction_bits,
         c_bits=spec.c_fraction_bits,
-        c_cutoff=_NEVER if spec.c_cutoff is None else spec.c_cutoff,
+        sum_bits=kept,
+        c_cutoff=0 if spec.c_cutoff is None else spec.c_cutoff,
         overflow=_NEVER if limit is None else limit,
     )

@@ -47,12 +47,20 @@ def set_num_threads(n: int | None) -> None:
         If `n` is outside that range or not an integer.
     """
     global _chosen
-    if n is None:
-        _chosen = None
-        return
+    _chosen = None if n is None else checked_threads(n)
+
+
+def checked_threads(n) -> int:
+    """A number of threads that somebody gave.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is not an integer from 1 to 1024.
+    """
     if isinstance(n, bool) or not hasattr(n, "__index__"):
         raise TypeError(f"the number of threads is an integer, got {type(n).__name__}")
-    _chosen = _checked(n.__index__(), "the number of threads")
+    return _checked(n.__index__(), "the number of threads")
 
 
 def get_num_threads() -> int:

@@ -15,6 +15,7 @@ from ..accumulators import (
     InterleavedDotAdd,
     LanedFMA,
     PairRoundOddSum,
+    ParametricDotAdd,
     SequentialFMA,
 )
 from .builder import ONE, Builder
@@ -138,6 +139,36 @@ def fused_dot_add(build: Builder) -> None:
         terms_by_cancellation(build, terms, bits, (1, terms - 1, terms))
     if bits > build.fraction_bits:
         terms_by_rounding(build, terms, spec.output_rounding)
+    if spec.exponent_floor is not None:
+        alignment_floor(build, spec.exponent_floor, bits, spec.output_rounding)
+
+
+def alignment_floor(build: Builder, floor: int, fraction_bits: int, rounding: str) -> None:
+    """Products below the floor with c = 0: one unit of 2^(floor - F) is kept and decides the result, halves of it are lost."""
+    unit, last = power(floor - fraction_bits), power(build.row.formats[3].quantum_exponent)
+    if rounding not in ("rz", "rne") or unit >= last / 2 or build.row.k < 3:
+        return
+    first, below, above = (last - unit, Fraction(0), last) if rounding == "rz" else (last / 2, Fraction(0), last)
+    name = f"alignment floor {floor}: "
+    build.add(name + "one unit is kept", {0: first, 1: unit}, 0, above, smallest=last, scales=(0,))
+    build.add(name + "halves of it are lost", {0: first, 1: unit / 2, 2: unit / 2}, 0, below, smallest=last, scales=(0,))
+
+
+def exact_dot_add(build: Builder) -> None:
+    """CDNA1: an exact sum of a few products and c, rounded once."""
+    spec = build.spec_of(ParametricDotAdd)
+    single_rounding(build, 0, spec.output_rounding)
+    half, terms, k = power(-build.fraction_bits - 1), spec.terms, build.row.k
+    tiny = half * half
+    build.add("1 - 1 and c tiny: nothing is cut off", {0: ONE, 1: -ONE}, tiny, tiny)
+    build.add("a tie and c tiny: above the tie", {0: ONE, 1: half}, tiny, ONE + 2 * half, smallest=2 * half)
+    build.add("a tie and a product that is tiny: above the tie", {0: half, 1: half / 64}, ONE, ONE + 2 * half, smallest=2 * half)
+    for distance in {1, terms // 2, terms - 1} - {0}:
+        build.add(
+            f"half a unit at 0 and {distance} meet c together", {0: half, distance: half}, ONE, ONE + 2 * half, smallest=2 * half
+        )
+    if terms < k:
+        build.add(f"half a unit at 0 and {terms}: each is lost to c", {0: half, terms: half}, ONE, ONE, smallest=2 * half)
 
 
 def one_alignment(build: Builder, fraction_bits: int, rounding: str) -> None:
@@ -249,6 +280,14 @@ def fused_dot_round_down_add(build: Builder) -> None:
         "the dot product is rounded down below a tie",
         {places[0]: tie, places[1]: -power(-spec.dot_fraction_bits - 1)}, ONE, ONE, smallest=2 * tie,
     )  # fmt: skip
+    # c = 1 and a negative dot product: the sum is below 1, so that it shows one bit more than at 1.
+    quarter = tie / 2
+    for distance, above in ((spec.dot_fraction_bits, True), (spec.dot_fraction_bits + 1, False)):
+        build.add(
+            f"a tie below c = 1 and 2^-{distance} in the dot product: {'above the tie' if above else 'lost'}",
+            {places[0]: -3 * quarter, places[1]: power(-distance)}, ONE, ONE - (2 if above else 4) * quarter, smallest=quarter,
+        )  # fmt: skip
+    sum_bits(build, places, spec)
     terms_by_cancellation(build, spec.terms, spec.fraction_bits, (step, spec.terms - step, spec.terms))
     if spec.terms > step:
         terms_by_rounding(build, spec.terms, spec.output_rounding)
@@ -265,6 +304,17 @@ def fused_dot_round_down_add(build: Builder) -> None:
             ONE + 2 * even,
             smallest=2 * even,
         )
+
+
+def sum_bits(build: Builder, places: tuple[int, ...], spec: FusedDotRoundDownAdd) -> None:
+    """A sum just above the tie beyond 2: what lies below the bits kept of it is gone before the last rounding."""
+    kept, last = spec.sum_fraction_bits, power(-build.fraction_bits)
+    for distance in (spec.dot_fraction_bits, spec.dot_fraction_bits - 1):
+        above = kept is None or distance <= kept - 1
+        build.add(
+            f"2, a tie and 2^-{distance}: {'above the tie' if above else 'lost'}",
+            {places[0]: 2 * last, places[1]: power(-distance)}, 2 - last, 2 + (2 * last if above else 0), smallest=last,
+        )  # fmt: skip
 
 
 def c_rounding(build: Builder, pair: tuple[int, ...], spec: FusedDotRoundDownAdd) -> None:
@@ -376,4 +426,5 @@ FAMILIES = {
     GroupPairwiseSum: group_pairwise_sum,
     LanedFMA: laned_fma,
     PairRoundOddSum: pair_round_odd,
+    ParametricDotAdd: exact_dot_add,
 }

@@ -197,8 +197,13 @@ def group_dot_step(
         products = [multiply(x, y) for x, y in zip(a[start : start + spec.group], b[start : start + spec.group], strict=True)]
         unit = min(p.exponent for p in products)
         total = sum((-p.significand if p.negative else p.significand) << (p.exponent - unit) for p in products)
-        group = Operand("finite", total < 0, abs(total), unit, 0)
-        terms.append(scaled_product(group, Operand("finite", False, 1, 0, 0), scales[start], spec.scaled_zero))
+        empty = {
+            "skip_zero_products": all(p.is_zero for p in products), "skip": total == 0, "keeps_scale": False,
+        }[spec.scaled_zero]  # fmt: skip
+        group = Operand("finite", total < 0, abs(total), unit, None if empty else 0)
+        for scale in scales[start]:
+            group = multiply(group, scale)
+        terms.append(group)
     addends = as_addends(terms)
     if not addends:
         return 0
@@ -230,6 +235,10 @@ def round_down_step(spec: FusedDotRoundDownAdd, a: list[Operand], b: list[Operan
         far = spec.c_cutoff is not None and start[0].align < largest - spec.c_cutoff
         c_unit = largest - spec.c_fraction_bits
         total += aligned(start[0], c_unit, "rz" if far else spec.add_rounding) << (c_unit - unit)
+    if spec.sum_fraction_bits is not None and total:
+        kept = unit + abs(total).bit_length() - 1 - spec.sum_fraction_bits
+        if kept > unit:
+            total, unit = total >> (kept - unit), kept
     return finish(total, unit, d_format, spec, spec.output_rounding)
 
 

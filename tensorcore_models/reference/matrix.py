@@ -139,6 +139,8 @@ def dot_bits(
     total, total_format = c, c_format
     for start in range(0, len(a), step):
         part = slice(start, start + step)
+        if isinstance(accumulator, GroupPairwiseSum) and start // step % accumulator.groups_per_instruction == 0:
+            total = ieee.flushed_addend(accumulator, total, total_format)
         total = _step(
             accumulator, a[part], b[part], scales[part], total, (a_format, b_format, total_format, d_format)
         )

@@ -8,7 +8,10 @@ from ..formats.exact_rounding import overflow_bits
 
 
 class Operand(NamedTuple):
-    """One number: value (-1)^negative * significand * 2^exponent, aligned by `align` (None: takes no part)."""
+    """One number: value (-1)^negative * significand * 2^exponent, aligned by `align` (None: takes no part).
+
+    The significand of a decoded NaN is its fraction field, and `align` the number of bits of that.
+    """
 
     kind: str  # "finite", "inf" or "nan"
     negative: bool
@@ -105,6 +108,19 @@ def special_bits(special: str, fmt: Format, spec: Accumulator) -> int:
     if fmt.nan_bits is None:
         raise OverflowError(f"{fmt.name} has no NaN to encode the result")
     return fmt.nan_bits
+
+
+def x86_nan_bits(operands: list[Operand], fmt: Format) -> int:
+    """Encoding of a NaN result by the edge rule nan "x86": the first NaN of `operands` made quiet, else the default NaN."""
+    quiet = fmt.nan_encoding()
+    if fmt.specials != "ieee":
+        return quiet
+    for x in operands:
+        if x.kind == "nan":
+            bits = x.align or 0
+            payload = x.significand << fmt.fraction_bits >> bits
+            return quiet | payload << fmt.padding_bits | (fmt.sign_bit if x.negative else 0)
+    return quiet | fmt.sign_bit
 
 
 def zero_bits(negative: bool, fmt: Format) -> int:

@@ -78,7 +78,7 @@ int main(void)
     static const int64_t cases[][4] = {{7, 19, 300, 0}, {6, 16, 128, 0}, {1, 1, 1, 0}, {13, 33, 96, 16}, {20, 9, 384, 128}};
     const int count = (int)(sizeof cases / sizeof *cases);
     int64_t wrong = 0;
-    if (!mpg_has_chains(MPG_ISA_BASELINE)) {
+    if (!mpg_has_chains(MPG_ISA_BASELINE, 0)) {
         printf("no kernel for chains in the baseline variant of this CPU\n");
         return 0;
     }

@@ -19,10 +19,10 @@ NVFP4 = Unit(GroupDotFusedSum(), "e2m1", "e2m1", scale_format="ue4m3", block_siz
 MXFP4 = Unit(GroupDotFusedSum(), "e2m1", "e2m1", scale_format="ue8m0", block_size=32)
 SCALE = {"scale_format": "ue4m3", "block_size": 16}
 GROUPS = (
-    Unit(GroupDotFusedSum(zero_operand="skip", zero_c="skip", scaled_zero="skip"), "e2m1", "e2m1", **SCALE),
-    Unit(GroupDotFusedSum(subnormal_c="normalised", negative_underflow="negative"), "e2m1", "e2m1", **SCALE),
-    Unit(GroupDotFusedSum(subnormal_c="normalised", zero_c="skip"), "e2m1", "e2m1", scale_format="ue8m0", block_size=16),
-    Unit(GroupDotFusedSum(zero_operand="format_minimum", exponent_floor=3), "e2m1", "e2m1", **SCALE),
+    Unit(GroupDotFusedSum(), "e2m1", "e2m1", **SCALE),
+    Unit(GroupDotFusedSum(negative_underflow="negative"), "e2m1", "e2m1", **SCALE),
+    Unit(GroupDotFusedSum(exponent_floor=-139), "e2m1", "e2m1", scale_format="ue8m0", block_size=16),
+    Unit(GroupDotFusedSum(exponent_floor=3), "e2m1", "e2m1", **SCALE),
     Unit(GroupDotFusedSum(5, 15, 38, exponent_floor=-500), "e2m1", "e2m1", scale_format="ue8m0", block_size=4),
     Unit(GroupDotFusedSum(2, 32, 10), "e2m1", "e2m1", scale_format="ue4m3", block_size=8),
     Unit(GroupDotFusedSum(16, 32, 34), "e2m3", "e2m1", scale_format="ue4m3", block_size=32),
@@ -119,7 +119,7 @@ def test_against_plain_integers(unit, isa):
         assert_same(unit, run(unit, args), reference.mma_bits(unit, *args), args, style)
 
 
-@pytest.mark.parametrize("unit", (NVFP4, MXFP4, GROUPS[0]), ids=("nvfp4", "mxfp4", "skip"))
+@pytest.mark.parametrize("unit", (NVFP4, MXFP4, GROUPS[0]), ids=("nvfp4", "mxfp4", "no floor"))
 def test_extreme_scales_and_addends(unit, isa):
     """Every kind of scale against every kind of c: zero, subnormal, the smallest and largest, NaN; overflow of the result."""
     codes = np.array([0, 1, 7, 8, 0x38, 0x7E, 0x7F, 0x80, 0xB8, 0xFE, 0xFF], np.uint8)
@@ -168,11 +168,10 @@ def test_truncation_is_toward_zero_at_35_bits(isa):
     assert got.tolist() == [[int(c[0, 0]), int(small[0, 0]), int(c[0, 0]), int(c[0, 0])]]
 
 
-@pytest.mark.parametrize("zero_c", ["minus126", "format_minimum", "skip"])
-@pytest.mark.parametrize("subnormal_c", ["raw", "normalised"])
-def test_small_addends_align_by_rule(zero_c, subnormal_c, isa):
-    """2^-140 and -2^-165: below 2^-161, the unit of an addend at 2^-126, the second one is cut off, else it shows."""
-    unit = Unit(GroupDotFusedSum(zero_c=zero_c, subnormal_c=subnormal_c), "e2m1", "e2m1", scale_format="ue8m0", block_size=32)
+@pytest.mark.parametrize("floor", [None, -131, -130])
+def test_small_addends_align_by_rule(floor, isa):
+    """2^-140 and -2^-165: below 2^-161, the unit of a subnormal addend, the second one is cut off; it shows where c = 0."""
+    unit = Unit(GroupDotFusedSum(exponent_floor=floor), "e2m1", "e2m1", scale_format="ue8m0", block_size=32)
     a, b = np.zeros((1, 64), np.uint8), np.full((64, 4), 2, np.uint8)
     a[0, 0], a[0, 32] = 2, 10  # 1, -1
     c = np.array([[0, 0x80000000, 1, 0x007FFFFF]], np.uint32)
@@ -181,8 +180,23 @@ def test_small_addends_align_by_rule(zero_c, subnormal_c, isa):
     args = (a, b, c, scale_a, scale_b)
     got = run(unit, args)
     assert_same(unit, got, reference.mma_bits(unit, *args), args)
-    assert got[0, :2].tolist() == [511 if zero_c == "skip" else 512] * 2
-    assert got[0, 2] == (512 if subnormal_c == "normalised" else 513)
+    assert got[0, :2].tolist() == [511 if floor != -129 else 512] * 2
+    assert got[0, 2] == 513
+
+
+def test_a_group_that_cancels_keeps_its_scales(isa):
+    """Scales of 2^20 on 16 products: 1 - 1 among them cuts 2^-16 of another group off below F = 35; zeros do not (mmasim 2.1.1)."""
+    a, b = np.zeros((3, 64), np.uint8), np.full((64, 2), 2, np.uint8)
+    a[:, 16] = 2  # 1 in the second group
+    a[1, :2] = 2, 10  # 1 - 1 in the first group
+    a[2, :2], b[0, 1], b[1, 1] = (2, 2), 0, 0  # 1 times 0: zeros of B
+    scale_a, scale_b = np.full((3, 4), 127 - 8, np.uint8), np.full((4, 2), 127 - 8, np.uint8)
+    scale_a[:, 0] = scale_b[0] = 127 + 10
+    unit = Unit(GroupDotFusedSum(), "e2m1", "e2m1", scale_format="ue8m0", block_size=16)
+    args = (a, b, np.zeros((3, 2), np.uint32), scale_a, scale_b)
+    got = run(unit, args)
+    assert_same(unit, got, reference.mma_bits(unit, *args), args)
+    assert got.view(np.float32).tolist() == [[2.0**-16] * 2, [0, 2.0**-16], [2.0**21, 2.0**-16]]
 
 
 def test_specials_reach_the_generic_kernel(isa):
@@ -274,7 +288,13 @@ def test_power_of_two_scales_shift_the_result(seed, shift):
         Unit(GroupDotFusedSum(fraction_bits=39), "e2m1", "e2m1", **SCALE),  # sums beyond 2^51 units
         Unit(GroupDotFusedSum(128, 128), "e2m1", "e2m1", **SCALE),  # group sums beyond 16 bits
         Unit(GroupDotFusedSum(16, 512, 20), "e2m1", "e2m1", **SCALE),  # more group sums than the lanes hold
+        Unit(GroupDotFusedSum(17, 34), "e2m1", "e2m1", **SCALE),  # more products in a group than bits in a word
         Unit(GroupDotFusedSum(output_rounding="rne"), "e2m1", "e2m1", **SCALE),
+        Unit(GroupDotFusedSum(zero_operand="minus126"), "e2m1", "e2m1", **SCALE),
+        Unit(GroupDotFusedSum(zero_c="minus126"), "e2m1", "e2m1", **SCALE),
+        Unit(GroupDotFusedSum(scaled_zero="skip"), "e2m1", "e2m1", **SCALE),
+        Unit(GroupDotFusedSum(scaled_zero="keeps_scale"), "e2m1", "e2m1", **SCALE),
+        Unit(GroupDotFusedSum(subnormal_c="normalised"), "e2m1", "e2m1", **SCALE),
         Unit(GroupDotFusedSum(), "e2m1", "e2m1"),
         Unit(GroupDotFusedSum(), "e4m3fn", "e4m3fn", **SCALE),
         Unit(GroupDotFusedSum(), "e2m1", "e2m1", "fp16", "fp32", **SCALE),

@@ -7,6 +7,7 @@ import pytest
 from random_encodings import STYLES
 from twins import Unit, assert_same, operands
 
+import tensorcore_models as tcm
 from tensorcore_models import kernels, reference, set_isa, set_num_threads
 from tensorcore_models._kernels import chains
 from tensorcore_models.accumulators import (
@@ -15,6 +16,7 @@ from tensorcore_models.accumulators import (
     GroupFusedDotRoundDownAdd,
     GroupPairwiseSum,
     InterleavedDotAdd,
+    LanedFMA,
     ParametricDotAdd,
     SequentialFMA,
 )
@@ -30,12 +32,12 @@ NARROW = (
     Unit(FusedDotAdd(4, 23, **RNE), "fp16", "fp16", **HALF),
     Unit(FusedDotAdd(8, 24, **RNE), "fp16", "fp16", **HALF),
     Unit(FusedDotAdd(16, 25, **RNE), "fp16", "fp16", **HALF),
-    Unit(FusedDotAdd(16, 25, subnormal_c="normalised", zero_c="skip", **RNE), "fp16", "fp16", **HALF),
+    Unit(FusedDotAdd(16, 25, subnormal_c="normalised", exponent_floor=-21, **RNE), "fp16", "fp16", **HALF),
     Unit(FusedDotAdd(16, 13, output_fraction_bits=13), "e4m3fn", "e5m2"),
     Unit(FusedDotAdd(16, 13, **RNE), "e4m3fn", "e5m2", **HALF),
     Unit(FusedDotAdd(16, 25), "e4m3fn", "e4m3fn"),
-    Unit(FusedDotAdd(16, 24, zero_operand="skip", zero_c="skip", exponent_floor=-132), "fp16", "fp16"),
-    Unit(FusedDotAdd(7, 20, zero_operand="format_minimum"), "e2m1", "e4m3fnuz"),
+    Unit(FusedDotAdd(16, 24, exponent_floor=-132), "fp16", "fp16"),
+    Unit(FusedDotAdd(7, 20, exponent_floor=-3), "e2m1", "e4m3fnuz"),
     Unit(FusedDotAdd(5, 25, nan="quiet"), "e5m2fnuz", "e3m2"),
     Unit(ParametricDotAdd(terms=8, fraction_bits=24), "fp16", "fp16"),
     Unit(FusedDotAdd(32, 13, output_fraction_bits=13), "e5m2", "e4m3fn"),
@@ -49,16 +51,18 @@ WIDE = (
     Unit(FusedDotAdd(16, 25), "bf16", "bf16"),
     Unit(FusedDotAdd(4, 24), "tf32", "tf32"),
     Unit(FusedDotAdd(8, 25), "tf32", "tf32"),
-    Unit(FusedDotAdd(8, 25, zero_operand="skip", negative_underflow="negative"), "bf16", "fp16"),
-    Unit(FusedDotAdd(9, 28, zero_operand="format_minimum", exponent_floor=-100), "fp32", "bf16"),
+    Unit(FusedDotAdd(8, 25, subnormal_c="normalised", negative_underflow="negative"), "bf16", "fp16"),
+    Unit(FusedDotAdd(9, 28, exponent_floor=-100), "fp32", "bf16"),
     Unit(FusedDotAdd(32, 25), "e4m3fn", "e5m2"),
     Unit(FusedDotAdd(32, 25, **RNE), "e5m2", "e5m2", **HALF),
     Unit(FusedDotAdd(32, 25), "e4m3fn", "e5m2", scale_format="ue8m0", block_size=32),
-    Unit(FusedDotAdd(32, 25, scaled_zero="skip"), "e2m1", "e3m2", scale_format="ue8m0", block_size=16),
+    Unit(FusedDotAdd(32, 25, exponent_floor=-133), "e2m1", "e3m2", scale_format="ue8m0", block_size=16),
     Unit(FusedDotRoundDownAdd(8), "fp16", "fp16"),
     Unit(FusedDotRoundDownAdd(8), "bf16", "bf16"),
     Unit(FusedDotRoundDownAdd(4, nan="all_ones"), "tf32", "tf32"),
-    Unit(FusedDotRoundDownAdd(8, c_inf_with_overflow="nan", negative_underflow="positive"), "bf16", "bf16"),
+    Unit(
+        FusedDotRoundDownAdd(8, c_inf_with_overflow="c", negative_underflow="positive", sum_fraction_bits=None), "bf16", "bf16"
+    ),
     Unit(GroupFusedDotRoundDownAdd(16), "e4m3fnuz", "e5m2fnuz"),
     Unit(GroupFusedDotRoundDownAdd(6, c_zero_below=24), "bf16", "bf16"),
 )
@@ -67,8 +71,8 @@ PAIRWISE = (
     Unit(GroupPairwiseSum(4), "bf16", "bf16"),
     Unit(GroupPairwiseSum(2), "bf16", "bf16"),
     Unit(GroupPairwiseSum(4, flush_input="fp32"), "fp16", "bf16"),
-    Unit(GroupPairwiseSum(4, flush_input="none", flush_results=False), "fp16", "fp16"),
-    Unit(GroupPairwiseSum(2, flush_input="none", flush_results=False, nan="all_ones"), "bf16", "bf16"),
+    Unit(GroupPairwiseSum(4, terms=16), "bf16", "bf16"),
+    Unit(GroupPairwiseSum(2, nan="all_ones", terms=4), "bf16", "bf16"),
 )
 CHAINS = (
     Unit(SequentialFMA(), "fp32", "fp32"),
@@ -78,10 +82,21 @@ CHAINS = (
     Unit(SequentialFMA(), "fp64", "fp64", "fp64", "fp64"),
     Unit(SequentialFMA(nan="all_ones"), "fp16", "fp32", "fp64", "fp64"),
     Unit(SequentialFMA(saturate=True), "fp64", "e5m2", "fp64", "fp64"),
+    Unit(SequentialFMA(pair_order="odd_first"), "fp16", "bf16"),
+)
+FLUSHING = (
+    Unit(SequentialFMA("rne", True, True, "odd_first", nan="x86"), "bf16", "bf16"),
+    Unit(SequentialFMA("rne", True, True, nan="all_ones"), "fp32", "bf16"),
+    Unit(SequentialFMA("rne", True, True, saturate=True), "bf16", "fp32"),
+    Unit(SequentialFMA("rne", True, True, nan="x86"), "fp64", "fp64", "fp64", "fp64"),
+    Unit(LanedFMA(), "bf16", "bf16"),
+    Unit(LanedFMA(nan="quiet"), "bf16", "fp32"),
+    Unit(LanedFMA(flush_inputs=False), "fp16", "fp16"),
+    Unit(LanedFMA(3, 12), "bf16", "bf16"),
 )
 PATHS = [
     *(("pairwise sums", u) for u in PAIRWISE),
-    *(("chains of multiply-adds", u) for u in CHAINS),
+    *(("chains of multiply-adds", u) for u in CHAINS + FLUSHING),
     *(("lanes of 32 bits", u) for u in NARROW),
     *(("lanes of 64 bits", u) for u in WIDE),
 ]
@@ -132,6 +147,8 @@ def test_batches_of_tiles(unit, isa):
 OF_EACH_PATH = [
     ("pairwise sums", PAIRWISE[0]),
     ("chains of multiply-adds", CHAINS[0]),
+    ("chains of multiply-adds", FLUSHING[0]),
+    ("chains of multiply-adds", FLUSHING[4]),
     ("lanes of 32 bits", NARROW[2]),
     ("lanes of 64 bits", WIDE[-4]),
 ]
@@ -326,8 +343,27 @@ def test_chains_in_slices_of_any_length(unit, isa):
             d = c.copy()
             buffer = np.empty(chains.workspace_bytes(m, n, length, c.itemsize, every, isa_level()), np.uint8)
             x, y = (np.ascontiguousarray(z).view(dtype) for z in (a, b))
-            chains.chains(x, y, d.view(dtype), buffer, length, every, low.d_format.nan_bits, isa_level(), threads)
+            chains.chains(x, y, d.view(dtype), buffer, length, every, 0, False, low.d_format.nan_bits, isa_level(), threads)
             assert np.array_equal(d, expected), (m, n, k, every, length, threads)
+
+
+@pytest.mark.parametrize("length", [32, 96, 4096])
+def test_operations_of_lanes_in_slices_of_any_length(length, isa):
+    if not chains.available(isa_level(), True):
+        pytest.skip("no flushing multiply-add at this level")
+    low = kernels.lowered(FLUSHING[5])
+    task = path_named("chains of multiply-adds").kernel.of(low)
+    for m, n, k in ((7, 67, 300), (300, 133, 130), (1, 1, 15)):
+        a, b, c, *_ = operands(np.random.default_rng(k), FLUSHING[5], m, k, n, "clustered")
+        expected = kernels.generic_bits(low, a, b, c)
+        order = task._order(k)
+        x = (np.ascontiguousarray(a[:, order]).astype(np.uint32) << np.uint32(16)).view(np.float32)
+        y = np.ascontiguousarray(b[order]).view(np.float32)
+        for threads in (1, 3):
+            d = c.copy()
+            buffer = np.empty(chains.workspace_bytes(m, n, length, 4, 32, isa_level()), np.uint8)
+            chains.chains(x, y, d.view(np.float32), buffer, length, 32, 2, True, task.nan, isa_level(), threads)
+            assert np.array_equal(d, expected), (m, n, k, threads)
 
 
 def test_chains_refuse_what_does_not_fit():
@@ -342,7 +378,9 @@ def test_chains_refuse_what_does_not_fit():
         ((a, b, d, buffer[:4000], 8, 0), "workspace"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
-            chains.chains(*bad, 0, isa_level(), 1)
+            chains.chains(*bad, 0, False, 0, isa_level(), 1)
+    with pytest.raises(ValueError, match="2 lanes of operations of 0"):
+        chains.chains(a, b, d, buffer, 8, 0, 2, False, 0, isa_level(), 1)
 
 
 def test_paths_are_chosen():
@@ -350,4 +388,64 @@ def test_paths_are_chosen():
     assert kernels.kernel_name(WIDE[0]) == "lanes of 64 bits"
     assert kernels.kernel_name(PAIRWISE[0]) == "pairwise sums"
     assert kernels.kernel_name(CHAINS[0]) == "chains of multiply-adds"
-    assert kernels.kernel_name(dataclasses.replace(NARROW[0], accumulator=FusedDotAdd(4, 23, **RNE))).startswith("generic")
+    for accumulator in (FusedDotAdd(4, 23, **RNE), FusedDotAdd(4, 23, zero_operand="minus126"), FusedDotAdd(4, 23, zero_c="minus126")):
+        for unit in (NARROW[0], WIDE[0]):
+            assert kernels.kernel_name(dataclasses.replace(unit, accumulator=accumulator)).startswith("generic")
+
+
+def tiny_operands(rng, unit, m: int, k: int, n: int) -> tuple:
+    """c, or the first product, at the smallest normal number, the others far below: results on both sides of the flush."""
+    a_format, b_format, c_format, _ = unit.formats
+    middle = (c_format.emin - c_format.fraction_bits) // 2
+    a = rng.integers(1, 16, (m, k)) * 2.0 ** rng.integers(middle - 6, middle - 2, (m, k))
+    b = rng.integers(1, 16, (k, n)) * 2.0 ** rng.integers(middle - 6, middle - 2, (k, n))
+    a[rng.random((m, k)) < 0.9] = 0
+    a *= np.where(rng.random((m, k)) < 0.5, -1.0, 1.0)
+    c = (np.uint64(1) << np.uint64(c_format.fraction_bits)) + rng.integers(0, 2, (m, n), np.uint64)
+    c[m // 2 :] = 0
+    a[m // 2 :, 1:2] = 0
+    a[m // 2 :, :1] = b[:1] = 2.0 ** (c_format.emin // 2)
+    signs = rng.integers(0, 2, (m, n)).astype(np.uint64) * np.uint64(c_format.sign_bit)
+    return tcm.encode(a, a_format), tcm.encode(b, b_format), (c | signs).astype(c_format.container), None, None
+
+
+@pytest.mark.parametrize("unit", [FLUSHING[i] for i in (0, 1, 3, 4, 5)], ids=lambda u: str(u)[17:90])
+def test_results_at_the_smallest_normal_number(unit, isa):
+    """A result is flushed by its value rounded with an unbounded exponent: kernels, generic kernels and integers alike."""
+    rng = np.random.default_rng(7)
+    for k in (1, 2, 35):
+        args = tiny_operands(rng, unit, 12, k, 23)
+        expected = reference.mma_bits(unit, *args)
+        smallest = 1 << unit.formats[3].fraction_bits
+        magnitude = expected & unit.formats[3].magnitude_mask
+        assert k < 3 or ((magnitude == 0).any() and (magnitude == smallest).any())
+        assert np.array_equal(kernels.generic_bits(kernels.lowered(unit), *args), expected)
+        assert np.array_equal(run("chains of multiply-adds", unit, args), expected)
+
+
+@pytest.mark.parametrize("unit", [FLUSHING[i] for i in (0, 1, 3, 4, 5)], ids=lambda u: str(u)[17:90])
+def test_subnormal_operands_are_zero(unit, isa):
+    """Also where the product with a large number would be an ordinary one; c likewise."""
+    rng = np.random.default_rng(10)
+    a_format, b_format, c_format, _ = unit.formats
+    a = rng.integers(1, 1 << a_format.fraction_bits, (9, 40)).astype(a_format.container)
+    a[rng.random(a.shape) < 0.2] = tcm.encode(1.0, a_format)
+    b = tcm.encode(rng.standard_normal((40, 17)) * 2.0**40, b_format)
+    c = rng.integers(1, 1 << c_format.fraction_bits, (9, 17)).astype(c_format.container)
+    for args in ((a, b, c, None, None), (a * 0, b, c, None, None)):
+        expected = reference.mma_bits(unit, *args)
+        assert np.array_equal(run("chains of multiply-adds", unit, args), expected)
+        assert np.array_equal(kernels.generic_bits(kernels.lowered(unit), *args), expected)
+
+
+def test_flushing_leaves_the_mode_alone():
+    """Subnormal numbers of the caller's threads survive a product that was computed under FTZ and DAZ."""
+    args = operands(np.random.default_rng(8), FLUSHING[0], 64, 64, 64, "normal")
+    for threads in (1, 3):
+        set_num_threads(threads)
+        run("chains of multiply-adds", FLUSHING[0], args)
+        assert np.float32(1e-40) * np.float32(1) != 0
+    set_num_threads(None)
+    plain = Unit(SequentialFMA(), "fp32", "fp32")
+    small = operands(np.random.default_rng(9), plain, 64, 64, 64, "subnormal")
+    assert np.array_equal(run("chains of multiply-adds", plain, small), kernels.generic_bits(kernels.lowered(plain), *small))

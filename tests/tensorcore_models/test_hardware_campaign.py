@@ -29,9 +29,9 @@ S8 = tcm.get_instruction("hopper:mma.m16n8k32.s32.s8.s8.s32.satfinite")
 ROWS = (FP16, BF16, FP8, S8)
 
 
-def skips_zeros(row):
-    """A GPU on which zero products take no part in the alignment."""
-    return row.with_rules(zero_operand="skip") if "zero_operand" in row.accumulator.edge_rules else row
+def aligns_zeros(row):
+    """A GPU on which the products of zero operands take part in the alignment, with exponent -126 of a zero."""
+    return row.with_rules(zero_operand="minus126") if "zero_operand" in row.accumulator.edge_rules else row
 
 
 def word(value, digits):
@@ -63,22 +63,22 @@ def run(tmp_path, device, experiments=None, rows=ROWS, **options):
 
 
 def test_the_experiments_decide_the_rule_and_the_comparison_uses_it(tmp_path, experiments):
-    summary, said, out = run(tmp_path, FakeGpu(model_of=skips_zeros), experiments)
+    summary, said, out = run(tmp_path, FakeGpu(model_of=aligns_zeros), experiments)
     assert summary["mismatches"] == {} and summary["failures"] == {} and summary["not_run"] == []
     table = json.loads((out / "edge_rules.json").read_text())
-    assert table["rules"]["zero_operand"] == "skip" and table["rules"]["group_order"] == [0, 1]
-    assert table["instructions"][BF16.name]["changed"] == {"zero_operand": "skip"}
+    assert table["rules"]["zero_operand"] == "minus126" and table["rules"]["group_order"] == [0, 1]
+    assert table["instructions"][BF16.name]["changed"] == {"zero_operand": "minus126"}
     assert table["evidence"].startswith("hardware: own run (model in place of a GPU")
     answers = json.loads((out / "decisive.json").read_text())["answers"]
-    assert answers["Z"]["survive"] == ["skipped"] and answers["Q"]["survive"] == ["first to last"]
-    assert any(line.startswith("Z ") and line.endswith(": skipped") for line in said)
+    assert answers["Z"]["survive"] == ["takes part"] and answers["Q"]["survive"] == ["first to last"]
+    assert any(line.startswith("Z ") and line.endswith(": takes part") for line in said)
 
 
 def test_the_rules_reach_every_instruction_of_the_architecture(tmp_path, experiments):
-    _, _, out = run(tmp_path, FakeGpu(model_of=skips_zeros), experiments, rows=(BF16,))
+    _, _, out = run(tmp_path, FakeGpu(model_of=aligns_zeros), experiments, rows=(BF16,))
     table = json.loads((out / "edge_rules.json").read_text())
-    assert with_table(FP16, table).accumulator.zero_operand == "skip"
-    assert with_table(FP8, table).accumulator.dot.zero_operand == "skip"
+    assert with_table(FP16, table).accumulator.zero_operand == "minus126"
+    assert with_table(FP8, table).accumulator.dot.zero_operand == "minus126"
     assert with_table(FP8, table).accumulator.group_order == (0, 1)
     assert with_table(S8, table) == S8
     ampere = tcm.get_instruction("ampere:mma.m16n8k16.f32.f16.f16.f32")
@@ -114,7 +114,7 @@ def test_results_that_no_rule_explains_are_named(tmp_path, experiments):
 
 
 def test_mismatches_are_counted_and_shrunk(tmp_path):
-    summary, said, out = run(tmp_path, FakeGpu(model_of=skips_zeros))
+    summary, said, out = run(tmp_path, FakeGpu(model_of=aligns_zeros))
     assert summary["mismatches"].keys() == {FP16.name, BF16.name} or summary["mismatches"].keys() == {BF16.name}
     found = json.loads((out / "comparison.json").read_text())["instructions"][BF16.name]
     assert found["mismatches"]["zeros"] > 0 and found["mismatches"]["normals"] == 0
@@ -168,7 +168,7 @@ def test_recorded_vectors_replay(tmp_path):
     assert set(counts.values()) == {0} and len(counts) == len(ROWS) * len(campaign_module.KINDS)
     index = json.loads((out / "vectors" / "index.json").read_text())
     assert index["gpu"] == "model in place of a GPU" and all(n > 0 for n in index["vectors"].values())
-    changed = replay(out / "vectors", lambda row: skips_zeros(row))
+    changed = replay(out / "vectors", lambda row: aligns_zeros(row))
     assert changed[f"{BF16}/zeros"] > 0 and changed[f"{BF16}/normals"] == 0
 
 

@@ -50,6 +50,8 @@ def test_every_floating_point_row_has_vectors():
     assert len(FLOATING) > 450 and len(DISTINCT) > 190
     for row in DISTINCT:
         assert len(probe_vectors(row)) >= 8, row
+    assert sum(shows(row, "alignment floor") for row in DISTINCT) > 20
+    assert sum(shows(row, "2, a tie") for row in DISTINCT) > 4
 
 
 @pytest.mark.parametrize("row", DISTINCT, ids=str)
@@ -88,13 +90,28 @@ def changed(spec, **changes):
         return None
 
 
+def shows(row, start):
+    """Whether the row's formats have vectors of that name."""
+    return any(v.name.startswith(start) for v in probe_vectors(row))
+
+
 def mutants(row):
     """Units with one parameter changed: widths by one, terms and groups halved and doubled, every rounding, every place."""
     spec = row.accumulator
     fields = {field.name for field in dataclasses.fields(spec)}
     changes = []
+    exact = isinstance(spec, tcm.ParametricDotAdd)  # no alignment, so that nothing about it can be told
+    if exact:
+        fields -= {"fraction_bits", "alignment_rounding", "normalised_products", "exponent_floor"}
+        changes += [{"fraction_bits": 24}, {"fraction_bits": 40}, {"c_position": "late"}]
     for name in {"fraction_bits", "dot_fraction_bits", "c_fraction_bits"} & fields:
         changes += [{name: getattr(spec, name) + step} for step in (-1, 1)]
+    if "sum_fraction_bits" in fields and shows(row, "2, a tie"):
+        changes += [{"sum_fraction_bits": spec.sum_fraction_bits - 1}, {"sum_fraction_bits": None}]
+    if "exponent_floor" in fields and shows(row, "alignment floor"):
+        changes += [{"exponent_floor": spec.exponent_floor + step} for step in (-1, 1)] + [{"exponent_floor": None}]
+    if isinstance(spec, tcm.GroupPairwiseSum):
+        fields -= {"terms"}  # decides signs of zeros only
     for name in {"terms", "group", "run", "lanes"} & fields:
         changes += [{name: getattr(spec, name) * 2}, {name: getattr(spec, name) // 2}]
     for name in {"output_rounding", "alignment_rounding", "add_rounding", "final_rounding", "rounding"} & fields:

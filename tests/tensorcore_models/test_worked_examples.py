@@ -10,7 +10,7 @@ import tensorcore_models as tcm
 
 V100 = tcm.get_instruction("v100", "mma.m8n8k4.f32.f16.f16.f32")
 V100_HALF = tcm.get_instruction("v100", "mma.m8n8k4.f16.f16.f16.f16")
-T4 = tcm.get_instruction("t4", "mma.m8n8k4.f32.f16.f16.f32")
+T4 = tcm.get_instruction("t4", "wmma.m16n16k16.f32.f16.f16.f32")
 A100 = tcm.get_instruction("a100", "mma.m16n8k16.f32.f16.f16.f32")
 A100_BF16 = tcm.get_instruction("a100", "mma.m16n8k8.f32.bf16.bf16.f32")
 A100_TF32 = tcm.get_instruction("a100", "mma.m16n8k4.f32.tf32.tf32.f32")

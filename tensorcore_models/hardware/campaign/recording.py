@@ -7,6 +7,8 @@ driver, date, and the number of dot products of each entry).
 import json
 import os
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -82,15 +84,30 @@ def recorded(folder: Path) -> Iterator[tuple[Instruction, str, Operands, np.ndar
     ------
     FileNotFoundError
         If the folder holds no recorded set.
+    ValueError
+        If a file of the set is damaged or lacks what the index lists; the message names it.
     """
-    index = json.loads((Path(folder) / INDEX).read_text())
-    with np.load(Path(folder) / VECTORS, allow_pickle=False) as arrays:
-        for name in index["vectors"]:
-            instruction, kind = name.rsplit("/", 1)
-            parts = {field: arrays[f"{name}/{field}"] for field in FIELDS if f"{name}/{field}" in arrays}
-            scales = (parts.get(field) for field in FIELDS[3:5])
-            operands = Operands(parts["a"], parts["b"], parts["c"], *scales)
-            yield get_instruction(instruction), kind, operands, parts[FIELDS[5]]
+    path = Path(folder) / VECTORS
+    try:
+        counts = json.loads((Path(folder) / INDEX).read_text())["vectors"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{Path(folder) / INDEX} is no index of recorded vectors: {error!r}") from error
+    with path.open("rb") as file:
+        try:
+            if (bad := zipfile.ZipFile(file).testzip()) is not None:  # numpy reads headers before it looks at checksums
+                raise ValueError(f"the checksum of {bad} is wrong")
+            file.seek(0)
+            arrays = np.load(file, allow_pickle=False)
+            for name, count in counts.items():
+                instruction, kind = name.rsplit("/", 1)
+                parts = {field: arrays[f"{name}/{field}"] for field in FIELDS if f"{name}/{field}" in arrays}
+                if parts["d"].size != count:
+                    raise ValueError(f"{name} has {parts['d'].size} results, {INDEX} lists {count}")
+                scales = (parts.get(field) for field in FIELDS[3:5])
+                operands = Operands(parts["a"], parts["b"], parts["c"], *scales)
+                yield get_instruction(instruction), kind, operands, parts["d"]
+        except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
+            raise ValueError(f"{path} is damaged or no set of recorded vectors: {error}") from error
 
 
 def replay(folder: Path, model=None) -> dict[str, int]:

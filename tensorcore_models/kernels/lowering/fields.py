@@ -11,6 +11,7 @@ from ...formats import Format
 _SPECIALS = {"ieee": 0, "fn": 1, "fnuz": 2, "finite": 3, "scale": 4}
 ROUNDINGS = {"rne": 0, "rna": 1, "rz": 2, "ru": 3, "rd": 4, "ro": 5}
 KEEP, FLUSH_SIGNED, FLUSH_POSITIVE = range(3)
+FLUSH_NONE, FLUSH_SUBNORMAL, FLUSH_TINY = range(3)
 LARGEST_EXPONENT = 1 << 24
 #: Bits that products may have in the vector kernel (generic_vector.h), by mpg_plan.wide.
 VECTOR_PRODUCTS = (60, 124)
@@ -80,18 +81,20 @@ def result_fields(fmt: Format) -> dict:
 
 
 def rule_fields(
-    fmt: Format, spec: Accumulator, rounding: str, *, kept=None, to_inf=False, saturate=False, flush=False, positive=False
+    fmt: Format, spec: Accumulator, rounding: str, *, kept=None, to_inf=False, saturate=False, flush=FLUSH_NONE, positive=False
 ) -> dict:
     """mpg_rule of generic_number.h: how sums are rounded into it, `kept` bits of the fraction."""
     all_ones = fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)
+    ieee = fmt.specials == "ieee"
     return {
         "rounding": ROUNDINGS[rounding],
         "kept_bits": fmt.fraction_bits if kept is None else min(kept, fmt.fraction_bits),
         "to_inf": to_inf,
         "saturate": saturate,
         "flush": flush,
+        "nan_operand": ieee and spec.nan == "x86" and not saturate,
         "positive_underflow": positive,
-        "nan_code": all_ones if fmt.specials == "ieee" and spec.nan == "all_ones" else fmt.nan_bits,
+        "nan_code": all_ones if ieee and spec.nan == "all_ones" else fmt.nan_bits,
     }
 
 

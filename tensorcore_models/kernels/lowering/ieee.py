@@ -4,8 +4,11 @@ from ..._kernels import generic
 from ...accumulators import GroupPairwiseSum, LanedFMA, PairRoundOddSum, SequentialFMA
 from ...formats import FORMATS, Format
 from .fields import (
+    FLUSH_NONE,
     FLUSH_POSITIVE,
     FLUSH_SIGNED,
+    FLUSH_SUBNORMAL,
+    FLUSH_TINY,
     FMA,
     FMA64,
     FMA_EXACT,
@@ -25,7 +28,7 @@ from .fields import (
 _FMA_PASS = 64
 
 
-def _ieee_fields(spec, formats, rounding: str, *, flush_inputs: int, to_inf=False, saturate=False, flush=False) -> dict:
+def _ieee_fields(spec, formats, rounding: str, *, flush_inputs: int, to_inf=False, saturate=False, flush=FLUSH_NONE) -> dict:
     """Fields of the algorithms made of IEEE operations."""
     a, b, c, d = formats
     rule = rule_fields(d, spec, rounding, to_inf=to_inf, saturate=saturate, flush=flush)
@@ -70,9 +73,8 @@ def lower_sequential(spec: SequentialFMA, formats, scale, block_size) -> dict:
     """Chains of fused multiply-adds: in doubles where products are exact there, else in integers or by their exact errors."""
     a, b, c, d = formats
     flush = FLUSH_SIGNED if spec.flush_inputs else KEEP
-    fields = _ieee_fields(
-        spec, formats, spec.rounding, flush_inputs=flush, saturate=spec.saturate, flush=spec.flush_outputs
-    )
+    results = FLUSH_TINY if spec.flush_outputs else FLUSH_NONE
+    fields = _ieee_fields(spec, formats, spec.rounding, flush_inputs=flush, saturate=spec.saturate, flush=results)
     fields["step"] = _FMA_PASS
     one_flush = not spec.flush_inputs or c.emin >= d.emin  # the first addend is flushed by c's range, later ones by d's
     if spec.flush_inputs:
@@ -80,12 +82,13 @@ def lower_sequential(spec: SequentialFMA, formats, scale, block_size) -> dict:
     doubles = all(f.precision <= 53 and f.emin - f.fraction_bits >= -1074 and f.emax <= 1023 for f in (a, b, c))
     fp64 = FORMATS["fp64"]
     is_fp64 = (d.exponent_bits, d.fraction_bits, d.bias, d.specials) == (11, 52, fp64.bias, "ieee")
-    if is_fp64 and doubles and one_flush and spec.rounding == "rne":
+    if is_fp64 and doubles and one_flush and spec.rounding == "rne" and not spec.flush_outputs:
         return fields | {"family": FMA64}
     if _lanes_hold(formats) and one_flush:
         return fields | {"family": FMA}
     if generic.HAS_WIDE and doubles and one_flush and (is_fp64 or (d.precision <= 50 and _double_holds(d))):
         return fields | {"family": FMA_EXACT}
+    require(not fields["late"]["nan_operand"], "NaN payloads of numbers that double does not hold")
     signed = (a.precision + 1, b.precision + 1)  # packed with their sign
     fields.pop("c_flush", None), fields.pop("chained_flush", None)
     fields.update(
@@ -102,7 +105,7 @@ def lower_laned(spec: LanedFMA, formats, scale, block_size) -> dict:
     """Interleaved chains of fused multiply-adds, in lanes of doubles."""
     _require_lanes(formats)
     flush = FLUSH_SIGNED if spec.flush_inputs else KEEP
-    fields = _ieee_fields(spec, formats, "rne", flush_inputs=flush, flush=True)
+    fields = _ieee_fields(spec, formats, "rne", flush_inputs=flush, flush=FLUSH_TINY)
     return fields | {"family": LANED, "c_flush": 2.0 ** formats[2].emin}
 
 
@@ -112,16 +115,16 @@ def lower_pairwise(spec: GroupPairwiseSum, formats, scale, block_size) -> dict:
     require(spec.group <= generic.MAX_GROUP, f"groups of more than {generic.MAX_GROUP} products")
     flush = KEEP if spec.flush_input == "none" else FLUSH_POSITIVE
     below = FORMATS["fp32"].emin
-    fields = _ieee_fields(spec, formats, "rne", flush_inputs=flush, flush=spec.flush_results)
+    fields = _ieee_fields(spec, formats, "rne", flush_inputs=flush, flush=FLUSH_SUBNORMAL if spec.flush_results else FLUSH_NONE)
     if spec.flush_input == "fp32":
         fields["a"]["flush_below"] = fields["b"]["flush_below"] = below
     if flush:
-        fields.update(c_flush=2.0**below, positive_c_flush=1)
+        fields.update(c_flush=2.0**below, c_flush_passes=spec.groups_per_instruction)
     return fields | {"family": PAIRWISE}
 
 
 def lower_pair_odd(spec: PairRoundOddSum, formats, scale, block_size) -> dict:
     """Pairs of products summed with rounding to odd, in lanes of doubles."""
     _require_lanes(formats)
-    fields = _ieee_fields(spec, formats, "ro", flush_inputs=FLUSH_SIGNED, to_inf=True, flush=True)
+    fields = _ieee_fields(spec, formats, "ro", flush_inputs=FLUSH_SIGNED, to_inf=True, flush=FLUSH_SUBNORMAL)
     return fields | {"family": PAIR_ODD, "c_flush": 2.0 ** formats[2].emin}

@@ -63,6 +63,9 @@ _FAMILY_NAMES = (
 )  # fmt: skip
 _ALIGNMENTS = {"global": 0, "pairwise": 1, "odd_even": 2}
 _NORMALISING = 3
+#: Numbers of generic_plan.h.
+_SKIPPED_ZEROS = {"keeps_scale": 0, "skip": 1, "skip_zero_products": 2}
+_NEVER_CUT = 127
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +255,7 @@ def _aligned_fields(spec, formats, scale: Format | None, block_size: int | None)
     if scale is not None:
         fields["scale"] = format_fields(scale, spec, spec.zero_operand)
         fields["block"] = block_size
-        fields["skip_scaled_zero"] = getattr(spec, "scaled_zero", "") == "skip"
+    fields["skip_scaled_zero"] = _SKIPPED_ZEROS[getattr(spec, "scaled_zero", "keeps_scale")]
     require(spec.terms_per_step <= generic.MAX_TERMS, f"more than {generic.MAX_TERMS} products in a pass")
     return fields
 
@@ -379,6 +382,7 @@ def _lower_round_down(spec: FusedDotRoundDownAdd, formats, scale, block_size) ->
         c_fraction_bits=spec.c_fraction_bits,
         add_rounding=ROUNDINGS[spec.add_rounding],
         c_wins=spec.c_inf_with_overflow == "c",
+        sum_fraction_bits=_NEVER_CUT if spec.sum_fraction_bits is None else spec.sum_fraction_bits,
     )
     if spec.c_cutoff is not None:
         require(abs(spec.c_cutoff) < LARGEST_EXPONENT, f"c_zero_below is beyond {LARGEST_EXPONENT}")

@@ -1,0 +1,190 @@
+"""FP32 products from words on AMX, or on its emulation (amx_sgemm.h has layout and order; mpgemm.sgemm decides and checks)."""
+
+from cpython.exc cimport PyErr_CheckSignals
+from cython.parallel cimport prange
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uintptr_t
+
+cdef extern from "amx_sgemm.h" nogil:
+    enum: SGEMM_PANEL, SGEMM_STEP_BYTES, SGEMM_PAIRS, SGEMM_WORDS, SGEMM_DEPTH, SGEMM_DEPTH_INT8, MPG_UNIT_READY
+
+    ctypedef struct sgemm_job:
+        const char *a
+        const char *b
+        int64_t a_word, b_word, steps, block, m, n, plane
+        char *d
+        int first, is_int8, pairs
+        int left[SGEMM_PAIRS]
+        int right[SGEMM_PAIRS]
+        int level[SGEMM_PAIRS]
+
+    ctypedef struct sgemm_range:
+        uint32_t largest, smallest
+
+    void sgemm_pack(int is_b, const float *source, int64_t stride, int64_t panel, int64_t extent, int64_t depth, char *packed,
+                    int64_t word, sgemm_range *range, int level)
+    void sgemm_pack_int8(int is_b, const int8_t *source, int64_t stride, int64_t panel, int64_t extent, int64_t depth, char *packed)
+    void sgemm_tiles(const sgemm_job *job, int emulated, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+    int sgemm_state(int is_int8)
+
+#: Products of k that one step of the tiles takes, by the words' type.
+STEP, STEP_INT8 = SGEMM_DEPTH, SGEMM_DEPTH_INT8
+#: Panels of a task each way: a block of 256 k of both operands and the task's results stay in the second-level cache.
+cdef int64_t TASK = 8
+
+
+def state(bint is_int8):
+    """Why the unit cannot be used: an index of tensorcore_models._kernels.cpu_units.STATES, 0 if it can."""
+    return sgemm_state(is_int8)
+
+
+cdef int64_t _up(int64_t x, int64_t unit) noexcept nogil:
+    return (x + unit - 1) // unit
+
+
+def workspace_bytes(int64_t m, int64_t n, int64_t depth, int words, bint is_int8):
+    """Bytes of workspace for slices of `depth` products."""
+    cdef int64_t steps = _up(depth, SGEMM_DEPTH_INT8 if is_int8 else SGEMM_DEPTH)
+    cdef int64_t panels = _up(m, SGEMM_PANEL) + _up(n, SGEMM_PANEL)
+    return words * panels * steps * SGEMM_STEP_BYTES + panels * <int64_t>sizeof(sgemm_range) + 128
+
+
+cdef int _open(sgemm_job *job, pairs, int words, bint is_int8, bint emulated) except -1:
+    """The job's list of products, checked."""
+    if not 0 < len(pairs) <= SGEMM_PAIRS:
+        raise ValueError(f"{len(pairs)} products, expected 1 to {SGEMM_PAIRS}")
+    if not emulated and sgemm_state(is_int8) != MPG_UNIT_READY:
+        raise RuntimeError("the AMX unit cannot be used here")
+    job.pairs = len(pairs)
+    job.is_int8 = is_int8
+    for p, (i, j, level) in enumerate(pairs):
+        if not (0 <= i < words and 0 <= j < words and level >= 0):
+            raise ValueError(f"product ({i}, {j}) of level {level} names none of {words} words")
+        job.left[p], job.right[p], job.level[p] = i, j, level
+    return 0
+
+
+cdef int _multiply(const sgemm_job *job, bint emulated, int threads) except -1:
+    """All tiles of a slice."""
+    cdef int64_t rows = _up(job.m, SGEMM_PANEL), columns = _up(job.n, SGEMM_PANEL), high = TASK, wide = TASK, down, across, i
+    cdef int64_t first = 0, last, tasks, at_once
+    while threads > 1 and high > 1 and _up(rows, high) * _up(columns, wide) < 3 * threads:
+        if wide >= high:
+            wide = wide // 2
+        else:
+            high = high // 2
+    across = _up(columns, wide)
+    tasks = _up(rows, high) * across
+    # the emulation is some thousand times slower: a look at signals after every task of it
+    at_once = threads if emulated else max(<int64_t>threads, <int64_t>(1 << 22) // max(<int64_t>1, high * wide * job.steps * job.pairs))
+    while first < tasks:
+        last = min(tasks, first + at_once)
+        with nogil:
+            for i in prange(first, last, num_threads=threads, schedule="dynamic"):
+                sgemm_tiles(job, emulated, i // across * high, min((i // across + 1) * high, rows), i % across * wide,
+                            min((i % across + 1) * wide, columns))
+        first = last
+        PyErr_CheckSignals()
+    return 0
+
+
+def multiply_words(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, uint8_t[::1] workspace, pairs, int64_t restart,
+                   int64_t depth, bint first, bint emulated, object accept, int level, int threads):
+    """d (m, n) += a (m, k) b (k, n), or = with `first`, from three bf16 words of each.
+
+    Parameters
+    ----------
+    pairs : list of (int, int)
+        Products of words, in order.
+    restart : int
+        Products of k after which the tiles start from zero and are added to d, a multiple of STEP.
+    depth : int
+        Products of k that are packed at a time, a multiple of `restart`.
+    accept : callable
+        accept(largest |a|, smallest nonzero |a|, largest |b|, smallest nonzero |b|), float32 encodings of what has been seen so far
+        (smallest: 0x100000000 without any); what it returns, if not None, ends the product and is returned. d is then not
+        to be used.
+    """
+    cdef int64_t m = d.shape[0], n = d.shape[1], k = a.shape[1], begin, i, length, rows = _up(m, SGEMM_PANEL)
+    cdef int64_t columns = _up(n, SGEMM_PANEL)
+    cdef sgemm_job job
+    cdef sgemm_range left, right
+    cdef sgemm_range *ranges
+    cdef char *packed_a
+    cdef char *packed_b
+    if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n:
+        raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}) and ({m}, {n}) do not fit")
+    if restart < SGEMM_DEPTH or restart % SGEMM_DEPTH or depth < restart or depth % restart:
+        raise ValueError(f"restart {restart} and depth {depth} are no multiples of {SGEMM_DEPTH} and of each other")
+    if workspace.shape[0] < workspace_bytes(m, n, min(k, depth), SGEMM_WORDS, False):
+        raise ValueError(f"the workspace has {workspace.shape[0]} bytes, too few for slices of {depth}")
+    _open(&job, [(x, y, 0) for x, y in pairs], SGEMM_WORDS, False, emulated)
+    left.largest = right.largest = 0
+    left.smallest = right.smallest = 0xFFFFFFFFu
+    if m == 0 or n == 0 or k == 0:
+        return None
+    ranges = <sgemm_range *>((<uintptr_t>&workspace[0] + 63) & ~<uintptr_t>63)
+    packed_a = <char *>((<uintptr_t>(ranges + rows + columns) + 63) & ~<uintptr_t>63)
+    job.m, job.n, job.block, job.plane = m, n, restart // SGEMM_DEPTH, 0
+    job.d = <char *>&d[0, 0]
+    for begin in range(0, k, depth):
+        length = min(depth, k - begin)
+        job.steps = _up(length, SGEMM_DEPTH)
+        job.a_word, job.b_word = rows * job.steps * SGEMM_STEP_BYTES, columns * job.steps * SGEMM_STEP_BYTES
+        packed_b = packed_a + SGEMM_WORDS * job.a_word
+        job.a, job.b, job.first = packed_a, packed_b, first and begin == 0
+        with nogil:
+            for i in prange(rows + columns, num_threads=threads, schedule="dynamic"):
+                ranges[i].largest = 0
+                ranges[i].smallest = 0xFFFFFFFFu
+                if i < rows:
+                    sgemm_pack(0, &a[0, begin], k, i, m, length, packed_a, job.a_word, &ranges[i], level)
+                else:
+                    sgemm_pack(1, &b[begin, 0], n, i - rows, n, length, packed_b, job.b_word, &ranges[i], level)
+        for i in range(rows):
+            left.largest, left.smallest = max(left.largest, ranges[i].largest), min(left.smallest, ranges[i].smallest)
+        for i in range(rows, rows + columns):
+            right.largest, right.smallest = max(right.largest, ranges[i].largest), min(right.smallest, ranges[i].smallest)
+        refused = accept(left.largest, <int64_t>left.smallest + 1, right.largest, <int64_t>right.smallest + 1)
+        if refused is not None:
+            return refused
+        _multiply(&job, emulated, threads)
+    return None
+
+
+def multiply_slices(const int8_t[:, :, ::1] a, const int8_t[:, :, ::1] b, int32_t[:, :, ::1] d, uint8_t[::1] workspace, pairs,
+                    bint emulated, int threads):
+    """d (levels, m, n) = for each level the sum of products of words, int32: a (words, m, k), b (words, k, n).
+
+    Parameters
+    ----------
+    pairs : list of (int, int, int)
+        Word of a, word of b, level; those of a level side by side. Every level of d must be named.
+    """
+    cdef int64_t m = d.shape[1], n = d.shape[2], k = a.shape[2], i, w, rows = _up(m, SGEMM_PANEL), columns = _up(n, SGEMM_PANEL)
+    cdef int words = a.shape[0]
+    cdef sgemm_job job
+    cdef char *packed_a
+    cdef char *packed_b
+    if a.shape[1] != m or b.shape[1] != k or b.shape[2] != n or b.shape[0] != words:
+        raise ValueError(f"shapes {(words, a.shape[1], k)}, {(b.shape[0], b.shape[1], b.shape[2])} and {(m, n)} do not fit")
+    if [level for level in range(d.shape[0])] != list(dict.fromkeys(level for _, _, level in pairs)):
+        raise ValueError(f"products {pairs} do not fill {d.shape[0]} levels in order")
+    if workspace.shape[0] < workspace_bytes(m, n, k, words, True):
+        raise ValueError(f"the workspace has {workspace.shape[0]} bytes, too few for {words} words of {m} x {k} x {n}")
+    _open(&job, pairs, words, True, emulated)
+    if m == 0 or n == 0 or k == 0:
+        return
+    packed_a = <char *>((<uintptr_t>&workspace[0] + 63) & ~<uintptr_t>63)
+    job.m, job.n, job.plane, job.first = m, n, m * n * 4, True
+    job.steps = job.block = _up(k, SGEMM_DEPTH_INT8)
+    job.a_word, job.b_word = rows * job.steps * SGEMM_STEP_BYTES, columns * job.steps * SGEMM_STEP_BYTES
+    packed_b = packed_a + words * job.a_word
+    job.a, job.b, job.d = packed_a, packed_b, <char *>&d[0, 0, 0]
+    with nogil:
+        for i in prange(words * (rows + columns), num_threads=threads, schedule="dynamic"):
+            if i < words * rows:
+                sgemm_pack_int8(0, &a[i // rows, 0, 0], k, i % rows, m, k, packed_a + i // rows * job.a_word)
+            else:
+                sgemm_pack_int8(1, &b[(i - words * rows) // columns, 0, 0], n, (i - words * rows) % columns, n, k,
+                                packed_b + (i - words * rows) // columns * job.b_word)
+    _multiply(&job, emulated, threads)

@@ -1,0 +1,255 @@
+"""FP32 products on this CPU's matrix unit (Intel AMX): words of bf16 or int8 split, packed, multiplied and added up in one kernel.
+
+Each method of :data:`METHODS` computes, bit for bit, what :func:`mpgemm.recovered_gemm` computes with the arguments that the table
+names on the model of the unit's instruction; docs/amx.md says how accurate and how fast that is. Operands that words do not hold, shapes
+too small to gain, and machines without the unit get numpy's product; :func:`sgemm_report` says which and why.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm._kernels import amx_sgemm as kernel
+from mpgemm.recovery.integer_run import IntegerRun
+from mpgemm.recovery.methods import get_method
+from mpgemm.recovery.run import check_operands
+from tensorcore_models.hardware.cpu.units import setting, status
+from tensorcore_models.machine.instruction_sets import isa_level
+from tensorcore_models.machine.threads import checked_threads, get_num_threads
+from tensorcore_models.machine.workspace import workspace
+
+#: Products of k after which the tiles restart from zero and are added to the result.
+RESTART = 256
+#: Products of k that are packed at a time.
+_DEPTH = 8 * RESTART
+#: Rows, columns and k below which "auto" leaves a product to numpy. Rows and columns: where a prototype began to be faster
+#: than OpenBLAS; k: one block (docs/amx.md).
+SMALLEST = 256
+
+_BF16 = "x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32"
+_INT8 = "x86:tdpbssd.m16n16k64.s32.s8.s8.s32"
+_BLOCKS = {"engine": _BF16, "order": "term", "restart_every": RESTART}
+
+#: Arguments of :func:`mpgemm.recovered_gemm` that give the same bits as each method.
+METHODS: dict[str, dict[str, Any]] = {
+    "bf16x6": {"method": "bf16x6", **_BLOCKS},
+    "bf16x9": {"method": "bf16x9", **_BLOCKS},
+    "int8": {"method": "ozaki_int8", "engine": _INT8},
+}
+#: What "auto" takes.
+USUAL = "bf16x6"
+
+#: Largest finite bf16 as float32 bits: what is beyond it may have an infinite word.
+_BF16_LARGEST = 0x7F7F0000
+_FP32_INFINITY = 0x7F800000
+#: Numbers, and products of two, from here on keep every bit of their words and all of a product but its last ones (docs/amx.md).
+_SMALLEST_MAGNITUDE = 2.0**-102
+#: Sums of magnitudes stay below this.
+_LARGEST_SUM = 2.0**127
+
+
+@dataclass(frozen=True)
+class SgemmResult:
+    """A product and how it was computed.
+
+    Attributes
+    ----------
+    d : numpy.ndarray of float32, shape (m, n)
+        The product.
+    path : str
+        A method of :data:`METHODS`, or "numpy".
+    unit : str
+        "AMX", "AMX (emulated)", or "" on the path "numpy".
+    reason : str
+        Why this path.
+    model : mapping
+        Arguments of :func:`mpgemm.recovered_gemm` that give the same bits; empty on the path "numpy".
+    """
+
+    d: np.ndarray = field(repr=False)
+    path: str
+    unit: str
+    reason: str
+
+    @property
+    def model(self) -> Mapping[str, Any]:
+        return METHODS.get(self.path, {})
+
+    def __str__(self) -> str:
+        return f"{self.path}{' on ' + self.unit if self.unit else ''}: {self.reason}"
+
+
+def sgemm(a, b, c=None, *, method: str = "auto", threads: int | None = None) -> np.ndarray:
+    """A B (+ C) in FP32, on the matrix unit where this CPU has one and the operands suit it, else by numpy.
+
+    Parameters
+    ----------
+    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
+        float32 or narrower; float64 where every value is a float32 number.
+    method : {"auto", "bf16x6", "bf16x9", "int8"}
+        "auto": bf16x6 where it is expected to be faster than numpy. The others run whatever the shape is. See :data:`METHODS`.
+    threads : int, optional
+        Of the unit's own loops, 1 to 1024; by default those of :func:`tensorcore_models.get_num_threads`. They change no bit.
+
+    Returns
+    -------
+    numpy.ndarray of float32, shape (m, n)
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, a method is unknown, values are not float32 numbers, or `threads` is out of range.
+    TypeError
+        If an argument holds no real numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = np.eye(3, dtype=np.float32)
+    >>> sgemm(a, a, threads=1).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    return sgemm_report(a, b, c, method=method, threads=threads).d
+
+
+def sgemm_report(a, b, c=None, *, method: str = "auto", threads: int | None = None) -> SgemmResult:
+    """:func:`sgemm` with the path that ran and why.
+
+    Parameters
+    ----------
+    a, b, c, method, threads
+        As for :func:`sgemm`.
+
+    Returns
+    -------
+    SgemmResult
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`sgemm`.
+    """
+    if method != "auto" and method not in METHODS:
+        raise ValueError(f"method is {method!r}, expected 'auto' or one of {', '.join(METHODS)}")
+    threads = get_num_threads() if threads is None else checked_threads(threads)
+    a, b, c = check_operands(a, b, c)
+    a, b = _float32(a, "a"), _float32(b, "b")
+    c = None if c is None else _float32(c, "c")
+    chosen = USUAL if method == "auto" else method
+    small = min(a.shape[0], b.shape[1], a.shape[1]) < SMALLEST
+    reason = f"m, n and k are not all at least {SMALLEST}" if method == "auto" and small else unit_missing(chosen)
+    if not reason:
+        emulated = setting() == "emulated"
+        run = _on_slices if chosen == "int8" else _on_words
+        d, reason = run(a, b, c, METHODS[chosen], emulated, threads)
+        if d is not None:
+            why = "as asked" if method != "auto" else "the unit is there and the operands suit it"
+            return SgemmResult(d, chosen, "AMX (emulated)" if emulated else "AMX", why)
+    return SgemmResult(_by_numpy(a, b, c), "numpy", "", reason)
+
+
+def unit_missing(method: str) -> str:
+    """Why the unit that a method needs cannot be used here, "" if it can.
+
+    Parameters
+    ----------
+    method : str
+        One of :data:`METHODS`.
+
+    Raises
+    ------
+    ValueError
+        If the environment variable ``MPGEMM_AMX`` holds no known setting.
+    """
+    if setting() == "emulated":
+        return ""
+    missing = status(tcm.get_instruction(METHODS[method]["engine"]))
+    return f"no AMX unit: {missing}" if missing else ""
+
+
+def _float32(x: np.ndarray, name: str) -> np.ndarray:
+    """`x` as C-contiguous float32 of the same values."""
+    if x.dtype == np.float32:
+        return np.ascontiguousarray(x)
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = x.astype(np.float32)
+    lost = (narrow != x) & ~np.isnan(x)
+    if lost.any():
+        raise ValueError(
+            f"{name}: {int(lost.sum())} of {x.size} values are not float32 numbers; round them first, .astype(np.float32)"
+        )
+    return np.ascontiguousarray(narrow)
+
+
+def _by_numpy(a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> np.ndarray:
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        d = np.matmul(a, b)
+        return d if c is None else np.add(d, c, out=d)
+
+
+# -- words of bf16 -------------------------------------------------------------------------------------------------------
+def _on_words(a, b, c, model: Mapping, emulated: bool, threads: int) -> tuple[np.ndarray | None, str]:
+    """The product, or None and why words will not do."""
+    (m, k), n = a.shape, b.shape[1]
+    if 0 in (m, n, k):
+        return None, "there is nothing to multiply"
+    largest_c = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0, where=np.isfinite(c)))
+
+    def refused(largest_a: int, smallest_a: int, largest_b: int, smallest_b: int) -> str | None:
+        largest, smallest = max(largest_a, largest_b), (_magnitude(smallest_a), _magnitude(smallest_b))
+        if largest >= _FP32_INFINITY:
+            return "a or b holds infinities or NaN"
+        if largest > _BF16_LARGEST:
+            return "a or b holds numbers beyond bf16's largest"
+        if _magnitude(largest_a) * _magnitude(largest_b) * k + largest_c >= _LARGEST_SUM:
+            return "sums may overflow"
+        if min(*smallest, smallest[0] * smallest[1]) < _SMALLEST_MAGNITUDE:
+            return "a or b holds numbers so small that their words or products would be flushed"
+        return None
+
+    d = np.empty((m, n), np.float32) if c is None else c.copy()
+    depth = min(_DEPTH, -(-k // RESTART) * RESTART)
+    products = get_method(model["method"]).products
+    size = kernel.workspace_bytes(m, n, min(k, depth), get_method(model["method"]).words, False)
+    reason = kernel.multiply_words(
+        a, b, d, workspace(size), products, RESTART, depth, c is None, emulated, refused, isa_level(), threads
+    )
+    return (d, "") if reason is None else (None, reason)
+
+
+def _magnitude(bits: int) -> float:
+    """The magnitude of float32 bits; infinity where there is no number (2^32)."""
+    return math.inf if bits >= _FP32_INFINITY else float(np.uint32(bits).view(np.float32))
+
+
+# -- slices of int8 ------------------------------------------------------------------------------------------------------
+class _UnitRun(IntegerRun):
+    """Integer slices multiplied on the unit: the same words and joins, other products."""
+
+    emulated: bool
+    threads: int
+
+    def _products_of_slices(self, planes, words, chains, largest):
+        (m, k), n = self.a.shape, self.b.shape[1]
+        pairs = [(i, j, level) for level, chain in enumerate(chains) for i, j in chain]
+        size = kernel.workspace_bytes(m, n, k, len(planes[0]), True)
+        d = np.empty((len(chains), m, n), np.int32)
+        kernel.multiply_slices(*planes, d, workspace(size), pairs, self.emulated, self.threads)
+        return list(d)
+
+
+def _on_slices(a, b, c, model: Mapping, emulated: bool, threads: int) -> tuple[np.ndarray | None, str]:
+    """The product, or None and why slices will not do."""
+    if 0 in (*a.shape, b.shape[1]):
+        return None, "there is nothing to multiply"
+    run = _UnitRun(get_method(model["method"]), tcm.get_instruction(model["engine"]), a, b, c)
+    run.emulated, run.threads = emulated, threads
+    if not (run.rows.finite.all() and run.columns.finite.all()):
+        return None, "a or b holds infinities or NaN"
+    if not run.exact_levels:
+        return None, "k is too long for exact int32 sums of a level"
+    return run.product(), ""

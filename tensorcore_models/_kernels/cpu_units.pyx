@@ -1,0 +1,87 @@
+"""This CPU's matrix instructions one step at a time (cpu_units.h), and the same instructions emulated."""
+
+from cpython.exc cimport PyErr_CheckSignals
+from cython.parallel cimport prange
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+cdef extern from "cpu_units.h" nogil:
+    enum: MPG_UNITS, MPG_UNIT_READY
+
+    ctypedef struct mpg_unit_shape:
+        int m, n, k, size
+
+    const mpg_unit_shape mpg_unit_shapes[]
+    int mpg_unit_state(int unit)
+    int mpg_unit_is_emulated(int unit)
+    void mpg_units_row(int unit, int emulated, const char *a, const char *b, uint32_t *d, int64_t rows, int64_t columns,
+                       int64_t depth, int64_t i)
+
+#: Names of the instructions in the order of cpu_units.h.
+NAMES = ("vdpbf16ps", "tdpbf16ps", "tdpfp16ps", "tdpbssd", "tdpbsud", "tdpbusd", "tdpbuud", "bfmmla")
+#: What :func:`state` says, in words.
+STATES = (
+    "ready", "this build has no code for it", "the CPU lacks it", "the operating system or hypervisor does not enable it",
+    "the operating system refused the permission to use it",
+)  # fmt: skip
+
+# Multiply-adds between two looks at pending signals.
+cdef double SLICE = 4e8
+
+
+def state(int unit):
+    """Why an instruction cannot be used: an index of STATES, 0 if it can. Asks the operating system for the tile registers."""
+    _check(unit)
+    return mpg_unit_state(unit)
+
+
+def is_emulated(int unit):
+    """Whether there is a plain-C emulation of an instruction."""
+    _check(unit)
+    return bool(mpg_unit_is_emulated(unit))
+
+
+def shape(int unit):
+    """(m, n, k, bytes of an operand's element) of an instruction."""
+    _check(unit)
+    cdef mpg_unit_shape s = mpg_unit_shapes[unit]
+    return s.m, s.n, s.k, s.size
+
+
+def _check(unit):
+    if not 0 <= unit < MPG_UNITS:
+        raise ValueError(f"instruction {unit} is not one of {MPG_UNITS}")
+
+
+def run(int unit, bint emulated, const uint8_t[::1] a, const uint8_t[::1] b, uint32_t[:, :, ::1] d, int64_t k, int threads):
+    """d = a b + d for a batch: d (batch, m, n) in place, a and b bytes of (batch, m, k) and (batch, k, n), any sizes.
+
+    Chained over k in steps of the instruction; zeros fill up rows, columns and the last step.
+
+    Raises
+    ------
+    ValueError
+        If sizes do not fit, or there is no emulation.
+    RuntimeError
+        If the instruction cannot be used here.
+    """
+    _check(unit)
+    cdef int64_t batch = d.shape[0], m = d.shape[1], n = d.shape[2], size = mpg_unit_shapes[unit].size
+    cdef int64_t high = mpg_unit_shapes[unit].m
+    if a.shape[0] != batch * m * k * size or b.shape[0] != batch * k * n * size:
+        raise ValueError(f"{a.shape[0]} and {b.shape[0]} bytes are no operands of {batch} products of {m} x {k} x {n}")
+    if emulated and not mpg_unit_is_emulated(unit):
+        raise ValueError(f"{NAMES[unit]} has no emulation")
+    if not emulated and mpg_unit_state(unit) != MPG_UNIT_READY:
+        raise RuntimeError(f"{NAMES[unit]}: {STATES[mpg_unit_state(unit)]}")
+    if batch == 0 or m == 0 or n == 0 or k == 0:
+        return
+    cdef int64_t strips = (m + high - 1) // high, tasks = batch * strips, first = 0, last, i
+    cdef int64_t at_once = max(threads, <int64_t>(SLICE / max(1.0, <double>high * n * k)))
+    while first < tasks:
+        last = min(tasks, first + at_once)
+        with nogil:
+            for i in prange(first, last, num_threads=threads, schedule="static"):
+                mpg_units_row(unit, emulated, <const char *>&a[i // strips * m * k * size],
+                              <const char *>&b[i // strips * k * n * size], &d[i // strips, 0, 0], m, n, k, i % strips * high)
+        first = last
+        PyErr_CheckSignals()

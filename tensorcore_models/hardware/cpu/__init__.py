@@ -1,0 +1,10 @@
+"""Matrix instructions of the CPU at hand: which there are, and engines that run them or emulate them.
+
+Instructions: VDPBF16PS and AMX on x86, BFMMLA on Arm. What an AMX unit needs beside the CPU's own support is that the operating
+system saves its registers (XCR0) and grants them to the process (Linux: arch_prctl); :func:`status` asks for all of it.
+"""
+
+from .engines import CpuEngine, cpu_engine
+from .units import ENVIRONMENT, available, status
+
+__all__ = ["ENVIRONMENT", "CpuEngine", "available", "cpu_engine", "status"]

@@ -1,0 +1,85 @@
+"""Which matrix instructions this CPU runs, and why not the others."""
+
+import os
+import platform
+
+from ..._kernels import cpu_units
+from ...catalogue import list_instructions
+from ...engines.instruction import Instruction
+
+#: Environment variable that stands in for what the machine says about AMX: "refused" (as if the operating system had refused the
+#: permission) or "emulated" (mpgemm.sgemm runs on the emulated unit: for tests).
+ENVIRONMENT = "MPGEMM_AMX"
+SETTINGS = ("", "refused", "emulated")
+
+
+def setting() -> str:
+    """What :data:`ENVIRONMENT` says, "" where it is not set.
+
+    Raises
+    ------
+    ValueError
+        If it is none of :data:`SETTINGS`.
+    """
+    value = os.environ.get(ENVIRONMENT, "")
+    if value not in SETTINGS:
+        raise ValueError(f"environment variable {ENVIRONMENT} is {value!r}, expected one of {', '.join(SETTINGS[1:])}, or unset")
+    return value
+
+
+def number_of(row: Instruction) -> int:
+    """The kernel's number of an instruction.
+
+    Raises
+    ------
+    ValueError
+        If CPU engines do not run it.
+    """
+    name = row.name.partition(".")[0]
+    if row.arch not in ("x86", "arm") or name not in cpu_units.NAMES:
+        raise ValueError(f"{row} is no CPU instruction with an engine; those are {', '.join(cpu_units.NAMES)}")
+    return cpu_units.NAMES.index(name)
+
+
+def status(row: Instruction) -> str:
+    """Why this machine cannot run an instruction, "" if it can.
+
+    Asks the operating system for AMX's registers where the CPU has them.
+
+    Parameters
+    ----------
+    row : Instruction
+        A row of the architectures x86 or arm.
+
+    Raises
+    ------
+    ValueError
+        If CPU engines do not run it, or :data:`ENVIRONMENT` holds no known setting.
+    """
+    if row.path == "amx" and setting() == "refused":
+        return f"{cpu_units.STATES[-1]} ({ENVIRONMENT}=refused)"
+    number = cpu_units.state(number_of(row))
+    return cpu_units.STATES[number] if number else ""
+
+
+def available() -> list[Instruction]:
+    """The catalogue's rows that this machine runs."""
+    rows = [row for arch in ("x86", "arm") for row in list_instructions(arch) if row.accumulator is not None]
+    return [row for row in rows if not status(row)]
+
+
+def processor() -> str:
+    """Maker, model and stepping of the CPU as the operating system tells them."""
+    facts: dict[str, str] = {}
+    try:
+        with open("/proc/cpuinfo") as file:
+            for line in file:
+                key, separator, value = line.partition(":")
+                if not separator:
+                    break
+                facts[key.strip()] = value.strip()
+    except OSError:
+        pass
+    name = facts.get("model name") or platform.processor() or platform.machine()
+    numbers = [f"{key} {facts[key]}" for key in ("cpu family", "model", "stepping", "microcode") if key in facts]
+    return ", ".join([name, *numbers])
