@@ -5,9 +5,7 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 WORKERS ?= 2
 
-KERNELS := $(wildcard tensorcore_models/_kernels/*.pyx tensorcore_models/_kernels/*.pxd tensorcore_models/_kernels/*.h \
-                      ascend/_kernels/*.pyx ascend/_kernels/*.pxd ascend/_kernels/*.h \
-                      mpgemm/_kernels/*.pyx mpgemm/_kernels/*.pxd mpgemm/_kernels/*.h)
+KERNELS := $(foreach kind,pyx pxd h,$(wildcard */_kernels/*.$(kind) */_kernels/*/*.$(kind)))
 BUILD_INPUTS := pyproject.toml setup.py $(KERNELS)
 
 .PHONY: evaluate test campaign bench cross docs sanitize mutation lint format clean
@@ -49,14 +47,14 @@ cross: $(VENV)/.test-ready
 	@command -v $(CROSS_RUN) >/dev/null || { echo "make cross needs $(CROSS_RUN): install qemu-user"; exit 1; }
 	mkdir -p out
 	$(BIN)/python tests/cross/make_cases.py out/lanes_cases.bin
-	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static -I tensorcore_models/_kernels \
+	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static $(addprefix -I ,$(wildcard tensorcore_models/_kernels/*)) \
 		tests/cross/lanes_selftest.c -o out/lanes_selftest -lm
 	$(CROSS_RUN) out/lanes_selftest out/lanes_cases.bin
 	$(BIN)/python tests/cross/make_group_cases.py out/group_cases.bin
-	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static -I tensorcore_models/_kernels \
+	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static $(addprefix -I ,$(wildcard tensorcore_models/_kernels/*)) \
 		tests/cross/groups_selftest.c -o out/groups_selftest -lm
 	$(CROSS_RUN) out/groups_selftest out/group_cases.bin
-	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static -I tensorcore_models/_kernels \
+	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static $(addprefix -I ,$(wildcard tensorcore_models/_kernels/*)) \
 		tests/cross/chains_selftest.c -o out/chains_selftest -lm
 	$(CROSS_RUN) out/chains_selftest
 

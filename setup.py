@@ -58,19 +58,14 @@ class BuildKernels(build_ext):
 
 
 def kernel_extensions():
-    """One extension for every .pyx in a kernel folder."""
+    """One extension for every .pyx below a kernel folder; headers are found wherever they are below it."""
     extensions = []
-    for folder in KERNEL_FOLDERS:
-        headers = sorted(str(p) for p in Path(folder).glob("*.h")) + sorted(str(p) for p in Path(folder).glob("*.pxd"))
-        for source in sorted(Path(folder).glob("*.pyx")):
-            extensions.append(
-                Extension(
-                    ".".join(source.with_suffix("").parts),
-                    [str(source)],
-                    include_dirs=[folder, "tensorcore_models/_kernels"],
-                    depends=headers,
-                )
-            )
+    for folder in map(Path, KERNEL_FOLDERS):
+        includes = sorted({str(p.parent) for root in (folder, Path(KERNEL_FOLDERS[0])) for p in root.rglob("*.h")})
+        depends = sorted(str(p) for root in (folder, Path(KERNEL_FOLDERS[0])) for p in root.rglob("*") if p.suffix in (".h", ".pxd"))
+        for source in sorted(folder.rglob("*.pyx")):
+            name = ".".join(source.with_suffix("").parts)
+            extensions.append(Extension(name, [str(source)], include_dirs=includes, depends=depends))
     return extensions
 
 

@@ -11,7 +11,7 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
-from tensorcore_models._kernels.workspace cimport Workspace
+from tensorcore_models._kernels.common.workspace cimport Workspace
 
 cdef extern from "split.h" nogil:
     ctypedef struct mpg_split:

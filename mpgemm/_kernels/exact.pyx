@@ -11,7 +11,7 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
-from tensorcore_models._kernels.workspace cimport Workspace
+from tensorcore_models._kernels.common.workspace cimport Workspace
 
 cdef extern from "exact.h" nogil:
     int EXACT_CHAIN, EXACT_DEPTH, EXACT_BLOCK

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels import split as split_kernel
+from .._kernels.conversion import split as split_kernel
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads
 from .exact_rounding import encode_exact

@@ -4,19 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._kernels import chains
+from .._kernels.chains import chains
 from ..accumulators import LanedFMA, SequentialFMA
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for
-from ..machine.workspace import workspace
-from .common import float_values, generic_promoted, redo_elements, slice_length
+from .common import Result, float_values, generic_promoted, redo_elements
 from .generic import generic_bits
 from .lowering import Lowered
 
 
 @dataclass(frozen=True)
-class ChainsPlan:
+class ChainsKernel:
     """SequentialFMA to nearest even into fp32 or fp64, and LanedFMA into fp32, of operands that are such numbers.
 
     Parameters
@@ -49,8 +48,8 @@ class ChainsPlan:
     terms: int = 0
 
     @classmethod
-    def of(cls, low: Lowered) -> "ChainsPlan | None":
-        """The plan for an accumulator with its formats, None if the lanes do not cover it."""
+    def of(cls, low: Lowered) -> "ChainsKernel | None":
+        """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
         spec, formats = low.accumulator, low.floating
         if formats is None or low.scale_format is not None:
             return None
@@ -86,15 +85,13 @@ class ChainsPlan:
         x = float_values(a if order is None else a[:, order], self.a_format, self.dtype)
         y = float_values(b if order is None else b[order], self.b_format, self.dtype)
         d = np.array(c, c.dtype, order="C")
-        values, apart, size = d.view(self.dtype), every or self.terms, self.dtype.itemsize
-        group = apart or 1
-        length = slice_length(-(-k // group) * group, group, (m + n) * size)
-        buffer = workspace(chains.workspace_bytes(m, n, length, size, apart, level))
-        chains.chains(x, y, values, buffer, length, apart, self.lanes, self.flush, self.nan, level, threads_for(m * n * k))
+        values = d.view(self.dtype)
+        task = {"every": every or self.terms, "lanes": self.lanes, "flush": self.flush}
+        chains.chains(x, y, values, task, self.nan, level, threads_for(m * n * k))
         if self.redo:
             again = np.isnan(values) if self.redo == "nan" else ~np.isfinite(values)
             if again.any():
-                redo_elements(low, d, again.view(np.uint8), np.zeros(m, np.uint8), np.zeros(n, np.uint8), a, b, c)
+                redo_elements(low, d, Result.of(values, again.view(np.uint8)), a, b, c)
         return d
 
     def _order(self, k: int) -> np.ndarray | None:

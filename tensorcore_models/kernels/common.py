@@ -10,9 +10,6 @@ from ..formats.sums import add_rounded
 from .generic import generic_bits
 from .lowering import Lowered
 
-_WORKSPACE_WANTED = 1 << 23
-_SHORTEST_SLICE = 256
-
 
 @dataclass(frozen=True)
 class Operand:
@@ -46,11 +43,69 @@ class Operand:
         )
 
 
-def slice_length(total: int, group: int, bytes_per_position: int) -> int:
-    """Positions of k that are packed at a time, a multiple of `group`."""
-    positions = max(_SHORTEST_SLICE, _WORKSPACE_WANTED // bytes_per_position)
-    wanted = max(1, positions // group) * group
-    return min(total, wanted)
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Where the encodings of an operand are, and what they mean.
+
+    Parameters
+    ----------
+    codes : ndarray of uint8
+        The encodings' memory, flat.
+    outer, inner : int
+        Element strides along rows of A or columns of B, and along k.
+    format : dict
+        Fields of the operand's format as the kernels take it.
+    scales : ndarray of uint8 or None
+        Block scales, flat, with the strides `scale_outer` and `scale_inner`, one for `block_size` products.
+    """
+
+    codes: np.ndarray
+    outer: int
+    inner: int
+    format: dict
+    scales: np.ndarray | None = None
+    scale_outer: int = 0
+    scale_inner: int = 0
+    block_size: int = 1
+
+    @classmethod
+    def of_a(cls, a: np.ndarray, fmt: dict, scales: np.ndarray | None = None, block_size: int | None = None) -> "Source":
+        """Rows of A, shape (..., m, k), with scales (..., m, blocks)."""
+        if scales is None:
+            return cls(flat(a), a.shape[-1], 1, fmt)
+        return cls(flat(a), a.shape[-1], 1, fmt, flat(scales), scales.shape[-1], 1, block_size or 0)
+
+    @classmethod
+    def of_b(cls, b: np.ndarray, fmt: dict, scales: np.ndarray | None = None, block_size: int | None = None) -> "Source":
+        """Columns of B, shape (..., k, n), with scales (..., blocks, n)."""
+        n = b.shape[-1]
+        if scales is None:
+            return cls(flat(b), 1, n, fmt)
+        return cls(flat(b), 1, n, fmt, flat(scales), 1, n, block_size or 0)
+
+
+@dataclass(eq=False)
+class Result:
+    """The running result of a product in float32, and what needs the generic kernel: elements, whole rows and columns."""
+
+    d: np.ndarray
+    redo: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+
+    @classmethod
+    def of(cls, d: np.ndarray, redo: np.ndarray) -> "Result":
+        """C-contiguous `d` (m, n) with the elements that are marked already."""
+        return cls(d, redo, np.zeros(d.shape[0], np.uint8), np.zeros(d.shape[1], np.uint8))
+
+    def transposed(self) -> "Result":
+        """The same for D^T."""
+        return Result(np.ascontiguousarray(self.d.T), np.ascontiguousarray(self.redo.T), self.columns, self.rows)
+
+    @property
+    def marked(self) -> bool:
+        """Whether anything needs the generic kernel."""
+        return bool(self.rows.any() or self.columns.any() or self.redo.any())
 
 
 def flat(x: np.ndarray) -> np.ndarray:
@@ -111,8 +166,8 @@ def generic_promoted(low: Lowered, a, b, total, scale_a, scale_b, every: int) ->
     return total
 
 
-def redo_elements(low: Lowered, d, redo, rows, columns, a, b, c, scale_a=None, scale_b=None, every=None) -> None:
-    """Compute the marked rows, columns and elements of d again with the generic kernel.
+def redo_elements(low: Lowered, d, marks: Result, a, b, c, scale_a=None, scale_b=None, every=None) -> None:
+    """Compute the marked rows, columns and elements of the encodings d again with the generic kernel.
 
     With `every`, c are FP32 sums to which the chains of that many products are added (`kernels.promoted_bits`).
     """
@@ -123,11 +178,11 @@ def redo_elements(low: Lowered, d, redo, rows, columns, a, b, c, scale_a=None, s
             return generic_promoted(low, a[i], b[:, j], c[i][:, j], *scales, every)
         return generic_bits(low, a[i], b[:, j], c[i][:, j], *scales)
 
-    everywhere = slice(None)
+    everywhere, redo = slice(None), marks.redo
     if np.count_nonzero(redo) > redo.size // 4:  # row by row, B would be taken apart again and again
         d[...] = part(everywhere, everywhere)
         return
-    marked_rows, marked_columns = np.flatnonzero(rows), np.flatnonzero(columns)
+    marked_rows, marked_columns = np.flatnonzero(marks.rows), np.flatnonzero(marks.columns)
     if marked_rows.size:
         d[marked_rows] = part(marked_rows, everywhere)
     if marked_columns.size:

@@ -16,14 +16,14 @@ import numpy as np
 
 from .. import reference
 from ..machine.threads import WORTH_THREADS
-from .chains import ChainsPlan
+from .chains import ChainsKernel
 from .generic import generic_batch_bits, generic_bits
-from .groups import GroupsPlan
-from .integer import IntegerPlan
+from .groups import GroupsKernel
+from .integer import IntegerKernel
 from .lowering import Lowered, lower
-from .narrow import NarrowPlan
-from .pairwise import PairwisePlan
-from .wide import WidePlan
+from .narrow import NarrowKernel
+from .pairwise import PairwiseKernel
+from .wide import WideKernel
 
 KERNELS: tuple[str, ...] = ("auto", "generic", "reference")
 
@@ -76,12 +76,12 @@ _SMALLEST_BATCH_OF_BYTES = 1 << 13
 
 #: Fast paths in the order in which they are tried.
 FAST_PATHS: tuple[FastPath, ...] = (
-    FastPath("lanes of 32 bits", NarrowPlan, _SMALLEST, _SMALLEST_BATCH, promotes=True),
-    FastPath("lanes of 64 bits", WidePlan, _SMALLEST, promotes=True),
-    FastPath("chains of multiply-adds", ChainsPlan, _SMALLEST, promotes=True),
-    FastPath("pairwise sums", PairwisePlan, _SMALLEST),
-    FastPath("lanes of group sums", GroupsPlan, _SMALLEST, _SMALLEST_BATCH_OF_BYTES),
-    FastPath("integer lanes", IntegerPlan, _SMALLEST, _SMALLEST_BATCH_OF_BYTES),
+    FastPath("lanes of 32 bits", NarrowKernel, _SMALLEST, _SMALLEST_BATCH, promotes=True),
+    FastPath("lanes of 64 bits", WideKernel, _SMALLEST, promotes=True),
+    FastPath("chains of multiply-adds", ChainsKernel, _SMALLEST, promotes=True),
+    FastPath("pairwise sums", PairwiseKernel, _SMALLEST),
+    FastPath("lanes of group sums", GroupsKernel, _SMALLEST, _SMALLEST_BATCH_OF_BYTES),
+    FastPath("integer lanes", IntegerKernel, _SMALLEST, _SMALLEST_BATCH_OF_BYTES),
 )
 
 _chosen: str | None = None

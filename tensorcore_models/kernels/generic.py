@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import reference
-from .._kernels import generic
+from .._kernels.generic import generic
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads, threads_for
 from .lowering import Lowered

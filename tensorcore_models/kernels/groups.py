@@ -5,13 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from .._kernels import groups
+from .._kernels.groups import groups
 from ..accumulators import GroupDotFusedSum
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads, threads_for
-from ..machine.workspace import workspace
-from .common import flat, lanes_over_rows, redo_elements, slice_length
+from .common import Result, Source, lanes_over_rows, redo_elements
 from .generic import generic_batch_bits
 from .lowering import Lowered
 
@@ -56,7 +55,7 @@ class GroupTables:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupsPlan:
+class GroupsKernel:
     """GroupDotFusedSum of fp4 operands with ue4m3 or ue8m0 scales, and of other formats as small."""
 
     task: GroupTask
@@ -65,8 +64,8 @@ class GroupsPlan:
     b: GroupTables
 
     @classmethod
-    def of(cls, low: Lowered) -> "GroupsPlan | None":
-        """The plan for an accumulator with its formats, None if the lanes do not cover it."""
+    def of(cls, low: Lowered) -> "GroupsKernel | None":
+        """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
         spec, scale, formats = low.accumulator, low.scale_format, low.floating
         if type(spec) is not GroupDotFusedSum or scale is None or formats is None or not _covered(spec, formats, scale):
             return None
@@ -91,47 +90,40 @@ class GroupsPlan:
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         (m, k), n = a.shape, b.shape[1]
-        task, swapped = self.task, lanes_over_rows(m, n)
-        x = (flat(a), k, 1, flat(scale_a), scale_a.shape[1], 1, *_tables(self.a))
-        y = (flat(b), 1, n, flat(scale_b), 1, n, *_tables(self.b))
-        bits = np.array(c.T if swapped else c, np.uint32, order="C")
-        if swapped:
-            x, y, task = y, x, self.swapped_task
+        bits = np.array(c, np.uint32, order="C")
         redo = np.ascontiguousarray((bits & 0x7FFFFFFF) >= 0x7F800000, np.uint8)
         bits[redo != 0] = 0
-        d = bits.view(np.float32)
-        down, across = d.shape
-        rows, columns = np.zeros(down, np.uint8), np.zeros(across, np.uint8)
-        total = -(-k // (task.group * task.groups)) * task.groups
-        length = slice_length(total, task.groups, groups.workspace_bytes(down, across, 1, task.group))
-        buffer = workspace(groups.workspace_bytes(down, across, length, task.group))
-        block, level, threads = low.block_size or 0, isa_level(), get_num_threads()
-        groups.groups(x, y, k, block, d, redo, rows, columns, buffer, length, task, level, threads)
+        result, swapped = Result.of(bits.view(np.float32), redo), lanes_over_rows(m, n)
         if swapped:
-            bits, redo, rows, columns = bits.T.copy(), redo.T.copy(), columns, rows
-        if rows.any() or columns.any() or redo.any():
-            redo_elements(low, bits, redo, rows, columns, a, b, c, scale_a, scale_b)
-        return bits
+            result = result.transposed()
+        operands, task = self._arranged(a, b, scale_a, scale_b, low.block_size, swapped)
+        groups.groups(*operands, k, result, vars(task), isa_level(), get_num_threads())
+        if swapped:
+            result = result.transposed()
+        d = result.d.view(np.uint32)
+        if result.marked:
+            redo_elements(low, d, result, a, b, c, scale_a, scale_b)
+        return d
 
     def run_batch(self, low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
         """D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
         (count, m, k), n = a.shape, b.shape[2]
-        task, swapped = self.task, lanes_over_rows(m, n)
-        x = (flat(a), k, 1, flat(scale_a), scale_a.shape[2], 1, *_tables(self.a))
-        y = (flat(b), 1, n, flat(scale_b), 1, n, *_tables(self.b))
-        if swapped:
-            x, y, task = y, x, self.swapped_task
+        swapped = lanes_over_rows(m, n)
+        operands, task = self._arranged(a, b, scale_a, scale_b, low.block_size, swapped)
         bits, marks = np.array(c, np.uint32, order="C"), np.empty(count, np.uint8)
         threads = threads_for(count * m * n * k)
-        groups.groups_batch(x, y, k, low.block_size or 0, bits.view(np.float32), marks, swapped, task, isa_level(), threads)
+        groups.groups_batch(*operands, k, bits.view(np.float32), marks, swapped, vars(task), isa_level(), threads)
         marked = np.flatnonzero(marks)
         if marked.size:
             bits[marked] = generic_batch_bits(low, a[marked], b[marked], c[marked], scale_a[marked], scale_b[marked])
         return bits
 
-
-def _tables(tables: GroupTables) -> tuple[np.ndarray, ...]:
-    return tables.values, tables.scale_values, tables.scale_exponents, tables.scale_special
+    def _arranged(self, a, b, scale_a, scale_b, block_size, swapped: bool):
+        """Sources and tables of A and B as the kernel takes them, with its task; where `swapped`, A and B change places."""
+        x, y = Source.of_a(a, {}, scale_a, block_size), Source.of_b(b, {}, scale_b, block_size)
+        if swapped:
+            return (y, x, self.b, self.a), self.swapped_task
+        return (x, y, self.a, self.b), self.task
 
 
 def fixed_point(fmt: Format) -> np.ndarray | None:

@@ -4,13 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._kernels import integer
+from .._kernels.integer import integer
 from ..accumulators import IntegerDotAdd
 from ..formats import IntegerFormat
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads, threads_for
-from ..machine.workspace import workspace
-from .common import flat, lanes_over_rows, slice_length
+from .common import Source, lanes_over_rows
 from .lowering import Lowered
 
 # Where nothing is clamped, sums may be cut anywhere: so many products of 8-bit integers have a sum that is exact in float32.
@@ -31,17 +30,24 @@ class IntegerOperand:
 
 
 @dataclass(frozen=True)
-class IntegerPlan:
-    """IntegerDotAdd of integers of at most 8 bits into int32."""
+class IntegerTask:
+    """What the lanes compute (mpg_integer_task of integer.h)."""
 
     terms: int
     clamp: bool
+
+
+@dataclass(frozen=True)
+class IntegerKernel:
+    """IntegerDotAdd of integers of at most 8 bits into int32."""
+
+    task: IntegerTask
     a: IntegerOperand
     b: IntegerOperand
 
     @classmethod
-    def of(cls, low: Lowered) -> "IntegerPlan | None":
-        """The plan for an accumulator with its formats, None if the lanes do not cover it."""
+    def of(cls, low: Lowered) -> "IntegerKernel | None":
+        """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
         spec, a, b = low.accumulator, low.a_format, low.b_format
         if type(spec) is not IntegerDotAdd or low.scale_format is not None:
             return None
@@ -52,32 +58,26 @@ class IntegerPlan:
         terms = spec.terms if spec.saturate else _WRAPPING_TERMS
         if terms % 2 or terms * max(a.maximum, -a.minimum) * max(b.maximum, -b.minimum) > _EXACT_SUM:
             return None
-        return cls(terms, spec.saturate, IntegerOperand.of(a), IntegerOperand.of(b))
+        return cls(IntegerTask(terms, spec.saturate), IntegerOperand.of(a), IntegerOperand.of(b))
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
-        (m, k), n = a.shape, b.shape[1]
-        swapped = lanes_over_rows(m, n)
-        x, y = (flat(a), k, 1, self.a), (flat(b), 1, n, self.b)
-        if swapped:
-            x, y = y, x
+        operands, swapped = self._arranged(a, b)
         d = np.array(c.T if swapped else c, np.uint32, order="C")
-        down, across = d.shape
-        length = slice_length(k + k % 2, self.terms, integer.workspace_bytes(down, across, 1))
-        buffer = workspace(integer.workspace_bytes(down, across, length))
-        integer.integer(
-            *(*x, *y, k, d.view(np.int32), buffer, length, self.terms, self.clamp, isa_level(), get_num_threads())
-        )
+        integer.integer(*operands, a.shape[1], d.view(np.int32), vars(self.task), isa_level(), get_num_threads())
         return d.T.copy() if swapped else d
 
     def run_batch(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
         (count, m, k), n = a.shape, b.shape[2]
-        swapped = lanes_over_rows(m, n)
-        x, y = (flat(a), k, 1, self.a), (flat(b), 1, n, self.b)
-        if swapped:
-            x, y = y, x
+        operands, swapped = self._arranged(a, b)
         d = np.array(c, np.uint32, order="C")
         threads = threads_for(count * m * n * k)
-        integer.integer_batch(*x, *y, k, d.view(np.int32), swapped, self.terms, self.clamp, isa_level(), threads)
+        integer.integer_batch(*operands, k, d.view(np.int32), swapped, vars(self.task), isa_level(), threads)
         return d
+
+    def _arranged(self, a, b) -> tuple[tuple[Source, Source], bool]:
+        """A and B as the kernel takes them, and whether they have changed places."""
+        x, y = Source.of_a(a, vars(self.a)), Source.of_b(b, vars(self.b))
+        swapped = lanes_over_rows(a.shape[-2], b.shape[-1])
+        return ((y, x) if swapped else (x, y)), swapped

@@ -5,17 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._kernels import fda
+from .._kernels.narrow import narrow
 from ..accumulators import FusedDotAdd, InterleavedDotAdd, ParametricDotAdd
 from ..formats import Format, get_float_format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads, threads_for
-from ..machine.workspace import workspace
-from .common import Operand, flat, is_zero, redo_elements, slice_length, step_order
+from .common import Operand, Result, Source, is_zero, redo_elements, step_order
 from .generic import generic_batch_bits
 from .lowering import Lowered
 
-_TINY = fda.NARROW_FLOOR << 23  # float32 bits of 2^-68: smaller addends do not take part in the lanes (narrow.h)
+_TINY = narrow.FLOOR << 23  # float32 bits of 2^-68: smaller addends do not take part in the lanes (narrow.h)
 _PADDED_TERMS = (4, 8, 16, 32)
 _HIGHEST_FLOOR = 60  # keeps units and sums within float32
 #: Operations between two outside additions, at most: their operands are packed together.
@@ -51,7 +50,7 @@ def largest_significand(fmt: Format) -> float:
 
 
 @dataclass(frozen=True)
-class NarrowPlan:
+class NarrowKernel:
     """FusedDotAdd or InterleavedDotAdd of fp16, fp8, fp6 and fp4 operands in 32-bit lanes."""
 
     task: NarrowTask
@@ -63,11 +62,11 @@ class NarrowPlan:
     d_format: Format
     pass_terms: int
     groups: tuple[tuple[int, ...], ...] | None
-    items: dict[int, fda.NarrowItems] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+    items: dict[int, narrow.NarrowItems] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, low: Lowered) -> "NarrowPlan | None":
-        """The plan for an accumulator with its formats, None if the lanes do not cover it."""
+    def of(cls, low: Lowered) -> "NarrowKernel | None":
+        """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
         spec, formats, groups = low.accumulator, low.floating, None
         via: Format | None = None
         if formats is None:
@@ -103,7 +102,7 @@ class NarrowPlan:
                 keep=0xFFFFFFFF & ~((1 << (23 - kept)) - 1),
                 wide_sum=terms == 16 and largest + 2.0 ** (dot.fraction_bits + 1) >= 2.0**31,
                 chain=0 if groups is None else len(groups),
-                floor=fda.NARROW_FLOOR if dot.exponent_floor is None else max(fda.NARROW_FLOOR, dot.exponent_floor + 127),
+                floor=narrow.FLOOR if dot.exponent_floor is None else max(narrow.FLOOR, dot.exponent_floor + 127),
                 raw_exponent=113 if fp16 and dot.subnormal_c == "raw" else 0,
             ),
             a_operand=Operand.of(a, via),
@@ -125,29 +124,20 @@ class NarrowPlan:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         (m, k), n = a.shape, b.shape[1]
         task = self.task if every is None else dataclasses.replace(self.task, chain=every // self.task.terms)
-        d, redo, tiny = self._addends(c, late=task.chain > 0)
-        rows, columns = np.zeros(m, np.uint8), np.zeros(n, np.uint8)
-        order, plain = self._order(k)
-        group = task.terms * max(1, task.chain)
-        level, threads = isa_level(), get_num_threads()
-        x = (flat(a), k, 1, self.a_operand)
-        y = (flat(b), 1, n, self.b_operand)
+        values, redo, tiny = self._addends(c, late=task.chain > 0)
+        result = Result.of(values, redo)
+        x, y = Source.of_a(a, vars(self.a_operand)), Source.of_b(b, vars(self.b_operand))
         swapped = n < 16 < 2 * m and m > n
         if swapped:  # lanes run over the rows instead
-            x, y = (y[0], 1, n, self.b_operand), (x[0], k, 1, self.a_operand)
-            d, redo = np.ascontiguousarray(d.T), np.ascontiguousarray(redo.T)
-            rows, columns = columns, rows
-        down, across = d.shape
-        length = slice_length(order.size, group, fda.narrow_workspace_bytes(down, across, 1))
-        buffer = workspace(fda.narrow_workspace_bytes(down, across, length))
-        fda.narrow(*x, *y, order, plain, d, redo, rows, columns, buffer, length, task, level, threads)
+            x, y, result = y, x, result.transposed()
+        narrow.narrow(x, y, *self._order(k), result, vars(task), isa_level(), get_num_threads())
         if swapped:
-            d, redo, rows, columns = np.ascontiguousarray(d.T), redo.T.copy(), columns, rows
+            result = result.transposed()
         if tiny is not None:  # next to a nonzero product such a c adds nothing
-            redo |= tiny & (d == 0)
-        d = d.astype(np.float16).view(np.uint16) if self.task.output else d.view(np.uint32)
-        if rows.any() or columns.any() or redo.any():
-            redo_elements(low, d, redo, rows, columns, a, b, c, every=every)
+            result.redo |= tiny & (result.d == 0)
+        d = result.d.astype(np.float16).view(np.uint16) if self.task.output else result.d.view(np.uint32)
+        if result.marked:
+            redo_elements(low, d, result, a, b, c, every=every)
         return d
 
     def run_batch(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
@@ -161,14 +151,16 @@ class NarrowPlan:
             d[marked] = generic_batch_bits(low, a[marked], b[marked], c[marked])
         return d
 
-    def _items(self, k: int) -> fda.NarrowItems:
+    def _items(self, k: int) -> narrow.NarrowItems:
         """The kernel for products of that length."""
         found = self.items.get(k)
         if found is None:
             if len(self.items) > 64:
                 self.items.clear()
             sizes = (self.c_format.container.itemsize, self.d_format.container.itemsize)
-            found = self.items[k] = fda.NarrowItems(self.a_operand, self.b_operand, *self._order(k), k, self.task, *sizes)
+            found = self.items[k] = narrow.NarrowItems(
+                vars(self.a_operand), vars(self.b_operand), *self._order(k), k, vars(self.task), *sizes
+            )
         return found
 
     def _order(self, k: int) -> tuple[np.ndarray, bool]:

@@ -1,10 +1,10 @@
-"""Pairwise sums of float32 operations in lanes (ieee_lanes.h): GPS of CDNA2."""
+"""Pairwise sums of float32 operations in lanes (pairwise.h): GPS of CDNA2."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from .._kernels import fda
+from .._kernels.pairwise import pairwise
 from ..accumulators import GroupPairwiseSum
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
@@ -17,7 +17,7 @@ _SMALLEST_NORMAL = 0x00800000
 
 
 @dataclass(frozen=True)
-class PairwisePlan:
+class PairwiseKernel:
     """GroupPairwiseSum of fp16 and bf16 that flushes operands, products, sums and c.
 
     Parameters
@@ -36,8 +36,8 @@ class PairwisePlan:
     nan: int
 
     @classmethod
-    def of(cls, low: Lowered) -> "PairwisePlan | None":
-        """The plan for an accumulator with its formats, None if the lanes do not cover it."""
+    def of(cls, low: Lowered) -> "PairwiseKernel | None":
+        """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
         spec, formats = low.accumulator, low.floating
         if type(spec) is not GroupPairwiseSum or formats is None or low.scale_format is not None:
             return None
@@ -58,7 +58,7 @@ class PairwisePlan:
         d = np.array(c, np.uint32, order="C")
         d[(d & 0x7FFFFFFF) < _SMALLEST_NORMAL] = 0
         values = d.view(np.float32)
-        fda.ieee(x, y, values, self.group, self.terms, isa_level(), get_num_threads())
+        pairwise.pairwise(x, y, values, self.group, self.terms, isa_level(), get_num_threads())
         d[np.isnan(values)] = self.nan
         return d
 

@@ -4,13 +4,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._kernels import fda
+from .._kernels.wide import wide
 from ..accumulators import FusedDotAdd, FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads
-from ..machine.workspace import workspace
-from .common import Operand, flat, is_zero, redo_elements, slice_length, step_order
+from .common import Operand, Result, Source, is_zero, redo_elements, step_order
 from .lowering import Lowered
 from .narrow import as_fused
 
@@ -50,7 +49,7 @@ class WideTask:
 
 
 @dataclass(frozen=True)
-class WidePlan:
+class WideKernel:
     """FusedDotAdd, FusedDotRoundDownAdd or GroupFusedDotRoundDownAdd in 64-bit lanes."""
 
     task: WideTask
@@ -60,8 +59,8 @@ class WidePlan:
     groups: tuple[tuple[int, ...], ...] | None
 
     @classmethod
-    def of(cls, low: Lowered) -> "WidePlan | None":
-        """The plan for an accumulator with its formats, None if the lanes do not cover it."""
+    def of(cls, low: Lowered) -> "WideKernel | None":
+        """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
         given, formats, groups = low.accumulator, low.floating, None
         spec = given if isinstance(given, FusedDotRoundDownAdd) else as_fused(given)
         if spec is None or formats is None or not all(map(_covered, formats[:2])):
@@ -85,24 +84,18 @@ class WidePlan:
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
-        (m, k), n = a.shape, b.shape[1]
         task = self.task if every is None else replace(self.task, promote=every)
-        d, redo = _addends(c, low.c_format.name, low.d_format.name)
-        rows, columns = np.zeros(m, np.uint8), np.zeros(n, np.uint8)
-        terms = self.task.terms
+        result = Result.of(*_addends(c, low.c_format.name, low.d_format.name))
         groups = None if self.groups is None else tuple(np.array(group) for group in self.groups)
-        order = step_order(k, self.pass_terms, terms // max(1, self.task.round_down), groups)
-        length = slice_length(order.size, every or terms, fda.wide_workspace_bytes(m, n, 1))
-        buffer = workspace(fda.wide_workspace_bytes(m, n, length))
-        scales: tuple = ()
-        if scale_a is not None:
-            scales = (flat(scale_a), scale_a.shape[1], 1, flat(scale_b), 1, n, low.block_size)
-        x, y = (flat(a), k, 1, self.a_operand), (flat(b), 1, n, self.b_operand)
-        plain, level, threads = groups is None and order.size == k, isa_level(), get_num_threads()
-        fda.wide(*x, *y, order, plain, d, redo, rows, columns, buffer, length, task, level, threads, *scales)
-        d = d.astype(np.float16).view(np.uint16) if self.task.output else d.view(np.uint32)
-        if rows.any() or columns.any() or redo.any():
-            redo_elements(low, d, redo, rows, columns, a, b, c, scale_a, scale_b, every)
+        parts = 1 if groups is None else len(groups)
+        order = step_order(a.shape[1], self.pass_terms, self.task.terms // parts, groups)
+        plain = groups is None and order.size == a.shape[1]
+        x = Source.of_a(a, vars(self.a_operand), scale_a, low.block_size)
+        y = Source.of_b(b, vars(self.b_operand), scale_b, low.block_size)
+        wide.wide(x, y, order, plain, result, vars(task), isa_level(), get_num_threads())
+        d = result.d.astype(np.float16).view(np.uint16) if self.task.output else result.d.view(np.uint32)
+        if result.marked:
+            redo_elements(low, d, result, a, b, c, scale_a, scale_b, every)
         return d
 
 

@@ -7,7 +7,7 @@ Every variant gives the same bits; choosing one matters for speed and for tests.
 import functools
 import os
 
-from .._kernels.cpu import cpu_level
+from .._kernels.common.cpu import cpu_level
 
 #: Names of the variants, by the level that the kernels take (cpu.h).
 ISAS: tuple[str, ...] = ("baseline", "avx2", "avx512")

@@ -2,7 +2,7 @@
 
 import os
 
-from .._kernels.cpu import has_openmp
+from .._kernels.common.cpu import has_openmp
 
 _chosen: int | None = None
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .._kernels.workspace import Workspace
+from .._kernels.common.workspace import Workspace
 
 _LINE = 64
 

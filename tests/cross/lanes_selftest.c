@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fda.h"
-#include "ieee_lanes.h"
+#include "narrow_tiles.h"
+#include "pairwise.h"
 #include "wide_avx512.h"
 
 static void *read_part(FILE *file, size_t bytes)

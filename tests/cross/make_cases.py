@@ -32,7 +32,7 @@ def case(unit, plan, m: int, n: int, k: int, rng) -> bytes:
     a, b, c, *_ = operands(rng, unit, m, k, n, str(rng.choice(("normal", "clustered", "cancelling", "subnormal", "sparse"))))
     a, b, c = (np.ascontiguousarray(x) for x in (a, b, c))
     expected = kernels.generic_bits(low, a, b, c)
-    is_wide = isinstance(plan, wide.WidePlan)
+    is_wide = isinstance(plan, wide.WideKernel)
     names = low.c_format.name, low.d_format.name
     d, left_out = wide._addends(c, *names) if is_wide else plan._addends(a, b, c, plan.task.chain > 0)
     groups = None if plan.groups is None else tuple(np.array(g) for g in plan.groups)
@@ -51,7 +51,7 @@ def case(unit, plan, m: int, n: int, k: int, rng) -> bytes:
 def main() -> None:
     rng = np.random.default_rng(5)
     with open(sys.argv[1], "wb") as file:
-        for kind, units in ((narrow.NarrowPlan, NARROW), (wide.WidePlan, WIDE)):
+        for kind, units in ((narrow.NarrowKernel, NARROW), (wide.WideKernel, WIDE)):
             for unit in units:
                 low = kernels.lowered(unit)
                 if unit.scale_format is None and low.a_format.container == low.b_format.container:

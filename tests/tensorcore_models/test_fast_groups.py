@@ -1,5 +1,7 @@
 """Group sums with block scales and integer dot products in lanes, bit for bit as the generic kernel and the plain integers."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,12 +10,15 @@ from random_encodings import STYLES
 from twins import Unit, assert_same, operands
 
 from tensorcore_models import kernels, list_instructions, reference, set_isa, set_num_threads
+from tensorcore_models._kernels.groups import groups
+from tensorcore_models._kernels.integer import integer
 from tensorcore_models.accumulators import GroupDotFusedSum, IntegerDotAdd
-from tensorcore_models.kernels import common
-from tensorcore_models.kernels.groups import GroupsPlan
-from tensorcore_models.kernels.integer import IntegerPlan
+from tensorcore_models.kernels.groups import GroupsKernel
+from tensorcore_models.kernels.integer import IntegerKernel
 from tensorcore_models.machine.instruction_sets import available_isas
 
+#: The compiled functions, before tests cut their slices.
+ORIGINALS = {"groups": groups.groups, "integer": integer.integer}
 S32 = {"c_format": "s32", "d_format": "s32"}
 NVFP4 = Unit(GroupDotFusedSum(), "e2m1", "e2m1", scale_format="ue4m3", block_size=16)
 MXFP4 = Unit(GroupDotFusedSum(), "e2m1", "e2m1", scale_format="ue8m0", block_size=32)
@@ -52,7 +57,7 @@ CATALOGUE = tuple(catalogue().values())
 
 
 def plan_of(unit):
-    kind = IntegerPlan if type(unit.accumulator) is IntegerDotAdd else GroupsPlan
+    kind = IntegerKernel if type(unit.accumulator) is IntegerDotAdd else GroupsKernel
     return kind.of(kernels.lowered(unit))
 
 
@@ -221,9 +226,10 @@ def test_threads_slices_and_strides(unit, isa, monkeypatch):
     rng = np.random.default_rng(16)
     args = operands(rng, unit, 130, 700, 70, "clustered")
     results = []
-    for threads, wanted in ((1, common._WORKSPACE_WANTED), (2, common._WORKSPACE_WANTED), (2, 1 << 16)):
+    kernel, name = (integer, "integer") if unit in INTEGERS else (groups, "groups")
+    for threads, length in ((1, 0), (2, 0), (2, 128)):
         set_num_threads(threads)
-        monkeypatch.setattr(common, "_WORKSPACE_WANTED", wanted)
+        monkeypatch.setattr(kernel, name, partial(ORIGINALS[name], length=length))
         results.append(run(unit, args))
     strided = tuple(None if x is None else np.repeat(np.repeat(x, 2, 0), 3, 1)[::2, ::3] for x in args)
     results.append(run(unit, strided))

@@ -9,7 +9,7 @@ from twins import Unit, assert_same, operands
 
 import tensorcore_models as tcm
 from tensorcore_models import kernels, reference, set_isa, set_num_threads
-from tensorcore_models._kernels import chains
+from tensorcore_models._kernels.chains import chains
 from tensorcore_models.accumulators import (
     FusedDotAdd,
     FusedDotRoundDownAdd,
@@ -341,9 +341,9 @@ def test_chains_in_slices_of_any_length(unit, isa):
             expected = (expected.view(dtype) + part.view(dtype)).view(c.dtype)
         for threads in (1, 3):
             d = c.copy()
-            buffer = np.empty(chains.workspace_bytes(m, n, length, c.itemsize, every, isa_level()), np.uint8)
             x, y = (np.ascontiguousarray(z).view(dtype) for z in (a, b))
-            chains.chains(x, y, d.view(dtype), buffer, length, every, 0, False, low.d_format.nan_bits, isa_level(), threads)
+            task = {"every": every, "lanes": 0, "flush": False}
+            chains.chains(x, y, d.view(dtype), task, low.d_format.nan_bits, isa_level(), threads, length)
             assert np.array_equal(d, expected), (m, n, k, every, length, threads)
 
 
@@ -361,8 +361,8 @@ def test_operations_of_lanes_in_slices_of_any_length(length, isa):
         y = np.ascontiguousarray(b[order]).view(np.float32)
         for threads in (1, 3):
             d = c.copy()
-            buffer = np.empty(chains.workspace_bytes(m, n, length, 4, 32, isa_level()), np.uint8)
-            chains.chains(x, y, d.view(np.float32), buffer, length, 32, 2, True, task.nan, isa_level(), threads)
+            settings = {"every": 32, "lanes": 2, "flush": True}
+            chains.chains(x, y, d.view(np.float32), settings, task.nan, isa_level(), threads, length)
             assert np.array_equal(d, expected), (m, n, k, threads)
 
 
@@ -370,17 +370,14 @@ def test_chains_refuse_what_does_not_fit():
     """Sizes that would read or write beyond the arrays."""
     if not chains.available(isa_level()):
         pytest.skip("no fused multiply-add at this level")
-    a, b, d, buffer = np.ones((3, 8)), np.ones((8, 5)), np.ones((3, 5)), np.empty(1 << 20, np.uint8)
-    for bad, message in (
-        ((a, b[:7], d, buffer, 8, 0), "do not fit"), ((a, b, d[:, :4].copy(), buffer, 8, 0), "do not fit"),
-        ((a, b, d, buffer, 0, 0), "slices of 0"), ((a, b, d, buffer, 8, 3), "chains of 3"),
-        ((a, b, d, buffer, 6, 4), "slices of 6"), ((a, b, d, buffer, 200, 200), "chains of 200"),
-        ((a, b, d, buffer[:4000], 8, 0), "workspace"),
+    a, b, d = np.ones((3, 8)), np.ones((8, 5)), np.ones((3, 5))
+    for arrays, length, every, lanes, message in (
+        ((a, b[:7], d), 8, 0, 0, "do not fit"), ((a, b, d[:, :4].copy()), 8, 0, 0, "do not fit"),
+        ((a, b, d), -1, 0, 0, "slices of -1"), ((a, b, d), 8, 3, 0, "chains of 3"), ((a, b, d), 6, 4, 0, "slices of 6"),
+        ((a, b, d), 200, 200, 0, "chains of 200"), ((a, b, d), 8, 0, 2, "2 lanes of operations of 0"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
-            chains.chains(*bad, 0, False, 0, isa_level(), 1)
-    with pytest.raises(ValueError, match="2 lanes of operations of 0"):
-        chains.chains(a, b, d, buffer, 8, 0, 2, False, 0, isa_level(), 1)
+            chains.chains(*arrays, {"every": every, "lanes": lanes, "flush": False}, 0, isa_level(), 1, length)
 
 
 def test_paths_are_chosen():

@@ -6,7 +6,7 @@ from random_encodings import STYLES
 from twins import Unit, operands
 
 from tensorcore_models import MatrixEngine, kernels, set_isa, set_num_threads
-from tensorcore_models._kernels import chains
+from tensorcore_models._kernels.chains import chains
 from tensorcore_models.accumulators import (
     FusedDotAdd,
     FusedDotRoundDownAdd,

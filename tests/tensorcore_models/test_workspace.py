@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from tensorcore_models._kernels.workspace import Workspace, clear, kept_bytes
+from tensorcore_models._kernels.common.workspace import Workspace, clear, kept_bytes
 from tensorcore_models.machine.workspace import Scratch, workspace
 
 

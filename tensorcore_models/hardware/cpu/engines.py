@@ -5,7 +5,7 @@ import platform
 
 import numpy as np
 
-from ..._kernels import cpu_units
+from ..._kernels.cpu_units import cpu_units
 from ...catalogue import get_instruction, list_instructions
 from ...engines.engine import Engine
 from ...engines.instruction import Instruction

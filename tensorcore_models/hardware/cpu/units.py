@@ -3,7 +3,7 @@
 import os
 import platform
 
-from ..._kernels import cpu_units
+from ..._kernels.cpu_units import cpu_units
 from ...catalogue import list_instructions
 from ...engines.instruction import Instruction
 

@@ -1,6 +1,6 @@
 """What every lowering shares: formats, results and rounding rules as the generic kernels take them, and integer widths."""
 
-from ..._kernels import generic
+from ..._kernels.generic import generic
 from ...accumulators import Accumulator
 from ...formats import Format
 

@@ -1,6 +1,6 @@
 """Turns accumulators made of IEEE operations into what the generic kernels take."""
 
-from ..._kernels import generic
+from ..._kernels.generic import generic
 from ...accumulators import GroupPairwiseSum, LanedFMA, PairRoundOddSum, SequentialFMA
 from ...formats import FORMATS, Format
 from .fields import (

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._kernels import generic
+from ..._kernels.generic import generic
 from ...accumulators import (
     Accumulator,
     FusedDotAdd,

@@ -96,8 +96,8 @@ CHAIN_TARGET static void MPG_CHAIN_NAME(tile, CHAIN_VARIANT)(const mpg_chain_job
                                                              int64_t panel0, int64_t panel1)
 {
     const CHAIN_T *a = (const CHAIN_T *)job->a, *b = (const CHAIN_T *)job->b;
-    for (int64_t k = 0, p = 0; k < job->depth; k += job->pass, p++) {
-        const int64_t depth = job->depth - k < job->pass ? job->depth - k : job->pass;
+    for (int64_t k = 0, p = 0; k < job->drive.part; k += job->pass, p++) {
+        const int64_t depth = job->drive.part - k < job->pass ? job->drive.part - k : job->pass;
         for (int64_t panel = panel0; panel < panel1; panel++) {
             const CHAIN_T *column = b + (p * job->panels + panel) * MPG_CHAIN_DEPTH * CHAIN_W;
             const int64_t j = panel * CHAIN_W, columns = job->n - j < CHAIN_W ? job->n - j : CHAIN_W;

@@ -4,9 +4,11 @@
 
 #include <stdlib.h>
 
+#include "driver.h"
 #include "integer_avx512.h"
 
 typedef struct {
+    mpg_batch batch;
     mpg_integer_task task;
     mpg_integer_source a, b;       /* of the first product; lanes run over the columns of b */
     int64_t rows, columns, length; /* of one product, k rounded up to an even number */
@@ -17,8 +19,9 @@ typedef struct {
 } mpg_integer_items;
 
 /* Products first to last - 1. Returns 0 if there is no memory. */
-static int mpg_integer_run_items(const mpg_integer_items *job, int64_t first, int64_t last)
+static int mpg_integer_run_items(const mpg_batch *batch, int64_t first, int64_t last)
 {
+    const mpg_integer_items *job = (const mpg_integer_items *)batch;
     const int64_t rows = job->rows, length = job->length, size = 4 * length;
     const int64_t padded = (job->columns + MPG_INTEGER_LANES - 1) / MPG_INTEGER_LANES * MPG_INTEGER_LANES;
     uint8_t *av = malloc((size_t)((rows + MPG_INTEGER_LANES) * size + rows * padded * 4));
@@ -50,5 +53,7 @@ static int mpg_integer_run_items(const mpg_integer_items *job, int64_t first, in
     free(av);
     return 1;
 }
+
+static void mpg_integer_items_start(mpg_integer_items *job) { job->batch.items = mpg_integer_run_items; }
 
 #endif

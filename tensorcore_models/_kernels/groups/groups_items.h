@@ -4,9 +4,11 @@
 
 #include <stdlib.h>
 
+#include "driver.h"
 #include "groups_avx512.h"
 
 typedef struct {
+    mpg_batch batch;
     mpg_group_task task;
     mpg_group_source a, b;             /* of the first product; lanes run over the columns of b */
     int64_t rows, columns, groups;     /* of one product, groups padded to whole operations */
@@ -26,8 +28,9 @@ static mpg_group_source mpg_group_item(const mpg_group_source *first, int64_t el
 }
 
 /* Products first to last - 1. Returns 0 if there is no memory. */
-static int mpg_group_run_items(const mpg_group_items *job, int64_t first, int64_t last)
+static int mpg_group_run_items(const mpg_batch *batch, int64_t first, int64_t last)
 {
+    const mpg_group_items *job = (const mpg_group_items *)batch;
     const int64_t rows = job->rows, length = job->groups, width = 2 * job->task.group;
     const int64_t panels = (job->columns + MPG_GROUP_LANES - 1) / MPG_GROUP_LANES, padded = panels * MPG_GROUP_LANES;
     const int64_t words = MPG_GROUP_WORDS / MPG_GROUP_LANES; /* of each lane */
@@ -74,5 +77,7 @@ static int mpg_group_run_items(const mpg_group_items *job, int64_t first, int64_
     free(scales);
     return 1;
 }
+
+static void mpg_group_items_start(mpg_group_items *job) { job->batch.items = mpg_group_run_items; }
 
 #endif

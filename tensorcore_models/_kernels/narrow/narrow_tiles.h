@@ -1,6 +1,6 @@
 /* Tiles of the fused dot-add kernels: packing by level, and rows of A against one panel of B over a slice of k. */
-#ifndef MPG_FDA_H
-#define MPG_FDA_H
+#ifndef MPG_NARROW_TILES_H
+#define MPG_NARROW_TILES_H
 
 #include <stdlib.h>
 

@@ -19,20 +19,26 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "driver.h"
 #include "cpu.h"
 
 enum { MPG_CHAIN_DEPTH = 128, MPG_CHAIN_TILE = 256 };
 
 typedef struct {
-    const char *a, *b; /* packed */
+    mpg_drive drive;
+    const char *a_rows, *b_rows; /* (m, k) and (k, n) */
+    int64_t k;
+    int size;          /* bytes of an element */
+    int64_t high, wide; /* groups and panels of a tile */
+    char *a, *b;       /* packed */
     char *d;           /* rows of n elements */
     int64_t m, n;
     int64_t groups, panels;
-    int64_t depth;     /* products of this slice */
     int64_t pass;      /* products of a pass: MPG_CHAIN_DEPTH, or what `every` leaves of it */
     int64_t every;     /* products between two additions outside, at most MPG_CHAIN_DEPTH; 0: one chain */
     int64_t lanes;     /* chains among which `every` products are dealt out; 0: one */
     int flush;
+    uint64_t nan;      /* encoding of NaN results */
 } mpg_chain_job;
 
 #define MPG_CHAIN_NAMED(name, variant) mpg_chain_##name##_##variant
@@ -234,6 +240,82 @@ static void mpg_chain_finish(char *d, int64_t count, int size, uint64_t nan)
         bits = (bits & ~(UINT64_C(1) << 63)) > UINT64_C(0x7FF0000000000000) ? nan : bits;
         memcpy(d + 8 * i, &bits, 8);
     }
+}
+
+/* ---- as the driver runs them --------------------------------------------------------------------------------------- */
+static void mpg_chain_pack_row(const mpg_drive *drive, int64_t row)
+{
+    const mpg_chain_job *job = (const mpg_chain_job *)drive;
+    const char *source = row < job->m ? job->a_rows + (row * job->k + drive->begin) * job->size : NULL;
+    mpg_chain_pack_a(source, row, job->groups, drive->part, job->pass, job->size, job->a);
+}
+
+static void mpg_chain_pack_position(const mpg_drive *drive, int64_t k)
+{
+    const mpg_chain_job *job = (const mpg_chain_job *)drive;
+    if (k < drive->part) /* the last slice is shorter */
+        mpg_chain_pack_b(job->b_rows + (drive->begin + k) * job->n * job->size, job->n, k, job->pass, job->size, job->panels,
+                         mpg_chain_width(job->size, drive->level), job->b);
+}
+
+static void mpg_chain_run_tile(const mpg_drive *drive, int64_t block, int64_t panel)
+{
+    const mpg_chain_job *job = (const mpg_chain_job *)drive;
+    const int64_t group = block * job->high, first = panel * job->wide;
+    const int64_t group_end = group + job->high < job->groups ? group + job->high : job->groups;
+    const int64_t end = first + job->wide < job->panels ? first + job->wide : job->panels;
+    mpg_chain_tile(job, group, group_end, first, end, job->size, drive->level);
+    if (drive->begin + drive->part < drive->total)
+        return;
+    const int64_t width = mpg_chain_width(job->size, drive->level), column = first * width;
+    const int64_t columns = (end * width < job->n ? end * width : job->n) - column;
+    for (int64_t r = group * MPG_CHAIN_R; r < group_end * MPG_CHAIN_R && r < job->m; r++)
+        mpg_chain_finish(job->d + (r * job->n + column) * job->size, columns, job->size, job->nan);
+}
+
+/* Bytes of packed operands for slices of `length` products. */
+static int64_t mpg_chain_bytes(const mpg_chain_job *job, int64_t length, int level)
+{
+    const int64_t width = mpg_chain_width(job->size, level), passes = (length + job->pass - 1) / job->pass;
+    return (job->groups * MPG_CHAIN_R + job->panels * width) * passes * MPG_CHAIN_DEPTH * job->size;
+}
+
+/* Products of a pass, groups and panels: what follows from m, n, `size` and `every`. */
+static void mpg_chain_measure(mpg_chain_job *job, int level)
+{
+    const int64_t width = mpg_chain_width(job->size, level);
+    job->pass = job->every ? MPG_CHAIN_DEPTH / job->every * job->every : MPG_CHAIN_DEPTH;
+    job->groups = (job->m + MPG_CHAIN_R - 1) / MPG_CHAIN_R;
+    job->panels = (job->n + width - 1) / width;
+}
+
+/* Lays the packed operands out in the workspace and tells the driver what there is to do. */
+static void mpg_chain_start(mpg_chain_job *job, char *workspace, int threads)
+{
+    mpg_drive *drive = &job->drive;
+    const int64_t width = mpg_chain_width(job->size, drive->level);
+    const int64_t passes = (drive->length + job->pass - 1) / job->pass;
+    job->b = workspace;
+    job->a = job->b + passes * MPG_CHAIN_DEPTH * job->panels * width * job->size;
+    job->high = MPG_CHAIN_TILE / MPG_CHAIN_R;
+    job->wide = MPG_CHAIN_TILE / width > 1 ? MPG_CHAIN_TILE / width : 1;
+    do {
+        drive->blocks = (job->groups + job->high - 1) / job->high;
+        drive->panels = (job->panels + job->wide - 1) / job->wide;
+        if (threads == 1 || job->high <= 2 || drive->blocks * drive->panels >= 3 * threads)
+            break;
+        if (job->wide > 1)
+            job->wide /= 2;
+        else
+            job->high /= 2;
+    } while (1);
+    drive->row_pieces = job->groups * MPG_CHAIN_R;
+    drive->column_pieces = drive->length;
+    drive->panels_first = 1;
+    drive->work = (double)MPG_CHAIN_TILE * MPG_CHAIN_TILE;
+    drive->pack_rows = mpg_chain_pack_row;
+    drive->pack_columns = mpg_chain_pack_position;
+    drive->tile = mpg_chain_run_tile;
 }
 
 #endif

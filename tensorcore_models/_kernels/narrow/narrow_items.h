@@ -5,9 +5,11 @@
 #ifndef MPG_NARROW_ITEMS_H
 #define MPG_NARROW_ITEMS_H
 
-#include "fda.h"
+#include "driver.h"
+#include "narrow_tiles.h"
 
 typedef struct {
+    mpg_batch batch;
     mpg_narrow_task task;
     mpg_operand a, b;
     const int32_t *order; /* as mpg_source.order, `length` entries */
@@ -288,8 +290,9 @@ static void mpg_items_two(const mpg_narrow_items *job, int64_t item, const mpg_i
 #endif
 
 /* Products first to last - 1. Returns 0 if there is no memory. */
-static int mpg_narrow_run_items(const mpg_narrow_items *job, int64_t first, int64_t last)
+static int mpg_narrow_run_items(const mpg_batch *batch, int64_t first, int64_t last)
 {
+    const mpg_narrow_items *job = (const mpg_narrow_items *)batch;
     const int64_t m = job->m, n = job->n, k = job->k, length = job->length, padded = mpg_padded_columns(n);
     const int64_t lanes = padded > 16 ? padded : 16, loose = k * n + MPG_PANEL, most = m > n ? m : n;
     const int64_t floats = 2 * m * length + lanes * length + m * lanes + loose;
@@ -326,5 +329,7 @@ static int mpg_narrow_run_items(const mpg_narrow_items *job, int64_t first, int6
     free(memory);
     return 1;
 }
+
+static void mpg_narrow_items_start(mpg_narrow_items *job) { job->batch.items = mpg_narrow_run_items; }
 
 #endif

@@ -1,0 +1,1 @@
+"""Chains of fused multiply-adds."""

@@ -1,0 +1,19 @@
+from libc.stdint cimport int64_t
+
+cdef extern from "driver.h":
+    ctypedef struct mpg_drive:
+        int64_t total, length, begin, part, blocks, panels
+        int level
+        double work
+
+    ctypedef struct mpg_batch:
+        int64_t count, each
+
+    int64_t mpg_pieces(const mpg_drive *d) noexcept nogil
+    void mpg_drive_pack(const mpg_drive *d, int64_t piece) noexcept nogil
+    void mpg_drive_tile(const mpg_drive *d, int64_t tile) noexcept nogil
+    int mpg_batch_share(const mpg_batch *b, int64_t share) noexcept nogil
+
+cdef int64_t slice_length(int64_t total, int64_t group, int64_t bytes_per_position) noexcept
+cdef int drive(mpg_drive *d, int threads) except -1
+cdef int drive_batch(const mpg_batch *b, int threads) except -1

@@ -1,0 +1,53 @@
+"""The loop that runs every fast kernel (driver.h): slices of k, packing, tiles, threads, and a look at pending signals."""
+
+from cpython.exc cimport PyErr_CheckSignals
+from cython.parallel cimport prange
+
+# Multiply-adds between two looks at pending signals; shares of a batch.
+cdef double SIGNALS = 4e9
+cdef int64_t SHARES = 1024
+# Bytes of packed operands of a slice, and the least positions that one has.
+cdef int64_t WANTED = 1 << 23
+cdef int64_t SHORTEST = 256
+
+
+cdef int64_t slice_length(int64_t total, int64_t group, int64_t bytes_per_position) noexcept:
+    """Positions of k that are packed at a time, a multiple of `group`."""
+    cdef int64_t positions = max(SHORTEST, WANTED // max(bytes_per_position, 1))
+    return min(total, max(<int64_t>1, positions // group) * group)
+
+
+cdef int drive(mpg_drive *d, int threads) except -1:
+    cdef int64_t i, begin, first, last, at_once, pieces = mpg_pieces(d), tiles = d.blocks * d.panels
+    for begin in range(0, d.total, d.length):
+        d.begin = begin
+        d.part = min(d.length, d.total - begin)
+        with nogil:
+            for i in prange(pieces, num_threads=threads, schedule="dynamic"):
+                mpg_drive_pack(d, i)
+        at_once = max(<int64_t>threads, <int64_t>(SIGNALS / (d.work * d.part)))
+        for first in range(0, tiles, at_once):
+            last = min(first + at_once, tiles)
+            with nogil:
+                for i in prange(first, last, num_threads=threads, schedule="dynamic"):
+                    mpg_drive_tile(d, i)
+            PyErr_CheckSignals()
+    return 0
+
+
+cdef int drive_batch(const mpg_batch *b, int threads) except -1:
+    cdef int64_t i, first, last, failed = 0, shares = (b.count + b.each - 1) // b.each
+    for first in range(0, shares, SHARES):
+        last = min(first + SHARES, shares)
+        with nogil:
+            if threads == 1 or shares == 1:
+                for i in range(first, last):
+                    failed |= not mpg_batch_share(b, i)
+            else:
+                for i in prange(first, last, num_threads=threads, schedule="dynamic"):
+                    failed |= not mpg_batch_share(b, i)
+        if failed:
+            raise MemoryError("no memory for the operands of one small product")
+        if last < shares:
+            PyErr_CheckSignals()
+    return 0

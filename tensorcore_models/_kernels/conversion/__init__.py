@@ -1,0 +1,1 @@
+"""Encoding, decoding, rounding and splitting of arrays."""

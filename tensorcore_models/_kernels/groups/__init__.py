@@ -1,0 +1,1 @@
+"""Exact group sums with block scales."""

@@ -1,0 +1,143 @@
+"""Exact group sums with block scales (groups.h has the arithmetic, docs/kernels.md the contract)."""
+
+from libc.stdint cimport int16_t, int8_t, int64_t, uint8_t, uint32_t
+
+from tensorcore_models._kernels.common.driver cimport drive, drive_batch, mpg_batch, mpg_drive, slice_length
+from tensorcore_models._kernels.common.workspace cimport Workspace
+
+cdef extern from "groups_job.h":
+    enum: MPG_GROUPS_MAX, MPG_GROUP_LONGEST, MPG_GROUP_SKIP
+
+    ctypedef struct mpg_group_task:
+        int group, groups, fraction_bits, floor, positive_zero, offset
+
+    ctypedef struct mpg_group_source:
+        const uint8_t *data
+        const uint8_t *scales
+        int64_t outer, inner, scale_outer, scale_inner, k, given
+        int block_size, nibbles
+        const int8_t *values
+        const double *scale_values
+        const int16_t *scale_exponents
+        const uint8_t *scale_special
+
+    ctypedef struct mpg_group_job:
+        mpg_drive drive
+        mpg_group_task task
+        mpg_group_source a, b
+        int64_t m, n
+        float *d
+        uint8_t *redo
+        uint8_t *rows_marked
+        uint8_t *columns_marked
+
+    ctypedef struct mpg_group_items:
+        mpg_batch batch
+        mpg_group_task task
+        mpg_group_source a, b
+        int64_t rows, columns, groups, a_item, b_item, a_scales, b_scales, row_step, column_step
+        float *d
+        uint8_t *marks
+        int level
+
+    int64_t mpg_group_bytes(int64_t m, int64_t n, int group)
+    void mpg_group_start(mpg_group_job *job, char *workspace)
+    void mpg_group_items_start(mpg_group_items *job)
+
+#: Group sums of one operation that the lanes hold, products of a group; exponent of a scale that takes no part.
+MAX_GROUPS = MPG_GROUPS_MAX
+LONGEST = MPG_GROUP_LONGEST
+SKIP = MPG_GROUP_SKIP
+
+
+cdef mpg_group_task _task(dict task) except *:
+    """Fields of tensorcore_models.kernels.groups.GroupTask, groups padded to an even number of products."""
+    cdef mpg_group_task t = task
+    if not 1 <= t.groups <= MPG_GROUPS_MAX:
+        raise ValueError(f"{t.groups} group sums in one operation, expected 1 to {MPG_GROUPS_MAX}")
+    if not 1 <= t.group <= MPG_GROUP_LONGEST:
+        raise ValueError(f"{t.group} products in a group, expected 1 to {MPG_GROUP_LONGEST}")
+    t.group += t.group % 2
+    return t
+
+
+cdef mpg_group_source _source(operand, tables, int64_t k, int64_t given) except *:
+    """A Source with its GroupTables as the kernels take it; the caller keeps both alive."""
+    cdef const uint8_t[::1] data = operand.codes, scales = operand.scales, scale_special = tables.scale_special
+    cdef const int8_t[::1] values = tables.values
+    cdef const double[::1] scale_values = tables.scale_values
+    cdef const int16_t[::1] scale_exponents = tables.scale_exponents
+    cdef mpg_group_source s
+    cdef int i
+    if min(values.shape[0], scale_values.shape[0], scale_exponents.shape[0], scale_special.shape[0]) < 256:
+        raise ValueError("a table of encodings has fewer than 256 entries")
+    s.data, s.outer, s.inner = &data[0], operand.outer, operand.inner
+    s.scales, s.scale_outer, s.scale_inner = &scales[0], operand.scale_outer, operand.scale_inner
+    s.values, s.scale_values, s.scale_exponents = &values[0], &scale_values[0], &scale_exponents[0]
+    s.scale_special, s.k, s.given, s.block_size = &scale_special[0], k, given, operand.block_size
+    s.nibbles = 1
+    for i in range(256):
+        s.nibbles &= values[i] == values[i & 15]
+    return s
+
+
+def groups(a, b, a_tables, b_tables, int64_t k, result, dict task, int level, int threads, int64_t length=0):
+    """Update the result by all of k; mark elements, rows and columns that need the generic kernel.
+
+    Parameters
+    ----------
+    a, b : tensorcore_models.kernels.common.Source
+    a_tables, b_tables : tensorcore_models.kernels.groups.GroupTables
+    k : int
+        Products.
+    result : tensorcore_models.kernels.common.Result
+    task : dict
+        Fields of tensorcore_models.kernels.groups.GroupTask.
+    level, threads : int
+    length : int
+        Groups that are packed at a time, a multiple of one operation; 0: what fits the caches.
+    """
+    cdef float[:, ::1] d = result.d
+    cdef uint8_t[:, ::1] redo = result.redo
+    cdef uint8_t[::1] rows = result.rows, columns = result.columns
+    cdef mpg_group_job job
+    cdef Workspace workspace
+    cdef int64_t bytes_each, products
+    if d.shape[0] == 0 or d.shape[1] == 0 or k == 0:
+        return
+    job.task = _task(task)
+    job.a, job.b = _source(a, a_tables, k, task["group"]), _source(b, b_tables, k, task["group"])
+    job.m, job.n, job.d, job.redo = d.shape[0], d.shape[1], &d[0, 0], &redo[0, 0]
+    job.rows_marked, job.columns_marked = &rows[0], &columns[0]
+    products = job.task.groups * job.a.given
+    bytes_each = mpg_group_bytes(job.m, job.n, job.task.group)
+    job.drive.level, job.drive.total = level, (k + products - 1) // products * job.task.groups
+    job.drive.length = length or slice_length(job.drive.total, job.task.groups, bytes_each)
+    workspace = Workspace(bytes_each * job.drive.length)
+    mpg_group_start(&job, workspace.data)
+    drive(&job.drive, threads)
+
+
+def groups_batch(a, b, a_tables, b_tables, int64_t k, float[:, :, ::1] d, uint8_t[::1] marks, bint swapped, dict task, int level,
+                 int threads):
+    """Update d (batch, m, n) by contiguous batches of operands; mark the products that need the generic kernel.
+
+    `a` and `b` are those of the first product, as in `groups`; where `swapped` they have changed places, and lanes run over m.
+    """
+    cdef int64_t count = d.shape[0], block = (k + a.block_size - 1) // a.block_size, products
+    cdef mpg_group_items job
+    if d.shape[1] == 0 or d.shape[2] == 0 or k == 0 or count == 0:
+        return
+    job.task = _task(task)
+    job.a, job.b = _source(a, a_tables, k, task["group"]), _source(b, b_tables, k, task["group"])
+    job.rows = d.shape[2] if swapped else d.shape[1]
+    job.columns = d.shape[1] if swapped else d.shape[2]
+    products = job.task.groups * job.a.given
+    job.groups = (k + products - 1) // products * job.task.groups
+    job.a_item, job.b_item, job.a_scales, job.b_scales = job.rows * k, job.columns * k, job.rows * block, job.columns * block
+    job.row_step = 1 if swapped else d.shape[2]
+    job.column_step = d.shape[2] if swapped else 1
+    job.d, job.marks, job.level = &d[0, 0, 0], &marks[0], level
+    job.batch.count, job.batch.each = count, max(<int64_t>1, <int64_t>(1000000 // (job.rows * job.columns * k)))
+    mpg_group_items_start(&job)
+    drive_batch(&job.batch, threads)

@@ -1,0 +1,1 @@
+"""Integer dot products."""

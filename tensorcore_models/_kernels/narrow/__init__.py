@@ -1,0 +1,1 @@
+"""Fused dot-add in 32-bit lanes."""

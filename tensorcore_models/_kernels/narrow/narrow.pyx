@@ -1,0 +1,151 @@
+"""Fused dot-add in 32-bit lanes: whole matrices and batches of small ones (narrow.h has the arithmetic, docs/kernels.md the contract)."""
+
+from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memset
+
+from tensorcore_models._kernels.common.driver cimport drive, drive_batch, mpg_batch, mpg_drive, slice_length
+from tensorcore_models._kernels.common.lanes cimport mpg_operand, mpg_source, source_of
+from tensorcore_models._kernels.common.workspace cimport Workspace
+
+cdef extern from "narrow_job.h":
+    enum: MPG_NARROW_FLOOR
+
+    ctypedef struct mpg_narrow_task:
+        int terms, fraction_bits, output
+        uint32_t keep
+        int wide_sum, chain, floor, raw_exponent
+
+    ctypedef struct mpg_narrow_job:
+        mpg_drive drive
+        mpg_narrow_task task
+        mpg_source a, b
+        mpg_operand a_format, b_format
+        int plain_order
+        int64_t m, n
+        float *d
+        uint8_t *redo
+        uint8_t *rows_marked
+        uint8_t *columns_marked
+
+    int64_t mpg_narrow_bytes(int64_t m, int64_t n)
+    void mpg_narrow_start(mpg_narrow_job *job, char *workspace)
+
+cdef extern from "narrow_items.h":
+    ctypedef struct mpg_narrow_items:
+        mpg_batch batch
+        mpg_narrow_task task
+        mpg_operand a, b
+        const int32_t *order
+        int64_t length
+        int plain_order
+        int64_t m, n, k
+        const void *a_codes
+        const void *b_codes
+        const void *c_codes
+        void *d_codes
+        int c_size, d_size
+        uint8_t *marks
+        int level
+
+    void mpg_narrow_items_start(mpg_narrow_items *job)
+
+#: Least alignment exponent of the lanes, as a float32 exponent field.
+FLOOR = MPG_NARROW_FLOOR
+
+
+def narrow(a, b, const int32_t[::1] order, bint plain_order, result, dict task, int level, int threads, int64_t length=0):
+    """Update the result by all of k; mark elements, rows and columns that need the generic kernel.
+
+    Parameters
+    ----------
+    a, b : tensorcore_models.kernels.common.Source
+    order : memoryview of int32
+        Position in k of each padded position, -1 for padding; `plain_order` where that is 0, 1, 2, ...
+    result : tensorcore_models.kernels.common.Result
+    task : dict
+        Fields of tensorcore_models.kernels.narrow.NarrowTask.
+    level, threads : int
+    length : int
+        Positions of k that are packed at a time, a multiple of one chained group; 0: what fits the caches.
+    """
+    cdef float[:, ::1] d = result.d
+    cdef uint8_t[:, ::1] redo = result.redo
+    cdef uint8_t[::1] rows = result.rows, columns = result.columns
+    cdef mpg_narrow_job job
+    cdef Workspace workspace
+    cdef int64_t bytes_each
+    if d.shape[0] == 0 or d.shape[1] == 0 or order.shape[0] == 0:
+        return
+    job.task, job.a_format, job.b_format = task, a.format, b.format
+    job.a, job.b, job.plain_order = source_of(a, order), source_of(b, order), plain_order
+    job.m, job.n, job.d, job.redo = d.shape[0], d.shape[1], &d[0, 0], &redo[0, 0]
+    job.rows_marked, job.columns_marked = &rows[0], &columns[0]
+    bytes_each = mpg_narrow_bytes(job.m, job.n)
+    job.drive.level, job.drive.total = level, order.shape[0]
+    job.drive.length = length or slice_length(order.shape[0], job.task.terms * max(1, job.task.chain), bytes_each)
+    workspace = Workspace(bytes_each * job.drive.length)
+    mpg_narrow_start(&job, workspace.data)
+    drive(&job.drive, threads)
+
+
+cdef class NarrowItems:
+    """Many small products of one accumulator and one k, all of k at once (narrow_items.h).
+
+    Parameters
+    ----------
+    a_format, b_format : dict
+        Fields of tensorcore_models.kernels.common.Operand.
+    order : memoryview of int32
+        Position in k of each padded position, -1 for padding; `plain_order` where that is 0, 1, 2, ...
+    k : int
+    task : dict
+        Fields of tensorcore_models.kernels.narrow.NarrowTask.
+    c_size, d_size : int
+        Bytes of an encoding of the addend and of the result: 2 (fp16) or 4 (fp32).
+    """
+
+    cdef mpg_narrow_items job
+    cdef const int32_t[::1] order
+
+    def __cinit__(self, dict a_format, dict b_format, const int32_t[::1] order, bint plain_order, int64_t k, dict task, int c_size,
+                  int d_size):
+        memset(&self.job, 0, sizeof(mpg_narrow_items))
+        self.order = order
+        self.job.task, self.job.a, self.job.b = task, a_format, b_format
+        self.job.order, self.job.length, self.job.plain_order = &order[0], order.shape[0], plain_order
+        self.job.k, self.job.c_size, self.job.d_size = k, c_size, d_size
+        mpg_narrow_items_start(&self.job)
+
+    def run(self, a, b, c, d, marks, int64_t m, int64_t n, int level, int threads):
+        """d = a b + c on contiguous encodings (count, m, k), (count, k, n), (count, m, n); marks: uint8 (count,).
+
+        Returns
+        -------
+        int
+            How many products are marked: they need the generic kernel.
+        """
+        cdef Py_buffer views[5]
+        cdef mpg_narrow_items job = self.job
+        cdef int64_t count = len(marks), i, marked = 0
+        cdef int64_t sizes[5]
+        sizes[:] = [m * job.k * job.a.size, job.k * n * job.b.size, m * n * job.c_size, m * n * job.d_size, 1]
+        if m < 1 or n < 1 or count < 1:
+            return 0
+        memset(views, 0, sizeof(views))
+        try:
+            for i, array in enumerate((a, b, c, d, marks)):
+                PyObject_GetBuffer(array, &views[i], PyBUF_C_CONTIGUOUS | (PyBUF_WRITABLE if i > 2 else 0))
+                if views[i].len != sizes[i] * count:
+                    raise ValueError(f"array {i} has {views[i].len} bytes, expected {sizes[i] * count}")
+            job.m, job.n, job.level = m, n, level
+            job.a_codes, job.b_codes, job.c_codes, job.d_codes = views[0].buf, views[1].buf, views[2].buf, views[3].buf
+            job.marks = <uint8_t *>views[4].buf
+            job.batch.count, job.batch.each = count, 2 * max(<int64_t>1, 500000 // (m * n * job.length))
+            drive_batch(&job.batch, threads)
+            for i in range(count):
+                marked += job.marks[i]
+            return marked
+        finally:
+            for i in range(5):
+                PyBuffer_Release(&views[i])

@@ -1,0 +1,1 @@
+"""Pairwise sums of float32 operations."""

@@ -1,0 +1,123 @@
+/* Pairwise sums of float32 operations, lanes over the columns: GPS (xie-mma-sim, Algorithms 2 and 3).
+ *
+ * The hardware's own float32 operations round as the algorithms do, specials included; products of fp16 and bf16 numbers are exact
+ * in double and rounded once by float32 multiplication. Only the encoding of NaN differs; the caller canonicalises it.
+ */
+#ifndef MPG_PAIRWISE_H
+#define MPG_PAIRWISE_H
+
+#include <math.h>
+
+#include "driver.h"
+#include "lanes.h"
+
+#define MPG_PAIRWISE_LANES 32
+
+typedef struct {
+    mpg_drive drive;
+    int group;              /* products of one pairwise sum: 2 or 4 */
+    int64_t terms;          /* products of one instruction, a multiple of the group */
+    int64_t m, n, k;
+    const float *a, *b;     /* (m, k) and (k, n) */
+    float *d;               /* (m, n): the running result */
+    float *bv;              /* a slice of B in panels */
+} mpg_pairwise_job;
+
+#define MPG_SIGN32 0x80000000u
+
+/* Results below 2^-126 become zero, of the same sign where `sign` is MPG_SIGN32, positive where it is 0. */
+MPG_INLINE float mpg_flushed(float x, uint32_t sign)
+{
+    const uint32_t bits = mpg_as_bits(x), magnitude = bits & 0x7FFFFFFFu;
+    return mpg_as_float(magnitude < 0x00800000u ? bits & sign : bits);
+}
+
+/* One row of A against `count` columns of a panel, `length` products, a multiple of the group. After each `terms` products, but for the
+ * last ones, the sum is the addend of another instruction, whose zeros become +0. */
+MPG_INLINE void mpg_pairwise_row(int group, int64_t terms, const float *a, const float *b, float *d, int count, int64_t length,
+                                 int last)
+{
+    const uint32_t kept = MPG_SIGN32;
+    const int64_t ldb = MPG_PAIRWISE_LANES;
+    int64_t left = terms;
+    float c[MPG_PAIRWISE_LANES];
+    for (int j = 0; j < count; j++)
+        c[j] = d[j];
+    for (int64_t q = 0; q < length; q += group) {
+        const float *MPG_RESTRICT x = a + q, *MPG_RESTRICT y = b + q * ldb;
+        left -= group;
+        const uint32_t sign = left == 0 && (q + group < length || !last) ? 0 : kept;
+        left = left == 0 ? terms : left;
+        for (int j = 0; j < count; j++) {
+            if (group == 4) {
+                const float p = mpg_flushed(x[0] * y[j], kept), r = mpg_flushed(x[1] * y[ldb + j], kept);
+                const float s = mpg_flushed(x[2] * y[2 * ldb + j], kept), t = mpg_flushed(x[3] * y[3 * ldb + j], kept);
+                const float sum = mpg_flushed(mpg_flushed(p + r, kept) + mpg_flushed(s + t, kept), kept);
+                c[j] = mpg_flushed(c[j] + sum, sign);
+            } else {
+                const float p = mpg_flushed(x[0] * y[j], kept), r = mpg_flushed(x[1] * y[ldb + j], kept);
+                c[j] = mpg_flushed(c[j] + mpg_flushed(p + r, kept), sign);
+            }
+        }
+    }
+    for (int j = 0; j < count; j++)
+        d[j] = c[j];
+}
+
+#define MPG_VARIANT baseline
+#define MPG_VARIANT_TARGET
+#include "pairwise_isa.h"
+#define MPG_VARIANT avx2
+#define MPG_VARIANT_TARGET MPG_TARGET_AVX2
+#include "pairwise_isa.h"
+#define MPG_VARIANT avx512
+#define MPG_VARIANT_TARGET MPG_TARGET_AVX512
+#include "pairwise_isa.h"
+
+static int mpg_pairwise_columns(const mpg_pairwise_job *job, int64_t first)
+{
+    return (int)(job->n - first < MPG_PAIRWISE_LANES ? job->n - first : MPG_PAIRWISE_LANES);
+}
+
+/* Columns of B as a panel of rows of MPG_PAIRWISE_LANES: rows a power of two apart would share few places of the first-level
+ * cache. */
+static void mpg_pairwise_pack_panel(const mpg_drive *drive, int64_t panel)
+{
+    const mpg_pairwise_job *job = (const mpg_pairwise_job *)drive;
+    const int64_t first = panel * MPG_PAIRWISE_LANES, part = drive->part;
+    const size_t count = (size_t)mpg_pairwise_columns(job, first);
+    float *to = job->bv + first * part;
+    for (int64_t q = 0; q < part; q++, to += MPG_PAIRWISE_LANES) {
+        memcpy(to, job->b + (drive->begin + q) * job->n + first, count * sizeof(float));
+        memset(to + count, 0, (MPG_PAIRWISE_LANES - count) * sizeof(float));
+    }
+}
+
+static void mpg_pairwise_run_tile(const mpg_drive *drive, int64_t block, int64_t panel)
+{
+    const mpg_pairwise_job *job = (const mpg_pairwise_job *)drive;
+    const int64_t first = panel * MPG_PAIRWISE_LANES, r = block * MPG_TILE_ROWS, part = drive->part;
+    (drive->level == MPG_ISA_AVX512 ? mpg_pairwise_rows_avx512
+     : drive->level == MPG_ISA_AVX2 ? mpg_pairwise_rows_avx2
+                                    : mpg_pairwise_rows_baseline)(
+        job, job->a + r * job->k + drive->begin, job->bv + first * part, job->d + r * job->n + first,
+        mpg_block_rows(job->m, block), mpg_pairwise_columns(job, first), part, drive->begin + part == drive->total);
+}
+
+static int64_t mpg_pairwise_count(int64_t n) { return (n + MPG_PAIRWISE_LANES - 1) / MPG_PAIRWISE_LANES; }
+
+static void mpg_pairwise_start(mpg_pairwise_job *job, char *workspace)
+{
+    mpg_drive *drive = &job->drive;
+    job->bv = (float *)workspace;
+    drive->blocks = mpg_blocks(job->m);
+    drive->row_pieces = 0;
+    drive->panels = drive->column_pieces = mpg_pairwise_count(job->n);
+    drive->panels_first = 0;
+    drive->work = (double)MPG_TILE_ROWS * MPG_PAIRWISE_LANES;
+    drive->pack_rows = NULL;
+    drive->pack_columns = mpg_pairwise_pack_panel;
+    drive->tile = mpg_pairwise_run_tile;
+}
+
+#endif

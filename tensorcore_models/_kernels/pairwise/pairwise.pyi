@@ -1,0 +1,5 @@
+import numpy as np
+
+def pairwise(
+    a: np.ndarray, b: np.ndarray, d: np.ndarray, group: int, terms: int, level: int, threads: int, length: int = 0
+) -> None: ...

@@ -1,0 +1,23 @@
+/* Rows of A against a panel of B for one instruction set: included by pairwise.h for each, with MPG_VARIANT its suffix and
+ * MPG_VARIANT_TARGET its attribute. */
+#define MPG_PAIRWISE_NAMED(name, variant) mpg_pairwise_##name##_##variant
+#define MPG_PAIRWISE_NAME(name, variant) MPG_PAIRWISE_NAMED(name, variant)
+
+/* `rows` rows of A (a, rows k apart) over `length` products against `count` columns; `last`: no products follow. */
+MPG_VARIANT_TARGET static void MPG_PAIRWISE_NAME(rows, MPG_VARIANT)(const mpg_pairwise_job *job, const float *a, const float *b,
+                                                                    float *d, int64_t rows, int count, int64_t length, int last)
+{
+    for (int64_t i = 0; i < rows; i++, a += job->k, d += job->n) {
+        if (count == MPG_PAIRWISE_LANES && job->group == 4)
+            mpg_pairwise_row(4, job->terms, a, b, d, MPG_PAIRWISE_LANES, length, last);
+        else if (count == MPG_PAIRWISE_LANES)
+            mpg_pairwise_row(2, job->terms, a, b, d, MPG_PAIRWISE_LANES, length, last);
+        else
+            mpg_pairwise_row(job->group, job->terms, a, b, d, count, length, last);
+    }
+}
+
+#undef MPG_PAIRWISE_NAME
+#undef MPG_PAIRWISE_NAMED
+#undef MPG_VARIANT
+#undef MPG_VARIANT_TARGET

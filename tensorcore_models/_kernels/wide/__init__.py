@@ -1,0 +1,1 @@
+"""Fused algorithms in 64-bit lanes."""
