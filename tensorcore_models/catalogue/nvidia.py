@@ -215,6 +215,7 @@ def _sync_fp8_rows():
             # Converted to fp16 and run as chained FP16 operations; c is added last.
             known = k == 32 and a == b and (d == "fp16" or arch == "blackwell")
             facts = _basis(arch, d, known, KHATTAK, INFERRED)
+            # No note on the floor: products are multiples of 2^-32, which it never cuts.
             facts["note"] = "fp8 to fp16 conversion, two chained FP16 operations over interleaved k, c added last"
             facts["note"] += "" if k == 32 else "; groups of 8: no data"
             yield _sync(arch, (16, 8, k), a, b, d, d, InterleavedDotAdd(_fda(arch, k // 2, d)), **facts)

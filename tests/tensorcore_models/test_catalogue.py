@@ -135,6 +135,8 @@ def test_alignment_floors_by_architecture_and_result():
         floor = -139 if isinstance(spec, tcm.GroupDotFusedSum) else floors[arch][row.d_format == "fp16"]
         assert spec.exponent_floor == floor, row
         measured = {"ampere": "A100", "hopper": "H100"}.get(row.arch) if row.d_format == "fp32" else None
+        if row.accumulator is not spec:
+            continue  # fp8 through fp16: its products are multiples of 2^-32, which no floor cuts
         assert f"alignment floor {floor}: " in row.note
         assert (f"measured on an {measured} (Hawkeye)" in row.note) or "models only" in row.note, row
 
