@@ -161,6 +161,14 @@ class Format:
         return self.specials != "finite"
 
     @property
+    def clamps(self) -> bool:
+        """Whether conversions give the largest finite number for what is beyond it: there is neither infinity nor NaN.
+
+        OCP Microscaling Formats v1.0 converts to its element formats so, the fp6 and fp4 ones among them.
+        """
+        return self.specials == "finite"
+
+    @property
     def has_negative_zero(self) -> bool:
         """Whether -0 has an encoding of its own."""
         return self.signed and self.specials in ("ieee", "fn", "finite")

@@ -119,7 +119,7 @@ def test_every_format_holds_one(name):
 def test_every_rounding_gives_a_neighbour(rounding):
     assert tcm.round_to(1.0 + 2.0**-13, "fp16", rounding=rounding) in (1.0, 1.0 + 2.0**-10)
     assert defaults(tcm.encode)["rounding"] == "rne"
-    assert defaults(tcm.encode)["saturate"] is False
+    assert defaults(tcm.encode)["saturate"] is None
 
 
 def test_threads_can_be_set():
