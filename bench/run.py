@@ -88,6 +88,7 @@ def units():
         return MatrixEngine(accumulator, a_format=a, b_format=a, c_format=c, d_format=c, **scales)
 
     rne = {"output_rounding": "rne"}
+    exact = {**rne, "nan": "quiet", "negative_underflow": "negative"}
     mx = {"scale_format": "ue8m0", "block_size": 32}
     return {
         "FDA fp16 N=4 F=23": (engine(FusedDotAdd(4, 23), "fp16"), narrow_count(4)),
@@ -102,9 +103,10 @@ def units():
         "Hopper mma.sync fp8": (engine(InterleavedDotAdd(), "e4m3fn"), narrow_count(16)),
         "mxfp8 block scaled": (engine(FusedDotAdd(32, 25), "e4m3fn", **mx), wide_count(32)),
         "nvfp4 GDFS": (engine(GroupDotFusedSum(), "e2m1", scale_format="ue4m3", block_size=16), vector_count(2.06)),
-        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), vector_count(4.5 + 52.5 / 8)),
-        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), vector_count(4.5 + 52.5 / 8)),
-        "CDNA3 GFDRDA fp8": (engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"), vector_count(4.5 + 81 / 16)),
+        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), vector_count(4.5 + 46.5 / 8)),
+        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), vector_count(4.5 + 46.5 / 8)),
+        "CDNA3 GFDRDA fp8": (engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"), vector_count(4.5 + 77 / 16)),
+        "CDNA1 exact sums fp16": (engine(ParametricDotAdd(4, None, **exact), "fp16"), None),
         "CDNA2 GPS fp16": (engine(GroupPairwiseSum(4), "fp16"), plain_count(8)),
         "CDNA2 GPS bf16": (engine(GroupPairwiseSum(4), "bf16"), plain_count(8)),
         "SFMA fp32": (engine(SequentialFMA(), "fp32"), plain_count(1)),

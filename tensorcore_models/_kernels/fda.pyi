@@ -86,6 +86,7 @@ def ieee(
     a: NDArray[np.float32],
     b: NDArray[np.float32],
     d: NDArray[np.float32],
+    redo: NDArray[np.uint8] | None,
     group: int,
     terms: int,
     level: int,

@@ -369,21 +369,26 @@ cdef class NarrowItems:
 cdef extern from "ieee_lanes.h":
     enum: MPG_IEEE_LANES
     void mpg_ieee_pack(const float *b, int64_t n, int count, int64_t k, float *panel) nogil
-    void mpg_ieee_rows(int group, int64_t terms, const float *a, const float *panel, float *d, int64_t ldd, int64_t rows,
-                       int count, int64_t k, int level) nogil
+    void mpg_ieee_rows(int group, int64_t terms, const float *a, const float *panel, float *d, uint8_t *redo, int64_t ldd,
+                       int64_t rows, int count, int64_t k, int level) nogil
 
 
-def ieee(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, int group, int64_t terms, int level,
+def ieee(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, uint8_t[:, ::1] redo, int group, int64_t terms, int level,
          int threads):
-    """Update d (m, n) by a (m, k) and b (k, n): pairwise sums over `group` of each `terms` products (ieee_lanes.h)."""
+    """Update d (m, n) by a (m, k) and b (k, n): pairwise sums over `group` of each `terms` products (ieee_lanes.h).
+
+    With `redo` (m, n), else None: exact sums of `group` products and the addend; elements that they do not hold are marked.
+    """
     cdef int64_t m = d.shape[0], n = d.shape[1], k = a.shape[1]
-    if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n or group not in (2, 4) or k % group or terms % group:
+    if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n or group not in (2, 4) or k % group or terms % group \
+            or (redo is not None and (redo.shape[0] != m or redo.shape[1] != n)):
         raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}), ({m}, {n}) do not fit groups of {group}")
     if m == 0 or n == 0 or k == 0:
         return
     cdef int64_t panels = (n + MPG_IEEE_LANES - 1) // MPG_IEEE_LANES, blocks = (m + ROWS - 1) // ROWS
     cdef int64_t tasks = panels * blocks, i, p, r, first, last
     cdef int64_t at_once = max(threads, <int64_t>(SLICE / (<double>ROWS * MPG_IEEE_LANES * k)))
+    cdef uint8_t *marks = NULL if redo is None else &redo[0, 0]
     cdef float *packed = <float *>malloc(panels * MPG_IEEE_LANES * k * sizeof(float))
     if packed == NULL:
         raise MemoryError(f"no memory to pack {k} x {n} numbers")
@@ -398,7 +403,8 @@ def ieee(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, int grou
                 for i in prange(first, last, num_threads=threads, schedule="dynamic"):
                     p = i // blocks * MPG_IEEE_LANES
                     r = i % blocks * ROWS
-                    mpg_ieee_rows(group, terms, &a[r, 0], packed + p * k, &d[r, p], n, min(ROWS, m - r),
+                    mpg_ieee_rows(group, terms, &a[r, 0], packed + p * k, &d[r, p],
+                                  NULL if marks == NULL else marks + r * n + p, n, min(ROWS, m - r),
                                   <int>min(<int64_t>MPG_IEEE_LANES, n - p), k, level)
             PyErr_CheckSignals()
     finally:

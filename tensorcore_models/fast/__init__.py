@@ -11,7 +11,7 @@ from .chains import ChainsPlan
 from .groups import GroupsPlan
 from .integer import IntegerPlan
 from .narrow import NarrowPlan
-from .pairwise import PairwisePlan
+from .pairwise import ExactSumPlan, PairwisePlan
 from .wide import WidePlan
 
 
@@ -36,10 +36,12 @@ add_fast_path(FastPath("lanes of 32 bits", NarrowPlan.of, _run, _SMALLEST, _run_
 add_fast_path(FastPath("lanes of 64 bits", WidePlan.of, _run, _SMALLEST, run_promoted=_run_promoted))
 add_fast_path(FastPath("chains of multiply-adds", ChainsPlan.of, _run, _SMALLEST, run_promoted=_run_promoted))
 add_fast_path(FastPath("pairwise sums", PairwisePlan.of, _run, _SMALLEST))
+add_fast_path(FastPath("exact sums of few products", ExactSumPlan.of, _run, _SMALLEST))
 add_fast_path(FastPath("lanes of group sums", GroupsPlan.of, _run, _SMALLEST, _run_batch, _SMALLEST_BATCH_OF_BYTES))
 add_fast_path(FastPath("integer lanes", IntegerPlan.of, _run, _SMALLEST, _run_batch, _SMALLEST_BATCH_OF_BYTES))
 
 #: Names of the fast paths that this package registers.
 PATHS = (
-    "lanes of 32 bits", "lanes of 64 bits", "chains of multiply-adds", "pairwise sums", "lanes of group sums", "integer lanes",
+    "lanes of 32 bits", "lanes of 64 bits", "chains of multiply-adds", "pairwise sums", "exact sums of few products",
+    "lanes of group sums", "integer lanes",
 )  # fmt: skip

@@ -130,6 +130,8 @@ MUTANTS = (
     Mutant("vectors: CDNA3 sum keeps a bit more", VECTORS, "- (uint64_t)p->sum_fraction_bits;", "- (uint64_t)p->sum_fraction_bits - 1;", TWINS),
     Mutant("kernel: GPS addends flushed once only", "tensorcore_models/_kernels/generic_lane_passes.h", "if (p->c_flush_passes && s % p->c_flush_passes == 0)", "if (p->c_flush_passes && s == 0)", TWINS),
     Mutant("fast: GPS addends keep the sign of zero", "tensorcore_models/_kernels/ieee_lanes.h", "left == 0 && q + group < k ? 0 : kept", "kept", FAST),
+    Mutant("fast: exact sums rounded twice", "tensorcore_models/_kernels/ieee_lanes.h", ">> 63 & ~bits & 1;", ">> 63 & 0;", FAST),
+    Mutant("fast: exact sums that are not exact stay", "tensorcore_models/_kernels/ieee_lanes.h", "(uint8_t)(lost[j] << 1 != 0)", "(uint8_t)0", FAST),
     Mutant("fast: 32-bit lanes one floor too low", "tensorcore_models/fast/narrow.py", "dot.exponent_floor + 127)", "dot.exponent_floor + 126)", FAST),
     Mutant("fast: small addends without products are lost", "tensorcore_models/fast/narrow.py", "redo |= tiny & (d == 0)", "redo |= False", FAST),
     Mutant("fast: subnormal addends align at their leading bit", "tensorcore_models/_kernels/wide_avx512.h", "        if (careful)\n            own =", "        if (0)\n            own =", FAST),

@@ -72,6 +72,12 @@ PAIRWISE = (
     Unit(GroupPairwiseSum(4, terms=16), "bf16", "bf16"),
     Unit(GroupPairwiseSum(2, nan="all_ones", terms=4), "bf16", "bf16"),
 )
+AMD = {"output_rounding": "rne", "nan": "quiet", "negative_underflow": "negative"}
+EXACT = (
+    Unit(ParametricDotAdd(4, fraction_bits=None, **AMD), "fp16", "fp16"),
+    Unit(ParametricDotAdd(2, fraction_bits=None, **AMD), "bf16", "bf16"),
+    Unit(ParametricDotAdd(4, fraction_bits=None, **AMD), "bf16", "fp16"),
+)
 CHAINS = (
     Unit(SequentialFMA(), "fp32", "fp32"),
     Unit(SequentialFMA(saturate=True), "fp16", "fp16"),
@@ -83,6 +89,7 @@ CHAINS = (
 )
 PATHS = [
     *(("pairwise sums", u) for u in PAIRWISE),
+    *(("exact sums of few products", u) for u in EXACT),
     *(("chains of multiply-adds", u) for u in CHAINS),
     *(("lanes of 32 bits", u) for u in NARROW),
     *(("lanes of 64 bits", u) for u in WIDE),
@@ -133,6 +140,7 @@ def test_batches_of_tiles(unit, isa):
 
 OF_EACH_PATH = [
     ("pairwise sums", PAIRWISE[0]),
+    ("exact sums of few products", EXACT[0]),
     ("chains of multiply-adds", CHAINS[0]),
     ("lanes of 32 bits", NARROW[2]),
     ("lanes of 64 bits", WIDE[-4]),
@@ -232,6 +240,21 @@ def test_small_addends_of_round_down(unit, isa):
     c = (rng.integers(127 - 40, 127 - 15, (7, 33)) << 23 | rng.integers(0, 2, (7, 33)) << 31).astype(np.uint32)
     args = (a, b, c, None, None)
     assert_same(unit, run("lanes of 64 bits", unit, args), reference.mma_bits(unit, a, b, c), args)
+
+
+@pytest.mark.parametrize("unit", EXACT, ids=lambda u: str(u)[17:60])
+def test_exact_sums_round_once(unit, isa):
+    """Ties of float32 with something far below in c or in a product, beyond 53 bits too; sums that vanish or cancel."""
+    rng = np.random.default_rng(10)
+    m, k, n = 9, 4 * unit.accumulator.terms, 40
+    a, b, _, *_ = operands(rng, unit, m, k, n, "cancelling")
+    exponents = rng.choice([127 + 20, 127, 127 - 25, 127 - 60, 1, 0], (m, n))
+    c = (exponents << 23 | rng.choice([0, 1, 0x400000, 0x7FFFFF], (m, n)) | rng.integers(0, 2, (m, n)) << 31).astype(np.uint32)
+    one = {"fp16": 0x3C00, "bf16": 0x3F80}
+    a[0], b[:, 0] = one[unit.a_format], one[unit.b_format]
+    a[1, ::2], b[::2, 1] = 1, 1  # the smallest numbers
+    args = (a, b, c, None, None)
+    assert_same(unit, run("exact sums of few products", unit, args), reference.mma_bits(unit, a, b, c), args)
 
 
 def test_sums_beyond_31_bits(isa):
