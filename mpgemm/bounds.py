@@ -6,7 +6,7 @@ P is the precision of the result, F the fraction bits kept at the alignment, ``E
 Derivation for a fused dot-add. One step adds at most N + 1 addends, each cut to a multiple of 2^(E-F): an error below N + 1
 units (half as much where the alignment rounds to nearest). An addend's exponent is at most floor(log2) of its own size
 (products are not normalised, which only lowers it), so 2^E <= S', the largest size that sum and addends can have; except that
-subnormal operands carry their format's smallest normal exponent, zeros that of their edge rule if it gives one: these give a floor
+subnormal operands carry their format's smallest normal exponent, zeros what their edge rule gives them: these give a floor
 2^E0 that depends on the formats and the exponents of the data only (:mod:`mpgemm.operand_facts`). The result is rounded once:
 below 2^(1-P) S' (2^-P S' to nearest), or below one unit of the subnormal range. So a step adds at most ``alpha S' + beta`` with
 

@@ -2,8 +2,9 @@
 
 A product enters with the exponents of its operands' encodings (and of its block scales) added up. Where all of them are
 normal numbers it is at least 2 to that power; subnormal numbers, and zeros under edge rules that give them an exponent, enter
-higher than their size, so they lift the alignment: they are *small* here. A group of a :class:`~tensorcore_models.GroupDotFusedSum` enters with the exponents of its
-scales alone, whatever its sum is (xie-mma-sim, section IV-E).
+higher than their size, so they lift the alignment: they are *small* here. A group of a
+:class:`~tensorcore_models.GroupDotFusedSum` enters with the exponents of its scales alone, whatever its sum is (xie-mma-sim,
+section IV-E).
 """
 
 from dataclasses import dataclass

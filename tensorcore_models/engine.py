@@ -7,8 +7,8 @@ and a name), or a user's callable (:class:`CallableEngine`). Recovery methods, p
 How k is covered. K is padded with +0 up to a multiple of the engine's k step and chained in order: the result of one step is
 the c of the next. Under the default edge rules padding changes nothing, because zero products take no part in an alignment,
 whatever the block scales above them; but units whose results can be -0 (IEEE additions, AMD's sums) make +0 of it. Under
-other rules it can: ``zero_operand="format_minimum"`` or ``scaled_zero="keeps_scale"`` let padding lift an alignment. Block scales
-that are missing get the encoding 0, which is what memory filled with zeros holds: the smallest scale.
+other rules it can: ``zero_operand="format_minimum"`` or ``scaled_zero="keeps_scale"`` let padding lift an alignment. Block
+scales that are missing get the encoding 0, which is what memory filled with zeros holds: the smallest scale.
 """
 
 import abc

@@ -71,9 +71,12 @@ class ExactSumPlan:
     ----------
     terms : int
         Products that are summed with c: 2 or 4.
+    operands : tuple of Format
+        Formats of a and b.
     """
 
     terms: int
+    operands: tuple[Format, Format]
 
     @classmethod
     def of(cls, low: Lowered) -> "ExactSumPlan | None":
@@ -87,12 +90,12 @@ class ExactSumPlan:
         plain = ParametricDotAdd(
             spec.terms, fraction_bits=None, output_rounding="rne", nan=spec.nan, negative_underflow="negative"
         )
-        return cls(spec.terms) if spec == plain else None
+        return cls(spec.terms, formats[:2]) if spec == plain else None
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         pad = -a.shape[1] % self.terms  # zeros beside the last products
-        x, y = (float_values(bits, fmt, np.dtype(np.float32)) for bits, fmt in ((a, low.a_format), (b, low.b_format)))
+        x, y = (float_values(bits, fmt, np.dtype(np.float32)) for bits, fmt in zip((a, b), self.operands, strict=True))
         if pad:
             x, y = np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))
         d, redo = np.array(c, np.uint32, order="C"), np.zeros(c.shape, np.uint8)

@@ -110,7 +110,8 @@ def test_rows_state_source_and_evidence(row):
 
 def test_rows_say_which_depend_on_vectors_that_exist():
     gpus = {
-        "volta": "V100", "ampere": "A100 and A2", "ada": "RTX 1000 Ada|RTX 4060", "hopper": "H100 and H200", "blackwell": "B200",
+        "volta": "V100", "ampere": "A100 and A2", "ada": "RTX 1000 Ada|RTX 4060", "hopper": "H100 and H200",
+        "blackwell": "B200",
     }  # fmt: skip
     pinned = [row for row in ROWS if row.evidence == "hardware: published vectors"]
     assert {row.arch for row in pinned} == set(gpus)

@@ -375,7 +375,8 @@ def test_paths_are_chosen():
     assert kernels.kernel_name(WIDE[0]) == "lanes of 64 bits"
     assert kernels.kernel_name(PAIRWISE[0]) == "pairwise sums"
     assert kernels.kernel_name(CHAINS[0]) == "chains of multiply-adds"
-    for accumulator in (FusedDotAdd(4, 23, **RNE), FusedDotAdd(4, 23, zero_operand="minus126"), FusedDotAdd(4, 23, zero_c="minus126")):
+    for rules in (RNE, {"zero_operand": "minus126"}, {"zero_c": "minus126"}):
+        accumulator = FusedDotAdd(4, 23, **rules)
         for unit in (NARROW[0], WIDE[0]):
             assert kernels.kernel_name(dataclasses.replace(unit, accumulator=accumulator)).startswith("generic")
     assert set(fast.PATHS) <= {path.name for path in kernels.FAST_PATHS}

@@ -1,6 +1,6 @@
 """Zeros that pad a ragged k change nothing, on every engine of the catalogue, whatever the block scales above them.
 
-They could lift an alignment exponent, or the zeros of block-scaled groups could: under the default rules zero products take no part.
+They could lift an alignment exponent, most of all below large block scales: under the default rules zero products take no part.
 Units that have results of -0 (IEEE additions, AMD's sums) turn them into +0 where +0 is added, as IEEE 754 has it.
 """
 

@@ -92,7 +92,7 @@ def test_the_recordings_refute_the_other_rules_of_zeros(recordings, rules):
 
 
 def test_the_witness():
-    """c = 0x802a4a35 keeps F = 13 bits below 2^-126; with 2^4 times a zero of exponent -126 in the sum it would lose four more."""
+    """c = 0x802a4a35 keeps F = 13 bits below 2^-126; beside 2^4 times a zero of exponent -126 it would lose four more."""
     unit = tcm.get_instruction("rtx4060", "mma.m16n8k16.f32.e4m3.e4m3.f32")
     a, b = (np.frombuffer(x, np.uint8) for x in (WITNESS_A, WITNESS_B))
     c = np.full((16, 8), WITNESS_C, np.uint32)

@@ -211,9 +211,9 @@ def test_formats_without_infinity_and_nan_clamp_by_default(fmt, largest):
     """OCP Microscaling Formats v1.0: what is beyond the largest finite number becomes it; saturate=False raises."""
     x = np.array([largest, 1.24 * largest, 1e30, np.inf, -1e30, -np.inf, 1.0], np.float32)
     expected = [largest] * 4 + [-largest] * 2 + [1.0]
-    for given in (x, x.astype(np.float64)):
-        assert tcm.round_to(given, fmt).tolist() == expected
-        assert tcm.decode(tcm.encode(given, fmt), fmt).tolist() == expected
+    for values in (x, x.astype(np.float64)):
+        assert tcm.round_to(values, fmt).tolist() == expected
+        assert tcm.decode(tcm.encode(values, fmt), fmt).tolist() == expected
     for value, message in ((np.inf, "neither infinity nor NaN; saturate=True"), (1e30, f"a number beyond {largest}")):
         with pytest.raises(ValueError, match=message):
             tcm.encode([value], fmt, saturate=False)
