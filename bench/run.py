@@ -82,6 +82,7 @@ def units():
         MatrixEngine,
         ParametricDotAdd,
         SequentialFMA,
+        get_instruction,
     )
 
     def engine(accumulator, a, c="fp32", **scales):
@@ -109,6 +110,8 @@ def units():
         "CDNA2 GPS bf16": (engine(GroupPairwiseSum(4), "bf16"), plain_count(8)),
         "SFMA fp32": (engine(SequentialFMA(), "fp32"), plain_count(1)),
         "SFMA fp64": (engine(SequentialFMA(), "fp64", "fp64"), plain_count(2)),
+        "VDPBF16PS": (get_instruction("x86:vdpbf16ps.k2.f32.bf16.bf16.f32"), plain_count(1)),
+        "TDPBF16PS": (get_instruction("x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32"), plain_count(1)),
         "IntegerDotAdd s8": (engine(IntegerDotAdd(), "s8", "s32"), vector_count(1 + 1 / 256)),
         "parametric, nearest alignment": (
             engine(ParametricDotAdd(terms=16, fraction_bits=24, alignment_rounding="rne"), "fp16"),

@@ -44,6 +44,7 @@ TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_mode
 FACTS = "mpgemm/operand_facts.py"
 BOUNDS = ("tests/mpgemm/test_scaled_bounds.py", "tests/mpgemm/test_bounds.py")
 
+AMX = ("tests/mpgemm/test_amx.py", "tests/tensorcore_models/test_cpu_engines.py")
 FAST = tuple(f"tests/tensorcore_models/test_{name}.py" for name in ("fast_kernels", "fast_groups", "promotion"))
 
 MUTANTS = (
@@ -74,6 +75,13 @@ MUTANTS = (
     Mutant("x86 NaN: the sum before c", "tensorcore_models/_kernels/generic_lanes.h", "sum[l] = mpg_first_nan(x[l], y[l]);", "sum[l] = mpg_first_nan(y[l], x[l]);", TWINS),
     Mutant("chains: subnormal operands kept", "tensorcore_models/_kernels/chains.h", "#define MPG_CHAIN_FLUSHING 0x9FC0u", "#define MPG_CHAIN_FLUSHING 0x9F80u", FAST),
     Mutant("chains: an empty lane adds nothing", "tensorcore_models/_kernels/chains_tile.h", "for (int64_t lane = 0, k = start; lane < lanes; lane++) {", "for (int64_t lane = 0, k = start; lane < lanes && lane < count; lane++) {", FAST),
+    Mutant("emulated AMX: flush at 2^-126", "tensorcore_models/_kernels/x86_emulated.h", "odd >= 0x1.ffffffp-127", "odd >= 0x1p-126", AMX),
+    Mutant("emulated AMX: odd before even", "tensorcore_models/_kernels/x86_emulated.h", "mpg_emulated_add(even, odd)", "mpg_emulated_add(odd, even)", AMX),
+    Mutant("sgemm: products of words in another order", "mpgemm/amx.py", 'get_method(model["method"]).products', 'get_method(model["method"]).products[::-1]', AMX),
+    Mutant("sgemm: restart every 512", "mpgemm/_kernels/amx_sgemm.pyx", "job.block, job.plane = m, n, restart // SGEMM_DEPTH, 0", "job.block, job.plane = m, n, restart // SGEMM_DEPTH * 2, 0", AMX),
+    Mutant("sgemm: words truncated", "mpgemm/_kernels/amx_sgemm.h", "(bits + 0x7FFFu + (bits >> 16 & 1u))", "(bits)", AMX),
+    Mutant("sgemm: the last row of k kept from the slice before", "mpgemm/_kernels/amx_sgemm.h", "for (int64_t k = (depth + 1) / 2 * 2; k % SGEMM_DEPTH; k += 2)", "for (int64_t k = depth; 0; k += 2)", AMX),
+    Mutant("sgemm: the guard sees no small numbers", "mpgemm/amx.py", "_SMALLEST_MAGNITUDE = 2.0**-102", "_SMALLEST_MAGNITUDE = 2.0**-120", AMX),
     Mutant("FP64 chain: ties away", "tensorcore_models/_kernels/generic_lanes.h", "f.ties_only = error == MPG_RNA;", "f.ties_only = 0;", VECTOR_TESTS),
     Mutant("FP64 chain: second part of the error", "tensorcore_models/_kernels/generic_fma.h", "error = rest + x2,", "error = rest,", VECTOR_TESTS),
     Mutant("reference: F + 1", REFERENCE, "largest - spec.fraction_bits, spec.alignment_rounding",

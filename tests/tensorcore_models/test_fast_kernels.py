@@ -435,6 +435,17 @@ def test_subnormal_operands_are_zero(unit, isa):
         assert np.array_equal(kernels.generic_bits(kernels.lowered(unit), *args), expected)
 
 
+def test_a_lane_without_products_is_positive_zero(isa):
+    """An operation of one product: its lane is flushed to -0, the empty one is +0, and so is their sum, which c = -0 keeps."""
+    a, b = (tcm.encode(np.full(shape, value), "bf16") for shape, value in (((1, 33), -(2.0**-70)), ((33, 2), 2.0**-70)))
+    c = np.full((1, 2), 0x80000000, np.uint32)
+    for k in (1, 33):
+        args = (a[:, :k], b[:k], c, None, None)
+        expected = reference.mma_bits(FLUSHING[4], *args)
+        assert not expected.any()
+        assert np.array_equal(run("chains of multiply-adds", FLUSHING[4], args), expected)
+
+
 def test_flushing_leaves_the_mode_alone():
     """Subnormal numbers of the caller's threads survive a product that was computed under FTZ and DAZ."""
     args = operands(np.random.default_rng(8), FLUSHING[0], 64, 64, 64, "normal")
