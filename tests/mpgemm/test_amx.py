@@ -116,6 +116,17 @@ def test_a_large_addend_is_left_to_numpy():
     assert mpgemm.sgemm(a, b, c, method="bf16x6")[0, 0] == np.inf
 
 
+def test_slices_of_a_k_that_int32_does_not_hold():
+    """Four products of a level, each up to 127^2, of 33,286 k stay below 2^31; of one more they may not."""
+    for k, path in ((33_286, "int8"), (33_287, "numpy")):
+        a, b, _ = matrices(1, k, 1)
+        got = mpgemm.sgemm_report(a, b, method="int8")
+        assert got.path == path
+        assert got.model or "int32" in got.reason
+        if got.model:
+            assert np.array_equal(bits(got.d), bits(mpgemm.recovered_gemm(a, b, **got.model)))
+
+
 def test_auto():
     a, b, _ = matrices(SMALLEST, SMALLEST, SMALLEST)
     assert mpgemm.sgemm_report(a, b).path == "bf16x6"
