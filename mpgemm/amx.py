@@ -66,8 +66,6 @@ class SgemmResult:
         "AMX", "AMX (emulated)", or "" on the path "numpy".
     reason : str
         Why this path.
-    model : mapping
-        Arguments of :func:`mpgemm.recovered_gemm` that give the same bits; empty on the path "numpy".
     """
 
     d: np.ndarray = field(repr=False)
@@ -77,6 +75,7 @@ class SgemmResult:
 
     @property
     def model(self) -> Mapping[str, Any]:
+        """Arguments of :func:`mpgemm.recovered_gemm` that give the same bits; empty on the path "numpy"."""
         return METHODS.get(self.path, {})
 
     def __str__(self) -> str:

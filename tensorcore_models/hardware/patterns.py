@@ -93,10 +93,10 @@ def _underflow(fmt, shape, rng):
 
 def _smallest_normal(fmt, shape, rng):
     """The smallest normal number and its neighbours, for c; A and B come from :func:`_underflowing_factors`."""
-    smallest = 1 << (fmt.fraction_bits + fmt.padding_bits)
-    bits = smallest + rng.integers(-1, 2, shape) * (1 << fmt.padding_bits)
-    sign = rng.integers(0, 2, shape) * (fmt.sign_bit if fmt.signed else 0)
-    return (bits | sign).astype(fmt.container)
+    below = (1 << fmt.fraction_bits) - 1
+    bits = np.uint64(below) + rng.integers(0, 3, shape, dtype=np.uint64)
+    sign = rng.integers(0, 2, shape, dtype=np.uint64) * np.uint64(fmt.sign_bit if fmt.signed else 0)
+    return (bits << np.uint64(fmt.padding_bits) | sign).astype(fmt.container)
 
 
 #: For kinds whose A and B are made together: exponents of their products above that of the result's last bit, from and to.
