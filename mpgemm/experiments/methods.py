@@ -15,6 +15,7 @@ import ascend
 import tensorcore_models as tcm
 from ascend.cube import ORDERS, STEP_ORDERS
 from mpgemm.amx import METHODS, USUAL, sgemm, sgemm_report
+from mpgemm.engines import hardware_engine
 from tensorcore_models import hardware
 from tensorcore_models.hardware.cpu.units import setting
 
@@ -176,14 +177,7 @@ def engine_method(name: str) -> GemmMethod:
 
 def _engine(name: str) -> tcm.Engine:
     """A model of the catalogue, or hardware that is there."""
-    if name.partition(":")[0] not in hardware.PREFIXES:
-        return tcm.get_instruction(name)
-    try:
-        engine = hardware.engine(name)
-        engine.require()
-    except (OSError, RuntimeError) as error:
-        raise ValueError(f"{name}: {error}") from None
-    return engine
+    return hardware_engine(name) if name.partition(":")[0] in hardware.PREFIXES else tcm.get_instruction(name)
 
 
 def _engine_gemm(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
