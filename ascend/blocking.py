@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ascend.chip import Chip
+from ascend.chips.chip import Chip
 
 #: One or two buffers for the operands: B in L1, A and B in L0 (the paper's section 5.1.2; A stays resident in L1).
 Buffering = Literal["single", "double"]

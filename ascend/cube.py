@@ -43,8 +43,8 @@ import numpy as np
 
 from ascend._kernels import cube as cube_kernel
 from ascend.blocking import Blocking
-from ascend.chip import Chip
-from ascend.chip_files import get_chip
+from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip
 from ascend.schedule import Mode, TileSchedule, build_schedule
 from tensorcore_models.isa import isa_level
 from tensorcore_models.rounding import round_to, source_array

@@ -21,10 +21,10 @@ from ascend.blocking import (
     feasible_sizes,
     slots,
 )  # fmt: skip
-from ascend.chip import Chip
-from ascend.chip_files import get_chip
+from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip
 from ascend.cube import cube_gemm, cube_hgemm
-from ascend.program_builder import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
+from ascend.pipes.build import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
 from ascend.roofline import (
     RooflinePoint,
     Traffic,
@@ -35,8 +35,8 @@ from ascend.roofline import (
     traffic_of_sizes,
 )
 from ascend.schedule import LARGEST_SIZE, Mode, TileSchedule, build_schedule
-from ascend.simulate import Timeline, simulate
-from ascend.tiling import tiling_fields
+from ascend.pipes.simulate import Timeline, simulate
+from ascend.reports.tiling import tiling_fields
 
 Rank = Literal["time", "traffic", "analytic"]
 RANKS = ("time", "traffic", "analytic")
@@ -101,7 +101,7 @@ class Plan:
 
     @property
     def tiling(self) -> dict[str, int]:
-        """AscendC tiling fields (see :func:`ascend.tiling.tiling_fields`)."""
+        """AscendC tiling fields (see :func:`ascend.reports.tiling.tiling_fields`)."""
         return tiling_fields(self.schedule)
 
     def to_dict(self) -> dict:

@@ -1,7 +1,7 @@
 """Traffic, operational intensity and roofline of a block, exactly as the paper writes them.
 
 Source: SGEMM-cube (arXiv:2507.23387v4), eqs. 9, 10 and 11. These count one term of the three, with B shared perfectly
-by the cores and C read and written in every k group; :func:`ascend.simulate.byte_table` sets a schedule's own count
+by the cores and C read and written in every k group; :func:`ascend.reports.byte_table.byte_table` sets a schedule's own count
 beside them.
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ascend.blocking import Blocking
-from ascend.chip import Chip
+from ascend.chips.chip import Chip
 
 #: s_A = s_B = s_C in eq. 10 (the paper counts FP32 elements).
 ELEMENT_BYTES = 4

@@ -1,8 +1,8 @@
 """The tile schedule of a GEMM on an Ascend chip: one object that is run for the product and for the time.
 
 A :class:`TileSchedule` fixes in which order the blocks of C = A B are computed and where they lie meanwhile.
-The numeric interpreter (:mod:`ascend.cube`) walks its ranges; the timing one (:mod:`ascend.simulate`) runs
-the operations that :mod:`ascend.program_builder` derives from it.
+The numeric interpreter (:mod:`ascend.cube`) walks its ranges; the timing one (:mod:`ascend.pipes.simulate`) runs
+the operations that :mod:`ascend.pipes.build` derives from it.
 
 Source: SGEMM-cube (arXiv:2507.23387v4), Algorithm 1 and section 5.1. One core computes a row block; for each
 group of N_fused A blocks, which stay in L1, B is streamed column block by column block:
@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Literal
 
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, Blocking, Buffering, slots
-from ascend.chip import Chip
+from ascend.chips.chip import Chip
 
 #: ``termwise``: one pass over the schedule for each term, an FP32 C for each, combined in the last write-back
 #: (section 4.4). ``termwise_inplace``: Algorithm 1 run for each term into one C. ``fused``: both words of A

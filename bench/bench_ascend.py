@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import ascend
-from ascend.program_builder import build_program
+from ascend.pipes.build import build_program
 from ascend.schedule import build_schedule
-from ascend.simulate import run_program
+from ascend.pipes.simulate import run_program
 
 CHIP = ascend.get_chip("910A")
 SIZE = (5632, 2816, 5632)

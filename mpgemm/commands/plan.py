@@ -9,7 +9,7 @@ import ascend
 from ascend.blocking import feasible_blocks
 from ascend.planner import RANKS, SIMULATED, Plan
 from ascend.schedule import build_schedule
-from ascend.tiling import tile_shapes
+from ascend.reports.tiling import tile_shapes
 from mpgemm.commands.ascend_options import (
     add_shared_arguments,
     folder_of,
@@ -192,7 +192,7 @@ def _rejections(args: argparse.Namespace, chip: ascend.Chip) -> None:
 
 
 def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    from ascend import figures, plots
+    from ascend.reports import figures, plots
 
     plots.require_matplotlib()
     folder = folder_of(args)

@@ -4,9 +4,9 @@ import argparse
 import sys
 
 import ascend
-from ascend.calibration import PUBLISHED_BLOCK, statements
+from ascend.reports.calibration import PUBLISHED_BLOCK, statements
 from ascend.schedule import TileSchedule, build_schedule
-from ascend.waterfall import sweep
+from ascend.reports.waterfall import sweep
 from mpgemm.commands.ascend_options import (
     add_shared_arguments,
     folder_of,
@@ -103,7 +103,7 @@ def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: 
     if args.trace:
         recorded.to_trace(args.trace, args.trace_operations)
     if args.gantt or args.occupancy or args.waterfall_plot:
-        from ascend import plots
+        from ascend.reports import plots
 
         if args.gantt:
             plots.gantt(recorded, args.gantt)
@@ -212,7 +212,7 @@ def _published(args: argparse.Namespace) -> None:
 
 
 def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    from ascend import figures, plots
+    from ascend.reports import figures, plots
 
     plots.require_matplotlib()
     folder, progress = folder_of(args), Progress()

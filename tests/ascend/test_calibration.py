@@ -3,10 +3,10 @@
 import pytest
 
 import ascend
-from ascend.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK, fit, predict, statements
+from ascend.reports.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK, fit, predict, statements
 from ascend.schedule import build_schedule
-from ascend.simulate import simulate
-from ascend.waterfall import CAUSES, sensitivities, sweep, waterfall
+from ascend.pipes.simulate import simulate
+from ascend.reports.waterfall import CAUSES, sensitivities, sweep, waterfall
 
 A = ascend.get_chip("910A")
 FITTED = A.with_calibration()

@@ -5,8 +5,8 @@ import re
 import pytest
 
 import ascend
-from ascend.chip import KINDS, PARAMETERS
-from ascend.chip_files import parse_ini, parse_toml
+from ascend.chips.chip import KINDS, PARAMETERS
+from ascend.chips.files import parse_ini, parse_toml
 
 BUILT_IN = ["310", "310P3", "910A", "910B1", "910B3", "910PremiumA", "910ProA", "910ProB"]
 MINIMAL_INI = """[version]

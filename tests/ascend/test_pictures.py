@@ -5,12 +5,12 @@ import json
 import pytest
 
 import ascend
-from ascend import figures, plots
-from ascend.program import PIPES
+from ascend.reports import figures, plots
+from ascend.pipes.program import PIPES
 from ascend.schedule import build_schedule
-from ascend.simulate import simulate
-from ascend.trace import bars, trace_events, write_atomically
-from ascend.waterfall import waterfall
+from ascend.pipes.simulate import simulate
+from ascend.pipes.trace import bars, trace_events, write_atomically
+from ascend.reports.waterfall import waterfall
 
 A = ascend.get_chip("910A").with_calibration()
 PNG = b"\x89PNG\r\n\x1a\n"

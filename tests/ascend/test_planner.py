@@ -8,7 +8,7 @@ import pytest
 import ascend
 from ascend.blocking import feasible_sizes
 from ascend.planner import analytic_seconds, data_error
-from ascend.simulate import simulate
+from ascend.pipes.simulate import simulate
 
 A = ascend.get_chip("910A")
 M, K, N = 5632, 2816, 5632

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ascend
-from ascend.program_builder import build_program
+from ascend.pipes.build import build_program
 from ascend.schedule import MODES, TERMS, build_schedule
 
 A = ascend.get_chip("910A")

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import ascend
 from ascend._kernels.pipes import LAYOUT
-from ascend.byte_table import byte_table
-from ascend.program import CHANNELS, FLAG_NUMBER, FLAGS, PIPES
-from ascend.program_builder import build_program
+from ascend.reports.byte_table import byte_table
+from ascend.pipes.program import CHANNELS, FLAG_NUMBER, FLAGS, PIPES
+from ascend.pipes.build import build_program
 from ascend.schedule import build_schedule
-from ascend.simulate import run_program, simulate
+from ascend.pipes.simulate import run_program, simulate
 
 A = ascend.get_chip("910A")
 B3 = ascend.get_chip("910B3")
@@ -294,7 +294,7 @@ def test_stopping_in_between_changes_nothing(monkeypatch):
         build_program(build_schedule(200, 300, 260, ascend.Blocking(32, 32, 48), chip.with_calibration(), terms=1)),
     ):
         whole = run_program(program, **options)
-        monkeypatch.setattr(sys.modules["ascend.simulate"], "SLICE", 3)
+        monkeypatch.setattr(sys.modules["ascend.pipes.simulate"], "SLICE", 3)
         sliced = run_program(program, **options)
         monkeypatch.undo()
         for a, b in zip(whole.phases, sliced.phases, strict=True):

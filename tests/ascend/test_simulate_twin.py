@@ -3,11 +3,11 @@
 import pytest
 
 import ascend
-from ascend.program import PIPES
-from ascend.program_builder import build_program
+from ascend.pipes.program import PIPES
+from ascend.pipes.build import build_program
 from ascend.schedule import build_schedule
-from ascend.simulate import run_program
-from ascend.simulate_reference import run_phase
+from ascend.pipes.simulate import run_program
+from ascend.pipes.reference import run_phase
 
 A = ascend.get_chip("910A")
 B3 = ascend.get_chip("910B3")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ascend.blocking import ACCUMULATOR_BYTES
-from ascend.program import (
+from ascend.pipes.program import (
     CUBE,
     FIXP,
     FIXPIPE_WRITE,

@@ -4,7 +4,7 @@ A :class:`Program` is what the simulator runs: operations in templates, template
 operations in program order; between pipes there are only counting flags (:data:`FLAGS`), as set_flag and wait_flag
 provide them: an operation starts when all the flags that it takes are there, and raises others when its result is.
 A pool of buffer slots is a pair of flags, FREE (raised in advance once for each slot) and FULL.
-:func:`ascend.program_builder.build_program` makes programs from schedules.
+:func:`ascend.pipes.build.build_program` makes programs from schedules.
 """
 
 from collections.abc import Iterator

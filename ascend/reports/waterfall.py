@@ -8,12 +8,12 @@ and are marked.
 from dataclasses import replace
 from typing import NamedTuple
 
-from ascend.chip import PARAMETERS, Chip
-from ascend.program import Loop, Program, Segment
-from ascend.program_builder import build_program
+from ascend.chips.chip import PARAMETERS, Chip
+from ascend.pipes.program import Loop, Program, Segment
+from ascend.pipes.build import build_program
 from ascend.roofline import fp32_equivalent_peak
 from ascend.schedule import TileSchedule, build_schedule
-from ascend.simulate import LatencyMode, run_program, simulate
+from ascend.pipes.simulate import LatencyMode, run_program, simulate
 
 
 class Cause(NamedTuple):
@@ -61,7 +61,7 @@ def waterfall(schedule: TileSchedule, latency: LatencyMode = "pipelined") -> lis
     Returns
     -------
     list of Step
-        The first is the peak, the last has the speed of :func:`ascend.simulate.simulate`.
+        The first is the peak, the last has the speed of :func:`ascend.simulate`.
     """
     s, chip = schedule, schedule.placed_on
     flop = 2.0 * s.m * s.n * s.k

@@ -2,7 +2,7 @@
 
 A :class:`Chip` is read from a TOML row (the built-in ones lie in :mod:`ascend.chips`) or from a CANN platform
 file (``Ascend910A.ini``). What a chip has is the table :data:`PARAMETERS`; the file readers are in
-:mod:`ascend.chip_files`.
+:mod:`ascend.chips.files`.
 
 Rates are bytes a cycle of one core, latencies are cycles of that core, sizes are bytes.
 """
@@ -156,7 +156,7 @@ PARAMETERS: dict[str, Parameter] = {
     ),
 }
 
-#: The two parameters that calibration may set (see ascend.calibration).
+#: The two parameters that calibration may set (see ascend.reports.calibration).
 CALIBRATED_PARAMETERS = ("non_overlapped_fraction", "sync_cycles_per_block")
 
 

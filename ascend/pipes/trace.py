@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ascend.program import FLAG_NUMBER, FLAGS, PIPES
-from ascend.simulate import PhaseResult, Timeline
+from ascend.pipes.program import FLAG_NUMBER, FLAGS, PIPES
+from ascend.pipes.simulate import PhaseResult, Timeline
 
 #: Pools of buffer slots: the flag that a slot is free, and the buffer's name in pictures.
 POOLS = {

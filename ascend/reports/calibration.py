@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ascend.blocking import Blocking
-from ascend.chip import Chip
-from ascend.chip_files import get_chip
+from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip
 from ascend.planner import plan
-from ascend.simulate import simulate
+from ascend.pipes.simulate import simulate
 
 #: SGEMM-cube, section 6.3, on 910A: TFLOP/s of the best block, (176, 64, 176).
 PUBLISHED_SINGLE = 41.7

@@ -8,7 +8,7 @@ the ratio exactly.
 import math
 from typing import NamedTuple
 
-from ascend.program_builder import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
+from ascend.pipes.build import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
 from ascend.roofline import ELEMENT_BYTES, traffic
 from ascend.schedule import TileSchedule
 

@@ -6,10 +6,10 @@ Each sentence begins with its standing, so that nobody quotes an inference as a 
 from collections.abc import Iterator
 
 from ascend.blocking import ACCUMULATOR_BYTES, Blocking, candidate_rejections, optimal_bm
-from ascend.calibration import PUBLISHED_BLOCK, PUBLISHED_DOUBLE
+from ascend.reports.calibration import PUBLISHED_BLOCK, PUBLISHED_DOUBLE
 from ascend.roofline import operational_intensity, roofline
 from ascend.schedule import TileSchedule, build_schedule
-from ascend.simulate import simulate
+from ascend.pipes.simulate import simulate
 
 #: Square blocks that the paper discusses: its traffic optimum, its best, and the next one up.
 LANDMARKS = (96, 176, 192)

@@ -7,12 +7,12 @@ those in its text, so 10 to 12 are predictions of this model, not copies of its 
 from collections.abc import Callable, Iterable
 
 from ascend.blocking import Blocking, feasible_blocks
-from ascend.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK
-from ascend.chip import Chip
-from ascend.chip_files import get_chip
+from ascend.reports.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK
+from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip
 from ascend.planner import plan
 from ascend.roofline import operational_intensity, roofline
-from ascend.simulate import simulate
+from ascend.pipes.simulate import simulate
 
 Progress = Callable[[int, int], None] | None
 Size = tuple[int, int, int]

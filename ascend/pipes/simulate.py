@@ -1,6 +1,6 @@
 """The timing interpreter of a tile schedule: pipes, flags, buffers, shared memory bandwidth, waves.
 
-:func:`simulate` runs the operations of :mod:`ascend.program` on the compiled simulator. By default it runs one core,
+:func:`simulate` runs the operations of :mod:`ascend.pipes.program` on the compiled simulator. By default it runs one core,
 which has a static share of the memory bandwidth, and skips what repeats itself; `all_cores` runs every core event by
 event with the bandwidth shared as the transfers really coincide.
 
@@ -17,11 +17,11 @@ import numpy as np
 
 from ascend._kernels.pipes import PipeEngine
 from ascend.blocking import Blocking, Buffering
-from ascend.chip import Chip
-from ascend.chip_files import get_chip
-from ascend.flat import FlatPhase, flatten, new_state
-from ascend.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program
-from ascend.program_builder import build_program
+from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip
+from ascend.pipes.arrays import FlatPhase, flatten, new_state
+from ascend.pipes.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program
+from ascend.pipes.build import build_program
 from ascend.schedule import Mode, TileSchedule, build_schedule
 
 #: ``pipelined``: a pipe starts its next transfer while the last one's latency passes; ``serial``: it waits.
@@ -202,12 +202,12 @@ class Timeline:
             Buffer name ("L1 A", "L1 B", "L0A", "L0B", "L0C", "UB in", "UB out") to (cycles, bytes): from each cycle on
             that many bytes are in use, in whole slots.
         """
-        from ascend.trace import occupancy
+        from ascend.pipes.trace import occupancy
 
         return occupancy(self.recorded())
 
     def to_trace(self, path, most_operations: int = 100_000) -> None:
-        """Write a Chrome/Perfetto trace (see :func:`ascend.trace.write_trace`).
+        """Write a Chrome/Perfetto trace (see :func:`ascend.pipes.trace.write_trace`).
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class Timeline:
         most_operations : int
             Operations in the file at most.
         """
-        from ascend.trace import write_trace
+        from ascend.pipes.trace import write_trace
 
         write_trace(self.recorded(), path, most_operations)
 

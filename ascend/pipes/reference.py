@@ -8,9 +8,9 @@ nothing is skipped. Both must give the same start and end for every operation.
 from collections import deque
 from dataclasses import dataclass, field
 
-from ascend.chip import Chip
-from ascend.program import CHANNELS, PIPES, PRIVATE, Loop, Operation, Phase, Program
-from ascend.simulate import channel_rates
+from ascend.chips.chip import Chip
+from ascend.pipes.program import CHANNELS, PIPES, PRIVATE, Loop, Operation, Phase, Program
+from ascend.pipes.simulate import channel_rates
 
 #: Times closer than this are the same event.
 SAME = 1e-9

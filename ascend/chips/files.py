@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from ascend.chip import CALIBRATED_PARAMETERS, KINDS, PARAMETERS, Chip, Provenance, check_value
+from ascend.chips.chip import CALIBRATED_PARAMETERS, KINDS, PARAMETERS, Chip, Provenance, check_value
 
 
 def list_chips() -> list[str]:

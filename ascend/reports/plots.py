@@ -6,10 +6,10 @@ Each function draws rows that others computed and writes one file; nothing is co
 from collections.abc import Sequence
 from pathlib import Path
 
-from ascend.program import PIPES
-from ascend.simulate import Timeline
-from ascend.trace import bars
-from ascend.waterfall import Step
+from ascend.pipes.program import PIPES
+from ascend.pipes.simulate import Timeline
+from ascend.pipes.trace import bars
+from ascend.reports.waterfall import Step
 
 #: One colour for each kind of work, told apart without red and green (Okabe and Ito).
 COLOURS = {
