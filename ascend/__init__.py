@@ -1,17 +1,17 @@
 """Ascend matrix units: chips, block planning, the tile schedule and its two interpreters, SGEMM-cube."""
 
 from ascend.blocking import Blocking, Rejection, candidate_rejections, feasible_blocks, optimal_bm
-from ascend.reports.byte_table import byte_table
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip, list_chips, load_chip
 from ascend.cube import cube_gemm, cube_hgemm, reconstruct
-from ascend.reports.explain import explain
-from ascend.planner import Plan, plan, plan_of, rejections
-from ascend.roofline import RooflinePoint, Traffic, operational_intensity, roofline, traffic
-from ascend.schedule import TileSchedule, build_schedule
 from ascend.pipes.simulate import Timeline, simulate
+from ascend.planner import Plan, plan, plan_of, rejections
+from ascend.reports.byte_table import byte_table
+from ascend.reports.explain import explain
 from ascend.reports.tiling import tiling_fields
 from ascend.reports.waterfall import sensitivities, waterfall
+from ascend.roofline import RooflinePoint, Traffic, operational_intensity, roofline, traffic
+from ascend.schedule import TileSchedule, build_schedule
 
 __all__ = [
     "Blocking",

@@ -37,14 +37,13 @@ Overflow
     opposite infinity, so the result is NaN.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from ascend._kernels import cube as cube_kernel
 from ascend.blocking import Blocking
 from ascend.chips.chip import Chip
-from ascend.chips.files import get_chip
 from ascend.schedule import Mode, TileSchedule, build_schedule
 from tensorcore_models.isa import isa_level
 from tensorcore_models.rounding import round_to, source_array
@@ -60,12 +59,6 @@ ORDERS = ("elementwise", "termwise", "termwise_inplace")
 #: In the order of the kernel's numbers.
 STEP_ORDERS = ("sequential", "pairwise", "exact")
 OVERFLOWS = ("saturate", "inf")
-#: Modes of a schedule that give the bits of each order.
-SCHEDULE_MODES = {
-    "elementwise": ("elementwise",),
-    "termwise": ("termwise", "fused"),
-    "termwise_inplace": ("termwise_inplace",),
-}
 #: Powers of two by which words and sums are scaled stay float32 numbers.
 LARGEST_SCALE_EXPONENT = 126
 #: Elementwise: a word over 2^s stays far enough inside FP32 that its products are exact.
@@ -81,7 +74,8 @@ def cube_gemm(
     b: Any,
     c: Any = None,
     *,
-    blocking: Blocking | TileSchedule | None = None,
+    schedule: TileSchedule | None = None,
+    blocking: Blocking | None = None,
     chip: Chip | str = "910A",
     order: Order = "termwise",
     scale_exponent: ScaleExponent = 12,
@@ -100,8 +94,10 @@ def cube_gemm(
         FP32 values: float32, narrower types, or wider ones whose values FP32 has. Any strides; never modified.
     c : array_like, shape (m, n), optional
         FP32 values; the sum of hh starts from it.
-    blocking : Blocking or TileSchedule, optional
-        Block sizes on `chip` (largest N_fused, double buffers), or a whole schedule. None: one block, all of k
+    schedule : TileSchedule, optional
+        What :func:`ascend.build_schedule` built for these sizes; its terms and order must be those asked for.
+    blocking : Blocking, optional
+        Instead of a schedule: block sizes on `chip` (largest N_fused, double buffers). Neither: one block, all of k
         in one group.
     chip : Chip or str
         What a `blocking` is planned for.
@@ -118,7 +114,7 @@ def cube_gemm(
     group : int
         Elementwise order: products of one term before the next term's, from 1 to the cube step.
     reseed_l0c : bool
-        Start every k group from C. A TileSchedule brings its own.
+        Start every k group from C. A schedule brings its own.
     row_scaling : bool
         Beyond the paper: multiply each row of A and column of B by a power of two so that its largest element
         lies in [2^14, 2^15), and undo it at the end. This extends the range to all of FP32. Undoing is exact
@@ -149,7 +145,7 @@ def cube_gemm(
     _check_choice("step_order", step_order, STEP_ORDERS)
     _check_choice("overflow", overflow, OVERFLOWS)
     terms = 4 if low_low else 3
-    schedule = _schedule(a, b, blocking, chip, terms, order, reseed_l0c)
+    schedule = _schedule(a, b, schedule, blocking, chip, terms, order, reseed_l0c)
     group = _checked_group(group, schedule.cube_step[1])
     if a.shape[1] == 0:
         return _without_products(a, b, c)
@@ -183,7 +179,8 @@ def cube_hgemm(
     c: Any = None,
     *,
     accumulate: Literal["fp32", "fp16"] = "fp32",
-    blocking: Blocking | TileSchedule | None = None,
+    schedule: TileSchedule | None = None,
+    blocking: Blocking | None = None,
     chip: Chip | str = "910A",
     step_order: StepOrder = "sequential",
     overflow: Overflow = "saturate",
@@ -193,7 +190,7 @@ def cube_hgemm(
 
     Parameters
     ----------
-    a, b, c, blocking, chip, step_order, overflow, reseed_l0c
+    a, b, c, schedule, blocking, chip, step_order, overflow, reseed_l0c
         As for :func:`cube_gemm`. Operands are rounded to FP16 (RN).
     accumulate : {"fp32", "fp16"}
         Format of L0C and of the result. fp16: every sum of the step order is rounded once to FP16 from its
@@ -218,7 +215,7 @@ def cube_hgemm(
     if half and c is not None:
         nan = 0.0 if overflow == "saturate" else None
         c = round_to(c, "fp16", saturate=overflow == "saturate", nan=nan).astype(np.float32)
-    schedule = _schedule(a, b, blocking, chip, 1, "termwise", reseed_l0c)
+    schedule = _schedule(a, b, schedule, blocking, chip, 1, "termwise", reseed_l0c)
     if a.shape[1] == 0:
         out = _without_products(a, b, c)
         return out.astype(np.float16) if half else out
@@ -335,31 +332,56 @@ def _matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np.ndarra
 def _schedule(
     a: np.ndarray,
     b: np.ndarray,
-    blocking: Blocking | TileSchedule | None,
+    schedule: TileSchedule | None,
+    blocking: Blocking | None,
     chip: Chip | str,
     terms: int,
     order: Order,
     reseed_l0c: bool,
 ) -> TileSchedule:
-    sizes = (a.shape[0], b.shape[1], a.shape[1])
-    mode: Mode = order if terms > 1 else "termwise"
-    if isinstance(blocking, TileSchedule):
-        if (blocking.m, blocking.n, blocking.k) != sizes:
-            raise ValueError(
-                f"the schedule is for (m, n, k) = {(blocking.m, blocking.n, blocking.k)}, the matrices give {sizes}"
+    """The schedule that the caller gave, checked against the matrices and options, or one made from the options."""
+    m, k, n = a.shape[0], a.shape[1], b.shape[1]
+    if schedule is None:
+        if blocking is not None and not isinstance(blocking, Blocking):
+            raise TypeError(
+                f"blocking is a Blocking or None, got {type(blocking).__name__}; a schedule goes to schedule="
             )
-        if blocking.terms != terms:
-            raise ValueError(f"the schedule runs {blocking.terms} terms, the options ask for {terms}")
-        if terms > 1 and blocking.mode not in SCHEDULE_MODES[order]:
-            raise ValueError(f"the schedule's mode {blocking.mode!r} does not give order {order!r}")
-        if blocking.operand != "fp16":
-            raise ValueError(f"the schedule's operands are {blocking.operand}, SGEMM-cube multiplies fp16 words")
-        return blocking
-    if blocking is None or 0 in sizes:
-        return TileSchedule.unblocked(*sizes, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
-    if not isinstance(blocking, Blocking):
-        raise TypeError(f"blocking is a Blocking, a TileSchedule or None, got {type(blocking).__name__}")
-    return build_schedule(*sizes, blocking, get_chip(chip), terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
+        mode: Mode = order if terms > 1 else "termwise"
+        if blocking is None or 0 in (m, k, n):
+            return TileSchedule.unblocked(m=m, k=k, n=n, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
+        return build_schedule(m, k, n, chip, blocking, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
+    if not isinstance(schedule, TileSchedule):
+        raise TypeError(f"schedule is a TileSchedule or None, got {type(schedule).__name__}")
+    if blocking is not None:
+        raise ValueError("give a schedule or a blocking, not both: the schedule has its own blocks")
+    if (schedule.m, schedule.k, schedule.n) != (m, k, n):
+        raise ValueError(
+            f"the schedule is for (m, k, n) = {(schedule.m, schedule.k, schedule.n)}, the matrices give {(m, k, n)}"
+        )
+    if schedule.terms != terms:
+        raise ValueError(f"the schedule runs {schedule.terms} terms, the options ask for {terms}")
+    if terms > 1 and schedule.order != order:
+        raise ValueError(f"the schedule's mode {schedule.mode!r} does not give order {order!r}")
+    if schedule.operand != "fp16":
+        raise ValueError(f"the schedule's operands are {schedule.operand}, SGEMM-cube multiplies fp16 words")
+    return schedule
+
+
+def schedule_product(schedule: TileSchedule, a: Any, b: Any, c: Any = None, **options: Any) -> np.ndarray:
+    """What a schedule computes: :func:`cube_gemm` in its order, or :func:`cube_hgemm` for one term.
+
+    Parameters
+    ----------
+    schedule : TileSchedule
+    a, b, c : array_like
+        As for :func:`cube_gemm`.
+    **options
+        Other keywords of those functions.
+    """
+    if schedule.terms == 1:
+        return cube_hgemm(a, b, c, schedule=schedule, **options)
+    order = cast(Order, schedule.order)
+    return cube_gemm(a, b, c, schedule=schedule, order=order, low_low=schedule.terms == 4, **options)
 
 
 def _checked_group(group: int, step: int) -> int:

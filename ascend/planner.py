@@ -23,8 +23,10 @@ from ascend.blocking import (
 )  # fmt: skip
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
-from ascend.cube import cube_gemm, cube_hgemm
+from ascend.cube import schedule_product
 from ascend.pipes.build import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
+from ascend.pipes.simulate import Timeline, simulate
+from ascend.reports.tiling import tiling_fields
 from ascend.roofline import (
     RooflinePoint,
     Traffic,
@@ -35,8 +37,6 @@ from ascend.roofline import (
     traffic_of_sizes,
 )
 from ascend.schedule import LARGEST_SIZE, Mode, TileSchedule, build_schedule
-from ascend.pipes.simulate import Timeline, simulate
-from ascend.reports.tiling import tiling_fields
 
 Rank = Literal["time", "traffic", "analytic"]
 RANKS = ("time", "traffic", "analytic")
@@ -116,7 +116,7 @@ class Plan:
             "traffic_elements": self.traffic.elements,
             "operational_intensity": self.roofline.operational_intensity, "bound": self.roofline.bound,
             "waves": s.waves, "k_groups": len(s.k_groups), "l0c_slots": s.l0c_slots,
-            "accumulation_length": min(s.k, b.bk * s.n_fused), "error": self.error, "tiling": self.tiling,
+            "accumulation_length": s.chain, "error": self.error, "tiling": self.tiling,
         }  # fmt: skip
 
 
@@ -192,14 +192,16 @@ def plan(
             break
         block = Blocking(*sizes[index].tolist())
         try:
-            schedule = build_schedule(m, n, k, block, chip, terms, buffering, mode, operand=operand)
+            schedule = build_schedule(
+                m, k, n, chip, block, terms=terms, buffering=buffering, mode=mode, operand=operand
+            )
         except ValueError:  # eq. 12 admits it, the accumulators of a fused kernel do not fit: see rejections()
             continue
         error = error_of(schedule) if error_of else None
         if max_error is not None and error is not None and not error <= max_error:
             worst.append(error)
             continue
-        timeline = simulate(block, m, k, n, chip, terms, buffering, mode, operand=operand) if rank == "time" else None
+        timeline = simulate(schedule) if rank == "time" else None
         plans.append(_plan(schedule, timeline, float(seconds[index]), error))
         if progress:
             progress(len(plans), wanted)
@@ -226,11 +228,7 @@ def plan_of(schedule: TileSchedule, error: float | None = None) -> Plan:
     s = schedule
     sizes = np.array([[s.blocking.bm, s.blocking.bk, s.blocking.bn]])
     seconds = analytic_seconds(sizes, s.m, s.k, s.n, s.placed_on, s.terms, s.buffering, s.mode, s.operand)
-    timeline = simulate(
-        s.blocking, s.m, s.k, s.n, s.placed_on, s.terms, s.buffering, s.mode, operand=s.operand, reseed_l0c=s.reseed_l0c,
-        n_fused=s.n_fused,
-    )  # fmt: skip
-    return _plan(schedule, timeline, float(seconds[0]), error)
+    return _plan(schedule, simulate(schedule), float(seconds[0]), error)
 
 
 def _plan(schedule: TileSchedule, timeline: Timeline | None, seconds: float, error: float | None) -> Plan:
@@ -274,15 +272,9 @@ def data_error(a, b) -> Callable[[TileSchedule], float]:
     known: dict[tuple, float] = {}
 
     def error(schedule: TileSchedule) -> float:
-        length = min(schedule.k, schedule.blocking.bk * schedule.n_fused)
-        key = (length, schedule.mode, schedule.terms, schedule.placed_on.name)
+        key = (schedule.chain, schedule.mode, schedule.terms, schedule.placed_on.name)
         if key not in known:
-            order = "termwise" if schedule.mode == "fused" else schedule.mode
-            if schedule.terms == 1:
-                product = cube_hgemm(a, b, blocking=schedule)
-            else:
-                product = cube_gemm(a, b, blocking=schedule, order=order, low_low=schedule.terms == 4)
-            difference = float(np.linalg.norm(np.asarray(product, float) - exact))
+            difference = float(np.linalg.norm(np.asarray(schedule_product(schedule, a, b), float) - exact))
             known[key] = difference / norm if norm else difference
         return known[key]
 

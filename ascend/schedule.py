@@ -2,7 +2,7 @@
 
 A :class:`TileSchedule` fixes in which order the blocks of C = A B are computed and where they lie meanwhile.
 The numeric interpreter (:mod:`ascend.cube`) walks its ranges; the timing one (:mod:`ascend.pipes.simulate`) runs
-the operations that :mod:`ascend.pipes.build` derives from it.
+the operations that :mod:`ascend.pipes.build` derives from it. Sizes are given in the order m, k, n everywhere.
 
 Source: SGEMM-cube (arXiv:2507.23387v4), Algorithm 1 and section 5.1. One core computes a row block; for each
 group of N_fused A blocks, which stay in L1, B is streamed column block by column block:
@@ -14,12 +14,13 @@ group of N_fused A blocks, which stay in L1, B is streamed column block by colum
           C block: L0C -> UB, added to C there, UB -> GM
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Literal
 
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, Blocking, Buffering, slots
 from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip
 
 #: ``termwise``: one pass over the schedule for each term, an FP32 C for each, combined in the last write-back
 #: (section 4.4). ``termwise_inplace``: Algorithm 1 run for each term into one C. ``fused``: both words of A
@@ -50,7 +51,7 @@ def fractals(length: int, step: int = ALIGNMENT) -> int:
     return -(-length // step)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TileSchedule:
     """Which block is computed when, by which core, and how large the buffers for it are.
 
@@ -58,11 +59,11 @@ class TileSchedule:
 
     Parameters
     ----------
-    m, n, k : int
-        C is m x n, A is m x k, B is k x n.
-    blocking : Blocking
+    m, k, n : int
+        A is m x k, B is k x n, C is m x n.
     chip : Chip or None
         None: no chip limits (one core).
+    blocking : Blocking
     terms : int
         1 (plain FP16 GEMM), 3 (high-high, low-high, high-low) or 4 (low-low, too).
     buffering : {"double", "single"}
@@ -76,15 +77,15 @@ class TileSchedule:
     """
 
     m: int
-    n: int
     k: int
-    blocking: Blocking
+    n: int
     chip: Chip | None
-    terms: int
-    buffering: Buffering
-    mode: Mode
-    reseed_l0c: bool
-    operand: str
+    blocking: Blocking
+    terms: int = 3
+    buffering: Buffering = "double"
+    mode: Mode = "termwise"
+    reseed_l0c: bool = False
+    operand: str = "fp16"
     n_fused: int
 
     # -------------------------------------------------------- geometry, for both interpreters
@@ -148,6 +149,28 @@ class TileSchedule:
         """The row blocks that one core computes, one for each wave."""
         return self.row_blocks[core :: self.cores]
 
+    def variant(self, **changes) -> "TileSchedule":
+        """This schedule with other fields, checked again; another block, chip or mode brings its own N_fused.
+
+        Parameters
+        ----------
+        **changes
+            Fields of the schedule.
+
+        Raises
+        ------
+        ValueError
+            As :func:`build_schedule`.
+        """
+        values = {f.name: getattr(self, f.name) for f in fields(self)} | changes
+        if "n_fused" not in changes and changes.keys() & {"blocking", "mode", "buffering", "operand", "terms"}:
+            values["n_fused"] = None
+        return build_schedule(**values)
+
+    def timed_by(self, chip: Chip) -> "TileSchedule":
+        """The same schedule on a chip with other timing numbers, for what-if studies."""
+        return replace(self, chip=chip)
+
     # -------------------------------------------------------- words, terms, buffers
 
     @property
@@ -172,6 +195,16 @@ class TileSchedule:
     def accumulators(self) -> int:
         """L0C tiles of one C block."""
         return self.terms if self.mode == "fused" else 1
+
+    @property
+    def order(self) -> str:
+        """Order of the sums (see :mod:`ascend.cube`): a fused kernel gives the bits of termwise order."""
+        return "termwise" if self.mode == "fused" else self.mode
+
+    @property
+    def chain(self) -> int:
+        """Products that one sum in L0C adds before it leaves: bk * N_fused, at most k."""
+        return min(self.k, self.blocking.bk * self.n_fused)
 
     @property
     def operand_bytes(self) -> int:
@@ -278,7 +311,7 @@ class TileSchedule:
 
     @classmethod
     def unblocked(
-        cls, m: int, n: int, k: int, terms: int = 3, mode: Mode = "termwise", reseed_l0c: bool = False
+        cls, *, m: int, k: int, n: int, terms: int = 3, mode: Mode = "termwise", reseed_l0c: bool = False
     ) -> "TileSchedule":
         """The whole matrix as one block without chip limits, for small numeric runs. Sizes may be 0.
 
@@ -287,20 +320,23 @@ class TileSchedule:
         ValueError
             If a size is negative or too large, or an option unknown.
         """
-        for name, size in (("m", m), ("n", n), ("k", k)):
+        for name, size in (("m", m), ("k", k), ("n", n)):
             if size < 0 or size > LARGEST_SIZE:
                 raise ValueError(f"{name} must lie between 0 and {LARGEST_SIZE}, got {size}")
         blocking = Blocking(*(max(fractals(size), 1) * ALIGNMENT for size in (m, k, n)))
         _check_options(terms, mode, "fp16")
-        return cls(m, n, k, blocking, None, terms, "double", mode, reseed_l0c, "fp16", 1)
+        return cls(
+            m=m, k=k, n=n, chip=None, blocking=blocking, terms=terms, mode=mode, reseed_l0c=reseed_l0c, n_fused=1
+        )
 
 
 def build_schedule(
     m: int,
-    n: int,
     k: int,
+    n: int,
+    chip: Chip | str,
     blocking: Blocking,
-    chip: Chip,
+    *,
     terms: int = 3,
     buffering: Buffering = "double",
     mode: Mode = "termwise",
@@ -312,10 +348,10 @@ def build_schedule(
 
     Parameters
     ----------
-    m, n, k : int
+    m, k, n : int
         Sizes, at least 1.
+    chip : Chip or str
     blocking : Blocking
-    chip : Chip
     terms, buffering, mode, reseed_l0c, operand
         As in :class:`TileSchedule`.
     n_fused : int, optional
@@ -325,11 +361,19 @@ def build_schedule(
     ------
     ValueError
         If a size is not positive or a buffer would overflow: which one, its bytes and its limit.
+    TypeError
+        If `blocking` is no Blocking or `chip` no chip.
     """
-    for name, size in (("m", m), ("n", n), ("k", k)):
+    if not isinstance(blocking, Blocking) or not isinstance(chip, Chip | str):
+        raise TypeError(
+            "build_schedule(m, k, n, chip, blocking): expected a Chip or its name and a Blocking, got "
+            f"{type(chip).__name__} and {type(blocking).__name__}"
+        )
+    chip = get_chip(chip)
+    for name, size in (("m", m), ("k", k), ("n", n)):
         if not 1 <= size <= LARGEST_SIZE:
             raise ValueError(f"{name} must lie between 1 and {LARGEST_SIZE}, got {size}")
-    for name, size, step in (("m", m, blocking.bm), ("n", n, blocking.bn), ("k", k, blocking.bk)):
+    for name, size, step in (("m", m, blocking.bm), ("k", k, blocking.bk), ("n", n, blocking.bn)):
         if -(-size // step) > MOST_BLOCKS:
             raise ValueError(f"{name} = {size} makes {-(-size // step)} blocks of {step}, more than {MOST_BLOCKS}")
     _check_options(terms, mode, operand)
@@ -344,8 +388,8 @@ def build_schedule(
     if n_fused is not None and n_fused < 1:
         raise ValueError(f"n_fused must be at least 1, got {n_fused}")
     schedule = TileSchedule(
-        int(m), int(n), int(k), blocking, chip, terms, buffering, mode, bool(reseed_l0c), operand,
-        most if n_fused is None else int(n_fused),
+        m=int(m), k=int(k), n=int(n), chip=chip, blocking=blocking, terms=terms, buffering=buffering, mode=mode,
+        reseed_l0c=bool(reseed_l0c), operand=operand, n_fused=most if n_fused is None else int(n_fused),
     )  # fmt: skip
     for buffer, (used, there) in schedule.buffer_use().items():
         if used > there:

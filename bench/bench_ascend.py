@@ -16,8 +16,8 @@ from pathlib import Path
 
 import ascend
 from ascend.pipes.build import build_program
-from ascend.schedule import build_schedule
 from ascend.pipes.simulate import run_program
+from ascend.schedule import build_schedule
 
 CHIP = ascend.get_chip("910A")
 SIZE = (5632, 2816, 5632)
@@ -26,7 +26,7 @@ LARGE = (16384, 8192, 16384)
 
 def _program(b: int, size: tuple[int, int, int]):
     m, k, n = size
-    return build_program(build_schedule(m, n, k, ascend.Blocking(b, 64, b), CHIP))
+    return build_program(build_schedule(m, k, n, CHIP, ascend.Blocking(b, 64, b)))
 
 
 def jobs() -> dict[str, tuple[Callable[[], float], str, float]]:

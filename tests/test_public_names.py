@@ -148,7 +148,9 @@ def test_ascend_planning():
 
 def test_ascend_simulation(tmp_path):
     chip = ascend.get_chip("910A")
-    timeline = ascend.simulate(ascend.Blocking(bm=64, bk=64, bn=64), 128, 128, 128, chip, terms=3, buffering="double")
+    timeline = ascend.simulate(
+        ascend.build_schedule(128, 128, 128, chip, ascend.Blocking(bm=64, bk=64, bn=64), terms=3, buffering="double")
+    )
     assert timeline.tflops > 0
     assert timeline.seconds > 0
     assert timeline.utilization

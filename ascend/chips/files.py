@@ -154,7 +154,7 @@ def _has_default(name: str) -> bool:
 
 
 def _fill_defaults(values: dict, provenance: dict, where: str) -> None:
-    """Give what a file lacks its default, labelled assumed; ValueError where there is none."""
+    """Give what a file lacks its default, labelled assumed; ValueError for a number without a default."""
     missing = [name for name in PARAMETERS if name not in values and not _has_default(name)]
     if missing:
         keys = [f"{name} ({PARAMETERS[name].ini_key})" if PARAMETERS[name].ini_key else name for name in missing]
@@ -225,7 +225,7 @@ def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:
         if not equals or not key.strip():
             raise ValueError(f"{file_name}, line {number}: expected key=value, got {line}")
         if section is None:
-            raise ValueError(f"{file_name}, line {number}: key {key.strip()} stands before any [section]")
+            raise ValueError(f"{file_name}, line {number}: key {key.strip()} comes before any [section]")
         name = f"{section}.{key.strip()}"
         if name in entries:
             raise ValueError(f"{file_name}, line {number}: key {name} again (first on line {entries[name][1]})")

@@ -45,6 +45,7 @@ FLAG_NUMBER = {name: number for number, name in enumerate(FLAGS)}
 PRIVATE, MEMORY_READ, MEMORY_WRITE, FIXPIPE_WRITE = -1, 0, 1, 2
 CHANNELS = 3
 
+
 class Operation(NamedTuple):
     """One instruction of one pipe.
 

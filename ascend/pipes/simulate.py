@@ -11,18 +11,18 @@ clock; the cube's utilisation counts only cycles of cube steps, not heads or los
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from ascend._kernels.pipes import PipeEngine
-from ascend.blocking import Blocking, Buffering
 from ascend.chips.chip import Chip
-from ascend.chips.files import get_chip
-from ascend.pipes.arrays import FlatPhase, flatten, new_state
-from ascend.pipes.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program
+from ascend.pipes.arrays import flatten, new_state
 from ascend.pipes.build import build_program
-from ascend.schedule import Mode, TileSchedule, build_schedule
+from ascend.pipes.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program
+from ascend.pipes.records import PhaseResult, Records, Run, Stall
+from ascend.pipes.trace import occupancy, write_trace
+from ascend.schedule import TileSchedule
 
 #: ``pipelined``: a pipe starts its next transfer while the last one's latency passes; ``serial``: it waits.
 LatencyMode = Literal["pipelined", "serial"]
@@ -32,103 +32,11 @@ SLICE = 1_000_000
 MOST_RECORDS = 20_000_000
 
 
-class Stall(NamedTuple):
-    """Cycles that a pipe stood still for one reason (averaged over the simulated cores)."""
-
-    pipe: str
-    reason: str
-    cycles: float
-    fraction: float  # of the whole time
-
-
-class Records(NamedTuple):
-    """Every operation of a phase in the order in which it left its pipe: arrays of equal length."""
-
-    start: np.ndarray  # cycles from the start of the phase
-    end: np.ndarray
-    core: np.ndarray
-    operation: np.ndarray  # index into the phase's tables
-    iteration: np.ndarray  # of its loop
-
-
 @dataclass(frozen=True)
-class PhaseResult:
-    """One phase: the time between two barriers of all cores."""
+class Timeline(Run):
+    """What a schedule does in time: a :class:`ascend.pipes.records.Run` with the options it was run with."""
 
-    name: str
-    cycles: float
-    cores: int  # simulated
-    flat: FlatPhase = field(repr=False)
-    op_count: np.ndarray = field(repr=False)
-    op_busy: np.ndarray = field(repr=False)
-    stalls: np.ndarray = field(repr=False)  # (pipes, flags)
-    events: int = 0
-    skipped: int = 0
-    records: Records | None = field(default=None, repr=False)
-
-    @property
-    def recorded(self) -> Records:
-        """The records.
-
-        Raises
-        ------
-        ValueError
-            For a run without.
-        """
-        if self.records is None:
-            raise ValueError(f"phase {self.name} was not recorded: simulate with record=True")
-        return self.records
-
-    def by_kind(self, values: np.ndarray) -> dict[str, float]:
-        """Sum of one value of each operation over the operations of a kind."""
-        sums: dict[str, float] = {}
-        for kind, value in zip(self.flat.kinds, values.tolist(), strict=True):
-            sums[kind] = sums.get(kind, 0) + value
-        return sums
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """What a schedule does in time.
-
-    Attributes
-    ----------
-    schedule, program
-        What was run.
-    phases : tuple of PhaseResult
-        In order: split (with more than one term), multiply, combine (behind FIXPIPE).
-    """
-
-    schedule: TileSchedule
-    program: Program = field(repr=False)
-    phases: tuple[PhaseResult, ...]
     options: dict = field(repr=False, default_factory=dict)
-
-    @property
-    def chip(self) -> Chip:
-        """The chip that was simulated."""
-        return self.schedule.placed_on
-
-    @cached_property
-    def cycles(self) -> float:
-        """Cycles from the first operation to the last."""
-        return sum(phase.cycles for phase in self.phases)
-
-    @property
-    def seconds(self) -> float:
-        """Time at the chip's clock."""
-        return self.cycles / self.chip.cycles_per_second
-
-    @property
-    def flops(self) -> float:
-        """FP32-equivalent FLOP/s: 2 m n k / t."""
-        s = self.schedule
-        return 2.0 * s.m * s.n * s.k / self.seconds
-
-    @property
-    def tflops(self) -> float:
-        """FP32-equivalent TFLOP/s."""
-        return self.flops / 1e12
 
     @cached_property
     def utilization(self) -> dict[str, float]:
@@ -182,11 +90,6 @@ class Timeline:
         """Operations placed in time one by one (those skipped in steady state not among them)."""
         return sum(phase.events for phase in self.phases)
 
-    @property
-    def operations(self) -> int:
-        """All operations of the simulated cores."""
-        return int(sum(phase.op_count.sum() for phase in self.phases))
-
     def recorded(self) -> "Timeline":
         """The same run with every operation of core 0 recorded; itself if it already is."""
         if all(phase.records is not None for phase in self.phases):
@@ -202,8 +105,6 @@ class Timeline:
             Buffer name ("L1 A", "L1 B", "L0A", "L0B", "L0C", "UB in", "UB out") to (cycles, bytes): from each cycle on
             that many bytes are in use, in whole slots.
         """
-        from ascend.pipes.trace import occupancy
-
         return occupancy(self.recorded())
 
     def to_trace(self, path, most_operations: int = 100_000) -> None:
@@ -215,8 +116,6 @@ class Timeline:
         most_operations : int
             Operations in the file at most.
         """
-        from ascend.pipes.trace import write_trace
-
         write_trace(self.recorded(), path, most_operations)
 
     def to_dict(self) -> dict:
@@ -238,18 +137,8 @@ class Timeline:
 
 
 def simulate(
-    b: Blocking,
-    m: int,
-    k: int,
-    n: int,
-    chip: Chip | str,
-    terms: int = 3,
-    buffering: Buffering = "double",
-    mode: Mode = "termwise",
+    schedule: TileSchedule,
     *,
-    operand: str = "fp16",
-    reseed_l0c: bool = False,
-    n_fused: int | None = None,
     include_split: bool = True,
     all_cores: bool = False,
     record: bool = False,
@@ -257,12 +146,12 @@ def simulate(
     steady_state: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> Timeline:
-    """Simulate the schedule of C = A B (A m x k, B k x n) in blocks `b` on a chip.
+    """Simulate a schedule on the chip that it was built for.
 
     Parameters
     ----------
-    b, m, k, n, chip, terms, buffering, mode, operand, reseed_l0c, n_fused
-        The schedule, see :func:`ascend.schedule.build_schedule`.
+    schedule : TileSchedule
+        From :func:`ascend.build_schedule`.
     include_split : bool
         Count the pass that splits A and B into FP16 words.
     all_cores : bool
@@ -282,10 +171,15 @@ def simulate(
 
     Raises
     ------
+    TypeError
+        If `schedule` is something else.
     ValueError
-        For a schedule that cannot be built, or too many operations to record.
+        For a schedule without a chip, or too many operations to record.
     """
-    schedule = build_schedule(m, n, k, b, get_chip(chip), terms, buffering, mode, reseed_l0c, operand, n_fused)
+    if not isinstance(schedule, TileSchedule):
+        raise TypeError(
+            f"simulate runs a TileSchedule, build_schedule(m, k, n, chip, blocking) makes one; got {type(schedule).__name__}"
+        )
     return run_program(
         build_program(schedule, include_split), all_cores=all_cores, record=record, latency=latency,
         steady_state=steady_state, progress=progress,

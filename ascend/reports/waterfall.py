@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ascend.chips.chip import PARAMETERS, Chip
-from ascend.pipes.program import Loop, Program, Segment
 from ascend.pipes.build import build_program
-from ascend.roofline import fp32_equivalent_peak
-from ascend.schedule import TileSchedule, build_schedule
+from ascend.pipes.program import Loop, Program, Segment
 from ascend.pipes.simulate import LatencyMode, run_program, simulate
+from ascend.roofline import fp32_equivalent_peak
+from ascend.schedule import TileSchedule
 
 
 class Cause(NamedTuple):
@@ -98,11 +98,7 @@ def _with_causes(schedule: TileSchedule, present: int) -> Program:
     """The program with the first `present` causes in force and the others free."""
     absent = CAUSES[present:]
     chip = schedule.placed_on.replace(**{name: 0.0 for cause in absent for name in cause.parameters})
-    s = schedule
-    rebuilt = build_schedule(
-        s.m, s.n, s.k, s.blocking, chip, s.terms, s.buffering, s.mode, s.reseed_l0c, s.operand, s.n_fused
-    )
-    program = build_program(rebuilt, include_split=not any(cause.split for cause in absent))
+    program = build_program(schedule.timed_by(chip), include_split=not any(cause.split for cause in absent))
     return free_of_charge(program, {kind for cause in absent for kind in cause.kinds})
 
 
@@ -200,7 +196,4 @@ def sweep(schedule: TileSchedule, parameter: str, values: list[float]) -> list[t
 
 
 def _speed(schedule: TileSchedule, chip: Chip) -> float:
-    s = schedule
-    return simulate(
-        s.blocking, s.m, s.k, s.n, chip, s.terms, s.buffering, s.mode, operand=s.operand, reseed_l0c=s.reseed_l0c,
-    ).tflops  # fmt: skip
+    return simulate(schedule.timed_by(chip)).tflops

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import ascend
-from ascend.reports.calibration import ASSUMED_SIZE
 from ascend.chips.chip import PARAMETERS
+from ascend.reports.calibration import ASSUMED_SIZE
 from ascend.schedule import MODES
 
 

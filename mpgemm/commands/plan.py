@@ -8,7 +8,7 @@ from pathlib import Path
 import ascend
 from ascend.blocking import feasible_blocks
 from ascend.planner import RANKS, SIMULATED, Plan
-from ascend.schedule import build_schedule
+from ascend.reports import figures, plots
 from ascend.reports.tiling import tile_shapes
 from mpgemm.commands.ascend_options import (
     add_shared_arguments,
@@ -50,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output = parser.add_argument_group("output")
     output.add_argument("--explain", action="store_true", help="what distinguishes the best block from 96 and 192")
     output.add_argument("--tiling", action="store_true", help="AscendC tiling fields and tile shapes of the best block")
-    output.add_argument("--bits", action="store_true", help="run every feasible block: what changes the result, by how much")
+    output.add_argument(
+        "--bits", action="store_true", help="run every feasible block: what changes the result, by how much"
+    )
     output.add_argument("--rejections", action="store_true", help="the blocks next to the feasible space, and why not")
     output.add_argument("--figure", choices=("6", "heat"), help="N_fused and f (fig. 6), or speed over (bm, bn)")
     output.add_argument("--out", metavar="FOLDER", help="where --figure writes PNG, CSV and JSON (out)")
@@ -126,7 +128,9 @@ def _one_block(args: argparse.Namespace, chip: ascend.Chip) -> Plan:
     if broken:
         raise ValueError(f"block {sizes} does not fit {chip.name}: {'; '.join(map(str, broken))}")
     block = ascend.Blocking(*sizes)
-    schedule = build_schedule(m, n, k, block, chip, args.terms, args.buffering, args.mode, operand=args.operand)
+    schedule = ascend.build_schedule(
+        m, k, n, chip, block, terms=args.terms, buffering=args.buffering, mode=args.mode, operand=args.operand
+    )
     return ascend.plan_of(schedule)
 
 
@@ -192,8 +196,6 @@ def _rejections(args: argparse.Namespace, chip: ascend.Chip) -> None:
 
 
 def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    from ascend.reports import figures, plots
-
     plots.require_matplotlib()
     folder = folder_of(args)
     progress = Progress()

@@ -4,9 +4,10 @@ import argparse
 import sys
 
 import ascend
+from ascend.reports import figures, plots
 from ascend.reports.calibration import PUBLISHED_BLOCK, statements
-from ascend.schedule import TileSchedule, build_schedule
 from ascend.reports.waterfall import sweep
+from ascend.schedule import TileSchedule
 from mpgemm.commands.ascend_options import (
     add_shared_arguments,
     folder_of,
@@ -73,14 +74,14 @@ def _show(args: argparse.Namespace, chip: ascend.Chip) -> None:
 def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     m, k, n = size_of(args)
     block = ascend.Blocking(*parse_block(args.block))
-    schedule = build_schedule(
-        m, n, k, block, chip, args.terms, args.buffering, args.mode, args.reseed_l0c, args.operand, args.n_fused
-    )
+    schedule = ascend.build_schedule(
+        m, k, n, chip, block, terms=args.terms, buffering=args.buffering, mode=args.mode, reseed_l0c=args.reseed_l0c,
+        operand=args.operand, n_fused=args.n_fused,
+    )  # fmt: skip
     progress = Progress()
     timeline = ascend.simulate(
-        block, m, k, n, chip, args.terms, args.buffering, args.mode, operand=args.operand,
-        reseed_l0c=args.reseed_l0c, n_fused=args.n_fused, include_split=not args.no_split, all_cores=args.all_cores,
-        latency=args.latency, progress=lambda done: progress(done, done + 1, "operations"),
+        schedule, include_split=not args.no_split, all_cores=args.all_cores, latency=args.latency,
+        progress=lambda done: progress(done, done + 1, "operations"),
     )  # fmt: skip
     written = _write_files(args, timeline, schedule)
     if args.json:
@@ -103,8 +104,6 @@ def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: 
     if args.trace:
         recorded.to_trace(args.trace, args.trace_operations)
     if args.gantt or args.occupancy or args.waterfall_plot:
-        from ascend.reports import plots
-
         if args.gantt:
             plots.gantt(recorded, args.gantt)
         if args.occupancy:
@@ -212,8 +211,6 @@ def _published(args: argparse.Namespace) -> None:
 
 
 def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    from ascend.reports import figures, plots
-
     plots.require_matplotlib()
     folder, progress = folder_of(args), Progress()
     size = size_of(args)
@@ -223,8 +220,8 @@ def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
     def report(done: int, total: int) -> None:
         progress(done, total, f"points of figure {args.figure}")
 
-    standing = "fitted to 41.7 and 65.3" if args.calibrated else "nominal parameters"
-    where = f"{chip.name} ({standing}), m, k, n = {', '.join(map(str, size))}"
+    evidence = "fitted to 41.7 and 65.3" if args.calibrated else "nominal parameters"
+    where = f"{chip.name} ({evidence}), m, k, n = {', '.join(map(str, size))}"
     if args.figure == "10":
         rows = figures.figure_10(chip, size, progress=report)
         peak = figures.PAPER_PEAK if chip.soc_version == "Ascend910A" else chip.peak_flops() / 3
@@ -235,6 +232,6 @@ def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
     else:
         block = ascend.Blocking(*parse_block(args.block))
         rows = figures.figure_12(chip, block, report)
-        plots.figure_12_plot(rows, path, f"Fig. 12: {chip.name} ({standing}), block {block}, and 910B3")
+        plots.figure_12_plot(rows, path, f"Fig. 12: {chip.name} ({evidence}), block {block}, and 910B3")
     paths = [*write_rows(folder, name, rows), path]
     print(f"written: {', '.join(map(str, paths))}")
