@@ -4,14 +4,16 @@ from ascend.blocking import Blocking, Rejection, candidate_rejections, feasible_
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip, list_chips, load_chip
 from ascend.cube import cube_gemm, cube_hgemm, reconstruct
+from ascend.paper_kernel import rejections
 from ascend.pipes.simulate import Timeline, simulate
-from ascend.planner import Plan, plan, plan_of, rejections
+from ascend.planner import Plan, plan, plan_of
 from ascend.reports.byte_table import byte_table
 from ascend.reports.explain import explain
 from ascend.reports.tiling import tiling_fields
 from ascend.reports.waterfall import sensitivities, waterfall
 from ascend.roofline import RooflinePoint, Traffic, operational_intensity, roofline, traffic
-from ascend.schedule import TileSchedule, build_schedule
+from ascend.schedule import build_schedule
+from ascend.tile_schedule import TileSchedule
 
 __all__ = [
     "Blocking",

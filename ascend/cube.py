@@ -30,6 +30,12 @@ Orders
     - ``elementwise``: one FP32 sum; each `group` products (at most one cube step) add their hh, then lh / s_f, then
       hl / s_f (then ll / s_f^2), each by the step order. Dividing a word by a power of two is exact here.
 
+Slices of k (split-k)
+    Each slice is a product of its own in the order above; c belongs to the first. ``reduce`` adds them in order of k,
+    each addition RN. ``atomic`` adds them in the order in which the cores arrive: the product returned here is the one of
+    ascending k,
+    :func:`ascend.slices.atomic_results` lists them all and :func:`ascend.slices.atomic_spread` bounds how far they differ.
+
 Overflow
     ``saturate`` (910A): conversions and sums beyond the format give its largest finite number, NaN becomes 0;
     infinite and NaN inputs go the same way. ``inf`` (910B): IEEE arithmetic; a NaN result is the positive quiet
@@ -37,6 +43,7 @@ Overflow
     opposite infinity, so the result is NaN.
 """
 
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -44,7 +51,10 @@ import numpy as np
 from ascend._kernels import cube as cube_kernel
 from ascend.blocking import Blocking
 from ascend.chips.chip import Chip
-from ascend.schedule import Mode, TileSchedule, build_schedule
+from ascend.schedule import build_schedule
+from ascend.slices import Overflow, merge_slices
+from ascend.tile_schedule import Mode, TileSchedule
+from ascend.vector import vector_product, vector_slices
 from tensorcore_models.isa import isa_level
 from tensorcore_models.rounding import round_to, source_array
 from tensorcore_models.split_analysis import automatic_scale_exponent
@@ -52,7 +62,6 @@ from tensorcore_models.threads import threads_for
 
 Order = Literal["elementwise", "termwise", "termwise_inplace"]
 StepOrder = Literal["sequential", "pairwise", "exact"]
-Overflow = Literal["saturate", "inf"]
 ScaleExponent = int | tuple[int, int] | Literal["auto"]
 
 ORDERS = ("elementwise", "termwise", "termwise_inplace")
@@ -216,6 +225,8 @@ def cube_hgemm(
         nan = 0.0 if overflow == "saturate" else None
         c = round_to(c, "fp16", saturate=overflow == "saturate", nan=nan).astype(np.float32)
     schedule = _schedule(a, b, schedule, blocking, chip, 1, "termwise", reseed_l0c)
+    if half and len(schedule.k_slices) > 1:
+        raise ValueError("slices of k are merged in FP32: accumulate='fp16' needs a schedule without split-k")
     if a.shape[1] == 0:
         out = _without_products(a, b, c)
         return out.astype(np.float16) if half else out
@@ -378,6 +389,8 @@ def schedule_product(schedule: TileSchedule, a: Any, b: Any, c: Any = None, **op
     **options
         Other keywords of those functions.
     """
+    if schedule.kernel == "vector":
+        return vector_product(*_matrices(a, b, c), schedule)
     if schedule.terms == 1:
         return cube_hgemm(a, b, c, schedule=schedule, **options)
     order = cast(Order, schedule.order)
@@ -435,15 +448,27 @@ def _may_overflow(largest_c: float, k: int, exponents: tuple[int, int]) -> bool:
     return not (largest_c + 4.0 * k * 2.0**32) * 2.0**growth < 2.0**126
 
 
-def _run(a, b, c, schedule, *, order, terms, step_order, step, exponents, saturate, clamp, half=False) -> np.ndarray:
+def _run(a, b, c, schedule, **options) -> np.ndarray:
+    """The product of every slice of k, merged in order of k; c is the seed of the first."""
+    if len(schedule.k_slices) < 2:
+        return _run_slice(a, b, c, schedule, (0, schedule.k), **options)
+    seeds = [c] + [None] * (len(schedule.k_slices) - 1)
+    partial = [_run_slice(a, b, seed, schedule, s, **options) for seed, s in zip(seeds, schedule.k_slices, strict=True)]
+    return merge_slices(np.stack(partial), "saturate" if options["saturate"] else "inf")
+
+
+def _run_slice(
+    a, b, c, schedule, k_slice, *, order, terms, step_order, step, exponents, saturate, clamp, half=False
+) -> np.ndarray:
+    start, stop = k_slice
     out = np.empty((a.shape[0], b.shape[1]), np.float32)
     if out.size == 0:
         return out
     cube_kernel.run(
-        a,
-        b,
+        np.ascontiguousarray(a[:, start:stop]),
+        np.ascontiguousarray(b[start:stop]),
         c,
-        np.array([end for _, end in schedule.k_groups], np.int64),
+        np.array([end - start for _, end in schedule.groups_of(k_slice)], np.int64),
         out,
         order=order,
         terms=terms,
@@ -456,9 +481,32 @@ def _run(a, b, c, schedule, *, order, terms, step_order, step, exponents, satura
         half=half,
         reseed=schedule.reseed_l0c,
         level=isa_level(),
-        threads=threads_for(a.size * b.shape[1]),
+        threads=threads_for((stop - start) * out.size),
     )
     return out
+
+
+def slice_products(schedule: TileSchedule, a: Any, b: Any, c: Any = None, **options: Any) -> np.ndarray:
+    """What the slices of k add up to, before they are merged.
+
+    Parameters
+    ----------
+    schedule, a, b, c, **options
+        As for :func:`schedule_product`; c is the seed of the first slice.
+
+    Returns
+    -------
+    numpy.ndarray
+        float32, shape (slices, m, n).
+    """
+    a, b, c = _matrices(a, b, c)
+    if schedule.kernel == "vector":
+        return vector_slices(a, b, c, schedule)
+    found = []
+    for number, (start, stop) in enumerate(schedule.k_slices):
+        part = replace(schedule, k=stop - start, grid=replace(schedule.grid, k=1))
+        found.append(schedule_product(part, a[:, start:stop], b[start:stop], c if number == 0 else None, **options))
+    return np.stack(found)
 
 
 def _without_products(a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ascend.schedule import TileSchedule
+from ascend.tile_schedule import TileSchedule
 
 PIPES = ("SCALAR", "VECTOR", "CUBE", "MTE1", "MTE2", "MTE3", "FIXP")
 SCALAR, VECTOR, CUBE, MTE1, MTE2, MTE3, FIXP = range(len(PIPES))
@@ -91,6 +91,7 @@ class Phase:
     programs: tuple[tuple[Loop, ...], ...]
     program_of_core: tuple[int, ...]
     slot_bytes: dict[str, int]  # of one slot of each pool, by its FREE flag
+    launch: float = 0.0  # cycles before it begins
 
 
 @dataclass(frozen=True)
@@ -103,11 +104,14 @@ class Program:
     phases : tuple of Phase
     initial_flags : dict of str to int
         Flags that are up at the start: the free slots.
+    channel_rates : tuple of float
+        Bytes a cycle that one core's own path carries on each shared channel: reads, writes, FIXPIPE.
     """
 
     schedule: TileSchedule
     phases: tuple[Phase, ...]
     initial_flags: dict[str, int]
+    channel_rates: tuple[float, float, float]
 
     def operations(self, core: int = 0) -> Iterator[Operation]:
         """Every operation of a core in program order. Long for large sizes."""

@@ -13,7 +13,7 @@ import numpy as np
 from ascend.chips.chip import Chip
 from ascend.pipes.arrays import FlatPhase
 from ascend.pipes.program import Program
-from ascend.schedule import TileSchedule
+from ascend.tile_schedule import TileSchedule
 
 
 class Stall(NamedTuple):
@@ -49,6 +49,7 @@ class PhaseResult:
     events: int = 0
     skipped: int = 0
     records: Records | None = field(default=None, repr=False)
+    launch: float = 0.0  # cycles before it began
 
     @property
     def recorded(self) -> Records:
@@ -95,7 +96,7 @@ class Run:
     @cached_property
     def cycles(self) -> float:
         """Cycles from the first operation to the last."""
-        return sum(phase.cycles for phase in self.phases)
+        return sum(phase.launch + phase.cycles for phase in self.phases)
 
     @property
     def seconds(self) -> float:

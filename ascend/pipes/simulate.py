@@ -16,13 +16,12 @@ from typing import Literal
 import numpy as np
 
 from ascend._kernels.pipes import PipeEngine
-from ascend.chips.chip import Chip
 from ascend.pipes.arrays import flatten, new_state
-from ascend.pipes.build import build_program
+from ascend.pipes.build import L2Model, build_program
 from ascend.pipes.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program
 from ascend.pipes.records import PhaseResult, Records, Run, Stall
 from ascend.pipes.trace import occupancy, write_trace
-from ascend.schedule import TileSchedule
+from ascend.tile_schedule import TileSchedule
 
 #: ``pipelined``: a pipe starts its next transfer while the last one's latency passes; ``serial``: it waits.
 LatencyMode = Literal["pipelined", "serial"]
@@ -73,6 +72,9 @@ class Timeline(Run):
                 key = (PIPES[pipe], "the end of the phase" if used else f"nothing to do ({phase.name})")
                 if rest > 1e-6 * phase.cycles:
                     totals[key] = totals.get(key, 0.0) + float(rest)
+                if phase.launch:
+                    key = (PIPES[pipe], "the launch of the kernel")
+                    totals[key] = totals.get(key, 0.0) + phase.launch
         rows = [Stall(pipe, reason, cycles, cycles / self.cycles) for (pipe, reason), cycles in totals.items()]
         return sorted(rows, key=lambda row: -row.cycles)
 
@@ -140,6 +142,7 @@ def simulate(
     schedule: TileSchedule,
     *,
     include_split: bool = True,
+    l2: L2Model | None = None,
     all_cores: bool = False,
     record: bool = False,
     latency: LatencyMode = "pipelined",
@@ -154,6 +157,8 @@ def simulate(
         From :func:`ascend.build_schedule`.
     include_split : bool
         Count the pass that splits A and B into FP16 words.
+    l2 : {"reuse", "shared_b"}, optional
+        Model of L2, see :func:`ascend.pipes.build.build_program`; the kernel's own if None.
     all_cores : bool
         Every core event by event instead of one representative core.
     record : bool
@@ -181,8 +186,8 @@ def simulate(
             f"simulate runs a TileSchedule, build_schedule(m, k, n, chip, blocking) makes one; got {type(schedule).__name__}"
         )
     return run_program(
-        build_program(schedule, include_split), all_cores=all_cores, record=record, latency=latency,
-        steady_state=steady_state, progress=progress,
+        build_program(schedule, include_split, l2=l2, one_core=not all_cores), all_cores=all_cores, record=record,
+        latency=latency, steady_state=steady_state, progress=progress,
     )  # fmt: skip
 
 
@@ -222,11 +227,6 @@ def run_program(
     return Timeline(program.schedule, program, tuple(results), options)
 
 
-def channel_rates(chip: Chip) -> tuple[float, float, float]:
-    """Bytes a cycle that one core's own path to memory carries: reads, writes, FIXPIPE."""
-    return (chip.l2_read_rate, chip.ub_to_ddr_rate, chip.fixpipe_rate)
-
-
 def _run_phase(
     program: Program, phase: Phase, all_cores: bool, record: bool, latency: str, steady_state: bool,
     report: Callable[[int], None],
@@ -238,7 +238,7 @@ def _run_phase(
     records = _record_arrays(_operation_count(phase, all_cores)) if record else None
     engine = PipeEngine(
         flat, sums, new_state(flat, program.initial_flags), records, capacity=chip.hbm_bytes_per_cycle,
-        channel_rates=channel_rates(chip), serial_latency=latency == "serial", steady_state=steady_state,
+        channel_rates=program.channel_rates, serial_latency=latency == "serial", steady_state=steady_state,
         reference_pipe=CUBE if CUBE in flat.op_pipe else MTE2,
     )  # fmt: skip
     engine.begin()
@@ -252,7 +252,7 @@ def _run_phase(
     kept = Records(*(array[: engine.records] for array in records)) if records else None
     return PhaseResult(
         phase.name, engine.end_time(), len(flat.core_first_loop), flat, sums[0], sums[1],
-        sums[2].reshape(len(PIPES), len(FLAGS)), engine.events, engine.skipped, kept,
+        sums[2].reshape(len(PIPES), len(FLAGS)), engine.events, engine.skipped, kept, phase.launch,
     )  # fmt: skip
 
 

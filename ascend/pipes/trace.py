@@ -43,8 +43,8 @@ def _phases(run: Run) -> Iterator[tuple[PhaseResult, float]]:
     """Recorded phases with the cycle at which each starts."""
     start = 0.0
     for phase in run.phases:
-        yield phase, start
-        start += phase.cycles
+        yield phase, start + phase.launch
+        start += phase.launch + phase.cycles
 
 
 def bars(run: Run, first: float = 0.0, last: float = float("inf")) -> list[Bar]:

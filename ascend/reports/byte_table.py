@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ascend.pipes.build import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
 from ascend.roofline import ELEMENT_BYTES, traffic
-from ascend.schedule import TileSchedule
+from ascend.tile_schedule import TileSchedule
 
 
 class Factor(NamedTuple):

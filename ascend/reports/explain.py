@@ -9,7 +9,8 @@ from ascend.blocking import ACCUMULATOR_BYTES, Blocking, candidate_rejections, o
 from ascend.pipes.simulate import simulate
 from ascend.reports.calibration import PUBLISHED_BLOCK, PUBLISHED_DOUBLE
 from ascend.roofline import operational_intensity, roofline
-from ascend.schedule import TileSchedule
+from ascend.schedule import variant
+from ascend.tile_schedule import TileSchedule
 
 #: Square blocks that the paper discusses: its traffic optimum, its best, and the next one up.
 LANDMARKS = (96, 176, 192)
@@ -99,7 +100,7 @@ def _landmarks(s: TileSchedule) -> Iterator[str]:
             yield f"computed: {b} does not fit {s.placed_on.name}: {broken[0]}."
             continue
         try:
-            other = s.variant(blocking=b)
+            other = variant(s, blocking=b)
         except ValueError as error:
             yield f"computed: {error}."
             continue

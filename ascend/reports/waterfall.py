@@ -13,7 +13,7 @@ from ascend.pipes.build import build_program
 from ascend.pipes.program import Loop, Program, Segment
 from ascend.pipes.simulate import LatencyMode, run_program, simulate
 from ascend.roofline import fp32_equivalent_peak
-from ascend.schedule import TileSchedule
+from ascend.tile_schedule import TileSchedule
 
 
 class Cause(NamedTuple):

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import ascend
+from ascend.blocking import OPERAND_BYTES
 from ascend.chips.chip import PARAMETERS
 from ascend.reports.calibration import ASSUMED_SIZE
-from ascend.schedule import MODES
+from ascend.tile_schedule import MERGES, MODES
 
 
-def add_shared_arguments(parser: argparse.ArgumentParser) -> None:
+def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> None:
     """Size, chip and kernel."""
     parser.add_argument(
         "size", nargs="*", type=int, metavar="M K N",
@@ -18,8 +19,9 @@ def add_shared_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     chip = parser.add_argument_group("chip")
     chip.add_argument(
-        "--chip", default="910A", metavar="NAME",
-        help=f"{', '.join(ascend.list_chips())}, or a .toml or CANN .ini file (default 910A)",
+        "--chip", metavar="NAME", **({"action": "append"} if several_chips else {"default": "910A"}),
+        help=f"{', '.join(ascend.list_chips())}, or a .toml or CANN .ini file (default 910A)"
+        + ("; more than one to compare" if several_chips else ""),
     )  # fmt: skip
     chip.add_argument("--calibrated", action="store_true", help="use the chip's fitted parameters, too")
     chip.add_argument(
@@ -30,8 +32,14 @@ def add_shared_arguments(parser: argparse.ArgumentParser) -> None:
     kernel = parser.add_argument_group("kernel")
     kernel.add_argument("--terms", type=int, default=3, choices=(1, 3, 4), help="products for each FP32 product (3)")
     kernel.add_argument("--buffering", default="double", choices=("single", "double"))
-    kernel.add_argument("--mode", default="termwise", choices=MODES, help="how the terms are combined (termwise)")
-    kernel.add_argument("--operand", default="fp16", choices=("fp16", "fp32"), help="fp32: with --terms 1 on 910B")
+    kernel.add_argument("--mode", choices=MODES, help="how the terms are combined (termwise; plan: or fused, if faster)")
+    kernel.add_argument(
+        "--operand", default="fp16", choices=tuple(OPERAND_BYTES), help="others than fp16: with --terms 1 (fp16)"
+    )
+    kernel.add_argument(
+        "--merge", default="reduce", choices=MERGES, help="slices of k: added in order, or atomically in memory (reduce)"
+    )
+    kernel.add_argument("--split", type=int, metavar="COUNT", help="slices of k")
 
 
 def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
@@ -51,8 +59,18 @@ def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
 
 def chip_of(args: argparse.Namespace) -> ascend.Chip:
     """The chip with calibration and changes in force."""
-    is_file = Path(args.chip).suffix.lower() in (".toml", ".ini")
-    chip = ascend.load_chip(args.chip) if is_file else ascend.get_chip(args.chip)
+    return chips_of(args)[0]
+
+
+def chips_of(args: argparse.Namespace) -> list[ascend.Chip]:
+    """Every chip that the options name, with calibration and changes in force."""
+    names = args.chip if isinstance(args.chip, list) else [args.chip or "910A"]
+    return [_chip(args, name) for name in names]
+
+
+def _chip(args: argparse.Namespace, name: str) -> ascend.Chip:
+    is_file = Path(name).suffix.lower() in (".toml", ".ini")
+    chip = ascend.load_chip(name) if is_file else ascend.get_chip(name)
     if args.calibrated:
         chip = chip.with_calibration()
     return chip.replace(**dict(map(parse_change, args.changes))) if args.changes else chip
@@ -60,11 +78,11 @@ def chip_of(args: argparse.Namespace) -> ascend.Chip:
 
 def run_on_chip(args: argparse.Namespace, work: Callable[[argparse.Namespace, ascend.Chip], None]) -> int:
     """`work` with the chip that the options name, or its numbers where they are asked for; the exit status."""
-    chip = chip_of(args)
-    if args.list_parameters:
-        print_parameters(chip)
-    else:
-        work(args, chip)
+    for chip in chips_of(args):
+        if args.list_parameters:
+            print_parameters(chip)
+        else:
+            work(args, chip)
     return 0
 
 

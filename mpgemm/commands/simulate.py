@@ -7,7 +7,7 @@ import ascend
 from ascend.reports import figures, plots
 from ascend.reports.calibration import PUBLISHED_BLOCK, statements
 from ascend.reports.waterfall import sweep
-from ascend.schedule import TileSchedule
+from ascend.tile_schedule import TileSchedule
 from mpgemm.commands.ascend_options import (
     add_shared_arguments,
     folder_of,

@@ -13,7 +13,7 @@ import tensorcore_models as tcm
 from ascend.blocking import Blocking
 from ascend.cube import ORDERS, OVERFLOWS, STEP_ORDERS
 from ascend.cube_reference import cube_gemm_reference
-from ascend.schedule import TileSchedule
+from ascend.tile_schedule import TileSchedule
 
 ISAS = tcm.available_isas()
 MODES = {"termwise": "termwise", "termwise_inplace": "termwise_inplace", "elementwise": "elementwise"}
