@@ -55,10 +55,10 @@ from ascend.schedule import build_schedule
 from ascend.slices import Overflow, merge_slices
 from ascend.tile_schedule import Mode, TileSchedule
 from ascend.vector import vector_product, vector_slices
-from tensorcore_models.isa import isa_level
-from tensorcore_models.rounding import round_to, source_array
-from tensorcore_models.split_analysis import automatic_scale_exponent
-from tensorcore_models.threads import threads_for
+from tensorcore_models.machine.instruction_sets import isa_level
+from tensorcore_models.formats.rounding import round_to, source_array
+from tensorcore_models.formats.split_analysis import automatic_scale_exponent
+from tensorcore_models.machine.threads import threads_for
 
 Order = Literal["elementwise", "termwise", "termwise_inplace"]
 StepOrder = Literal["sequential", "pairwise", "exact"]
@@ -113,7 +113,7 @@ def cube_gemm(
     order : {"termwise", "termwise_inplace", "elementwise"}
     scale_exponent : int, (int, int) or "auto"
         s_b of eq. 7 for both matrices, or (s_a, s_b), or chosen for each matrix from its elements
-        (:func:`tensorcore_models.split_analysis.automatic_scale_exponent`).
+        (:func:`tensorcore_models.formats.split_analysis.automatic_scale_exponent`).
     low_low : bool
         Add the fourth term, too.
     step_order : {"sequential", "pairwise", "exact"}

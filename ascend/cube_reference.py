@@ -1,6 +1,6 @@
 """SGEMM-cube one number at a time: the slow truth that :mod:`ascend.cube` and its kernel are held to.
 
-Every sum is a Python fraction rounded once by :mod:`tensorcore_models.exact_rounding`; a number is a `Special`
+Every sum is a Python fraction rounded once by :mod:`tensorcore_models.formats.exact_rounding`; a number is a `Special`
 or a fraction with the sign of its zero. Nothing is shared with the kernel: not the split, not the blocking, not
 the rounding.
 """
@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from ascend.tile_schedule import TileSchedule
-from tensorcore_models.exact_rounding import round_to_bits
+from tensorcore_models.formats.exact_rounding import round_to_bits
 from tensorcore_models.formats import Format, get_float_format
 
 FP16, FP32 = get_float_format("fp16"), get_float_format("fp32")

@@ -36,7 +36,7 @@ def main() -> None:
 
     import mpgemm
     import tensorcore_models as tcm
-    from mpgemm.recovery import prepare
+    from mpgemm.recovery.run import prepare
 
     tcm.set_num_threads(args.threads)
     rng = np.random.default_rng(1)
@@ -67,7 +67,7 @@ def _words(run):
     """One word of each operand as encodings."""
     if run.row.kind == "words":
         return run.words()[0][0], run.words()[1][0]
-    from mpgemm.integer_recovery import slice_operand
+    from mpgemm.recovery.integer_run import slice_operand
 
     return tuple(slice_operand(x, axis, run.row)[0][0].view("u1") for x, axis in ((run.a, 1), (run.b, 0)))
 

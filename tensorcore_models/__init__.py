@@ -21,17 +21,17 @@ from .accumulators import (
     SequentialFMA,
     as_parametric,
 )
-from .blocks import BLOCK_FORMATS, BlockScaled, quantize_blocks
+from .formats.blocks import BLOCK_FORMATS, BlockScaled, quantize_blocks
 from .catalogue import architectures, default_instruction, get_instruction, list_instructions
-from .engine import CallableEngine, Engine, MatrixEngine, as_engine
-from .exact_rounding import ROUNDINGS
+from .engines.engine import CallableEngine, Engine, MatrixEngine, as_engine
+from .formats.exact_rounding import ROUNDINGS
 from .formats import FORMATS, Format, get_format
-from .instruction import Instruction
-from .interop import as_array, format_of_dtype
-from .isa import active_isa, available_isas, set_isa
-from .rounding import decode, encode, round_to
-from .split_analysis import allowed_scale_exponents, automatic_scale_exponent
-from .threads import get_num_threads, set_num_threads
-from .words import bits_kept, join, split, split_fp16
+from .engines.instruction import Instruction
+from .formats.interop import as_array, format_of_dtype
+from .machine.instruction_sets import active_isa, available_isas, set_isa
+from .formats.rounding import decode, encode, round_to
+from .formats.split_analysis import allowed_scale_exponents, automatic_scale_exponent
+from .machine.threads import get_num_threads, set_num_threads
+from .formats.words import bits_kept, join, split, split_fp16
 
 from . import fast  # isort: skip  (registers the fast kernels, which need everything above)

@@ -154,7 +154,7 @@ MPG_INLINE void exact_store2(double *p, exact_double2 v) { memcpy(p, &v, sizeof 
 #include "exact_tile.h"
 #endif
 
-/* Levels of tensorcore_models.isa, and one above them. */
+/* Levels of tensorcore_models.machine.instruction_sets, and one above them. */
 enum { EXACT_LEVEL_IFMA = MPG_ISA_AVX512 + 1 };
 
 static int exact_best_level(int level)

@@ -1,4 +1,4 @@
-"""Integer words of matrices and what becomes of their products; integer_words.h has the contract, mpgemm.integer_words the checks.
+"""Integer words of matrices and what becomes of their products; integer_words.h has the contract, mpgemm.recovery.integer_words the checks.
 
 Matrices come as bytes of C-contiguous arrays. Threads share blocks of elements and never change a bit; between slabs of some
 tens of millions of elements pending signals are looked at.

@@ -135,7 +135,7 @@ def parse_block(text: str) -> tuple[int, int, int]:
 
 def print_parameters(chip: ascend.Chip) -> None:
     """The chip's numbers with units and provenance."""
-    from mpgemm.report import Table
+    from mpgemm.reporting.report import Table
 
     rows = [(name, f"{value:g}", unit, kind, source) for name, value, unit, kind, source in chip.describe()]
     Table(f"{chip.name} ({chip.soc_version})", ("parameter", "value", "unit", "kind", "source"), rows).print()
@@ -161,8 +161,8 @@ def folder_of(args: argparse.Namespace) -> Path:
 
 def write_rows(folder: Path, name: str, rows: list[dict]) -> list[Path]:
     """The rows as JSON and CSV next to each other."""
-    from mpgemm.io import write_text
-    from mpgemm.report import Table, json_text
+    from mpgemm.inputs.files import write_text
+    from mpgemm.reporting.report import Table, json_text
 
     headings = list(rows[0])
     table = Table(name, headings, [[row[heading] for heading in headings] for row in rows])

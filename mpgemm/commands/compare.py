@@ -7,18 +7,19 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from mpgemm import matrices, plots, report
+from mpgemm.inputs import matrices
+from mpgemm.reporting import plots, report
 from mpgemm.commands.run_options import add_output_arguments, check_run, environment, run_resumable
-from mpgemm.comparison import Comparison, ComparisonRecord, resolve_pairs
-from mpgemm.errors import RELATIVE_METRICS
+from mpgemm.experiments.comparison import Comparison, ComparisonRecord, resolve_pairs
+from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
 from mpgemm.experiments.cases import Case, file_case, generated_cases, shipped_case, with_addend
 from mpgemm.experiments.executors import open_executor
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.outcome import Context, Outcome
 from mpgemm.experiments.recovery_methods import pair_method
-from mpgemm.io import write_text
-from mpgemm.methods import list_methods
+from mpgemm.inputs.files import write_text
+from mpgemm.recovery.methods import list_methods
 
 DEFAULT_METHODS = ("fp16", "markidis", "egemm", "ootomo", "ootomo_inside", "sgemm_cube", "multiword", "ozaki_int8")
 DEFAULT_ENGINES = ("a100", "h100")

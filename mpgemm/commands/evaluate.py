@@ -5,10 +5,11 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from mpgemm import matrices, plots, report
+from mpgemm.inputs import matrices
+from mpgemm.reporting import plots, report
 from mpgemm.commands.ascend_options import parse_block
 from mpgemm.commands.run_options import add_output_arguments, check_run, environment, run_resumable
-from mpgemm.errors import RELATIVE_METRICS
+from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
 from mpgemm.experiments.accuracy_figures import SWEEP_FIGURES, SWEEP_METHODS, SWEEP_OPTIONS, run_sweep
 from mpgemm.experiments.cases import Case, file_case, generated_cases, shipped_case
@@ -24,7 +25,7 @@ from mpgemm.experiments.methods import (
 )
 from mpgemm.experiments.split_figures import SPLIT_FIGURES, split_figure
 from mpgemm.experiments.suitability import Suitability, examine
-from mpgemm.io import write_text
+from mpgemm.inputs.files import write_text
 
 _DEFAULT_SHAPE = (256, 256, 256)
 _STEP_NOTE = (
@@ -259,7 +260,7 @@ def _run_figures(args: argparse.Namespace, journal: Journal) -> dict:
 
 
 def _split(args, name, journal):
-    from mpgemm.plots import Curve
+    from mpgemm.reporting.plots import Curve
 
     figure = split_figure(name, journal=journal, progress=report.Progress(sys.stderr))
     rows = [[e, *(curve.values[i] for curve in figure.curves)] for i, e in enumerate(figure.exponents)]
@@ -270,7 +271,7 @@ def _split(args, name, journal):
 
 
 def _sweep(args, name, journal):
-    from mpgemm.plots import Curve
+    from mpgemm.reporting.plots import Curve
 
     row = SWEEP_FIGURES[name]
     with open_executor(args.workers) as executor:

@@ -18,7 +18,7 @@ from mpgemm.commands.ascend_options import (
     size_of,
     write_rows,
 )
-from mpgemm.report import Progress, Table, json_text
+from mpgemm.reporting.report import Progress, Table, json_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +82,7 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
     best = plans[0]
     sentences = ascend.explain(best.schedule) if args.explain else []
     if args.csv:
-        from mpgemm.io import write_text
+        from mpgemm.inputs.files import write_text
 
         write_text(args.csv, _table(plans, "plans").to_csv())
     if args.json:
@@ -110,7 +110,7 @@ def _ranked(args: argparse.Namespace, chip: ascend.Chip) -> list[Plan]:
     progress = Progress()
     data = None
     if args.data:
-        from mpgemm.io import check_matrix, read_matrix
+        from mpgemm.inputs.files import check_matrix, read_matrix
 
         data = tuple(check_matrix(read_matrix(Path(path)), path) for path in args.data)
     return ascend.plan(

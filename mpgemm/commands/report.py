@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from mpgemm.io import write_text
-from mpgemm.report import json_text
+from mpgemm.inputs.files import write_text
+from mpgemm.reporting.report import json_text
 
 MOST_ROWS = 60
 

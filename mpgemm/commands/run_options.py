@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpgemm import plots
+from mpgemm.reporting import plots
 from mpgemm.experiments import evaluate as evaluation
 from mpgemm.experiments.journal import Journal
 

@@ -17,7 +17,7 @@ from mpgemm.commands.ascend_options import (
     size_of,
     write_rows,
 )
-from mpgemm.report import Progress, Table, json_text
+from mpgemm.reporting.report import Progress, Table, json_text
 
 FIGURES = ("10", "11", "12")
 

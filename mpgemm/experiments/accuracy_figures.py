@@ -28,7 +28,7 @@ class SweepFigure:
     title, x_label : str
         As they stand in ours.
     distribution : str
-        A row of :data:`mpgemm.matrices.DISTRIBUTIONS`.
+        A row of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`.
     points : tuple of int
         Values on the x axis.
     shape : tuple of int

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import ascend
-from mpgemm.errors import ErrorMeter
-from mpgemm.matrices import generate
+from mpgemm.exact.errors import ErrorMeter
+from mpgemm.inputs.matrices import generate
 
 #: (label, options of `ascend.cube_gemm`): one thing changed at a time.
 VARIANTS: tuple[tuple[str, dict], ...] = (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mpgemm import matrices
-from mpgemm.io import check_matrix, read_matrix
+from mpgemm.inputs import matrices
+from mpgemm.inputs.files import check_matrix, read_matrix
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -85,7 +85,7 @@ def file_case(a_path: Path, b_path: Path, a_name: str | None = None, b_name: str
     Raises
     ------
     ValueError, TypeError, OSError
-        As :func:`mpgemm.io.read_matrix`; ValueError also where the shapes do not match.
+        As :func:`mpgemm.inputs.files.read_matrix`; ValueError also where the shapes do not match.
     """
     a, a_changed = to_float32(read_matrix(a_path, a_name), str(a_path))
     b, b_changed = to_float32(read_matrix(b_path, b_name), str(b_path))
@@ -154,7 +154,7 @@ def to_float32(x: np.ndarray, name: str) -> tuple[np.ndarray, int]:
     Raises
     ------
     TypeError, ValueError
-        As :func:`mpgemm.io.check_matrix`.
+        As :func:`mpgemm.inputs.files.check_matrix`.
     """
     x = check_matrix(x, name)
     with np.errstate(over="ignore", under="ignore"):

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.errors import ErrorMeter, ErrorReport
+from mpgemm.exact.errors import ErrorMeter, ErrorReport
 from mpgemm.experiments.cases import Case
 from mpgemm.experiments.journal import Journal, content_key
 from mpgemm.experiments.methods import GemmMethod
@@ -264,9 +264,9 @@ def verify_entries(case: Case, count: int, seed: int = 0) -> tuple[int, int]:
     checked, agreeing : int
         How many distinct entries were compared, and how many gave the same correctly rounded binary64 number.
     """
-    from mpgemm.exact import exact_gemm
-    from mpgemm.mp import mp_gemm_entries
-    from mpgemm.mp_reference import round_mpf
+    from mpgemm.exact.product import exact_gemm
+    from mpgemm.exact.mp import mp_gemm_entries
+    from mpgemm.exact.mp_reference import round_mpf
 
     a, b, c = case.operands()
     values = np.asarray(exact_gemm(a, b, c).rounded("fp64"))

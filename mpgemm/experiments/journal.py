@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from mpgemm.io import write_text
+from mpgemm.inputs.files import write_text
 
 
 def content_key(configuration: Mapping) -> str:

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.bounds import multiword_bound
-from mpgemm.comparison import Pair
-from mpgemm.engines import hypothetical_engine
+from mpgemm.bounds.bounds import multiword_bound
+from mpgemm.experiments.comparison import Pair
+from mpgemm.recovery.engines import hypothetical_engine
 from mpgemm.experiments.cases import generated_cases
 from mpgemm.experiments.evaluate import evaluate
 from mpgemm.experiments.outcome import Context, Outcome, Panel
 from mpgemm.experiments.recovery_methods import pair_method
-from mpgemm.methods import get_method
-from mpgemm.plots import Curve
-from mpgemm.recovery import WordStore, scaling_target
-from mpgemm.report import Table
-from tensorcore_models.engine import MatrixEngine
+from mpgemm.recovery.methods import get_method
+from mpgemm.reporting.plots import Curve
+from mpgemm.recovery.run import WordStore, scaling_target
+from mpgemm.reporting.report import Table
+from tensorcore_models.engines.engine import MatrixEngine
 from tensorcore_models.formats import FORMATS
 
 SIZES = tuple(int(n) for n in np.floor(np.logspace(1, 6, 20)))

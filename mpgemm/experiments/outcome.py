@@ -5,8 +5,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from mpgemm.experiments.journal import Journal
-from mpgemm.plots import Curve
-from mpgemm.report import Table
+from mpgemm.reporting.plots import Curve
+from mpgemm.reporting.report import Table
 
 
 @dataclass(frozen=True)

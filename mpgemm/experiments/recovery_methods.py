@@ -5,9 +5,9 @@ from functools import partial
 
 import numpy as np
 
-from mpgemm.comparison import Pair, relative_bound, resolve_pairs
+from mpgemm.experiments.comparison import Pair, relative_bound, resolve_pairs
 from mpgemm.experiments.methods import GemmMethod
-from mpgemm.recovery import WordStore, prepare, recovered_gemm
+from mpgemm.recovery.run import WordStore, prepare, recovered_gemm
 
 
 def pair_method(

@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpgemm.comparison import Pair, resolve_pairs
+from mpgemm.experiments.comparison import Pair, resolve_pairs
 from mpgemm.experiments.accuracy_figures import SWEEP_FIGURES
 from mpgemm.experiments.cases import generated_cases
 from mpgemm.experiments.evaluate import evaluate, summarise
 from mpgemm.experiments.methods import build_methods
 from mpgemm.experiments.outcome import Context, Outcome, Panel
 from mpgemm.experiments.recovery_methods import pair_method
-from mpgemm.plots import Curve
-from mpgemm.recovery import prepare
-from mpgemm.report import Table
-from mpgemm.tolerances import word_values
+from mpgemm.reporting.plots import Curve
+from mpgemm.recovery.run import prepare
+from mpgemm.reporting.report import Table
+from mpgemm.bounds.tolerances import word_values
 
 #: Methods and engines of figs. 8 and 9: SGEMM-cube on the Ascend cube as in the paper, the others on two tensor cores.
 SWEEP_PAIRS = (

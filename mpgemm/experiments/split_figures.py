@@ -10,7 +10,7 @@ from functools import partial
 
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.resuming import Task, results_of
-from tensorcore_models.split_analysis import (
+from tensorcore_models.formats.split_analysis import (
     bits_retained,
     bits_retained_formula,
     count_residuals,

@@ -2,7 +2,7 @@
 
 Definitions. The exponent of x is floor(log2 |x|). x *overflows* if |x| >= 65520, which rounds beyond the largest fp16
 number; it is *lost* if |x| <= 2^-25, which rounds to 0 in fp16; its high word is *subnormal* in between up to 2^-14.
-Bits kept and the recommended s_b are those of :mod:`tensorcore_models.split_analysis`.
+Bits kept and the recommended s_b are those of :mod:`tensorcore_models.formats.split_analysis`.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from tensorcore_models.split_analysis import FULL_BITS, ScaleChoice, automatic_scale_exponent, scale_report
+from tensorcore_models.formats.split_analysis import FULL_BITS, ScaleChoice, automatic_scale_exponent, scale_report
 
 #: |x| up to which rounding to nearest even gives 0 in fp16.
 FP16_LOST = 2.0**-25

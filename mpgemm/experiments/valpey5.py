@@ -10,14 +10,14 @@ from functools import partial
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.engines import resolve_engine
-from mpgemm.exact import exact_gemm
+from mpgemm.recovery.engines import resolve_engine
+from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.outcome import Context, Outcome
 from mpgemm.experiments.resuming import Task, results_of
-from mpgemm.methods import get_method
-from mpgemm.recovery import recovered_gemm
-from mpgemm.report import Table
-from tensorcore_models.engine import Engine
+from mpgemm.recovery.methods import get_method
+from mpgemm.recovery.run import recovered_gemm
+from mpgemm.reporting.report import Table
+from tensorcore_models.engines.engine import Engine
 
 VALPEY_A = np.array([1.0009765625 * 2.0**-8, 1.326171875 * 2.0**-14, 2.0**-12, 2.0**-12], np.float32)
 VALPEY_B = np.array([1.998046875 * 2.0**7, 1.4443359375 * 2.0**-7, 2.0**-12, 2.0**-12], np.float32)

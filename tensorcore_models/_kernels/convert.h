@@ -2,7 +2,7 @@
  *
  * mpg_encode_one is the general algorithm: any format, any mode, one rounding from the source. mpg_narrow_* is the same
  * result for float32 sources and the common modes without branches, so that compilers vectorise it; it needs the default
- * floating-point environment. tensorcore_models/exact_rounding.py is the truth that both are tested against.
+ * floating-point environment. tensorcore_models/formats/exact_rounding.py is the truth that both are tested against.
  */
 #ifndef MPG_CONVERT_H
 #define MPG_CONVERT_H

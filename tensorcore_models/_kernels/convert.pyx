@@ -1,4 +1,4 @@
-"""Rounding arrays to a format and back; the arithmetic is in convert.h, validation in tensorcore_models.rounding.
+"""Rounding arrays to a format and back; the arithmetic is in convert.h, validation in tensorcore_models.formats.rounding.
 
 Arrays come as contiguous, aligned byte views with the element size beside them, so that one signature serves all types.
 """
@@ -47,7 +47,7 @@ cdef int64_t _chunks(int64_t count) noexcept nogil:
 
 def encode(const unsigned char[::1] source, int source_size, unsigned char[::1] out, int out_size, target,
            unsigned long long first_index, int isa, int threads, bint allow_narrow=True):
-    """Encode floats (source_size 4) or doubles (8) as `target` says (an EncodeTarget of tensorcore_models.rounding).
+    """Encode floats (source_size 4) or doubles (8) as `target` says (an EncodeTarget of tensorcore_models.formats.rounding).
 
     Returns the index of the first element that the format cannot encode, or -1; `out` is then incomplete.
     """

@@ -1,7 +1,7 @@
 /* What the CPU at hand can run, and the attributes that compile one function for more than the baseline.
  *
  * A kernel with variants writes its loop once as a `static inline` body marked MPG_INLINE, wraps it in one function per
- * level (plain, MPG_TARGET_AVX2, MPG_TARGET_AVX512), and picks one by the level that tensorcore_models.isa hands it.
+ * level (plain, MPG_TARGET_AVX2, MPG_TARGET_AVX512), and picks one by the level that tensorcore_models.machine.instruction_sets hands it.
  * Where the compiler or the architecture lacks the attributes they expand to nothing and every level is the baseline
  * (mpg_cpu_level() then says 0). Every level must give the same bits.
  */
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Levels as tensorcore_models.isa numbers them. */
+/* Levels as tensorcore_models.machine.instruction_sets numbers them. */
 #define MPG_ISA_BASELINE 0
 #define MPG_ISA_AVX2 1
 #define MPG_ISA_AVX512 2

@@ -82,7 +82,7 @@ SKIP = MPG_SKIP
 
 
 cdef mpg_operand _operand(fmt):
-    """Row of tensorcore_models.fast.Operand as the kernels take it."""
+    """Row of tensorcore_models.kernels.Operand as the kernels take it."""
     cdef mpg_operand f
     f.size = fmt.size
     f.fraction_bits = fmt.fraction_bits
@@ -99,7 +99,7 @@ cdef mpg_operand _operand(fmt):
 
 
 cdef mpg_narrow_task _narrow_task(task):
-    """Row of tensorcore_models.fast.narrow.NarrowTask as the kernels take it."""
+    """Row of tensorcore_models.kernels.narrow.NarrowTask as the kernels take it."""
     cdef mpg_narrow_task t
     t.terms = task.terms
     t.fraction_bits = task.fraction_bits
@@ -286,11 +286,11 @@ cdef class NarrowItems:
 
     Parameters
     ----------
-    a_format, b_format : tensorcore_models.fast.common.Operand
+    a_format, b_format : tensorcore_models.kernels.common.Operand
     order : ndarray of int32
         Position in k of each padded position, -1 for padding; `plain_order` where that is 0, 1, 2, ...
     k : int
-    task : tensorcore_models.fast.narrow.NarrowTask
+    task : tensorcore_models.kernels.narrow.NarrowTask
     c_size, d_size : int
         Bytes of an encoding of the addend and of the result: 2 (fp16) or 4 (fp32).
     """

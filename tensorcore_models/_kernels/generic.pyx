@@ -1,6 +1,6 @@
 """Every accumulator over matrices of encodings, whatever its operands; docs/kernels.md says how.
 
-The arithmetic stands in the headers generic_*.h; tensorcore_models.lowering turns specifications into the fields of a
+The arithmetic stands in the headers generic_*.h; tensorcore_models.kernels.lowering.lower turns specifications into the fields of a
 :class:`Plan`, tensorcore_models.kernels calls :meth:`Plan.run`.
 """
 

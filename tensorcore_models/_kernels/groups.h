@@ -2,7 +2,7 @@
  *
  *  - Operands are small fixed-point numbers looked up by encoding: group sums are exact in 16-bit integers.
  *  - A group sum times its two scales is exact in double, and so is its multiple of the unit 2^(e_max - F): tensorcore_models/
- *    fast/groups.py admits only what stays below 2^51 units. The conversion is the truncation.
+ *    kernels/groups.py admits only what stays below 2^51 units. The conversion is the truncation.
  *  - Sums of such multiples are exact; they are rounded once.
  */
 #ifndef MPG_GROUPS_H

@@ -54,7 +54,7 @@ SKIP = MPG_SKIP
 
 
 cdef mpg_group_task _task(task) except *:
-    """GroupTask of tensorcore_models.fast.groups as the kernels take it."""
+    """GroupTask of tensorcore_models.kernels.groups as the kernels take it."""
     cdef mpg_group_task t
     t.group = task.group + task.group % 2
     t.groups = task.groups

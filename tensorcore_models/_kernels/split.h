@@ -1,7 +1,7 @@
 /* One float32 into two float16 words: high = RN(x), low = RN((x - high) * 2^s), branch-free.
  *
  * The subtraction is one float32 operation (exact unless the high word overflowed) and so is the scaling (exact wherever the
- * float16 result is not 0 or an overflow). Needs the default floating-point environment. tensorcore_models.words.split is
+ * float16 result is not 0 or an overflow). Needs the default floating-point environment. tensorcore_models.formats.words.split is
  * the general form that this one is tested against.
  */
 #ifndef MPG_SPLIT_H

@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from ..exact_rounding import check_rounding
+from ..formats.exact_rounding import check_rounding
 
 ZeroExponent = Literal["minus126", "format_minimum", "skip"]
 MAX_TERMS = 1024

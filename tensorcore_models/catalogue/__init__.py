@@ -5,7 +5,7 @@ import re
 from functools import cache
 
 from ..formats import get_format
-from ..instruction import Instruction
+from ..engines.instruction import Instruction
 from . import amd, nvidia, other
 from .devices import DEVICES
 from .measured import load_tables, with_table

@@ -10,7 +10,7 @@ from ..accumulators import (
     IntegerDotAdd,
     SequentialFMA,
 )
-from ..instruction import Instruction
+from ..engines.instruction import Instruction
 
 MMA_SIM = "xie-mma-sim, table IV and section IV"
 ISA = "AMD CDNA ISA, V_MFMA_I32: exact int32 sums"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..accumulators import Accumulator, InterleavedDotAdd
-from ..instruction import Instruction
+from ..engines.instruction import Instruction
 
 Spec = TypeVar("Spec", bound=Accumulator)
 

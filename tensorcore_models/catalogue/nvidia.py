@@ -8,7 +8,7 @@ architecture; what an instruction computes is not written anywhere but in these 
 from itertools import product
 
 from ..accumulators import FusedDotAdd, GroupDotFusedSum, IntegerDotAdd, InterleavedDotAdd, SequentialFMA
-from ..instruction import Instruction
+from ..engines.instruction import Instruction
 
 MMA_SIM = "xie-mma-sim, table III and section IV"
 KHATTAK = "khattak-mikaitis, section IV"

@@ -5,7 +5,7 @@ xue-sgemm-cube and Huawei's documentation of the cube unit (16x16x16 fp16, 16x32
 """
 
 from ..accumulators import IntegerDotAdd, LanedFMA, PairRoundOddSum, SequentialFMA
-from ..instruction import Instruction
+from ..engines.instruction import Instruction
 
 SDM = "Intel 64 and IA-32 Architectures SDM"
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from ..accumulators import Accumulator
-from ..instruction import EVIDENCE, Instruction
+from ..engines.instruction import EVIDENCE, Instruction
 from . import architectures, list_instructions
 from .devices import DEVICES
 

@@ -7,12 +7,12 @@ bounds its speed.
 """
 
 from ..kernels import FastPath, add_fast_path
-from .chains import ChainsPlan
-from .groups import GroupsPlan
-from .integer import IntegerPlan
-from .narrow import NarrowPlan
-from .pairwise import PairwisePlan
-from .wide import WidePlan
+from ..kernels.chains import ChainsPlan
+from ..kernels.groups import GroupsPlan
+from ..kernels.integer import IntegerPlan
+from ..kernels.narrow import NarrowPlan
+from ..kernels.pairwise import PairwisePlan
+from ..kernels.wide import WidePlan
 
 
 def _run(plan, low, a, b, c, scale_a, scale_b):

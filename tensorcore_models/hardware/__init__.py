@@ -5,8 +5,8 @@ without one raises OSError or RuntimeError that says what is missing. ``python -
 tensorcore_models.hardware.campaign`` compares a GPU with its models. What has been run on what stands in docs/hardware.md.
 """
 
-from .engines import CudaEngine, cuda_engine
-from .library import CupyMatmulEngine, TorchMatmulEngine
+from .cuda.engines import CudaEngine, cuda_engine
+from .libraries.engines import CupyMatmulEngine, TorchMatmulEngine
 from .lookup import PREFIXES, engine
 
 __all__ = ["PREFIXES", "CudaEngine", "CupyMatmulEngine", "TorchMatmulEngine", "cuda_engine", "engine"]

@@ -1,8 +1,8 @@
 """Hardware engines by name."""
 
-from .device import Device
-from .engines import CudaEngine, cuda_engine
-from .library import CupyMatmulEngine, TorchMatmulEngine
+from .cuda.device import Device
+from .cuda.engines import CudaEngine, cuda_engine
+from .libraries.engines import CupyMatmulEngine, TorchMatmulEngine
 
 #: What names of hardware engines begin with.
 PREFIXES = ("cuda", "torch", "cupy", "npu")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
-from ..engine import Engine
+from ..engines.engine import Engine
 from ..formats import IntegerFormat
 from .dots import SCALES, Dots, Unreachable, leading_exponent, power
 from .outcomes import TAILS, rounding_of

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Engine
-from ..exact_rounding import round_to_bits
+from ..engines.engine import Engine
+from ..formats.exact_rounding import round_to_bits
 from ..formats import Format, get_float_format
 
 Factors = tuple[Fraction, Fraction]

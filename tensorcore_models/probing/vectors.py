@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from ..accumulators import Accumulator
 from ..formats import IntegerFormat, get_float_format, get_format
-from ..instruction import Instruction
+from ..engines.instruction import Instruction
 from .dots import SCALES, Product, Unreachable, encode_value, factors, leading_exponent, power, product_bits
 
 ONE = Fraction(1)

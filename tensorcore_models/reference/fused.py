@@ -1,7 +1,7 @@
 """Reference of the fused algorithms: FDA, GDFS, FDRDA, GFDRDA and the parametric accumulator, in exact integers."""
 
 from ..accumulators import AlignedSum, FusedDotRoundDownAdd, GroupDotFusedSum, ParametricDotAdd
-from ..exact_rounding import round_to_bits, shift_right_rounded
+from ..formats.exact_rounding import round_to_bits, shift_right_rounded
 from ..formats import Format
 from . import ieee
 from .operands import Addend, Operand, flushed, multiply, normalised, special_bits, special_result, zero_bits

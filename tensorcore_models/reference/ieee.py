@@ -1,7 +1,7 @@
 """Reference of the algorithms made of IEEE operations: SFMA, AMX lanes, GPS, BFMMLA, and the late addition of c."""
 
 from ..accumulators import Accumulator, GroupPairwiseSum, LanedFMA, PairRoundOddSum, SequentialFMA
-from ..exact_rounding import round_to_bits
+from ..formats.exact_rounding import round_to_bits
 from ..formats import FORMATS, Format
 from .operands import Operand, decode, flushed, multiply, special_bits, special_result, zero_bits
 

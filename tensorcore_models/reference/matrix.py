@@ -17,7 +17,7 @@ from ..accumulators import (
     SequentialFMA,
     as_parametric,
 )
-from ..exact_rounding import round_to_bits
+from ..formats.exact_rounding import round_to_bits
 from ..formats import Format, get_float_format, get_format
 from . import fused, ieee
 from .operands import Operand, decode

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from ..accumulators import Accumulator
-from ..exact_rounding import overflow_bits
+from ..formats.exact_rounding import overflow_bits
 from ..formats import Format
 
 

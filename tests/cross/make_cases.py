@@ -15,7 +15,7 @@ from test_fast_kernels import NARROW, WIDE  # noqa: E402
 from twins import operands  # noqa: E402
 
 from tensorcore_models import kernels  # noqa: E402
-from tensorcore_models.fast import common, narrow, wide  # noqa: E402
+from tensorcore_models.kernels import common, narrow, wide  # noqa: E402
 
 SHAPES = ((3, 70, 37), (5, 17, 130), (1, 1, 33))
 

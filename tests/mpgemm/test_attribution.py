@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tensorcore_models as tcm
 from mpgemm import attribute, describe, ieee_engine, list_methods, recovered_gemm
-from mpgemm.attribution import STAGES, WIDE, encode_fraction, floor_log2, ulp_at
+from mpgemm.bounds.attribution import STAGES, WIDE, encode_fraction, floor_log2, ulp_at
 from mpgemm.experiments.valpey5 import MARKIDIS, OOTOMO, VALPEY_A, VALPEY_B, VALPEY_C
 
 ENGINES = ("v100", "a100", "h100", "mi250", "mi300x", "l40s", "t4")

@@ -9,11 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tensorcore_models as tcm
-from mpgemm import bounds
-from mpgemm.engines import ieee_engine, resolve_engine
-from mpgemm.methods import get_method, list_methods
-from mpgemm.recovery import recovered_gemm
-from mpgemm.tolerances import method_bound
+from mpgemm.bounds import bounds
+from mpgemm.recovery.engines import ieee_engine, resolve_engine
+from mpgemm.recovery.methods import get_method, list_methods
+from mpgemm.recovery.run import recovered_gemm
+from mpgemm.bounds.tolerances import method_bound
 
 
 def exact(a, b, c=None) -> list[list[Fraction]]:

@@ -16,7 +16,7 @@ import pytest
 import mpgemm
 from mpgemm.cli import main
 from mpgemm.commands.compare import FIGURES, TABLES
-from mpgemm.comparison import Comparison, compare, resolve_pairs
+from mpgemm.experiments.comparison import Comparison, compare, resolve_pairs
 from mpgemm.experiments.executors import open_executor
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.methods import build_methods
@@ -88,7 +88,7 @@ def test_command_prints_a_table(capsys):
 
 def test_command_adds_c(tmp_path, capsys):
     """The same errors as Python's compare on the same three matrices, from a file and from a distribution."""
-    from mpgemm.matrices import generate, generate_addend
+    from mpgemm.inputs.matrices import generate, generate_addend
 
     a, b = generate("normal", 6, 20, 5, 3)
     for c, text in (
@@ -263,7 +263,7 @@ def test_explain(capsys):
     assert main([*arguments, "--c", "normal"]) == 0
     added = json.loads(capsys.readouterr().out)
     assert added["attribution"]["exact"] != found["attribution"]["exact"]
-    c = mpgemm.matrices.generate_addend("normal", 2, 3)[1, 2]
+    c = mpgemm.inputs.matrices.generate_addend("normal", 2, 3)[1, 2]
     assert main([*arguments, "--c", repr(float(c))]) == 0
     assert json.loads(capsys.readouterr().out) == added
     assert main(["explain", "fp16", "--a", "1", "2", "--b", "3", "4", "--c", "0.5", "--attribution-only"]) == 0

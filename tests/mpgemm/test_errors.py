@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpgemm.errors import RELATIVE_METRICS, ErrorMeter, ErrorReport, errors
+from mpgemm.exact.errors import RELATIVE_METRICS, ErrorMeter, ErrorReport, errors
 
 METRICS = [*RELATIVE_METRICS, "max_ulp", "mean_ulp"]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
-from mpgemm.errors import errors
+from mpgemm.exact.errors import errors
 from mpgemm.experiments import evaluate as evaluation
 from mpgemm.experiments.accuracy_figures import SWEEP_FIGURES, run_sweep
 from mpgemm.experiments.cases import file_case, generated_cases, shipped_case, to_float32
@@ -15,7 +15,7 @@ from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.methods import FAMILIES, CubeOptions, GemmMethod, build_methods
 from mpgemm.experiments.split_figures import split_figure
 from mpgemm.experiments.suitability import examine
-from mpgemm.matrices import generate
+from mpgemm.inputs.matrices import generate
 
 
 # -- methods ----------------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def round_to_fp16(x: Fraction) -> Fraction:
 
 
 def exact_fp16_bits(x: Fraction) -> int:
-    from tensorcore_models.exact_rounding import round_to_bits
+    from tensorcore_models.formats.exact_rounding import round_to_bits
 
     shift = 200  # fp16 sums of products are multiples of 2^-48
     scaled = x * 2**shift
@@ -220,14 +220,14 @@ def test_verification_compares_with_mpmath_and_can_fail(monkeypatch):
     assert evaluation.verify_entries(case, 5) == (5, 5)
     assert evaluation.verify_entries(case, 1000) == (42, 42)
 
-    import mpgemm.exact
+    import mpgemm.exact.product
 
     class Wrong:
         def rounded(self, fmt):
             a, b = case.load()
-            return np.nextafter(mpgemm.exact.ExactResult.rounded(exact(a, b), fmt), np.inf)
+            return np.nextafter(mpgemm.exact.product.ExactResult.rounded(exact(a, b), fmt), np.inf)
 
-    exact = mpgemm.exact.exact_gemm
+    exact = mpgemm.exact.product.exact_gemm
     monkeypatch.setattr(mpgemm.exact, "exact_gemm", lambda a, b, c=None: Wrong())
     assert evaluation.verify_entries(case, 5) == (5, 0)
 

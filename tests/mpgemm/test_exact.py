@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tensorcore_models as tcm
 from mpgemm import exact_dot_integers, exact_gemm, mp_gemm, mp_gemm_entries
-from tensorcore_models.exact_rounding import round_to_bits
+from tensorcore_models.formats.exact_rounding import round_to_bits
 
 ISAS = tcm.available_isas()
 FORMATS = ("fp64", "fp32", "fp16", "bf16", "e4m3fn")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from isas import ISAS, default_isa_and_threads, every_isa  # noqa: F401 (a fixture of every test)
 
 import tensorcore_models as tcm
-from mpgemm import integer_reference as truth
-from mpgemm.integer_words import (
+from mpgemm.recovery import integer_reference as truth
+from mpgemm.recovery.integer_words import (
     balanced,
     common_exponents,
     integers_below,
@@ -19,7 +19,7 @@ from mpgemm.integer_words import (
     residue_words,
     slice_operand,
 )
-from mpgemm.methods import MODULI, get_method
+from mpgemm.recovery.methods import MODULI, get_method
 
 SHAPES = [(1, 1), (1, 520), (260, 1), (3, 259), (0, 4), (4, 0)]
 ANY_MODULI = tuple(range(2, 257))

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from mpgemm.io import atomic_writer, check_matrix, read_matrix, write_matrix, write_text
+from mpgemm.inputs.files import atomic_writer, check_matrix, read_matrix, write_matrix, write_text
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from mpgemm.matrices import DISTRIBUTIONS, SHIPPED, Distribution, generate, load_shipped
+from mpgemm.inputs.matrices import DISTRIBUTIONS, SHIPPED, Distribution, generate, load_shipped
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)

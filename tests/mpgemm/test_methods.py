@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from mpgemm.methods import MODULI, check_moduli, get_method, list_methods, products_below
+from mpgemm.recovery.methods import MODULI, check_moduli, get_method, list_methods, products_below
 
 NAMES = {
     "fp16",

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from mpgemm import plots
+from mpgemm.reporting import plots
 from mpgemm.cli import main
 
 

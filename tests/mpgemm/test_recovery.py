@@ -116,7 +116,7 @@ def test_elementwise_adds_each_step_outside():
 def test_long_chains_are_cut_without_changing_bits(monkeypatch):
     a, b = pair(6, 3, 200, 3)
     whole = recovered_gemm(a, b, None, "markidis", A100)
-    monkeypatch.setattr("mpgemm.arithmetic.CHAIN_BYTES", 1000)
+    monkeypatch.setattr("mpgemm.recovery.arithmetic.CHAIN_BYTES", 1000)
     np.testing.assert_array_equal(recovered_gemm(a, b, None, "markidis", A100), whole)
 
 
@@ -388,7 +388,7 @@ def test_engines_by_name():
 
 
 def test_a_store_of_words_changes_no_bits():
-    from mpgemm.recovery import WordStore, prepare
+    from mpgemm.recovery.run import WordStore, prepare
 
     store = WordStore()
     pairs = [pair(seed) for seed in (20, 21, 22)]
@@ -406,7 +406,7 @@ def test_steps_in_batches_are_the_steps_one_by_one(monkeypatch):
         options = {"accumulation": "elementwise"} if method == "sgemm_cube" else {}
         whole = recovered_gemm(a, b, None, method, "v100", **options)
         with monkeypatch.context() as patch:
-            patch.setattr("mpgemm.arithmetic.CHAIN_BYTES", 1000)
+            patch.setattr("mpgemm.recovery.arithmetic.CHAIN_BYTES", 1000)
             np.testing.assert_array_equal(recovered_gemm(a, b, None, method, "v100", **options), whole)
     high_a, high_b = (tcm.round_to(x, "fp16").astype(np.float16) for x in (a, b))
     promoted = A100.gemm(high_a, high_b, promote_every=A100.k)

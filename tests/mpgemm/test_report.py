@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from mpgemm.report import Progress, Table, format_cell, json_text
+from mpgemm.reporting.report import Progress, Table, format_cell, json_text
 
 
 def test_plain_table():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tensorcore_models as tcm
 from mpgemm import exact_gemm, gemm_bound, tolerance
-from mpgemm.bounds import step_error
+from mpgemm.bounds.bounds import step_error
 
 MXFP8 = "rtx_blackwell:mma.m16n8k32.block32.f32.e4m3.e4m3.f32.ue8m0"
 NVFP4 = "rtx_blackwell:mma.m16n8k64.block16.f32.e2m1.e2m1.f32.ue4m3"

@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from mpgemm import scratch as module
-from mpgemm.scratch import scratch
+from mpgemm.recovery import scratch as module
+from mpgemm.recovery.scratch import scratch
 
 
 @pytest.fixture(autouse=True)

@@ -37,11 +37,11 @@ NVIDIA = "tensorcore_models/catalogue/nvidia.py"
 AMD = "tensorcore_models/catalogue/amd.py"
 
 KERNEL = "tensorcore_models/_kernels/generic_fused.h"
-LOWERING = "tensorcore_models/lowering.py"
+LOWERING = "tensorcore_models/kernels/lowering/lower.py"
 VECTORS = "tensorcore_models/_kernels/generic_vector_sums.h"
 VECTOR_TESTS = ("tests/tensorcore_models/test_kernels_vectors.py",)
 TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_models/test_kernels_hardware.py")
-FACTS = "mpgemm/operand_facts.py"
+FACTS = "mpgemm/bounds/operand_facts.py"
 BOUNDS = ("tests/mpgemm/test_scaled_bounds.py", "tests/mpgemm/test_bounds.py")
 
 FAST = tuple(f"tests/tensorcore_models/test_{name}.py" for name in ("fast_kernels", "fast_groups", "promotion"))
@@ -116,12 +116,12 @@ MUTANTS = (
     Mutant("chains: outside sums keep the inner one", "tensorcore_models/_kernels/chains_tile.h", "sum[r][v] = every ? CHAIN_SET(0) :", "sum[r][v] =", FAST),
     Mutant("chains: NaN keeps its sign", "tensorcore_models/_kernels/chains.h", "> 0x7F800000u ? (uint32_t)nan : bits", "> 0x7F800000u ? (uint32_t)nan | (bits & 0x80000000u) : bits", FAST),
     Mutant("chains: padding of the last panel", "tensorcore_models/_kernels/chains.h", "for (int64_t left = columns * size; left > 0;", "for (int64_t left = columns * size; left >= bytes;", FAST),
-    Mutant("chains: saturated results stay", "tensorcore_models/fast/chains.py", "if redo.any():", "if False:", FAST),
-    Mutant("fast: chains twice as long", "tensorcore_models/fast/narrow.py", "chain=every // self.task.terms)", "chain=2 * every // self.task.terms)", FAST),
-    Mutant("fast: plain group order", "tensorcore_models/fast/narrow.py", "for group in spec.group_order)", "for group in sorted(spec.group_order))", FAST),
-    Mutant("bound: one addend too few", "mpgemm/bounds.py", "cut = (count + 1) * 2.0**-spec.fraction_bits",
+    Mutant("chains: saturated results stay", "tensorcore_models/kernels/chains.py", "if redo.any():", "if False:", FAST),
+    Mutant("fast: chains twice as long", "tensorcore_models/kernels/narrow.py", "chain=every // self.task.terms)", "chain=2 * every // self.task.terms)", FAST),
+    Mutant("fast: plain group order", "tensorcore_models/kernels/narrow.py", "for group in spec.group_order)", "for group in sorted(spec.group_order))", FAST),
+    Mutant("bound: one addend too few", "mpgemm/bounds/bounds.py", "cut = (count + 1) * 2.0**-spec.fraction_bits",
            "cut = count * 2.0**-spec.fraction_bits / 2", BOUNDS),
-    Mutant("bound: nothing lifts the alignment", "mpgemm/bounds.py", "(cut + more) * 2.0 ** min(floor, 1000)", "0.0", BOUNDS),
+    Mutant("bound: nothing lifts the alignment", "mpgemm/bounds/bounds.py", "(cut + more) * 2.0 ** min(floor, 1000)", "0.0", BOUNDS),
     Mutant("bound: scales have no exponents", FACTS, "found.exponents + factor.exponents, found.part", "found.exponents, found.part",
            BOUNDS),
     Mutant("bound: subnormal scales are normal", FACTS, "found.small | factor.small", "found.small", BOUNDS),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorcore_models as tcm
-from tensorcore_models.blocks import BLOCK_FORMATS, quantize_blocks
+from tensorcore_models.formats.blocks import BLOCK_FORMATS, quantize_blocks
 
 
 def test_ocp_scale_rule():

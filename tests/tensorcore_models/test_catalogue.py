@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
-from tensorcore_models.instruction import EVIDENCE
+from tensorcore_models.engines.instruction import EVIDENCE
 
 #: How the published tables spell formats and algorithms.
 SPELLING = {

@@ -9,10 +9,10 @@ from twins import Unit, assert_same, operands
 
 from tensorcore_models import kernels, list_instructions, reference, set_isa, set_num_threads
 from tensorcore_models.accumulators import GroupDotFusedSum, IntegerDotAdd
-from tensorcore_models.fast import common
-from tensorcore_models.fast.groups import GroupsPlan
-from tensorcore_models.fast.integer import IntegerPlan
-from tensorcore_models.isa import available_isas
+from tensorcore_models.kernels import common
+from tensorcore_models.kernels.groups import GroupsPlan
+from tensorcore_models.kernels.integer import IntegerPlan
+from tensorcore_models.machine.instruction_sets import available_isas
 
 S32 = {"c_format": "s32", "d_format": "s32"}
 NVFP4 = Unit(GroupDotFusedSum(), "e2m1", "e2m1", scale_format="ue4m3", block_size=16)

@@ -18,7 +18,7 @@ from tensorcore_models.accumulators import (
     ParametricDotAdd,
     SequentialFMA,
 )
-from tensorcore_models.isa import available_isas, isa_level
+from tensorcore_models.machine.instruction_sets import available_isas, isa_level
 
 HALF = {"c_format": "fp16", "d_format": "fp16"}
 RNE = {"output_rounding": "rne"}

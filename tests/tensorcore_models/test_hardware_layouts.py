@@ -5,9 +5,9 @@ import pytest
 from generated_code import python_of
 
 import tensorcore_models as tcm
-from tensorcore_models.hardware import layouts
-from tensorcore_models.hardware.source import load_fragment, store_fragment, thread_coordinate
-from tensorcore_models.hardware.targets import TARGETS
+from tensorcore_models.hardware.cuda import layouts
+from tensorcore_models.hardware.cuda.source import load_fragment, store_fragment, thread_coordinate
+from tensorcore_models.hardware.cuda.targets import TARGETS
 
 SYNC_ROWS = [row for arch in TARGETS for row in tcm.list_instructions(arch) if row.path == "mma"]
 

@@ -7,11 +7,11 @@ import shutil
 import pytest
 
 import tensorcore_models as tcm
-from tensorcore_models.hardware.compiler import compile_nvcc
-from tensorcore_models.hardware.generate import kernel
-from tensorcore_models.hardware.source import KERNEL_NAME, PROLOGUE, mma_text
-from tensorcore_models.hardware.targets import TARGETS, architecture_of, target_of
-from tensorcore_models.hardware.tcgen05_source import instruction_descriptor
+from tensorcore_models.hardware.cuda.compiler import compile_nvcc
+from tensorcore_models.hardware.cuda.generate import kernel
+from tensorcore_models.hardware.cuda.source import KERNEL_NAME, PROLOGUE, mma_text
+from tensorcore_models.hardware.cuda.targets import TARGETS, architecture_of, target_of
+from tensorcore_models.hardware.cuda.tcgen05_source import instruction_descriptor
 
 ROWS = [row for arch in TARGETS for row in tcm.list_instructions(arch)]
 
@@ -149,7 +149,7 @@ def test_a_rejected_kernel_says_why():
 
 
 def test_without_a_compiler_the_message_says_what_is_missing(monkeypatch):
-    from tensorcore_models.hardware import compiler
+    from tensorcore_models.hardware.cuda import compiler
 
     monkeypatch.setattr(compiler, "_nvrtc", lambda: None)
     monkeypatch.setitem(os.environ, "PATH", "")

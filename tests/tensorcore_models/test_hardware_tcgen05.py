@@ -7,11 +7,11 @@ import pytest
 from generated_code import python_of, run_staging
 
 import tensorcore_models as tcm
-from tensorcore_models.hardware import layouts
-from tensorcore_models.hardware.device import BLOCKS_PER_MULTIPROCESSOR, blocks_of
-from tensorcore_models.hardware.generate import kernel
-from tensorcore_models.hardware.group_source import stage_both
-from tensorcore_models.hardware.tcgen05_source import instruction_descriptor, scale_lines, tcgen05_kind
+from tensorcore_models.hardware.cuda import layouts
+from tensorcore_models.hardware.cuda.device import BLOCKS_PER_MULTIPROCESSOR, blocks_of
+from tensorcore_models.hardware.cuda.generate import kernel
+from tensorcore_models.hardware.cuda.group_source import stage_both
+from tensorcore_models.hardware.cuda.tcgen05_source import instruction_descriptor, scale_lines, tcgen05_kind
 
 ROWS = [row for row in tcm.list_instructions("blackwell") if row.path == "tcgen05"]
 SCALED = [row for row in ROWS if row.scale_format is not None]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from random_encodings import STYLES
 from twins import Unit, assert_same, assert_twins, on_isa, operands
 
-from tensorcore_models import isa, kernels, threads
+from tensorcore_models.machine import instruction_sets as isa, threads
+from tensorcore_models import kernels
 from tensorcore_models.accumulators import (
     FusedDotAdd,
     FusedDotRoundDownAdd,

@@ -5,7 +5,8 @@ import pytest
 from random_encodings import STYLES, encodings
 from twins import Unit, assert_same, on_isa, operands
 
-from tensorcore_models import isa, kernels, reference
+from tensorcore_models.machine import instruction_sets as isa
+from tensorcore_models import kernels, reference
 from tensorcore_models.accumulators import (
     FusedDotAdd,
     FusedDotRoundDownAdd,

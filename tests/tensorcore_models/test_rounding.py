@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorcore_models as tcm
-from tensorcore_models.exact_rounding import ROUNDINGS, encode_exact, stochastic_draw
+from tensorcore_models.formats.exact_rounding import ROUNDINGS, encode_exact, stochastic_draw
 
 ALL = list(tcm.FORMATS.values())
 CUSTOM = [
@@ -252,7 +252,7 @@ def test_stochastic_rounding_goes_up_only_where_the_fraction_exceeds_the_draw():
 
 def test_stochastic_draws_are_splitmix64():
     # first outputs of SplitMix64 from state 1234567 (the generator's widely published check values)
-    from tensorcore_models.exact_rounding import _mix64
+    from tensorcore_models.formats.exact_rounding import _mix64
 
     state, outputs = 1234567, []
     for _ in range(3):

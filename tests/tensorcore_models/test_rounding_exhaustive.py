@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
-from tensorcore_models.exact_rounding import ROUNDINGS
+from tensorcore_models.formats.exact_rounding import ROUNDINGS
 
 SMALL = [fmt for fmt in tcm.FORMATS.values() if fmt.bits <= 16]
 DETERMINISTIC = [mode for mode in ROUNDINGS if mode != "sr"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
-from tensorcore_models import split_analysis as sa
+from tensorcore_models.formats import split_analysis as sa
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
-from tensorcore_models import isa, threads
+from tensorcore_models.machine import instruction_sets as isa, threads
 
 
 @pytest.fixture(autouse=True)

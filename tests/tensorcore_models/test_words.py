@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorcore_models as tcm
-from tensorcore_models.exact_rounding import encode_exact
-from tensorcore_models.words import word_scale_exponents
+from tensorcore_models.formats.exact_rounding import encode_exact
+from tensorcore_models.formats.words import word_scale_exponents
 
 FP16 = tcm.FORMATS["fp16"]
 SCALES = (0, 6, 11, 12, -5, -60, 60, 130, 250, 10**6, -(10**6))

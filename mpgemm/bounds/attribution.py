@@ -1,0 +1,324 @@
+"""Where the error of one recovered dot product comes from, in exact rational arithmetic.
+
+The stages of a method are replaced by their exact values one after the other, in this order:
+
+1. exact: the exact value of ``sum a_k b_k + c``
+2. split: the operands replaced by the sums of their words, everything else exact
+3. terms: only the products of words that the method keeps, everything else exact
+4. alignment: products and c cut off at the core's alignment, as the core does it, its results not rounded; outside exact
+5. core: the core as it is; sums and scalings outside exact
+6. computed: the method as it is
+
+The part of a stage is its value minus the value of the stage before, so the parts add up to the total error exactly. What a
+part
+is called depends on that order. Cores made of IEEE operations have no alignment; of a callable's core nothing is known apart:
+their whole error is core rounding.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm.recovery.arithmetic import EngineArithmetic, combine
+from mpgemm.recovery.run import prepare
+from tensorcore_models.accumulators import FusedDotAdd, FusedDotRoundDownAdd, InterleavedDotAdd, ParametricDotAdd
+from tensorcore_models.engines.engine import Engine, MatrixEngine
+from tensorcore_models.formats.exact_rounding import round_to_bits
+from tensorcore_models.formats import Format
+
+#: Holds every sum of a fused core before it is rounded: 49 significand bits and the exponents of binary128.
+WIDE = Format("wide", 15, 48, 16383)
+STAGES = ("split", "dropped terms", "alignment", "core rounding", "outside")
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """The error of one dot product, taken apart.
+
+    Attributes
+    ----------
+    method, engine : str
+    computed, exact : Fraction
+        The result and the exact value.
+    parts : dict of str to Fraction
+        Stage -> its part, in the order of :data:`STAGES`; they sum exactly to `total`.
+    ulp : Fraction
+        Unit in the last place of the result format at the exact value.
+    """
+
+    method: str
+    engine: str
+    computed: Fraction
+    exact: Fraction
+    parts: dict[str, Fraction]
+    ulp: Fraction
+
+    @property
+    def total(self) -> Fraction:
+        """computed - exact."""
+        return self.computed - self.exact
+
+    def to_dict(self) -> dict:
+        """JSON-compatible values: floats for reading, fractions as text for checking."""
+        return {
+            "method": self.method,
+            "engine": self.engine,
+            "computed": float(self.computed),
+            "exact": str(self.exact),
+            "total": str(self.total),
+            "parts": {stage: str(part) for stage, part in self.parts.items()},
+            "parts_in_ulp": {stage: float(part / self.ulp) for stage, part in self.parts.items()},
+            "total_in_ulp": float(self.total / self.ulp),
+        }
+
+    def __str__(self) -> str:
+        width = max(map(len, self.parts))
+        lines = [
+            f"error of {self.method} on {self.engine}: {_number(self.total)} = {float(self.total / self.ulp):+.4f} ulp",
+            f"  computed {_number(self.computed)}, exact {_number(self.exact)}",
+        ]
+        lines += [f"  {s:{width}}  {_number(p):>24}  {float(p / self.ulp):+10.4f} ulp" for s, p in self.parts.items()]
+        check = "exactly the total" if sum(self.parts.values()) == self.total else "NOT the total"
+        lines.append(f"  sum of the parts: {check}")
+        return "\n".join(lines)
+
+
+def _number(x: Fraction) -> str:
+    value = float(x)
+    return repr(value) if Fraction(value) == x else f"{value:.17g}"
+
+
+def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None, **options) -> Attribution:
+    """Take the error of one dot product apart.
+
+    Parameters
+    ----------
+    method, engine, overflow, **options
+        As for :func:`mpgemm.recovered_gemm`.
+    a, b : array_like, shape (k,)
+        The vectors.
+    c : float, optional
+
+    Raises
+    ------
+    ValueError
+        If an operand, a word or the result is not finite: there is no error to take apart.
+    """
+    run = dot_run(method, a, b, c, engine, overflow, options)
+    computed = run.product()
+    if not np.isfinite(computed.astype(np.float64)).all():
+        raise ValueError(
+            f"{run.row.name} gives {computed[0, 0]}: the error of a result that is not finite has no parts"
+        )
+    words_a, words_b = exact_words(run, run.a, 1), exact_words(run, run.b, 0)
+    c_value = Fraction(0) if run.c is None else Fraction(float(run.c[0, 0]))
+    exact = sum((Fraction(float(x)) * Fraction(float(y)) for x, y in zip(run.a[0], run.b[:, 0], strict=True)), c_value)
+    split = _dot([sum(w) for w in zip(*words_a, strict=True)], [sum(w) for w in zip(*words_b, strict=True)]) + c_value
+    terms = sum((_dot(words_a[i], words_b[j]) for i, j in run.row.products), c_value)
+    aligned, core = _core_stages(run, terms, c_value)
+    hardware = Fraction(float(computed[0, 0]))
+    values = (exact, split, terms, aligned, core, hardware)
+    parts = dict(zip(STAGES, (y - x for x, y in zip(values, values[1:], strict=False)), strict=True))
+    ulp = ulp_at(exact, format_of(computed))
+    return Attribution(run.row.name, run.engine.label, hardware, exact, parts, ulp)
+
+
+def dot_run(method, a, b, c, engine, overflow, options):
+    """The run of one dot product.
+
+    Raises
+    ------
+    ValueError
+        If a and b are not vectors of one length, or values are not finite.
+    """
+    a, b = np.asarray(a), np.asarray(b)
+    if a.ndim != 1 or a.shape != b.shape:
+        raise ValueError(f"one dot product takes two vectors of the same length, got shapes {a.shape} and {b.shape}")
+    c = None if c is None else np.asarray(c).reshape(1, 1)
+    run = prepare(a[None, :], b[:, None], c, method, engine, overflow, options)
+    for x, name in ((run.a, "a"), (run.b, "b"), (run.c, "c")):
+        if x is not None and not np.isfinite(x).all():
+            raise ValueError(f"{name} holds values that are not finite")
+    return run
+
+
+def format_of(x: np.ndarray) -> Format:
+    """The floating-point format of an array's elements, fp32 where numpy has no type of it."""
+    return tcm.format_of_dtype(x.dtype) or tcm.FORMATS["fp32"]
+
+
+def ulp_at(x: Fraction, fmt: Format) -> Fraction:
+    """Unit in the last place of a format at x."""
+    exponent = max(floor_log2(x), fmt.emin) if x else fmt.emin
+    return Fraction(2) ** (exponent - fmt.fraction_bits)
+
+
+def floor_log2(x: Fraction) -> int:
+    """Exponent of the leading bit of x, not 0."""
+    x = abs(x)
+    guess = x.numerator.bit_length() - x.denominator.bit_length()
+    return guess if Fraction(2) ** guess <= x else guess - 1
+
+
+def _dot(x, y) -> Fraction:
+    return sum((p * q for p, q in zip(x, y, strict=True)), Fraction(0))
+
+
+def _fractions(values: np.ndarray) -> list[Fraction]:
+    if not np.isfinite(values).all():
+        raise ValueError("a word is infinite or NaN: an element is beyond the range of the words")
+    return [Fraction(float(v)) for v in values.ravel()]
+
+
+def exact_words(run, operand: np.ndarray, axis: int) -> list[list[Fraction]]:
+    """Words of a vector as rational numbers in the operand's own units: word -> element."""
+    if run.row.kind != "words":
+        return _integer_words(run, operand, axis)
+    equilibrated = run.equilibrated()
+    exponents = equilibrated[2 if axis == 1 else 3]
+    undo = Fraction(1) if exponents is None else Fraction(2) ** -int(exponents[0])
+    words = run.words()[0 if axis == 1 else 1]
+    return [
+        [w * undo * Fraction(2) ** (-j * run.scale) for w in _fractions(tcm.decode(bits, run.word_format))]
+        for j, bits in enumerate(words)
+    ]
+
+
+def _integer_words(run, operand: np.ndarray, axis: int) -> list[list[Fraction]]:
+    from mpgemm.recovery import integer_run as integer
+
+    row = run.row
+    if row.kind == "quantised":
+        found = integer.quantise(operand, row.words, run.word_format)
+        return [[Fraction(s) * w for w in _fractions(words.astype(np.float64))] for words, s in found]
+    if row.kind == "residues":
+        whole, exponents = integer.integers_below(operand, axis, integer.residue_bits(row.moduli, run.a.shape[1]))
+        return [[Fraction(int(w)) * Fraction(2) ** int(exponents[0]) for w in whole.ravel()]]
+    slices, exponents = integer.slice_operand(operand, axis, row)
+    unit = int(exponents[0]) - integer.top_exponent(row)
+    return [
+        [w * Fraction(2) ** (unit - row.slice_bits * j) for w in _fractions(word.astype(np.float64))]
+        for j, word in enumerate(slices)
+    ]
+
+
+# -- stages 4 and 5 ------------------------------------------------------------------------------------------------------
+def _core_stages(run, terms: Fraction, c: Fraction) -> tuple[Fraction, Fraction]:
+    """Values of the stages "alignment" and "core"."""
+    if run.row.kind != "words":
+        return _integer_core(run, terms, c)
+    rows, columns = run.equilibrated()[2:]
+    seed, last, undo = (c if run.c is not None else None), Fraction(0), Fraction(1)
+    if rows is not None:
+        seed, last, undo = None, c, Fraction(2) ** -int(rows[0] + columns[0])
+    values = []
+    for core in (unrounded_engine(run.engine), run.engine):
+        if core is None or run.a.shape[1] == 0:
+            values.append(terms)
+            continue
+        arithmetic = _ExactOutside(core, run.row.order)
+        words_a, words_b = run.words()
+        values.append(combine(run.row, run.scale, words_a, words_b, seed, arithmetic) * undo + last)
+    return values[0], values[1]
+
+
+def _integer_core(run, terms: Fraction, c: Fraction) -> tuple[Fraction, Fraction]:
+    """Integer cores are exact; quantised floating-point words go through a floating-point core."""
+    if not isinstance(run.word_format, Format):
+        return terms, terms
+    from mpgemm.recovery.integer_run import quantise
+
+    words_a, words_b = (quantise(x, run.row.words, run.word_format) for x in (run.a, run.b))
+    core = c
+    for i, j in run.row.products:
+        (x, s), (y, t) = words_a[i], words_b[j]
+        core += Fraction(s) * Fraction(t) * Fraction(float(np.asarray(run.engine.gemm(x, y))[0, 0]))
+    return terms, core
+
+
+def unrounded_engine(engine: Engine) -> MatrixEngine | None:
+    """The engine with results wide enough to hold every aligned sum; None for cores without an alignment."""
+    accumulator = getattr(engine, "accumulator", None)
+    if isinstance(accumulator, InterleavedDotAdd):
+        accumulator = dataclasses.replace(accumulator, dot=_unrounded(accumulator.dot))
+    elif isinstance(accumulator, FusedDotAdd | ParametricDotAdd):
+        accumulator = _unrounded(accumulator)
+    elif not isinstance(accumulator, FusedDotRoundDownAdd):
+        return None
+    a, b = engine.formats[:2]
+    return MatrixEngine(accumulator, a_format=a, b_format=b, c_format=WIDE, d_format=WIDE, k=engine.k)
+
+
+def _unrounded(spec):
+    return dataclasses.replace(spec, output_rounding="rne", output_fraction_bits=None)
+
+
+class _ExactOutside(EngineArithmetic):
+    """Chains on an engine, everything outside it in rational numbers. Words are encodings, values fractions."""
+
+    def __init__(self, engine: Engine, order: str):
+        super().__init__(engine, order, (1, 1))
+
+    def chain(self, pairs, seed):
+        a, b = self._joined(pairs)
+        bits = None
+        if seed is not None:
+            bits = np.array([[encode_fraction(seed, self.engine.formats[2])]], self.engine.formats[2].container)
+        return self._value(self._run(a, b, bits))
+
+    def _run(self, a, b, bits):
+        if self.engine.formats[3] is not WIDE:
+            return self.engine.gemm_bits(a, b, bits)
+        pad = -a.shape[1] % self.engine.k
+        zero = np.zeros((1, 1), WIDE.container) if bits is None else bits
+        return tcm.reference.mma_bits(self.engine, np.pad(a, ((0, 0), (0, pad))), np.pad(b, ((0, pad), (0, 0))), zero)
+
+    def promoted(self, pair):
+        return self.elementwise([(pair, 0)])
+
+    def elementwise(self, weighted):
+        total, step = Fraction(0), self.engine.k
+        for start in range(0, weighted[0][0][0].shape[1], step):
+            for (a, b), exponent in weighted:
+                part = self.chain([(a[:, start : start + step], b[start : start + step])], None)
+                total += self.scale(part, exponent)
+        return total
+
+    def scale(self, value, exponent):
+        return value * Fraction(2) ** exponent
+
+    def add(self, x, y):
+        return x + y
+
+    def _value(self, bits: np.ndarray) -> Fraction:
+        decoded = self.engine.formats[3].decode_exact(int(bits[0, 0]))
+        if decoded.kind != "finite":
+            raise ValueError("a sum in the core overflows or is NaN: there is no error to take apart")
+        magnitude = decoded.significand * Fraction(2) ** decoded.exponent
+        return -magnitude if decoded.negative else magnitude
+
+
+def encode_fraction(x: Fraction, fmt: Format) -> int:
+    """The encoding of a dyadic rational rounded to nearest even.
+
+    Parameters
+    ----------
+    x : Fraction
+    fmt : Format
+
+    Returns
+    -------
+    int
+        The encoding.
+
+    Raises
+    ------
+    ValueError
+        If x is not a dyadic rational.
+    """
+    if x.denominator & (x.denominator - 1):
+        raise ValueError(f"{x} is not a dyadic rational")
+    return round_to_bits(x < 0, abs(x.numerator), -(x.denominator.bit_length() - 1), fmt)

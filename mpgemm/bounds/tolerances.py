@@ -1,0 +1,405 @@
+"""Bounds of whole recovery methods, tolerances for tests of GPU kernels, and whether such a test could fail at all."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm.bounds import bounds
+from mpgemm.recovery.arithmetic import combine
+from mpgemm.bounds.operand_facts import OperandFacts, accumulator_of, apply_scales, facts_of, facts_of_formats, scaled_values
+from mpgemm.recovery.run import CubeRun, prepare
+from tensorcore_models.catalogue import get_instruction
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.formats import Format, IntegerFormat
+
+
+@dataclass(frozen=True)
+class MethodBound:
+    """Deterministic bound of |computed - exact| of a recovery method, element by element.
+
+    Attributes
+    ----------
+    split, dropped, sums : numpy.ndarray, shape (m, n)
+        What the words leave of the operands, the products left out, and every addition inside and outside the core. The
+        first two come from the words themselves, the third is a priori.
+    published : dict of str to float
+        Published bounds of the relative error, where there are some, to compare with.
+    """
+
+    split: np.ndarray
+    dropped: np.ndarray
+    sums: np.ndarray
+    published: dict[str, float]
+
+    @property
+    def total(self) -> np.ndarray:
+        """The bound."""
+        return (self.split + self.dropped + self.sums) * bounds.MARGIN
+
+
+def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | None = None, **options) -> MethodBound:
+    """The deterministic bound of :func:`mpgemm.recovered_gemm` with the same arguments.
+
+    Parameters
+    ----------
+    a, b, c, method, engine, overflow, **options
+        As for :func:`mpgemm.recovered_gemm`.
+
+    Returns
+    -------
+    MethodBound
+
+    Raises
+    ------
+    ValueError
+        As :func:`mpgemm.recovered_gemm`; or if no bound is known for the core.
+    """
+    run = prepare(a, b, c, method, engine, overflow, options)
+    words_a, words_b, undo = word_values(run)
+    magnitude_c = 0.0 if run.c is None else np.abs(run.c.astype(np.float64))
+    with np.errstate(over="ignore", invalid="ignore"):
+        split = _split_bound(run, words_a, words_b)
+        kept = set(run.row.products)
+        pairs = [(i, j) for i in range(len(words_a)) for j in range(len(words_b))]
+        dropped = sum(
+            (np.abs(words_a[i]) @ np.abs(words_b[j]) for i, j in pairs if (i, j) not in kept), np.zeros(split.shape)
+        )
+        sums = _sums_bound(run, words_a, words_b, undo, magnitude_c)
+    split, dropped, sums = (np.where(np.isnan(x), np.inf, x) for x in (split, dropped, sums))
+    return MethodBound(split, dropped, sums, published_bounds(run))
+
+
+def word_values(run):
+    """(words of A, words of B) as float64 in the operands' units, and the exponents that undo the equilibration."""
+    if run.row.kind != "words":
+        return *_integer_word_values(run), None
+    rows, columns = run.equilibrated()[2:]
+    values = []
+    for words, exponents, axis in zip(run.words(), (rows, columns), (1, 0), strict=True):
+        shift = 0 if exponents is None else (exponents[:, None] if axis else exponents)
+        values.append([np.ldexp(tcm.decode(w, run.word_format), -j * run.scale - shift) for j, w in enumerate(words)])
+    return *values, None if rows is None else rows[:, None] + columns
+
+
+def _integer_word_values(run):
+    from mpgemm.recovery import integer_run as integer
+
+    row, found = run.row, []
+    for x, axis in ((run.clean_a, 1), (run.clean_b, 0)):
+        if row.kind == "quantised":
+            found.append(
+                [np.float64(s) * w.astype(np.float64) for w, s in integer.quantise(x, row.words, run.word_format)]
+            )
+        elif row.kind == "residues":
+            whole, exponents = integer.integers_below(x, axis, integer.residue_bits(row.moduli, run.a.shape[1]))
+            found.append([np.ldexp(whole.astype(np.float64), exponents[:, None] if axis else exponents)])
+        else:
+            slices, exponents = integer.slice_operand(x, axis, row)
+            unit = exponents - integer.top_exponent(row)
+            unit = unit[:, None] if axis else unit
+            found.append([np.ldexp(w.astype(np.float64), unit - row.slice_bits * j) for j, w in enumerate(slices)])
+    return found
+
+
+def _split_bound(run, words_a, words_b) -> np.ndarray:
+    a, b = run.a.astype(np.float64), run.b.astype(np.float64)
+    left_a, left_b = a, b
+    for w in words_a:
+        left_a = left_a - w
+    for w in words_b:
+        left_b = left_b - w
+    return np.abs(left_a) @ np.abs(b) + np.abs(a - left_a) @ np.abs(left_b)
+
+
+def _sums_bound(run, words_a, words_b, undo, magnitude_c) -> np.ndarray:
+    row = run.row
+    kept = sum(np.abs(words_a[i]) @ np.abs(words_b[j]) for i, j in row.products)
+    if row.kind != "words":
+        return _integer_sums(run, kept, magnitude_c)
+    if isinstance(run, CubeRun):  # one chain is at most as long as all products, and at most four operations follow
+        steps = run.a.shape[1] * len(row.products) + 4
+        return bounds.accumulation_bound(run.engine, kept + magnitude_c, steps, facts_of_formats(run.engine, (0, 0)))
+    raw_a, raw_b = ([tcm.decode(w, run.word_format) for w in words] for words in run.words())
+    arithmetic = _BoundArithmetic(run.engine, facts_of(run.engine, _stack(raw_a, 1), _stack(raw_b, 0)))
+    c = None if run.c is None else (magnitude_c, np.zeros(kept.shape))
+    if run.a.shape[1] == 0:
+        return np.zeros(kept.shape)
+    size, error = combine(row, run.scale, raw_a, raw_b, None if undo is not None else c, arithmetic)
+    if undo is not None:
+        size, error = np.ldexp(size, -undo), np.ldexp(error, -undo) + arithmetic.tiny
+        size, error = (size, error) if c is None else arithmetic.add((size, error), c)
+    limit = np.finfo(np.float64 if arithmetic.wide else np.float32).max
+    return np.where((size + error) * bounds.MARGIN < limit, error, np.inf)
+
+
+def _stack(words, axis: int) -> np.ndarray:
+    return np.concatenate(words, axis=1 - axis) if words else np.zeros((1, 1))
+
+
+def _integer_sums(run, kept, magnitude_c) -> np.ndarray:
+    """Products are exact; FP64 joins slices and residues, FP32 quantised words, then the result is rounded and c added."""
+    target = 2.0**-53 if run.dtype == np.float64 else 2.0**-24
+    tiny = np.finfo(run.dtype).smallest_subnormal
+    inner = 2.0**-53 * (2 * len(run.row.products) + 4)
+    bound = 0.0
+    if run.row.kind == "quantised":
+        inner = 2.0**-24 * (3 * len(run.row.products) + 4)
+        if isinstance(run.word_format, Format):
+            step = bounds.step_error(run.engine, facts_of_formats(run.engine, (0, 0)))
+            steps = bounds.steps_of(run.engine, run.a.shape[1], step.terms)
+            bound = kept * bounds.growth(step.relative, steps)
+            bound = bound + step.absolute * steps * 2 * float(np.max(kept, initial=1.0))
+    rounding = 2 * target if np.any(magnitude_c) else target
+    return (bound + inner * kept + rounding * (kept + bound + magnitude_c)) * bounds.MARGIN + 3 * tiny
+
+
+class _BoundArithmetic:
+    """Carries (size, error) through a method; words are values of the operand format."""
+
+    def __init__(self, engine: Engine, facts: OperandFacts | None):
+        self.engine = engine
+        self.facts = facts
+        self.wide = engine.formats[3].name == "fp64"
+        self.unit = 2.0**-53 if self.wide else 2.0**-24
+        self.tiny = 2.0**-1074 if self.wide else 2.0**-149
+        self.step = bounds.step_error(engine, facts)
+
+    def _size(self, pairs) -> np.ndarray:
+        return sum(np.abs(a) @ np.abs(b) for a, b in pairs)
+
+    def chain(self, pairs, seed):
+        size, error = self._size(pairs), 0.0
+        if seed is not None:
+            size, error = size + seed[0], seed[1]
+            error = error + self._seed_rounding(seed)
+        steps = len(pairs) * bounds.steps_of(self.engine, pairs[0][0].shape[1], self.step.terms)
+        return size, error + bounds.accumulation_bound(self.engine, size + error, steps, self.facts)
+
+    def _seed_rounding(self, seed):
+        fmt = self.engine.formats[2]
+        return 0.0 if fmt.name in ("fp32", "fp64") else fmt.unit_roundoff * (seed[0] + seed[1]) + fmt.min_subnormal
+
+    def promoted(self, pair):
+        return self.elementwise([(pair, 0)])
+
+    def elementwise(self, weighted):
+        """Every k step is one chain from zero; as the sizes of the steps add up, so do their errors."""
+        count = -(-weighted[0][0][0].shape[1] // self.engine.k)
+        steps = bounds.steps_of(self.engine, self.engine.k, self.step.terms)
+        size, error = 0.0, 0.0
+        for pair, exponent in weighted:
+            part = self._size([pair])
+            whole = bounds.accumulation_bound(self.engine, part, steps, self.facts)  # infinite where it may overflow
+            whole = whole + (count - 1) * steps * self.step.absolute * 2
+            size, error = size + np.ldexp(part, exponent), error + np.ldexp(whole, exponent) + count * self.tiny
+        additions = count * len(weighted)
+        growth = bounds.growth(self.unit, additions)
+        return size, error + (size + error) * growth + additions * self.tiny
+
+    def scale(self, value, exponent):
+        if not exponent:
+            return value
+        size, error = value
+        return np.ldexp(size, exponent), np.ldexp(error, exponent) + (self.tiny if exponent < 0 else 0.0)
+
+    def add(self, x, y):
+        size, error = x[0] + y[0], x[1] + y[1]
+        return size, error + self.unit * (size + error) * bounds.MARGIN + self.tiny
+
+
+def published_bounds(run) -> dict[str, float]:
+    """Published relative bounds that go with a run: block FMA (of |A||B|) and multiword (of ||A||_inf ||B||_inf)."""
+    engine, k = run.engine, max(run.a.shape[1], 1)
+    word, result = engine.formats[0], engine.formats[3]
+    accumulator = accumulator_of(engine)
+    if isinstance(word, IntegerFormat) or accumulator is None:
+        return {}
+    words = run.row.words
+    u = 2.0 ** -(word.precision * words)
+    found = bounds.block_fma_bounds(
+        k * len(run.row.products), accumulator.terms_per_step, u, result.unit_roundoff
+    )
+    published = {f"block FMA, {name}": value for name, value in found.items()}
+    if run.row.name == "multiword":
+        from mpgemm.recovery.run import scaling_target
+
+        theta = scaling_target(word, result, k)
+        published["multiword"] = bounds.multiword_bound(k, words, word, result, theta)
+    return published
+
+
+# -- tolerances for tests of kernels -------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Vacuity:
+    """What a tolerance would let pass.
+
+    Attributes
+    ----------
+    elements : int
+        Elements compared.
+    zero_passes : int
+        Elements for which a result of 0 passes.
+    lost_product_passes : int
+        Elements for which the loss of the largest product of the sum passes.
+    """
+
+    elements: int
+    zero_passes: int
+    lost_product_passes: int
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether a kernel that writes zeros passes everywhere: the check cannot fail in any useful sense."""
+        return self.elements > 0 and self.zero_passes == self.elements
+
+    def __str__(self) -> str:
+        verdict = "VACUOUS: a kernel that writes zeros passes" if self.vacuous else "can fail"
+        return (
+            f"{verdict}; of {self.elements} elements, 0 passes for {self.zero_passes} and the loss of the largest product for "
+            f"{self.lost_product_passes}"
+        )
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What a test of a kernel may allow: |computed - exact| <= relative * S + absolute, with S = |A||B| + |C|.
+
+    Attributes
+    ----------
+    relative, absolute : float
+    bound : numpy.ndarray or None
+        The same for the data, element by element.
+    derivation : str
+        How it comes about.
+    published : dict of str to float
+        Published bounds of the relative part.
+    vacuity : Vacuity or None
+        What the bound lets pass on the data.
+    """
+
+    relative: float
+    absolute: float
+    bound: np.ndarray | None
+    derivation: str
+    published: dict[str, float]
+    vacuity: Vacuity | None
+
+    def __str__(self) -> str:
+        lines = [f"|computed - exact| <= {self.relative:.6g} (|A||B| + |C|) + {self.absolute:.3g}", self.derivation]
+        lines += [f"published, {name}: {value:.6g}" for name, value in self.published.items()]
+        if self.vacuity is not None:
+            lines.append(str(self.vacuity))
+        elif self.relative >= 1:
+            lines.append("VACUOUS: at least |A||B| + |C| itself, so zeros pass")
+        return "\n".join(lines)
+
+
+def tolerance(engine: Engine | str, k: int, data=None, *, scale_a=None, scale_b=None) -> Tolerance:
+    """The tolerance that a test of a kernel on an engine may use, with its derivation (see :mod:`mpgemm.bounds`).
+
+    Parameters
+    ----------
+    engine : Engine or str
+        The modelled instruction, or its "arch:name". The kernel may chain its k steps in order only.
+    k : int
+        Length of the dot products.
+    data : (a, b) or (a, b, c), optional
+        The operands, in the engine's formats, shapes (m, k), (k, n), (m, n). Without them exponents are taken to be the
+        formats' largest.
+    scale_a, scale_b : array_like, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), optional
+        Block scales that go with `data` on a block-scaled engine, as :meth:`Engine.gemm` takes them (values, or encodings
+        where they are uint8). |A|, |B| and the exact product are then those of the scaled operands.
+
+    Returns
+    -------
+    Tolerance
+
+    Raises
+    ------
+    ValueError
+        If no bound is known for the core, k does not fit the data, or scales are missing or not wanted.
+    TypeError
+        If k is not an integer.
+
+    Examples
+    --------
+    >>> import numpy as np, tensorcore_models as tcm
+    >>> x = np.random.default_rng(0).standard_normal((8, 128))
+    >>> a, b = tcm.quantize_blocks(x, "mxfp8_e4m3", axis=1), tcm.quantize_blocks(x.T, "mxfp8_e4m3", axis=0)
+    >>> engine = tcm.get_instruction("rtx_blackwell:mma.m16n8k32.block32.f32.e4m3.e4m3.f32.ue8m0")
+    >>> found = tolerance(engine, 128, (a.elements, b.elements), scale_a=a.scales, scale_b=b.scales)
+    >>> d = engine.gemm(a.elements, b.elements, scale_a=a.scales, scale_b=b.scales)
+    >>> bool((abs(d - a.values() @ b.values()) <= found.bound).all()), found.vacuity.vacuous
+    (True, False)
+    """
+    engine = get_instruction(engine) if isinstance(engine, str) else engine
+    if isinstance(k, bool) or not hasattr(k, "__index__") or np.ndim(k):
+        raise TypeError(f"k is the length of the dot products, an integer, got {type(k).__name__}")
+    k = int(k)
+    if k < 0:
+        raise ValueError(f"k is {k}, expected at least 0")
+    facts = None
+    if data is not None:
+        a, b, *rest = (np.asarray(x) for x in data if x is not None)
+        c = rest[0] if rest else None
+        a, b, scales_a, scales_b = scaled_values(engine, a, b, scale_a, scale_b)
+        if a.shape[1] != k:
+            raise ValueError(f"k is {k}, the data have {a.shape[1]}")
+        facts = facts_of(engine, a, b, scales_a, scales_b)
+    elif scale_a is not None or scale_b is not None:
+        raise ValueError("scale_a and scale_b go with data")
+    step = bounds.step_error(engine, facts)
+    steps = bounds.steps_of(engine, k, step.terms)
+    relative = bounds.growth(step.relative, steps) * bounds.MARGIN**2
+    absolute = step.absolute * steps * (1 + bounds.growth(step.relative, steps)) * bounds.MARGIN if steps else 0.0
+    lines = [
+        f"{engine.label}: {steps} steps of {step.terms} products",
+        *(f"each step: {text}" for text in step.derivation),
+    ]
+    lines += [f"alpha = {step.relative:.4g}, beta = {step.absolute:.4g}; (1 + alpha)^{steps} - 1 = {relative:.6g}"]
+    if data is None and engine.scale_format is not None:
+        lines.append("without data beta is that of zeros below the largest scales; give data for the one of your scales")
+    published = {}
+    if isinstance(engine.formats[0], Format):
+        found = bounds.block_fma_bounds(max(k, 1), step.terms, 0.0, engine.formats[3].unit_roundoff)
+        published = {f"block FMA, {name}": value for name, value in found.items()}
+    if data is None:
+        return Tolerance(relative, absolute, None, "\n".join(lines), published, None)
+    bound = bounds.gemm_bound(engine, a, b, c, scale_a=scale_a, scale_b=scale_b)
+    a, b = apply_scales(engine, a, b, scales_a, scales_b)
+    return Tolerance(relative, absolute, bound, "\n".join(lines), published, check_tolerance(a, b, c, bound=bound))
+
+
+def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound=None) -> Vacuity:
+    """What the test ``|computed - exact| <= atol + rtol |exact|`` (or `<= bound`) would let pass on these data.
+
+    Parameters
+    ----------
+    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
+        The operands of the test; block-scaled ones multiplied by their scales (:meth:`BlockScaled.values`).
+    rtol, atol : float
+        As for numpy.allclose.
+    bound : array_like, optional
+        Tolerance of each element instead.
+
+    Returns
+    -------
+    Vacuity
+    """
+    from mpgemm.exact.product import exact_gemm
+
+    a, b = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
+    c = None if c is None else np.asarray(c).astype(np.float64)
+    exact = np.abs(np.asarray(exact_gemm(a, b, c).rounded("fp64")))
+    allowed = atol + rtol * exact if bound is None else np.broadcast_to(np.asarray(bound, np.float64), exact.shape)
+    largest = np.zeros(exact.shape)
+    for column, row in zip(np.abs(a).T, np.abs(b), strict=True):
+        np.maximum(largest, np.outer(column, row), out=largest)
+    return Vacuity(exact.size, int(np.count_nonzero(exact <= allowed)), int(np.count_nonzero(largest <= allowed)))
+
+
+def reaches(relative: float) -> float:
+    """Bits that a relative tolerance leaves certain: -log2."""
+    return math.inf if relative == 0 else -math.log2(relative)

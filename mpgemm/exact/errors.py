@@ -1,0 +1,293 @@
+"""Errors of a computed matrix product, each from exact differences.
+
+Notation: ``C`` is the exact value of A B (+ C0), ``C^`` the computed one, ``dC = C^ - C`` the exact difference (each
+element rounded once to binary64, so it is 0 if and only if the element is exact), ``|X|`` the matrix of absolute
+values. ``||X||_F`` is the Frobenius norm, ``||X||_inf`` the largest row sum of ``|X|``. ``S = |A||B| (+ |C0|)`` is the
+size that rounding errors scale with.
+
+What is not finite: an element whose exact value is infinite or NaN (because the input is) counts as right if and only
+if the computed element is the same infinity, or any NaN; it is then left out of the norms, as infinite and NaN inputs
+are out of theirs. Where it is not right, or where the exact value is finite and the computed one is not, the difference
+is infinite and so is every metric over it. No metric is ever NaN.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Literal
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm.exact.product import exact_gemm
+from mpgemm.exact.mp_reference import MpResult
+
+REFERENCES = ("exact", "mpmath")
+
+#: Metrics of an :class:`ErrorReport` that are relative errors, so that -log2 of them is a number of bits, and what
+#: figures call them.
+RELATIVE_METRICS = {
+    "relative_frobenius": "||dC||_F / ||C||_F (eq. 13)",
+    "relative_inf": "||dC||_inf / (||A||_inf ||B||_inf)",
+    "normwise": "||dC||_F / || |A||B| ||_F",
+    "componentwise": "max |dC| / (|A||B|)",
+}
+
+
+@dataclass(frozen=True)
+class ErrorReport:
+    """How far a computed product is from the exact one. Every error is 0 if and only if all elements are exact.
+
+    Attributes
+    ----------
+    m, n, k : int
+        Sizes of the product.
+    format : str
+        Format of the computed elements.
+    reference : str
+        "exact" (:func:`mpgemm.exact_gemm`) or "mpmath" (:func:`mpgemm.mp_gemm`).
+    relative_frobenius : float
+        ``||dC||_F / ||C||_F``: eq. 13 of Xue et al. (arXiv:2507.23387v4), its norm read as the Frobenius norm.
+    relative_inf : float
+        ``||dC||_inf / (||A||_inf ||B||_inf)``: fig. 7 of Khattak and Mikaitis. With c, ``+ ||C0||_inf`` below.
+    normwise : float
+        ``||dC||_F / ||S||_F``. Unlike `relative_frobenius` it does not grow where the product cancels.
+    componentwise : float
+        The largest ``|dC_ij| / S_ij``; 0/0 is 0.
+    max_ulp, mean_ulp : float
+        Largest and mean ``|dC_ij| / ulp(C_ij)``. ulp(x) is the unit in the last place of `format` at x: 2^(e-p+1) for
+        2^e <= |x| < 2^(e+1) (x taken to binary64 first), p the precision and e held to the format's exponent range.
+    bits_equal : float
+        Fraction of elements equal to the exact value correctly rounded (to nearest, ties to even) to `format`. Zeros of
+        either sign are equal, since an exact zero has no sign; NaNs are equal.
+    nonfinite : int
+        Computed elements that are infinite or NaN.
+    nonfinite_wrong : int
+        Elements whose error is infinite by the rule at the top of this module.
+    """
+
+    m: int
+    n: int
+    k: int
+    format: str
+    reference: str
+    relative_frobenius: float
+    relative_inf: float
+    normwise: float
+    componentwise: float
+    max_ulp: float
+    mean_ulp: float
+    bits_equal: float
+    nonfinite: int
+    nonfinite_wrong: int
+
+    def effective_bits(self, metric: str = "relative_frobenius") -> float:
+        """-log2 of a relative error: how many leading bits agree in its sense. inf when exact, -inf when lost.
+
+        Raises
+        ------
+        ValueError
+            If `metric` is not one of :data:`RELATIVE_METRICS`.
+        """
+        if metric not in RELATIVE_METRICS:
+            raise ValueError(f"no relative error {metric!r}; known: {', '.join(RELATIVE_METRICS)}")
+        error = getattr(self, metric)
+        return math.inf if error == 0 else -math.log2(error)
+
+    def to_dict(self) -> dict:
+        """The fields as JSON-compatible values: an infinite error is the string "inf", since JSON has no infinity."""
+        return {key: "inf" if value == math.inf else value for key, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping) -> "ErrorReport":
+        """The report that :meth:`to_dict` wrote."""
+        fields_of_json: dict = {key: math.inf if value == "inf" else value for key, value in values.items()}
+        return cls(**fields_of_json)
+
+    def to_json(self) -> str:
+        """:meth:`to_dict` as JSON text."""
+        return json.dumps(self.to_dict())
+
+    def __str__(self) -> str:
+        width = max(len(row.name) for row in fields(self))
+        lines = [f"{self.m} x {self.k} times {self.k} x {self.n}, {self.format}, against the {self.reference} product"]
+        for row in fields(self)[5:]:
+            value = getattr(self, row.name)
+            lines.append(f"  {row.name:{width}}  {value:.6g}")
+        lines.append(f"  {'effective_bits':{width}}  {self.effective_bits():.2f}")
+        return "\n".join(lines)
+
+
+def errors(
+    computed: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    c: np.ndarray | None = None,
+    reference: Literal["exact", "mpmath"] = "exact",
+) -> ErrorReport:
+    """Errors of `computed` as the product a b (+ c).
+
+    Parameters
+    ----------
+    computed : numpy.ndarray, shape (m, n)
+        fp64, fp32, fp16, bf16 or an fp8 type of ml_dtypes. Its element type is the format of ulp and `bits_equal`.
+    a, b, c : numpy.ndarray, shapes (m, k), (k, n), (m, n)
+        The inputs of the product, any of fp64, fp32, fp16, bf16. None of the arrays is changed.
+    reference : {"exact", "mpmath"}
+        "exact" is fast; "mpmath" is the independent check in mpmath arithmetic, slow (use it on small matrices).
+
+    Returns
+    -------
+    ErrorReport
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match or the reference is unknown.
+    TypeError
+        If an element type is not one of those above.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b = np.float32([[1, 2**-24]]), np.float32([[1], [1]])
+    >>> report = errors(a @ b, a, b)  # 1 + 2^-24 is a tie and rounds to 1
+    >>> report.max_ulp, report.bits_equal, report.effective_bits()
+    (0.5, 1.0, 24.000000085991324)
+    """
+    return ErrorMeter(a, b, c, reference).measure(computed)
+
+
+class ErrorMeter:
+    """:func:`errors` for many computed results of the same product: the exact product is formed once.
+
+    Parameters as in :func:`errors`.
+
+    Raises
+    ------
+    ValueError
+        If the reference is unknown or shapes do not match.
+    """
+
+    def __init__(self, a, b, c=None, reference: str = "exact"):
+        if reference not in REFERENCES:
+            raise ValueError(f"unknown reference {reference!r}; known: {', '.join(REFERENCES)}")
+        a, b = tcm.as_array(a, "a"), tcm.as_array(b, "b")
+        c = None if c is None else tcm.as_array(c, "c")
+        self.reference = reference
+        self.exact = exact_gemm(a, b, c) if reference == "exact" else MpResult(a, b, c)
+        self.shape = (a.shape[0], b.shape[1], a.shape[1])
+        self._values = np.asarray(self.exact.rounded("fp64"))
+        self._sizes = _exact_sizes(a, b, c)
+        self._scale_inf = _input_norm_inf(a) * _input_norm_inf(b) + (0.0 if c is None else _input_norm_inf(c))
+
+    def measure(self, computed: np.ndarray) -> ErrorReport:
+        """The errors of one computed result (see :func:`errors`).
+
+        Raises
+        ------
+        ValueError
+            If the shape is another one.
+        TypeError
+            If the elements have no floating-point format.
+        """
+        computed = tcm.as_array(computed, "computed")
+        if computed.shape != self.shape[:2]:
+            raise ValueError(f"computed has shape {computed.shape}, expected {self.shape[:2]} from a and b")
+        fmt = tcm.format_of_dtype(computed.dtype)
+        if fmt is None:
+            raise TypeError(f"computed has elements of type {computed.dtype}: no floating-point format; convert them, "
+                            "for example to float32")
+        values = computed.astype(np.float64)
+        correct, comparable = self._agreement(values)
+        difference = np.zeros(values.shape)
+        if comparable.any():
+            difference[comparable] = np.abs(np.asarray(self.exact.error_of(computed)))[comparable]
+        difference[~comparable & ~correct] = np.inf
+        ulps = _in_ulps(difference, self._values, fmt)
+        finite = np.isfinite(self._values)
+        rounded = np.asarray(self.exact.rounded(fmt.name)).astype(np.float64)
+        equal = (values == rounded) | (np.isnan(values) & np.isnan(rounded))
+        return ErrorReport(
+            *self.shape,
+            fmt.name,
+            self.reference,
+            relative_frobenius=_ratio(_norm_frobenius(difference), _norm_frobenius(self._values[finite])),
+            relative_inf=_ratio(_norm_inf(difference), self._scale_inf),
+            normwise=_ratio(_norm_frobenius(difference), _norm_frobenius(self._sizes[finite])),
+            componentwise=_largest_ratio(difference, self._sizes),
+            max_ulp=float(ulps.max(initial=0.0)),
+            mean_ulp=_ratio(math.fsum(ulps.ravel()) if np.isfinite(ulps).all() else math.inf, ulps.size),
+            bits_equal=float(equal.mean()) if equal.size else 1.0,
+            nonfinite=int(np.count_nonzero(~np.isfinite(values))),
+            nonfinite_wrong=int(np.count_nonzero(difference == np.inf)),
+        )
+
+    def _agreement(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(elements right though not finite, elements where both sides are finite)."""
+        both_nan = np.isnan(values) & np.isnan(self._values)
+        same_inf = np.isinf(values) & (values == self._values)
+        return both_nan | same_inf, np.isfinite(values) & np.isfinite(self._values)
+
+
+def _exact_sizes(a, b, c) -> np.ndarray:
+    """S = |A||B| + |C0|, correctly rounded to binary64; where it is not finite it is infinite."""
+    sizes = np.asarray(exact_gemm(np.abs(a), np.abs(b), None if c is None else np.abs(c)).rounded("fp64"))
+    return np.where(np.isnan(sizes), np.inf, sizes)
+
+
+def _norm_inf(x: np.ndarray) -> float:
+    """Largest row sum of |x|; infinite where x is not finite."""
+    if not x.size:
+        return 0.0
+    with np.errstate(over="ignore"):
+        largest = float(np.abs(x.astype(np.float64)).sum(axis=1).max())
+    return math.inf if math.isnan(largest) else largest
+
+
+def _input_norm_inf(x: np.ndarray) -> float:
+    """Largest row sum over the finite elements."""
+    values = x.astype(np.float64)
+    return _norm_inf(np.where(np.isfinite(values), values, 0.0))
+
+
+def _norm_frobenius(x: np.ndarray) -> float:
+    """Frobenius norm without overflow or underflow on the way; infinite where x is not finite."""
+    largest = float(np.abs(x).max(initial=0.0))
+    if largest == 0.0 or not math.isfinite(largest):
+        return 0.0 if largest == 0.0 else math.inf
+    exponent = math.frexp(largest)[1]
+    try:
+        return math.ldexp(math.sqrt(math.fsum(np.square(np.ldexp(x, -exponent)).ravel())), exponent)
+    except OverflowError:
+        return math.inf
+
+
+def _ratio(error: float, scale: float) -> float:
+    """error / scale with 0/0 = 0, x/inf = 0 only for x = 0, and never rounded to 0 or to NaN."""
+    if error == 0.0:
+        return 0.0
+    if scale == 0.0 or math.isinf(error):
+        return math.inf
+    return max(float(error) / float(scale), math.ulp(0.0))
+
+
+def _largest_ratio(difference: np.ndarray, sizes: np.ndarray) -> float:
+    """The largest |dC_ij| / S_ij by the rules of :func:`_ratio`."""
+    if not difference.any():
+        return 0.0
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore", over="ignore"):
+        quotient = np.where(np.isinf(difference), np.inf, difference / sizes)
+    quotient = np.where(difference == 0.0, 0.0, np.maximum(quotient, math.ulp(0.0)))
+    return float(quotient.max())
+
+
+def _in_ulps(difference: np.ndarray, exact: np.ndarray, fmt: "tcm.Format") -> np.ndarray:
+    """|dC| in units in the last place of `fmt` at the exact value."""
+    finite = np.where(np.isfinite(exact), exact, 0.0)
+    exponents = np.where(finite == 0.0, fmt.emin, np.frexp(finite)[1] - 1)
+    exponents = np.clip(exponents, fmt.emin, fmt.emax)
+    with np.errstate(over="ignore", under="ignore"):
+        ulps = np.ldexp(difference, fmt.fraction_bits - exponents)
+    return np.where((difference > 0.0) & (ulps == 0.0), math.ulp(0.0), ulps)

@@ -1,0 +1,120 @@
+"""Matrix products in mpmath: the independent reference. Nothing here shares code with :mod:`mpgemm.exact`."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from tensorcore_models.formats.rounding import source_array
+
+
+def mp_gemm(a: Any, b: Any, c: Any = None, prec: int | None = None) -> "mpmath.matrix":
+    """A B (+ C) in mpmath arithmetic, for small matrices.
+
+    Parameters
+    ----------
+    a, b : array_like, shapes (m, k) and (k, n)
+        Real numbers that binary64 holds exactly.
+    c : array_like, shape (m, n), optional
+    prec : int, optional
+        Working precision in bits. None: exact, with a precision that the exponents of the data make sufficient.
+
+    Returns
+    -------
+    mpmath.matrix
+        m rows, n columns of mpf. Infinities and NaNs follow IEEE arithmetic.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit or prec is below 1.
+    TypeError
+        If an argument is no array of real numbers.
+
+    Examples
+    --------
+    >>> print(mp_gemm([[1.0, 2.0**-70]], [[1.0], [1.0]])[0, 0] - 1)
+    8.470329472543e-22
+    """
+    a, b, c = _matrices(a, b, c)
+    result = mpmath.matrix(a.shape[0], b.shape[1])
+    with mpmath.workprec(_precision(a, b, c, prec)):
+        for i in range(a.shape[0]):
+            for j in range(b.shape[1]):
+                result[i, j] = _entry(a, b, c, i, j)
+    return result
+
+
+def mp_gemm_entries(
+    a: Any, b: Any, c: Any, indices: Iterable[tuple[int, int]], prec: int | None = None
+) -> list["mpmath.mpf"]:
+    """Chosen elements of :func:`mp_gemm`, for checks of large products by samples.
+
+    Parameters
+    ----------
+    a, b, c, prec
+        As for mp_gemm; c may be None.
+    indices : iterable of (int, int)
+        Rows and columns.
+
+    Returns
+    -------
+    list of mpf
+        In the order of the indices.
+
+    Raises
+    ------
+    IndexError
+        If an index lies outside the product.
+    ValueError, TypeError
+        As :func:`mp_gemm`.
+    """
+    a, b, c = _matrices(a, b, c)
+    entries = []
+    with mpmath.workprec(_precision(a, b, c, prec)):
+        for i, j in indices:
+            if not (0 <= i < a.shape[0] and 0 <= j < b.shape[1]):
+                raise IndexError(f"element ({i}, {j}) lies outside a product of shape {(a.shape[0], b.shape[1])}")
+            entries.append(_entry(a, b, c, i, j))
+    return entries
+
+
+def _matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    a, b = (source_array(x, name).astype(np.float64) for x, name in ((a, "a"), (b, "b")))
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
+        raise ValueError(f"shapes {a.shape} and {b.shape} are not those of a matrix product")
+    if c is not None:
+        c = source_array(c, "c").astype(np.float64)
+        if c.shape != (a.shape[0], b.shape[1]):
+            raise ValueError(f"c has shape {c.shape}, the product {(a.shape[0], b.shape[1])}")
+    return a, b, c
+
+
+def _exponents(x: np.ndarray) -> tuple[int, int]:
+    """Exponents of the unit in the last place of the smallest number of x, and just above the largest."""
+    magnitudes = np.abs(x[np.isfinite(x) & (x != 0)])
+    if magnitudes.size == 0:
+        return 0, 0
+    return int(np.frexp(magnitudes.min())[1]) - 53, int(np.frexp(magnitudes.max())[1])
+
+
+def _precision(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, prec: int | None) -> int:
+    """Bits that hold every partial sum exactly: from the lowest bit of a product to above the largest sum."""
+    if prec is not None:
+        if prec < 1:
+            raise ValueError(f"prec must be at least 1 bit, got {prec}")
+        return prec
+    (low_a, high_a), (low_b, high_b) = _exponents(a), _exponents(b)
+    low, high = low_a + low_b, high_a + high_b
+    if c is not None and np.any(c[np.isfinite(c)]):
+        low_c, high_c = _exponents(c)
+        low, high = min(low, low_c), max(high, high_c)
+    return max(high - low + a.shape[1].bit_length() + 2, 53)
+
+
+def _entry(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, i: int, j: int) -> "mpmath.mpf":
+    total = mpmath.mpf(0) if c is None else mpmath.mpf(float(c[i, j]))
+    for x, y in zip(a[i].tolist(), b[:, j].tolist(), strict=True):
+        total += mpmath.mpf(x) * mpmath.mpf(y)
+    return total

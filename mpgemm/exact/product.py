@@ -1,0 +1,297 @@
+"""The exact product of two matrices: correctly rounded results and exact differences from computed ones.
+
+The exact value of an element is c + sum of a_ik b_kj over the reals. How it is found (binary64 sums with
+certificates, their residues modulo 2^52, a long accumulator) stands in ``_kernels/exact.h``; every way gives
+the same bits, so nothing here depends on the CPU or the number of threads.
+
+What is not finite follows IEEE 754 element by element: with an infinite or NaN a, b or c among its operands, an
+element is the infinity or NaN that IEEE sums of the products give (0 times infinity and infinities of both
+signs give NaN). An exact zero is +0.
+"""
+
+from typing import Any
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm._kernels import exact as exact_kernel
+from tensorcore_models.machine.instruction_sets import isa_level
+from tensorcore_models.formats.operands import values_of_bits
+from tensorcore_models.formats.rounding import source_array
+from tensorcore_models.machine.threads import threads_for
+
+#: Elements left to the long accumulator, one in so many of all, from which transposing B pays.
+_TRANSPOSE_FROM = 64
+
+
+def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
+    """The exact product A B (+ C).
+
+    Parameters
+    ----------
+    a, b : array_like, shapes (m, k) and (k, n)
+        Real numbers of any type that binary64 holds exactly (fp64, fp32, fp16, bf16, fp8, integers up to 2^53),
+        mixed if need be, of any strides and byte order. They are copied: changing them later changes nothing.
+    c : array_like, shape (m, n), optional
+
+    Returns
+    -------
+    ExactResult
+        Work is done when a result is asked of it, and kept.
+
+    Raises
+    ------
+    TypeError
+        If an argument is no array of real numbers, or wider than float64.
+    ValueError
+        If shapes do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> exact = exact_gemm(np.float32([[1, 2**-24]]), np.float32([[1], [1]]))
+    >>> exact.rounded("fp32"), exact.error_of(np.float32([[1]]))
+    (array([[1.]], dtype=float32), array([[-5.96046448e-08]]))
+    """
+    return ExactResult(a, b, c)
+
+
+class ExactResult:
+    """An exact product, from :func:`exact_gemm`.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (m, n).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`exact_gemm`.
+    """
+
+    def __init__(self, a: Any, b: Any, c: Any = None):
+        self._a, self._b = _copied(a, "a"), _copied(b, "b")
+        if self._a.ndim != 2 or self._b.ndim != 2:
+            raise ValueError(f"a and b must be matrices (2 dimensions), got shapes {self._a.shape} and {self._b.shape}")
+        if self._a.shape[1] != self._b.shape[0]:
+            raise ValueError(
+                f"a has {self._a.shape[1]} columns and b has {self._b.shape[0]} rows "
+                f"(shapes {self._a.shape} and {self._b.shape})"
+            )
+        self.shape = (self._a.shape[0], self._b.shape[1])
+        self._c = None if c is None else source_array(c, "c").astype(np.float64)  # astype copies
+        if self._c is not None and self._c.shape != self.shape:
+            raise ValueError(f"c has shape {self._c.shape}, the product {self.shape}")
+        self._product: exact_kernel.Product | None = None
+        self._expansion: tuple[np.ndarray, ...] | None = None
+        self._rounded: dict[str, np.ndarray] = {}
+
+    def rounded(self, fmt: str | tcm.Format = "fp32") -> np.ndarray:
+        """The exact values rounded once to a format, to nearest with ties to even.
+
+        Parameters
+        ----------
+        fmt : str or Format
+            fp64, fp32, or any narrower format of :func:`tensorcore_models.get_format` that has a numpy or
+            ml_dtypes type.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (m, n), type of the format, read only (it is kept for the next call). Values beyond the
+            format's range become what :func:`tensorcore_models.encode` makes of them: infinities, in formats
+            that have them.
+
+        Raises
+        ------
+        ValueError
+            If the format is unknown or has no type, or has no encoding of a value.
+        """
+        row = tcm.get_format(fmt)
+        if not isinstance(row, tcm.Format) or row.dtype is None:
+            raise ValueError(f"{row.name} is no floating-point format with a numpy or ml_dtypes type")
+        if row.name not in self._rounded:
+            self._rounded[row.name] = self._round(row)
+            self._rounded[row.name].flags.writeable = False
+        return self._rounded[row.name]
+
+    def error_of(self, computed: Any) -> np.ndarray:
+        """computed - exact, each difference rounded once to binary64, to nearest with ties to even.
+
+        It is 0 if and only if the element is exact: a difference below binary64's range becomes its smallest
+        number with the difference's sign, 2^-1074. Where the exact element is NaN it is NaN; where the exact
+        element is infinite it is 0 for the same infinity and else ``computed - exact``; where only the computed
+        element is infinite or NaN it is that.
+
+        Parameters
+        ----------
+        computed : array_like, shape (m, n)
+            Any type that :func:`exact_gemm` takes.
+
+        Returns
+        -------
+        numpy.ndarray
+            float64, shape (m, n).
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the shape is another one or the type is not one of real numbers.
+        """
+        x = source_array(computed, "computed").astype(np.float64, copy=False)
+        if x.shape != self.shape:
+            raise ValueError(f"computed has shape {x.shape}, the product {self.shape}")
+        return self._evaluate(exact_kernel.DIFFERENCE, x)
+
+    def equals(self, computed: Any) -> np.ndarray:
+        """Which computed elements are exact: the same real number (zeros of either sign), infinity, or any NaN
+        for NaN.
+
+        Parameters
+        ----------
+        computed : array_like, shape (m, n)
+
+        Returns
+        -------
+        numpy.ndarray
+            bool, shape (m, n).
+        """
+        error = self.error_of(computed)
+        both_nan = np.isnan(error)
+        if both_nan.any():
+            x = source_array(computed, "computed").astype(np.float64, copy=False)
+            both_nan &= np.isnan(x) & np.isnan(self.rounded("fp64"))
+        return (error == 0) | both_nan
+
+    # ------------------------------------------------------------ how
+
+    def _round(self, fmt: tcm.Format) -> np.ndarray:
+        if fmt.name == "fp64":
+            return self._evaluate(exact_kernel.NEAREST)
+        if fmt.name == "fp32" and self._expansion is None:
+            return self._rounded_fp32()
+        odd = self._evaluate(exact_kernel.ODD)  # an odd last bit: rounding it once more is rounding the exact value
+        if fmt.name == "fp32":
+            with np.errstate(over="ignore", under="ignore"):
+                return odd.astype(np.float32)
+        return values_of_bits(np.asarray(tcm.encode(odd, fmt)), fmt)
+
+    def _kernel(self) -> exact_kernel.Product:
+        if self._product is None:
+            (m, k), n = self._a.shape, self._b.shape[1]
+            self._product = exact_kernel.Product(
+                *_bytes(self._a), *_bytes(self._b), m, k, n, isa_level(), threads_for(m * k * n)
+            )
+        return self._product
+
+    def _rounded_fp32(self) -> np.ndarray:
+        out, left = np.empty(self.shape, np.float32), np.ones(self.shape, bool)
+        if self._a.size and self._b.size:
+            self._kernel().rounded_fp32(self._c, out, left.view(np.uint8))
+        rows, columns = np.nonzero(left)
+        if rows.size:
+            with np.errstate(over="ignore", under="ignore"):
+                out[rows, columns] = self._dots(rows, columns, exact_kernel.ODD).astype(np.float32)
+        return out
+
+    def _expand(self) -> tuple[np.ndarray, ...]:
+        if self._expansion is None:
+            high, low = np.empty(self.shape), np.empty(self.shape)
+            left = np.ones(self.shape, bool)
+            row_units, column_units = np.ones(self.shape[0]), np.ones(self.shape[1])
+            if self._a.size and self._b.size:
+                product = self._kernel()
+                product.expansion(high, low, left.view(np.uint8))
+                product.units(row_units, column_units)
+            else:
+                high[:] = low[:] = 0.0
+            self._expansion = (high, low, row_units, column_units, left)
+        return self._expansion
+
+    def _evaluate(self, what: int, x: np.ndarray | None = None) -> np.ndarray:
+        high, low, row_units, column_units, left = self._expand()
+        out = np.empty(self.shape)
+        threads = threads_for(32 * out.size)  # about 32 operations an element
+        exact_kernel.finish(high, low, row_units, column_units, self._c, x, what, out, isa_level(), threads)
+        rows, columns = np.nonzero(left)
+        if rows.size:
+            out[rows, columns] = self._dots(rows, columns, what, x)
+        return out
+
+    def _dots(self, rows: np.ndarray, columns: np.ndarray, what: int, x: np.ndarray | None = None) -> np.ndarray:
+        """Elements that only the long accumulator settles."""
+        k, n = self._b.shape
+        b, steps = self._b, (n, 1)
+        if rows.size * _TRANSPOSE_FROM > self.shape[0] * self.shape[1]:
+            b, steps = np.ascontiguousarray(self._b.T), (1, k)
+        out = np.empty(rows.size)
+        exact_kernel.dots(
+            *_bytes(self._a),
+            *_bytes(b),
+            k,
+            *steps,
+            rows.astype(np.int64),
+            columns.astype(np.int64),
+            None if self._c is None else self._c[rows, columns],
+            None if x is None else x[rows, columns],
+            what,
+            out,
+            threads_for(16 * rows.size * k),  # about 16 operations a product
+        )
+        return out
+
+
+def _copied(x: Any, name: str) -> np.ndarray:
+    """A float32 or float64 array of the same values that nobody else can change."""
+    array = source_array(x, name)
+    return array.copy() if np.may_share_memory(array, np.asarray(x)) else array
+
+
+def _bytes(x: np.ndarray) -> tuple[np.ndarray, bool]:
+    return x.reshape(-1).view(np.uint8), x.dtype == np.float64
+
+
+def exact_dot_integers(x: Any, y: Any, c: float = 0.0) -> tuple[int, int]:
+    """c + the dot product of two vectors of finite numbers in Python integers: the readable truth, slow.
+
+    Parameters
+    ----------
+    x, y : array_like, shape (k,)
+        Finite numbers of any type that :func:`exact_gemm` takes.
+    c : float
+
+    Returns
+    -------
+    numerator, exponent : int
+        The exact value is ``numerator * 2**exponent``.
+
+    Raises
+    ------
+    ValueError
+        If shapes differ or a number is not finite.
+
+    Examples
+    --------
+    >>> exact_dot_integers([0.5, 3.0], [1.0, 2.0])
+    (13, -1)
+    """
+    x, y = (source_array(v, name).astype(np.float64) for v, name in ((x, "x"), (y, "y")))
+    if x.ndim != 1 or x.shape != y.shape:
+        raise ValueError(f"x and y must be vectors of one length, got shapes {x.shape} and {y.shape}")
+    if not (np.isfinite(x).all() and np.isfinite(y).all() and np.isfinite(c)):
+        raise ValueError("x, y and c must be finite")
+    terms = [_integer(float(c))]
+    for u, v in zip(x.tolist(), y.tolist(), strict=True):
+        (m, i), (n, j) = _integer(u), _integer(v)
+        terms.append((m * n, i + j))
+    terms = [term for term in terms if term[0]]
+    exponent = min((e for _, e in terms), default=0)
+    total = sum(m << (e - exponent) for m, e in terms)
+    return (total, exponent) if total else (0, 0)
+
+
+def _integer(x: float) -> tuple[int, int]:
+    """x as (m, e) with x = m 2^e."""
+    numerator, denominator = x.as_integer_ratio()
+    return numerator, 1 - denominator.bit_length()

@@ -1,0 +1,226 @@
+"""Recovery methods as sums over an arithmetic, and the arithmetic of hardware.
+
+:func:`combine` states how each accumulation puts products of words together; an :class:`Arithmetic` says what a sum inside
+the core and one outside are. :class:`EngineArithmetic` is the hardware's; exact rational numbers and error bounds are others
+(:mod:`mpgemm.bounds.attribution`, :mod:`mpgemm.bounds.tolerances`).
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, Protocol
+
+import numpy as np
+
+from mpgemm.recovery.methods import RecoveryMethod
+from tensorcore_models import kernels
+from tensorcore_models.engines.engine import Engine, MatrixEngine
+from tensorcore_models.formats.operands import operand_bits, values_of_bits
+
+#: Bytes of operand copies that one chained call of the engine may take: longer k is cut into chained calls (same bits).
+CHAIN_BYTES = 1 << 26
+
+Pair = tuple[Any, Any]
+
+
+class Arithmetic(Protocol):
+    """What a method needs: sums inside the core, and scaling and adding outside. Values are of any type."""
+
+    def chain(self, pairs: Sequence[Pair], seed):
+        """Sum of products of words in one chain through the core, from `seed` (None: zero)."""
+
+    def promoted(self, pair: Pair):
+        """Sum of one product, every k step from zero and added outside."""
+
+    def elementwise(self, weighted: Sequence[tuple[Pair, int]]):
+        """Sum of products, each times 2^exponent: every k step of each from zero, added to one sum outside."""
+
+    def scale(self, value, exponent: int):
+        """value 2^exponent, outside."""
+
+    def add(self, x, y):
+        """x + y, outside."""
+
+
+def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequence, c, arithmetic: Arithmetic):
+    """The products of a method put together as its accumulation says (see :mod:`mpgemm.recovery.methods`).
+
+    Parameters
+    ----------
+    row : RecoveryMethod
+        Kind "words".
+    scale : int
+        s, the scale exponent from one word to the next.
+    words_a, words_b : sequence
+        Words of A and B, as the arithmetic takes them.
+    c : value or None
+    arithmetic : Arithmetic
+
+    Returns
+    -------
+    value
+    """
+    pairs = {(i, j): (words_a[i], words_b[j]) for i, j in row.products}
+    if row.accumulation == "core":
+        return arithmetic.chain([pairs[p] for p in row.products], c)
+    if row.accumulation == "elementwise":
+        order = sorted(row.products, key=lambda p: (sum(p), -p[0]))
+        return _plus(arithmetic.elementwise([(pairs[p], -sum(p) * scale) for p in order]), c, arithmetic)
+    levels = [(level, list(members)) for level, members in groupby(row.products, key=sum)]
+    if row.accumulation == "nested":
+        value, before = c, 0
+        for level, members in levels:
+            seed = None if value is None else arithmetic.scale(value, (level - before) * scale)
+            value, before = arithmetic.chain([pairs[p] for p in members], seed), level
+        return arithmetic.scale(value, -before * scale) if before else value
+    value, before = None, 0
+    for level, members in levels:
+        part = _level(row, level, [pairs[p] for p in members], arithmetic)
+        value = part if value is None else arithmetic.add(arithmetic.scale(value, (level - before) * scale), part)
+        before = level
+    value = arithmetic.scale(value, -before * scale) if before else value
+    return _plus(value, c, arithmetic)
+
+
+def _level(row: RecoveryMethod, level: int, pairs: list[Pair], arithmetic: Arithmetic):
+    """The products of one level."""
+    if row.accumulation == "k_step" and level == 0:
+        return arithmetic.promoted(pairs[0])
+    if row.accumulation != "termwise":
+        return arithmetic.chain(pairs, None)
+    value = arithmetic.chain(pairs[:1], None)
+    for pair in pairs[1:]:
+        value = arithmetic.add(value, arithmetic.chain([pair], None))
+    return value
+
+
+def _plus(value, c, arithmetic: Arithmetic):
+    return value if c is None else arithmetic.add(value, c)
+
+
+class EngineArithmetic(Arithmetic):
+    """Sums as hardware forms them: chains on an engine, FP32 (FP64) rounded to nearest outside.
+
+    Words are encodings of the engine's operand format; values are float32 arrays, float64 where the engine's results are FP64.
+
+    Parameters
+    ----------
+    engine : Engine
+    order : {"step", "term"}
+        Order of several products in one chain.
+    shape : tuple of int
+        (m, n).
+    """
+
+    def __init__(self, engine: Engine, order: str, shape: tuple[int, int]):
+        self.engine = engine
+        self.order = order
+        self.shape = shape
+        self.dtype = np.dtype(np.float64 if engine.formats[3].name == "fp64" else np.float32)
+
+    def operand(self, c: np.ndarray) -> np.ndarray:
+        """c as a value; it must have one.
+
+        Raises
+        ------
+        ValueError
+            If elements of c do not exist in the format of the sums.
+        """
+        with np.errstate(over="ignore"):
+            value = c.astype(self.dtype)
+        lost = (value != c) & ~np.isnan(c)
+        if lost.any():
+            raise ValueError(
+                f"c: {int(lost.sum())} of {c.size} values are not representable in {self.dtype.name}, in which they are added; "
+                "round them first"
+            )
+        return value
+
+    def nothing(self) -> np.ndarray:
+        """The sum of no products."""
+        return np.zeros(self.shape, self.dtype)
+
+    def chain(self, pairs, seed):
+        c_format, d_format = self.engine.formats[2:]
+        bits = None if seed is None else operand_bits(seed, c_format, "rne", "c")
+        if c_format == d_format:
+            for a, b in self._pieces(pairs):
+                bits = self.engine.gemm_bits(a, b, bits)
+        else:
+            bits = self.engine.gemm_bits(*self._joined(pairs), bits)
+        return self._values(bits)
+
+    def promoted(self, pair):
+        if self.engine.formats[3].name not in ("fp32", "fp64"):  # the engine would round the sum to its own format
+            return self.elementwise([(pair, 0)])
+        return self._values(self.engine.gemm_bits(*pair, promote_every=self.engine.k))
+
+    def elementwise(self, weighted):
+        total = self.nothing()
+        for parts in zip(*(self._steps(pair) for pair, _ in weighted), strict=True):
+            for part, (_, exponent) in zip(parts, weighted, strict=True):
+                total = self.add(total, self.scale(part, exponent))
+        return total
+
+    def _steps(self, pair):
+        """The result of every k step from zero, in order; many steps are one batch of the engine's kernel."""
+        (a, b), step = pair, self.engine.k
+        k = a.shape[1]
+        if not isinstance(self.engine, MatrixEngine) or self.engine.accumulator is None:
+            for start in range(0, k, step):
+                yield self._values(self.engine.gemm_bits(a[:, start : start + step], b[start : start + step]))
+            return
+        m, n = self.shape
+        count = max(1, CHAIN_BYTES // max(1, 4 * m * n + step * (m * a.itemsize + n * b.itemsize)))
+        c_format = self.engine.formats[2]
+        for start in range(0, k, count * step):
+            x, y = a[:, start : start + count * step], b[start : start + count * step]
+            pad = -x.shape[1] % step
+            x, y = np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))
+            steps = x.shape[1] // step
+            x = np.ascontiguousarray(x.reshape(m, steps, step).transpose(1, 0, 2))
+            bits = kernels.batch_bits(
+                self.engine, x, y.reshape(steps, step, n), np.zeros((steps, m, n), c_format.container)
+            )
+            yield from self._values(bits)
+
+    def scale(self, value, exponent):
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp(value, exponent) if exponent else value
+
+    def add(self, x, y):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return x + y
+
+    def _values(self, bits: np.ndarray) -> np.ndarray:
+        return values_of_bits(bits, self.engine.formats[3]).astype(self.dtype, copy=False)
+
+    def _pieces(self, pairs):
+        """Operand pairs whose chain, one after the other, is the chain of all `pairs`."""
+        if len(pairs) == 1 or self.order == "term":
+            yield from pairs
+            return
+        a, b = pairs[0]
+        step = self.engine.k
+        bytes_for_each_k = len(pairs) * (a.shape[0] * a.itemsize + b.shape[1] * b.itemsize)
+        length = max(1, CHAIN_BYTES // max(1, bytes_for_each_k * step)) * step
+        for start in range(0, a.shape[1], length):
+            yield self._joined([(a[:, start : start + length], b[start : start + length]) for a, b in pairs])
+
+    def _joined(self, pairs) -> Pair:
+        """All products as one longer k, in the order of the chain; each is padded with zeros to whole k steps."""
+        if len(pairs) == 1:
+            return pairs[0]
+        step, terms = self.engine.k, len(pairs)
+        pad = -pairs[0][0].shape[1] % step
+        if pad:
+            pairs = [(np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))) for x, y in pairs]
+        a, b = [x for x, _ in pairs], [y for _, y in pairs]
+        if self.order == "term":
+            return np.concatenate(a, axis=1), np.concatenate(b, axis=0)
+        (m, k), n = a[0].shape, b[0].shape[1]
+        joined_a = np.empty((m, k // step, terms), f"V{step * a[0].itemsize}")  # copied a whole step at a time
+        joined_b = np.empty((k // step, terms, step, n), b[0].dtype)
+        for i, (x, y) in enumerate(pairs):
+            joined_a[:, :, i] = np.ascontiguousarray(x).view(joined_a.dtype)
+            joined_b[:, i] = y.reshape(k // step, step, n)
+        return joined_a.view(a[0].dtype).reshape(m, -1), joined_b.reshape(-1, n)

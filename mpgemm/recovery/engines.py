@@ -1,0 +1,195 @@
+"""Engines by name, IEEE units, hypothetical engines, and the engines that a method could run on."""
+
+import dataclasses
+from dataclasses import dataclass
+
+import tensorcore_models as tcm
+from mpgemm.recovery.methods import RecoveryMethod
+from tensorcore_models.catalogue.devices import DEVICES
+from tensorcore_models.engines.engine import Engine, MatrixEngine
+
+#: What "arch" or "device" alone stands for where paths compute differently.
+USUAL_PATH = {"hopper": "wgmma", "blackwell": "tcgen05"}
+
+
+class UnsuitableEngine(ValueError):
+    """An engine that does not take a method's words, or does not give the sums it needs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedEngine(MatrixEngine):
+    """A matrix engine with a name of its own: IEEE units and hypothetical cores.
+
+    Parameters
+    ----------
+    name : str
+        Stands in tables.
+    note : str
+        What a reader must know about it.
+    """
+
+    name: str
+    note: str = ""
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+
+def ieee_engine(fmt: str = "fp32", result: str | None = None) -> NamedEngine:
+    """An IEEE unit: a chain of fused multiply-adds in k order, operands `fmt`, sums and result `result`.
+
+    Parameters
+    ----------
+    fmt : str
+        Operand format.
+    result : str, optional
+        Format of sums and result: fp32 by default, fp64 for fp64 operands.
+
+    Examples
+    --------
+    >>> ieee_engine("fp16", "fp16").label
+    'ieee:fp16 to fp16'
+    """
+    result = result or ("fp64" if fmt == "fp64" else "fp32")
+    return NamedEngine(
+        tcm.SequentialFMA(), a_format=fmt, c_format=result, d_format=result, name=f"ieee:{fmt} to {result}"
+    )
+
+
+def hypothetical_engine(
+    device: str, fmt: str, *, model: str = "fp16", path: str | None = None, **changes
+) -> NamedEngine:
+    """A device's accumulator with operands that the device lacks, or with changed parameters: an engine that does not exist.
+
+    Parameters
+    ----------
+    device : str
+        Device or architecture.
+    fmt : str
+        Operand format.
+    model : str
+        Operand format whose accumulator is taken.
+    path : str, optional
+        As for :func:`tensorcore_models.default_instruction`.
+    **changes
+        Fields of the accumulator to replace.
+
+    Raises
+    ------
+    ValueError
+        If there is no such device, format or path, or a changed field is not allowed.
+    """
+    base = _of_device(device, model, path)
+    accumulator = dataclasses.replace(base.accumulator, **changes)
+    what = ", ".join(f"{key}={value}" for key, value in changes.items())
+    name = f"{device} accumulator, {fmt} operands" + (f", {what}" if what else "") + " (hypothetical)"
+    return NamedEngine(
+        accumulator,
+        a_format=fmt,
+        c_format=base.c_format,
+        d_format=base.d_format,
+        name=name,
+        note=f"{base}'s accumulator; no such unit exists",
+    )
+
+
+def _of_device(device: str, fmt: str, path: str | None = None):
+    arch = DEVICES[device][0] if device in DEVICES else device
+    d_format = {"fp64": "fp64", "s8": "s32", "u8": "s32", "s4": "s32"}.get(fmt, "fp32")
+    try:
+        return tcm.default_instruction(device, fmt, d_format, path)
+    except ValueError as error:
+        if path is None and "differently by path" in str(error) and arch in USUAL_PATH:
+            return tcm.default_instruction(device, fmt, d_format, USUAL_PATH[arch])
+        raise
+
+
+def engine_formats(engine: Engine) -> tuple[str, str]:
+    """Names of an engine's operand formats."""
+    return engine.formats[0].name, engine.formats[1].name
+
+
+def resolve_engine(engine, method: RecoveryMethod) -> Engine:
+    """The engine meant, checked to take the method's words.
+
+    Parameters
+    ----------
+    engine : Engine, str or None
+        An engine; "arch:name" of the catalogue; a device or architecture ("a100": its default instruction for the method's word
+        format; "h100/wgmma" names the path); "ieee" (units of the method's format); None: the method's default.
+    method : RecoveryMethod
+        What it is to run.
+
+    Raises
+    ------
+    ValueError
+        If there is no such engine.
+    UnsuitableEngine
+        If it does not take the words (a ValueError); the message names engines that would do.
+    TypeError
+        If it is neither a string nor an engine.
+    """
+    if engine is None:
+        engine = method.default_engine
+    if isinstance(engine, str):
+        engine = _by_name(engine, method)
+    if not isinstance(engine, Engine):
+        raise TypeError(
+            f"engine is a {type(engine).__name__}, expected an engine, 'arch:name' or a device; as_engine() wraps a callable"
+        )
+    a, b = engine_formats(engine)
+    if a != b or a not in method.formats or engine.scale_format is not None:
+        takes = f"{a} words" if a == b else f"{a} and {b} words"
+        takes += " with block scales" if engine.scale_format is not None else ""
+        raise UnsuitableEngine(
+            f"method {method.name!r} needs words of {' or '.join(method.formats)}, {engine.label} takes {takes}; "
+            f"engines that would do: {', '.join(suitable_engines(method))}"
+        )
+    if method.integer and engine.formats[3].name != "s32":
+        raise UnsuitableEngine(
+            f"method {method.name!r} needs exact int32 sums, {engine.label} gives {engine.formats[3].name}"
+        )
+    return engine
+
+
+def _by_name(name: str, method: RecoveryMethod) -> Engine:
+    if name == "ieee":
+        if method.integer:
+            return NamedEngine(
+                tcm.IntegerDotAdd(),
+                a_format=method.formats[0],
+                c_format="s32",
+                d_format="s32",
+                name="ieee:int8 to int32",
+            )
+        return ieee_engine(method.formats[0])
+    if ":" in name:
+        return tcm.get_instruction(name)
+    device, _, path = name.partition("/")
+    known = list(dict.fromkeys(row.a_format for row in tcm.list_instructions(device)))
+    for fmt in method.formats:
+        if fmt in known:
+            return _of_device(device, fmt, path or None)
+    raise UnsuitableEngine(
+        f"method {method.name!r} needs words of {' or '.join(method.formats)}, {device} takes {', '.join(known)}; "
+        f"engines that would do: {', '.join(suitable_engines(method))}"
+    )
+
+
+def suitable_engines(method: RecoveryMethod, limit: int = 8) -> list[str]:
+    """Names of catalogued instructions that take the method's words, one for each architecture first.
+
+    Parameters
+    ----------
+    method : RecoveryMethod
+    limit : int
+        Names at most.
+    """
+    first: dict[str, str] = {}
+    for row in tcm.list_instructions():
+        result = row.d_format in (("s32",) if method.integer else ("fp32", "fp64"))
+        plain = row.scale_format is None and row.accumulator is not None and row.a_format == row.b_format
+        if plain and result and row.a_format in method.formats:
+            first.setdefault(row.arch, str(row))
+    return [*first.values()][:limit] or ["none in the catalogue; a MatrixEngine can be made"]

@@ -1,0 +1,193 @@
+"""Products of integer words joined to the result: sums of slices, Chinese remainders, sums of quantised words.
+
+The arithmetic is in ``_kernels/integer_words_join.h``; :mod:`mpgemm.recovery.integer_reference` states it in plain integers.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpgemm._kernels import integer_words as kernel
+from mpgemm.recovery.integer_words import balanced
+from tensorcore_models.machine.instruction_sets import isa_level
+from tensorcore_models.machine.threads import threads_for
+
+_TYPES = {np.dtype(np.int32): kernel.INT32, np.dtype(np.int64): kernel.INT64, np.dtype(np.float32): kernel.FLOAT}
+
+#: Exponents of rows and columns up to which multiplying by their powers is exact or one overflow: joined values are multiples
+#: of 2^-224 (16 slices) and below 2^433 (54 moduli).
+_EXACT_EXPONENT = 390
+
+
+def _products(products: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+    """Bytes and types of the results of an engine."""
+    types = np.array([_TYPES[p.dtype] for p in products], np.int32)
+    return [np.ascontiguousarray(p).reshape(-1).view(np.uint8) for p in products], types
+
+
+def _result(
+    rows: np.ndarray, columns: np.ndarray, dtype
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], tuple[np.ndarray | None, np.ndarray | None], np.ndarray]:
+    """An array for the result, exponents and powers of its rows and columns as the kernels take them, and its bytes."""
+    rows, columns = np.ascontiguousarray(rows, np.int32), np.ascontiguousarray(columns, np.int32)
+    out = np.empty((len(rows), len(columns)), dtype)
+    exact = max(int(np.abs(e).max(initial=0)) for e in (rows, columns)) <= _EXACT_EXPONENT
+    powers = (np.ldexp(1.0, rows), np.ldexp(1.0, columns)) if exact else (None, None)
+    return out, (rows, columns), powers, out.reshape(-1).view(np.uint8)
+
+
+def joined_slices(
+    products: Sequence[np.ndarray], exponents: Sequence[int], rows: np.ndarray, columns: np.ndarray, dtype
+) -> np.ndarray:
+    """RN(2^(row + column) sum_j product_j 2^exponent_j), the sum in FP64 in the order given.
+
+    Parameters
+    ----------
+    products : sequence of ndarray of int32 or int64, shape (m, n)
+    exponents : sequence of int
+        Of each product, not decreasing, the last one 0.
+    rows, columns : ndarray of int, shapes (m,) and (n,)
+    dtype : dtype
+        float64 or float32, to which the FP64 result is then rounded.
+
+    Returns
+    -------
+    ndarray, shape (m, n)
+        Rounded again only where 2^(row + column) takes it out of FP64's range.
+    """
+    out, ends, powers, data = _result(rows, columns, dtype)
+    if out.size:
+        steps = np.ldexp(1.0, -np.diff(np.asarray(exponents, np.int64), prepend=exponents[0]))
+        arrays, types = _products(products)
+        threads = threads_for(out.size * len(products))
+        wide = out.dtype == np.float64
+        kernel.join_slices(arrays, types, steps, *ends, *powers, data, wide, isa_level(), threads)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Remainders:
+    """The Chinese remainder theorem for some moduli, as the kernels take it.
+
+    With M the product of the moduli p_i and y_i = residue_i ((M / p_i)^-1 mod p_i), the integer in [-M/2, M/2) with those
+    residues is sum of y_i (M / p_i) - q M for the integer q nearest to the sum of y_i / p_i.
+    """
+
+    moduli: tuple[int, ...]
+
+    @functools.cached_property
+    def product(self) -> int:
+        """M."""
+        return math.prod(self.moduli)
+
+    @functools.cached_property
+    def factors(self) -> list[int]:
+        """(M / p_i)^-1 modulo p_i, balanced."""
+        return [balanced(pow(self.product // p, -1, p), p) for p in self.moduli]
+
+    @functools.cached_property
+    def limbs(self) -> tuple[np.ndarray, np.ndarray]:
+        """(limbs of M / p_i, shape (limbs, moduli); limbs of M), the lowest first."""
+        count = -(-self.product.bit_length() // kernel.LIMB)
+        mask = (1 << kernel.LIMB) - 1
+        whole = [[x >> (kernel.LIMB * j) & mask for x in self._cofactors()] for j in range(count)]
+        return np.array(whole, np.float64), np.array(
+            [self.product >> (kernel.LIMB * j) & mask for j in range(count)], np.float64
+        )
+
+    def _cofactors(self) -> list[int]:
+        return [self.product // p for p in self.moduli]
+
+    @functools.cached_property
+    def inverses(self) -> np.ndarray:
+        """1 / p_i."""
+        return np.array([1 / p for p in self.moduli])
+
+    def reduce(self, index: int, product: np.ndarray, out: np.ndarray, accumulate: bool = False) -> None:
+        """y of one modulus from a product of residues.
+
+        Parameters
+        ----------
+        index : int
+            Of the modulus.
+        product : ndarray of int32
+        out : ndarray of int8, C-contiguous
+            Becomes y, balanced.
+        accumulate : bool
+            Add it to what `out` holds: the y of a part of k.
+        """
+        flat = np.ascontiguousarray(product, np.int32).reshape(-1).view(np.uint8)
+        if out.size:
+            kernel.reduce(
+                flat,
+                self.factors[index],
+                self.moduli[index],
+                accumulate,
+                out.reshape(-1),
+                isa_level(),
+                threads_for(out.size),
+            )
+
+    def joined(self, planes: np.ndarray, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
+        """The integers of planes of y, rounded once to FP64, times 2^(row + column).
+
+        Parameters
+        ----------
+        planes : ndarray of int8, shape (moduli, m, n)
+            From :meth:`reduce`.
+        rows, columns, dtype
+            As for :func:`joined_slices`.
+
+        Returns
+        -------
+        ndarray, shape (m, n)
+        """
+        out, ends, powers, data = _result(rows, columns, dtype)
+        if out.size:
+            flat, wide = planes.reshape(len(self.moduli), out.size), out.dtype == np.float64
+            weights, product = self.limbs
+            threads = threads_for(out.size * len(self.moduli) * len(product))
+            kernel.join_residues(
+                flat, self.inverses, weights, product, *ends, *powers, data, wide, isa_level(), threads
+            )
+        return out
+
+
+@functools.lru_cache(maxsize=64)
+def remainders(moduli: tuple[int, ...]) -> Remainders:
+    """The theorem for moduli that are pairwise coprime and at most 256; kept from call to call.
+
+    Parameters
+    ----------
+    moduli : tuple of int
+
+    Raises
+    ------
+    ValueError
+        If there are more than 54, which cannot be coprime.
+    """
+    if not 1 <= len(moduli) <= kernel.MOST_MODULI:
+        raise ValueError(f"{len(moduli)} moduli: expected 1 to {kernel.MOST_MODULI}")
+    return Remainders(tuple(moduli))
+
+
+def add_quantised(sums: np.ndarray, product: np.ndarray, factor: np.float32, accumulate: bool = True) -> None:
+    """sums + RN(RN(product) factor) in FP32, in place.
+
+    Parameters
+    ----------
+    sums : ndarray of float32, C-contiguous
+    product : ndarray of int32, int64 or float32, of the same shape
+    factor : FP32 number
+    accumulate : bool
+        False: 0 takes the place of what `sums` holds.
+    """
+    arrays, kinds = _products([product])
+    if sums.size:
+        threads = threads_for(sums.size)
+        kernel.add_quantised(
+            arrays[0], int(kinds[0]), float(factor), accumulate, sums.reshape(-1), isa_level(), threads
+        )

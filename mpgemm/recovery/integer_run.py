@@ -1,0 +1,267 @@
+"""Recovery methods on integer matrix engines: slices, residues, and repeated quantisation. See the rows for their formulas.
+
+Every int8 product is exact: k is cut so that no int32 sum can overflow, and partial sums are added in int64 (or modulo p)
+outside. Rows of A and columns of B that hold infinities or NaN give NaN (such elements count as overflow).
+
+Operands become words in :mod:`mpgemm.recovery.integer_words`, products become results in :mod:`mpgemm.recovery.integer_joins`; the truth for
+both in plain integers is :mod:`mpgemm.recovery.integer_reference`.
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpgemm.recovery.integer_joins import add_quantised, joined_slices, remainders
+from mpgemm.recovery.integer_words import (
+    Magnitudes,
+    integers_below,
+    magnitudes,
+    quantise,
+    residue_bits,
+    residue_words,
+    slice_operand,
+    top_exponent,
+)
+from mpgemm.recovery.methods import RecoveryMethod
+from mpgemm.recovery.run import RangeCounts
+from mpgemm.recovery.scratch import Scratch, scratch
+from tensorcore_models.engines.engine import Engine, MatrixEngine
+from tensorcore_models.formats import Format
+from tensorcore_models.formats.operands import operand_bits
+
+INT32_MAX = (1 << 31) - 1
+
+
+@dataclass(eq=False)
+class IntegerRun:
+    """A method of integer or quantised words, bound to an engine and operands."""
+
+    row: RecoveryMethod
+    engine: Engine
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray | None
+
+    @functools.cached_property
+    def rows(self) -> Magnitudes:
+        """Of the rows of A."""
+        return magnitudes(self.a, 1)
+
+    @functools.cached_property
+    def columns(self) -> Magnitudes:
+        """Of the columns of B."""
+        return magnitudes(self.b, 0)
+
+    @functools.cached_property
+    def clean_a(self) -> np.ndarray:
+        """A with 0 where it is not finite."""
+        return self.a if self.rows.finite.all() else np.where(np.isfinite(self.a), self.a, 0)
+
+    @functools.cached_property
+    def clean_b(self) -> np.ndarray:
+        """B with 0 where it is not finite."""
+        return self.b if self.columns.finite.all() else np.where(np.isfinite(self.b), self.b, 0)
+
+    @property
+    def word_format(self):
+        """The engine's operand format."""
+        return self.engine.formats[0]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the result."""
+        wide = self.row.target == "fp64" or (self.row.target == "input" and np.float64 in (self.a.dtype, self.b.dtype))
+        return np.dtype(np.float64 if wide else np.float32)
+
+    def counts(self) -> tuple[RangeCounts, RangeCounts]:
+        """Elements of A and of B that are not finite (overflow), or of which no word keeps anything (underflow)."""
+        return self._counts(self.a, 1), self._counts(self.b, 0)
+
+    def _counts(self, x: np.ndarray, axis: int) -> RangeCounts:
+        kept = np.zeros(x.shape, bool)
+        for word in self._words(axis):
+            kept |= word != 0
+        return RangeCounts(int(np.count_nonzero(~np.isfinite(x))), int(np.count_nonzero((x != 0) & ~kept)))
+
+    def _words(self, axis: int) -> list[np.ndarray]:
+        """Words of A (axis 1) or B (axis 0), or what they are made from: zero where nothing is left of an element."""
+        x, facts = (self.a, self.rows) if axis == 1 else (self.b, self.columns)
+        if self.row.kind == "residues":
+            bits = residue_bits(self.row.moduli, self.a.shape[1])
+            return [integers_below(x, axis, bits, facts.exponents)[0]]
+        if self.row.kind == "quantised":
+            return [word for word, _ in self._quantised_words(axis)]
+        return slice_operand(x, axis, self.row, facts.exponents)[0]
+
+    def product(self) -> np.ndarray:
+        """The result of the method, shape (m, n); rows and columns with operands that are not finite are NaN."""
+        run = {"integer_slices": self._slices, "residues": self._residues, "quantised": self._quantised}[self.row.kind]
+        shape = (self.a.shape[0], self.b.shape[1])
+        value = run() if self.a.shape[1] and 0 not in shape else np.zeros(shape, self.dtype)
+        value = value.astype(self.dtype, copy=False)
+        if not self.rows.finite.all():
+            value[~self.rows.finite] = np.nan
+        if not self.columns.finite.all():
+            value[:, ~self.columns.finite] = np.nan
+        if self.c is not None:
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                value += self._checked(self.c)
+        return value
+
+    def _checked(self, given: np.ndarray) -> np.ndarray:
+        c = given.astype(self.dtype)
+        if ((c != given) & ~np.isnan(given)).any():
+            raise ValueError(f"c has values that {self.dtype.name}, in which it is added, lacks; round it first")
+        return c
+
+    def _encoded(
+        self, words_a: list[np.ndarray], words_b: list[np.ndarray]
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Words as encodings of the engine's operands."""
+        formats = self.engine.formats
+        return (
+            [operand_bits(word, formats[0], None, "a") for word in words_a],
+            [operand_bits(word, formats[1], None, "b") for word in words_b],
+        )
+
+    def _memory(self, *pieces: int):
+        """Memory for words. A user's callable may hold on to its operands: it gets fresh ones."""
+        return scratch(*pieces, keep=isinstance(self.engine, MatrixEngine))
+
+    # -- slices ----------------------------------------------------------------------------------------------------------
+    def _slices(self) -> np.ndarray:
+        row, bits = self.row, self.row.slice_bits
+        largest = 1 << 14 if bits == 8 else ((1 << bits) - 1) ** 2
+        products, exponents = [], []
+        with self._memory(row.words * self.a.size, row.words * self.b.size) as memory:
+            planes = [memory.take((row.words, *x.shape), np.int8) for x in (self.a, self.b)]
+            words_a, rows = slice_operand(self.a, 1, row, self.rows.exponents, planes[0])
+            words_b, columns = slice_operand(self.b, 0, row, self.columns.exponents, planes[1])
+            words_a, words_b = self._encoded(words_a, words_b)
+            for pairs in self._chains(largest):  # smallest first
+                products.append(self._chained([(words_a[i], words_b[j]) for i, j in pairs], largest))
+                exponents.append(-bits * sum(pairs[0]))
+        last = exponents[-1]
+        rows = rows - np.int32(2 * top_exponent(row) - last)
+        return joined_slices(products, [e - last for e in exponents], rows, columns, self.dtype)
+
+    def _chains(self, largest: int) -> list[list[tuple[int, int]]]:
+        """The products, those of a level together where that changes no bit.
+
+        It changes none where int32 holds the sum of a level and FP64 every sum of all products, in units of the smallest level.
+        """
+        bits, most = self.row.slice_bits, self.a.shape[1] * largest
+        levels = [list(pairs) for _, pairs in itertools.groupby(self.row.products, sum)]
+        lowest = sum(levels[0][0])
+        total = sum(most << (bits * (lowest - i - j)) for i, j in self.row.products)
+        formats = self.engine.formats
+        if total > 1 << 53 or most * max(map(len, levels)) > INT32_MAX or formats[2] != formats[3]:
+            return [[pair] for pair in self.row.products]
+        return levels
+
+    def _chained(self, pairs: list[tuple[np.ndarray, np.ndarray]], largest: int) -> np.ndarray:
+        """The sum of products; of one, cut if need be, or of several in the engine's accumulator."""
+        if len(pairs) == 1:
+            return _summed(exact_parts(self.engine, *pairs[0], largest))
+        total = self.engine.gemm_bits(*pairs[0])
+        for a, b in pairs[1:]:
+            total = self.engine.gemm_bits(a, b, total)
+        return total.view(np.int32)
+
+    # -- residues --------------------------------------------------------------------------------------------------------
+    def _residues(self) -> np.ndarray:
+        moduli, shape = self.row.moduli, (self.a.shape[0], self.b.shape[1])
+        count, bits, found = len(moduli), residue_bits(moduli, self.a.shape[1]), remainders(moduli)
+        with self._memory(*(count * size for size in (self.a.size, self.b.size, math.prod(shape)))) as memory:
+            planes = [memory.take((count, *s), np.int8) for s in (self.a.shape, self.b.shape, shape)]
+            words_a, rows = residue_words(self.a, 1, bits, moduli, self.rows.exponents, planes[0])
+            words_b, columns = residue_words(self.b, 0, bits, moduli, self.columns.exponents, planes[1])
+            for i, (a, b) in enumerate(zip(*self._encoded(words_a, words_b), strict=True)):
+                for n, part in enumerate(exact_parts(self.engine, a, b, (moduli[i] // 2) ** 2)):
+                    found.reduce(i, part, planes[2][i], accumulate=n > 0)
+            return found.joined(planes[2], rows, columns, self.dtype)
+
+    # -- quantised words -------------------------------------------------------------------------------------------------
+    def _quantised_words(self, axis: int, memory: Scratch | None = None) -> list[tuple[np.ndarray, float]]:
+        x, facts = (self.a, self.rows) if axis == 1 else (self.b, self.columns)
+        return quantise(x, self.row.words, self.word_format, float(facts.largest.max(initial=0.0)), memory)
+
+    def _quantised(self) -> np.ndarray:
+        pieces = [x.size * size for x in (self.a, self.b) for size in (x.itemsize, *(1,) * self.row.words)]
+        total, finite = np.empty((self.a.shape[0], self.b.shape[1]), np.float32), True
+        with self._memory(*pieces) as memory:
+            words_a, scales_a = zip(*self._quantised_words(1, memory), strict=True)
+            words_b, scales_b = zip(*self._quantised_words(0, memory), strict=True)
+            multiply = self._multiplication(words_a, words_b)
+            for n, (i, j) in enumerate(self.row.products):
+                with np.errstate(over="ignore", under="ignore"):
+                    factor = np.float32(scales_a[i]) * np.float32(scales_b[j])
+                finite &= bool(np.isfinite(factor))
+                add_quantised(total, multiply(i, j), factor, accumulate=n > 0)
+        if not finite:  # 0 times infinity: the sign of that NaN differs from CPU to CPU
+            total[np.isnan(total)] = np.nan
+        return total
+
+    def _multiplication(self, words_a, words_b) -> Callable[[int, int], np.ndarray]:
+        """What forms the product of word i of A and word j of B."""
+        if isinstance(self.word_format, Format):
+            return lambda i, j: np.asarray(self.engine.gemm(words_a[i], words_b[j]), np.float32)
+        largest = self.word_format.maximum**2
+        codes_a, codes_b = self._encoded(words_a, words_b)
+        return lambda i, j: _summed(exact_parts(self.engine, codes_a[i], codes_b[j], largest))
+
+
+def exact_parts(engine: Engine, a: np.ndarray, b: np.ndarray, largest: int) -> Iterator[np.ndarray]:
+    """Products of parts of k on an engine with int32 sums, as long as none can overflow.
+
+    Parameters
+    ----------
+    engine : Engine
+        With int32 results.
+    a, b : ndarray, shapes (m, k) and (k, n)
+        Encodings.
+    largest : int
+        What no product of two elements exceeds in magnitude.
+
+    Yields
+    ------
+    ndarray of int32, shape (m, n)
+    """
+    length = max(engine.k, INT32_MAX // max(largest, 1) // engine.k * engine.k)
+    for start in range(0, max(1, a.shape[1]), length):
+        yield engine.gemm_bits(a[:, start : start + length], b[start : start + length]).view(np.int32)
+
+
+def _summed(parts: Iterator[np.ndarray]) -> np.ndarray:
+    """The sum of the parts: int32 where there is one, else int64."""
+    total = next(parts)
+    for part in parts:
+        total = np.add(total, part, dtype=np.int64)
+    return total
+
+
+def exact_product(engine: Engine, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product of two int8 (int4) matrices on an engine with int32 sums, cut so that none can overflow.
+
+    Parameters
+    ----------
+    engine : Engine
+        With int32 results.
+    a, b : ndarray of int, shapes (m, k) and (k, n)
+
+    Returns
+    -------
+    ndarray, shape (m, n)
+        int32 where one cut does, else int64.
+    """
+    largest = _largest_magnitude(a) * _largest_magnitude(b)
+    codes = [operand_bits(x, fmt, None, name) for x, fmt, name in zip((a, b), engine.formats[:2], "ab", strict=True)]
+    return _summed(exact_parts(engine, codes[0], codes[1], largest))
+
+
+def _largest_magnitude(x: np.ndarray) -> int:
+    return max(int(x.max(initial=0)), -int(x.min(initial=0)))

@@ -1,0 +1,330 @@
+"""Operands of the integer recovery methods as integer words: slices, residues, quantised words.
+
+Rows of A (axis 1) and columns of B (axis 0) share an exponent. Elements that are not finite count as 0. The arithmetic is in
+``_kernels/integer_words_split.h``; :mod:`mpgemm.recovery.integer_reference` states it in plain integers.
+"""
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm._kernels import integer_words as kernel
+from mpgemm.recovery.methods import RecoveryMethod
+from mpgemm.recovery.scratch import Scratch
+from tensorcore_models.formats import Format, IntegerFormat
+from tensorcore_models.machine.instruction_sets import isa_level
+from tensorcore_models.machine.threads import threads_for
+
+#: The most balanced digits of 8 bits that int64 holds together.
+MOST_BALANCED = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Magnitudes:
+    """What the rows or columns of a matrix have in common.
+
+    Attributes
+    ----------
+    largest : numpy.ndarray of float64
+        Largest finite magnitude of each row or column.
+    finite : numpy.ndarray of bool
+        Whether all elements of each are finite.
+    """
+
+    largest: np.ndarray
+    finite: np.ndarray
+
+    @functools.cached_property
+    def exponents(self) -> np.ndarray:
+        """e of each with all |x| < 2^e, int32; 0 for zeros."""
+        return np.where(self.largest > 0, np.frexp(self.largest)[1], 0).astype(np.int32)
+
+
+def _source(x: np.ndarray, axis: int) -> tuple[np.ndarray, bool, int, int, bool]:
+    """A matrix as the kernels take it: bytes, whether it is double, rows, columns, whether rows have things in common."""
+    x = np.ascontiguousarray(x, x.dtype.newbyteorder("=")) if x.ndim == 2 else x
+    if x.dtype not in (np.float32, np.float64) or x.ndim != 2:
+        raise TypeError(f"expected a float32 or float64 matrix, got {x.dtype} with {x.ndim} dimensions")
+    if axis not in (0, 1):
+        raise ValueError(f"axis is {axis!r}, expected 1 (rows) or 0 (columns)")
+    return x.reshape(-1).view(np.uint8), x.dtype == np.float64, *x.shape, axis == 1
+
+
+def magnitudes(x: np.ndarray, axis: int) -> Magnitudes:
+    """Largest finite magnitudes of the rows (axis 1) or columns (axis 0) of a matrix, and whether they are finite.
+
+    Parameters
+    ----------
+    x : ndarray of float32 or float64, 2 dimensions
+    axis : int
+        1: of each row; 0: of each column.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If x is no such matrix, or axis is another number.
+    """
+    source = _source(x, axis)
+    count = x.shape[1 - axis]
+    largest, finite = np.empty(count), np.empty(count, bool)
+    kernel.scan(*source, largest, finite.view(np.uint8), isa_level(), threads_for(x.size))
+    return Magnitudes(largest, finite)
+
+
+def common_exponents(x: np.ndarray, axis: int) -> np.ndarray:
+    """e for each row (axis 1) or column (axis 0) with max |x| < 2^e over its finite elements; 0 for zeros.
+
+    Parameters
+    ----------
+    x : ndarray of float32 or float64, 2 dimensions
+    axis : int
+        1: of each row; 0: of each column.
+    """
+    return magnitudes(x, axis).exponents
+
+
+def _powers(exponents: np.ndarray) -> np.ndarray:
+    """Two powers of two for each exponent whose product is 2^exponent, which may lie beyond what FP64 holds."""
+    half = exponents // 2
+    return np.ldexp(1.0, np.stack([half, exponents - half]))
+
+
+# -- slices --------------------------------------------------------------------------------------------------------------
+def top_exponent(row: RecoveryMethod) -> int:
+    """Exponent of the first slice's unit below the common exponent: 7 for 7-bit slices, 6 for the four 8-bit segments."""
+    return row.slice_bits if row.slice_bits == 7 else row.slice_bits - 2
+
+
+def slice_operand(
+    x: np.ndarray,
+    axis: int,
+    row: RecoveryMethod,
+    exponents: np.ndarray | None = None,
+    out: np.ndarray | None = None,
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Slices of a matrix on common exponents.
+
+    Parameters
+    ----------
+    x : ndarray of float32 or float64, 2 dimensions
+    axis : int
+        1: rows share an exponent; 0: columns do.
+    row : RecoveryMethod
+    exponents : ndarray of int32, optional
+        :func:`common_exponents` of x, where they are known.
+    out : ndarray of int8, shape (words, *x.shape), C-contiguous, optional
+        Where the slices go.
+
+    Returns
+    -------
+    slices : list of int8 arrays
+        x ~ 2^e sum_j slice_j 2^-(top + bits j) with top of :func:`top_exponent`; digits of 7 bits by truncation, digits of 8
+        bits of the nearest such number.
+    exponents : ndarray of int32
+        e of each row or column.
+
+    Raises
+    ------
+    ValueError
+        If the row asks for slices that int8 or, together, int64 do not hold.
+    """
+    balanced = row.slice_bits == 8
+    if row.slice_bits > 8 or (balanced and row.words > MOST_BALANCED):
+        raise ValueError(
+            f"method {row.name!r}: {row.words} slices of {row.slice_bits} bits; int8 takes digits of at most 7 bits, or at "
+            f"most {MOST_BALANCED} balanced ones of 8"
+        )
+    exponents = common_exponents(x, axis) if exponents is None else exponents
+    planes = np.empty((row.words, *x.shape), np.int8) if out is None else out
+    shift = (8 * row.words - 2 if balanced else 0) - exponents
+    kernel.slices(
+        *_source(x, axis),
+        _powers(shift),
+        balanced,
+        row.slice_bits,
+        planes.reshape(row.words, x.size),
+        isa_level(),
+        threads_for(x.size * row.words),
+    )
+    return list(planes), exponents
+
+
+# -- residues ------------------------------------------------------------------------------------------------------------
+def residue_bits(moduli, k: int) -> int:
+    """The largest beta (62 at most) with 2 k 2^(2 beta) < M: products of integers up to 2^beta stay below M/2.
+
+    Raises
+    ------
+    ValueError
+        If the moduli leave no bit.
+    """
+    product = math.prod(moduli)
+    beta = min(62, ((product - 1) // (2 * max(k, 1))).bit_length() // 2)
+    while beta >= 0 and 2 * max(k, 1) << (2 * beta) >= product:
+        beta -= 1
+    if beta < 1:
+        raise ValueError(f"moduli {tuple(moduli)} (product {product}) are too few for k = {k}: take more")
+    return beta
+
+
+def balanced(n: int, p: int) -> int:
+    """The residue of an integer modulo p that lies in [-p/2, p/2)."""
+    return (n + p // 2) % p - p // 2
+
+
+@functools.lru_cache(maxsize=64)
+def _modulus_facts(moduli: tuple[int, ...]) -> np.ndarray:
+    """p, 1/p and, balanced, 2^(PIECE i) modulo p for i below PIECES, in rows."""
+    powers = [[balanced(1 << (kernel.PIECE * i), p) for p in moduli] for i in range(kernel.PIECES)]
+    return np.array([moduli, [1 / p for p in moduli], *powers], np.float32)
+
+
+def integers_below(
+    x: np.ndarray, axis: int, bits: int, exponents: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """(RZ(x 2^(bits - e)), e - bits) with the common exponents e: integers below 2^bits, and what their units stand for.
+
+    Parameters
+    ----------
+    x : ndarray of float32 or float64, 2 dimensions
+    axis : int
+        1: rows share an exponent; 0: columns do.
+    bits : int
+        1 to 62.
+    exponents : ndarray of int32, optional
+        :func:`common_exponents` of x, where they are known.
+
+    Returns
+    -------
+    whole : ndarray of int64
+    exponents : ndarray of int32
+    """
+    exponents = (common_exponents(x, axis) if exponents is None else exponents) - np.int32(_checked_bits(bits))
+    whole = np.empty(x.shape, np.int64)
+    kernel.integers(*_source(x, axis), _powers(-exponents), whole.reshape(-1), isa_level(), threads_for(x.size))
+    return whole, exponents
+
+
+def _checked_bits(bits: int) -> int:
+    if not 1 <= bits <= 62:
+        raise ValueError(f"integers of {bits} bits: expected 1 to 62")
+    return bits
+
+
+def residue_words(
+    x: np.ndarray,
+    axis: int,
+    bits: int,
+    moduli: tuple[int, ...],
+    exponents: np.ndarray | None = None,
+    out: np.ndarray | None = None,
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Balanced residues of :func:`integers_below` modulo each modulus.
+
+    Parameters
+    ----------
+    x, axis, bits, exponents
+        As for :func:`integers_below`.
+    moduli : tuple of int
+        Each from 2 to 256.
+    out : ndarray of int8, shape (moduli, *x.shape), C-contiguous, optional
+        Where the words go.
+
+    Returns
+    -------
+    words : list of int8 arrays
+        In [-p/2, p/2).
+    exponents : ndarray of int32
+        As for :func:`integers_below`.
+    """
+    exponents = (common_exponents(x, axis) if exponents is None else exponents) - np.int32(_checked_bits(bits))
+    planes = np.empty((len(moduli), *x.shape), np.int8) if out is None else out
+    kernel.residues(
+        *_source(x, axis),
+        _powers(-exponents),
+        bits,
+        _modulus_facts(tuple(moduli)),
+        planes.reshape(len(moduli), x.size),
+        isa_level(),
+        threads_for(x.size * len(moduli)),
+    )
+    return list(planes), exponents
+
+
+# -- quantised words -----------------------------------------------------------------------------------------------------
+def quantise(
+    x: np.ndarray,
+    words: int,
+    fmt: Format | IntegerFormat,
+    largest: float | None = None,
+    memory: Scratch | None = None,
+) -> list[tuple[np.ndarray, float]]:
+    """Words and their FP32 scales: each word is the quantised residual of what the ones before it left.
+
+    Residuals are formed in the type of x. Floating-point words lie in [-1, 1], integer ones in [-q_max, q_max].
+
+    Parameters
+    ----------
+    x : ndarray of float32 or float64, 2 dimensions
+    words : int
+    fmt : Format or IntegerFormat
+        Of the words; integers of at most 8 bits.
+    largest : float, optional
+        The largest finite magnitude in x, where it is known.
+    memory : Scratch, optional
+        Where integer words and what they leave are kept: words + 1 pieces.
+
+    Returns
+    -------
+    list of (ndarray, float)
+        Words (int8, or float32 values of a floating-point format) and scales.
+    """
+    if largest is None:
+        largest = float(magnitudes(x, 1).largest.max(initial=0.0))
+    if isinstance(fmt, Format):
+        return _floating_words(x, words, fmt, largest)
+    found, left = [], x
+    rest = x if words == 1 else _piece(memory, x.shape, np.dtype(x.dtype.type))  # not written for the last word
+    for n in range(words):
+        factor = _scale(largest / fmt.maximum)
+        word = _piece(memory, x.shape, np.dtype(np.int8))
+        largest = _integer_word(left, x.dtype.type(factor), fmt.maximum, word, None if n + 1 == words else rest)
+        found.append((word, float(factor)))
+        left = rest
+    return found
+
+
+def _scale(x: float) -> np.float32:
+    """x in FP32, 1 where that is 0."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.float32(x) or np.float32(1)
+
+
+def _piece(memory: Scratch | None, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    return np.empty(shape, dtype) if memory is None else memory.take(shape, dtype)
+
+
+def _integer_word(x: np.ndarray, factor, limit: int, word: np.ndarray, rest: np.ndarray | None) -> float:
+    """Sets a word and, unless it is None, what it leaves (it may be x itself); the largest magnitude of that is returned."""
+    source, is_double = _source(x, 1)[:2]
+    largest = np.zeros(-(-x.size // kernel.BLOCK))
+    left = None if rest is None else rest.reshape(-1).view(np.uint8)
+    threads = threads_for(x.size)
+    kernel.quantise(source, is_double, float(factor), limit, word.reshape(-1), left, largest, isa_level(), threads)
+    return float(largest.max(initial=0.0))
+
+
+def _floating_words(x: np.ndarray, words: int, fmt: Format, largest: float) -> list[tuple[np.ndarray, float]]:
+    found, left = [], np.where(np.isfinite(x), x, x.dtype.type(0))
+    for _ in range(words):
+        factor = _scale(largest)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            word = tcm.decode(tcm.encode(left / x.dtype.type(factor), fmt), fmt, np.float32)
+            left = left - x.dtype.type(factor) * word.astype(x.dtype)
+        left = np.where(np.isfinite(left), left, x.dtype.type(0))
+        largest = float(np.max(np.abs(left), initial=0.0))
+        found.append((word, float(factor)))
+    return found

@@ -1,0 +1,293 @@
+"""The rows of the recovery methods. What the fields mean stands in :mod:`mpgemm.recovery.methods`.
+
+Names of sources: markidis = Markidis et al. 2018; ootomo-yokota = Ootomo and Yokota 2022 (IJHPCA 36:4); valpey = valpey-smt,
+section 6; egemm = Feng et al. 2021; ma = Ma et al. 2022; quantensor = Li et al. 2021; mixpert = Lin et al. 2024; xue =
+Xue et al., arXiv:2507.23387v4; mary-mikaitis = Mary and Mikaitis 2024, as khattak-mikaitis, section V-B, uses it. In the
+formulas h and l are the high and low words, RN rounds to nearest even.
+"""
+
+from mpgemm.recovery.methods import FAMILIES, MODULI, RecoveryMethod, products_below
+
+_SPLIT = {
+    "rounding": "rounding of the split: rne, rna, rz, ...",
+    "dynamic_scaling": "True: rows of A and columns of B are scaled by powers of two first; c is then added outside",
+}
+_CHAIN = {**_SPLIT, "order": "'step' or 'term': order of the products in the core's chain"}
+_OUTSIDE = {
+    **_CHAIN,
+    "terms": "3 or 4: without or with the low-low product",
+    "scale_exponent": "s of the low word, 0 to 100",
+    "accumulate_outside": "'k_step': high-high restarts at every k step and is added outside; "
+    "'c_only': only c is added outside",
+}
+_FP16_RANGE = "elements beyond 65504 overflow; full precision needs |x| >= 2^{low} or so, below 2^-24 nothing is left"
+_HI, _HI_LO = products_below(1), products_below(2, 1)
+_FP8 = (*FAMILIES[0], *FAMILIES[1])
+
+
+def _single(name: str, formats, engine: str, note: str) -> RecoveryMethod:
+    return RecoveryMethod(
+        name=name,
+        title=f"single pass of {name} words",
+        formula=f"D = core({name}(A) {name}(B) + C)",
+        source="the plain product",
+        formats=formats,
+        words=1,
+        products=_HI,
+        target="engine",
+        range_limits=note,
+        default_engine=engine,
+        options={**_SPLIT, "format": "operand format"} if len(formats) > 1 else _SPLIT,
+    )
+
+
+def _native(name: str) -> RecoveryMethod:
+    return RecoveryMethod(
+        name=name,
+        title=f"native {name} product",
+        formula="D = core(A B + C), by default a chain of fused multiply-adds in k order",
+        source="the plain product",
+        formats=(name,),
+        words=1,
+        products=_HI,
+        target="engine",
+        range_limits=f"that of {name}",
+        default_engine="ieee",
+        options={"rounding": "rounding of operands that the format lacks"},
+    )
+
+
+def _markidis(name: str, **facts) -> RecoveryMethod:
+    return RecoveryMethod(name=name, **{"rounding": "rz", "products": products_below(2), "claimed_loss": "2", **facts})
+
+
+def _library(name: str, fmt: str, words: int, products, range_limits: str, **facts) -> RecoveryMethod:
+    return RecoveryMethod(
+        name=name,
+        title=f"{words} words of {fmt}, {len(products)} products in the core",
+        source="compute modes of cuBLAS, oneMKL and CUTLASS; the order of the products is our choice",
+        certainty="library practice",
+        formats=(fmt,),
+        words=words,
+        products=products,
+        range_limits=range_limits,
+        options={**_CHAIN, "product_order": "'smallest_first' or 'largest_first'"},
+        formula="D = core(C + sum of the products of words, smallest first)",
+        **facts,
+    )
+
+
+_BF16_RANGE = "that of FP32 but for its lowest binades: a low word below 2^-133 is lost"
+
+ROWS: dict[str, RecoveryMethod] = {
+    row.name: row
+    for row in (
+        _single("fp16", ("fp16",), "h100", _FP16_RANGE.format(low=-14)),
+        _single("bf16", ("bf16",), "h100", "that of FP32"),
+        _single("tf32", ("tf32",), "h100", "that of FP32"),
+        _single("fp8", _FP8, "l40s", "e4m3fn: 2^-9 to 448; e5m2: 2^-16 to 57344"),
+        _native("fp32"),
+        _native("fp64"),
+        _markidis(
+            "markidis",
+            title="fp16 words, four products in the core",
+            formula="A_l = h(A - A_h); D = core(A_l B_l + A_h B_l + A_l B_h + A_h B_h + C)",
+            source="ootomo-yokota eq. 6, valpey section 6; split by truncation as xue section 2 and table 2 "
+            "say, by RN for valpey table 5",
+            range_limits=_FP16_RANGE.format(low=-2),
+            options={**_CHAIN, "terms": "3 or 4: without or with the low-low product"},
+        ),
+        _markidis(
+            "markidis_scaled",
+            title="markidis with low words scaled by 2^11, still summed in the core",
+            formula="ll = core(A_l B_l + 2^22 C); s = core(A_h B_l + A_l B_h + ll/2^11); D = core(A_h B_h + s/2^11)",
+            source="markidis with ootomo-yokota's scaling and nothing else of it",
+            certainty="reconstruction",
+            scale_exponent=11,
+            accumulation="nested",
+            range_limits=_FP16_RANGE.format(low=-14),
+            claimed_loss="",
+            options={**_CHAIN, "terms": "3 or 4", "scale_exponent": "s of the low word"},
+        ),
+        RecoveryMethod(
+            name="egemm",
+            title="fp16 words by round-split, four products in the core",
+            formula="A_l = RN(A - A_h); D = core(A_l B_l + A_h B_l + A_l B_h + A_h B_h + C)",
+            source="egemm; xue table 2 gives RZ (the option rounding)",
+            certainty="reconstruction",
+            products=products_below(2),
+            range_limits=_FP16_RANGE.format(low=-2),
+            claimed_loss="2",
+            options={**_CHAIN, "terms": "3 or 4"},
+        ),
+        RecoveryMethod(
+            name="ootomo",
+            title="fp16 words, low words scaled by 2^11, accumulation outside (halfhalf)",
+            formula="A_l = RN((A - A_h) 2^11); acc = RN(acc + core(A_h B_h)) for each k step; s = core(A_h B_l + A_l B_h); "
+            "D = RN(RN(acc + s/2^11) + C)",
+            source="ootomo-yokota eqs. 19-24; with accumulate_outside='c_only', terms=4 the formula of valpey section 6",
+            scale_exponent=11,
+            products=_HI_LO,
+            accumulation="k_step",
+            range_limits=_FP16_RANGE.format(low=-14),
+            claimed_loss="1",
+            options=_OUTSIDE,
+        ),
+        RecoveryMethod(
+            name="ootomo_tf32",
+            title="tf32 words, accumulation outside",
+            formula="as ootomo with words of tf32, rounded to nearest, ties away (as the conversion instruction)",
+            source="ootomo-yokota, section on TF32; its scale is uncertain: 2^11, the option scale_exponent=0 for none",
+            certainty="reconstruction",
+            formats=("tf32",),
+            rounding="rna",
+            scale_exponent=11,
+            products=_HI_LO,
+            accumulation="k_step",
+            range_limits="that of FP32 but for its lowest binades",
+            claimed_loss="1",
+            options=_OUTSIDE,
+        ),
+        RecoveryMethod(
+            name="ootomo_inside",
+            title="ootomo's words with every sum in the core (ablation)",
+            formula="s = core(A_h B_l + A_l B_h + 2^11 C); D = core(A_h B_h + s/2^11)",
+            source="ablation of ootomo-yokota: the same split, no addition outside",
+            certainty="reconstruction",
+            scale_exponent=11,
+            products=_HI_LO,
+            accumulation="nested",
+            range_limits=_FP16_RANGE.format(low=-14),
+            options={k: v for k, v in _OUTSIDE.items() if k != "accumulate_outside"},
+        ),
+        RecoveryMethod(
+            name="ma",
+            title="fp16 words, the low word's sign carries the hidden bit",
+            formula="A_h = RN(A), A_l = RN(A - A_h) of either sign; D = core(A_h B_l + A_l B_h + A_h B_h + C)",
+            source="ma",
+            certainty="reconstruction",
+            products=_HI_LO,
+            range_limits=_FP16_RANGE.format(low=-2),
+            claimed_loss="1",
+            options={**_CHAIN, "terms": "3 or 4"},
+        ),
+        RecoveryMethod(
+            name="sgemm_cube",
+            title="SGEMM-cube: fp16 words, low words scaled by 2^s_b, three products joined in FP32",
+            formula="hh, lh, hl = core(A_h B_h), core(A_l B_h), core(A_h B_l); D = RN(RN(hh + RN(lh + hl)/2^s_b) + C)",
+            source="xue eq. 7 and section 4.4; elementwise: accumulation='elementwise'. On the Ascend cube C seeds hh",
+            scale_exponent=12,
+            products=_HI_LO,
+            accumulation="termwise",
+            range_limits=_FP16_RANGE.format(low=-14),
+            claimed_loss="1-2",
+            default_engine="ascend:cube.m16n16k16.f32.f16.f16.f32",
+            options={
+                **_SPLIT,
+                "scale_exponent": "s_b, 0 to 100",
+                "accumulation": "'termwise' or 'elementwise'",
+                "terms": "3 or 4",
+            },
+        ),
+        RecoveryMethod(
+            name="multiword",
+            title="p words of any format, equilibrated rows and columns",
+            formula="A_j = RN((diag A - sum of earlier words) 2^(s (j-1))); D = sum of A_j B_k with j + k <= p + 1, "
+            "joined in FP32",
+            source="mary-mikaitis; s = precision of the words and the scaling to theta as in khattak-mikaitis' "
+            "published experiment",
+            formats=("fp16", "bf16", "tf32", "e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz"),
+            scale_exponent=None,
+            products=_HI_LO,
+            accumulation="outside",
+            order="term",
+            equilibrate="rows",
+            range_limits="any finite input; an element below f_min/theta of its row's largest loses bits",
+            options={
+                "format": "word format",
+                "words": "p, 1 to 8",
+                "rounding": "rounding of the split",
+                "scale_exponent": "s; 0 with accumulation='core'",
+                "accumulation": "'outside', 'termwise', 'k_step', 'nested', or 'core' (all products in one chain, needs s = 0)",
+                "order": "'step' or 'term'",
+                "product_order": "'smallest_first', or 'largest_first' with accumulation='core'",
+                "dynamic_scaling": "False: no equilibration",
+            },
+        ),
+        _library("bf16x3", "bf16", 2, products_below(2, 1), _BF16_RANGE),
+        _library("bf16x6", "bf16", 3, products_below(3, 2), _BF16_RANGE),
+        _library("bf16x9", "bf16", 3, products_below(3), _BF16_RANGE),
+        _library("tf32x3", "tf32", 2, products_below(2, 1), "that of FP32 but for its lowest binades", rounding="rna"),
+        RecoveryMethod(
+            name="mixpert",
+            title="four int8 segments on a common row or column exponent",
+            formula="Q = RN(A 2^(30 - e_row)) = sum of q_j 256^(3-j), q_j in [-128, 127]; "
+            "D = FP64 sum of q_i q_j products, i + j <= 3",
+            source="mixpert",
+            certainty="reconstruction",
+            kind="integer_slices",
+            formats=("s8",),
+            words=4,
+            slice_bits=8,
+            products=products_below(4, 3),
+            accumulation="outside",
+            equilibrate="rows",
+            range_limits="elements below 2^-31 of their row's (column's) largest are lost",
+            claimed_loss="3",
+            options={"products": "'upper' (i + j <= 3, ten products) or 'all' (sixteen)"},
+        ),
+        RecoveryMethod(
+            name="quantensor",
+            title="quantise, multiply, quantise the residual, repeat",
+            formula="R_0 = A, s_j = max|R_j| / q_max, Q_j = RN(R_j / s_j), R_(j+1) = R_j - s_j Q_j; D = sum of s_i s_j Q_i Q_j",
+            source="quantensor",
+            certainty="reconstruction",
+            kind="quantised",
+            formats=("s8", "s4", "fp16"),
+            products=_HI_LO,
+            accumulation="outside",
+            range_limits="one scale for a whole matrix: p words leave elements below q_max^-p of the largest as zero",
+            claimed_loss="N/A",
+            options={
+                "format": "s8, s4 or fp16",
+                "passes": "words p; p(p+1)/2 products",
+                "products": "'upper' or 'all'",
+            },
+        ),
+        RecoveryMethod(
+            name="ozaki_int8",
+            title="slices of 7 bits on a common row or column exponent, exact int32 products",
+            formula="A = 2^e_row sum of a_i 2^(-7 i); D = FP64 sum of 2^(-7(i+j)) a_i b_j with i + j <= s + 1 (i, j from 1)",
+            source="Ootomo, Ozaki and Yokota 2024, DGEMM on integer matrix multiplication unit",
+            kind="integer_slices",
+            formats=("s8",),
+            words=4,
+            products=products_below(4, 3),
+            accumulation="outside",
+            equilibrate="rows",
+            target="input",
+            range_limits="elements below 2^(-7 s) of their row's (column's) largest are lost; "
+            "8 slices reach FP64 on benign data",
+            options={"slices": "s, 1 to 16", "products": "'upper' or 'all'", "target": "'fp32', 'fp64' or 'input'"},
+        ),
+        RecoveryMethod(
+            name="ozaki2_int8",
+            title="Ozaki scheme II: integer matrices by residues and the Chinese remainder theorem",
+            formula="A' = RZ(2^e_row A), B' = RZ(B 2^e_col) integers with k max|A'| max|B'| < M/2, M the product "
+            "of the moduli; A'B' mod p for each modulus p by one int8 product; D = 2^-(e_row + e_col) CRT",
+            source="Ozaki, Uchino and Imamura 2025",
+            kind="residues",
+            formats=("s8",),
+            words=1,
+            moduli=MODULI[:8],
+            accumulation="outside",
+            equilibrate="rows",
+            target="input",
+            range_limits="operands keep (log2 M - log2 k - 1)/2 bits below their row's (column's) largest element",
+            options={
+                "moduli": "how many of the table (2 to 20), or the moduli themselves",
+                "target": "'fp32', 'fp64' or 'input'",
+            },
+        ),
+    )
+}

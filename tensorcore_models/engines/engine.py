@@ -1,0 +1,480 @@
+"""Matrix engines: anything with formats, a k step and `gemm`.
+
+An engine is an accumulator with operand formats (:class:`MatrixEngine`), a catalogued instruction (a MatrixEngine with a shape
+and a name), or a user's callable (:class:`CallableEngine`). Recovery methods, probes and experiments see only what
+:class:`Engine` defines. Sizes: a is (m, k), b is (k, n), c and d are (m, n).
+
+How k is covered. K is padded with +0 up to a multiple of the engine's k step and chained in order: the result of one step is
+the c of the next. Padding changes nothing where zero products only add +0 to a sum whose alignment exponent is larger; what it
+can change follows from the edge rules: with ``zero_operand="minus126"`` a padded product has exponent -252 and never
+wins an alignment against c (-126 at least); FMA chains (SequentialFMA, GroupPairwiseSum) turn a c of -0 into +0.
+Block scales that are missing get the encoding 0, which is what memory filled with zeros holds: the smallest scale, so that a
+block of padding does not lift the alignment of the others.
+"""
+
+import abc
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import kernels
+from ..accumulators import Accumulator
+from ..formats.sums import add_rounded, scale_rounded
+from ..formats.exact_rounding import check_rounding
+from ..formats import Format, IntegerFormat, get_format
+from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
+
+FormatLike = str | Format | IntegerFormat
+
+
+def format_name(fmt: FormatLike) -> FormatLike:
+    """The name of a format that the tables know, a custom format itself."""
+    row = get_format(fmt)
+    try:
+        return row.name if get_format(row.name) == row else row
+    except ValueError:
+        return row
+
+
+def k_ranges(k: int, step: int, k_order: str | Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]] | None:
+    """The chains into which a kernel cuts k, None for one chain over all of k.
+
+    Parameters
+    ----------
+    k, step : int
+        Length and the engine's k step.
+    k_order : str or sequence of (start, stop)
+        ``"sequential"``: one chain. ``"split_k:S"``: S contiguous parts of equally many steps (the last may be shorter).
+        ``"sliced_k:S"``: S chains, chain s takes steps s, s + S, ... (warps that share a tile). A sequence of half-open
+        ranges that cover 0 to k in order: stream-k.
+
+    Returns
+    -------
+    list of list of (start, stop)
+        Each inner list is a chain.
+
+    Raises
+    ------
+    ValueError
+        On an unknown order, or ranges that do not cover k or do not start on a step.
+    """
+    if isinstance(k_order, str):
+        name, _, count = k_order.partition(":")
+        if name == "sequential" and not count:
+            return None
+        if name not in ("split_k", "sliced_k") or not count.isdigit() or int(count) < 1:
+            raise ValueError(
+                f"unknown k_order {k_order!r}: 'sequential', 'split_k:S', 'sliced_k:S' or a sequence of (start, stop)"
+            )
+        parts, steps = int(count), -(-k // step)
+        if name == "split_k":
+            per_part = -(-steps // parts) * step
+            return [[(start, min(start + per_part, k))] for start in range(0, k, per_part)]
+        chains = [[(j * step, min((j + 1) * step, k)) for j in range(s, steps, parts)] for s in range(parts)]
+        return [chain for chain in chains if chain]
+    ranges = [(int(start), int(stop)) for start, stop in k_order]
+    ends = [0, *(stop for _, stop in ranges)]
+    if not ranges or [start for start, _ in ranges] != ends[:-1] or ends[-1] != k or any(a >= b for a, b in ranges):
+        raise ValueError(f"k_order ranges {ranges} must follow each other from 0 to k = {k}")
+    if any(start % step for start, _ in ranges):
+        raise ValueError(f"k_order ranges {ranges} must start on multiples of the k step {step}")
+    return [[r] for r in ranges]
+
+
+_ONE_ZERO = bytes(16)
+
+
+def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Encodings of +0, read-only and without memory of their own: pages of zeros cost a small product a tenth of its time."""
+    return np.ndarray(shape, dtype, buffer=_ONE_ZERO, strides=(0,) * len(shape))
+
+
+class Engine(abc.ABC):
+    """What recovery methods, probes and experiments use of a matrix unit.
+
+    Attributes
+    ----------
+    a_format, b_format, c_format, d_format : str or Format
+        Formats of the operands and of the result.
+    k : int
+        k step: products that one step takes.
+    scale_format : str or None
+        Format of the block scales, None for an engine without.
+    block_size : int or None
+        Products that share a scale.
+    """
+
+    a_format: FormatLike
+    b_format: FormatLike
+    c_format: FormatLike
+    d_format: FormatLike
+    k: int
+    scale_format: FormatLike | None = None
+    block_size: int | None = None
+
+    @abc.abstractmethod
+    def _chain_bits(self, a, b, c, scale_a, scale_b) -> np.ndarray:
+        """d for encodings of any m and n and of a k that is a multiple of the k step; arguments are validated."""
+
+    @property
+    def label(self) -> str:
+        """A short name for tables."""
+        return type(self).__name__
+
+    @functools.cached_property
+    def formats(self) -> tuple:
+        """Formats of a, b, c and d."""
+        return tuple(get_format(f) for f in (self.a_format, self.b_format, self.c_format, self.d_format))
+
+    def gemm_bits(
+        self,
+        a,
+        b,
+        c=None,
+        scale_a=None,
+        scale_b=None,
+        *,
+        k_order: str | Sequence[tuple[int, int]] = "sequential",
+        promote_every: int | None = None,
+        promote_rounding: str = "rne",
+    ) -> np.ndarray:
+        """D = A B + C on raw encodings, any m, n, k.
+
+        Parameters
+        ----------
+        a, b, c : array of unsigned integers
+            Encodings, one element each, shapes (m, k), (k, n), (m, n). None for c means zeros.
+        scale_a, scale_b : array of unsigned integers
+            Encodings of the block scales, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), for engines with scales.
+        k_order : str or sequence
+            See :func:`k_ranges`. Chains of another order than "sequential" start from zero; their results are added in
+            order in the output format (RN), c last.
+        promote_every : int, optional
+            Every that many products (a multiple of the k step) the chain is added outside to an FP32 accumulator that starts
+            from c, and restarts from zero.
+        promote_rounding : str
+            Rounding of that outside addition.
+
+        Returns
+        -------
+        ndarray
+            Encodings of d, shape (m, n), in the container type of the output format.
+
+        Raises
+        ------
+        TypeError, ValueError
+            On wrong types, shapes, encodings beyond the format's width, missing or unwanted scales.
+        """
+        a, b, c = self._check_matrices(a, b, c)
+        scale_a, scale_b = self._check_scales(a.shape, b.shape, scale_a, scale_b)
+        return self._gemm_checked(a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding)
+
+    def gemm(
+        self,
+        a,
+        b,
+        c=None,
+        *,
+        alpha: float = 1.0,
+        beta: float = 1.0,
+        scale_a=None,
+        scale_b=None,
+        input_rounding: str | None = None,
+        k_order: str | Sequence[tuple[int, int]] = "sequential",
+        promote_every: int | None = None,
+        promote_rounding: str = "rne",
+    ) -> np.ndarray:
+        """D = alpha A B + beta C on values, any m, n, k.
+
+        With alpha = beta = 1 c seeds the first step. Otherwise the chain starts from 0 and RN(RN(alpha acc) + RN(beta c)) is
+        formed in the output format; beta = 0 ignores c even where it is NaN. k = 0 gives beta c, or zeros.
+
+        Parameters
+        ----------
+        a, b, c : array_like
+            Values, shapes (m, k), (k, n), (m, n): numpy or ml_dtypes arrays, DLPack or ``__array__`` objects.
+        alpha, beta : float
+            Scalars.
+        scale_a, scale_b : array_like
+            Block scales as values, or as encodings where they are uint8.
+        input_rounding : str, optional
+            Rounding of values that an operand format lacks; None: such values raise.
+        k_order, promote_every, promote_rounding
+            See :meth:`gemm_bits`.
+
+        Returns
+        -------
+        ndarray
+            (m, n) in the natural type of the output format (float32 where it has none).
+
+        Raises
+        ------
+        TypeError, ValueError
+            As :meth:`gemm_bits`; and when values are not representable and input_rounding is None (how many, and the first).
+        """
+        formats = self.formats
+        use_c = c is not None and beta != 0
+        a = operand_bits(a, formats[0], input_rounding, "a")
+        b = operand_bits(b, formats[1], input_rounding, "b")
+        c_bits = operand_bits(c, formats[2], input_rounding, "c") if use_c else None
+        a, b, start = self._check_matrices(a, b, c_bits)
+        given = (scale_bits(s, self.scale_format, n) for s, n in ((scale_a, "scale_a"), (scale_b, "scale_b")))
+        sa, sb = self._check_scales(a.shape, b.shape, *given)
+        simple = alpha == 1 and (not use_c or beta == 1)
+        if not simple:
+            start = _zeros(start.shape, start.dtype)
+        d = self._gemm_checked(a, b, start, sa, sb, k_order, promote_every, promote_rounding)
+        if not simple:
+            d = scale_rounded(d, alpha, formats[3], formats[3])
+            if c_bits is not None:
+                d = add_rounded(d, scale_rounded(c_bits, beta, formats[2], formats[3]), formats[3])
+        return values_of_bits(d, formats[3])
+
+    # -- helpers ------------------------------------------------------------------------------------------------------------
+    def _check_matrices(self, a, b, c) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        formats = self.formats
+        a, b = check_bits(a, formats[0], "a", 2), check_bits(b, formats[1], "b", 2)
+        if a.shape[1] != b.shape[0]:
+            raise ValueError(f"a is {a.shape} and b is {b.shape}: the columns of a must be as many as the rows of b")
+        shape = (a.shape[0], b.shape[1])
+        if c is None:
+            return a, b, _zeros(shape, formats[2].container)
+        c = check_bits(c, formats[2], "c", 2)
+        if c.shape != shape:
+            raise ValueError(f"c is {c.shape}, expected {shape} from a {a.shape} and b {b.shape}")
+        return a, b, c
+
+    def _check_scales(self, a_shape, b_shape, scale_a, scale_b):
+        if self.scale_format is None:
+            if scale_a is not None or scale_b is not None:
+                raise ValueError(f"{self.label} takes no block scales; leave scale_a and scale_b out")
+            return None, None
+        if scale_a is None or scale_b is None:
+            raise ValueError(
+                f"{self.label} needs scale_a and scale_b, one {self.scale_format} scale per {self.block_size} products"
+            )
+        fmt = get_format(self.scale_format)
+        # The top bit of a ue4m3 scale is stored and ignored (xie-mma-sim, section IV-E, step 0).
+        scale_a = check_bits(scale_a, fmt, "scale_a", len(a_shape), ignore_high=True)
+        scale_b = check_bits(scale_b, fmt, "scale_b", len(b_shape), ignore_high=True)
+        blocks = -(-a_shape[-1] // self.block_size)
+        for scale, expected, name in (
+            (scale_a, (*a_shape[:-1], blocks), "scale_a"),
+            (scale_b, (*b_shape[:-2], blocks, b_shape[-1]), "scale_b"),
+        ):
+            if scale.shape != expected:
+                raise ValueError(
+                    f"{name} is {scale.shape}, expected {expected}: one scale per {self.block_size} products"
+                )
+        return scale_a, scale_b
+
+    def _gemm_checked(self, a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding):
+        check_rounding(promote_rounding)
+        k = a.shape[1]
+        chains = k_ranges(k, self.k, k_order)
+        if promote_every is not None:
+            return self._promoted(a, b, c, scale_a, scale_b, chains, promote_every, promote_rounding)
+        if k == 0 or 0 in c.shape:
+            return self._c_as_result(c)
+        if chains is None:
+            return self._padded(a, b, c, scale_a, scale_b, [(0, k)])
+        zero = _zeros(c.shape, c.dtype)
+        d_format = self.formats[3]
+        total = None
+        for chain in chains:
+            part = self._padded(a, b, zero, scale_a, scale_b, chain)
+            total = part if total is None else add_rounded(total, part, d_format)
+        return add_rounded(total, self._c_as_result(c), d_format)
+
+    def _c_as_result(self, c: np.ndarray) -> np.ndarray:
+        """c in the output format, rounded to nearest where that is narrower."""
+        c_format, d_format = self.formats[2:]
+        return c.copy() if c_format == d_format else scale_rounded(c, 1.0, c_format, d_format)
+
+    def _promoted(self, a, b, c, scale_a, scale_b, chains, every, rounding):
+        if chains is not None:
+            raise ValueError("promote_every needs k_order 'sequential'")
+        if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1 or every % self.k:
+            raise ValueError(f"promote_every is {every!r}, expected a positive multiple of the k step {self.k}")
+        c_format, d_format = self.formats[2:]
+        if isinstance(d_format, IntegerFormat):
+            raise ValueError(f"promote_every adds in FP32; {self.label} accumulates integers")
+        outside = get_format("fp64" if d_format.name == "fp64" else "fp32")
+        total = scale_rounded(c, 1.0, c_format, outside)
+        zero = _zeros(c.shape, c.dtype)
+        done = 0
+        if rounding == "rne" and outside == d_format:
+            whole = a.shape[1] // every * every
+            sums = self._promoted_bits(a[:, :whole], b[:whole], total, scale_a, scale_b, every)
+            if sums is not None:
+                total, done = sums, whole
+        for start in range(done, a.shape[1], every):
+            part = self._padded(a, b, zero, scale_a, scale_b, [(start, min(start + every, a.shape[1]))])
+            total = add_rounded(total, scale_rounded(part, 1.0, d_format, outside), outside, rounding)
+        return total if outside == d_format else scale_rounded(total, 1.0, outside, d_format)
+
+    def _promoted_bits(self, a, b, total, scale_a, scale_b, every) -> np.ndarray | None:
+        """FP32 sums of chains of `every` products in one call, None where the engine has no kernel for that."""
+        return None
+
+    def _padded(self, a, b, c, scale_a, scale_b, chain: list[tuple[int, int]]) -> np.ndarray:
+        """One chain over the ranges of k, each padded with zeros to a multiple of the k step."""
+        pieces_a, pieces_b, pieces_sa, pieces_sb = [], [], [], []
+        block = self.block_size
+        for start, stop in chain:
+            pad = -(stop - start) % self.k
+            x, y = a[:, start:stop], b[start:stop]
+            if pad:
+                x, y = np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))
+            pieces_a.append(x)
+            pieces_b.append(y)
+            if block is not None:
+                first, last = start // block, -(-stop // block)
+                missing = -(-(stop - start + pad) // block) - (last - first)
+                pieces_sa.append(np.pad(scale_a[:, first:last], ((0, 0), (0, missing))))
+                pieces_sb.append(np.pad(scale_b[first:last], ((0, missing), (0, 0))))
+        if len(chain) == 1:
+            a, b = pieces_a[0], pieces_b[0]
+        else:
+            a, b = np.concatenate(pieces_a, axis=1), np.concatenate(pieces_b, axis=0)
+        if scale_a is not None:
+            scale_a, scale_b = np.concatenate(pieces_sa, axis=1), np.concatenate(pieces_sb, axis=0)
+        return self._chain_bits(a, b, c, scale_a, scale_b)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MatrixEngine(Engine):
+    """An accumulator with operand formats: a custom matrix unit.
+
+    Parameters
+    ----------
+    accumulator : Accumulator
+        The algorithm (positional).
+    a_format, b_format, c_format, d_format : str or Format
+        Operand formats; c and d default to fp32, b to a's.
+    k : int, optional
+        k step; the accumulator's by default.
+    scale_format, block_size
+        For block-scaled units.
+
+    Raises
+    ------
+    ValueError
+        If k is not positive, or only one of scale_format and block_size is given.
+    """
+
+    accumulator: Accumulator = dataclasses.field(kw_only=False)
+    a_format: FormatLike = "fp16"
+    # None stands for "as a's" and "the accumulator's"; both are set below.
+    b_format: FormatLike = None  # type: ignore[assignment]
+    c_format: FormatLike = "fp32"
+    d_format: FormatLike = "fp32"
+    k: int = None  # type: ignore[assignment]
+    scale_format: FormatLike | None = None
+    block_size: int | None = None
+
+    def __post_init__(self):
+        if not isinstance(self.accumulator, Accumulator):
+            raise TypeError(f"accumulator must be an Accumulator, got {type(self.accumulator).__name__}")
+        if self.b_format is None:
+            object.__setattr__(self, "b_format", self.a_format)
+        for field in ("a_format", "b_format", "c_format", "d_format"):
+            object.__setattr__(self, field, format_name(getattr(self, field)))
+        if self.k is None:
+            object.__setattr__(self, "k", self.accumulator.terms_per_step)
+        if self.k < 1:
+            raise ValueError(f"k step is {self.k}, expected at least 1")
+        if (self.scale_format is None) != (self.block_size is None):
+            raise ValueError("scale_format and block_size go together")
+
+    @property
+    def label(self) -> str:
+        return (
+            f"{type(self.accumulator).__name__}({get_format(self.a_format).name} to {get_format(self.d_format).name})"
+        )
+
+    def with_rules(self, **edge_rules):
+        """A copy whose accumulator has other edge rules; see :mod:`tensorcore_models.accumulators` for their names."""
+        return dataclasses.replace(self, accumulator=self.accumulator.with_rules(**edge_rules))
+
+    def _chain_bits(self, a, b, c, scale_a, scale_b):
+        return kernels.matrix_bits(self, a, b, c, scale_a, scale_b)
+
+    def _promoted_bits(self, a, b, total, scale_a, scale_b, every):
+        if get_format(self.c_format).name != "fp32" or get_format(self.d_format).name != "fp32":
+            return None
+        return kernels.promoted_bits(self, a, b, total, scale_a, scale_b, every)
+
+
+@dataclasses.dataclass(frozen=True)
+class CallableEngine(Engine):
+    """A user's function as an engine: f(a, b, c) on value arrays of shapes (m, k), (k, n), (m, n), k the k step.
+
+    Made by :func:`as_engine`.
+    """
+
+    function: Callable[[Any, Any, Any], Any]
+    a_format: FormatLike
+    b_format: FormatLike
+    c_format: FormatLike
+    d_format: FormatLike
+    k: int
+    name: str = "callable"
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+    def _chain_bits(self, a, b, c, scale_a, scale_b):
+        formats = self.formats
+        total, total_format = c.copy(), formats[2]  # the function may write to what it is given
+        for start in range(0, a.shape[1], self.k):
+            part = slice(start, start + self.k)
+            d = self.function(
+                values_of_bits(a[:, part], formats[0]),
+                values_of_bits(b[part], formats[1]),
+                values_of_bits(total, total_format),
+            )
+            if np.shape(d) != c.shape:
+                raise ValueError(f"{self.name} returned shape {np.shape(d)}, expected {c.shape}")
+            total, total_format = operand_bits(d, formats[3], None, f"the result of {self.name}"), formats[3]
+        return total
+
+
+def as_engine(
+    function: Callable[[Any, Any, Any], Any],
+    *,
+    a_format: FormatLike,
+    b_format: FormatLike | None = None,
+    c_format: FormatLike | None = None,
+    d_format: FormatLike,
+    k: int,
+) -> CallableEngine:
+    """Wrap a user's callable as a matrix engine.
+
+    Parameters
+    ----------
+    function : callable
+        f(a, b, c) -> d on value arrays in the natural types of the formats, shapes (m, k), (k, n), (m, n).
+    a_format, b_format, c_format, d_format : str or Format
+        Formats; b defaults to a's, c to d's.
+    k : int
+        Products that one call takes.
+
+    Raises
+    ------
+    TypeError
+        If `function` cannot be called.
+    ValueError
+        For an unknown format, or k below 1.
+    """
+    if not callable(function):
+        raise TypeError(f"as_engine wraps a callable, got {type(function).__name__}")
+    if k < 1:
+        raise ValueError(f"k step is {k}, expected at least 1")
+    given = (a_format, b_format or a_format, c_format or d_format, d_format)
+    a, b, c, d = (format_name(f) for f in given)
+    return CallableEngine(function, a, b, c, d, k, getattr(function, "__name__", "callable"))

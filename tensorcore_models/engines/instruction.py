@@ -1,0 +1,213 @@
+"""An instruction: a matrix engine with an architecture, a name, a shape, a source and an evidence level."""
+
+import dataclasses
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import kernels
+from ..accumulators import Accumulator
+from .engine import MatrixEngine
+from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
+
+#: Evidence levels, strongest first.
+EVIDENCE = (
+    "hardware: own run",
+    "hardware: published vectors",
+    "vendor document",
+    "published model",
+    "inferred",
+    "reconstruction",
+    "arithmetic not public",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instruction(MatrixEngine):
+    """A catalogued matrix multiply-accumulate instruction, D = A B + C.
+
+    Attributes
+    ----------
+    arch, name : str
+        Architecture and name, as the tables of :mod:`tensorcore_models.catalogue` have them.
+    m, n, k : int
+        Shape: a is m by k, b is k by n, c and d are m by n.
+    blocks : int
+        Independent multiplications that one instruction runs side by side.
+    a_format, b_format, c_format, d_format, scale_format, block_size, accumulator
+        As in :class:`~tensorcore_models.engines.engine.MatrixEngine`; a row states a_format, b_format and k in full, formats by name.
+        `accumulator` is None where the arithmetic is not public.
+    legal_shapes : tuple of (m, tuple of n)
+        Legal shapes of instructions whose m or n is a free parameter (the arithmetic is the same); empty otherwise.
+    path : str
+        How a program reaches it: mma, wmma, wgmma, tcgen05, mfma, ...
+    source : str
+        Where the arithmetic is published.
+    evidence : str
+        One of :data:`EVIDENCE`.
+    note : str
+        What else is known.
+
+    Raises
+    ------
+    ValueError
+        If the row contradicts itself: an unknown level of evidence, no source, no accumulator where the arithmetic is public,
+        or a shape that the accumulator's step does not divide.
+    """
+
+    # What a row of the catalogue states in full, formats by name. A field may have a narrower type than MatrixEngine's; the one
+    # of `accumulator` is wider, so that units of unpublished arithmetic can be listed (and refused, see `core`).
+    accumulator: Accumulator | None = dataclasses.field(kw_only=False)  # type: ignore[assignment]
+    a_format: str
+    b_format: str
+    c_format: str = "fp32"
+    d_format: str = "fp32"
+    k: int
+    scale_format: str | None = None
+    arch: str
+    name: str
+    m: int
+    n: int
+    blocks: int = 1
+    legal_shapes: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    path: str = "mma"
+    source: str = ""
+    evidence: str = "published model"
+    note: str = ""
+
+    def __post_init__(self):
+        # An own run names its GPU, driver and date behind the level.
+        if self.evidence not in EVIDENCE and not self.evidence.startswith(f"{EVIDENCE[0]} ("):
+            raise ValueError(f"{self.arch}:{self.name}: evidence {self.evidence!r}, expected one of {EVIDENCE}")
+        if not self.source:
+            raise ValueError(f"{self.arch}:{self.name}: a row needs a source")
+        if self.accumulator is None:
+            if self.evidence != "arithmetic not public":
+                raise ValueError(f"{self.arch}:{self.name}: only rows of unpublished arithmetic have no accumulator")
+            return
+        super().__post_init__()
+        if min(self.m, self.n, self.blocks) < 1:
+            raise ValueError(
+                f"{self.arch}:{self.name}: shape m {self.m}, n {self.n}, blocks {self.blocks} must be positive"
+            )
+        step = self.accumulator.terms_per_step
+        if self.k % step:
+            raise ValueError(
+                f"{self.arch}:{self.name}: k {self.k} is not a multiple of the {step} products of one step"
+            )
+
+    def __str__(self) -> str:
+        return f"{self.arch}:{self.name}"
+
+    @property
+    def label(self) -> str:
+        return str(self)
+
+    @property
+    def core(self) -> Accumulator:
+        """The accumulator of a row whose arithmetic is published.
+
+        Raises
+        ------
+        ValueError
+            If it is not.
+        """
+        if self.accumulator is None:
+            raise ValueError(
+                f"{self}: its arithmetic is not public, so there is nothing to compute with ({self.source})"
+            )
+        return self.accumulator
+
+    @property
+    def scale_blocks(self) -> int:
+        """Block scales of one row of A, or column of B, in one instruction; 0 without block scales."""
+        return 0 if self.block_size is None else self.k // self.block_size
+
+    @property
+    def shape_text(self) -> str:
+        """The shape as text, free parameters as ranges."""
+        if not self.legal_shapes:
+            return f"{self.m} x {self.n} x {self.k}"
+        return "; ".join(f"{m} x ({_spell(widths)}) x {self.k}" for m, widths in self.legal_shapes)
+
+    def with_shape(self, m: int, n: int) -> "Instruction":
+        """The same instruction at another legal m and n; its name says so.
+
+        Raises
+        ------
+        ValueError
+            If the shape is not legal.
+        """
+        legal = dict(self.legal_shapes) or {self.m: (self.n,)}
+        if n not in legal.get(m, ()):
+            spelled = "; ".join(f"m {height}, n {_spell(widths)}" for height, widths in legal.items())
+            raise ValueError(f"{self} at m {m}, n {n}: legal are {spelled}")
+        name = re.sub(r"m\d+n\d+k", f"m{m}n{n}k", self.name, count=1)
+        return dataclasses.replace(self, name=name, m=m, n=n)
+
+    def mma_bits(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+        """The instruction on raw encodings.
+
+        Parameters
+        ----------
+        a, b, c : array of unsigned integers
+            Encodings in the formats' container types (uint8, 16, 32, 64), one element each, shapes (..., m, k), (..., k, n),
+            (..., m, n). The high bits of fp4 and fp6 bytes must be 0; the low 13 bits of tf32 are ignored as hardware does.
+        scale_a, scale_b : array of uint8
+            Block scales, shapes (..., m, k/bs), (..., k/bs, n), for block-scaled instructions.
+
+        Returns
+        -------
+        ndarray
+            Encodings of d, shape (..., m, n).
+
+        Raises
+        ------
+        TypeError, ValueError
+            On wrong types or shapes, missing or unwanted scales, or unpublished arithmetic.
+        """
+        self._require_public()
+        a_format, b_format, c_format, _ = self.formats
+        a, b, c = check_bits(a, a_format, "a"), check_bits(b, b_format, "b"), check_bits(c, c_format, "c")
+        m, n, k = self.m, self.n, self.k
+        lead = c.shape[:-2]
+        if a.shape != (*lead, m, k) or b.shape != (*lead, k, n) or c.shape != (*lead, m, n):
+            raise ValueError(
+                f"{self}: a, b and c have shapes {a.shape}, {b.shape} and {c.shape}, expected (..., {m}, {k}), (..., {k}, {n}) "
+                f"and (..., {m}, {n}) with one lead, that of c: {lead}"
+            )
+        scale_a, scale_b = self._check_scales(a.shape, b.shape, scale_a, scale_b)
+        if not lead:
+            return kernels.matrix_bits(self, a, b, c, scale_a, scale_b)
+        batch = [None if x is None else x.reshape(-1, *x.shape[-2:]) for x in (a, b, c, scale_a, scale_b)]
+        return kernels.batch_bits(self, *batch).reshape(c.shape)
+
+    def mma(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+        """The instruction on values; shapes as in :meth:`mma_bits`, values as in :meth:`gemm`.
+
+        Raises
+        ------
+        ValueError
+            If values are not representable in the operand formats: how many, and the first.
+        """
+        self._require_public()
+        formats = self.formats
+        bits = [operand_bits(x, f, None, n) for x, f, n in zip((a, b, c), formats, "abc", strict=False)]
+        scales = [scale_bits(s, self.scale_format, n) for s, n in ((scale_a, "scale_a"), (scale_b, "scale_b"))]
+        return values_of_bits(self.mma_bits(*bits, *scales), formats[3])
+
+    def _gemm_checked(self, *args):
+        self._require_public()
+        return super()._gemm_checked(*args)
+
+    def _require_public(self) -> None:
+        """Raise where there is nothing to compute with."""
+        _ = self.core
+
+
+def _spell(values: tuple[int, ...]) -> str:
+    """Values as text, evenly spaced ones as a range."""
+    if len(values) > 3 and len({y - x for x, y in zip(values, values[1:], strict=False)}) == 1:
+        return f"{values[0]} to {values[-1]} in steps of {values[1] - values[0]}"
+    return ", ".join(map(str, values))

@@ -1,0 +1,292 @@
+"""Rounding in exact integers: slow, readable, the truth that every kernel is held to.
+
+A number is a sign and ``magnitude * 2**exponent`` with integer `magnitude`; nothing here passes through a
+float.
+"""
+
+import math
+import struct
+from fractions import Fraction
+from typing import Literal
+
+from .rows import Format
+
+#: Rounding modes. rne, rna: to nearest, ties to even, ties away from zero. rz: toward zero. ru, rd: toward
+#: +inf, -inf. ro: to odd (inexact results get an odd last bit). sr: stochastic, up with the probability of
+#: the discarded fraction.
+Rounding = Literal["rne", "rna", "rz", "ru", "rd", "ro", "sr"]
+ROUNDINGS: tuple[str, ...] = ("rne", "rna", "rz", "ru", "rd", "ro", "sr")
+
+#: Random bits that a stochastic rounding compares the discarded fraction with.
+STOCHASTIC_BITS = 32
+
+
+def check_rounding(rounding: str) -> str:
+    """`rounding` itself if it is a known mode.
+
+    Raises
+    ------
+    ValueError
+        If not, with the known ones.
+    """
+    if rounding not in ROUNDINGS:
+        raise ValueError(f"unknown rounding {rounding!r}; known: {', '.join(ROUNDINGS)}")
+    return rounding
+
+
+def shift_right_rounded(magnitude: int, shift: int, rounding: str, negative: bool, random: int = 0) -> int:
+    """``magnitude / 2**shift`` rounded to an integer magnitude; a shift below 0 is exact.
+
+    Parameters
+    ----------
+    magnitude : int
+        At least 0.
+    shift : int
+        Places to the right.
+    rounding : str
+        One of :data:`ROUNDINGS`.
+    negative : bool
+        Sign of the number, for ru and rd.
+    random : int
+        For sr: a draw from [0, 2**STOCHASTIC_BITS). The result goes away from zero when the first
+        STOCHASTIC_BITS bits of the discarded fraction exceed it.
+
+    Raises
+    ------
+    ValueError
+        For an unknown rounding.
+    """
+    if shift <= 0:
+        return magnitude << -shift
+    kept = magnitude >> shift
+    rest = magnitude & ((1 << shift) - 1)
+    if rest == 0:
+        return kept
+    half = 1 << (shift - 1)
+    if rounding == "rne":
+        up = rest > half or (rest == half and kept & 1 == 1)
+    elif rounding == "rna":
+        up = rest >= half
+    elif rounding == "rz":
+        up = False
+    elif rounding == "ru":
+        up = not negative
+    elif rounding == "rd":
+        up = negative
+    elif rounding == "ro":
+        up = kept & 1 == 0
+    elif rounding == "sr":
+        up = (rest << STOCHASTIC_BITS) >> shift > random
+    else:
+        raise ValueError(f"unknown rounding {rounding!r}; known: {', '.join(ROUNDINGS)}")
+    return kept + up
+
+
+def round_to_bits(
+    negative: bool,
+    magnitude: int,
+    exponent: int,
+    fmt: Format,
+    rounding: str = "rne",
+    *,
+    saturate: bool = False,
+    overflow_to_inf: bool = False,
+    fraction_bits: int | None = None,
+    random: int = 0,
+) -> int:
+    """Encode ``(-1)**negative * magnitude * 2**exponent`` in `fmt`, rounded once.
+
+    Parameters
+    ----------
+    negative, magnitude, exponent
+        The number; magnitude an integer of any size, 0 gives a zero of that sign (+0 where the format has no
+        -0).
+    fmt : Format
+        Target format.
+    rounding : str
+        One of :data:`ROUNDINGS`.
+    saturate : bool
+        Overflow gives the largest finite number instead of infinity (or NaN).
+    overflow_to_inf : bool
+        Overflow gives infinity (or NaN) in every rounding mode, as tensor cores do although they round toward zero.
+    fraction_bits : int, optional
+        Round to fewer fraction bits than the format stores (the remaining ones are 0), as Hopper's fp8
+        instructions do; subnormal results have as many below the smallest normal exponent.
+    random : int
+        Draw for stochastic rounding, see :func:`shift_right_rounded`.
+
+    Returns
+    -------
+    int
+        The encoding.
+
+    Raises
+    ------
+    OverflowError
+        If the rounded number is beyond the largest finite one, `saturate` is false, and the format has
+        neither infinity nor NaN to say so.
+    ValueError
+        If zero is to be encoded in a format without zero, or a negative number in an unsigned format.
+    """
+    sign = fmt.sign_bit if negative else 0
+    if magnitude == 0:
+        if fmt.specials == "scale":
+            raise ValueError(f"{fmt.name} has no encoding of zero")
+        return sign if fmt.has_negative_zero else 0
+    if negative and not fmt.signed:
+        raise ValueError(f"{fmt.name} is unsigned: it has no encoding of a negative number")
+    kept_bits = fmt.fraction_bits if fraction_bits is None else min(fraction_bits, fmt.fraction_bits)
+    leading = magnitude.bit_length() - 1 + exponent  # exponent of the leading bit
+    quantum = max(leading, fmt.emin) - kept_bits  # unit of the rounded result
+    rounded = shift_right_rounded(magnitude, quantum - exponent, rounding, negative, random)
+    if rounded == 0:
+        if fmt.specials == "scale":  # no zero to underflow to: the smallest number is the nearest one
+            return 0
+        return sign if fmt.has_negative_zero else 0
+    leading = rounded.bit_length() - 1 + quantum
+    largest = fmt.decode_exact(fmt.max_bits)
+    if leading > fmt.emax or rounded << max(quantum - largest.exponent, 0) > largest.significand << max(
+        largest.exponent - quantum, 0
+    ):
+        return overflow_bits(negative, fmt, "rne" if overflow_to_inf else rounding, saturate)
+    if leading < fmt.emin:
+        return sign | (rounded << (quantum - fmt.quantum_exponent)) << fmt.padding_bits
+    shift = quantum - (leading - fmt.fraction_bits)
+    significand = rounded << shift if shift >= 0 else rounded >> -shift
+    fraction = significand & ((1 << fmt.fraction_bits) - 1)
+    return sign | ((leading + fmt.bias) << fmt.fraction_bits | fraction) << fmt.padding_bits
+
+
+def overflow_bits(negative: bool, fmt: Format, rounding: str = "rne", saturate: bool = False) -> int:
+    """Encoding of a number beyond the largest finite one of `fmt` (IEEE 754-2019, 7.4, carried over to the
+    other formats).
+
+    Modes that never round away from zero on that side give the largest finite number; the others give
+    infinity, NaN where there is no infinity.
+
+    Raises
+    ------
+    OverflowError
+        If the format has neither.
+    """
+    sign = fmt.sign_bit if negative else 0
+    toward_zero = (
+        rounding in ("rz", "ro") or (rounding == "ru" and negative) or (rounding == "rd" and not negative)
+    )
+    if saturate or toward_zero:
+        return sign | fmt.max_bits
+    if fmt.has_inf:
+        return sign | fmt.exponent_mask
+    if fmt.has_nan:
+        return fmt.nan_encoding() | (sign if fmt.specials == "fn" else 0)
+    raise OverflowError(
+        f"a number beyond {fmt.max_finite} has no encoding in {fmt.name}, which has neither infinity nor NaN"
+        "; saturate=True gives the largest finite number"
+    )
+
+
+_MASK64 = (1 << 64) - 1
+
+
+def _mix64(z: int) -> int:
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & _MASK64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & _MASK64
+    return z ^ (z >> 31)
+
+
+def stochastic_draw(seed: int, index: int) -> int:
+    """The draw from [0, 2**32) of the element with flat index `index`.
+
+    The upper half of output ``index + 1`` of SplitMix64 (Steele, Lea, Flood 2014) started at ``mix64(seed)``,
+    where mix64 is its finaliser: a function of (seed, index) alone.
+    """
+    state = (_mix64(seed & _MASK64) + (index + 1) * 0x9E3779B97F4A7C15) & _MASK64
+    return _mix64(state) >> 32
+
+
+def encode_exact(
+    x: float | Fraction | int,
+    fmt: Format,
+    rounding: str = "rne",
+    *,
+    saturate: bool = False,
+    nan: float | None = None,
+    subnormals: str = "keep",
+    seed: int = 0,
+    index: int = 0,
+    scale_exponent: int = 0,
+) -> int:
+    """Encode one number: the twin of :func:`tensorcore_models.formats.rounding.encode`, whose rules it follows.
+
+    Parameters
+    ----------
+    x : float, int or Fraction
+        A float may be -0, infinite or NaN. A Fraction must be dyadic (its denominator a power of two).
+    fmt : Format
+        Target format.
+    rounding, saturate, nan, subnormals, seed, scale_exponent
+        As for encode.
+    index : int
+        Flat index of the element, the second key of stochastic rounding.
+
+    Raises
+    ------
+    ValueError
+        If the format has no encoding for the number, or a Fraction is not dyadic.
+    """
+    if isinstance(x, float) and not math.isfinite(x):
+        if math.isnan(x):
+            return _nan_exact(x, fmt, saturate, nan, subnormals)
+        return _inf_exact(x < 0, fmt, saturate)
+    numerator, denominator = x.as_integer_ratio()
+    if denominator & (denominator - 1):
+        raise ValueError(f"{x} is not an integer times a power of two")
+    negative = numerator < 0 or (isinstance(x, float) and math.copysign(1.0, x) < 0)
+    exponent = scale_exponent - (denominator.bit_length() - 1)
+    random = stochastic_draw(seed, index) if rounding == "sr" else 0
+    try:
+        bits = round_to_bits(
+            negative and (fmt.signed or numerator != 0),
+            abs(numerator),
+            exponent,
+            fmt,
+            check_rounding(rounding),
+            saturate=saturate,
+            random=random,
+        )
+    except OverflowError as error:
+        raise ValueError(str(error)) from None
+    magnitude = (bits & fmt.magnitude_mask) >> fmt.padding_bits
+    is_nan = fmt.decode_exact(bits).kind == "nan"
+    if subnormals == "flush" and fmt.has_subnormals and not is_nan and magnitude < 1 << fmt.fraction_bits:
+        return bits & fmt.sign_bit if fmt.has_negative_zero else 0
+    return bits
+
+
+def _nan_exact(x: float, fmt: Format, saturate: bool, nan: float | None, subnormals: str) -> int:
+    if nan is not None and not math.isnan(nan):
+        return encode_exact(float(nan), fmt, saturate=saturate, subnormals=subnormals)
+    if not fmt.has_nan:
+        if saturate:
+            return fmt.max_bits
+        raise ValueError(
+            f"{fmt.name} has no NaN; nan=value says what it becomes, saturate=True gives {fmt.max_finite}"
+        )
+    (source,) = struct.unpack("<Q", struct.pack("<d", x))
+    sign = fmt.sign_bit if source >> 63 and fmt.specials in ("ieee", "fn") else 0
+    if fmt.specials != "ieee":
+        return fmt.nan_encoding() | sign
+    payload = (source & ((1 << 52) - 1)) << fmt.fraction_bits >> 52
+    return fmt.nan_encoding() | sign | payload << fmt.padding_bits
+
+
+def _inf_exact(negative: bool, fmt: Format, saturate: bool) -> int:
+    if negative and not fmt.signed:
+        raise ValueError(f"{fmt.name} is unsigned: it has no encoding of a negative number")
+    try:
+        return overflow_bits(negative, fmt, "rne", saturate)
+    except OverflowError:
+        raise ValueError(
+            f"{fmt.name} has neither infinity nor NaN; "
+            f"saturate=True gives the largest finite number, {fmt.max_finite}"
+        ) from None

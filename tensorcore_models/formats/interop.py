@@ -1,0 +1,115 @@
+"""Arrays from elsewhere as numpy arrays of their natural type: ml_dtypes for bf16, fp8, fp6 and fp4.
+
+Accepted: numpy and ml_dtypes arrays, scalars and nested lists of numbers, torch CPU tensors (bfloat16 and
+float8 types included), objects with ``__array__``, and DLPack objects on the CPU.
+"""
+
+import sys
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .rows import FORMATS, Format
+
+#: torch types that torch's own numpy() refuses, with the ml_dtypes type of the same encodings.
+_TORCH_ONLY = {
+    "torch.bfloat16": "bfloat16",
+    "torch.float8_e4m3fn": "float8_e4m3fn",
+    "torch.float8_e4m3fnuz": "float8_e4m3fnuz",
+    "torch.float8_e5m2": "float8_e5m2",
+    "torch.float8_e5m2fnuz": "float8_e5m2fnuz",
+    "torch.float8_e8m0fnu": "float8_e8m0fnu",
+}
+
+
+@cache
+def _formats_by_dtype() -> dict[np.dtype, Format]:
+    return {row.dtype: row for row in FORMATS.values() if row.dtype is not None and row.name != "tf32"}
+
+
+def format_of_dtype(dtype: Any) -> Format | None:
+    """The format whose values a numpy or ml_dtypes type holds, None where there is none; float32 is fp32,
+    never tf32."""
+    return _formats_by_dtype().get(np.dtype(dtype).newbyteorder("="))
+
+
+def is_ml_integer(dtype: np.dtype) -> bool:
+    """Whether `dtype` is one of ml_dtypes' small integer types (int4, uint4, int2, uint2)."""
+    return dtype.kind == "V" and dtype.name in ("int4", "uint4", "int2", "uint2")
+
+
+def is_ml_float(dtype: np.dtype) -> bool:
+    """Whether `dtype` is one of ml_dtypes' floating-point types."""
+    if dtype.fields is not None or dtype.name.startswith("void"):
+        return False
+    try:
+        ml_dtypes.finfo(dtype)
+    except (ValueError, TypeError):
+        return False
+    return dtype.type.__module__ == "ml_dtypes"
+
+
+def _from_torch(tensor: Any) -> np.ndarray:
+    if tensor.device.type != "cpu":
+        raise TypeError(f"a torch tensor on {tensor.device}: move it with .cpu() first")
+    if tensor.is_sparse or tensor.layout is not sys.modules["torch"].strided:
+        raise TypeError(f"a torch tensor of layout {tensor.layout}: make it dense first")
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    name = _TORCH_ONLY.get(str(tensor.dtype))
+    if name is None:
+        return tensor.numpy()
+    torch = sys.modules["torch"]
+    carrier = torch.int16 if tensor.element_size() == 2 else torch.uint8
+    return tensor.view(carrier).numpy().view(getattr(ml_dtypes, name))
+
+
+def _is_torch_tensor(x: Any) -> bool:
+    torch = sys.modules.get("torch")  # an object cannot be a tensor before torch has been imported
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def as_array(x: Any, name: str = "x") -> np.ndarray:
+    """`x` as a numpy array of real numbers in its natural type, without a copy where possible.
+
+    Parameters
+    ----------
+    x : array_like
+        See the module's description. Any shape, strides and byte order; never modified.
+    name : str
+        What to call it in messages.
+
+    Returns
+    -------
+    numpy.ndarray
+        Floating-point or integer type, ml_dtypes types included; possibly a view of `x`.
+
+    Raises
+    ------
+    TypeError
+        If it is not an array of real numbers (object, complex, string, boolean, structured), or lies on a
+        device.
+    """
+    if isinstance(x, np.ndarray):
+        array = x
+    elif _is_torch_tensor(x):
+        array = _from_torch(x)
+    elif hasattr(x, "__array__") or not hasattr(x, "__dlpack__"):
+        try:
+            array = np.asarray(x)
+        except ValueError as error:
+            raise TypeError(f"{name} is not a rectangular array of numbers: {error}") from None
+    else:
+        try:
+            array = np.from_dlpack(x)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise TypeError(
+                f"{name}: numpy cannot take this DLPack object ({error}); copy it to the CPU first"
+            ) from None
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array: fill it first, its masked elements have no defined value")
+    dtype = array.dtype
+    if dtype.kind in "iuf" or is_ml_float(dtype) or is_ml_integer(dtype):
+        return np.asarray(array)
+    raise TypeError(f"{name} must hold real numbers (floating-point or integer type), got dtype {dtype}")

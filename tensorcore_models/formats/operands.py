@@ -1,0 +1,121 @@
+"""Operands of an engine: values to encodings and back, with the checks that users meet."""
+
+import numpy as np
+
+from .rows import Format, IntegerFormat, get_format
+from .interop import as_array, format_of_dtype
+from .rounding import decode, encode
+
+
+def check_bits(
+    x, fmt: Format | IntegerFormat, name: str, ndim: int | None = None, *, ignore_high: bool = False
+) -> np.ndarray:
+    """`x` as an array of encodings of `fmt` in its container type.
+
+    Parameters
+    ----------
+    x : array of unsigned integers
+        One encoding an element. tf32's low bits are free, high bits of a container wider than the format must be 0
+        unless `ignore_high`.
+    ndim : int, optional
+        Required number of dimensions; None: at least 2.
+
+    Raises
+    ------
+    TypeError
+        If `x` is not an array of unsigned integers of the container's width.
+    ValueError
+        If it has another number of dimensions, or encodings beyond the format's width.
+    """
+    array = np.asarray(x)
+    if array.dtype != fmt.container:
+        if array.dtype.kind != "u" or array.dtype.itemsize != fmt.container.itemsize:
+            raise TypeError(
+                f"{name}: encodings of {fmt.name} are {fmt.container.name}, got {array.dtype}; for values use gemm or mma"
+            )
+        array = array.astype(fmt.container)  # another byte order
+    if ndim is not None and array.ndim != ndim:
+        raise ValueError(f"{name} has shape {array.shape}, expected {ndim} dimensions")
+    if ndim is None and array.ndim < 2:
+        raise ValueError(f"{name} has shape {array.shape}, expected at least 2 dimensions")
+    if fmt.bits < 8 * fmt.container.itemsize and array.size:
+        if ignore_high:
+            return array & fmt.container.type((1 << fmt.bits) - 1)
+        if int(array.max()) >> fmt.bits:
+            raise ValueError(
+                f"{name}: {fmt.name} has {fmt.bits} bits, the high bits of each byte must be 0, got {int(array.max()):#x}"
+            )
+    return array
+
+
+def operand_bits(x, fmt: Format | IntegerFormat, rounding: str | None, name: str) -> np.ndarray:
+    """Values as encodings of `fmt`; arrays that hold the format already keep their bits (NaN payloads included).
+
+    Raises
+    ------
+    TypeError
+        On objects that hold no real numbers, and floating-point values for an integer operand.
+    ValueError
+        If values are not representable and `rounding` is None: how many, and the first.
+    """
+    array = as_array(x, name)
+    if isinstance(fmt, IntegerFormat):
+        return _integer_bits(array, fmt, name)
+    if format_of_dtype(array.dtype) == fmt:
+        return (
+            np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False))
+            .view(fmt.container)
+            .reshape(array.shape)
+        )
+    if rounding is not None:
+        return encode(array, fmt, rounding)
+    bits = encode(array, fmt, "rz", saturate=True) if not fmt.has_inf else encode(array, fmt, "rz")
+    back = decode(bits, fmt)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        values = array.astype(np.float64)
+    same = (back == values) | (np.isnan(back) & np.isnan(values))
+    if not same.all():
+        flat = np.flatnonzero(~same.ravel())
+        index = tuple(int(i) for i in np.unravel_index(flat[0], array.shape))
+        raise ValueError(
+            f"{name}: {flat.size} of {array.size} values are not representable in {fmt.name}, the first is "
+            f"{values[index]!r} at {index}; round them first, or pass input_rounding"
+        )
+    return bits
+
+
+def _integer_bits(array: np.ndarray, fmt: IntegerFormat, name: str) -> np.ndarray:
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name}: {fmt.name} operands are integers, got {array.dtype}")
+    if array.dtype == fmt.dtype and fmt.bits == 8 * fmt.container.itemsize:
+        return np.ascontiguousarray(array).view(fmt.container).reshape(array.shape)
+    if array.size and (int(array.min()) < fmt.minimum or int(array.max()) > fmt.maximum):
+        outside = int(((array < fmt.minimum) | (array > fmt.maximum)).sum())
+        raise ValueError(
+            f"{name}: {outside} of {array.size} values are outside {fmt.minimum} to {fmt.maximum}, the range of {fmt.name}"
+        )
+    mask = fmt.container.type((1 << fmt.bits) - 1)
+    return array.astype(fmt.dtype).view(fmt.container) & mask
+
+
+def values_of_bits(bits: np.ndarray, fmt: Format | IntegerFormat) -> np.ndarray:
+    """Encodings as values of the format's natural type; float32 where it has none."""
+    if isinstance(fmt, IntegerFormat):
+        bits = np.ascontiguousarray(bits)
+        if fmt.signed and fmt.bits < 8 * fmt.container.itemsize:
+            sign = fmt.container.type(1 << (fmt.bits - 1))
+            return ((bits ^ sign).astype(fmt.dtype) - fmt.dtype.type(sign)).astype(fmt.dtype)
+        return bits.view(fmt.dtype)
+    if fmt.dtype is None:
+        return decode(bits, fmt, np.float32)
+    return np.ascontiguousarray(bits).view(fmt.dtype).reshape(bits.shape)
+
+
+def scale_bits(x, scale_format, name: str) -> np.ndarray | None:
+    """Block scales as encodings: uint8 arrays are encodings already, anything else is values that must be representable."""
+    if x is None or scale_format is None:
+        return x
+    array = as_array(x, name)
+    if array.dtype == np.uint8:
+        return array
+    return operand_bits(array, get_format(scale_format), None, name)

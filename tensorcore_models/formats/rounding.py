@@ -1,0 +1,423 @@
+"""Arrays of values to arrays of encodings and back, each element rounded exactly once.
+
+The kernels are in ``_kernels/convert.h``; :func:`tensorcore_models.formats.exact_rounding.encode_exact` is their twin
+in Python integers.
+
+Rules for what has no plain rounding (all formats):
+
+- *NaN* stays NaN, quiet. IEEE-like formats keep its sign and the leading bits of its payload (IEEE 754-2019,
+  6.2.3); ``fn`` formats keep the sign; the others have one NaN. Into a format without NaN it raises, with
+  `saturate` it becomes the largest finite number (as the PTX conversions to fp4 and fp6 do), and with
+  ``nan=value`` every NaN becomes that value.
+- *infinity and overflow* give infinity; in formats without it NaN; where there is neither they raise. With
+  `saturate` they give the largest finite number of that sign. Modes that do not round away from zero on that
+  side give the largest finite number on overflow (IEEE 754-2019, 7.4); rounding to odd counts as one of them.
+- *zero* keeps its sign where the format has -0. A format without zero (ue8m0) raises for zero; a tiny number
+  becomes its smallest one.
+- *negative numbers* raise in unsigned formats; -0 is 0 there.
+- ``subnormals="flush"``: rounded results below the smallest normal number become zero (of the same sign where
+  there is -0).
+- ``rounding="sr"``: the magnitude goes up where the first 32 bits of the discarded fraction exceed a draw
+  from [0, 2^32). The draw of the element with flat (C order) index i is the upper half of output i + 1 of
+  SplitMix64 (Steele, Lea, Flood 2014) whose state starts at mix64(seed), so neither threads nor the shape of
+  the loop change a bit.
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .._kernels import convert
+from .exact_rounding import ROUNDINGS, check_rounding, encode_exact
+from .rows import Format, get_float_format
+from .interop import as_array, format_of_dtype, is_ml_float, is_ml_integer
+from ..machine.instruction_sets import isa_level
+from ..machine.threads import get_num_threads
+
+#: Elements between two looks at pending signals (Ctrl-C).
+SLICE = 1 << 24
+
+_NAN_ERROR, _NAN_CONSTANT, _NAN_SIGNED, _NAN_PAYLOAD = range(4)  # as in convert.h
+SUBNORMALS = ("keep", "flush")
+
+
+@dataclass(frozen=True)
+class EncodeTarget:
+    """A format and the rules of a conversion, in the kernel's terms (``mpg_target`` in convert.h)."""
+
+    fraction_bits: int
+    padding_bits: int
+    bits: int
+    is_signed: bool
+    is_scale: bool
+    quantum_exponent: int
+    emax: int
+    sign_bit: int
+    zero_sign: int
+    max_bits: int
+    inf_code: int
+    inf_sign: int
+    inf_error: bool
+    saturate: bool
+    nan_code: int
+    nan_rule: int
+    rounding: int
+    flush: bool
+    scale: int = 0
+    seed: int = 0
+
+
+def _nan_rule(fmt: Format, saturate: bool) -> tuple[int, int]:
+    if fmt.has_nan:
+        if fmt.specials == "ieee":
+            return fmt.nan_encoding(), _NAN_PAYLOAD
+        return fmt.nan_encoding(), _NAN_SIGNED if fmt.specials == "fn" else _NAN_CONSTANT
+    return (fmt.max_bits, _NAN_CONSTANT) if saturate else (0, _NAN_ERROR)
+
+
+@lru_cache(maxsize=256)
+def _target(fmt: Format, rounding: str, saturate: bool, flush: bool) -> EncodeTarget:
+    nan_code, nan_rule = _nan_rule(fmt, saturate)
+    inf_code, inf_sign, inf_error = 0, 0, False
+    if saturate:
+        inf_code, inf_sign = fmt.max_bits, fmt.sign_bit
+    elif fmt.has_inf:
+        inf_code, inf_sign = fmt.exponent_mask, fmt.sign_bit
+    elif fmt.has_nan:
+        inf_code, inf_sign = fmt.nan_encoding(), fmt.sign_bit if fmt.specials == "fn" else 0
+    else:
+        inf_error = True
+    return EncodeTarget(
+        fraction_bits=fmt.fraction_bits,
+        padding_bits=fmt.padding_bits,
+        bits=fmt.bits,
+        is_signed=fmt.signed,
+        is_scale=fmt.specials == "scale",
+        quantum_exponent=fmt.quantum_exponent,
+        emax=fmt.emax,
+        sign_bit=fmt.sign_bit,
+        zero_sign=fmt.sign_bit if fmt.has_negative_zero else 0,
+        max_bits=fmt.max_bits,
+        inf_code=inf_code,
+        inf_sign=inf_sign,
+        inf_error=inf_error,
+        saturate=saturate,
+        nan_code=nan_code,
+        nan_rule=nan_rule,
+        rounding=ROUNDINGS.index(rounding),
+        flush=flush,
+    )
+
+
+def encode_target(
+    fmt: Format,
+    rounding: str,
+    saturate: bool,
+    nan: float | None,
+    subnormals: str,
+    seed: int,
+    scale_exponent: int = 0,
+) -> EncodeTarget:
+    """The checked rules of one conversion; see :func:`encode` for the parameters.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a rule is unknown, or the format cannot encode `nan`.
+    """
+    check_rounding(rounding)
+    if subnormals not in SUBNORMALS:
+        raise ValueError(f"unknown subnormals {subnormals!r}; known: {', '.join(SUBNORMALS)}")
+    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+        raise TypeError(f"seed must be an integer, got {type(seed).__name__}")
+    if not 0 <= seed.__index__() < 1 << 64:
+        raise ValueError(f"seed must lie in [0, 2**64), got {seed}")
+    target = _target(fmt, rounding, bool(saturate), subnormals == "flush")
+    if nan is not None and not np.isnan(nan):
+        constant = encode_exact(float(nan), fmt, "rne", saturate=saturate, subnormals=subnormals)
+        target = replace(target, nan_code=constant, nan_rule=_NAN_CONSTANT)
+    # A source has at most 2200 binades: beyond twice that and the format's own range every scale does the
+    # same.
+    reach = 5000 + abs(fmt.quantum_exponent) + abs(fmt.emax)
+    scale = max(-reach, min(reach, int(scale_exponent)))
+    return replace(target, seed=seed.__index__(), scale=scale)
+
+
+def source_array(x: Any, name: str = "x") -> np.ndarray:
+    """`x` as an aligned C-contiguous float32 or float64 array of the same values (read only, possibly `x`
+    itself).
+
+    Raises
+    ------
+    TypeError
+        If it is not an array of real numbers, or of a type wider than float64.
+    ValueError
+        If an integer has no exact float64 value.
+    """
+    array = as_array(x, name)
+    dtype = array.dtype
+    if dtype.kind == "f" and dtype.itemsize > 8:
+        raise TypeError(f"{name} has dtype {dtype}, wider than float64: round it explicitly first, .astype(float)")
+    if dtype.kind in "iu" or is_ml_integer(dtype):
+        if is_ml_integer(dtype):
+            array = array.astype(np.int8)
+        wide = array.astype(np.float64)
+        if dtype.itemsize == 8 and array.size:
+            # 2^63 and 2^64 are float64 values but no int64 or uint64: leave them out before converting back
+            fits = wide < 2.0 ** (63 if dtype.kind == "i" else 64)
+            if not (fits.all() and (np.where(fits, wide, 0).astype(array.dtype) == array).all()):
+                raise ValueError(
+                    f"{name} holds integers beyond 2**53 that float64 does not have: "
+                    "convert it explicitly, .astype(float)"
+                )
+        array = wide
+    elif dtype.kind == "f" and dtype.itemsize == 2:
+        array = array.astype(np.float32)
+    elif is_ml_float(dtype):
+        fmt = format_of_dtype(dtype)
+        array = array.astype(np.float32) if fmt is None else decode(bits_of(array), fmt, np.float32)
+    native = array.dtype.newbyteorder("=")
+    # require() drops subclasses and copies only what is strided, misaligned or byte-swapped; 0-d stays 0-d
+    return np.require(array, dtype=native, requirements=["C", "A"]).reshape(array.shape)
+
+
+def bits_of(array: np.ndarray) -> np.ndarray:
+    """The encodings of an array of floating-point values as unsigned integers of the same width, in native
+    byte order."""
+    swapped = array.dtype.kind == "f" and not array.dtype.isnative
+    native = array.astype(array.dtype.newbyteorder("=")) if swapped else array
+    return np.ascontiguousarray(native).reshape(array.shape).view(f"u{array.dtype.itemsize}")
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    return array.reshape(-1).view(np.uint8)
+
+
+def _encode_exactly(source: np.ndarray, fmt: Format, target: EncodeTarget) -> np.ndarray | None:
+    """Encodings of float32 or float64 numbers that `fmt` has all of, by copying them; None where there is more to do.
+
+    NaNs are left to the kernel: CPUs differ in what conversions make of them.
+    """
+    width = {"fp32": 4, "fp64": 8}.get(fmt.name, 0)
+    if source.itemsize > width or target.scale or target.flush or target.saturate or np.isnan(source).any():
+        return None
+    return np.array(source, f"f{width}", order="C").view(fmt.container)
+
+
+def _encode_source(source: np.ndarray, fmt: Format, target: EncodeTarget, name: str, fail: Any) -> np.ndarray:
+    copied = _encode_exactly(source, fmt, target)
+    if copied is not None:
+        return copied
+    out = np.empty(source.shape, fmt.container)
+    flat, flat_out, threads, isa = source.reshape(-1), out.reshape(-1), get_num_threads(), isa_level()
+    for start in range(0, flat.size, SLICE):
+        part, part_out = flat[start : start + SLICE], flat_out[start : start + SLICE]
+        bad = convert.encode(_bytes(part), part.itemsize, _bytes(part_out), out.itemsize, target, start, isa, threads)
+        if bad >= 0:
+            index = np.unravel_index(start + bad, source.shape)
+            where = f"{name}[{', '.join(map(str, index))}]" if index else name
+            fail(float(part[bad]), where)
+    return out
+
+
+def encode(
+    x: Any,
+    fmt: str | Format,
+    rounding: str = "rne",
+    saturate: bool = False,
+    nan: float | None = None,
+    subnormals: str = "keep",
+    seed: int = 0,
+    *,
+    scale_exponent: int = 0,
+) -> np.ndarray:
+    """Round values to a format, once, and give their encodings.
+
+    Parameters
+    ----------
+    x : array_like
+        float64, float32, float16, ml_dtypes or integer values of any shape, strides and byte order; see
+        :func:`tensorcore_models.formats.interop.as_array`. Never modified.
+    fmt : str or Format
+        Target format.
+    rounding : {"rne", "rna", "rz", "ru", "rd", "ro", "sr"}
+        To nearest with ties to even or away from zero; toward zero, +inf, -inf; to odd; stochastic.
+    saturate : bool
+        Overflow and infinity give the largest finite number.
+    nan : float, optional
+        What a NaN becomes (0.0 on an Ascend 910A, with ``saturate=True``); the format's own rule by default.
+    subnormals : {"keep", "flush"}
+        Whether rounded results below the smallest normal number stay or become zero.
+    seed : int
+        Key of stochastic rounding, in [0, 2**64).
+    scale_exponent : int
+        The values are multiplied by 2**scale_exponent first, exactly.
+
+    Returns
+    -------
+    numpy.ndarray
+        Encodings, dtype ``fmt.container``, shape of `x`.
+
+    Raises
+    ------
+    ValueError
+        If an element has no encoding (see the module's rules), an integer has no exact float64 value, or a
+        name is unknown.
+    TypeError
+        If `x` is not an array of real numbers of at most 64 bits.
+
+    Examples
+    --------
+    >>> import tensorcore_models as tcm
+    >>> [hex(b) for b in tcm.encode([1.0, 1e6, -0.0], "fp16")]
+    ['0x3c00', '0x7c00', '0x8000']
+    """
+    row = get_float_format(fmt)
+    target = encode_target(row, rounding, saturate, nan, subnormals, seed, scale_exponent)
+
+    def fail(value: float, where: str) -> None:
+        try:
+            encode_exact(
+                value,
+                row,
+                rounding,
+                saturate=saturate,
+                nan=nan,
+                subnormals=subnormals,
+                scale_exponent=scale_exponent,
+            )
+        except ValueError as error:
+            raise ValueError(f"{where} = {value!r}: {error}") from None
+        raise RuntimeError(
+            f"{where} = {value!r}: the kernel refused what the exact reference encodes; please report this"
+        )
+
+    return _encode_source(source_array(x), row, target, "x", fail)
+
+
+@lru_cache(maxsize=64)
+def _value_table(fmt: Format, dtype: np.dtype) -> np.ndarray | None:
+    """Values of all encodings of an 8- or 16-bit format, None where the container has more bits than the
+    format."""
+    if fmt.bits not in (8, 16):
+        return None
+    codes = np.arange(1 << fmt.bits, dtype=fmt.container)
+    out = np.empty(codes.shape, dtype)
+    if convert.decode(_bytes(codes), codes.itemsize, _bytes(out), out.itemsize, fmt, 1) >= 0:
+        return None  # some encoding has no value of that type: decode one by one and say which
+    out.setflags(write=False)
+    return out
+
+
+def _checked_bits(bits: Any, fmt: Format) -> np.ndarray:
+    array = np.asarray(bits)
+    if array.dtype.kind not in "iu":
+        raise TypeError(
+            f"encodings are integers, got dtype {array.dtype}; for values use encode, for bits .view({fmt.container})"
+        )
+    if array.dtype.newbyteorder("=") != fmt.container:
+        wrong = (array < 0) | (array > (1 << fmt.bits) - 1)
+        if wrong.any():
+            raise ValueError(f"{int(array[wrong][0])} is not a {fmt.bits}-bit encoding of {fmt.name}")
+    return np.require(array, dtype=fmt.container, requirements=["C", "A"]).reshape(array.shape)
+
+
+def decode(bits: Any, fmt: str | Format, dtype: Any = np.float64) -> np.ndarray:
+    """The exact values of encodings.
+
+    Parameters
+    ----------
+    bits : array_like of int
+        Encodings: ``fmt.container``, or any other integer type with values in [0, 2**fmt.bits). The ignored
+        bits of tf32 (its low 13) are ignored; bits above the format's width are an error.
+    fmt : str or Format
+        Their format.
+    dtype : dtype
+        float64 (default), float32, or the type of any format (float16, ml_dtypes) that has every one of the
+        values.
+
+    Returns
+    -------
+    numpy.ndarray
+        Values, shape of `bits`. NaN keeps sign and leading payload bits where the format has them, and is
+        quiet.
+
+    Raises
+    ------
+    ValueError
+        If a value does not exist in `dtype`, or an integer is not an encoding.
+    TypeError
+        If `bits` is not an integer array or `dtype` not a floating-point type.
+    """
+    row, dtype = get_float_format(fmt), np.dtype(dtype).newbyteorder("=")
+    codes = _checked_bits(bits, row)
+    if dtype not in (np.float32, np.float64):
+        return _decode_to_format(codes, row, dtype)
+    out = np.empty(codes.shape, dtype)
+    table = _value_table(row, dtype)
+    flat, flat_out, threads = codes.reshape(-1), out.reshape(-1), get_num_threads()
+    for start in range(0, flat.size, SLICE):
+        part, part_out = flat[start : start + SLICE], flat_out[start : start + SLICE]
+        if table is not None:
+            convert.lookup(_bytes(part), codes.itemsize, _bytes(table), _bytes(part_out), out.itemsize, threads)
+            continue
+        bad = convert.decode(_bytes(part), codes.itemsize, _bytes(part_out), out.itemsize, row, threads)
+        if bad >= 0:
+            code = int(part[bad])
+            if code >> row.bits:
+                raise ValueError(f"{code:#x} is not a {row.bits}-bit encoding of {row.name}")
+            raise ValueError(f"the {row.name} encoding {code:#x} has no exact {dtype} value; decode to a wider type")
+    return out
+
+
+def _decode_to_format(codes: np.ndarray, fmt: Format, dtype: np.dtype) -> np.ndarray:
+    wanted = format_of_dtype(dtype)
+    if wanted is None:
+        raise TypeError(f"dtype must be a floating-point type with a format (float64, float32, ml_dtypes), got {dtype}")
+    if wanted == fmt:
+        return codes.view(dtype)
+    values = decode(codes, fmt, np.float64)
+    result = encode(values, wanted)
+    same = (decode(result, wanted) == values) | np.isnan(values)
+    if not same.all():
+        raise ValueError(f"the {fmt.name} value {values[~same][0]!r} does not exist in {dtype}; decode to a wider type")
+    return result.view(dtype)
+
+
+def round_to(
+    x: Any,
+    fmt: str | Format,
+    rounding: str = "rne",
+    saturate: bool = False,
+    nan: float | None = None,
+    subnormals: str = "keep",
+    seed: int = 0,
+) -> np.ndarray:
+    """Round values to a format and give them as values of the type they came in.
+
+    Parameters
+    ----------
+    x, fmt, rounding, saturate, nan, subnormals, seed
+        Those of :func:`encode`.
+
+    Returns
+    -------
+    numpy.ndarray
+        dtype of `x` (float64 for integers), shape of `x`.
+
+    Raises
+    ------
+    ValueError
+        As :func:`encode`; also if a rounded value does not exist in the type of `x` (bf16 values rounded to
+        fp64 always do; a float16 65504 rounded to bf16 is 65536, which does not): convert `x` to a wider type
+        first.
+    TypeError
+        If `x` is not an array of real numbers of at most 64 bits.
+    """
+    array = as_array(x)
+    dtype = (
+        array.dtype.newbyteorder("=") if array.dtype.kind == "f" or is_ml_float(array.dtype) else np.dtype(np.float64)
+    )
+    return decode(encode(array, fmt, rounding, saturate, nan, subnormals, seed), fmt, dtype)

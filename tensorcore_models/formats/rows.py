@@ -1,0 +1,387 @@
+"""Number formats as rows of data.
+
+A :class:`Format` is a handful of facts in a frozen record; everything else about it is derived. Encodings are
+plain integers here (see :meth:`Format.decode_exact`); arrays of them are handled by
+:mod:`tensorcore_models.formats.rounding`.
+
+Sources: IEEE 754-2019 (binary64/32/16); NVIDIA's PTX ISA (tf32, bf16, ue4m3); OCP 8-bit Floating Point
+(e4m3fn, e5m2); OCP Microscaling Formats (e3m2, e2m3, e2m1, ue8m0); Noune et al. 2022 (the FNUZ formats); the
+names follow ml_dtypes.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+#: What the encodings beyond the finite numbers mean.
+#: ``ieee``: the top exponent holds infinities and NaNs. ``fn``: only the all-ones encoding is NaN, no
+#: infinity. ``fnuz``: the encoding of -0 is the only NaN, no infinity, no -0. ``finite``: numbers only.
+#: ``scale``: all ones is NaN, no zero, no sign (ue8m0).
+Specials = Literal["ieee", "fn", "fnuz", "finite", "scale"]
+
+
+class Decoded(NamedTuple):
+    """One encoding taken apart: value = (-1)^negative * significand * 2^exponent when `kind` is "finite"."""
+
+    kind: Literal["finite", "inf", "nan"]
+    negative: bool
+    significand: int  # integer, hidden bit included; for NaN the fraction bits (the payload)
+    exponent: int  # of the significand's unit in the last place
+
+
+@dataclass(frozen=True)
+class Format:
+    """A binary floating-point format.
+
+    Parameters
+    ----------
+    name : str
+        The field's name for it, lower case.
+    exponent_bits, fraction_bits : int
+        Widths of the exponent field and of the stored fraction (the precision is ``fraction_bits + 1``).
+    bias : int
+        Exponent bias: a normal number is ``1.f * 2**(field - bias)``.
+    specials : {"ieee", "fn", "fnuz", "finite", "scale"}
+        What the encodings beyond the finite numbers mean.
+    signed : bool
+        Whether there is a sign bit.
+    padding_bits : int
+        Bits below the fraction that are stored and ignored (13 for tf32 in its 32-bit container).
+    dtype_name : str
+        The numpy or ml_dtypes type whose values it holds; empty where there is none.
+
+    Raises
+    ------
+    ValueError
+        If the widths are negative, need more than 64 bits, or leave the range that the kernels handle.
+    """
+
+    name: str
+    exponent_bits: int
+    fraction_bits: int
+    bias: int
+    specials: Specials = "ieee"
+    signed: bool = True
+    padding_bits: int = 0
+    dtype_name: str = ""
+
+    def __post_init__(self):
+        if self.exponent_bits < 1 or self.fraction_bits < 0 or self.padding_bits < 0:
+            raise ValueError(
+                f"format {self.name!r}: exponent_bits {self.exponent_bits} must be at least 1, fraction_bits "
+                f"{self.fraction_bits} and padding_bits {self.padding_bits} at least 0"
+            )
+        if self.bits > 64:
+            raise ValueError(f"format {self.name!r} needs {self.bits} bits; at most 64 are supported")
+        if (
+            self.exponent_bits > 30
+            or self.exponent_bits + self.fraction_bits > 63
+            or abs(self.bias) > 1 << 31
+        ):
+            raise ValueError(
+                f"format {self.name!r}: exponent_bits {self.exponent_bits} may be at most 30, exponent and "
+                f"fraction together at most 63 bits, and the bias {self.bias} at most 2**31 in magnitude"
+            )
+        if self.specials == "scale" and (self.signed or self.fraction_bits):
+            raise ValueError(f"format {self.name!r}: a scale format has neither sign nor fraction")
+        if self.specials == "fnuz" and not self.signed:
+            raise ValueError(f"format {self.name!r}: fnuz needs a sign bit, its NaN is the encoding of -0")
+        if self.specials == "ieee" and (self.exponent_bits < 2 or self.fraction_bits < 1):
+            raise ValueError(
+                f"format {self.name!r}: ieee needs two exponent bits and a fraction bit to tell inf from NaN"
+            )
+
+    # -- widths
+    # -----------------------------------------------------------------------------------------------------
+    @cached_property
+    def bits(self) -> int:
+        """Width of an encoding in bits, sign and padding included."""
+        return int(self.signed) + self.exponent_bits + self.fraction_bits + self.padding_bits
+
+    @property
+    def precision(self) -> int:
+        """Significand bits, the hidden one included (p of the papers)."""
+        return self.fraction_bits + 1
+
+    @cached_property
+    def container(self) -> np.dtype:
+        """The unsigned integer type that holds one encoding."""
+        return np.dtype(next(f"u{size}" for size in (1, 2, 4, 8) if 8 * size >= self.bits))
+
+    @cached_property
+    def dtype(self) -> np.dtype | None:
+        """The numpy or ml_dtypes type of its values, None where there is none; tf32 values are float32."""
+        if not self.dtype_name:
+            return None
+        return np.dtype(getattr(ml_dtypes, self.dtype_name, self.dtype_name))
+
+    # -- exponent range
+    # ---------------------------------------------------------------------------------------------
+    @property
+    def has_subnormals(self) -> bool:
+        """Whether exponent field 0 means zero and subnormals."""
+        return self.specials != "scale"
+
+    @property
+    def emin(self) -> int:
+        """Exponent of the smallest normal number."""
+        return 1 - self.bias if self.has_subnormals else -self.bias
+
+    @property
+    def emax(self) -> int:
+        """Exponent of the largest finite number."""
+        top = (1 << self.exponent_bits) - 1 - self.bias
+        if (
+            self.specials == "ieee"
+            or self.specials == "scale"
+            or (self.specials == "fn" and self.fraction_bits == 0)
+        ):
+            return top - 1
+        return top
+
+    @property
+    def quantum_exponent(self) -> int:
+        """Exponent of the smallest positive number of an exponent range with subnormals (unit of the lowest
+        binade)."""
+        return self.emin - self.fraction_bits
+
+    # -- specials
+    # ---------------------------------------------------------------------------------------------------
+    @property
+    def has_inf(self) -> bool:
+        """Whether there are encodings of infinity."""
+        return self.specials == "ieee"
+
+    @property
+    def has_nan(self) -> bool:
+        """Whether there is an encoding of NaN."""
+        return self.specials != "finite"
+
+    @property
+    def has_negative_zero(self) -> bool:
+        """Whether -0 has an encoding of its own."""
+        return self.signed and self.specials in ("ieee", "fn", "finite")
+
+    @property
+    def sign_bit(self) -> int:
+        """The sign bit as a mask over encodings, 0 where there is none."""
+        return 1 << (self.bits - 1) if self.signed else 0
+
+    @property
+    def magnitude_mask(self) -> int:
+        """Mask over encodings of everything but the sign bit and bits that are ignored."""
+        return ((1 << (self.exponent_bits + self.fraction_bits)) - 1) << self.padding_bits
+
+    @property
+    def exponent_mask(self) -> int:
+        """Mask over encodings of the exponent field: the encoding of +infinity in formats that have it."""
+        return ((1 << self.exponent_bits) - 1) << (self.fraction_bits + self.padding_bits)
+
+    @property
+    def inf_bits(self) -> int | None:
+        """Encoding of +infinity, None where there is none."""
+        return self.exponent_mask if self.has_inf else None
+
+    @property
+    def nan_bits(self) -> int | None:
+        """Encoding of the quiet NaN that conversions produce, None where there is none."""
+        if self.specials == "ieee":
+            return self.exponent_mask | (1 << (self.fraction_bits + self.padding_bits - 1))
+        if self.specials == "fnuz":
+            return self.sign_bit
+        if self.specials in ("fn", "scale"):
+            return self.magnitude_mask
+        return None
+
+    def nan_encoding(self) -> int:
+        """:attr:`nan_bits` of a format that has NaN.
+
+        Raises
+        ------
+        ValueError
+            If it has none.
+        """
+        if self.nan_bits is None:
+            raise ValueError(f"{self.name} has no NaN")
+        return self.nan_bits
+
+    @property
+    def max_bits(self) -> int:
+        """Encoding of the largest finite number."""
+        top = (1 << (self.exponent_bits + self.fraction_bits)) - 1
+        if self.specials == "ieee":
+            top = (((1 << self.exponent_bits) - 1) << self.fraction_bits) - 1
+        elif self.specials in ("fn", "scale"):
+            top -= 1
+        return top << self.padding_bits
+
+    # -- values (exact in float64 for every format up to binary64)
+    # ---------------------------------------------------
+    @cached_property
+    def max_finite(self) -> float:
+        """Largest finite value (F_max of the papers)."""
+        significand, exponent = self.decode_exact(self.max_bits)[2:]
+        return float(np.ldexp(float(significand), exponent))
+
+    @property
+    def min_normal(self) -> float:
+        """Smallest positive normal value (f_min of the papers)."""
+        return float(np.ldexp(1.0, self.emin))
+
+    @property
+    def min_subnormal(self) -> float:
+        """Smallest positive value."""
+        return float(np.ldexp(1.0, self.quantum_exponent if self.has_subnormals else self.emin))
+
+    @property
+    def unit_roundoff(self) -> float:
+        """u = 2^-precision, the largest relative error of rounding to nearest without underflow."""
+        return float(np.ldexp(1.0, -self.precision))
+
+    # -- taking encodings apart
+    # ---------------------------------------------------------------------------------------
+    def decode_exact(self, bits: int) -> Decoded:
+        """Take one encoding apart into exact integers.
+
+        Parameters
+        ----------
+        bits : int
+            The encoding. Padding bits and, in unsigned formats stored in wider containers, high bits are
+            ignored.
+
+        Returns
+        -------
+        Decoded
+            kind, sign, integer significand and exponent; zero has significand 0 and the lowest binade's
+            exponent.
+        """
+        bits = int(bits)
+        negative = bool(bits & self.sign_bit)
+        field = (bits >> (self.fraction_bits + self.padding_bits)) & ((1 << self.exponent_bits) - 1)
+        fraction = (bits >> self.padding_bits) & ((1 << self.fraction_bits) - 1)
+        magnitude = (field << self.fraction_bits) | fraction
+        all_ones = (1 << (self.exponent_bits + self.fraction_bits)) - 1
+        if self.specials == "ieee" and field == (1 << self.exponent_bits) - 1:
+            return Decoded("nan" if fraction else "inf", negative, fraction, 0)
+        if (self.specials in ("fn", "scale") and magnitude == all_ones) or (
+            self.specials == "fnuz" and negative and magnitude == 0
+        ):
+            return Decoded("nan", negative, fraction, 0)
+        if field == 0 and self.has_subnormals:
+            return Decoded("finite", negative, fraction, self.quantum_exponent)
+        return Decoded(
+            "finite", negative, fraction | (1 << self.fraction_bits), field - self.bias - self.fraction_bits
+        )
+
+
+FORMATS: dict[str, Format] = {
+    row.name: row
+    for row in (
+        Format("fp64", 11, 52, 1023, dtype_name="float64"),
+        Format("fp32", 8, 23, 127, dtype_name="float32"),
+        Format("tf32", 8, 10, 127, padding_bits=13, dtype_name="float32"),
+        Format("bf16", 8, 7, 127, dtype_name="bfloat16"),
+        Format("fp16", 5, 10, 15, dtype_name="float16"),
+        Format("e5m2", 5, 2, 15, dtype_name="float8_e5m2"),
+        Format("e4m3fn", 4, 3, 7, "fn", dtype_name="float8_e4m3fn"),
+        Format("e5m2fnuz", 5, 2, 16, "fnuz", dtype_name="float8_e5m2fnuz"),
+        Format("e4m3fnuz", 4, 3, 8, "fnuz", dtype_name="float8_e4m3fnuz"),
+        Format("e4m3", 4, 3, 7, dtype_name="float8_e4m3"),
+        Format("e3m4", 3, 4, 3, dtype_name="float8_e3m4"),
+        Format("e3m2", 3, 2, 3, "finite", dtype_name="float6_e3m2fn"),
+        Format("e2m3", 2, 3, 1, "finite", dtype_name="float6_e2m3fn"),
+        Format("e2m1", 2, 1, 1, "finite", dtype_name="float4_e2m1fn"),
+        Format("ue8m0", 8, 0, 127, "scale", signed=False, dtype_name="float8_e8m0fnu"),
+        Format("ue4m3", 4, 3, 7, "fn", signed=False),
+    )
+}
+
+
+@dataclass(frozen=True)
+class IntegerFormat:
+    """A two's complement or unsigned integer operand of an integer matrix unit."""
+
+    name: str
+    bits: int
+    signed: bool
+
+    @cached_property
+    def container(self) -> np.dtype:
+        """The unsigned integer type that holds one encoding."""
+        return np.dtype(next(f"u{size}" for size in (1, 2, 4, 8) if 8 * size >= self.bits))
+
+    @cached_property
+    def dtype(self) -> np.dtype:
+        """The numpy type of its values; 4-bit values travel as 8-bit integers."""
+        return np.dtype(("i" if self.signed else "u") + str(self.container.itemsize))
+
+    @property
+    def minimum(self) -> int:
+        """Smallest value."""
+        return -(1 << (self.bits - 1)) if self.signed else 0
+
+    @property
+    def maximum(self) -> int:
+        """Largest value."""
+        return (1 << (self.bits - int(self.signed))) - 1
+
+    def decode_integer(self, bits: int) -> int:
+        """Value of one encoding."""
+        bits = int(bits) & ((1 << self.bits) - 1)
+        return bits - (1 << self.bits) if self.signed and bits >> (self.bits - 1) else bits
+
+
+INTEGER_FORMATS: dict[str, IntegerFormat] = {
+    row.name: row
+    for row in (
+        IntegerFormat("s4", 4, True),
+        IntegerFormat("u4", 4, False),
+        IntegerFormat("s8", 8, True),
+        IntegerFormat("u8", 8, False),
+        IntegerFormat("s32", 32, True),
+    )
+}
+
+
+def get_format(fmt: "str | Format | IntegerFormat") -> "Format | IntegerFormat":
+    """The format of that name; a format is returned as it is.
+
+    Parameters
+    ----------
+    fmt : str, Format or IntegerFormat
+        A name as in :data:`FORMATS` or :data:`INTEGER_FORMATS`. Names are exact: another case is another name.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown; the message lists the known ones.
+    TypeError
+        If `fmt` is neither a string nor a format.
+    """
+    if isinstance(fmt, Format | IntegerFormat):
+        return fmt
+    if not isinstance(fmt, str):
+        raise TypeError(f"a format is a name or a Format, got {type(fmt).__name__}")
+    found = FORMATS.get(fmt) or INTEGER_FORMATS.get(fmt)
+    if found is None:
+        raise ValueError(f"unknown format {fmt!r}; known: {', '.join([*FORMATS, *INTEGER_FORMATS])}")
+    return found
+
+
+def get_float_format(fmt: "str | Format | IntegerFormat") -> Format:
+    """The floating-point format of that name: :func:`get_format` without the integer formats.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown or that of an integer format.
+    TypeError
+        If `fmt` is neither a string nor a format.
+    """
+    found = get_format(fmt)
+    if isinstance(found, IntegerFormat):
+        raise ValueError(f"{found.name} is an integer format, here a floating-point one is needed: {', '.join(FORMATS)}")
+    return found

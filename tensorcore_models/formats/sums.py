@@ -1,0 +1,107 @@
+"""Correctly rounded combinations of results outside a matrix unit: scaling by a scalar and adding two results.
+
+Both round once, to nearest even unless told otherwise: intermediate float64 values are rounded to odd, which keeps a later
+rounding to at most 51 bits correct (Boldo and Melquiond 2008, "Emulation of FMA and correctly rounded sums").
+"""
+
+from fractions import Fraction
+
+import numpy as np
+
+from .exact_rounding import check_rounding, encode_exact
+from .rows import Format, IntegerFormat
+from .operands import values_of_bits
+from .rounding import decode, encode
+
+
+def _to_odd(value: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """float64 `value`, nearest to value + error, moved to the neighbour with an odd last bit where error is not 0."""
+    bits = value.view(np.int64)
+    move = (error != 0) & (bits & 1 == 0) & np.isfinite(value)
+    if not move.any():
+        return value
+    toward = np.where(error > 0, np.inf, -np.inf)
+    return np.where(move, np.nextafter(value, toward), value)
+
+
+def sum_to_odd(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x + y in float64, rounded to odd (TwoSum of Knuth gives the error exactly)."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = x + y
+        part = total - x
+        error = (x - (total - part)) + (y - part)
+        error = np.where(np.isfinite(total), error, 0.0)
+    return _to_odd(total, error)
+
+
+def scale_rounded(
+    bits: np.ndarray, scalar: float, source: Format | IntegerFormat, target: Format | IntegerFormat
+) -> np.ndarray:
+    """RN(scalar * x) in `target` for encodings x of `source`; -0 and NaN by IEEE's rules.
+
+    Raises
+    ------
+    ValueError
+        For integer formats when the scalar is not 1.
+    """
+    if isinstance(source, IntegerFormat) or isinstance(target, IntegerFormat):
+        if scalar != 1 or source != target:
+            raise ValueError("integer results are not scaled: alpha and beta must be 1 (or beta 0)")
+        return bits
+    if scalar == 1 and source == target:
+        return bits
+    values = decode(bits, source)
+    scalar = np.float64(scalar)
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        if scalar == 1 or target.precision > 51:
+            return encode(values * scalar, target)
+        if source.precision > 26:
+            return _scaled_exactly(values, scalar, target)
+        # The scalar's leading 26 bits and its rest, each times at most 26 bits: both products are exact.
+        high = np.float64(np.frombuffer((np.array(scalar).view(np.int64) & ~0x7FFFFFF).tobytes())[0])
+        if not np.isfinite(scalar):
+            return encode(values * scalar, target)
+        return encode(
+            sum_to_odd(values * high, values * (scalar - high)) if scalar != high else values * scalar, target
+        )
+
+
+def _scaled_exactly(values: np.ndarray, scalar: float, target: Format) -> np.ndarray:
+    """RN(scalar * x) in rational arithmetic, one element after the other: binary64 products need 106 bits."""
+    out = encode(values * scalar, target)  # infinities and NaN stay as they are here
+    if np.isfinite(scalar):
+        for index in zip(*np.nonzero(np.isfinite(values) & (values != 0)), strict=True):
+            out[index] = encode_exact(Fraction(float(values[index])) * Fraction(float(scalar)), target)
+    return out
+
+
+def _add_natively(x: np.ndarray, y: np.ndarray, fmt: Format) -> np.ndarray:
+    """IEEE sum of encodings of binary32 or binary64 by the CPU; NaN is the format's quiet NaN on every machine."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = values_of_bits(x, fmt) + values_of_bits(y, fmt)
+    bits = total.view(fmt.container)
+    nan = np.isnan(total)
+    if nan.any():
+        bits[nan] = fmt.nan_encoding()
+    return bits
+
+
+def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, rounding: str = "rne") -> np.ndarray:
+    """x + y in `fmt`, rounded once; x, y and the result are encodings of `fmt`. Integers wrap.
+
+    Raises
+    ------
+    ValueError
+        For an unknown rounding, and for sums of more than 51 significand bits that are not to nearest even.
+    """
+    if isinstance(fmt, IntegerFormat):
+        return x + y
+    if check_rounding(rounding) == "rne" and fmt.name in ("fp32", "fp64"):
+        return _add_natively(x, y, fmt)
+    if fmt.precision > 51:
+        raise ValueError(f"sums in {fmt.name} are rounded to nearest even only, got {rounding!r}")
+    a, b = decode(x, fmt), decode(y, fmt)
+    total = sum_to_odd(a, b)
+    if rounding == "rd":  # an exact zero from opposite signs is -0 when rounding down (IEEE 754-2019, 6.3)
+        total = np.where((total == 0) & (np.signbit(a) | np.signbit(b)), -0.0, total)
+    return encode(total, fmt, rounding)

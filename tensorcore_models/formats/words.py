@@ -1,0 +1,322 @@
+"""Splitting values into words of a narrower format, and putting them together again.
+
+Xue et al., SGEMM-cube, eq. 7: ``V_high = to_half(V)``, ``V_low = to_half((V - to_single(V_high)) * 2**s_b)``.
+Here for any format and number of words: word j holds the residual r_j times ``2**s_j``, rounded, where r_0 =
+x and
+
+    r_(j+1) = r_j - word_j * 2**-s_j
+
+is one subtraction in the type of the source (float32 or float64), as the vector unit of the hardware does it.
+
+It is exact for rne, rna and rz while no word overflows. Elsewhere it is correctly rounded: with ru, rd, ro
+and sr where a tiny residual was rounded away from zero to a word more than 24 (53) binades above it, and
+behind a word that saturated. The scaling is always exact.
+
+What is special follows from the same formula, element by element:
+
+- Overflow with ``overflow="inf"``: the word is infinite, the next residual an infinity of the other sign (NaN
+  after an infinite x). The words no longer add up to anything: hardware that converts so gives NaN from such
+  an element.
+- Overflow with ``overflow="saturate"`` (Ascend 910A): the word is the largest finite number, the next one
+  holds what is left (usually saturated too).
+- NaN gives NaN in every word (its sign and leading payload bits in formats that keep them); the NaN of inf -
+  inf is the positive quiet one. ``nan=0.0`` makes every NaN 0, as the 910A does.
+- Residuals that are zero are +0; word 0 of -0 is -0 where the format has one.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._kernels import split as split_kernel
+from .exact_rounding import encode_exact
+from .rows import FORMATS, Format, get_float_format
+from .interop import as_array
+from ..machine.instruction_sets import isa_level
+from .operands import values_of_bits
+from .rounding import SLICE, decode, encode, source_array
+from ..machine.threads import get_num_threads
+
+OVERFLOWS = ("inf", "saturate")
+
+
+def word_scale_exponents(scale_exponent: int | Sequence[int], words: int) -> tuple[int, ...]:
+    """The exponents s_j of `words` words.
+
+    Parameters
+    ----------
+    scale_exponent : int or sequence of int
+        An int s means (0, s, 2s, ...): every residual is scaled by 2**s once more than the one before (eq. 7
+        for two words). A sequence gives each s_j.
+    words : int
+        At least 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the length differs from `words`, or something is not an integer.
+    """
+    given = isinstance(scale_exponent, Sequence | np.ndarray)
+    numbers: list[Any] = list(scale_exponent) if isinstance(scale_exponent, Sequence | np.ndarray) else [scale_exponent]
+    if isinstance(scale_exponent, str) or any(isinstance(s, bool) or not hasattr(s, "__index__") for s in numbers):
+        raise TypeError(f"scale_exponent must be an integer or one integer for each word, got {scale_exponent!r}")
+    if not given:
+        return tuple(j * int(numbers[0]) for j in range(words))
+    if len(numbers) != words:
+        raise ValueError(f"scale_exponent has {len(numbers)} entries for {words} words")
+    return tuple(int(s) for s in numbers)
+
+
+def _check_overflow(overflow: str) -> bool:
+    if overflow not in OVERFLOWS:
+        raise ValueError(f"unknown overflow {overflow!r}; known: {', '.join(OVERFLOWS)}")
+    return overflow == "saturate"
+
+
+def _as_words(encodings: list[np.ndarray], fmt: Format, bits: bool) -> tuple[np.ndarray, ...]:
+    if bits:
+        return tuple(encodings)
+    return tuple(values_of_bits(word, fmt) for word in encodings)
+
+
+def split(
+    x: Any,
+    fmt: str | Format,
+    words: int = 2,
+    scale_exponent: int | Sequence[int] = 0,
+    rounding: str = "rne",
+    overflow: str = "inf",
+    *,
+    bits: bool = False,
+    nan: float | None = None,
+    subnormals: str = "keep",
+    seed: int = 0,
+) -> tuple[np.ndarray, ...]:
+    """Split values into words of a format; see the module for the definition.
+
+    Parameters
+    ----------
+    x : array_like
+        float32, float64, or what converts to one of them exactly (see :func:`tensorcore_models.encode`). Not
+        modified.
+    fmt : str or Format
+        Format of the words.
+    words : int
+        How many, at least 1.
+    scale_exponent : int or sequence of int
+        s_b of eq. 7, or the exponent s_j of each word; see :func:`word_scale_exponents`.
+    rounding, nan, subnormals, seed
+        As for :func:`tensorcore_models.encode`; stochastic rounding draws word j with the key ``seed + j``.
+    overflow : {"inf", "saturate"}
+        Whether a word that overflows is infinite (NaN in formats without infinity) or the largest finite
+        number.
+    bits : bool
+        Give encodings instead of values.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        The words, shape of `x`, in the natural type of `fmt` (ml_dtypes for bf16 and fp8; float32 for tf32)
+        or, with `bits`, in its container.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, `words` is below 1, the number of exponents is wrong, a word has no encoding, or
+        `fmt` has no natural type and `bits` is false.
+    TypeError
+        If `x` is not an array of real numbers.
+
+    Examples
+    --------
+    >>> import tensorcore_models as tcm
+    >>> [word.item() for word in tcm.split(1 / 3, "fp16", scale_exponent=12)]
+    [0.333251953125, 0.333251953125]
+    """
+    row, saturate = get_float_format(fmt), _check_overflow(overflow)
+    if isinstance(words, bool) or not hasattr(words, "__index__"):
+        raise TypeError(f"words must be an integer, got {type(words).__name__}")
+    if words < 1:
+        raise ValueError(f"words must be at least 1, got {words}")
+    if not bits and row.dtype is None:
+        raise ValueError(f"{row.name} has no numpy or ml_dtypes type: ask for encodings with bits=True")
+    scales = word_scale_exponents(scale_exponent, words)
+    source = source_array(x)
+    fused = row == FORMATS["fp16"] and words == 2 and scales[0] == 0 and rounding == "rne" and subnormals == "keep"
+    if fused and source.dtype == np.float32:
+        return _as_words(list(_split_fp16(source, scales[1], saturate, nan)), row, bits)
+    encodings, residual = [], source
+    for j, s in enumerate(scales):
+        scaled, left = _scaled_up(residual, s)
+        encodings.append(encode(scaled, row, rounding, saturate, nan, subnormals, seed + j, scale_exponent=left))
+        if j + 1 < words:
+            residual = _residual(residual, encodings[-1], row, s)
+    return _as_words(encodings, row, bits)
+
+
+def _scaled_up(x: np.ndarray, scale: int) -> tuple[np.ndarray, int]:
+    """x times a power of two and the exponent that is left: 0 where float32 holds all of it, which encodes faster."""
+    if x.dtype != np.float32 or not 0 < scale <= 126:
+        return x, scale
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = x * np.float32(2.0**scale)
+    return (x, scale) if np.isinf(scaled).any() else (scaled, 0)
+
+
+def _residual(x: np.ndarray, word: np.ndarray, fmt: Format, scale: int) -> np.ndarray:
+    """x - word * 2**-scale in the type of x, with the NaN rules of the module."""
+    smallest, largest = fmt.emin - fmt.fraction_bits - scale, fmt.emax - scale
+    in_float32 = x.dtype == np.float32 and smallest >= -149 and max(fmt.emax, largest) <= 127 and abs(scale) <= 126
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if in_float32:  # decoding is exact, and so is the scaling
+            taken = decode(word, fmt, np.float32) * np.float32(2.0**-scale)
+        else:
+            taken = _scaled(decode(word, fmt), -scale).astype(x.dtype)
+        difference = x - taken
+    nan = np.isnan(difference)
+    if nan.any():
+        difference = np.where(nan, np.where(np.isnan(x), x, x.dtype.type(np.nan)), difference)
+    return np.asarray(difference)
+
+
+def _split_fp16(x: np.ndarray, scale: int, saturate: bool, nan: float | None) -> tuple[np.ndarray, np.ndarray]:
+    high, low = np.empty(x.shape, np.uint16), np.empty(x.shape, np.uint16)
+    fmt = FORMATS["fp16"]
+    keep_nan = nan is None or np.isnan(nan)
+    nan_code = fmt.nan_encoding() if nan is None or np.isnan(nan) else encode_exact(nan, fmt, saturate=saturate)
+    parts = (x.reshape(-1), high.reshape(-1), low.reshape(-1))
+    scale, threads, isa = max(-1000, min(1000, scale)), get_num_threads(), isa_level()
+    for start in range(0, x.size, SLICE):  # signals are looked at between slices
+        s, h, w = (part[start : start + SLICE].view(np.uint8) for part in parts)
+        split_kernel.split_fp16(s, h, w, scale, saturate, nan_code, keep_nan, isa, threads)
+    return high, low
+
+
+def split_fp16(
+    x: Any, scale_exponent: int = 12, overflow: str = "inf", *, bits: bool = False, nan: float | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """float32 values into high and scaled low float16 words in one pass: eq. 7 of SGEMM-cube.
+
+    The same bits as ``split(x, "fp16", 2, scale_exponent, "rne", overflow)``.
+
+    Parameters
+    ----------
+    x : array_like
+        float32 values, or narrower ones. float64 is refused: round it to float32 first, or use :func:`split`.
+    scale_exponent : int
+        s_b.
+    overflow : {"inf", "saturate"}
+        What a word that overflows becomes; "saturate" is the Ascend 910A.
+    bits : bool
+        Give encodings (uint16) instead of float16 values.
+    nan : float, optional
+        What a NaN becomes (0.0 on the 910A); NaN by default.
+
+    Returns
+    -------
+    high, low : numpy.ndarray
+        float16 (uint16 with `bits`), shape of `x`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `x` is not float32 or narrower, `scale_exponent` not an integer, or `overflow` unknown.
+    """
+    source, saturate = source_array(x), _check_overflow(overflow)
+    if source.dtype != np.float32:
+        raise TypeError(
+            f"split_fp16 splits float32 values, got {as_array(x).dtype}: .astype(numpy.float32) rounds them, "
+            "split() takes float64"
+        )
+    (_, scale) = word_scale_exponents(scale_exponent, 2)
+    high, low = _as_words(list(_split_fp16(source, scale, saturate, nan)), FORMATS["fp16"], bits)
+    return high, low
+
+
+def _word_values(words: Sequence[Any], fmt: str | Format | None) -> list[np.ndarray]:
+    if len(words) == 0:
+        raise ValueError("no words to join")
+    if fmt is not None:
+        return [decode(word, fmt) for word in words]
+    return [source_array(word, f"word {j}").astype(np.float64) for j, word in enumerate(words)]
+
+
+def join(words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str | Format | None = None) -> np.ndarray:
+    """The sum of ``word_j * 2**-s_j``, exactly.
+
+    Parameters
+    ----------
+    words : sequence of array_like
+        As :func:`split` gives them.
+    scale_exponent : int or sequence of int
+        As given to split.
+    fmt : str or Format, optional
+        Format of the words where they are encodings (``bits=True``).
+
+    Returns
+    -------
+    numpy.ndarray
+        float64. Infinite and NaN words follow IEEE addition.
+
+    Raises
+    ------
+    ValueError
+        If a sum has no exact float64 value (words far apart), or the number of exponents is wrong.
+    """
+    values = _word_values(words, fmt)
+    scales = word_scale_exponents(scale_exponent, len(values))
+    total = np.zeros(np.broadcast_shapes(*(value.shape for value in values)))
+    exact = np.ones(total.shape, bool)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for value, scale in zip(values, scales, strict=True):
+            term = _scaled(value, -scale)
+            exact &= (_scaled(term, scale) == value) | ~np.isfinite(value)
+            new = total + term
+            rest = new - total  # Knuth's two-sum: what the addition lost
+            lost = (total - (new - rest)) + (term - rest)
+            exact &= (lost == 0) | ~(np.isfinite(total) & np.isfinite(term))
+            total = new
+    if not exact.all():
+        raise ValueError("the words have no float64 sum: they span more than 53 bits or leave its exponent range")
+    return total
+
+
+def _scaled(values: np.ndarray, exponent: int) -> np.ndarray:
+    """values * 2**exponent; a multiplication where the factor exists, which is several times faster than ldexp."""
+    return values * 2.0**exponent if abs(exponent) <= 1000 else np.ldexp(values, exponent)
+
+
+def bits_kept(
+    x: Any, words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str | Format | None = None
+) -> np.ndarray:
+    """How many fraction bits of each value its words keep.
+
+    With E the exponent of x and err = x - sum of the words, ``-log2(|err| / 2**E) - 1``: b bits are kept when
+    the error is at most half a unit of bit b after the leading one. Capped at the fraction bits of the source
+    type (23 or 52), which is what an exact representation has, and at 0. This is the measure of Xue et al.,
+    fig. 2(b): 22 for the two-word split in its good range.
+
+    Parameters
+    ----------
+    x : array_like
+        The values that were split.
+    words, scale_exponent, fmt
+        As for :func:`join`.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64; 0 where a word of a finite value is not finite, NaN where x is not finite.
+    """
+    source = source_array(x)
+    cap = 23 if source.dtype == np.float32 else 52
+    values = _word_values(words, fmt)
+    error = source.astype(np.float64)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        for value, scale in zip(values, word_scale_exponents(scale_exponent, len(values)), strict=True):
+            error = error - _scaled(value, -scale)
+        exponent = np.frexp(source)[1] - 1
+        bits = exponent - np.log2(np.abs(error)) - 1.0
+    bits = np.where(error == 0, cap, np.clip(np.where(np.isfinite(error), bits, 0.0), 0.0, cap))
+    return np.where(np.isfinite(source), bits, np.nan)

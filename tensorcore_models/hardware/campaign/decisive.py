@@ -1,0 +1,273 @@
+"""Decisive experiments: single dot products on which published models disagree, and what the hardware's answers mean.
+
+An experiment names an instruction, encodings of a row of A, a column of B and an element of C, and the result that
+each hypothesis
+predicts. From the results follow, question by question, the hypotheses that survive, and for each instruction the edge rules
+(:mod:`tensorcore_models.accumulators`) under which its model reproduces all of them.
+"""
+
+import itertools
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...accumulators import Accumulator
+from ...catalogue import get_instruction
+from ...catalogue.measured import is_shared
+from ...formats import Format
+from ...engines.instruction import Instruction
+from ...reference import dot_bits
+from .comparison import Multiplies, is_nan
+
+#: Questions by the first letter of an experiment's name.
+QUESTIONS = {
+    "Z": "exponent of a zero operand or zero product",
+    "C": "does c = 0 take part in the alignment; exponent of a subnormal fp32 c",
+    "H": "exponent of a subnormal fp16 c; floor of the alignment exponent for fp16 results",
+    "R": "is an fp16 result rounded directly",
+    "N": "sign of a negative sum that rounds to zero",
+    "O": "overflow",
+    "U": "are products and subnormal operands normalised before the alignment",
+    "E": "width of the fp8 unit of wgmma, c included",
+    "T": "the low 13 bits of tf32 operands",
+    "S": "NaN and infinity",
+    "D": "fp64: order of the chain, zeros, NaN",
+    "Q": "fp8 mma.sync: order of the interleaved groups, place and rounding of c",
+}
+
+#: Alignment floors that have been proposed, by result format (MATLAB-tensor-core).
+FLOORS = {"fp32": (None, -133, -132), "fp16": (None, -21, -20, -19)}
+#: Rules with free values: which to try.
+FREE_RULES = {"group_order": ((0, 1), (1, 0))}
+#: Edge rules that no experiment of this kind decides.
+LEFT_OUT = {"terms", "scaled_zero"}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One decisive dot product.
+
+    Attributes
+    ----------
+    id, instruction, note : str
+        Name (its first letter says the question), instruction, remark.
+    a, b : tuple of int
+        Encodings, k each.
+    c : int
+        Encoding.
+    predictions : mapping
+        Hypothesis: encoding in hexadecimal, "nan" or "nonzero".
+    """
+
+    id: str
+    instruction: str
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    c: int
+    predictions: Mapping[str, str]
+    note: str = ""
+
+
+def load_experiments(path: Path) -> list[Experiment]:
+    """Read experiments from a JSON file.
+
+    Raises
+    ------
+    ValueError
+        If the file is not of that form.
+    """
+    try:
+        rows = json.loads(Path(path).read_text())["experiments"]
+        return [
+            Experiment(
+                row["id"], row["instruction"], tuple(int(x, 16) for x in row["a_bits"]),
+                tuple(int(x, 16) for x in row["b_bits"]), int(row["c_bits"], 16), dict(row["predictions"]), row.get("note", ""),
+            )
+            for row in rows
+        ]  # fmt: skip
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is no file of experiments: {error!r}") from None
+
+
+def agrees(bits: int, prediction: str, fmt: Format) -> bool:
+    """Whether a result is as predicted."""
+    if prediction == "nan":
+        return bool(is_nan(np.array(bits, fmt.container), fmt))
+    if prediction == "nonzero":
+        return bits & fmt.magnitude_mask != 0
+    return bits == int(prediction, 16)
+
+
+def run(experiments: Iterable[Experiment], arch: str, unit_of) -> dict[tuple[str, str], int]:
+    """Results of experiments, by (id, instruction).
+
+    Parameters
+    ----------
+    experiments : iterable of Experiment
+        What to run.
+    arch : str
+        Architecture whose instructions they name.
+    unit_of : callable
+        Gives the engine that runs an Instruction.
+    """
+    results: dict[tuple[str, str], int] = {}
+    grouped = itertools.groupby(sorted(experiments, key=lambda e: e.instruction), key=lambda e: e.instruction)
+    for name, group in grouped:
+        row, cases = get_instruction(arch, name), list(group)
+        unit: Multiplies = unit_of(row)
+        formats = row.formats
+        a = np.zeros((len(cases), row.m, row.k), formats[0].container)
+        b = np.zeros((len(cases), row.k, row.n), formats[1].container)
+        c = np.zeros((len(cases), row.m, row.n), formats[2].container)
+        for i, case in enumerate(cases):
+            a[i, 0], b[i, :, 0], c[i, 0, 0] = case.a, case.b, case.c
+        d = unit.mma_bits(a, b, c)
+        results |= {(case.id, name): int(d[i, 0, 0]) for i, case in enumerate(cases)}
+    return results
+
+
+def survivors(
+    experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str
+) -> dict[str, dict[str, Any]]:
+    """For each question how many of its predictions each hypothesis gets right, and which hypotheses survive."""
+    answers = {}
+    for letter, question in QUESTIONS.items():
+        cases = [e for e in experiments if e.id.startswith(letter) and (e.id, e.instruction) in results]
+        if not cases:
+            continue
+        right: dict[str, list[int]] = {}
+        for case in cases:
+            fmt = get_instruction(arch, case.instruction).formats[3]
+            got = results[case.id, case.instruction]
+            for hypothesis, prediction in case.predictions.items():
+                score = right.setdefault(hypothesis, [0, 0])
+                score[0] += agrees(got, prediction, fmt)
+                score[1] += 1
+        answers[letter] = {
+            "question": question,
+            "survive": [h for h, (hits, total) in right.items() if hits == total],
+            "score": {h: f"{hits} of {total}" for h, (hits, total) in right.items()},
+        }
+    return answers
+
+
+def _variants(row: Instruction) -> list[tuple[dict[str, Any], Accumulator]]:
+    """Every setting of the edge rules of an instruction, the catalogue's own first."""
+    spec = row.core
+    domains = {}
+    for rule in spec.edge_rules:
+        if rule in LEFT_OUT or (rule == "tf32_nan" and row.a_format != "tf32"):
+            continue
+        own = getattr(spec, rule)
+        domains[rule] = [own, *(value for value in _domain(row, rule) if value != own)]
+    settings = [dict(zip(domains, values, strict=True)) for values in itertools.product(*domains.values())]
+    return [(rules, spec.with_rules(**rules)) for rules in settings]
+
+
+def consistent_rules(
+    row: Instruction,
+    cases: list[Experiment],
+    results: Mapping[tuple[str, str], int],
+    prefer: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The settings of an instruction's edge rules under which its model gives the hardware's results.
+
+    Parameters
+    ----------
+    row, cases, results
+        The instruction, its experiments, and what the hardware gave.
+    prefer : mapping, optional
+        Values to take where several fit: what other instructions of the architecture have decided.
+
+    Returns
+    -------
+    dict
+        ``rules``: for each rule the value to take (the preferred one or else the catalogue's where that fits),
+        ``decided``: rules that only one value
+        fits, ``possible``: all values of each rule that fit, ``unexplained``: ids of experiments that the best setting misses.
+    """
+    best: list[dict[str, Any]] = []
+    missed: list[str] = []
+    fewest = (len(cases) + 1, 0)
+    for rules, spec in _variants(row):
+        wrong, payloads = [], 0
+        for case in cases:
+            got = results[case.id, case.instruction]
+            model = dot_bits(spec, list(case.a), list(case.b), case.c, row.formats)
+            if got == model:
+                continue
+            if row.d_format == "fp64" and _both_nan(got, model, row.formats[3]):
+                payloads += 1  # unpublished: counts only between settings that are equal otherwise
+                continue
+            wrong.append(case.id)
+            if len(wrong) > fewest[0]:
+                break
+        score = (len(wrong), payloads)
+        if score < fewest:
+            best, fewest, missed = [rules], score, wrong
+        elif score == fewest:
+            best.append(rules)
+    own = {rule: getattr(row.core, rule) for rule in best[0]}
+    wanted = {**own, **{rule: value for rule, value in (prefer or {}).items() if rule in own}}
+    chosen = min(best, key=lambda rules: sum(rules[r] != wanted[r] for r in own))
+    possible = {rule: list(dict.fromkeys(rules[rule] for rules in best)) for rule in own}
+    return {
+        "rules": chosen,
+        "decided": [rule for rule, values in possible.items() if len(values) == 1 and len(_domain(row, rule)) > 1],
+        "possible": possible,
+        "changed": {rule: value for rule, value in chosen.items() if value != own[rule]},
+        "unexplained": missed,
+    }
+
+
+def _both_nan(x: int, y: int, fmt: Format) -> bool:
+    return bool(is_nan(np.array([x, y], fmt.container), fmt).all())
+
+
+def _domain(row: Instruction, rule: str) -> tuple:
+    """The values that a rule may have; its own alone where none are listed."""
+    if rule == "exponent_floor":
+        return FLOORS.get(row.d_format, (None,))
+    allowed: tuple | None = row.core.edge_rules[rule] or FREE_RULES.get(rule)
+    return (getattr(row.core, rule),) if allowed is None else allowed
+
+
+def edge_rules(
+    experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str, evidence: str
+) -> dict[str, Any]:
+    """The table of edge rules that the hardware's answers give.
+
+    Returns
+    -------
+    dict
+        ``arch``, ``evidence``; ``instructions``: :func:`consistent_rules` of each; ``rules``: what all instructions
+        that decide a
+        rule agree on, to be taken for the architecture's other instructions too; ``divided``: rules on which they differ.
+    """
+    cases = {
+        name: [e for e in experiments if e.instruction == name and (e.id, name) in results]
+        for name in dict.fromkeys(e.instruction for e in experiments)
+    }
+    rows = {name: get_instruction(arch, name) for name, group in cases.items() if group}
+    first = {name: consistent_rules(row, cases[name], results) for name, row in rows.items()}
+    votes: dict[str, list[Any]] = {}
+    for name, found in first.items():
+        for rule in found["decided"]:
+            value = found["rules"][rule]
+            if is_shared(rule, rows[name]) and value not in votes.setdefault(rule, []):
+                votes[rule].append(value)
+    agreed = {rule: values[0] for rule, values in votes.items() if len(values) == 1}
+    return {
+        "arch": arch,
+        "evidence": evidence,
+        "rules": agreed,
+        "divided": {rule: values for rule, values in votes.items() if len(values) > 1},
+        "instructions": {
+            name: consistent_rules(row, cases[name], results, {r: v for r, v in agreed.items() if is_shared(r, row)})
+            for name, row in rows.items()
+        },
+    }

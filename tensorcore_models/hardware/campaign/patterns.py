@@ -1,0 +1,215 @@
+"""Random operands by kind, to compare an instruction with its model: encodings, so that no bit pattern is missing."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...formats import Format, IntegerFormat, get_float_format
+from ...engines.instruction import Instruction
+from ...formats.rounding import encode
+
+
+class Operands(NamedTuple):
+    """Encodings of a batch of matrices; scales are None for instructions without."""
+
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+    scale_a: np.ndarray | None
+    scale_b: np.ndarray | None
+
+    def rows(self, part) -> "Operands":
+        """Part of the batch."""
+        scales = (None if x is None else x[part] for x in (self.scale_a, self.scale_b))
+        return Operands(self.a[part], self.b[part], self.c[part], *scales)
+
+
+Shape = tuple[int, ...]
+
+
+def _random_bits(fmt: Format | IntegerFormat, shape: Shape, rng: np.random.Generator) -> np.ndarray:
+    """Uniform over all encodings."""
+    return rng.integers(0, 1 << fmt.bits, shape, dtype=fmt.container, endpoint=False)
+
+
+def _fields(fmt: Format, exponent: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Random sign and fraction with the given exponent fields (those of infinities and NaN are not reached)."""
+    top = (1 << fmt.exponent_bits) - (2 if fmt.specials == "ieee" else 1)
+    field = np.clip(exponent, 0, top).astype(np.uint64)
+    below = fmt.fraction_bits + fmt.padding_bits
+    fraction = rng.integers(0, 1 << below, exponent.shape, dtype=np.uint64) if below else np.uint64(0)
+    sign = rng.integers(0, 2, exponent.shape, dtype=np.uint64) << np.uint64(fmt.bits - 1)
+    bits = field << np.uint64(below) | fraction | (sign if fmt.signed else np.uint64(0))
+    bits = bits.astype(fmt.container)
+    if fmt.specials in ("fn", "fnuz"):  # their NaN becomes zero
+        nan = (
+            bits & fmt.container.type(fmt.magnitude_mask) == fmt.magnitude_mask
+            if fmt.specials == "fn"
+            else bits == fmt.sign_bit
+        )
+        bits = np.where(nan, fmt.container.type(0), bits)
+    return bits
+
+
+def _normals(fmt, shape, rng):
+    """Standard normal values."""
+    return encode(rng.standard_normal(shape), fmt, "rne", saturate=True)
+
+
+def _clustered(fmt, shape, rng):
+    """Exponents within a few binades of one centre for each matrix."""
+    centre = rng.integers(1, (1 << fmt.exponent_bits) - 1, (shape[0], *(1,) * (len(shape) - 1)))
+    return _fields(fmt, centre + rng.integers(-3, 4, shape), rng)
+
+
+def _near_one(fmt, shape, rng):
+    """Exponents around that of 1, from wide to narrow."""
+    return _fields(fmt, fmt.bias + rng.integers(-12, 13, shape), rng)
+
+
+def _zeros(fmt, shape, rng):
+    """Two of three elements are zeros of either sign, the others of any exponent."""
+    numbers = _fields(fmt, rng.integers(0, 1 << fmt.exponent_bits, shape), rng)
+    signs = np.where(rng.integers(0, 2, shape) == 1, fmt.sign_bit if fmt.has_negative_zero else 0, 0).astype(
+        fmt.container
+    )
+    return np.where(rng.integers(0, 3, shape) > 0, signs, numbers)
+
+
+def _subnormals(fmt, shape, rng):
+    """Half subnormal, the others of any exponent in half of the matrices and small in the rest."""
+    any_exponent = rng.integers(0, 1 << fmt.exponent_bits, shape)
+    small = rng.integers(0, 4, shape)
+    wide = rng.integers(0, 2, (shape[0], *(1,) * (len(shape) - 1))) == 1
+    return _fields(fmt, np.where(rng.integers(0, 2, shape) == 1, 0, np.where(wide, any_exponent, small)), rng)
+
+
+def _underflow(fmt, shape, rng):
+    """Small numbers and zeros, for c; A and B come from :func:`_underflowing_factors`."""
+    numbers = _fields(fmt, rng.integers(0, 3, shape), rng)
+    return np.where(rng.integers(0, 2, shape) == 1, fmt.container.type(0), numbers)
+
+
+def _underflowing_factors(
+    row: Instruction, a_shape: Shape, b_shape: Shape, rng: np.random.Generator
+) -> tuple[np.ndarray, ...]:
+    """A and B whose products lie within some binades of the result's smallest numbers, if their formats reach so far down."""
+    a_format, b_format, _, d_format = row.formats
+    target = d_format.quantum_exponent + rng.integers(-6, 8, (a_shape[0], 1, 1))
+    share = np.clip(target // 2, a_format.emin, a_format.emax)
+    rest = np.clip(target - share, b_format.emin, b_format.emax)
+    a = _fields(a_format, share + a_format.bias + rng.integers(-2, 3, a_shape), rng)
+    return a, _fields(b_format, rest + b_format.bias + rng.integers(-2, 3, b_shape), rng)
+
+
+def edge_encodings(fmt: Format) -> np.ndarray:
+    """Zeros, the ends of the subnormal and normal ranges, 1 and its neighbours, infinities and NaN, both signs."""
+    unit = 1 << fmt.padding_bits
+    one = fmt.bias << (fmt.fraction_bits + fmt.padding_bits)
+    min_normal = 1 << (fmt.fraction_bits + fmt.padding_bits)
+    magnitudes = {
+        0,
+        unit,
+        min_normal - unit,
+        min_normal,
+        one - unit,
+        one,
+        one + unit,
+        fmt.max_bits,
+        fmt.max_bits - unit,
+    }
+    magnitudes |= {bits for bits in (fmt.inf_bits, fmt.nan_bits) if bits is not None}
+    if fmt.has_inf:
+        magnitudes |= {fmt.exponent_mask | unit, fmt.exponent_mask | fmt.magnitude_mask}
+    if fmt.padding_bits:
+        magnitudes |= {fmt.exponent_mask | 1, one | (unit - 1)}
+    signed = {bits | fmt.sign_bit for bits in magnitudes} if fmt.signed else set()
+    return np.array(sorted(magnitudes | signed), fmt.container)
+
+
+def _edges(fmt, shape, rng):
+    """Edge encodings; specials are rare enough that most results are finite."""
+    table = edge_encodings(fmt)
+    finite = np.array([bits for bits in table if fmt.decode_exact(int(bits)).kind == "finite"], fmt.container)
+    chosen = finite[rng.integers(0, len(finite), shape)]
+    special = rng.integers(0, 64, shape) == 0
+    return np.where(special, table[rng.integers(0, len(table), shape)], chosen)
+
+
+#: Kinds of operands: how an array of encodings is filled.
+KINDS: dict[str, Callable[[Format, Shape, np.random.Generator], np.ndarray]] = {
+    "random_bits": _random_bits,
+    "normals": _normals,
+    "clustered": _clustered,
+    "cancellation": _near_one,
+    "zeros": _zeros,
+    "subnormals": _subnormals,
+    "underflow": _underflow,
+    "edges": _edges,
+}
+
+
+def _integers(fmt: IntegerFormat, kind: str, shape: Shape, rng: np.random.Generator) -> np.ndarray:
+    """Random integers; extremes for "edges", mostly zeros for "zeros"."""
+    bits = _random_bits(fmt, shape, rng)
+    mask = (1 << fmt.bits) - 1
+    if kind == "edges":
+        table = np.array([fmt.minimum & mask, fmt.maximum, 0, 1, mask], fmt.container)
+        return table[rng.integers(0, len(table), shape)]
+    return np.where(rng.integers(0, 3, shape) > 0, fmt.container.type(0), bits) if kind == "zeros" else bits
+
+
+def _cancel(a: np.ndarray, b: np.ndarray, sign: int, rng: np.random.Generator) -> None:
+    """Make most products of odd k the negatives of their left neighbours, in place."""
+    pairs = a.shape[-1] // 2
+    keep = rng.integers(0, 4, (a.shape[0], pairs)) > 0
+    even, odd = np.arange(pairs) * 2, np.arange(pairs) * 2 + 1
+    a[:, :, odd] = np.where(keep[:, None, :], a[:, :, even] ^ a.dtype.type(sign), a[:, :, odd])
+    b[:, odd, :] = np.where(keep[:, :, None], b[:, even, :], b[:, odd, :])
+
+
+def operands(row: Instruction, kind: str, count: int, rng: np.random.Generator) -> Operands:
+    """A batch of `count` matrices for one instruction.
+
+    Parameters
+    ----------
+    row : Instruction
+        Shapes and formats.
+    kind : str
+        One of :data:`KINDS`.
+    count : int
+        Matrices; each has m n dot products.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Raises
+    ------
+    ValueError
+        On an unknown kind.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"unknown kind {kind!r}: {', '.join(KINDS)}")
+
+    def fill(fmt, *tail: int) -> np.ndarray:
+        shape = (count, *tail)
+        return _integers(fmt, kind, shape, rng) if isinstance(fmt, IntegerFormat) else KINDS[kind](fmt, shape, rng)
+
+    a_format, b_format, c_format, _ = row.formats
+    a, b, c = fill(a_format, row.m, row.k), fill(b_format, row.k, row.n), fill(c_format, row.m, row.n)
+    if kind == "underflow" and not isinstance(a_format, IntegerFormat):
+        a, b = _underflowing_factors(row, a.shape, b.shape, rng)
+    if kind == "cancellation":
+        _cancel(a, b, 0 if isinstance(a_format, IntegerFormat) else a_format.sign_bit, rng)
+    if row.scale_format is None:
+        return Operands(a, b, c, None, None)
+    scale, blocks = get_float_format(row.scale_format), row.scale_blocks
+    centre = scale.bias << scale.fraction_bits
+    spread = 1 << scale.bits if kind in ("random_bits", "edges") else 16
+
+    def scales(*tail: int) -> np.ndarray:
+        low = max(0, centre - spread // 2)
+        high = min((1 << scale.bits) - 1, centre + spread // 2)
+        return rng.integers(low, high, (count, *tail), dtype=scale.container, endpoint=True)
+
+    return Operands(a, b, c, scales(row.m, blocks), scales(blocks, row.n))

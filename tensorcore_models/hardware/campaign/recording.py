@@ -1,0 +1,114 @@
+"""Recorded outputs of hardware: a compact set of vectors that any machine can replay against the models.
+
+A folder holds ``vectors.npz`` (for each instruction and kind arrays a, b, c, d, scales) and ``index.json`` (GPU,
+driver, date, and the number of dot products of each entry).
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...catalogue import get_instruction
+from ...engines.instruction import Instruction
+from .comparison import differences
+from .patterns import Operands
+
+VECTORS = "vectors.npz"
+INDEX = "index.json"
+FIELDS = ("a", "b", "c", "scale_a", "scale_b", "d")
+
+
+def write_atomically(path: Path, write) -> None:
+    """Call write(file) on a new file beside `path` and put it in its place: a reader never sees half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, data) -> None:
+    """Write data as JSON, atomically."""
+    text = json.dumps(data, indent=1) + "\n"
+    write_atomically(path, lambda file: file.write(text.encode()))
+
+
+class Recorder:
+    """Collects vectors and writes them to a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the set goes.
+    facts : dict
+        GPU, driver and date, for the index.
+    """
+
+    def __init__(self, folder: Path, facts: dict):
+        self.folder, self.facts = Path(folder), facts
+        self._arrays: dict[str, Any] = {}
+        self._counts: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def add(self, row: Instruction, kind: str, inputs: Operands, d: np.ndarray) -> None:
+        """Keep a batch and its results."""
+        name = f"{row}/{kind}"
+        self._counts[name] = int(d.size)
+        for field, array in zip(FIELDS, (*inputs, d), strict=True):
+            if array is not None:
+                self._arrays[f"{name}/{field}"] = np.ascontiguousarray(array)
+
+    def save(self) -> None:
+        """Write what there is so far."""
+        write_atomically(self.folder / VECTORS, lambda file: np.savez_compressed(file, **self._arrays))
+        write_json(self.folder / INDEX, {**self.facts, "vectors": self._counts})
+
+
+def recorded(folder: Path) -> Iterator[tuple[Instruction, str, Operands, np.ndarray]]:
+    """The entries of a recorded set: instruction, kind, operands, the hardware's results.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder holds no recorded set.
+    """
+    index = json.loads((Path(folder) / INDEX).read_text())
+    with np.load(Path(folder) / VECTORS, allow_pickle=False) as arrays:
+        for name in index["vectors"]:
+            instruction, kind = name.rsplit("/", 1)
+            parts = {field: arrays[f"{name}/{field}"] for field in FIELDS if f"{name}/{field}" in arrays}
+            scales = (parts.get(field) for field in FIELDS[3:5])
+            operands = Operands(parts["a"], parts["b"], parts["c"], *scales)
+            yield get_instruction(instruction), kind, operands, parts[FIELDS[5]]
+
+
+def replay(folder: Path, model=None) -> dict[str, int]:
+    """Run a recorded set on the models.
+
+    Parameters
+    ----------
+    folder : Path
+        A recorded set.
+    model : callable, optional
+        Gives the model of an instruction; the catalogue's row by default.
+
+    Returns
+    -------
+    dict
+        For each "instruction/kind" the number of dot products that differ.
+    """
+    return {
+        f"{row}/{kind}": int(differences(d, (model(row) if model else row).mma_bits(*inputs), row.formats[3]).sum())
+        for row, kind, inputs, d in recorded(folder)
+    }

@@ -1,0 +1,292 @@
+"""One command that compares the GPU at hand with its models: ``python -m tensorcore_models.hardware.campaign --out DIR``.
+
+1. The decisive experiments: which answer the hardware gives to each open question, and the edge rules that follow.
+2. Every instruction of the architecture against its model (with those rules), by kind of operands; mismatches shrunk.
+3. A compact set of recorded vectors, for replay anywhere.
+4. torch.matmul against the models under candidate orders over k.
+
+Results are written as they come (each file atomically), so that a run that is cut short leaves what it has found.
+"""
+
+import argparse
+import dataclasses
+import datetime
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...catalogue import list_instructions
+from ...catalogue.measured import with_table
+from ...engines.instruction import Instruction
+from .comparison import compare
+from .decisive import edge_rules, load_experiments, run, survivors
+from ..cuda.device import Device, default_device
+from ..cuda.engines import CudaEngine
+from ..libraries.engines import TorchMatmulEngine
+from ..libraries.orders import SHAPES, candidates, reproduce, torch_kernels
+from .patterns import KINDS, operands
+from .recording import Recorder, write_json
+
+#: Dot products of one kind in the first round; later rounds take ROUND_GROWTH times more each until the target is reached.
+FIRST_ROUND = 4096
+ROUND_GROWTH = 16
+#: Elements of a batch, so that operands and results stay within a few hundred megabytes.
+BATCH_ELEMENTS = 1 << 24
+#: Matrices of each kind that are recorded, and the most elements of one.
+RECORDED_ELEMENTS = 3072
+#: Part of the budget that is kept for the library stage.
+LIBRARY_SHARE = 0.2
+LIBRARY_FORMATS = ("fp16", "bf16", "tf32", "e4m3fn")
+
+
+@dataclasses.dataclass
+class Tally:
+    """What the comparison of one instruction has found."""
+
+    dots: dict[str, int] = dataclasses.field(default_factory=dict)
+    mismatches: dict[str, int] = dataclasses.field(default_factory=dict)
+    examples: list[dict] = dataclasses.field(default_factory=list)
+    error: str = ""
+
+
+class Campaign:
+    """A run over one device.
+
+    Parameters
+    ----------
+    device : Device
+        The GPU.
+    out : Path
+        Folder of the results.
+    budget : float
+        Seconds.
+    experiments : Path, optional
+        File of decisive experiments; without it the first stage is left out.
+    target : int
+        Dot products of each instruction.
+    rows : sequence of Instruction, optional
+        Instructions to compare; all of the device's architecture by default.
+    libraries : sequence, optional
+        Library engines for the last stage; torch's by default.
+    seed : int
+        Of all operands.
+    clock, say : callable
+        Time in seconds, and where progress goes.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        out: Path,
+        budget: float = 480.0,
+        experiments: Path | None = None,
+        target: int = 10_000_000,
+        rows: Sequence[Instruction] | None = None,
+        libraries: Sequence[Any] | None = None,
+        seed: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+        say: Callable[[str], None] = print,
+    ):
+        self.device, self.out, self.experiments = device, Path(out), experiments
+        self.target, self.seed, self.clock, self.say = target, seed, clock, say
+        self.start, self.budget = clock(), budget
+        self.rows = (
+            list(rows) if rows is not None else [r for r in list_instructions(device.arch) if r.accumulator is not None]
+        )
+        self.libraries = libraries
+        date = datetime.datetime.now(datetime.UTC).date().isoformat()
+        self.facts = {"gpu": device.name, "driver": device.driver, "date": date, "arch": device.arch}
+        self.evidence = f"hardware: own run ({device.name}, {device.driver}, {date})"
+        self.rules: dict[str, Any] | None = None
+        self.tallies = {row.name: Tally() for row in self.rows}
+        self.recorder = Recorder(self.out / "vectors", self.facts)
+
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return self.clock() - self.start
+
+    def run(self) -> dict[str, Any]:
+        """All stages; returns the summary that is also written."""
+        stages = (
+            ("decisive experiments", self.decide),
+            ("comparison", self.compare_all),
+            ("library", self.compare_libraries),
+        )
+        failures = {}
+        for name, stage in stages:
+            if self.elapsed() >= self.budget:
+                failures[name] = "no time left"
+                continue
+            try:
+                stage()
+            except (RuntimeError, OSError, ValueError) as error:  # one stage must not cost the others' results
+                failures[name] = str(error)
+                self.say(f"{name}: {error}")
+        summary = {**self.facts, "evidence": self.evidence, "seconds": round(self.elapsed(), 1), "failures": failures}
+        summary |= {
+            "dot_products": sum(sum(t.dots.values()) for t in self.tallies.values()),
+            "mismatches": {name: n for name, t in self.tallies.items() if (n := sum(t.mismatches.values()))},
+            "not_run": [name for name, t in self.tallies.items() if not t.dots],
+            "recorded": len(self.recorder),
+        }
+        write_json(self.out / "summary.json", summary)
+        return summary
+
+    # -- 1 ---------------------------------------------------------------------------------------------------------------
+    def decide(self) -> None:
+        """Decisive experiments and the edge rules that follow."""
+        if self.experiments is None:
+            self.say("decisive experiments: no file given (--experiments), left out")
+            return
+        experiments = load_experiments(self.experiments)
+        results = run(experiments, self.device.arch, self._engine)
+        answers = survivors(experiments, results, self.device.arch)
+        self.rules = edge_rules(experiments, results, self.device.arch, self.evidence)
+        digits = {e.instruction: 2 * self._format(e.instruction).container.itemsize for e in experiments}
+        listed = [{"id": i, "instruction": n, "result": f"{d:#0{digits[n] + 2}x}"} for (i, n), d in results.items()]
+        write_json(self.out / "decisive.json", {**self.facts, "answers": answers, "results": listed})
+        write_json(self.out / "edge_rules.json", self.rules)
+        for letter, answer in answers.items():
+            self.say(f"{letter}  {answer['question']}: {'; '.join(answer['survive']) or 'no hypothesis survives'}")
+        for name, found in self.rules["instructions"].items():
+            if found["changed"] or found["unexplained"]:
+                self.say(
+                    f"   {name}: rules {found['changed'] or 'as they are'}, unexplained {found['unexplained'] or 'none'}"
+                )
+
+    def _format(self, instruction: str):
+        return next(row for row in list_instructions(self.device.arch) if row.name == instruction).formats[3]
+
+    def _engine(self, row: Instruction) -> CudaEngine:
+        return CudaEngine(row, self.device)
+
+    # -- 2 and 3 ---------------------------------------------------------------------------------------------------------
+    def compare_all(self) -> None:
+        """Rounds over all instructions, each with more dot products, until the target or the budget is reached."""
+        deadline = self.budget * (1 - LIBRARY_SHARE)
+        size, first = FIRST_ROUND, True
+        open_rows = list(self.rows)
+        try:
+            while open_rows:
+                for row in list(open_rows):
+                    if self.elapsed() >= deadline:
+                        return
+                    if self._one_round(row, size, deadline, record=first):
+                        open_rows.remove(row)
+                write_json(self.out / "comparison.json", self._comparison())
+                if first:
+                    self.recorder.save()
+                size, first = size * ROUND_GROWTH, False
+        finally:
+            write_json(self.out / "comparison.json", self._comparison())
+            self.recorder.save()
+
+    def _one_round(self, row: Instruction, size: int, deadline: float, *, record: bool) -> bool:
+        """Compare every kind with about `size` dot products; True when the instruction needs no further round."""
+        tally, per_kind = self.tallies[row.name], -(-self.target // len(KINDS))
+        model, hardware = with_table(row, self.rules), self._engine(row)
+        done = True
+        for number, kind in enumerate(KINDS):
+            if self.elapsed() >= deadline:
+                return False
+            before = tally.dots.get(kind, 0)
+            wanted = min(size, per_kind - before)
+            if wanted <= 0:
+                continue
+            rng = np.random.default_rng([self.seed, number, before, *row.name.encode()])
+            try:
+                self._one_kind(row, hardware, model, kind, wanted, rng, deadline, record=record)
+            except (RuntimeError, ValueError) as error:
+                tally.error = str(error)
+                self.say(f"{row.name}: {error}")
+                return True
+            done &= tally.dots.get(kind, 0) >= per_kind
+        if any(tally.mismatches.values()) and record:
+            counts = {kind: f"{n} of {tally.dots[kind]}" for kind, n in tally.mismatches.items() if n}
+            self.say(f"{row.name}: mismatches {counts}")
+        return done
+
+    def _one_kind(self, row, hardware, model, kind, wanted, rng, deadline, *, record) -> None:
+        tally = self.tallies[row.name]
+        per_matrix = max(row.m * row.k, row.k * row.n, row.m * row.n)
+        matrices = -(-wanted // (row.m * row.n))
+        batch = max(1, min(matrices, BATCH_ELEMENTS // per_matrix))
+        while matrices > 0 and self.elapsed() < deadline:
+            inputs = operands(row, kind, min(batch, matrices), rng)
+            examples = 3 if tally.mismatches.get(kind, 0) == 0 else 0
+            d, wrong, found = compare(row, hardware, model, inputs, kind, examples)
+            tally.dots[kind] = tally.dots.get(kind, 0) + d.size
+            tally.mismatches[kind] = tally.mismatches.get(kind, 0) + wrong
+            tally.examples += [dataclasses.asdict(example) for example in found]
+            if record:
+                kept = slice(0, max(1, RECORDED_ELEMENTS // (row.m * row.k + row.k * row.n + 2 * row.m * row.n)))
+                self.recorder.add(row, kind, inputs.rows(kept), d[kept])
+                record = False
+            matrices -= len(d)
+
+    def _comparison(self) -> dict[str, Any]:
+        rules = None if self.rules is None else self.rules["rules"]
+        return {
+            **self.facts,
+            "rules": rules,
+            "instructions": {n: dataclasses.asdict(t) for n, t in self.tallies.items()},
+        }
+
+    # -- 4 ---------------------------------------------------------------------------------------------------------------
+    def compare_libraries(self) -> None:
+        """torch.matmul under candidate orders over k."""
+        libraries = [TorchMatmulEngine(f) for f in LIBRARY_FORMATS] if self.libraries is None else self.libraries
+        report: dict[str, Any] = {**self.facts, "products": []}
+        for library in libraries:
+            models = [with_table(row, self.rules) for row in candidates(self.device.arch, library.a_format)]
+            for shape in SHAPES:
+                if self.elapsed() >= self.budget:
+                    break
+                try:
+                    found = reproduce(library, models, shape, self.seed, self.start + self.budget, self.clock)
+                    kernels = torch_kernels(library, shape) if isinstance(library, TorchMatmulEngine) else []
+                except (RuntimeError, OSError, ValueError) as error:
+                    found, kernels = {"shape": list(shape), "error": str(error)}, []
+                report["products"].append({"library": library.label, **found, "kernels": kernels})
+                write_json(self.out / "library.json", report)
+                same = found.get("reproduced") or found.get("error") or "none of the candidates"
+                self.say(f"{library.label} {'x'.join(map(str, shape))}: {same}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns 0, 1 if instructions and models differ, 2 if there is no GPU or the input is bad."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tensorcore_models.hardware.campaign", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--out", type=Path, required=True, help="folder of the results")
+    parser.add_argument("--budget", type=float, default=480.0, help="seconds (default 480)")
+    parser.add_argument("--experiments", type=Path, help="JSON file of decisive experiments")
+    parser.add_argument("--target", type=int, default=10_000_000, help="dot products of each instruction (default 1e7)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="only instructions whose name contains this")
+    options = parser.parse_args(arguments)
+    try:
+        device = default_device()
+        rows = [r for r in list_instructions(device.arch) if r.accumulator is not None and options.only in r.name]
+        if options.experiments is not None:
+            load_experiments(options.experiments)
+        campaign = Campaign(
+            device, options.out, options.budget, options.experiments, options.target, rows, seed=options.seed,
+            say=lambda text: print(text, flush=True),
+        )  # fmt: skip
+    except (OSError, RuntimeError, ValueError) as error:
+        print(f"campaign: {error}", file=sys.stderr)
+        return 2
+    summary = campaign.run()
+    print(
+        f"{summary['dot_products']} dot products, mismatches: {summary['mismatches'] or 'none'}; results in {options.out}"
+    )
+    return 1 if summary["mismatches"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+"""A CUDA GPU through the driver API (ctypes on libcuda; no package needed), and the launches that run on it."""
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Protocol
+
+import numpy as np
+
+from ...engines.instruction import Instruction
+from .compiler import compile_source
+from .generate import kernel
+from .source import GEOMETRY, KERNEL_NAME, Kernel
+from .targets import architecture_of, target_of
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One run of an instruction over a grid of tiles.
+
+    Attributes
+    ----------
+    row : Instruction
+        What runs.
+    a, b, c : ndarray
+        Encodings, flat in memory as `geometry` says.
+    scale_a, scale_b : ndarray or None
+        Block scales.
+    d_shape : tuple of int
+        Shape of the result, addressed like c.
+    geometry : mapping
+        The fields of :data:`tensorcore_models.hardware.cuda.source.GEOMETRY`.
+    """
+
+    row: Instruction
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+    scale_a: np.ndarray | None
+    scale_b: np.ndarray | None
+    d_shape: tuple[int, ...]
+    geometry: Mapping[str, int]
+
+
+class Device(Protocol):
+    """What an engine needs of a GPU; tests put a software model in its place."""
+
+    name: str
+    driver: str
+    arch: str
+
+    def run(self, launch: Launch) -> np.ndarray:
+        """Encodings of d."""
+        ...
+
+
+class _Geometry(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in GEOMETRY]
+
+
+#: Device attributes of the driver API (cuda.h, CUdevice_attribute).
+_CAPABILITY_MAJOR, _CAPABILITY_MINOR, _MULTIPROCESSORS = 75, 76, 16
+BLOCKS_PER_MULTIPROCESSOR = 16
+
+
+def blocks_of(made: Kernel, tiles: int, multiprocessors: int) -> int:
+    """Blocks of a launch: whole clusters, no more than the tiles need or than keep the GPU busy."""
+    wanted = -(-tiles // made.tiles_per_block)
+    return max(1, min(wanted, multiprocessors * BLOCKS_PER_MULTIPROCESSOR // made.cluster)) * made.cluster
+
+
+@dataclass
+class CudaDevice:
+    """A CUDA GPU.
+
+    Parameters
+    ----------
+    ordinal : int
+        Number of the device.
+
+    Raises
+    ------
+    OSError
+        If there is no CUDA driver on this machine.
+    RuntimeError
+        If the driver finds no such GPU.
+    """
+
+    ordinal: int = 0
+    _functions: dict = field(default_factory=dict, repr=False)
+
+    def __post_init__(self):
+        self._cuda = _load_driver()
+        self._call("cuInit", 0)
+        handle = ctypes.c_int()
+        self._call("cuDeviceGet", ctypes.byref(handle), self.ordinal)
+        self._context = ctypes.c_void_p()
+        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), handle)
+        self._call("cuCtxSetCurrent", self._context)
+        text = ctypes.create_string_buffer(256)
+        self._call("cuDeviceGetName", text, 256, handle)
+        self.name = text.value.decode()
+        version = ctypes.c_int()
+        self._call("cuDriverGetVersion", ctypes.byref(version))
+        self.driver = f"CUDA {version.value // 1000}.{version.value % 1000 // 10}{_kernel_driver()}"
+        self.capability = (self._attribute(_CAPABILITY_MAJOR, handle), self._attribute(_CAPABILITY_MINOR, handle))
+        self.multiprocessors = self._attribute(_MULTIPROCESSORS, handle)
+        self.arch = architecture_of(self.capability)
+
+    def _attribute(self, number: int, handle: ctypes.c_int) -> int:
+        value = ctypes.c_int()
+        self._call("cuDeviceGetAttribute", ctypes.byref(value), number, handle)
+        return value.value
+
+    def _call(self, name: str, *arguments) -> None:
+        code = getattr(self._cuda, name)(*arguments)
+        if code:
+            text = ctypes.c_char_p()
+            self._cuda.cuGetErrorString(code, ctypes.byref(text))
+            said = text.value.decode() if text.value else f"error {code}"
+            raise RuntimeError(f"{name}: {said}")
+
+    def _function(self, row: Instruction):
+        if row not in self._functions:
+            target = target_of(row.arch, self.capability)
+            made = kernel(row, target)
+            image = compile_source(made.source, target)
+            module, function = ctypes.c_void_p(), ctypes.c_void_p()
+            self._call("cuModuleLoadData", ctypes.byref(module), image)
+            self._call("cuModuleGetFunction", ctypes.byref(function), module, KERNEL_NAME.encode())
+            self._functions[row] = made, module, function
+        made, _, function = self._functions[row]
+        return made, function
+
+    def _upload(self, array: np.ndarray, held: list) -> ctypes.c_uint64:
+        array = np.ascontiguousarray(array)
+        pointer = self._allocate(array.nbytes, held)
+        self._call("cuMemcpyHtoD_v2", pointer, array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes))
+        return pointer
+
+    def _allocate(self, size: int, held: list) -> ctypes.c_uint64:
+        pointer = ctypes.c_uint64()
+        self._call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(size, 256)))
+        held.append(pointer)
+        return pointer
+
+    def run(self, launch: Launch) -> np.ndarray:
+        """Run a launch and wait for its result.
+
+        Raises
+        ------
+        RuntimeError
+            If the driver reports an error, or the instruction is not this GPU's architecture's.
+        """
+        if launch.row.arch != self.arch:
+            raise RuntimeError(f"{launch.row} needs GPU architecture {launch.row.arch}, {self.name} is {self.arch}")
+        self._call("cuCtxSetCurrent", self._context)
+        made, function = self._function(launch.row)
+        d = np.empty(launch.d_shape, launch.row.formats[3].container)
+        held: list[ctypes.c_uint64] = []
+        try:
+            a, b, c = (self._upload(x, held) for x in (launch.a, launch.b, launch.c))
+            d_pointer = self._allocate(d.nbytes, held)
+            scales = [
+                ctypes.c_uint64() if x is None else self._upload(x, held) for x in (launch.scale_a, launch.scale_b)
+            ]
+            geometry = _Geometry(**launch.geometry)
+            parameters = [a, b, c, d_pointer, *scales, geometry]
+            pointers = (ctypes.c_void_p * len(parameters))(*(ctypes.addressof(p) for p in parameters))
+            blocks = blocks_of(made, launch.geometry["tiles"], self.multiprocessors)
+            self._call("cuLaunchKernel", function, blocks, 1, 1, made.threads, 1, 1, 0, None, pointers, None)
+            self._call("cuCtxSynchronize")
+            self._call("cuMemcpyDtoH_v2", d.ctypes.data_as(ctypes.c_void_p), d_pointer, ctypes.c_size_t(d.nbytes))
+        finally:
+            for pointer in held:
+                self._cuda.cuMemFree_v2(pointer)
+        return d
+
+
+def _load_driver() -> ctypes.CDLL:
+    for name in ("libcuda.so.1", "libcuda.so", "nvcuda.dll"):
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    raise OSError(
+        "no CUDA driver on this machine (libcuda.so.1 not found): running on a GPU needs an NVIDIA GPU and its driver"
+    )
+
+
+def _kernel_driver() -> str:
+    """Version of the kernel driver, where Linux tells it."""
+    try:
+        with open("/proc/driver/nvidia/version") as file:
+            words = file.readline().split()
+    except OSError:
+        return ""
+    numbers = [word for word in words if word[:1].isdigit() and "." in word]
+    return f", driver {numbers[0]}" if numbers else ""
+
+
+@cache
+def default_device() -> CudaDevice:
+    """The first GPU of this machine.
+
+    Raises
+    ------
+    OSError, RuntimeError
+        If there is no driver, or no GPU.
+    """
+    return CudaDevice()

@@ -1,0 +1,167 @@
+"""Instructions of a real GPU as matrix engines: raw bits in, raw bits out."""
+
+import dataclasses
+from functools import cached_property
+
+import numpy as np
+
+from ...catalogue import get_instruction, list_instructions
+from ...engines.engine import Engine
+from ...engines.instruction import Instruction
+from ...formats.operands import check_bits
+from .device import Device, Launch, default_device
+from .targets import TARGETS
+
+#: A launch takes at most this many tiles, so that operands of a long batch never fill the GPU's or the host's memory at once.
+TILES_PER_LAUNCH = 1 << 18
+
+
+def _padded(x: np.ndarray, rows: int, cols: int) -> np.ndarray:
+    """`x` in C order, filled up with zeros to multiples of rows and cols."""
+    extra = (-x.shape[0] % rows, -x.shape[1] % cols)
+    return np.pad(x, ((0, extra[0]), (0, extra[1]))) if any(extra) else np.ascontiguousarray(x)
+
+
+@dataclasses.dataclass(frozen=True)
+class CudaEngine(Engine):
+    """A matrix instruction executed on a GPU.
+
+    Parameters
+    ----------
+    row : Instruction
+        The catalogue's row; its accumulator is not used.
+    on : Device, optional
+        The GPU; the machine's first one by default, looked for when something runs.
+
+    Notes
+    -----
+    ``gemm`` and ``gemm_bits`` are those of every engine; `mma_bits` takes batches as an instruction's does.
+    """
+
+    row: Instruction
+    on: Device | None = None
+
+    def __post_init__(self):
+        if self.row.arch not in TARGETS:
+            raise ValueError(f"{self.row} is no NVIDIA instruction; CUDA engines run {', '.join(TARGETS)}")
+        for field in ("a_format", "b_format", "c_format", "d_format", "k", "scale_format", "block_size"):
+            object.__setattr__(self, field, getattr(self.row, field))
+
+    @cached_property
+    def device(self) -> Device:
+        """The GPU.
+
+        Raises
+        ------
+        OSError, RuntimeError
+            If there is no driver or no GPU (the message says what is missing).
+        """
+        return self.on or default_device()
+
+    def require(self) -> None:
+        """Raise OSError or RuntimeError now if what the engine needs is missing."""
+        if self.device.arch != self.row.arch:
+            raise RuntimeError(f"{self.row} needs GPU architecture {self.row.arch}, {self.device.name} is {self.device.arch}")
+
+    @property
+    def label(self) -> str:
+        return f"cuda:{self.row.name}"
+
+    def mma_bits(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+        """The instruction on raw encodings; arguments as :meth:`tensorcore_models.Instruction.mma_bits`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            On wrong types or shapes, missing or unwanted scales.
+        OSError, RuntimeError
+            If there is no GPU, or a GPU of another architecture.
+        """
+        row = self.row
+        a, b, c = (check_bits(x, f, n) for x, f, n in zip((a, b, c), self.formats, "abc", strict=False))
+        lead = c.shape[:-2]
+        for x, tail, name in ((a, (row.m, row.k), "a"), (b, (row.k, row.n), "b"), (c, (row.m, row.n), "c")):
+            if x.shape != (*lead, *tail):
+                raise ValueError(
+                    f"{row}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with lead {lead}"
+                )
+        scale_a, scale_b = self._check_scales(a.shape, b.shape, scale_a, scale_b)
+        batch = [
+            None if x is None else np.ascontiguousarray(x.reshape(-1, *x.shape[-2:]))
+            for x in (a, b, c, scale_a, scale_b)
+        ]
+        d = np.empty((c.size // (row.m * row.n), row.m, row.n), self.formats[3].container)
+        for start in range(0, len(d), TILES_PER_LAUNCH):
+            part = slice(start, start + TILES_PER_LAUNCH)
+            d[part] = self._run_batch(*(None if x is None else x[part] for x in batch))
+        return d.reshape(c.shape)
+
+    def _run_batch(self, a, b, c, scale_a, scale_b) -> np.ndarray:
+        row = self.row
+        blocks = row.scale_blocks
+        geometry = {
+            "tiles": len(c), "tiles_n": 1, "steps": 1, "lda": row.k, "ldb": row.n, "ldc": row.n, "lds_a": blocks,
+            "lds_b": row.n, "a_tile": row.m * row.k, "b_tile_m": row.k * row.n, "b_tile_n": 0, "c_tile_m": row.m * row.n,
+            "c_tile_n": 0, "sa_tile": row.m * blocks, "sb_tile_m": blocks * row.n, "sb_tile_n": 0,
+        }  # fmt: skip
+        return self.device.run(Launch(row, a, b, c, scale_a, scale_b, c.shape, geometry))
+
+    def _chain_bits(self, a, b, c, scale_a, scale_b):
+        row, k = self.row, a.shape[1]
+        if row.c_format != row.d_format and k > row.k:
+            # Later steps take c in the format of d, which is another instruction.
+            first = self._product(a[:, : row.k], b[: row.k], c, None, None)
+            return CudaEngine(_continuing(row), self.on)._chain_bits(a[:, row.k :], b[row.k :], first, None, None)
+        return self._product(a, b, c, scale_a, scale_b)
+
+    def _product(self, a, b, c, scale_a, scale_b) -> np.ndarray:
+        row = self.row
+        m, n = c.shape
+        a, b, c = _padded(a, row.m, row.k), _padded(b, row.k, row.n), _padded(c, row.m, row.n)
+        k, blocks = a.shape[1], 0
+        if scale_a is not None:
+            blocks = k // row.block_size
+            scale_a, scale_b = _padded(scale_a, row.m, blocks), _padded(scale_b, blocks, row.n)
+        width = c.shape[1]
+        geometry = {
+            "tiles": c.size // (row.m * row.n), "tiles_n": width // row.n, "steps": k // row.k, "lda": k, "ldb": width,
+            "ldc": width, "lds_a": blocks, "lds_b": width, "a_tile": row.m * k, "b_tile_m": 0, "b_tile_n": row.n,
+            "c_tile_m": row.m * width, "c_tile_n": row.n, "sa_tile": row.m * blocks, "sb_tile_m": 0, "sb_tile_n": row.n,
+        }  # fmt: skip
+        return np.ascontiguousarray(self.device.run(Launch(row, a, b, c, scale_a, scale_b, c.shape, geometry))[:m, :n])
+
+
+def _continuing(row: Instruction) -> Instruction:
+    """The instruction that goes on from a result of `row`: same shape and operands, c in the format of d."""
+    for other in list_instructions(row.arch):
+        same = (other.path, other.m, other.n, other.k, other.a_format, other.b_format, other.d_format) == (
+            row.path, row.m, row.n, row.k, row.a_format, row.b_format, row.d_format,
+        )  # fmt: skip
+        if same and other.c_format == row.d_format:
+            return other
+    raise ValueError(
+        f"{row}: no instruction of {row.arch} goes on from its {row.d_format} result, so k is at most {row.k}"
+    )
+
+
+def cuda_engine(name: str, device: Device | None = None) -> CudaEngine:
+    """The engine of an instruction of the GPU at hand.
+
+    Parameters
+    ----------
+    name : str
+        ``"mma.m16n8k16.f32.f16.f16.f32"``, or with its architecture ``"hopper:mma.m16n8k16.f32.f16.f16.f32"``.
+    device : Device, optional
+        The GPU; the machine's first one by default. Without one the architecture must be named.
+
+    Raises
+    ------
+    ValueError
+        If the architecture has no such instruction.
+    OSError, RuntimeError
+        If no architecture is named and there is no GPU.
+    """
+    arch, separator, rest = name.partition(":")
+    if not separator:
+        arch, rest = (device or default_device()).arch, name
+    return CudaEngine(get_instruction(arch, rest), device)

@@ -1,0 +1,36 @@
+"""Chooses the kernel generator of an instruction."""
+
+from collections.abc import Callable
+
+from ...engines.instruction import Instruction
+from .group_source import wgmma_kernel
+from .source import Kernel, mma_kernel, wmma_kernel
+from .targets import TARGETS
+from .tcgen05_source import tcgen05_kernel
+
+GENERATORS: dict[str, Callable[[Instruction, str | None], Kernel]] = {
+    "mma": mma_kernel,
+    "wmma": wmma_kernel,
+    "wgmma": wgmma_kernel,
+    "tcgen05": tcgen05_kernel,
+}
+
+
+def kernel(row: Instruction, target: str | None = None) -> Kernel:
+    """The CUDA kernel that runs an instruction.
+
+    Parameters
+    ----------
+    row : Instruction
+        A row of the catalogue.
+    target : str, optional
+        Compilation target, the architecture's own by default.
+
+    Raises
+    ------
+    ValueError
+        If it is no NVIDIA instruction, or one that is not generated (the message says why).
+    """
+    if row.arch not in TARGETS or row.path not in GENERATORS:
+        raise ValueError(f"{row}: CUDA kernels are generated for NVIDIA's {', '.join(GENERATORS)} instructions")
+    return GENERATORS[row.path](row, target)

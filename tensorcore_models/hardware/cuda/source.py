@@ -1,0 +1,387 @@
+"""CUDA C++ kernels generated from catalogue rows: warp-level mma.sync and WMMA.
+
+Every kernel has the same interface (:data:`PROLOGUE`): raw encodings in plain row-major arrays, one element in its container
+type, d = a b + c for a grid of tiles. A tile is one instruction's m by n; it is chained over `steps` instructions of depth k,
+d of one the c of the next. Tile t belongs to tile row ``t / tiles_n`` and tile column ``t % tiles_n``; strides are in elements:
+
+- batches of small matrices: tiles_n = 1, a_tile = m k, b_tile_m = k n, c_tile_m = m n;
+- one large product: tiles_n = N / n, a_tile = m lda, b_tile_m = 0, b_tile_n = n, c_tile_m = m ldc, c_tile_n = n.
+
+Packing to registers and back is done on the device by the offsets of :mod:`tensorcore_models.hardware.cuda.layouts`.
+"""
+
+from dataclasses import dataclass
+
+from ...formats import get_format
+from ...engines.instruction import Instruction
+from .layouts import (
+    FP4_BYTE_SHIFT,
+    REGISTER_SCALES_A,
+    REGISTER_SCALES_B,
+    WARP,
+    Fragment,
+    MmaLayout,
+    Mode,
+    mma_layout,
+)
+from .targets import ptx_name, target_of
+
+#: Fields of the geometry that every kernel takes, all 64 bits.
+GEOMETRY = (
+    "tiles", "tiles_n", "steps", "lda", "ldb", "ldc", "lds_a", "lds_b", "a_tile", "b_tile_m", "b_tile_n", "c_tile_m",
+    "c_tile_n", "sa_tile", "sb_tile_m", "sb_tile_n",
+)  # fmt: skip
+
+KERNEL_NAME = "matrix_multiply_accumulate"
+
+PROLOGUE = f"""\
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+struct Geometry {{ u64 {", ".join(GEOMETRY)}; }};
+"""
+
+WARPS_PER_BLOCK = 4
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A generated kernel.
+
+    Attributes
+    ----------
+    source : str
+        CUDA C++ without includes.
+    target : str
+        What it compiles for.
+    threads : int
+        Threads of a block.
+    tiles_per_block : int
+        Tiles that one block (or cluster of blocks) takes at a time.
+    cluster : int
+        Blocks that take a tile together; the number of blocks of a launch is a multiple of it.
+    """
+
+    source: str
+    target: str
+    threads: int
+    tiles_per_block: int
+    cluster: int = 1
+
+
+def container(fmt: str) -> str:
+    """C type of a format's encodings."""
+    return f"u{8 * get_format(fmt).container.itemsize}"
+
+
+def register_type(fragment: Fragment) -> str:
+    """C type of a fragment's registers."""
+    return f"u{fragment.register_bits}"
+
+
+def constraint(bits: int) -> str:
+    """Inline assembly constraint of a register."""
+    return "l" if bits == 64 else "r"
+
+
+def operands(first: int, count: int) -> str:
+    """PTX vector of `count` operands from %first."""
+    return "{" + ", ".join(f"%{i}" for i in range(first, first + count)) + "}"
+
+
+def signature(row: Instruction, cluster: int = 1) -> str:
+    """The interface that all kernels share; `cluster` blocks form a thread block cluster."""
+    a, b, c, d = (container(f) for f in (row.a_format, row.b_format, row.c_format, row.d_format))
+    attribute = f"__cluster_dims__({cluster}, 1, 1) " if cluster > 1 else ""
+    return (
+        f'extern "C" __global__ void {attribute}{KERNEL_NAME}(const {a}* __restrict__ a, const {b}* __restrict__ b, '
+        f"const {c}* __restrict__ c, {d}* __restrict__ d, const u8* __restrict__ sa, const u8* __restrict__ sb, Geometry g)"
+    )
+
+
+# -- fragments ---------------------------------------------------------------------------------------------------------------
+def thread_coordinate(modes: tuple[Mode, ...], axis: str, thread: str) -> str:
+    """C expression of a thread's coordinate along an axis."""
+    terms, divisor = [], 1
+    for mode in modes:
+        if mode.axis == axis and mode.stride:
+            digit = f"{thread} / {divisor}u % {mode.extent}u"
+            terms.append(digit if mode.stride == 1 else f"{digit} * {mode.stride}u")
+        divisor *= mode.extent
+    return " + ".join(terms) or "0u"
+
+
+def _element(fmt: str, bits: int, text: str) -> str:
+    """C expression of an element as its register takes it."""
+    width = get_format(fmt).bits
+    if width == 4 and bits == 8:
+        return f"(({text}) & 15u) << {FP4_BYTE_SHIFT}"
+    if width in (4, 6):
+        return f"({text}) & {(1 << width) - 1}u"
+    return text
+
+
+def load_fragment(name: str, pointer: str, stride: str, fragment: Fragment, fmt: str) -> list[str]:
+    """C lines that pack one thread's elements from a row-major array into its registers."""
+    kind, lines = register_type(fragment), []
+    for register in range(fragment.registers):
+        parts = []
+        for i in range(fragment.per_register):
+            place = fragment.offset(register * fragment.per_register + i)
+            value = _element(fmt, fragment.bits, f"{pointer}[{place.row}u * {stride} + {place.col}u]")
+            parts.append(f"({kind})({value})" + (f" << {i * fragment.bits}" if i else ""))
+        lines.append(f"{name}[{register}] = {' | '.join(parts)};")
+    return lines
+
+
+def store_fragment(name: str, pointer: str, stride: str, fragment: Fragment, fmt: str) -> list[str]:
+    """C lines that unpack one thread's registers into a row-major array."""
+    kind, lines = container(fmt), []
+    for register in range(fragment.registers):
+        for i in range(fragment.per_register):
+            place = fragment.offset(register * fragment.per_register + i)
+            shifted = f"{name}[{register}]" + (f" >> {i * fragment.bits}" if i else "")
+            lines.append(f"{pointer}[{place.row}u * {stride} + {place.col}u] = ({kind})({shifted});")
+    return lines
+
+
+def _pointers(letter: str, fragment: Fragment, tile: str, base: str, stride: str) -> list[str]:
+    """C lines that declare a thread's pointer to its slot 0 of one operand, and its block's tile (the last one if beyond)."""
+    threads = fragment.threads
+    row, col = (thread_coordinate(threads, axis, "lane") for axis in ("row", "col"))
+    block = thread_coordinate(threads, "block", "lane")
+    return [
+        f"const u64 t{letter} = {tile} + ({block}) < g.tiles ? {tile} + ({block}) : g.tiles - 1;",
+        f"{base.replace('@', f't{letter}')} + ({row}) * {stride} + ({col});",
+    ]
+
+
+# -- block scales ------------------------------------------------------------------------------------------------------------
+def block_scale_kind(row: Instruction) -> str:
+    """The .kind of a block-scaled instruction (PTX ISA 9.1, 9.7.14.3 and 9.7.16.10.7.1: which kinds take which scales).
+
+    Raises
+    ------
+    ValueError
+        If PTX has no kind with these scales.
+    """
+    if row.k == 32 and (row.block_size, row.scale_format) == (32, "ue8m0"):
+        return "mxf8f6f4"
+    kinds = {"ue8m0": {32: "mxf4", 16: "mxf4nvf4"}, "ue4m3": {16: "mxf4nvf4"}}
+    kind = kinds.get(row.scale_format or "", {}).get(row.block_size or 0)
+    if row.k != 64 or kind is None:
+        raise ValueError(
+            f"{row}: PTX ISA 9.1 has no block-scaled instruction of k = {row.k} with {row.scale_format} scales for "
+            f"{row.block_size} products; it has ue8m0 for 32 (k = 32 or 64) and ue8m0 or ue4m3 for 16 (k = 64)"
+        )
+    return kind
+
+
+def scale_word(element: str, count: int) -> str:
+    """C expression of `count` scales as one 32-bit word, low byte first; `element` is that of scale number {}."""
+    return " | ".join(f"(u32){element.format(i)}" + (f" << {8 * i}" if i else "") for i in range(count))
+
+
+# -- mma.sync ----------------------------------------------------------------------------------------------------------------
+def mma_text(row: Instruction) -> str:
+    """The PTX instruction of a catalogue row, operands left out."""
+    a, b, c, d = (ptx_name(f) for f in (row.a_format, row.b_format, row.c_format, row.d_format))
+    shape = f"m{row.m}n{row.n}k{row.k}"
+    saturate = ".satfinite" if row.name.endswith(".satfinite") else ""
+    if row.scale_format is not None:
+        scale = f".kind::{block_scale_kind(row)}.block_scale.scale_vec::{row.scale_blocks}X"
+        return f"mma.sync.aligned{scale}.{shape}.row.col.{d}.{a}.{b}.{c}.{row.scale_format}"
+    if row.arch == "rtx_blackwell" and get_format(row.a_format).bits <= 8 and row.k == 32 and row.d_format != "s32":
+        return f"mma.sync.aligned.kind::f8f6f4.{shape}.row.col.{d}.{a}.{b}.{c}"
+    return f"mma.sync.aligned.{shape}.row.col{saturate}.{d}.{a}.{b}.{c}"
+
+
+def _mma_statement(row: Instruction, layout: MmaLayout) -> str:
+    """The inline assembly statement: rd = ra rb + rc."""
+    counts = [f.registers for f in (layout.d, layout.a, layout.b, layout.c)]
+    starts = [sum(counts[:i]) for i in range(4)]
+    vectors = ", ".join(operands(start, count) for start, count in zip(starts, counts, strict=True))
+    inputs = [
+        f'"{constraint(f.register_bits)}"({name}[{i}])'
+        for f, name in ((layout.a, "ra"), (layout.b, "rb"), (layout.c, "rc"))
+        for i in range(f.registers)
+    ]
+    outputs = [f'"={constraint(layout.d.register_bits)}"(rd[{i}])' for i in range(layout.d.registers)]
+    if row.scale_format is not None:
+        first = sum(counts)
+        vectors += f", {{%{first}}}, {{%{first + 1}, %{first + 1}}}, {{%{first + 2}}}, {{%{first + 1}, %{first + 1}}}"
+        inputs += ['"r"(scales_a)', '"h"((u16)0)', '"r"(scales_b)']
+    return f'asm volatile("{mma_text(row)} {vectors};" : {", ".join(outputs)} : {", ".join(inputs)});'
+
+
+def _scale_lines(row: Instruction) -> tuple[list[str], list[str]]:
+    """C lines before the loop and in it that gather the block scales of one step."""
+    if row.scale_format is None:
+        return [], []
+    per_step = row.scale_blocks
+    row_a = thread_coordinate(REGISTER_SCALES_A, "row", "lane")
+    col_b = thread_coordinate(REGISTER_SCALES_B, "col", "lane")
+    declare = [
+        f"const u8* psa = sa + ta / g.tiles_n * g.sa_tile + ({row_a}) * g.lds_a;",
+        f"const u8* psb = sb + tb / g.tiles_n * g.sb_tile_m + tb % g.tiles_n * g.sb_tile_n + ({col_b});",
+    ]
+    loop = [
+        f"const u32 scales_a = {scale_word('psa[{}u]', per_step)};",
+        f"const u32 scales_b = {scale_word('psb[{}u * g.lds_b]', per_step)};",
+        f"psa += {per_step}u; psb += {per_step}u * g.lds_b;",
+    ]
+    return declare, loop
+
+
+def mma_kernel(row: Instruction, target: str | None = None) -> Kernel:
+    """Kernel of an mma.sync instruction: one warp for each tile (for four with m8n8k4)."""
+    layout = mma_layout(
+        (row.m, row.n, row.k), row.a_format, row.b_format, row.c_format, row.d_format, row.scale_format is not None
+    )
+    blocks = layout.d.shape[0]
+    ta, pa = _pointers(
+        "a", layout.a, "first", f"const {container(row.a_format)}* pa = a + @ / g.tiles_n * g.a_tile", "g.lda"
+    )
+    tb, pb = _pointers(
+        "b", layout.b, "first",
+        f"const {container(row.b_format)}* pb = b + @ / g.tiles_n * g.b_tile_m + @ % g.tiles_n * g.b_tile_n", "g.ldb",
+    )  # fmt: skip
+    tc, pc = _pointers(
+        "c", layout.c, "first",
+        f"const {container(row.c_format)}* pc = c + @ / g.tiles_n * g.c_tile_m + @ % g.tiles_n * g.c_tile_n", "g.ldc",
+    )  # fmt: skip
+    _, pd = _pointers(
+        "c", layout.d, "first",
+        f"{container(row.d_format)}* pd = d + @ / g.tiles_n * g.c_tile_m + @ % g.tiles_n * g.c_tile_n", "g.ldc",
+    )  # fmt: skip
+    declare_scales, gather_scales = _scale_lines(row)
+    registers = [
+        f"{register_type(f)} {name}[{f.registers}];"
+        for f, name in ((layout.a, "ra"), (layout.b, "rb"), (layout.c, "rc"), (layout.d, "rd"))
+    ]
+    carry = [f"rc[{i}] = rd[{i}];" for i in range(layout.d.registers)] if row.c_format == row.d_format else []
+    loop = [
+        *load_fragment("ra", "pa", "g.lda", layout.a, row.a_format),
+        *load_fragment("rb", "pb", "g.ldb", layout.b, row.b_format),
+        *gather_scales,
+        _mma_statement(row, layout),
+        *carry,
+        f"pa += {row.k}u; pb += {row.k}u * g.ldb;",
+    ]
+    block = thread_coordinate(layout.d.threads, "block", "lane")
+    body = [
+        f"const u32 lane = threadIdx.x % {WARP}u;",
+        f"const u64 warps = (u64)gridDim.x * (blockDim.x / {WARP}u);",
+        f"for (u64 first = ((u64)blockIdx.x * (blockDim.x / {WARP}u) + threadIdx.x / {WARP}u) * {blocks}u; first < g.tiles; "
+        f"first += warps * {blocks}u) {{",
+        *(f"  {line}" for line in (ta, tb, tc, pa, pb, pc, pd, *declare_scales, *registers)),
+        *(f"  {line}" for line in load_fragment("rc", "pc", "g.ldc", layout.c, row.c_format)),
+        "  for (u64 s = 0; s < g.steps; ++s) {",
+        *(f"    {line}" for line in loop),
+        "  }",
+        f"  if (first + ({block}) < g.tiles) {{",
+        *(f"    {line}" for line in store_fragment("rd", "pd", "g.ldc", layout.d, row.d_format)),
+        "  }",
+        "}",
+    ]
+    source = "\n".join([PROLOGUE, signature(row), "{", *(f"  {line}" for line in body), "}", ""])
+    return Kernel(source, target or target_of(row.arch), WARP * WARPS_PER_BLOCK, WARPS_PER_BLOCK * blocks)
+
+
+# -- WMMA --------------------------------------------------------------------------------------------------------------------
+#: 32-bit registers of WMMA fragments by matrix and format (PTX ISA, "Matrix Fragments for WMMA"); bf16 by shape as well.
+WMMA_REGISTERS = {
+    ("a", "fp16"): 8,
+    ("b", "fp16"): 8,
+    ("a", "tf32"): 4,
+    ("b", "tf32"): 4,
+    ("c", "fp32"): 8,
+    ("c", "fp16"): 4,
+}
+WMMA_BF16_REGISTERS = {(16, 16): (4, 4), (32, 8): (8, 2), (8, 32): (2, 8)}
+
+
+def _wmma_registers(row: Instruction) -> tuple[int, int, int, int]:
+    if row.a_format == "bf16":
+        a, b = WMMA_BF16_REGISTERS[row.m, row.n]
+    else:
+        a, b = WMMA_REGISTERS["a", row.a_format], WMMA_REGISTERS["b", row.b_format]
+    return a, b, WMMA_REGISTERS["c", row.c_format], WMMA_REGISTERS["c", row.d_format]
+
+
+def wmma_kernel(row: Instruction, target: str | None = None) -> Kernel:
+    """Kernel of a WMMA instruction: tiles pass through shared memory, where wmma.load and wmma.store find them."""
+    counts = dict(zip("abcd", _wmma_registers(row), strict=True))
+    shape = f"m{row.m}n{row.n}k{row.k}"
+    formats = {"a": row.a_format, "b": row.b_format, "c": row.c_format, "d": row.d_format}
+    widths = {"a": row.k, "b": row.n, "c": row.n, "d": row.n}
+    sizes = {"a": row.m * row.k, "b": row.k * row.n, "c": row.m * row.n, "d": row.m * row.n}
+    types = f"{ptx_name(row.d_format)}.{ptx_name(row.c_format)}"
+    if row.a_format != "fp16":
+        types = f"{ptx_name(row.d_format)}.{ptx_name(row.a_format)}.{ptx_name(row.b_format)}.{ptx_name(row.c_format)}"
+
+    def load(letter: str) -> str:
+        outputs = ", ".join(f'"=r"(r{letter}[{i}])' for i in range(counts[letter]))
+        n = counts[letter]
+        return (
+            f'asm volatile("wmma.load.{letter}.sync.aligned.row.{shape}.shared.{ptx_name(formats[letter])} {operands(0, n)}, '
+            f'[%{n}], %{n + 1};" : {outputs} : "r"(address_{letter}), "r"({widths[letter]}u) : "memory");'
+        )
+
+    def stage(letter: str, pointer: str, stride: str) -> str:
+        width = widths[letter]
+        return (
+            f"for (u32 i = lane; i < {sizes[letter]}u; i += {WARP}u) "
+            f"tile_{letter}[warp][i] = {pointer}[(u64)(i / {width}u) * {stride} + i % {width}u];"
+        )
+
+    starts = {"d": 0, "a": counts["d"], "b": counts["d"] + counts["a"], "c": counts["d"] + counts["a"] + counts["b"]}
+    vectors = ", ".join(operands(starts[x], counts[x]) for x in "dabc")
+    outputs = ", ".join(f'"=r"(rd[{i}])' for i in range(counts["d"]))
+    inputs = ", ".join(f'"r"(r{x}[{i}])' for x in "abc" for i in range(counts[x]))
+    multiply = f'asm volatile("wmma.mma.sync.aligned.row.row.{shape}.{types} {vectors};" : {outputs} : {inputs});'
+    store_inputs = ", ".join(f'"r"(rd[{i}])' for i in range(counts["d"]))
+    n = counts["d"]
+    store = (
+        f'asm volatile("wmma.store.d.sync.aligned.row.{shape}.shared.{ptx_name(row.d_format)} [%{n}], {operands(0, n)}, '
+        f'%{n + 1};" : : {store_inputs}, "r"(address_d), "r"({row.n}u) : "memory");'
+    )
+    carry = " ".join(f"rc[{i}] = rd[{i}];" for i in range(n)) if row.c_format == row.d_format else ""
+    body = [
+        *(
+            f"__shared__ __align__(128) {container(formats[x])} tile_{x}[{WARPS_PER_BLOCK}][{sizes[x]}];"
+            for x in "abcd"
+        ),
+        f"const u32 lane = threadIdx.x % {WARP}u, warp = threadIdx.x / {WARP}u;",
+        *(f"const u32 address_{x} = (u32)__cvta_generic_to_shared(&tile_{x}[warp][0]);" for x in "abcd"),
+        *(f"u32 r{x}[{counts[x]}];" for x in "abcd"),
+        f"for (u64 t = (u64)blockIdx.x * {WARPS_PER_BLOCK}u + warp; t < g.tiles; t += (u64)gridDim.x * {WARPS_PER_BLOCK}u) {{",
+        "  const u64 tm = t / g.tiles_n, tn = t % g.tiles_n;",
+        f"  const {container(row.a_format)}* pa = a + tm * g.a_tile;",
+        f"  const {container(row.b_format)}* pb = b + tm * g.b_tile_m + tn * g.b_tile_n;",
+        f"  const {container(row.c_format)}* pc = c + tm * g.c_tile_m + tn * g.c_tile_n;",
+        f"  {container(row.d_format)}* pd = d + tm * g.c_tile_m + tn * g.c_tile_n;",
+        "  __syncwarp();",
+        f"  {stage('c', 'pc', 'g.ldc')}",
+        "  __syncwarp();",
+        f"  {load('c')}",
+        "  for (u64 s = 0; s < g.steps; ++s) {",
+        "    __syncwarp();",
+        f"    {stage('a', 'pa', 'g.lda')}",
+        f"    {stage('b', 'pb', 'g.ldb')}",
+        "    __syncwarp();",
+        f"    {load('a')}",
+        f"    {load('b')}",
+        f"    {multiply}",
+        f"    {carry}",
+        f"    pa += {row.k}u; pb += {row.k}u * g.ldb;",
+        "  }",
+        f"  {store}",
+        "  __syncwarp();",
+        f"  for (u32 i = lane; i < {sizes['d']}u; i += {WARP}u)",
+        f"    pd[(u64)(i / {row.n}u) * g.ldc + i % {row.n}u] = tile_d[warp][i];",
+        "}",
+    ]
+    source = "\n".join([PROLOGUE, signature(row), "{", *(f"  {line}" for line in body), "}", ""])
+    return Kernel(source, target or target_of(row.arch), WARP * WARPS_PER_BLOCK, WARPS_PER_BLOCK)

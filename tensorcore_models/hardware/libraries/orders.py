@@ -1,0 +1,97 @@
+"""Which instruction chain reproduces a library's product: torch.matmul against the models under candidate orders over k."""
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ...catalogue import list_instructions
+from ...formats.sums import scale_rounded
+from ...formats import get_format
+from ...engines.instruction import Instruction
+from ...formats.rounding import encode
+from .engines import CupyMatmulEngine, TorchMatmulEngine
+
+#: Orders over k that kernels use: one chain, split-k, and chains that take turns.
+K_ORDERS = ("sequential", "split_k:2", "split_k:4", "split_k:8", "sliced_k:2", "sliced_k:4")
+#: m, n, k.
+SHAPES = ((64, 64, 64), (128, 128, 512), (256, 256, 2048), (64, 128, 4096), (16, 64, 8192), (1, 128, 4096))
+
+
+def candidates(arch: str, fmt: str) -> list[Instruction]:
+    """Instructions that a library may chain for a format: every distinct arithmetic with fp32 accumulation, and fp16's own."""
+    found: dict[Any, Instruction] = {}
+    for row in list_instructions(arch):
+        same = row.a_format == row.b_format == fmt and row.c_format == row.d_format and row.scale_format is None
+        if same and row.path != "wmma":
+            found.setdefault((row.accumulator, row.d_format), row)
+    return list(found.values())
+
+
+def _as(bits: np.ndarray, source: str, target: str) -> np.ndarray:
+    """Results in another format, rounded to nearest."""
+    return bits if source == target else scale_rounded(bits, 1.0, get_format(source), get_format(target))
+
+
+def reproduce(
+    library: TorchMatmulEngine | CupyMatmulEngine,
+    models: Iterable[Instruction],
+    shape: tuple[int, int, int],
+    seed: int = 0,
+    deadline: float = float("inf"),
+    clock: Callable[[], float] = time.monotonic,
+) -> dict[str, Any]:
+    """Run one product on the library and on the models under every order over k.
+
+    Parameters
+    ----------
+    library : TorchMatmulEngine or CupyMatmulEngine
+        What users call.
+    models : iterable of Instruction
+        Candidates; a model whose results are wider is rounded to the library's format at the end.
+    shape : (m, n, k)
+        Size; the operands are standard normal.
+    seed : int
+        Of the operands.
+    deadline : float
+        Time of `clock` after which no further candidate is tried.
+
+    Returns
+    -------
+    dict
+        ``shape``; ``reproduced``: candidates that give every bit; ``agreement``: for each candidate the part of equal elements;
+        ``complete``: whether all candidates were tried.
+    """
+    m, n, k = shape
+    rng = np.random.default_rng(seed)
+    a, b = (encode(rng.standard_normal(s), library.a_format, "rne", saturate=True) for s in ((m, k), (k, n)))
+    d = library.gemm_bits(a, b)
+    agreement: dict[str, float] = {}
+    complete = True
+    for model in models:
+        for order in K_ORDERS:
+            if clock() > deadline:
+                complete = False
+                break
+            result = _as(model.gemm_bits(a, b, k_order=order), model.d_format, library.d_format)
+            agreement[f"{model.name}, {order}"] = float((result == d).mean())
+    return {
+        "shape": list(shape),
+        "reproduced": [name for name, part in agreement.items() if part == 1],
+        "agreement": agreement,
+        "complete": complete,
+    }
+
+
+def torch_kernels(library: Any, shape: tuple[int, int, int]) -> list[str]:
+    """Names of the GPU kernels that a torch engine runs for a product, by torch's profiler."""
+    torch = library.torch
+    m, n, k = shape
+    a, b = (np.zeros(s, get_format(library.a_format).container) for s in ((m, k), (k, n)))
+    library.gemm_bits(a, b)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        library.gemm_bits(a, b)
+        torch.cuda.synchronize()
+    names = [event.key for event in profile.key_averages()]
+    return [name for name in names if not name.startswith(("Memcpy", "Memset", "cuda"))]

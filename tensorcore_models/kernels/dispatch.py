@@ -1,0 +1,318 @@
+"""Chooses the kernel that runs an accumulator over matrices of encodings.
+
+Three layers, all with the same bits: fast paths for particular accumulators and shapes (:data:`FAST_PATHS`, tried in order),
+the compiled generic kernels for every accumulator (:mod:`tensorcore_models.kernels.lowering.lower` says what they hold), and the
+plain-integer reference for what is wider than those. Environment variable ``MPGEMM_KERNEL`` or :func:`set_kernel`:
+``auto`` (default), ``generic`` (no fast paths) or ``reference``.
+
+Arguments are validated by :mod:`tensorcore_models.engines.engine` before they come here.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import reference
+from .._kernels import generic
+from ..machine.instruction_sets import isa_level
+from .lowering import Lowered, lower
+from ..machine.threads import WORTH_THREADS, get_num_threads, threads_for
+
+KERNELS: tuple[str, ...] = ("auto", "generic", "reference")
+
+
+@dataclass(frozen=True)
+class FastPath:
+    """A kernel for some accumulators and shapes that is faster than the generic one and gives the same bits.
+
+    Parameters
+    ----------
+    name : str
+        Name for messages and benchmarks.
+    prepare : callable
+        ``prepare(lowered) -> task or None``: whatever `run` wants to know about an accumulator with its formats, None if it is
+        not covered. Asked once for each, the answer is kept.
+    run : callable
+        ``run(task, lowered, a, b, c, scale_a, scale_b) -> ndarray`` for 2-D arrays of encodings, aligned and native, any
+        strides, k positive; the result is a new C-contiguous array in the container type of ``lowered.d_format``. Elements
+        that it cannot do it hands to :func:`generic_bits`.
+    smallest : int
+        Multiply-adds (m n k) below which the generic kernel is faster.
+    run_batch : callable or None
+        The same as `run` for a batch of small products (a leading dimension); None: there is no kernel of its own.
+    smallest_batch : int
+        Multiply-adds of a whole batch below which the generic kernel is faster than `run_batch`.
+    run_promoted : callable or None
+        ``run_promoted(task, low, a, b, total, scale_a, scale_b, every)``: as :func:`promoted_bits`, None where the accumulator
+        has no such kernel.
+    """
+
+    name: str
+    prepare: Callable[[Lowered], Any]
+    run: Callable[..., np.ndarray]
+    smallest: int = 0
+    run_batch: Callable[..., np.ndarray] | None = None
+    smallest_batch: int = 0
+    run_promoted: Callable[..., np.ndarray | None] | None = None
+
+
+#: Fast paths in the order in which they are tried; :func:`add_fast_path` appends to them.
+FAST_PATHS: list[FastPath] = []
+
+_chosen: str | None = None
+_cache: dict[int, tuple] = {}
+
+
+def _checked(name: str, what: str) -> str:
+    if name not in KERNELS:
+        raise ValueError(f"{what} is one of {', '.join(KERNELS)}, got {name!r}")
+    return name
+
+
+def set_kernel(name: str | None) -> None:
+    """Choose the layer that runs: "auto", "generic" or "reference"; None goes back to ``MPGEMM_KERNEL`` or "auto".
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+    """
+    global _chosen
+    _chosen = None if name is None else _checked(name, "the kernel")
+
+
+def get_kernel() -> str:
+    """The layer that is chosen.
+
+    Raises
+    ------
+    ValueError
+        If ``MPGEMM_KERNEL`` names none.
+    """
+    if _chosen is not None:
+        return _chosen
+    return _checked(os.environ.get("MPGEMM_KERNEL") or "auto", "environment variable MPGEMM_KERNEL")
+
+
+def lowered(engine) -> Lowered:
+    """The engine's accumulator and formats, made ready for the kernels; kept from call to call.
+
+    Parameters
+    ----------
+    engine : MatrixEngine or Instruction
+        Anything with `accumulator`, the four formats, `scale_format` and `block_size`; it must not change.
+    """
+    found = _cache.get(id(engine))
+    if found is not None and found[0] is engine:
+        return found[1]
+    if type(engine) is Lowered:
+        return engine
+    if len(_cache) > 4096:
+        _cache.clear()
+    # The engine is kept with its result, so that no other object can come to have its id.
+    result = lower(engine)
+    _cache[id(engine)] = engine, result
+    return result
+
+
+def add_fast_path(path: FastPath) -> None:
+    """Have `path` tried after the ones there are.
+
+    Raises
+    ------
+    ValueError
+        If there is one of that name.
+    """
+    if any(known.name == path.name for known in FAST_PATHS):
+        raise ValueError(f"there is a fast path {path.name!r} already")
+    FAST_PATHS.append(path)
+
+
+def _fast_path(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
+    """The first fast path for a product of m n k = `size`, with its task."""
+    for path in FAST_PATHS:
+        if size >= path.smallest and (task := _task(low, path)) is not None:
+            return path, task
+    return None, None
+
+
+def _fast_batch(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
+    """The first fast path for a batch of small products, m n k = `size` in all, with its task."""
+    for path in FAST_PATHS:
+        if path.run_batch is not None and size >= path.smallest_batch and (task := _task(low, path)) is not None:
+            return path, task
+    return None, None
+
+
+def _task(low: Lowered, path: FastPath) -> Any:
+    tasks = low.tasks
+    if path.name not in tasks:
+        tasks[path.name] = path.prepare(low)
+    return tasks[path.name]
+
+
+def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
+    """Name of the kernel that would run a product of this shape, with the reason where that is the reference."""
+    low = lowered(engine)
+    chosen = get_kernel()
+    path = None
+    if chosen == "auto":
+        path = _fast_path(low, m * n * k)[0] or _fast_batch(low, m * n * k)[0]
+    if path is not None:
+        return path.name
+    if low.plan is None:
+        return f"reference ({low.reason})"
+    return "reference" if chosen == "reference" else f"generic {low.kernel}"
+
+
+def _ready(x: np.ndarray, container: np.dtype, what: str) -> np.ndarray:
+    """`x` aligned and in native byte order."""
+    if x.dtype == container and x.flags.aligned:
+        return x
+    if x.dtype.newbyteorder("=") != container:
+        raise TypeError(f"{what} holds {x.dtype}, expected encodings in {container}")
+    return np.require(x, container, ["C_CONTIGUOUS", "ALIGNED"])
+
+
+def _operands(low: Lowered, a, b, c, scale_a, scale_b) -> tuple:
+    a = _ready(a, low.a_format.container, "a")
+    b = _ready(b, low.b_format.container, "b")
+    c = _ready(c, low.c_format.container, "c")
+    if low.scale_format is not None:
+        if scale_a is None or scale_b is None:
+            raise ValueError("this accumulator takes block scales: scale_a and scale_b are missing")
+        scale_a = _ready(scale_a, low.scale_format.container, "scale_a")
+        scale_b = _ready(scale_b, low.scale_format.container, "scale_b")
+    return a, b, c, scale_a, scale_b
+
+
+def _tabled(low: Lowered, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Operands in the encodings of the format in which the unit multiplies."""
+    return a if low.a_table is None else low.a_table[a], b if low.b_table is None else low.b_table[b]
+
+
+def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+    """D = A B + C for one pair of matrices of encodings, chained over k.
+
+    Parameters
+    ----------
+    engine : MatrixEngine or Instruction
+        Accumulator and formats.
+    a, b, c : ndarray of unsigned integers
+        Shapes (m, k), (k, n), (m, n) in the container types of the formats, any strides; a last pass over fewer products
+        than `accumulator.terms_per_step` is made of those only.
+    scale_a, scale_b : ndarray, optional
+        Block scales, shapes (m, k/bs) and (k/bs, n).
+
+    Returns
+    -------
+    ndarray
+        Shape (m, n), the container type of the output format. With k = 0 no instruction runs: the encodings of c.
+
+    Raises
+    ------
+    TypeError
+        If an array's type is not the container of its format.
+    ValueError
+        If shapes do not fit, or scales are missing.
+    """
+    low = lowered(engine)
+    a, b, c, scale_a, scale_b = _operands(low, a, b, c, scale_a, scale_b)
+    (m, k), n = a.shape, b.shape[1]
+    if k == 0:
+        return c.astype(low.d_format.container)
+    chosen = get_kernel()
+    if chosen == "auto":
+        size = m * n * k
+        path, task = _fast_path(low, size)
+        if path is not None:
+            return path.run(task, low, a, b, c, scale_a, scale_b)
+        path, task = _fast_batch(low, size)
+        if path is not None and path.run_batch is not None and size > 0:
+            scales = (None, None) if scale_a is None else (scale_a[None], scale_b[None])
+            return path.run_batch(task, low, a[None], b[None], c[None], *scales)[0]
+    if chosen == "reference":
+        return reference.mma_bits(low, a, b, c, scale_a, scale_b)
+    return generic_bits(low, a, b, c, scale_a, scale_b)
+
+
+def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+    """As :func:`matrix_bits` by the generic kernel, or the reference where that is too narrow; k positive, any strides."""
+    if low.plan is None:
+        return reference.mma_bits(low, a, b, c, scale_a, scale_b)
+    if low.operands_alike and 2 * b.shape[1] <= min(a.shape[0], generic.PANEL):  # D^T = B^T A^T + C^T fills the vectors
+        scales = () if scale_a is None else (scale_b.T, scale_a.T)
+        return np.ascontiguousarray(generic_bits(low, b.T, a.T, c.T, *scales).T)
+    out = np.empty((a.shape[0], b.shape[1]), low.d_format.container)
+    a, b = _tabled(low, a, b)
+    threads = threads_for(a.size * b.shape[1])
+    low.plan.run(a, b, c, out, scale_a, scale_b, low.layout(a.shape[1]), isa_level(), threads)
+    return out
+
+
+def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarray | None:
+    """FP32 sum outside of the chains of every `every` products, each from zero: total + D_1 + D_2 + ..., in this order, RN.
+
+    Parameters
+    ----------
+    engine : MatrixEngine or Instruction
+        Accumulator and formats; the result format is fp32.
+    a, b : ndarray of unsigned integers
+        As in :func:`matrix_bits`; k is a multiple of `every`.
+    total : ndarray of uint32
+        Encodings of the FP32 sums to start from, shape (m, n).
+    scale_a, scale_b : ndarray, optional
+        Block scales.
+    every : int
+        Products of one chain, a multiple of the accumulator's step.
+
+    Returns
+    -------
+    ndarray of uint32 or None
+        None where no fast path does this: the caller adds the chains up itself.
+    """
+    low = lowered(engine)
+    if get_kernel() != "auto" or a.shape[1] == 0:
+        return None
+    path, task = _fast_path(low, a.size * b.shape[1])
+    if path is None or path.run_promoted is None:
+        return None
+    a, b, total, scale_a, scale_b = _operands(low, a, b, total, scale_a, scale_b)
+    return path.run_promoted(task, low, a, b, total, scale_a, scale_b, every)
+
+
+def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+    """D = A B + C for a batch of matrices of encodings: shapes (batch, m, k), (batch, k, n), (batch, m, n).
+
+    As :func:`matrix_bits`, with a leading dimension; threads share the batch where its matrices are small.
+    """
+    low = lowered(engine)
+    a, b, c, scale_a, scale_b = _operands(low, a, b, c, scale_a, scale_b)
+    (count, m, k), n = a.shape, b.shape[2]
+    out = np.empty((count, m, n), low.d_format.container)
+    if k == 0:
+        return c.astype(low.d_format.container)
+    chosen, small = get_kernel(), m * n * k < WORTH_THREADS
+    if small and chosen == "auto":
+        path, task = _fast_batch(low, count * m * n * k)
+        if path is not None and path.run_batch is not None:
+            return path.run_batch(task, low, a, b, c, scale_a, scale_b)
+    if small and chosen != "reference" and low.plan is not None:
+        return generic_batch_bits(low, a, b, c, scale_a, scale_b)
+    for i in range(count):
+        scales = (None, None) if scale_a is None else (scale_a[i], scale_b[i])
+        out[i] = matrix_bits(engine, a[i], b[i], c[i], *scales)
+    return out
+
+
+def generic_batch_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+    """As :func:`batch_bits` by the generic kernel, or the reference where that is too narrow; k positive."""
+    if low.plan is None:
+        return reference.mma_bits(low, a, b, c, scale_a, scale_b)
+    out = np.empty((a.shape[0], a.shape[1], b.shape[2]), low.d_format.container)
+    a, b = _tabled(low, a, b)
+    low.plan.run_batch(a, b, c, out, scale_a, scale_b, low.layout(a.shape[2]), isa_level(), get_num_threads())
+    return out

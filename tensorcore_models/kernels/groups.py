@@ -1,0 +1,168 @@
+"""Exact group sums with block scales (groups.h): which accumulators, and how they are run."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from .._kernels import groups
+from ..accumulators import GroupDotFusedSum
+from ..formats import Format
+from ..machine.instruction_sets import isa_level
+from .dispatch import generic_batch_bits
+from .lowering import Lowered
+from ..machine.threads import get_num_threads, threads_for
+from .common import flat, lanes_over_rows, redo_elements, slice_length, workspace
+
+_NONE = -1023  # alignment exponent of addends that have their own, or take no part
+_LOWEST = -400  # below every alignment exponent that formats of one byte and fp32 addends have
+
+
+@dataclass(frozen=True)
+class GroupTask:
+    """What the lanes compute (mpg_group_task of groups.h)."""
+
+    group: int
+    groups: int
+    fraction_bits: int
+    floor: int
+    subnormal_c: int
+    zero_c: int
+    skip_zero: bool
+    positive_zero: bool
+    offset: int
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTables:
+    """What each byte of an operand and of its scales means (mpg_group_source of groups.h)."""
+
+    values: np.ndarray
+    scale_values: np.ndarray
+    scale_exponents: np.ndarray
+    scale_special: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray, unit: int, scale: Format, zero_exponent: int) -> "GroupTables":
+        """Tables of an operand with fixed-point numbers `values` in units of 2**unit and scales of format `scale`."""
+        decoded = [scale.decode_exact(code) for code in range(256)]
+        special = np.array([x.kind != "finite" for x in decoded])
+        significands = np.where(special, 0, [x.significand for x in decoded])
+        exponents = np.where(special, 0, [x.exponent for x in decoded])
+        align = np.where(significands == 0, zero_exponent, exponents + scale.fraction_bits)
+        return cls(
+            values=values.astype(np.int8),
+            scale_values=np.ldexp(significands.astype(np.float64), exponents + unit),
+            scale_exponents=np.where(special, 0, align).astype(np.int16),
+            scale_special=special.astype(np.uint8),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GroupsPlan:
+    """GroupDotFusedSum of fp4 operands with ue4m3 or ue8m0 scales, and of other formats as small."""
+
+    task: GroupTask
+    swapped_task: GroupTask
+    a: GroupTables
+    b: GroupTables
+
+    @classmethod
+    def of(cls, low: Lowered) -> "GroupsPlan | None":
+        """The plan for an accumulator with its formats, None if the lanes do not cover it."""
+        spec, scale, formats = low.accumulator, low.scale_format, low.floating
+        if type(spec) is not GroupDotFusedSum or scale is None or formats is None or not _covered(spec, formats, scale):
+            return None
+        a, b = map(fixed_point, formats[:2])
+        if a is None or b is None:
+            return None
+        largest_a, largest_b = (int(np.abs(x).max()) for x in (a, b))
+        units = [f.emin - f.fraction_bits for f in formats[:2]]
+        if not _exact(spec, largest_a, largest_b, sum(units)):
+            return None
+        zero = {"minus126": -126, "format_minimum": scale.emin, "skip": groups.SKIP}[spec.zero_operand]
+        task = GroupTask(
+            group=spec.group,
+            groups=spec.terms // spec.group,
+            fraction_bits=spec.fraction_bits,
+            floor=_LOWEST if spec.exponent_floor is None else max(_LOWEST, spec.exponent_floor),
+            subnormal_c=-126 if spec.subnormal_c == "raw" else _NONE,
+            zero_c=_NONE if spec.zero_c == "skip" else -126,  # fp32's smallest exponent is -126 as well
+            skip_zero=spec.scaled_zero == "skip",
+            positive_zero=spec.negative_underflow == "positive",
+            offset=largest_a,
+        )
+        tables = [GroupTables.of(x, unit, scale, zero) for x, unit in zip((a, b), units, strict=True)]
+        return cls(task, replace(task, offset=largest_b), *tables)
+
+    def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+        """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
+        (m, k), n = a.shape, b.shape[1]
+        task, swapped = self.task, lanes_over_rows(m, n)
+        x = (flat(a), k, 1, flat(scale_a), scale_a.shape[1], 1, *_tables(self.a))
+        y = (flat(b), 1, n, flat(scale_b), 1, n, *_tables(self.b))
+        bits = np.array(c.T if swapped else c, np.uint32, order="C")
+        if swapped:
+            x, y, task = y, x, self.swapped_task
+        redo = np.ascontiguousarray((bits & 0x7FFFFFFF) >= 0x7F800000, np.uint8)
+        bits[redo != 0] = 0
+        d = bits.view(np.float32)
+        down, across = d.shape
+        rows, columns = np.zeros(down, np.uint8), np.zeros(across, np.uint8)
+        total = -(-k // (task.group * task.groups)) * task.groups
+        length = slice_length(total, task.groups, groups.workspace_bytes(down, across, 1, task.group))
+        buffer = workspace(groups.workspace_bytes(down, across, length, task.group))
+        block, level, threads = low.block_size or 0, isa_level(), get_num_threads()
+        groups.groups(x, y, k, block, d, redo, rows, columns, buffer, length, task, level, threads)
+        if swapped:
+            bits, redo, rows, columns = bits.T.copy(), redo.T.copy(), columns, rows
+        if rows.any() or columns.any() or redo.any():
+            redo_elements(low, bits, redo, rows, columns, a, b, c, scale_a, scale_b)
+        return bits
+
+    def run_batch(self, low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
+        """D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
+        (count, m, k), n = a.shape, b.shape[2]
+        task, swapped = self.task, lanes_over_rows(m, n)
+        x = (flat(a), k, 1, flat(scale_a), scale_a.shape[2], 1, *_tables(self.a))
+        y = (flat(b), 1, n, flat(scale_b), 1, n, *_tables(self.b))
+        if swapped:
+            x, y, task = y, x, self.swapped_task
+        bits, marks = np.array(c, np.uint32, order="C"), np.empty(count, np.uint8)
+        threads = threads_for(count * m * n * k)
+        groups.groups_batch(x, y, k, low.block_size or 0, bits.view(np.float32), marks, swapped, task, isa_level(), threads)
+        marked = np.flatnonzero(marks)
+        if marked.size:
+            bits[marked] = generic_batch_bits(low, a[marked], b[marked], c[marked], scale_a[marked], scale_b[marked])
+        return bits
+
+
+def _tables(tables: GroupTables) -> tuple[np.ndarray, ...]:
+    return tables.values, tables.scale_values, tables.scale_exponents, tables.scale_special
+
+
+def fixed_point(fmt: Format) -> np.ndarray | None:
+    """Numbers of a format of one byte in units of its smallest one; None if it has specials or wider numbers."""
+    if fmt.container.itemsize != 1 or fmt.specials != "finite" or fmt.precision + fmt.emax - fmt.emin > 7:
+        return None
+    decoded = [fmt.decode_exact(code) for code in range(256)]
+    lowest = fmt.emin - fmt.fraction_bits
+    return np.array([(-1) ** x.negative * (x.significand << max(0, x.exponent - lowest)) for x in decoded])
+
+
+def _covered(spec: GroupDotFusedSum, formats: tuple[Format, ...], scale: Format) -> bool:
+    """Whether formats and rules are those that the lanes have."""
+    if any(f.name != "fp32" for f in formats[2:]) or spec.output_rounding != "rz":
+        return False
+    if scale.signed or scale.container.itemsize != 1 or scale.emin < -127 or scale.emax > 128:
+        return False
+    floor = spec.exponent_floor
+    return spec.terms // spec.group <= groups.MAX_GROUPS and (floor is None or floor <= 900)
+
+
+def _exact(spec: GroupDotFusedSum, largest_a: int, largest_b: int, unit: int) -> bool:
+    """Whether group sums, A's offset included, fit in 16 bits, and all aligned numbers and sums stay below 2^51 units."""
+    largest = spec.group * largest_a * largest_b
+    scaled = 4 * largest * Fraction(2) ** unit  # two scales below 2 in units of their alignment exponents
+    addends = scaled * (spec.terms // spec.group) + 2
+    return 2 * largest < 1 << 15 and addends * 2**spec.fraction_bits < 1 << 51

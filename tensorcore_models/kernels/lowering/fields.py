@@ -1,0 +1,125 @@
+"""What every lowering shares: formats, results and rounding rules as the generic kernels take them, and integer widths."""
+
+from ..._kernels import generic
+from ...accumulators import Accumulator
+from ...formats import Format
+
+# Numbers of generic_plan.h and generic_number.h.
+(
+    FUSED, INTERLEAVED, GROUPS, ROUND_DOWN, EXACT, SOFT_FMA, INTEGER, FMA, FMA64, FMA_EXACT, LANED, PAIRWISE, PAIR_ODD
+) = range(13)  # fmt: skip
+_SPECIALS = {"ieee": 0, "fn": 1, "fnuz": 2, "finite": 3, "scale": 4}
+ROUNDINGS = {"rne": 0, "rna": 1, "rz": 2, "ru": 3, "rd": 4, "ro": 5}
+KEEP, FLUSH_SIGNED, FLUSH_POSITIVE = range(3)
+LARGEST_EXPONENT = 1 << 24
+#: Bits that products may have in the vector kernel (generic_vector.h), by mpg_plan.wide.
+VECTOR_PRODUCTS = (60, 124)
+
+
+class BeyondKernels(Exception):
+    """The generic kernels cannot hold an intermediate of this accumulator; the reference can."""
+
+
+def require(condition: bool, reason: str) -> None:
+    """Leave what the kernels do not hold to the reference.
+
+    Raises
+    ------
+    BeyondKernels
+        Unless `condition`.
+    """
+    if not condition:
+        raise BeyondKernels(reason)
+
+
+def _check_format(fmt: Format) -> None:
+    exponents = (fmt.emin - fmt.fraction_bits, fmt.emax + 1)
+    require(
+        max(map(abs, exponents)) < LARGEST_EXPONENT, f"format {fmt.name} has exponents beyond {LARGEST_EXPONENT}"
+    )
+
+
+def format_fields(
+    fmt: Format, spec: Accumulator, zero: str = "format_minimum", *, normalise=False, flush=KEEP, below: int | None = None
+) -> dict:
+    """mpg_format of generic_number.h: how operands and addends are taken apart, zeros aligned by the edge rule `zero`."""
+    _check_format(fmt)
+    zero_align = {"minus126": -126, "format_minimum": fmt.emin, "skip": generic.ALIGN_NONE}[zero]
+    return {
+        "exponent_bits": fmt.exponent_bits,
+        "fraction_bits": fmt.fraction_bits,
+        "padding_bits": fmt.padding_bits,
+        "specials": _SPECIALS[fmt.specials],
+        "sign_bit": fmt.sign_bit,
+        "emin": fmt.emin,
+        "bias": fmt.bias,
+        "keep_padded_nan": spec.tf32_nan == "kept",
+        "zero_align": zero_align,
+        "normalise": normalise,
+        "flush": flush,
+        "flush_below": fmt.emin if below is None else below,
+    }
+
+
+def result_fields(fmt: Format) -> dict:
+    """mpg_result of generic_number.h: the format of results."""
+    require(fmt.signed and fmt.has_nan, f"result format {fmt.name} is unsigned or has no NaN")
+    require(fmt.precision <= 62, f"result format {fmt.name} has {fmt.precision} significand bits")
+    _check_format(fmt)
+    return {
+        "fraction_bits": fmt.fraction_bits,
+        "padding_bits": fmt.padding_bits,
+        "quantum_exponent": fmt.quantum_exponent,
+        "emax": fmt.emax,
+        "sign_bit": fmt.sign_bit,
+        "zero_sign": fmt.sign_bit if fmt.has_negative_zero else 0,
+        "max_code": fmt.max_bits >> fmt.padding_bits,
+        "inf_code": fmt.inf_bits if fmt.has_inf else fmt.nan_bits,
+        "inf_sign": 0 if fmt.specials == "fnuz" else fmt.sign_bit,
+    }
+
+
+def rule_fields(
+    fmt: Format, spec: Accumulator, rounding: str, *, kept=None, to_inf=False, saturate=False, flush=False, positive=False
+) -> dict:
+    """mpg_rule of generic_number.h: how sums are rounded into it, `kept` bits of the fraction."""
+    all_ones = fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)
+    return {
+        "rounding": ROUNDINGS[rounding],
+        "kept_bits": fmt.fraction_bits if kept is None else min(kept, fmt.fraction_bits),
+        "to_inf": to_inf,
+        "saturate": saturate,
+        "flush": flush,
+        "positive_underflow": positive,
+        "nan_code": all_ones if fmt.specials == "ieee" and spec.nan == "all_ones" else fmt.nan_bits,
+    }
+
+
+def growth_bits(count: int) -> int:
+    """Bits by which a sum of `count` numbers can be longer than each."""
+    return (count - 1).bit_length()
+
+
+def integer_width(operands: tuple[int, int], intermediates: int, others: int) -> int:
+    """0 if 32-bit operands and 64-bit intermediates do, 1 for 64 and 128 bits; beyond, the reference must do it."""
+    if max(operands) <= 31 and intermediates <= 62 and others <= 60:
+        return 0
+    require(generic.HAS_WIDE, "the compiler that built the kernels has no 128-bit integers")
+    require(
+        max(operands) <= 63 and intermediates <= 126,
+        f"operands of {max(operands)} and intermediates of {intermediates} bits exceed 63 and 126",
+    )
+    return 1
+
+
+def width_fields(operands: tuple[int, int], intermediates: int, c: Format, d: Format) -> dict:
+    """Width of the kernels' integers, and whether the vector kernel holds everything (generic_vector.h)."""
+    wide = integer_width(operands, intermediates, max(c.precision, d.precision))
+    if sum(operands) > VECTOR_PRODUCTS[wide] and generic.HAS_WIDE:
+        wide = 1
+    return {"wide": wide, "vector": vector_holds(operands, c, d, wide), "narrow": max(operands) <= 31}
+
+
+def vector_holds(operands: tuple[int, int], c: Format, d: Format, wide: int) -> bool:
+    """Whether the vector kernel holds products and addends; what the width holds otherwise it holds too."""
+    return sum(operands) <= VECTOR_PRODUCTS[wide] and max(c.precision, d.precision) <= 60

@@ -1,0 +1,194 @@
+"""Fused algorithms of operands of any exponent in 64-bit lanes (wide.h): which accumulators, and how they are run."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._kernels import fda
+from ..accumulators import FusedDotAdd, FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd
+from ..formats import Format
+from ..machine.instruction_sets import isa_level
+from .lowering import Lowered
+from ..machine.threads import get_num_threads
+from .common import Operand, flat, is_zero, redo_elements, slice_length, step_order, workspace
+from .narrow import as_fused
+
+#: Formats of a, b, c and d.
+Formats = tuple[Format, Format, Format, Format]
+_NEVER = 4000
+_PADDED_TERMS = (4, 8, 16, 32)
+#: Products between two outside additions, at most: their operands are packed together.
+_LONGEST_CHAIN = 1 << 12
+
+
+def _padded(terms: int) -> int:
+    """Products of one operation as packed: the lanes have loops of these lengths."""
+    return next(n for n in _PADDED_TERMS if n >= terms)
+
+
+@dataclass(frozen=True)
+class WideTask:
+    """What the lanes compute (mpg_wide_task of wide.h)."""
+
+    terms: int
+    fraction_bits: int
+    floor: int
+    output: int
+    raw_exponent: int
+    positive_zero: bool
+    round_down: int
+    dot_bits: int = 0
+    c_bits: int = 0
+    c_cutoff: int = _NEVER
+    overflow: int = _NEVER
+    promote: int = 0
+
+
+@dataclass(frozen=True)
+class WidePlan:
+    """FusedDotAdd, FusedDotRoundDownAdd or GroupFusedDotRoundDownAdd in 64-bit lanes."""
+
+    task: WideTask
+    a_operand: Operand
+    b_operand: Operand
+    pass_terms: int
+    groups: tuple[tuple[int, ...], ...] | None
+
+    @classmethod
+    def of(cls, low: Lowered) -> "WidePlan | None":
+        """The plan for an accumulator with its formats, None if the lanes do not cover it."""
+        given, formats, groups = low.accumulator, low.floating, None
+        spec = given if isinstance(given, FusedDotRoundDownAdd) else as_fused(given)
+        if spec is None or formats is None or not all(map(_covered, formats[:2])):
+            return None
+        if low.scale_format is not None and not _scales_covered(spec, formats, low.scale_format):
+            return None
+        if isinstance(spec, FusedDotRoundDownAdd):
+            task = _round_down_task(spec, formats, low.scale_format)
+            if type(spec) is GroupFusedDotRoundDownAdd:
+                groups = (tuple(range(0, spec.terms, 2)), tuple(range(1, spec.terms, 2)))
+        else:
+            task = _fused_task(spec, formats)
+        if task is None:
+            return None
+        rule = spec.zero_operand
+        if isinstance(spec, FusedDotAdd) and low.scale_format is not None and spec.scaled_zero == "skip":
+            rule = "skip"
+        return cls(task, Operand.of(formats[0], rule), Operand.of(formats[1], rule), spec.terms, groups)
+
+    def promotes(self, every: int) -> bool:
+        """Whether chains of `every` products can be added up outside in the lanes."""
+        whole = self.pass_terms == self.task.terms and every % self.pass_terms == 0
+        return whole and not self.task.output and every <= _LONGEST_CHAIN
+
+    def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
+        """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
+        (m, k), n = a.shape, b.shape[1]
+        task = self.task if every is None else replace(self.task, promote=every)
+        d, redo = _addends(c, low.c_format.name, low.d_format.name)
+        rows, columns = np.zeros(m, np.uint8), np.zeros(n, np.uint8)
+        terms = self.task.terms
+        groups = None if self.groups is None else tuple(np.array(group) for group in self.groups)
+        order = step_order(k, self.pass_terms, terms // max(1, self.task.round_down), groups)
+        length = slice_length(order.size, every or terms, fda.wide_workspace_bytes(m, n, 1))
+        buffer = workspace(fda.wide_workspace_bytes(m, n, length))
+        scales: tuple = ()
+        if scale_a is not None:
+            scales = (flat(scale_a), scale_a.shape[1], 1, flat(scale_b), 1, n, low.block_size)
+        x, y = (flat(a), k, 1, self.a_operand), (flat(b), 1, n, self.b_operand)
+        plain, level, threads = groups is None and order.size == k, isa_level(), get_num_threads()
+        fda.wide(*x, *y, order, plain, d, redo, rows, columns, buffer, length, task, level, threads, *scales)
+        d = d.astype(np.float16).view(np.uint16) if self.task.output else d.view(np.uint32)
+        if rows.any() or columns.any() or redo.any():
+            redo_elements(low, d, redo, rows, columns, a, b, c, scale_a, scale_b, every)
+        return d
+
+
+def _addends(c: np.ndarray, c_format: str, d_format: str) -> tuple[np.ndarray, np.ndarray]:
+    """c as float32 for the lanes, and the elements that they cannot compute (there c is 0)."""
+    if is_zero(c):  # a product without addend; the rest would read and write C several times
+        return np.zeros(c.shape, np.float32), np.zeros(c.shape, np.uint8)
+    if c_format == "fp16":
+        values = np.ascontiguousarray(c).view(np.float16).astype(np.float32)
+        magnitude = c & 0x7FFF
+        unusable = magnitude >= 0x7C00
+        if d_format != "fp16":  # the lanes align c as a number of the output format
+            unusable |= (magnitude != 0) & (magnitude < 0x0400)
+    else:
+        values = np.array(c, np.uint32, order="C").view(np.float32)
+        unusable = (c & 0x7FFFFFFF) >= 0x7F800000
+    if unusable.any():
+        values[unusable] = 0
+    return values, np.ascontiguousarray(unusable, np.uint8)
+
+
+def _covered(fmt: Format) -> bool:
+    """Whether products of the format are exact in double and their exponents fit in the lanes' words."""
+    small = fmt.bits <= 32 and fmt.fraction_bits <= 23 and fmt.specials != "scale"
+    return small and fmt.emin >= -127 and fmt.emax <= 128
+
+
+def _scales_covered(spec, formats: Formats, scale: Format) -> bool:
+    small = formats[0].bits <= 8 and formats[1].bits <= 8
+    return type(spec) is FusedDotAdd and scale.name == "ue8m0" and small
+
+
+def _zero_addends_covered(spec, c: Format, d: Format) -> bool:
+    """Whether a zero and a subnormal addend align where the lanes have them: at -126, and at the smallest normal number."""
+    if "fp16" in (c.name, d.name):
+        return spec.zero_c == "minus126"
+    return spec.zero_c != "skip" and spec.subnormal_c == "raw"
+
+
+def _fused_task(spec: FusedDotAdd, formats: Formats) -> WideTask | None:
+    c, d = formats[2:]
+    fp16 = d.name == "fp16"
+    if c.name not in ("fp32", "fp16") or d.name not in ("fp32", "fp16") or (fp16 and c.name != "fp16"):
+        return None
+    fits = spec.terms <= _PADDED_TERMS[-1] and spec.fraction_bits <= 28
+    rounding = "rne" if fp16 else "rz"
+    if not fits or spec.alignment_rounding != "rz" or spec.normalised_products or spec.output_rounding != rounding:
+        return None
+    if spec.output_fraction_bits is not None or not _zero_addends_covered(spec, c, d):
+        return None
+    if fp16 and spec.negative_underflow == "negative":
+        return None
+    return WideTask(
+        terms=_padded(spec.terms),
+        fraction_bits=spec.fraction_bits,
+        floor=-126 if spec.exponent_floor is None else max(-126, spec.exponent_floor),
+        output=int(fp16),
+        raw_exponent=-14 if fp16 and spec.subnormal_c == "raw" else -1022,
+        positive_zero=spec.negative_underflow == "positive",
+        round_down=0,
+    )
+
+
+def _round_down_task(spec: FusedDotRoundDownAdd, formats: Formats, scale: Format | None) -> WideTask | None:
+    c, d = formats[2:]
+    if (c.name, d.name) != ("fp32", "fp32") or scale is not None:
+        return None
+    fits = spec.terms <= _PADDED_TERMS[-1] and spec.fraction_bits <= 28
+    fits = fits and spec.dot_fraction_bits <= 40 and spec.c_fraction_bits <= 40
+    if not fits or spec.add_rounding != "rd" or spec.output_rounding != "rne" or spec.exponent_floor is not None:
+        return None
+    if not _zero_addends_covered(spec, c, d) or spec.zero_operand == "skip":
+        return None
+    if spec.c_cutoff is not None and spec.c_cutoff < spec.c_fraction_bits:
+        return None  # the lanes drop a far c: truncation leaves nothing of it
+    limit = spec.product_overflow_exponent
+    if limit is not None and not 100 <= limit <= 900:
+        return None
+    return WideTask(
+        terms=_padded(spec.terms // spec.parity_groups) * spec.parity_groups,
+        fraction_bits=spec.fraction_bits,
+        floor=0,
+        output=0,
+        raw_exponent=-1022,
+        positive_zero=spec.negative_underflow == "positive",
+        round_down=spec.parity_groups,
+        dot_bits=spec.dot_fraction_bits,
+        c_bits=spec.c_fraction_bits,
+        c_cutoff=_NEVER if spec.c_cutoff is None else spec.c_cutoff,
+        overflow=_NEVER if limit is None else limit,
+    )

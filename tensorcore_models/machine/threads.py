@@ -1,0 +1,76 @@
+"""How many threads the kernels use. The number never changes a bit of a result."""
+
+import os
+
+from .._kernels.cpu import has_openmp
+
+_chosen: int | None = None
+
+#: No more than this: OpenMP's library ends the whole process when the system refuses it a thread.
+MOST_THREADS = 1024
+
+
+def _checked(n: int, what: str) -> int:
+    if n < 1:
+        raise ValueError(f"{what} must be at least 1, got {n}")
+    if n > MOST_THREADS:
+        raise ValueError(f"{what} must be at most {MOST_THREADS}, got {n}")
+    return n
+
+
+def _default() -> int:
+    text = os.environ.get("MPGEMM_NUM_THREADS")
+    if text:
+        try:
+            n = int(text)
+        except ValueError:
+            raise ValueError(
+                f"environment variable MPGEMM_NUM_THREADS must be a number, got {text!r}"
+            ) from None
+        return _checked(n, "environment variable MPGEMM_NUM_THREADS")
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def set_num_threads(n: int | None) -> None:
+    """Set the number of threads of every kernel in this process.
+
+    Parameters
+    ----------
+    n : int or None
+        From 1 to 1024; None goes back to ``MPGEMM_NUM_THREADS`` or the number of CPUs that the process may use.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `n` is outside that range or not an integer.
+    """
+    global _chosen
+    if n is None:
+        _chosen = None
+        return
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
+        raise TypeError(f"the number of threads is an integer, got {type(n).__name__}")
+    _chosen = _checked(n.__index__(), "the number of threads")
+
+
+def get_num_threads() -> int:
+    """The number of threads of every kernel; 1 where the kernels were built without OpenMP.
+
+    Raises
+    ------
+    ValueError
+        If ``MPGEMM_NUM_THREADS`` is set and is not a number from 1 to 1024.
+    """
+    wanted = _default() if _chosen is None else _chosen
+    return wanted if has_openmp() else 1
+
+
+#: Operations below which starting threads costs more than it brings.
+WORTH_THREADS = 1 << 16
+
+
+def threads_for(operations: int) -> int:
+    """Threads for a kernel call of that many operations: one where starting more costs more than it brings."""
+    return get_num_threads() if operations >= WORTH_THREADS else 1
