@@ -10,7 +10,7 @@ KERNELS := $(wildcard tensorcore_models/_kernels/*.pyx tensorcore_models/_kernel
                       mpgemm/_kernels/*.pyx mpgemm/_kernels/*.pxd mpgemm/_kernels/*.h)
 BUILD_INPUTS := pyproject.toml setup.py $(KERNELS)
 
-.PHONY: evaluate test campaign bench cross docs sanitize mutation lint clean
+.PHONY: evaluate test campaign bench cross docs sanitize mutation lint format clean
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
@@ -76,9 +76,26 @@ sanitize: $(VENV)/.test-ready
 mutation: $(VENV)/.test-ready
 	$(BIN)/python tests/mutation/run.py
 
-lint:
-	$(PYTHON) -m ruff check .
-	$(PYTHON) -m mypy
+$(VENV)/.lint-ready: $(VENV)/.test-ready pyproject.toml
+	$(BIN)/python -m pip install --quiet --group lint
+	touch $@
+
+C_FILES = $$(git ls-files '*.h' '*.c')
+
+# What every change must pass, besides the tests: the linters, the formatters and the spell checker.
+lint: $(VENV)/.lint-ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
+	$(BIN)/cython-lint tensorcore_models ascend mpgemm
+	$(BIN)/codespell
+	$(BIN)/mypy
+
+# Formats everything in place.
+format: $(VENV)/.lint-ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(C_FILES)
 
 clean:
 	rm -rf $(VENV) build dist out *.egg-info

@@ -4,7 +4,9 @@ from ascend.blocking import Blocking, Rejection, candidate_rejections, feasible_
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip, list_chips, load_chip
 from ascend.cube import cube_gemm, cube_hgemm, reconstruct
+from ascend.grid import Grid, Swizzle
 from ascend.paper_kernel import rejections
+from ascend.pareto import Point, pareto
 from ascend.pipes.simulate import Timeline, simulate
 from ascend.planner import Plan, plan, plan_of
 from ascend.reports.byte_table import byte_table
@@ -18,9 +20,12 @@ from ascend.tile_schedule import TileSchedule
 __all__ = [
     "Blocking",
     "Chip",
+    "Grid",
     "Plan",
+    "Point",
     "Rejection",
     "RooflinePoint",
+    "Swizzle",
     "TileSchedule",
     "Timeline",
     "Traffic",
@@ -36,6 +41,7 @@ __all__ = [
     "load_chip",
     "operational_intensity",
     "optimal_bm",
+    "pareto",
     "plan",
     "plan_of",
     "reconstruct",

@@ -51,13 +51,14 @@ import numpy as np
 from ascend._kernels import cube as cube_kernel
 from ascend.blocking import Blocking
 from ascend.chips.chip import Chip
+from ascend.operands import operand_product, operand_slices
 from ascend.schedule import build_schedule
 from ascend.slices import Overflow, merge_slices
 from ascend.tile_schedule import Mode, TileSchedule
 from ascend.vector import vector_product, vector_slices
-from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.formats.rounding import round_to, source_array
 from tensorcore_models.formats.split_analysis import automatic_scale_exponent
+from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import threads_for
 
 Order = Literal["elementwise", "termwise", "termwise_inplace"]
@@ -379,7 +380,8 @@ def _schedule(
 
 
 def schedule_product(schedule: TileSchedule, a: Any, b: Any, c: Any = None, **options: Any) -> np.ndarray:
-    """What a schedule computes: :func:`cube_gemm` in its order, or :func:`cube_hgemm` for one term.
+    """What a schedule computes: :func:`cube_gemm` in its order, :func:`cube_hgemm` for one FP16 term, or the vector units'
+    or the other operands' product.
 
     Parameters
     ----------
@@ -391,6 +393,8 @@ def schedule_product(schedule: TileSchedule, a: Any, b: Any, c: Any = None, **op
     """
     if schedule.kernel == "vector":
         return vector_product(*_matrices(a, b, c), schedule)
+    if schedule.operand != "fp16":
+        return operand_product(schedule, *_matrices(a, b, c))
     if schedule.terms == 1:
         return cube_hgemm(a, b, c, schedule=schedule, **options)
     order = cast(Order, schedule.order)
@@ -502,6 +506,8 @@ def slice_products(schedule: TileSchedule, a: Any, b: Any, c: Any = None, **opti
     a, b, c = _matrices(a, b, c)
     if schedule.kernel == "vector":
         return vector_slices(a, b, c, schedule)
+    if schedule.operand != "fp16":
+        return operand_slices(schedule, a, b, c)
     found = []
     for number, (start, stop) in enumerate(schedule.k_slices):
         part = replace(schedule, k=stop - start, grid=replace(schedule.grid, k=1))

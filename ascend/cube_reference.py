@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 
 from ascend.tile_schedule import TileSchedule
-from tensorcore_models.formats.exact_rounding import round_to_bits
 from tensorcore_models.formats import Format, get_float_format
+from tensorcore_models.formats.exact_rounding import round_to_bits
 
 FP16, FP32 = get_float_format("fp16"), get_float_format("fp32")
 

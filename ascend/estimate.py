@@ -115,7 +115,7 @@ def estimate(r: Request, c: Candidates) -> Estimate:
     each = r.words * size * c.bk
     count = slots(r.buffering)
     if c.resident == "none":
-        visits, stream = up(rows * columns * c.slices, chip.cores), 1.0
+        visits, stream = up(rows * columns * c.slices, chip.cores), np.ones_like(rows)
         active = np.minimum(rows * columns * c.slices, chip.cores)
         at_m, at_n = concurrent_tiles(rows, columns, chip.cores / c.slices, c.at_m, c.direction)
         groups, panel_width, streamed = np.ones_like(rows), 0 * rows, c.bm + c.bn

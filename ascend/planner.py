@@ -32,7 +32,7 @@ from ascend.roofline import (
 )
 from ascend.schedule import build_schedule
 from ascend.search import SAME_TIME, best_schedules, vector_schedules
-from ascend.tile_schedule import LARGEST_SIZE, Merge, Mode, TileSchedule
+from ascend.tile_schedule import LARGEST_SIZE, Merge, Mode, TileSchedule, check_options
 
 Rank = Literal["time", "traffic", "analytic"]
 RANKS = ("time", "traffic", "analytic")
@@ -227,6 +227,8 @@ def plan(
     """
     chip = get_chip(chip)
     _check_request(m, k, n, rank, max_error, data, top, simulated, kernel)
+    check_options(terms, mode or "termwise", operand)
+    chip.cube_step_k(operand)
     source = "given" if error_of else "data" if data is not None else f"sample of {distribution} elements"
     if error_of is None:
         error_of = data_error(*data) if data is not None else sampled_error(distribution)

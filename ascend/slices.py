@@ -16,14 +16,16 @@ def merge_slices(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
 
     Parameters
     ----------
-    partial : ndarray of float32, shape (slices, m, n)
+    partial : ndarray of float32 (or int32: wraps round), shape (slices, m, n)
     overflow : {"inf", "saturate"}
 
     Returns
     -------
     numpy.ndarray
-        float32, shape (m, n). A NaN is the positive quiet one.
+        float32 or int32, shape (m, n). A NaN is the positive quiet one.
     """
+    if partial.dtype == np.int32:
+        return partial.sum(axis=0, dtype=np.int32)
     total = partial[0]
     with np.errstate(over="ignore", invalid="ignore"):
         for addend in partial[1:]:

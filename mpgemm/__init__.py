@@ -4,12 +4,12 @@
 # Recovery methods, their errors and bounds.
 from mpgemm.bounds.attribution import Attribution, attribute
 from mpgemm.bounds.bounds import block_fma_bounds, gemm_bound, multiword_bound
-from mpgemm.experiments.comparison import Comparison, ComparisonRecord, compare
 from mpgemm.bounds.describe import Description, describe
-from mpgemm.recovery.engines import UnsuitableEngine, hypothetical_engine, ieee_engine, resolve_engine
-from mpgemm.exact.errors import ErrorMeter, ErrorReport, errors
-from mpgemm.exact.product import ExactResult, exact_dot_integers, exact_gemm
-from mpgemm.recovery.methods import RecoveryMethod, get_method, list_methods
-from mpgemm.exact.mp import mp_gemm, mp_gemm_entries
-from mpgemm.recovery.run import RecoveryResult, recovered_gemm, recovered_gemm_report
 from mpgemm.bounds.tolerances import MethodBound, Tolerance, Vacuity, check_tolerance, method_bound, tolerance
+from mpgemm.exact.errors import ErrorMeter, ErrorReport, errors
+from mpgemm.exact.mp import mp_gemm, mp_gemm_entries
+from mpgemm.exact.product import ExactResult, exact_dot_integers, exact_gemm
+from mpgemm.experiments.comparison import Comparison, ComparisonRecord, compare
+from mpgemm.recovery.engines import UnsuitableEngine, hypothetical_engine, ieee_engine, resolve_engine
+from mpgemm.recovery.methods import RecoveryMethod, get_method, list_methods
+from mpgemm.recovery.run import RecoveryResult, recovered_gemm, recovered_gemm_report

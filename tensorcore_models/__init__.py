@@ -21,17 +21,15 @@ from .accumulators import (
     SequentialFMA,
     as_parametric,
 )
-from .formats.blocks import BLOCK_FORMATS, BlockScaled, quantize_blocks
 from .catalogue import architectures, default_instruction, get_instruction, list_instructions
 from .engines.engine import CallableEngine, Engine, MatrixEngine, as_engine
-from .formats.exact_rounding import ROUNDINGS
-from .formats import FORMATS, Format, get_format
 from .engines.instruction import Instruction
+from .formats import FORMATS, Format, get_format
+from .formats.blocks import BLOCK_FORMATS, BlockScaled, quantize_blocks
+from .formats.exact_rounding import ROUNDINGS
 from .formats.interop import as_array, format_of_dtype
-from .machine.instruction_sets import active_isa, available_isas, set_isa
 from .formats.rounding import decode, encode, round_to
 from .formats.split_analysis import allowed_scale_exponents, automatic_scale_exponent
-from .machine.threads import get_num_threads, set_num_threads
 from .formats.words import bits_kept, join, split, split_fp16
-
-from . import fast  # isort: skip  (registers the fast kernels, which need everything above)
+from .machine.instruction_sets import active_isa, available_isas, set_isa
+from .machine.threads import get_num_threads, set_num_threads

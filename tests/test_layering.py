@@ -73,3 +73,62 @@ def test_kernels_import_down_only(package):
             words = line.split()
             if words[:1] in (["cimport"], ["import"], ["from"]):
                 assert words[1].split(".")[0] not in FORBIDDEN[package], f"{path.name}: {line}"
+
+
+# -- modules of one package --------------------------------------------------------------------------------------------------
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for package in ("tensorcore_models", "mpgemm")
+    for path in sorted((ROOT / package).rglob("*.py"))
+}
+
+
+def imports_of(module: str) -> list[tuple[str, str, bool]]:
+    """(module, name, whether inside of a function) of each import from the three packages."""
+    path = MODULES[module]
+    parts = module.split(".")
+    package = parts if path.name == "__init__.py" else parts[:-1]
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*above, *filter(None, [node.module])])
+            for alias in node.names:
+                whole = f"{source}.{alias.name}"
+                found.append((whole if whole in MODULES else source, alias.name, node.col_offset > 0))
+        elif isinstance(node, ast.Import):
+            found += [(alias.name, alias.name, node.col_offset > 0) for alias in node.names]
+    return [entry for entry in found if entry[0] in MODULES]
+
+
+def test_no_module_imports_itself_by_a_detour():
+    """Imports inside of functions count: one that hides a circle is a circle."""
+    arrows = {module: {source for source, _, _ in imports_of(module)} - {module} for module in MODULES}
+    while True:  # modules that import nothing, or that nothing imports, are part of no circle
+        imported = set().union(*arrows.values())
+        free = {module for module, sources in arrows.items() if not sources or module not in imported}
+        if not free:
+            break
+        arrows = {module: sources - free for module, sources in arrows.items() if module not in free}
+    assert not arrows, f"circles among {sorted(arrows)}"
+
+
+def test_private_names_stay_in_their_module():
+    wrong = [
+        f"{module}: {source}.{name}"
+        for module in MODULES
+        for source, name, _ in imports_of(module)
+        if name.startswith("_") and name != "_kernels"
+    ]
+    for module, path in MODULES.items():
+        modules = {name for _, name, _ in imports_of(module) if any(m.endswith(f".{name}") for m in MODULES)}
+        wrong += [
+            f"{module}: {node.value.id}.{node.attr}"
+            for node in ast.walk(ast.parse(path.read_text(), str(path)))
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in modules
+            and node.attr.startswith("_")
+            and not node.attr.startswith("__")
+        ]
+    assert not wrong

@@ -71,6 +71,15 @@ def test_every_package_is_listed():
     assert listed == found
 
 
+def test_a_source_tree_without_kernels_says_how_to_build_them(tmp_path):
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=LEFT_OUT)
+    command = [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {[str(tmp_path), *sys.path]!r}; import mpgemm"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "kernels are not built: run `pip install -e .`" in done.stderr.splitlines()[-1]
+
+
 @pytest.mark.slow
 def test_the_wheel_of_the_sdist_holds_the_packages_only(sdist, tmp_path):
     with tarfile.open(sdist) as archive:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-DATA = Path(__file__).resolve().parent.parent / "mpgemm" / "data"
+DATA = Path(__file__).resolve().parent.parent / "mpgemm" / "inputs" / "data"
 
 
 def digits():

@@ -8,9 +8,10 @@ from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.math cimport ldexp
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport int64_t, uint32_t, uintptr_t
-from libc.stdlib cimport free, malloc
+from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
+
+from tensorcore_models._kernels.workspace cimport Workspace
 
 cdef extern from "split.h" nogil:
     ctypedef struct mpg_split:
@@ -53,30 +54,6 @@ cdef enum:
     TILE = 256     # rows and columns that one thread takes at a time
     LINE = 64      # bytes of a cache line
     HALF_NAN = 0x7E00
-    SPARE = 2      # workspaces kept from call to call: fresh pages would cost more than packing
-
-cdef list spare_workspaces = []
-
-
-cdef class Workspace:
-    """Uninitialised memory that grows on demand, on a cache line's boundary."""
-    cdef float *data
-    cdef void *raw
-    cdef size_t size
-
-    def __dealloc__(self):
-        free(self.raw)
-
-    cdef int reserve(self, size_t floats) except -1:
-        if floats > self.size:
-            free(self.raw)
-            self.size = 0
-            self.raw = malloc(floats * sizeof(float) + LINE)
-            if self.raw == NULL:
-                raise MemoryError(f"the cube's workspace of {floats * sizeof(float)} bytes is more than there is")
-            self.size = floats
-            self.data = <float *>((<uintptr_t>self.raw + LINE - 1) // LINE * LINE)
-        return 0
 
 
 cdef struct job:
@@ -288,31 +265,26 @@ def run(const float[:, ::1] a, const float[:, ::1] b, const float[:, ::1] c, con
     j.block.panels = round_up(min(n, CUBE_BLOCK), j.width) // j.width
     passes = min(k, CUBE_BLOCK) // (CUBE_DEPTH // step * step) + 1
     size = round_up(sums_size(&j), LINE)
-    workspace = spare_workspaces.pop() if spare_workspaces else Workspace()
-    workspace.reserve((2 if keep_totals else 1) * size
-                      + passes * 2 * CUBE_DEPTH * (j.block.groups * j.high + j.block.panels * j.width) + LINE)
-    j.block.sums = workspace.data
-    j.totals = workspace.data + size if keep_totals else j.block.sums
+    workspace = Workspace(((2 if keep_totals else 1) * size
+                           + passes * 2 * CUBE_DEPTH * (j.block.groups * j.high + j.block.panels * j.width) + LINE) * sizeof(float))
+    j.block.sums = <float *>workspace.data
+    j.totals = j.block.sums + size if keep_totals else j.block.sums
     j.packed_b = j.totals + size
     j.packed_a = j.packed_b + passes * 2 * CUBE_DEPTH * j.block.panels * j.width
     j.block.a, j.block.b = j.packed_a, j.packed_b
-    try:
-        for j.column in range(0, n, CUBE_BLOCK):
-            j.columns = min(CUBE_BLOCK, n - j.column)
-            j.block.panels = round_up(j.columns, j.width) // j.width
-            for j.row in range(0, m, CUBE_BLOCK):
-                j.rows = min(CUBE_BLOCK, m - j.row)
-                j.block.groups = round_up(j.rows, j.high) // j.high
-                if c is not None:
-                    memset(j.block.sums, 0, sums_size(&j) * sizeof(float))
-                    seed(&j, &c[0, 0], n)
-                if in_place:
-                    run_in_place(&j, group_ends, reseed, c is not None, a_exponent, b_exponent)
-                else:
-                    run_together(&j, group_ends, reseed, c is not None)
-    finally:
-        if len(spare_workspaces) < SPARE:
-            spare_workspaces.append(workspace)
+    for j.column in range(0, n, CUBE_BLOCK):
+        j.columns = min(CUBE_BLOCK, n - j.column)
+        j.block.panels = round_up(j.columns, j.width) // j.width
+        for j.row in range(0, m, CUBE_BLOCK):
+            j.rows = min(CUBE_BLOCK, m - j.row)
+            j.block.groups = round_up(j.rows, j.high) // j.high
+            if c is not None:
+                memset(j.block.sums, 0, sums_size(&j) * sizeof(float))
+                seed(&j, &c[0, 0], n)
+            if in_place:
+                run_in_place(&j, group_ends, reseed, c is not None, a_exponent, b_exponent)
+            else:
+                run_together(&j, group_ends, reseed, c is not None)
 
 
 def reconstruct(const float[::1] hh, const float[::1] lh, const float[::1] hl, const float[::1] ll, float[::1] out, *,

@@ -1,6 +1,6 @@
 from numpy import ndarray
 
-from ascend.pipes.arrays import FlatPhase
+from ascend.flat import FlatPhase
 
 LAYOUT: dict[str, int]
 

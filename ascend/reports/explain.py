@@ -28,7 +28,14 @@ def explain(schedule: TileSchedule) -> list[str]:
     -------
     list of str
         Each begins with "published:", "computed:", "simulated:" or "inferred:".
+
+    Raises
+    ------
+    ValueError
+        For another kernel than the paper's.
     """
+    if schedule.kernel != "paper":
+        raise ValueError("the sentences are about the paper's kernel: build the schedule with kernel='paper'")
     return [*_published(schedule), *_own(schedule), *_landmarks(schedule)]
 
 

@@ -12,7 +12,7 @@ from ascend.chips.chip import PARAMETERS, Chip
 from ascend.pipes.build import build_program
 from ascend.pipes.program import Loop, Program, Segment
 from ascend.pipes.simulate import LatencyMode, run_program, simulate
-from ascend.roofline import fp32_equivalent_peak
+from ascend.roofline import schedule_roofline
 from ascend.tile_schedule import TileSchedule
 
 
@@ -29,11 +29,14 @@ class Cause(NamedTuple):
 CAUSES = (
     Cause("head of each cube instruction", parameters=("mmad_head",)),
     Cause("moves from L1 to L0A and L0B", kinds=("A move", "B move")),
-    Cause("B stream from memory to L1", kinds=("B load",)),
-    Cause("A panels loaded (exposed)", kinds=("A load",)),
+    Cause("B from memory and L2 to L1", kinds=("B load", "B miss")),
+    Cause("A from memory and L2 to L1", kinds=("A load", "A miss")),
+    Cause("streaming through the vector units", kinds=("kept load", "stream load", "multiply and add")),
     Cause("C read, added and written", kinds=("C read", "C add", "C move", "C write", "C seed")),
     Cause("splitting A and B into FP16 words", split=True),
     Cause("combining the terms behind FIXPIPE", kinds=("combine read", "combine", "combine write")),
+    Cause("merging slices of k", kinds=("merge read", "merge", "merge write", "zero", "zero write")),
+    Cause("launch", parameters=("launch_us",)),
     Cause("synchronisation of each block", parameters=("sync_cycles_per_block",), fitted=True),
     Cause("memory time that does not overlap", parameters=("non_overlapped_fraction",), fitted=True),
 )
@@ -65,7 +68,7 @@ def waterfall(schedule: TileSchedule, latency: LatencyMode = "pipelined") -> lis
     """
     s, chip = schedule, schedule.placed_on
     flop = 2.0 * s.m * s.n * s.k
-    peak = fp32_equivalent_peak(chip, s.terms, s.operand)
+    peak = schedule_roofline(s).peak
     peak_cycles = flop / peak * chip.cycles_per_second
     steps = [Step("peak: a third of the cubes" if s.terms == 3 else "peak", peak / 1e12, 0.0, peak_cycles, False)]
 
@@ -91,6 +94,12 @@ def _matters(cause: Cause, schedule: TileSchedule) -> bool:
         return schedule.terms > 1
     if "combine" in cause.kinds:
         return bool(chip.fixpipe) and schedule.terms > 1
+    if "merge" in cause.kinds:
+        return len(schedule.k_slices) > 1
+    if "launch_us" in cause.parameters:
+        return schedule.kernel != "paper"
+    if "stream load" in cause.kinds or "B load" in cause.kinds or "A load" in cause.kinds:
+        return (schedule.kernel == "vector") == ("stream load" in cause.kinds)
     return bool(cause.kinds) or any(getattr(chip, name) for name in cause.parameters)
 
 

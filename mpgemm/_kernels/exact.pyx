@@ -8,9 +8,10 @@ from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.math cimport INFINITY, frexp, ldexp, sqrt
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport int64_t, uint8_t, uint64_t, uintptr_t
-from libc.stdlib cimport free, malloc
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memset
+
+from tensorcore_models._kernels.workspace cimport Workspace
 
 cdef extern from "exact.h" nogil:
     int EXACT_CHAIN, EXACT_DEPTH, EXACT_BLOCK
@@ -56,40 +57,9 @@ cdef extern from "exact.h" nogil:
 cdef enum:
     TILE = 192            # rows and columns that one thread takes at a time
     LINE = 64             # bytes of a cache line
-    SPARE = 2             # workspaces kept from call to call: fresh pages would cost more than packing
     PROBE = 32            # rows and columns of the sample that says whether certificates will do
     MANY = 64             # one element in so many left open: certificates will not do
     SLICE = 1 << 25       # products of the long accumulator between two looks at signals
-
-cdef list spare_workspaces = []
-
-
-cdef class Workspace:
-    """Uninitialised memory that grows on demand, handed out in pieces that start on cache lines."""
-    cdef char *data
-    cdef void *raw
-    cdef size_t size, used
-
-    def __dealloc__(self):
-        free(self.raw)
-
-    cdef int reserve(self, size_t size) except -1:
-        self.used = 0
-        if size > self.size:
-            free(self.raw)
-            self.size = 0
-            self.raw = malloc(size + LINE)
-            if self.raw == NULL:
-                raise MemoryError(f"the workspace of {size} bytes is more than there is")
-            self.size = size
-            self.data = <char *>((<uintptr_t>self.raw + LINE - 1) // LINE * LINE)
-        return 0
-
-    cdef void *take(self, size_t size) noexcept:
-        cdef void *piece = self.data + self.used
-        self.used += (size + LINE - 1) // LINE * LINE
-        return piece
-
 
 cdef struct matrix:
     const char *data
@@ -301,8 +271,7 @@ cdef class Product:
         self.j.level = exact_best_level(level)
         self.j.threads = threads
         self.j.high, self.j.width = exact_row_multiple(self.j.level), exact_panel_width(self.j.level)
-        self.scales = Workspace()
-        self.scales.reserve((4 * m + 7 * n) * sizeof(double) + 11 * LINE)
+        self.scales = Workspace((4 * m + 7 * n) * sizeof(double) + 11 * LINE)
         self.j.row_factors = self.doubles(m)
         self.j.row_units = self.doubles(m)
         self.j.row_bounds = self.doubles(m)
@@ -326,9 +295,8 @@ cdef class Product:
         cdef ptrdiff_t depth = round_up(min(self.j.a.columns, EXACT_BLOCK), EXACT_DEPTH)
         cdef ptrdiff_t kinds = 2 if residues else 1
         cdef size_t sums = rows * columns * sizeof(double)
-        self.work = spare_workspaces.pop() if spare_workspaces else Workspace()
-        self.work.reserve(kinds * (sums + (rows + columns) * depth * sizeof(double)) + (2 * sums if expansion else 0)
-                          + 10 * LINE)
+        self.work = Workspace(kinds * (sums + (rows + columns) * depth * sizeof(double)) + (2 * sums if expansion else 0)
+                              + 10 * LINE)
         self.j.packed_b = <double *>self.work.take(columns * depth * sizeof(double))
         self.j.packed_a = <double *>self.work.take(rows * depth * sizeof(double))
         self.j.block.sums = <double *>self.work.take(sums)
@@ -343,8 +311,6 @@ cdef class Product:
         return 0
 
     cdef void give_back(self) noexcept:
-        if len(spare_workspaces) < SPARE:
-            spare_workspaces.append(self.work)
         self.work = None
 
     def units(self, double[::1] row_units, double[::1] column_units):

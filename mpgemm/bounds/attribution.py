@@ -22,12 +22,13 @@ from fractions import Fraction
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.recovery import integer_words
 from mpgemm.recovery.arithmetic import EngineArithmetic, combine
 from mpgemm.recovery.run import prepare
 from tensorcore_models.accumulators import FusedDotAdd, FusedDotRoundDownAdd, InterleavedDotAdd, ParametricDotAdd
 from tensorcore_models.engines.engine import Engine, MatrixEngine
-from tensorcore_models.formats.exact_rounding import round_to_bits
 from tensorcore_models.formats import Format
+from tensorcore_models.formats.exact_rounding import round_to_bits
 
 #: Holds every sum of a fused core before it is rounded: 49 significand bits and the exponents of binary128.
 WIDE = Format("wide", 15, 48, 16383)
@@ -188,17 +189,15 @@ def exact_words(run, operand: np.ndarray, axis: int) -> list[list[Fraction]]:
 
 
 def _integer_words(run, operand: np.ndarray, axis: int) -> list[list[Fraction]]:
-    from mpgemm.recovery import integer_run as integer
-
     row = run.row
     if row.kind == "quantised":
-        found = integer.quantise(operand, row.words, run.word_format)
+        found = integer_words.quantise(operand, row.words, run.word_format)
         return [[Fraction(s) * w for w in _fractions(words.astype(np.float64))] for words, s in found]
     if row.kind == "residues":
-        whole, exponents = integer.integers_below(operand, axis, integer.residue_bits(row.moduli, run.a.shape[1]))
+        whole, exponents = integer_words.integers_below(operand, axis, integer_words.residue_bits(row.moduli, run.a.shape[1]))
         return [[Fraction(int(w)) * Fraction(2) ** int(exponents[0]) for w in whole.ravel()]]
-    slices, exponents = integer.slice_operand(operand, axis, row)
-    unit = int(exponents[0]) - integer.top_exponent(row)
+    slices, exponents = integer_words.slice_operand(operand, axis, row)
+    unit = int(exponents[0]) - integer_words.top_exponent(row)
     return [
         [w * Fraction(2) ** (unit - row.slice_bits * j) for w in _fractions(word.astype(np.float64))]
         for j, word in enumerate(slices)
@@ -229,9 +228,7 @@ def _integer_core(run, terms: Fraction, c: Fraction) -> tuple[Fraction, Fraction
     """Integer cores are exact; quantised floating-point words go through a floating-point core."""
     if not isinstance(run.word_format, Format):
         return terms, terms
-    from mpgemm.recovery.integer_run import quantise
-
-    words_a, words_b = (quantise(x, run.row.words, run.word_format) for x in (run.a, run.b))
+    words_a, words_b = (integer_words.quantise(x, run.row.words, run.word_format) for x in (run.a, run.b))
     core = c
     for i, j in run.row.products:
         (x, s), (y, t) = words_a[i], words_b[j]

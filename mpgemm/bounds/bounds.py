@@ -7,8 +7,9 @@ Derivation for a fused dot-add. One step adds at most N + 1 addends, each cut to
 units (half as much where the alignment rounds to nearest). An addend's exponent is at most floor(log2) of its own size
 (products are not normalised, which only lowers it), so 2^E <= S', the largest size that sum and addends can have; except that
 subnormal operands carry their format's smallest normal exponent and zeros the exponent of their edge rule: these give a floor
-2^E0 that depends on the formats and the exponents of the data only (:mod:`mpgemm.bounds.operand_facts`). The result is rounded once:
-below 2^(1-P) S' (2^-P S' to nearest), or below one unit of the subnormal range. So a step adds at most ``alpha S' + beta`` with
+2^E0 that depends on the formats and the exponents of the data only (:mod:`mpgemm.bounds.operand_facts`). The result is
+rounded once: below 2^(1-P) S' (2^-P S' to nearest), or below one unit of the subnormal range. So a step adds at most ``alpha
+S' + beta`` with
 
     alpha = (addends) 2^-F + (roundings) u,     beta = (addends) 2^(E0-F) + (roundings) eta + what flushing takes,
 
@@ -460,7 +461,7 @@ def multiword_bound(n: int, words: int, word: Format, result: Format, theta: flo
     word, result : Format
         Of the words and of the sums (U, F_min).
     theta : float
-        What equilibrated elements stay below, :func:`mpgemm.recovery.run.scaling_target`.
+        What equilibrated elements stay below, :func:`mpgemm.recovery.word_run.scaling_target`.
     """
     u, big = 2.0 ** -(word.precision * words), result.unit_roundoff
     return 2 * u + n * big + 4 * n**2 * word.min_normal / theta + 4 * n**2 * result.min_normal / theta**2

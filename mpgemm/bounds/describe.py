@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.recovery.arithmetic import EngineArithmetic, combine
 from mpgemm.bounds.attribution import Attribution, attribute, dot_run, exact_words, floor_log2, format_of
+from mpgemm.recovery.arithmetic import EngineArithmetic, combine
 from tensorcore_models.accumulators import FusedDotAdd
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format

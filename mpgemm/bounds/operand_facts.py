@@ -181,7 +181,7 @@ def scaled_values(engine: Engine, a, b, scale_a=None, scale_b=None) -> tuple[np.
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
         raise ValueError(f"a is {a.shape} and b is {b.shape}: the columns of a must be as many as the rows of b")
     bits = (scale_bits(s, engine.scale_format, name) for s, name in ((scale_a, "scale_a"), (scale_b, "scale_b")))
-    bits = engine._check_scales(a.shape, b.shape, *bits)
+    bits = engine.check_scales(a.shape, b.shape, *bits)
     scales = block_scales(engine)
     return a, b, *(None if x is None or scales is None else decode(x, scales.format) for x in bits)
 

@@ -7,9 +7,19 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
+from mpgemm.bounds.operand_facts import (
+    OperandFacts,
+    accumulator_of,
+    apply_scales,
+    facts_of,
+    facts_of_formats,
+    scaled_values,
+)
+from mpgemm.exact.product import exact_gemm
+from mpgemm.recovery import integer_words
 from mpgemm.recovery.arithmetic import combine
-from mpgemm.bounds.operand_facts import OperandFacts, accumulator_of, apply_scales, facts_of, facts_of_formats, scaled_values
-from mpgemm.recovery.run import CubeRun, prepare
+from mpgemm.recovery.run import prepare
+from mpgemm.recovery.word_run import CubeRun, scaling_target
 from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat
@@ -84,20 +94,18 @@ def word_values(run):
 
 
 def _integer_word_values(run):
-    from mpgemm.recovery import integer_run as integer
-
     row, found = run.row, []
     for x, axis in ((run.clean_a, 1), (run.clean_b, 0)):
         if row.kind == "quantised":
             found.append(
-                [np.float64(s) * w.astype(np.float64) for w, s in integer.quantise(x, row.words, run.word_format)]
+                [np.float64(s) * w.astype(np.float64) for w, s in integer_words.quantise(x, row.words, run.word_format)]
             )
         elif row.kind == "residues":
-            whole, exponents = integer.integers_below(x, axis, integer.residue_bits(row.moduli, run.a.shape[1]))
+            whole, exponents = integer_words.integers_below(x, axis, integer_words.residue_bits(row.moduli, run.a.shape[1]))
             found.append([np.ldexp(whole.astype(np.float64), exponents[:, None] if axis else exponents)])
         else:
-            slices, exponents = integer.slice_operand(x, axis, row)
-            unit = exponents - integer.top_exponent(row)
+            slices, exponents = integer_words.slice_operand(x, axis, row)
+            unit = exponents - integer_words.top_exponent(row)
             unit = unit[:, None] if axis else unit
             found.append([np.ldexp(w.astype(np.float64), unit - row.slice_bits * j) for j, w in enumerate(slices)])
     return found
@@ -223,8 +231,6 @@ def published_bounds(run) -> dict[str, float]:
     )
     published = {f"block FMA, {name}": value for name, value in found.items()}
     if run.row.name == "multiword":
-        from mpgemm.recovery.run import scaling_target
-
         theta = scaling_target(word, result, k)
         published["multiword"] = bounds.multiword_bound(k, words, word, result, theta)
     return published
@@ -388,8 +394,6 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
     -------
     Vacuity
     """
-    from mpgemm.exact.product import exact_gemm
-
     a, b = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
     c = None if c is None else np.asarray(c).astype(np.float64)
     exact = np.abs(np.asarray(exact_gemm(a, b, c).rounded("fp64")))

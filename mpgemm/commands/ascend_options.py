@@ -19,9 +19,9 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool
     )  # fmt: skip
     chip = parser.add_argument_group("chip")
     chip.add_argument(
-        "--chip", metavar="NAME", **({"action": "append"} if several_chips else {"default": "910A"}),
+        "--chip", metavar="NAME", action="append",
         help=f"{', '.join(ascend.list_chips())}, or a .toml or CANN .ini file (default 910A)"
-        + ("; more than one to compare" if several_chips else ""),
+        + ("; more than once to compare chips" if several_chips else ""),
     )  # fmt: skip
     chip.add_argument("--calibrated", action="store_true", help="use the chip's fitted parameters, too")
     chip.add_argument(
@@ -32,12 +32,17 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool
     kernel = parser.add_argument_group("kernel")
     kernel.add_argument("--terms", type=int, default=3, choices=(1, 3, 4), help="products for each FP32 product (3)")
     kernel.add_argument("--buffering", default="double", choices=("single", "double"))
-    kernel.add_argument("--mode", choices=MODES, help="how the terms are combined (termwise; plan: or fused, if faster)")
+    kernel.add_argument(
+        "--mode", choices=MODES, help="how the terms are combined (termwise; plan: or fused, if faster)"
+    )
     kernel.add_argument(
         "--operand", default="fp16", choices=tuple(OPERAND_BYTES), help="others than fp16: with --terms 1 (fp16)"
     )
     kernel.add_argument(
-        "--merge", default="reduce", choices=MERGES, help="slices of k: added in order, or atomically in memory (reduce)"
+        "--merge",
+        default="reduce",
+        choices=MERGES,
+        help="slices of k: added in order, or atomically in memory (reduce)",
     )
     kernel.add_argument("--split", type=int, metavar="COUNT", help="slices of k")
 
@@ -58,14 +63,22 @@ def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
 
 
 def chip_of(args: argparse.Namespace) -> ascend.Chip:
-    """The chip with calibration and changes in force."""
-    return chips_of(args)[0]
+    """The one chip that the options name, with calibration and changes in force.
+
+    Raises
+    ------
+    ValueError
+        If they name several.
+    """
+    chips = chips_of(args)
+    if len(chips) > 1:
+        raise ValueError(f"one --chip at a time here, got {len(chips)}")
+    return chips[0]
 
 
 def chips_of(args: argparse.Namespace) -> list[ascend.Chip]:
     """Every chip that the options name, with calibration and changes in force."""
-    names = args.chip if isinstance(args.chip, list) else [args.chip or "910A"]
-    return [_chip(args, name) for name in names]
+    return [_chip(args, name) for name in args.chip or ["910A"]]
 
 
 def _chip(args: argparse.Namespace, name: str) -> ascend.Chip:
@@ -76,18 +89,25 @@ def _chip(args: argparse.Namespace, name: str) -> ascend.Chip:
     return chip.replace(**dict(map(parse_change, args.changes))) if args.changes else chip
 
 
+def evidence(args: argparse.Namespace, chip: ascend.Chip) -> str:
+    """Whether a chip's predictions are nominal or calibrated: the first thing that a command says."""
+    if args.calibrated:
+        return f"{chip.name}: calibrated predictions ({chip.calibration_source})"
+    return f"{chip.name}: nominal predictions, not measured on a chip"
+
+
 def run_on_chip(args: argparse.Namespace, work: Callable[[argparse.Namespace, ascend.Chip], None]) -> int:
     """`work` with the chip that the options name, or its numbers where they are asked for; the exit status."""
-    for chip in chips_of(args):
-        if args.list_parameters:
-            print_parameters(chip)
-        else:
-            work(args, chip)
+    chip = chip_of(args)
+    if args.list_parameters:
+        print_parameters(chip)
+    else:
+        work(args, chip)
     return 0
 
 
 def parse_change(text: str) -> tuple[str, float]:
-    """"PARAMETER=VALUE" as a pair; whole numbers stay integers.
+    """ "PARAMETER=VALUE" as a pair; whole numbers stay integers.
 
     Raises
     ------
@@ -118,7 +138,7 @@ def parse_number(name: str, text: str) -> float:
 
 
 def parse_block(text: str) -> tuple[int, int, int]:
-    """"BM,BK,BN" as three integers.
+    """ "BM,BK,BN" as three integers.
 
     Raises
     ------
@@ -131,6 +151,36 @@ def parse_block(text: str) -> tuple[int, int, int]:
     except ValueError:
         raise ValueError(f"a block is BM,BK,BN, for instance 176,64,176; got {text!r}") from None
     return bm, bk, bn
+
+
+def parse_grid(text: str) -> tuple[int, int, int]:
+    """ "M,K,N" or "MxKxN", cores along each, as three integers.
+
+    Raises
+    ------
+    ValueError
+        If it is not three integers.
+    """
+    try:
+        m, k, n = map(int, text.replace("x", ",").split(","))
+    except ValueError:
+        raise ValueError(f"a grid is M,K,N, cores along each, for instance 8,1,4; got {text!r}") from None
+    return m, k, n
+
+
+def parse_pair(text: str) -> tuple[int, int]:
+    """ "OFFSET,DIRECTION" of a swizzle as two integers.
+
+    Raises
+    ------
+    ValueError
+        If it is not two integers.
+    """
+    try:
+        offset, direction = map(int, text.split(","))
+    except ValueError:
+        raise ValueError(f"a swizzle is OFFSET,DIRECTION, for instance 3,0; got {text!r}") from None
+    return offset, direction
 
 
 def print_parameters(chip: ascend.Chip) -> None:

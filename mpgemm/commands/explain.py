@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mpgemm.reporting import report
 from mpgemm.bounds.describe import describe
 from mpgemm.experiments.cases import file_case, generated_cases, with_addend
 from mpgemm.experiments.valpey5 import VALPEY_A, VALPEY_B, VALPEY_C
 from mpgemm.recovery.methods import get_method
+from mpgemm.reporting import report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,8 +3,8 @@
 import argparse
 
 import tensorcore_models as tcm
-from mpgemm.reporting import report
 from mpgemm.recovery.methods import list_methods
+from mpgemm.reporting import report
 from tensorcore_models.catalogue.devices import DEVICES
 
 

@@ -1,26 +1,31 @@
 """What the commands that measure share: where results go, and how a run that is interrupted goes on."""
 
 import argparse
-import platform
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
-from mpgemm.reporting import plots
-from mpgemm.experiments import evaluate as evaluation
+from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.journal import Journal
+from mpgemm.reporting import plots
 
 
-def add_output_arguments(parser: argparse.ArgumentParser):
-    """The group "output" with --out, --fresh, --no-figures and --json; it is returned for more."""
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """The group "how": workers and clusters."""
+    how = parser.add_argument_group("how")
+    how.add_argument("--workers", type=int, default=1, metavar="N", help="measurements side by side, in threads (default 1)")
+    how.add_argument("--scheduler", metavar="ADDRESS", help="run on a dask cluster instead, for instance tcp://host:8786")
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """The group "output": --out, --fresh, --no-figures, --json, --csv, --metric."""
     output = parser.add_argument_group("output")
     output.add_argument("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")
     output.add_argument("--fresh", action="store_true", help="measure again what the journal in --out holds")
     output.add_argument("--no-figures", action="store_true", help="no pictures")
     output.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    return output
+    output.add_argument("--csv", action="store_true", help="print CSV instead of tables")
+    output.add_argument("--metric", default="relative_frobenius", choices=list(RELATIVE_METRICS), help="what the figures show")
 
 
 def check_run(args: argparse.Namespace) -> None:
@@ -35,6 +40,8 @@ def check_run(args: argparse.Namespace) -> None:
         raise ValueError(f"--repeats must be at least 1, got {args.repeats}")
     if args.workers < 1:
         raise ValueError(f"--workers must be at least 1, got {args.workers}")
+    if args.json and args.csv:
+        raise ValueError("--json or --csv, not both")
     if args.out and args.out.exists() and not args.out.is_dir():
         raise ValueError(f"--out {args.out} is not a folder")
     if args.out and not args.no_figures:
@@ -59,16 +66,3 @@ def _open_journal(args: argparse.Namespace) -> Journal:
     if args.fresh:
         path.unlink(missing_ok=True)
     return Journal(path)
-
-
-def environment() -> dict:
-    """What the numbers were measured with."""
-    blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
-    return {
-        "mpgemm": evaluation.package_version(),
-        "code": evaluation.code_digest(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
-        "machine": platform.machine(),
-    }

@@ -20,8 +20,8 @@ from typing import Literal
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.exact.product import exact_gemm
 from mpgemm.exact.mp_reference import MpResult
+from mpgemm.exact.product import exact_gemm
 
 REFERENCES = ("exact", "mpmath")
 

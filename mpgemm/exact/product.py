@@ -15,9 +15,9 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm._kernels import exact as exact_kernel
-from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.formats.operands import values_of_bits
 from tensorcore_models.formats.rounding import source_array
+from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import threads_for
 
 #: Elements left to the long accumulator, one in so many of all, from which transposing B pays.

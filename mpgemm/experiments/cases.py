@@ -144,6 +144,22 @@ def _product_shape(case: Case) -> tuple[int, int]:
     return a.shape[0], b.shape[1]
 
 
+def given_case(a, b, c=None, label: str = "") -> Case:
+    """Matrices that are there already, in any real type.
+
+    Parameters
+    ----------
+    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
+    label : str
+        By default the shapes.
+    """
+    a, b = np.asarray(a), np.asarray(b)
+    label = label or f"{a.shape[0]} x {a.shape[-1]} times {b.shape[0]} x {b.shape[-1]}"
+    given = (a, b) if c is None else (a, b, np.asarray(c))
+    addend = None if c is None else partial(np.asarray, c)
+    return Case(label, {"given": label, "sha256": _digest(*given)}, partial(_given, a, b), addend=addend)
+
+
 def _given(a: np.ndarray, b: np.ndarray) -> Pair:
     return a, b
 

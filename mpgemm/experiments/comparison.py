@@ -4,19 +4,17 @@ import csv
 import io
 import json
 import math
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import NamedTuple
 
-import numpy as np
-
-from mpgemm.recovery.engines import UnsuitableEngine, resolve_engine
-from mpgemm.exact.errors import ErrorMeter, ErrorReport
-from mpgemm.recovery.methods import RecoveryMethod, get_method
-from mpgemm.recovery.run import recovered_gemm_report
-from mpgemm.bounds.tolerances import method_bound
+from mpgemm.exact.errors import ErrorReport
+from mpgemm.experiments.cases import Case, given_case
+from mpgemm.experiments.evaluate import Record, evaluate
+from mpgemm.experiments.journal import Journal
+from mpgemm.experiments.recovery_methods import Pair, pair_method, resolve_pairs
+from mpgemm.recovery.methods import RecoveryMethod
+from mpgemm.reporting.report import Table
 from tensorcore_models.engines.engine import Engine
 
 #: Metrics of the error report that a row of the table has.
@@ -35,7 +33,7 @@ class ComparisonRecord:
     errors : ErrorReport
         Against the exact product.
     overflow_a, overflow_b, underflow_a, underflow_b : int
-        Elements that left the range of the words (:class:`mpgemm.recovery.run.RangeCounts`).
+        Elements that left the range of the words (:class:`mpgemm.recovery.word_run.RangeCounts`).
     bound : float or None
         Deterministic bound of the componentwise error, None where none was asked for or is known.
     seconds : float
@@ -116,8 +114,6 @@ class Comparison(list):
         return _csv(self)
 
     def __str__(self) -> str:
-        from mpgemm.reporting.report import Table
-
         columns = (
             "method",
             "engine",
@@ -221,110 +217,57 @@ def compare(
     >>> [(r.method, r.passes) for r in found]
     [('fp16', 1), ('fp16', 1), ('ootomo', 3), ('ootomo', 3)]
     """
-    pairs, skipped = resolve_pairs(methods, engines)
-    a, b = np.asarray(a), np.asarray(b)
-    case = case or f"{a.shape[0]} x {a.shape[-1]} times {b.shape[0]} x {b.shape[-1]}"
-    meter = ErrorMeter(a, b, c)
-    arguments = [(*pair, a, b, c, meter, case, bounds, strict, overflow) for pair in pairs]
-    if executor is None:
-        records = [measure_pair(*values) for values in arguments]
-    else:
-        futures = [executor.submit(measure_pair, *values) for values in arguments]
-        records = [future.result() for future in futures]
-    return Comparison(records, skipped)
-
-
-class Pair(NamedTuple):
-    """A method, under the name it was asked for by, and an engine that takes its words."""
-
-    name: str
-    row: RecoveryMethod
-    engine: Engine
-
-
-def resolve_pairs(methods, engines) -> tuple[list[Pair], list[tuple[str, str, str]]]:
-    """Methods and engines that fit each other, and (method, engine, reason) of those that do not.
-
-    Parameters
-    ----------
-    methods, engines : sequence
-        As for :func:`compare`.
-
-    Raises
-    ------
-    ValueError
-        If no method is given, a method is unknown, or no pair fits.
-    """
-    pairs, skipped = [], []
-    if not methods:
-        raise ValueError("no methods to compare: name at least one of mpgemm.list_methods()")
-    for method in methods:
-        row = get_method(method)
-        name = method if isinstance(method, str) else row.name
-        for engine in engines or (None,):
-            try:
-                pairs.append(Pair(name, row, resolve_engine(engine, row)))
-            except UnsuitableEngine as error:
-                skipped.append((name, getattr(engine, "label", str(engine)), str(error)))
-    if not pairs:
-        raise ValueError("no engine takes the words of any method: " + "; ".join(reason for *_, reason in skipped[:3]))
-    return pairs, skipped
-
-
-def measure_pair(
-    name, row, engine, a, b, c, meter, case, bounds=False, strict=False, overflow=None
-) -> ComparisonRecord:
-    """The record of one pair on one input.
-
-    Parameters
-    ----------
-    name, row, engine
-        A :class:`Pair`.
-    a, b, c : array_like
-        As for :func:`compare`.
-    meter : ErrorMeter
-        Of the same matrices.
-    case, bounds, strict, overflow
-        As for :func:`compare`.
-
-    Raises
-    ------
-    ValueError
-        As :func:`mpgemm.recovered_gemm`.
-    """
-    start = time.perf_counter()
-    result = recovered_gemm_report(a, b, c, row, engine, strict=strict, overflow=overflow)
-    seconds = time.perf_counter() - start
-    bound = relative_bound(a, b, c, row, engine) if bounds else None
-    return ComparisonRecord(
-        case,
-        name,
-        engine.label,
-        result.passes,
-        meter.measure(result.d),
-        result.a.overflow,
-        result.b.overflow,
-        result.a.underflow,
-        result.b.underflow,
-        bound,
-        seconds,
+    given = given_case(a, b, c, case)
+    return compare_cases(
+        [given], methods, engines, bounds=bounds, strict=strict, overflow=overflow, executor=executor
     )
 
 
-def relative_bound(a, b, c, row, engine) -> float | None:
-    """The largest deterministic bound over S = |A||B| + |C|, None where none is known for the core.
+def compare_cases(
+    cases: Sequence[Case],
+    methods: Sequence[str | RecoveryMethod],
+    engines: Sequence[str | Engine | None],
+    *,
+    bounds: bool = False,
+    strict: bool = False,
+    overflow: str | None = None,
+    journal: Journal | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+    executor: Executor | None = None,
+) -> Comparison:
+    """As :func:`compare` on several inputs, with a journal of finished results.
 
     Parameters
     ----------
-    a, b, c, row, engine
-        As for :func:`mpgemm.method_bound`.
+    cases : sequence of Case
+    methods, engines, bounds, strict, overflow
+        As for :func:`compare`.
+    journal, progress, executor
+        As for :func:`mpgemm.experiments.evaluate.evaluate`.
+
+    Raises
+    ------
+    ValueError
+        As :func:`compare`.
     """
-    try:
-        bound = method_bound(a, b, c, row, engine).total
-    except ValueError:
-        return None
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        size = np.abs(np.asarray(a, np.float64)) @ np.abs(np.asarray(b, np.float64))
-        size = size + (0 if c is None else np.abs(np.asarray(c, np.float64)))
-        ratio = np.where(size > 0, bound / size, np.where(bound > 0, np.inf, 0.0))
-    return float(np.max(ratio, initial=0.0))
+    pairs, skipped = resolve_pairs(methods, engines)
+    measured = {}
+    for pair in pairs:
+        method = pair_method(pair, bounds=bounds, strict=strict, overflow=overflow)
+        measured[method.name] = (pair, method)
+    records = evaluate(cases, [method for _, method in measured.values()], journal, progress, executor)
+    return Comparison((_comparison_record(record, measured[record.method][0]) for record in records), skipped)
+
+
+def _comparison_record(record: Record, pair: Pair) -> ComparisonRecord:
+    facts = dict(record.details)
+    bound = facts.pop("bound")
+    return ComparisonRecord(
+        case=record.case,
+        method=pair.name,
+        engine=pair.engine.label,
+        errors=record.errors,
+        seconds=record.seconds,
+        bound=None if bound is None else float(bound),
+        **facts,
+    )

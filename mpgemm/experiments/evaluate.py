@@ -1,46 +1,25 @@
 """Run methods on inputs and measure their errors: computing only, no printing and no figures."""
 
-import functools
-import hashlib
-import importlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, as_completed
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.exact.errors import ErrorMeter, ErrorReport
+from mpgemm.exact.mp import mp_gemm_entries
+from mpgemm.exact.mp_reference import round_mpf
+from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import Case
+from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.journal import Journal, content_key
-from mpgemm.experiments.methods import GemmMethod
+from mpgemm.experiments.tasks import Task, results_of
 
 Operands = tuple[np.ndarray, np.ndarray, np.ndarray | None]
-
-
-def package_version() -> str:
-    """Version of the installed distribution, "source" where it is run from a checkout that is not installed."""
-    try:
-        return version("mpgemm")
-    except PackageNotFoundError:
-        return "source"
-
-
-@functools.cache
-def code_digest() -> str:
-    """Hash of the three packages' Python and compiled files: results of other code are not taken from a journal."""
-    digest = hashlib.sha256()
-    for package in ("tensorcore_models", "ascend", "mpgemm"):
-        for root in importlib.import_module(package).__path__:
-            for path in sorted(Path(root).rglob("*")):
-                if path.suffix in (".py", ".so", ".pyd", ".toml"):
-                    digest.update(f"{package}/{path.relative_to(root).as_posix()}\n".encode())
-                    digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -104,37 +83,25 @@ def evaluate(
     ValueError
         If a case has a C that a method cannot add.
     """
-    journal = journal if journal is not None else Journal()
-    progress = progress or (lambda done, total, label: None)
     cases = list(cases)
     lacking = [method.name for method in methods if not method.takes_addend]
     if lacking and any(case.addend is not None for case in cases):
         raise ValueError(f"these methods add no C to a product: {', '.join(lacking)}")
-    configurations = [[_configuration(case, method) for method in methods] for case in cases]
-    missing = [
-        [method for method, key in zip(methods, keys, strict=True) if journal.get(key) is None]
-        for keys in configurations
+    tasks = [
+        Task(
+            f"{case.label}: {method.name}",
+            {"case": dict(case.identity), "method": dict(method.settings)},
+            partial(measure, case, method),
+        )
+        for case in cases
+        for method in methods
     ]
-    total = len(cases) * len(methods)
-    done = total - sum(map(len, missing))
-    for case, method, result in _measure_all(cases, missing, executor):
-        if result is None:
-            progress(done, total, f"{case.label}: {method.name}")
-        else:
-            journal.add(_configuration(case, method), result)
-            done += 1
-    progress(total, total, "")
-    return [
-        _record(case, method, result)
-        for case, keys in zip(cases, configurations, strict=True)
-        for method, key in zip(methods, keys, strict=True)
-        if (result := journal.get(key)) is not None
-    ]
-
-
-def _configuration(case: Case, method: GemmMethod) -> dict:
-    """Everything that determines a result."""
-    return {"case": dict(case.identity), "method": dict(method.settings), "code": code_digest()}
+    try:
+        results = results_of(tasks, journal, progress, executor)
+    finally:
+        forget_inputs()
+    measured = [(case, method) for case in cases for method in methods]
+    return [_record(case, method, result) for (case, method), result in zip(measured, results, strict=True)]
 
 
 def _record(case: Case, method: GemmMethod, result: Mapping) -> Record:
@@ -142,40 +109,7 @@ def _record(case: Case, method: GemmMethod, result: Mapping) -> Record:
     return Record(case.label, case.group, method.name, method.label, errors, result["seconds"], result.get("details", {}))
 
 
-def _measure_all(
-    cases: Sequence[Case], missing: Sequence[Sequence[GemmMethod]], executor: Executor | None
-) -> Iterator[tuple[Case, GemmMethod, dict | None]]:
-    """(case, method, None) before a measurement and (case, method, result) after it."""
-    work = [(case, methods) for case, methods in zip(cases, missing, strict=True) if methods]
-    if executor is None:
-        for case, methods in work:
-            operands = case.operands()
-            meter = ErrorMeter(*operands)
-            for method in methods:
-                yield case, method, None
-                yield case, method, _measure(method, operands, meter)
-        return
-    futures = {
-        executor.submit(measure_case, case, [method]): (case, method) for case, methods in work for method in methods
-    }
-    try:
-        for future in as_completed(futures):
-            case, method = futures[future]
-            (result,) = future.result()
-            yield case, method, result
-            yield case, method, None
-    finally:
-        for future in futures:
-            future.cancel()
-
-
-def measure_case(case: Case, methods: Sequence[GemmMethod]) -> list[dict]:
-    """The results of several methods on one case: the task that an executor runs."""
-    operands, meter = _inputs(case)
-    return [_measure(method, operands, meter) for method in methods]
-
-
-#: The inputs of the last cases that this process measured, so that tasks of the same case form its exact product once.
+#: Inputs of the cases that this process measured last, so that tasks of the same case form its exact product once.
 _RECENT: dict[str, tuple[Operands, ErrorMeter]] = {}
 _RECENT_LOCK = threading.Lock()
 _RECENT_CASES = 2
@@ -192,9 +126,16 @@ def _inputs(case: Case) -> tuple[Operands, ErrorMeter]:
         return _RECENT[key]
 
 
-def _measure(method: GemmMethod, operands: Operands, meter: ErrorMeter) -> dict:
-    a, b, c = operands
-    given = (a, b) if c is None else operands
+def forget_inputs() -> None:
+    """Free the inputs that this process keeps."""
+    with _RECENT_LOCK:
+        _RECENT.clear()
+
+
+def measure(case: Case, method: GemmMethod) -> dict:
+    """The result of one method on one case, JSON-compatible: the task that an executor runs."""
+    (a, b, c), meter = _inputs(case)
+    given = (a, b) if c is None else (a, b, c)
     start = time.perf_counter()
     product = method.multiply(*given)
     seconds = time.perf_counter() - start
@@ -264,10 +205,6 @@ def verify_entries(case: Case, count: int, seed: int = 0) -> tuple[int, int]:
     checked, agreeing : int
         How many distinct entries were compared, and how many gave the same correctly rounded binary64 number.
     """
-    from mpgemm.exact.product import exact_gemm
-    from mpgemm.exact.mp import mp_gemm_entries
-    from mpgemm.exact.mp_reference import round_mpf
-
     a, b, c = case.operands()
     values = np.asarray(exact_gemm(a, b, c).rounded("fp64"))
     places = np.random.default_rng(seed).permutation(values.size)[:count]

@@ -13,15 +13,14 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.bounds import multiword_bound
-from mpgemm.experiments.comparison import Pair
-from mpgemm.recovery.engines import hypothetical_engine
 from mpgemm.experiments.cases import generated_cases
 from mpgemm.experiments.evaluate import evaluate
-from mpgemm.experiments.outcome import Context, Outcome, Panel
-from mpgemm.experiments.recovery_methods import pair_method
+from mpgemm.experiments.outcome import Context, Outcome
+from mpgemm.experiments.recovery_methods import Pair, pair_method
+from mpgemm.recovery.engines import hypothetical_engine
 from mpgemm.recovery.methods import get_method
-from mpgemm.reporting.plots import Curve
-from mpgemm.recovery.run import WordStore, scaling_target
+from mpgemm.recovery.word_run import WordStore, scaling_target
+from mpgemm.reporting.plots import Curve, Panel
 from mpgemm.reporting.report import Table
 from tensorcore_models.engines.engine import MatrixEngine
 from tensorcore_models.formats import FORMATS

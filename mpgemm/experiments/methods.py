@@ -1,12 +1,13 @@
 """The GEMMs that `mpgemm evaluate` compares, as a list of named callables.
 
-A :class:`GemmMethod` multiplies two float32 matrices in some way. :func:`build_methods` makes them from names; a name
+A :class:`~mpgemm.experiments.gemm_method.GemmMethod` multiplies two float32 matrices in some way. :func:`build_methods` makes
+them from names; a name
 is a family of :data:`FAMILIES`, ``engine:ARCH:INSTRUCTION`` for any matrix engine of the catalogue (operands rounded
 to nearest to the engine's formats first), or ``recovery:METHOD@ENGINE`` for a recovery method.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -14,44 +15,14 @@ import numpy as np
 import ascend
 import tensorcore_models as tcm
 from ascend.cube import ORDERS, STEP_ORDERS
+from mpgemm.experiments.gemm_method import GemmMethod
+from mpgemm.experiments.recovery_methods import recovery_method
 from tensorcore_models import hardware
 
 #: s_b of the SGEMM-cube: a power of two exponent for both operands, or "auto" for one from the data of each.
 ScaleExponent = int | str
 
 DEFAULT_SCALE_EXPONENTS: tuple[ScaleExponent, ...] = (0, 6, 12, "auto")
-
-
-@dataclass(frozen=True)
-class GemmMethod:
-    """One way to multiply.
-
-    Parameters
-    ----------
-    name : str
-        Unique; stands in tables and files.
-    label : str
-        For the legend of a figure.
-    multiply : callable
-        ``multiply(a, b)`` on float32 matrices gives the product, ``multiply(a, b, c)`` the product plus c where
-        `takes_addend`; it can be pickled.
-    settings : mapping
-        JSON-compatible values that determine `multiply`; the journal of results is keyed by them.
-    details : callable, optional
-        ``details(a, b)``, or ``details(a, b, c)``, gives JSON-compatible facts that are recorded beside the errors.
-    takes_addend : bool
-        Whether it adds a C.
-    """
-
-    name: str
-    label: str
-    multiply: Callable[..., np.ndarray] = field(compare=False)
-    settings: Mapping = field(default_factory=dict)
-    details: Callable[..., dict] | None = field(default=None, compare=False)
-    takes_addend: bool = False
-
-    def __post_init__(self):
-        object.__setattr__(self, "settings", {"name": self.name, **self.settings})
 
 
 def native_fp32(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -188,14 +159,8 @@ def _engine_gemm(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(_engine(name).gemm(a, b, input_rounding="rne"))
 
 
-def _recovery(name: str) -> GemmMethod:
-    from mpgemm.experiments.recovery_methods import recovery_method  # it imports this module
-
-    return recovery_method(name)
-
-
 #: What makes a method from the part of a name behind "PREFIX:".
-PREFIXES: dict[str, Callable[[str], GemmMethod]] = {"engine": engine_method, "recovery": _recovery}
+PREFIXES: dict[str, Callable[[str], GemmMethod]] = {"engine": engine_method, "recovery": recovery_method}
 
 #: Families that need no engine. fp16 and SGEMM-cube are the Ascend cube's (910A: saturating); `sgemm_cube_scaled` is
 #: the extension beyond the paper that brings each row of A and column of B into range by a power of two.

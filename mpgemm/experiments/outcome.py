@@ -5,20 +5,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from mpgemm.experiments.journal import Journal
-from mpgemm.reporting.plots import Curve
+from mpgemm.reporting.plots import Panel
 from mpgemm.reporting.report import Table
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One set of axes of a figure."""
-
-    title: str
-    curves: Sequence[Curve]
-    x_label: str
-    y_label: str
-    log_x: bool = True
-    log_y: bool = True
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,54 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from mpgemm.experiments.comparison import Pair, relative_bound, resolve_pairs
-from mpgemm.experiments.methods import GemmMethod
-from mpgemm.recovery.run import WordStore, prepare, recovered_gemm
+from mpgemm.bounds.tolerances import method_bound
+from mpgemm.experiments.gemm_method import GemmMethod
+from mpgemm.recovery.engines import UnsuitableEngine, resolve_engine
+from mpgemm.recovery.methods import RecoveryMethod, get_method
+from mpgemm.recovery.run import prepare, recovered_gemm
+from mpgemm.recovery.word_run import WordStore
+from tensorcore_models.engines.engine import Engine
+
+
+class Pair(NamedTuple):
+    """A method, under the name it was asked for by, and an engine that takes its words."""
+
+    name: str
+    row: RecoveryMethod
+    engine: Engine
+
+
+def resolve_pairs(methods, engines) -> tuple[list[Pair], list[tuple[str, str, str]]]:
+    """Methods and engines that fit each other, and (method, engine, reason) of those that do not.
+
+    Parameters
+    ----------
+    methods, engines : sequence
+        As for :func:`mpgemm.compare`.
+
+    Raises
+    ------
+    ValueError
+        If no method is given, a method is unknown, or no pair fits.
+    """
+    pairs, skipped = [], []
+    if not methods:
+        raise ValueError("no methods to compare: name at least one of mpgemm.list_methods()")
+    for method in methods:
+        row = get_method(method)
+        name = method if isinstance(method, str) else row.name
+        for engine in engines or (None,):
+            try:
+                pairs.append(Pair(name, row, resolve_engine(engine, row)))
+            except UnsuitableEngine as error:
+                skipped.append((name, getattr(engine, "label", str(engine)), str(error)))
+    if not pairs:
+        raise ValueError("no engine takes the words of any method: " + "; ".join(reason for *_, reason in skipped[:3]))
+    return pairs, skipped
 
 
 def pair_method(
@@ -89,3 +131,22 @@ def range_counts(pair: Pair, a: np.ndarray, b: np.ndarray, overflow: str | None 
         "underflow_a": of_a.underflow,
         "underflow_b": of_b.underflow,
     }
+
+
+def relative_bound(a, b, c, row, engine) -> float | None:
+    """The largest deterministic bound over S = |A||B| + |C|, None where none is known for the core.
+
+    Parameters
+    ----------
+    a, b, c, row, engine
+        As for :func:`mpgemm.method_bound`.
+    """
+    try:
+        bound = method_bound(a, b, c, row, engine).total
+    except ValueError:
+        return None
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        size = np.abs(np.asarray(a, np.float64)) @ np.abs(np.asarray(b, np.float64))
+        size = size + (0 if c is None else np.abs(np.asarray(c, np.float64)))
+        ratio = np.where(size > 0, bound / size, np.where(bound > 0, np.inf, 0.0))
+    return float(np.max(ratio, initial=0.0))

@@ -4,17 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpgemm.experiments.comparison import Pair, resolve_pairs
-from mpgemm.experiments.accuracy_figures import SWEEP_FIGURES
+from mpgemm.bounds.tolerances import word_values
+from mpgemm.experiments import sweeps
 from mpgemm.experiments.cases import generated_cases
 from mpgemm.experiments.evaluate import evaluate, summarise
 from mpgemm.experiments.methods import build_methods
-from mpgemm.experiments.outcome import Context, Outcome, Panel
-from mpgemm.experiments.recovery_methods import pair_method
-from mpgemm.reporting.plots import Curve
+from mpgemm.experiments.outcome import Context, Outcome
+from mpgemm.experiments.recovery_methods import Pair, pair_method, resolve_pairs
 from mpgemm.recovery.run import prepare
+from mpgemm.reporting.plots import Curve, Panel
 from mpgemm.reporting.report import Table
-from mpgemm.bounds.tolerances import word_values
 
 #: Methods and engines of figs. 8 and 9: SGEMM-cube on the Ascend cube as in the paper, the others on two tensor cores.
 SWEEP_PAIRS = (
@@ -27,7 +26,7 @@ SWEEP_PAIRS = (
     ("ootomo", "a100", "Ootomo, A100"),
     ("ootomo", "h100", "Ootomo, H100"),
 )
-#: Points and sizes: those of :data:`SWEEP_FIGURES`, thinned out.
+#: Points and sizes: those of :data:`mpgemm.experiments.sweeps.SWEEP_FIGURES`, thinned out.
 SWEEP_POINTS = {
     "8a": (-20, -16, -14, -13, -12, -10, -8, -6, -4, -2, 0, 4, 8, 12, 15, 16),
     "8b": (-20, -16, -14, -13, -12, -10, -8, -6, -4, -2, 0, 4, 8, 12, 15, 16),
@@ -39,28 +38,14 @@ SWEEP_POINTS = {
 
 def run_sweep(context: Context, name: str) -> Outcome:
     """One figure of Xue et al. with Markidis, Ootomo and SGEMM-cube side by side, FP32 SGEMM of NumPy as the baseline."""
-    figure = SWEEP_FIGURES[name]
     points, base = SWEEP_POINTS[name], None
     if context.quick:
         points, base = points[:4] if name[0] == "9" else points[::4], (16, 64, 16)
     methods = [*_pair_methods(SWEEP_PAIRS), *build_methods(["fp32"])]
-    curves, sizes, tables = _sweep(figure, points, base, methods, context)
-    title = f"Figure {name}: {figure.title}"
-    table = Table(
-        f"{title}, mean relative error (eq. 13) over {len(context.seeds)} seeds",
-        [figure.x_label, "m x k x n", *curves],
-        [[x, sizes[i], *(c[i] for c in curves.values())] for i, x in enumerate(points)],
+    sweep = sweeps.run_sweep(
+        name, methods, context.seeds, base, points, context.journal, context.progress, context.executor
     )
-    lines = [Curve(label, points, values, _style(label)) for label, values in curves.items()]
-    panel = Panel(title, lines, figure.x_label, "relative error", log_x=not figure.sweeps_exponent)
-    data = {"figure": name, "points": points, "sizes": sizes, "seeds": list(context.seeds), "curves": curves}
-    return Outcome(f"xue{name}", [table], data, [panel], 1)
-
-
-def _style(label: str) -> str:
-    return (
-        "-" if "cube" in label and "Ascend" in label else "--" if "H100" in label else ":" if "NumPy" in label else "-."
-    )
+    return sweep.outcome(f"xue{name}")
 
 
 def _pair_methods(rows):
@@ -69,20 +54,6 @@ def _pair_methods(rows):
         (pair,), _ = resolve_pairs([method], [engine])
         methods.append(pair_method(pair, label=label, counts=False))
     return methods
-
-
-def _sweep(figure, points, base, methods, context):
-    shapes = [figure.shape_at(x, base) for x in points]
-    cases = [
-        case
-        for x, shape in zip(points, shapes, strict=True)
-        for case in generated_cases(
-            figure.distribution, shape, context.seeds, {"exponent": x if figure.sweeps_exponent else 0}
-        )
-    ]
-    summaries = summarise(evaluate(cases, methods, context.journal, context.progress, context.executor))
-    curves = {m.label: [s.relative_frobenius for s in summaries if s.method == m.name] for m in methods}
-    return curves, ["x".join(map(str, shape)) for shape in shapes], summaries
 
 
 # -- growth with k -------------------------------------------------------------------------------------------------------

@@ -9,7 +9,10 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.resuming import Task, results_of
+from mpgemm.experiments.outcome import Outcome
+from mpgemm.experiments.tasks import Task, results_of
+from mpgemm.reporting.plots import Curve, Panel
+from mpgemm.reporting.report import Table
 from tensorcore_models.formats.split_analysis import (
     bits_retained,
     bits_retained_formula,
@@ -42,6 +45,14 @@ class SplitFigure:
     def to_dict(self) -> dict:
         """JSON-compatible values."""
         return asdict(self)
+
+    def outcome(self, stem: str) -> Outcome:
+        """The figure as a table and a picture; `stem` is that of the files."""
+        rows = [[e, *(curve.values[i] for curve in self.curves)] for i, e in enumerate(self.exponents)]
+        table = Table(f"Figure {self.name}: {self.title}", ["exponent", *(curve.label for curve in self.curves)], rows)
+        lines = [Curve(c.label, self.exponents, c.values, "-" if c.kind == "formula" else ":") for c in self.curves]
+        panel = Panel(self.title, lines, "exponent of the number", self.y_label, log_x=False, log_y=False)
+        return Outcome(stem, [table], {"figure": self.to_dict()}, [panel], 1)
 
 
 #: name -> exponents of the number that is split. Where the curves of fig. 2(b) are flat, fewer points show it.

@@ -10,10 +10,10 @@ from functools import partial
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.recovery.engines import resolve_engine
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.outcome import Context, Outcome
-from mpgemm.experiments.resuming import Task, results_of
+from mpgemm.experiments.tasks import Task, results_of
+from mpgemm.recovery.engines import resolve_engine
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.run import recovered_gemm
 from mpgemm.reporting.report import Table

@@ -276,7 +276,7 @@ class ShippedPair:
     @property
     def path(self):
         """The file inside the installed package (a `Traversable`)."""
-        return resources.files("mpgemm") / "data" / f"{self.name}.npz"
+        return resources.files("mpgemm.inputs") / "data" / f"{self.name}.npz"
 
 
 SHIPPED: dict[str, ShippedPair] = {

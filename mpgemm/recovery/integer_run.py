@@ -3,8 +3,8 @@
 Every int8 product is exact: k is cut so that no int32 sum can overflow, and partial sums are added in int64 (or modulo p)
 outside. Rows of A and columns of B that hold infinities or NaN give NaN (such elements count as overflow).
 
-Operands become words in :mod:`mpgemm.recovery.integer_words`, products become results in :mod:`mpgemm.recovery.integer_joins`; the truth for
-both in plain integers is :mod:`mpgemm.recovery.integer_reference`.
+Operands become words in :mod:`mpgemm.recovery.integer_words`, products become results in
+:mod:`mpgemm.recovery.integer_joins`; the truth for both in plain integers is :mod:`mpgemm.recovery.integer_reference`.
 """
 
 import functools
@@ -27,11 +27,11 @@ from mpgemm.recovery.integer_words import (
     top_exponent,
 )
 from mpgemm.recovery.methods import RecoveryMethod
-from mpgemm.recovery.run import RangeCounts
-from mpgemm.recovery.scratch import Scratch, scratch
-from tensorcore_models.engines.engine import Engine, MatrixEngine
+from mpgemm.recovery.word_run import RangeCounts
+from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format
 from tensorcore_models.formats.operands import operand_bits
+from tensorcore_models.machine.workspace import Scratch
 
 INT32_MAX = (1 << 31) - 1
 
@@ -128,23 +128,19 @@ class IntegerRun:
             [operand_bits(word, formats[1], None, "b") for word in words_b],
         )
 
-    def _memory(self, *pieces: int):
-        """Memory for words. A user's callable may hold on to its operands: it gets fresh ones."""
-        return scratch(*pieces, keep=isinstance(self.engine, MatrixEngine))
-
     # -- slices ----------------------------------------------------------------------------------------------------------
     def _slices(self) -> np.ndarray:
         row, bits = self.row, self.row.slice_bits
         largest = 1 << 14 if bits == 8 else ((1 << bits) - 1) ** 2
         products, exponents = [], []
-        with self._memory(row.words * self.a.size, row.words * self.b.size) as memory:
-            planes = [memory.take((row.words, *x.shape), np.int8) for x in (self.a, self.b)]
-            words_a, rows = slice_operand(self.a, 1, row, self.rows.exponents, planes[0])
-            words_b, columns = slice_operand(self.b, 0, row, self.columns.exponents, planes[1])
-            words_a, words_b = self._encoded(words_a, words_b)
-            for pairs in self._chains(largest):  # smallest first
-                products.append(self._chained([(words_a[i], words_b[j]) for i, j in pairs], largest))
-                exponents.append(-bits * sum(pairs[0]))
+        memory = Scratch(row.words * self.a.size, row.words * self.b.size)
+        planes = [memory.take((row.words, *x.shape), np.int8) for x in (self.a, self.b)]
+        words_a, rows = slice_operand(self.a, 1, row, self.rows.exponents, planes[0])
+        words_b, columns = slice_operand(self.b, 0, row, self.columns.exponents, planes[1])
+        words_a, words_b = self._encoded(words_a, words_b)
+        for pairs in self._chains(largest):  # smallest first
+            products.append(self._chained([(words_a[i], words_b[j]) for i, j in pairs], largest))
+            exponents.append(-bits * sum(pairs[0]))
         last = exponents[-1]
         rows = rows - np.int32(2 * top_exponent(row) - last)
         return joined_slices(products, [e - last for e in exponents], rows, columns, self.dtype)
@@ -176,14 +172,14 @@ class IntegerRun:
     def _residues(self) -> np.ndarray:
         moduli, shape = self.row.moduli, (self.a.shape[0], self.b.shape[1])
         count, bits, found = len(moduli), residue_bits(moduli, self.a.shape[1]), remainders(moduli)
-        with self._memory(*(count * size for size in (self.a.size, self.b.size, math.prod(shape)))) as memory:
-            planes = [memory.take((count, *s), np.int8) for s in (self.a.shape, self.b.shape, shape)]
-            words_a, rows = residue_words(self.a, 1, bits, moduli, self.rows.exponents, planes[0])
-            words_b, columns = residue_words(self.b, 0, bits, moduli, self.columns.exponents, planes[1])
-            for i, (a, b) in enumerate(zip(*self._encoded(words_a, words_b), strict=True)):
-                for n, part in enumerate(exact_parts(self.engine, a, b, (moduli[i] // 2) ** 2)):
-                    found.reduce(i, part, planes[2][i], accumulate=n > 0)
-            return found.joined(planes[2], rows, columns, self.dtype)
+        memory = Scratch(*(count * size for size in (self.a.size, self.b.size, math.prod(shape))))
+        planes = [memory.take((count, *s), np.int8) for s in (self.a.shape, self.b.shape, shape)]
+        words_a, rows = residue_words(self.a, 1, bits, moduli, self.rows.exponents, planes[0])
+        words_b, columns = residue_words(self.b, 0, bits, moduli, self.columns.exponents, planes[1])
+        for i, (a, b) in enumerate(zip(*self._encoded(words_a, words_b), strict=True)):
+            for n, part in enumerate(exact_parts(self.engine, a, b, (moduli[i] // 2) ** 2)):
+                found.reduce(i, part, planes[2][i], accumulate=n > 0)
+        return found.joined(planes[2], rows, columns, self.dtype)
 
     # -- quantised words -------------------------------------------------------------------------------------------------
     def _quantised_words(self, axis: int, memory: Scratch | None = None) -> list[tuple[np.ndarray, float]]:
@@ -193,15 +189,15 @@ class IntegerRun:
     def _quantised(self) -> np.ndarray:
         pieces = [x.size * size for x in (self.a, self.b) for size in (x.itemsize, *(1,) * self.row.words)]
         total, finite = np.empty((self.a.shape[0], self.b.shape[1]), np.float32), True
-        with self._memory(*pieces) as memory:
-            words_a, scales_a = zip(*self._quantised_words(1, memory), strict=True)
-            words_b, scales_b = zip(*self._quantised_words(0, memory), strict=True)
-            multiply = self._multiplication(words_a, words_b)
-            for n, (i, j) in enumerate(self.row.products):
-                with np.errstate(over="ignore", under="ignore"):
-                    factor = np.float32(scales_a[i]) * np.float32(scales_b[j])
-                finite &= bool(np.isfinite(factor))
-                add_quantised(total, multiply(i, j), factor, accumulate=n > 0)
+        memory = Scratch(*pieces)
+        words_a, scales_a = zip(*self._quantised_words(1, memory), strict=True)
+        words_b, scales_b = zip(*self._quantised_words(0, memory), strict=True)
+        multiply = self._multiplication(words_a, words_b)
+        for n, (i, j) in enumerate(self.row.products):
+            with np.errstate(over="ignore", under="ignore"):
+                factor = np.float32(scales_a[i]) * np.float32(scales_b[j])
+            finite &= bool(np.isfinite(factor))
+            add_quantised(total, multiply(i, j), factor, accumulate=n > 0)
         if not finite:  # 0 times infinity: the sign of that NaN differs from CPU to CPU
             total[np.isnan(total)] = np.nan
         return total

@@ -13,10 +13,10 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm._kernels import integer_words as kernel
 from mpgemm.recovery.methods import RecoveryMethod
-from mpgemm.recovery.scratch import Scratch
 from tensorcore_models.formats import Format, IntegerFormat
 from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import threads_for
+from tensorcore_models.machine.workspace import Scratch
 
 #: The most balanced digits of 8 bits that int64 holds together.
 MOST_BALANCED = 8

@@ -1,4 +1,4 @@
-"""The rows of the recovery methods. What the fields mean stands in :mod:`mpgemm.recovery.methods`.
+"""The rows of the recovery methods. What the fields mean stands in :mod:`mpgemm.recovery.method`.
 
 Names of sources: markidis = Markidis et al. 2018; ootomo-yokota = Ootomo and Yokota 2022 (IJHPCA 36:4); valpey = valpey-smt,
 section 6; egemm = Feng et al. 2021; ma = Ma et al. 2022; quantensor = Li et al. 2021; mixpert = Lin et al. 2024; xue =
@@ -6,7 +6,7 @@ Xue et al., arXiv:2507.23387v4; mary-mikaitis = Mary and Mikaitis 2024, as khatt
 formulas h and l are the high and low words, RN rounds to nearest even.
 """
 
-from mpgemm.recovery.methods import FAMILIES, MODULI, RecoveryMethod, products_below
+from mpgemm.recovery.method import FAMILIES, MODULI, RecoveryMethod, products_below
 
 _SPLIT = {
     "rounding": "rounding of the split: rne, rna, rz, ...",

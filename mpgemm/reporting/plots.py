@@ -4,14 +4,10 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mpgemm.inputs.files import atomic_writer
-
-if TYPE_CHECKING:
-    from mpgemm.experiments.outcome import Panel
 
 
 @dataclass(frozen=True)
@@ -22,6 +18,18 @@ class Curve:
     x: Sequence[float]
     y: Sequence[float]
     style: str = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes of a figure."""
+
+    title: str
+    curves: Sequence[Curve]
+    x_label: str
+    y_label: str
+    log_x: bool = True
+    log_y: bool = True
 
 
 #: Marker and line of the curves, in turn; the shapes tell them apart without colour too.
@@ -201,12 +209,12 @@ def exponent_histogram(histograms: Mapping[str, Mapping[int, int]], title: str):
     return figure
 
 
-def panel_grid(panels: Sequence["Panel"], columns: int = 3):
+def panel_grid(panels: Sequence[Panel], columns: int = 3):
     """Several sets of axes in one figure, the vertical range and the colours shared.
 
     Parameters
     ----------
-    panels : sequence of mpgemm.experiments.outcome.Panel
+    panels : sequence of Panel
         The same label has the same colour in all of them.
     columns : int
         Panels beside each other.

@@ -1,10 +1,9 @@
-"""Matrix units beside NVIDIA's and AMD's: Arm, x86, the Ascend cube, TPU.
+"""Matrix units beside NVIDIA's, AMD's and Huawei's: Arm, x86, TPU.
 
-Sources: Arm Architecture Reference Manual (BFMMLA, without the extended mode); Intel 64 SDM (VDPBF16PS, TDPBF16PS, TDPFP16PS);
-xue-sgemm-cube and Huawei's documentation of the cube unit (16x16x16 fp16, 16x32x16 int8).
+Sources: Arm Architecture Reference Manual (BFMMLA, without the extended mode); Intel 64 SDM (VDPBF16PS, TDPBF16PS, TDPFP16PS).
 """
 
-from ..accumulators import IntegerDotAdd, LanedFMA, PairRoundOddSum, SequentialFMA
+from ..accumulators import LanedFMA, PairRoundOddSum, SequentialFMA
 from ..engines.instruction import Instruction
 
 SDM = "Intel 64 and IA-32 Architectures SDM"
@@ -35,18 +34,6 @@ def rows() -> list[Instruction]:
             arch="x86", name="tdpfp16ps.m16n16k32.f32.fp16.fp16.f32", m=16, n=16, k=32, a_format="fp16", b_format="fp16",
             path="amx", source=f"{SDM}, TDPFP16PS", evidence="vendor document",
             note="fp16 subnormals are widened exactly; FP32 results are flushed",
-        ),
-        Instruction(
-            SequentialFMA(saturate=True),
-            arch="ascend", name="cube.m16n16k16.f32.f16.f16.f32", m=16, n=16, k=16, a_format="fp16", b_format="fp16",
-            path="cube", evidence="reconstruction",
-            source="order and rounding inside a cube step are not published: sequential RN assumed; 910A saturates",
-        ),
-        Instruction(
-            IntegerDotAdd(terms=32),
-            arch="ascend", name="cube.m16n16k32.s32.s8.s8.s32", m=16, n=16, k=32, a_format="s8", b_format="s8", c_format="s32",
-            d_format="s32", path="cube", source="Huawei Ascend documentation: int8 cube 16x32x16 into int32",
-            evidence="vendor document",
         ),
         Instruction(
             None,

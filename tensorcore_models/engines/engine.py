@@ -22,10 +22,10 @@ import numpy as np
 
 from .. import kernels
 from ..accumulators import Accumulator
-from ..formats.sums import add_rounded, scale_rounded
-from ..formats.exact_rounding import check_rounding
 from ..formats import Format, IntegerFormat, get_format
+from ..formats.exact_rounding import check_rounding
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
+from ..formats.sums import add_rounded, scale_rounded
 
 FormatLike = str | Format | IntegerFormat
 
@@ -169,7 +169,7 @@ class Engine(abc.ABC):
             On wrong types, shapes, encodings beyond the format's width, missing or unwanted scales.
         """
         a, b, c = self._check_matrices(a, b, c)
-        scale_a, scale_b = self._check_scales(a.shape, b.shape, scale_a, scale_b)
+        scale_a, scale_b = self.check_scales(a.shape, b.shape, scale_a, scale_b)
         return self._gemm_checked(a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding)
 
     def gemm(
@@ -222,7 +222,7 @@ class Engine(abc.ABC):
         c_bits = operand_bits(c, formats[2], input_rounding, "c") if use_c else None
         a, b, start = self._check_matrices(a, b, c_bits)
         given = (scale_bits(s, self.scale_format, n) for s, n in ((scale_a, "scale_a"), (scale_b, "scale_b")))
-        sa, sb = self._check_scales(a.shape, b.shape, *given)
+        sa, sb = self.check_scales(a.shape, b.shape, *given)
         simple = alpha == 1 and (not use_c or beta == 1)
         if not simple:
             start = _zeros(start.shape, start.dtype)
@@ -247,7 +247,14 @@ class Engine(abc.ABC):
             raise ValueError(f"c is {c.shape}, expected {shape} from a {a.shape} and b {b.shape}")
         return a, b, c
 
-    def _check_scales(self, a_shape, b_shape, scale_a, scale_b):
+    def check_scales(self, a_shape, b_shape, scale_a, scale_b):
+        """Encodings of the block scales for operands of these shapes, (None, None) for an engine without scales.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If scales are missing, not wanted, of another shape, or beyond the format's width.
+        """
         if self.scale_format is None:
             if scale_a is not None or scale_b is not None:
                 raise ValueError(f"{self.label} takes no block scales; leave scale_a and scale_b out")

@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import kernels
 from ..accumulators import Accumulator
-from .engine import MatrixEngine
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
+from .engine import MatrixEngine
 
 #: Evidence levels, strongest first.
 EVIDENCE = (
@@ -36,7 +36,7 @@ class Instruction(MatrixEngine):
     blocks : int
         Independent multiplications that one instruction runs side by side.
     a_format, b_format, c_format, d_format, scale_format, block_size, accumulator
-        As in :class:`~tensorcore_models.engines.engine.MatrixEngine`; a row states a_format, b_format and k in full, formats by name.
+        As in :class:`~tensorcore_models.MatrixEngine`; a row states a_format, b_format and k in full, formats by name.
         `accumulator` is None where the arithmetic is not public.
     legal_shapes : tuple of (m, tuple of n)
         Legal shapes of instructions whose m or n is a free parameter (the arithmetic is the same); empty otherwise.
@@ -177,7 +177,7 @@ class Instruction(MatrixEngine):
                 f"{self}: a, b and c have shapes {a.shape}, {b.shape} and {c.shape}, expected (..., {m}, {k}), (..., {k}, {n}) "
                 f"and (..., {m}, {n}) with one lead, that of c: {lead}"
             )
-        scale_a, scale_b = self._check_scales(a.shape, b.shape, scale_a, scale_b)
+        scale_a, scale_b = self.check_scales(a.shape, b.shape, scale_a, scale_b)
         if not lead:
             return kernels.matrix_bits(self, a, b, c, scale_a, scale_b)
         batch = [None if x is None else x.reshape(-1, *x.shape[-2:]) for x in (a, b, c, scale_a, scale_b)]

@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 
 from .exact_rounding import check_rounding
-from .rows import Format, get_float_format
 from .interop import as_array
 from .operands import values_of_bits
 from .rounding import decode, encode
+from .rows import Format, get_float_format
 
 #: Usual combinations: (element format, scale format, block size).
 BLOCK_FORMATS: dict[str, tuple[str, str, int]] = {

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from .rows import Format, IntegerFormat, get_format
 from .interop import as_array, format_of_dtype
 from .rounding import decode, encode
+from .rows import Format, IntegerFormat, get_format
 
 
 def check_bits(

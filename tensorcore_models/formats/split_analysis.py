@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .rows import FORMATS
 from .rounding import decode, encode, source_array
+from .rows import FORMATS
 from .words import bits_kept, split_fp16
 
 _FP32, _FP16 = FORMATS["fp32"], FORMATS["fp16"]

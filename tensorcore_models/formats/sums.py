@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 
 from .exact_rounding import check_rounding, encode_exact
-from .rows import Format, IntegerFormat
 from .operands import values_of_bits
 from .rounding import decode, encode
+from .rows import Format, IntegerFormat
 
 
 def _to_odd(value: np.ndarray, error: np.ndarray) -> np.ndarray:

@@ -30,13 +30,13 @@ from typing import Any
 import numpy as np
 
 from .._kernels import split as split_kernel
-from .exact_rounding import encode_exact
-from .rows import FORMATS, Format, get_float_format
-from .interop import as_array
 from ..machine.instruction_sets import isa_level
+from ..machine.threads import get_num_threads
+from .exact_rounding import encode_exact
+from .interop import as_array
 from .operands import values_of_bits
 from .rounding import SLICE, decode, encode, source_array
-from ..machine.threads import get_num_threads
+from .rows import FORMATS, Format, get_float_format
 
 OVERFLOWS = ("inf", "saturate")
 

@@ -8,10 +8,11 @@ from .._kernels import chains
 from ..accumulators import SequentialFMA
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
-from .dispatch import generic_bits
-from .lowering import Lowered
 from ..machine.threads import threads_for
-from .common import float_values, generic_promoted, redo_elements, slice_length, workspace
+from ..machine.workspace import workspace
+from .common import float_values, generic_promoted, redo_elements, slice_length
+from .generic import generic_bits
+from .lowering import Lowered
 
 
 @dataclass(frozen=True)

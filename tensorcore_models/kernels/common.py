@@ -1,19 +1,16 @@
 """What the fast kernels share: formats as they take them, the order of k, workspaces, the way back to the generic kernel."""
 
-import threading
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._kernels import fda
-from ..formats.sums import add_rounded
 from ..formats import FORMATS, Format
-from .dispatch import generic_bits
-from .lowering import Lowered
 from ..formats.rounding import decode
+from ..formats.sums import add_rounded
+from .generic import generic_bits
+from .lowering import Lowered
 
-_WORKSPACE = threading.local()
-_WORKSPACE_KEPT = 1 << 26
 _WORKSPACE_WANTED = 1 << 23
 _SHORTEST_SLICE = 256
 
@@ -51,16 +48,6 @@ class Operand:
             magnitude_mask=fmt.magnitude_mask >> fmt.padding_bits,
             max_magnitude=fmt.max_bits >> fmt.padding_bits,
         )
-
-
-def workspace(size: int) -> np.ndarray:
-    """A buffer of `size` bytes, kept from call to call while it is small: fresh pages cost more than small products."""
-    kept = getattr(_WORKSPACE, "buffer", None)
-    if kept is None or kept.size < size:
-        kept = np.empty(size, np.uint8)
-        if size <= _WORKSPACE_KEPT:
-            _WORKSPACE.buffer = kept
-    return kept
 
 
 def slice_length(total: int, group: int, bytes_per_position: int) -> int:

@@ -1,7 +1,7 @@
 """Chooses the kernel that runs an accumulator over matrices of encodings.
 
 Three layers, all with the same bits: fast paths for particular accumulators and shapes (:data:`FAST_PATHS`, tried in order),
-the compiled generic kernels for every accumulator (:mod:`tensorcore_models.kernels.lowering.lower` says what they hold), and the
+the compiled generic kernels for every accumulator (:mod:`tensorcore_models.kernels.lowering` says what they hold), and the
 plain-integer reference for what is wider than those. Environment variable ``MPGEMM_KERNEL`` or :func:`set_kernel`:
 ``auto`` (default), ``generic`` (no fast paths) or ``reference``.
 
@@ -9,19 +9,38 @@ Arguments are validated by :mod:`tensorcore_models.engines.engine` before they c
 """
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from .. import reference
-from .._kernels import generic
-from ..machine.instruction_sets import isa_level
+from ..machine.threads import WORTH_THREADS
+from .chains import ChainsPlan
+from .generic import generic_batch_bits, generic_bits
+from .groups import GroupsPlan
+from .integer import IntegerPlan
 from .lowering import Lowered, lower
-from ..machine.threads import WORTH_THREADS, get_num_threads, threads_for
+from .narrow import NarrowPlan
+from .pairwise import PairwisePlan
+from .wide import WidePlan
 
 KERNELS: tuple[str, ...] = ("auto", "generic", "reference")
+
+
+class FastKernel(Protocol):
+    """What a fast kernel offers: :meth:`of` prepares it for an accumulator with its formats, :meth:`run` runs it.
+
+    Operands are arrays of encodings, aligned and native, any strides, k positive; results are new C-contiguous arrays in the
+    container type of ``low.d_format``. Elements that the lanes cannot compute go to the generic kernel.
+    """
+
+    @classmethod
+    def of(cls, low: Lowered) -> "FastKernel | None":
+        """The kernel for an accumulator with its formats, None if it is not covered. Asked once for each."""
+
+    def run(self, low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
+        """D = A B + C for one pair of matrices."""
 
 
 @dataclass(frozen=True)
@@ -32,35 +51,38 @@ class FastPath:
     ----------
     name : str
         Name for messages and benchmarks.
-    prepare : callable
-        ``prepare(lowered) -> task or None``: whatever `run` wants to know about an accumulator with its formats, None if it is
-        not covered. Asked once for each, the answer is kept.
-    run : callable
-        ``run(task, lowered, a, b, c, scale_a, scale_b) -> ndarray`` for 2-D arrays of encodings, aligned and native, any
-        strides, k positive; the result is a new C-contiguous array in the container type of ``lowered.d_format``. Elements
-        that it cannot do it hands to :func:`generic_bits`.
+    kernel : type
+        A :class:`FastKernel`.
     smallest : int
         Multiply-adds (m n k) below which the generic kernel is faster.
-    run_batch : callable or None
-        The same as `run` for a batch of small products (a leading dimension); None: there is no kernel of its own.
-    smallest_batch : int
-        Multiply-adds of a whole batch below which the generic kernel is faster than `run_batch`.
-    run_promoted : callable or None
-        ``run_promoted(task, low, a, b, total, scale_a, scale_b, every)``: as :func:`promoted_bits`, None where the accumulator
-        has no such kernel.
+    smallest_batch : int or None
+        The same for a whole batch of small products, which ``kernel.run_batch`` takes; None: it has no such method.
+    promotes : bool
+        Whether ``kernel.run`` takes the number of products after which it adds up outside (:func:`promoted_bits`), and
+        ``kernel.promotes(every)`` says whether it can.
     """
 
     name: str
-    prepare: Callable[[Lowered], Any]
-    run: Callable[..., np.ndarray]
+    kernel: type[Any]
     smallest: int = 0
-    run_batch: Callable[..., np.ndarray] | None = None
-    smallest_batch: int = 0
-    run_promoted: Callable[..., np.ndarray | None] | None = None
+    smallest_batch: int | None = None
+    promotes: bool = False
 
 
-#: Fast paths in the order in which they are tried; :func:`add_fast_path` appends to them.
-FAST_PATHS: list[FastPath] = []
+#: Multiply-adds below which laying out the operands costs more than the generic kernel.
+_SMALLEST = 1 << 14
+_SMALLEST_BATCH = 1 << 9
+_SMALLEST_BATCH_OF_BYTES = 1 << 13
+
+#: Fast paths in the order in which they are tried.
+FAST_PATHS: tuple[FastPath, ...] = (
+    FastPath("lanes of 32 bits", NarrowPlan, _SMALLEST, _SMALLEST_BATCH, promotes=True),
+    FastPath("lanes of 64 bits", WidePlan, _SMALLEST, promotes=True),
+    FastPath("chains of multiply-adds", ChainsPlan, _SMALLEST, promotes=True),
+    FastPath("pairwise sums", PairwisePlan, _SMALLEST),
+    FastPath("lanes of group sums", GroupsPlan, _SMALLEST, _SMALLEST_BATCH_OF_BYTES),
+    FastPath("integer lanes", IntegerPlan, _SMALLEST, _SMALLEST_BATCH_OF_BYTES),
+)
 
 _chosen: str | None = None
 _cache: dict[int, tuple] = {}
@@ -118,40 +140,27 @@ def lowered(engine) -> Lowered:
     return result
 
 
-def add_fast_path(path: FastPath) -> None:
-    """Have `path` tried after the ones there are.
-
-    Raises
-    ------
-    ValueError
-        If there is one of that name.
-    """
-    if any(known.name == path.name for known in FAST_PATHS):
-        raise ValueError(f"there is a fast path {path.name!r} already")
-    FAST_PATHS.append(path)
-
-
 def _fast_path(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
-    """The first fast path for a product of m n k = `size`, with its task."""
+    """The first fast path for a product of m n k = `size`, with its kernel."""
     for path in FAST_PATHS:
-        if size >= path.smallest and (task := _task(low, path)) is not None:
-            return path, task
+        if size >= path.smallest and (kernel := _prepared(low, path)) is not None:
+            return path, kernel
     return None, None
 
 
 def _fast_batch(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
-    """The first fast path for a batch of small products, m n k = `size` in all, with its task."""
+    """The first fast path for a batch of small products, m n k = `size` in all, with its kernel."""
     for path in FAST_PATHS:
-        if path.run_batch is not None and size >= path.smallest_batch and (task := _task(low, path)) is not None:
-            return path, task
+        if path.smallest_batch is not None and size >= path.smallest_batch and (kernel := _prepared(low, path)) is not None:
+            return path, kernel
     return None, None
 
 
-def _task(low: Lowered, path: FastPath) -> Any:
-    tasks = low.tasks
-    if path.name not in tasks:
-        tasks[path.name] = path.prepare(low)
-    return tasks[path.name]
+def _prepared(low: Lowered, path: FastPath) -> Any:
+    """The kernel of a fast path for this accumulator with its formats, None if it is not covered; kept with it."""
+    if path.name not in low.fast_kernels:
+        low.fast_kernels[path.name] = path.kernel.of(low)
+    return low.fast_kernels[path.name]
 
 
 def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
@@ -189,11 +198,6 @@ def _operands(low: Lowered, a, b, c, scale_a, scale_b) -> tuple:
     return a, b, c, scale_a, scale_b
 
 
-def _tabled(low: Lowered, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Operands in the encodings of the format in which the unit multiplies."""
-    return a if low.a_table is None else low.a_table[a], b if low.b_table is None else low.b_table[b]
-
-
 def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     """D = A B + C for one pair of matrices of encodings, chained over k.
 
@@ -227,30 +231,16 @@ def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     chosen = get_kernel()
     if chosen == "auto":
         size = m * n * k
-        path, task = _fast_path(low, size)
-        if path is not None:
-            return path.run(task, low, a, b, c, scale_a, scale_b)
-        path, task = _fast_batch(low, size)
-        if path is not None and path.run_batch is not None and size > 0:
+        _, kernel = _fast_path(low, size)
+        if kernel is not None:
+            return kernel.run(low, a, b, c, scale_a, scale_b)
+        _, kernel = _fast_batch(low, size)
+        if kernel is not None and size > 0:
             scales = (None, None) if scale_a is None else (scale_a[None], scale_b[None])
-            return path.run_batch(task, low, a[None], b[None], c[None], *scales)[0]
+            return kernel.run_batch(low, a[None], b[None], c[None], *scales)[0]
     if chosen == "reference":
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)
     return generic_bits(low, a, b, c, scale_a, scale_b)
-
-
-def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """As :func:`matrix_bits` by the generic kernel, or the reference where that is too narrow; k positive, any strides."""
-    if low.plan is None:
-        return reference.mma_bits(low, a, b, c, scale_a, scale_b)
-    if low.operands_alike and 2 * b.shape[1] <= min(a.shape[0], generic.PANEL):  # D^T = B^T A^T + C^T fills the vectors
-        scales = () if scale_a is None else (scale_b.T, scale_a.T)
-        return np.ascontiguousarray(generic_bits(low, b.T, a.T, c.T, *scales).T)
-    out = np.empty((a.shape[0], b.shape[1]), low.d_format.container)
-    a, b = _tabled(low, a, b)
-    threads = threads_for(a.size * b.shape[1])
-    low.plan.run(a, b, c, out, scale_a, scale_b, low.layout(a.shape[1]), isa_level(), threads)
-    return out
 
 
 def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarray | None:
@@ -277,11 +267,11 @@ def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarr
     low = lowered(engine)
     if get_kernel() != "auto" or a.shape[1] == 0:
         return None
-    path, task = _fast_path(low, a.size * b.shape[1])
-    if path is None or path.run_promoted is None:
+    path, kernel = _fast_path(low, a.size * b.shape[1])
+    if path is None or not path.promotes or not kernel.promotes(every):
         return None
     a, b, total, scale_a, scale_b = _operands(low, a, b, total, scale_a, scale_b)
-    return path.run_promoted(task, low, a, b, total, scale_a, scale_b, every)
+    return kernel.run(low, a, b, total, scale_a, scale_b, every)
 
 
 def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
@@ -297,22 +287,12 @@ def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         return c.astype(low.d_format.container)
     chosen, small = get_kernel(), m * n * k < WORTH_THREADS
     if small and chosen == "auto":
-        path, task = _fast_batch(low, count * m * n * k)
-        if path is not None and path.run_batch is not None:
-            return path.run_batch(task, low, a, b, c, scale_a, scale_b)
+        _, kernel = _fast_batch(low, count * m * n * k)
+        if kernel is not None:
+            return kernel.run_batch(low, a, b, c, scale_a, scale_b)
     if small and chosen != "reference" and low.plan is not None:
         return generic_batch_bits(low, a, b, c, scale_a, scale_b)
     for i in range(count):
         scales = (None, None) if scale_a is None else (scale_a[i], scale_b[i])
         out[i] = matrix_bits(engine, a[i], b[i], c[i], *scales)
-    return out
-
-
-def generic_batch_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """As :func:`batch_bits` by the generic kernel, or the reference where that is too narrow; k positive."""
-    if low.plan is None:
-        return reference.mma_bits(low, a, b, c, scale_a, scale_b)
-    out = np.empty((a.shape[0], a.shape[1], b.shape[2]), low.d_format.container)
-    a, b = _tabled(low, a, b)
-    low.plan.run_batch(a, b, c, out, scale_a, scale_b, low.layout(a.shape[2]), isa_level(), get_num_threads())
     return out

@@ -9,10 +9,11 @@ from .._kernels import groups
 from ..accumulators import GroupDotFusedSum
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
-from .dispatch import generic_batch_bits
-from .lowering import Lowered
 from ..machine.threads import get_num_threads, threads_for
-from .common import flat, lanes_over_rows, redo_elements, slice_length, workspace
+from ..machine.workspace import workspace
+from .common import flat, lanes_over_rows, redo_elements, slice_length
+from .generic import generic_batch_bits
+from .lowering import Lowered
 
 _NONE = -1023  # alignment exponent of addends that have their own, or take no part
 _LOWEST = -400  # below every alignment exponent that formats of one byte and fp32 addends have

@@ -8,9 +8,10 @@ from .._kernels import integer
 from ..accumulators import IntegerDotAdd
 from ..formats import IntegerFormat
 from ..machine.instruction_sets import isa_level
-from .lowering import Lowered
 from ..machine.threads import get_num_threads, threads_for
-from .common import flat, lanes_over_rows, slice_length, workspace
+from ..machine.workspace import workspace
+from .common import flat, lanes_over_rows, slice_length
+from .lowering import Lowered
 
 # Where nothing is clamped, sums may be cut anywhere: so many products of 8-bit integers have a sum that is exact in float32.
 _WRAPPING_TERMS = 256

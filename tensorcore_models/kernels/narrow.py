@@ -9,10 +9,11 @@ from .._kernels import fda
 from ..accumulators import FusedDotAdd, InterleavedDotAdd, ParametricDotAdd
 from ..formats import Format, get_float_format
 from ..machine.instruction_sets import isa_level
-from .dispatch import generic_batch_bits
-from .lowering import Lowered
 from ..machine.threads import get_num_threads, threads_for
-from .common import Operand, flat, is_zero, meets_product, redo_elements, slice_length, step_order, workspace
+from ..machine.workspace import workspace
+from .common import Operand, flat, is_zero, meets_product, redo_elements, slice_length, step_order
+from .generic import generic_batch_bits
+from .lowering import Lowered
 
 _TINY = 59 << 23  # float32 bits of 2^-68: smaller addends do not take part in the lanes (narrow.h)
 _PADDED_TERMS = (4, 8, 16, 32)

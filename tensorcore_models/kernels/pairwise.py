@@ -8,10 +8,10 @@ from .._kernels import fda
 from ..accumulators import GroupPairwiseSum
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
-from .dispatch import generic_bits
-from .lowering import Lowered
 from ..machine.threads import get_num_threads
 from .common import float_values
+from .generic import generic_bits
+from .lowering import Lowered
 
 _SMALLEST_NORMAL = 0x00800000
 

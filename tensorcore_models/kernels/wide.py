@@ -8,9 +8,10 @@ from .._kernels import fda
 from ..accumulators import FusedDotAdd, FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
-from .lowering import Lowered
 from ..machine.threads import get_num_threads
-from .common import Operand, flat, is_zero, redo_elements, slice_length, step_order, workspace
+from ..machine.workspace import workspace
+from .common import Operand, flat, is_zero, redo_elements, slice_length, step_order
+from .lowering import Lowered
 from .narrow import as_fused
 
 #: Formats of a, b, c and d.

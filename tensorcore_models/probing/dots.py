@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..engines.engine import Engine
-from ..formats.exact_rounding import round_to_bits
 from ..formats import Format, get_float_format
+from ..formats.exact_rounding import round_to_bits
 
 Factors = tuple[Fraction, Fraction]
 Product = Fraction | Factors

@@ -17,9 +17,9 @@ from ..accumulators import (
     PairRoundOddSum,
     SequentialFMA,
 )
+from .builder import ONE, Builder
 from .dots import Product, power
 from .outcomes import OUTCOMES, QUARTERS, TAILS
-from .vectors import ONE, Builder
 
 HALF = Fraction(1, 2)
 

@@ -1,8 +1,8 @@
 """Reference of the fused algorithms: FDA, GDFS, FDRDA, GFDRDA and the parametric accumulator, in exact integers."""
 
 from ..accumulators import AlignedSum, FusedDotRoundDownAdd, GroupDotFusedSum, ParametricDotAdd
-from ..formats.exact_rounding import round_to_bits, shift_right_rounded
 from ..formats import Format
+from ..formats.exact_rounding import round_to_bits, shift_right_rounded
 from . import ieee
 from .operands import Addend, Operand, flushed, multiply, normalised, special_bits, special_result, zero_bits
 

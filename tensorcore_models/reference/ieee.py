@@ -1,8 +1,8 @@
 """Reference of the algorithms made of IEEE operations: SFMA, AMX lanes, GPS, BFMMLA, and the late addition of c."""
 
 from ..accumulators import Accumulator, GroupPairwiseSum, LanedFMA, PairRoundOddSum, SequentialFMA
-from ..formats.exact_rounding import round_to_bits
 from ..formats import FORMATS, Format
+from ..formats.exact_rounding import round_to_bits
 from .operands import Operand, decode, flushed, multiply, special_bits, special_result, zero_bits
 
 FP32 = FORMATS["fp32"]

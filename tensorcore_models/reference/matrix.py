@@ -17,8 +17,8 @@ from ..accumulators import (
     SequentialFMA,
     as_parametric,
 )
-from ..formats.exact_rounding import round_to_bits
 from ..formats import Format, get_float_format, get_format
+from ..formats.exact_rounding import round_to_bits
 from . import fused, ieee
 from .operands import Operand, decode
 

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from ..accumulators import Accumulator
-from ..formats.exact_rounding import overflow_bits
 from ..formats import Format
+from ..formats.exact_rounding import overflow_bits
 
 
 class Operand(NamedTuple):

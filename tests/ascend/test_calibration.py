@@ -77,7 +77,7 @@ def test_every_timed_operation_has_a_cause():
         for mode in ("termwise", "termwise_inplace", "elementwise"):
             schedule = build_schedule(700, 900, 800, chip, ascend.Blocking(64, 64, 64), mode=mode)
             step_m, step_k, step_n = schedule.cube_step
-            rows = sum(-(-(stop - start) // step_m) for start, stop in schedule.row_blocks_of_core(0))
+            rows = sum(-(-(stop - start) // step_m) for start, stop in (visit.panel for visit in schedule.visits(0)))
             expected = 3 * rows * -(-900 // step_k) * -(-800 // step_n)
             assert waterfall(schedule)[1].cycles + waterfall(schedule)[0].cycles == pytest.approx(expected, rel=1e-9)
     assert {cause.name for cause in CAUSES if cause.fitted} == {

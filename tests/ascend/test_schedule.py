@@ -29,7 +29,7 @@ def test_ranges_cover_each_index_once(m, n, k, bm, bk, bn, n_fused):
     ):
         assert [i for start, stop in ranges for i in range(start, stop)] == list(range(length))
         assert all(stop - start == step for start, stop in ranges[:-1])
-    by_core = [s.row_blocks_of_core(core) for core in range(s.cores)]
+    by_core = [tuple(visit.panel for visit in s.visits(core)) for core in range(s.cores)]
     assert sorted(sum(by_core, ())) == list(s.row_blocks)
     assert max(map(len, by_core)) == s.waves == len(by_core[0])
     assert sum(s.active_cores(wave) for wave in range(s.waves)) == len(s.row_blocks)
@@ -107,7 +107,7 @@ def test_overflow_names_buffer_bytes_and_limit(block, options, message):
         ((1, 1, 2**31), {}, "n must lie between"),
         ((1, 1, 1), {"terms": 2}, "terms is 1"),
         ((1, 1, 1), {"mode": "fast"}, "mode is one of"),
-        ((1, 1, 1), {"operand": "int8"}, "operand is"),
+        ((1, 1, 1), {"operand": "int4"}, "operand is"),
         ((1, 1, 1), {"operand": "fp32"}, "not split"),
         ((1, 1, 1), {"operand": "fp32", "terms": 1}, "no fp32 operands|takes no fp32"),
         ((1, 1, 1), {"n_fused": 0}, "n_fused must be at least 1"),

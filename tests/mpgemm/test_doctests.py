@@ -5,8 +5,10 @@ import importlib
 
 import pytest
 
+MODULES = ("experiments.comparison", "recovery.engines", "exact.errors", "inputs.matrices", "bounds.tolerances")
 
-@pytest.mark.parametrize("name", ("comparison", "engines", "errors", "matrices", "tolerances"))
+
+@pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     failed, tried = doctest.testmod(importlib.import_module(f"mpgemm.{name}"))
     assert tried

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
+from mpgemm import ExactResult, exact_gemm
 from mpgemm.exact.errors import errors
 from mpgemm.experiments import evaluate as evaluation
-from mpgemm.experiments.accuracy_figures import SWEEP_FIGURES, run_sweep
 from mpgemm.experiments.cases import file_case, generated_cases, shipped_case, to_float32
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.methods import FAMILIES, CubeOptions, GemmMethod, build_methods
 from mpgemm.experiments.split_figures import split_figure
 from mpgemm.experiments.suitability import examine
+from mpgemm.experiments.sweeps import SWEEP_FIGURES, SWEEP_METHODS, run_sweep
 from mpgemm.inputs.matrices import generate
 
 
@@ -220,15 +221,12 @@ def test_verification_compares_with_mpmath_and_can_fail(monkeypatch):
     assert evaluation.verify_entries(case, 5) == (5, 5)
     assert evaluation.verify_entries(case, 1000) == (42, 42)
 
-    import mpgemm.exact.product
-
     class Wrong:
         def rounded(self, fmt):
             a, b = case.load()
-            return np.nextafter(mpgemm.exact.product.ExactResult.rounded(exact(a, b), fmt), np.inf)
+            return np.nextafter(ExactResult.rounded(exact_gemm(a, b), fmt), np.inf)
 
-    exact = mpgemm.exact.product.exact_gemm
-    monkeypatch.setattr(mpgemm.exact, "exact_gemm", lambda a, b, c=None: Wrong())
+    monkeypatch.setattr(evaluation, "exact_gemm", lambda a, b, c=None: Wrong())
     assert evaluation.verify_entries(case, 5) == (5, 0)
 
 
@@ -274,7 +272,8 @@ def test_empty_and_zero_matrices_have_no_exponents():
 @pytest.mark.parametrize("name", SWEEP_FIGURES)
 def test_sweeps_measure_every_point_and_method(name):
     points = [-3, 0] if name.startswith("8") else [16, 32]
-    sweep = run_sweep(name, seeds=[0, 1], shape=(8, 24, 8), points=points, options=CubeOptions(scale_exponents=(0, 12)))
+    methods = build_methods(SWEEP_METHODS, CubeOptions(scale_exponents=(0, 12)))
+    sweep = run_sweep(name, methods, seeds=[0, 1], shape=(8, 24, 8), points=points)
     assert len(sweep.methods) == 6
     assert all(len(sweep.curve(method)) == 2 for method in sweep.methods)
     assert all(summary.count == 2 for members in sweep.summaries for summary in members)
@@ -290,7 +289,7 @@ def test_published_sizes_of_figure_9a():
 
 def test_unknown_figures():
     with pytest.raises(ValueError, match="unknown figure '7'; known: 8a"):
-        run_sweep("7")
+        run_sweep("7", [])
     with pytest.raises(ValueError, match="unknown figure '7'; known: 2a, 2b"):
         split_figure("7")
 

@@ -85,17 +85,17 @@ def test_empty_files(tmp_path, shapes, capsys):
 
 @pytest.mark.parametrize("name", ["8b", "9c"])
 def test_a_figure_of_the_paper(tmp_path, name, capsys):
-    from mpgemm.experiments import accuracy_figures
+    from mpgemm.experiments import sweeps
 
-    row = accuracy_figures.SWEEP_FIGURES[name]
-    small = accuracy_figures.SweepFigure(row.name, row.title, row.x_label, row.distribution, row.points[:2], row.shape,
+    row = sweeps.SWEEP_FIGURES[name]
+    small = sweeps.SweepFigure(row.name, row.title, row.x_label, row.distribution, row.points[:2], row.shape,
                                          row.sweeps_exponent)
-    accuracy_figures.SWEEP_FIGURES[name] = small
+    sweeps.SWEEP_FIGURES[name] = small
     try:
         arguments = ["--figure", name, "--repeats", "1", "--shape", "8", "8", "8", "--out", str(tmp_path)]
         assert main(["evaluate", *arguments]) == 0
     finally:
-        accuracy_figures.SWEEP_FIGURES[name] = row
+        sweeps.SWEEP_FIGURES[name] = row
     assert f"Figure {name}" in capsys.readouterr().out
     data = json.loads((tmp_path / f"figure_{name}.json").read_text(), parse_constant=pytest.fail)
     assert data["figure"]["points"] == list(row.points[:2])

@@ -12,7 +12,7 @@ from isas import ISAS, default_isa_and_threads, every_isa  # noqa: F401 (a fixtu
 import tensorcore_models as tcm
 from mpgemm.recovery import integer_reference as truth
 from mpgemm.recovery.integer_joins import add_quantised, joined_slices, remainders
-from mpgemm.recovery.methods import MODULI
+from mpgemm.recovery.method import MODULI
 
 PRIMES = tuple(p for p in range(2, 256) if all(p % q for q in range(2, p)))
 #: The most there can be, with the largest product: each prime below 256 to its highest power up to 256.

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
-from mpgemm.recovery import integer_reference as truth
 from mpgemm import recovered_gemm, recovered_gemm_report
+from mpgemm.recovery import integer_reference as truth
 from mpgemm.recovery.integer_run import IntegerRun, exact_product
 from mpgemm.recovery.integer_words import integers_below, quantise, residue_bits, slice_operand, top_exponent
-from mpgemm.recovery.methods import MODULI, get_method
+from mpgemm.recovery.method import MODULI
+from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.run import prepare
 
 S8 = tcm.default_instruction("a100", "s8", "s32")

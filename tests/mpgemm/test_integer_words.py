@@ -19,7 +19,8 @@ from mpgemm.recovery.integer_words import (
     residue_words,
     slice_operand,
 )
-from mpgemm.recovery.methods import MODULI, get_method
+from mpgemm.recovery.method import MODULI
+from mpgemm.recovery.methods import get_method
 
 SHAPES = [(1, 1), (1, 520), (260, 1), (3, 259), (0, 4), (4, 0)]
 ANY_MODULI = tuple(range(2, 257))

@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from mpgemm.recovery.methods import MODULI, check_moduli, get_method, list_methods, products_below
+from mpgemm.recovery.method import MODULI, check_moduli, products_below
+from mpgemm.recovery.methods import get_method, list_methods
 
 NAMES = {
     "fp16",

@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from mpgemm.reporting import plots
 from mpgemm.cli import main
+from mpgemm.reporting import plots
 
 
 def texts(axes):

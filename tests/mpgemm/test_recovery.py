@@ -388,7 +388,8 @@ def test_engines_by_name():
 
 
 def test_a_store_of_words_changes_no_bits():
-    from mpgemm.recovery.run import WordStore, prepare
+    from mpgemm.recovery.run import prepare
+    from mpgemm.recovery.word_run import WordStore
 
     store = WordStore()
     pairs = [pair(seed) for seed in (20, 21, 22)]

@@ -6,7 +6,7 @@ import pytest
 import tensorcore_models as tcm
 from mpgemm import check_tolerance, method_bound, tolerance
 from mpgemm.bounds.bounds import gemm_bound, multiword_bound
-from mpgemm.recovery.run import scaling_target
+from mpgemm.recovery.word_run import scaling_target
 
 A100 = tcm.default_instruction("a100", "fp16")
 

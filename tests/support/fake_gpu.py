@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tensorcore_models.hardware.cuda.device import Launch
 from tensorcore_models.engines.instruction import Instruction
+from tensorcore_models.hardware.cuda.device import Launch
 
 
 class FakeGpu:

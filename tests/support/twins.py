@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from random_encodings import STYLES, encodings, random_bits
 
-from tensorcore_models.machine import instruction_sets as isa
 from tensorcore_models import kernels, reference
 from tensorcore_models.accumulators import Accumulator
 from tensorcore_models.formats import get_format
+from tensorcore_models.machine import instruction_sets as isa
 
 
 @dataclass(frozen=True)

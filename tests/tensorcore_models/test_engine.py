@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorcore_models as tcm
+from tensorcore_models.formats.exact_rounding import round_to_bits
 
 HOPPER = tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16.f32")
 HOPPER_HALF = tcm.get_instruction("hopper", "mma.m16n8k16.f16.f16.f16.f16")
@@ -63,11 +64,11 @@ def test_alpha_and_beta_in_the_output_format(ins, alpha, beta):
     d = ins.gemm(a, b, c, alpha=alpha, beta=beta)
 
     def rounded(x: Fraction) -> Fraction:
-        bits = tcm.exact_rounding.round_to_bits(x < 0, abs(x).numerator << 400, -400, fmt) if x.denominator == 1 else None
+        bits = round_to_bits(x < 0, abs(x).numerator << 400, -400, fmt) if x.denominator == 1 else None
         if bits is None:
             scale = x.denominator.bit_length() + 400
             whole, rest = divmod(abs(x).numerator << scale, x.denominator)
-            bits = tcm.exact_rounding.round_to_bits(x < 0, whole * 2 + (rest != 0), -scale - 1, fmt)
+            bits = round_to_bits(x < 0, whole * 2 + (rest != 0), -scale - 1, fmt)
         return Fraction(float(tcm.decode(np.array(bits, fmt.container), fmt)))
 
     for i, j in np.ndindex(d.shape):

@@ -7,7 +7,7 @@ import pytest
 from random_encodings import STYLES
 from twins import Unit, assert_same, operands
 
-from tensorcore_models import fast, kernels, reference, set_isa, set_num_threads
+from tensorcore_models import kernels, reference, set_isa, set_num_threads
 from tensorcore_models._kernels import chains
 from tensorcore_models.accumulators import (
     FusedDotAdd,
@@ -102,9 +102,9 @@ def path_named(name):
 
 def run(name, unit, args):
     low, path = kernels.lowered(unit), path_named(name)
-    task = path.prepare(low)
-    assert task is not None, f"{name} does not cover {unit}"
-    return path.run(task, low, *args)
+    kernel = path.kernel.of(low)
+    assert kernel is not None, f"{name} does not cover {unit}"
+    return kernel.run(low, *args)
 
 
 @pytest.mark.parametrize(("name", "unit"), PATHS, ids=lambda x: x if isinstance(x, str) else str(x)[17:90])
@@ -124,7 +124,7 @@ def test_batches_of_tiles(unit, isa):
         parts = [operands(rng, unit, m, k, n, str(style)) for style in rng.choice(STYLES, count)]
         a, b, c = (np.stack([part[i] for part in parts]) for i in range(3))
         low, path = kernels.lowered(unit), path_named("lanes of 32 bits")
-        got = path.run_batch(path.prepare(low), low, a, b, c, None, None)
+        got = path.kernel.of(low).run_batch(low, a, b, c, None, None)
         assert np.array_equal(got, kernels.generic_batch_bits(low, a, b, c))
         assert np.array_equal(kernels.matrix_bits(unit, a[0], b[0], c[0]), got[0])
 
@@ -351,4 +351,3 @@ def test_paths_are_chosen():
     assert kernels.kernel_name(PAIRWISE[0]) == "pairwise sums"
     assert kernels.kernel_name(CHAINS[0]) == "chains of multiply-adds"
     assert kernels.kernel_name(dataclasses.replace(NARROW[0], accumulator=FusedDotAdd(4, 23, **RNE))).startswith("generic")
-    assert set(fast.PATHS) <= {path.name for path in kernels.FAST_PATHS}

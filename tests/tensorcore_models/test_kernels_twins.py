@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from random_encodings import STYLES
 from twins import Unit, assert_same, assert_twins, on_isa, operands
 
-from tensorcore_models.machine import instruction_sets as isa, threads
 from tensorcore_models import kernels
 from tensorcore_models.accumulators import (
     FusedDotAdd,
@@ -27,6 +26,8 @@ from tensorcore_models.accumulators import (
     SequentialFMA,
 )
 from tensorcore_models.formats import Format
+from tensorcore_models.machine import instruction_sets as isa
+from tensorcore_models.machine import threads
 
 WIDE = Format("wide40", 11, 40, 1023)  # products of 82 bits
 ODD = Format("odd13", 6, 6, 20, "fn")
@@ -402,18 +403,19 @@ def test_a_fast_path_takes_what_it_prepared_and_nothing_smaller(monkeypatch):
     unit, other = FAMILIES["FusedDotAdd"][:2]
     ran = []
 
-    def run(task, low, a, b, c, scale_a, scale_b):
-        ran.append(task)
-        return kernels.generic_bits(low, a, b, c, scale_a, scale_b)
+    class Kernel:
+        @classmethod
+        def of(cls, low):
+            return cls() if low.accumulator == unit.accumulator else None
 
-    path = kernels.FastPath("test", lambda low: "task" if low.accumulator == unit.accumulator else None, run, smallest=64)
-    monkeypatch.setattr(kernels, "FAST_PATHS", [])
-    kernels.add_fast_path(path)
-    with pytest.raises(ValueError, match="fast path 'test' already"):
-        kernels.add_fast_path(path)
+        def run(self, low, a, b, c, scale_a, scale_b):
+            ran.append("kernel")
+            return kernels.generic_bits(low, a, b, c, scale_a, scale_b)
+
+    monkeypatch.setattr(kernels.dispatch, "FAST_PATHS", (kernels.FastPath("test", Kernel, smallest=64),))
     kernels.set_kernel("auto")
     rng = np.random.default_rng(6)
-    for this, size, expected in ((unit, 4, ["task"]), (unit, 1, []), (other, 4, [])):
+    for this, size, expected in ((unit, 4, ["kernel"]), (unit, 1, []), (other, 4, [])):
         ran.clear()
         args = operands(rng, this, size, 4, 4, "normal")
         d = kernels.matrix_bits(this, *args)

@@ -5,7 +5,6 @@ import pytest
 from random_encodings import STYLES, encodings
 from twins import Unit, assert_same, on_isa, operands
 
-from tensorcore_models.machine import instruction_sets as isa
 from tensorcore_models import kernels, reference
 from tensorcore_models.accumulators import (
     FusedDotAdd,
@@ -16,6 +15,7 @@ from tensorcore_models.accumulators import (
     SequentialFMA,
 )
 from tensorcore_models.formats import Format
+from tensorcore_models.machine import instruction_sets as isa
 
 ROUNDINGS = ("rne", "rna", "rz", "ru", "rd", "ro")
 FP64 = dict.fromkeys(("a_format", "b_format", "c_format", "d_format"), "fp64")

@@ -14,8 +14,8 @@ from tensorcore_models.accumulators import (
     InterleavedDotAdd,
     SequentialFMA,
 )
-from tensorcore_models.formats.sums import add_rounded
 from tensorcore_models.formats import get_format
+from tensorcore_models.formats.sums import add_rounded
 from tensorcore_models.machine.instruction_sets import available_isas, isa_level
 
 IN_LANES = (

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
-from tensorcore_models.machine import instruction_sets as isa, threads
+from tensorcore_models.machine import instruction_sets as isa
+from tensorcore_models.machine import threads
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ...formats import Format, get_format
 from ...engines.instruction import Instruction
+from ...formats import Format, get_format
 from .patterns import Operands
 
 SHRINK_ROUNDS = 200

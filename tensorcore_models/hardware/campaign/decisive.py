@@ -18,8 +18,8 @@ import numpy as np
 from ...accumulators import Accumulator
 from ...catalogue import get_instruction
 from ...catalogue.measured import is_shared
-from ...formats import Format
 from ...engines.instruction import Instruction
+from ...formats import Format
 from ...reference import dot_bits
 from .comparison import Multiplies, is_nan
 

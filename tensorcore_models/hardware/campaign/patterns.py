@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...formats import Format, IntegerFormat, get_float_format
 from ...engines.instruction import Instruction
+from ...formats import Format, IntegerFormat, get_float_format
 from ...formats.rounding import encode
 
 

@@ -22,12 +22,12 @@ import numpy as np
 from ...catalogue import list_instructions
 from ...catalogue.measured import with_table
 from ...engines.instruction import Instruction
-from .comparison import compare
-from .decisive import edge_rules, load_experiments, run, survivors
 from ..cuda.device import Device, default_device
 from ..cuda.engines import CudaEngine
 from ..libraries.engines import TorchMatmulEngine
 from ..libraries.orders import SHAPES, candidates, reproduce, torch_kernels
+from .comparison import compare
+from .decisive import edge_rules, load_experiments, run, survivors
 from .patterns import KINDS, operands
 from .recording import Recorder, write_json
 

@@ -85,7 +85,7 @@ class CudaEngine(Engine):
                 raise ValueError(
                     f"{row}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with lead {lead}"
                 )
-        scale_a, scale_b = self._check_scales(a.shape, b.shape, scale_a, scale_b)
+        scale_a, scale_b = self.check_scales(a.shape, b.shape, scale_a, scale_b)
         batch = [
             None if x is None else np.ascontiguousarray(x.reshape(-1, *x.shape[-2:]))
             for x in (a, b, c, scale_a, scale_b)

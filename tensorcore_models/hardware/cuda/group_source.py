@@ -1,14 +1,15 @@
 """CUDA C++ kernels of the instructions that take operands from shared memory: the staging they share, and wgmma (Hopper).
 
-Same interface as :mod:`tensorcore_models.hardware.cuda.source`. A block of 128 threads takes one tile at a time: it copies A and
-B into shared memory as K-major core matrices without swizzle, and issues one instruction for each k step. wgmma accumulates
-in registers; :mod:`tensorcore_models.hardware.cuda.tcgen05_source` uses the same staging and accumulates in tensor memory.
+Same interface as :mod:`tensorcore_models.hardware.cuda.source`. A block of 128 threads takes one tile at a time: it copies A
+and B into shared memory as K-major core matrices without swizzle, and issues one instruction for each k step. wgmma
+accumulates in registers; :mod:`tensorcore_models.hardware.cuda.tcgen05_source` uses the same staging and accumulates in
+tensor memory.
 
 Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions" (matrix descriptors, fragments).
 """
 
-from ...formats import get_format
 from ...engines.instruction import Instruction
+from ...formats import get_format
 from .layouts import (
     CORE_BYTES,
     CORE_ROWS,

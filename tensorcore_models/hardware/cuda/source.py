@@ -12,8 +12,8 @@ Packing to registers and back is done on the device by the offsets of :mod:`tens
 
 from dataclasses import dataclass
 
-from ...formats import get_format
 from ...engines.instruction import Instruction
+from ...formats import get_format
 from .layouts import (
     FP4_BYTE_SHIFT,
     REGISTER_SCALES_A,

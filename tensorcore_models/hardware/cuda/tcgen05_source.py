@@ -1,9 +1,10 @@
 """CUDA C++ kernels of tcgen05.mma (Blackwell): one CTA or a pair, with and without block scales.
 
-Same interface as :mod:`tensorcore_models.hardware.cuda.source`, staging as :mod:`tensorcore_models.hardware.cuda.group_source`. The
-accumulator stands in tensor memory from column 0 on, the block scales behind it. With m = 256 a cluster of two blocks takes
-a tile (``cta_group::2``): each block stages its half of the rows of A and of the columns of B and holds its half of the rows
-of D, their scales, and the scales of all columns; the even block issues the instruction.
+Same interface as :mod:`tensorcore_models.hardware.cuda.source`, staging as
+:mod:`tensorcore_models.hardware.cuda.group_source`. The accumulator stands in tensor memory from column 0 on, the block
+scales behind it. With m = 256 a cluster of two blocks takes a tile (``cta_group::2``): each block stages its half of the rows
+of A and of the columns of B and holds its half of the rows of D, their scales, and the scales of all columns; the even block
+issues the instruction.
 
 Scales are written with ``tcgen05.st``, as the accumulator is: each of the four warps writes its own copy. ``tcgen05.cp`` with
 ``.warpx4`` would leave the same words there, by way of shared memory and one more descriptor.
@@ -14,8 +15,8 @@ granularity and CTA pairs (9.7.16.5), packing (9.7.16.10.4), data paths (9.7.16.
 
 from typing import NamedTuple
 
-from ...formats import get_format
 from ...engines.instruction import Instruction
+from ...formats import get_format
 from .group_source import assemble, shared_arrays, stage_both, tile_lines
 from .layouts import SCALE_LANES, scale_columns, tensor_memory_accumulator
 from .source import Kernel, block_scale_kind, container, scale_word

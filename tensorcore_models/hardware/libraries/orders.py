@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...catalogue import list_instructions
-from ...formats.sums import scale_rounded
-from ...formats import get_format
 from ...engines.instruction import Instruction
+from ...formats import get_format
 from ...formats.rounding import encode
+from ...formats.sums import scale_rounded
 from .engines import CupyMatmulEngine, TorchMatmulEngine
 
 #: Orders over k that kernels use: one chain, split-k, and chains that take turns.

@@ -33,6 +33,7 @@ from ...accumulators import (
     as_parametric,
 )
 from ...formats import Format, IntegerFormat, get_format
+from ...reference.matrix import via_bits
 from .fields import (
     EXACT,
     FLUSH_SIGNED,
@@ -55,7 +56,6 @@ from .fields import (
     width_fields,
 )
 from .ieee import lower_laned, lower_pair_odd, lower_pairwise, lower_sequential
-from ...reference.matrix import via_bits
 
 _FAMILY_NAMES = (
     "fused", "interleaved", "groups", "round_down", "exact", "soft_fma", "integer", "fma", "fma64", "fma_exact", "laned",
@@ -89,8 +89,8 @@ class Lowered:
         Encodings of the format in which the unit multiplies, for every encoding of the operand's (InterleavedDotAdd).
     operands_alike : bool
         A and B are taken apart by the same rules, so that they may change places.
-    layouts, tasks : dict
-        What has been prepared so far: arrangements of passes by length, tasks of fast paths by name.
+    layouts, fast_kernels : dict
+        What has been prepared so far: arrangements of passes by length, kernels of the fast paths by name.
     """
 
     accumulator: Accumulator
@@ -108,7 +108,7 @@ class Lowered:
     b_table: np.ndarray | None = None
     operands_alike: bool = False
     layouts: dict[int, generic.Layout] = field(default_factory=dict, repr=False)
-    tasks: dict[str, Any] = field(default_factory=dict, repr=False)
+    fast_kernels: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def floating(self) -> tuple[Format, Format, Format, Format] | None:

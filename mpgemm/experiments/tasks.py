@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 
-from mpgemm.experiments.evaluate import code_digest
 from mpgemm.experiments.journal import Journal
+from mpgemm.experiments.provenance import code_digest
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Task:
 
     @property
     def key(self) -> dict:
-        """What the journal knows the result by."""
+        """What a journal knows the result by."""
         return {**self.configuration, "code": code_digest()}
 
 
@@ -44,34 +44,38 @@ def results_of(
     ----------
     tasks : sequence of Task
     journal : Journal, optional
-        Finished results are taken from it, and each new one is added as soon as it is there.
+        Finished results are taken from it, and each new one is added as soon as it is there. None: nothing is kept.
     progress : callable, optional
         ``progress(done, total, label)``.
     executor : concurrent.futures.Executor, optional
         Runs what is missing side by side.
     """
-    journal = journal if journal is not None else Journal()
     progress = progress or (lambda done, total, label: None)
-    missing = [task for task in tasks if journal.get(task.key) is None]
+    results = [None if journal is None else journal.get(task.key) for task in tasks]
+    missing = [number for number, result in enumerate(results) if result is None]
     done = len(tasks) - len(missing)
-    for task, result in _computed(missing, executor):
+    for number, result in _computed(tasks, missing, executor):
         if result is None:
-            progress(done, len(tasks), task.label)
-        else:
-            journal.add(task.key, result)
-            done += 1
+            progress(done, len(tasks), tasks[number].label)
+            continue
+        results[number] = result
+        if journal is not None:
+            journal.add(tasks[number].key, result)
+        done += 1
     progress(len(tasks), len(tasks), "")
-    return [result for task in tasks if (result := journal.get(task.key)) is not None]
+    return [result for result in results if result is not None]
 
 
-def _computed(tasks: Sequence[Task], executor: Executor | None) -> Iterator[tuple[Task, dict | None]]:
-    """(task, None) before a result, (task, result) with it."""
+def _computed(
+    tasks: Sequence[Task], missing: Sequence[int], executor: Executor | None
+) -> Iterator[tuple[int, dict | None]]:
+    """(number of a task, None) before its result, (number, result) with it."""
     if executor is None:
-        for task in tasks:
-            yield task, None
-            yield task, task.compute()
+        for number in missing:
+            yield number, None
+            yield number, tasks[number].compute()
         return
-    futures = {executor.submit(task.compute): task for task in tasks}
+    futures = {executor.submit(tasks[number].compute): number for number in missing}
     try:
         for future in as_completed(futures):
             yield futures[future], future.result()

@@ -9,10 +9,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 
+from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.cases import generated_cases
 from mpgemm.experiments.evaluate import Summary, evaluate, summarise
+from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.methods import CubeOptions, build_methods
+from mpgemm.experiments.methods import CubeOptions
+from mpgemm.experiments.outcome import Outcome
+from mpgemm.reporting.plots import Curve, Panel
+from mpgemm.reporting.report import Table
 
 Shape = tuple[int, int, int]
 
@@ -68,7 +73,7 @@ SWEEP_FIGURES: dict[str, SweepFigure] = {
     )
 }
 
-#: What figs. 8 and 9 compare.
+#: What the paper's figs. 8 and 9 compare (:func:`mpgemm.experiments.methods.build_methods`).
 SWEEP_METHODS = ("fp16", "fp32", "sgemm_cube")
 SWEEP_OPTIONS = CubeOptions(scale_exponents=(0, 6, 12))
 
@@ -106,14 +111,50 @@ class SweepResult:
         """JSON-compatible values (floats may be infinite)."""
         return asdict(self)
 
+    def outcome(self, stem: str, metric: str = "relative_frobenius") -> Outcome:
+        """The sweep as a table and a figure of one metric.
+
+        Parameters
+        ----------
+        stem : str
+            Of the files.
+        metric : str
+            One of :data:`mpgemm.exact.errors.RELATIVE_METRICS`.
+        """
+        figure = SWEEP_FIGURES[self.figure]
+        values = {label: self.curve(method, metric) for method, label in self.methods.items()}
+        sizes = ["x".join(map(str, shape)) for shape in self.shapes]
+        fixed = [
+            f", {letter} = {size}"
+            for letter, size, own in zip("mkn", self.shapes[0], figure.shape, strict=True)
+            if own != -1 and not figure.sweeps_exponent
+        ]
+        seeds = f"{len(self.seeds)} seed{'s' * (len(self.seeds) > 1)}"
+        title = f"Figure {self.figure}: {figure.title}{''.join(fixed)}, {seeds}"
+        rows = [
+            [x, size, *(curve[i] for curve in values.values())]
+            for i, (x, size) in enumerate(zip(self.points, sizes, strict=True))
+        ]
+        table = Table(f"{title}, mean {RELATIVE_METRICS[metric]}", [figure.x_label, "m x k x n", *values], rows)
+        if figure.sweeps_exponent:
+            title += f", m x k x n = {sizes[0]}"
+        lines = [Curve(label, self.points, curve, _line_style(label)) for label, curve in values.items()]
+        panel = Panel(title, lines, figure.x_label, RELATIVE_METRICS[metric], log_x=not figure.sweeps_exponent)
+        return Outcome(stem, [table], {"figure": self.to_dict()}, [panel], 1)
+
+
+def _line_style(label: str) -> str:
+    """Dashes and dots tell apart what lies on the same curve."""
+    styles = {"elementwise": "--", "H100": "--", "FP16": ":", "FP32": ":", "A100": "-."}
+    return next((style for word, style in styles.items() if word in label), "-")
+
 
 def run_sweep(
     name: str,
+    methods: Sequence[GemmMethod],
     seeds: Sequence[int] = range(5),
     shape: Shape | None = None,
     points: Sequence[int] | None = None,
-    methods: Sequence[str] = SWEEP_METHODS,
-    options: CubeOptions = SWEEP_OPTIONS,
     journal: Journal | None = None,
     progress: Callable[[int, int, str], None] | None = None,
     executor: Executor | None = None,
@@ -124,26 +165,26 @@ def run_sweep(
     ----------
     name : str
         "8a", "8b", "9a", "9b" or "9c".
+    methods : sequence of GemmMethod
     seeds : sequence of int
         Errors are averaged over them.
     shape : tuple of int, optional
         (m, k, n) instead of the row's own; sizes that the figure sweeps are ignored.
     points : sequence of int, optional
         Values of the x axis instead of the row's own.
-    methods, options, journal, progress, executor
-        As in :func:`mpgemm.experiments.methods.build_methods` and :func:`mpgemm.experiments.evaluate.evaluate`.
+    journal, progress, executor
+        As in :func:`mpgemm.experiments.evaluate.evaluate`.
 
     Raises
     ------
     ValueError
-        If the figure or a method is unknown.
+        If the figure is unknown.
     """
     if name not in SWEEP_FIGURES:
         raise ValueError(f"unknown figure {name!r}; known: {', '.join(SWEEP_FIGURES)}")
     figure = SWEEP_FIGURES[name]
     points = figure.points if points is None else tuple(points)
     shapes = tuple(figure.shape_at(x, shape) for x in points)
-    chosen = build_methods(methods, options)
     cases = [
         case
         for x, sizes in zip(points, shapes, strict=True)
@@ -151,7 +192,7 @@ def run_sweep(
             figure.distribution, sizes, seeds, {"exponent": x if figure.sweeps_exponent else 0}
         )
     ]
-    summaries = summarise(evaluate(cases, chosen, journal, progress, executor))
-    width = len(chosen)
+    summaries = summarise(evaluate(cases, methods, journal, progress, executor))
+    width = len(methods)
     grouped = tuple(tuple(summaries[i : i + width]) for i in range(0, len(summaries), width))
     return SweepResult(name, figure.distribution, tuple(seeds), shapes, points, grouped)

@@ -1,0 +1,101 @@
+"""What the commands that measure share: where their matrices come from."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from mpgemm.experiments.cases import Case, file_case, generated_cases, shipped_case, with_addend
+from mpgemm.inputs import matrices
+
+SHAPE = (256, 256, 256)
+
+
+def add_input_arguments(parser: argparse.ArgumentParser, default: str) -> None:
+    """The group "input": files, shipped pairs, or generated matrices; `default` says what is taken without any."""
+    source = parser.add_argument_group(f"input (default: {default})")
+    source.add_argument("files", nargs="*", metavar="FILE",
+                        help="A and B (or one file and both names): .npy, .npz, .mtx or .safetensors")
+    source.add_argument("--files", dest="more_files", nargs=2, default=[], metavar="FILE", help="the same as an option")
+    source.add_argument("--a-name", help="array or tensor of the first file")
+    source.add_argument("--b-name", help="array or tensor of the second file")
+    source.add_argument("--shipped", nargs="+", default=[], metavar="NAME",
+                        help=f"shipped pairs: {', '.join(matrices.SHIPPED)}")
+    source.add_argument("--distribution", "--distributions", nargs="+", default=[], metavar="NAME",
+                        help=f"generate: {', '.join(matrices.DISTRIBUTIONS)}")
+    source.add_argument("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
+    source.add_argument("--shape", nargs=3, type=int, action="append", metavar=("M", "K", "N"),
+                        help="sizes of generated matrices; may be given more than once")
+    source.add_argument("--c", metavar="FILE|NAME",
+                        help="compute A B + C: C from a matrix file, or a distribution (m x n, the same seed)")
+    source.add_argument("--seed", type=int, default=0, help="first seed (default 0)")
+    source.add_argument("--repeats", type=int, help="number of seeds (default 1; figures and tables: their own)")
+
+
+def check_inputs(args: argparse.Namespace, reproduction: str = "") -> None:
+    """Refuse inputs that contradict each other; one file with two names becomes two.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    reproduction : str
+        The option that brings matrices of its own, where it was given.
+
+    Raises
+    ------
+    ValueError
+        With the options at fault.
+    """
+    args.files = [*args.files, *args.more_files]
+    sources = [name for name, given in (
+        ("two files", args.files), ("--shipped", args.shipped), ("--distribution", args.distribution),
+        (reproduction, reproduction)) if given]
+    if len(sources) > 1:
+        raise ValueError(f"one kind of input at a time, got {' and '.join(sources)}")
+    if len(args.files) == 1 and args.a_name and args.b_name:
+        args.files = 2 * args.files
+    if args.files and len(args.files) != 2:
+        raise ValueError(f"give two matrix files, A and B, or one with --a-name and --b-name; got {len(args.files)}")
+    if not args.files and (args.a_name or args.b_name):
+        raise ValueError("--a-name and --b-name go with two matrix files")
+    if args.param and len(args.distribution) != 1:
+        raise ValueError("--param goes with --distribution and one name")
+    if args.c and reproduction:
+        raise ValueError(f"--c goes with matrices, not with {reproduction}")
+
+
+def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
+    """The inputs that were asked for, each with its C; `default` where none was.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        If a file cannot be read, a name is unknown, or shapes do not match.
+    """
+    if args.files:
+        cases = [file_case(Path(args.files[0]), Path(args.files[1]), args.a_name, args.b_name)]
+    elif args.shipped:
+        cases = [shipped_case(name) for name in args.shipped]
+    elif args.distribution:
+        parameters = dict(_parameter(text) for text in args.param)
+        cases = [
+            case
+            for name in args.distribution
+            for shape in args.shape or [SHAPE]
+            for case in generated_cases(name, shape, seeds_of(args, 1), parameters)
+        ]
+    else:
+        cases = list(default)
+    return cases if args.c is None else [with_addend(case, args.c) for case in cases]
+
+
+def seeds_of(args: argparse.Namespace, repeats: int) -> range:
+    """The seeds that were asked for, `repeats` of them by default."""
+    return range(args.seed, args.seed + (args.repeats or repeats))
+
+
+def _parameter(text: str) -> tuple[str, float]:
+    key, _, value = text.partition("=")
+    try:
+        return key, float(value)
+    except ValueError:
+        raise ValueError(f"--param {text!r}: expected KEY=NUMBER") from None

@@ -1,0 +1,1 @@
+"""Exact products, by compiled kernels in `product` and by mpmath in `mp` and `mp_reference`; the `errors` of computed ones."""

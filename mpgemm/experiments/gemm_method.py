@@ -1,0 +1,38 @@
+"""One way to multiply two matrices, as experiments see it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class GemmMethod:
+    """One way to multiply.
+
+    Parameters
+    ----------
+    name : str
+        Unique; stands in tables and files.
+    label : str
+        For the legend of a figure.
+    multiply : callable
+        ``multiply(a, b)`` on float32 matrices gives the product, ``multiply(a, b, c)`` the product plus c where
+        `takes_addend`; it can be pickled.
+    settings : mapping
+        JSON-compatible values that determine `multiply`; the journal of results is keyed by them.
+    details : callable, optional
+        ``details(a, b)``, or ``details(a, b, c)``, gives JSON-compatible facts that are recorded beside the errors.
+    takes_addend : bool
+        Whether it adds a C.
+    """
+
+    name: str
+    label: str
+    multiply: Callable[..., np.ndarray] = field(compare=False)
+    settings: Mapping = field(default_factory=dict)
+    details: Callable[..., dict] | None = field(default=None, compare=False)
+    takes_addend: bool = False
+
+    def __post_init__(self):
+        object.__setattr__(self, "settings", {"name": self.name, **self.settings})

@@ -1,0 +1,44 @@
+"""What a result was computed with: versions, the code's hash, the machine."""
+
+import functools
+import hashlib
+import importlib
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+
+def package_version() -> str:
+    """Version of the installed distribution, "source" where it is run from a checkout that is not installed."""
+    try:
+        return version("mpgemm")
+    except PackageNotFoundError:
+        return "source"
+
+
+@functools.cache
+def code_digest() -> str:
+    """Hash of the three packages' Python and compiled files: results of other code are not taken from a journal."""
+    digest = hashlib.sha256()
+    for package in ("tensorcore_models", "ascend", "mpgemm"):
+        for root in importlib.import_module(package).__path__:
+            for path in sorted(Path(root).rglob("*")):
+                if path.suffix in (".py", ".so", ".pyd", ".toml"):
+                    digest.update(f"{package}/{path.relative_to(root).as_posix()}\n".encode())
+                    digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def environment() -> dict:
+    """What the numbers were measured with."""
+    blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+    return {
+        "mpgemm": package_version(),
+        "code": code_digest(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
+        "machine": platform.machine(),
+    }

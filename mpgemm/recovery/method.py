@@ -1,0 +1,293 @@
+"""Recovery methods as rows of data: how operands become words, which products are formed, where sums happen.
+
+A method approximates ``A B + C`` by products of narrower words. Word j of x is ``x_j = RN((x - x_0 - ... ) 2^(j s))`` with the
+word scale exponent s (:mod:`tensorcore_models.formats.words`), so that ``x ~ sum_j x_j 2^(-j s)``; product (i, j) is word i
+of A times word j of B and has weight ``2^-((i + j) s)``; its *level* is i + j. A row states the rest:
+
+accumulation
+    ``core``: one chain through the engine over all products, seeded by c.
+    ``nested``: one chain for each level, the highest first; its result, scaled by a power of two, seeds the next. Every
+    addition happens in the core.
+    ``outside``: one chain from zero for each level; the levels are joined outside, ``t = RN(t 2^-s + next)``; c is added last.
+    ``k_step``: as ``outside``, but level 0 restarts from zero at every k step and its partial sums are added outside.
+    ``termwise``: one chain from zero for each product; products of a level are added outside, then as ``outside``.
+    ``elementwise``: each k step of each product starts from zero; all are added to one outside sum, c last.
+    "Outside" is IEEE FP32 rounded to nearest even (FP64 where the engine's results are FP64).
+order
+    Of the products inside one chain: ``step`` (all products of a k step, then the next k step, as fused kernels do) or ``term``
+    (a product over all of k, then the next). Products come in the order of the row.
+equilibrate
+    ``rows``: rows of A and columns of B are multiplied by powers of two that bring their largest element just below
+    ``theta = min(f_max, sqrt(F_max / k))`` (f_max and F_max: largest finite numbers of the word and of the result format);
+    undone at the end, c added outside after that.
+
+Costs are counted in passes: one pass is one engine product of the full size.
+"""
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tensorcore_models import ROUNDINGS, get_format
+from tensorcore_models.formats import Format, IntegerFormat
+
+ACCUMULATIONS = ("core", "nested", "outside", "k_step", "termwise", "elementwise")
+ORDERS = ("step", "term")
+EQUILIBRATIONS = ("none", "rows")
+KINDS = ("words", "integer_slices", "residues", "quantised")
+CERTAINTIES = ("published formula", "library practice", "reconstruction")
+TARGETS = ("engine", "fp32", "fp64", "input")
+
+#: Moduli of Ozaki-II in the order in which they are taken: the largest pairwise coprime integers up to 256.
+MODULI = (256, 255, 253, 251, 247, 241, 239, 233, 229, 227, 223, 217, 211, 199, 197, 193, 191, 181, 179, 173)
+
+
+def products_below(words: int, level: int | None = None) -> tuple[tuple[int, int], ...]:
+    """Products (i, j) of word indices with i + j <= `level` (all of them by default), smallest first.
+
+    Parameters
+    ----------
+    words : int
+    level : int
+
+    Examples
+    --------
+    >>> products_below(2, 1)
+    ((0, 1), (1, 0), (0, 0))
+    """
+    level = 2 * (words - 1) if level is None else level
+    pairs = [(i, j) for i in range(words) for j in range(words) if i + j <= level]
+    return tuple(sorted(pairs, key=lambda pair: (-sum(pair), pair)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecoveryMethod:
+    """One way to recover accuracy from a narrow matrix engine.
+
+    Parameters
+    ----------
+    name, title : str
+        What calls and tables use, and a line for people.
+    formula, source : str
+        The arithmetic and where it is from.
+    certainty : {"published formula", "library practice", "reconstruction"}
+        "reconstruction": inferred from descriptions, not from the authors' text or code.
+    kind : {"words", "integer_slices", "residues", "quantised"}
+        Which algorithm runs the row: floating-point words, integer slices on a common exponent, residues, or quantised words.
+    formats : tuple of str
+        Operand formats that the engine may have; the first is the method's own.
+    words : int
+        Words of each operand.
+    rounding : str
+        Rounding of the split.
+    scale_exponent : int or None
+        s; None: the precision of the word format.
+    products : tuple of (int, int)
+        Products kept, in order (indices from 0).
+    accumulation, order, equilibrate
+        See the module.
+    target : {"engine", "fp32", "fp64", "input"}
+        Format of the result: the engine's, FP32, FP64, or FP64 if an operand is FP64 and FP32 otherwise.
+    moduli : tuple of int
+        Of the residue method.
+    slice_bits : int
+        Bits of an integer slice, sign apart.
+    range_limits : str
+        Inputs for which the claims hold.
+    claimed_loss : str
+        Bits lost against FP32 as table 2 of Xue et al. (arXiv:2507.23387v4) gives them.
+    default_engine : str
+        Engine of a call that names none.
+    options : mapping
+        Options that a call may give and what each means.
+    """
+
+    name: str
+    title: str
+    formula: str
+    source: str
+    certainty: str = "published formula"
+    kind: str = "words"
+    formats: tuple[str, ...] = ("fp16",)
+    words: int = 2
+    rounding: str = "rne"
+    scale_exponent: int | None = 0
+    products: tuple[tuple[int, int], ...] = ((0, 0),)
+    accumulation: str = "core"
+    order: str = "step"
+    equilibrate: str = "none"
+    target: str = "fp32"
+    moduli: tuple[int, ...] = ()
+    slice_bits: int = 7
+    range_limits: str = ""
+    claimed_loss: str = ""
+    default_engine: str = "h100"
+    options: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self):
+        for name, known in (
+            ("kind", KINDS),
+            ("accumulation", ACCUMULATIONS),
+            ("order", ORDERS),
+            ("equilibrate", EQUILIBRATIONS),
+            ("certainty", CERTAINTIES),
+            ("target", TARGETS),
+            ("rounding", ROUNDINGS),
+        ):
+            if getattr(self, name) not in known:
+                self._fail(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}")
+        if not (self.name and self.title and self.formula and self.source and self.formats):
+            self._fail("a row needs name, title, formula, source and formats")
+        for fmt in self.formats:
+            get_format(fmt)
+        if isinstance(self.words, bool) or not isinstance(self.words, int) or not 1 <= self.words <= 32:
+            self._fail(f"words is {self.words!r}, expected an integer from 1 to 32")
+        if len(set(self.products)) != len(self.products) or not self.products:
+            self._fail(f"products {self.products} must be different pairs, at least one")
+        if any(not (0 <= i < self.words and 0 <= j < self.words) for i, j in self.products):
+            self._fail(f"products {self.products} name words beyond the {self.words} there are")
+        if self.scale_exponent is not None and (
+            isinstance(self.scale_exponent, bool)
+            or not isinstance(self.scale_exponent, int)
+            or not 0 <= self.scale_exponent <= 100
+        ):
+            self._fail(f"scale_exponent is {self.scale_exponent!r}, expected an integer from 0 to 100, or None")
+        if self.accumulation == "core" and self.scale_exponent != 0 and self.words > 1:
+            self._fail("accumulation 'core' sums products of different words as they are: scale_exponent must be 0")
+        levels = [i + j for i, j in self.products]
+        if (
+            self.accumulation != "core"
+            and levels != sorted(levels, reverse=True)
+            and self.accumulation != "elementwise"
+        ):
+            self._fail(
+                f"accumulation {self.accumulation!r} takes the highest level first, got products {self.products}"
+            )
+        if self.kind == "residues":
+            check_moduli(self.moduli)
+
+    def _fail(self, message: str):
+        raise ValueError(f"method {self.name!r}: {message}")
+
+    @property
+    def passes(self) -> int:
+        """Engine products of the full size that one call runs."""
+        return len(self.moduli) if self.kind == "residues" else len(self.products)
+
+    @property
+    def integer(self) -> bool:
+        """Whether the words are integers."""
+        return isinstance(get_format(self.formats[0]), IntegerFormat)
+
+    def word_scale(self, fmt: Format) -> int:
+        """s for words of that format."""
+        return fmt.precision if self.scale_exponent is None else self.scale_exponent
+
+    def with_options(self, **options) -> "RecoveryMethod":
+        """The row with options applied.
+
+        Raises
+        ------
+        ValueError
+            If the method has no such option (the message lists what it has), or a value is not allowed.
+        """
+        unknown = sorted(set(options) - set(self.options))
+        if unknown:
+            near = [difflib.get_close_matches(name, list(self.options), 1) for name in unknown]
+            hint = f" (did you mean {near[0][0]!r}?)" if near[0] else ""
+            has = ", ".join(self.options) or "no options"
+            raise ValueError(f"method {self.name!r} has no option {', '.join(map(repr, unknown))}{hint}; it has {has}")
+        return dataclasses.replace(self, **_changes(self, options)) if options else self
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.name}: {self.title}",
+            f"  {self.formula}",
+            f"  passes {self.passes}; words {self.words} of {' or '.join(self.formats)}, rounding {self.rounding}; "
+            f"accumulation {self.accumulation}; equilibrate {self.equilibrate}",
+            f"  {self.certainty}: {self.source}",
+        ]
+        if self.range_limits:
+            lines.append(f"  range: {self.range_limits}")
+        lines += [f"  option {name}: {text}" for name, text in self.options.items()]
+        return "\n".join(lines)
+
+
+def check_moduli(moduli) -> tuple[int, ...]:
+    """Moduli that are pairwise coprime and at most 256.
+
+    Raises
+    ------
+    ValueError
+        Otherwise.
+    """
+    moduli = tuple(moduli)
+    if len(moduli) < 2 or any(isinstance(p, bool) or not isinstance(p, int) or not 2 <= p <= 256 for p in moduli):
+        raise ValueError(f"moduli {moduli} must be at least two integers from 2 to 256")
+    for i, p in enumerate(moduli):
+        for q in moduli[:i]:
+            if math.gcd(p, q) != 1:
+                raise ValueError(f"moduli must be pairwise coprime, {q} and {p} share the factor {math.gcd(p, q)}")
+    return moduli
+
+
+def _choice(name: str, value, known: Mapping):
+    for key, meaning in known.items():
+        if type(key) is type(value) and key == value:
+            return meaning
+    raise ValueError(f"{name} is {value!r}, expected one of {', '.join(map(repr, known))}")
+
+
+def _count(name: str, value, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ValueError(f"{name} is {value!r}, expected an integer from {low} to {high}")
+    return value
+
+
+#: Options in the order in which they take effect: what later ones choose from follows from the earlier ones.
+_OPTION_ORDER = ("format", "words", "slices", "passes", "moduli", "terms", "products", "product_order")
+
+
+def _changes(row: RecoveryMethod, options: Mapping) -> dict:
+    """Options of a call as fields of the row."""
+    changes: dict = {}
+    words = row.words
+    for name in sorted(options, key=lambda n: _OPTION_ORDER.index(n) if n in _OPTION_ORDER else len(_OPTION_ORDER)):
+        value = options[name]
+        if name == "format":
+            family = _choice(name, value, {f: _word_family(f) for f in row.formats})
+            changes["formats"] = (value, *(f for f in family if f != value))
+        elif name == "terms":
+            changes["products"] = products_below(2, _choice(name, value, {3: 1, 4: 2}))
+        elif name == "accumulate_outside":
+            changes["accumulation"] = _choice(name, value, {"k_step": "k_step", "c_only": "outside"})
+        elif name == "dynamic_scaling":
+            changes["equilibrate"] = _choice(name, value, {True: "rows", False: "none"})
+        elif name in ("words", "slices", "passes"):
+            words = _count(name, value, 1, 8 if name == "words" else 16)
+            changes |= {"words": words, "products": products_below(words, words - 1)}
+        elif name == "moduli":
+            chosen = MODULI[: _count(name, value, 2, len(MODULI))] if isinstance(value, int) else value
+            changes["moduli"] = check_moduli(chosen)
+        elif name == "products":
+            pairs = {"upper": products_below(words, words - 1), "all": products_below(words)}
+            changes["products"] = _choice(name, value, pairs)
+        elif name == "product_order":
+            kept = changes.get("products", row.products)
+            first = _choice(name, value, {"smallest_first": False, "largest_first": True})
+            changes["products"] = tuple(sorted(kept, key=lambda p: (sum(p) if first else -sum(p), p)))
+        else:
+            changes[name] = value
+    if changes.get("accumulation") == "core" and row.scale_exponent is None:
+        changes.setdefault("scale_exponent", 0)
+    return changes
+
+
+#: Formats that take each other's place on hardware that has only one of them.
+FAMILIES = (("e4m3fn", "e4m3fnuz"), ("e5m2", "e5m2fnuz"))
+
+
+def _word_family(fmt: str) -> tuple[str, ...]:
+    return next((family for family in FAMILIES if fmt in family), (fmt,))

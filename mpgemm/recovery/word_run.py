@@ -1,0 +1,256 @@
+"""Recovery methods on words of floating-point formats: splitting, scaling of rows and columns, the product.
+
+:class:`WordRun` splits the operands (:func:`split_operand`) and lets :func:`mpgemm.recovery.arithmetic.combine` state the
+method over the hardware's arithmetic; :class:`CubeRun` is SGEMM-cube on the Ascend cube's own schedule.
+"""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import ascend
+import tensorcore_models as tcm
+from mpgemm.recovery.arithmetic import EngineArithmetic, combine
+from mpgemm.recovery.method import RecoveryMethod
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.formats import Format
+
+
+@dataclass(frozen=True)
+class RangeCounts:
+    """Elements of an operand that left the range of the words.
+
+    Attributes
+    ----------
+    overflow : int
+        Finite elements of which a word overflowed (became infinite, NaN, or was saturated).
+    underflow : int
+        Elements of which a word is below the word format's smallest normal number and inexact (IEEE 754's underflow).
+    """
+
+    overflow: int = 0
+    underflow: int = 0
+
+
+@dataclass(eq=False)
+class WordRun:
+    """A method on words of floating-point formats, bound to an engine and operands."""
+
+    row: RecoveryMethod
+    engine: Engine
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray | None
+    overflow: str = "inf"
+    store: "WordStore | None" = None
+
+    @property
+    def word_format(self) -> Format:
+        """The engine's operand format."""
+        return self.engine.formats[0]
+
+    @property
+    def scale(self) -> int:
+        """s: word j stands for 2^(-j s) times its value."""
+        return self.row.word_scale(self.word_format)
+
+    def counts(self) -> tuple[RangeCounts, RangeCounts]:
+        """Elements of A and of B that left the range of the words."""
+        (a, b), (words_a, words_b) = self.equilibrated()[:2], self.words()
+        return (
+            count_range(a, words_a, self.word_format, self.scale),
+            count_range(b, words_b, self.word_format, self.scale),
+        )
+
+    def equilibrated(self):
+        """(A, B, row exponents, column exponents); exponents are None where nothing is scaled."""
+        if self.row.equilibrate == "none":
+            return self.a, self.b, None, None
+        theta = scaling_target(self.word_format, self.engine.formats[3], self.a.shape[1])
+        rows, columns = equilibrating_exponents(self.a, 1, theta), equilibrating_exponents(self.b, 0, theta)
+        return times_power(self.a, rows[:, None]), times_power(self.b, columns), rows, columns
+
+    def words(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+        """Encodings of the words of A and of B, the highest first."""
+        return self._split()[:2]
+
+    def _split(self):
+        """(words of A, words of B, row exponents, column exponents)."""
+        if self.store is not None:
+            return self.store.get(self)
+        return self.split_now()
+
+    def split_now(self):
+        """As :meth:`words`, with the exponents, and without a store."""
+        a, b, rows, columns = self.equilibrated()
+        words = (split_operand(x, self.row, self.word_format, self.overflow) for x in (a, b))
+        return *words, rows, columns
+
+    def product(self) -> np.ndarray:
+        """The result of the method, shape (m, n)."""
+        arithmetic = EngineArithmetic(self.engine, self.row.order, (self.a.shape[0], self.b.shape[1]))
+        words_a, words_b, rows, columns = self._split()
+        c = None if self.c is None else arithmetic.operand(self.c)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            if self.a.shape[1] == 0:
+                value = arithmetic.nothing() if c is None else c
+            elif rows is None:
+                value = combine(self.row, self.scale, words_a, words_b, c, arithmetic)
+            else:
+                value = combine(self.row, self.scale, words_a, words_b, None, arithmetic)
+                value = np.ldexp(value, -(rows[:, None] + columns))
+                value = value if c is None else arithmetic.add(value, c)
+        return value.astype(self._result_dtype(arithmetic), copy=False)
+
+    def _result_dtype(self, arithmetic: "EngineArithmetic"):
+        if self.row.target == "engine":
+            return self.engine.formats[3].dtype or np.dtype(np.float32)
+        return arithmetic.dtype if arithmetic.dtype == np.float64 else np.dtype(np.float32)
+
+
+class WordStore:
+    """The words of the last few operand pairs, for sweeps that run many engines on the same matrices.
+
+    Matrices are told apart by where their memory is: they must not change while a store knows them.
+    """
+
+    def __init__(self, pairs: int = 2):
+        self._pairs = pairs
+        self._found: list[tuple[tuple, tuple, tuple]] = []
+        self._lock = threading.Lock()
+
+    def __reduce__(self):
+        return WordStore, (self._pairs,)
+
+    def get(self, run: "WordRun"):
+        """The words of a run, split now if they are not among the last ones."""
+        row = run.row
+        facts = (
+            *map(_place, (run.a, run.b)),
+            run.word_format,
+            row.words,
+            run.scale,
+            row.rounding,
+            row.equilibrate,
+            run.overflow,
+            run.engine.formats[3].name,
+        )
+        with self._lock:
+            for known, _, words in self._found:
+                if known == facts:
+                    return words
+            words = run.split_now()
+            # The matrices are kept, so that no other can come to lie where they are.
+            self._found = [*self._found[-(self._pairs - 1) :], (facts, (run.a, run.b), words)]
+            return words
+
+
+def _place(x: np.ndarray) -> tuple:
+    return x.__array_interface__["data"][0], x.shape, x.strides, x.dtype.str
+
+
+class CubeRun(WordRun):
+    """SGEMM-cube on the Ascend cube: ascend's own, on the cube's schedule."""
+
+    def product(self) -> np.ndarray:
+        if self.row.rounding != "rne" or self.row.equilibrate != "none":
+            return super().product()
+        # The row's accumulation is one of the two, and `prepare` checked the overflow.
+        return ascend.cube_gemm(
+            self.a,
+            self.b,
+            self.c,
+            order="elementwise" if self.row.accumulation == "elementwise" else "termwise",
+            scale_exponent=self.scale,
+            low_low=(1, 1) in self.row.products,
+            overflow="saturate" if self.overflow == "saturate" else "inf",
+        )
+
+
+# -- splitting -----------------------------------------------------------------------------------------------------------
+def scaling_target(word: Format, result: Format, k: int) -> float:
+    """theta = min(f_max, sqrt(F_max / k)): what equilibrated elements stay below (khattak-mikaitis, section V-B).
+
+    Parameters
+    ----------
+    word, result : Format
+        Of the words (f_max) and of the sums (F_max).
+    k : int
+    """
+    return min(word.max_finite, float(np.sqrt(result.max_finite / max(k, 1))))
+
+
+def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarray:
+    """Largest e for each row (axis 1) or column (axis 0) with max |x| 2^e <= theta; 0 where all elements are zero.
+
+    Infinite and NaN elements take no part.
+
+    Parameters
+    ----------
+    x : ndarray
+    axis : int
+    theta : float
+    """
+    largest = np.max(np.abs(x), axis=axis, initial=0.0, where=np.isfinite(x)).astype(np.float64)
+    significand, exponent = np.frexp(largest)
+    theta_significand, theta_exponent = np.frexp(theta)
+    e = theta_exponent - exponent - (significand > theta_significand)
+    return np.where(largest > 0, e, 0).astype(np.int32)
+
+
+def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
+    """x 2^exponents exactly: in the type of x where that is exact, else in float64.
+
+    Parameters
+    ----------
+    x : ndarray of float32 or float64
+    exponents : ndarray of int
+        Broadcast against x.
+    """
+    if x.dtype == np.float32 and np.abs(exponents).max(initial=0) <= 120:
+        up, down = np.ldexp(np.float32(1), exponents), np.ldexp(np.float32(1), -exponents)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            scaled = x * up
+            if ((scaled * down == x) | np.isnan(x)).all():
+                return scaled
+    return np.ldexp(x.astype(np.float64), exponents)
+
+
+def split_operand(x: np.ndarray, row: RecoveryMethod, fmt: Format, overflow: str = "inf") -> tuple[np.ndarray, ...]:
+    """The words of a matrix as encodings.
+
+    Parameters
+    ----------
+    x : ndarray
+    row : RecoveryMethod
+    fmt : Format
+        Of the words.
+    overflow : {"inf", "saturate"}
+    """
+    return tcm.split(x, fmt, row.words, row.word_scale(fmt), row.rounding, overflow, bits=True)
+
+
+def count_range(x: np.ndarray, words: Sequence[np.ndarray], fmt: Format, scale: int) -> RangeCounts:
+    """How many elements of x left the range of their words; see :class:`RangeCounts`.
+
+    Parameters
+    ----------
+    x : ndarray
+    words : sequence of ndarray
+        Encodings, from :func:`split_operand`.
+    fmt : Format
+    scale : int
+        s.
+    """
+    residual = x.astype(np.float64)
+    over, under = np.zeros(x.shape, bool), np.zeros(x.shape, bool)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for j, bits in enumerate(words):
+            wanted, word = np.ldexp(residual, j * scale), tcm.decode(bits, fmt)
+            beyond = np.abs(wanted) > fmt.max_finite * (1 + fmt.unit_roundoff)
+            over |= np.isfinite(residual) & (~np.isfinite(word) | beyond)
+            under |= (np.abs(word) < fmt.min_normal) & (word != wanted) & np.isfinite(wanted)
+            residual = residual - np.ldexp(word, -j * scale)
+    return RangeCounts(int(np.count_nonzero(over & np.isfinite(x))), int(np.count_nonzero(under)))

@@ -1,0 +1,1 @@
+"""Tables, pages, progress and JSON in `report`, pictures in `plots`."""

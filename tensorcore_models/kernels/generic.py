@@ -1,0 +1,38 @@
+"""The generic kernel of an accumulator, compiled from its lowered form, or the reference where that is too narrow."""
+
+import numpy as np
+
+from .. import reference
+from .._kernels import generic
+from ..machine.instruction_sets import isa_level
+from ..machine.threads import get_num_threads, threads_for
+from .lowering import Lowered
+
+
+def _tabled(low: Lowered, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Operands in the encodings of the format in which the unit multiplies."""
+    return a if low.a_table is None else low.a_table[a], b if low.b_table is None else low.b_table[b]
+
+
+def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+    """As `kernels.matrix_bits`, by the generic kernel or, where it is too narrow, the reference; k positive, any strides."""
+    if low.plan is None:
+        return reference.mma_bits(low, a, b, c, scale_a, scale_b)
+    if low.operands_alike and 2 * b.shape[1] <= min(a.shape[0], generic.PANEL):  # D^T = B^T A^T + C^T fills the vectors
+        scales = () if scale_a is None else (scale_b.T, scale_a.T)
+        return np.ascontiguousarray(generic_bits(low, b.T, a.T, c.T, *scales).T)
+    out = np.empty((a.shape[0], b.shape[1]), low.d_format.container)
+    a, b = _tabled(low, a, b)
+    threads = threads_for(a.size * b.shape[1])
+    low.plan.run(a, b, c, out, scale_a, scale_b, low.layout(a.shape[1]), isa_level(), threads)
+    return out
+
+
+def generic_batch_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+    """As `kernels.batch_bits`, by the generic kernel or, where it is too narrow, the reference; k positive."""
+    if low.plan is None:
+        return reference.mma_bits(low, a, b, c, scale_a, scale_b)
+    out = np.empty((a.shape[0], a.shape[1], b.shape[2]), low.d_format.container)
+    a, b = _tabled(low, a, b)
+    low.plan.run_batch(a, b, c, out, scale_a, scale_b, low.layout(a.shape[2]), isa_level(), get_num_threads())
+    return out
