@@ -13,7 +13,7 @@ import numpy as np
 
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, Buffering, slots
 from ascend.chips.chip import Chip
-from ascend.memory import concurrent_tiles, distinct_words, walk_misses
+from ascend.memory import concurrent_tiles, distinct_words, slices_at_once, walk_misses
 from ascend.pipes.build import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
 from ascend.schedule import DEEPEST_STREAM
 from ascend.tile_schedule import Merge, Mode, Resident
@@ -117,14 +117,15 @@ def estimate(r: Request, c: Candidates) -> Estimate:
     if c.resident == "none":
         visits, stream = up(rows * columns * c.slices, chip.cores), np.ones_like(rows)
         active = np.minimum(rows * columns * c.slices, chip.cores)
-        at_m, at_n = concurrent_tiles(rows, columns, chip.cores / c.slices, c.at_m, c.direction)
+        together = slices_at_once(rows * columns, c.slices, chip.cores)
+        at_m, at_n = concurrent_tiles(rows, columns, chip.cores / together, c.at_m, c.direction)
         groups, panel_width, streamed = np.ones_like(rows), 0 * rows, c.bm + c.bn
     else:
         along, across = (rows, columns) if c.resident == "a" else (columns, rows)
         by, over = (c.at_m, c.at_n) if c.resident == "a" else (c.at_n, c.at_m)
         visits, stream = up(along, by), up(across, over)
         active = np.minimum(along, by) * np.minimum(across, over) * c.slices
-        at_m, at_n = c.at_m, c.at_n
+        at_m, at_n, together = c.at_m, c.at_n, c.slices
         panel_width, streamed = (c.bm, c.bn) if c.resident == "a" else (c.bn, c.bm)
         most = np.floor((chip.l1_bytes - each * count * streamed) / (each * panel_width))
         groups = up(blocks, np.maximum(most, 1))
@@ -134,7 +135,7 @@ def estimate(r: Request, c: Candidates) -> Estimate:
     depth = np.clip(np.floor(depth / 2) * 2, count, DEEPEST_STREAM // r.words) if count == 2 else np.ones_like(depth)
     walk = c.resident if c.resident != "none" or c.direction == 0 else "columns"
     misses = walk_misses(
-        walk, rows=rows, columns=columns, slices=c.slices, at_m=at_m, at_n=at_n,
+        walk, rows=rows, columns=columns, slices=c.slices, together=together, at_m=at_m, at_n=at_n,
         a_block=size * r.words * length * np.minimum(c.bm, r.m), b_block=size * r.words * length * np.minimum(c.bn, r.n),
         c_tile=4.0 * np.minimum(c.bm, r.m) * np.minimum(c.bn, r.n), turns=c.resident == "none",
         distinct=distinct_words(r.terms, r.words), l2_bytes=chip.l2_bytes,

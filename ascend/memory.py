@@ -28,6 +28,7 @@ def l2_misses(
     rows: Any,
     columns: Any,
     slices: Any,
+    together: Any,
     at_m: Any,
     at_n: Any,
     a_block: Any,
@@ -44,6 +45,8 @@ def l2_misses(
     ----------
     rows, columns, slices : number or array
         Tiles of C along m and n, slices of k.
+    together : number or array
+        Slices that the cores work on at one step.
     at_m, at_n : number or array
         Tile rows and columns that the cores work on at one step.
     a_block, b_block : number or array
@@ -59,31 +62,37 @@ def l2_misses(
     """
     at_m, at_n = np.minimum(at_m, rows), np.minimum(at_n, columns)
     # One step: what the cores touch together.
-    step = slices * (at_m * a_block + at_n * b_block + at_m * at_n * c_tile)
-    whole_a, whole_b = slices * rows * a_block, slices * columns * b_block
+    step = together * (at_m * a_block + at_n * b_block + at_m * at_n * c_tile)
+    whole_a, whole_b = together * rows * a_block, together * columns * b_block
     # The walk goes along n in bands of at_m rows, or along m in bands of at_n columns where B is resident.
     if resident == "b":
         b_share = 1 / np.where(step <= l2_bytes, rows, at_m)
-        band = whole_a + slices * at_n * b_block
-        a_share = _again(1 / columns, 1 / at_n, band, whole_a, l2_bytes, turns)
+        kept, written = together * at_n * b_block, together * rows * at_n * c_tile
+        a_share = _again(1 / columns, 1 / at_n, whole_a, kept, written, l2_bytes, turns)
     else:
         a_share = 1 / np.where(step <= l2_bytes, columns, at_n)
-        band = whole_b + slices * at_m * a_block
-        b_share = _again(1 / rows, 1 / at_m, band, whole_b, l2_bytes, turns)
+        kept, written = together * at_m * a_block, together * columns * at_m * c_tile
+        b_share = _again(1 / rows, 1 / at_m, whole_b, kept, written, l2_bytes, turns)
     if resident == "a":  # a panel is loaded once for each stay: by the cores of one row of the grid
         a_share = 1 / at_n
     if resident == "b":
         b_share = 1 / at_m
-    everything = whole_a + whole_b + slices * rows * columns * c_tile
-    kept = np.where(everything <= l2_bytes, distinct, 1.0)
-    return Misses(a_share * kept, b_share * kept)
+    everything = slices * (rows * a_block + columns * b_block) + rows * columns * c_tile
+    known = np.where(everything <= l2_bytes, distinct, 1.0)
+    return Misses(a_share * known, b_share * known)
 
 
-def _again(once: Any, each_band: Any, distance: Any, streamed: Any, l2_bytes: int, turns: bool) -> Any:
-    """Share of a streamed operand's loads that miss when it is read once for each band of the walk."""
-    left = np.where(distance <= l2_bytes, 1.0, 0.0)
-    if turns:  # what was touched last is met first
-        left = np.maximum(left, np.clip((l2_bytes - (distance - streamed)) / streamed, 0.0, 1.0))
+def _again(once: Any, each_band: Any, streamed: Any, kept: Any, written: Any, l2_bytes: int, turns: bool) -> Any:
+    """Share of a streamed operand's loads that miss when it is read once for each band of the walk.
+
+    Between two reads of a block a walk in one direction touches the whole band: what it streams, keeps and writes. One that
+    turns round touches, for the block x bands before the turn, x of the stream once, x of what is written twice, and the
+    kept operand of both bands; so the blocks next to the turn hit.
+    """
+    if turns:
+        left = np.clip((l2_bytes - 2 * kept) / (streamed + 2 * written), 0.0, 1.0)
+    else:
+        left = np.where(streamed + kept + written <= l2_bytes, 1.0, 0.0)
     return left * once + (1 - left) * each_band
 
 
@@ -99,12 +108,13 @@ def schedule_misses(schedule: TileSchedule) -> Misses:
     longest = s.k_slices[0][1] - s.k_slices[0][0]
     rows, columns = len(s.row_blocks), len(s.column_blocks)
     if s.resident == "none":
-        at_m, at_n = concurrent_tiles(rows, columns, s.cores / len(s.k_slices), s.swizzle.offset, s.swizzle.direction)
+        together = slices_at_once(rows * columns, len(s.k_slices), s.cores)
+        at_m, at_n = concurrent_tiles(rows, columns, s.cores / together, s.swizzle.offset, s.swizzle.direction)
     else:
-        at_m, at_n = s.grid.m, s.grid.n
+        at_m, at_n, together = s.grid.m, s.grid.n, len(s.k_slices)
     walk = s.resident if s.resident != "none" or s.swizzle.direction == 0 else "columns"
     arguments = {
-        "rows": rows, "columns": columns, "slices": len(s.k_slices), "at_m": at_m, "at_n": at_n,
+        "rows": rows, "columns": columns, "slices": len(s.k_slices), "together": together, "at_m": at_m, "at_n": at_n,
         "a_block": s.operand_bytes * s.words * longest * min(b.bm, s.m),
         "b_block": s.operand_bytes * s.words * longest * min(b.bn, s.n),
         "c_tile": 4 * min(b.bm, s.m) * min(b.bn, s.n), "turns": s.resident == "none",
@@ -129,6 +139,18 @@ def walk_misses(walk: str, **arguments: Any) -> Misses:
     swapped |= {new: old for old, new in swapped.items()}
     turned = l2_misses(resident="none", **{swapped.get(name, name): value for name, value in arguments.items()})
     return Misses(turned.b, turned.a)
+
+
+def slices_at_once(tiles: Any, slices: Any, cores: int) -> Any:
+    """Slices of k that the cores work on at one step, where tiles of one slice are dealt before the next slice's.
+
+    Parameters
+    ----------
+    tiles, slices : number or array
+        Tiles of C, slices of k.
+    cores : int
+    """
+    return np.clip(cores / tiles, 1, slices)
 
 
 def concurrent_tiles(rows: Any, columns: Any, cores: Any, offset: Any, direction: int) -> tuple[Any, Any]:
