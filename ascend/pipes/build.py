@@ -325,8 +325,10 @@ class _Builder:
                     raises += (f"{name}_L1_FREE",) * (s.words * (single and stop))
             raises += ("L0C_FULL",) * (block.last and stop)
             opens = ("SEED_FULL" if block.seeded else "L0C_FREE",) * (block.first and start)
+            # The simulator remembers one waiting pipe for each flag: the synchronisation waits for the cube first, so that it
+            # and a later term of the block never wait for the same operand.
             if start and chip.sync_cycles_per_block:
-                yield Operation(SCALAR, "sync", chip.sync_cycles_per_block, takes=(*takes, "CUBE_DONE"), raises=("GO",))
+                yield Operation(SCALAR, "sync", chip.sync_cycles_per_block, takes=("CUBE_DONE", *takes), raises=("GO",))
                 takes = ["GO"]
             if stop and chip.sync_cycles_per_block:
                 raises += ("CUBE_DONE",)

@@ -173,7 +173,7 @@ def test_atomic_results_are_all_orders_and_within_the_bound():
 
 @pytest.mark.parametrize("chip", [A, B3], ids=["910A", "910B3"])
 def test_the_compiled_simulator_agrees_with_the_reference(chip):
-    chip = chip.replace(cores=4)
+    chip = chip.replace(cores=4, sync_cycles_per_block=5.0)
     cases = [
         ("none", None, {"split": 2}), ("a", (2, 1, 2), {}), ("b", (1, 2, 2), {"n_fused": 1}),
         ("none", None, {"buffering": "single", "swizzle": Swizzle(2, 1)}), ("b", (2, 1, 2), {"mode": "fused", "n_fused": 2}),
@@ -194,11 +194,13 @@ def test_the_compiled_simulator_agrees_with_the_reference(chip):
 @given(
     size, size, size, st.sampled_from(["a", "b", "none"]), grids, st.sampled_from(MODES), st.sampled_from([1, 3, 4]),
     st.sampled_from(["single", "double"]), st.sampled_from(["910A", "910B3", "310P3"]), st.sampled_from(["reduce", "atomic"]),
+    st.sampled_from([0.0, 17.5]),
 )  # fmt: skip
 @settings(max_examples=120, deadline=None)
 def test_no_grid_deadlocks_and_one_core_has_all_its_operations(
-    m, k, n, resident, grid, mode, terms, buffering, chip, merge
+    m, k, n, resident, grid, mode, terms, buffering, chip, merge, sync
 ):
+    chip = ascend.get_chip(chip).replace(sync_cycles_per_block=sync)
     try:
         s = build_schedule(
             m, k, n, chip, ascend.Blocking(48, 32, 64), kernel="grid", resident=resident, grid=grid, mode=mode,
