@@ -16,7 +16,7 @@ from ascend.chips.chip import Chip
 from ascend.memory import concurrent_tiles, distinct_words, slices_at_once, walk_misses
 from ascend.pipes.build import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
 from ascend.schedule import DEEPEST_STREAM
-from ascend.tile_schedule import Merge, Mode, Resident
+from ascend.tile_schedule import Layout, Merge, Mode, Resident
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Request:
     ----------
     m, k, n : int
     chip : Chip
-    terms, buffering, mode, operand, merge
+    terms, buffering, mode, operand, merge, layout
         As in :class:`ascend.tile_schedule.TileSchedule`.
     """
 
@@ -40,6 +40,7 @@ class Request:
     mode: Mode = "termwise"
     operand: str = "fp16"
     merge: Merge = "reduce"
+    layout: Layout = "nz"
 
     @property
     def words(self) -> int:
@@ -194,6 +195,8 @@ def estimate(r: Request, c: Candidates) -> Estimate:
     whole = np.where(last * combined > 1, (last * combined + 1) * ACCUMULATOR_BYTES * c_all, 0.0)
     whole = whole + (r.merge == "atomic") * (c.slices > 1) * ACCUMULATOR_BYTES * c_all
     whole = whole + (r.terms > 1) * (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * elements
+    if r.layout == "nd" and r.terms == 1 and not chip.nd_to_nz:
+        whole = whole + 2 * size * elements
     cycles = np.maximum(cycles, moved / chip.hbm_bytes_per_cycle) + whole / chip.hbm_bytes_per_cycle
     seconds = cycles / chip.cycles_per_second + chip.launch_us * 1e-6
     return Estimate(np.where(fits, seconds, np.inf), moved + whole, active)

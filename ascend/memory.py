@@ -204,7 +204,8 @@ def memory_bytes(schedule: TileSchedule) -> float:
     copies = terms * (slices if s.merge == "reduce" else 1)
     last = (copies + 1) * c_all if copies > 1 else 0.0
     zeroed = 2 * c_all if slices > 1 and s.merge == "atomic" else 0.0
-    return float(operands) + c_all * slices * (reads + writes) + split + last + zeroed
+    converted = 2.0 * s.operand_bytes * (s.m * s.k + s.k * s.n) if s.converts else 0.0
+    return converted + float(operands) + c_all * slices * (reads + writes) + split + last + zeroed
 
 
 def distinct_words(terms: int, words: int) -> float:

@@ -32,7 +32,7 @@ from ascend.roofline import (
 )
 from ascend.schedule import build_schedule
 from ascend.search import SAME_TIME, best_schedules, vector_schedules
-from ascend.tile_schedule import LARGEST_SIZE, Merge, Mode, TileSchedule, check_options
+from ascend.tile_schedule import LARGEST_SIZE, Layout, Merge, Mode, TileSchedule, check_options
 
 Rank = Literal["time", "traffic", "analytic"]
 RANKS = ("time", "traffic", "analytic")
@@ -175,6 +175,7 @@ def plan(
     mode: Mode | None = None,
     operand: str = "fp16",
     merge: Merge = "reduce",
+    layout: Layout = "nz",
     split: int | None = None,
     simulated: int | None = None,
     distribution: Distribution = "normal",
@@ -187,7 +188,7 @@ def plan(
     ----------
     m, k, n : int
     chip : Chip
-    terms, buffering, operand, merge
+    terms, buffering, operand, merge, layout
         The kernel, see :func:`ascend.schedule.build_schedule`.
     rank : {"time", "traffic", "analytic"}
         By simulated time (of the analytically best `simulated`), by the traffic (eq. 9 for the paper's kernel, bytes from
@@ -235,7 +236,7 @@ def plan(
     count = simulated or SIMULATED[kernel]
     find = _grid_schedules if kernel == "grid" else _paper_schedules
     requests = [
-        Request(m, k, n, chip, terms, buffering, each, operand, merge)
+        Request(m, k, n, chip, terms, buffering, each, operand, merge, layout)
         for each in ((mode,) if mode else TERMWISE_MODES if kernel == "grid" and terms > 1 else ("termwise",))
     ]
     wanted = max(count, top) if rank == "time" else top
@@ -331,7 +332,7 @@ def _paper_schedules(
         try:
             schedule = build_schedule(
                 r.m, r.k, r.n, r.chip, Blocking(*sizes[index].tolist()), terms=r.terms, buffering=r.buffering, mode=r.mode,
-                operand=r.operand,
+                layout=r.layout, operand=r.operand,
             )  # fmt: skip
         except ValueError:  # eq. 12 admits it, the accumulators of a fused kernel do not fit: see rejections()
             continue

@@ -13,9 +13,11 @@ from ascend.grid import Grid, Swizzle
 from ascend.tile_schedule import (
     KERNELS,
     LARGEST_SIZE,
+    LAYOUTS,
     MERGES,
     RESIDENTS,
     Kernel,
+    Layout,
     Merge,
     Mode,
     Resident,
@@ -53,6 +55,7 @@ def build_schedule(
     operand: str = "fp16",
     n_fused: int | None = None,
     depth: int | None = None,
+    layout: Layout = "nz",
     balanced: bool | None = None,
 ) -> TileSchedule:
     """The schedule of C = A B (A m x k, B k x n) in blocks on a chip.
@@ -63,7 +66,7 @@ def build_schedule(
         Sizes, at least 1.
     chip : Chip or str
     blocking : Blocking
-    terms, buffering, mode, reseed_l0c, operand, merge
+    terms, buffering, mode, reseed_l0c, operand, merge, layout
         As in :class:`TileSchedule`.
     cores : int, optional
         Use only this many cores of the chip.
@@ -125,8 +128,11 @@ def build_schedule(
         m=int(m), k=int(k), n=int(n), chip=chip, blocking=blocking, terms=terms, buffering=buffering, mode=mode,
         reseed_l0c=bool(reseed_l0c), operand=operand, n_fused=1, kernel=kernel, grid=placed, resident=kept,
         swizzle=swizzle or Swizzle(3, 0 if m >= n else 1), merge=merge, depth=slots(buffering),
+        layout=layout,
         balanced=kernel == "grid" if balanced is None else bool(balanced),
     )  # fmt: skip
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout is one of {', '.join(LAYOUTS)}, got {layout!r}")
     _check_merge(schedule)
     if kernel == "vector":
         return _checked_buffers(replace(schedule, n_fused=fractals(schedule.k_slices[0][1], blocking.bk)))

@@ -128,7 +128,8 @@ def _schedule(r: Request, c: Candidates, index: int) -> TileSchedule | None:
     try:
         return build_schedule(
             r.m, r.k, r.n, r.chip, block, terms=r.terms, buffering=r.buffering, mode=r.mode, kernel="grid", grid=grid,
-            resident=c.resident, swizzle=swizzle, merge=r.merge, operand=r.operand,
+            resident=c.resident, swizzle=swizzle, merge=r.merge,
+            layout=r.layout, operand=r.operand,
         )  # fmt: skip
     except ValueError:
         return None

@@ -55,6 +55,9 @@ KERNELS = ("paper", "grid", "vector")
 #: The operand whose panel stays in L1; "none": both are streamed.
 Resident = Literal["a", "b", "none"]
 RESIDENTS = ("a", "b", "none")
+#: How A and B lie in memory: NZ fractals, or ND rows that somebody has to turn into fractals.
+Layout = Literal["nz", "nd"]
+LAYOUTS = ("nz", "nd")
 #: How slices of k become one C: FP32 additions in memory in any order, or a pass that adds them in order of k.
 Merge = Literal["atomic", "reduce"]
 MERGES = ("atomic", "reduce")
@@ -116,6 +119,8 @@ class TileSchedule:
         How slices of k are merged.
     depth : int
         L1 buffers of a streamed operand.
+    layout : {"nz", "nd"}
+        How the operands of a kernel of one term lie in memory; the split pass of several terms writes NZ words.
     balanced : bool
         Whether tiles are nearly equal; else all have bm rows and bn columns but for the last ones.
     """
@@ -137,6 +142,7 @@ class TileSchedule:
     swizzle: Swizzle = Swizzle()
     merge: Merge = "reduce"
     depth: int = 2
+    layout: Layout = "nz"
     balanced: bool = False
 
     # -------------------------------------------------------- geometry, for both interpreters
@@ -322,6 +328,13 @@ class TileSchedule:
     def operand_bytes(self) -> int:
         """Bytes of one operand element."""
         return OPERAND_BYTES[self.operand]
+
+    @property
+    def converts(self) -> bool:
+        """Whether a pass turns ND operands into NZ before the multiplication."""
+        if self.layout == "nz" or self.terms > 1 or self.kernel == "vector" or self.chip is None:
+            return False
+        return not self.chip.nd_to_nz
 
     @property
     def streamed(self) -> str:

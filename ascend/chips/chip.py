@@ -132,6 +132,14 @@ PARAMETERS: dict[str, Parameter] = {
         73,
         "taken as the UB to GM rate " + MEASURED_910B,
     ),
+    "nd_to_nz": Parameter(
+        "flag",
+        "1: MTE2 turns ND rows into NZ fractals on the way to L1; 0: a pass over the matrix does",
+        True,
+        0,
+        0,
+        "not stated for this chip",
+    ),
     "gm_to_l1_latency": Parameter(
         "cycles",
         "first byte of a load that hits L2",
@@ -244,6 +252,7 @@ class Chip:
     vector_rate: float
     fixpipe: int
     fixpipe_rate: float
+    nd_to_nz: int
     gm_to_l1_latency: float
     memory_read_latency: float
     memory_write_latency: float

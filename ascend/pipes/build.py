@@ -117,6 +117,9 @@ class _Builder:
         phases = []
         if include_split and s.terms > 1:
             phases.append(self._split_phase())
+        if s.converts:
+            size = s.operand_bytes
+            phases.append(self._streaming_phase("convert", s.m * s.k + s.k * s.n, size, size, 1))
         if len(s.k_slices) > 1 and s.merge == "atomic":
             phases.append(self._streaming_phase("zero", s.m * s.n, 0, ACCUMULATOR_BYTES, 1))
         phases.append(vector_phase(s, self.simulated) if s.kernel == "vector" else self._multiply_phase())

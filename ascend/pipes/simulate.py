@@ -127,6 +127,7 @@ class Timeline(Run):
             "chip": self.chip.name,
             "m": s.m, "k": s.k, "n": s.n,
             "block": [s.blocking.bm, s.blocking.bk, s.blocking.bn],
+            "kernel": s.kernel, "grid": [s.grid.m, s.grid.k, s.grid.n], "resident": s.resident, "used_cores": s.used_cores,
             "n_fused": s.n_fused, "k_groups": len(s.k_groups), "waves": s.waves,
             "terms": s.terms, "mode": s.mode, "buffering": s.buffering, "operand": s.operand,
             "cycles": self.cycles, "seconds": self.seconds, "tflops": self.tflops,

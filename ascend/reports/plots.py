@@ -53,7 +53,7 @@ def _save(figure, path: str | Path) -> Path:
 def _colour(kind: str) -> str:
     if kind.startswith("cube"):
         return COLOURS["cube"]
-    if kind in ("A load", "B load"):
+    if kind in ("A load", "B load", "A miss", "B miss", "stream load", "kept load"):
         return COLOURS["load"]
     if kind in ("A move", "B move"):
         return COLOURS["move"]

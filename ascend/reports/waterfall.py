@@ -34,6 +34,7 @@ CAUSES = (
     Cause("streaming through the vector units", kinds=("kept load", "stream load", "multiply and add")),
     Cause("C read, added and written", kinds=("C read", "C add", "C move", "C write", "C seed")),
     Cause("splitting A and B into FP16 words", split=True),
+    Cause("ND operands turned into NZ", kinds=("convert read", "convert", "convert write")),
     Cause("combining the terms behind FIXPIPE", kinds=("combine read", "combine", "combine write")),
     Cause("merging slices of k", kinds=("merge read", "merge", "merge write", "zero", "zero write")),
     Cause("launch", parameters=("launch_us",)),
@@ -94,6 +95,8 @@ def _matters(cause: Cause, schedule: TileSchedule) -> bool:
         return schedule.terms > 1
     if "combine" in cause.kinds:
         return bool(chip.fixpipe) and schedule.terms > 1
+    if "convert" in cause.kinds:
+        return schedule.converts
     if "merge" in cause.kinds:
         return len(schedule.k_slices) > 1
     if "launch_us" in cause.parameters:

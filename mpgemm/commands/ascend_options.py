@@ -8,7 +8,7 @@ import ascend
 from ascend.blocking import OPERAND_BYTES
 from ascend.chips.chip import PARAMETERS
 from ascend.reports.calibration import ASSUMED_SIZE
-from ascend.tile_schedule import MERGES, MODES
+from ascend.tile_schedule import LAYOUTS, MERGES, MODES
 
 
 def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> None:
@@ -43,6 +43,12 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool
         default="reduce",
         choices=MERGES,
         help="slices of k: added in order, or atomically in memory (reduce)",
+    )
+    kernel.add_argument(
+        "--layout",
+        default="nz",
+        choices=LAYOUTS,
+        help="how A and B lie in memory, with --terms 1: NZ fractals or ND rows (nz)",
     )
     kernel.add_argument("--split", type=int, metavar="COUNT", help="slices of k")
 

@@ -137,7 +137,7 @@ def _ranked(args: argparse.Namespace, chip: ascend.Chip, size: Size, top: int | 
     progress = Progress()
     return ascend.plan(
         *size, chip, args.terms, args.buffering, args.rank, args.max_error, _data(args), top or args.top,
-        kernel=args.kernel, mode=args.mode, operand=args.operand, merge=args.merge, split=args.split,
+        kernel=args.kernel, mode=args.mode, operand=args.operand, merge=args.merge, layout=args.layout, split=args.split,
         simulated=args.simulate, distribution=args.distribution,
         progress=lambda done, total: progress(done, total, "schedules"),
     )  # fmt: skip
@@ -158,7 +158,7 @@ def _one_block(args: argparse.Namespace, chip: ascend.Chip) -> Plan:
         raise ValueError(f"block {sizes} does not fit {chip.name}: {'; '.join(map(str, broken))}")
     schedule = ascend.build_schedule(
         m, k, n, chip, ascend.Blocking(*sizes), terms=args.terms, buffering=args.buffering, mode=mode, kernel=args.kernel,
-        operand=args.operand, merge=args.merge, split=args.split,
+        operand=args.operand, merge=args.merge, layout=args.layout, split=args.split,
     )  # fmt: skip
     if schedule.kernel == "paper":
         return ascend.plan_of(schedule)

@@ -96,6 +96,7 @@ def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
         m, k, n, chip, block, terms=args.terms, buffering=args.buffering, mode=args.mode or "termwise",
         reseed_l0c=args.reseed_l0c, operand=args.operand, n_fused=args.n_fused, kernel=args.kernel,
         grid=parse_grid(args.grid) if args.grid else None, resident=args.resident, split=args.split, merge=args.merge,
+        layout=args.layout,
         swizzle=Swizzle(*parse_pair(args.swizzle)) if args.swizzle else None,
     )  # fmt: skip
     progress = Progress()

@@ -240,6 +240,25 @@ def test_atomic_merging_adds_in_memory():
         build_schedule(64, 4096, 64, B3, BLOCK, merge="atomic", kernel="grid", split=4)
 
 
+def test_nd_operands_need_a_pass_where_mte2_does_not_turn_them():
+    """910A: each element of A and B read and written once more; 910B: MTE2 does it; words of several terms are NZ."""
+    options = {"kernel": "grid", "layout": "nd"}
+    here = build_schedule(512, 512, 768, A, BLOCK, terms=1, **options)
+    program = build_program(here)
+    assert [phase.name for phase in program.phases] == ["convert", "multiply"]
+    assert program.totals["convert read"][1] == program.totals["convert write"][1] == 2 * (512 * 512 + 512 * 768)
+    assert ascend.simulate(here).seconds > ascend.simulate(variant(here, layout="nz")).seconds
+    for other in (
+        build_schedule(512, 512, 768, B3, BLOCK, terms=1, **options),
+        build_schedule(512, 512, 768, A, BLOCK, **options),
+    ):
+        assert "convert" not in [phase.name for phase in build_program(other).phases]
+    with pytest.raises(ValueError, match="layout is one of nz, nd"):
+        build_schedule(64, 64, 64, A, BLOCK, layout="rows")
+    nz, nd = (ascend.plan(512, 4096, 512, A, terms=1, layout=x, top=1, error_of=lambda s: 0.0)[0] for x in ("nz", "nd"))
+    assert nd.seconds > nz.seconds
+
+
 # ---------------------------------------------------------------- options
 
 
