@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 import ascend
 from ascend.cube import schedule_product, slice_products
 from ascend.cube_reference import Arithmetic, cube_gemm_reference
+from ascend.estimate import Request, estimate
 from ascend.grid import Grid, Swizzle, balanced_parts, balanced_ranges
 from ascend.pipes.build import build_program
 from ascend.pipes.reference import run_phase
 from ascend.pipes.simulate import run_program
 from ascend.schedule import build_schedule, variant
+from ascend.search import grid_candidates
 from ascend.slices import atomic_results, atomic_spread, merge_slices
 from ascend.tile_schedule import MODES
 from tensorcore_models.formats import get_float_format
@@ -80,8 +82,9 @@ def test_every_tile_of_every_slice_is_dealt_once(m, k, n, resident, grid, balanc
     assert busy[0] == max(busy) and sum(b > 0 for b in busy) == s.used_cores
     assert [i for start, stop in s.k_slices for i in range(start, stop)] == list(range(k))
     assert all(start % 32 == 0 for start, _ in s.k_slices)
-    for core in (0, s.cores - 1):
-        assert all(v.active <= s.cores for v in s.visits(core))
+    if resident == "none":
+        assert sum(s.active_cores(wave) for wave in range(s.waves)) == s.tiles
+    assert all(v.active == s.active_cores(wave) <= s.cores for wave, v in enumerate(s.visits(0)))
 
 
 # ---------------------------------------------------------------- numbers
@@ -290,6 +293,29 @@ def test_defaults_of_a_grid():
     assert wide.grid == Grid(1, 1, 32)
     assert build_schedule(9000, 500, 64, A, BLOCK, kernel="grid", resident="b").grid == Grid(32, 1, 1)
     assert build_schedule(300, 500, 400, A, BLOCK, kernel="grid", cores=4).used_cores == 4
+
+
+def test_closed_forms_know_what_fits_l1():
+    """Finite exactly for the candidates that build: with a small L1 both happen."""
+    chip = A.replace(l1_bytes=65536)
+    request = Request(2000, 2000, 2000, chip, terms=1)
+    fits = refused = 0
+    for candidates in grid_candidates(request, split=1):
+        seconds = estimate(request, candidates).seconds
+        for index in range(0, len(seconds), max(len(seconds) // 8, 1)):
+            block = ascend.Blocking(*(int(x[index]) for x in (candidates.bm, candidates.bk, candidates.bn)))
+            at_m, at_n = int(candidates.at_m[index]), int(candidates.at_n[index])
+            grid = (1, 1, 1) if candidates.resident == "none" else (at_m, 1, at_n)
+            try:
+                build_schedule(
+                    2000, 2000, 2000, chip, block, terms=1, kernel="grid", resident=candidates.resident, grid=grid
+                )
+                built = True
+            except ValueError as error:
+                built = "overflows L1" not in str(error)
+            assert built == np.isfinite(seconds[index]), (candidates.resident, block, grid)
+            fits, refused = fits + built, refused + (not built)
+    assert fits > 50 and refused > 5
 
 
 # ---------------------------------------------------------------- plans

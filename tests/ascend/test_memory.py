@@ -63,14 +63,20 @@ def walked_misses(schedule):
         (4096, 4096, 2048, 2**24, {"resident": "a", "grid": (16, 1, 2)}),
         (4096, 4096, 2048, 2**22, {"resident": "a", "grid": (8, 1, 4)}),
         (2048, 4096, 4096, 2**22, {"resident": "b", "grid": (4, 1, 8)}),
-        (1024, 8192, 1024, 2**24, {"resident": "none", "split": 2}),
+        (
+            2048,
+            8192,
+            2048,
+            24 * 2**20,
+            {"resident": "none", "split": 2, "swizzle": Swizzle(4, 0)},
+        ),  # one slice after the other
     ],
 )
 def test_closed_forms_follow_the_walk(m, k, n, l2, options):
-    """Within a twentieth of all loads: the walk has the ends of bands and steps that the forms leave out."""
+    """Within a thirtieth of all loads: the walk has the ends of bands and steps that the forms leave out."""
     chip = A.replace(l2_bytes=l2)
     s = build_schedule(m, k, n, chip, ascend.Blocking(128, 64, 128), kernel="grid", terms=1, **options)
-    assert schedule_misses(s) == pytest.approx(walked_misses(s), abs=0.05)
+    assert schedule_misses(s) == pytest.approx(walked_misses(s), abs=1 / 30)
 
 
 def test_limits():
