@@ -42,6 +42,7 @@ bench: $(VENV)/.run-ready
 # The plain-C lanes compiled for aarch64 and run there by qemu, on cases made here.
 CROSS_CC ?= aarch64-linux-gnu-gcc
 CROSS_RUN ?= qemu-aarch64
+UNITS_FLAGS := -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -I tensorcore_models/_kernels -I mpgemm/_kernels
 cross: $(VENV)/.test-ready
 	@command -v $(CROSS_CC) >/dev/null || { echo "make cross needs $(CROSS_CC): install gcc-aarch64-linux-gnu"; exit 1; }
 	@command -v $(CROSS_RUN) >/dev/null || { echo "make cross needs $(CROSS_RUN): install qemu-user"; exit 1; }
@@ -57,6 +58,10 @@ cross: $(VENV)/.test-ready
 	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static $(addprefix -I ,$(wildcard tensorcore_models/_kernels/*)) \
 		tests/cross/chains_selftest.c -o out/chains_selftest -lm
 	$(CROSS_RUN) out/chains_selftest
+	$(CC) $(UNITS_FLAGS) tests/cross/units_selftest.c -o out/units_here -lm
+	$(CROSS_CC) $(UNITS_FLAGS) -static tests/cross/units_selftest.c -o out/units_there -lm
+	here=$$(out/units_here) && there=$$($(CROSS_RUN) out/units_there) && echo "emulated units: $$here here, $$there there" \
+		&& test "$$here" = "$$there"
 
 # Pages that are generated from the tables.
 docs: $(VENV)/.run-ready

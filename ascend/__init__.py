@@ -1,24 +1,31 @@
 """Ascend matrix units: chips, block planning, the tile schedule and its two interpreters, SGEMM-cube."""
 
 from ascend.blocking import Blocking, Rejection, candidate_rejections, feasible_blocks, optimal_bm
-from ascend.byte_table import byte_table
-from ascend.chip import Chip
-from ascend.chip_files import get_chip, list_chips, load_chip
+from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip, list_chips, load_chip
 from ascend.cube import cube_gemm, cube_hgemm, reconstruct
-from ascend.explain import explain
-from ascend.planner import Plan, plan, plan_of, rejections
+from ascend.grid import Grid, Swizzle
+from ascend.paper_kernel import rejections
+from ascend.pareto import Point, pareto
+from ascend.pipes.simulate import Timeline, simulate
+from ascend.planner import Plan, plan, plan_of
+from ascend.reports.byte_table import byte_table
+from ascend.reports.explain import explain
+from ascend.reports.tiling import tiling_fields
+from ascend.reports.waterfall import sensitivities, waterfall
 from ascend.roofline import RooflinePoint, Traffic, operational_intensity, roofline, traffic
-from ascend.schedule import TileSchedule, build_schedule
-from ascend.simulate import Timeline, simulate
-from ascend.tiling import tiling_fields
-from ascend.waterfall import sensitivities, waterfall
+from ascend.schedule import build_schedule
+from ascend.tile_schedule import TileSchedule
 
 __all__ = [
     "Blocking",
     "Chip",
+    "Grid",
     "Plan",
+    "Point",
     "Rejection",
     "RooflinePoint",
+    "Swizzle",
     "TileSchedule",
     "Timeline",
     "Traffic",
@@ -34,6 +41,7 @@ __all__ = [
     "load_chip",
     "operational_intensity",
     "optimal_bm",
+    "pareto",
     "plan",
     "plan_of",
     "reconstruct",

@@ -10,12 +10,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ascend.chip import Chip
+from ascend.chips.chip import Chip
 
 #: One or two buffers for the operands: B in L1, A and B in L0 (the paper's section 5.1.2; A stays resident in L1).
 Buffering = Literal["single", "double"]
 #: Bytes of one operand element.
-OPERAND_BYTES = {"fp16": 2, "fp32": 4}
+OPERAND_BYTES = {"fp16": 2, "bf16": 2, "hf32": 4, "fp32": 4, "int8": 1}
+#: Operands that SGEMM-cube's words have.
+SPLIT_OPERANDS = ("fp16",)
 #: UB bytes for each element of a C block: eq. 12 prints 6.
 UB_BYTES_PER_ELEMENT = 6
 #: L0C holds FP32.
@@ -97,7 +99,7 @@ class Blocking:
         words : int
             FP16 words of each element that a kernel keeps in L1: 1 for a kernel of one term, 2 for a fused
             one.
-        operand : {"fp16", "fp32"}
+        operand : {"fp16", "bf16", "hf32", "fp32", "int8"}
             Format of the elements.
 
         Returns

@@ -30,6 +30,12 @@ Orders
     - ``elementwise``: one FP32 sum; each `group` products (at most one cube step) add their hh, then lh / s_f, then
       hl / s_f (then ll / s_f^2), each by the step order. Dividing a word by a power of two is exact here.
 
+Slices of k (split-k)
+    Each slice is a product of its own in the order above; c belongs to the first. ``reduce`` adds them in order of k,
+    each addition RN. ``atomic`` adds them in the order in which the cores arrive: the product returned here is the one of
+    ascending k,
+    :func:`ascend.slices.atomic_results` lists them all and :func:`ascend.slices.atomic_spread` bounds how far they differ.
+
 Overflow
     ``saturate`` (910A): conversions and sums beyond the format give its largest finite number, NaN becomes 0;
     infinite and NaN inputs go the same way. ``inf`` (910B): IEEE arithmetic; a NaN result is the positive quiet
@@ -37,15 +43,19 @@ Overflow
     opposite infinity, so the result is NaN.
 """
 
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from ascend._kernels import cube as cube_kernel
 from ascend.blocking import Blocking
-from ascend.chip import Chip
-from ascend.chip_files import get_chip
-from ascend.schedule import Mode, TileSchedule, build_schedule
+from ascend.chips.chip import Chip
+from ascend.operands import operand_product, operand_slices
+from ascend.schedule import build_schedule
+from ascend.slices import Overflow, merge_slices
+from ascend.tile_schedule import Mode, TileSchedule
+from ascend.vector import vector_product, vector_slices
 from tensorcore_models.formats.rounding import round_to, source_array
 from tensorcore_models.formats.split_analysis import automatic_scale_exponent
 from tensorcore_models.machine.instruction_sets import isa_level
@@ -53,19 +63,12 @@ from tensorcore_models.machine.threads import threads_for
 
 Order = Literal["elementwise", "termwise", "termwise_inplace"]
 StepOrder = Literal["sequential", "pairwise", "exact"]
-Overflow = Literal["saturate", "inf"]
 ScaleExponent = int | tuple[int, int] | Literal["auto"]
 
 ORDERS = ("elementwise", "termwise", "termwise_inplace")
 #: In the order of the kernel's numbers.
 STEP_ORDERS = ("sequential", "pairwise", "exact")
 OVERFLOWS = ("saturate", "inf")
-#: Modes of a schedule that give the bits of each order.
-SCHEDULE_MODES = {
-    "elementwise": ("elementwise",),
-    "termwise": ("termwise", "fused"),
-    "termwise_inplace": ("termwise_inplace",),
-}
 #: Powers of two by which words and sums are scaled stay float32 numbers.
 LARGEST_SCALE_EXPONENT = 126
 #: Elementwise: a word over 2^s stays far enough inside FP32 that its products are exact.
@@ -81,7 +84,8 @@ def cube_gemm(
     b: Any,
     c: Any = None,
     *,
-    blocking: Blocking | TileSchedule | None = None,
+    schedule: TileSchedule | None = None,
+    blocking: Blocking | None = None,
     chip: Chip | str = "910A",
     order: Order = "termwise",
     scale_exponent: ScaleExponent = 12,
@@ -100,8 +104,10 @@ def cube_gemm(
         FP32 values: float32, narrower types, or wider ones whose values FP32 has. Any strides; never modified.
     c : array_like, shape (m, n), optional
         FP32 values; the sum of hh starts from it.
-    blocking : Blocking or TileSchedule, optional
-        Block sizes on `chip` (largest N_fused, double buffers), or a whole schedule. None: one block, all of k
+    schedule : TileSchedule, optional
+        What :func:`ascend.build_schedule` built for these sizes; its terms and order must be those asked for.
+    blocking : Blocking, optional
+        Instead of a schedule: block sizes on `chip` (largest N_fused, double buffers). Neither: one block, all of k
         in one group.
     chip : Chip or str
         What a `blocking` is planned for.
@@ -118,7 +124,7 @@ def cube_gemm(
     group : int
         Elementwise order: products of one term before the next term's, from 1 to the cube step.
     reseed_l0c : bool
-        Start every k group from C. A TileSchedule brings its own.
+        Start every k group from C. A schedule brings its own.
     row_scaling : bool
         Beyond the paper: multiply each row of A and column of B by a power of two so that its largest element
         lies in [2^14, 2^15), and undo it at the end. This extends the range to all of FP32. Undoing is exact
@@ -149,7 +155,7 @@ def cube_gemm(
     _check_choice("step_order", step_order, STEP_ORDERS)
     _check_choice("overflow", overflow, OVERFLOWS)
     terms = 4 if low_low else 3
-    schedule = _schedule(a, b, blocking, chip, terms, order, reseed_l0c)
+    schedule = _schedule(a, b, schedule, blocking, chip, terms, order, reseed_l0c)
     group = _checked_group(group, schedule.cube_step[1])
     if a.shape[1] == 0:
         return _without_products(a, b, c)
@@ -183,7 +189,8 @@ def cube_hgemm(
     c: Any = None,
     *,
     accumulate: Literal["fp32", "fp16"] = "fp32",
-    blocking: Blocking | TileSchedule | None = None,
+    schedule: TileSchedule | None = None,
+    blocking: Blocking | None = None,
     chip: Chip | str = "910A",
     step_order: StepOrder = "sequential",
     overflow: Overflow = "saturate",
@@ -193,7 +200,7 @@ def cube_hgemm(
 
     Parameters
     ----------
-    a, b, c, blocking, chip, step_order, overflow, reseed_l0c
+    a, b, c, schedule, blocking, chip, step_order, overflow, reseed_l0c
         As for :func:`cube_gemm`. Operands are rounded to FP16 (RN).
     accumulate : {"fp32", "fp16"}
         Format of L0C and of the result. fp16: every sum of the step order is rounded once to FP16 from its
@@ -218,7 +225,9 @@ def cube_hgemm(
     if half and c is not None:
         nan = 0.0 if overflow == "saturate" else None
         c = round_to(c, "fp16", saturate=overflow == "saturate", nan=nan).astype(np.float32)
-    schedule = _schedule(a, b, blocking, chip, 1, "termwise", reseed_l0c)
+    schedule = _schedule(a, b, schedule, blocking, chip, 1, "termwise", reseed_l0c)
+    if half and len(schedule.k_slices) > 1:
+        raise ValueError("slices of k are merged in FP32: accumulate='fp16' needs a schedule without split-k")
     if a.shape[1] == 0:
         out = _without_products(a, b, c)
         return out.astype(np.float16) if half else out
@@ -335,31 +344,61 @@ def _matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np.ndarra
 def _schedule(
     a: np.ndarray,
     b: np.ndarray,
-    blocking: Blocking | TileSchedule | None,
+    schedule: TileSchedule | None,
+    blocking: Blocking | None,
     chip: Chip | str,
     terms: int,
     order: Order,
     reseed_l0c: bool,
 ) -> TileSchedule:
-    sizes = (a.shape[0], b.shape[1], a.shape[1])
-    mode: Mode = order if terms > 1 else "termwise"
-    if isinstance(blocking, TileSchedule):
-        if (blocking.m, blocking.n, blocking.k) != sizes:
-            raise ValueError(
-                f"the schedule is for (m, n, k) = {(blocking.m, blocking.n, blocking.k)}, the matrices give {sizes}"
+    """The schedule that the caller gave, checked against the matrices and options, or one made from the options."""
+    m, k, n = a.shape[0], a.shape[1], b.shape[1]
+    if schedule is None:
+        if blocking is not None and not isinstance(blocking, Blocking):
+            raise TypeError(
+                f"blocking is a Blocking or None, got {type(blocking).__name__}; a schedule goes to schedule="
             )
-        if blocking.terms != terms:
-            raise ValueError(f"the schedule runs {blocking.terms} terms, the options ask for {terms}")
-        if terms > 1 and blocking.mode not in SCHEDULE_MODES[order]:
-            raise ValueError(f"the schedule's mode {blocking.mode!r} does not give order {order!r}")
-        if blocking.operand != "fp16":
-            raise ValueError(f"the schedule's operands are {blocking.operand}, SGEMM-cube multiplies fp16 words")
-        return blocking
-    if blocking is None or 0 in sizes:
-        return TileSchedule.unblocked(*sizes, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
-    if not isinstance(blocking, Blocking):
-        raise TypeError(f"blocking is a Blocking, a TileSchedule or None, got {type(blocking).__name__}")
-    return build_schedule(*sizes, blocking, get_chip(chip), terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
+        mode: Mode = order if terms > 1 else "termwise"
+        if blocking is None or 0 in (m, k, n):
+            return TileSchedule.unblocked(m=m, k=k, n=n, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
+        return build_schedule(m, k, n, chip, blocking, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
+    if not isinstance(schedule, TileSchedule):
+        raise TypeError(f"schedule is a TileSchedule or None, got {type(schedule).__name__}")
+    if blocking is not None:
+        raise ValueError("give a schedule or a blocking, not both: the schedule has its own blocks")
+    if (schedule.m, schedule.k, schedule.n) != (m, k, n):
+        raise ValueError(
+            f"the schedule is for (m, k, n) = {(schedule.m, schedule.k, schedule.n)}, the matrices give {(m, k, n)}"
+        )
+    if schedule.terms != terms:
+        raise ValueError(f"the schedule runs {schedule.terms} terms, the options ask for {terms}")
+    if terms > 1 and schedule.order != order:
+        raise ValueError(f"the schedule's mode {schedule.mode!r} does not give order {order!r}")
+    if schedule.operand != "fp16":
+        raise ValueError(f"the schedule's operands are {schedule.operand}, SGEMM-cube multiplies fp16 words")
+    return schedule
+
+
+def schedule_product(schedule: TileSchedule, a: Any, b: Any, c: Any = None, **options: Any) -> np.ndarray:
+    """What a schedule computes: :func:`cube_gemm` in its order, :func:`cube_hgemm` for one FP16 term, or the vector units'
+    or the other operands' product.
+
+    Parameters
+    ----------
+    schedule : TileSchedule
+    a, b, c : array_like
+        As for :func:`cube_gemm`.
+    **options
+        Other keywords of those functions.
+    """
+    if schedule.kernel == "vector":
+        return vector_product(*_matrices(a, b, c), schedule)
+    if schedule.operand != "fp16":
+        return operand_product(schedule, *_matrices(a, b, c))
+    if schedule.terms == 1:
+        return cube_hgemm(a, b, c, schedule=schedule, **options)
+    order = cast(Order, schedule.order)
+    return cube_gemm(a, b, c, schedule=schedule, order=order, low_low=schedule.terms == 4, **options)
 
 
 def _checked_group(group: int, step: int) -> int:
@@ -413,15 +452,27 @@ def _may_overflow(largest_c: float, k: int, exponents: tuple[int, int]) -> bool:
     return not (largest_c + 4.0 * k * 2.0**32) * 2.0**growth < 2.0**126
 
 
-def _run(a, b, c, schedule, *, order, terms, step_order, step, exponents, saturate, clamp, half=False) -> np.ndarray:
+def _run(a, b, c, schedule, **options) -> np.ndarray:
+    """The product of every slice of k, merged in order of k; c is the seed of the first."""
+    if len(schedule.k_slices) < 2:
+        return _run_slice(a, b, c, schedule, (0, schedule.k), **options)
+    seeds = [c] + [None] * (len(schedule.k_slices) - 1)
+    partial = [_run_slice(a, b, seed, schedule, s, **options) for seed, s in zip(seeds, schedule.k_slices, strict=True)]
+    return merge_slices(np.stack(partial), "saturate" if options["saturate"] else "inf")
+
+
+def _run_slice(
+    a, b, c, schedule, k_slice, *, order, terms, step_order, step, exponents, saturate, clamp, half=False
+) -> np.ndarray:
+    start, stop = k_slice
     out = np.empty((a.shape[0], b.shape[1]), np.float32)
     if out.size == 0:
         return out
     cube_kernel.run(
-        a,
-        b,
+        np.ascontiguousarray(a[:, start:stop]),
+        np.ascontiguousarray(b[start:stop]),
         c,
-        np.array([end for _, end in schedule.k_groups], np.int64),
+        np.array([end - start for _, end in schedule.groups_of(k_slice)], np.int64),
         out,
         order=order,
         terms=terms,
@@ -434,9 +485,34 @@ def _run(a, b, c, schedule, *, order, terms, step_order, step, exponents, satura
         half=half,
         reseed=schedule.reseed_l0c,
         level=isa_level(),
-        threads=threads_for(a.size * b.shape[1]),
+        threads=threads_for((stop - start) * out.size),
     )
     return out
+
+
+def slice_products(schedule: TileSchedule, a: Any, b: Any, c: Any = None, **options: Any) -> np.ndarray:
+    """What the slices of k add up to, before they are merged.
+
+    Parameters
+    ----------
+    schedule, a, b, c, **options
+        As for :func:`schedule_product`; c is the seed of the first slice.
+
+    Returns
+    -------
+    numpy.ndarray
+        float32, shape (slices, m, n).
+    """
+    a, b, c = _matrices(a, b, c)
+    if schedule.kernel == "vector":
+        return vector_slices(a, b, c, schedule)
+    if schedule.operand != "fp16":
+        return operand_slices(schedule, a, b, c)
+    found = []
+    for number, (start, stop) in enumerate(schedule.k_slices):
+        part = replace(schedule, k=stop - start, grid=replace(schedule.grid, k=1))
+        found.append(schedule_product(part, a[:, start:stop], b[start:stop], c if number == 0 else None, **options))
+    return np.stack(found)
 
 
 def _without_products(a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> np.ndarray:

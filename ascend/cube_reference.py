@@ -5,12 +5,12 @@ or a fraction with the sign of its zero. Nothing is shared with the kernel: not 
 the rounding.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from ascend.schedule import TileSchedule
+from ascend.tile_schedule import TileSchedule
 from tensorcore_models.formats import Format, get_float_format
 from tensorcore_models.formats.exact_rounding import round_to_bits
 
@@ -115,7 +115,7 @@ def _chain(acc, x, y, group, step, step_order, arithmetic):
 def _over_groups(seed, schedule, arithmetic, run):
     """L0C over the k groups: the first from the seed, later ones from 0 and added, or each from C."""
     total = seed
-    for index, group in enumerate(schedule.k_groups):
+    for index, group in enumerate(schedule.groups_of((0, schedule.k))):
         runs_on = index == 0 or schedule.reseed_l0c
         total = run(total, group) if runs_on else arithmetic.sum(total, run(0.0, group))
     return total
@@ -176,7 +176,7 @@ def dot(
         return combined(sums[0], sums[1], sums[2], sums[3] if terms == 4 else None, scales, arithmetic)
     total, first = c, True
     for (u, v), shift in zip(words, shifts, strict=True):
-        for k_group in schedule.k_groups:
+        for k_group in schedule.groups_of((0, schedule.k)):
             seed = total if first else arithmetic.scaled(total, shift) if schedule.reseed_l0c else 0.0
             value = arithmetic.scaled(_chain(seed, a[u], b[v], k_group, step, step_order, arithmetic), -shift)
             total = value if first or schedule.reseed_l0c else arithmetic.sum(total, value)
@@ -221,17 +221,20 @@ def cube_gemm_reference(
             if not row:
                 out[i, j] = seed
                 continue
-            value = dot(
-                row,
-                column,
-                arithmetic.number(seed),
-                schedule,
-                order=order,
-                scales=scales,
-                terms=terms,
-                step_order=step_order,
-                group=group,
-                arithmetic=arithmetic,
-            )
-            out[i, j] = np.nan if np.isnan(value) else value
+            value: float | None = None
+            for start, stop in schedule.k_slices:
+                part = dot(
+                    row[start:stop],
+                    column[start:stop],
+                    arithmetic.number(seed) if value is None else 0.0,
+                    replace(schedule, k=stop - start, grid=replace(schedule.grid, k=1)),
+                    order=order,
+                    scales=scales,
+                    terms=terms,
+                    step_order=step_order,
+                    group=group,
+                    arithmetic=arithmetic,
+                )
+                value = part if value is None else arithmetic.sum(value, part)
+            out[i, j] = np.nan if value is None or np.isnan(value) else value
     return out

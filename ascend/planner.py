@@ -1,54 +1,57 @@
-"""Choosing a block: the feasible space ranked by time, by traffic, and under an accuracy limit.
+"""Choosing a schedule: the joint space ranked by closed forms, the best simulated, each plan with its error.
 
-All feasible blocks are ranked by closed forms over arrays; the best of them are simulated. A plan carries why it is
-where it is, the accuracy that its accumulation order costs where data are given, and what to type into a kernel.
+A plan carries why it is where it is, the accuracy that its order of summation costs, what bounds its time, and what to type
+into a kernel.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
-from ascend.blocking import (
-    ACCUMULATOR_BYTES,
-    ALIGNMENT,
-    OPERAND_BYTES,
-    Blocking,
-    Buffering,
-    Rejection,
-    candidate_rejections,
-    feasible_sizes,
-    slots,
-)  # fmt: skip
-from ascend.chip import Chip
-from ascend.chip_files import get_chip
-from ascend.cube import cube_gemm, cube_hgemm
-from ascend.program_builder import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
+from ascend.accuracy import Distribution, data_error, error_bound, sampled_error
+from ascend.blocking import Blocking, Buffering, feasible_sizes
+from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip
+from ascend.estimate import Request
+from ascend.memory import memory_bytes
+from ascend.paper_kernel import analytic_seconds
+from ascend.pipes.simulate import Timeline, simulate
 from ascend.roofline import (
     RooflinePoint,
     Traffic,
     check_sizes,
     fp32_equivalent_peak,
     roofline,
+    schedule_roofline,
     traffic,
     traffic_of_sizes,
 )
-from ascend.schedule import LARGEST_SIZE, Mode, TileSchedule, build_schedule
-from ascend.simulate import Timeline, simulate
-from ascend.tiling import tiling_fields
+from ascend.schedule import build_schedule
+from ascend.search import SAME_TIME, best_schedules, vector_schedules
+from ascend.tile_schedule import LARGEST_SIZE, Layout, Merge, Mode, TileSchedule, check_options
 
 Rank = Literal["time", "traffic", "analytic"]
 RANKS = ("time", "traffic", "analytic")
-#: Blocks that are simulated when ranking by time.
-SIMULATED = 200
-#: Elements of A, B and C together beyond this fit no chip's memory (2^37 FP32 elements: 512 GiB).
-MOST_ELEMENTS = 2**37
+#: Kernels that a plan may use: a grid of cores (or the vector units where they are faster), or the paper's.
+PlanKernel = Literal["grid", "paper"]
+PLAN_KERNELS = ("grid", "paper")
+#: Schedules that are simulated when ranking by time, for each mode; blocks of the paper's kernel.
+SIMULATED = {"grid": 24, "paper": 200}
+#: Modes with the bits of termwise order; the planner takes the faster one where none is asked for.
+TERMWISE_MODES: tuple[Mode, ...] = ("termwise", "fused")
+#: FP32 elements of A, B and C together: 64 GiB, the largest memory of a chip here (910B).
+MOST_ELEMENTS = 2**34
+#: A plan whose cores are idle for more than this share of their turns says so.
+IDLE_SHARE = 0.1
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A block and what speaks for it.
+    """A schedule and what speaks for it.
 
     Attributes
     ----------
@@ -57,20 +60,23 @@ class Plan:
         The simulation; None where ranking did not need it.
     analytic_seconds : float
         Time by the closed forms.
-    traffic : Traffic
-        Elements between memory and L1 for one term (eq. 9).
     roofline : RooflinePoint
-        Eq. 11.
+        Of the traffic that the schedule causes; eq. 11 for the paper's kernel.
     error : float or None
-        Relative Frobenius error (eq. 13) on the data given; None without data.
+        Relative Frobenius error (eq. 13); None where it was not asked for.
+    error_source : str
+        "data", "sample of normal elements", ...
+    traffic : Traffic or None
+        Elements between memory and L1 for one term (eq. 9), for the paper's kernel.
     """
 
     schedule: TileSchedule
     timeline: Timeline | None
     analytic_seconds: float
-    traffic: Traffic
     roofline: RooflinePoint
     error: float | None = None
+    error_source: str = ""
+    traffic: Traffic | None = None
 
     @property
     def blocking(self) -> Blocking:
@@ -79,7 +85,7 @@ class Plan:
 
     @property
     def n_fused(self) -> int:
-        """A blocks resident in L1."""
+        """Blocks of bk in a k group."""
         return self.schedule.n_fused
 
     @property
@@ -100,23 +106,56 @@ class Plan:
         return 2e-12 * s.m * s.n * s.k / self.seconds
 
     @property
-    def tiling(self) -> dict[str, int]:
-        """AscendC tiling fields (see :func:`ascend.tiling.tiling_fields`)."""
-        return tiling_fields(self.schedule)
+    def error_bound(self) -> float:
+        """Bound on the error of each element over (|A| |B|), see :func:`ascend.accuracy.error_bound`."""
+        return error_bound(self.schedule)
+
+    @property
+    def bits(self) -> float | None:
+        """Bits that agree with the exact product, -log2 of the error; None without one."""
+        if self.error is None:
+            return None
+        return math.inf if self.error == 0 else -math.log2(self.error)
+
+    @cached_property
+    def bound(self) -> tuple[str, float]:
+        """What the time is spent on most, and the share of the time that it is busy."""
+        if self.timeline is None:
+            return self.roofline.bound, math.nan
+        s, chip = self.schedule, self.schedule.placed_on
+        busy = self.timeline.utilization
+        shares = {
+            "cube": busy["CUBE"],
+            "vector": busy["VECTOR"],
+            "memory": float(memory_bytes(s)) / chip.hbm_bytes_per_second / self.seconds,
+            "L1 to L0": busy["MTE1"],
+            "launch": 1e-6 * chip.launch_us / self.seconds if s.kernel != "paper" else 0.0,
+        }
+        name = max(shares, key=lambda key: shares[key])
+        return name, min(shares[name], 1.0)
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """Cores that are idle, and why."""
+        return list(_warnings(self))
 
     def to_dict(self) -> dict:
         """Plain data for JSON and CSV."""
         b, s = self.blocking, self.schedule
         return {
-            "bm": b.bm, "bk": b.bk, "bn": b.bn, "n_fused": self.n_fused,
-            "fusion_efficiency": self.fusion_efficiency,
+            "kernel": s.kernel, "bm": b.bm, "bk": b.bk, "bn": b.bn, "n_fused": self.n_fused, "mode": s.mode,
+            "grid_m": s.grid.m, "grid_k": s.grid.k, "grid_n": s.grid.n, "resident": s.resident,
+            "swizzle_offset": s.swizzle.offset, "swizzle_direction": s.swizzle.direction, "merge": s.merge,
+            "depth": s.depth, "cores": s.used_cores,
+            "fusion_efficiency": self.fusion_efficiency if s.kernel == "paper" else None,
             "tflops": self.tflops, "seconds": self.seconds, "simulated": self.timeline is not None,
             "analytic_seconds": self.analytic_seconds,
             "cube_efficiency": self.timeline.cube_efficiency if self.timeline else None,
-            "traffic_elements": self.traffic.elements,
-            "operational_intensity": self.roofline.operational_intensity, "bound": self.roofline.bound,
-            "waves": s.waves, "k_groups": len(s.k_groups), "l0c_slots": s.l0c_slots,
-            "accumulation_length": min(s.k, b.bk * s.n_fused), "error": self.error, "tiling": self.tiling,
+            "traffic_elements": self.traffic.elements if self.traffic else None,
+            "memory_bytes": memory_bytes(s), "operational_intensity": self.roofline.operational_intensity,
+            "bound": self.bound[0], "waves": s.waves, "k_groups": s.groups, "l0c_slots": s.l0c_slots,
+            "accumulation_length": s.chain, "error": self.error, "error_source": self.error_source, "bits": self.bits,
+            "error_bound": self.error_bound, "warnings": self.warnings,
         }  # fmt: skip
 
 
@@ -132,88 +171,106 @@ def plan(
     data: tuple | None = None,
     top: int = 10,
     *,
-    mode: Mode = "termwise",
+    kernel: PlanKernel = "grid",
+    mode: Mode | None = None,
     operand: str = "fp16",
-    simulated: int = SIMULATED,
+    merge: Merge = "reduce",
+    layout: Layout = "nz",
+    split: int | None = None,
+    simulated: int | None = None,
+    distribution: Distribution = "normal",
     error_of: Callable[[TileSchedule], float] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Plan]:
-    """The best blocks for C = A B (A m x k, B k x n) on a chip.
+    """The best schedules for C = A B (A m x k, B k x n) on a chip.
 
     Parameters
     ----------
     m, k, n : int
     chip : Chip
-    terms, buffering, mode, operand
+    terms, buffering, operand, merge, layout
         The kernel, see :func:`ascend.schedule.build_schedule`.
     rank : {"time", "traffic", "analytic"}
-        By simulated time (of the analytically best `simulated`), by the traffic of eq. 9, or by the closed forms alone.
+        By simulated time (of the analytically best `simulated`), by the traffic (eq. 9 for the paper's kernel, bytes from
+        and to memory for grids), or by the closed forms alone.
     max_error : float, optional
-        Leave out blocks whose relative error (eq. 13) on `data` is larger.
+        Leave out schedules whose relative error (eq. 13) is larger.
     data : (a, b), optional
-        FP32 arrays, m x k and k x n; the error of each accumulation length is then computed by
-        :func:`ascend.cube_gemm` against FP64.
+        FP32 arrays, m x k and k x n; the error of each arithmetic is then that of its product against FP64, else that of
+        a sample of `distribution`.
     top : int
         Plans returned.
-    simulated : int
-        How many blocks are simulated for rank "time".
+    kernel : {"grid", "paper"}
+        Grids of cores, and the vector units for few rows or columns; or the paper's kernel.
+    mode : Mode, optional
+        How the terms are combined. Default: the faster of termwise and fused, which give the same bits (grids), or
+        termwise (the paper's kernel).
+    split : int, optional
+        Slices of k; searched if None.
+    simulated : int, optional
+        How many schedules are simulated for rank "time", for each mode.
+    distribution : {"normal", "uniform", "positive"}
+        Of the elements in the sampled error.
     error_of : callable, optional
-        Gives the error of a schedule instead of `data`.
+        Gives the error of a schedule instead of `data` or a sample.
     progress : callable, optional
         Called with (done, total) simulations.
 
     Returns
     -------
     list of Plan
-        Best first; ties go to the smaller traffic, then the smaller block.
+        Best first. Times within half a percent are equal: then more cores, blocks in whole 64s and 32s, less traffic.
 
     Raises
     ------
     ValueError
-        For impossible sizes, a limit without data, or when no block is left.
+        For impossible sizes or options, or when no schedule is left.
     """
     chip = get_chip(chip)
-    _check_request(m, k, n, rank, max_error, data, error_of, top, simulated)
-    words = 2 if mode in ("fused", "elementwise") and terms > 1 else 1
-    sizes = feasible_sizes(chip, buffering, words, operand)
-    if not len(sizes):
-        raise ValueError(f"no block of {operand} operands fits {chip.name}")
-    seconds = analytic_seconds(sizes, m, k, n, chip, terms, buffering, mode, operand)
-    moved = traffic_of_sizes(sizes, m, k, n, chip)
-    keys = (moved, seconds) if rank == "traffic" else (seconds, moved)
-    order = np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0], keys[1], keys[0]))
-    if error_of is None and data is not None:
-        error_of = data_error(*data)
-    wanted = max(simulated, top) if rank == "time" else top
+    _check_request(m, k, n, rank, max_error, data, top, simulated, kernel)
+    check_options(terms, mode or "termwise", operand)
+    chip.cube_step_k(operand)
+    source = "given" if error_of else "data" if data is not None else f"sample of {distribution} elements"
+    if error_of is None:
+        error_of = data_error(*data) if data is not None else sampled_error(distribution)
+    count = simulated or SIMULATED[kernel]
+    find = _grid_schedules if kernel == "grid" else _paper_schedules
+    requests = [
+        Request(m, k, n, chip, terms, buffering, each, operand, merge, layout)
+        for each in ((mode,) if mode else TERMWISE_MODES if kernel == "grid" and terms > 1 else ("termwise",))
+    ]
+    wanted = max(count, top) if rank == "time" else top
     plans: list[Plan] = []
-    worst: list[float] = []
-    for index in order.tolist():
-        if len(plans) == wanted:
-            break
-        block = Blocking(*sizes[index].tolist())
-        try:
-            schedule = build_schedule(m, n, k, block, chip, terms, buffering, mode, operand=operand)
-        except ValueError:  # eq. 12 admits it, the accumulators of a fused kernel do not fit: see rejections()
-            continue
-        error = error_of(schedule) if error_of else None
-        if max_error is not None and error is not None and not error <= max_error:
-            worst.append(error)
-            continue
-        timeline = simulate(block, m, k, n, chip, terms, buffering, mode, operand=operand) if rank == "time" else None
-        plans.append(_plan(schedule, timeline, float(seconds[index]), error))
-        if progress:
-            progress(len(plans), wanted)
+    refused: list[float] = []
+    for request in requests:
+        taken = 0
+        for schedule, seconds in find(request, wanted if max_error is None else 8 * wanted, rank, split):
+            if taken == wanted and schedule.kernel != "vector":
+                continue
+            if max_error is not None:
+                error = error_of(schedule)
+                if not error <= max_error:
+                    refused.append(error)
+                    continue
+            plans.append(_plan(schedule, simulate(schedule) if rank == "time" else None, seconds))
+            taken += 1
+            if progress:
+                progress(len(plans), max(wanted * len(requests), len(plans)))
     if not plans:
         raise ValueError(
-            f"no block keeps the error below {max_error:g}: the best reaches {min(worst):.3g}" if worst
-            else f"no block fits a {mode} kernel of {terms} terms on {chip.name}"
+            f"no block keeps the error below {max_error:g}: the best reaches {min(refused):.3g}" if refused
+            else f"no block fits a {mode or 'termwise'} kernel of {terms} terms of {operand} operands on {chip.name}"
         )  # fmt: skip
-    if rank == "time":
-        plans.sort(key=lambda p: (p.seconds, p.traffic.elements, p.blocking))
-    return plans[:top]
+    plans = _distinct(_sorted(plans, rank, kernel))[:top]
+    return [with_error(p, error_of(p.schedule), source) for p in plans]
 
 
-def plan_of(schedule: TileSchedule, error: float | None = None) -> Plan:
+def with_error(plan: Plan, error: float, source: str) -> Plan:
+    """The plan with an error and where it comes from."""
+    return Plan(plan.schedule, plan.timeline, plan.analytic_seconds, plan.roofline, error, source, plan.traffic)
+
+
+def plan_of(schedule: TileSchedule, error: float | None = None, source: str = "given") -> Plan:
     """The plan of one schedule, simulated.
 
     Parameters
@@ -221,174 +278,129 @@ def plan_of(schedule: TileSchedule, error: float | None = None) -> Plan:
     schedule : TileSchedule
         Placed on a chip.
     error : float, optional
-        Of its product on the user's data (eq. 13), to carry along.
+        Of its product (eq. 13), to carry along; that of a sample of normal elements if None.
+    source : str
+        Where the error comes from.
     """
-    s = schedule
-    sizes = np.array([[s.blocking.bm, s.blocking.bk, s.blocking.bn]])
-    seconds = analytic_seconds(sizes, s.m, s.k, s.n, s.placed_on, s.terms, s.buffering, s.mode, s.operand)
-    timeline = simulate(
-        s.blocking, s.m, s.k, s.n, s.placed_on, s.terms, s.buffering, s.mode, operand=s.operand, reseed_l0c=s.reseed_l0c,
-        n_fused=s.n_fused,
-    )  # fmt: skip
-    return _plan(schedule, timeline, float(seconds[0]), error)
+    timeline = simulate(schedule)
+    seconds = timeline.seconds
+    if schedule.kernel == "paper":
+        s = schedule
+        sizes = np.array([[s.blocking.bm, s.blocking.bk, s.blocking.bn]])
+        seconds = float(analytic_seconds(sizes, s.m, s.k, s.n, s.placed_on, s.terms, s.buffering, s.mode, s.operand)[0])
+    if error is None:
+        error, source = sampled_error()(schedule), "sample of normal elements"
+    return with_error(_plan(schedule, timeline, seconds), error, source)
 
 
-def _plan(schedule: TileSchedule, timeline: Timeline | None, seconds: float, error: float | None) -> Plan:
-    s = schedule
+def _plan(s: TileSchedule, timeline: Timeline | None, seconds: float | None) -> Plan:
+    if seconds is None:
+        timeline = timeline or simulate(s)
+        seconds = timeline.seconds
+    if s.kernel != "paper":
+        return Plan(s, timeline, seconds, schedule_roofline(s))
     size = (s.m, s.k, s.n, s.placed_on)
     peak = fp32_equivalent_peak(s.placed_on, s.terms, s.operand)
-    return Plan(schedule, timeline, seconds, traffic(s.blocking, *size), roofline(s.blocking, *size, peak), error)
+    return Plan(s, timeline, seconds, roofline(s.blocking, *size, peak), traffic=traffic(s.blocking, *size))
 
 
-def _check_request(m, k, n, rank, max_error, data, error_of, top, simulated) -> None:
+def _grid_schedules(
+    r: Request, count: int, rank: str, split: int | None
+) -> Iterator[tuple[TileSchedule, float | None]]:
+    yield from best_schedules(r, count, split, by_traffic=rank == "traffic")
+    if r.mode in TERMWISE_MODES[:1] or r.terms == 1:
+        for schedule in vector_schedules(r):
+            if split is None or len(schedule.k_slices) == split:
+                yield schedule, None
+
+
+def _paper_schedules(
+    r: Request, count: int, rank: str, split: int | None
+) -> Iterator[tuple[TileSchedule, float | None]]:
+    """Every feasible block in the order of its closed form or its traffic."""
+    if split not in (None, 1):
+        raise ValueError("the paper's kernel does not split k: take kernel='grid'")
+    sizes = feasible_sizes(r.chip, r.buffering, r.words, r.operand)
+    if not len(sizes):
+        return
+    seconds = analytic_seconds(sizes, r.m, r.k, r.n, r.chip, r.terms, r.buffering, r.mode, r.operand)
+    moved = traffic_of_sizes(sizes, r.m, r.k, r.n, r.chip)
+    keys = (moved, seconds) if rank == "traffic" else (seconds, moved)
+    for index in np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0], keys[1], keys[0])).tolist():
+        if not count:
+            return
+        try:
+            schedule = build_schedule(
+                r.m, r.k, r.n, r.chip, Blocking(*sizes[index].tolist()), terms=r.terms, buffering=r.buffering, mode=r.mode,
+                layout=r.layout, operand=r.operand,
+            )  # fmt: skip
+        except ValueError:  # eq. 12 admits it, the accumulators of a fused kernel do not fit: see rejections()
+            continue
+        count -= 1
+        yield schedule, float(seconds[index])
+
+
+def _sorted(plans: list[Plan], rank: str, kernel: str) -> list[Plan]:
+    if kernel == "paper":
+        if rank == "time":
+            return sorted(plans, key=lambda p: (p.seconds, p.traffic.elements if p.traffic else 0, p.blocking))
+        return plans
+    if rank == "traffic":
+        return sorted(plans, key=lambda p: (memory_bytes(p.schedule), p.seconds))
+    best = min(p.seconds for p in plans)
+
+    def key(p: Plan) -> tuple:
+        b = p.blocking
+        uneven = sum((size % 64 > 0) + (size % 32 > 0) for size in (b.bm, b.bk, b.bn))
+        step = int(math.log(p.seconds / best) / math.log1p(SAME_TIME))
+        return (step, -p.schedule.used_cores, uneven, memory_bytes(p.schedule), p.seconds, b)
+
+    return sorted(plans, key=key)
+
+
+def _distinct(plans: list[Plan]) -> list[Plan]:
+    """Without plans that differ only in the order of the same tiles and take as long."""
+    seen: dict[tuple, Plan] = {}
+    for p in plans:
+        s = p.schedule
+        seen.setdefault((s.kernel, s.mode, s.blocking, s.resident, s.grid), p)
+    return list(seen.values())
+
+
+def _warnings(p: Plan) -> Iterator[str]:
+    s = p.schedule
+    idle = s.cores - s.used_cores
+    if idle > IDLE_SHARE * s.cores:
+        name, share = p.bound
+        reason = (
+            f"{s.tiles} tiles of C and slices of k for them"
+            if s.tiles < s.cores
+            else f"the grid that is fastest has {s.used_cores} cores"
+        )
+        why = f"; {name} is {share:.0%} busy, so that more cores would not help" if name == "memory" else ""
+        yield f"{idle} of {s.cores} cores are idle: {reason}{why}"
+    if s.resident == "none" and s.kernel == "grid" and s.waves > 1:
+        last = s.active_cores(s.waves - 1)
+        lost = (s.cores - last) / (s.cores * s.waves)
+        if lost > IDLE_SHARE:
+            yield f"the last of {s.waves} waves has work for {last} of {s.cores} cores: {lost:.0%} of their turns are lost"
+
+
+def _check_request(m, k, n, rank, max_error, data, top, simulated, kernel) -> None:
     check_sizes(m, k, n)
     if max(m, k, n) > LARGEST_SIZE or m * k + k * n + m * n > MOST_ELEMENTS:
         raise ValueError(
             f"{m} x {k} x {n} needs {4 * (m * k + k * n + m * n) / 2**30:.0f} GiB for A, B and C: beyond any chip's memory"
         )
+    if kernel not in PLAN_KERNELS:
+        raise ValueError(f"kernel is one of {', '.join(PLAN_KERNELS)}, got {kernel!r}")
     if rank not in RANKS:
         raise ValueError(f"rank is one of {', '.join(RANKS)}, got {rank!r}")
-    if top < 1 or simulated < 1:
+    if top < 1 or (simulated is not None and simulated < 1):
         raise ValueError(f"top and simulated must be at least 1, got {top} and {simulated}")
-    if max_error is not None and data is None and error_of is None:
-        raise ValueError("max_error needs data=(a, b) to measure the error on")
     if max_error is not None and not max_error > 0:
         raise ValueError(f"max_error must be above 0, got {max_error}")
     if data is not None:
         shapes = tuple(np.shape(x) for x in data)
         if shapes != ((m, k), (k, n)):
             raise ValueError(f"data must have the shapes {(m, k)} and {(k, n)}, got {shapes}")
-
-
-def data_error(a, b) -> Callable[[TileSchedule], float]:
-    """Error (eq. 13) of a schedule's product of `a` and `b`, computed once for each accumulation length and order.
-
-    The reference is the FP64 product, as in the paper.
-
-    Parameters
-    ----------
-    a, b : array_like, shapes (m, k) and (k, n)
-    """
-    exact = np.asarray(a, float) @ np.asarray(b, float)
-    norm = float(np.linalg.norm(exact))
-    known: dict[tuple, float] = {}
-
-    def error(schedule: TileSchedule) -> float:
-        length = min(schedule.k, schedule.blocking.bk * schedule.n_fused)
-        key = (length, schedule.mode, schedule.terms, schedule.placed_on.name)
-        if key not in known:
-            order = "termwise" if schedule.mode == "fused" else schedule.mode
-            if schedule.terms == 1:
-                product = cube_hgemm(a, b, blocking=schedule)
-            else:
-                product = cube_gemm(a, b, blocking=schedule, order=order, low_low=schedule.terms == 4)
-            difference = float(np.linalg.norm(np.asarray(product, float) - exact))
-            known[key] = difference / norm if norm else difference
-        return known[key]
-
-    return error
-
-
-# ---------------------------------------------------------------- closed forms
-
-
-def analytic_seconds(
-    sizes: np.ndarray,
-    m: int,
-    k: int,
-    n: int,
-    chip: Chip,
-    terms: int = 3,
-    buffering: Buffering = "double",
-    mode: Mode = "termwise",
-    operand: str = "fp16",
-) -> np.ndarray:
-    """Time of each (bm, bk, bn) row by closed forms: what the simulator does, without its transients.
-
-    A k block takes the longest of cube, memory path and the round trip through its buffers when double buffered, their
-    sum when single (the paper's T_comp, T_mem, section 5.1.2); A panels and the split pass are exposed; a C block's way
-    to memory is hidden behind the next block's work only where two C blocks fit L0C.
-    """
-    bm, bk, bn = (column.astype(float) for column in sizes.T)
-    size, count = OPERAND_BYTES[operand], slots(buffering)
-    words = 2 if mode in ("fused", "elementwise") and terms > 1 else 1
-    accumulators = terms if mode == "fused" else 1
-    walks, together = (1, terms) if words == 2 else (terms, 1)
-    n_fused = (chip.l1_bytes // size - count * words * bk * bn) // (words * bm * bk)
-    waves = np.ceil(np.ceil(m / bm) / chip.cores)
-    columns = np.ceil(n / bn)
-    groups = np.ceil(k / (bk * n_fused))
-    blocks = np.ceil(k / bk)
-    active = np.minimum(np.ceil(m / bm), chip.cores)
-    share = chip.hbm_bytes_per_cycle / active
-
-    step_k = chip.cube_step_k(operand)
-    cube = together * (chip.mmad_head + bm / chip.cube_m * bk / step_k * bn / chip.cube_n) + chip.sync_cycles_per_block
-    load = words * bk * bn * size / chip.l2_read_rate
-    a_move = words * (chip.l1_to_l0a_latency + bm * bk * size / chip.l1_to_l0a_rate)
-    b_move = words * (chip.l1_to_l0b_latency + bk * bn * size / chip.l1_to_l0b_rate)
-    moves, latency = a_move + b_move, chip.gm_to_l1_latency
-    if count == 1:
-        block = cube + load + latency + moves
-    else:
-        cube = cube + chip.non_overlapped_fraction * (load / words + latency)
-        block = np.maximum.reduce([cube, load, moves, (load + latency + b_move) / count])
-
-    c_bytes = ACCUMULATOR_BYTES * np.minimum(bm, m) * np.minimum(bn, n)
-    reads = (walks * groups - 1) * (1 if accumulators == 1 else 0) + accumulators * (groups - 1) * (accumulators > 1)
-    writes = walks * groups if accumulators == 1 else accumulators * (groups - 1) + 1
-    passes = walks * groups
-    read, write = c_bytes * reads / passes / share, c_bytes * writes / passes / share
-    vector = c_bytes * accumulators / chip.l0c_to_ub_rate + (reads > 0) * c_bytes / chip.vector_rate
-    if chip.fixpipe:
-        read, vector = np.zeros_like(read), np.zeros_like(read)
-    tile = blocks / groups * block
-    memory = blocks / groups * load + read + (write if count == 1 else 0)
-    two_slots = np.minimum(2, chip.l0c_bytes // (accumulators * ACCUMULATOR_BYTES * bm * bn)) == 2
-    tile = np.where(two_slots, np.maximum.reduce([tile, memory, read + write]), tile + vector + np.maximum(read, write))
-    panel = np.minimum(bk * n_fused, k) * np.minimum(bm, m) * size * words / np.minimum(share, chip.l2_read_rate)
-    tail = vector + write
-    cycles = waves * passes * (columns * tile + panel + latency) + tail
-    if terms > 1:
-        split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * (m * k + k * n) / chip.hbm_bytes_per_cycle
-        combine = (terms + 1) * ACCUMULATOR_BYTES * m * n / chip.hbm_bytes_per_cycle
-        cycles = cycles + split + (combine if chip.fixpipe and mode in ("termwise", "fused") else 0)
-    return cycles / chip.cycles_per_second
-
-
-# ---------------------------------------------------------------- what is rejected
-
-
-class RejectedBlock(NamedTuple):
-    """A block that does not fit, with the constraints that say so."""
-
-    bm: int
-    bk: int
-    bn: int
-    reasons: tuple[Rejection, ...]
-
-
-def rejections(
-    chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
-) -> list[RejectedBlock]:
-    """Every rejected block next to the feasible space: one that becomes feasible when one size shrinks by 16.
-
-    All larger blocks are rejected for the same reasons, with larger byte counts.
-
-    Parameters
-    ----------
-    chip, buffering, words, operand
-        As for :meth:`ascend.Blocking.n_fused`.
-    """
-    feasible = feasible_sizes(chip, buffering, words, operand)
-    known = set(map(tuple, feasible.tolist()))
-    frontier = {
-        neighbour
-        for bm, bk, bn in known
-        for neighbour in ((bm + ALIGNMENT, bk, bn), (bm, bk + ALIGNMENT, bn), (bm, bk, bn + ALIGNMENT))
-        if neighbour not in known
-    }
-    return [
-        RejectedBlock(*block, tuple(candidate_rejections(*block, chip, buffering, words, operand)))
-        for block in sorted(frontier)
-    ]

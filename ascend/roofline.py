@@ -1,7 +1,7 @@
 """Traffic, operational intensity and roofline of a block, exactly as the paper writes them.
 
 Source: SGEMM-cube (arXiv:2507.23387v4), eqs. 9, 10 and 11. These count one term of the three, with B shared perfectly
-by the cores and C read and written in every k group; :func:`ascend.simulate.byte_table` sets a schedule's own count
+by the cores and C read and written in every k group; :func:`ascend.reports.byte_table.byte_table` sets a schedule's own count
 beside them.
 """
 
@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ascend.blocking import Blocking
-from ascend.chip import Chip
+from ascend.chips.chip import Chip
+from ascend.memory import memory_bytes
+from ascend.tile_schedule import TileSchedule
 
 #: s_A = s_B = s_C in eq. 10 (the paper counts FP32 elements).
 ELEMENT_BYTES = 4
@@ -146,6 +148,30 @@ def roofline(
     roof = bandwidth * oi
     return RooflinePoint(
         oi, peak, bandwidth, roof, min(peak, roof), "compute" if peak <= roof else "memory", peak / bandwidth
+    )
+
+
+def schedule_roofline(schedule: TileSchedule) -> RooflinePoint:
+    """The roofline of what a schedule moves: its FLOP over its own bytes from and to memory, for any m, k, n.
+
+    The peak is that of the cubes divided by the terms, or of the vector units: one multiply-add for each FP32 lane in two
+    cycles.
+
+    Parameters
+    ----------
+    schedule : TileSchedule
+        With a chip.
+    """
+    s, chip = schedule, schedule.placed_on
+    if s.kernel == "vector":
+        peak = chip.cores * chip.vector_rate / ELEMENT_BYTES * chip.cycles_per_second
+    else:
+        peak = fp32_equivalent_peak(chip, s.terms, s.operand)
+    intensity = 2.0 * s.m * s.n * s.k / memory_bytes(s)
+    roof = chip.hbm_bytes_per_second * intensity
+    bound = "compute" if peak <= roof else "memory"
+    return RooflinePoint(
+        intensity, peak, chip.hbm_bytes_per_second, roof, min(peak, roof), bound, peak / chip.hbm_bytes_per_second
     )
 
 

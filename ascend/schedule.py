@@ -1,367 +1,279 @@
-"""The tile schedule of a GEMM on an Ascend chip: one object that is run for the product and for the time.
+"""Building tile schedules: what fits a chip, and the defaults of what a caller leaves open.
 
-A :class:`TileSchedule` fixes in which order the blocks of C = A B are computed and where they lie meanwhile.
-The numeric interpreter (:mod:`ascend.cube`) walks its ranges; the timing one (:mod:`ascend.simulate`) runs
-the operations that :mod:`ascend.program_builder` derives from it.
-
-Source: SGEMM-cube (arXiv:2507.23387v4), Algorithm 1 and section 5.1. One core computes a row block; for each
-group of N_fused A blocks, which stay in L1, B is streamed column block by column block:
-
-    for each row block of A (in parallel over the cores, in waves)
-      for each k group (N_fused blocks of bk)          A panel: GM -> L1, resident
-        for each column block of B
-          for each k block of the group                B: GM -> L1 -> L0B; A: L1 -> L0A; cube steps into L0C
-          C block: L0C -> UB, added to C there, UB -> GM
+Every schedule that is placed on a chip is built and checked here (:func:`build_schedule`), also one that differs from
+another in a few fields (:func:`variant`). What a schedule is says :mod:`ascend.tile_schedule`.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal
+from dataclasses import fields, replace
 
-from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, Blocking, Buffering, slots
-from ascend.chip import Chip
+from ascend.blocking import Blocking, Buffering, slots
+from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip
+from ascend.grid import Grid, Swizzle
+from ascend.tile_schedule import (
+    KERNELS,
+    LARGEST_SIZE,
+    LAYOUTS,
+    MERGES,
+    RESIDENTS,
+    Kernel,
+    Layout,
+    Merge,
+    Mode,
+    Resident,
+    TileSchedule,
+    check_options,
+    fractals,
+)
 
-#: ``termwise``: one pass over the schedule for each term, an FP32 C for each, combined in the last write-back
-#: (section 4.4). ``termwise_inplace``: Algorithm 1 run for each term into one C. ``fused``: both words of A
-#: and B in L1, one pass, an accumulator in L0C for each term. ``elementwise``: as fused, with one accumulator
-#: for all terms.
-Mode = Literal["termwise", "termwise_inplace", "fused", "elementwise"]
-MODES = ("termwise", "termwise_inplace", "fused", "elementwise")
-#: (word of A, word of B) of each term, h high and l low, in the paper's order (eq. 7); the fourth is the one
-#: it omits.
-TERMS = ("hh", "lh", "hl", "ll")
-#: Transfers below 16 KiB lose bandwidth (measured on 910B), longer ones stop the B stream for longer.
-STRIP_BYTES = 16384
 #: Ranges of row or column blocks beyond this are a mistake: half a million elements a core in blocks of 16.
 MOST_BLOCKS = 2**20
-#: Sizes beyond this are a mistake: 2^31 elements along one side.
-LARGEST_SIZE = 2**31 - 1
-
-Range = tuple[int, int]
-
-
-def split_range(start: int, stop: int, step: int) -> tuple[Range, ...]:
-    """Half-open ranges of `step` that cover [start, stop); the last may be shorter."""
-    return tuple((first, min(first + step, stop)) for first in range(start, stop, step))
-
-
-def fractals(length: int, step: int = ALIGNMENT) -> int:
-    """Cube steps that cover `length`."""
-    return -(-length // step)
-
-
-@dataclass(frozen=True)
-class TileSchedule:
-    """Which block is computed when, by which core, and how large the buffers for it are.
-
-    Build it by :func:`build_schedule` (checked against a chip) or :meth:`unblocked` (no chip).
-
-    Parameters
-    ----------
-    m, n, k : int
-        C is m x n, A is m x k, B is k x n.
-    blocking : Blocking
-    chip : Chip or None
-        None: no chip limits (one core).
-    terms : int
-        1 (plain FP16 GEMM), 3 (high-high, low-high, high-low) or 4 (low-low, too).
-    buffering : {"double", "single"}
-    mode : {"termwise", "termwise_inplace", "fused", "elementwise"}
-    reseed_l0c : bool
-        L0C starts each k group after the first from C instead of 0.
-    operand : {"fp16", "fp32"}
-        Format of the operands in L1.
-    n_fused : int
-        A blocks of bk columns in a k group.
-    """
-
-    m: int
-    n: int
-    k: int
-    blocking: Blocking
-    chip: Chip | None
-    terms: int
-    buffering: Buffering
-    mode: Mode
-    reseed_l0c: bool
-    operand: str
-    n_fused: int
-
-    # -------------------------------------------------------- geometry, for both interpreters
-
-    @cached_property
-    def row_blocks(self) -> tuple[Range, ...]:
-        """Half-open ranges of rows of A and C, bm long."""
-        return split_range(0, self.m, self.blocking.bm)
-
-    @cached_property
-    def column_blocks(self) -> tuple[Range, ...]:
-        """Half-open ranges of columns of B and C, bn long."""
-        return split_range(0, self.n, self.blocking.bn)
-
-    @cached_property
-    def k_groups(self) -> tuple[Range, ...]:
-        """Half-open ranges of k, bk * N_fused long: L0C accumulates within one, UB adds between them."""
-        return split_range(0, self.k, self.blocking.bk * self.n_fused)
-
-    def k_blocks(self, group: Range) -> tuple[Range, ...]:
-        """Half-open ranges of k, bk long, within a k group."""
-        return split_range(*group, self.blocking.bk)
-
-    @cached_property
-    def cube_step(self) -> tuple[int, int, int]:
-        """(m, k, n) of one cube step."""
-        if self.chip is None:
-            return (ALIGNMENT, ALIGNMENT, ALIGNMENT)
-        return (self.chip.cube_m, self.chip.cube_step_k(self.operand), self.chip.cube_n)
-
-    # -------------------------------------------------------- cores and waves
-
-    @property
-    def placed_on(self) -> Chip:
-        """The chip.
-
-        Raises
-        ------
-        ValueError
-            For an unblocked schedule, which has none.
-        """
-        if self.chip is None:
-            raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
-        return self.chip
-
-    @property
-    def cores(self) -> int:
-        """Cores that share the row blocks."""
-        return 1 if self.chip is None else self.chip.cores
-
-    @cached_property
-    def waves(self) -> int:
-        """Times that the cores take a row block: ceil(row blocks / cores)."""
-        return -(-len(self.row_blocks) // self.cores)
-
-    def active_cores(self, wave: int) -> int:
-        """Cores that have a row block in a wave."""
-        return min(self.cores, len(self.row_blocks) - wave * self.cores)
-
-    def row_blocks_of_core(self, core: int) -> tuple[Range, ...]:
-        """The row blocks that one core computes, one for each wave."""
-        return self.row_blocks[core :: self.cores]
-
-    # -------------------------------------------------------- words, terms, buffers
-
-    @property
-    def term_names(self) -> tuple[str, ...]:
-        """Names of the terms in the order in which they run: the small ones first if combined last."""
-        names = TERMS[: self.terms]
-        return names if self.mode != "termwise" else names[1:] + names[:1]
-
-    @cached_property
-    def passes(self) -> tuple[tuple[str, ...], ...]:
-        """Terms computed together: one tuple for each time that the schedule is walked."""
-        if self.mode in ("fused", "elementwise"):
-            return (TERMS[: self.terms],)
-        return tuple((name,) for name in self.term_names)
-
-    @cached_property
-    def words(self) -> int:
-        """FP16 words of each element in L1 at a time: 2 for a kernel that fuses the terms."""
-        return 2 if self.mode in ("fused", "elementwise") and self.terms > 1 else 1
-
-    @cached_property
-    def accumulators(self) -> int:
-        """L0C tiles of one C block."""
-        return self.terms if self.mode == "fused" else 1
-
-    @property
-    def operand_bytes(self) -> int:
-        """Bytes of one operand element."""
-        return OPERAND_BYTES[self.operand]
-
-    @property
-    def stream_slots(self) -> int:
-        """Buffers for each operand stream: 1 or 2."""
-        return slots(self.buffering)
-
-    @cached_property
-    def l0c_slots(self) -> int:
-        """C blocks in L0C at a time: 2 where they fit, for either buffering (the paper's concerns L1 and L0)."""
-        block = self.accumulators * self.blocking.bm * self.blocking.bn * ACCUMULATOR_BYTES
-        return 2 if self.chip is None else min(2, self.chip.l0c_bytes // block)
-
-    @cached_property
-    def ub_slots(self) -> int:
-        """Strips of C in UB at a time: 2 where two of the least height fit, for either buffering."""
-        if self.chip is None:
-            return 2
-        least = ALIGNMENT * self.ub_copies * self.blocking.bn * ACCUMULATOR_BYTES
-        return max(min(2, self.chip.ub_bytes // least), 1)
-
-    @cached_property
-    def strip_rows(self) -> int:
-        """Rows of a C block that go through UB at a time: 16 KiB of FP32 or more where they fit."""
-        if self.chip is None:
-            return self.blocking.bm
-        row = self.blocking.bn * ACCUMULATOR_BYTES
-        fitting = max(self.chip.ub_bytes // (self.ub_slots * self.ub_copies * row) // ALIGNMENT, 1)
-        wanted = -(-STRIP_BYTES // (ALIGNMENT * row))
-        return min(wanted, fitting, fractals(self.blocking.bm)) * ALIGNMENT
-
-    @cached_property
-    def ub_copies(self) -> int:
-        """FP32 copies of a C strip in UB: one fresh from each accumulator, and those read back at the worst place."""
-        places = [(p, g) for p in range(len(self.passes)) for g in (0, len(self.k_groups) - 1) if g >= 0]
-        seeds = 1 if self.reseed_l0c and len(self.k_groups) > 1 else 0
-        return self.accumulators + max([seeds, *(self.c_reads(p, g) for p, g in places)])
-
-    # -------------------------------------------------------- C between L0C and memory
-
-    def c_reads(self, walk: int, group: int) -> int:
-        """FP32 copies of a C block read back from memory for its write-back in a pass and k group.
-
-        Its own partial sum after the first k group (or, in place, after the first write); for ``termwise`` the sum of
-        the terms before it, too, when its last k group completes it.
-        """
-        if self.reseed_l0c and group > 0:
-            own = 0
-        elif self.mode == "termwise_inplace":
-            own = 1 if walk > 0 or group > 0 else 0
-        else:
-            own = self.accumulators if group > 0 else 0
-        completes = self.mode == "termwise" and walk > 0 and group == len(self.k_groups) - 1
-        return own + completes
-
-    def c_writes(self, group: int) -> int:
-        """FP32 copies of a C block written in a k group: a fused kernel combines its accumulators in the last one."""
-        return 1 if group == len(self.k_groups) - 1 else self.accumulators
-
-    def buffer_use(self) -> dict[str, tuple[int, int]]:
-        """Bytes used and there, for each buffer of a core.
-
-        Returns
-        -------
-        dict of str to (int, int)
-            Empty for a schedule without a chip.
-        """
-        if self.chip is None:
-            return {}
-        b, size, count = self.blocking, self.operand_bytes, self.stream_slots
-        resident = min(self.n_fused, fractals(self.k, b.bk)) if self.k else 0
-        strip = self.strip_rows * b.bn * ACCUMULATOR_BYTES
-        use = {
-            "L1": (self.words * size * (resident * b.bm * b.bk + count * b.bk * b.bn), self.chip.l1_bytes),
-            "L0A": (self.l0_slots * b.bm * b.bk * size, self.chip.l0a_bytes),
-            "L0B": (self.l0_slots * b.bk * b.bn * size, self.chip.l0b_bytes),
-            "L0C": (
-                max(self.l0c_slots, 1) * self.accumulators * b.bm * b.bn * ACCUMULATOR_BYTES,
-                self.chip.l0c_bytes,
-            ),
-        }
-        if not self.chip.fixpipe:
-            use["UB"] = (self.ub_slots * self.ub_copies * strip, self.chip.ub_bytes)
-        return use
-
-    @property
-    def l0_slots(self) -> int:
-        """Blocks in L0A (and in L0B): a fused kernel keeps both words there even with single buffers."""
-        return max(self.stream_slots, self.words)
-
-    # -------------------------------------------------------- exact counts
-
-    def cube_steps(self) -> int:
-        """Cube steps of the whole schedule, edges rounded up: the cube's cycles without heads."""
-        step_m, step_k, step_n = self.cube_step
-        rows = sum(fractals(stop - start, step_m) for start, stop in self.row_blocks)
-        columns = sum(fractals(stop - start, step_n) for start, stop in self.column_blocks)
-        depth = sum(fractals(stop - start, step_k) for group in self.k_groups for start, stop in self.k_blocks(group))
-        return self.terms * rows * columns * depth
-
-    @classmethod
-    def unblocked(
-        cls, m: int, n: int, k: int, terms: int = 3, mode: Mode = "termwise", reseed_l0c: bool = False
-    ) -> "TileSchedule":
-        """The whole matrix as one block without chip limits, for small numeric runs. Sizes may be 0.
-
-        Raises
-        ------
-        ValueError
-            If a size is negative or too large, or an option unknown.
-        """
-        for name, size in (("m", m), ("n", n), ("k", k)):
-            if size < 0 or size > LARGEST_SIZE:
-                raise ValueError(f"{name} must lie between 0 and {LARGEST_SIZE}, got {size}")
-        blocking = Blocking(*(max(fractals(size), 1) * ALIGNMENT for size in (m, k, n)))
-        _check_options(terms, mode, "fp16")
-        return cls(m, n, k, blocking, None, terms, "double", mode, reseed_l0c, "fp16", 1)
+#: Blocks of a streamed operand in L1 at most; more than the queue of MTE2 has no use.
+DEEPEST_STREAM = 8
+#: Operands of a vector kernel.
+VECTOR_OPERANDS = ("fp32", "fp16")
 
 
 def build_schedule(
     m: int,
-    n: int,
     k: int,
+    n: int,
+    chip: Chip | str,
     blocking: Blocking,
-    chip: Chip,
+    *,
     terms: int = 3,
     buffering: Buffering = "double",
     mode: Mode = "termwise",
+    cores: int | None = None,
+    split: int | None = None,
+    kernel: Kernel = "paper",
+    grid: Grid | tuple[int, int, int] | None = None,
+    resident: Resident | None = None,
+    swizzle: Swizzle | None = None,
+    merge: Merge = "reduce",
     reseed_l0c: bool = False,
     operand: str = "fp16",
     n_fused: int | None = None,
+    depth: int | None = None,
+    layout: Layout = "nz",
+    balanced: bool | None = None,
 ) -> TileSchedule:
     """The schedule of C = A B (A m x k, B k x n) in blocks on a chip.
 
     Parameters
     ----------
-    m, n, k : int
+    m, k, n : int
         Sizes, at least 1.
+    chip : Chip or str
     blocking : Blocking
-    chip : Chip
-    terms, buffering, mode, reseed_l0c, operand
+    terms, buffering, mode, reseed_l0c, operand, merge, layout
         As in :class:`TileSchedule`.
+    cores : int, optional
+        Use only this many cores of the chip.
+    split : int, optional
+        Slices of k: short for a grid (1, split, 1) where nothing is resident.
+    kernel : {"paper", "grid", "vector"}
+        A grid, a swizzle, a split or another resident operand than A need "grid".
+    grid : Grid or (int, int, int), optional
+        Cores along m, k, n. Where nothing is resident only its k counts. Default: as many cores as there are panels, the
+        rest along the streamed side.
+    resident : {"a", "b", "none"}, optional
+        "a" in the paper's kernel; "none" in a grid kernel without a grid, else "a".
+    swizzle : Swizzle, optional
+        <3, 0> for m >= n and <3, 1> for m < n, as CATLASS advises.
     n_fused : int, optional
-        A blocks in a k group; the most that fit L1 if None.
+        Blocks of bk in a k group. Default: as many as fit L1 (paper's kernel), as few as the number of groups allows (grid).
+    depth : int, optional
+        L1 buffers of a streamed operand. Default: 1 or 2 by the buffering (paper's kernel), as many as fit up to 8 (grid).
+    balanced : bool, optional
+        Nearly equal tiles; the default in a grid kernel.
 
     Raises
     ------
     ValueError
-        If a size is not positive or a buffer would overflow: which one, its bytes and its limit.
+        If a size is not positive, an option is impossible or a buffer would overflow: which one, its bytes and its limit.
+    TypeError
+        If `blocking` is no Blocking or `chip` no chip.
     """
-    for name, size in (("m", m), ("n", n), ("k", k)):
+    if not isinstance(blocking, Blocking) or not isinstance(chip, Chip | str):
+        raise TypeError(
+            "build_schedule(m, k, n, chip, blocking): expected a Chip or its name and a Blocking, got "
+            f"{type(chip).__name__} and {type(blocking).__name__}"
+        )
+    chip = get_chip(chip)
+    if cores is not None:
+        if not 1 <= cores <= chip.cores:
+            raise ValueError(f"cores must lie between 1 and the {chip.cores} of {chip.name}, got {cores}")
+        chip = chip.replace(cores=cores, hbm_bytes_per_second=chip.hbm_bytes_per_second)
+    for name, size in (("m", m), ("k", k), ("n", n)):
         if not 1 <= size <= LARGEST_SIZE:
             raise ValueError(f"{name} must lie between 1 and {LARGEST_SIZE}, got {size}")
-    for name, size, step in (("m", m, blocking.bm), ("n", n, blocking.bn), ("k", k, blocking.bk)):
+    for name, size, step in (("m", m, blocking.bm), ("k", k, blocking.bk), ("n", n, blocking.bn)):
         if -(-size // step) > MOST_BLOCKS:
             raise ValueError(f"{name} = {size} makes {-(-size // step)} blocks of {step}, more than {MOST_BLOCKS}")
-    _check_options(terms, mode, operand)
-    chip.cube_step_k(operand)
+    check_options(terms, mode, operand)
+    if kernel == "vector":
+        if terms != 1 or operand not in VECTOR_OPERANDS:
+            raise ValueError(
+                f"the vector kernel multiplies {' or '.join(VECTOR_OPERANDS)} in FP32: terms must be 1, got {terms} terms of "
+                f"{operand}"
+            )
+    else:
+        chip.cube_step_k(operand)
     if reseed_l0c and chip.fixpipe:
         raise ValueError(f"reseed_l0c: {chip.name} writes L0C through FIXPIPE and has no path from UB into L0C")
-    words = 2 if mode in ("fused", "elementwise") and terms > 1 else 1
-    most = blocking.n_fused(chip, buffering, words, operand)
-    if most < 1:
-        needed = words * OPERAND_BYTES[operand] * blocking.bk * (blocking.bm + slots(buffering) * blocking.bn)
-        raise ValueError(f"block {blocking} overflows L1 of {chip.name}: {needed} bytes, limit {chip.l1_bytes}")
-    if n_fused is not None and n_fused < 1:
-        raise ValueError(f"n_fused must be at least 1, got {n_fused}")
+    slots(buffering)
+    placed, kept = _grid(m, k, n, chip, blocking, kernel, grid, split, resident)
     schedule = TileSchedule(
-        int(m), int(n), int(k), blocking, chip, terms, buffering, mode, bool(reseed_l0c), operand,
-        most if n_fused is None else int(n_fused),
+        m=int(m), k=int(k), n=int(n), chip=chip, blocking=blocking, terms=terms, buffering=buffering, mode=mode,
+        reseed_l0c=bool(reseed_l0c), operand=operand, n_fused=1, kernel=kernel, grid=placed, resident=kept,
+        swizzle=swizzle or Swizzle(3, 0 if m >= n else 1), merge=merge, depth=slots(buffering),
+        layout=layout,
+        balanced=kernel == "grid" if balanced is None else bool(balanced),
     )  # fmt: skip
-    for buffer, (used, there) in schedule.buffer_use().items():
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout is one of {', '.join(LAYOUTS)}, got {layout!r}")
+    _check_merge(schedule)
+    if kernel == "vector":
+        return _checked_buffers(replace(schedule, n_fused=fractals(schedule.k_slices[0][1], blocking.bk)))
+    schedule = replace(schedule, n_fused=_n_fused(schedule, n_fused))
+    return _checked_buffers(replace(schedule, depth=_depth(schedule, depth)))
+
+
+def _checked_buffers(s: TileSchedule) -> TileSchedule:
+    for buffer, (used, there) in s.buffer_use().items():
         if used > there:
             raise ValueError(
-                f"block {blocking} ({mode}, {buffering} buffers) overflows {buffer} of {chip.name}: "
+                f"block {s.blocking} ({s.mode}, {s.buffering} buffers) overflows {buffer} of {s.placed_on.name}: "
                 f"{used} bytes, limit {there}"
             )
-    return schedule
+    return s
 
 
-def _check_options(terms: int, mode: str, operand: str) -> None:
-    if terms not in (1, 3, 4):
-        raise ValueError(f"terms is 1 (plain), 3 (eq. 7) or 4 (low-low too), got {terms!r}")
-    if mode not in MODES:
-        raise ValueError(f"mode is one of {', '.join(MODES)}, got {mode!r}")
-    if operand not in OPERAND_BYTES:
-        raise ValueError(f"operand is 'fp16' or 'fp32', got {operand!r}")
-    if operand == "fp32" and terms != 1:
-        raise ValueError("fp32 operands are not split: terms must be 1")
+def _grid(
+    m: int, k: int, n: int, chip: Chip, blocking: Blocking, kernel: Kernel, grid: Grid | tuple[int, int, int] | None,
+    split: int | None, resident: Resident | None,
+) -> tuple[Grid, Resident]:  # fmt: skip
+    """The grid of cores and the resident operand that the options mean."""
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel is one of {', '.join(KERNELS)}, got {kernel!r}")
+    if resident is not None and resident not in RESIDENTS:
+        raise ValueError(f"resident is one of {', '.join(RESIDENTS)}, got {resident!r}")
+    if grid is not None and not isinstance(grid, Grid):
+        grid = Grid(*grid)
+    if split is not None and grid is not None and grid.k != split:
+        raise ValueError(f"split = {split} and a grid of {grid} contradict each other: give one of them")
+    if kernel == "paper":
+        asked = grid or Grid(k=split or 1, m=chip.cores)
+        if resident not in (None, "a") or asked != Grid(m=chip.cores):
+            raise ValueError("the paper's kernel keeps A and deals row blocks only: other grids need kernel='grid'")
+        return Grid(m=chip.cores), "a"
+    if kernel == "vector":
+        if resident not in (None, "none"):
+            raise ValueError("the vector kernel keeps no panel in L1: resident must be left out")
+        streams_b = n >= m
+        if grid is None:
+            across = max(
+                min(chip.cores // (split or 1), -(-n // blocking.bn) if streams_b else -(-m // blocking.bm)), 1
+            )
+            grid = Grid(1 if streams_b else across, split or 1, across if streams_b else 1)
+        if (grid.m if streams_b else grid.n) != 1 or grid.cores > chip.cores:
+            side = "n" if streams_b else "m"
+            raise ValueError(
+                f"the vector kernel deals {side} and k to at most {chip.cores} cores here, got a grid of {grid}"
+            )
+        _check_slices(grid.k, k, blocking)
+        return grid, "none"
+    if resident is None:
+        resident = "none" if grid is None else "a"
+    slices = grid.k if grid else split or 1
+    _check_slices(slices, k, blocking)
+    if resident == "none":
+        if slices > chip.cores:
+            raise ValueError(f"{slices} slices of k are more than the {chip.cores} cores of {chip.name}")
+        return Grid(k=slices), resident
+    if grid is None:
+        sizes = ((m, blocking.bm), (n, blocking.bn))
+        panels, streamed = (-(-size // step) for size, step in (sizes if resident == "a" else sizes[::-1]))
+        along = max(min(chip.cores // slices, panels), 1)
+        across = max(min(chip.cores // (slices * along), streamed), 1)
+        grid = Grid(along, slices, across) if resident == "a" else Grid(across, slices, along)
+    if grid.cores > chip.cores:
+        raise ValueError(f"a grid of {grid} has {grid.cores} cores, {chip.name} {chip.cores}")
+    return grid, resident
+
+
+def _check_slices(slices: int, k: int, blocking: Blocking) -> None:
+    if slices > -(-k // blocking.bk):
+        raise ValueError(
+            f"{slices} slices of k = {k} are more than its blocks of {blocking.bk} ({-(-k // blocking.bk)})"
+        )
+
+
+def _check_merge(s: TileSchedule) -> None:
+    if s.merge not in MERGES:
+        raise ValueError(f"merge is one of {', '.join(MERGES)}, got {s.merge!r}")
+    if s.merge == "atomic" and len(s.k_slices) > 1 and s.placed_on.fixpipe and len(s.passes) * s.accumulators > 1:
+        raise ValueError(
+            f"atomic merging on {s.placed_on.name}: FIXPIPE adds what is in L0C, the {s.terms} terms are combined later; "
+            "take merge='reduce', or mode='elementwise'"
+        )
+    if s.merge == "atomic" and s.operand == "int8":
+        raise ValueError("atomic merging adds FP32; int8 sums are int32: take merge='reduce'")
+
+
+def _n_fused(s: TileSchedule, wanted: int | None) -> int:
+    """Blocks in a k group: what was asked for, or what fits beside the streams."""
+    if wanted is not None and wanted < 1:
+        raise ValueError(f"n_fused must be at least 1, got {wanted}")
+    b, chip, longest = s.blocking, s.placed_on, s.k_slices[0][1] - s.k_slices[0][0]
+    blocks = fractals(longest, b.bk)
+    if s.resident == "none":
+        return blocks if wanted is None else int(wanted)
+    panel, streamed = (b.bm, b.bn) if s.resident == "a" else (b.bn, b.bm)
+    each = s.words * s.operand_bytes * b.bk
+    most = (chip.l1_bytes - each * s.stream_slots * streamed) // (each * panel)
+    if most < 1:
+        needed = each * (panel + s.stream_slots * streamed)
+        raise ValueError(f"block {b} overflows L1 of {chip.name}: {needed} bytes, limit {chip.l1_bytes}")
+    if wanted is not None:
+        return int(wanted)
+    return most if s.kernel == "paper" else -(-blocks // -(-blocks // most))
+
+
+def _depth(s: TileSchedule, wanted: int | None) -> int:
+    """L1 buffers of a streamed operand: what was asked for, or what fits."""
+    if wanted is not None:
+        if not 1 <= wanted <= DEEPEST_STREAM:
+            raise ValueError(f"depth must lie between 1 and {DEEPEST_STREAM}, got {wanted}")
+        return int(wanted)
+    if s.kernel == "paper" or s.stream_slots == 1:
+        return s.stream_slots
+    b, each = s.blocking, s.words * s.operand_bytes * s.blocking.bk
+    streamed = b.bm * (s.resident != "a") + b.bn * (s.resident != "b")
+    left = s.placed_on.l1_bytes - each * s.panel_blocks * (b.bm if s.resident == "a" else b.bn)
+    most = DEEPEST_STREAM // s.words
+    return max(min(left // (each * streamed), most) // 2 * 2, s.stream_slots)
+
+
+def variant(schedule: TileSchedule, **changes) -> TileSchedule:
+    """The schedule with other fields, checked again; another block, mode or grid brings its own N_fused.
+
+    Parameters
+    ----------
+    schedule : TileSchedule
+    **changes
+        Fields of the schedule.
+
+    Raises
+    ------
+    ValueError
+        As :func:`build_schedule`.
+    """
+    values = {f.name: getattr(schedule, f.name) for f in fields(schedule)} | changes
+    if changes.keys() & {"blocking", "mode", "buffering", "operand", "terms", "grid", "resident", "kernel"}:
+        values |= {"n_fused": None, "depth": None}
+    if changes.get("kernel", schedule.kernel) != schedule.kernel:
+        values |= {"grid": None, "resident": None, "swizzle": None, "balanced": None}
+    values |= changes
+    return build_schedule(**values)

@@ -35,7 +35,7 @@ THREAD_VARIABLES = (
 )
 
 
-def hold_blas(threads: int = 1, core: str = "Haswell") -> None:
+def hold_blas(threads: int = 1, core: str | None = "Haswell") -> None:
     """Hold OpenBLAS to one kernel and one number of threads; must run before numpy is imported.
 
     Parameters
@@ -44,7 +44,8 @@ def hold_blas(threads: int = 1, core: str = "Haswell") -> None:
         Threads of BLAS and OpenMP.
     core : str
         OpenBLAS kernel (``OPENBLAS_CORETYPE``). Haswell is its AVX2 kernel, so that runs on different CPUs
-        compare. Ignored by OpenBLAS builds for other architectures; `blas_core_name` says what really runs.
+        compare; None: the one it chooses. Ignored by OpenBLAS builds for other architectures; `blas_core_name` says
+        what really runs.
 
     Raises
     ------
@@ -53,7 +54,8 @@ def hold_blas(threads: int = 1, core: str = "Haswell") -> None:
     """
     if "numpy" in sys.modules:
         raise RuntimeError("hold_blas must run before numpy is imported: its BLAS has read the environment")
-    os.environ["OPENBLAS_CORETYPE"] = core
+    if core is not None:
+        os.environ["OPENBLAS_CORETYPE"] = core
     for name in THREAD_VARIABLES:
         os.environ[name] = str(threads)
 
@@ -211,7 +213,7 @@ def write_json(path: str | os.PathLike, content: object) -> None:
 def report(records: list[dict], json_path: str | os.PathLike | None = None) -> None:
     """Print the records with the machine they ran on; write both as JSON where a path is given."""
     host = machine()
-    if host["blas_core"] != host["blas_core_asked"]:
+    if host["blas_core_asked"] not in ("", host["blas_core"]):
         print(f"note: BLAS kernel {host['blas_core']!r} ran, {host['blas_core_asked']!r} was asked for")
     blas = f"BLAS kernel {host['blas_core']}, {host['threads']} thread(s)"
     print(f"{host['cpu']}; {blas}; numpy {host['numpy']}")

@@ -82,12 +82,14 @@ def units():
         MatrixEngine,
         ParametricDotAdd,
         SequentialFMA,
+        get_instruction,
     )
 
     def engine(accumulator, a, c="fp32", **scales):
         return MatrixEngine(accumulator, a_format=a, b_format=a, c_format=c, d_format=c, **scales)
 
     rne = {"output_rounding": "rne"}
+    exact = {**rne, "nan": "quiet", "negative_underflow": "negative"}
     mx = {"scale_format": "ue8m0", "block_size": 32}
     return {
         "FDA fp16 N=4 F=23": (engine(FusedDotAdd(4, 23), "fp16"), narrow_count(4)),
@@ -102,13 +104,16 @@ def units():
         "Hopper mma.sync fp8": (engine(InterleavedDotAdd(), "e4m3fn"), narrow_count(16)),
         "mxfp8 block scaled": (engine(FusedDotAdd(32, 25), "e4m3fn", **mx), wide_count(32)),
         "nvfp4 GDFS": (engine(GroupDotFusedSum(), "e2m1", scale_format="ue4m3", block_size=16), vector_count(2.06)),
-        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), vector_count(4.5 + 52.5 / 8)),
-        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), vector_count(4.5 + 52.5 / 8)),
-        "CDNA3 GFDRDA fp8": (engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"), vector_count(4.5 + 81 / 16)),
+        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), vector_count(4.5 + 46.5 / 8)),
+        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), vector_count(4.5 + 46.5 / 8)),
+        "CDNA3 GFDRDA fp8": (engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"), vector_count(4.5 + 77 / 16)),
+        "CDNA1 exact sums fp16": (engine(ParametricDotAdd(4, None, **exact), "fp16"), None),
         "CDNA2 GPS fp16": (engine(GroupPairwiseSum(4), "fp16"), plain_count(8)),
         "CDNA2 GPS bf16": (engine(GroupPairwiseSum(4), "bf16"), plain_count(8)),
         "SFMA fp32": (engine(SequentialFMA(), "fp32"), plain_count(1)),
         "SFMA fp64": (engine(SequentialFMA(), "fp64", "fp64"), plain_count(2)),
+        "VDPBF16PS": (get_instruction("x86:vdpbf16ps.k2.f32.bf16.bf16.f32"), plain_count(1)),
+        "TDPBF16PS": (get_instruction("x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32"), plain_count(1)),
         "IntegerDotAdd s8": (engine(IntegerDotAdd(), "s8", "s32"), vector_count(1 + 1 / 256)),
         "parametric, nearest alignment": (
             engine(ParametricDotAdd(terms=16, fraction_bits=24, alignment_rounding="rne"), "fp16"),

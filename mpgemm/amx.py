@@ -1,8 +1,8 @@
-"""FP32 products on this CPU's matrix unit (Intel AMX): words of bf16 or int8 split, packed, multiplied and added up in one kernel.
+"""FP32 products on this CPU's matrix unit (Intel AMX), from words of bf16 or int8.
 
-Each method of :data:`METHODS` computes, bit for bit, what :func:`mpgemm.recovered_gemm` computes with the arguments that the table
-names on the model of the unit's instruction; docs/amx.md says how accurate and how fast that is. Operands that words do not hold, shapes
-too small to gain, and machines without the unit get numpy's product; :func:`sgemm_report` says which and why.
+Each method of :data:`METHODS` computes, bit for bit, what :func:`mpgemm.recovered_gemm` computes with the arguments that the
+table names, on the model of the unit's instruction. Operands that words do not hold, shapes too small to gain, and machines
+without the unit get numpy's product; :func:`sgemm_report` says which and why. docs/amx.md has accuracy and speed.
 """
 
 import math
@@ -19,7 +19,7 @@ from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.run import check_operands
 from tensorcore_models.hardware.cpu.units import setting, status
 from tensorcore_models.machine.instruction_sets import isa_level
-from tensorcore_models.machine.threads import checked_threads, get_num_threads
+from tensorcore_models.machine.threads import checked_threads, get_num_threads, threads_here
 from tensorcore_models.machine.workspace import workspace
 
 #: Products of k after which the tiles restart from zero and are added to the result.
@@ -46,7 +46,7 @@ USUAL = "bf16x6"
 #: Largest finite bf16 as float32 bits: what is beyond it may have an infinite word.
 _BF16_LARGEST = 0x7F7F0000
 _FP32_INFINITY = 0x7F800000
-#: Numbers, and products of two, from here on keep every bit of their words and all of a product but its last ones (docs/amx.md).
+#: From here on no word of a number is flushed, and of a product of two at most its last bits (docs/amx.md).
 _SMALLEST_MAGNITUDE = 2.0**-102
 #: Sums of magnitudes stay below this.
 _LARGEST_SUM = 2.0**127
@@ -66,8 +66,6 @@ class SgemmResult:
         "AMX", "AMX (emulated)", or "" on the path "numpy".
     reason : str
         Why this path.
-    model : mapping
-        Arguments of :func:`mpgemm.recovered_gemm` that give the same bits; empty on the path "numpy".
     """
 
     d: np.ndarray = field(repr=False)
@@ -77,6 +75,7 @@ class SgemmResult:
 
     @property
     def model(self) -> Mapping[str, Any]:
+        """Arguments of :func:`mpgemm.recovered_gemm` that give the same bits; empty on the path "numpy"."""
         return METHODS.get(self.path, {})
 
     def __str__(self) -> str:
@@ -135,7 +134,7 @@ def sgemm_report(a, b, c=None, *, method: str = "auto", threads: int | None = No
     """
     if method != "auto" and method not in METHODS:
         raise ValueError(f"method is {method!r}, expected 'auto' or one of {', '.join(METHODS)}")
-    threads = get_num_threads() if threads is None else checked_threads(threads)
+    threads = get_num_threads() if threads is None else threads_here(checked_threads(threads))
     a, b, c = check_operands(a, b, c)
     a, b = _float32(a, "a"), _float32(b, "b")
     c = None if c is None else _float32(c, "c")

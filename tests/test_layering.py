@@ -34,6 +34,38 @@ def test_imports_point_down_only(package):
     assert not wrong
 
 
+def imported_modules(path: Path, package: str) -> set[str]:
+    """Modules of the package that a module imports, inside functions too; `from package import x` counts for nothing."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        found |= {name for name in names if name.startswith(f"{package}.")}
+    return found
+
+
+def test_ascend_has_no_import_circle():
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in sorted((ROOT / "ascend").rglob("*.py"))
+        if path != ROOT / "ascend" / "__init__.py"
+    }
+    below = {name: imported_modules(path, "ascend") & modules.keys() for name, path in modules.items()}
+    while free := [name for name, names in below.items() if not names]:
+        below = {name: names - set(free) for name, names in below.items() if name not in free}
+    assert not below, f"each of these imports another of them: {sorted(below)}"
+
+
+@pytest.mark.parametrize("package", ("ascend",))
+def test_no_module_uses_the_private_names_of_another(package):
+    for path in sorted((ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(), str(path))):
+            if isinstance(node, ast.ImportFrom):
+                private = [a.name for a in node.names if a.name.startswith("_") and a.name != "_kernels"]
+                assert not private, f"{path.name} imports {private} from {node.module}"
+
+
 @pytest.mark.parametrize("package", FORBIDDEN)
 def test_kernels_import_down_only(package):
     for path in sorted((ROOT / package / "_kernels").glob("*.p[yx]*")):
@@ -46,7 +78,7 @@ def test_kernels_import_down_only(package):
 # -- modules of one package --------------------------------------------------------------------------------------------------
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-    for package in ("tensorcore_models", "mpgemm")
+    for package in FORBIDDEN
     for path in sorted((ROOT / package).rglob("*.py"))
 }
 

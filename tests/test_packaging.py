@@ -93,3 +93,25 @@ def test_the_wheel_of_the_sdist_holds_the_packages_only(sdist, tmp_path):
                           text=True)
     assert done.returncode == 0, done.stderr
     assert "shipped:digits" in done.stdout
+
+
+#: AMX's instructions by what their names begin with.
+AMX = re.compile(r"\t(?:tdp|tileload|tilestore|tilezero|tilerelease|ldtilecfg|sttilecfg)")
+
+
+@pytest.mark.skipif(shutil.which("objdump") is None, reason="objdump (binutils) is not installed")
+def test_amx_instructions_stand_in_guarded_functions_only():
+    """A CPU without AMX must never meet one: only functions that are called after mpg_amx_state said yes may hold them."""
+    found = set()
+    for path in [p for package in PACKAGES for p in (ROOT / package).rglob("*.so")]:
+        listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(path)], capture_output=True, text=True, check=True)
+        function = ""
+        for line in listing.stdout.splitlines():
+            if line.endswith(">:"):
+                function = line.partition("<")[2][:-2]
+            elif AMX.search(line):
+                assert function.startswith("mpg_amx_unit_"), f"{path.name}: {function}: {line.strip()}"
+                found.add(function.partition(".")[0])
+    if not found:
+        pytest.skip("built without AMX: another architecture or an older compiler")
+    assert found == {"mpg_amx_unit_step", "mpg_amx_unit_sgemm", "mpg_amx_unit_peak"}

@@ -119,7 +119,7 @@ def test_every_format_holds_one(name):
 def test_every_rounding_gives_a_neighbour(rounding):
     assert tcm.round_to(1.0 + 2.0**-13, "fp16", rounding=rounding) in (1.0, 1.0 + 2.0**-10)
     assert defaults(tcm.encode)["rounding"] == "rne"
-    assert defaults(tcm.encode)["saturate"] is False
+    assert defaults(tcm.encode)["saturate"] is None
 
 
 def test_threads_can_be_set():
@@ -148,7 +148,9 @@ def test_ascend_planning():
 
 def test_ascend_simulation(tmp_path):
     chip = ascend.get_chip("910A")
-    timeline = ascend.simulate(ascend.Blocking(bm=64, bk=64, bn=64), 128, 128, 128, chip, terms=3, buffering="double")
+    timeline = ascend.simulate(
+        ascend.build_schedule(128, 128, 128, chip, ascend.Blocking(bm=64, bk=64, bn=64), terms=3, buffering="double")
+    )
     assert timeline.tflops > 0
     assert timeline.seconds > 0
     assert timeline.utilization

@@ -366,7 +366,7 @@ cdef class PipeEngine:
         return True
 
     cdef int current(self, int place, int pipe) noexcept nogil:
-        """The operation at which a pipe stands."""
+        """The operation that a pipe does or waits to do."""
         return self.pipe_ops[
             self.pipe_op_start[self.segment_template[self.at_segment[place]] * PIPES + pipe] + self.at_op[place]
         ]

@@ -15,7 +15,7 @@
 
 #include "amx.h"
 
-enum { SGEMM_PANEL = 32, SGEMM_STEP_BYTES = 2048, SGEMM_PAIRS = 16, SGEMM_WORDS = 3, SGEMM_DEPTH = 32, SGEMM_DEPTH_INT8 = 64 };
+enum { SGEMM_PANEL = 32, SGEMM_STEP_BYTES = 2048, SGEMM_PAIRS = 16, SGEMM_WORDS = 3, SGEMM_DEPTH = 32, SGEMM_DEPTH_INT8 = 64, SGEMM_PEAK_STEPS = 4 };
 
 typedef struct {
     const char *a, *b;         /* packed slices */
@@ -201,6 +201,16 @@ static void sgemm_tiles(const sgemm_job *job, int emulated, int64_t i0, int64_t 
 #endif
     if (emulated)
         mpg_amx_emulated_sgemm(job, i0, i1, j0, j1);
+}
+
+static void sgemm_peak(const char *words, int64_t rounds, int is_int8, int emulated)
+{
+#if MPG_HAS_AMX
+    if (!emulated)
+        mpg_amx_unit_peak(words, rounds, is_int8);
+#endif
+    if (emulated)
+        mpg_amx_emulated_peak(words, rounds, is_int8);
 }
 
 static int sgemm_state(int is_int8) { return mpg_amx_state(is_int8 ? MPG_CPUID_AMX_INT8 : MPG_CPUID_AMX_BF16, 0); }

@@ -5,7 +5,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uintptr_t
 
 cdef extern from "amx_sgemm.h" nogil:
-    enum: SGEMM_PANEL, SGEMM_STEP_BYTES, SGEMM_PAIRS, SGEMM_WORDS, SGEMM_DEPTH, SGEMM_DEPTH_INT8, MPG_UNIT_READY
+    enum: SGEMM_PANEL, SGEMM_STEP_BYTES, SGEMM_PAIRS, SGEMM_WORDS, SGEMM_DEPTH, SGEMM_DEPTH_INT8, SGEMM_PEAK_STEPS, MPG_UNIT_READY
 
     ctypedef struct sgemm_job:
         const char *a
@@ -24,6 +24,7 @@ cdef extern from "amx_sgemm.h" nogil:
                     int64_t word, sgemm_range *range, int level)
     void sgemm_pack_int8(int is_b, const int8_t *source, int64_t stride, int64_t panel, int64_t extent, int64_t depth, char *packed)
     void sgemm_tiles(const sgemm_job *job, int emulated, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+    void sgemm_peak(const char *words, int64_t rounds, int is_int8, int emulated)
     int sgemm_state(int is_int8)
 
 #: Products of k that one step of the tiles takes, by the words' type.
@@ -35,6 +36,25 @@ cdef int64_t TASK = 8
 def state(bint is_int8):
     """Why the unit cannot be used: an index of tensorcore_models._kernels.cpu_units.STATES, 0 if it can."""
     return sgemm_state(is_int8)
+
+
+def peak(const uint8_t[::1] words, int64_t rounds, bint is_int8, bint emulated, int threads):
+    """Run products alone, `rounds` times on each thread, on random bytes of the caller; the number of multiply-adds.
+
+    Raises
+    ------
+    ValueError, RuntimeError
+        If there are fewer than 16384 bytes, or the unit cannot be used.
+    """
+    cdef int i
+    if words.shape[0] < 2 * SGEMM_PEAK_STEPS * SGEMM_STEP_BYTES:
+        raise ValueError(f"{words.shape[0]} bytes, expected at least {2 * SGEMM_PEAK_STEPS * SGEMM_STEP_BYTES}")
+    if not emulated and sgemm_state(is_int8) != MPG_UNIT_READY:
+        raise RuntimeError("the AMX unit cannot be used here")
+    with nogil:
+        for i in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            sgemm_peak(<const char *>&words[0], rounds, is_int8, emulated)
+    return threads * rounds * SGEMM_PEAK_STEPS * SGEMM_PANEL * SGEMM_PANEL * (SGEMM_DEPTH_INT8 if is_int8 else SGEMM_DEPTH)
 
 
 cdef int64_t _up(int64_t x, int64_t unit) noexcept nogil:

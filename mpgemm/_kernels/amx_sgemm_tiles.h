@@ -53,4 +53,24 @@ AMX_TARGET static void AMX_NAME(sgemm)(const sgemm_job *job, int64_t i0, int64_t
     }
     TILE_END();
 }
+
+/* Products alone, `rounds` times the same four steps, which stay in the first-level cache: the most that the unit does. */
+AMX_TARGET static void AMX_NAME(peak)(const char *words, int64_t rounds, int is_int8)
+{
+    const int64_t count = SGEMM_PEAK_STEPS;
+    TILE_BEGIN();
+    tile_zero(0);
+    tile_zero(1);
+    tile_zero(2);
+    tile_zero(3);
+    for (int64_t round = 0; round < rounds; round++) {
+        const char *x = words, *y = words + SGEMM_PEAK_STEPS * SGEMM_STEP_BYTES;
+        if (is_int8) {
+            SGEMM_STEPS(tile_dpbssd)
+        } else {
+            SGEMM_STEPS(tile_dpbf16ps)
+        }
+    }
+    TILE_END();
+}
 #undef SGEMM_STEPS

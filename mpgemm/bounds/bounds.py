@@ -6,7 +6,7 @@ P is the precision of the result, F the fraction bits kept at the alignment, ``E
 Derivation for a fused dot-add. One step adds at most N + 1 addends, each cut to a multiple of 2^(E-F): an error below N + 1
 units (half as much where the alignment rounds to nearest). An addend's exponent is at most floor(log2) of its own size
 (products are not normalised, which only lowers it), so 2^E <= S', the largest size that sum and addends can have; except that
-subnormal operands carry their format's smallest normal exponent and zeros the exponent of their edge rule: these give a floor
+subnormal operands carry their format's smallest normal exponent, zeros what their edge rule gives them: these give a floor
 2^E0 that depends on the formats and the exponents of the data only (:mod:`mpgemm.bounds.operand_facts`). The result is
 rounded once: below 2^(1-P) S' (2^-P S' to nearest), or below one unit of the subnormal range. So a step adds at most ``alpha
 S' + beta`` with
@@ -19,7 +19,7 @@ margin (:data:`MARGIN`) for its own rounding errors.
 
 Block scales. The engine then computes ``c + sum_k (s_k a_k)(t_k b_k)``; S is the one of the scaled operands. A fused dot-add
 multiplies the scales into each product exactly and adds their exponents, so the derivation above holds with "operand and its
-scale" for "operand"; a zero below a large scale lifts the alignment (unless the edge rule scaled_zero skips it). A
+scale" for "operand"; under the edge rule scaled_zero="keeps_scale" a zero below a large scale lifts the alignment. A
 GroupDotFusedSum adds one addend for each exact group sum, N / group + 1 with c, and its exponent is that of the group's two
 scales, whatever the sum: 2^E is at most `lift` times the group's part of S, with `lift` the inverse of the smallest sum of
 |a b| in a group that is not zero (at most 4 for e2m1, where a product is at least 1/4); groups of zeros go into E0.
@@ -224,6 +224,8 @@ def _round_down(spec: acc.FusedDotRoundDownAdd, engine: Engine, floor: int) -> t
     cut = (spec.terms + (2 if parity else 0)) * 2.0**-spec.fraction_bits
     cut += 2.0**-spec.dot_fraction_bits + 2.0**-spec.c_fraction_bits
     relative, absolute, text = _output(spec, engine.formats[3])
+    if spec.sum_fraction_bits is not None:
+        relative = _both(2.0**-spec.sum_fraction_bits, relative)
     joined = ", even and odd sums joined" if parity else ""
     kept = f"{spec.terms} products at F = {spec.fraction_bits}{joined}"
     kept += f"; dot at {spec.dot_fraction_bits}, c at {spec.c_fraction_bits}"

@@ -220,6 +220,7 @@ class _Tracer(EngineArithmetic):
         if not addends:
             return
         top = max(exponent for _, _, exponent in addends)
+        top = top if spec.exponent_floor is None else max(top, spec.exponent_floor)
         quantum = Fraction(2) ** (top - spec.fraction_bits)
         text = f"aligned to exponent {top}, kept to multiples of 2^{top - spec.fraction_bits}:"
         for name, value, _ in addends:

@@ -1,9 +1,10 @@
 """What an a-priori bound needs to know of operands: the exponents with which they enter an alignment.
 
 A product enters with the exponents of its operands' encodings (and of its block scales) added up. Where all of them are
-normal numbers it is at least 2 to that power; zeros and subnormal numbers enter higher than their size, so they lift the
-alignment: they are *small* here. A group of a :class:`~tensorcore_models.GroupDotFusedSum` enters with the exponents of its
-scales alone, whatever its sum is (xie-mma-sim, section IV-E).
+normal numbers it is at least 2 to that power; subnormal numbers, and zeros under edge rules that give them an exponent, enter
+higher than their size, so they lift the alignment: they are *small* here. A group of a
+:class:`~tensorcore_models.GroupDotFusedSum` enters with the exponents of its scales alone, whatever its sum is (xie-mma-sim,
+section IV-E).
 """
 
 from dataclasses import dataclass
@@ -121,7 +122,9 @@ def groups_of_formats(engine: Engine) -> GroupFacts:
     if scales is None:
         return GroupFacts(max(1.0, 1 / smallest), 0)
     subnormal = 2 * scales.format.fraction_bits if scales.format.has_subnormals else 0
-    return GroupFacts(max(1.0, 2.0**subnormal / smallest), 2 * scales.format.emax)
+    spec = accumulator_of(engine)
+    zeros_skip = isinstance(spec, GroupDotFusedSum) and spec.scaled_zero != "keeps_scale" and spec.zero_operand == "skip"
+    return GroupFacts(max(1.0, 2.0**subnormal / smallest), None if zeros_skip else 2 * scales.format.emax)
 
 
 def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b=None) -> OperandFacts | None:
@@ -247,7 +250,7 @@ def _group_facts(spec: GroupDotFusedSum, engine: Engine, a, b, scale_a, scale_b)
     for start in range(0, a.shape[1], spec.group):
         sums = np.abs(a[:, start : start + spec.group]) @ np.abs(b[start : start + spec.group])
         zero, top = sums == 0, np.zeros(sums.shape, np.int64)
-        part = ~zero if spec.scaled_zero == "skip" and scales is not None else np.ones(sums.shape, bool)
+        part = np.ones(sums.shape, bool) if spec.scaled_zero == "keeps_scale" else ~zero
         ratio = np.ones(sums.shape)
         if scales is not None:
             block = start // scales.size

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import ascend
-from ascend.calibration import ASSUMED_SIZE
-from ascend.chip import PARAMETERS
-from ascend.schedule import MODES
+from ascend.blocking import OPERAND_BYTES
+from ascend.chips.chip import PARAMETERS
+from ascend.reports.calibration import ASSUMED_SIZE
+from ascend.tile_schedule import LAYOUTS, MERGES, MODES
 
 
-def add_shared_arguments(parser: argparse.ArgumentParser) -> None:
+def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> None:
     """Size, chip and kernel."""
     parser.add_argument(
         "size", nargs="*", type=int, metavar="M K N",
@@ -18,8 +19,9 @@ def add_shared_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     chip = parser.add_argument_group("chip")
     chip.add_argument(
-        "--chip", default="910A", metavar="NAME",
-        help=f"{', '.join(ascend.list_chips())}, or a .toml or CANN .ini file (default 910A)",
+        "--chip", metavar="NAME", action="append",
+        help=f"{', '.join(ascend.list_chips())}, or a .toml or CANN .ini file (default 910A)"
+        + ("; more than once to compare chips" if several_chips else ""),
     )  # fmt: skip
     chip.add_argument("--calibrated", action="store_true", help="use the chip's fitted parameters, too")
     chip.add_argument(
@@ -30,8 +32,25 @@ def add_shared_arguments(parser: argparse.ArgumentParser) -> None:
     kernel = parser.add_argument_group("kernel")
     kernel.add_argument("--terms", type=int, default=3, choices=(1, 3, 4), help="products for each FP32 product (3)")
     kernel.add_argument("--buffering", default="double", choices=("single", "double"))
-    kernel.add_argument("--mode", default="termwise", choices=MODES, help="how the terms are combined (termwise)")
-    kernel.add_argument("--operand", default="fp16", choices=("fp16", "fp32"), help="fp32: with --terms 1 on 910B")
+    kernel.add_argument(
+        "--mode", choices=MODES, help="how the terms are combined (termwise; plan: or fused, if faster)"
+    )
+    kernel.add_argument(
+        "--operand", default="fp16", choices=tuple(OPERAND_BYTES), help="others than fp16: with --terms 1 (fp16)"
+    )
+    kernel.add_argument(
+        "--merge",
+        default="reduce",
+        choices=MERGES,
+        help="slices of k: added in order, or atomically in memory (reduce)",
+    )
+    kernel.add_argument(
+        "--layout",
+        default="nz",
+        choices=LAYOUTS,
+        help="how A and B lie in memory, with --terms 1: NZ fractals or ND rows (nz)",
+    )
+    kernel.add_argument("--split", type=int, metavar="COUNT", help="slices of k")
 
 
 def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
@@ -50,12 +69,37 @@ def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
 
 
 def chip_of(args: argparse.Namespace) -> ascend.Chip:
-    """The chip with calibration and changes in force."""
-    is_file = Path(args.chip).suffix.lower() in (".toml", ".ini")
-    chip = ascend.load_chip(args.chip) if is_file else ascend.get_chip(args.chip)
+    """The one chip that the options name, with calibration and changes in force.
+
+    Raises
+    ------
+    ValueError
+        If they name several.
+    """
+    chips = chips_of(args)
+    if len(chips) > 1:
+        raise ValueError(f"one --chip at a time here, got {len(chips)}")
+    return chips[0]
+
+
+def chips_of(args: argparse.Namespace) -> list[ascend.Chip]:
+    """Every chip that the options name, with calibration and changes in force."""
+    return [_chip(args, name) for name in args.chip or ["910A"]]
+
+
+def _chip(args: argparse.Namespace, name: str) -> ascend.Chip:
+    is_file = Path(name).suffix.lower() in (".toml", ".ini")
+    chip = ascend.load_chip(name) if is_file else ascend.get_chip(name)
     if args.calibrated:
         chip = chip.with_calibration()
     return chip.replace(**dict(map(parse_change, args.changes))) if args.changes else chip
+
+
+def evidence(args: argparse.Namespace, chip: ascend.Chip) -> str:
+    """Whether a chip's predictions are nominal or calibrated: the first thing that a command says."""
+    if args.calibrated:
+        return f"{chip.name}: calibrated predictions ({chip.calibration_source})"
+    return f"{chip.name}: nominal predictions, not measured on a chip"
 
 
 def run_on_chip(args: argparse.Namespace, work: Callable[[argparse.Namespace, ascend.Chip], None]) -> int:
@@ -69,7 +113,7 @@ def run_on_chip(args: argparse.Namespace, work: Callable[[argparse.Namespace, as
 
 
 def parse_change(text: str) -> tuple[str, float]:
-    """"PARAMETER=VALUE" as a pair; whole numbers stay integers.
+    """ "PARAMETER=VALUE" as a pair; whole numbers stay integers.
 
     Raises
     ------
@@ -100,7 +144,7 @@ def parse_number(name: str, text: str) -> float:
 
 
 def parse_block(text: str) -> tuple[int, int, int]:
-    """"BM,BK,BN" as three integers.
+    """ "BM,BK,BN" as three integers.
 
     Raises
     ------
@@ -113,6 +157,36 @@ def parse_block(text: str) -> tuple[int, int, int]:
     except ValueError:
         raise ValueError(f"a block is BM,BK,BN, for instance 176,64,176; got {text!r}") from None
     return bm, bk, bn
+
+
+def parse_grid(text: str) -> tuple[int, int, int]:
+    """ "M,K,N" or "MxKxN", cores along each, as three integers.
+
+    Raises
+    ------
+    ValueError
+        If it is not three integers.
+    """
+    try:
+        m, k, n = map(int, text.replace("x", ",").split(","))
+    except ValueError:
+        raise ValueError(f"a grid is M,K,N, cores along each, for instance 8,1,4; got {text!r}") from None
+    return m, k, n
+
+
+def parse_pair(text: str) -> tuple[int, int]:
+    """ "OFFSET,DIRECTION" of a swizzle as two integers.
+
+    Raises
+    ------
+    ValueError
+        If it is not two integers.
+    """
+    try:
+        offset, direction = map(int, text.split(","))
+    except ValueError:
+        raise ValueError(f"a swizzle is OFFSET,DIRECTION, for instance 3,0; got {text!r}") from None
+    return offset, direction
 
 
 def print_parameters(chip: ascend.Chip) -> None:

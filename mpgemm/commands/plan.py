@@ -1,166 +1,351 @@
-"""`mpgemm plan`: block sizes for an Ascend GEMM, why, and what to type into the kernel."""
+"""`mpgemm plan`: the schedule of an Ascend GEMM, why, what it costs in bits, and what to type into the kernel."""
 
 import argparse
 import dataclasses
+import re
 import sys
 from pathlib import Path
 
 import ascend
-from ascend.blocking import feasible_blocks
-from ascend.planner import RANKS, SIMULATED, Plan
-from ascend.schedule import build_schedule
-from ascend.tiling import tile_shapes
+from ascend.accuracy import DISTRIBUTIONS
+from ascend.planner import PLAN_KERNELS, RANKS, SIMULATED, Plan
+from ascend.reports import figures, plots
+from ascend.reports.calibration import PUBLISHED_BLOCK
+from ascend.reports.tiling import ascendc_snippet, catlass_snippet, notes, tile_shapes
+from ascend.schedule import variant
+from ascend.tile_schedule import Mode
 from mpgemm.commands.ascend_options import (
     add_shared_arguments,
+    chip_of,
+    chips_of,
+    evidence,
     folder_of,
     parse_block,
-    run_on_chip,
+    print_parameters,
     size_of,
     write_rows,
 )
+from mpgemm.experiments.blocking_bits import VARIANTS, blocking_bits
+from mpgemm.inputs.files import check_matrix, read_matrix, write_text
 from mpgemm.reporting.report import Progress, Table, json_text
+
+Size = tuple[int, int, int]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    add_shared_arguments(parser)
+    add_shared_arguments(parser, several_chips=True)
     choice = parser.add_argument_group("choice")
+    choice.add_argument("--shapes", metavar="FILE", help="plan every line of a file: M K N, with a name before it or not")
     choice.add_argument(
-        "--rank",
-        default="time",
-        choices=RANKS,
-        help="by simulated time, by traffic (eq. 9), or by the closed forms alone (time)",
+        "--kernel", default="grid", choices=PLAN_KERNELS,
+        help="grid: cores over m, n and k; paper: SGEMM-cube's, row blocks only (grid)",
+    )  # fmt: skip
+    choice.add_argument(
+        "--rank", default="time", choices=RANKS, help="by simulated time, by traffic, or by the closed forms alone (time)"
     )
     choice.add_argument("--top", type=int, default=10, help="plans shown (10)")
     choice.add_argument(
-        "--simulate",
-        type=int,
-        default=SIMULATED,
-        metavar="COUNT",
-        help=f"blocks simulated for --rank time ({SIMULATED})",
-    )
+        "--simulate", type=int, metavar="COUNT",
+        help=f"schedules simulated for --rank time, for each mode ({SIMULATED['grid']}; --kernel paper {SIMULATED['paper']})",
+    )  # fmt: skip
     choice.add_argument(
-        "--data",
-        nargs=2,
-        metavar=("A", "B"),
+        "--data", nargs=2, metavar=("A", "B"),
         help="matrix files: the error (eq. 13) of each plan on them, computed as the chip would",
-    )
-    choice.add_argument("--max-error", type=float, metavar="E", help="leave out blocks with a larger error on --data")
+    )  # fmt: skip
+    choice.add_argument(
+        "--distribution", default="normal", choices=tuple(DISTRIBUTIONS),
+        help="of the elements in the sampled error, without --data (normal)",
+    )  # fmt: skip
+    choice.add_argument("--max-error", type=float, metavar="E", help="leave out schedules with a larger error")
     choice.add_argument("--block", metavar="BM,BK,BN", help="this block only: whether it fits, and its plan")
     output = parser.add_argument_group("output")
-    output.add_argument("--explain", action="store_true", help="what distinguishes the best block from 96 and 192")
-    output.add_argument("--tiling", action="store_true", help="AscendC tiling fields and tile shapes of the best block")
-    output.add_argument("--bits", action="store_true", help="run every feasible block: what changes the result, by how much")
+    output.add_argument("--pareto", action="store_true", help="time and bits on one front: what one more bit costs")
+    output.add_argument("--explain", action="store_true", help="--kernel paper: what distinguishes the block from 96 and 192")
+    output.add_argument(
+        "--tiling", action="store_true", help="AscendC fields and CATLASS shapes of the best plan as C++, and its buffers"
+    )
+    output.add_argument(
+        "--bits", action="store_true", help="run every feasible block with the size's k: what changes the result"
+    )
     output.add_argument("--rejections", action="store_true", help="the blocks next to the feasible space, and why not")
     output.add_argument("--figure", choices=("6", "heat"), help="N_fused and f (fig. 6), or speed over (bm, bn)")
-    output.add_argument("--out", metavar="FOLDER", help="where --figure writes PNG, CSV and JSON (out)")
+    output.add_argument("--out", metavar="FOLDER", help="where --figure and --pareto write PNG, CSV and JSON (out)")
     output.add_argument("--csv", metavar="FILE", help="write the plans as CSV")
     output.add_argument("--json", action="store_true", help="print JSON instead of tables")
 
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
-    return run_on_chip(args, _show)
-
-
-def _show(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    if args.figure:
+    chips = chips_of(args)
+    if args.shapes or len(chips) > 1:
+        _overview(args, chips)
+        return 0
+    chip = chip_of(args)
+    if args.list_parameters:
+        print_parameters(chip)
+    elif args.figure:
         _figure(args, chip)
     elif args.rejections:
         _rejections(args, chip)
     elif args.bits:
         _bits(args, chip)
+    elif args.pareto:
+        _pareto(args, chip)
     else:
         _plans(args, chip)
+    return 0
+
+
+# ---------------------------------------------------------------- plans of one shape
 
 
 def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
     m, k, n = size_of(args)
-    plans = [_one_block(args, chip)] if args.block else _ranked(args, chip)
+    plans = [_one_block(args, chip)] if args.block else _ranked(args, chip, (m, k, n))
     best = plans[0]
+    if args.explain and best.schedule.kernel != "paper":
+        raise ValueError("--explain compares blocks of the paper's kernel: add --kernel paper")
     sentences = ascend.explain(best.schedule) if args.explain else []
     if args.csv:
-        from mpgemm.inputs.files import write_text
-
         write_text(args.csv, _table(plans, "plans").to_csv())
     if args.json:
         result = {
             "chip": chip.name, "m": m, "k": k, "n": n, "terms": args.terms, "buffering": args.buffering,
-            "mode": args.mode, "rank": args.rank, "calibrated": args.calibrated,
-            "plans": [plan.to_dict() for plan in plans], "explanation": sentences,
+            "kernel": args.kernel, "rank": args.rank, "calibrated": args.calibrated,
+            "plans": [plan.to_dict() | {"tiling": ascend.tiling_fields(plan.schedule)} for plan in plans],
+            "explanation": sentences,
         }  # fmt: skip
         sys.stdout.write(json_text(result))
         return
-    feasible = len(feasible_blocks(chip, args.buffering, best.schedule.words, args.operand))
-    how = "simulated" if plans[0].timeline else "by closed forms"
-    title = (
-        f"{chip.name}, C = A B with A {m} x {k}, B {k} x {n}: {args.mode}, {args.buffering} buffers, "
-        f"{args.terms} term(s); {feasible} feasible blocks, TFLOP/s {how}"
-    )
+    how = "simulated" if best.timeline else "by closed forms"
+    print(f"{evidence(args, chip)}; time {how}; bits from {best.error_source}")
+    title = f"{chip.name}, C = A B with A {m} x {k}, B {k} x {n}, {args.terms} term(s), {args.buffering} buffers"
+    if args.kernel == "paper":
+        feasible = len(ascend.feasible_blocks(chip, args.buffering, best.schedule.words, args.operand))
+        title += f", the paper's kernel: {feasible} feasible blocks"
     _table(plans, title).print()
+    for warning in best.warnings:
+        print(f"warning: {warning}")
     for sentence in sentences:
         print(sentence)
-    if args.tiling or not args.explain:
+    if args.tiling:
         _print_tiling(best)
 
 
-def _ranked(args: argparse.Namespace, chip: ascend.Chip) -> list[Plan]:
+def _ranked(args: argparse.Namespace, chip: ascend.Chip, size: Size, top: int | None = None) -> list[Plan]:
     progress = Progress()
-    data = None
-    if args.data:
-        from mpgemm.inputs.files import check_matrix, read_matrix
-
-        data = tuple(check_matrix(read_matrix(Path(path)), path) for path in args.data)
     return ascend.plan(
-        *size_of(args), chip, args.terms, args.buffering, args.rank, args.max_error, data, args.top, mode=args.mode,
-        operand=args.operand, simulated=args.simulate, progress=lambda done, total: progress(done, total, "blocks"),
+        *size, chip, args.terms, args.buffering, args.rank, args.max_error, _data(args), top or args.top,
+        kernel=args.kernel, mode=args.mode, operand=args.operand, merge=args.merge, layout=args.layout, split=args.split,
+        simulated=args.simulate, distribution=args.distribution,
+        progress=lambda done, total: progress(done, total, "schedules"),
     )  # fmt: skip
+
+
+def _data(args: argparse.Namespace) -> tuple | None:
+    return tuple(check_matrix(read_matrix(Path(path)), path) for path in args.data) if args.data else None
 
 
 def _one_block(args: argparse.Namespace, chip: ascend.Chip) -> Plan:
     """The plan of a block that the user names; ValueError with every constraint it breaks."""
     m, k, n = size_of(args)
     sizes = parse_block(args.block)
-    words = 2 if args.mode in ("fused", "elementwise") and args.terms > 1 else 1
+    mode: Mode = args.mode or "termwise"
+    words = 2 if mode in ("fused", "elementwise") and args.terms > 1 else 1
     broken = ascend.candidate_rejections(*sizes, chip, args.buffering, words, args.operand)
     if broken:
         raise ValueError(f"block {sizes} does not fit {chip.name}: {'; '.join(map(str, broken))}")
-    block = ascend.Blocking(*sizes)
-    schedule = build_schedule(m, n, k, block, chip, args.terms, args.buffering, args.mode, operand=args.operand)
-    return ascend.plan_of(schedule)
+    schedule = ascend.build_schedule(
+        m, k, n, chip, ascend.Blocking(*sizes), terms=args.terms, buffering=args.buffering, mode=mode, kernel=args.kernel,
+        operand=args.operand, merge=args.merge, layout=args.layout, split=args.split,
+    )  # fmt: skip
+    if schedule.kernel == "paper":
+        return ascend.plan_of(schedule)
+    # Of the grid's choices the fastest residency with this block.
+    kept = [schedule]
+    for resident in ("a", "b"):
+        try:
+            kept.append(variant(schedule, resident=resident, grid=None, split=args.split))
+        except ValueError:
+            continue
+    return min((ascend.plan_of(each) for each in kept), key=lambda plan: plan.seconds)
+
+
+def _order(plan: Plan) -> str:
+    """How tiles and operands are placed, in a few letters."""
+    s = plan.schedule
+    if s.kernel == "vector":
+        return f"vector, {s.streamed.upper()} streamed"
+    return f"order {s.swizzle}" if s.resident == "none" else f"{s.resident.upper()} kept"
+
+
+def _cores(plan: Plan) -> str:
+    s = plan.schedule
+    if s.resident == "none" and s.kernel == "grid":
+        return f"{s.used_cores}" + (f" (k/{len(s.k_slices)})" if len(s.k_slices) > 1 else "")
+    return f"{s.grid}" if s.kernel != "paper" else f"{s.used_cores}x1x1"
 
 
 def _table(plans: list[Plan], title: str) -> Table:
-    headings = ["bm", "bk", "bn", "N_fused", "f", "TFLOP/s", "ms", "cube %", "FLOP/B", "waves", "k groups"]
-    rows = []
-    for plan in plans:
-        b, timeline = plan.blocking, plan.timeline
-        row = [
-            b.bm, b.bk, b.bn, plan.n_fused, f"{plan.fusion_efficiency:.4f}", plan.tflops, 1e3 * plan.seconds,
-            100 * timeline.cube_efficiency if timeline else "", plan.roofline.operational_intensity,
-            plan.schedule.waves, len(plan.schedule.k_groups),
+    if plans[0].schedule.kernel == "paper":
+        headings = ["bm", "bk", "bn", "N_fused", "f", "TFLOP/s", "ms", "cube %", "FLOP/B", "waves", "k groups", "error"]
+        rows = [
+            [
+                p.blocking.bm, p.blocking.bk, p.blocking.bn, p.n_fused, f"{p.fusion_efficiency:.4f}", p.tflops,
+                1e3 * p.seconds, 100 * p.timeline.cube_efficiency if p.timeline else "",
+                p.roofline.operational_intensity, p.schedule.waves, p.schedule.groups, p.error,
+            ]
+            for p in plans
         ]  # fmt: skip
-        rows.append(row + ([plan.error] if plan.error is not None else []))
-    if plans[0].error is not None:
-        headings.append("error")
+        return Table(title, headings, rows)
+    headings = ["bm", "bk", "bn", "chain", "mode", "cores", "placed", "us", "TFLOP/s", "bound", "busy %", "bits", "error"]
+    rows = []
+    for p in plans:
+        b, s, (bound, share) = p.blocking, p.schedule, p.bound
+        rows.append(
+            [
+                b.bm, b.bk, b.bn, s.chain, s.mode if s.terms > 1 else "-", _cores(p), _order(p), f"{1e6 * p.seconds:.1f}",
+                p.tflops, bound, f"{100 * share:.0f}" if share == share else "", f"{p.bits:.1f}" if p.bits else "", p.error,
+            ]
+        )  # fmt: skip
     return Table(title, headings, rows)
 
 
 def _print_tiling(plan: Plan) -> None:
-    print(f"\nAscendC tiling fields of {plan.blocking}:")
-    words = [f"{name}={value}" for name, value in plan.tiling.items()]
-    for start in range(0, len(words), 8):
-        print("  " + " ".join(words[start : start + 8]))
-    rows = [(*row[:3], row[3], row[4]) for row in tile_shapes(plan.schedule)]
+    fields = ascend.tiling_fields(plan.schedule)
+    if fields:
+        print("\nAscendC (TCubeTiling):\n")
+        print(ascendc_snippet(plan.schedule))
+        print("\nCATLASS:\n")
+        print(catlass_snippet(plan.schedule))
+        print()
+    for note in notes(plan.schedule):
+        print(f"note: {note}")
     print()
-    Table("Buffers of a core", ("buffer", "holds", "layout", "bytes", "limit"), rows).print()
+    Table(
+        "Buffers of a core", ("buffer", "holds", "layout", "bytes", "limit"), [tuple(r) for r in tile_shapes(plan.schedule)]
+    ).print()
+
+
+# ---------------------------------------------------------------- several shapes, several chips
+
+
+def read_shapes(path: str | Path) -> list[tuple[str, Size]]:
+    """(name, (m, k, n)) of each line of a file; the name is the size where the line has none.
+
+    Lines hold three numbers, with a name before them or not, between spaces or commas; "#" begins a comment.
+
+    Raises
+    ------
+    ValueError
+        With the file, the line and its text.
+    """
+    found = []
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+        words = re.split(r"[,\s]+", line.split("#")[0].strip())
+        if words == [""]:
+            continue
+        try:
+            m, k, n = map(int, words[-3:])
+        except ValueError:
+            raise ValueError(f"{path}, line {number}: expected [name] M K N, got {line.strip()!r}") from None
+        found.append((" ".join(words[:-3]) or f"{m} x {k} x {n}", (m, k, n)))
+    if not found:
+        raise ValueError(f"{path}: no shapes; a line is [name] M K N")
+    return found
+
+
+def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
+    """The best plan of each shape on each chip, side by side."""
+    single = [name for name in ("block", "pareto", "bits", "rejections", "figure", "data", "explain") if getattr(args, name)]
+    if single:
+        raise ValueError(f"--{single[0]} takes one shape and one --chip")
+    if args.shapes and args.size:
+        raise ValueError("give the size M K N or --shapes FILE, not both")
+    size = size_of(args)
+    shapes = read_shapes(args.shapes) if args.shapes else [(" x ".join(map(str, size)), size)]
+    best = [(name, shape, [_ranked(args, chip, shape, 1)[0] for chip in chips]) for name, shape in shapes]
+    if args.json:
+        rows = [
+            {"name": name, "m": size[0], "k": size[1], "n": size[2], "chip": chip.name} | plan.to_dict()
+            for name, size, plans in best
+            for chip, plan in zip(chips, plans, strict=True)
+        ]
+        sys.stdout.write(json_text({"calibrated": args.calibrated, "plans": rows}))
+        return
+    headings = ["shape", "chip", "block", "chain", "mode", "cores", "placed", "us", "TFLOP/s", "bound", "busy %", "bits"]
+    lines = []
+    for name, _, plans in best:
+        for chip, p in zip(chips, plans, strict=True):
+            s, (bound, share) = p.schedule, p.bound
+            lines.append(
+                [
+                    name, chip.name, f"{p.blocking}", s.chain, s.mode if s.terms > 1 else "-", _cores(p), _order(p),
+                    f"{1e6 * p.seconds:.1f}", p.tflops, bound, f"{100 * share:.0f}" if share == share else "",
+                    f"{p.bits:.1f}" if p.bits else "",
+                ]
+            )  # fmt: skip
+    table = Table(f"Best plans of C = A B (m x k x n), {args.terms} term(s)", headings, lines)
+    if args.csv:
+        write_text(args.csv, table.to_csv())
+    print("; ".join(evidence(args, chip) for chip in chips))
+    table.print()
+    for name, _, plans in best:
+        for chip, p in zip(chips, plans, strict=True):
+            for warning in p.warnings:
+                print(f"warning: {name} on {chip.name}: {warning}")
+    if len(shapes) > 1:
+        for number, chip in enumerate(chips):
+            total = sum(plans[number].seconds for _, _, plans in best)
+            print(f"{chip.name}: {1e6 * total:.1f} us for all {len(shapes)} shapes, one after the other")
+
+
+# ---------------------------------------------------------------- other outputs
+
+
+def _pareto(args: argparse.Namespace, chip: ascend.Chip) -> None:
+    if args.out:
+        plots.require_matplotlib()
+    m, k, n = size_of(args)
+    progress = Progress()
+    points = ascend.pareto(
+        m, k, n, chip, data=_data(args), distribution=args.distribution,
+        progress=lambda done, total: progress(done, total, "schedules"),
+    )  # fmt: skip
+    rows = [point.to_dict() for point in points]
+    written = []
+    if args.out:
+        folder, name = folder_of(args), f"pareto_{chip.name}_{m}x{k}x{n}"
+        flat = [{key: value for key, value in row.items() if key != "warnings"} for row in rows]
+        title = f"{chip.name}, A {m} x {k}, B {k} x {n} ({evidence(args, chip)})"
+        written = [*write_rows(folder, name, flat), plots.pareto_plot(points, folder / f"{name}.png", title)]
+    if args.json:
+        sys.stdout.write(json_text({"chip": chip.name, "m": m, "k": k, "n": n, "points": rows}))
+        return
+    print(f"{evidence(args, chip)}; bits from {points[0].plan.error_source}")
+    lines = [
+        (
+            f"{1e6 * p.plan.seconds:.1f}", f"{p.bits:.2f}",
+            f"{1e6 * p.seconds_per_bit:.1f}" if p.seconds_per_bit is not None else "", p.label(), str(p.plan.blocking),
+            _cores(p.plan), _order(p.plan),
+        )
+        for p in points
+        if p.on_front
+    ]  # fmt: skip
+    title = f"{chip.name}, A {m} x {k}, B {k} x {n}: {len(lines)} of {len(points)} schedules are on the front of time and bits"
+    Table(title, ("us", "bits", "us a bit", "what", "block", "cores", "placed"), lines).print()
+    if written:
+        print(f"written: {', '.join(map(str, written))}")
 
 
 def _bits(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    from mpgemm.experiments.blocking_bits import VARIANTS, blocking_bits
-
     progress = Progress()
-    found = blocking_bits(chip, progress=lambda done, total: progress(done, total, "blocks"))
+    sizes = {}
+    if args.size:
+        m, k, n = size_of(args)
+        sizes = {"m": min(m, 16), "k": k, "n": min(n, 16)}
+    found = blocking_bits(chip, **sizes, progress=lambda done, total: progress(done, total, "blocks"))
     if args.json:
         sys.stdout.write(json_text(dataclasses.asdict(found)))
         return
@@ -175,6 +360,8 @@ def _bits(args: argparse.Namespace, chip: ascend.Chip) -> None:
         for length, measured in found.errors.items()
     ]
     Table(title, ["bk * N_fused", "blocks", *(label for label, _ in VARIANTS)], rows).print()
+    if sizes:
+        print("(at most 16 rows and columns of the size given: only k and the chain change a bit)")
 
 
 def _rejections(args: argparse.Namespace, chip: ascend.Chip) -> None:
@@ -192,8 +379,6 @@ def _rejections(args: argparse.Namespace, chip: ascend.Chip) -> None:
 
 
 def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    from ascend import figures, plots
-
     plots.require_matplotlib()
     folder = folder_of(args)
     progress = Progress()
@@ -204,14 +389,14 @@ def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
         paths = write_rows(folder, name, rows)
         paths.append(plots.figure_6_plot(rows, folder / f"{name}.png", title))
     else:
-        block = parse_block(args.block) if args.block else (176, 64, 176)
+        bk = parse_block(args.block)[1] if args.block else PUBLISHED_BLOCK.bk
         rows = figures.heat_map(
-            chip, block[1], size_of(args), lambda done, total: progress(done, total, "blocks"), terms=args.terms,
-            buffering=args.buffering, mode=args.mode, operand=args.operand,
+            chip, bk, size_of(args), lambda done, total: progress(done, total, "blocks"), terms=args.terms,
+            buffering=args.buffering, mode=args.mode or "termwise", operand=args.operand,
         )  # fmt: skip
-        name = f"heat_map_{chip.name}_bk{block[1]}"
+        name = f"heat_map_{chip.name}_bk{bk}"
         m, k, n = size_of(args)
-        title = f"{chip.name}, bk = {block[1]}, m, k, n = {m}, {k}, {n}, {args.buffering} buffers"
+        title = f"{chip.name}, bk = {bk}, m, k, n = {m}, {k}, {n}, {args.buffering} buffers, the paper's kernel"
         paths = write_rows(folder, name, rows)
         paths.append(plots.heat_map_plot(rows, folder / f"{name}.png", title))
     print(f"written: {', '.join(map(str, paths))}")

@@ -4,14 +4,22 @@ import argparse
 import sys
 
 import ascend
-from ascend.calibration import PUBLISHED_BLOCK, statements
-from ascend.schedule import TileSchedule, build_schedule
-from ascend.waterfall import sweep
+from ascend.grid import Swizzle
+from ascend.reports import figures, plots
+from ascend.reports.calibration import PUBLISHED_BLOCK, statements
+from ascend.reports.profile import fit_profile, read_profile
+from ascend.reports.published import comparisons
+from ascend.reports.waterfall import sweep
+from ascend.roofline import schedule_roofline
+from ascend.tile_schedule import KERNELS, RESIDENTS, TileSchedule
 from mpgemm.commands.ascend_options import (
     add_shared_arguments,
+    evidence,
     folder_of,
     parse_block,
+    parse_grid,
     parse_number,
+    parse_pair,
     run_on_chip,
     size_of,
     write_rows,
@@ -28,7 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--block", default=",".join(map(str, (176, 64, 176))), metavar="BM,BK,BN", help="block sizes (176,64,176)"
     )
-    how.add_argument("--n-fused", type=int, metavar="COUNT", help="A blocks in L1 (as many as fit)")
+    how.add_argument("--kernel", default="paper", choices=KERNELS, help="paper: SGEMM-cube's; grid; vector (paper)")
+    how.add_argument("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
+    how.add_argument("--resident", choices=RESIDENTS, help="the operand that stays in L1 (--kernel grid)")
+    how.add_argument("--swizzle", metavar="OFFSET,DIRECTION", help="order of the tiles where nothing is resident")
+    how.add_argument("--n-fused", type=int, metavar="COUNT", help="blocks of bk in a k group (as many as fit)")
     how.add_argument("--reseed-l0c", action="store_true", help="start L0C from C in each k group after the first")
     how.add_argument("--no-split", action="store_true", help="leave out the pass that splits A and B")
     how.add_argument("--latency", default="pipelined", choices=("pipelined", "serial"))
@@ -38,8 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show.add_argument("--bytes", action="store_true", help="the schedule's bytes beside eq. 9, factor by factor")
     show.add_argument("--sensitivity", action="store_true", help="what 20 %% on each number changes")
     show.add_argument("--sweep", metavar="PARAMETER=V1,V2,...", help="speed over values of a chip parameter")
-    show.add_argument("--published", action="store_true", help="the published speeds beside this model's")
+    show.add_argument("--published", action="store_true", help="the published speeds and times beside this model's")
     files = parser.add_argument_group("files")
+    files.add_argument(
+        "--calibrate",
+        metavar="PROFILE.csv",
+        help="fit the free parameters to an op_summary file of msprof; the residuals",
+    )
     files.add_argument("--trace", metavar="FILE", help="Chrome/Perfetto trace of core 0 (JSON)")
     files.add_argument(
         "--trace-operations",
@@ -64,6 +81,8 @@ def run(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace, chip: ascend.Chip) -> None:
     if args.figure:
         _figure(args, chip)
+    elif args.calibrate:
+        _calibrate(args, chip)
     elif args.published:
         _published(args)
     else:
@@ -73,14 +92,17 @@ def _show(args: argparse.Namespace, chip: ascend.Chip) -> None:
 def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     m, k, n = size_of(args)
     block = ascend.Blocking(*parse_block(args.block))
-    schedule = build_schedule(
-        m, n, k, block, chip, args.terms, args.buffering, args.mode, args.reseed_l0c, args.operand, args.n_fused
-    )
+    schedule = ascend.build_schedule(
+        m, k, n, chip, block, terms=args.terms, buffering=args.buffering, mode=args.mode or "termwise",
+        reseed_l0c=args.reseed_l0c, operand=args.operand, n_fused=args.n_fused, kernel=args.kernel,
+        grid=parse_grid(args.grid) if args.grid else None, resident=args.resident, split=args.split, merge=args.merge,
+        layout=args.layout,
+        swizzle=Swizzle(*parse_pair(args.swizzle)) if args.swizzle else None,
+    )  # fmt: skip
     progress = Progress()
     timeline = ascend.simulate(
-        block, m, k, n, chip, args.terms, args.buffering, args.mode, operand=args.operand,
-        reseed_l0c=args.reseed_l0c, n_fused=args.n_fused, include_split=not args.no_split, all_cores=args.all_cores,
-        latency=args.latency, progress=lambda done: progress(done, done + 1, "operations"),
+        schedule, include_split=not args.no_split, all_cores=args.all_cores, latency=args.latency,
+        progress=lambda done: progress(done, done + 1, "operations"),
     )  # fmt: skip
     written = _write_files(args, timeline, schedule)
     if args.json:
@@ -103,8 +125,6 @@ def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: 
     if args.trace:
         recorded.to_trace(args.trace, args.trace_operations)
     if args.gantt or args.occupancy or args.waterfall_plot:
-        from ascend import plots
-
         if args.gantt:
             plots.gantt(recorded, args.gantt)
         if args.occupancy:
@@ -134,15 +154,21 @@ def _as_dict(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Tile
 
 def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
     s = timeline.schedule
-    point = ascend.roofline(s.blocking, s.m, s.k, s.n, timeline.chip, timeline.chip.peak_flops(s.operand) / s.terms)
-    fitted = " with fitted parameters" if args.calibrated else ""
+    if s.kernel == "paper":
+        point = ascend.roofline(s.blocking, s.m, s.k, s.n, timeline.chip, timeline.chip.peak_flops(s.operand) / s.terms)
+        placed = ""
+    else:
+        point = schedule_roofline(s)
+        placed = f"grid {s.grid}, resident {s.resident}, order {s.swizzle}, {s.used_cores} cores, "
     print(
-        f"{timeline.chip.name}{fitted}, m, k, n = {s.m}, {s.k}, {s.n}, block {s.blocking}, N_fused {s.n_fused}, "
-        f"{s.mode}, {s.buffering} buffers, {s.terms} term(s)\n"
+        f"{evidence(args, timeline.chip)}\n"
+        f"m, k, n = {s.m}, {s.k}, {s.n}, {s.kernel} kernel, {placed}block {s.blocking}, N_fused {s.n_fused}, "
+        f"{s.mode}, {s.buffering} buffers, {s.terms} term(s) of {s.operand}\n"
         f"{timeline.tflops:.2f} TFLOP/s in {1e3 * timeline.seconds:.3f} ms ({timeline.cycles:.0f} cycles); "
-        f"cube steps fill {timeline.cube_efficiency:.1%}; {s.waves} wave(s), {len(s.k_groups)} k group(s)\n"
+        f"cube steps fill {timeline.cube_efficiency:.1%}; {s.waves} wave(s), {s.groups} k group(s), "
+        f"{len(s.k_slices)} slice(s) of k\n"
         f"roofline: {point.flops / 1e12:.1f} TFLOP/s, {point.bound} bound at "
-        f"{point.operational_intensity:.0f} FLOP/B (knee {point.knee:.1f})\n"
+        f"{point.operational_intensity:.3g} FLOP/B (knee {point.knee:.1f})\n"
         f"phases: {', '.join(f'{p.name} {p.cycles / timeline.cycles:.1%}' for p in timeline.phases)}\n"
     )
     rows = [
@@ -201,19 +227,71 @@ def _swept(args: argparse.Namespace, schedule: TileSchedule) -> tuple[str, list[
 def _published(args: argparse.Namespace) -> None:
     rows = statements()
     if args.json:
-        sys.stdout.write(json_text([row._asdict() for row in rows]))
+        catlass = [{**c.measurement._asdict(), "predicted": c.predicted, "error": c.error} for c in comparisons()]
+        sys.stdout.write(json_text({"statements": [row._asdict() for row in rows], "catlass": catlass}))
         return
     headings = ("statement", "published", "nominal", "calibrated", "")
     lines = [
         (r.statement, r.published, r.nominal, r.calibrated, "fitted to" if r.used_in_fit else "predicted") for r in rows
     ]
+    print("910A and 910B: predictions beside published numbers; the fitted ones prove nothing")
     Table("Published (SGEMM-cube, section 6.3) and simulated, TFLOP/s", headings, lines).print()
-    print(f"The size behind 41.7 and 65.3 is not published; 5632 x 2816 x 5632 is assumed, block {PUBLISHED_BLOCK}.")
+    print(f"The size behind 41.7 and 65.3 is not published; 5632 x 2816 x 5632 is assumed, block {PUBLISHED_BLOCK}.\n")
+    times = [
+        (
+            c.measurement.name, c.measurement.chip, f"{c.measurement.m} x {c.measurement.k} x {c.measurement.n}",
+            c.measurement.operand, str(c.measurement.tile), str(Swizzle(*c.measurement.swizzle)),
+            f"{c.measurement.microseconds:g}", f"{c.predicted:.1f}", f"{c.error:+.0%}",
+            "fitted to" if c.measurement.fitted else "predicted",
+        )
+        for c in comparisons()
+    ]  # fmt: skip
+    columns = (
+        "case",
+        "chip",
+        "m x k x n",
+        "operand",
+        "bm, bk, bn",
+        "swizzle",
+        "published us",
+        "predicted",
+        "error",
+        "",
+    )
+    Table("Published by CATLASS and simulated on nominal parameters", columns, times).print()
+
+
+def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
+    progress = Progress()
+    rows = read_profile(args.calibrate)
+    fit = fit_profile(chip, rows, lambda done, total: progress(done, total, "searches"))
+    if args.json:
+        result = {
+            "chip": chip.name, "parameters": fit.parameters, "spread_nominal": fit.spread(False), "spread": fit.spread(),
+            "residuals": [
+                row.row._asdict() | {"nominal": row.nominal, "calibrated": row.calibrated} for row in fit.residuals
+            ],
+        }  # fmt: skip
+        sys.stdout.write(json_text(result))
+        return
+    print(f"{chip.name}: calibrated to {len(rows)} product(s) of {args.calibrate}")
+    lines = [
+        (
+            r.row.name, f"{r.row.m} x {r.row.k} x {r.row.n}", r.row.operand, f"{1e6 * r.row.seconds:.1f}",
+            f"{1e6 * r.nominal:.1f}", f"{r.nominal / r.row.seconds - 1:+.0%}", f"{1e6 * r.calibrated:.1f}",
+            f"{r.calibrated / r.row.seconds - 1:+.0%}",
+        )
+        for r in fit.residuals
+    ]  # fmt: skip
+    headings = ("operator", "m x k x n", "operand", "measured us", "nominal", "error", "calibrated", "error")
+    title = f"Residuals: rms {fit.spread(False):.1%} nominal, {fit.spread():.1%} calibrated"
+    Table(title, headings, lines).print()
+    if len(rows) <= len(fit.parameters):
+        print(f"{len(fit.parameters)} parameter(s) and {len(rows)} row(s): that they agree proves nothing")
+    print("use it: " + " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items()))
 
 
 def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    from ascend import figures, plots
-
     plots.require_matplotlib()
     folder, progress = folder_of(args), Progress()
     size = size_of(args)
@@ -223,8 +301,8 @@ def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
     def report(done: int, total: int) -> None:
         progress(done, total, f"points of figure {args.figure}")
 
-    standing = "fitted to 41.7 and 65.3" if args.calibrated else "nominal parameters"
-    where = f"{chip.name} ({standing}), m, k, n = {', '.join(map(str, size))}"
+    fit = "fitted to 41.7 and 65.3" if args.calibrated else "nominal parameters"
+    where = f"{chip.name} ({fit}), m, k, n = {', '.join(map(str, size))}"
     if args.figure == "10":
         rows = figures.figure_10(chip, size, progress=report)
         peak = figures.PAPER_PEAK if chip.soc_version == "Ascend910A" else chip.peak_flops() / 3
@@ -235,6 +313,6 @@ def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
     else:
         block = ascend.Blocking(*parse_block(args.block))
         rows = figures.figure_12(chip, block, report)
-        plots.figure_12_plot(rows, path, f"Fig. 12: {chip.name} ({standing}), block {block}, and 910B3")
+        plots.figure_12_plot(rows, path, f"Fig. 12: {chip.name} ({fit}), block {block}, and 910B3")
     paths = [*write_rows(folder, name, rows), path]
     print(f"written: {', '.join(map(str, paths))}")

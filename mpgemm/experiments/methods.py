@@ -15,9 +15,12 @@ import numpy as np
 import ascend
 import tensorcore_models as tcm
 from ascend.cube import ORDERS, STEP_ORDERS
+from mpgemm.amx import METHODS, USUAL, sgemm, sgemm_report
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.recovery_methods import recovery_method
+from mpgemm.recovery.engines import hardware_engine
 from tensorcore_models import hardware
+from tensorcore_models.hardware.cpu.units import setting
 
 #: s_b of the SGEMM-cube: a power of two exponent for both operands, or "auto" for one from the data of each.
 ScaleExponent = int | str
@@ -145,14 +148,7 @@ def engine_method(name: str) -> GemmMethod:
 
 def _engine(name: str) -> tcm.Engine:
     """A model of the catalogue, or hardware that is there."""
-    if name.partition(":")[0] not in hardware.PREFIXES:
-        return tcm.get_instruction(name)
-    try:
-        engine = hardware.engine(name)
-        engine.require()
-    except (OSError, RuntimeError) as error:
-        raise ValueError(f"{name}: {error}") from None
-    return engine
+    return hardware_engine(name) if name.partition(":")[0] in hardware.PREFIXES else tcm.get_instruction(name)
 
 
 def _engine_gemm(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -174,13 +170,35 @@ FAMILIES: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
 }
 
 
+def _modelled_amx(options: CubeOptions) -> list[GemmMethod]:
+    row, engine = METHODS[USUAL]["method"], METHODS[USUAL]["engine"]
+    changes = ",".join(f"{key}={value}" for key, value in METHODS[USUAL].items() if key not in ("method", "engine"))
+    return [recovery_method(f"{row}:{changes}@{engine}")]
+
+
+def _amx(options: CubeOptions) -> list[GemmMethod]:
+    unit = "emulated AMX" if setting() == "emulated" else "this CPU's AMX"
+    label = f"{USUAL} on {unit}"
+    return [GemmMethod("amx", label, partial(sgemm, method=USUAL), {"unit": unit}, details=_amx_details, takes_addend=True)]
+
+
+def _amx_details(a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> dict:
+    """The path that ran; where that is numpy's product, why."""
+    report = sgemm_report(a, b, c, method=USUAL)
+    return {"path": report.path, "unit": report.unit, "reason": report.reason}
+
+
+#: Families that are compared only when they are asked for: bf16x6 as the AMX unit's model computes it, and the unit itself.
+ON_REQUEST: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {"bf16x6": _modelled_amx, "amx": _amx}
+
+
 def build_methods(names: Sequence[str] = tuple(FAMILIES), options: CubeOptions | None = None) -> list[GemmMethod]:
     """The methods of those names, each once, in the order given.
 
     Parameters
     ----------
     names : sequence of str
-        Families of :data:`FAMILIES`, ``engine:ARCH:INSTRUCTION`` or ``recovery:METHOD@ENGINE``.
+        Families of :data:`FAMILIES` or :data:`ON_REQUEST`, ``engine:ARCH:INSTRUCTION`` or ``recovery:METHOD@ENGINE``.
     options : CubeOptions, optional
         For the families that run the Ascend cube.
 
@@ -192,13 +210,14 @@ def build_methods(names: Sequence[str] = tuple(FAMILIES), options: CubeOptions |
     options = options or CubeOptions()
     methods: dict[str, GemmMethod] = {}
     for name in names:
-        if name in FAMILIES:
-            found = FAMILIES[name](options)
+        family = FAMILIES.get(name) or ON_REQUEST.get(name)
+        if family is not None:
+            found = family(options)
         elif name.partition(":")[0] in PREFIXES:
             prefix, _, rest = name.partition(":")
             found = [PREFIXES[prefix](rest)]
         else:
-            known = [*FAMILIES, *(f"{prefix}:NAME" for prefix in PREFIXES)]
+            known = [*FAMILIES, *ON_REQUEST, *(f"{prefix}:NAME" for prefix in PREFIXES)]
             raise ValueError(f"unknown method {name!r}; known: {', '.join(known)}")
         methods.update((method.name, method) for method in found)
     return list(methods.values())

@@ -62,8 +62,8 @@ def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequenc
     pairs = {(i, j): (words_a[i], words_b[j]) for i, j in row.products}
     if row.accumulation == "core":
         return arithmetic.chain([pairs[p] for p in row.products], c)
-    if row.accumulation == "blocks":
-        return _blocks(row, [pairs[p] for p in row.products], c, arithmetic)
+    if row.restart_every is not None:  # accumulation "blocks"
+        return _blocks(row.restart_every, [pairs[p] for p in row.products], c, arithmetic)
     if row.accumulation == "elementwise":
         order = sorted(row.products, key=lambda p: (sum(p), -p[0]))
         return _plus(arithmetic.elementwise([(pairs[p], -sum(p) * scale) for p in order]), c, arithmetic)
@@ -83,9 +83,9 @@ def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequenc
     return _plus(value, c, arithmetic)
 
 
-def _blocks(row: RecoveryMethod, pairs: list[Pair], c, arithmetic: Arithmetic):
-    """Chains from zero over blocks of k, added outside to c."""
-    value, every = c, row.restart_every
+def _blocks(every: int, pairs: list[Pair], c, arithmetic: Arithmetic):
+    """Chains from zero over blocks of `every` k, added outside to c."""
+    value = c
     for start in range(0, pairs[0][0].shape[1], every):
         ks = slice(start, start + every)
         part = arithmetic.chain([(a[:, ks], b[ks]) for a, b in pairs], None)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import tensorcore_models as tcm
 from mpgemm.recovery.methods import RecoveryMethod
+from tensorcore_models import hardware
 from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.engines.engine import Engine, MatrixEngine
 
@@ -117,7 +118,8 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
     ----------
     engine : Engine, str or None
         An engine; "arch:name" of the catalogue; a device or architecture ("a100": its default instruction for the method's word
-        format; "h100/wgmma" names the path); "ieee" (units of the method's format); None: the method's default.
+        format; "h100/wgmma" names the path); "cpu:name" or another name of :func:`tensorcore_models.hardware.engine`; "ieee"
+        (units of the method's format); None: the method's default.
     method : RecoveryMethod
         What it is to run.
 
@@ -164,6 +166,8 @@ def _by_name(name: str, method: RecoveryMethod) -> Engine:
                 name="ieee:int8 to int32",
             )
         return ieee_engine(method.formats[0])
+    if name.partition(":")[0] in hardware.PREFIXES:
+        return hardware_engine(name)
     if ":" in name:
         return tcm.get_instruction(name)
     device, _, path = name.partition("/")
@@ -175,6 +179,22 @@ def _by_name(name: str, method: RecoveryMethod) -> Engine:
         f"method {method.name!r} needs words of {' or '.join(method.formats)}, {device} takes {', '.join(known)}; "
         f"engines that would do: {', '.join(suitable_engines(method))}"
     )
+
+
+def hardware_engine(name: str) -> Engine:
+    """Real hardware by the name that :func:`tensorcore_models.hardware.engine` takes.
+
+    Raises
+    ------
+    ValueError
+        If there is no such name, or what it needs is not on this machine.
+    """
+    try:
+        engine = hardware.engine(name)
+        engine.require()
+    except (OSError, RuntimeError) as error:
+        raise ValueError(f"{name}: {error}") from None
+    return engine
 
 
 def suitable_engines(method: RecoveryMethod, limit: int = 8) -> list[str]:

@@ -273,7 +273,9 @@ def _changes(row: RecoveryMethod, options: Mapping) -> dict:
         elif name == "accumulate_outside":
             changes["accumulation"] = _choice(name, value, {"k_step": "k_step", "c_only": "outside"})
         elif name == "restart_every":
-            changes |= {"accumulation": "blocks", name: _count(name, value, 1, 1 << 30)}
+            every = _count(name, value, 1, 1 << 30)
+            formula = f"D = C + the sum over blocks of {every} k of core(the products of their words)"
+            changes |= {"accumulation": "blocks", name: every, "formula": formula}
         elif name == "dynamic_scaling":
             changes["equilibrate"] = _choice(name, value, {True: "rows", False: "none"})
         elif name in ("words", "slices", "passes"):

@@ -6,14 +6,14 @@ from functools import cache
 
 from ..engines.instruction import Instruction
 from ..formats import get_format
-from . import amd, nvidia, other
+from . import amd, ascend, nvidia, other
 from .devices import DEVICES
 from .measured import load_tables, with_table
 
 
 @cache
 def _catalogue() -> dict[tuple[str, str], Instruction]:
-    rows = [*nvidia.rows(), *amd.rows(), *other.rows()]
+    rows = [*nvidia.rows(), *amd.rows(), *other.rows(), *ascend.rows()]
     for table in load_tables():
         rows = [with_table(row, table) for row in rows]
     known = {(row.arch, row.name): row for row in rows}

@@ -29,4 +29,9 @@ DEVICES: dict[str, tuple[str, tuple[str, ...]]] = {
     "mi300": ("cdna3", ()),
     "mi300a": ("cdna3", ()),
     "mi300x": ("cdna3", ()),
+    "910a": ("ascend", ()),
+    "910b1": ("ascend910b", ()),
+    "910b2": ("ascend910b", ()),
+    "910b3": ("ascend910b", ()),
+    "910b4": ("ascend910b", ()),
 }

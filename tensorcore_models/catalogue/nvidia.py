@@ -3,8 +3,8 @@
 Arithmetic: xie-mma-sim, table III and section IV (MMA-Sim); khattak-mikaitis, section IV and table II; valpey-smt, section 3.
 Zeros and alignment floors: recordings of an RTX 4060 (distributed with mmaemu 0.1.0), the models of MMA-Sim's authors in their
 newest version (mmasim 2.1.1), MATLAB-tensor-core; floors measured by Hawkeye (badasherez/gpu-simulator, MLSys 2026).
-Shapes and type combinations: PTX ISA, sections on mma, wmma, wgmma and tcgen05.mma. N, F and the floors of a row follow from its
-architecture; what an instruction computes is not written anywhere but in these tables.
+Shapes and type combinations: PTX ISA, sections on mma, wmma, wgmma and tcgen05.mma. N, F and the floors of a row follow from
+its architecture; what an instruction computes is not written anywhere but in these tables.
 """
 
 from dataclasses import dataclass
@@ -51,7 +51,8 @@ class Architecture:
 
     def floor_note(self, d_format: str) -> str:
         """What the alignment floor of a result format rests on."""
-        known = f"measured on an {self.measured_floor} (Hawkeye)" if self.measured_floor and d_format == "fp32" else "models only"
+        measured = self.measured_floor if d_format == "fp32" else ""
+        known = f"measured on an {measured} (Hawkeye)" if measured else "models only"
         return f"alignment floor {self.floors[d_format]}: {known}"
 
 
@@ -215,6 +216,7 @@ def _sync_fp8_rows():
             # Converted to fp16 and run as chained FP16 operations; c is added last.
             known = k == 32 and a == b and (d == "fp16" or arch == "blackwell")
             facts = _basis(arch, d, known, KHATTAK, INFERRED)
+            # No note on the floor: products are multiples of 2^-32, which it never cuts.
             facts["note"] = "fp8 to fp16 conversion, two chained FP16 operations over interleaved k, c added last"
             facts["note"] += "" if k == 32 else "; groups of 8: no data"
             yield _sync(arch, (16, 8, k), a, b, d, d, InterleavedDotAdd(_fda(arch, k // 2, d)), **facts)

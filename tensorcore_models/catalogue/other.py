@@ -1,8 +1,7 @@
-"""Matrix units beside NVIDIA's and AMD's: Arm, x86, the Ascend cube, TPU.
+"""Matrix units beside NVIDIA's, AMD's and Huawei's: Arm, x86, TPU.
 
-Sources: Arm Architecture Reference Manual (BFMMLA, without the extended mode); Intel 64 SDM (VDPBF16PS, AMX); xue-sgemm-cube
-and Huawei's documentation of the cube unit (16x16x16 fp16, 16x32x16 int8). The x86 rows but TDPFP16PS were run on a CPU, named
-in :data:`XEON`; docs/amx.md says what was compared.
+Sources: Arm Architecture Reference Manual (BFMMLA, without the extended mode); Intel 64 SDM (VDPBF16PS, AMX). The x86 rows but
+TDPFP16PS were run on a CPU, named in :data:`XEON`; docs/amx.md says what was compared.
 """
 
 from ..accumulators import IntegerDotAdd, LanedFMA, PairRoundOddSum, SequentialFMA
@@ -51,18 +50,6 @@ def rows() -> list[Instruction]:
         _integer_tile("tdpbsud", "s8", "u8"),
         _integer_tile("tdpbusd", "u8", "s8"),
         _integer_tile("tdpbuud", "u8", "u8"),
-        Instruction(
-            SequentialFMA(saturate=True),
-            arch="ascend", name="cube.m16n16k16.f32.f16.f16.f32", m=16, n=16, k=16, a_format="fp16", b_format="fp16",
-            path="cube", evidence="reconstruction",
-            source="order and rounding inside a cube step are not published: sequential RN assumed; 910A saturates",
-        ),
-        Instruction(
-            IntegerDotAdd(terms=32),
-            arch="ascend", name="cube.m16n16k32.s32.s8.s8.s32", m=16, n=16, k=32, a_format="s8", b_format="s8", c_format="s32",
-            d_format="s32", path="cube", source="Huawei Ascend documentation: int8 cube 16x32x16 into int32",
-            evidence="vendor document",
-        ),
         Instruction(
             None,
             arch="tpu", name="mxu.m128n128k128.f32.bf16.bf16.f32", m=128, n=128, k=128, a_format="bf16",

@@ -5,11 +5,10 @@ and a name), or a user's callable (:class:`CallableEngine`). Recovery methods, p
 :class:`Engine` defines. Sizes: a is (m, k), b is (k, n), c and d are (m, n).
 
 How k is covered. K is padded with +0 up to a multiple of the engine's k step and chained in order: the result of one step is
-the c of the next. Padding changes nothing where zero products only add +0 to a sum whose alignment exponent is larger; what it
-can change follows from the edge rules: with ``zero_operand="minus126"`` a padded product has exponent -252 and never
-wins an alignment against c (-126 at least); FMA chains (SequentialFMA, GroupPairwiseSum) turn a c of -0 into +0.
-Block scales that are missing get the encoding 0, which is what memory filled with zeros holds: the smallest scale, so that a
-block of padding does not lift the alignment of the others.
+the c of the next. Under the default edge rules padding changes nothing, because zero products take no part in an alignment,
+whatever the block scales above them; but units whose results can be -0 (IEEE additions, AMD's sums) make +0 of it. Under
+other rules it can: ``zero_operand="format_minimum"`` or ``scaled_zero="keeps_scale"`` let padding lift an alignment. Block
+scales that are missing get the encoding 0, which is what memory filled with zeros holds: the smallest scale.
 """
 
 import abc

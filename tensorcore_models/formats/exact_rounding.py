@@ -209,7 +209,7 @@ def encode_exact(
     fmt: Format,
     rounding: str = "rne",
     *,
-    saturate: bool = False,
+    saturate: bool | None = None,
     nan: float | None = None,
     subnormals: str = "keep",
     seed: int = 0,
@@ -237,7 +237,7 @@ def encode_exact(
     if isinstance(x, float) and not math.isfinite(x):
         if math.isnan(x):
             return _nan_exact(x, fmt, saturate, nan, subnormals)
-        return _inf_exact(x < 0, fmt, saturate)
+        return _inf_exact(x < 0, fmt, fmt.clamps if saturate is None else saturate)
     numerator, denominator = x.as_integer_ratio()
     if denominator & (denominator - 1):
         raise ValueError(f"{x} is not an integer times a power of two")
@@ -251,7 +251,7 @@ def encode_exact(
             exponent,
             fmt,
             check_rounding(rounding),
-            saturate=saturate,
+            saturate=fmt.clamps if saturate is None else saturate,
             random=random,
         )
     except OverflowError as error:
@@ -263,7 +263,7 @@ def encode_exact(
     return bits
 
 
-def _nan_exact(x: float, fmt: Format, saturate: bool, nan: float | None, subnormals: str) -> int:
+def _nan_exact(x: float, fmt: Format, saturate: bool | None, nan: float | None, subnormals: str) -> int:
     if nan is not None and not math.isnan(nan):
         return encode_exact(float(nan), fmt, saturate=saturate, subnormals=subnormals)
     if not fmt.has_nan:

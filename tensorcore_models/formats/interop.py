@@ -26,12 +26,12 @@ _TORCH_ONLY = {
 
 @cache
 def _formats_by_dtype() -> dict[np.dtype, Format]:
-    return {row.dtype: row for row in FORMATS.values() if row.dtype is not None and row.name != "tf32"}
+    return {row.dtype: row for row in FORMATS.values() if row.dtype is not None and not row.padding_bits}
 
 
 def format_of_dtype(dtype: Any) -> Format | None:
     """The format whose values a numpy or ml_dtypes type holds, None where there is none; float32 is fp32,
-    never tf32."""
+    never tf32 or hf32."""
     return _formats_by_dtype().get(np.dtype(dtype).newbyteorder("="))
 
 

@@ -7,11 +7,13 @@ Rules for what has no plain rounding (all formats):
 
 - *NaN* stays NaN, quiet. IEEE-like formats keep its sign and the leading bits of its payload (IEEE 754-2019,
   6.2.3); ``fn`` formats keep the sign; the others have one NaN. Into a format without NaN it raises, with
-  `saturate` it becomes the largest finite number (as the PTX conversions to fp4 and fp6 do), and with
+  ``saturate=True`` it becomes the largest finite number (as the PTX conversions to fp4 and fp6 do), and with
   ``nan=value`` every NaN becomes that value.
-- *infinity and overflow* give infinity; in formats without it NaN; where there is neither they raise. With
-  `saturate` they give the largest finite number of that sign. Modes that do not round away from zero on that
-  side give the largest finite number on overflow (IEEE 754-2019, 7.4); rounding to odd counts as one of them.
+- *infinity and overflow* give infinity; in formats without it NaN; in those that have neither (fp6, fp4) the
+  largest finite number of that sign (OCP Microscaling Formats v1.0). ``saturate=True`` gives the largest finite
+  number in every format, ``saturate=False`` raises where there is neither infinity nor NaN. Modes that do not
+  round away from zero on that side give the largest finite number on overflow (IEEE 754-2019, 7.4); rounding to
+  odd counts as one of them.
 - *zero* keeps its sign where the format has -0. A format without zero (ue8m0) raises for zero; a tiny number
   becomes its smallest one.
 - *negative numbers* raise in unsigned formats; -0 is 0 there.
@@ -69,7 +71,7 @@ class EncodeTarget:
     seed: int = 0
 
 
-def _nan_rule(fmt: Format, saturate: bool) -> tuple[int, int]:
+def _nan_rule(fmt: Format, saturate: bool | None) -> tuple[int, int]:
     if fmt.has_nan:
         if fmt.specials == "ieee":
             return fmt.nan_encoding(), _NAN_PAYLOAD
@@ -78,10 +80,11 @@ def _nan_rule(fmt: Format, saturate: bool) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=256)
-def _target(fmt: Format, rounding: str, saturate: bool, flush: bool) -> EncodeTarget:
+def _target(fmt: Format, rounding: str, saturate: bool | None, flush: bool) -> EncodeTarget:
     nan_code, nan_rule = _nan_rule(fmt, saturate)
     inf_code, inf_sign, inf_error = 0, 0, False
-    if saturate:
+    clamp = fmt.clamps if saturate is None else saturate
+    if clamp:
         inf_code, inf_sign = fmt.max_bits, fmt.sign_bit
     elif fmt.has_inf:
         inf_code, inf_sign = fmt.exponent_mask, fmt.sign_bit
@@ -103,7 +106,7 @@ def _target(fmt: Format, rounding: str, saturate: bool, flush: bool) -> EncodeTa
         inf_code=inf_code,
         inf_sign=inf_sign,
         inf_error=inf_error,
-        saturate=saturate,
+        saturate=clamp,
         nan_code=nan_code,
         nan_rule=nan_rule,
         rounding=ROUNDINGS.index(rounding),
@@ -114,7 +117,7 @@ def _target(fmt: Format, rounding: str, saturate: bool, flush: bool) -> EncodeTa
 def encode_target(
     fmt: Format,
     rounding: str,
-    saturate: bool,
+    saturate: bool | None,
     nan: float | None,
     subnormals: str,
     seed: int,
@@ -134,7 +137,7 @@ def encode_target(
         raise TypeError(f"seed must be an integer, got {type(seed).__name__}")
     if not 0 <= seed.__index__() < 1 << 64:
         raise ValueError(f"seed must lie in [0, 2**64), got {seed}")
-    target = _target(fmt, rounding, bool(saturate), subnormals == "flush")
+    target = _target(fmt, rounding, None if saturate is None else bool(saturate), subnormals == "flush")
     if nan is not None and not np.isnan(nan):
         constant = encode_exact(float(nan), fmt, "rne", saturate=saturate, subnormals=subnormals)
         target = replace(target, nan_code=constant, nan_rule=_NAN_CONSTANT)
@@ -226,7 +229,7 @@ def encode(
     x: Any,
     fmt: str | Format,
     rounding: str = "rne",
-    saturate: bool = False,
+    saturate: bool | None = None,
     nan: float | None = None,
     subnormals: str = "keep",
     seed: int = 0,
@@ -244,8 +247,10 @@ def encode(
         Target format.
     rounding : {"rne", "rna", "rz", "ru", "rd", "ro", "sr"}
         To nearest with ties to even or away from zero; toward zero, +inf, -inf; to odd; stochastic.
-    saturate : bool
-        Overflow and infinity give the largest finite number.
+    saturate : bool, optional
+        True: overflow and infinity give the largest finite number. False: infinity, or NaN without it, or an error where the
+        format has neither. By default as the format's standard says: False, but True for formats that have neither (fp6 and
+        fp4: OCP Microscaling Formats v1.0), where a NaN still raises.
     nan : float, optional
         What a NaN becomes (0.0 on an Ascend 910A, with ``saturate=True``); the format's own rule by default.
     subnormals : {"keep", "flush"}
@@ -273,6 +278,8 @@ def encode(
     >>> import tensorcore_models as tcm
     >>> [hex(b) for b in tcm.encode([1.0, 1e6, -0.0], "fp16")]
     ['0x3c00', '0x7c00', '0x8000']
+    >>> tcm.round_to([2.6, 7.5, -100.0], "e2m1").tolist()
+    [3.0, 6.0, -6.0]
     """
     row = get_float_format(fmt)
     target = encode_target(row, rounding, saturate, nan, subnormals, seed, scale_exponent)
@@ -390,7 +397,7 @@ def round_to(
     x: Any,
     fmt: str | Format,
     rounding: str = "rne",
-    saturate: bool = False,
+    saturate: bool | None = None,
     nan: float | None = None,
     subnormals: str = "keep",
     seed: int = 0,

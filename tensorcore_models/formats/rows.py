@@ -4,8 +4,8 @@ A :class:`Format` is a handful of facts in a frozen record; everything else abou
 plain integers here (see :meth:`Format.decode_exact`); arrays of them are handled by
 :mod:`tensorcore_models.formats.rounding`.
 
-Sources: IEEE 754-2019 (binary64/32/16); NVIDIA's PTX ISA (tf32, bf16, ue4m3); OCP 8-bit Floating Point
-(e4m3fn, e5m2); OCP Microscaling Formats (e3m2, e2m3, e2m1, ue8m0); Noune et al. 2022 (the FNUZ formats); the
+Sources: IEEE 754-2019 (binary64/32/16); NVIDIA's PTX ISA (tf32, bf16, ue4m3); CANN's --allow_hf32 (hf32); OCP 8-bit
+Floating Point (e4m3fn, e5m2); OCP Microscaling Formats (e3m2, e2m3, e2m1, ue8m0); Noune et al. 2022 (the FNUZ formats); the
 names follow ml_dtypes.
 """
 
@@ -49,7 +49,7 @@ class Format:
     signed : bool
         Whether there is a sign bit.
     padding_bits : int
-        Bits below the fraction that are stored and ignored (13 for tf32 in its 32-bit container).
+        Bits below the fraction that are stored and ignored (13 for tf32, 12 for hf32 in their 32-bit containers).
     dtype_name : str
         The numpy or ml_dtypes type whose values it holds; empty where there is none.
 
@@ -113,7 +113,7 @@ class Format:
 
     @cached_property
     def dtype(self) -> np.dtype | None:
-        """The numpy or ml_dtypes type of its values, None where there is none; tf32 values are float32."""
+        """The numpy or ml_dtypes type of its values, None where there is none; tf32 and hf32 values are float32."""
         if not self.dtype_name:
             return None
         return np.dtype(getattr(ml_dtypes, self.dtype_name, self.dtype_name))
@@ -159,6 +159,14 @@ class Format:
     def has_nan(self) -> bool:
         """Whether there is an encoding of NaN."""
         return self.specials != "finite"
+
+    @property
+    def clamps(self) -> bool:
+        """Whether conversions give the largest finite number for what is beyond it: there is neither infinity nor NaN.
+
+        OCP Microscaling Formats v1.0 converts to its element formats so, the fp6 and fp4 ones among them.
+        """
+        return self.specials == "finite"
 
     @property
     def has_negative_zero(self) -> bool:
@@ -283,6 +291,7 @@ FORMATS: dict[str, Format] = {
         Format("fp64", 11, 52, 1023, dtype_name="float64"),
         Format("fp32", 8, 23, 127, dtype_name="float32"),
         Format("tf32", 8, 10, 127, padding_bits=13, dtype_name="float32"),
+        Format("hf32", 8, 11, 127, padding_bits=12, dtype_name="float32"),
         Format("bf16", 8, 7, 127, dtype_name="bfloat16"),
         Format("fp16", 5, 10, 15, dtype_name="float16"),
         Format("e5m2", 5, 2, 15, dtype_name="float8_e5m2"),

@@ -22,7 +22,7 @@ from .groups import GroupsKernel
 from .integer import IntegerKernel
 from .lowering import Lowered, lower
 from .narrow import NarrowKernel
-from .pairwise import PairwiseKernel
+from .pairwise import ExactSumKernel, PairwiseKernel
 from .wide import WideKernel
 
 KERNELS: tuple[str, ...] = ("auto", "generic", "reference")
@@ -80,6 +80,7 @@ FAST_PATHS: tuple[FastPath, ...] = (
     FastPath("lanes of 64 bits", WideKernel, _SMALLEST, promotes=True),
     FastPath("chains of multiply-adds", ChainsKernel, _SMALLEST, promotes=True),
     FastPath("pairwise sums", PairwiseKernel, _SMALLEST),
+    FastPath("exact sums of few products", ExactSumKernel, _SMALLEST),
     FastPath("lanes of group sums", GroupsKernel, _SMALLEST, _SMALLEST_BATCH_OF_BYTES),
     FastPath("integer lanes", IntegerKernel, _SMALLEST, _SMALLEST_BATCH_OF_BYTES),
 )

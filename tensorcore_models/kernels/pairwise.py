@@ -1,15 +1,15 @@
-"""Pairwise sums of float32 operations in lanes (pairwise.h): GPS of CDNA2."""
+"""Sums of a few products in lanes (pairwise.h): pairwise float32 sums of CDNA2 (GPS), exact sums of CDNA1."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._kernels.pairwise import pairwise
-from ..accumulators import GroupPairwiseSum
+from ..accumulators import GroupPairwiseSum, ParametricDotAdd
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads
-from .common import float_values
+from .common import Result, float_values, redo_elements
 from .generic import generic_bits
 from .lowering import Lowered
 
@@ -58,8 +58,52 @@ class PairwiseKernel:
         d = np.array(c, np.uint32, order="C")
         d[(d & 0x7FFFFFFF) < _SMALLEST_NORMAL] = 0
         values = d.view(np.float32)
-        pairwise.pairwise(x, y, values, self.group, self.terms, isa_level(), get_num_threads())
+        pairwise.pairwise(x, y, values, None, self.group, self.terms, isa_level(), get_num_threads())
         d[np.isnan(values)] = self.nan
+        return d
+
+
+@dataclass(frozen=True)
+class ExactSumKernel:
+    """ParametricDotAdd of fp16 and bf16 that cuts nothing off and rounds to nearest even into FP32.
+
+    Parameters
+    ----------
+    terms : int
+        Products that are summed with c: 2 or 4.
+    operands : tuple of Format
+        Formats of a and b.
+    """
+
+    terms: int
+    operands: tuple[Format, Format]
+
+    @classmethod
+    def of(cls, low: Lowered) -> "ExactSumKernel | None":
+        """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
+        spec, formats = low.accumulator, low.floating
+        if type(spec) is not ParametricDotAdd or formats is None or low.scale_format is not None or spec.terms not in (2, 4):
+            return None
+        names = tuple(f.name for f in formats)
+        if names[2:] != ("fp32", "fp32") or not set(names[:2]) <= {"fp16", "bf16"}:
+            return None
+        plain = ParametricDotAdd(
+            spec.terms, fraction_bits=None, output_rounding="rne", nan=spec.nan, negative_underflow="negative"
+        )
+        return cls(spec.terms, formats[:2]) if spec == plain else None
+
+    def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+        """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
+        pad = -a.shape[1] % self.terms  # zeros beside the last products
+        x, y = (float_values(bits, fmt, np.dtype(np.float32)) for bits, fmt in zip((a, b), self.operands, strict=True))
+        if pad:
+            x, y = np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))
+        d, redo = np.array(c, np.uint32, order="C"), np.zeros(c.shape, np.uint8)
+        values = d.view(np.float32)
+        pairwise.pairwise(x, y, values, redo, self.terms, self.terms, isa_level(), get_num_threads())
+        redo |= ~np.isfinite(values)
+        if redo.any():
+            redo_elements(low, d, Result.of(values, redo), a, b, c)
         return d
 
 

@@ -5,6 +5,8 @@ import os
 from .._kernels.common.cpu import has_openmp
 
 _chosen: int | None = None
+_shared_work = False  # whether threads may have been started
+_forked = False  # whether this process is a fork of one that had started some
 
 #: No more than this: OpenMP's library ends the whole process when the system refuses it a thread.
 MOST_THREADS = 1024
@@ -66,13 +68,33 @@ def checked_threads(n) -> int:
 def get_num_threads() -> int:
     """The number of threads of every kernel; 1 where the kernels were built without OpenMP.
 
+    It is 1, too, in a process that was forked from one whose kernels had used threads: GCC's OpenMP library waits forever for
+    threads that the fork does not have.
+
     Raises
     ------
     ValueError
         If ``MPGEMM_NUM_THREADS`` is set and is not a number from 1 to 1024.
     """
-    wanted = _default() if _chosen is None else _chosen
-    return wanted if has_openmp() else 1
+    return threads_here(_default() if _chosen is None else _chosen)
+
+
+def threads_here(wanted: int) -> int:
+    """`wanted` threads, or 1 where this process or build cannot start any (see :func:`get_num_threads`)."""
+    global _shared_work
+    if not has_openmp() or _forked:
+        return 1
+    _shared_work |= wanted > 1
+    return wanted
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = _shared_work
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 #: Operations below which starting threads costs more than it brings.

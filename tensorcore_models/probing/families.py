@@ -162,11 +162,10 @@ def exact_dot_add(build: Builder) -> None:
     tiny = half * half
     build.add("1 - 1 and c tiny: nothing is cut off", {0: ONE, 1: -ONE}, tiny, tiny)
     build.add("a tie and c tiny: above the tie", {0: ONE, 1: half}, tiny, ONE + 2 * half, smallest=2 * half)
-    build.add("a tie and a product that is tiny: above the tie", {0: half, 1: half / 64}, ONE, ONE + 2 * half, smallest=2 * half)
+    above = ONE + 2 * half
+    build.add("a tie and a product that is tiny: above the tie", {0: half, 1: half / 64}, ONE, above, smallest=2 * half)
     for distance in {1, terms // 2, terms - 1} - {0}:
-        build.add(
-            f"half a unit at 0 and {distance} meet c together", {0: half, distance: half}, ONE, ONE + 2 * half, smallest=2 * half
-        )
+        build.add(f"half a unit at 0 and {distance} meet c together", {0: half, distance: half}, ONE, above, smallest=2 * half)
     if terms < k:
         build.add(f"half a unit at 0 and {terms}: each is lost to c", {0: half, terms: half}, ONE, ONE, smallest=2 * half)
 

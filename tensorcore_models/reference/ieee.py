@@ -133,7 +133,7 @@ def group_pairwise_sum(
         b = [_flushed_to_positive(x, floors[1]) for x in b]
     flush = SUBNORMAL if spec.flush_results else KEEP
     products = [_product(x, y, d_format, spec, "rne", flush) for x, y in zip(a, b, strict=True)]
-    total = _tree(products, d_format, spec)
+    total = _tree(products, spec.group, d_format, spec)
     return add(c, c_format, total, d_format, d_format, spec, flush=flush)
 
 
@@ -154,11 +154,15 @@ def _product(x: Operand, y: Operand, fmt: Format, spec: Accumulator, rounding: s
     return _rounded_sum([multiply(x, y)], fmt, spec, rounding, flush=flush, saturate=False, to_inf=to_inf)
 
 
-def _tree(terms: list[int], fmt: Format, spec: GroupPairwiseSum) -> int:
+def _tree(terms: list[int], places: int, fmt: Format, spec: GroupPairwiseSum) -> int:
+    """Binary tree over `places` neighbours, of which the first are present."""
     if len(terms) == 1:
         return terms[0]
-    middle = len(terms) // 2
-    left, right = _tree(terms[:middle], fmt, spec), _tree(terms[middle:], fmt, spec)
+    middle = places // 2
+    left = _tree(terms[:middle], middle, fmt, spec)
+    if len(terms) <= middle:
+        return left
+    right = _tree(terms[middle:], places - middle, fmt, spec)
     return add(left, fmt, right, fmt, fmt, spec, flush=SUBNORMAL if spec.flush_results else KEEP)
 
 

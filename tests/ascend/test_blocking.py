@@ -5,7 +5,7 @@ import pytest
 
 import ascend
 from ascend.blocking import feasible_sizes, optimal_bm
-from ascend.planner import rejections
+from ascend.paper_kernel import rejections
 
 A = ascend.get_chip("910A")
 

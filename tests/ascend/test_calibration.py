@@ -3,10 +3,10 @@
 import pytest
 
 import ascend
-from ascend.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK, fit, predict, statements
+from ascend.pipes.simulate import simulate
+from ascend.reports.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK, fit, predict, statements
+from ascend.reports.waterfall import CAUSES, sensitivities, sweep, waterfall
 from ascend.schedule import build_schedule
-from ascend.simulate import simulate
-from ascend.waterfall import CAUSES, sensitivities, sweep, waterfall
 
 A = ascend.get_chip("910A")
 FITTED = A.with_calibration()
@@ -54,10 +54,10 @@ def test_statements():
 )
 def test_waterfall_adds_up(chip, block, size):
     m, k, n = size
-    schedule = build_schedule(m, n, k, block, chip)
+    schedule = build_schedule(m, k, n, chip, block)
     steps = waterfall(schedule)
     assert steps[0].tflops == pytest.approx(87.38, abs=0.01)
-    timeline = simulate(block, m, k, n, chip)
+    timeline = simulate(build_schedule(m, k, n, chip, block))
     assert steps[-1].tflops == pytest.approx(timeline.tflops, rel=1e-12)
     assert sum(step.cycles for step in steps) == pytest.approx(timeline.cycles, rel=1e-9)
     assert steps[0].tflops - sum(step.lost for step in steps) == pytest.approx(timeline.tflops, rel=1e-9)
@@ -67,7 +67,7 @@ def test_waterfall_adds_up(chip, block, size):
 
 def test_edges_come_first():
     """Wave quantisation is computed, not simulated away: 59 row blocks of 96 take 64 turns, 59 columns of 96 too."""
-    steps = waterfall(build_schedule(M, N, K, ascend.Blocking(96, 64, 96), A))
+    steps = waterfall(build_schedule(M, K, N, A, ascend.Blocking(96, 64, 96)))
     assert steps[1].tflops == pytest.approx(87.381 * (5632 / (64 * 96)) * (5632 / 5632), rel=2e-3)
 
 
@@ -75,9 +75,9 @@ def test_every_timed_operation_has_a_cause():
     """With all causes absent only cube steps take time, on either kind of chip and in every mode."""
     for chip in (A, FITTED, ascend.get_chip("910B1")):
         for mode in ("termwise", "termwise_inplace", "elementwise"):
-            schedule = build_schedule(700, 800, 900, ascend.Blocking(64, 64, 64), chip, mode=mode)
+            schedule = build_schedule(700, 900, 800, chip, ascend.Blocking(64, 64, 64), mode=mode)
             step_m, step_k, step_n = schedule.cube_step
-            rows = sum(-(-(stop - start) // step_m) for start, stop in schedule.row_blocks_of_core(0))
+            rows = sum(-(-(stop - start) // step_m) for start, stop in (visit.panel for visit in schedule.visits(0)))
             expected = 3 * rows * -(-900 // step_k) * -(-800 // step_n)
             assert waterfall(schedule)[1].cycles + waterfall(schedule)[0].cycles == pytest.approx(expected, rel=1e-9)
     assert {cause.name for cause in CAUSES if cause.fitted} == {
@@ -86,18 +86,18 @@ def test_every_timed_operation_has_a_cause():
 
 
 def test_sensitivities():
-    rows = sensitivities(build_schedule(M, N, K, PUBLISHED_BLOCK, FITTED))
+    rows = sensitivities(build_schedule(M, K, N, FITTED, PUBLISHED_BLOCK))
     by_name = {row.parameter: row for row in rows}
     assert by_name["hbm_bytes_per_second"].elasticity > 0 > by_name["mmad_head"].elasticity
     assert by_name["sync_cycles_per_block"].kind == "calibrated"
     assert by_name["l1_to_ub_rate"].elasticity == 0  # no operation uses it
     assert [abs(row.elasticity) for row in rows] == sorted((abs(row.elasticity) for row in rows), reverse=True)
-    assumed = sensitivities(build_schedule(M, N, K, PUBLISHED_BLOCK, A), ("assumed",))
+    assumed = sensitivities(build_schedule(M, K, N, A, PUBLISHED_BLOCK), ("assumed",))
     assert {row.kind for row in assumed} == {"assumed"}
 
 
 def test_sweep():
-    rows = sweep(build_schedule(M, N, K, PUBLISHED_BLOCK, A), "hbm_bytes_per_second", [0.6e12, 1.2e12, 2.4e12])
+    rows = sweep(build_schedule(M, K, N, A, PUBLISHED_BLOCK), "hbm_bytes_per_second", [0.6e12, 1.2e12, 2.4e12])
     assert [value for value, _ in rows] == [0.6e12, 1.2e12, 2.4e12]
-    assert rows[1][1] == simulate(PUBLISHED_BLOCK, M, K, N, A).tflops
+    assert rows[1][1] == simulate(build_schedule(M, K, N, A, PUBLISHED_BLOCK)).tflops
     assert [tflops for _, tflops in rows] == sorted(tflops for _, tflops in rows)

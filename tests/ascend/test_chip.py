@@ -5,8 +5,8 @@ import re
 import pytest
 
 import ascend
-from ascend.chip import KINDS, PARAMETERS
-from ascend.chip_files import parse_ini, parse_toml
+from ascend.chips.chip import KINDS, PARAMETERS
+from ascend.chips.files import parse_ini, parse_toml
 
 BUILT_IN = ["310", "310P3", "910A", "910B1", "910B3", "910PremiumA", "910ProA", "910ProB"]
 MINIMAL_INI = """[version]
@@ -121,7 +121,7 @@ def test_latencies_are_carried_over_in_time():
         (("l1_size=1048576", "l1_size=0"), r"x\.ini, line 14, key AICoreSpec\.l1_size: l1_bytes must be at least 1"),
         (("l1_size=1048576", "l1_size"), r"x\.ini, line 14: expected key=value, got l1_size"),
         (("[AICoreSpec]", "[AICoreSpec"), r"x\.ini, line 6: section without '\]'"),
-        (("[version]\n", ""), r"x\.ini, line 1: key SoC_version stands before any"),
+        (("[version]\n", ""), r"x\.ini, line 1: key SoC_version comes before any"),
         (
             ("l1_size=1048576", "l1_size=1048576\nl1_size=4"),
             r"x\.ini, line 15: key AICoreSpec\.l1_size again \(first on line 14\)",

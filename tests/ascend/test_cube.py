@@ -1,5 +1,6 @@
 """SGEMM-cube: the kernel against the scalar reference, worked examples, invariants, special values, bad input."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -12,7 +13,7 @@ import tensorcore_models as tcm
 from ascend.blocking import Blocking
 from ascend.cube import ORDERS, OVERFLOWS, STEP_ORDERS
 from ascend.cube_reference import cube_gemm_reference
-from ascend.schedule import TileSchedule
+from ascend.tile_schedule import TileSchedule
 
 ISAS = tcm.available_isas()
 MODES = {"termwise": "termwise", "termwise_inplace": "termwise_inplace", "elementwise": "elementwise"}
@@ -25,9 +26,12 @@ def _defaults():
     tcm.set_num_threads(None)
 
 
-def schedule(m, n, k, blocks_in_group, mode="termwise", terms=3, reseed=False):
+def schedule(m, k, n, blocks_in_group, mode="termwise", terms=3, reseed=False):
     """Blocks of 16 with that many of them in a k group, no chip."""
-    return TileSchedule(m, n, k, Blocking(16, 16, 16), None, terms, "double", mode, reseed, "fp16", blocks_in_group)
+    return TileSchedule(
+        m=m, k=k, n=n, chip=None, blocking=Blocking(16, 16, 16), terms=terms, mode=mode, reseed_l0c=reseed,
+        n_fused=blocks_in_group,
+    )  # fmt: skip
 
 
 def wide(rng, *shape, low=-12, high=12):
@@ -50,12 +54,12 @@ def test_twin(order, step_order, overflow):
         c = wide(rng, m, n) if rng.integers(2) else None
         scales = tuple(int(s) for s in rng.integers(0, 14, 2))
         group = int(rng.integers(1, 17))
-        plan = schedule(m, n, k, blocks, MODES[order], terms, reseed)
+        walk = schedule(m, k, n, blocks, MODES[order], terms, reseed)
         options = {"order": order, "step_order": step_order, "overflow": overflow, "group": group}
-        expected = cube_gemm_reference(a, b, c, plan, scales=scales, terms=terms, **options)
+        expected = cube_gemm_reference(a, b, c, walk, scales=scales, terms=terms, **options)
         for isa in ISAS:
             tcm.set_isa(isa)
-            got = ascend.cube_gemm(a, b, c, blocking=plan, scale_exponent=scales, low_low=low_low, **options)
+            got = ascend.cube_gemm(a, b, c, schedule=walk, scale_exponent=scales, low_low=low_low, **options)
             assert same_bits(got, expected), (isa, options, scales, reseed, blocks)
 
 
@@ -71,12 +75,12 @@ def test_twin_special_values(order, step_order, overflow):
         a[rng.integers(3, size=2), rng.integers(20, size=2)] = rng.choice(special, 2)
         b[rng.integers(20, size=2), rng.integers(4, size=2)] = rng.choice(special, 2)
         c[rng.integers(3, size=2), rng.integers(4, size=2)] = rng.choice(top, 2)
-        plan = schedule(3, 4, 20, 1, MODES[order], 3, bool(trial % 2))
+        walk = schedule(3, 20, 4, 1, MODES[order], 3, bool(trial % 2))
         options = {"order": order, "step_order": step_order, "overflow": overflow}
-        expected = cube_gemm_reference(a, b, c, plan, **options)
+        expected = cube_gemm_reference(a, b, c, walk, **options)
         for isa in ISAS:
             tcm.set_isa(isa)
-            assert same_bits(ascend.cube_gemm(a, b, c, blocking=plan, **options), expected), (isa, trial)
+            assert same_bits(ascend.cube_gemm(a, b, c, schedule=walk, **options), expected), (isa, trial)
 
 
 @pytest.mark.parametrize("accumulate", ["fp32", "fp16"])
@@ -89,14 +93,14 @@ def test_native_twin(accumulate, step_order, overflow):
         c = wide(rng, 3, 5, high=14) if trial else None
         if trial == 2:
             a[0, 3], b[4, 1], c[1, 1] = np.inf, np.nan, -np.inf
-        plan = schedule(3, 5, 40, 1 + trial, terms=1, reseed=trial == 1)
+        walk = schedule(3, 40, 5, 1 + trial, terms=1, reseed=trial == 1)
         expected = cube_gemm_reference(
-            a, b, c, plan, terms=1, scales=(0, 0), step_order=step_order, overflow=overflow, accumulate=accumulate
+            a, b, c, walk, terms=1, scales=(0, 0), step_order=step_order, overflow=overflow, accumulate=accumulate
         )
         for isa in ISAS:
             tcm.set_isa(isa)
             got = ascend.cube_hgemm(
-                a, b, c, accumulate=accumulate, blocking=plan, step_order=step_order, overflow=overflow
+                a, b, c, accumulate=accumulate, schedule=walk, step_order=step_order, overflow=overflow
             )
             assert got.dtype == (np.float16 if accumulate == "fp16" else np.float32)
             assert same_bits(got.astype(np.float32), expected), (isa, trial)
@@ -152,10 +156,10 @@ def test_k_groups_change_bits_only_through_their_length():
     whole = ascend.cube_gemm(a, b, c)
     grouped = {}
     for block, in_group in ((Blocking(16, 16, 16), 4), (Blocking(32, 64, 48), 1), (Blocking(64, 32, 16), 2)):
-        plan = TileSchedule(m, n, k, block, None, 3, "double", "termwise", False, "fp16", in_group)
-        grouped[block] = ascend.cube_gemm(a, b, c, blocking=plan)
-        reseeded = TileSchedule(m, n, k, block, None, 3, "double", "fused", True, "fp16", in_group)
-        assert same_bits(ascend.cube_gemm(a, b, c, blocking=reseeded), whole)
+        walk = TileSchedule(m=m, k=k, n=n, chip=None, blocking=block, n_fused=in_group)
+        grouped[block] = ascend.cube_gemm(a, b, c, schedule=walk)
+        reseeded = dataclasses.replace(walk, mode="fused", reseed_l0c=True)
+        assert same_bits(ascend.cube_gemm(a, b, c, schedule=reseeded), whole)
     first, *others = grouped.values()
     assert all(same_bits(first, other) for other in others)
     assert not same_bits(first, whole)
@@ -164,10 +168,10 @@ def test_k_groups_change_bits_only_through_their_length():
 def test_row_and_column_blocks_change_nothing():
     rng = np.random.default_rng(3)
     a, b = rng.normal(size=(60, 130)).astype(np.float32), rng.normal(size=(130, 70)).astype(np.float32)
-    plan = schedule(60, 70, 130, 2)
-    whole = ascend.cube_gemm(a, b, blocking=plan)
-    for (r0, r1), (c0, c1) in itertools.product(plan.row_blocks, plan.column_blocks):
-        part = ascend.cube_gemm(a[r0:r1], b[:, c0:c1], blocking=schedule(r1 - r0, c1 - c0, 130, 2))
+    walk = schedule(60, 130, 70, 2)
+    whole = ascend.cube_gemm(a, b, schedule=walk)
+    for (r0, r1), (c0, c1) in itertools.product(walk.row_blocks, walk.column_blocks):
+        part = ascend.cube_gemm(a[r0:r1], b[:, c0:c1], schedule=schedule(r1 - r0, 130, c1 - c0, 2))
         assert same_bits(part, np.ascontiguousarray(whole[r0:r1, c0:c1]))
 
 
@@ -200,11 +204,11 @@ def test_variants_threads_and_large_shapes(options):
 def test_any_shape_gives_the_same_bits_in_every_variant(m, k, n, order, seed):
     rng = np.random.default_rng(seed)
     a, b = wide(rng, m, k), wide(rng, k, n)
-    plan = schedule(m, n, k, int(rng.integers(1, 4)), MODES[order], 3, bool(rng.integers(2)))
+    walk = schedule(m, k, n, int(rng.integers(1, 4)), MODES[order], 3, bool(rng.integers(2)))
     results = []
     for isa in ISAS:
         tcm.set_isa(isa)
-        results.append(ascend.cube_gemm(a, b, blocking=plan, order=order))
+        results.append(ascend.cube_gemm(a, b, schedule=walk, order=order))
     tcm.set_isa(None)
     assert all(same_bits(results[0], r) for r in results[1:])
 
@@ -262,9 +266,9 @@ def test_blocking_on_a_chip():
     rng = np.random.default_rng(10)
     a, b = (rng.normal(size=(300, 300)).astype(np.float32) for _ in range(2))
     block = ascend.Blocking(96, 64, 96)
-    plan = ascend.build_schedule(300, 300, 300, block, ascend.get_chip("910A"), n_fused=2)
+    walk = ascend.build_schedule(300, 300, 300, "910A", block, n_fused=2)
     assert same_bits(ascend.cube_gemm(a, b, blocking=block), ascend.cube_gemm(a, b))  # k fits one group
-    assert not same_bits(ascend.cube_gemm(a, b, blocking=plan), ascend.cube_gemm(a, b))
+    assert not same_bits(ascend.cube_gemm(a, b, schedule=walk), ascend.cube_gemm(a, b))
 
 
 def test_views_and_read_only_arrays():
@@ -312,9 +316,12 @@ def test_empty_dimensions():
         ({"scale_exponent": 60, "order": "elementwise"}, ValueError, "termwise"),
         ({"blocking": (16, 16, 16)}, TypeError, "Blocking"),
         ({"blocking": Blocking(16, 16, 16), "chip": "911"}, ValueError, "910A"),
-        ({"blocking": schedule(9, 9, 9, 1)}, ValueError, "schedule is for"),
-        ({"blocking": schedule(2, 2, 3, 1), "low_low": True}, ValueError, "terms"),
-        ({"blocking": schedule(2, 2, 3, 1), "order": "elementwise"}, ValueError, "mode"),
+        ({"schedule": schedule(9, 9, 9, 1)}, ValueError, "schedule is for"),
+        ({"schedule": schedule(2, 3, 2, 1), "low_low": True}, ValueError, "terms"),
+        ({"schedule": schedule(2, 3, 2, 1), "order": "elementwise"}, ValueError, "mode"),
+        ({"schedule": schedule(2, 3, 2, 1), "blocking": Blocking(16, 16, 16)}, ValueError, "not both"),
+        ({"blocking": schedule(2, 3, 2, 1)}, TypeError, "schedule="),
+        ({"schedule": Blocking(16, 16, 16)}, TypeError, "TileSchedule"),
     ],
 )
 def test_bad_options(options, error, words):

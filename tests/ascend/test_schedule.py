@@ -1,15 +1,18 @@
 """The tile schedule: it covers the product once, fits the buffers, and counts exactly."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ascend
-from ascend.program_builder import build_program
-from ascend.schedule import MODES, TERMS, build_schedule
+from ascend.pipes.build import build_program
+from ascend.schedule import build_schedule, variant
+from ascend.tile_schedule import MODES, TERMS
 
 A = ascend.get_chip("910A")
 B3 = ascend.get_chip("910B3")
+BLOCK = ascend.Blocking(64, 64, 64)
 size = st.integers(1, 700)
 sixteens = st.integers(1, 12).map(lambda x: 16 * x)
 
@@ -17,7 +20,7 @@ sixteens = st.integers(1, 12).map(lambda x: 16 * x)
 @given(size, size, size, sixteens, st.integers(1, 5).map(lambda x: 16 * x), sixteens, st.integers(1, 6))
 @settings(max_examples=60, deadline=None)
 def test_ranges_cover_each_index_once(m, n, k, bm, bk, bn, n_fused):
-    s = build_schedule(m, n, k, ascend.Blocking(bm, bk, bn), A, n_fused=n_fused)
+    s = build_schedule(m, k, n, A, ascend.Blocking(bm, bk, bn), n_fused=n_fused)
     for ranges, length, step in (
         (s.row_blocks, m, bm),
         (s.column_blocks, n, bn),
@@ -26,7 +29,7 @@ def test_ranges_cover_each_index_once(m, n, k, bm, bk, bn, n_fused):
     ):
         assert [i for start, stop in ranges for i in range(start, stop)] == list(range(length))
         assert all(stop - start == step for start, stop in ranges[:-1])
-    by_core = [s.row_blocks_of_core(core) for core in range(s.cores)]
+    by_core = [tuple(visit.panel for visit in s.visits(core)) for core in range(s.cores)]
     assert sorted(sum(by_core, ())) == list(s.row_blocks)
     assert max(map(len, by_core)) == s.waves == len(by_core[0])
     assert sum(s.active_cores(wave) for wave in range(s.waves)) == len(s.row_blocks)
@@ -35,7 +38,7 @@ def test_ranges_cover_each_index_once(m, n, k, bm, bk, bn, n_fused):
 @given(size, size, size, sixteens, st.integers(1, 5).map(lambda x: 16 * x), sixteens, st.sampled_from([1, 3, 4]))
 @settings(max_examples=60, deadline=None)
 def test_cube_steps(m, n, k, bm, bk, bn, terms):
-    s = build_schedule(m, n, k, ascend.Blocking(bm, bk, bn), A, terms=terms)
+    s = build_schedule(m, k, n, A, ascend.Blocking(bm, bk, bn), terms=terms)
     steps = sum(
         -(-(r1 - r0) // 16) * -(-(c1 - c0) // 16) * -(-(k1 - k0) // 16)
         for r0, r1 in s.row_blocks
@@ -56,7 +59,7 @@ def test_no_feasible_block_ever_exceeds_a_buffer(chip, mode, buffering):
     built = refused = 0
     for block in ascend.feasible_blocks(chip, buffering)[::3]:
         try:
-            s = build_schedule(3000, 3000, 9000, block, chip, mode=mode, buffering=buffering)
+            s = build_schedule(3000, 9000, 3000, chip, block, mode=mode, buffering=buffering)
         except ValueError as error:
             assert "overflows L" in str(error) or "overflows UB" in str(error)
             refused += 1
@@ -70,7 +73,7 @@ def test_no_feasible_block_ever_exceeds_a_buffer(chip, mode, buffering):
 
 
 def test_l1_is_filled_as_far_as_it_goes():
-    s = build_schedule(5632, 5632, 2816, ascend.Blocking(176, 64, 176), A)
+    s = build_schedule(5632, 2816, 5632, A, ascend.Blocking(176, 64, 176))
     used, there = s.buffer_use()["L1"]
     assert used == 2 * (44 * 176 * 64 + 2 * 64 * 176)
     assert there - used < 2 * 176 * 64
@@ -93,18 +96,18 @@ def test_l1_is_filled_as_far_as_it_goes():
 )
 def test_overflow_names_buffer_bytes_and_limit(block, options, message):
     with pytest.raises(ValueError, match=message):
-        build_schedule(5632, 5632, 5632, ascend.Blocking(*block), A, **options)
+        build_schedule(5632, 5632, 5632, A, ascend.Blocking(*block), **options)
 
 
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
         ((0, 1, 1), {}, "m must lie between 1 and"),
-        ((1, 1, -5), {}, "k must lie between 1 and 2147483647, got -5"),
-        ((1, 2**31, 1), {}, "n must lie between"),
+        ((1, -5, 1), {}, "k must lie between 1 and 2147483647, got -5"),
+        ((1, 1, 2**31), {}, "n must lie between"),
         ((1, 1, 1), {"terms": 2}, "terms is 1"),
         ((1, 1, 1), {"mode": "fast"}, "mode is one of"),
-        ((1, 1, 1), {"operand": "int8"}, "operand is"),
+        ((1, 1, 1), {"operand": "int4"}, "operand is"),
         ((1, 1, 1), {"operand": "fp32"}, "not split"),
         ((1, 1, 1), {"operand": "fp32", "terms": 1}, "no fp32 operands|takes no fp32"),
         ((1, 1, 1), {"n_fused": 0}, "n_fused must be at least 1"),
@@ -113,17 +116,48 @@ def test_overflow_names_buffer_bytes_and_limit(block, options, message):
 )
 def test_bad_requests(arguments, options, message):
     with pytest.raises(ValueError, match=message):
-        build_schedule(*arguments, ascend.Blocking(64, 64, 64), A, **options)
+        build_schedule(*arguments, A, ascend.Blocking(64, 64, 64), **options)
+
+
+@pytest.mark.parametrize("arguments", [(64, 64, 64, BLOCK, A), (64, 64, BLOCK, 64, A), (64, 64, 64, A, (64, 64, 64))])
+def test_swapped_arguments_are_refused(arguments):
+    with pytest.raises(TypeError, match=r"build_schedule\(m, k, n, chip, blocking\)"):
+        build_schedule(*arguments)
+
+
+def test_variants_are_checked_again():
+    s = build_schedule(500, 600, 700, A, BLOCK, terms=4, mode="elementwise", buffering="single", n_fused=2)
+    assert variant(s) == s
+    other = variant(s, blocking=ascend.Blocking(32, 32, 32))
+    assert other.n_fused == other.blocking.n_fused(A, "single", 2)
+    assert (other.mode, other.terms, other.buffering) == ("elementwise", 4, "single")
+    with pytest.raises(ValueError, match="overflows L0A"):
+        variant(s, blocking=ascend.Blocking(528, 64, 16))
+
+
+def test_a_schedule_in_both_interpreters():
+    """One object gives the product's bits and its time; its length of a chain is what both use."""
+    rng = np.random.default_rng(3)
+    a, b = (rng.normal(size=s).astype(np.float32) for s in ((70, 300), (300, 50)))
+    s = build_schedule(70, 300, 50, A, ascend.Blocking(32, 32, 32), n_fused=2)
+    assert s.chain == 64 and len(s.k_groups) == 5
+    timeline = ascend.simulate(s)
+    assert timeline.schedule is s
+    groups = [ascend.cube_gemm(a[:, k0:k1], b[k0:k1], low_low=False) for k0, k1 in s.k_groups]
+    assert not np.array_equal(ascend.cube_gemm(a, b, schedule=s), ascend.cube_gemm(a, b))
+    assert np.allclose(sum(groups), ascend.cube_gemm(a, b, schedule=s), rtol=1e-4, atol=1e-4)
+    with pytest.raises(TypeError, match="TileSchedule"):
+        ascend.simulate(ascend.Blocking(32, 32, 32))
 
 
 def test_reseeding_needs_a_way_into_l0c():
     with pytest.raises(ValueError, match="FIXPIPE"):
-        build_schedule(64, 64, 64, ascend.Blocking(64, 64, 64), B3, reseed_l0c=True)
+        build_schedule(64, 64, 64, B3, ascend.Blocking(64, 64, 64), reseed_l0c=True)
 
 
 def test_terms_and_passes():
     def of(mode, terms=3):
-        return build_schedule(64, 64, 64, ascend.Blocking(64, 64, 64), A, terms, mode=mode)
+        return build_schedule(64, 64, 64, A, ascend.Blocking(64, 64, 64), terms=terms, mode=mode)
 
     assert of("termwise").passes == (("lh",), ("hl",), ("hh",))  # the sum of the small ones waits for the last pass
     assert of("termwise_inplace").passes == (("hh",), ("lh",), ("hl",))
@@ -138,7 +172,7 @@ def test_c_traffic_of_each_mode(terms, groups):
     """C-sized reads and writes for one C block: the closed forms that the modes promise."""
 
     def count(mode):
-        s = build_schedule(64, 64, 128 * groups, ascend.Blocking(64, 64, 64), A, terms, mode=mode, n_fused=2)
+        s = build_schedule(64, 128 * groups, 64, A, ascend.Blocking(64, 64, 64), terms=terms, mode=mode, n_fused=2)
         assert len(s.k_groups) == groups
         reads = sum(s.c_reads(p, g) for p in range(len(s.passes)) for g in range(groups))
         return reads, len(s.passes) * sum(s.c_writes(g) for g in range(groups))
@@ -149,12 +183,12 @@ def test_c_traffic_of_each_mode(terms, groups):
 
 
 def test_unblocked():
-    s = ascend.TileSchedule.unblocked(5, 7, 1000)
+    s = ascend.TileSchedule.unblocked(m=5, k=1000, n=7)
     assert (s.row_blocks, s.column_blocks, s.k_groups) == (((0, 5),), ((0, 7),), ((0, 1000),))
     assert s.buffer_use() == {} and s.cube_step == (16, 16, 16)
-    empty = ascend.TileSchedule.unblocked(5, 7, 0)
+    empty = ascend.TileSchedule.unblocked(m=5, k=0, n=7)
     assert empty.k_groups == ()
     with pytest.raises(ValueError, match="no chip"):
         build_program(s)
     with pytest.raises(ValueError, match="m must lie between 0"):
-        ascend.TileSchedule.unblocked(-1, 1, 1)
+        ascend.TileSchedule.unblocked(m=-1, k=1, n=1)

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import ascend
 from ascend._kernels.pipes import LAYOUT
-from ascend.byte_table import byte_table
-from ascend.program import CHANNELS, FLAG_NUMBER, FLAGS, PIPES
-from ascend.program_builder import build_program
+from ascend.pipes.build import build_program
+from ascend.pipes.program import CHANNELS, FLAG_NUMBER, FLAGS, PIPES
+from ascend.pipes.simulate import run_program, simulate
+from ascend.reports.byte_table import byte_table
 from ascend.schedule import build_schedule
-from ascend.simulate import run_program, simulate
 
 A = ascend.get_chip("910A")
 B3 = ascend.get_chip("910B3")
@@ -56,7 +56,7 @@ def test_limits_of_the_pipeline(b, bk, rate):
         changed = options["chip"].replace(**changes.pop("chip", {}))
         # The A panel passes the same port as B: take its own time out.
         panel = 2 * b * bk * depth / rate
-        return simulate(block, b, depth * bk, columns * b, changed, terms=1, **changes).cycles - panel
+        return simulate(build_schedule(b, depth * bk, columns * b, changed, block, terms=1, **changes)).cycles - panel
 
     fill = comp + mem + 1e-6
     assert blocks * (comp + mem) - 1e-6 <= cycles(buffering="single") <= blocks * (comp + mem) + fill
@@ -73,7 +73,7 @@ def test_limits_of_the_pipeline(b, bk, rate):
 def test_cube_alone_is_the_peak():
     """With everything else free and no edges, the time is the cube steps of a core."""
     chip = IDEAL.replace(l2_read_rate=1e12, cores=4)
-    timeline = simulate(ascend.Blocking(64, 64, 64), 512, 640, 320, chip, terms=1)
+    timeline = simulate(build_schedule(512, 640, 320, chip, ascend.Blocking(64, 64, 64), terms=1))
     assert timeline.cycles == pytest.approx(timeline.schedule.cube_steps() / 4, abs=1e-3)
     assert timeline.flops == pytest.approx(chip.peak_flops(), rel=1e-6)
     assert timeline.cube_efficiency == pytest.approx(1, rel=1e-6)
@@ -98,7 +98,7 @@ CASES = [
 @pytest.mark.parametrize(("chip", "block", "size", "options"), CASES)
 def test_bytes_and_cube_cycles_are_the_schedules_own(chip, block, size, options):
     m, k, n = size
-    schedule = build_schedule(m, n, k, ascend.Blocking(*block), chip, **options)
+    schedule = build_schedule(m, k, n, chip, ascend.Blocking(*block), **options)
     program = build_program(schedule)
     timeline = run_program(program, all_cores=True)
     expected = {kind: moved for kind, (_, moved, _) in program.totals.items()}
@@ -115,7 +115,7 @@ def test_bytes_and_cube_cycles_are_the_schedules_own(chip, block, size, options)
 @pytest.mark.parametrize(("chip", "block", "size", "options"), CASES)
 def test_byte_table_explains_every_byte(chip, block, size, options):
     m, k, n = size
-    schedule = build_schedule(m, n, k, ascend.Blocking(*block), chip, **options)
+    schedule = build_schedule(m, k, n, chip, ascend.Blocking(*block), **options)
     totals = build_program(schedule).totals
     rows = {row.operand: row for row in byte_table(schedule)}
     kinds = {"A": ("A load",), "B": ("B load",), "C": ("C read", "C write"), "split": ("split read", "split write")}
@@ -130,7 +130,7 @@ def test_byte_table_explains_every_byte(chip, block, size, options):
 def test_nothing_runs_before_its_inputs_and_pipes_are_in_order(chip, block, size, options):
     """The n-th operation that takes a flag starts when the flag was raised n times, counting the free slots."""
     m, k, n = size
-    schedule = build_schedule(m, n, k, ascend.Blocking(*block), chip, **options)
+    schedule = build_schedule(m, k, n, chip, ascend.Blocking(*block), **options)
     program = build_program(schedule)
     for phase in run_program(program, record=True).phases:
         flat, r = phase.flat, phase.records
@@ -157,7 +157,7 @@ def _count(table, counts, op, flag):
 @pytest.mark.parametrize(("chip", "block", "size", "options"), CASES)
 def test_buffers_are_never_fuller_than_they_are(chip, block, size, options):
     m, k, n = size
-    schedule = build_schedule(m, n, k, ascend.Blocking(*block), chip, **options)
+    schedule = build_schedule(m, k, n, chip, ascend.Blocking(*block), **options)
     timeline = run_program(build_program(schedule), record=True)
     used = {name: series[1] for name, series in timeline.occupancy().items()}
     limits = {"L0A": chip.l0a_bytes, "L0B": chip.l0b_bytes, "L0C": chip.l0c_bytes}
@@ -173,7 +173,7 @@ def test_buffers_are_never_fuller_than_they_are(chip, block, size, options):
 
 def test_busy_and_stalls_are_the_whole_time():
     for chip, block, (m, k, n), options in CASES:
-        timeline = simulate(ascend.Blocking(*block), m, k, n, chip, **options)
+        timeline = simulate(build_schedule(m, k, n, chip, ascend.Blocking(*block), **options))
         for pipe in PIPES:
             stalled = sum(stall.cycles for stall in timeline.stalls if stall.pipe == pipe)
             assert stalled + timeline.utilization[pipe] * timeline.cycles == pytest.approx(timeline.cycles, rel=1e-9)
@@ -190,12 +190,14 @@ def test_busy_and_stalls_are_the_whole_time():
 @settings(max_examples=60, deadline=None)
 def test_skipping_repetitions_changes_nothing(block, m, k, n, mode, buffering, latency, calibrated):
     chip = A.with_calibration() if calibrated else A
-    options = {"buffering": buffering, "mode": mode, "latency": latency}
+    options = {"buffering": buffering, "mode": mode}
     try:
-        slow = simulate(ascend.Blocking(*block), m, k, n, chip, **options, steady_state=False)
+        slow = simulate(
+            build_schedule(m, k, n, chip, ascend.Blocking(*block), **options), latency=latency, steady_state=False
+        )
     except ValueError:  # does not fit
         return
-    fast = simulate(ascend.Blocking(*block), m, k, n, chip, **options)
+    fast = simulate(build_schedule(m, k, n, chip, ascend.Blocking(*block), **options), latency=latency)
     assert fast.operations == slow.operations
     assert fast.bytes == pytest.approx(slow.bytes, rel=1e-12)
     # A snapshot matches within 1e-6 cycles; each skip may repeat that difference once for each iteration skipped.
@@ -205,7 +207,7 @@ def test_skipping_repetitions_changes_nothing(block, m, k, n, mode, buffering, l
 
 
 def test_long_loops_are_skipped():
-    timeline = simulate(BEST, 5632, 2816, 176 * 400, A)
+    timeline = simulate(build_schedule(5632, 2816, 176 * 400, A, BEST))
     assert timeline.events < 0.05 * timeline.operations
 
 
@@ -215,8 +217,8 @@ def test_one_core_stands_for_all_when_all_do_the_same(block, buffering):
     """Row blocks that fill every wave: the static share is the share, so the times are equal."""
     b = ascend.Blocking(*block)
     m = 2 * 32 * b.bm
-    one = simulate(b, m, 1000, 700, A, buffering=buffering)
-    every = simulate(b, m, 1000, 700, A, buffering=buffering, all_cores=True)
+    one = simulate(build_schedule(m, 1000, 700, A, b, buffering=buffering))
+    every = simulate(build_schedule(m, 1000, 700, A, b, buffering=buffering), all_cores=True)
     assert every.cycles == pytest.approx(one.cycles, rel=1e-9)
 
 
@@ -229,15 +231,17 @@ def test_one_core_stands_for_all_when_some_idle(m, buffering):
     memory to itself. The 7 % are the largest difference that docs/ascend.md states for these sizes.
     """
     b = ascend.Blocking(96, 64, 96)
-    one = simulate(b, m, 1408, 1408, A, buffering=buffering).cycles
-    every = simulate(b, m, 1408, 1408, A, buffering=buffering, all_cores=True).cycles
-    alone = simulate(b, m, 1408, 1408, A.replace(hbm_bytes_per_second=32 * 1.2e12), buffering=buffering).cycles
+    one = simulate(build_schedule(m, 1408, 1408, A, b, buffering=buffering)).cycles
+    every = simulate(build_schedule(m, 1408, 1408, A, b, buffering=buffering), all_cores=True).cycles
+    alone = simulate(
+        build_schedule(m, 1408, 1408, A.replace(hbm_bytes_per_second=32 * 1.2e12), b, buffering=buffering)
+    ).cycles
     assert alone < every <= one * (1 + 1e-3)
     assert every >= 0.93 * one
 
 
 def test_memory_bandwidth_is_shared_and_never_exceeded():
-    timeline = simulate(ascend.Blocking(64, 64, 64), 2048, 512, 512, A, all_cores=True, record=True)
+    timeline = simulate(build_schedule(2048, 512, 512, A, ascend.Blocking(64, 64, 64)), all_cores=True, record=True)
     for phase in timeline.phases:
         shared = (phase.flat.op_channel[phase.records.operation] >= 0) & (
             phase.flat.op_bytes[phase.records.operation] > 0
@@ -258,16 +262,16 @@ def test_no_schedule_that_is_built_deadlocks(name, index, m, k, n, mode, bufferi
     try:
         schedule = build_schedule(
             m,
-            n,
             k,
-            blocks[index % len(blocks)],
+            n,
             chip,
-            terms,
-            buffering,
-            mode,
-            reseed and not chip.fixpipe,
-            "fp16",
-            n_fused,
+            blocks[index % len(blocks)],
+            terms=terms,
+            buffering=buffering,
+            mode=mode,
+            reseed_l0c=reseed and not chip.fixpipe,
+            operand="fp16",
+            n_fused=n_fused,
         )
     except ValueError:  # refused by the bytes
         return
@@ -278,7 +282,7 @@ def test_no_schedule_that_is_built_deadlocks(name, index, m, k, n, mode, bufferi
 
 def test_split_pass_is_its_bytes():
     """8 bytes an element at the memory bandwidth, plus the pipeline's ends: one chunk in, one out, their latencies."""
-    split = simulate(BEST, 5632, 2816, 5632, A).phases[0]
+    split = simulate(build_schedule(5632, 2816, 5632, A, BEST)).phases[0]
     elements = 5632 * 2816 * 2
     exact = 8 * elements / A.hbm_bytes_per_cycle
     chunk = A.ub_bytes / 2 / 37.5
@@ -290,11 +294,11 @@ def test_stopping_in_between_changes_nothing(monkeypatch):
     chip = A.replace(cores=3)
     options = {"all_cores": True, "record": True}
     for program in (
-        build_program(build_schedule(200, 300, 260, ascend.Blocking(32, 32, 48), chip)),
-        build_program(build_schedule(200, 300, 260, ascend.Blocking(32, 32, 48), chip.with_calibration(), terms=1)),
+        build_program(build_schedule(200, 260, 300, chip, ascend.Blocking(32, 32, 48))),
+        build_program(build_schedule(200, 260, 300, chip.with_calibration(), ascend.Blocking(32, 32, 48), terms=1)),
     ):
         whole = run_program(program, **options)
-        monkeypatch.setattr(sys.modules["ascend.simulate"], "SLICE", 3)
+        monkeypatch.setattr(sys.modules["ascend.pipes.simulate"], "SLICE", 3)
         sliced = run_program(program, **options)
         monkeypatch.undo()
         for a, b in zip(whole.phases, sliced.phases, strict=True):
@@ -308,15 +312,17 @@ def test_stopping_in_between_changes_nothing(monkeypatch):
 
 def test_published_block_on_nominal_rates():
     """What this model predicts as it comes (docs/ascend.md); a change of it is a change of the documents."""
-    assert simulate(BEST, 5632, 2816, 5632, A, buffering="single").tflops == pytest.approx(42.41, abs=0.01)
-    assert simulate(BEST, 5632, 2816, 5632, A).tflops == pytest.approx(69.15, abs=0.01)
+    assert simulate(build_schedule(5632, 2816, 5632, A, BEST, buffering="single")).tflops == pytest.approx(
+        42.41, abs=0.01
+    )
+    assert simulate(build_schedule(5632, 2816, 5632, A, BEST)).tflops == pytest.approx(69.15, abs=0.01)
 
 
 def test_one_l0c_slot_stops_the_cube():
-    timeline = simulate(ascend.Blocking(192, 64, 192), 5632, 2816, 5632, A)
+    timeline = simulate(build_schedule(5632, 2816, 5632, A, ascend.Blocking(192, 64, 192)))
     worst = max((s for s in timeline.stalls if s.pipe == "CUBE"), key=lambda s: s.cycles)
     assert worst.reason == "a free L0C buffer" and worst.fraction > 0.2
-    two = simulate(BEST, 5632, 2816, 5632, A)
+    two = simulate(build_schedule(5632, 2816, 5632, A, BEST))
     assert all(s.reason != "a free L0C buffer" for s in two.stalls if s.pipe == "CUBE")
 
 
@@ -327,25 +333,30 @@ def test_one_l0c_slot_stops_the_cube():
 def test_better_numbers_never_slow_it_down(parameter, factor):
     for block in (BEST, ascend.Blocking(64, 64, 64)):
         better = A.replace(**{parameter: getattr(A, parameter) * factor})
-        assert simulate(block, 2000, 3000, 1000, better).seconds <= simulate(block, 2000, 3000, 1000, A).seconds * (
-            1 + 1e-9
-        )
+        assert simulate(build_schedule(2000, 3000, 1000, better, block)).seconds <= simulate(
+            build_schedule(2000, 3000, 1000, A, block)
+        ).seconds * (1 + 1e-9)
 
 
 def test_to_dict_is_json():
     import json
 
-    text = json.dumps(simulate(BEST, 300, 300, 300, A).to_dict(), allow_nan=False)
+    text = json.dumps(simulate(build_schedule(300, 300, 300, A, BEST)).to_dict(), allow_nan=False)
     assert json.loads(text)["block"] == [176, 64, 176]
 
 
 def test_progress_and_bad_options():
     seen = []
-    simulate(ascend.Blocking(16, 16, 16), 1024, 1024, 1024, A, steady_state=False, all_cores=True, progress=seen.append)
+    simulate(
+        build_schedule(1024, 1024, 1024, A, ascend.Blocking(16, 16, 16)),
+        steady_state=False,
+        all_cores=True,
+        progress=seen.append,
+    )
     assert seen and seen == sorted(seen)
     with pytest.raises(ValueError, match="'pipelined' or 'serial'"):
-        simulate(BEST, 16, 16, 16, A, latency="none")
+        simulate(build_schedule(16, 16, 16, A, BEST), latency="none")
     with pytest.raises(ValueError, match="too many to record"):
-        simulate(ascend.Blocking(16, 16, 16), 60000, 60000, 60000, A, record=True)
+        simulate(build_schedule(60000, 60000, 60000, A, ascend.Blocking(16, 16, 16)), record=True)
     with pytest.raises(ValueError, match="m must lie between"):
-        simulate(BEST, 0, 16, 16, A)
+        simulate(build_schedule(0, 16, 16, A, BEST))

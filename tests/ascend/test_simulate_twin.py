@@ -3,11 +3,11 @@
 import pytest
 
 import ascend
-from ascend.program import PIPES
-from ascend.program_builder import build_program
+from ascend.pipes.build import build_program
+from ascend.pipes.program import PIPES
+from ascend.pipes.reference import run_phase
+from ascend.pipes.simulate import run_program
 from ascend.schedule import build_schedule
-from ascend.simulate import run_program
-from ascend.simulate_reference import run_phase
 
 A = ascend.get_chip("910A")
 B3 = ascend.get_chip("910B3")
@@ -71,7 +71,7 @@ def test_every_operation_starts_and_ends_alike(case, all_cores, serial):
     if all_cores:
         chip = chip.replace(cores=3)
     options = dict(options)
-    schedule = build_schedule(m, n, k, ascend.Blocking(*block), chip, **options)
+    schedule = build_schedule(m, k, n, chip, ascend.Blocking(*block), **options)
     program = build_program(schedule)
     fast = fast_records(program, all_cores, serial)
     for phase, rows in zip(program.phases, fast, strict=True):

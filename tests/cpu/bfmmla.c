@@ -1,21 +1,30 @@
-/* Runs BFMMLA on operands read from standard input, writes the results: one 2-way dot product a line, hexadecimal encodings
- * a0 a1 a2 a3 b0 b1 b2 b3 c. Built for armv8.2-a+bf16; runs on such a CPU or under qemu-aarch64 -cpu max. */
-#include <arm_neon.h>
-#include <stdint.h>
+/* Runs the engine's BFMMLA (cpu_units.h) on matrices read from standard input, a (2, 4), b (4, 2), c (2, 2) a line, hexadecimal
+ * encodings; writes the results, d (2, 2), one element a line. */
 #include <stdio.h>
-#include <string.h>
 
-int main(void) {
-    unsigned x[9];
-    while (scanf("%x %x %x %x %x %x %x %x %x", x, x + 1, x + 2, x + 3, x + 4, x + 5, x + 6, x + 7, x + 8) == 9) {
-        uint16_t a[8] = {0}, b[8] = {0};
-        for (int k = 0; k < 4; k++) {
-            a[k] = (uint16_t)x[k];
-            b[k] = (uint16_t)x[4 + k];
-        }
-        float32x4_t c = vreinterpretq_f32_u32(vdupq_n_u32(x[8]));
-        float32x4_t d = vbfmmlaq_f32(c, vreinterpretq_bf16_u16(vld1q_u16(a)), vreinterpretq_bf16_u16(vld1q_u16(b)));
-        printf("%08x\n", vgetq_lane_u32(vreinterpretq_u32_f32(d), 0));
+#include "cpu_units.h"
+
+int main(void)
+{
+    unsigned given[20];
+    if (mpg_unit_state(MPG_BFMMLA) != MPG_UNIT_READY) {
+        fprintf(stderr, "no BFMMLA here: state %d\n", mpg_unit_state(MPG_BFMMLA));
+        return 1;
     }
-    return 0;
+    for (;;) {
+        uint16_t a[8], b[8];
+        uint32_t d[4];
+        for (int i = 0; i < 20; i++)
+            if (scanf("%x", given + i) != 1)
+                return 0;
+        for (int i = 0; i < 8; i++) {
+            a[i] = (uint16_t)given[i];
+            b[i] = (uint16_t)given[8 + i];
+        }
+        for (int i = 0; i < 4; i++)
+            d[i] = given[16 + i];
+        mpg_units_row(MPG_BFMMLA, 0, (const char *)a, (const char *)b, d, 2, 2, 4, 0);
+        for (int i = 0; i < 4; i++)
+            printf("%08x\n", (unsigned)d[i]);
+    }
 }

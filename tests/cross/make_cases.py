@@ -34,7 +34,11 @@ def case(unit, plan, m: int, n: int, k: int, rng) -> bytes:
     expected = kernels.generic_bits(low, a, b, c)
     is_wide = isinstance(plan, wide.WideKernel)
     names = low.c_format.name, low.d_format.name
-    d, left_out = wide._addends(c, *names) if is_wide else plan._addends(a, b, c, plan.task.chain > 0)
+    if is_wide:
+        d, left_out = wide._addends(c, *names)
+    else:
+        d, left_out, tiny = plan._addends(c, plan.task.chain > 0)
+        left_out |= False if tiny is None else tiny
     groups = None if plan.groups is None else tuple(np.array(g) for g in plan.groups)
     each = plan.task.terms // max(1, plan.task.round_down) if is_wide else plan.task.terms
     order = common.step_order(k, plan.pass_terms, each, groups)

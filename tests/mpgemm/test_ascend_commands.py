@@ -25,17 +25,20 @@ def run_json(capsys, *words):
 
 
 def test_plan_prints_a_table_and_the_tiling(capsys):
-    status, out, err = run(capsys, "plan", 5632, 2816, 5632, "--simulate", 20, "--top", 3)
+    status, out, err = run(
+        capsys, "plan", 5632, 2816, 5632, "--kernel", "paper", "--simulate", 20, "--top", 3, "--tiling"
+    )  # fmt: skip
     assert status == 0 and err == ""
     lines = out.splitlines()
-    assert "2329 feasible blocks" in lines[0]
-    assert lines[3].split()[:4] == ["176", "64", "176", "44"]
-    assert "baseM=176 baseN=176 baseK=64 depthA1=44" in out and "1036288" in out
+    assert "nominal" in lines[0] and "2329 feasible blocks" in lines[1]
+    assert lines[4].split()[:4] == ["176", "64", "176", "44"]
+    assert "tiling.set_baseM(176);" in out and "tiling.set_depthA1(44);" in out and "1036288" in out
 
 
 def test_plan_json_and_csv(capsys, tmp_path):
     path = tmp_path / "plans.csv"
-    result = run_json(capsys, "plan", 1000, 800, 600, "--simulate", 5, "--top", 5, "--csv", path, "--explain")
+    words = ("--simulate", 5, "--top", 5, "--csv", path, "--explain", "--kernel", "paper")
+    result = run_json(capsys, "plan", 1000, 800, 600, *words)
     assert (result["m"], result["k"], result["n"]) == (1000, 800, 600)
     assert len(result["plans"]) == 5 and result["explanation"]
     rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
@@ -60,7 +63,7 @@ def test_plan_with_data(capsys, tmp_path):
 
 
 def test_plan_one_block(capsys):
-    (plan,) = run_json(capsys, "plan", "--block", "192,64,192")["plans"]
+    (plan,) = run_json(capsys, "plan", "--kernel", "paper", "--block", "192,64,192")["plans"]
     assert (plan["bm"], plan["n_fused"], plan["l0c_slots"]) == (192, 40, 1)
     status, _, err = run(capsys, "plan", "--block", "208,64,208")
     assert status == 2
@@ -145,7 +148,8 @@ def test_simulate_what_if(capsys):
 
 def test_simulate_published(capsys):
     rows = run_json(capsys, "simulate", "--published")
-    assert [row["calibrated"] for row in rows[:2]] == pytest.approx([41.7, 65.3], abs=0.01)
+    assert len(rows["catlass"]) == 13 and all(abs(row["error"]) < 0.6 for row in rows["catlass"])
+    assert [row["calibrated"] for row in rows["statements"][:2]] == pytest.approx([41.7, 65.3], abs=0.01)
     assert run(capsys, "simulate", "--published")[0] == 0
 
 
@@ -179,7 +183,23 @@ def test_chip_files(capsys, tmp_path, shared):
         (("plan", "--set", "cores"), "expected PARAMETER=VALUE"),
         (("plan", "--set", "cores=many"), "cores must be a number (cores), got 'many'"),
         (("plan", "--chip", "310", "--calibrated"), "no calibrated parameters"),
-        (("plan", "--max-error", "1e-6"), "needs data"),
+        (("plan", 64, 64, 64, "--max-error", "1e-12"), "no block keeps the error below 1e-12"),
+        (("plan", "--chip", "910B2"), "did you mean 910B"),
+        (("plan", "--chip", "910A", "--operand", "bf16", "--terms", "1"), "takes no bf16 operands, it takes fp16, int8"),
+        (("plan", "--chip", "910B3", "--operand", "bf16"), "bf16 operands are not split: terms must be 1"),
+        (("plan", "--shapes", "/nowhere/at/all.txt"), "No such file"),
+        (("plan", 64, 64, 64, "--chip", "910A", "--chip", "910B3", "--pareto"), "--pareto takes one shape"),
+        (("plan", "--explain"), "add --kernel paper"),
+        (("plan", 10**7, 10**4, 1), "needs 373 GiB"),
+        (("plan", 64, 64, 64, "--kernel", "paper", "--split", "2"), "does not split k"),
+        (("simulate", "--kernel", "grid", "--grid", "8,8"), "a grid is M,K,N"),
+        (("simulate", "--kernel", "grid", "--grid", "8,1,8"), "a grid of 8x1x8 has 64 cores, 910A 32"),
+        (("simulate", 64, 64, 64, "--kernel", "grid", "--split", "9", "--block", "16,16,16"), "9 slices of k = 64"),
+        (("simulate", "--split", "2"), "other grids need kernel='grid'"),
+        (("simulate", "--kernel", "grid", "--swizzle", "3"), "a swizzle is OFFSET,DIRECTION"),
+        (("simulate", "--kernel", "grid", "--bytes"), "eq. 9 counts the paper's kernel"),
+        (("simulate", "--kernel", "vector"), "the vector kernel multiplies fp32 or fp16"),
+        (("simulate", "--calibrate", "/nowhere/at/all.csv"), "No such file"),
         (("plan", "--top", "0"), "at least 1"),
         (("simulate", 16, -16, 16), "k must lie between 1 and"),
         (("simulate", "--block", "304,64,304"), "overflows L0A of 910A: 77824 bytes, limit 65536"),

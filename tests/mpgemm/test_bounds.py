@@ -89,7 +89,8 @@ others = st.sampled_from(
         tcm.GroupPairwiseSum(2, flush_input="none", flush_results=False),
         tcm.PairRoundOddSum(),
         tcm.FusedDotRoundDownAdd(),
-        tcm.FusedDotRoundDownAdd(4),
+        tcm.FusedDotRoundDownAdd(4, sum_fraction_bits=None),
+        tcm.FusedDotRoundDownAdd(8, sum_fraction_bits=20),
         tcm.GroupFusedDotRoundDownAdd(),
         tcm.InterleavedDotAdd(tcm.FusedDotAdd(4, 25)),
     )
@@ -171,7 +172,7 @@ def test_bound_is_infinite_where_a_sum_may_overflow():
 
 def test_a_zero_beside_a_large_number_costs_what_the_bound_grants():
     """0 * 2^127 has exponent 1 under minus126: a product of 2^-40 lies below what F = 25 keeps."""
-    engine = tcm.MatrixEngine(tcm.FusedDotAdd(2, 25), a_format="bf16")
+    engine = tcm.MatrixEngine(tcm.FusedDotAdd(2, 25, zero_operand="minus126"), a_format="bf16")
     a, b = np.array([[0.0, 2.0**-40]]), np.array([[2.0**127], [1.0]])
     assert engine.gemm(a, b)[0, 0] == 0
     assert 2.0**-40 <= bounds.gemm_bound(engine, a, b)[0, 0] < 4 * 2.0 ** (1 - 25)

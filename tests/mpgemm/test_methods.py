@@ -103,6 +103,7 @@ def test_options_reach_the_row():
         ("ozaki2_int8", {"moduli": 1}, "from 2 to 20"),
         ("ozaki2_int8", {"moduli": [6, 4]}, "share the factor 2"),
         ("fp32", {"words": 2}, "has no option 'words'"),
+        ("bf16x6", {"restart_every": 0}, "from 1 to"),
         ("ootomo:terms", {}, "NAME=VALUE"),
     ],
 )
@@ -127,6 +128,9 @@ def test_a_method_is_a_name_or_a_row():
         ({"formats": ("fp17",)}, "fp17"),
         ({"source": ""}, "source"),
         ({"accumulation": "core"}, "scale_exponent must be 0"),
+        ({"accumulation": "blocks"}, "scale_exponent must be 0"),
+        ({"accumulation": "blocks", "scale_exponent": 0}, "restart_every is None"),
+        ({"restart_every": 8}, "restart_every is 8"),
         ({"certainty": "sure"}, "certainty"),
     ],
 )

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 import ascend
 import tensorcore_models as tcm
-from mpgemm import UnsuitableEngine, get_method, ieee_engine, list_methods, recovered_gemm, recovered_gemm_report
+from mpgemm import (
+    UnsuitableEngine,
+    get_method,
+    ieee_engine,
+    list_methods,
+    method_bound,
+    recovered_gemm,
+    recovered_gemm_report,
+)
 from mpgemm.experiments.valpey5 import MARKIDIS, OOTOMO, VALPEY_A, VALPEY_B, VALPEY_C
 
 A100 = tcm.default_instruction("a100", "fp16")
@@ -111,6 +119,27 @@ def test_elementwise_adds_each_step_outside():
         for x, y, s in ((ah, bh, 0), (al, bh, 12), (ah, bl, 12)):
             total = total + A100.gemm(x[:, part], y[part]) * np.float32(2.0**-s)
     np.testing.assert_array_equal(recovered_gemm(a, b, None, "sgemm_cube", A100, accumulation="elementwise"), total)
+
+
+@pytest.mark.parametrize("order", ["term", "step"])
+@pytest.mark.parametrize("every", [40, 64, 1000])
+def test_restarted_chains_are_added_outside(order, every):
+    """Each block is the method's own chain over its k; the blocks are added in order, c first."""
+    rng = np.random.default_rng(7)
+    a, b, c = (rng.standard_normal(shape).astype(np.float32) for shape in ((9, 150), (150, 11), (9, 11)))
+    core = {"method": "bf16x6", "engine": "x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32", "order": order}
+    for total in (c, None):
+        expected = total
+        for start in range(0, 150, every):
+            ks = slice(start, start + every)
+            part = recovered_gemm(a[:, ks], b[ks], **core)
+            expected = part if expected is None else expected + part
+        assert np.array_equal(recovered_gemm(a, b, total, **core, restart_every=every), expected)
+    assert np.array_equal(recovered_gemm(a, b, **core, restart_every=1000), recovered_gemm(a, b, **core))
+    assert not np.array_equal(recovered_gemm(a, b, **core, restart_every=40), recovered_gemm(a, b, **core))
+    error = exact(a, b, c) - recovered_gemm(a, b, c, **core, restart_every=every).astype(object)
+    bound = method_bound(a, b, c, **core, restart_every=every).total
+    assert all(abs(Fraction(e)) <= x for e, x in zip(error.ravel(), bound.ravel(), strict=True))
 
 
 def test_long_chains_are_cut_without_changing_bits(monkeypatch):
@@ -373,6 +402,16 @@ def test_any_layout_gives_the_same_bits_and_nothing_is_modified():
         y = np.asarray(y)
         x = np.asarray(x, np.float32)
         np.testing.assert_array_equal(recovered_gemm(x, y, None, "ootomo", A100), expected)
+
+
+def test_hardware_by_name(monkeypatch):
+    """The emulated CPU unit gives its model's bits; one that is not there is named in one line."""
+    a, b = pair()
+    model = recovered_gemm(a, b, method="bf16x6", engine="x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32")
+    assert np.array_equal(recovered_gemm(a, b, method="bf16x6", engine="cpu-emulated:tdpbf16ps"), model)
+    monkeypatch.setenv("MPGEMM_AMX", "refused")
+    with pytest.raises(ValueError, match="cpu:tdpbf16ps: .* cannot run here"):
+        recovered_gemm(a, b, method="bf16x6", engine="cpu:tdpbf16ps")
 
 
 def test_engines_by_name():

@@ -86,7 +86,7 @@ accumulators = st.one_of(
         roundings,
         zero_operand=zero_rules,
         zero_c=zero_rules,
-        scaled_zero=scaled_zero,
+        scaled_zero=st.sampled_from(("skip_zero_products", "skip", "keeps_scale")),
     ),
 )
 
@@ -177,8 +177,8 @@ def unit(spec, fmt="e2m1", scale="ue8m0"):
     return tcm.MatrixEngine(spec, a_format=fmt, scale_format=scale, block_size=16)
 
 
-GROUPED = tcm.GroupDotFusedSum(16, 64)
-FUSED = tcm.FusedDotAdd(16, 25)
+GROUPED = tcm.GroupDotFusedSum(16, 64, scaled_zero="keeps_scale")
+FUSED = tcm.FusedDotAdd(16, 25, zero_operand="minus126", scaled_zero="keeps_scale")
 NARROW, GROUP, ONE = tcm.FusedDotAdd(2, 10), tcm.GroupDotFusedSum(16, 16, 8), [1.0] + [0.0] * 15
 
 
@@ -210,8 +210,9 @@ def test_what_lifts_the_alignment_is_lost_and_the_bound_says_so(what):
     assert bound < 40 * lost
 
 
-def test_without_zeros_in_the_alignment_nothing_is_lifted():
-    engine = unit(GROUPED).with_rules(scaled_zero="skip")
+@pytest.mark.parametrize("rule", ["skip", "skip_zero_products"])
+def test_without_zeros_in_the_alignment_nothing_is_lifted(rule):
+    engine = unit(GROUPED).with_rules(scaled_zero=rule)
     a, b, c = np.zeros((1, 64)), np.ones((64, 1)), np.ones((1, 1), np.float32)
     scales = {"scale_a": np.full((1, 4), 2.0**60), "scale_b": np.ones((4, 1))}
     assert engine.gemm(a, b, c, **scales)[0, 0] == 1

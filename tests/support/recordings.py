@@ -1,8 +1,10 @@
 """Recorded outputs of GPUs and expected bits of published models, checked before any of them counts."""
 
 import hashlib
+import io
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -41,10 +43,12 @@ def _shards(folder: Path, index: dict) -> dict[str, np.lib.npyio.NpzFile]:
     """The archives that the index names, each with the checksum that the index gives."""
     shards = {}
     for name, facts in index["shards"].items():
+        if not (folder / name).is_file():
+            raise ValueError(f"{folder / name} is missing, although index.json names it")
         content = (folder / name).read_bytes()
         if hashlib.sha256(content).hexdigest() != facts["sha256"]:
             raise ValueError(f"{folder / name} is damaged: its checksum is not the one in index.json")
-        shards[name] = np.load(folder / name)
+        shards[name] = np.load(io.BytesIO(content))
     return shards
 
 
@@ -87,9 +91,9 @@ def model_vectors(path: Path) -> Iterator[tuple[str, Tiles]]:
         If the file is damaged or of another format; the message names it.
     """
     try:
-        with np.load(path) as archive:
+        with np.load(io.BytesIO(path.read_bytes())) as archive:
             arrays = {key: archive[key] for key in archive.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged: {error}") from error
     cases: dict[tuple[str, str], dict[str, np.ndarray]] = {}
     for key, array in arrays.items():

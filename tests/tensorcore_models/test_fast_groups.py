@@ -190,7 +190,7 @@ def test_small_addends_align_by_rule(floor, isa):
 
 
 def test_a_group_that_cancels_keeps_its_scales(isa):
-    """Scales of 2^20 on 16 products: 1 - 1 among them cuts 2^-16 of another group off below F = 35; zeros do not (mmasim 2.1.1)."""
+    """Scales of 2^20 on 16 products; 1 - 1 among them cuts off 2^-16 elsewhere at F = 35, zeros do not (mmasim 2.1.1)."""
     a, b = np.zeros((3, 64), np.uint8), np.full((64, 2), 2, np.uint8)
     a[:, 16] = 2  # 1 in the second group
     a[1, :2] = 2, 10  # 1 - 1 in the first group
@@ -227,7 +227,7 @@ def test_threads_slices_and_strides(unit, isa, monkeypatch):
     args = operands(rng, unit, 130, 700, 70, "clustered")
     results = []
     kernel, name = (integer, "integer") if unit in INTEGERS else (groups, "groups")
-    for threads, length in ((1, 0), (2, 0), (2, 128)):
+    for threads, length in ((1, 0), (2, 0), (2, 516)):
         set_num_threads(threads)
         monkeypatch.setattr(kernel, name, partial(ORIGINALS[name], length=length))
         results.append(run(unit, args))

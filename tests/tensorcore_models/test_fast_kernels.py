@@ -74,6 +74,12 @@ PAIRWISE = (
     Unit(GroupPairwiseSum(4, terms=16), "bf16", "bf16"),
     Unit(GroupPairwiseSum(2, nan="all_ones", terms=4), "bf16", "bf16"),
 )
+AMD = {"output_rounding": "rne", "nan": "quiet", "negative_underflow": "negative"}
+EXACT = (
+    Unit(ParametricDotAdd(4, fraction_bits=None, **AMD), "fp16", "fp16"),
+    Unit(ParametricDotAdd(2, fraction_bits=None, **AMD), "bf16", "bf16"),
+    Unit(ParametricDotAdd(4, fraction_bits=None, **AMD), "bf16", "fp16"),
+)
 CHAINS = (
     Unit(SequentialFMA(), "fp32", "fp32"),
     Unit(SequentialFMA(saturate=True), "fp16", "fp16"),
@@ -96,6 +102,7 @@ FLUSHING = (
 )
 PATHS = [
     *(("pairwise sums", u) for u in PAIRWISE),
+    *(("exact sums of few products", u) for u in EXACT),
     *(("chains of multiply-adds", u) for u in CHAINS + FLUSHING),
     *(("lanes of 32 bits", u) for u in NARROW),
     *(("lanes of 64 bits", u) for u in WIDE),
@@ -146,6 +153,7 @@ def test_batches_of_tiles(unit, isa):
 
 OF_EACH_PATH = [
     ("pairwise sums", PAIRWISE[0]),
+    ("exact sums of few products", EXACT[0]),
     ("chains of multiply-adds", CHAINS[0]),
     ("chains of multiply-adds", FLUSHING[0]),
     ("chains of multiply-adds", FLUSHING[4]),
@@ -247,6 +255,21 @@ def test_small_addends_of_round_down(unit, isa):
     c = (rng.integers(127 - 40, 127 - 15, (7, 33)) << 23 | rng.integers(0, 2, (7, 33)) << 31).astype(np.uint32)
     args = (a, b, c, None, None)
     assert_same(unit, run("lanes of 64 bits", unit, args), reference.mma_bits(unit, a, b, c), args)
+
+
+@pytest.mark.parametrize("unit", EXACT, ids=lambda u: str(u)[17:60])
+def test_exact_sums_round_once(unit, isa):
+    """Ties of float32 with something far below in c or in a product, beyond 53 bits too; sums that vanish or cancel."""
+    rng = np.random.default_rng(10)
+    m, k, n = 9, 4 * unit.accumulator.terms, 40
+    a, b, _, *_ = operands(rng, unit, m, k, n, "cancelling")
+    exponents = rng.choice([127 + 20, 127, 127 - 25, 127 - 60, 1, 0], (m, n))
+    c = (exponents << 23 | rng.choice([0, 1, 0x400000, 0x7FFFFF], (m, n)) | rng.integers(0, 2, (m, n)) << 31).astype(np.uint32)
+    one = {"fp16": 0x3C00, "bf16": 0x3F80}
+    a[0], b[:, 0] = one[unit.a_format], one[unit.b_format]
+    a[1, ::2], b[::2, 1] = 1, 1  # the smallest numbers
+    args = (a, b, c, None, None)
+    assert_same(unit, run("exact sums of few products", unit, args), reference.mma_bits(unit, a, b, c), args)
 
 
 def test_sums_beyond_31_bits(isa):
@@ -385,7 +408,8 @@ def test_paths_are_chosen():
     assert kernels.kernel_name(WIDE[0]) == "lanes of 64 bits"
     assert kernels.kernel_name(PAIRWISE[0]) == "pairwise sums"
     assert kernels.kernel_name(CHAINS[0]) == "chains of multiply-adds"
-    for accumulator in (FusedDotAdd(4, 23, **RNE), FusedDotAdd(4, 23, zero_operand="minus126"), FusedDotAdd(4, 23, zero_c="minus126")):
+    for rules in (RNE, {"zero_operand": "minus126"}, {"zero_c": "minus126"}):
+        accumulator = FusedDotAdd(4, 23, **rules)
         for unit in (NARROW[0], WIDE[0]):
             assert kernels.kernel_name(dataclasses.replace(unit, accumulator=accumulator)).startswith("generic")
 
@@ -426,13 +450,24 @@ def test_subnormal_operands_are_zero(unit, isa):
     rng = np.random.default_rng(10)
     a_format, b_format, c_format, _ = unit.formats
     a = rng.integers(1, 1 << a_format.fraction_bits, (9, 40)).astype(a_format.container)
-    a[rng.random(a.shape) < 0.2] = tcm.encode(1.0, a_format)
+    a[:4, ::3] = tcm.encode(2.0**-100, a_format)  # beside numbers as large as the lost products
     b = tcm.encode(rng.standard_normal((40, 17)) * 2.0**40, b_format)
     c = rng.integers(1, 1 << c_format.fraction_bits, (9, 17)).astype(c_format.container)
     for args in ((a, b, c, None, None), (a * 0, b, c, None, None)):
         expected = reference.mma_bits(unit, *args)
         assert np.array_equal(run("chains of multiply-adds", unit, args), expected)
         assert np.array_equal(kernels.generic_bits(kernels.lowered(unit), *args), expected)
+
+
+def test_a_lane_without_products_is_positive_zero(isa):
+    """An operation of one product: its lane is flushed to -0, the empty one is +0, and so is their sum, which c = -0 keeps."""
+    a, b = (tcm.encode(np.full(shape, value), "bf16") for shape, value in (((1, 33), -(2.0**-70)), ((33, 2), 2.0**-70)))
+    c = np.full((1, 2), 0x80000000, np.uint32)
+    for k in (1, 33):
+        args = (a[:, :k], b[:k], c, None, None)
+        expected = reference.mma_bits(FLUSHING[4], *args)
+        assert not expected.any()
+        assert np.array_equal(run("chains of multiply-adds", FLUSHING[4], args), expected)
 
 
 def test_flushing_leaves_the_mode_alone():

@@ -40,9 +40,10 @@ def word(value, digits):
 
 @pytest.fixture
 def experiments(tmp_path):
-    """Three decisive experiments: 0 * 2^127 with c = 2^-60, the order of the fp8 groups, and a control."""
-    zero = {"id": "Z", "instruction": BF16.name, "a_bits": ["0x0000"] * 16, "b_bits": ["0x7f00"] + ["0x0000"] * 15}
-    zero |= {"c_bits": "0x21800000", "predictions": {"takes part": "0x00000000", "skipped": "0x21800000"}}
+    """Three decisive experiments: 0 * 2^15 with c = 2^-140 and with c = 2^-60, and the order of the fp8 groups."""
+    zero = {"id": "Z1", "instruction": FP16.name, "a_bits": ["0x0000"] * 16, "b_bits": ["0x7800"] + ["0x0000"] * 15}
+    low = {**zero, "id": "Z2", "c_bits": "0x21800000", "predictions": {"-126": "0x21800000", "skipped": "0x21800000"}}
+    zero |= {"c_bits": "0x00000200", "predictions": {"-126": "0x00000000", "skipped": "0x00000200"}}
     # 1 and 2^-24 in the first group, -1 in the second: (1 + 2^-24 truncated) - 1 = 0 one way, 2^-24 the other.
     a, b = ["0x00"] * 32, ["0x00"] * 32
     a[0] = b[0] = "0x3c"
@@ -51,7 +52,7 @@ def experiments(tmp_path):
     order = {"id": "Q1", "instruction": FP8.name, "a_bits": a, "b_bits": b, "c_bits": "0x00000000"}
     order |= {"predictions": {"first to last": "0x00000000", "last to first": "0x33800000"}, "note": "order"}
     path = tmp_path / "experiments.json"
-    path.write_text(json.dumps({"about": "test", "experiments": [zero, order]}))
+    path.write_text(json.dumps({"about": "test", "experiments": [zero, low, order]}))
     return path
 
 
@@ -67,23 +68,23 @@ def test_the_experiments_decide_the_rule_and_the_comparison_uses_it(tmp_path, ex
     assert summary["mismatches"] == {} and summary["failures"] == {} and summary["not_run"] == []
     table = json.loads((out / "edge_rules.json").read_text())
     assert table["rules"]["zero_operand"] == "minus126" and table["rules"]["group_order"] == [0, 1]
-    assert table["instructions"][BF16.name]["changed"] == {"zero_operand": "minus126"}
+    assert table["instructions"][FP16.name]["changed"] == {"zero_operand": "minus126"}
     assert table["evidence"].startswith("hardware: own run (model in place of a GPU")
     answers = json.loads((out / "decisive.json").read_text())["answers"]
-    assert answers["Z"]["survive"] == ["takes part"] and answers["Q"]["survive"] == ["first to last"]
-    assert any(line.startswith("Z ") and line.endswith(": takes part") for line in said)
+    assert answers["Z"]["survive"] == ["-126"] and answers["Q"]["survive"] == ["first to last"]
+    assert any(line.startswith("Z ") and line.endswith(": -126") for line in said)
 
 
 def test_the_rules_reach_every_instruction_of_the_architecture(tmp_path, experiments):
-    _, _, out = run(tmp_path, FakeGpu(model_of=aligns_zeros), experiments, rows=(BF16,))
+    _, _, out = run(tmp_path, FakeGpu(model_of=aligns_zeros), experiments, rows=(FP16,))
     table = json.loads((out / "edge_rules.json").read_text())
-    assert with_table(FP16, table).accumulator.zero_operand == "minus126"
+    assert with_table(BF16, table).accumulator.zero_operand == "minus126"
     assert with_table(FP8, table).accumulator.dot.zero_operand == "minus126"
     assert with_table(FP8, table).accumulator.group_order == (0, 1)
     assert with_table(S8, table) == S8
     ampere = tcm.get_instruction("ampere:mma.m16n8k16.f32.f16.f16.f32")
     assert with_table(ampere, table) == ampere and with_table(FP16, None) == FP16
-    assert with_table(BF16, table).evidence == table["evidence"]
+    assert with_table(FP16, table).evidence == table["evidence"]
     assert load_tables(out.parent / "nowhere") == []
     (out.parent / "measured").mkdir()
     (out.parent / "measured" / "gpu.json").write_text((out / "edge_rules.json").read_text())

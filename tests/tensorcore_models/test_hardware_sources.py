@@ -1,5 +1,6 @@
 """Generated kernels: every NVIDIA row has one, and nvcc, where there is one, compiles them for their architecture."""
 
+import dataclasses
 import os
 import re
 import shutil

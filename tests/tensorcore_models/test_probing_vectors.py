@@ -50,7 +50,7 @@ def test_every_floating_point_row_has_vectors():
     assert len(FLOATING) > 450 and len(DISTINCT) > 190
     for row in DISTINCT:
         assert len(probe_vectors(row)) >= 8, row
-    assert sum(shows(row, "alignment floor") for row in DISTINCT) > 20
+    assert sum(shows(row, "alignment floor") for row in DISTINCT) > 10
     assert sum(shows(row, "2, a tie") for row in DISTINCT) > 4
 
 

@@ -1,4 +1,5 @@
-/* Pairwise sums of float32 operations, lanes over the columns: GPS (xie-mma-sim, Algorithms 2 and 3).
+/* Sums of a few products, lanes over the columns: pairwise sums of float32 operations (GPS: xie-mma-sim, Algorithms 2 and 3), and
+ * exact sums that are rounded once (CDNA1).
  *
  * The hardware's own float32 operations round as the algorithms do, specials included; products of fp16 and bf16 numbers are exact
  * in double and rounded once by float32 multiplication. Only the encoding of NaN differs; the caller canonicalises it.
@@ -20,6 +21,7 @@ typedef struct {
     int64_t m, n, k;
     const float *a, *b;     /* (m, k) and (k, n) */
     float *d;               /* (m, n): the running result */
+    uint8_t *redo;          /* (m, n): exact sums mark what double does not hold; NULL: pairwise sums */
     float *bv;              /* a slice of B in panels */
 } mpg_pairwise_job;
 
@@ -64,6 +66,46 @@ MPG_INLINE void mpg_pairwise_row(int group, int64_t terms, const float *a, const
         d[j] = c[j];
 }
 
+/* x + y to odd (Boldo and Melquiond 2008): an inexact sum with an even last bit moves one unit toward the exact one. What is
+ * infinite may become NaN. Without comparisons, as compilers make jumps of them. */
+MPG_INLINE double mpg_sum_to_odd(double x, double y)
+{
+    const double sum = x + y, part = sum - x, error = (x - (sum - part)) + (y - part);
+    const uint64_t bits = mpg_as_bits64(sum), magnitude = mpg_as_bits64(error) << 1;
+    const uint64_t inexact = (magnitude | (0 - magnitude)) >> 63 & ~bits & 1;
+    const uint64_t toward = 1 - ((mpg_as_bits64(error) ^ bits) >> 63 << 1); /* 1 or -1 */
+    return mpg_as_double(bits + (toward & (0 - inexact)));
+}
+
+/* The same with exact sums of `group` products and c. Products are exact in double; a sum of them that is not, or not finite, marks its
+ * lane. The sum with c is rounded to odd in double and then to float32, which is as if it were rounded once. */
+MPG_INLINE void mpg_exact_row(int group, const float *a, const float *b, float *d, uint8_t *redo, int count, int64_t length)
+{
+    const int64_t ldb = MPG_PAIRWISE_LANES;
+    float c[MPG_PAIRWISE_LANES];
+    uint64_t lost[MPG_PAIRWISE_LANES];
+    for (int j = 0; j < count; j++) {
+        c[j] = d[j];
+        lost[j] = 0;
+    }
+    for (int64_t q = 0; q < length; q += group) {
+        const float *MPG_RESTRICT x = a + q, *MPG_RESTRICT y = b + q * ldb;
+        for (int j = 0; j < count; j++) {
+            double sum = (double)x[0] * y[j];
+            for (int i = 1; i < group; i++) {
+                const double product = (double)x[i] * y[i * ldb + j], next = sum + product, part = next - sum;
+                lost[j] |= mpg_as_bits64((sum - (next - part)) + (product - part)); /* 0 or -0 for an exact, finite sum */
+                sum = next;
+            }
+            c[j] = (float)(mpg_sum_to_odd(sum, c[j]) + 0.0); /* the exact sum 0 is +0 */
+        }
+    }
+    for (int j = 0; j < count; j++) {
+        d[j] = c[j];
+        redo[j] |= (uint8_t)(lost[j] << 1 != 0);
+    }
+}
+
 #define MPG_VARIANT baseline
 #define MPG_VARIANT_TARGET
 #include "pairwise_isa.h"
@@ -101,6 +143,7 @@ static void mpg_pairwise_run_tile(const mpg_drive *drive, int64_t block, int64_t
      : drive->level == MPG_ISA_AVX2 ? mpg_pairwise_rows_avx2
                                     : mpg_pairwise_rows_baseline)(
         job, job->a + r * job->k + drive->begin, job->bv + first * part, job->d + r * job->n + first,
+        job->redo ? job->redo + r * job->n + first : NULL,
         mpg_block_rows(job->m, block), mpg_pairwise_columns(job, first), part, drive->begin + part == drive->total);
 }
 

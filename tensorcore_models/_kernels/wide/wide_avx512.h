@@ -147,40 +147,28 @@ MPG_LANES512 __m512d mpg_wide_to_fp32_512(__m512d x, int positive_zero)
     return _mm512_mask_mov_pd(_mm512_add_pd(d, _mm512_set1_pd(positive_zero ? 0.0 : -0.0)), infinite, x);
 }
 
-/* One fused dot-add for each row. Returns whether there may be infinite results: 2 to the power of the format's bound or more. */
-MPG_LANES512 int mpg_wide_fda512(int rows, int terms, int output, const mpg_wide_task *t, const mpg_wide_operands *p,
+/* One fused dot-add for each row. Returns 0, MPG_INFINITE if there may be infinite results (2 to the power of the format's bound
+ * or more), or MPG_REPEAT if float32 results must be computed again, carefully: they may be subnormal or infinite, or a subnormal
+ * c aligns at the smallest normal number. */
+enum { MPG_INFINITE = 1, MPG_REPEAT = 2 };
+
+MPG_LANES512 int mpg_wide_fda512(int rows, int terms, int output, int careful, const mpg_wide_task *t, const mpg_wide_operands *p,
                                  __m512d (*c)[4])
 {
     const __m512i to_magic = mpg_word512(mpg_word_to_magic(t->fraction_bits));
     const __m512i least = mpg_word512((t->raw_exponent + MPG_WORD_BIAS) << 4);
-    /* For exponents from F - 149 to 120 a sum is a multiple of 2^-149, and below 2^128; from `raw_exponent` on a smaller c need
-     * not be raised to it. */
+    /* From here to 2^120 a sum is a multiple of 2^-149, and below 2^128, and a subnormal c is not the largest addend. */
     const int smallest = t->fraction_bits - 149 > t->raw_exponent ? t->fraction_bits - 149 : t->raw_exponent;
     const __m512i ordinary = mpg_word512((smallest + MPG_WORD_BIAS) << 4), range = mpg_word512((120 - smallest) << 4);
     __m512i tops[2], words[2];
     __m512d sum[2][4], end[2][4];
-    int odd = 0;
     mpg_wide_tops512(rows, terms, p, mpg_word512((t->floor + MPG_WORD_BIAS) << 4), tops);
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++) {
         __m512i own = mpg_exponent_words512(c[r]);
-        if (output == MPG_OUT_FP16)
+        if (careful)
             own = _mm512_mask_max_epi16(own, _mm512_test_epi16_mask(own, own), own, least);
         tops[r] = _mm512_max_epi16(tops[r], own);
-    }
-    if (output == MPG_OUT_FP32) {
-        __m512i above = _mm512_sub_epi16(tops[0], ordinary);
-        if (rows == 2)
-            above = _mm512_max_epu16(above, _mm512_sub_epi16(tops[1], ordinary));
-        odd = _mm512_cmpgt_epu16_mask(above, range) != 0;
-        if (__builtin_expect(odd, 0))
-            for (int r = 0; r < rows; r++) {
-                const __m512i own = mpg_exponent_words512(c[r]);
-                tops[r] = _mm512_mask_max_epi16(tops[r], _mm512_test_epi16_mask(own, own), tops[r], least);
-            }
-    }
-#pragma GCC unroll 2
-    for (int r = 0; r < rows; r++) {
         words[r] = _mm512_add_epi16(tops[r], to_magic);
         __m512d start[4];
         mpg_starts512(words[r], start);
@@ -192,16 +180,18 @@ MPG_LANES512 int mpg_wide_fda512(int rows, int terms, int output, const mpg_wide
         }
     }
     mpg_wide_sums512(rows, terms, t->fraction_bits, p, tops, words, sum, end);
-    if (output == MPG_OUT_FP16) {
+    if (careful) {
+        const __m512d limit = _mm512_set1_pd(output == MPG_OUT_FP16 ? 0x1p16 : 0x1p128);
         __mmask8 infinite = 0;
 #pragma GCC unroll 2
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
             for (int g = 0; g < 4; g++) {
-                c[r][g] = mpg_wide_to_fp16_512(_mm512_sub_pd(sum[r][g], end[r][g]));
-                infinite |= _mm512_cmp_pd_mask(_mm512_abs_pd(c[r][g]), _mm512_set1_pd(0x1p16), _CMP_GE_OQ);
+                const __m512d total = _mm512_sub_pd(sum[r][g], end[r][g]);
+                c[r][g] = output == MPG_OUT_FP16 ? mpg_wide_to_fp16_512(total) : mpg_wide_to_fp32_512(total, t->positive_zero);
+                infinite |= _mm512_cmp_pd_mask(_mm512_abs_pd(c[r][g]), limit, _CMP_GE_OQ);
             }
-        return infinite != 0;
+        return infinite != 0 ? MPG_INFINITE : 0;
     }
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++)
@@ -210,12 +200,10 @@ MPG_LANES512 int mpg_wide_fda512(int rows, int terms, int output, const mpg_wide
             const __m512i total = _mm512_castpd_si512(_mm512_sub_pd(sum[r][g], end[r][g]));
             c[r][g] = _mm512_castsi512_pd(_mm512_and_si512(total, _mm512_set1_epi64(-INT64_C(0x20000000))));
         }
-    if (__builtin_expect(!odd, 1))
-        return 0;
-    for (int r = 0; r < rows; r++)
-        for (int g = 0; g < 4; g++)
-            c[r][g] = mpg_wide_to_fp32_512(_mm512_sub_pd(sum[r][g], end[r][g]), t->positive_zero);
-    return 1;
+    __m512i above = _mm512_sub_epi16(tops[0], ordinary);
+    if (rows == 2)
+        above = _mm512_max_epu16(above, _mm512_sub_epi16(tops[1], ordinary));
+    return _mm512_cmpgt_epu16_mask(above, range) == 0 ? 0 : MPG_REPEAT;
 }
 
 /* One fused dot-round-down-add for each row. Returns whether there may be infinite results; lanes whose products overflow get
@@ -279,14 +267,14 @@ MPG_LANES512 int mpg_wide_round_down512(int rows, int terms, int groups, const m
             c[r][g] = _mm512_mask_add_pd(_mm512_set1_pd(INFINITY), ordinary, rounded, zero_sign);
             infinite |= _mm512_fpclass_pd_mask(c[r][g], 0x18); /* infinities of either sign */
         }
-    return infinite != 0;
+    return infinite != 0 ? MPG_INFINITE : 0;
 }
 
 /* `rows` rows over several operations; d and overflow at r * ldd. Lanes that overflow are marked and zeroed. With `promote` the
- * operations between two outside sums start from zero. */
-MPG_LANES512 void mpg_wide_rows_body512(int rows, int terms, int groups, int output, const mpg_wide_task *task,
-                                        const mpg_wide_operands *operands, float *d, int64_t ldd, int count, int64_t steps,
-                                        uint8_t *overflow)
+ * operations between two outside sums start from zero. Returns 0, with d as it was, if all must be computed again carefully. */
+MPG_LANES512 int mpg_wide_rows_body512(int rows, int terms, int groups, int output, int careful, const mpg_wide_task *task,
+                                       const mpg_wide_operands *operands, float *d, int64_t ldd, int count, int64_t steps,
+                                       uint8_t *overflow)
 {
     const mpg_wide_task copy = *task, *t = &copy; /* nothing that is stored here can change it */
     mpg_wide_operands p = *operands;
@@ -304,9 +292,11 @@ MPG_LANES512 void mpg_wide_rows_body512(int rows, int terms, int groups, int out
         }
     }
     for (int64_t s = 0; s < steps; s++) {
-        const int infinite = groups ? mpg_wide_round_down512(rows, terms, groups, t, &p, c)
-                                    : mpg_wide_fda512(rows, terms, output, t, &p, c);
-        if (__builtin_expect(infinite, 0))
+        const int found = groups ? mpg_wide_round_down512(rows, terms, groups, t, &p, c)
+                                 : mpg_wide_fda512(rows, terms, output, careful, t, &p, c);
+        if (__builtin_expect(found == MPG_REPEAT, 0))
+            return 0;
+        if (__builtin_expect(found == MPG_INFINITE, 0))
             for (int r = 0; r < rows; r++)
                 for (int g = 0; g < 4; g++) {
                     const __mmask8 beyond = _mm512_cmp_pd_mask(_mm512_abs_pd(c[r][g]), limit, _CMP_GE_OQ);
@@ -333,22 +323,29 @@ MPG_LANES512 void mpg_wide_rows_body512(int rows, int terms, int groups, int out
     for (int r = 0; r < rows; r++)
         for (int g = 0; g < 4; g++)
             _mm256_mask_storeu_ps(d + r * ldd + 8 * g, exists[g], apart ? outside[r][g] : _mm512_cvtpd_ps(c[r][g]));
+    return 1;
 }
 
-#define MPG_WIDE_ROWS512(NAME, ROWS, TERMS, GROUPS, OUTPUT)                                                                  \
+#define MPG_WIDE_CALL512(NAME, ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, REPEAT)                                                 \
     MPG_TARGET_AVX512 static void NAME(const mpg_wide_task *t, const mpg_wide_operands *p, float *d, int64_t ldd, int count, \
                                        int64_t steps, uint8_t *overflow)                                                     \
     {                                                                                                                        \
-        mpg_wide_rows_body512(ROWS, TERMS, GROUPS, OUTPUT, t, p, d, ldd, count, steps, overflow);                            \
+        if (!mpg_wide_rows_body512(ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, t, p, d, ldd, count, steps, overflow))              \
+            REPEAT(t, p, d, ldd, count, steps, overflow);                                                                    \
     }
-#define MPG_WIDE_BOTH512(NAME, TERMS, GROUPS, OUTPUT)        \
-    MPG_WIDE_ROWS512(NAME##_1, 1, TERMS, GROUPS, OUTPUT)     \
-    MPG_WIDE_ROWS512(NAME##_2, 2, TERMS, GROUPS, OUTPUT)
+#define MPG_NEVER_REPEATED(t, p, d, ldd, count, steps, overflow) (void)0
+#define MPG_WIDE_BOTH512(NAME, TERMS, GROUPS, OUTPUT)                                   \
+    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, GROUPS, OUTPUT, 1, MPG_NEVER_REPEATED)         \
+    MPG_WIDE_CALL512(NAME##_2, 2, TERMS, GROUPS, OUTPUT, 1, MPG_NEVER_REPEATED)
+#define MPG_WIDE_FDA512(NAME, TERMS)                                                    \
+    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, 0, MPG_OUT_FP32, 0, mpg_wide_fda_careful_512_1) \
+    MPG_WIDE_CALL512(NAME##_2, 2, TERMS, 0, MPG_OUT_FP32, 0, mpg_wide_fda_careful_512_2)
 
-MPG_WIDE_BOTH512(mpg_wide_fda4_512, 4, 0, MPG_OUT_FP32)
-MPG_WIDE_BOTH512(mpg_wide_fda8_512, 8, 0, MPG_OUT_FP32)
-MPG_WIDE_BOTH512(mpg_wide_fda16_512, 16, 0, MPG_OUT_FP32)
-MPG_WIDE_BOTH512(mpg_wide_fda32_512, 32, 0, MPG_OUT_FP32)
+MPG_WIDE_BOTH512(mpg_wide_fda_careful_512, t->terms, 0, MPG_OUT_FP32)
+MPG_WIDE_FDA512(mpg_wide_fda4_512, 4)
+MPG_WIDE_FDA512(mpg_wide_fda8_512, 8)
+MPG_WIDE_FDA512(mpg_wide_fda16_512, 16)
+MPG_WIDE_FDA512(mpg_wide_fda32_512, 32)
 MPG_WIDE_BOTH512(mpg_wide_fda_fp16_512, t->terms, 0, MPG_OUT_FP16)
 MPG_WIDE_BOTH512(mpg_wide_down_512, t->terms, 1, MPG_OUT_FP32)
 MPG_WIDE_BOTH512(mpg_wide_down8_512, 8, 1, MPG_OUT_FP32)

@@ -39,8 +39,8 @@ QUESTIONS = {
     "Q": "fp8 mma.sync: order of the interleaved groups, place and rounding of c",
 }
 
-#: Alignment floors that have been proposed, by result format (MATLAB-tensor-core).
-FLOORS = {"fp32": (None, -133, -132), "fp16": (None, -21, -20, -19)}
+#: Alignment floors that have been proposed, by result format (MATLAB-tensor-core, mmasim 2.1.1, Hawkeye).
+FLOORS = {"fp32": (None, -133, -132, -131), "fp16": (None, -21, -20, -19)}
 #: Rules with free values: which to try.
 FREE_RULES = {"group_order": ((0, 1), (1, 0))}
 #: Edge rules that no experiment of this kind decides.

@@ -91,12 +91,24 @@ def _underflow(fmt, shape, rng):
     return np.where(rng.integers(0, 2, shape) == 1, fmt.container.type(0), numbers)
 
 
+def _smallest_normal(fmt, shape, rng):
+    """The smallest normal number and its neighbours, for c; A and B come from :func:`_underflowing_factors`."""
+    below = (1 << fmt.fraction_bits) - 1
+    bits = np.uint64(below) + rng.integers(0, 3, shape, dtype=np.uint64)
+    sign = rng.integers(0, 2, shape, dtype=np.uint64) * np.uint64(fmt.sign_bit if fmt.signed else 0)
+    return (bits << np.uint64(fmt.padding_bits) | sign).astype(fmt.container)
+
+
+#: For kinds whose A and B are made together: exponents of their products above that of the result's last bit, from and to.
+UNDERFLOWING = {"underflow": (-6, 8), "smallest_normal": (-6, 1)}
+
+
 def _underflowing_factors(
-    row: Instruction, a_shape: Shape, b_shape: Shape, rng: np.random.Generator
+    row: Instruction, kind: str, a_shape: Shape, b_shape: Shape, rng: np.random.Generator
 ) -> tuple[np.ndarray, ...]:
     """A and B whose products lie within some binades of the result's smallest numbers, if their formats reach so far down."""
     a_format, b_format, _, d_format = row.formats
-    target = d_format.quantum_exponent + rng.integers(-6, 8, (a_shape[0], 1, 1))
+    target = d_format.quantum_exponent + rng.integers(*UNDERFLOWING[kind], (a_shape[0], 1, 1))
     share = np.clip(target // 2, a_format.emin, a_format.emax)
     rest = np.clip(target - share, b_format.emin, b_format.emax)
     a = _fields(a_format, share + a_format.bias + rng.integers(-2, 3, a_shape), rng)
@@ -146,6 +158,7 @@ KINDS: dict[str, Callable[[Format, Shape, np.random.Generator], np.ndarray]] = {
     "zeros": _zeros,
     "subnormals": _subnormals,
     "underflow": _underflow,
+    "smallest_normal": _smallest_normal,
     "edges": _edges,
 }
 
@@ -197,8 +210,8 @@ def operands(row: Instruction, kind: str, count: int, rng: np.random.Generator) 
 
     a_format, b_format, c_format, _ = row.formats
     a, b, c = fill(a_format, row.m, row.k), fill(b_format, row.k, row.n), fill(c_format, row.m, row.n)
-    if kind == "underflow" and not isinstance(a_format, IntegerFormat):
-        a, b = _underflowing_factors(row, a.shape, b.shape, rng)
+    if kind in UNDERFLOWING and not isinstance(a_format, IntegerFormat):
+        a, b = _underflowing_factors(row, kind, a.shape, b.shape, rng)
     if kind == "cancellation":
         _cancel(a, b, 0 if isinstance(a_format, IntegerFormat) else a_format.sign_bit, rng)
     if row.scale_format is None:

@@ -1,5 +1,7 @@
 """One command that compares the GPU at hand with its models: ``python -m tensorcore_models.hardware.campaign --out DIR``.
 
+With ``--cpu`` it is the CPU at hand, stages 2 and 3.
+
 1. The decisive experiments: which answer the hardware gives to each open question, and the edge rules that follow.
 2. Every instruction of the architecture against its model (with those rules), by kind of operands; mismatches shrunk.
 3. A compact set of recorded vectors, for replay anywhere.
@@ -11,6 +13,7 @@ Results are written as they come (each file atomically), so that a run that is c
 import argparse
 import dataclasses
 import datetime
+import functools
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +24,10 @@ import numpy as np
 
 from ...catalogue import list_instructions
 from ...catalogue.measured import with_table
+from ...engines.engine import Engine
 from ...engines.instruction import Instruction
+from ..cpu import CpuEngine, available, status, this_machine
+from ..cpu.units import Machine
 from ..cuda.device import Device, default_device
 from ..cuda.engines import CudaEngine
 from ..libraries.engines import TorchMatmulEngine
@@ -58,8 +64,8 @@ class Campaign:
 
     Parameters
     ----------
-    device : Device
-        The GPU.
+    device : Device or Machine
+        The GPU, or the CPU.
     out : Path
         Folder of the results.
     budget : float
@@ -76,11 +82,13 @@ class Campaign:
         Of all operands.
     clock, say : callable
         Time in seconds, and where progress goes.
+    engine : callable, optional
+        engine(row) runs an instruction; by default on the device.
     """
 
     def __init__(
         self,
-        device: Device,
+        device: Device | Machine,
         out: Path,
         budget: float = 480.0,
         experiments: Path | None = None,
@@ -90,7 +98,13 @@ class Campaign:
         seed: int = 0,
         clock: Callable[[], float] = time.monotonic,
         say: Callable[[str], None] = print,
+        engine: Callable[[Instruction], Engine] | None = None,
     ):
+        self._engine: Callable[[Instruction], Engine]
+        if engine is not None:
+            self._engine = engine
+        else:
+            self._engine = CpuEngine if isinstance(device, Machine) else functools.partial(CudaEngine, on=device)
         self.device, self.out, self.experiments = device, Path(out), experiments
         self.target, self.seed, self.clock, self.say = target, seed, clock, say
         self.start, self.budget = clock(), budget
@@ -99,7 +113,8 @@ class Campaign:
         )
         self.libraries = libraries
         date = datetime.datetime.now(datetime.UTC).date().isoformat()
-        self.facts = {"gpu": device.name, "driver": device.driver, "date": date, "arch": device.arch}
+        kind = "cpu" if isinstance(device, Machine) else "gpu"
+        self.facts = {kind: device.name, "driver": device.driver, "date": date, "arch": device.arch}
         self.evidence = f"hardware: own run ({device.name}, {device.driver}, {date})"
         self.rules: dict[str, Any] | None = None
         self.tallies = {row.name: Tally() for row in self.rows}
@@ -160,9 +175,6 @@ class Campaign:
 
     def _format(self, instruction: str):
         return next(row for row in list_instructions(self.device.arch) if row.name == instruction).formats[3]
-
-    def _engine(self, row: Instruction) -> CudaEngine:
-        return CudaEngine(row, self.device)
 
     # -- 2 and 3 ---------------------------------------------------------------------------------------------------------
     def compare_all(self) -> None:
@@ -257,6 +269,21 @@ class Campaign:
                 self.say(f"{library.label} {'x'.join(map(str, shape))}: {same}")
 
 
+def _gpu() -> tuple[Device, list[Instruction], dict[str, Any]]:
+    device = default_device()
+    return device, [row for row in list_instructions(device.arch) if row.accumulator is not None], {}
+
+
+def _cpu(emulated: bool) -> tuple[Machine, list[Instruction], dict[str, Any]]:
+    """The machine, the instructions that it runs, and what the campaign needs beside them."""
+    machine = this_machine(emulated)
+    rows = available(emulated)
+    if not rows:
+        reasons = {str(row): status(row) for row in list_instructions(machine.arch)}
+        raise RuntimeError("; ".join(f"{name}: {reason}" for name, reason in reasons.items()))
+    return machine, rows, {"engine": functools.partial(CpuEngine, emulated=emulated), "libraries": []}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns 0, 1 if instructions and models differ, 2 if there is no GPU or the input is bad."""
     parser = argparse.ArgumentParser(
@@ -267,16 +294,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--experiments", type=Path, help="JSON file of decisive experiments")
     parser.add_argument("--target", type=int, default=10_000_000, help="dot products of each instruction (default 1e7)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--cpu", action="store_true", help="compare the CPU's matrix instructions")
+    parser.add_argument("--emulated", action="store_true", help="with --cpu: their emulation in plain C, on any machine")
     parser.add_argument("--only", default="", help="only instructions whose name contains this")
     options = parser.parse_args(arguments)
     try:
-        device = default_device()
-        rows = [r for r in list_instructions(device.arch) if r.accumulator is not None and options.only in r.name]
+        if options.emulated and not options.cpu:
+            raise ValueError("--emulated goes with --cpu")
+        device, rows, more = _cpu(options.emulated) if options.cpu else _gpu()
+        rows = [row for row in rows if options.only in row.name]
         if options.experiments is not None:
             load_experiments(options.experiments)
         campaign = Campaign(
             device, options.out, options.budget, options.experiments, options.target, rows, seed=options.seed,
-            say=lambda text: print(text, flush=True),
+            say=lambda text: print(text, flush=True), **more,
         )  # fmt: skip
     except (OSError, RuntimeError, ValueError) as error:
         print(f"campaign: {error}", file=sys.stderr)

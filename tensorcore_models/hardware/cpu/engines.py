@@ -80,7 +80,7 @@ class CpuEngine(Engine):
                 raise ValueError(
                     f"{row}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with lead {lead}"
                 )
-        self._check_scales(a.shape, b.shape, scale_a, scale_b)
+        self.check_scales(a.shape, b.shape, scale_a, scale_b)
         return self._run(a, b, c.reshape(-1, row.m, row.n)).reshape(c.shape)
 
     def _chain_bits(self, a, b, c, scale_a, scale_b):

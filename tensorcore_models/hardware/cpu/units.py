@@ -2,13 +2,14 @@
 
 import os
 import platform
+from dataclasses import dataclass
 
 from ..._kernels.cpu_units import cpu_units
 from ...catalogue import list_instructions
 from ...engines.instruction import Instruction
 
-#: Environment variable that stands in for what the machine says about AMX: "refused" (as if the operating system had refused the
-#: permission) or "emulated" (mpgemm.sgemm runs on the emulated unit: for tests).
+#: Environment variable that stands in for what the machine says about AMX, for tests: "refused" (as if the operating system had
+#: refused the permission) or "emulated" (mpgemm.sgemm runs on the emulated unit).
 ENVIRONMENT = "MPGEMM_AMX"
 SETTINGS = ("", "refused", "emulated")
 
@@ -23,7 +24,8 @@ def setting() -> str:
     """
     value = os.environ.get(ENVIRONMENT, "")
     if value not in SETTINGS:
-        raise ValueError(f"environment variable {ENVIRONMENT} is {value!r}, expected one of {', '.join(SETTINGS[1:])}, or unset")
+        known = ", ".join(SETTINGS[1:])
+        raise ValueError(f"environment variable {ENVIRONMENT} is {value!r}, expected one of {known}, or unset")
     return value
 
 
@@ -62,10 +64,36 @@ def status(row: Instruction) -> str:
     return cpu_units.STATES[number] if number else ""
 
 
-def available() -> list[Instruction]:
-    """The catalogue's rows that this machine runs."""
+def available(emulated: bool = False) -> list[Instruction]:
+    """The catalogue's rows that this machine runs, or those that are emulated."""
     rows = [row for arch in ("x86", "arm") for row in list_instructions(arch) if row.accumulator is not None]
-    return [row for row in rows if not status(row)]
+    return [row for row in rows if (cpu_units.is_emulated(number_of(row)) if emulated else not status(row))]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """This machine as a campaign describes what it ran on.
+
+    Attributes
+    ----------
+    name : str
+        The CPU.
+    driver : str
+        The operating system.
+    arch : str
+        Architecture of the catalogue.
+    """
+
+    name: str
+    driver: str
+    arch: str
+
+
+def this_machine(emulated: bool = False) -> Machine:
+    """The CPU at hand, or the emulation on it (of x86's instructions)."""
+    system = f"{platform.system()} {platform.release()}"
+    arch = "arm" if platform.machine().lower() in ("aarch64", "arm64") and not emulated else "x86"
+    return Machine(f"emulation on {processor()}" if emulated else processor(), system, arch)
 
 
 def processor() -> str:

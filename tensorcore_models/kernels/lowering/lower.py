@@ -172,12 +172,14 @@ def lower(engine) -> Lowered:
 
 
 # -- arrangement of a pass ---------------------------------------------------------------------------------------------------
-def _tree(begin: int, count: int) -> list[int]:
-    """Additions of a binary tree over `count` neighbours as pairs of positions, flattened."""
+def _tree(begin: int, count: int, places: int) -> list[int]:
+    """Additions of a binary tree over `places` neighbours, the first `count` present, as pairs of positions, flattened."""
+    middle = places // 2
+    if count <= middle:
+        return _tree(begin, count, middle) if count > 1 else []
     if count < 2:
         return []
-    middle = count // 2
-    return [*_tree(begin, middle), *_tree(begin + middle, count - middle), begin, begin + middle]
+    return [*_tree(begin, middle, middle), *_tree(begin + middle, count - middle, places - middle), begin, begin + middle]
 
 
 def _sums_after(count: int) -> list[int]:
@@ -217,7 +219,7 @@ def pass_layout(spec: Accumulator, length: int) -> generic.Layout:
     elif isinstance(spec, SequentialFMA) and spec.pair_order == "odd_first":
         groups = [[k for pair in range(0, length, 2) for k in (pair + 1, pair) if k < length]]
     elif isinstance(spec, GroupPairwiseSum | PairRoundOddSum):
-        tree = _tree(0, length)
+        tree = _tree(0, length, spec.terms_per_step)
     elif isinstance(spec, ParametricDotAdd) and spec.alignment == "pairwise":
         tree = _sums_after(length)
     return generic.Layout(*_segments(groups), tree)

@@ -6,10 +6,11 @@ Each function draws rows that others computed and writes one file; nothing is co
 from collections.abc import Sequence
 from pathlib import Path
 
-from ascend.program import PIPES
-from ascend.simulate import Timeline
-from ascend.trace import bars
-from ascend.waterfall import Step
+from ascend.pareto import Point
+from ascend.pipes.program import PIPES
+from ascend.pipes.simulate import Timeline
+from ascend.pipes.trace import bars
+from ascend.reports.waterfall import Step
 
 #: One colour for each kind of work, told apart without red and green (Okabe and Ito).
 COLOURS = {
@@ -52,7 +53,7 @@ def _save(figure, path: str | Path) -> Path:
 def _colour(kind: str) -> str:
     if kind.startswith("cube"):
         return COLOURS["cube"]
-    if kind in ("A load", "B load"):
+    if kind in ("A load", "B load", "A miss", "B miss", "stream load", "kept load"):
         return COLOURS["load"]
     if kind in ("A move", "B move"):
         return COLOURS["move"]
@@ -253,4 +254,28 @@ def occupancy_plot(timeline: Timeline, path: str | Path, cycles: float = 60_000,
     axes.set_xlim(first, first + cycles)
     axes.set_xlabel("cycle of core 0")
     figure.suptitle(f"{timeline.chip.name}, block {timeline.schedule.blocking}: buffers in use", fontsize=10)
+    return _save(figure, path)
+
+
+def pareto_plot(points: Sequence[Point], path: str | Path, title: str) -> Path:
+    """Time against bits; the front as a line with labels."""
+    figure = _figure(9.5, 4.6)
+    axes = figure.subplots()
+    front = [point for point in points if point.on_front]
+    rest = [point for point in points if not point.on_front]
+    axes.scatter([1e6 * p.plan.seconds for p in rest], [p.bits for p in rest], s=10, color="#999999", linewidths=0,
+                 label="other schedules")  # fmt: skip
+    axes.plot([1e6 * p.plan.seconds for p in front], [p.bits for p in front], "o-", color="#0072B2", markersize=5,
+              linewidth=1, label="front")  # fmt: skip
+    axes.set_xscale("log")
+    for number, p in enumerate(front, 1):
+        axes.annotate(str(number), (1e6 * p.plan.seconds, p.bits), xytext=(-3, 5), textcoords="offset points",
+                      fontsize=8, ha="right")  # fmt: skip
+    names = "\n".join(f"{number}  {p.label()}" for number, p in enumerate(front, 1))
+    axes.text(1.02, 1.0, names, transform=axes.transAxes, va="top", fontsize=7)
+    axes.set_xlabel("predicted time (us)")
+    axes.set_ylabel("correct bits, -log2 of the relative error")
+    axes.set_title(title, fontsize=9)
+    axes.grid(alpha=0.3, which="both")
+    axes.legend(frameon=False, fontsize=8, loc="lower right")
     return _save(figure, path)

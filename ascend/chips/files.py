@@ -1,5 +1,6 @@
 """Reading chips: the built-in TOML rows, a user's TOML, CANN's platform files (.ini)."""
 
+import difflib
 import re
 import tomllib
 from functools import cache
@@ -7,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from ascend.chip import CALIBRATED_PARAMETERS, KINDS, PARAMETERS, Chip, Provenance, check_value
+from ascend.chips.chip import CALIBRATED_PARAMETERS, KINDS, PARAMETERS, Chip, Provenance, check_value
 
 
 def list_chips() -> list[str]:
@@ -27,12 +28,13 @@ def _built_in() -> dict[str, Chip]:
 
 
 def get_chip(name: str | Chip) -> Chip:
-    """A built-in chip by its name ("910A") or SoC_version ("Ascend910A"); a Chip passes through.
+    """A built-in chip by its name ("910A"), SoC_version ("Ascend910A") or a beginning that only one has ("310P"); a Chip
+    passes through.
 
     Raises
     ------
     ValueError
-        For an unknown name, with the known ones; for a bare "910B", which names two generations.
+        For an unknown name, with the nearest and all known ones; for a bare "910B", which names two generations.
     """
     if isinstance(name, Chip):
         return name
@@ -47,7 +49,15 @@ def get_chip(name: str | Chip) -> Chip:
             f"'{name}' names two generations: give the SoC_version, {second} for the second one; "
             "the first one (Ascend910B: 30 cores, 900 MHz) loads from its platform file"
         )
-    raise ValueError(f"unknown chip '{name}'; built in: {', '.join(list_chips())}; load_chip reads .toml and .ini")
+    begun = [chip for version, chip in chips.items() if version.startswith(key) and len(key) > len("ascend910")]
+    if len(begun) == 1:
+        return begun[0]
+    near = difflib.get_close_matches(key.removeprefix("ascend"), [chip.name.lower() for chip in chips.values()], 3)
+    hint = f"; did you mean {' or '.join(name.upper() for name in near)}?" if near else ";"
+    raise ValueError(
+        f"unknown chip '{name}'{hint} Built in: {', '.join(list_chips())}. Others load from CANN's platform file "
+        f"(.ini, as {key.capitalize()}.ini) or a .toml file"
+    )
 
 
 def load_chip(path: str | Path) -> Chip:
@@ -150,19 +160,23 @@ def _line_of_key(text: str, key: str) -> int:
 
 def _has_default(name: str) -> bool:
     row = PARAMETERS[name]
-    return row.default is not None or row.default_nanoseconds is not None
+    return row.default is not None or row.default_nanoseconds is not None or bool(row.default_from)
 
 
 def _fill_defaults(values: dict, provenance: dict, where: str) -> None:
-    """Give what a file lacks its default, labelled assumed; ValueError where there is none."""
+    """Give what a file lacks its default, labelled assumed; ValueError for a number without a default."""
     missing = [name for name in PARAMETERS if name not in values and not _has_default(name)]
     if missing:
         keys = [f"{name} ({PARAMETERS[name].ini_key})" if PARAMETERS[name].ini_key else name for name in missing]
         raise ValueError(f"{where}: missing: {', '.join(keys)}")
     for name, row in PARAMETERS.items():
         if name not in values:
-            in_time = row.default_nanoseconds is not None
-            values[name] = row.default_nanoseconds * values["frequency_mhz"] / 1e3 if in_time else row.default
+            if row.default_from:
+                values[name] = values[row.default_from]
+            elif row.default_nanoseconds is not None:
+                values[name] = row.default_nanoseconds * values["frequency_mhz"] / 1e3
+            else:
+                values[name] = row.default
             provenance[name] = Provenance("assumed", row.default_source)
 
 
@@ -225,7 +239,7 @@ def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:
         if not equals or not key.strip():
             raise ValueError(f"{file_name}, line {number}: expected key=value, got {line}")
         if section is None:
-            raise ValueError(f"{file_name}, line {number}: key {key.strip()} stands before any [section]")
+            raise ValueError(f"{file_name}, line {number}: key {key.strip()} comes before any [section]")
         name = f"{section}.{key.strip()}"
         if name in entries:
             raise ValueError(f"{file_name}, line {number}: key {name} again (first on line {entries[name][1]})")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ascend._kernels.pipes import LAYOUT
-from ascend.program import FLAG_NUMBER, FLAGS, PIPES, Loop, Phase, Template
+from ascend.pipes.program import FLAG_NUMBER, FLAGS, PIPES, Loop, Phase, Template
 
 #: Flags that one operation can take or raise.
 FLAG_WIDTH = 8

@@ -8,9 +8,7 @@ nothing is skipped. Both must give the same start and end for every operation.
 from collections import deque
 from dataclasses import dataclass, field
 
-from ascend.chip import Chip
-from ascend.program import CHANNELS, PIPES, PRIVATE, Loop, Operation, Phase, Program
-from ascend.simulate import channel_rates
+from ascend.pipes.program import CHANNELS, PIPES, PRIVATE, Loop, Operation, Phase, Program
 
 #: Times closer than this are the same event.
 SAME = 1e-9
@@ -61,7 +59,6 @@ def run_phase(program: Program, phase: Phase, all_cores: bool, serial: bool = Fa
     RuntimeError
         If the program deadlocks.
     """
-    chip = program.schedule.placed_on
     numbers = phase.program_of_core if all_cores else phase.program_of_core[:1]
     cores = [_Core(_queues(phase.programs[number]), dict(program.initial_flags)) for number in numbers]
     done: list[tuple] = []
@@ -69,7 +66,7 @@ def run_phase(program: Program, phase: Phase, all_cores: bool, serial: bool = Fa
     while True:
         while _start_operations(cores, now):
             pass
-        rates = _rates(cores, chip)
+        rates = _rates(cores, program)
         times = [_next_time(core, rates, now) for core in cores]
         step = min((time for time in times if time is not None), default=None)
         if step is None:
@@ -123,15 +120,15 @@ def _start_operations(cores: list[_Core], now: float) -> bool:
     return any_started
 
 
-def _rates(cores: list[_Core], chip: Chip) -> list[float]:
+def _rates(cores: list[_Core], program: Program) -> list[float]:
     """Bytes a cycle of each transfer on each shared channel."""
     flowing = [pipe for core in cores for pipe in core.pipes if pipe.running and pipe.end is None]
     counts = [sum(pipe.channel == channel for pipe in flowing) for channel in range(CHANNELS)]
-    capacity = chip.hbm_bytes_per_cycle
+    capacity = program.schedule.placed_on.hbm_bytes_per_cycle
     if len(cores) == 1 and flowing:
         # One core has a static share; the transfer furthest in the program says how many cores share.
         capacity /= max(flowing, key=lambda pipe: pipe.loop).active
-    limits = channel_rates(chip)
+    limits = program.channel_rates
     rates = [0.0] * CHANNELS
     waiting = {channel for channel in range(CHANNELS) if counts[channel]}
     while waiting:

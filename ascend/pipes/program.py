@@ -4,7 +4,7 @@ A :class:`Program` is what the simulator runs: operations in templates, template
 operations in program order; between pipes there are only counting flags (:data:`FLAGS`), as set_flag and wait_flag
 provide them: an operation starts when all the flags that it takes are there, and raises others when its result is.
 A pool of buffer slots is a pair of flags, FREE (raised in advance once for each slot) and FULL.
-:func:`ascend.program_builder.build_program` makes programs from schedules.
+:func:`ascend.pipes.build.build_program` makes programs from schedules.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ascend.schedule import TileSchedule
+from ascend.tile_schedule import TileSchedule
 
 PIPES = ("SCALAR", "VECTOR", "CUBE", "MTE1", "MTE2", "MTE3", "FIXP")
 SCALAR, VECTOR, CUBE, MTE1, MTE2, MTE3, FIXP = range(len(PIPES))
@@ -44,6 +44,7 @@ FLAG_NUMBER = {name: number for number, name in enumerate(FLAGS)}
 #: Shared memory channels: their transfers compete for the memory bandwidth of the chip; -1 is a private path.
 PRIVATE, MEMORY_READ, MEMORY_WRITE, FIXPIPE_WRITE = -1, 0, 1, 2
 CHANNELS = 3
+
 
 class Operation(NamedTuple):
     """One instruction of one pipe.
@@ -90,6 +91,7 @@ class Phase:
     programs: tuple[tuple[Loop, ...], ...]
     program_of_core: tuple[int, ...]
     slot_bytes: dict[str, int]  # of one slot of each pool, by its FREE flag
+    launch: float = 0.0  # cycles before it begins
 
 
 @dataclass(frozen=True)
@@ -102,11 +104,14 @@ class Program:
     phases : tuple of Phase
     initial_flags : dict of str to int
         Flags that are up at the start: the free slots.
+    channel_rates : tuple of float
+        Bytes a cycle that one core's own path carries on each shared channel: reads, writes, FIXPIPE.
     """
 
     schedule: TileSchedule
     phases: tuple[Phase, ...]
     initial_flags: dict[str, int]
+    channel_rates: tuple[float, float, float]
 
     def operations(self, core: int = 0) -> Iterator[Operation]:
         """Every operation of a core in program order. Long for large sizes."""

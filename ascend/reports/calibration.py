@@ -12,12 +12,14 @@ one k group of 44 blocks of 64).
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ascend.blocking import Blocking
-from ascend.chip import Chip
-from ascend.chip_files import get_chip
+from ascend.blocking import Blocking, Buffering
+from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip
+from ascend.pipes.simulate import simulate
 from ascend.planner import plan
-from ascend.simulate import simulate
+from ascend.schedule import build_schedule
 
+Size = tuple[int, int, int]
 #: SGEMM-cube, section 6.3, on 910A: TFLOP/s of the best block, (176, 64, 176).
 PUBLISHED_SINGLE = 41.7
 PUBLISHED_DOUBLE = 65.3
@@ -35,13 +37,19 @@ class Calibration(NamedTuple):
     calibrated: tuple[float, float]
 
 
-def predict(chip: Chip, size: tuple[int, int, int] = ASSUMED_SIZE) -> tuple[float, float]:
+def speed(
+    chip: Chip, size: Size = ASSUMED_SIZE, block: Blocking = PUBLISHED_BLOCK, buffering: Buffering = "double"
+) -> float:
+    """TFLOP/s of a block at a size (m, k, n)."""
+    return simulate(build_schedule(*size, chip, block, buffering=buffering)).tflops
+
+
+def predict(chip: Chip, size: Size = ASSUMED_SIZE) -> tuple[float, float]:
     """TFLOP/s of the published block, (single, double) buffered."""
-    single = simulate(PUBLISHED_BLOCK, *size, chip, buffering="single").tflops
-    return single, simulate(PUBLISHED_BLOCK, *size, chip).tflops
+    return speed(chip, size, buffering="single"), speed(chip, size)
 
 
-def fit(chip: Chip, size: tuple[int, int, int] = ASSUMED_SIZE) -> Calibration:
+def fit(chip: Chip, size: Size = ASSUMED_SIZE) -> Calibration:
     """Fit the two parameters to 41.7 and 65.3 TFLOP/s.
 
     Raises
@@ -52,14 +60,12 @@ def fit(chip: Chip, size: tuple[int, int, int] = ASSUMED_SIZE) -> Calibration:
     ideal = chip.replace(sync_cycles_per_block=0, non_overlapped_fraction=0)
     nominal = predict(ideal, size)
     sync = _decreasing_root(
-        lambda x: simulate(
-            PUBLISHED_BLOCK, *size, ideal.replace(sync_cycles_per_block=x), buffering="single"
-        ).tflops,
+        lambda x: speed(ideal.replace(sync_cycles_per_block=x), size, buffering="single"),
         PUBLISHED_SINGLE, 1000.0, "sync_cycles_per_block",
     )  # fmt: skip
     synced = ideal.replace(sync_cycles_per_block=sync)
     fraction = _decreasing_root(
-        lambda x: simulate(PUBLISHED_BLOCK, *size, synced.replace(non_overlapped_fraction=x)).tflops,
+        lambda x: speed(synced.replace(non_overlapped_fraction=x), size),
         PUBLISHED_DOUBLE, 1.0, "non_overlapped_fraction",
     )  # fmt: skip
     return Calibration(sync, fraction, nominal, predict(synced.replace(non_overlapped_fraction=fraction), size))
@@ -100,15 +106,15 @@ def statements() -> list[Statement]:
     def both(f: Callable[[Chip], float]) -> tuple[float, float]:
         return f(chips[0]), f(chips[1])
 
-    def best(block: Blocking, size: tuple[int, int, int]) -> Callable[[Chip], float]:
-        return lambda chip: simulate(block, *size, chip).tflops
+    def best(block: Blocking, size: Size) -> Callable[[Chip], float]:
+        return lambda chip: speed(chip, size, block)
 
     def k_spread(chip: Chip) -> float:
-        values = [simulate(PUBLISHED_BLOCK, m, factor * k, n, chip).tflops for factor in (1, 2, 3, 4, 6)]
+        values = [speed(chip, (m, factor * k, n)) for factor in (1, 2, 3, 4, 6)]
         return min(values) / max(values)
 
     large = 3 * m
-    sgemm = plan(8192, 8192, 8192, get_chip("910B3"), terms=1, operand="fp32", simulated=50, top=1)[0]
+    sgemm = plan(8192, 8192, 8192, get_chip("910B3"), terms=1, operand="fp32", kernel="paper", simulated=50, top=1)[0]
     return [
         Statement("single buffer, (176, 64, 176)", "41.7", *both(lambda chip: predict(chip)[0]), True),
         Statement("double buffer, (176, 64, 176)", "65.3", *both(lambda chip: predict(chip)[1]), True),

@@ -4,11 +4,13 @@ The order of C read-back is the one point where this is not Algorithm 1 to the l
 of old C for one block are read between the first B blocks of the next one instead of holding them up.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
 from ascend.blocking import ACCUMULATOR_BYTES
-from ascend.program import (
+from ascend.memory import Misses, schedule_misses
+from ascend.pipes.program import (
     CUBE,
     FIXP,
     FIXPIPE_WRITE,
@@ -26,7 +28,9 @@ from ascend.program import (
     Segment,
     Template,
 )
-from ascend.schedule import TileSchedule, fractals
+from ascend.pipes.stays import Stay, runs, stays_of
+from ascend.pipes.vector import vector_phase
+from ascend.tile_schedule import TileSchedule, fractals
 
 #: Loops of a program beyond this take minutes to write down.
 MOST_LOOPS = 2**20
@@ -37,7 +41,13 @@ SPLIT_IN_BYTES = 4
 SPLIT_OUT_BYTES = 4
 
 
-def build_program(schedule: TileSchedule, include_split: bool = True) -> Program:
+L2Model = Literal["reuse", "shared_b"]
+L2_MODELS = ("reuse", "shared_b")
+
+
+def build_program(
+    schedule: TileSchedule, include_split: bool = True, *, l2: L2Model | None = None, one_core: bool = False
+) -> Program:
     """The operations of a schedule on its chip.
 
     Parameters
@@ -46,19 +56,29 @@ def build_program(schedule: TileSchedule, include_split: bool = True) -> Program
         With a chip.
     include_split : bool
         Begin with the pass that splits A and B into FP16 words (only with more than one term).
+    l2 : {"reuse", "shared_b"}, optional
+        ``reuse``: loads hit L2 by their reuse distance (:mod:`ascend.memory`), and a launch takes its time.
+        ``shared_b``: the model of the paper's kernel: B comes from L2, A from memory, launching is free. The default is
+        the kernel's own: "shared_b" for the paper's, "reuse" for a grid.
+    one_core : bool
+        Only core 0's operations, which is all that simulating one core needs.
 
     Raises
     ------
     ValueError
-        For a schedule without a chip.
+        For a schedule without a chip, or one that takes minutes to write down.
     """
-    loops = len(schedule.passes) * len(schedule.row_blocks) * len(schedule.k_groups)
+    if l2 not in (None, *L2_MODELS):
+        raise ValueError(f"l2 is one of {', '.join(L2_MODELS)}, got {l2!r}")
+    stays = schedule.waves if one_core else schedule.waves * schedule.used_cores
+    loops = len(schedule.passes) * stays * max(schedule.groups, 1)
     if loops > MOST_LOOPS:
         raise ValueError(
-            f"{schedule.m} x {schedule.k} x {schedule.n} in blocks of {schedule.blocking} has {loops} row blocks and k groups "
+            f"{schedule.m} x {schedule.k} x {schedule.n} in blocks of {schedule.blocking} has {loops} stays and k groups "
             f"to walk, more than {MOST_LOOPS}: take larger blocks"
         )
-    return _Builder(schedule).program(include_split)
+    l2 = l2 or ("shared_b" if schedule.kernel == "paper" else "reuse")
+    return _Builder(schedule, l2, one_core).program(include_split)
 
 
 class _Block(NamedTuple):
@@ -80,122 +100,169 @@ class _Block(NamedTuple):
 class _Builder:
     """Derives the operations; one instance for each schedule."""
 
-    def __init__(self, schedule: TileSchedule):
+    def __init__(self, schedule: TileSchedule, l2: L2Model, one_core: bool):
         self.schedule = schedule
         self.chip = schedule.placed_on
+        self.l2 = l2
+        self.simulated = range(1 if one_core else schedule.cores)
+        if l2 == "shared_b" or schedule.kernel == "vector":
+            self.misses = Misses(1.0, 0.0)
+        else:
+            self.misses = Misses(*(round(float(share), 6) for share in schedule_misses(schedule)))
         self.templates: dict[tuple, Template] = {}
         self.tiles: dict[tuple, tuple[Segment, ...]] = {}
 
     def program(self, include_split: bool) -> Program:
-        s = self.schedule
+        s, chip = self.schedule, self.chip
         phases = []
         if include_split and s.terms > 1:
             phases.append(self._split_phase())
-        phases.append(self._multiply_phase())
-        if self.chip.fixpipe and s.terms > 1 and s.mode in ("termwise", "fused"):
-            phases.append(self._combine_phase())
+        if s.converts:
+            size = s.operand_bytes
+            phases.append(self._streaming_phase("convert", s.m * s.k + s.k * s.n, size, size, 1))
+        if len(s.k_slices) > 1 and s.merge == "atomic":
+            phases.append(self._streaming_phase("zero", s.m * s.n, 0, ACCUMULATOR_BYTES, 1))
+        phases.append(vector_phase(s, self.simulated) if s.kernel == "vector" else self._multiply_phase())
+        phases.extend(self._last_pass())
+        if self.l2 == "reuse":
+            phases[0] = replace(phases[0], launch=chip.launch_us * chip.frequency_mhz)
+        streams = s.depth * s.words
         flags = {
-            "B_L1_FREE": s.stream_slots * s.words, "A_L1_FREE": 1, "L0A_FREE": s.l0_slots, "L0B_FREE": s.l0_slots,
+            "B_L1_FREE": 1 if s.resident == "b" else streams, "A_L1_FREE": 1 if s.resident == "a" else streams,
+            "L0A_FREE": s.l0_slots, "L0B_FREE": s.l0_slots,
             "L0C_FREE": s.l0c_slots, "OLD_FREE": s.ub_slots, "UB_FREE": s.ub_slots, "CUBE_DONE": 1,
         }  # fmt: skip
-        return Program(s, tuple(phases), flags)
+        reads = chip.l2_read_rate if self.l2 == "shared_b" else min(chip.l2_read_rate, chip.memory_read_rate)
+        return Program(s, tuple(phases), flags, (reads, chip.ub_to_ddr_rate, chip.fixpipe_rate))
 
     # -------------------------------------------------------- the multiplication
 
     def _multiply_phase(self) -> Phase:
         s = self.schedule
-        programs: dict[tuple[int, ...], int] = {}
+        programs: dict[tuple, int] = {}
         built: list[tuple[Loop, ...]] = []
         of_core: list[int] = []
-        for core in range(s.cores):
-            heights = tuple(stop - start for start, stop in s.row_blocks_of_core(core))
-            if heights not in programs:
-                programs[heights] = len(built)
-                built.append(tuple(self._core_loops(heights)))
-            of_core.append(programs[heights])
+        for core in self.simulated:
+            stays = stays_of(s, core)
+            if stays not in programs:
+                programs[stays] = len(built)
+                built.append(tuple(self._core_loops(stays)))
+            of_core.append(programs[stays])
         return Phase("multiply", tuple(built), tuple(of_core), self._slot_bytes())
 
     def _slot_bytes(self) -> dict[str, int]:
         """Bytes of one slot of each pool while multiplying."""
         s, b = self.schedule, self.schedule.blocking
         strip = s.strip_rows * b.bn * ACCUMULATOR_BYTES
-        resident = min(s.n_fused, fractals(s.k, b.bk))
+        a_block, b_block = b.bm * b.bk * s.operand_bytes, b.bk * b.bn * s.operand_bytes
         return {
-            "B_L1_FREE": b.bk * b.bn * s.operand_bytes,
-            "A_L1_FREE": resident * b.bm * b.bk * s.operand_bytes * s.words,
-            "L0A_FREE": b.bm * b.bk * s.operand_bytes, "L0B_FREE": b.bk * b.bn * s.operand_bytes,
+            "B_L1_FREE": b_block * (s.panel_blocks * s.words if s.resident == "b" else 1),
+            "A_L1_FREE": a_block * (s.panel_blocks * s.words if s.resident == "a" else 1),
+            "L0A_FREE": a_block, "L0B_FREE": b_block,
             "L0C_FREE": s.accumulators * b.bm * b.bn * ACCUMULATOR_BYTES,
             "OLD_FREE": (s.ub_copies - s.accumulators) * strip, "UB_FREE": s.accumulators * strip,
         }  # fmt: skip
 
-    def _core_loops(self, heights: tuple[int, ...]) -> Iterator[Loop]:
-        for walk, terms in enumerate(self.schedule.passes):
-            for wave, rows in enumerate(heights):
-                active = self.schedule.active_cores(wave)
-                for group, (start, stop) in enumerate(self.schedule.k_groups):
-                    label = f"{'+'.join(terms)} wave {wave} group {group}"
-                    yield from self._group_loops(walk, terms, rows, group, stop - start, active, label)
+    def _core_loops(self, stays: tuple[Stay, ...]) -> Iterator[Loop]:
+        s = self.schedule
+        for walk, terms in enumerate(s.passes):
+            for number, stay in enumerate(stays):
+                k_slice = s.k_slices[stay.slice]
+                for group, (start, stop) in enumerate(s.groups_of(k_slice)):
+                    label = f"{'+'.join(terms)} wave {number} group {group}"
+                    yield from self._group_loops(walk, terms, stay, group, stop - start, label)
 
     def _group_loops(
-        self, walk: int, terms: tuple[str, ...], rows: int, group: int, depth: int, active: int, label: str
+        self, walk: int, terms: tuple[str, ...], stay: Stay, group: int, depth: int, label: str
     ) -> Iterator[Loop]:
-        """The A panel, then the column blocks: first, inner ones alike, last."""
-        s = self.schedule
-        yield Loop(tuple(self._panel(rows, depth)), 1, active, label)
-        width, full = s.blocking.bn, s.n // s.blocking.bn
-        edge = s.n - full * width
-        widths = [width] * min(full, 1) + ([edge] if edge else [])
-        inner = full - 1 - (0 if edge else 1)
+        """The resident panel, then the tiles: first, inner ones alike, last."""
+        s, active = self.schedule, stay.active
+        if s.resident != "none":
+            yield Loop(tuple(self._panel(stay.panel, depth)), 1, active, label)
         copies = 0 if self.chip.fixpipe else s.c_reads(walk, group)
-        writes = s.c_writes(group)
+        writes, factor = s.c_writes(group), self._write_factor(walk, group)
         seeded = s.reseed_l0c and group > 0
-        old = 0  # width of the column block whose C is still to be read back
-
-        def read_back(columns: int) -> tuple[Segment, ...]:
-            return (Segment(tuple(self._read_old(r, columns, copies) for r in self._strips(rows, columns))),)
 
         # With seeds MTE2 brings old C for two ends, so it must keep the vector unit's order: nothing is put off then.
-        def tile(columns: int, first: bool, last: bool) -> tuple[Segment, ...]:
-            key = (terms, rows, columns, depth, first, last, seeded, old, copies, writes)
+        def tile(rows: int, columns: int, first: bool, last: bool, old: tuple[int, int]) -> tuple[Segment, ...]:
+            key = (terms, rows, columns, depth, first, last, seeded, old, copies, writes, factor)
             if key not in self.tiles:
                 self.tiles[key] = (
                     *(self._seed(rows, columns) if seeded else ()),
-                    *self._blocks(*key[:8], self._strips(rows, old) if copies and old else [], copies),
-                    *(read_back(columns) if copies and seeded else ()),
-                    *self._write_back(rows, columns, copies, writes),
+                    *self._blocks(terms, rows, columns, depth, first, last, seeded, old, copies),
+                    *((self._read_back(rows, columns, copies),) if copies and seeded else ()),
+                    *self._write_back(rows, columns, copies, writes, factor),
                 )
             return self.tiles[key]
 
-        if full == 0 or (full == 1 and not edge):
-            yield Loop(tile(widths[0], True, True), 1, active, label)
-        else:
-            yield Loop(tile(width, True, False), 1, active, label)
-            old = 0 if seeded else width
-            if inner > 0:
-                yield Loop(tile(width, False, False), inner, active, label)
-            yield Loop(tile(widths[-1], False, True), 1, active, label)
+        pieces: list[tuple] = []
+        old = (0, 0)  # rows and columns of the tile whose C is still to be read back
+        total, done = sum(run.times for run in stay.tiles), 0
+        for run in stay.tiles:
+            for count in (1, run.times - 2, 1) if run.times > 2 else (1,) * run.times:
+                panel = s.resident != "none"
+                first, last = panel and done == 0, panel and done + count == total
+                piece = (run.rows, run.columns, first, last, old)
+                if pieces and pieces[-1][0] == piece:
+                    pieces[-1] = (piece, pieces[-1][1] + count)
+                else:
+                    pieces.append((piece, count))
+                done += count
+                old = (0, 0) if seeded or not copies else (run.rows, run.columns)
+        for piece, count in pieces:
+            yield Loop(tile(*piece), count, active, label)
         if copies and not seeded:
-            yield Loop(read_back(widths[-1]), 1, active, label)
+            yield Loop((self._read_back(*old, copies),), 1, active, label)
 
-    def _panel(self, rows: int, depth: int) -> Iterator[Segment]:
-        """Loads of the resident A panel, one for each A block (both words in a fused kernel)."""
+    def _write_factor(self, walk: int, group: int) -> int:
+        """2 where a write adds in memory, which reads and writes there."""
+        s = self.schedule
+        merges = s.merge == "atomic" and len(s.k_slices) > 1 and group == s.groups - 1
+        last = walk == len(s.passes) - 1 or s.mode == "termwise_inplace"
+        return 2 if merges and last else 1
+
+    def _read_back(self, rows: int, columns: int, copies: int) -> Segment:
+        """Strips of old C."""
+        return Segment(tuple(self._read_old(height, columns, copies) for height in self._strips(rows, columns)))
+
+    def _panel(self, width: int, depth: int) -> Iterator[Segment]:
+        """Loads of the resident panel, one for each block (both words in a fused kernel)."""
         s, bk = self.schedule, self.schedule.blocking.bk
         count, rest = divmod(depth, bk)
         depths = [bk] * count + ([rest] if rest else [])
-        for repeats, which in _runs([(d, i == 0, i == len(depths) - 1) for i, d in enumerate(depths)]):
-            columns, first, last = which
-            operation = Operation(
-                MTE2, "A load", bytes=rows * columns * s.operand_bytes * s.words, channel=MEMORY_READ,
-                latency=self.chip.memory_read_latency, takes=("A_L1_FREE",) * first, raises=("A_L1_FULL",) * last,
-            )  # fmt: skip
-            yield Segment((operation,), repeats)
+        name = s.resident.upper()
+        for repeats, which in runs([(d, i == 0, i == len(depths) - 1) for i, d in enumerate(depths)]):
+            length, first, last = which
+            takes, raises = (f"{name}_L1_FREE",) * first, (f"{name}_L1_FULL",) * last
+            yield Segment(tuple(self._load(name, width * length * s.operand_bytes * s.words, takes, raises)), repeats)
+
+    def _load(self, name: str, size: float, takes: tuple[str, ...], raises: tuple[str, ...]) -> Iterator[Operation]:
+        """A block of A or B into L1: the share that hits L2, then the share that memory serves."""
+        chip = self.chip
+        miss = self.misses.a if name == "A" else self.misses.b
+        hit = Operation(
+            MTE2, f"{name} load", (1 - miss) * size / chip.l2_read_rate, (1 - miss) * size,
+            latency=chip.gm_to_l1_latency, takes=takes, raises=raises,
+        )  # fmt: skip
+        from_memory = Operation(
+            MTE2, f"{name} load" if self.l2 == "shared_b" else f"{name} miss", bytes=miss * size, channel=MEMORY_READ,
+            latency=chip.memory_read_latency, takes=takes, raises=raises,
+        )  # fmt: skip
+        if miss == 0:
+            yield hit
+        elif miss == 1:
+            yield from_memory
+        else:
+            yield hit._replace(raises=())
+            yield from_memory._replace(takes=())
 
     def _blocks(
         self, terms: tuple[str, ...], rows: int, columns: int, depth: int, first: bool, last: bool, seeded: bool,
-        old: int, strips: list[int], copies: int,
+        old: tuple[int, int], copies: int,
     ) -> Iterator[Segment]:  # fmt: skip
         """The k blocks of one C block, with the strips of the previous block's old C between them."""
         bk = self.schedule.blocking.bk
+        strips = self._strips(*old) if copies else []
         count = -(-depth // bk)
         delay = self.schedule.stream_slots - 1  # the prefetched B blocks go first
         special: dict[int, list[int]] = {}
@@ -210,7 +277,7 @@ class _Builder:
             reads = special.get(position, [])
             block = _Block(
                 rows, columns, min(bk, depth - position * bk), position == 0, position == count - 1,
-                first and position == 0, last and position == count - 1, sum(reads), old if reads else 0,
+                first and position == 0, last and position == count - 1, sum(reads), old[1] if reads else 0,
                 copies if reads else 0, seeded,
             )  # fmt: skip
             yield Segment(self._block(terms, block, tuple(reads)), after - here)
@@ -228,10 +295,9 @@ class _Builder:
         a_bytes = block.rows * block.depth * s.operand_bytes
         b_bytes = block.depth * block.columns * s.operand_bytes
         for _ in range(s.words):
-            yield Operation(
-                MTE2, "B load", b_bytes / chip.l2_read_rate, b_bytes, latency=chip.gm_to_l1_latency,
-                takes=("B_L1_FREE",), raises=("B_L1_FULL",),
-            )  # fmt: skip
+            for name, size in (("A", a_bytes), ("B", b_bytes)):
+                if s.resident != name.lower():
+                    yield from self._load(name, size, (f"{name}_L1_FREE",), (f"{name}_L1_FULL",))
         for rows in reads:
             yield self._read_old(rows, block.reads_columns, block.reads_copies)
         step_m, step_k, step_n = s.cube_step
@@ -247,26 +313,25 @@ class _Builder:
             if a_word not in a_seen:
                 a_seen.add(a_word)
                 takes.append("L0A_FULL")
-                yield Operation(
-                    MTE1, "A move", chip.l1_to_l0a_latency + a_bytes / chip.l1_to_l0a_rate, a_bytes,
-                    takes=("A_L1_FULL",) * (block.takes_panel and start) + ("L0A_FREE",), raises=("L0A_FULL",),
-                )  # fmt: skip
+                yield self._move("A", chip.l1_to_l0a_latency + a_bytes / chip.l1_to_l0a_rate, a_bytes, block, start)
             if b_word not in b_seen:
                 b_seen.add(b_word)
                 takes.append("L0B_FULL")
-                yield Operation(
-                    MTE1, "B move", chip.l1_to_l0b_latency + b_bytes / chip.l1_to_l0b_rate, b_bytes,
-                    takes=("B_L1_FULL", "L0B_FREE"), raises=("L0B_FULL",) + (() if single else ("B_L1_FREE",)),
-                )  # fmt: skip
+                yield self._move("B", chip.l1_to_l0b_latency + b_bytes / chip.l1_to_l0b_rate, b_bytes, block, start)
             later = terms[number + 1 :]
             raises = ("L0A_FREE",) * all(other[0] != a_word for other in later)
             raises += ("L0B_FREE",) * all(other[1] != b_word for other in later)
-            raises += ("B_L1_FREE",) * (s.words * (single and stop))
-            raises += ("A_L1_FREE",) * (block.frees_panel and stop)
+            for name in ("B", "A"):
+                if name.lower() == s.resident:
+                    raises += (f"{name}_L1_FREE",) * (block.frees_panel and stop)
+                else:
+                    raises += (f"{name}_L1_FREE",) * (s.words * (single and stop))
             raises += ("L0C_FULL",) * (block.last and stop)
             opens = ("SEED_FULL" if block.seeded else "L0C_FREE",) * (block.first and start)
+            # The simulator remembers one waiting pipe for each flag: the synchronisation waits for the cube first, so that it
+            # and a later term of the block never wait for the same operand.
             if start and chip.sync_cycles_per_block:
-                yield Operation(SCALAR, "sync", chip.sync_cycles_per_block, takes=(*takes, "CUBE_DONE"), raises=("GO",))
+                yield Operation(SCALAR, "sync", chip.sync_cycles_per_block, takes=("CUBE_DONE", *takes), raises=("GO",))
                 takes = ["GO"]
             if stop and chip.sync_cycles_per_block:
                 raises += ("CUBE_DONE",)
@@ -274,6 +339,15 @@ class _Builder:
                 CUBE, f"cube {a_word}{b_word}", chip.mmad_head + steps + (stalled if start else 0.0),
                 takes=(*takes, *opens), raises=raises, cube_steps=steps,
             )  # fmt: skip
+
+    def _move(self, name: str, cycles: float, size: float, block: _Block, start: bool) -> Operation:
+        """A block of A or B from L1 to L0; with double buffers a streamed block's L1 buffer is free afterwards."""
+        resident = self.schedule.resident == name.lower()
+        waits = (f"{name}_L1_FULL",) * (not resident or (block.takes_panel and start))
+        frees = (f"{name}_L1_FREE",) * (not resident and self.schedule.buffering == "double")
+        return Operation(
+            MTE1, f"{name} move", cycles, size, takes=(*waits, f"L0{name}_FREE"), raises=(f"L0{name}_FULL", *frees)
+        )
 
     # -------------------------------------------------------- C between L0C and memory
 
@@ -288,11 +362,11 @@ class _Builder:
             latency=self.chip.memory_read_latency, takes=("OLD_FREE",), raises=("OLD_FULL",),
         )  # fmt: skip
 
-    def _write_back(self, rows: int, columns: int, copies: int, writes: int) -> tuple[Segment, ...]:
+    def _write_back(self, rows: int, columns: int, copies: int, writes: int, factor: int) -> tuple[Segment, ...]:
         """L0C to UB with the additions there, then to memory; through FIXPIPE where there is one."""
         s, chip = self.schedule, self.chip
         if chip.fixpipe:
-            size = s.accumulators * rows * columns * ACCUMULATOR_BYTES
+            size = factor * s.accumulators * rows * columns * ACCUMULATOR_BYTES
             operation = Operation(
                 FIXP, "C write", bytes=size, channel=FIXPIPE_WRITE, latency=chip.memory_write_latency,
                 takes=("L0C_FULL",), raises=("L0C_FREE",),
@@ -316,7 +390,7 @@ class _Builder:
                     raises=raises,
                 )  # fmt: skip
             )
-            operations.append(self._store("C write", writes * size))
+            operations.append(self._store("C write", factor * writes * size))
         return (Segment(tuple(operations)),)
 
     def _vector_cycles(self, size: float) -> float:
@@ -360,10 +434,15 @@ class _Builder:
         elements = s.m * s.k + s.k * s.n
         return self._streaming_phase("split", elements, SPLIT_IN_BYTES, SPLIT_OUT_BYTES, SPLIT_INSTRUCTIONS)
 
-    def _combine_phase(self) -> Phase:
-        """The terms' C buffers read, combined and written once: only behind FIXPIPE, which bypasses the vector unit."""
+    def _last_pass(self) -> Iterator[Phase]:
+        """What is left to add once all tiles are done: the terms behind FIXPIPE, the slices of k."""
         s = self.schedule
-        return self._streaming_phase("combine", s.m * s.n, s.terms * ACCUMULATOR_BYTES, ACCUMULATOR_BYTES, s.terms)
+        slices = len(s.k_slices) if s.merge == "reduce" else 1
+        terms = s.terms if self.chip.fixpipe and s.terms > 1 and s.mode in ("termwise", "fused") else 1
+        if slices * terms > 1:
+            name = "combine" if terms > 1 else "merge"
+            copies = slices * terms
+            yield self._streaming_phase(name, s.m * s.n, copies * ACCUMULATOR_BYTES, ACCUMULATOR_BYTES, copies)
 
     def _streaming_phase(self, name: str, elements: int, in_bytes: int, out_bytes: int, instructions: int) -> Phase:
         s, chip = self.schedule, self.chip
@@ -375,6 +454,9 @@ class _Builder:
 
         def template(count: int) -> Template:
             vector = instructions * self._vector_cycles(count * ACCUMULATOR_BYTES)
+            if not in_bytes:
+                compute = Operation(VECTOR, name, vector, takes=("UB_FREE",), raises=("UB_FULL",))
+                return (compute, self._store(f"{name} write", out_bytes * count))
             read = Operation(
                 MTE2, f"{name} read", bytes=in_bytes * count, channel=MEMORY_READ,
                 latency=chip.memory_read_latency, takes=("OLD_FREE",), raises=("OLD_FULL",),
@@ -389,7 +471,7 @@ class _Builder:
             )
             return (read, compute, self._store(f"{name} write", out_bytes * count))
 
-        for core in range(s.cores):
+        for core in self.simulated:
             own = share + (core < rest)
             if own not in programs:
                 programs[own] = len(built)
@@ -400,16 +482,3 @@ class _Builder:
             of_core.append(programs[own])
         pools = {"OLD_FREE": in_bytes * chunk, "UB_FREE": out_bytes * chunk}
         return Phase(name, tuple(built), tuple(of_core), pools)
-
-
-def _runs(items: Iterable[tuple]) -> Iterator[tuple[int, tuple]]:
-    """(length, item) of each run of equal items."""
-    previous: tuple = ()
-    count = 0
-    for item in items:
-        if count and item != previous:
-            yield count, previous
-            count = 0
-        previous, count = item, count + 1
-    if count:
-        yield count, previous

@@ -2,7 +2,7 @@
 
 A :class:`Chip` is read from a TOML row (the built-in ones lie in :mod:`ascend.chips`) or from a CANN platform
 file (``Ascend910A.ini``). What a chip has is the table :data:`PARAMETERS`; the file readers are in
-:mod:`ascend.chip_files`.
+:mod:`ascend.chips.files`.
 
 Rates are bytes a cycle of one core, latencies are cycles of that core, sizes are bytes.
 """
@@ -36,6 +36,7 @@ class Parameter(NamedTuple):
     default: float | None = None  # for files that lack it, with the source below; None: the file must state it
     default_source: str = ""
     default_nanoseconds: float | None = None  # instead of `default`: cycles at the chip's clock
+    default_from: str = ""  # instead of `default`: the chip's value of this parameter
     ini_key: str = ""  # "Section.key" of CANN's platform files
 
 
@@ -54,6 +55,20 @@ PARAMETERS: dict[str, Parameter] = {
     "cube_fp32_k": Parameter(
         "products", "depth of one FP32 cube step, 0 without FP32", True, 0, 0, "no FP32 on the cube unit"
     ),
+    "cube_bf16_k": Parameter(
+        "products", "depth of one BF16 cube step, 0 without BF16", True, 0, 0, "no BF16 on the cube unit"
+    ),
+    "cube_hf32_k": Parameter(
+        "products", "depth of one HF32 cube step, 0 without HF32", True, 0, 0, "no HF32 on the cube unit"
+    ),
+    "cube_int8_k": Parameter(
+        "products",
+        "depth of one INT8 cube step, 0 without INT8",
+        True,
+        0,
+        32,
+        "Huawei documentation of the cube unit: 16x32x16 for int8",
+    ),
     "l0a_bytes": Parameter("B", "L0A buffer", True, 1, ini_key="AICoreSpec.l0_a_size"),
     "l0b_bytes": Parameter("B", "L0B buffer", True, 1, ini_key="AICoreSpec.l0_b_size"),
     "l0c_bytes": Parameter("B", "L0C buffer (accumulators)", True, 1, ini_key="AICoreSpec.l0_c_size"),
@@ -67,6 +82,22 @@ PARAMETERS: dict[str, Parameter] = {
         False,
         1e-9,
         ini_key="AICoreMemoryRates.l2_read_rate",
+    ),
+    "memory_read_rate": Parameter(
+        "B/cycle",
+        "loads of one core that miss L2",
+        False,
+        1e-9,
+        default_source="no limit of its own: that of the path from L2",
+        default_from="l2_read_rate",
+    ),
+    "launch_us": Parameter(
+        "us",
+        "from the start of a kernel to its first load, and from its last store to its end",
+        False,
+        0,
+        5,
+        "assumed; CATLASS's published small products leave 3 to 9 us unexplained",
     ),
     "l2_write_rate": Parameter("B/cycle", "one core into L2", False, 1e-9, ini_key="AICoreMemoryRates.l2_write_rate"),
     "l1_to_l0a_rate": Parameter("B/cycle", "L1 to L0A", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_l0_a_rate"),
@@ -100,6 +131,14 @@ PARAMETERS: dict[str, Parameter] = {
         1e-9,
         73,
         "taken as the UB to GM rate " + MEASURED_910B,
+    ),
+    "nd_to_nz": Parameter(
+        "flag",
+        "1: MTE2 turns ND rows into NZ fractals on the way to L1; 0: a pass over the matrix does",
+        True,
+        0,
+        0,
+        "not stated for this chip",
     ),
     "gm_to_l1_latency": Parameter(
         "cycles",
@@ -156,7 +195,7 @@ PARAMETERS: dict[str, Parameter] = {
     ),
 }
 
-#: The two parameters that calibration may set (see ascend.calibration).
+#: The two parameters that calibration may set (see ascend.reports.calibration).
 CALIBRATED_PARAMETERS = ("non_overlapped_fraction", "sync_cycles_per_block")
 
 
@@ -189,6 +228,9 @@ class Chip:
     cube_k: int
     cube_n: int
     cube_fp32_k: int
+    cube_bf16_k: int
+    cube_hf32_k: int
+    cube_int8_k: int
     l0a_bytes: int
     l0b_bytes: int
     l0c_bytes: int
@@ -197,6 +239,8 @@ class Chip:
     l2_bytes: int
     hbm_bytes_per_second: float
     l2_read_rate: float
+    memory_read_rate: float
+    launch_us: float
     l2_write_rate: float
     l1_to_l0a_rate: float
     l1_to_l0b_rate: float
@@ -208,6 +252,7 @@ class Chip:
     vector_rate: float
     fixpipe: int
     fixpipe_rate: float
+    nd_to_nz: int
     gm_to_l1_latency: float
     memory_read_latency: float
     memory_write_latency: float
@@ -246,20 +291,23 @@ class Chip:
         return 2 * self.cube_m * self.cube_step_k(operand) * self.cube_n
 
     def cube_step_k(self, operand: str = "fp16") -> int:
-        """Depth of one cube step in products, for "fp16" or "fp32" operands.
+        """Depth of one cube step in products, for "fp16", "bf16", "hf32", "fp32" or "int8" operands.
 
         Raises
         ------
         ValueError
-            If the operand is unknown, or the cube has no FP32.
+            If the operand is unknown, or the cube does not take it: which ones it takes.
         """
-        if operand == "fp16":
-            return self.cube_k
-        if operand == "fp32":
-            if not self.cube_fp32_k:
-                raise ValueError(f"the cube unit of {self.name} takes no fp32 operands (cube_fp32_k is 0)")
-            return self.cube_fp32_k
-        raise ValueError(f"operand is 'fp16' or 'fp32', got {operand!r}")
+        depths = {
+            "fp16": self.cube_k, "bf16": self.cube_bf16_k, "hf32": self.cube_hf32_k, "fp32": self.cube_fp32_k,
+            "int8": self.cube_int8_k,
+        }  # fmt: skip
+        if operand not in depths:
+            raise ValueError(f"operand is one of {', '.join(depths)}, got {operand!r}")
+        if not depths[operand]:
+            taken = ", ".join(name for name, depth in depths.items() if depth)
+            raise ValueError(f"the cube unit of {self.name} takes no {operand} operands, it takes {taken}")
+        return depths[operand]
 
     def peak_flops(self, operand: str = "fp16") -> float:
         """FLOP/s of all cubes: 262.1e12 for FP16 on 910A (the paper rounds it to 256e12)."""

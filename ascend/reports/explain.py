@@ -1,15 +1,16 @@
 """Why a block is good, in sentences: what the paper publishes, what is computed here, what is inferred.
 
-Each sentence begins with its standing, so that nobody quotes an inference as a measurement.
+Each sentence begins with how it is known, so that nobody quotes an inference as a measurement.
 """
 
 from collections.abc import Iterator
 
 from ascend.blocking import ACCUMULATOR_BYTES, Blocking, candidate_rejections, optimal_bm
-from ascend.calibration import PUBLISHED_BLOCK, PUBLISHED_DOUBLE
+from ascend.pipes.simulate import simulate
+from ascend.reports.calibration import PUBLISHED_BLOCK, PUBLISHED_DOUBLE
 from ascend.roofline import operational_intensity, roofline
-from ascend.schedule import TileSchedule, build_schedule
-from ascend.simulate import simulate
+from ascend.schedule import variant
+from ascend.tile_schedule import TileSchedule
 
 #: Square blocks that the paper discusses: its traffic optimum, its best, and the next one up.
 LANDMARKS = (96, 176, 192)
@@ -27,7 +28,14 @@ def explain(schedule: TileSchedule) -> list[str]:
     -------
     list of str
         Each begins with "published:", "computed:", "simulated:" or "inferred:".
+
+    Raises
+    ------
+    ValueError
+        For another kernel than the paper's.
     """
+    if schedule.kernel != "paper":
+        raise ValueError("the sentences are about the paper's kernel: build the schedule with kernel='paper'")
     return [*_published(schedule), *_own(schedule), *_landmarks(schedule)]
 
 
@@ -99,11 +107,11 @@ def _landmarks(s: TileSchedule) -> Iterator[str]:
             yield f"computed: {b} does not fit {s.placed_on.name}: {broken[0]}."
             continue
         try:
-            other = build_schedule(s.m, s.n, s.k, b, s.placed_on, s.terms, s.buffering, s.mode, s.reseed_l0c, s.operand)
+            other = variant(s, blocking=b)
         except ValueError as error:
             yield f"computed: {error}."
             continue
-        here, there = _simulated(s), _simulated(other)
+        here, there = simulate(s).tflops, simulate(other).tflops
         parts = []
         if other.waves != s.waves or len(other.row_blocks) != len(s.row_blocks):
             used = len(other.row_blocks) / (other.waves * other.cores)
@@ -116,9 +124,3 @@ def _landmarks(s: TileSchedule) -> Iterator[str]:
         parts.append(f"has {ratio:.2f} times the operational intensity")
         parts.append(f"needs {8192 * 16 * s.operand_bytes / 2 / b.bm / s.cube_step[1]:.1f} B/cycle of B a core")
         yield f"simulated: {b} {', '.join(parts)}: {there:.1f} TFLOP/s against {here:.1f}."
-
-
-def _simulated(s: TileSchedule) -> float:
-    return simulate(
-        s.blocking, s.m, s.k, s.n, s.placed_on, s.terms, s.buffering, s.mode, operand=s.operand, reseed_l0c=s.reseed_l0c
-    ).tflops

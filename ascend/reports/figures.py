@@ -7,12 +7,13 @@ those in its text, so 10 to 12 are predictions of this model, not copies of its 
 from collections.abc import Callable, Iterable
 
 from ascend.blocking import Blocking, feasible_blocks
-from ascend.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK
-from ascend.chip import Chip
-from ascend.chip_files import get_chip
+from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip
+from ascend.pipes.simulate import simulate
 from ascend.planner import plan
+from ascend.reports.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK
 from ascend.roofline import operational_intensity, roofline
-from ascend.simulate import simulate
+from ascend.schedule import build_schedule
 
 Progress = Callable[[int, int], None] | None
 Size = tuple[int, int, int]
@@ -47,7 +48,7 @@ def figure_10(
             "roof_tflops": point.flops / 1e12, "knee": point.knee,
         }  # fmt: skip
         for buffering in ("single", "double"):
-            row[buffering] = simulate(b, *size, chip, buffering=buffering).tflops
+            row[buffering] = simulate(build_schedule(*size, chip, b, buffering=buffering)).tflops
         rows.append(row)
         if progress:
             progress(number + 1, len(chosen))
@@ -83,9 +84,11 @@ def figure_12(chip: Chip, block: Blocking = PUBLISHED_BLOCK, progress: Progress 
                     "m": size[0],
                     "k": size[1],
                     "n": size[2],
-                    "sgemm_cube": simulate(block, *size, chip).tflops,
-                    "sgemm_cube_best": plan(*size, chip, simulated=5, top=1)[0].tflops,
-                    "fp32_910B3": plan(*size, b3, terms=1, operand="fp32", simulated=5, top=1)[0].tflops,
+                    "sgemm_cube": simulate(build_schedule(*size, chip, block)).tflops,
+                    "sgemm_cube_best": plan(*size, chip, kernel="paper", simulated=5, top=1)[0].tflops,
+                    "fp32_910B3": plan(*size, b3, terms=1, operand="fp32", kernel="paper", simulated=5, top=1)[
+                        0
+                    ].tflops,
                 }  # fmt: skip
             )
             if progress:
@@ -105,7 +108,7 @@ def heat_map(chip: Chip, bk: int = 64, size: Size = ASSUMED_SIZE, progress: Prog
     progress : callable, optional
         ``progress(done, total)``.
     **options
-        Of :func:`ascend.simulate`.
+        Of :func:`ascend.build_schedule`.
 
     Returns
     -------
@@ -123,7 +126,7 @@ def heat_map(chip: Chip, bk: int = 64, size: Size = ASSUMED_SIZE, progress: Prog
     rows = []
     for number, b in enumerate(blocks):
         try:
-            tflops = simulate(b, *size, chip, **options).tflops
+            tflops = simulate(build_schedule(*size, chip, b, **options)).tflops
         except ValueError:  # the accumulators of a fused kernel do not fit
             continue
         rows.append(

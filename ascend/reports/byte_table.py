@@ -8,9 +8,9 @@ the ratio exactly.
 import math
 from typing import NamedTuple
 
-from ascend.program_builder import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
+from ascend.pipes.build import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
 from ascend.roofline import ELEMENT_BYTES, traffic
-from ascend.schedule import TileSchedule
+from ascend.tile_schedule import TileSchedule
 
 
 class Factor(NamedTuple):
@@ -41,7 +41,14 @@ def byte_table(schedule: TileSchedule) -> list[ByteRow]:
     ----------
     schedule : TileSchedule
         With a chip.
+
+    Raises
+    ------
+    ValueError
+        For another kernel than the paper's.
     """
+    if schedule.kernel != "paper":
+        raise ValueError("eq. 9 counts the paper's kernel: the byte table of a grid kernel has nothing to compare with")
     s, b = schedule, schedule.blocking
     passes, groups, rows = len(s.passes), len(s.k_groups), len(s.row_blocks)
     eq9 = traffic(b, s.m, s.k, s.n, s.placed_on)

@@ -1,6 +1,6 @@
 """The timing interpreter of a tile schedule: pipes, flags, buffers, shared memory bandwidth, waves.
 
-:func:`simulate` runs the operations of :mod:`ascend.program` on the compiled simulator. By default it runs one core,
+:func:`simulate` runs the operations of :mod:`ascend.pipes.program` on the compiled simulator. By default it runs one core,
 which has a static share of the memory bandwidth, and skips what repeats itself; `all_cores` runs every core event by
 event with the bandwidth shared as the transfers really coincide.
 
@@ -11,18 +11,17 @@ clock; the cube's utilisation counts only cycles of cube steps, not heads or los
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from ascend._kernels.pipes import PipeEngine
-from ascend.blocking import Blocking, Buffering
-from ascend.chip import Chip
-from ascend.chip_files import get_chip
-from ascend.flat import FlatPhase, flatten, new_state
-from ascend.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program
-from ascend.program_builder import build_program
-from ascend.schedule import Mode, TileSchedule, build_schedule
+from ascend.pipes.arrays import flatten, new_state
+from ascend.pipes.build import L2Model, build_program
+from ascend.pipes.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program
+from ascend.pipes.records import PhaseResult, Records, Run, Stall
+from ascend.pipes.trace import occupancy, write_trace
+from ascend.tile_schedule import TileSchedule
 
 #: ``pipelined``: a pipe starts its next transfer while the last one's latency passes; ``serial``: it waits.
 LatencyMode = Literal["pipelined", "serial"]
@@ -32,103 +31,11 @@ SLICE = 1_000_000
 MOST_RECORDS = 20_000_000
 
 
-class Stall(NamedTuple):
-    """Cycles that a pipe stood still for one reason (averaged over the simulated cores)."""
-
-    pipe: str
-    reason: str
-    cycles: float
-    fraction: float  # of the whole time
-
-
-class Records(NamedTuple):
-    """Every operation of a phase in the order in which it left its pipe: arrays of equal length."""
-
-    start: np.ndarray  # cycles from the start of the phase
-    end: np.ndarray
-    core: np.ndarray
-    operation: np.ndarray  # index into the phase's tables
-    iteration: np.ndarray  # of its loop
-
-
 @dataclass(frozen=True)
-class PhaseResult:
-    """One phase: the time between two barriers of all cores."""
+class Timeline(Run):
+    """What a schedule does in time: a :class:`ascend.pipes.records.Run` with the options it was run with."""
 
-    name: str
-    cycles: float
-    cores: int  # simulated
-    flat: FlatPhase = field(repr=False)
-    op_count: np.ndarray = field(repr=False)
-    op_busy: np.ndarray = field(repr=False)
-    stalls: np.ndarray = field(repr=False)  # (pipes, flags)
-    events: int = 0
-    skipped: int = 0
-    records: Records | None = field(default=None, repr=False)
-
-    @property
-    def recorded(self) -> Records:
-        """The records.
-
-        Raises
-        ------
-        ValueError
-            For a run without.
-        """
-        if self.records is None:
-            raise ValueError(f"phase {self.name} was not recorded: simulate with record=True")
-        return self.records
-
-    def by_kind(self, values: np.ndarray) -> dict[str, float]:
-        """Sum of one value of each operation over the operations of a kind."""
-        sums: dict[str, float] = {}
-        for kind, value in zip(self.flat.kinds, values.tolist(), strict=True):
-            sums[kind] = sums.get(kind, 0) + value
-        return sums
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """What a schedule does in time.
-
-    Attributes
-    ----------
-    schedule, program
-        What was run.
-    phases : tuple of PhaseResult
-        In order: split (with more than one term), multiply, combine (behind FIXPIPE).
-    """
-
-    schedule: TileSchedule
-    program: Program = field(repr=False)
-    phases: tuple[PhaseResult, ...]
     options: dict = field(repr=False, default_factory=dict)
-
-    @property
-    def chip(self) -> Chip:
-        """The chip that was simulated."""
-        return self.schedule.placed_on
-
-    @cached_property
-    def cycles(self) -> float:
-        """Cycles from the first operation to the last."""
-        return sum(phase.cycles for phase in self.phases)
-
-    @property
-    def seconds(self) -> float:
-        """Time at the chip's clock."""
-        return self.cycles / self.chip.cycles_per_second
-
-    @property
-    def flops(self) -> float:
-        """FP32-equivalent FLOP/s: 2 m n k / t."""
-        s = self.schedule
-        return 2.0 * s.m * s.n * s.k / self.seconds
-
-    @property
-    def tflops(self) -> float:
-        """FP32-equivalent TFLOP/s."""
-        return self.flops / 1e12
 
     @cached_property
     def utilization(self) -> dict[str, float]:
@@ -165,6 +72,9 @@ class Timeline:
                 key = (PIPES[pipe], "the end of the phase" if used else f"nothing to do ({phase.name})")
                 if rest > 1e-6 * phase.cycles:
                     totals[key] = totals.get(key, 0.0) + float(rest)
+                if phase.launch:
+                    key = (PIPES[pipe], "the launch of the kernel")
+                    totals[key] = totals.get(key, 0.0) + phase.launch
         rows = [Stall(pipe, reason, cycles, cycles / self.cycles) for (pipe, reason), cycles in totals.items()]
         return sorted(rows, key=lambda row: -row.cycles)
 
@@ -182,11 +92,6 @@ class Timeline:
         """Operations placed in time one by one (those skipped in steady state not among them)."""
         return sum(phase.events for phase in self.phases)
 
-    @property
-    def operations(self) -> int:
-        """All operations of the simulated cores."""
-        return int(sum(phase.op_count.sum() for phase in self.phases))
-
     def recorded(self) -> "Timeline":
         """The same run with every operation of core 0 recorded; itself if it already is."""
         if all(phase.records is not None for phase in self.phases):
@@ -202,12 +107,10 @@ class Timeline:
             Buffer name ("L1 A", "L1 B", "L0A", "L0B", "L0C", "UB in", "UB out") to (cycles, bytes): from each cycle on
             that many bytes are in use, in whole slots.
         """
-        from ascend.trace import occupancy
-
         return occupancy(self.recorded())
 
     def to_trace(self, path, most_operations: int = 100_000) -> None:
-        """Write a Chrome/Perfetto trace (see :func:`ascend.trace.write_trace`).
+        """Write a Chrome/Perfetto trace (see :func:`ascend.pipes.trace.write_trace`).
 
         Parameters
         ----------
@@ -215,8 +118,6 @@ class Timeline:
         most_operations : int
             Operations in the file at most.
         """
-        from ascend.trace import write_trace
-
         write_trace(self.recorded(), path, most_operations)
 
     def to_dict(self) -> dict:
@@ -226,6 +127,7 @@ class Timeline:
             "chip": self.chip.name,
             "m": s.m, "k": s.k, "n": s.n,
             "block": [s.blocking.bm, s.blocking.bk, s.blocking.bn],
+            "kernel": s.kernel, "grid": [s.grid.m, s.grid.k, s.grid.n], "resident": s.resident, "used_cores": s.used_cores,
             "n_fused": s.n_fused, "k_groups": len(s.k_groups), "waves": s.waves,
             "terms": s.terms, "mode": s.mode, "buffering": s.buffering, "operand": s.operand,
             "cycles": self.cycles, "seconds": self.seconds, "tflops": self.tflops,
@@ -238,33 +140,26 @@ class Timeline:
 
 
 def simulate(
-    b: Blocking,
-    m: int,
-    k: int,
-    n: int,
-    chip: Chip | str,
-    terms: int = 3,
-    buffering: Buffering = "double",
-    mode: Mode = "termwise",
+    schedule: TileSchedule,
     *,
-    operand: str = "fp16",
-    reseed_l0c: bool = False,
-    n_fused: int | None = None,
     include_split: bool = True,
+    l2: L2Model | None = None,
     all_cores: bool = False,
     record: bool = False,
     latency: LatencyMode = "pipelined",
     steady_state: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> Timeline:
-    """Simulate the schedule of C = A B (A m x k, B k x n) in blocks `b` on a chip.
+    """Simulate a schedule on the chip that it was built for.
 
     Parameters
     ----------
-    b, m, k, n, chip, terms, buffering, mode, operand, reseed_l0c, n_fused
-        The schedule, see :func:`ascend.schedule.build_schedule`.
+    schedule : TileSchedule
+        From :func:`ascend.build_schedule`.
     include_split : bool
         Count the pass that splits A and B into FP16 words.
+    l2 : {"reuse", "shared_b"}, optional
+        Model of L2, see :func:`ascend.pipes.build.build_program`; the kernel's own if None.
     all_cores : bool
         Every core event by event instead of one representative core.
     record : bool
@@ -282,13 +177,18 @@ def simulate(
 
     Raises
     ------
+    TypeError
+        If `schedule` is something else.
     ValueError
-        For a schedule that cannot be built, or too many operations to record.
+        For a schedule without a chip, or too many operations to record.
     """
-    schedule = build_schedule(m, n, k, b, get_chip(chip), terms, buffering, mode, reseed_l0c, operand, n_fused)
+    if not isinstance(schedule, TileSchedule):
+        raise TypeError(
+            f"simulate runs a TileSchedule, build_schedule(m, k, n, chip, blocking) makes one; got {type(schedule).__name__}"
+        )
     return run_program(
-        build_program(schedule, include_split), all_cores=all_cores, record=record, latency=latency,
-        steady_state=steady_state, progress=progress,
+        build_program(schedule, include_split, l2=l2, one_core=not all_cores), all_cores=all_cores, record=record,
+        latency=latency, steady_state=steady_state, progress=progress,
     )  # fmt: skip
 
 
@@ -328,11 +228,6 @@ def run_program(
     return Timeline(program.schedule, program, tuple(results), options)
 
 
-def channel_rates(chip: Chip) -> tuple[float, float, float]:
-    """Bytes a cycle that one core's own path to memory carries: reads, writes, FIXPIPE."""
-    return (chip.l2_read_rate, chip.ub_to_ddr_rate, chip.fixpipe_rate)
-
-
 def _run_phase(
     program: Program, phase: Phase, all_cores: bool, record: bool, latency: str, steady_state: bool,
     report: Callable[[int], None],
@@ -344,7 +239,7 @@ def _run_phase(
     records = _record_arrays(_operation_count(phase, all_cores)) if record else None
     engine = PipeEngine(
         flat, sums, new_state(flat, program.initial_flags), records, capacity=chip.hbm_bytes_per_cycle,
-        channel_rates=channel_rates(chip), serial_latency=latency == "serial", steady_state=steady_state,
+        channel_rates=program.channel_rates, serial_latency=latency == "serial", steady_state=steady_state,
         reference_pipe=CUBE if CUBE in flat.op_pipe else MTE2,
     )  # fmt: skip
     engine.begin()
@@ -358,7 +253,7 @@ def _run_phase(
     kept = Records(*(array[: engine.records] for array in records)) if records else None
     return PhaseResult(
         phase.name, engine.end_time(), len(flat.core_first_loop), flat, sums[0], sums[1],
-        sums[2].reshape(len(PIPES), len(FLAGS)), engine.events, engine.skipped, kept,
+        sums[2].reshape(len(PIPES), len(FLAGS)), engine.events, engine.skipped, kept, phase.launch,
     )  # fmt: skip
 
 

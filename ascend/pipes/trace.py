@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ascend.program import FLAG_NUMBER, FLAGS, PIPES
-from ascend.simulate import PhaseResult, Timeline
+from ascend.pipes.arrays import FLAG_WIDTH
+from ascend.pipes.program import FLAG_NUMBER, FLAGS, PIPES
+from ascend.pipes.records import PhaseResult, Run
 
 #: Pools of buffer slots: the flag that a slot is free, and the buffer's name in pictures.
 POOLS = {
@@ -38,18 +39,18 @@ class Bar(NamedTuple):
     bytes: float
 
 
-def _phases(timeline: Timeline) -> Iterator[tuple[PhaseResult, float]]:
+def _phases(run: Run) -> Iterator[tuple[PhaseResult, float]]:
     """Recorded phases with the cycle at which each starts."""
     start = 0.0
-    for phase in timeline.recorded().phases:
-        yield phase, start
-        start += phase.cycles
+    for phase in run.phases:
+        yield phase, start + phase.launch
+        start += phase.launch + phase.cycles
 
 
-def bars(timeline: Timeline, first: float = 0.0, last: float = float("inf")) -> list[Bar]:
+def bars(run: Run, first: float = 0.0, last: float = float("inf")) -> list[Bar]:
     """Operations of core 0 that overlap the cycles [first, last]."""
     found = []
-    for phase, offset in _phases(timeline):
+    for phase, offset in _phases(run):
         flat, r = phase.flat, phase.recorded
         inside = np.flatnonzero((r.end + offset >= first) & (r.start + offset <= last) & (r.core == 0))
         for i in inside.tolist():
@@ -67,11 +68,11 @@ def bars(timeline: Timeline, first: float = 0.0, last: float = float("inf")) -> 
     return found
 
 
-def occupancy(timeline: Timeline) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def occupancy(run: Run) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Bytes in use of each buffer of core 0 from each of the given cycles on, in whole slots."""
-    slot_bytes = {phase.name: phase.slot_bytes for phase in timeline.program.phases}
+    slot_bytes = {phase.name: phase.slot_bytes for phase in run.program.phases}
     parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in POOLS.values()}
-    for phase, offset in _phases(timeline):
+    for phase, offset in _phases(run):
         for flag, name in POOLS.items():
             taken, raised = _flag_times(phase, FLAG_NUMBER[flag])
             if len(taken):
@@ -90,8 +91,8 @@ def occupancy(timeline: Timeline) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 def _flag_times(phase: PhaseResult, flag: int) -> tuple[np.ndarray, np.ndarray]:
     """Cycles at which operations of core 0 take a flag, and raise it."""
     flat, r = phase.flat, phase.recorded
-    takes = flat.op_takes.reshape(-1, 8), flat.op_take_count
-    raises = flat.op_raises.reshape(-1, 8), flat.op_raise_count
+    takes = flat.op_takes.reshape(-1, FLAG_WIDTH), flat.op_take_count
+    raises = flat.op_raises.reshape(-1, FLAG_WIDTH), flat.op_raise_count
     counts = [
         np.array([(row[:count] == flag).sum() for row, count in zip(*side, strict=True)]) for side in (takes, raises)
     ]
@@ -100,25 +101,22 @@ def _flag_times(phase: PhaseResult, flag: int) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(start, counts[0][operation]), np.repeat(end, counts[1][operation])
 
 
-def trace_events(timeline: Timeline, most_operations: int = 100_000) -> list[dict]:
+def trace_events(run: Run, most_operations: int = 100_000) -> list[dict]:
     """Chrome trace events of core 0: lanes, operations, flag arrows, buffer counters.
 
     Parameters
     ----------
-    timeline : Timeline
+    run : Run
     most_operations : int
         Later operations are left out (a trace of millions opens in no viewer).
     """
-    timeline = timeline.recorded()
-    per_cycle = 1e6 / timeline.chip.cycles_per_second
-    events: list[dict] = [
-        {"ph": "M", "pid": 0, "name": "process_name", "args": {"name": f"{timeline.chip.name} core 0"}}
-    ]
+    per_cycle = 1e6 / run.chip.cycles_per_second
+    events: list[dict] = [{"ph": "M", "pid": 0, "name": "process_name", "args": {"name": f"{run.chip.name} core 0"}}]
     for lane, pipe in enumerate(PIPES):
         events.append({"ph": "M", "pid": 0, "tid": lane, "name": "thread_name", "args": {"name": pipe}})
         events.append({"ph": "M", "pid": 0, "tid": lane, "name": "thread_sort_index", "args": {"sort_index": lane}})
     left, horizon, arrow = most_operations, 0.0, 0
-    for phase, offset in _phases(timeline):
+    for phase, offset in _phases(run):
         if left <= 0:
             break
         flat, r = phase.flat, phase.recorded
@@ -143,13 +141,13 @@ def trace_events(timeline: Timeline, most_operations: int = 100_000) -> list[dic
                         "bytes": float(flat.op_bytes[op]),
                         "cube steps": int(flat.op_cube_steps[op]),
                         "iteration": int(r.iteration[i]),
-                        "waited for": [list(FLAGS)[f] for f in flat.op_takes[op * 8 : op * 8 + flat.op_take_count[op]]],
+                        "waited for": [list(FLAGS)[f] for f in _flags_of(flat.op_takes, flat.op_take_count, op)],
                     },
                 }  # fmt: skip
             )
         kept = np.zeros(len(r.start), np.bool_)
         kept[order] = True
-        for source, target in _arrows(phase, timeline.program.initial_flags):
+        for source, target in _arrows(phase, run.program.initial_flags):
             if not (kept[source] and kept[target]):
                 continue
             arrow += 1
@@ -160,11 +158,16 @@ def trace_events(timeline: Timeline, most_operations: int = 100_000) -> list[dic
                     "cat": "flag", "ts": (cycle + offset) * per_cycle,
                 }  # fmt: skip
                 events.append(event | ({"bp": "e"} if ph == "f" else {}))
-    for name, (times, used) in occupancy(timeline).items():
+    for name, (times, used) in occupancy(run).items():
         inside = times <= horizon
         for cycle, value in zip(times[inside].tolist(), used[inside].tolist(), strict=True):
             events.append({"ph": "C", "pid": 0, "name": name, "ts": cycle * per_cycle, "args": {"bytes": value}})
     return events
+
+
+def _flags_of(table: np.ndarray, counts: np.ndarray, operation: int) -> list[int]:
+    """Numbers of the flags in one operation's row of a flag table."""
+    return table[operation * FLAG_WIDTH :][: counts[operation]].tolist()
 
 
 def _arrows(phase: PhaseResult, initial: dict[str, int]) -> Iterator[tuple[int, int]]:
@@ -175,19 +178,19 @@ def _arrows(phase: PhaseResult, initial: dict[str, int]) -> Iterator[tuple[int, 
             continue
         raised, taken = [], []
         for i, op in enumerate(r.operation.tolist()):
-            raised += [i] * flat.op_raises[op * 8 : op * 8 + flat.op_raise_count[op]].tolist().count(number)
-            taken += [i] * flat.op_takes[op * 8 : op * 8 + flat.op_take_count[op]].tolist().count(number)
+            raised += [i] * _flags_of(flat.op_raises, flat.op_raise_count, op).count(number)
+            taken += [i] * _flags_of(flat.op_takes, flat.op_take_count, op).count(number)
         raised.sort(key=lambda i: r.end[i] + flat.op_latency[r.operation[i]])
         taken.sort(key=lambda i: r.start[i])
         yield from zip(raised, taken, strict=False)
 
 
-def write_trace(timeline: Timeline, path: str | Path, most_operations: int = 100_000) -> None:
+def write_trace(run: Run, path: str | Path, most_operations: int = 100_000) -> None:
     """Write the trace as JSON, whole or not at all.
 
     Parameters
     ----------
-    timeline : Timeline
+    run : Run
         Recorded.
     path : path
     most_operations : int
@@ -197,13 +200,13 @@ def write_trace(timeline: Timeline, path: str | Path, most_operations: int = 100
     FileNotFoundError
         If the folder does not exist.
     """
-    s = timeline.schedule
+    s = run.schedule
     document = {
-        "traceEvents": trace_events(timeline, most_operations),
+        "traceEvents": trace_events(run, most_operations),
         "displayTimeUnit": "ns",
         "otherData": {
-            "chip": timeline.chip.name, "m": s.m, "k": s.k, "n": s.n, "block": str(s.blocking), "mode": s.mode,
-            "buffering": s.buffering, "TFLOP/s": timeline.tflops, "operations": timeline.operations,
+            "chip": run.chip.name, "m": s.m, "k": s.k, "n": s.n, "block": str(s.blocking), "mode": s.mode,
+            "buffering": s.buffering, "TFLOP/s": run.tflops, "operations": run.operations,
             "operations at most in this file": most_operations,
         },
     }  # fmt: skip

@@ -8,12 +8,12 @@ and are marked.
 from dataclasses import replace
 from typing import NamedTuple
 
-from ascend.chip import PARAMETERS, Chip
-from ascend.program import Loop, Program, Segment
-from ascend.program_builder import build_program
-from ascend.roofline import fp32_equivalent_peak
-from ascend.schedule import TileSchedule, build_schedule
-from ascend.simulate import LatencyMode, run_program, simulate
+from ascend.chips.chip import PARAMETERS, Chip
+from ascend.pipes.build import build_program
+from ascend.pipes.program import Loop, Program, Segment
+from ascend.pipes.simulate import LatencyMode, run_program, simulate
+from ascend.roofline import schedule_roofline
+from ascend.tile_schedule import TileSchedule
 
 
 class Cause(NamedTuple):
@@ -29,11 +29,15 @@ class Cause(NamedTuple):
 CAUSES = (
     Cause("head of each cube instruction", parameters=("mmad_head",)),
     Cause("moves from L1 to L0A and L0B", kinds=("A move", "B move")),
-    Cause("B stream from memory to L1", kinds=("B load",)),
-    Cause("A panels loaded (exposed)", kinds=("A load",)),
+    Cause("B from memory and L2 to L1", kinds=("B load", "B miss")),
+    Cause("A from memory and L2 to L1", kinds=("A load", "A miss")),
+    Cause("streaming through the vector units", kinds=("kept load", "stream load", "multiply and add")),
     Cause("C read, added and written", kinds=("C read", "C add", "C move", "C write", "C seed")),
     Cause("splitting A and B into FP16 words", split=True),
+    Cause("ND operands turned into NZ", kinds=("convert read", "convert", "convert write")),
     Cause("combining the terms behind FIXPIPE", kinds=("combine read", "combine", "combine write")),
+    Cause("merging slices of k", kinds=("merge read", "merge", "merge write", "zero", "zero write")),
+    Cause("launch", parameters=("launch_us",)),
     Cause("synchronisation of each block", parameters=("sync_cycles_per_block",), fitted=True),
     Cause("memory time that does not overlap", parameters=("non_overlapped_fraction",), fitted=True),
 )
@@ -61,11 +65,11 @@ def waterfall(schedule: TileSchedule, latency: LatencyMode = "pipelined") -> lis
     Returns
     -------
     list of Step
-        The first is the peak, the last has the speed of :func:`ascend.simulate.simulate`.
+        The first is the peak, the last has the speed of :func:`ascend.simulate`.
     """
     s, chip = schedule, schedule.placed_on
     flop = 2.0 * s.m * s.n * s.k
-    peak = fp32_equivalent_peak(chip, s.terms, s.operand)
+    peak = schedule_roofline(s).peak
     peak_cycles = flop / peak * chip.cycles_per_second
     steps = [Step("peak: a third of the cubes" if s.terms == 3 else "peak", peak / 1e12, 0.0, peak_cycles, False)]
 
@@ -91,6 +95,14 @@ def _matters(cause: Cause, schedule: TileSchedule) -> bool:
         return schedule.terms > 1
     if "combine" in cause.kinds:
         return bool(chip.fixpipe) and schedule.terms > 1
+    if "convert" in cause.kinds:
+        return schedule.converts
+    if "merge" in cause.kinds:
+        return len(schedule.k_slices) > 1
+    if "launch_us" in cause.parameters:
+        return schedule.kernel != "paper"
+    if "stream load" in cause.kinds or "B load" in cause.kinds or "A load" in cause.kinds:
+        return (schedule.kernel == "vector") == ("stream load" in cause.kinds)
     return bool(cause.kinds) or any(getattr(chip, name) for name in cause.parameters)
 
 
@@ -98,11 +110,7 @@ def _with_causes(schedule: TileSchedule, present: int) -> Program:
     """The program with the first `present` causes in force and the others free."""
     absent = CAUSES[present:]
     chip = schedule.placed_on.replace(**{name: 0.0 for cause in absent for name in cause.parameters})
-    s = schedule
-    rebuilt = build_schedule(
-        s.m, s.n, s.k, s.blocking, chip, s.terms, s.buffering, s.mode, s.reseed_l0c, s.operand, s.n_fused
-    )
-    program = build_program(rebuilt, include_split=not any(cause.split for cause in absent))
+    program = build_program(schedule.timed_by(chip), include_split=not any(cause.split for cause in absent))
     return free_of_charge(program, {kind for cause in absent for kind in cause.kinds})
 
 
@@ -200,7 +208,4 @@ def sweep(schedule: TileSchedule, parameter: str, values: list[float]) -> list[t
 
 
 def _speed(schedule: TileSchedule, chip: Chip) -> float:
-    s = schedule
-    return simulate(
-        s.blocking, s.m, s.k, s.n, chip, s.terms, s.buffering, s.mode, operand=s.operand, reseed_l0c=s.reseed_l0c,
-    ).tflops  # fmt: skip
+    return simulate(schedule.timed_by(chip)).tflops

@@ -1,0 +1,142 @@
+"""What a schedule's order of summation costs in accuracy: measured on data, sampled from a distribution, or bounded.
+
+Only the ranges of k, the order of the sums and the operand's format change a bit (:attr:`TileSchedule.arithmetic`), so the
+error of a large product is that of a few of its elements: a sample of 16 x 16 with all of k.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from ascend.cube import schedule_product
+from ascend.tile_schedule import TileSchedule
+
+Distribution = Literal["normal", "uniform", "positive"]
+#: Names and samplers: standard normal, uniform in [-1, 1], uniform in [0, 1].
+DISTRIBUTIONS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
+    "normal": lambda rng, shape: rng.standard_normal(shape, np.float32),
+    "uniform": lambda rng, shape: 2 * rng.random(shape, np.float32) - 1,
+    "positive": lambda rng, shape: rng.random(shape, np.float32),
+}
+#: Rows and columns of a sample, and products in it at most.
+SAMPLE_SIDE = 16
+SAMPLE_PRODUCTS = 2**20
+#: Unit roundoff of each operand format: half a unit in the last place of 1.
+UNIT_ROUNDOFF = {"fp16": 2.0**-11, "bf16": 2.0**-8, "hf32": 2.0**-12, "fp32": 2.0**-24, "int8": 0.0}
+
+
+def relative_error(product: np.ndarray, exact: np.ndarray) -> float:
+    """Relative Frobenius error (eq. 13 of SGEMM-cube); the absolute one where the exact product is 0."""
+    norm = float(np.linalg.norm(exact))
+    difference = float(np.linalg.norm(np.asarray(product, float) - exact))
+    return difference / norm if norm else difference
+
+
+class ErrorOf(Protocol):
+    """The error of a schedule; keywords are options of :func:`ascend.cube_gemm`."""
+
+    def __call__(self, schedule: TileSchedule, **options: Any) -> float: ...
+
+
+def data_error(a: Any, b: Any) -> ErrorOf:
+    """Error (eq. 13) of a schedule's product of `a` and `b`, computed once for each arithmetic.
+
+    The reference is the FP64 product, as in the paper.
+
+    Parameters
+    ----------
+    a, b : array_like, shapes (m, k) and (k, n)
+    """
+    exact = np.asarray(a, float) @ np.asarray(b, float)
+    known: dict[tuple, float] = {}
+
+    def error(schedule: TileSchedule, **options: Any) -> float:
+        key = (schedule.arithmetic, *sorted(options.items()))
+        if key not in known:
+            known[key] = relative_error(schedule_product(schedule, a, b, **options), exact)
+        return known[key]
+
+    return error
+
+
+def sampled_error(distribution: Distribution = "normal", seed: int = 0) -> ErrorOf:
+    """Error (eq. 13) of a schedule on a sample of the product of random matrices, computed once for each arithmetic.
+
+    Parameters
+    ----------
+    distribution : {"normal", "uniform", "positive"}
+        Of the elements of A and B. int8 operands: integers from -127 to 127, whatever the distribution.
+    seed : int
+
+    Raises
+    ------
+    ValueError
+        If the distribution is unknown.
+    """
+    if distribution not in DISTRIBUTIONS:
+        raise ValueError(f"distribution is one of {', '.join(DISTRIBUTIONS)}, got {distribution!r}")
+    known: dict[tuple, float] = {}
+    samples: dict[tuple, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+
+    def error(schedule: TileSchedule, **options: Any) -> float:
+        key = (schedule.arithmetic, *sorted(options.items()))
+        if key not in known:
+            sample = _sample_of(schedule)
+            kind = (sample.m, sample.k, sample.n, sample.operand == "int8")
+            if kind not in samples:
+                samples[kind] = _draw(distribution, seed, *kind)
+            a, b, exact = samples[kind]
+            known[key] = relative_error(schedule_product(sample, a, b, **options), exact)
+        return known[key]
+
+    return error
+
+
+def _draw(
+    distribution: Distribution, seed: int, m: int, k: int, n: int, whole: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A, B and their FP64 product."""
+    rng = np.random.default_rng(seed)
+    if whole:
+        a, b = (rng.integers(-127, 128, shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    else:
+        a, b = (DISTRIBUTIONS[distribution](rng, shape) for shape in ((m, k), (k, n)))
+    return a, b, a.astype(float) @ b.astype(float)
+
+
+def _sample_of(s: TileSchedule) -> TileSchedule:
+    """The schedule of a few rows and columns with the same arithmetic."""
+    side = max(min(SAMPLE_SIDE, int((SAMPLE_PRODUCTS / max(s.k, 1)) ** 0.5)), 2)
+    rows, columns = min(s.m, side), min(s.n, side)
+    if s.streamed == "a" and rows <= columns:
+        columns = rows - 1
+    return replace(s, m=rows, n=columns)
+
+
+def error_bound(schedule: TileSchedule) -> float:
+    """A bound on |computed - exact| of each element over (|A| |B|), for data inside the formats' normal ranges.
+
+    Rounding the operands: with one word 2 u + u^2, u the unit roundoff of the operand (0 for int8 and FP32). With two FP16
+    words x = h + l / 2^s (1 + d), |d| <= 2^-22: 2 * 2^-22, and 2^-22 for the term l l if it is left out (eq. 7).
+    Summation in FP32: gamma_p = p u / (1 - p u), u = 2^-24, with p the roundings that one product can pass: the chain in
+    L0C, the sums between k groups, the terms, the merge of slices (Higham, Accuracy and Stability, section 3.1).
+
+    Parameters
+    ----------
+    schedule : TileSchedule
+    """
+    s = schedule
+    u = 2.0**-24
+    if s.operand == "int8":
+        return 0.0
+    if s.terms == 1:
+        unit = 0.0 if s.kernel == "vector" and s.operand == "fp32" else UNIT_ROUNDOFF[s.operand]
+        rounding = 0.0 if s.operand == "fp32" else 2 * unit + unit * unit
+    else:
+        rounding = (2 + (s.terms == 3)) * 2.0**-22
+    in_chain = s.chain * (s.terms if s.mode == "elementwise" else 1)
+    roundings = in_chain + (s.groups - 1) * (s.terms if s.mode == "termwise_inplace" else 1) + 3 * (s.terms > 1)
+    roundings += len(s.k_slices) - 1 + (s.kernel == "vector")
+    return rounding + (1 + rounding) * roundings * u / (1 - roundings * u)

@@ -1,0 +1,147 @@
+"""How the tiles of C and the slices of k are dealt to cores: grids, swizzled orders, balanced ranges.
+
+Source of the swizzled order: CATLASS, GemmIdentityBlockSwizzle (docs/en/2_Design/01_kernel_design/02_swizzle.md): bands
+of `offset` tile rows (direction 0) or tile columns (direction 1) are walked back and forth; consecutive tiles go to
+consecutive cores.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cores along m, k and n.
+
+    Parameters
+    ----------
+    m, k, n : int
+        At least 1. `k` slices of the inner dimension are merged into one C.
+
+    Raises
+    ------
+    ValueError
+        If a number is not a positive integer.
+    """
+
+    m: int = 1
+    k: int = 1
+    n: int = 1
+
+    def __post_init__(self):
+        for name in ("m", "k", "n"):
+            size = getattr(self, name)
+            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+                raise ValueError(f"a grid has at least 1 core along {name}, got {size!r}")
+
+    @property
+    def cores(self) -> int:
+        """Cores of the whole grid."""
+        return self.m * self.k * self.n
+
+    def __str__(self) -> str:
+        return f"{self.m}x{self.k}x{self.n}"
+
+
+@dataclass(frozen=True)
+class Swizzle:
+    """Order in which tiles of C are dealt: bands of `offset` tile rows (direction 0) or tile columns (direction 1).
+
+    Parameters
+    ----------
+    offset : int
+        Width of a band, at least 1.
+    direction : {0, 1}
+
+    Raises
+    ------
+    ValueError
+        If a number is none of those.
+    """
+
+    offset: int = 1
+    direction: int = 0
+
+    def __post_init__(self):
+        if isinstance(self.offset, bool) or not isinstance(self.offset, int) or self.offset < 1:
+            raise ValueError(f"a swizzle's offset is an integer from 1, got {self.offset!r}")
+        if self.direction not in (0, 1):
+            raise ValueError(
+                f"a swizzle's direction is 0 (bands of rows) or 1 (bands of columns), got {self.direction!r}"
+            )
+
+    def __str__(self) -> str:
+        return f"<{self.offset}, {self.direction}>"
+
+    def tile(self, number: int, rows: int, columns: int) -> tuple[int, int]:
+        """Row and column of the tile with a number in the order.
+
+        Parameters
+        ----------
+        number : int
+            From 0 to rows * columns - 1.
+        rows, columns : int
+            Tiles of C.
+        """
+        across, along = (rows, columns) if self.direction == 0 else (columns, rows)
+        band, place = divmod(number, self.offset * along)
+        width = min(self.offset, across - band * self.offset)
+        step, inside = divmod(place, width)
+        if band % 2:
+            step = along - 1 - step
+        place_across = band * self.offset + inside
+        return (place_across, step) if self.direction == 0 else (step, place_across)
+
+
+class Visit(NamedTuple):
+    """One stay of a core: it keeps `panel` of the resident operand in L1 and computes the tiles of `stream`.
+
+    `panel` is a range of rows (A resident) or of columns (B resident), None where both operands are streamed; a tile is
+    (rows, columns); `slice` is the number of the slice of k; `active` cores are at the same stay.
+    """
+
+    panel: Range | None
+    tiles: tuple[tuple[Range, Range], ...]
+    slice: int
+    active: int
+
+
+def split_range(start: int, stop: int, step: int) -> tuple[Range, ...]:
+    """Half-open ranges of `step` that cover [start, stop); the last may be shorter."""
+    return tuple((first, min(first + step, stop)) for first in range(start, stop, step))
+
+
+def balanced_ranges(length: int, most: int, unit: int) -> tuple[Range, ...]:
+    """Ranges that cover [0, length), as few as `most` allows, of nearly equal whole units.
+
+    Parameters
+    ----------
+    length : int
+    most : int
+        Longest range, a multiple of `unit`.
+    unit : int
+        Starts are multiples of it.
+    """
+    return balanced_parts(length, -(-length // most), unit)
+
+
+def balanced_parts(length: int, parts: int, unit: int) -> tuple[Range, ...]:
+    """At most `parts` ranges of nearly equal whole units that cover [0, length).
+
+    Longer ranges come first, so that core 0 has the most work.
+
+    Parameters
+    ----------
+    length, parts : int
+    unit : int
+        Starts are multiples of it.
+    """
+    units = -(-length // unit)
+    parts = min(parts, units)
+    if not parts:
+        return ()
+    short, longer = divmod(units, parts)
+    edges = [unit * (part * short + min(part, longer)) for part in range(parts)] + [length]
+    return tuple(zip(edges, edges[1:], strict=False))

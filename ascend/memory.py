@@ -1,0 +1,214 @@
+"""Which loads L2 serves: the reuse distance of each operand under the order in which a schedule walks C.
+
+The model: the cores walk in step. Loads of the same block by several cores at one step come from memory once and from L2
+for the others. A block that is loaded again at a later step is still in L2 if the bytes that all cores touched in between
+(the reuse distance) fit L2 with least-recently-used replacement; a walk that turns round (swizzle) finds again what it
+touched last. Partial sums of C count as touched. Later passes find the words of earlier ones if everything fits.
+
+The formulas take numbers or arrays alike, so that the planner ranks thousands of candidates by what the simulator
+counts. Assumed: full associativity, no prefetching, no sharing with other kernels.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ascend.tile_schedule import TileSchedule
+
+
+class Misses(NamedTuple):
+    """Share of the loads of A's and B's blocks that memory serves; the others are L2 hits."""
+
+    a: Any
+    b: Any
+
+
+def l2_misses(
+    *,
+    rows: Any,
+    columns: Any,
+    slices: Any,
+    together: Any,
+    at_m: Any,
+    at_n: Any,
+    a_block: Any,
+    b_block: Any,
+    c_tile: Any,
+    resident: str,
+    turns: bool,
+    distinct: float,
+    l2_bytes: int,
+) -> Misses:
+    """Misses from the counts of a walk.
+
+    Parameters
+    ----------
+    rows, columns, slices : number or array
+        Tiles of C along m and n, slices of k.
+    together : number or array
+        Slices that the cores work on at one step.
+    at_m, at_n : number or array
+        Tile rows and columns that the cores work on at one step.
+    a_block, b_block : number or array
+        Bytes of one tile row of A and one tile column of B over a slice's k, in one pass.
+    c_tile : number or array
+        Bytes of C that leave for each tile.
+    resident : {"a", "b", "none"}
+    turns : bool
+        Whether the walk goes back and forth (a swizzle with bands).
+    distinct : float
+        Share of the operand words of a pass that no earlier pass read.
+    l2_bytes : int
+    """
+    at_m, at_n = np.minimum(at_m, rows), np.minimum(at_n, columns)
+    # One step: what the cores touch together.
+    step = together * (at_m * a_block + at_n * b_block + at_m * at_n * c_tile)
+    whole_a, whole_b = together * rows * a_block, together * columns * b_block
+    # The walk goes along n in bands of at_m rows, or along m in bands of at_n columns where B is resident.
+    if resident == "b":
+        b_share = 1 / np.where(step <= l2_bytes, rows, at_m)
+        kept, written = together * at_n * b_block, together * rows * at_n * c_tile
+        a_share = _again(1 / columns, 1 / at_n, whole_a, kept, written, l2_bytes, turns)
+    else:
+        a_share = 1 / np.where(step <= l2_bytes, columns, at_n)
+        kept, written = together * at_m * a_block, together * columns * at_m * c_tile
+        b_share = _again(1 / rows, 1 / at_m, whole_b, kept, written, l2_bytes, turns)
+    if resident == "a":  # a panel is loaded once for each stay: by the cores of one row of the grid
+        a_share = 1 / at_n
+    if resident == "b":
+        b_share = 1 / at_m
+    everything = slices * (rows * a_block + columns * b_block) + rows * columns * c_tile
+    known = np.where(everything <= l2_bytes, distinct, 1.0)
+    return Misses(a_share * known, b_share * known)
+
+
+def _again(once: Any, each_band: Any, streamed: Any, kept: Any, written: Any, l2_bytes: int, turns: bool) -> Any:
+    """Share of a streamed operand's loads that miss when it is read once for each band of the walk.
+
+    Between two reads of a block a walk in one direction touches the whole band: what it streams, keeps and writes. One that
+    turns round touches, for the block x bands before the turn, x of the stream once, x of what is written twice, and the
+    kept operand of both bands; so the blocks next to the turn hit.
+    """
+    if turns:
+        left = np.clip((l2_bytes - 2 * kept) / (streamed + 2 * written), 0.0, 1.0)
+    else:
+        left = np.where(streamed + kept + written <= l2_bytes, 1.0, 0.0)
+    return left * once + (1 - left) * each_band
+
+
+def schedule_misses(schedule: TileSchedule) -> Misses:
+    """Misses of a schedule on its chip.
+
+    Parameters
+    ----------
+    schedule : TileSchedule
+        With a chip.
+    """
+    s, b = schedule, schedule.blocking
+    longest = s.k_slices[0][1] - s.k_slices[0][0]
+    rows, columns = len(s.row_blocks), len(s.column_blocks)
+    if s.resident == "none":
+        together = slices_at_once(rows * columns, len(s.k_slices), s.cores)
+        at_m, at_n = concurrent_tiles(rows, columns, s.cores / together, s.swizzle.offset, s.swizzle.direction)
+    else:
+        at_m, at_n, together = s.grid.m, s.grid.n, len(s.k_slices)
+    walk = s.resident if s.resident != "none" or s.swizzle.direction == 0 else "columns"
+    arguments = {
+        "rows": rows, "columns": columns, "slices": len(s.k_slices), "together": together, "at_m": at_m, "at_n": at_n,
+        "a_block": s.operand_bytes * s.words * longest * min(b.bm, s.m),
+        "b_block": s.operand_bytes * s.words * longest * min(b.bn, s.n),
+        "c_tile": 4 * min(b.bm, s.m) * min(b.bn, s.n), "turns": s.resident == "none",
+        "distinct": distinct_words(s.terms, s.words),
+        "l2_bytes": s.placed_on.l2_bytes,
+    }  # fmt: skip
+    return walk_misses(walk, **arguments)
+
+
+def walk_misses(walk: str, **arguments: Any) -> Misses:
+    """:func:`l2_misses` for a walk: "a", "b", "none" (bands of rows) or "columns" (nothing resident, bands of columns).
+
+    Parameters
+    ----------
+    walk : str
+    **arguments
+        Of :func:`l2_misses`.
+    """
+    if walk != "columns":
+        return l2_misses(resident=walk, **arguments)
+    swapped = {"rows": "columns", "at_m": "at_n", "a_block": "b_block"}
+    swapped |= {new: old for old, new in swapped.items()}
+    turned = l2_misses(resident="none", **{swapped.get(name, name): value for name, value in arguments.items()})
+    return Misses(turned.b, turned.a)
+
+
+def slices_at_once(tiles: Any, slices: Any, cores: int) -> Any:
+    """Slices of k that the cores work on at one step, where tiles of one slice are dealt before the next slice's.
+
+    Parameters
+    ----------
+    tiles, slices : number or array
+        Tiles of C, slices of k.
+    cores : int
+    """
+    return np.clip(cores / tiles, 1, slices)
+
+
+def concurrent_tiles(rows: Any, columns: Any, cores: Any, offset: Any, direction: int) -> tuple[Any, Any]:
+    """Tile rows and columns that `cores` consecutive tiles of a swizzled order cover.
+
+    Parameters
+    ----------
+    rows, columns : number or array
+        Tiles of C.
+    cores : number or array
+        Cores for one slice.
+    offset : number or array
+        Of the swizzle.
+    direction : {0, 1}
+    """
+    across, along = (rows, columns) if direction == 0 else (columns, rows)
+    width = np.minimum(np.minimum(offset, across), np.maximum(cores, 1))
+    length = np.minimum(np.maximum(cores / width, 1), along)
+    # A band that is shorter than the cores: they work on several bands at once.
+    width = np.minimum(np.maximum(width, cores / along), across)
+    return (width, length) if direction == 0 else (length, width)
+
+
+def memory_bytes(schedule: TileSchedule) -> float:
+    """Bytes that a schedule moves from and to memory: operands that miss L2, C, the passes over whole matrices.
+
+    Parameters
+    ----------
+    schedule : TileSchedule
+        With a chip.
+    """
+    s = schedule
+    rows, columns, slices = len(s.row_blocks), len(s.column_blocks), len(s.k_slices)
+    c_all = 4.0 * s.m * s.n
+    merged = (slices + 1) * c_all if slices > 1 and s.merge == "reduce" else 0.0
+    if s.kernel == "vector":
+        added = 2.0 if slices > 1 and s.merge == "atomic" else 1.0
+        return s.operand_bytes * (float(s.m) * s.k + float(s.k) * s.n) + slices * added * c_all + merged
+    # The paper's kernel reads A once in each pass and takes B from L2 after one miss for all cores of a wave.
+    misses = schedule_misses(s)
+    a_loads = min(s.grid.n, columns) if s.resident == "a" else columns
+    b_loads = min(s.grid.m, rows) if s.resident == "b" else rows
+    each = len(s.passes) * s.words * s.operand_bytes
+    operands = each * (s.m * s.k * a_loads * misses.a + s.k * s.n * b_loads * misses.b)
+    passes = len(s.passes)
+    fixpipe = bool(s.placed_on.fixpipe)
+    reads = 0 if fixpipe else sum(s.c_reads(p, g) for p in range(passes) for g in range(s.groups))
+    writes = passes * sum(s.accumulators if fixpipe else s.c_writes(g) for g in range(s.groups))
+    split = 8.0 * (s.m * s.k + s.k * s.n) if s.terms > 1 else 0.0
+    terms = s.terms if fixpipe and s.terms > 1 and s.mode in ("termwise", "fused") else 1
+    copies = terms * (slices if s.merge == "reduce" else 1)
+    last = (copies + 1) * c_all if copies > 1 else 0.0
+    zeroed = 2 * c_all if slices > 1 and s.merge == "atomic" else 0.0
+    converted = 2.0 * s.operand_bytes * (s.m * s.k + s.k * s.n) if s.converts else 0.0
+    return converted + float(operands) + c_all * slices * (reads + writes) + split + last + zeroed
+
+
+def distinct_words(terms: int, words: int) -> float:
+    """Share of the words that the passes load which are first loads: 4 words for 6 loads of three unfused terms."""
+    loads = 2 * words if words > 1 else 2 * terms
+    return (2 if terms == 1 else 4) / loads if words == 1 else 1.0

@@ -1,0 +1,89 @@
+"""One pass of the cube on operands other than FP16 words: BF16, HF32, FP32 and INT8, as the catalogue models them.
+
+The rows are those of arch "ascend910b" in :mod:`tensorcore_models.catalogue.ascend`; what of their arithmetic is not published
+is said there. A k group is one chain in L0C; groups and slices are added in FP32 (INT8: exactly, in int32).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ascend.slices import merge_slices
+from ascend.tile_schedule import TileSchedule
+from tensorcore_models.catalogue import get_instruction
+from tensorcore_models.engines.instruction import Instruction
+
+#: Operand to row of the catalogue.
+INSTRUCTIONS = {
+    "fp16": "cube.m16n16k16.f32.f16.f16.f32",
+    "bf16": "cube.m16n16k16.f32.bf16.bf16.f32",
+    "hf32": "cube.m16n16k8.f32.hf32.hf32.f32",
+    "fp32": "cube.m16n16k4.f32.f32.f32.f32",
+    "int8": "cube.m16n16k32.s32.s8.s8.s32",
+}
+
+
+def cube_instruction(operand: str) -> Instruction:
+    """The catalogue's row for an operand format.
+
+    Raises
+    ------
+    ValueError
+        If the format has none.
+    """
+    if operand not in INSTRUCTIONS:
+        raise ValueError(f"operand is one of {', '.join(INSTRUCTIONS)}, got {operand!r}")
+    return get_instruction("ascend910b", INSTRUCTIONS[operand])
+
+
+def operand_product(schedule: TileSchedule, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
+    """A B (+ C) on a schedule whose operands are not FP16 words.
+
+    Parameters
+    ----------
+    schedule : TileSchedule
+        With one term.
+    a, b, c : ndarray of float32, shapes (m, k), (k, n), (m, n)
+        Rounded to the operand format (RN). For INT8 they must hold integers from -128 to 127 (c: int32).
+
+    Returns
+    -------
+    numpy.ndarray
+        float32, or int32 for INT8, shape (m, n).
+
+    Raises
+    ------
+    ValueError
+        If INT8 operands are other numbers.
+    """
+    return merge_slices(operand_slices(schedule, a, b, c))
+
+
+def operand_slices(schedule: TileSchedule, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
+    """The slices of k before they are merged: shape (slices, m, n)."""
+    instruction = cube_instruction(schedule.operand)
+    a, b, c = (_operand(x, schedule.operand, name) for x, name in ((a, "a"), (b, "b"), (c, "c")))
+    options: dict[str, Any] = {} if schedule.operand == "int8" else {"input_rounding": "rne"}
+    found = []
+    for number, k_slice in enumerate(schedule.k_slices):
+        first, *later = schedule.groups_of(k_slice)
+        seed = c if number == 0 else None
+        total = instruction.gemm(a[:, first[0] : first[1]], b[first[0] : first[1]], seed, **options)
+        for start, stop in later:
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = total + instruction.gemm(a[:, start:stop], b[start:stop], **options)
+        found.append(total)
+    return np.stack(found)
+
+
+def _operand(x: np.ndarray | None, operand: str, name: str) -> Any:
+    if x is None or operand != "int8":
+        return x
+    kind = np.int32 if name == "c" else np.int8
+    whole = np.asarray(x).astype(np.int64)
+    limits = np.iinfo(kind)
+    if not np.array_equal(whole, x) or whole.min(initial=0) < limits.min or whole.max(initial=0) > limits.max:
+        raise ValueError(
+            f"int8 operands: {name} must hold integers from {limits.min} to {limits.max}; quantise it first"
+        )
+    return whole.astype(kind)

@@ -1,0 +1,205 @@
+"""Time and bits on one front: what one more correct bit costs.
+
+The choices that change bits are varied one at a time from the fastest schedule of each kernel: terms, how they are
+combined, s_b, the length of the chain in L0C (bk * N_fused), split-k, the operand's format, the vector units. Each point is
+simulated and its error measured; the front holds those that no other beats in both.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ascend.accuracy import Distribution, ErrorOf, data_error, sampled_error
+from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip
+from ascend.planner import Plan, plan, plan_of, with_error
+from ascend.schedule import variant
+from ascend.tile_schedule import TileSchedule
+
+#: (terms, mode): kernels on FP16 words.
+KERNELS = ((1, "termwise"), (3, "termwise"), (3, "elementwise"), (3, "termwise_inplace"), (4, "termwise"))
+#: s_b of eq. 7 that are tried; the time is the same.
+SCALE_EXPONENTS = (0, 6, 12)
+#: Parts into which a chain is cut.
+CHAIN_PARTS = (2, 4, 8, 16)
+SPLITS = (2, 4, 8)
+#: Bits that a point of the front has more than the faster one before it.
+LEAST_GAIN = 0.1
+#: Formats of one pass, where the chip has them.
+OPERANDS = ("bf16", "hf32", "fp32")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A schedule with its time and its error.
+
+    Attributes
+    ----------
+    plan : Plan
+    scale_exponent : int or None
+        s_b; None without words.
+    on_front : bool
+        Whether no other point is faster and at least as accurate.
+    seconds_per_bit : float or None
+        Time for each bit more than the next faster point of the front; None for the fastest and off the front.
+    """
+
+    plan: Plan
+    scale_exponent: int | None
+    on_front: bool = False
+    seconds_per_bit: float | None = None
+
+    @property
+    def bits(self) -> float:
+        """-log2 of the error."""
+        bits = self.plan.bits
+        return math.inf if bits is None else bits
+
+    def label(self) -> str:
+        """What the point is, in a few words."""
+        s = self.plan.schedule
+        if s.kernel == "vector":
+            return f"vector units, {s.operand}" + (f", split {len(s.k_slices)}" if len(s.k_slices) > 1 else "")
+        words = f"{s.operand}, 1 term" if s.terms == 1 else f"{s.terms} terms {s.mode}, s_b = {self.scale_exponent}"
+        parts = [words, f"chain {s.chain}"]
+        if len(s.k_slices) > 1:
+            parts.append(f"split {len(s.k_slices)}")
+        return ", ".join(parts)
+
+    def to_dict(self) -> dict:
+        """Plain data for JSON and CSV."""
+        return self.plan.to_dict() | {
+            "label": self.label(), "terms": self.plan.schedule.terms, "operand": self.plan.schedule.operand,
+            "scale_exponent": self.scale_exponent, "on_front": self.on_front, "seconds_per_bit": self.seconds_per_bit,
+        }  # fmt: skip
+
+
+def pareto(
+    m: int,
+    k: int,
+    n: int,
+    chip: Chip | str,
+    *,
+    data: tuple | None = None,
+    distribution: Distribution = "normal",
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Point]:
+    """Points of time and bits for C = A B, fastest first.
+
+    Parameters
+    ----------
+    m, k, n : int
+    chip : Chip or str
+    data : (a, b), optional
+        FP32 arrays; the error is then that of their product, else that of a sample of `distribution`.
+    distribution : {"normal", "uniform", "positive"}
+    progress : callable, optional
+        Called with (done, total).
+
+    Returns
+    -------
+    list of Point
+
+    Raises
+    ------
+    ValueError
+        As :func:`ascend.plan`.
+    """
+    chip = get_chip(chip)
+    error_of = data_error(*data) if data is not None else sampled_error(distribution)
+    source = "data" if data is not None else f"sample of {distribution} elements"
+    schedules = list(_schedules(m, k, n, chip))
+    points: list[Point] = []
+    for number, schedule in enumerate(schedules):
+        points.extend(_points(schedule, error_of, source))
+        if progress:
+            progress(number + 1, len(schedules))
+    return mark_front(points)
+
+
+def _points(schedule: TileSchedule, error_of: ErrorOf, source: str) -> Iterator[Point]:
+    timed = plan_of(schedule, 0.0)
+    if schedule.terms == 1:
+        yield Point(with_error(timed, error_of(schedule), source), None)
+        return
+    for exponent in SCALE_EXPONENTS:
+        yield Point(with_error(timed, error_of(schedule, scale_exponent=exponent), source), exponent)
+
+
+def _schedules(m: int, k: int, n: int, chip: Chip) -> Iterator[TileSchedule]:
+    """The fastest schedule of each kernel, and what its chain and its slices can be."""
+    seen = set()
+
+    def fresh(schedule: TileSchedule) -> bool:
+        key = (schedule.kernel, schedule.mode, schedule.blocking, schedule.grid, schedule.resident, schedule.arithmetic)
+        if key in seen:
+            return False
+        seen.add(key)
+        return True
+
+    options: list[dict] = [
+        {"terms": terms, "mode": None if mode == "termwise" else mode} for terms, mode in KERNELS
+    ] + [{"terms": 1, "operand": operand} for operand in OPERANDS if _takes(chip, operand)]
+    for option in options:
+        try:
+            found = plan(m, k, n, chip, top=12, simulated=8, error_of=_no_error, **option)
+        except ValueError:  # no block of this kernel fits
+            continue
+        best: dict[str, TileSchedule] = {}
+        for p in found:
+            best.setdefault(p.schedule.kernel, p.schedule)
+        for schedule in best.values():
+            if fresh(schedule):
+                yield schedule
+        cube = best.get("grid")
+        if cube is None:
+            continue
+        for parts in CHAIN_PARTS:
+            shorter = -(-cube.n_fused // parts)
+            if shorter < cube.n_fused and cube.blocking.bk * cube.n_fused > cube.blocking.bk:
+                changed = variant(cube, n_fused=shorter)
+                if fresh(changed):
+                    yield changed
+        for split in SPLITS:
+            if split > min(chip.cores, -(-k // cube.blocking.bk)):
+                continue
+            try:
+                (halved,) = plan(m, k, n, chip, top=1, simulated=4, split=split, error_of=_no_error, **option)
+            except ValueError:
+                continue
+            if halved.schedule.kernel == "grid" and fresh(halved.schedule):
+                yield halved.schedule
+
+
+def _takes(chip: Chip, operand: str) -> bool:
+    try:
+        chip.cube_step_k(operand)
+    except ValueError:
+        return False
+    return True
+
+
+def _no_error(schedule: TileSchedule) -> float:
+    return 0.0
+
+
+def mark_front(points: list[Point]) -> list[Point]:
+    """The points, fastest first, with those of the front marked and what each bit costs there.
+
+    Parameters
+    ----------
+    points : list of Point
+    """
+    ordered = sorted(points, key=lambda point: (point.plan.seconds, -point.bits))
+    marked: list[Point] = []
+    last: Point | None = None
+    for point in ordered:
+        if last is not None and point.bits < last.bits + LEAST_GAIN:
+            marked.append(Point(point.plan, point.scale_exponent))
+            continue
+        cost = None
+        if last is not None and math.isfinite(point.bits):
+            cost = (point.plan.seconds - last.plan.seconds) / (point.bits - last.bits)
+        last = Point(point.plan, point.scale_exponent, True, cost)
+        marked.append(last)
+    return marked

@@ -1,0 +1,1 @@
+"""What is shown of plans and simulations: sentences, tables, figures, the fit to published numbers, tiling fields."""

@@ -1,0 +1,171 @@
+"""The joint space of blocks, grids, orders, residency and split-k, ranked by closed forms.
+
+Blocks that cut C into the same tiles as a smaller block are left out, so that a size of 1 has one height and not eleven.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ascend.blocking import ALIGNMENT, Blocking, feasible_sizes
+from ascend.estimate import Candidates, Request, estimate, up
+from ascend.grid import Grid, Swizzle
+from ascend.schedule import VECTOR_OPERANDS, build_schedule
+from ascend.tile_schedule import TileSchedule, fractals
+
+#: Slices of k that are tried.
+SPLITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
+#: Work for each core, in tiles, from which on k is not split.
+ENOUGH_TILES = 2
+#: Times that differ by less are equal.
+SAME_TIME = 0.005
+#: Vector lines in UB that are tried (lanes along the streamed side, or rows of a streamed A), and depths.
+VECTOR_TILES = ((256, 16), (512, 16), (1024, 16), (2048, 16), (512, 32))
+#: The vector kernel costs an instruction for each row of the kept operand: from here on it cannot win.
+MOST_VECTOR_ROWS = 64
+
+
+def tiling_blocks(r: Request) -> np.ndarray:
+    """Feasible (bm, bk, bn) rows whose block is the tile that it cuts, int64, shape (blocks, 3)."""
+    sizes = feasible_sizes(r.chip, r.buffering, r.words, r.operand)
+    bm, bk, bn = sizes.T
+
+    def is_tile(block: np.ndarray, length: int) -> np.ndarray:
+        return up(up(length, up(length, block)), ALIGNMENT) * ALIGNMENT == block
+
+    accumulators = 4 * r.accumulators * bm * bn <= r.chip.l0c_bytes
+    return sizes[is_tile(bm, r.m) & is_tile(bn, r.n) & (bk <= fractals(r.k) * ALIGNMENT) & accumulators]
+
+
+def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates]:
+    """All candidates in groups of one residency and direction.
+
+    Parameters
+    ----------
+    r : Request
+    split : int, optional
+        Only this number of slices.
+    """
+    sizes = tiling_blocks(r).astype(float)
+    if not len(sizes):
+        return
+    bm, bk, bn = sizes.T
+    cores = r.chip.cores
+    rows, columns, blocks = up(r.m, bm), up(r.n, bn), up(r.k, bk)
+    splits = [s for s in (SPLITS if split is None else (split,)) if s <= cores]
+    for slices in splits:
+        may = blocks >= slices
+        if split is None and slices > 1:
+            may &= rows * columns * slices <= ENOUGH_TILES * cores
+        if not may.any():
+            continue
+        m_, k_, n_, r_, c_ = bm[may], bk[may], bn[may], rows[may], columns[may]
+        ones = np.ones_like(m_)
+        for direction in (0, 1):
+            ratio = np.sqrt(cores / slices * (n_ / m_ if direction == 0 else m_ / n_))
+            width = np.clip(np.round(ratio), 1, r_ if direction == 0 else c_)
+            yield Candidates(m_, k_, n_, width, slices * ones, ones, "none", direction)
+        left = cores // slices
+        for across in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32):
+            if across > left:
+                break
+            along = float(left // across)
+            yield Candidates(m_, k_, n_, np.minimum(along, r_), slices * ones, np.minimum(float(across), c_), "a")
+            yield Candidates(m_, k_, n_, np.minimum(float(across), r_), slices * ones, np.minimum(along, c_), "b")
+
+
+def best_schedules(
+    r: Request, count: int, split: int | None = None, by_traffic: bool = False
+) -> list[tuple[TileSchedule, float]]:
+    """The schedules that the closed forms put first, with their seconds; at least one of each residency.
+
+    Parameters
+    ----------
+    r : Request
+    count : int
+    split : int, optional
+        Only this number of slices of k.
+    by_traffic : bool
+        Put those first that move least from and to memory.
+    """
+    groups = [(c, estimate(r, c)) for c in grid_candidates(r, split)]
+    if not groups:
+        return []
+    seconds, moved, active = (np.concatenate(column) for column in zip(*(found for _, found in groups), strict=True))
+    sizes = np.concatenate([np.stack([c.bm, c.bk, c.bn], axis=1) for c, _ in groups])
+    owner = np.concatenate([np.full(len(c.bm), number) for number, (c, _) in enumerate(groups)])
+    inside = np.concatenate([np.arange(len(c.bm)) for c, _ in groups])
+    # Equal times: more cores, then blocks in whole 64s and 32s, then less traffic, then the smaller block.
+    step = np.floor(np.log(np.where(np.isfinite(seconds), seconds, 1e9)) / np.log1p(SAME_TIME))
+    uneven = (sizes % 64 > 0).sum(axis=1) + (sizes % 32 > 0).sum(axis=1)
+    if by_traffic:
+        step, moved = np.where(np.isfinite(seconds), moved, np.inf), step
+    order = np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0], moved, uneven, -active, step))
+    found: dict[tuple, tuple[TileSchedule, float]] = {}
+    wanted: dict[str, int] = {"a": 1, "b": 1, "none": 1}
+    for index in order.tolist():
+        c = groups[owner[index]][0]
+        if not np.isfinite(seconds[index]) or (len(found) >= count and not any(wanted.values())):
+            break
+        if len(found) >= count and not wanted[c.resident]:
+            continue
+        schedule = _schedule(r, c, int(inside[index]))
+        if schedule is None:
+            continue
+        key = (schedule.blocking, schedule.grid, schedule.resident)
+        if key not in found:
+            found[key] = (schedule, float(seconds[index]))
+            wanted[c.resident] = 0
+    return list(found.values())
+
+
+def _schedule(r: Request, c: Candidates, index: int) -> TileSchedule | None:
+    """One candidate as a schedule; None if a buffer that the closed forms leave out overflows."""
+    block = Blocking(int(c.bm[index]), int(c.bk[index]), int(c.bn[index]))
+    at_m, slices, at_n = int(c.at_m[index]), int(c.slices[index]), int(c.at_n[index])
+    grid = Grid(k=slices) if c.resident == "none" else Grid(at_m, slices, at_n)
+    swizzle = Swizzle(at_m, c.direction) if c.resident == "none" else None
+    try:
+        return build_schedule(
+            r.m, r.k, r.n, r.chip, block, terms=r.terms, buffering=r.buffering, mode=r.mode, kernel="grid", grid=grid,
+            resident=c.resident, swizzle=swizzle, merge=r.merge,
+            layout=r.layout, operand=r.operand,
+        )  # fmt: skip
+    except ValueError:
+        return None
+
+
+def vector_schedules(r: Request) -> list[TileSchedule]:
+    """Vector kernels for a product with few rows or columns that needs FP32 accuracy, or has FP16 operands.
+
+    Parameters
+    ----------
+    r : Request
+    """
+    if min(r.m, r.n) > MOST_VECTOR_ROWS or (r.terms == 1 and r.operand not in VECTOR_OPERANDS):
+        return []
+    operand = r.operand if r.terms == 1 else "fp32"
+    side = max(r.m, r.n)
+    kept = fractals(min(r.m, r.n)) * ALIGNMENT
+    found = {}
+    for width, depth in VECTOR_TILES:
+        width = min(width, fractals(side) * ALIGNMENT)
+        # Lanes run along n where B is streamed, along k where A is.
+        block = (
+            Blocking(kept, depth, width) if r.n >= r.m else Blocking(depth, min(width, fractals(r.k) * ALIGNMENT), kept)
+        )
+        lines = block.bn if r.n >= r.m else block.bm
+        for split in SPLITS:
+            along = max(min(r.chip.cores // split, -(-side // lines)), 1) if split <= r.chip.cores else 0
+            if not along or split > -(-r.k // block.bk):
+                continue
+            grid = Grid(1, split, along) if r.n >= r.m else Grid(along, split, 1)
+            try:
+                schedule = build_schedule(
+                    r.m, r.k, r.n, r.chip, block, terms=1, kernel="vector", grid=grid, operand=operand, merge=r.merge
+                )
+            except ValueError:
+                continue
+            found[schedule.blocking, schedule.grid] = schedule
+    # The one that uses most cores moves fastest; fewer slices merge less.
+    return sorted(found.values(), key=lambda s: (-s.used_cores, s.grid.k, -s.blocking.bn))[:6]

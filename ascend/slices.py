@@ -1,0 +1,86 @@
+"""Adding up slices of k: in order, or in every order in which atomic additions may arrive."""
+
+import itertools
+from typing import Literal
+
+import numpy as np
+
+Overflow = Literal["saturate", "inf"]
+#: Orders of up to so many slices are listed.
+MOST_ORDERED_SLICES = 7
+_FP32_MAX = np.finfo(np.float32).max
+
+
+def merge_slices(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
+    """The products of slices of k added in order, each addition RN in FP32.
+
+    Parameters
+    ----------
+    partial : ndarray of float32 (or int32: wraps round), shape (slices, m, n)
+    overflow : {"inf", "saturate"}
+
+    Returns
+    -------
+    numpy.ndarray
+        float32 or int32, shape (m, n). A NaN is the positive quiet one.
+    """
+    if partial.dtype == np.int32:
+        return partial.sum(axis=0, dtype=np.int32)
+    total = partial[0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for addend in partial[1:]:
+            total = total + addend
+            if overflow == "saturate":
+                total = np.clip(total, -_FP32_MAX, _FP32_MAX)
+    if overflow == "inf":
+        total = np.where(np.isnan(total), np.float32(np.nan), total)
+    return total
+
+
+def atomic_results(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
+    """Every product that atomic additions of slices can give: one for each order in which the cores may arrive.
+
+    Parameters
+    ----------
+    partial : ndarray of float32, shape (slices, m, n)
+        Products of at most 7 slices (2520 orders; the first two commute).
+    overflow : {"inf", "saturate"}
+
+    Returns
+    -------
+    numpy.ndarray
+        float32, shape (orders, m, n); orders that give the same bits everywhere appear once.
+
+    Raises
+    ------
+    ValueError
+        For more slices: :func:`atomic_spread` bounds them.
+    """
+    slices = len(partial)
+    if slices > MOST_ORDERED_SLICES:
+        raise ValueError(
+            f"{slices} slices have too many orders to list (at most {MOST_ORDERED_SLICES} slices): atomic_spread bounds them"
+        )
+    orders = [order for order in itertools.permutations(range(slices)) if slices < 2 or order[0] < order[1]]
+    found = [merge_slices(partial[list(order)], overflow) for order in orders]
+    return np.stack(list({product.tobytes(): product for product in found}.values()))
+
+
+def atomic_spread(partial: np.ndarray) -> np.ndarray:
+    """A bound on how far two orders of atomic addition can differ, element by element.
+
+    s - 1 additions, the first of which (to 0) is exact, each wrong by at most 2^-24 of a partial sum, which is at most
+    the sum of the magnitudes grown by the errors before it: twice (s - 1) u / (1 - (s - 1) u) times that sum (Higham,
+    Accuracy and Stability, section 4.2). Subnormal sums are exact.
+
+    Parameters
+    ----------
+    partial : ndarray of float32, shape (slices, m, n)
+
+    Returns
+    -------
+    numpy.ndarray
+        float64, shape (m, n).
+    """
+    growth = (len(partial) - 1) * 2.0**-24
+    return 2 * growth / (1 - growth) * np.abs(partial.astype(float)).sum(axis=0)

@@ -1,0 +1,485 @@
+"""The tile schedule of a GEMM on an Ascend chip: one object that is run for the product and for the time.
+
+A :class:`TileSchedule` fixes in which order the blocks of C = A B are computed, by which core, and where they lie
+meanwhile. The numeric interpreter (:mod:`ascend.cube`) walks its ranges of k; the timing one
+(:mod:`ascend.pipes.simulate`) runs the operations that :mod:`ascend.pipes.build` derives from it. Sizes are given in the
+order m, k, n everywhere.
+
+Three kernels:
+
+``paper``
+    SGEMM-cube (arXiv:2507.23387v4), Algorithm 1 and section 5.1. Row blocks of A are dealt to the cores; for each group
+    of N_fused A blocks, which stay in L1, all of B is streamed column block by column block::
+
+        for each row block of A (in parallel over the cores, in waves)
+          for each k group (N_fused blocks of bk)          A panel: GM -> L1, resident
+            for each column block of B
+              for each k block of the group                B: GM -> L1 -> L0B; A: L1 -> L0A; cube steps into L0C
+              C block: L0C -> UB, added to C there, UB -> GM
+
+``grid``
+    Tiles of C, and slices of k where tiles are few, are dealt to a grid of cores. A panel of A or of B stays in L1
+    (`resident` "a" or "b"; cores in a rectangle m x k x n), or both operands are streamed and C stays in L0C over the
+    whole slice ("none"; tiles in a swizzled order, as CATLASS deals them). Slices are merged by atomic additions in memory
+    or by a pass that adds them in order.
+
+``vector``
+    For products with few rows or columns, on the vector units alone in FP32, without words and terms: the larger operand
+    is streamed through UB once, in tiles, by cores along its long side and along k. See :mod:`ascend.vector`.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, SPLIT_OPERANDS, Blocking, Buffering, slots
+from ascend.chips.chip import Chip
+from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, balanced_ranges, split_range
+
+#: ``termwise``: one pass over the schedule for each term, an FP32 C for each, combined in the last write-back
+#: (section 4.4). ``termwise_inplace``: Algorithm 1 run for each term into one C. ``fused``: both words of A
+#: and B in L1, one pass, an accumulator in L0C for each term. ``elementwise``: as fused, with one accumulator
+#: for all terms.
+Mode = Literal["termwise", "termwise_inplace", "fused", "elementwise"]
+MODES = ("termwise", "termwise_inplace", "fused", "elementwise")
+#: (word of A, word of B) of each term, h high and l low, in the paper's order (eq. 7); the fourth is the one
+#: it omits.
+TERMS = ("hh", "lh", "hl", "ll")
+#: Transfers below 16 KiB lose bandwidth (measured on 910B), longer ones stop the B stream for longer.
+STRIP_BYTES = 16384
+#: Sizes beyond this are a mistake: 2^31 elements along one side.
+LARGEST_SIZE = 2**31 - 1
+
+Kernel = Literal["paper", "grid", "vector"]
+KERNELS = ("paper", "grid", "vector")
+#: The operand whose panel stays in L1; "none": both are streamed.
+Resident = Literal["a", "b", "none"]
+RESIDENTS = ("a", "b", "none")
+#: How A and B lie in memory: NZ fractals, or ND rows that somebody has to turn into fractals.
+Layout = Literal["nz", "nd"]
+LAYOUTS = ("nz", "nd")
+#: How slices of k become one C: FP32 additions in memory in any order, or a pass that adds them in order of k.
+Merge = Literal["atomic", "reduce"]
+MERGES = ("atomic", "reduce")
+
+
+def fractals(length: int, step: int = ALIGNMENT) -> int:
+    """Cube steps that cover `length`."""
+    return -(-length // step)
+
+
+def check_options(terms: int, mode: str, operand: str) -> None:
+    """Check what does not depend on a chip.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown, or unsplit operands are given several terms.
+    """
+    if terms not in (1, 3, 4):
+        raise ValueError(f"terms is 1 (plain), 3 (eq. 7) or 4 (low-low too), got {terms!r}")
+    if mode not in MODES:
+        raise ValueError(f"mode is one of {', '.join(MODES)}, got {mode!r}")
+    if operand not in OPERAND_BYTES:
+        raise ValueError(f"operand is one of {', '.join(OPERAND_BYTES)}, got {operand!r}")
+    if operand not in SPLIT_OPERANDS and terms != 1:
+        raise ValueError(f"{operand} operands are not split: terms must be 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TileSchedule:
+    """Which block is computed when, by which core, and how large the buffers for it are.
+
+    Build it by :func:`build_schedule` (checked against a chip) or :meth:`unblocked` (no chip).
+
+    Parameters
+    ----------
+    m, k, n : int
+        A is m x k, B is k x n, C is m x n.
+    chip : Chip or None
+        None: no chip limits (one core).
+    blocking : Blocking
+    terms : int
+        1 (plain FP16 GEMM), 3 (high-high, low-high, high-low) or 4 (low-low, too).
+    buffering : {"double", "single"}
+    mode : {"termwise", "termwise_inplace", "fused", "elementwise"}
+    reseed_l0c : bool
+        L0C starts each k group after the first from C instead of 0.
+    operand : {"fp16", "fp32"}
+        Format of the operands in L1.
+    n_fused : int
+        Blocks of bk in a k group.
+    kernel : {"paper", "grid", "vector"}
+    grid : Grid
+        Cores along m, k and n. The paper's kernel has all cores along m.
+    resident : {"a", "b", "none"}
+    swizzle : Swizzle
+        Order of the tiles where nothing is resident.
+    merge : {"reduce", "atomic"}
+        How slices of k are merged.
+    depth : int
+        L1 buffers of a streamed operand.
+    layout : {"nz", "nd"}
+        How the operands of a kernel of one term lie in memory; the split pass of several terms writes NZ words.
+    balanced : bool
+        Whether tiles are nearly equal; else all have bm rows and bn columns but for the last ones.
+    """
+
+    m: int
+    k: int
+    n: int
+    chip: Chip | None
+    blocking: Blocking
+    terms: int = 3
+    buffering: Buffering = "double"
+    mode: Mode = "termwise"
+    reseed_l0c: bool = False
+    operand: str = "fp16"
+    n_fused: int
+    kernel: Kernel = "paper"
+    grid: Grid = Grid()
+    resident: Resident = "a"
+    swizzle: Swizzle = Swizzle()
+    merge: Merge = "reduce"
+    depth: int = 2
+    layout: Layout = "nz"
+    balanced: bool = False
+
+    # -------------------------------------------------------- geometry, for both interpreters
+
+    @cached_property
+    def row_blocks(self) -> tuple[Range, ...]:
+        """Half-open ranges of rows of A and C, at most bm long."""
+        if self.balanced:
+            return balanced_ranges(self.m, self.blocking.bm, ALIGNMENT)
+        return split_range(0, self.m, self.blocking.bm)
+
+    @cached_property
+    def column_blocks(self) -> tuple[Range, ...]:
+        """Half-open ranges of columns of B and C, at most bn long."""
+        if self.balanced:
+            return balanced_ranges(self.n, self.blocking.bn, ALIGNMENT)
+        return split_range(0, self.n, self.blocking.bn)
+
+    @cached_property
+    def k_slices(self) -> tuple[Range, ...]:
+        """Half-open ranges of k that different cores add up, whole k blocks but for the last; one without split-k."""
+        if self.grid.k == 1:
+            return ((0, self.k),) if self.k else ()
+        return balanced_parts(self.k, self.grid.k, self.blocking.bk)
+
+    def groups_of(self, k_slice: Range) -> tuple[Range, ...]:
+        """Half-open ranges of k, bk * N_fused long, within a slice."""
+        return split_range(*k_slice, self.blocking.bk * self.n_fused)
+
+    @cached_property
+    def k_groups(self) -> tuple[Range, ...]:
+        """All k groups: L0C accumulates within one, the vector unit adds those of a slice."""
+        return tuple(group for k_slice in self.k_slices for group in self.groups_of(k_slice))
+
+    @cached_property
+    def groups(self) -> int:
+        """K groups of the longest slice."""
+        return len(self.groups_of(self.k_slices[0])) if self.k_slices else 0
+
+    def k_blocks(self, group: Range) -> tuple[Range, ...]:
+        """Half-open ranges of k, bk long, within a k group."""
+        return split_range(*group, self.blocking.bk)
+
+    @cached_property
+    def cube_step(self) -> tuple[int, int, int]:
+        """(m, k, n) of one cube step."""
+        if self.chip is None or self.kernel == "vector":
+            return (ALIGNMENT, ALIGNMENT, ALIGNMENT)
+        return (self.chip.cube_m, self.chip.cube_step_k(self.operand), self.chip.cube_n)
+
+    # -------------------------------------------------------- cores and waves
+
+    @property
+    def placed_on(self) -> Chip:
+        """The chip.
+
+        Raises
+        ------
+        ValueError
+            For an unblocked schedule, which has none.
+        """
+        if self.chip is None:
+            raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
+        return self.chip
+
+    @property
+    def cores(self) -> int:
+        """Cores of the chip."""
+        return 1 if self.chip is None else self.chip.cores
+
+    @cached_property
+    def tiles(self) -> int:
+        """Tiles of C times slices of k: the work that is dealt."""
+        return len(self.row_blocks) * len(self.column_blocks) * len(self.k_slices)
+
+    @cached_property
+    def used_cores(self) -> int:
+        """Cores that have anything to do."""
+        if self.kernel == "vector":
+            return min(self.grid.m, self.m) * len(self.k_slices) * min(self.grid.n, self.n)
+        if self.resident == "none":
+            return min(self.cores, self.tiles)
+        rows, columns = len(self.row_blocks), len(self.column_blocks)
+        return min(self.grid.m, rows) * len(self.k_slices) * min(self.grid.n, columns)
+
+    @cached_property
+    def waves(self) -> int:
+        """Stays of the busiest core: row blocks of the paper's kernel, panels, or tiles where nothing is resident."""
+        return len(self.visits(0))
+
+    def active_cores(self, wave: int) -> int:
+        """Cores that have work in a wave."""
+        if self.resident == "none":
+            return min(self.cores, self.tiles - wave * self.cores)
+        panels, along = (self.row_blocks, self.grid.m) if self.resident == "a" else (self.column_blocks, self.grid.n)
+        streamed, across = (self.column_blocks, self.grid.n) if self.resident == "a" else (self.row_blocks, self.grid.m)
+        return min(along, len(panels) - wave * along) * min(across, len(streamed)) * len(self.k_slices)
+
+    def visits(self, core: int) -> tuple[Visit, ...]:
+        """What one core does, stay by stay.
+
+        Parameters
+        ----------
+        core : int
+            From 0; core 0 has the most work.
+        """
+        rows, columns, slices = self.row_blocks, self.column_blocks, len(self.k_slices)
+        if self.resident == "none":
+            found = []
+            for wave, number in enumerate(range(core, self.tiles, self.cores)):
+                k_slice, place = divmod(number, len(rows) * len(columns))
+                row, column = self.swizzle.tile(place, len(rows), len(columns))
+                tile = (rows[row], columns[column])
+                found.append(Visit(None, (tile,), k_slice, self.active_cores(wave)))
+            return tuple(found)
+        if core >= self.grid.cores:
+            return ()
+        at_m, rest = core % self.grid.m, core // self.grid.m
+        at_n, k_slice = rest % self.grid.n, rest // self.grid.n
+        if k_slice >= slices:
+            return ()
+        own_rows, own_columns = rows[at_m :: self.grid.m], columns[at_n :: self.grid.n]
+        if self.resident == "a":
+            return tuple(
+                Visit(row, tuple((row, column) for column in own_columns), k_slice, self.active_cores(wave))
+                for wave, row in enumerate(own_rows if own_columns else ())
+            )
+        return tuple(
+            Visit(column, tuple((row, column) for row in own_rows), k_slice, self.active_cores(wave))
+            for wave, column in enumerate(own_columns if own_rows else ())
+        )
+
+    def timed_by(self, chip: Chip) -> "TileSchedule":
+        """The same schedule on a chip with other timing numbers, for what-if studies."""
+        return replace(self, chip=chip)
+
+    # -------------------------------------------------------- words, terms, buffers
+
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """Names of the terms in the order in which they run: the small ones first if combined last."""
+        names = TERMS[: self.terms]
+        return names if self.mode != "termwise" else names[1:] + names[:1]
+
+    @cached_property
+    def passes(self) -> tuple[tuple[str, ...], ...]:
+        """Terms computed together: one tuple for each time that the schedule is walked."""
+        if self.mode in ("fused", "elementwise"):
+            return (TERMS[: self.terms],)
+        return tuple((name,) for name in self.term_names)
+
+    @cached_property
+    def words(self) -> int:
+        """FP16 words of each element in L1 at a time: 2 for a kernel that fuses the terms."""
+        return 2 if self.mode in ("fused", "elementwise") and self.terms > 1 else 1
+
+    @cached_property
+    def accumulators(self) -> int:
+        """L0C tiles of one C block."""
+        return self.terms if self.mode == "fused" else 1
+
+    @property
+    def order(self) -> str:
+        """Order of the sums (see :mod:`ascend.cube`): a fused kernel gives the bits of termwise order."""
+        return "termwise" if self.mode == "fused" else self.mode
+
+    @property
+    def chain(self) -> int:
+        """Products that one sum in L0C adds before it leaves: bk * N_fused, at most a slice of k."""
+        longest = self.k_slices[0][1] - self.k_slices[0][0] if self.k_slices else 0
+        return min(longest, self.blocking.bk * self.n_fused)
+
+    @property
+    def arithmetic(self) -> tuple:
+        """What decides the bits of the product besides the data: schedules that agree in it give the same bits."""
+        lanes = self.kernel == "vector" and self.streamed
+        grouped = self.blocking.bk * self.n_fused if self.groups > 1 else 0
+        return (
+            self.k_slices, grouped, self.order, self.terms, self.operand, self.reseed_l0c, self.cube_step[1], lanes
+        )  # fmt: skip
+
+    @property
+    def operand_bytes(self) -> int:
+        """Bytes of one operand element."""
+        return OPERAND_BYTES[self.operand]
+
+    @property
+    def converts(self) -> bool:
+        """Whether a pass turns ND operands into NZ before the multiplication."""
+        if self.layout == "nz" or self.terms > 1 or self.kernel == "vector" or self.chip is None:
+            return False
+        return not self.chip.nd_to_nz
+
+    @property
+    def streamed(self) -> str:
+        """The operand that a vector kernel streams: the larger one."""
+        return "b" if self.n >= self.m else "a"
+
+    @property
+    def stream_slots(self) -> int:
+        """Buffers for each operand stream: 1 or 2."""
+        return slots(self.buffering)
+
+    @cached_property
+    def l0c_slots(self) -> int:
+        """C blocks in L0C at a time: 2 where they fit, for either buffering (the paper's concerns L1 and L0)."""
+        block = self.accumulators * self.blocking.bm * self.blocking.bn * ACCUMULATOR_BYTES
+        return 2 if self.chip is None else min(2, self.chip.l0c_bytes // block)
+
+    @cached_property
+    def ub_slots(self) -> int:
+        """Strips of C in UB at a time: 2 where two of the least height fit, for either buffering."""
+        if self.chip is None:
+            return 2
+        least = ALIGNMENT * self.ub_copies * self.blocking.bn * ACCUMULATOR_BYTES
+        return max(min(2, self.chip.ub_bytes // least), 1)
+
+    @cached_property
+    def strip_rows(self) -> int:
+        """Rows of a C block that go through UB at a time: 16 KiB of FP32 or more where they fit."""
+        if self.chip is None:
+            return self.blocking.bm
+        row = self.blocking.bn * ACCUMULATOR_BYTES
+        fitting = max(self.chip.ub_bytes // (self.ub_slots * self.ub_copies * row) // ALIGNMENT, 1)
+        wanted = -(-STRIP_BYTES // (ALIGNMENT * row))
+        return min(wanted, fitting, fractals(self.blocking.bm)) * ALIGNMENT
+
+    @cached_property
+    def ub_copies(self) -> int:
+        """FP32 copies of a C strip in UB: one fresh from each accumulator, and those read back at the worst place."""
+        places = [(p, g) for p in range(len(self.passes)) for g in (0, self.groups - 1) if g >= 0]
+        seeds = 1 if self.reseed_l0c and self.groups > 1 else 0
+        return self.accumulators + max([seeds, *(self.c_reads(p, g) for p, g in places)])
+
+    # -------------------------------------------------------- C between L0C and memory
+
+    def c_reads(self, walk: int, group: int) -> int:
+        """FP32 copies of a C block read back from memory for its write-back in a pass and k group.
+
+        Its own partial sum after the first k group (or, in place, after the first write); for ``termwise`` the sum of
+        the terms before it, too, when its last k group completes it.
+        """
+        if self.reseed_l0c and group > 0:
+            own = 0
+        elif self.mode == "termwise_inplace":
+            own = 1 if walk > 0 or group > 0 else 0
+        else:
+            own = self.accumulators if group > 0 else 0
+        completes = self.mode == "termwise" and walk > 0 and group == self.groups - 1
+        return own + completes
+
+    def c_writes(self, group: int) -> int:
+        """FP32 copies of a C block written in a k group: a fused kernel combines its accumulators in the last one."""
+        return 1 if group == self.groups - 1 else self.accumulators
+
+    def buffer_use(self) -> dict[str, tuple[int, int]]:
+        """Bytes used and there, for each buffer of a core.
+
+        Returns
+        -------
+        dict of str to (int, int)
+            Empty for a schedule without a chip.
+        """
+        if self.chip is None:
+            return {}
+        if self.kernel == "vector":
+            return {"UB": (vector_ub_bytes(self), self.chip.ub_bytes)}
+        b, size = self.blocking, self.operand_bytes
+        strip = self.strip_rows * b.bn * ACCUMULATOR_BYTES
+        use = {
+            "L1": (
+                self.words * size * (self.l1_blocks("a") * b.bm * b.bk + self.l1_blocks("b") * b.bk * b.bn),
+                self.chip.l1_bytes,
+            ),
+            "L0A": (self.l0_slots * b.bm * b.bk * size, self.chip.l0a_bytes),
+            "L0B": (self.l0_slots * b.bk * b.bn * size, self.chip.l0b_bytes),
+            "L0C": (
+                max(self.l0c_slots, 1) * self.accumulators * b.bm * b.bn * ACCUMULATOR_BYTES,
+                self.chip.l0c_bytes,
+            ),
+        }
+        if not self.chip.fixpipe:
+            use["UB"] = (self.ub_slots * self.ub_copies * strip, self.chip.ub_bytes)
+        return use
+
+    @property
+    def panel_blocks(self) -> int:
+        """Blocks of bk in the resident panel, at most; 0 where nothing is resident."""
+        return 0 if self.resident == "none" else fractals(self.chain, self.blocking.bk)
+
+    def l1_blocks(self, operand: str) -> int:
+        """Blocks of A ("a") or B ("b") in L1, for each word: the panel, or the buffers of a stream."""
+        return self.panel_blocks if operand == self.resident else self.depth
+
+    @property
+    def l0_slots(self) -> int:
+        """Blocks in L0A (and in L0B): a fused kernel keeps both words there even with single buffers."""
+        return max(self.stream_slots, self.words)
+
+    # -------------------------------------------------------- exact counts
+
+    def cube_steps(self) -> int:
+        """Cube steps of the whole schedule, edges rounded up: the cube's cycles without heads."""
+        if self.kernel == "vector":
+            return 0
+        step_m, step_k, step_n = self.cube_step
+        rows = sum(fractals(stop - start, step_m) for start, stop in self.row_blocks)
+        columns = sum(fractals(stop - start, step_n) for start, stop in self.column_blocks)
+        depth = sum(
+            sum(fractals(stop - start, step_k) for start, stop in self.k_blocks(group)) for group in self.k_groups
+        )
+        return self.terms * rows * columns * depth
+
+    @classmethod
+    def unblocked(
+        cls, *, m: int, k: int, n: int, terms: int = 3, mode: Mode = "termwise", reseed_l0c: bool = False
+    ) -> "TileSchedule":
+        """The whole matrix as one block without chip limits, for small numeric runs. Sizes may be 0.
+
+        Raises
+        ------
+        ValueError
+            If a size is negative or too large, or an option unknown.
+        """
+        for name, size in (("m", m), ("k", k), ("n", n)):
+            if size < 0 or size > LARGEST_SIZE:
+                raise ValueError(f"{name} must lie between 0 and {LARGEST_SIZE}, got {size}")
+        blocking = Blocking(*(max(fractals(size), 1) * ALIGNMENT for size in (m, k, n)))
+        check_options(terms, mode, "fp16")
+        return cls(
+            m=m, k=k, n=n, chip=None, blocking=blocking, terms=terms, mode=mode, reseed_l0c=reseed_l0c, n_fused=1
+        )
+
+
+def vector_ub_bytes(schedule: TileSchedule) -> int:
+    """UB bytes of a vector kernel: two tiles of the streamed operand, the other one's part, two of the result."""
+    s, b = schedule, schedule.blocking
+    kept, width = (min(b.bm, s.m), b.bn) if s.streamed == "b" else (min(b.bn, s.n), b.bm)
+    longest = s.k_slices[0][1] - s.k_slices[0][0]
+    return ACCUMULATOR_BYTES * (2 * b.bk * width + kept * longest + 2 * kept * width)

@@ -1,0 +1,48 @@
+"""The Ascend cube: 910A and 310 (arch "ascend"), 910B1 to 910B4 (arch "ascend910b").
+
+Sources: xue-sgemm-cube (16 x 16 x 16 FP16, saturation on the 910A); Huawei's documentation of the cube unit (16 x 32 x 16
+INT8) and of AscendC's Mmad (BF16, FP32 and HF32 operands on Atlas A2, FP32 fractals of 16 x 8); the CANN documentation of
+--allow_hf32 (HF32 has FP32's exponent and 11 fraction bits; PyTorch on Ascend takes it for FP32 matrix products by default).
+
+Not published, and assumed here: the order of the products in a step (ascending k), how often a step rounds (every product, to
+nearest even; FP16, BF16 and HF32 products are exact in FP32, an FP32 product is fused with its addition), the rounding of
+FP32 to HF32 (to nearest even), the depth of an HF32 step (8, between FP16's 16 and FP32's 4).
+"""
+
+from ..accumulators import IntegerDotAdd, SequentialFMA
+from ..engines.instruction import Instruction
+
+STEP = "order and rounding inside a cube step are not published: sequential RN assumed"
+
+
+def rows() -> list[Instruction]:
+    """All Ascend rows."""
+    return [
+        Instruction(
+            SequentialFMA(saturate=True),
+            arch="ascend", name="cube.m16n16k16.f32.f16.f16.f32", m=16, n=16, k=16, a_format="fp16", b_format="fp16",
+            path="cube", evidence="reconstruction", source=f"{STEP}; 910A saturates",
+        ),
+        *(
+            Instruction(
+                IntegerDotAdd(terms=32),
+                arch=arch, name="cube.m16n16k32.s32.s8.s8.s32", m=16, n=16, k=32, a_format="s8", b_format="s8",
+                c_format="s32", d_format="s32", path="cube", evidence="vendor document",
+                source="Huawei Ascend documentation: int8 cube 16x32x16 into int32",
+            )
+            for arch in ("ascend", "ascend910b")
+        ),
+        *(
+            Instruction(
+                SequentialFMA(),
+                arch="ascend910b", name=f"cube.m16n16k{k}.f32.{short}.{short}.f32", m=16, n=16, k=k, a_format=fmt,
+                b_format=fmt, path="cube", evidence="reconstruction", source=STEP, note=note,
+            )
+            for fmt, short, k, note in (
+                ("fp16", "f16", 16, "IEEE overflow, the 910B's default; exact products"),
+                ("bf16", "bf16", 16, "exact products; words of bf16x3 and bf16x6 are multiplied without error"),
+                ("hf32", "hf32", 8, "FP32 operands rounded to 11 fraction bits; the depth of a step is assumed"),
+                ("fp32", "f32", 4, "the depth follows from the published FP32 peak, the rounding of a product is assumed"),
+            )
+        ),
+    ]  # fmt: skip

@@ -1,0 +1,307 @@
+"""What a choice costs and means: bits, the front, operands, tiling fields and their rules, calibration to a profile."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import ascend
+import tensorcore_models as tcm
+from ascend.accuracy import data_error, error_bound, sampled_error
+from ascend.cube import schedule_product
+from ascend.operands import cube_instruction
+from ascend.pareto import LEAST_GAIN, mark_front
+from ascend.reports.profile import COLUMNS, Row, fit_profile, read_profile
+from ascend.reports.published import comparisons, measured_schedule
+from ascend.reports.tiling import ascendc_snippet, broken_rules, catlass_snippet, notes, tiling_fields
+from ascend.schedule import build_schedule, variant
+
+A, B3, P3 = (ascend.get_chip(name) for name in ("910A", "910B3", "310P3"))
+BLOCK = ascend.Blocking(64, 64, 64)
+SHAPES = (
+    (1, 4096, 4096), (4096, 4096, 1), (32, 4096, 11008), (32, 11008, 4096), (128, 7168, 2048), (1000, 333, 777),
+    (4096, 4096, 4096), (5632, 2816, 5632), (64, 64, 16384), (16384, 64, 64), (8192, 128, 8192),
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------- bits
+
+
+@pytest.mark.parametrize("distribution", ["normal", "uniform", "positive"])
+def test_a_sample_has_the_error_of_the_whole(distribution):
+    """Relative Frobenius errors of 144 elements and of 10,000: within a third, and ordered alike."""
+    rng = np.random.default_rng(8)
+    draw = {"normal": rng.standard_normal, "uniform": lambda s: 2 * rng.random(s) - 1, "positive": rng.random}[
+        distribution
+    ]
+    a, b = draw((100, 2000)).astype("f4"), draw((2000, 100)).astype("f4")
+    whole, sampled = data_error(a, b), sampled_error(distribution)
+    errors = []
+    for n_fused in (1, 8, 32):
+        s = build_schedule(100, 2000, 100, A, BLOCK, kernel="grid", n_fused=n_fused)
+        errors.append((whole(s), sampled(s)))
+        assert sampled(s) == pytest.approx(whole(s), rel=0.33)
+        assert sampled_error(distribution)(s) == sampled(s)  # the seed decides
+    assert np.argsort([x for x, _ in errors]).tolist() == np.argsort([y for _, y in errors]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("chip", "options"),
+    [
+        (A, {}), (A, {"terms": 4}), (A, {"mode": "elementwise"}), (A, {"mode": "termwise_inplace", "n_fused": 2}),
+        (A, {"terms": 1}), (A, {"split": 3}), (B3, {"terms": 1, "operand": "bf16"}), (B3, {"terms": 1, "operand": "hf32"}),
+        (B3, {"terms": 1, "operand": "fp32"}), (A, {"terms": 1, "operand": "fp32", "kernel": "vector"}),
+        (B3, {"terms": 1, "operand": "int8"}),
+    ],
+)  # fmt: skip
+def test_no_element_leaves_the_bound(chip, options):
+    rng = np.random.default_rng(9)
+    m, k, n = 3, 700, 20
+    shapes = ((m, k), (k, n))
+    if options.get("operand") == "int8":
+        a, b = (rng.integers(-128, 128, s).astype("f4") for s in shapes)
+    else:
+        a, b = (np.float32(rng.choice([-1, 1], s) * 2.0 ** rng.uniform(-3, 3, s)) for s in shapes)
+    block = ascend.Blocking(16, 64, 64) if options.get("kernel") == "vector" else BLOCK
+    s = build_schedule(m, k, n, chip, block, **({"kernel": "grid"} | options))
+    a64, b64 = a.astype(float), b.astype(float)
+    wrong = np.abs(schedule_product(s, a, b) - a64 @ b64) / (np.abs(a64) @ np.abs(b64))
+    # FP64 sums of the reference are wrong by at most k 2^-53.
+    assert wrong.max() <= error_bound(s) + 700 * 2.0**-53
+    if options.get("operand") != "int8":
+        assert wrong.max() > error_bound(s) / 10**4  # the bound is not empty
+
+
+def test_every_plan_carries_its_error():
+    plans = ascend.plan(100, 3000, 200, A, top=3)
+    assert all(p.error_source == "sample of normal elements" and 15 < p.bits < 24 for p in plans)
+    rng = np.random.default_rng(10)
+    a, b = (rng.random(s, dtype=np.float32) for s in ((100, 3000), (3000, 200)))
+    best = ascend.plan(100, 3000, 200, A, top=1, data=(a, b))[0]
+    exact = a.astype(float) @ b.astype(float)
+    computed = schedule_product(best.schedule, a, b)
+    assert best.error == pytest.approx(np.linalg.norm(computed - exact) / np.linalg.norm(exact), rel=1e-9)
+    assert best.error_source == "data"
+    assert ascend.plan(100, 3000, 200, A, top=1, distribution="positive")[0].error != best.error
+
+
+def test_the_front_is_what_no_other_point_beats():
+    points = ascend.pareto(64, 2048, 64, B3)
+    front = [p for p in points if p.on_front]
+    assert len(front) >= 4 and front[0].seconds_per_bit is None
+    assert [p.plan.seconds for p in front] == sorted(p.plan.seconds for p in front)
+    for p in points:
+        faster = [q for q in points if q.plan.seconds <= p.plan.seconds and q is not p]
+        beaten = any(q.bits > p.bits - LEAST_GAIN and q.on_front for q in faster)
+        assert p.on_front or beaten
+    for here, there in zip(front, front[1:], strict=False):
+        gain = there.bits - here.bits
+        assert gain >= LEAST_GAIN
+        assert there.seconds_per_bit == pytest.approx((there.plan.seconds - here.plan.seconds) / gain)
+    labels = " ".join(p.label() for p in points)
+    for word in ("hf32", "fp32, 1 term", "elementwise", "split", "4 terms", "s_b = 0"):
+        assert word in labels
+    again = mark_front(list(reversed(points)))
+    assert [p.plan.seconds for p in again if p.on_front] == [p.plan.seconds for p in front]
+
+
+# ---------------------------------------------------------------- operands
+
+
+@pytest.mark.parametrize("operand", ["fp16", "bf16", "hf32", "fp32", "int8"])
+def test_operand_products_are_chains_of_the_catalogue(operand):
+    """Groups of k are instruction chains from 0, added in FP32 in order; slices likewise."""
+    rng = np.random.default_rng(11)
+    m, k, n = 5, 200, 7
+    if operand == "int8":
+        a, b = (rng.integers(-128, 128, s).astype("f4") for s in ((m, k), (k, n)))
+    else:
+        a, b = (rng.normal(size=s).astype("f4") for s in ((m, k), (k, n)))
+    s = build_schedule(
+        m, k, n, B3, ascend.Blocking(16, 32, 16), kernel="grid", terms=1, operand=operand, split=2, n_fused=2
+    )
+    ins = cube_instruction(operand)
+    total = None
+    for k_slice in s.k_slices:
+        part = None
+        for k0, k1 in s.groups_of(k_slice):
+            if operand == "int8":
+                own = a[:, k0:k1].astype(np.int32) @ b[k0:k1].astype(np.int32)
+            else:
+                x, y = tcm.encode(a[:, k0:k1], ins.a_format), tcm.encode(b[k0:k1], ins.a_format)
+                own = ins.gemm_bits(x, y).view(np.float32)
+            part = own if part is None else part + own
+        total = part if total is None else total + part
+    got = schedule_product(s, a, b)
+    if operand == "fp16":  # saturates, as the 910A, where nothing overflows here
+        assert np.array_equal(got, total)
+    else:
+        assert got.dtype == total.dtype and np.array_equal(got, total)
+
+
+def test_hf32_has_eleven_fraction_bits():
+    x = np.float32([[1 + 2.0**-11, 1 + 2.0**-12, 1 + 3 * 2.0**-12]])  # kept, a tie to even, a tie to even
+    assert tcm.round_to(x, "hf32").tolist() == [[1 + 2.0**-11, 1.0, 1 + 2.0**-10]]
+    s = build_schedule(1, 3, 3, B3, ascend.Blocking(16, 16, 16), kernel="grid", terms=1, operand="hf32")
+    assert schedule_product(s, x, np.eye(3, dtype="f4")).tolist() == [[1 + 2.0**-11, 1.0, 1 + 2.0**-10]]
+
+
+def test_operands_that_a_chip_lacks():
+    with pytest.raises(ValueError, match="takes no bf16 operands, it takes fp16, int8"):
+        ascend.plan(64, 64, 64, A, terms=1, operand="bf16")
+    with pytest.raises(ValueError, match="must hold integers from -128 to 127"):
+        s = build_schedule(2, 2, 2, B3, ascend.Blocking(16, 16, 16), kernel="grid", terms=1, operand="int8")
+        schedule_product(s, np.full((2, 2), 0.5), np.eye(2))
+    assert ascend.get_chip("310P") is P3
+    with pytest.raises(ValueError, match="did you mean 910B"):
+        ascend.get_chip("910B4")
+
+
+# ---------------------------------------------------------------- tiling
+
+
+@pytest.mark.parametrize("chip", [A, B3, P3], ids=["910A", "910B3", "310P3"])
+@pytest.mark.parametrize("kernel", ["grid", "paper"])
+def test_fields_of_every_plan_keep_the_published_rules(chip, kernel):
+    checked = 0
+    for shape in SHAPES:
+        for terms in (1, 3):
+            for p in ascend.plan(
+                *shape, chip, terms=terms, kernel=kernel, rank="analytic", top=8, error_of=lambda s: 0.0
+            ):
+                fields = tiling_fields(p.schedule)
+                split = len(p.schedule.k_slices) > 1
+                assert p.schedule.kernel == "vector" or not broken_rules(fields, chip, p.schedule.operand, split)
+                checked += bool(fields)
+    assert checked > 100
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"usedCoreNum": 33}, "above the 32 cores"), ({"usedCoreNum": 8}, "usedCoreNum = 8 is not"),
+        ({"singleCoreK": 64}, "K is not split"), ({"singleCoreM": 9999}, "singleCoreM is above M"),
+        ({"baseM": 24}, "baseM = 24 is not in whole fractals"), ({"baseN": 9984}, "baseN = 9984 is above singleCoreN"),
+        ({"depthA1": 3}, "depthA1 = 3 is no multiple"), ({"baseK": 0}, "baseK = 0 is not above 0"),
+        ({"dbL0A": 3}, "dbL0A is 1 or 2"), ({"depthB1": 64}, "L1: "), ({"Kb": 5}, "differ"), ({"iterateOrder": 2}, "0 or 1"),
+    ],
+)  # fmt: skip
+def test_the_validator_names_the_broken_rule(changes, rule):
+    s = build_schedule(1024, 512, 1024, A, ascend.Blocking(128, 64, 128), kernel="grid", resident="none", terms=1)
+    fields = tiling_fields(s)
+    assert not broken_rules(fields, A)
+    assert any(rule in text for text in broken_rules(fields | changes, A))
+
+
+def test_fields_by_hand():
+    """4 x 8 tiles of 128 x 128 for 32 cores: one tile each; with a split of 2 each half of k."""
+    s = build_schedule(512, 1024, 1024, A, ascend.Blocking(128, 64, 128), kernel="grid", terms=1)
+    fields = tiling_fields(s)
+    assert [fields[x] for x in ("usedCoreNum", "singleCoreM", "singleCoreN", "singleCoreK")] == [32, 128, 128, 1024]
+    assert [fields[x] for x in ("baseM", "baseN", "baseK", "depthA1", "stepKa", "dbL0A")] == [128, 128, 64, 8, 4, 2]
+    halves = variant(s, grid=(1, 2, 1))
+    assert (tiling_fields(halves)["usedCoreNum"], tiling_fields(halves)["singleCoreK"]) == (32, 512)
+    assert not broken_rules(tiling_fields(halves), A, split_k=True)
+    assert "EnableMultiCoreSplitK(true)" in ascendc_snippet(halves) and "tiling.set_baseK(64);" in ascendc_snippet(
+        halves
+    )
+    text = catlass_snippet(s)
+    assert "L1TileShape = GemmShape<128, 128, 256>" in text and "L0TileShape = GemmShape<128, 128, 64>" in text
+    assert "GemmIdentityBlockSwizzle<3, 1>" in text
+    assert any("no field" in note for note in notes(s)) and any("K is split 2 ways" in note for note in notes(halves))
+    gemv = build_schedule(1, 64, 64, A, ascend.Blocking(16, 16, 64), kernel="vector", terms=1, operand="fp32")
+    assert tiling_fields(gemv) == {} and "no Matmul" in notes(gemv)[0]
+
+
+# ---------------------------------------------------------------- evidence
+
+
+def test_published_times():
+    rows = comparisons()
+    assert len(rows) == 13
+    for c in rows:
+        assert c.error == pytest.approx(c.predicted / c.measurement.microseconds - 1)
+        s = measured_schedule(c.measurement)
+        assert (s.m, s.k, s.n) == (c.measurement.m, c.measurement.k, c.measurement.n)
+        assert s.resident == "none" and not s.balanced
+    by_name = {c.measurement.name: c for c in rows}
+    # What CATLASS's guide shows: the balanced tiles win in each of its cases.
+    for case in ("tile shapes 1", "tile shapes 2", "tile shapes 3"):
+        assert by_name[f"{case}, tuned"].predicted < by_name[f"{case}, default"].predicted
+
+
+def write_profile(path, rows, drop=()):
+    columns = [column for column in ("Device_id", *COLUMNS, "Task Type") if column not in drop]
+    with open(path, "w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, columns, extrasaction="ignore")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow(
+                {
+                    "Device_id": 0, "Op Name": row.name, "OP Type": "MatMulV2", "Task Type": "AI_CORE",
+                    "Task Duration(us)": 1e6 * row.seconds, "Input Shapes": f'"{row.m},{row.k};{row.k},{row.n}"',
+                    "Input Data Types": "FLOAT16;FLOAT16", "Output Shapes": f'"{row.m},{row.n}"',
+                }
+            )  # fmt: skip
+        writer.writerow({"Op Name": "add", "OP Type": "Add", "Task Duration(us)": 3.5})
+
+
+def made_profile():
+    """A made example: what the model itself says with known losses."""
+    slow = B3.replace(launch_us=9.0, sync_cycles_per_block=60.0, hbm_bytes_per_second=0.8 * B3.hbm_bytes_per_second)
+    rows = []
+    for m, k, n in ((1024, 6144, 576), (2048, 2048, 2048), (256, 1024, 512), (64, 64, 16384), (8192, 128, 2048)):
+        best = ascend.plan(m, k, n, B3, terms=1, simulated=4, top=4, error_of=lambda s: 0.0)[0].schedule
+        rows.append(Row(f"mm_{m}", m, k, n, "fp16", ascend.simulate(best.timed_by(slow)).seconds))
+    return rows
+
+
+def test_a_fit_finds_what_made_the_profile(tmp_path):
+    rows = made_profile()
+    write_profile(tmp_path / "op_summary.csv", rows)
+    read = read_profile(tmp_path / "op_summary.csv")
+    assert [(r.name, r.m, r.k, r.n, r.operand) for r in read] == [(r.name, r.m, r.k, r.n, r.operand) for r in rows]
+    fit = fit_profile(B3, read)
+    assert fit.spread(False) > 0.2 > 0.01 > fit.spread()
+    assert fit.parameters["launch_us"] == pytest.approx(9.0, abs=0.3)
+    assert fit.parameters["hbm_bytes_per_second"] == pytest.approx(0.8 * 1.6e12, rel=0.03)
+    assert fit.chip.provenance["launch_us"].kind == "calibrated"
+    assert all(r.calibrated == pytest.approx(r.row.seconds, rel=0.03) for r in fit.residuals)
+    one = fit_profile(B3, read[:1])
+    assert list(one.parameters) == ["launch_us"]  # one row fixes one parameter
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"drop": ("Task Duration(us)", "Input Shapes")}, "no column 'Task Duration\\(us\\)', 'Input Shapes'"),
+        ({"rows": []}, "no operator whose type begins with MatMul"),
+        ({"rows": [Row("x", 2, 3, 4, "fp16", -1e-6)]}, "line 2: 'Task Duration\\(us\\)' must be above 0"),
+    ],
+)
+def test_bad_profiles(tmp_path, change, message):
+    write_profile(tmp_path / "p.csv", change.get("rows", [Row("x", 2, 3, 4, "fp16", 1e-6)]), change.get("drop", ()))
+    with pytest.raises(ValueError, match=message):
+        read_profile(tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize(
+    ("shapes", "outputs", "kinds", "message"),
+    [
+        ("2,3;3,4", "2,5", "FLOAT16;FLOAT16", "do not give"), ("2,3", "2,5", "FLOAT16", "expected two matrices"),
+        ("2,3;3,4", "2,4", "COMPLEX64;COMPLEX64", "unknown data type 'COMPLEX64'"),
+        ("2,x;3,4", "2,4", "FLOAT16;FLOAT16", "is no shape"),
+    ],
+)  # fmt: skip
+def test_bad_rows(tmp_path, shapes, outputs, kinds, message):
+    line = f'x,MatMul,5.0,"{shapes}",{kinds},"{outputs}"'
+    (tmp_path / "p.csv").write_text(",".join(COLUMNS) + "\n" + line + "\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        read_profile(tmp_path / "p.csv")
+
+
+def test_transposed_inputs_are_recognised(tmp_path):
+    line = 'x,MatMulV3,5.0,"30,20;40,30",DT_BF16;DT_BF16,"20,40"'
+    (tmp_path / "p.csv").write_text(",".join(COLUMNS) + "\n" + line + "\n", encoding="utf-8")
+    (row,) = read_profile(tmp_path / "p.csv")
+    assert (row.m, row.k, row.n, row.operand, row.seconds) == (20, 30, 40, "bf16", pytest.approx(5e-6))
