@@ -62,7 +62,8 @@ def kernel_extensions():
     extensions = []
     for folder in map(Path, KERNEL_FOLDERS):
         includes = sorted({str(p.parent) for root in (folder, Path(KERNEL_FOLDERS[0])) for p in root.rglob("*.h")})
-        depends = sorted(str(p) for root in (folder, Path(KERNEL_FOLDERS[0])) for p in root.rglob("*") if p.suffix in (".h", ".pxd"))
+        roots = (folder, Path(KERNEL_FOLDERS[0]))
+        depends = sorted(str(p) for root in roots for p in root.rglob("*") if p.suffix in (".h", ".pxd"))
         for source in sorted(folder.rglob("*.pyx")):
             name = ".".join(source.with_suffix("").parts)
             extensions.append(Extension(name, [str(source)], include_dirs=includes, depends=depends))

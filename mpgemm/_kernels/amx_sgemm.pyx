@@ -46,13 +46,13 @@ def peak(const uint8_t[::1] words, int64_t rounds, bint is_int8, bint emulated, 
     ValueError, RuntimeError
         If there are fewer than 16384 bytes, or the unit cannot be used.
     """
-    cdef int i
+    cdef int _thread
     if words.shape[0] < 2 * SGEMM_PEAK_STEPS * SGEMM_STEP_BYTES:
         raise ValueError(f"{words.shape[0]} bytes, expected at least {2 * SGEMM_PEAK_STEPS * SGEMM_STEP_BYTES}")
     if not emulated and sgemm_state(is_int8) != MPG_UNIT_READY:
         raise RuntimeError("the AMX unit cannot be used here")
     with nogil:
-        for i in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+        for _thread in prange(threads, num_threads=threads, schedule="static", chunksize=1):
             sgemm_peak(<const char *>&words[0], rounds, is_int8, emulated)
     return threads * rounds * SGEMM_PEAK_STEPS * SGEMM_PANEL * SGEMM_PANEL * (SGEMM_DEPTH_INT8 if is_int8 else SGEMM_DEPTH)
 
@@ -85,7 +85,7 @@ cdef int _open(sgemm_job *job, pairs, int words, bint is_int8, bint emulated) ex
 
 cdef int _multiply(const sgemm_job *job, bint emulated, int threads) except -1:
     """All tiles of a slice."""
-    cdef int64_t rows = _up(job.m, SGEMM_PANEL), columns = _up(job.n, SGEMM_PANEL), high = TASK, wide = TASK, down, across, i
+    cdef int64_t rows = _up(job.m, SGEMM_PANEL), columns = _up(job.n, SGEMM_PANEL), high = TASK, wide = TASK, across, i
     cdef int64_t first = 0, last, tasks, at_once
     while threads > 1 and high > 1 and _up(rows, high) * _up(columns, wide) < 3 * threads:
         if wide >= high:
@@ -180,7 +180,7 @@ def multiply_slices(const int8_t[:, :, ::1] a, const int8_t[:, :, ::1] b, int32_
     pairs : list of (int, int, int)
         Word of a, word of b, level; those of a level side by side. Every level of d must be named.
     """
-    cdef int64_t m = d.shape[1], n = d.shape[2], k = a.shape[2], i, w, rows = _up(m, SGEMM_PANEL), columns = _up(n, SGEMM_PANEL)
+    cdef int64_t m = d.shape[1], n = d.shape[2], k = a.shape[2], i, rows = _up(m, SGEMM_PANEL), columns = _up(n, SGEMM_PANEL)
     cdef int words = a.shape[0]
     cdef sgemm_job job
     cdef char *packed_a

@@ -43,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input_arguments(parser, "the pairs that ship with the package")
     what = parser.add_argument_group("what to compare")
     what.add_argument("--methods", nargs="+", metavar="NAME",
-                      help=f"{', '.join(FAMILIES)}; on request {', '.join(ON_REQUEST)}; engine:ARCH:INSTRUCTION or recovery:METHOD@ENGINE")
+                      help=f"{', '.join(FAMILIES)}; on request {', '.join(ON_REQUEST)}; "
+                      "engine:ARCH:INSTRUCTION or recovery:METHOD@ENGINE")
     what.add_argument("--engine", "--engines", nargs="+", action="extend", default=[], metavar="ARCH:INSTRUCTION",
                       help="add matrix engines of the catalogue")
     what.add_argument("--orders", nargs="+", default=["elementwise", "termwise"], choices=ORDERS)

@@ -48,7 +48,8 @@ def assert_same(model: np.ndarray, cpu: np.ndarray) -> None:
 
 def build(tmp_path: Path, compiler: str, source: str, flags: list[str]) -> str:
     program = tmp_path / "program"
-    command = [compiler, "-O1", *flags, *(f"-I{folder}" for folder in KERNELS.iterdir() if folder.is_dir()), str(SOURCES / source), "-o", str(program)]
+    includes = [f"-I{folder}" for folder in KERNELS.iterdir() if folder.is_dir()]
+    command = [compiler, "-O1", *flags, *includes, str(SOURCES / source), "-o", str(program)]
     built = subprocess.run(command, capture_output=True, text=True)
     assert not built.returncode, built.stderr
     return str(program)

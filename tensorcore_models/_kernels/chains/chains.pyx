@@ -1,4 +1,7 @@
-"""Chains of fused multiply-adds in float32 or in double (chains.h has the arithmetic and the layout, docs/kernels.md the contract)."""
+"""Chains of fused multiply-adds in float32 or in double.
+
+chains.h has the arithmetic and the layout, docs/kernels.md the contract.
+"""
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -31,7 +34,7 @@ ctypedef fused real:
 
 
 def available(int level, bint flush=False):
-    """Whether the CPUs of that level have fused multiply-adds that this build uses, with subnormals flushed as x86 does if asked."""
+    """Whether CPUs of that level have fused multiply-adds that this build uses; `flush`: with subnormals flushed as x86 does."""
     return bool(mpg_has_chains(level, flush))
 
 

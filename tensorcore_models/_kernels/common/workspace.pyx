@@ -1,11 +1,13 @@
 """Memory for intermediate results, kept from call to call: fresh pages cost more than what is written to them.
 
-The one pool of all kernels. A workspace takes its memory from the pool when it is made and gives it back when nobody refers to it
-any more, views of it included, so that no two users ever share it.
+The one pool of all kernels. A workspace takes its memory from the pool when it is made and gives it back when nobody refers to
+it any more, views of it included, so that no two users ever share it.
 """
 
 from cpython.buffer cimport PyBuffer_FillInfo
-from cpython.pythread cimport PyThread_acquire_lock, PyThread_allocate_lock, PyThread_release_lock, PyThread_type_lock, WAIT_LOCK
+from cpython.pythread cimport (
+    PyThread_acquire_lock, PyThread_allocate_lock, PyThread_release_lock, PyThread_type_lock, WAIT_LOCK,
+)
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 

@@ -1,13 +1,13 @@
 """Every accumulator over matrices of encodings, whatever its operands; docs/kernels.md says how.
 
-The arithmetic stands in the headers generic_*.h; tensorcore_models.kernels.lowering.lower turns specifications into the fields of a
+The arithmetic is in the headers generic_*.h; tensorcore_models.kernels.lowering turns specifications into the fields of a
 :class:`Plan`, tensorcore_models.kernels calls :meth:`Plan.run`.
 """
 
 from cpython.buffer cimport PyBUF_STRIDED_RO, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 

@@ -1,18 +1,34 @@
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-
-from tensorcore_models.kernels.common import Result, Source
 
 MAX_GROUPS: int
 LONGEST: int
 SKIP: int
 
 def groups(
-    a: Source, b: Source, a_tables: object, b_tables: object, k: int, result: Result, task: Mapping, level: int, threads: int,
+    a: Any,
+    b: Any,
+    a_tables: Any,
+    b_tables: Any,
+    k: int,
+    result: Any,
+    task: Mapping,
+    level: int,
+    threads: int,
     length: int = 0,
 ) -> None: ...
 def groups_batch(
-    a: Source, b: Source, a_tables: object, b_tables: object, k: int, d: np.ndarray, marks: np.ndarray, swapped: bool, task: Mapping,
-    level: int, threads: int,
+    a: Any,
+    b: Any,
+    a_tables: Any,
+    b_tables: Any,
+    k: int,
+    d: np.ndarray,
+    marks: np.ndarray,
+    swapped: bool,
+    task: Mapping,
+    level: int,
+    threads: int,
 ) -> None: ...

@@ -1,6 +1,6 @@
 """Exact group sums with block scales (groups.h has the arithmetic, docs/kernels.md the contract)."""
 
-from libc.stdint cimport int16_t, int8_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int16_t, int8_t, int64_t, uint8_t
 
 from tensorcore_models._kernels.common.driver cimport drive, drive_batch, mpg_batch, mpg_drive, slice_length
 from tensorcore_models._kernels.common.workspace cimport Workspace

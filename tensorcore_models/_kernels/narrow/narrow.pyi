@@ -7,13 +7,38 @@ from tensorcore_models.kernels.common import Result, Source
 FLOOR: int
 
 def narrow(
-    a: Source, b: Source, order: np.ndarray, plain_order: bool, result: Result, task: Mapping, level: int, threads: int, length: int = 0
+    a: Source,
+    b: Source,
+    order: np.ndarray,
+    plain_order: bool,
+    result: Result,
+    task: Mapping,
+    level: int,
+    threads: int,
+    length: int = 0,
 ) -> None: ...
 
 class NarrowItems:
     def __init__(
-        self, a_format: Mapping, b_format: Mapping, order: np.ndarray, plain_order: bool, k: int, task: Mapping, c_size: int, d_size: int
+        self,
+        a_format: Mapping,
+        b_format: Mapping,
+        order: np.ndarray,
+        plain_order: bool,
+        k: int,
+        task: Mapping,
+        c_size: int,
+        d_size: int,
     ) -> None: ...
     def run(
-        self, a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray, marks: np.ndarray, m: int, n: int, level: int, threads: int
+        self,
+        a: np.ndarray,
+        b: np.ndarray,
+        c: np.ndarray,
+        d: np.ndarray,
+        marks: np.ndarray,
+        m: int,
+        n: int,
+        level: int,
+        threads: int,
     ) -> int: ...

@@ -1,4 +1,7 @@
-"""Fused dot-add in 32-bit lanes: whole matrices and batches of small ones (narrow.h has the arithmetic, docs/kernels.md the contract)."""
+"""Fused dot-add in 32-bit lanes: whole matrices and batches of small ones.
+
+narrow.h has the arithmetic, docs/kernels.md the contract.
+"""
 
 from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -108,8 +111,8 @@ cdef class NarrowItems:
     cdef mpg_narrow_items job
     cdef const int32_t[::1] order
 
-    def __cinit__(self, dict a_format, dict b_format, const int32_t[::1] order, bint plain_order, int64_t k, dict task, int c_size,
-                  int d_size):
+    def __cinit__(self, dict a_format, dict b_format, const int32_t[::1] order, bint plain_order, int64_t k, dict task,
+                  int c_size, int d_size):
         memset(&self.job, 0, sizeof(mpg_narrow_items))
         self.order = order
         self.job.task, self.job.a, self.job.b = task, a_format, b_format

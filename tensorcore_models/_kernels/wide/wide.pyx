@@ -1,6 +1,6 @@
 """Fused algorithms in 64-bit lanes (wide.h has the arithmetic, docs/kernels.md the contract)."""
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from tensorcore_models._kernels.common.driver cimport drive, mpg_drive, slice_length
 from tensorcore_models._kernels.common.lanes cimport mpg_operand, mpg_source, source_of
