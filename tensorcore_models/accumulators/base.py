@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from importlib import import_module
 from typing import ClassVar, Literal
 
 from ..formats.exact_rounding import check_rounding
@@ -54,10 +55,38 @@ class Accumulator:
     def _check(self) -> None:
         """Hook for the checks of a class's own fields."""
 
+    #: The function of :mod:`tensorcore_models.reference.passes` that states the algorithm in plain integers.
+    reference: ClassVar[str] = ""
+
     @property
     def terms_per_step(self) -> int:
         """Products that one pass of the algorithm takes; K is cut into chained passes of this length."""
         return 1
+
+    def pass_bits(self, p) -> int:
+        """One pass of the algorithm in plain integers: the truth that kernels are tested against.
+
+        A class of one's own overrides this and runs at once; it gets compiled kernels
+        when :mod:`tensorcore_models.kernels.lowering` has a lowering for it.
+
+        Parameters
+        ----------
+        p : tensorcore_models.reference.Pass
+            Encodings of up to `terms_per_step` products and of the addend.
+
+        Returns
+        -------
+        int
+            Encoding of the result.
+
+        Raises
+        ------
+        NotImplementedError
+            If the class states no algorithm.
+        """
+        if not self.reference:
+            raise NotImplementedError(f"{type(self).__name__} states no algorithm: override pass_bits")
+        return getattr(import_module("tensorcore_models.reference.passes"), self.reference)(p)
 
     def with_rules(self, **rules):
         """A copy with other edge rules.

@@ -59,6 +59,7 @@ class FusedDotAdd(AlignedSum):
     normalised_products: bool = False
     scaled_zero: Literal["skip", "keeps_scale"] = "skip"
 
+    reference: ClassVar = "parametric"
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip", "keeps_scale"), "terms": None}
 
     def _check(self):
@@ -107,6 +108,7 @@ class InterleavedDotAdd(Accumulator):
     via_format: str = "fp16"
     final_rounding: str = "rne"
 
+    reference: ClassVar = "interleaved"
     edge_rules: ClassVar = {**Accumulator.edge_rules, "group_order": None}
 
     def _check(self):
@@ -150,6 +152,7 @@ class GroupDotFusedSum(AlignedSum):
     output_rounding: str = "rz"
     scaled_zero: Literal["skip_zero_products", "skip", "keeps_scale"] = "skip_zero_products"
 
+    reference: ClassVar = "group_dot"
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip_zero_products", "skip", "keeps_scale")}
 
     def _check(self):
@@ -208,6 +211,7 @@ class FusedDotRoundDownAdd(AlignedSum):
     c_inf_with_overflow: Literal["nan", "c"] = "nan"
     sum_fraction_bits: int | None = 31
 
+    reference: ClassVar = "round_down"
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "c_inf_with_overflow": ("nan", "c"), "sum_fraction_bits": None}
 
     @property

@@ -37,6 +37,7 @@ class SequentialFMA(Accumulator):
     saturate: bool = False
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
+    reference: ClassVar = "sequential_fma"
     edge_rules: ClassVar = X86_RULES
 
     def _check(self):
@@ -70,6 +71,7 @@ class LanedFMA(Accumulator):
     flush_inputs: bool = True
     nan: NanRule = dataclasses.field(default="x86", kw_only=True)
 
+    reference: ClassVar = "laned_fma"
     edge_rules: ClassVar = X86_RULES
 
     def _check(self):
@@ -110,6 +112,7 @@ class GroupPairwiseSum(Accumulator):
     terms: int | None = None
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
+    reference: ClassVar = "group_pairwise_sum"
     edge_rules: ClassVar = {**Accumulator.edge_rules, "flush_input": ("format", "fp32", "none"), "group": None}
 
     def _check(self):
@@ -140,6 +143,8 @@ class PairRoundOddSum(Accumulator):
     to odd, subnormal operands and results flushed to zero; overflow gives infinity.
     """
 
+    reference: ClassVar = "pair_round_odd"
+
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
     @property
@@ -158,6 +163,8 @@ class IntegerDotAdd(Accumulator):
     terms : int
         Products between two clamps.
     """
+
+    reference: ClassVar = "integer"
 
     saturate: bool = False
     terms: int = 32

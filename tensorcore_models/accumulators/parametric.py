@@ -64,6 +64,7 @@ class ParametricDotAdd(AlignedSum):
     flush_outputs: bool = False
     scaled_zero: Literal["skip", "keeps_scale"] = "skip"
 
+    reference: ClassVar = "parametric"
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip", "keeps_scale")}
 
     def _check(self):

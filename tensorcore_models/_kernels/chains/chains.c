@@ -1840,7 +1840,7 @@ struct __pyx_obj_17tensorcore_models_8_kernels_6common_9workspace_Workspace {
 };
 
 
-/* "tensorcore_models/_kernels/chains/chains.pyx":38
+/* "tensorcore_models/_kernels/chains/chains.pyx":41
  * 
  * 
  * def chains(const real[:, ::1] a, const real[:, ::1] b, real[:, ::1] d, dict task, uint64_t nan, int level, int threads,             # <<<<<<<<<<<<<<
@@ -3560,7 +3560,7 @@ static const char __pyx_k_Buffer_view_does_not_expose_stri[] = "Buffer view does
 static const char __pyx_k_Can_only_create_a_buffer_that_is[] = "Can only create a buffer that is contiguous in memory.";
 static const char __pyx_k_Cannot_create_writable_memory_vi[] = "Cannot create writable memory view from read-only memoryview";
 static const char __pyx_k_Cannot_transpose_memoryview_with[] = "Cannot transpose memoryview with indirect dimensions";
-static const char __pyx_k_Chains_of_fused_multiply_adds_in[] = "Chains of fused multiply-adds in float32 or in double (chains.h has the arithmetic and the layout, docs/kernels.md the contract).";
+static const char __pyx_k_Chains_of_fused_multiply_adds_in[] = "Chains of fused multiply-adds in float32 or in double.\n\nchains.h has the arithmetic and the layout, docs/kernels.md the contract.\n";
 static const char __pyx_k_Empty_shape_tuple_for_cython_arr[] = "Empty shape tuple for cython.array";
 static const char __pyx_k_Indirect_dimensions_not_supporte[] = "Indirect dimensions not supported";
 static const char __pyx_k_Out_of_bounds_on_buffer_access_a[] = "Out of bounds on buffer access (axis %zd)";
@@ -19237,11 +19237,11 @@ static PyObject *__pyx_unpickle_Enum__set_state(struct __pyx_MemviewEnum_obj *__
   return __pyx_r;
 }
 
-/* "tensorcore_models/_kernels/chains/chains.pyx":33
+/* "tensorcore_models/_kernels/chains/chains.pyx":36
  * 
  * 
  * def available(int level, bint flush=False):             # <<<<<<<<<<<<<<
- *     """Whether the CPUs of that level have fused multiply-adds that this build uses, with subnormals flushed as x86 does if asked."""
+ *     """Whether CPUs of that level have fused multiply-adds that this build uses; `flush`: with subnormals flushed as x86 does."""
  *     return bool(mpg_has_chains(level, flush))
 */
 
@@ -19253,7 +19253,7 @@ PyObject *const *__pyx_args, Py_ssize_t __pyx_nargs, PyObject *__pyx_kwds
 PyObject *__pyx_args, PyObject *__pyx_kwds
 #endif
 ); /*proto*/
-PyDoc_STRVAR(__pyx_doc_17tensorcore_models_8_kernels_6chains_6chains_available, "available(int level, bool flush=False)\n\nWhether the CPUs of that level have fused multiply-adds that this build uses, with subnormals flushed as x86 does if asked.");
+PyDoc_STRVAR(__pyx_doc_17tensorcore_models_8_kernels_6chains_6chains_available, "available(int level, bool flush=False)\n\nWhether CPUs of that level have fused multiply-adds that this build uses; `flush`: with subnormals flushed as x86 does.");
 static PyMethodDef __pyx_mdef_17tensorcore_models_8_kernels_6chains_6chains_1available = {"available", (PyCFunction)(void(*)(void))(__Pyx_PyCFunction_FastCallWithKeywords)__pyx_pw_17tensorcore_models_8_kernels_6chains_6chains_1available, __Pyx_METH_FASTCALL|METH_KEYWORDS, __pyx_doc_17tensorcore_models_8_kernels_6chains_6chains_available};
 static PyObject *__pyx_pw_17tensorcore_models_8_kernels_6chains_6chains_1available(PyObject *__pyx_self, 
 #if CYTHON_VECTORCALL
@@ -19286,48 +19286,48 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_level,&__pyx_mstate_global->__pyx_n_u_flush,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 33, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 36, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 33, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 36, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 33, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 36, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "available", 0) < (0)) __PYX_ERR(0, 33, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "available", 0) < (0)) __PYX_ERR(0, 36, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("available", 0, 1, 2, i); __PYX_ERR(0, 33, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("available", 0, 1, 2, i); __PYX_ERR(0, 36, __pyx_L3_error) }
       }
     } else {
       switch (__pyx_nargs) {
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 33, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 36, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 33, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 36, __pyx_L3_error)
         break;
         default: goto __pyx_L5_argtuple_error;
       }
     }
-    __pyx_v_level = __Pyx_PyLong_As_int(values[0]); if (unlikely((__pyx_v_level == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 33, __pyx_L3_error)
+    __pyx_v_level = __Pyx_PyLong_As_int(values[0]); if (unlikely((__pyx_v_level == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 36, __pyx_L3_error)
     if (values[1]) {
-      __pyx_v_flush = __Pyx_PyObject_IsTrue(values[1]); if (unlikely((__pyx_v_flush == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 33, __pyx_L3_error)
+      __pyx_v_flush = __Pyx_PyObject_IsTrue(values[1]); if (unlikely((__pyx_v_flush == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 36, __pyx_L3_error)
     } else {
       __pyx_v_flush = ((int)((int)0));
     }
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("available", 0, 1, 2, __pyx_nargs); __PYX_ERR(0, 33, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("available", 0, 1, 2, __pyx_nargs); __PYX_ERR(0, 36, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -19359,14 +19359,14 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_availabl
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("available", 0);
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":35
+  /* "tensorcore_models/_kernels/chains/chains.pyx":38
  * def available(int level, bint flush=False):
- *     """Whether the CPUs of that level have fused multiply-adds that this build uses, with subnormals flushed as x86 does if asked."""
+ *     """Whether CPUs of that level have fused multiply-adds that this build uses; `flush`: with subnormals flushed as x86 does."""
  *     return bool(mpg_has_chains(level, flush))             # <<<<<<<<<<<<<<
  * 
  * 
 */
-  __pyx_t_1 = __Pyx_PyBool_FromLong((!(!(mpg_has_chains(__pyx_v_level, __pyx_v_flush) != 0)))); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 35, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyBool_FromLong((!(!(mpg_has_chains(__pyx_v_level, __pyx_v_flush) != 0)))); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 38, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
   {
     PyObject *__pyx_temp;
@@ -19379,11 +19379,11 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_availabl
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":33
+  /* "tensorcore_models/_kernels/chains/chains.pyx":36
  * 
  * 
  * def available(int level, bint flush=False):             # <<<<<<<<<<<<<<
- *     """Whether the CPUs of that level have fused multiply-adds that this build uses, with subnormals flushed as x86 does if asked."""
+ *     """Whether CPUs of that level have fused multiply-adds that this build uses; `flush`: with subnormals flushed as x86 does."""
  *     return bool(mpg_has_chains(level, flush))
 */
 
@@ -19398,7 +19398,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_availabl
   return __pyx_r;
 }
 
-/* "tensorcore_models/_kernels/chains/chains.pyx":38
+/* "tensorcore_models/_kernels/chains/chains.pyx":41
  * 
  * 
  * def chains(const real[:, ::1] a, const real[:, ::1] b, real[:, ::1] d, dict task, uint64_t nan, int level, int threads,             # <<<<<<<<<<<<<<
@@ -19435,53 +19435,53 @@ static PyObject *__pyx_pw_17tensorcore_models_8_kernels_6chains_6chains_3chains(
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_signatures,&__pyx_mstate_global->__pyx_n_u_args,&__pyx_mstate_global->__pyx_n_u_kwargs,&__pyx_mstate_global->__pyx_n_u_defaults,&__pyx_mstate_global->__pyx_n_u_fused_sigindex,0};
     struct __pyx_defaults *__pyx_dynamic_args = __Pyx_CyFunction_Defaults(struct __pyx_defaults, __pyx_self);
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_VARARGS(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 38, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 41, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  5:
         values[4] = __Pyx_ArgRef_VARARGS(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  4:
         values[3] = __Pyx_ArgRef_VARARGS(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  3:
         values[2] = __Pyx_ArgRef_VARARGS(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_VARARGS(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_VARARGS(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "__pyx_fused_cpdef", 0) < (0)) __PYX_ERR(0, 38, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "__pyx_fused_cpdef", 0) < (0)) __PYX_ERR(0, 41, __pyx_L3_error)
       if (!values[4]) values[4] = __Pyx_NewRef(__pyx_dynamic_args->arg0);
       for (Py_ssize_t i = __pyx_nargs; i < 4; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("__pyx_fused_cpdef", 0, 4, 5, i); __PYX_ERR(0, 38, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("__pyx_fused_cpdef", 0, 4, 5, i); __PYX_ERR(0, 41, __pyx_L3_error) }
       }
     } else {
       switch (__pyx_nargs) {
         case  5:
         values[4] = __Pyx_ArgRef_VARARGS(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  4:
         values[3] = __Pyx_ArgRef_VARARGS(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 41, __pyx_L3_error)
         values[2] = __Pyx_ArgRef_VARARGS(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 41, __pyx_L3_error)
         values[1] = __Pyx_ArgRef_VARARGS(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 41, __pyx_L3_error)
         values[0] = __Pyx_ArgRef_VARARGS(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 41, __pyx_L3_error)
         break;
         default: goto __pyx_L5_argtuple_error;
       }
@@ -19495,7 +19495,7 @@ static PyObject *__pyx_pw_17tensorcore_models_8_kernels_6chains_6chains_3chains(
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("__pyx_fused_cpdef", 0, 4, 5, __pyx_nargs); __PYX_ERR(0, 38, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("__pyx_fused_cpdef", 0, 4, 5, __pyx_nargs); __PYX_ERR(0, 41, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -19547,7 +19547,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_2chains(
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PyDict_GET_SIZE(__pyx_v_kwargs);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 38, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 41, __pyx_L1_error)
     __pyx_t_2 = (__pyx_temp != 0);
   }
 
@@ -19565,11 +19565,11 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_2chains(
   }
   if (unlikely(__pyx_v_args == Py_None)) {
     PyErr_SetString(PyExc_TypeError, "object of type \047NoneType\047 has no len()");
-    __PYX_ERR(0, 38, __pyx_L1_error)
+    __PYX_ERR(0, 41, __pyx_L1_error)
   }
-  __pyx_t_4 = __Pyx_PyTuple_GET_SIZE(((PyObject*)__pyx_v_args)); if (unlikely(__pyx_t_4 == ((Py_ssize_t)-1))) __PYX_ERR(0, 38, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyTuple_GET_SIZE(((PyObject*)__pyx_v_args)); if (unlikely(__pyx_t_4 == ((Py_ssize_t)-1))) __PYX_ERR(0, 41, __pyx_L1_error)
   __pyx_v_arg_count = __pyx_t_4;
-  __pyx_t_5 = ((PyObject *)__Pyx_ImportNumPyArrayTypeIfAvailable()); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 38, __pyx_L1_error)
+  __pyx_t_5 = ((PyObject *)__Pyx_ImportNumPyArrayTypeIfAvailable()); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 41, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __pyx_v_ndarray = ((PyTypeObject*)__pyx_t_5);
   __pyx_t_5 = 0;
@@ -19579,7 +19579,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_2chains(
 
     if (unlikely(__pyx_v_args == Py_None)) {
       PyErr_SetString(PyExc_TypeError, "\047NoneType\047 object is not subscriptable");
-      __PYX_ERR(0, 38, __pyx_L1_error)
+      __PYX_ERR(0, 41, __pyx_L1_error)
     }
     __pyx_t_5 = __Pyx_PyTuple_GET_ITEM(((PyObject*)__pyx_v_args), 0);
     __Pyx_INCREF(__pyx_t_5);
@@ -19598,9 +19598,9 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_2chains(
   }
   if (unlikely(__pyx_v_kwargs == Py_None)) {
     PyErr_SetString(PyExc_TypeError, "\047NoneType\047 object is not iterable");
-    __PYX_ERR(0, 38, __pyx_L1_error)
+    __PYX_ERR(0, 41, __pyx_L1_error)
   }
-  __pyx_t_3 = (__Pyx_PyDict_ContainsTF(__pyx_mstate_global->__pyx_n_u_a, ((PyObject*)__pyx_v_kwargs), Py_EQ)); if (unlikely((__pyx_t_3 < 0))) __PYX_ERR(0, 38, __pyx_L1_error)
+  __pyx_t_3 = (__Pyx_PyDict_ContainsTF(__pyx_mstate_global->__pyx_n_u_a, ((PyObject*)__pyx_v_kwargs), Py_EQ)); if (unlikely((__pyx_t_3 < 0))) __PYX_ERR(0, 41, __pyx_L1_error)
 
   __pyx_t_1 = __pyx_t_3;
 
@@ -19609,25 +19609,25 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_2chains(
 
     if (unlikely(__pyx_v_kwargs == Py_None)) {
       PyErr_SetString(PyExc_TypeError, "\047NoneType\047 object is not subscriptable");
-      __PYX_ERR(0, 38, __pyx_L1_error)
+      __PYX_ERR(0, 41, __pyx_L1_error)
     }
-    __pyx_t_5 = __Pyx_PyDict_GetItem(((PyObject*)__pyx_v_kwargs), __pyx_mstate_global->__pyx_n_u_a); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 38, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyDict_GetItem(((PyObject*)__pyx_v_kwargs), __pyx_mstate_global->__pyx_n_u_a); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 41, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __pyx_v_arg = __pyx_t_5;
     __pyx_t_5 = 0;
     goto __pyx_L6;
   }
   /*else*/ {
-    __pyx_t_6 = __Pyx_RaiseFusedFunctionArgTypeError(__pyx_mstate_global->__pyx_n_u_a, 0, 7, __pyx_v_arg_count); if (unlikely(__pyx_t_6 == ((int)-1))) __PYX_ERR(0, 38, __pyx_L1_error)
+    __pyx_t_6 = __Pyx_RaiseFusedFunctionArgTypeError(__pyx_mstate_global->__pyx_n_u_a, 0, 7, __pyx_v_arg_count); if (unlikely(__pyx_t_6 == ((int)-1))) __PYX_ERR(0, 41, __pyx_L1_error)
 
   }
   __pyx_L6:;
-  if (unlikely(!__pyx_v_arg)) { __Pyx_RaiseUnboundLocalError("arg"); __PYX_ERR(0, 38, __pyx_L1_error) }
-  __pyx_t_5 = __pyx_ff_map_fused_988187_2_2_float__and_double(__pyx_v_arg, __pyx_v_ndarray); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 38, __pyx_L1_error)
+  if (unlikely(!__pyx_v_arg)) { __Pyx_RaiseUnboundLocalError("arg"); __PYX_ERR(0, 41, __pyx_L1_error) }
+  __pyx_t_5 = __pyx_ff_map_fused_988187_2_2_float__and_double(__pyx_v_arg, __pyx_v_ndarray); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 41, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __pyx_v_dest_sig0 = ((PyObject*)__pyx_t_5);
   __pyx_t_5 = 0;
-  __pyx_t_5 = __pyx_ff_match_signatures_single(((PyObject*)__pyx_v_signatures), __pyx_v_dest_sig0); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 38, __pyx_L1_error)
+  __pyx_t_5 = __pyx_ff_match_signatures_single(((PyObject*)__pyx_v_signatures), __pyx_v_dest_sig0); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 41, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   {
     PyObject *__pyx_temp;
@@ -19686,90 +19686,90 @@ static PyObject *__pyx_fuse_0__pyx_pw_17tensorcore_models_8_kernels_6chains_6cha
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_a,&__pyx_mstate_global->__pyx_n_u_b,&__pyx_mstate_global->__pyx_n_u_d,&__pyx_mstate_global->__pyx_n_u_task,&__pyx_mstate_global->__pyx_n_u_nan,&__pyx_mstate_global->__pyx_n_u_level,&__pyx_mstate_global->__pyx_n_u_threads,&__pyx_mstate_global->__pyx_n_u_length,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_VARARGS(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 38, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 41, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  8:
         values[7] = __Pyx_ArgRef_VARARGS(__pyx_args, 7);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  7:
         values[6] = __Pyx_ArgRef_VARARGS(__pyx_args, 6);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  6:
         values[5] = __Pyx_ArgRef_VARARGS(__pyx_args, 5);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  5:
         values[4] = __Pyx_ArgRef_VARARGS(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  4:
         values[3] = __Pyx_ArgRef_VARARGS(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  3:
         values[2] = __Pyx_ArgRef_VARARGS(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_VARARGS(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_VARARGS(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "chains", 0) < (0)) __PYX_ERR(0, 38, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "chains", 0) < (0)) __PYX_ERR(0, 41, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 7; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("chains", 0, 7, 8, i); __PYX_ERR(0, 38, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("chains", 0, 7, 8, i); __PYX_ERR(0, 41, __pyx_L3_error) }
       }
     } else {
       switch (__pyx_nargs) {
         case  8:
         values[7] = __Pyx_ArgRef_VARARGS(__pyx_args, 7);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  7:
         values[6] = __Pyx_ArgRef_VARARGS(__pyx_args, 6);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 41, __pyx_L3_error)
         values[5] = __Pyx_ArgRef_VARARGS(__pyx_args, 5);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 41, __pyx_L3_error)
         values[4] = __Pyx_ArgRef_VARARGS(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 41, __pyx_L3_error)
         values[3] = __Pyx_ArgRef_VARARGS(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 41, __pyx_L3_error)
         values[2] = __Pyx_ArgRef_VARARGS(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 41, __pyx_L3_error)
         values[1] = __Pyx_ArgRef_VARARGS(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 41, __pyx_L3_error)
         values[0] = __Pyx_ArgRef_VARARGS(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 41, __pyx_L3_error)
         break;
         default: goto __pyx_L5_argtuple_error;
       }
     }
-    __pyx_v_a = __Pyx_PyObject_to_MemoryviewSlice_d_dc_float__const__(values[0], 0); if (unlikely(!__pyx_v_a.memview)) __PYX_ERR(0, 38, __pyx_L3_error)
-    __pyx_v_b = __Pyx_PyObject_to_MemoryviewSlice_d_dc_float__const__(values[1], 0); if (unlikely(!__pyx_v_b.memview)) __PYX_ERR(0, 38, __pyx_L3_error)
-    __pyx_v_d = __Pyx_PyObject_to_MemoryviewSlice_d_dc_float(values[2], PyBUF_WRITABLE); if (unlikely(!__pyx_v_d.memview)) __PYX_ERR(0, 38, __pyx_L3_error)
+    __pyx_v_a = __Pyx_PyObject_to_MemoryviewSlice_d_dc_float__const__(values[0], 0); if (unlikely(!__pyx_v_a.memview)) __PYX_ERR(0, 41, __pyx_L3_error)
+    __pyx_v_b = __Pyx_PyObject_to_MemoryviewSlice_d_dc_float__const__(values[1], 0); if (unlikely(!__pyx_v_b.memview)) __PYX_ERR(0, 41, __pyx_L3_error)
+    __pyx_v_d = __Pyx_PyObject_to_MemoryviewSlice_d_dc_float(values[2], PyBUF_WRITABLE); if (unlikely(!__pyx_v_d.memview)) __PYX_ERR(0, 41, __pyx_L3_error)
     __pyx_v_task = ((PyObject*)values[3]);
-    __pyx_v_nan = __Pyx_PyLong_As_uint64_t(values[4]); if (unlikely((__pyx_v_nan == ((uint64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 38, __pyx_L3_error)
-    __pyx_v_level = __Pyx_PyLong_As_int(values[5]); if (unlikely((__pyx_v_level == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 38, __pyx_L3_error)
-    __pyx_v_threads = __Pyx_PyLong_As_int(values[6]); if (unlikely((__pyx_v_threads == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 38, __pyx_L3_error)
+    __pyx_v_nan = __Pyx_PyLong_As_uint64_t(values[4]); if (unlikely((__pyx_v_nan == ((uint64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 41, __pyx_L3_error)
+    __pyx_v_level = __Pyx_PyLong_As_int(values[5]); if (unlikely((__pyx_v_level == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 41, __pyx_L3_error)
+    __pyx_v_threads = __Pyx_PyLong_As_int(values[6]); if (unlikely((__pyx_v_threads == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 41, __pyx_L3_error)
     if (values[7]) {
-      __pyx_v_length = __Pyx_PyLong_As_int64_t(values[7]); if (unlikely((__pyx_v_length == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 39, __pyx_L3_error)
+      __pyx_v_length = __Pyx_PyLong_As_int64_t(values[7]); if (unlikely((__pyx_v_length == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 42, __pyx_L3_error)
     } else {
       __pyx_v_length = ((int64_t)((int64_t)0));
     }
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("chains", 0, 7, 8, __pyx_nargs); __PYX_ERR(0, 38, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("chains", 0, 7, 8, __pyx_nargs); __PYX_ERR(0, 41, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -19783,7 +19783,7 @@ static PyObject *__pyx_fuse_0__pyx_pw_17tensorcore_models_8_kernels_6chains_6cha
   __Pyx_RefNannyFinishContext();
   return NULL;
   __pyx_L4_argument_unpacking_done:;
-  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_task), (&PyDict_Type), 1, "task", 1))) __PYX_ERR(0, 38, __pyx_L1_error)
+  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_task), (&PyDict_Type), 1, "task", 1))) __PYX_ERR(0, 41, __pyx_L1_error)
   __pyx_r = __pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(__pyx_self, __pyx_v_a, __pyx_v_b, __pyx_v_d, __pyx_v_task, __pyx_v_nan, __pyx_v_level, __pyx_v_threads, __pyx_v_length);
 
   /* function exit code */
@@ -19854,7 +19854,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__pyx_fuse_0chains", 0);
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":55
+  /* "tensorcore_models/_kernels/chains/chains.pyx":58
  *         Products that are packed at a time, a multiple of `every`; 0: what fits the caches.
  *     """
  *     cdef int64_t m = d.shape[0], n = d.shape[1], k = a.shape[1], every = task["every"]             # <<<<<<<<<<<<<<
@@ -19866,15 +19866,15 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
   __pyx_v_k = (__pyx_v_a.shape[1]);
   if (unlikely(__pyx_v_task == Py_None)) {
     PyErr_SetString(PyExc_TypeError, "\047NoneType\047 object is not subscriptable");
-    __PYX_ERR(0, 55, __pyx_L1_error)
+    __PYX_ERR(0, 58, __pyx_L1_error)
   }
-  __pyx_t_1 = __Pyx_PyDict_GetItem(__pyx_v_task, __pyx_mstate_global->__pyx_n_u_every); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 55, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyDict_GetItem(__pyx_v_task, __pyx_mstate_global->__pyx_n_u_every); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 58, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_2 = __Pyx_PyLong_As_int64_t(__pyx_t_1); if (unlikely((__pyx_t_2 == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 55, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyLong_As_int64_t(__pyx_t_1); if (unlikely((__pyx_t_2 == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 58, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_v_every = __pyx_t_2;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":58
+  /* "tensorcore_models/_kernels/chains/chains.pyx":61
  *     cdef mpg_chain_job job
  *     cdef Workspace workspace
  *     if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n:             # <<<<<<<<<<<<<<
@@ -19910,7 +19910,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
   if (unlikely(__pyx_t_3)) {
 
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":59
+    /* "tensorcore_models/_kernels/chains/chains.pyx":62
  *     cdef Workspace workspace
  *     if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n:
  *         raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}) and ({m}, {n}) do not fit")             # <<<<<<<<<<<<<<
@@ -19918,17 +19918,17 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
  *     if not mpg_has_chains(level, job.flush):
 */
     __pyx_t_5 = NULL;
-    __pyx_t_6 = __Pyx_PyUnicode_From_Py_ssize_t((__pyx_v_a.shape[0]), 0, ' ', 'd'); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 59, __pyx_L1_error)
+    __pyx_t_6 = __Pyx_PyUnicode_From_Py_ssize_t((__pyx_v_a.shape[0]), 0, ' ', 'd'); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 62, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_6);
-    __pyx_t_7 = __Pyx_PyUnicode_From_int64_t(__pyx_v_k, 0, ' ', 'd'); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 59, __pyx_L1_error)
+    __pyx_t_7 = __Pyx_PyUnicode_From_int64_t(__pyx_v_k, 0, ' ', 'd'); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 62, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_7);
-    __pyx_t_8 = __Pyx_PyUnicode_From_Py_ssize_t((__pyx_v_b.shape[0]), 0, ' ', 'd'); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 59, __pyx_L1_error)
+    __pyx_t_8 = __Pyx_PyUnicode_From_Py_ssize_t((__pyx_v_b.shape[0]), 0, ' ', 'd'); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 62, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_8);
-    __pyx_t_9 = __Pyx_PyUnicode_From_Py_ssize_t((__pyx_v_b.shape[1]), 0, ' ', 'd'); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 59, __pyx_L1_error)
+    __pyx_t_9 = __Pyx_PyUnicode_From_Py_ssize_t((__pyx_v_b.shape[1]), 0, ' ', 'd'); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 62, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_9);
-    __pyx_t_10 = __Pyx_PyUnicode_From_int64_t(__pyx_v_m, 0, ' ', 'd'); if (unlikely(!__pyx_t_10)) __PYX_ERR(0, 59, __pyx_L1_error)
+    __pyx_t_10 = __Pyx_PyUnicode_From_int64_t(__pyx_v_m, 0, ' ', 'd'); if (unlikely(!__pyx_t_10)) __PYX_ERR(0, 62, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_10);
-    __pyx_t_11 = __Pyx_PyUnicode_From_int64_t(__pyx_v_n, 0, ' ', 'd'); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 59, __pyx_L1_error)
+    __pyx_t_11 = __Pyx_PyUnicode_From_int64_t(__pyx_v_n, 0, ' ', 'd'); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 62, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_11);
     __pyx_t_12[0] = __pyx_mstate_global->__pyx_kp_u_shapes;
     __pyx_t_12[1] = __pyx_t_6;
@@ -19952,7 +19952,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
     #endif
     __pyx_t_14 = 0;
     __pyx_t_15 = __Pyx_PyUnicode_Join(__pyx_t_12, 13, __pyx_t_13, __pyx_t_14);
-    if (unlikely(!__pyx_t_15)) __PYX_ERR(0, 59, __pyx_L1_error)
+    if (unlikely(!__pyx_t_15)) __PYX_ERR(0, 62, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_15);
     __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
     __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
@@ -19966,14 +19966,14 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
       __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)(((PyTypeObject*)PyExc_ValueError)), __pyx_callargs+__pyx_t_16, (2-__pyx_t_16) | (__pyx_t_16*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
       __Pyx_DECREF(__pyx_t_15); __pyx_t_15 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 59, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 62, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_Raise(__pyx_t_1, 0, 0, 0);
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-    __PYX_ERR(0, 59, __pyx_L1_error)
+    __PYX_ERR(0, 62, __pyx_L1_error)
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":58
+    /* "tensorcore_models/_kernels/chains/chains.pyx":61
  *     cdef mpg_chain_job job
  *     cdef Workspace workspace
  *     if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n:             # <<<<<<<<<<<<<<
@@ -19982,7 +19982,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
 */
   }
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":60
+  /* "tensorcore_models/_kernels/chains/chains.pyx":63
  *     if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n:
  *         raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}) and ({m}, {n}) do not fit")
  *     job.every, job.lanes, job.flush = every, task["lanes"], task["flush"]             # <<<<<<<<<<<<<<
@@ -19993,25 +19993,25 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
 
   if (unlikely(__pyx_v_task == Py_None)) {
     PyErr_SetString(PyExc_TypeError, "\047NoneType\047 object is not subscriptable");
-    __PYX_ERR(0, 60, __pyx_L1_error)
+    __PYX_ERR(0, 63, __pyx_L1_error)
   }
-  __pyx_t_1 = __Pyx_PyDict_GetItem(__pyx_v_task, __pyx_mstate_global->__pyx_n_u_lanes); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 60, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyDict_GetItem(__pyx_v_task, __pyx_mstate_global->__pyx_n_u_lanes); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 63, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_17 = __Pyx_PyLong_As_int64_t(__pyx_t_1); if (unlikely((__pyx_t_17 == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 60, __pyx_L1_error)
+  __pyx_t_17 = __Pyx_PyLong_As_int64_t(__pyx_t_1); if (unlikely((__pyx_t_17 == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 63, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   if (unlikely(__pyx_v_task == Py_None)) {
     PyErr_SetString(PyExc_TypeError, "\047NoneType\047 object is not subscriptable");
-    __PYX_ERR(0, 60, __pyx_L1_error)
+    __PYX_ERR(0, 63, __pyx_L1_error)
   }
-  __pyx_t_1 = __Pyx_PyDict_GetItem(__pyx_v_task, __pyx_mstate_global->__pyx_n_u_flush); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 60, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyDict_GetItem(__pyx_v_task, __pyx_mstate_global->__pyx_n_u_flush); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 63, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_14 = __Pyx_PyLong_As_int(__pyx_t_1); if (unlikely((__pyx_t_14 == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 60, __pyx_L1_error)
+  __pyx_t_14 = __Pyx_PyLong_As_int(__pyx_t_1); if (unlikely((__pyx_t_14 == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 63, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_v_job.every = __pyx_t_2;
   __pyx_v_job.lanes = __pyx_t_17;
   __pyx_v_job.flush = __pyx_t_14;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":61
+  /* "tensorcore_models/_kernels/chains/chains.pyx":64
  *         raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}) and ({m}, {n}) do not fit")
  *     job.every, job.lanes, job.flush = every, task["lanes"], task["flush"]
  *     if not mpg_has_chains(level, job.flush):             # <<<<<<<<<<<<<<
@@ -20023,7 +20023,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
   if (unlikely(__pyx_t_3)) {
 
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":62
+    /* "tensorcore_models/_kernels/chains/chains.pyx":65
  *     job.every, job.lanes, job.flush = every, task["lanes"], task["flush"]
  *     if not mpg_has_chains(level, job.flush):
  *         raise ValueError(f"no kernel for chains at level {level}")             # <<<<<<<<<<<<<<
@@ -20031,9 +20031,9 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
  *         raise ValueError(f"{job.lanes} lanes of operations of {every} products")
 */
     __pyx_t_15 = NULL;
-    __pyx_t_5 = __Pyx_PyUnicode_From_int(__pyx_v_level, 0, ' ', 'd'); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 62, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyUnicode_From_int(__pyx_v_level, 0, ' ', 'd'); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 65, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
-    __pyx_t_11 = __Pyx_PyUnicode_Concat(__pyx_mstate_global->__pyx_kp_u_no_kernel_for_chains_at_level, __pyx_t_5); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 62, __pyx_L1_error)
+    __pyx_t_11 = __Pyx_PyUnicode_Concat(__pyx_mstate_global->__pyx_kp_u_no_kernel_for_chains_at_level, __pyx_t_5); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 65, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_11);
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
     __pyx_t_16 = 1;
@@ -20042,14 +20042,14 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
       __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)(((PyTypeObject*)PyExc_ValueError)), __pyx_callargs+__pyx_t_16, (2-__pyx_t_16) | (__pyx_t_16*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_15); __pyx_t_15 = 0;
       __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 62, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 65, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_Raise(__pyx_t_1, 0, 0, 0);
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-    __PYX_ERR(0, 62, __pyx_L1_error)
+    __PYX_ERR(0, 65, __pyx_L1_error)
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":61
+    /* "tensorcore_models/_kernels/chains/chains.pyx":64
  *         raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}) and ({m}, {n}) do not fit")
  *     job.every, job.lanes, job.flush = every, task["lanes"], task["flush"]
  *     if not mpg_has_chains(level, job.flush):             # <<<<<<<<<<<<<<
@@ -20058,7 +20058,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
 */
   }
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":63
+  /* "tensorcore_models/_kernels/chains/chains.pyx":66
  *     if not mpg_has_chains(level, job.flush):
  *         raise ValueError(f"no kernel for chains at level {level}")
  *     if job.lanes < 0 or (job.lanes and not every):             # <<<<<<<<<<<<<<
@@ -20094,7 +20094,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
   if (unlikely(__pyx_t_3)) {
 
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":64
+    /* "tensorcore_models/_kernels/chains/chains.pyx":67
  *         raise ValueError(f"no kernel for chains at level {level}")
  *     if job.lanes < 0 or (job.lanes and not every):
  *         raise ValueError(f"{job.lanes} lanes of operations of {every} products")             # <<<<<<<<<<<<<<
@@ -20102,9 +20102,9 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
  *         raise ValueError(f"chains of {every} products and slices of {length} do not fit {k} products")
 */
     __pyx_t_11 = NULL;
-    __pyx_t_15 = __Pyx_PyUnicode_From_int64_t(__pyx_v_job.lanes, 0, ' ', 'd'); if (unlikely(!__pyx_t_15)) __PYX_ERR(0, 64, __pyx_L1_error)
+    __pyx_t_15 = __Pyx_PyUnicode_From_int64_t(__pyx_v_job.lanes, 0, ' ', 'd'); if (unlikely(!__pyx_t_15)) __PYX_ERR(0, 67, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_15);
-    __pyx_t_5 = __Pyx_PyUnicode_From_int64_t(__pyx_v_every, 0, ' ', 'd'); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 64, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyUnicode_From_int64_t(__pyx_v_every, 0, ' ', 'd'); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 67, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __pyx_t_18[0] = __pyx_t_15;
     __pyx_t_18[1] = __pyx_mstate_global->__pyx_kp_u_lanes_of_operations_of;
@@ -20116,7 +20116,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
     #endif
     __pyx_t_14 = 0;
     __pyx_t_10 = __Pyx_PyUnicode_Join(__pyx_t_18, 4, __pyx_t_13, __pyx_t_14);
-    if (unlikely(!__pyx_t_10)) __PYX_ERR(0, 64, __pyx_L1_error)
+    if (unlikely(!__pyx_t_10)) __PYX_ERR(0, 67, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_10);
     __Pyx_DECREF(__pyx_t_15); __pyx_t_15 = 0;
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
@@ -20126,14 +20126,14 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
       __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)(((PyTypeObject*)PyExc_ValueError)), __pyx_callargs+__pyx_t_16, (2-__pyx_t_16) | (__pyx_t_16*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_11); __pyx_t_11 = 0;
       __Pyx_DECREF(__pyx_t_10); __pyx_t_10 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 64, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 67, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_Raise(__pyx_t_1, 0, 0, 0);
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-    __PYX_ERR(0, 64, __pyx_L1_error)
+    __PYX_ERR(0, 67, __pyx_L1_error)
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":63
+    /* "tensorcore_models/_kernels/chains/chains.pyx":66
  *     if not mpg_has_chains(level, job.flush):
  *         raise ValueError(f"no kernel for chains at level {level}")
  *     if job.lanes < 0 or (job.lanes and not every):             # <<<<<<<<<<<<<<
@@ -20142,7 +20142,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
 */
   }
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":65
+  /* "tensorcore_models/_kernels/chains/chains.pyx":68
  *     if job.lanes < 0 or (job.lanes and not every):
  *         raise ValueError(f"{job.lanes} lanes of operations of {every} products")
  *     if every < 0 or every > MPG_CHAIN_DEPTH or length < 0 or (every and ((k % every and not job.lanes) or length % every)):             # <<<<<<<<<<<<<<
@@ -20217,7 +20217,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
   if (unlikely(__pyx_t_3)) {
 
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":66
+    /* "tensorcore_models/_kernels/chains/chains.pyx":69
  *         raise ValueError(f"{job.lanes} lanes of operations of {every} products")
  *     if every < 0 or every > MPG_CHAIN_DEPTH or length < 0 or (every and ((k % every and not job.lanes) or length % every)):
  *         raise ValueError(f"chains of {every} products and slices of {length} do not fit {k} products")             # <<<<<<<<<<<<<<
@@ -20225,11 +20225,11 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
  *         return
 */
     __pyx_t_10 = NULL;
-    __pyx_t_11 = __Pyx_PyUnicode_From_int64_t(__pyx_v_every, 0, ' ', 'd'); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 66, __pyx_L1_error)
+    __pyx_t_11 = __Pyx_PyUnicode_From_int64_t(__pyx_v_every, 0, ' ', 'd'); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 69, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_11);
-    __pyx_t_5 = __Pyx_PyUnicode_From_int64_t(__pyx_v_length, 0, ' ', 'd'); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 66, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyUnicode_From_int64_t(__pyx_v_length, 0, ' ', 'd'); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 69, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
-    __pyx_t_15 = __Pyx_PyUnicode_From_int64_t(__pyx_v_k, 0, ' ', 'd'); if (unlikely(!__pyx_t_15)) __PYX_ERR(0, 66, __pyx_L1_error)
+    __pyx_t_15 = __Pyx_PyUnicode_From_int64_t(__pyx_v_k, 0, ' ', 'd'); if (unlikely(!__pyx_t_15)) __PYX_ERR(0, 69, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_15);
     __pyx_t_19[0] = __pyx_mstate_global->__pyx_kp_u_chains_of;
     __pyx_t_19[1] = __pyx_t_11;
@@ -20244,7 +20244,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
     #endif
     __pyx_t_14 = 0;
     __pyx_t_9 = __Pyx_PyUnicode_Join(__pyx_t_19, 7, __pyx_t_13, __pyx_t_14);
-    if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 66, __pyx_L1_error)
+    if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 69, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_9);
     __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
@@ -20255,14 +20255,14 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
       __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)(((PyTypeObject*)PyExc_ValueError)), __pyx_callargs+__pyx_t_16, (2-__pyx_t_16) | (__pyx_t_16*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_10); __pyx_t_10 = 0;
       __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 66, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 69, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_Raise(__pyx_t_1, 0, 0, 0);
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-    __PYX_ERR(0, 66, __pyx_L1_error)
+    __PYX_ERR(0, 69, __pyx_L1_error)
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":65
+    /* "tensorcore_models/_kernels/chains/chains.pyx":68
  *     if job.lanes < 0 or (job.lanes and not every):
  *         raise ValueError(f"{job.lanes} lanes of operations of {every} products")
  *     if every < 0 or every > MPG_CHAIN_DEPTH or length < 0 or (every and ((k % every and not job.lanes) or length % every)):             # <<<<<<<<<<<<<<
@@ -20271,7 +20271,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
 */
   }
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":67
+  /* "tensorcore_models/_kernels/chains/chains.pyx":70
  *     if every < 0 or every > MPG_CHAIN_DEPTH or length < 0 or (every and ((k % every and not job.lanes) or length % every)):
  *         raise ValueError(f"chains of {every} products and slices of {length} do not fit {k} products")
  *     if m == 0 or n == 0 or k == 0:             # <<<<<<<<<<<<<<
@@ -20307,7 +20307,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
   if (__pyx_t_3) {
 
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":68
+    /* "tensorcore_models/_kernels/chains/chains.pyx":71
  *         raise ValueError(f"chains of {every} products and slices of {length} do not fit {k} products")
  *     if m == 0 or n == 0 or k == 0:
  *         return             # <<<<<<<<<<<<<<
@@ -20324,7 +20324,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
     }
     goto __pyx_L0;
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":67
+    /* "tensorcore_models/_kernels/chains/chains.pyx":70
  *     if every < 0 or every > MPG_CHAIN_DEPTH or length < 0 or (every and ((k % every and not job.lanes) or length % every)):
  *         raise ValueError(f"chains of {every} products and slices of {length} do not fit {k} products")
  *     if m == 0 or n == 0 or k == 0:             # <<<<<<<<<<<<<<
@@ -20333,7 +20333,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
 */
   }
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":69
+  /* "tensorcore_models/_kernels/chains/chains.pyx":72
  *     if m == 0 or n == 0 or k == 0:
  *         return
  *     job.m, job.n, job.k, job.size, job.nan = m, n, k, sizeof(real), nan             # <<<<<<<<<<<<<<
@@ -20356,7 +20356,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
   __pyx_v_job.size = __pyx_t_16;
   __pyx_v_job.nan = __pyx_t_21;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":70
+  /* "tensorcore_models/_kernels/chains/chains.pyx":73
  *         return
  *     job.m, job.n, job.k, job.size, job.nan = m, n, k, sizeof(real), nan
  *     job.a_rows, job.b_rows, job.d = <const char *>&a[0, 0], <const char *>&b[0, 0], <char *>&d[0, 0]             # <<<<<<<<<<<<<<
@@ -20379,7 +20379,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
   __pyx_v_job.b_rows = __pyx_t_27;
   __pyx_v_job.d = __pyx_t_30;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":71
+  /* "tensorcore_models/_kernels/chains/chains.pyx":74
  *     job.m, job.n, job.k, job.size, job.nan = m, n, k, sizeof(real), nan
  *     job.a_rows, job.b_rows, job.d = <const char *>&a[0, 0], <const char *>&b[0, 0], <char *>&d[0, 0]
  *     mpg_chain_measure(&job, level)             # <<<<<<<<<<<<<<
@@ -20388,7 +20388,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
 */
   mpg_chain_measure((&__pyx_v_job), __pyx_v_level);
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":72
+  /* "tensorcore_models/_kernels/chains/chains.pyx":75
  *     job.a_rows, job.b_rows, job.d = <const char *>&a[0, 0], <const char *>&b[0, 0], <char *>&d[0, 0]
  *     mpg_chain_measure(&job, level)
  *     job.drive.level, job.drive.total = level, k             # <<<<<<<<<<<<<<
@@ -20402,7 +20402,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
   __pyx_v_job.drive.level = __pyx_t_14;
   __pyx_v_job.drive.total = __pyx_t_20;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":73
+  /* "tensorcore_models/_kernels/chains/chains.pyx":76
  *     mpg_chain_measure(&job, level)
  *     job.drive.level, job.drive.total = level, k
  *     job.drive.length = min(length or _slice(k, every, (m + n) * sizeof(real)), k)             # <<<<<<<<<<<<<<
@@ -20437,7 +20437,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
   __pyx_v_job.drive.length = __pyx_t_17;
 
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":74
+  /* "tensorcore_models/_kernels/chains/chains.pyx":77
  *     job.drive.level, job.drive.total = level, k
  *     job.drive.length = min(length or _slice(k, every, (m + n) * sizeof(real)), k)
  *     workspace = Workspace(mpg_chain_bytes(&job, job.drive.length, level))             # <<<<<<<<<<<<<<
@@ -20445,7 +20445,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
  *     drive(&job.drive, threads)
 */
   __pyx_t_9 = NULL;
-  __pyx_t_10 = __Pyx_PyLong_From_int64_t(mpg_chain_bytes((&__pyx_v_job), __pyx_v_job.drive.length, __pyx_v_level)); if (unlikely(!__pyx_t_10)) __PYX_ERR(0, 74, __pyx_L1_error)
+  __pyx_t_10 = __Pyx_PyLong_From_int64_t(mpg_chain_bytes((&__pyx_v_job), __pyx_v_job.drive.length, __pyx_v_level)); if (unlikely(!__pyx_t_10)) __PYX_ERR(0, 77, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_10);
   __pyx_t_16 = 1;
   {
@@ -20453,13 +20453,13 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
     __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)__pyx_mstate_global->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace, __pyx_callargs+__pyx_t_16, (2-__pyx_t_16) | (__pyx_t_16*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_9); __pyx_t_9 = 0;
     __Pyx_DECREF(__pyx_t_10); __pyx_t_10 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 74, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 77, __pyx_L1_error)
     __Pyx_GOTREF((PyObject *)__pyx_t_1);
   }
   __pyx_v_workspace = ((struct __pyx_obj_17tensorcore_models_8_kernels_6common_9workspace_Workspace *)__pyx_t_1);
   __pyx_t_1 = 0;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":75
+  /* "tensorcore_models/_kernels/chains/chains.pyx":78
  *     job.drive.length = min(length or _slice(k, every, (m + n) * sizeof(real)), k)
  *     workspace = Workspace(mpg_chain_bytes(&job, job.drive.length, level))
  *     mpg_chain_start(&job, workspace.data, threads)             # <<<<<<<<<<<<<<
@@ -20468,17 +20468,17 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_4chains(
 */
   mpg_chain_start((&__pyx_v_job), __pyx_v_workspace->data, __pyx_v_threads);
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":76
+  /* "tensorcore_models/_kernels/chains/chains.pyx":79
  *     workspace = Workspace(mpg_chain_bytes(&job, job.drive.length, level))
  *     mpg_chain_start(&job, workspace.data, threads)
  *     drive(&job.drive, threads)             # <<<<<<<<<<<<<<
  * 
  * 
 */
-  __pyx_t_14 = __pyx_f_17tensorcore_models_8_kernels_6common_6driver_drive((&__pyx_v_job.drive), __pyx_v_threads); if (unlikely(__pyx_t_14 == ((int)-1))) __PYX_ERR(0, 76, __pyx_L1_error)
+  __pyx_t_14 = __pyx_f_17tensorcore_models_8_kernels_6common_6driver_drive((&__pyx_v_job.drive), __pyx_v_threads); if (unlikely(__pyx_t_14 == ((int)-1))) __PYX_ERR(0, 79, __pyx_L1_error)
 
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":38
+  /* "tensorcore_models/_kernels/chains/chains.pyx":41
  * 
  * 
  * def chains(const real[:, ::1] a, const real[:, ::1] b, real[:, ::1] d, dict task, uint64_t nan, int level, int threads,             # <<<<<<<<<<<<<<
@@ -20543,90 +20543,90 @@ static PyObject *__pyx_fuse_1__pyx_pw_17tensorcore_models_8_kernels_6chains_6cha
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_a,&__pyx_mstate_global->__pyx_n_u_b,&__pyx_mstate_global->__pyx_n_u_d,&__pyx_mstate_global->__pyx_n_u_task,&__pyx_mstate_global->__pyx_n_u_nan,&__pyx_mstate_global->__pyx_n_u_level,&__pyx_mstate_global->__pyx_n_u_threads,&__pyx_mstate_global->__pyx_n_u_length,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_VARARGS(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 38, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 41, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  8:
         values[7] = __Pyx_ArgRef_VARARGS(__pyx_args, 7);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  7:
         values[6] = __Pyx_ArgRef_VARARGS(__pyx_args, 6);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  6:
         values[5] = __Pyx_ArgRef_VARARGS(__pyx_args, 5);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  5:
         values[4] = __Pyx_ArgRef_VARARGS(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  4:
         values[3] = __Pyx_ArgRef_VARARGS(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  3:
         values[2] = __Pyx_ArgRef_VARARGS(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_VARARGS(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_VARARGS(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "chains", 0) < (0)) __PYX_ERR(0, 38, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "chains", 0) < (0)) __PYX_ERR(0, 41, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 7; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("chains", 0, 7, 8, i); __PYX_ERR(0, 38, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("chains", 0, 7, 8, i); __PYX_ERR(0, 41, __pyx_L3_error) }
       }
     } else {
       switch (__pyx_nargs) {
         case  8:
         values[7] = __Pyx_ArgRef_VARARGS(__pyx_args, 7);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 41, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  7:
         values[6] = __Pyx_ArgRef_VARARGS(__pyx_args, 6);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 41, __pyx_L3_error)
         values[5] = __Pyx_ArgRef_VARARGS(__pyx_args, 5);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 41, __pyx_L3_error)
         values[4] = __Pyx_ArgRef_VARARGS(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 41, __pyx_L3_error)
         values[3] = __Pyx_ArgRef_VARARGS(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 41, __pyx_L3_error)
         values[2] = __Pyx_ArgRef_VARARGS(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 41, __pyx_L3_error)
         values[1] = __Pyx_ArgRef_VARARGS(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 41, __pyx_L3_error)
         values[0] = __Pyx_ArgRef_VARARGS(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 38, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 41, __pyx_L3_error)
         break;
         default: goto __pyx_L5_argtuple_error;
       }
     }
-    __pyx_v_a = __Pyx_PyObject_to_MemoryviewSlice_d_dc_double__const__(values[0], 0); if (unlikely(!__pyx_v_a.memview)) __PYX_ERR(0, 38, __pyx_L3_error)
-    __pyx_v_b = __Pyx_PyObject_to_MemoryviewSlice_d_dc_double__const__(values[1], 0); if (unlikely(!__pyx_v_b.memview)) __PYX_ERR(0, 38, __pyx_L3_error)
-    __pyx_v_d = __Pyx_PyObject_to_MemoryviewSlice_d_dc_double(values[2], PyBUF_WRITABLE); if (unlikely(!__pyx_v_d.memview)) __PYX_ERR(0, 38, __pyx_L3_error)
+    __pyx_v_a = __Pyx_PyObject_to_MemoryviewSlice_d_dc_double__const__(values[0], 0); if (unlikely(!__pyx_v_a.memview)) __PYX_ERR(0, 41, __pyx_L3_error)
+    __pyx_v_b = __Pyx_PyObject_to_MemoryviewSlice_d_dc_double__const__(values[1], 0); if (unlikely(!__pyx_v_b.memview)) __PYX_ERR(0, 41, __pyx_L3_error)
+    __pyx_v_d = __Pyx_PyObject_to_MemoryviewSlice_d_dc_double(values[2], PyBUF_WRITABLE); if (unlikely(!__pyx_v_d.memview)) __PYX_ERR(0, 41, __pyx_L3_error)
     __pyx_v_task = ((PyObject*)values[3]);
-    __pyx_v_nan = __Pyx_PyLong_As_uint64_t(values[4]); if (unlikely((__pyx_v_nan == ((uint64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 38, __pyx_L3_error)
-    __pyx_v_level = __Pyx_PyLong_As_int(values[5]); if (unlikely((__pyx_v_level == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 38, __pyx_L3_error)
-    __pyx_v_threads = __Pyx_PyLong_As_int(values[6]); if (unlikely((__pyx_v_threads == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 38, __pyx_L3_error)
+    __pyx_v_nan = __Pyx_PyLong_As_uint64_t(values[4]); if (unlikely((__pyx_v_nan == ((uint64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 41, __pyx_L3_error)
+    __pyx_v_level = __Pyx_PyLong_As_int(values[5]); if (unlikely((__pyx_v_level == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 41, __pyx_L3_error)
+    __pyx_v_threads = __Pyx_PyLong_As_int(values[6]); if (unlikely((__pyx_v_threads == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 41, __pyx_L3_error)
     if (values[7]) {
-      __pyx_v_length = __Pyx_PyLong_As_int64_t(values[7]); if (unlikely((__pyx_v_length == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 39, __pyx_L3_error)
+      __pyx_v_length = __Pyx_PyLong_As_int64_t(values[7]); if (unlikely((__pyx_v_length == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 42, __pyx_L3_error)
     } else {
       __pyx_v_length = ((int64_t)((int64_t)0));
     }
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("chains", 0, 7, 8, __pyx_nargs); __PYX_ERR(0, 38, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("chains", 0, 7, 8, __pyx_nargs); __PYX_ERR(0, 41, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -20640,7 +20640,7 @@ static PyObject *__pyx_fuse_1__pyx_pw_17tensorcore_models_8_kernels_6chains_6cha
   __Pyx_RefNannyFinishContext();
   return NULL;
   __pyx_L4_argument_unpacking_done:;
-  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_task), (&PyDict_Type), 1, "task", 1))) __PYX_ERR(0, 38, __pyx_L1_error)
+  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_task), (&PyDict_Type), 1, "task", 1))) __PYX_ERR(0, 41, __pyx_L1_error)
   __pyx_r = __pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(__pyx_self, __pyx_v_a, __pyx_v_b, __pyx_v_d, __pyx_v_task, __pyx_v_nan, __pyx_v_level, __pyx_v_threads, __pyx_v_length);
 
   /* function exit code */
@@ -20711,7 +20711,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__pyx_fuse_1chains", 0);
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":55
+  /* "tensorcore_models/_kernels/chains/chains.pyx":58
  *         Products that are packed at a time, a multiple of `every`; 0: what fits the caches.
  *     """
  *     cdef int64_t m = d.shape[0], n = d.shape[1], k = a.shape[1], every = task["every"]             # <<<<<<<<<<<<<<
@@ -20723,15 +20723,15 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
   __pyx_v_k = (__pyx_v_a.shape[1]);
   if (unlikely(__pyx_v_task == Py_None)) {
     PyErr_SetString(PyExc_TypeError, "\047NoneType\047 object is not subscriptable");
-    __PYX_ERR(0, 55, __pyx_L1_error)
+    __PYX_ERR(0, 58, __pyx_L1_error)
   }
-  __pyx_t_1 = __Pyx_PyDict_GetItem(__pyx_v_task, __pyx_mstate_global->__pyx_n_u_every); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 55, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyDict_GetItem(__pyx_v_task, __pyx_mstate_global->__pyx_n_u_every); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 58, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_2 = __Pyx_PyLong_As_int64_t(__pyx_t_1); if (unlikely((__pyx_t_2 == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 55, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyLong_As_int64_t(__pyx_t_1); if (unlikely((__pyx_t_2 == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 58, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_v_every = __pyx_t_2;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":58
+  /* "tensorcore_models/_kernels/chains/chains.pyx":61
  *     cdef mpg_chain_job job
  *     cdef Workspace workspace
  *     if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n:             # <<<<<<<<<<<<<<
@@ -20767,7 +20767,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
   if (unlikely(__pyx_t_3)) {
 
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":59
+    /* "tensorcore_models/_kernels/chains/chains.pyx":62
  *     cdef Workspace workspace
  *     if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n:
  *         raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}) and ({m}, {n}) do not fit")             # <<<<<<<<<<<<<<
@@ -20775,17 +20775,17 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
  *     if not mpg_has_chains(level, job.flush):
 */
     __pyx_t_5 = NULL;
-    __pyx_t_6 = __Pyx_PyUnicode_From_Py_ssize_t((__pyx_v_a.shape[0]), 0, ' ', 'd'); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 59, __pyx_L1_error)
+    __pyx_t_6 = __Pyx_PyUnicode_From_Py_ssize_t((__pyx_v_a.shape[0]), 0, ' ', 'd'); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 62, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_6);
-    __pyx_t_7 = __Pyx_PyUnicode_From_int64_t(__pyx_v_k, 0, ' ', 'd'); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 59, __pyx_L1_error)
+    __pyx_t_7 = __Pyx_PyUnicode_From_int64_t(__pyx_v_k, 0, ' ', 'd'); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 62, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_7);
-    __pyx_t_8 = __Pyx_PyUnicode_From_Py_ssize_t((__pyx_v_b.shape[0]), 0, ' ', 'd'); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 59, __pyx_L1_error)
+    __pyx_t_8 = __Pyx_PyUnicode_From_Py_ssize_t((__pyx_v_b.shape[0]), 0, ' ', 'd'); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 62, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_8);
-    __pyx_t_9 = __Pyx_PyUnicode_From_Py_ssize_t((__pyx_v_b.shape[1]), 0, ' ', 'd'); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 59, __pyx_L1_error)
+    __pyx_t_9 = __Pyx_PyUnicode_From_Py_ssize_t((__pyx_v_b.shape[1]), 0, ' ', 'd'); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 62, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_9);
-    __pyx_t_10 = __Pyx_PyUnicode_From_int64_t(__pyx_v_m, 0, ' ', 'd'); if (unlikely(!__pyx_t_10)) __PYX_ERR(0, 59, __pyx_L1_error)
+    __pyx_t_10 = __Pyx_PyUnicode_From_int64_t(__pyx_v_m, 0, ' ', 'd'); if (unlikely(!__pyx_t_10)) __PYX_ERR(0, 62, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_10);
-    __pyx_t_11 = __Pyx_PyUnicode_From_int64_t(__pyx_v_n, 0, ' ', 'd'); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 59, __pyx_L1_error)
+    __pyx_t_11 = __Pyx_PyUnicode_From_int64_t(__pyx_v_n, 0, ' ', 'd'); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 62, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_11);
     __pyx_t_12[0] = __pyx_mstate_global->__pyx_kp_u_shapes;
     __pyx_t_12[1] = __pyx_t_6;
@@ -20809,7 +20809,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
     #endif
     __pyx_t_14 = 0;
     __pyx_t_15 = __Pyx_PyUnicode_Join(__pyx_t_12, 13, __pyx_t_13, __pyx_t_14);
-    if (unlikely(!__pyx_t_15)) __PYX_ERR(0, 59, __pyx_L1_error)
+    if (unlikely(!__pyx_t_15)) __PYX_ERR(0, 62, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_15);
     __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
     __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
@@ -20823,14 +20823,14 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
       __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)(((PyTypeObject*)PyExc_ValueError)), __pyx_callargs+__pyx_t_16, (2-__pyx_t_16) | (__pyx_t_16*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
       __Pyx_DECREF(__pyx_t_15); __pyx_t_15 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 59, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 62, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_Raise(__pyx_t_1, 0, 0, 0);
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-    __PYX_ERR(0, 59, __pyx_L1_error)
+    __PYX_ERR(0, 62, __pyx_L1_error)
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":58
+    /* "tensorcore_models/_kernels/chains/chains.pyx":61
  *     cdef mpg_chain_job job
  *     cdef Workspace workspace
  *     if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n:             # <<<<<<<<<<<<<<
@@ -20839,7 +20839,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
 */
   }
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":60
+  /* "tensorcore_models/_kernels/chains/chains.pyx":63
  *     if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n:
  *         raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}) and ({m}, {n}) do not fit")
  *     job.every, job.lanes, job.flush = every, task["lanes"], task["flush"]             # <<<<<<<<<<<<<<
@@ -20850,25 +20850,25 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
 
   if (unlikely(__pyx_v_task == Py_None)) {
     PyErr_SetString(PyExc_TypeError, "\047NoneType\047 object is not subscriptable");
-    __PYX_ERR(0, 60, __pyx_L1_error)
+    __PYX_ERR(0, 63, __pyx_L1_error)
   }
-  __pyx_t_1 = __Pyx_PyDict_GetItem(__pyx_v_task, __pyx_mstate_global->__pyx_n_u_lanes); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 60, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyDict_GetItem(__pyx_v_task, __pyx_mstate_global->__pyx_n_u_lanes); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 63, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_17 = __Pyx_PyLong_As_int64_t(__pyx_t_1); if (unlikely((__pyx_t_17 == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 60, __pyx_L1_error)
+  __pyx_t_17 = __Pyx_PyLong_As_int64_t(__pyx_t_1); if (unlikely((__pyx_t_17 == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 63, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   if (unlikely(__pyx_v_task == Py_None)) {
     PyErr_SetString(PyExc_TypeError, "\047NoneType\047 object is not subscriptable");
-    __PYX_ERR(0, 60, __pyx_L1_error)
+    __PYX_ERR(0, 63, __pyx_L1_error)
   }
-  __pyx_t_1 = __Pyx_PyDict_GetItem(__pyx_v_task, __pyx_mstate_global->__pyx_n_u_flush); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 60, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyDict_GetItem(__pyx_v_task, __pyx_mstate_global->__pyx_n_u_flush); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 63, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_14 = __Pyx_PyLong_As_int(__pyx_t_1); if (unlikely((__pyx_t_14 == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 60, __pyx_L1_error)
+  __pyx_t_14 = __Pyx_PyLong_As_int(__pyx_t_1); if (unlikely((__pyx_t_14 == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 63, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_v_job.every = __pyx_t_2;
   __pyx_v_job.lanes = __pyx_t_17;
   __pyx_v_job.flush = __pyx_t_14;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":61
+  /* "tensorcore_models/_kernels/chains/chains.pyx":64
  *         raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}) and ({m}, {n}) do not fit")
  *     job.every, job.lanes, job.flush = every, task["lanes"], task["flush"]
  *     if not mpg_has_chains(level, job.flush):             # <<<<<<<<<<<<<<
@@ -20880,7 +20880,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
   if (unlikely(__pyx_t_3)) {
 
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":62
+    /* "tensorcore_models/_kernels/chains/chains.pyx":65
  *     job.every, job.lanes, job.flush = every, task["lanes"], task["flush"]
  *     if not mpg_has_chains(level, job.flush):
  *         raise ValueError(f"no kernel for chains at level {level}")             # <<<<<<<<<<<<<<
@@ -20888,9 +20888,9 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
  *         raise ValueError(f"{job.lanes} lanes of operations of {every} products")
 */
     __pyx_t_15 = NULL;
-    __pyx_t_5 = __Pyx_PyUnicode_From_int(__pyx_v_level, 0, ' ', 'd'); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 62, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyUnicode_From_int(__pyx_v_level, 0, ' ', 'd'); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 65, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
-    __pyx_t_11 = __Pyx_PyUnicode_Concat(__pyx_mstate_global->__pyx_kp_u_no_kernel_for_chains_at_level, __pyx_t_5); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 62, __pyx_L1_error)
+    __pyx_t_11 = __Pyx_PyUnicode_Concat(__pyx_mstate_global->__pyx_kp_u_no_kernel_for_chains_at_level, __pyx_t_5); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 65, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_11);
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
     __pyx_t_16 = 1;
@@ -20899,14 +20899,14 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
       __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)(((PyTypeObject*)PyExc_ValueError)), __pyx_callargs+__pyx_t_16, (2-__pyx_t_16) | (__pyx_t_16*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_15); __pyx_t_15 = 0;
       __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 62, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 65, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_Raise(__pyx_t_1, 0, 0, 0);
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-    __PYX_ERR(0, 62, __pyx_L1_error)
+    __PYX_ERR(0, 65, __pyx_L1_error)
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":61
+    /* "tensorcore_models/_kernels/chains/chains.pyx":64
  *         raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}) and ({m}, {n}) do not fit")
  *     job.every, job.lanes, job.flush = every, task["lanes"], task["flush"]
  *     if not mpg_has_chains(level, job.flush):             # <<<<<<<<<<<<<<
@@ -20915,7 +20915,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
 */
   }
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":63
+  /* "tensorcore_models/_kernels/chains/chains.pyx":66
  *     if not mpg_has_chains(level, job.flush):
  *         raise ValueError(f"no kernel for chains at level {level}")
  *     if job.lanes < 0 or (job.lanes and not every):             # <<<<<<<<<<<<<<
@@ -20951,7 +20951,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
   if (unlikely(__pyx_t_3)) {
 
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":64
+    /* "tensorcore_models/_kernels/chains/chains.pyx":67
  *         raise ValueError(f"no kernel for chains at level {level}")
  *     if job.lanes < 0 or (job.lanes and not every):
  *         raise ValueError(f"{job.lanes} lanes of operations of {every} products")             # <<<<<<<<<<<<<<
@@ -20959,9 +20959,9 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
  *         raise ValueError(f"chains of {every} products and slices of {length} do not fit {k} products")
 */
     __pyx_t_11 = NULL;
-    __pyx_t_15 = __Pyx_PyUnicode_From_int64_t(__pyx_v_job.lanes, 0, ' ', 'd'); if (unlikely(!__pyx_t_15)) __PYX_ERR(0, 64, __pyx_L1_error)
+    __pyx_t_15 = __Pyx_PyUnicode_From_int64_t(__pyx_v_job.lanes, 0, ' ', 'd'); if (unlikely(!__pyx_t_15)) __PYX_ERR(0, 67, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_15);
-    __pyx_t_5 = __Pyx_PyUnicode_From_int64_t(__pyx_v_every, 0, ' ', 'd'); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 64, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyUnicode_From_int64_t(__pyx_v_every, 0, ' ', 'd'); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 67, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __pyx_t_18[0] = __pyx_t_15;
     __pyx_t_18[1] = __pyx_mstate_global->__pyx_kp_u_lanes_of_operations_of;
@@ -20973,7 +20973,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
     #endif
     __pyx_t_14 = 0;
     __pyx_t_10 = __Pyx_PyUnicode_Join(__pyx_t_18, 4, __pyx_t_13, __pyx_t_14);
-    if (unlikely(!__pyx_t_10)) __PYX_ERR(0, 64, __pyx_L1_error)
+    if (unlikely(!__pyx_t_10)) __PYX_ERR(0, 67, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_10);
     __Pyx_DECREF(__pyx_t_15); __pyx_t_15 = 0;
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
@@ -20983,14 +20983,14 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
       __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)(((PyTypeObject*)PyExc_ValueError)), __pyx_callargs+__pyx_t_16, (2-__pyx_t_16) | (__pyx_t_16*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_11); __pyx_t_11 = 0;
       __Pyx_DECREF(__pyx_t_10); __pyx_t_10 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 64, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 67, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_Raise(__pyx_t_1, 0, 0, 0);
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-    __PYX_ERR(0, 64, __pyx_L1_error)
+    __PYX_ERR(0, 67, __pyx_L1_error)
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":63
+    /* "tensorcore_models/_kernels/chains/chains.pyx":66
  *     if not mpg_has_chains(level, job.flush):
  *         raise ValueError(f"no kernel for chains at level {level}")
  *     if job.lanes < 0 or (job.lanes and not every):             # <<<<<<<<<<<<<<
@@ -20999,7 +20999,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
 */
   }
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":65
+  /* "tensorcore_models/_kernels/chains/chains.pyx":68
  *     if job.lanes < 0 or (job.lanes and not every):
  *         raise ValueError(f"{job.lanes} lanes of operations of {every} products")
  *     if every < 0 or every > MPG_CHAIN_DEPTH or length < 0 or (every and ((k % every and not job.lanes) or length % every)):             # <<<<<<<<<<<<<<
@@ -21074,7 +21074,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
   if (unlikely(__pyx_t_3)) {
 
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":66
+    /* "tensorcore_models/_kernels/chains/chains.pyx":69
  *         raise ValueError(f"{job.lanes} lanes of operations of {every} products")
  *     if every < 0 or every > MPG_CHAIN_DEPTH or length < 0 or (every and ((k % every and not job.lanes) or length % every)):
  *         raise ValueError(f"chains of {every} products and slices of {length} do not fit {k} products")             # <<<<<<<<<<<<<<
@@ -21082,11 +21082,11 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
  *         return
 */
     __pyx_t_10 = NULL;
-    __pyx_t_11 = __Pyx_PyUnicode_From_int64_t(__pyx_v_every, 0, ' ', 'd'); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 66, __pyx_L1_error)
+    __pyx_t_11 = __Pyx_PyUnicode_From_int64_t(__pyx_v_every, 0, ' ', 'd'); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 69, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_11);
-    __pyx_t_5 = __Pyx_PyUnicode_From_int64_t(__pyx_v_length, 0, ' ', 'd'); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 66, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyUnicode_From_int64_t(__pyx_v_length, 0, ' ', 'd'); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 69, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
-    __pyx_t_15 = __Pyx_PyUnicode_From_int64_t(__pyx_v_k, 0, ' ', 'd'); if (unlikely(!__pyx_t_15)) __PYX_ERR(0, 66, __pyx_L1_error)
+    __pyx_t_15 = __Pyx_PyUnicode_From_int64_t(__pyx_v_k, 0, ' ', 'd'); if (unlikely(!__pyx_t_15)) __PYX_ERR(0, 69, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_15);
     __pyx_t_19[0] = __pyx_mstate_global->__pyx_kp_u_chains_of;
     __pyx_t_19[1] = __pyx_t_11;
@@ -21101,7 +21101,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
     #endif
     __pyx_t_14 = 0;
     __pyx_t_9 = __Pyx_PyUnicode_Join(__pyx_t_19, 7, __pyx_t_13, __pyx_t_14);
-    if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 66, __pyx_L1_error)
+    if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 69, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_9);
     __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
@@ -21112,14 +21112,14 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
       __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)(((PyTypeObject*)PyExc_ValueError)), __pyx_callargs+__pyx_t_16, (2-__pyx_t_16) | (__pyx_t_16*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_10); __pyx_t_10 = 0;
       __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 66, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 69, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_Raise(__pyx_t_1, 0, 0, 0);
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-    __PYX_ERR(0, 66, __pyx_L1_error)
+    __PYX_ERR(0, 69, __pyx_L1_error)
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":65
+    /* "tensorcore_models/_kernels/chains/chains.pyx":68
  *     if job.lanes < 0 or (job.lanes and not every):
  *         raise ValueError(f"{job.lanes} lanes of operations of {every} products")
  *     if every < 0 or every > MPG_CHAIN_DEPTH or length < 0 or (every and ((k % every and not job.lanes) or length % every)):             # <<<<<<<<<<<<<<
@@ -21128,7 +21128,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
 */
   }
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":67
+  /* "tensorcore_models/_kernels/chains/chains.pyx":70
  *     if every < 0 or every > MPG_CHAIN_DEPTH or length < 0 or (every and ((k % every and not job.lanes) or length % every)):
  *         raise ValueError(f"chains of {every} products and slices of {length} do not fit {k} products")
  *     if m == 0 or n == 0 or k == 0:             # <<<<<<<<<<<<<<
@@ -21164,7 +21164,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
   if (__pyx_t_3) {
 
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":68
+    /* "tensorcore_models/_kernels/chains/chains.pyx":71
  *         raise ValueError(f"chains of {every} products and slices of {length} do not fit {k} products")
  *     if m == 0 or n == 0 or k == 0:
  *         return             # <<<<<<<<<<<<<<
@@ -21181,7 +21181,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
     }
     goto __pyx_L0;
 
-    /* "tensorcore_models/_kernels/chains/chains.pyx":67
+    /* "tensorcore_models/_kernels/chains/chains.pyx":70
  *     if every < 0 or every > MPG_CHAIN_DEPTH or length < 0 or (every and ((k % every and not job.lanes) or length % every)):
  *         raise ValueError(f"chains of {every} products and slices of {length} do not fit {k} products")
  *     if m == 0 or n == 0 or k == 0:             # <<<<<<<<<<<<<<
@@ -21190,7 +21190,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
 */
   }
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":69
+  /* "tensorcore_models/_kernels/chains/chains.pyx":72
  *     if m == 0 or n == 0 or k == 0:
  *         return
  *     job.m, job.n, job.k, job.size, job.nan = m, n, k, sizeof(real), nan             # <<<<<<<<<<<<<<
@@ -21213,7 +21213,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
   __pyx_v_job.size = __pyx_t_16;
   __pyx_v_job.nan = __pyx_t_21;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":70
+  /* "tensorcore_models/_kernels/chains/chains.pyx":73
  *         return
  *     job.m, job.n, job.k, job.size, job.nan = m, n, k, sizeof(real), nan
  *     job.a_rows, job.b_rows, job.d = <const char *>&a[0, 0], <const char *>&b[0, 0], <char *>&d[0, 0]             # <<<<<<<<<<<<<<
@@ -21236,7 +21236,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
   __pyx_v_job.b_rows = __pyx_t_27;
   __pyx_v_job.d = __pyx_t_30;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":71
+  /* "tensorcore_models/_kernels/chains/chains.pyx":74
  *     job.m, job.n, job.k, job.size, job.nan = m, n, k, sizeof(real), nan
  *     job.a_rows, job.b_rows, job.d = <const char *>&a[0, 0], <const char *>&b[0, 0], <char *>&d[0, 0]
  *     mpg_chain_measure(&job, level)             # <<<<<<<<<<<<<<
@@ -21245,7 +21245,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
 */
   mpg_chain_measure((&__pyx_v_job), __pyx_v_level);
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":72
+  /* "tensorcore_models/_kernels/chains/chains.pyx":75
  *     job.a_rows, job.b_rows, job.d = <const char *>&a[0, 0], <const char *>&b[0, 0], <char *>&d[0, 0]
  *     mpg_chain_measure(&job, level)
  *     job.drive.level, job.drive.total = level, k             # <<<<<<<<<<<<<<
@@ -21259,7 +21259,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
   __pyx_v_job.drive.level = __pyx_t_14;
   __pyx_v_job.drive.total = __pyx_t_20;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":73
+  /* "tensorcore_models/_kernels/chains/chains.pyx":76
  *     mpg_chain_measure(&job, level)
  *     job.drive.level, job.drive.total = level, k
  *     job.drive.length = min(length or _slice(k, every, (m + n) * sizeof(real)), k)             # <<<<<<<<<<<<<<
@@ -21294,7 +21294,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
   __pyx_v_job.drive.length = __pyx_t_17;
 
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":74
+  /* "tensorcore_models/_kernels/chains/chains.pyx":77
  *     job.drive.level, job.drive.total = level, k
  *     job.drive.length = min(length or _slice(k, every, (m + n) * sizeof(real)), k)
  *     workspace = Workspace(mpg_chain_bytes(&job, job.drive.length, level))             # <<<<<<<<<<<<<<
@@ -21302,7 +21302,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
  *     drive(&job.drive, threads)
 */
   __pyx_t_9 = NULL;
-  __pyx_t_10 = __Pyx_PyLong_From_int64_t(mpg_chain_bytes((&__pyx_v_job), __pyx_v_job.drive.length, __pyx_v_level)); if (unlikely(!__pyx_t_10)) __PYX_ERR(0, 74, __pyx_L1_error)
+  __pyx_t_10 = __Pyx_PyLong_From_int64_t(mpg_chain_bytes((&__pyx_v_job), __pyx_v_job.drive.length, __pyx_v_level)); if (unlikely(!__pyx_t_10)) __PYX_ERR(0, 77, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_10);
   __pyx_t_16 = 1;
   {
@@ -21310,13 +21310,13 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
     __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)__pyx_mstate_global->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace, __pyx_callargs+__pyx_t_16, (2-__pyx_t_16) | (__pyx_t_16*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_9); __pyx_t_9 = 0;
     __Pyx_DECREF(__pyx_t_10); __pyx_t_10 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 74, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 77, __pyx_L1_error)
     __Pyx_GOTREF((PyObject *)__pyx_t_1);
   }
   __pyx_v_workspace = ((struct __pyx_obj_17tensorcore_models_8_kernels_6common_9workspace_Workspace *)__pyx_t_1);
   __pyx_t_1 = 0;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":75
+  /* "tensorcore_models/_kernels/chains/chains.pyx":78
  *     job.drive.length = min(length or _slice(k, every, (m + n) * sizeof(real)), k)
  *     workspace = Workspace(mpg_chain_bytes(&job, job.drive.length, level))
  *     mpg_chain_start(&job, workspace.data, threads)             # <<<<<<<<<<<<<<
@@ -21325,17 +21325,17 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
 */
   mpg_chain_start((&__pyx_v_job), __pyx_v_workspace->data, __pyx_v_threads);
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":76
+  /* "tensorcore_models/_kernels/chains/chains.pyx":79
  *     workspace = Workspace(mpg_chain_bytes(&job, job.drive.length, level))
  *     mpg_chain_start(&job, workspace.data, threads)
  *     drive(&job.drive, threads)             # <<<<<<<<<<<<<<
  * 
  * 
 */
-  __pyx_t_14 = __pyx_f_17tensorcore_models_8_kernels_6common_6driver_drive((&__pyx_v_job.drive), __pyx_v_threads); if (unlikely(__pyx_t_14 == ((int)-1))) __PYX_ERR(0, 76, __pyx_L1_error)
+  __pyx_t_14 = __pyx_f_17tensorcore_models_8_kernels_6common_6driver_drive((&__pyx_v_job.drive), __pyx_v_threads); if (unlikely(__pyx_t_14 == ((int)-1))) __PYX_ERR(0, 79, __pyx_L1_error)
 
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":38
+  /* "tensorcore_models/_kernels/chains/chains.pyx":41
  * 
  * 
  * def chains(const real[:, ::1] a, const real[:, ::1] b, real[:, ::1] d, dict task, uint64_t nan, int level, int threads,             # <<<<<<<<<<<<<<
@@ -21370,7 +21370,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6chains_6chains_6chains(
   return __pyx_r;
 }
 
-/* "tensorcore_models/_kernels/chains/chains.pyx":79
+/* "tensorcore_models/_kernels/chains/chains.pyx":82
  * 
  * 
  * cdef int64_t _slice(int64_t k, int64_t every, int64_t bytes_each) noexcept:             # <<<<<<<<<<<<<<
@@ -21383,7 +21383,7 @@ static int64_t __pyx_f_17tensorcore_models_8_kernels_6chains_6chains__slice(int6
   int64_t __pyx_r;
   int64_t __pyx_t_1;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":80
+  /* "tensorcore_models/_kernels/chains/chains.pyx":83
  * 
  * cdef int64_t _slice(int64_t k, int64_t every, int64_t bytes_each) noexcept:
  *     cdef int64_t group = every or 1             # <<<<<<<<<<<<<<
@@ -21400,7 +21400,7 @@ static int64_t __pyx_f_17tensorcore_models_8_kernels_6chains_6chains__slice(int6
   __pyx_L3_bool_binop_done:;
   __pyx_v_group = __pyx_t_1;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":81
+  /* "tensorcore_models/_kernels/chains/chains.pyx":84
  * cdef int64_t _slice(int64_t k, int64_t every, int64_t bytes_each) noexcept:
  *     cdef int64_t group = every or 1
  *     return slice_length((k + group - 1) // group * group, group, bytes_each)             # <<<<<<<<<<<<<<
@@ -21411,7 +21411,7 @@ static int64_t __pyx_f_17tensorcore_models_8_kernels_6chains_6chains__slice(int6
   }
   goto __pyx_L0;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":79
+  /* "tensorcore_models/_kernels/chains/chains.pyx":82
  * 
  * 
  * cdef int64_t _slice(int64_t k, int64_t every, int64_t bytes_each) noexcept:             # <<<<<<<<<<<<<<
@@ -22781,14 +22781,14 @@ static int __Pyx_modinit_Exttype___pyx_defaults(__pyx_mstatetype *__pyx_mstate) 
   __Pyx_RefNannySetupContext("__Pyx_modinit_Exttype___pyx_defaults", 0);
   /*--- Exttype __pyx_defaults ---*/
   #if CYTHON_USE_TYPE_SPECS
-  __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6chains_6chains___pyx_defaults = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_17tensorcore_models_8_kernels_6chains_6chains___pyx_defaults_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6chains_6chains___pyx_defaults)) __PYX_ERR(0, 38, __pyx_L1_error)
+  __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6chains_6chains___pyx_defaults = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_17tensorcore_models_8_kernels_6chains_6chains___pyx_defaults_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6chains_6chains___pyx_defaults)) __PYX_ERR(0, 41, __pyx_L1_error)
   #else
   __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6chains_6chains___pyx_defaults = &__pyx_type_17tensorcore_models_8_kernels_6chains_6chains___pyx_defaults;
   #endif
   #if !CYTHON_COMPILING_IN_LIMITED_API
   #endif
   #if !CYTHON_USE_TYPE_SPECS
-  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6chains_6chains___pyx_defaults) < (0)) __PYX_ERR(0, 38, __pyx_L1_error)
+  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6chains_6chains___pyx_defaults) < (0)) __PYX_ERR(0, 41, __pyx_L1_error)
   #endif
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount((PyObject*)__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6chains_6chains___pyx_defaults);
@@ -23849,75 +23849,75 @@ __Pyx_RefNannySetupContext("PyInit_chains", 0);
   if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_pyx_unpickle_Enum, __pyx_t_4) < (0)) __PYX_ERR(1, 4, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":26
+  /* "tensorcore_models/_kernels/chains/chains.pyx":29
  * 
  * #: Products between two additions outside, at most.
  * LONGEST = MPG_CHAIN_DEPTH             # <<<<<<<<<<<<<<
  * 
  * ctypedef fused real:
 */
-  __pyx_t_4 = __Pyx_PyLong_From___pyx_anon_enum(MPG_CHAIN_DEPTH); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 26, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyLong_From___pyx_anon_enum(MPG_CHAIN_DEPTH); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 29, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_LONGEST, __pyx_t_4) < (0)) __PYX_ERR(0, 26, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_LONGEST, __pyx_t_4) < (0)) __PYX_ERR(0, 29, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":33
+  /* "tensorcore_models/_kernels/chains/chains.pyx":36
  * 
  * 
  * def available(int level, bint flush=False):             # <<<<<<<<<<<<<<
- *     """Whether the CPUs of that level have fused multiply-adds that this build uses, with subnormals flushed as x86 does if asked."""
+ *     """Whether CPUs of that level have fused multiply-adds that this build uses; `flush`: with subnormals flushed as x86 does."""
  *     return bool(mpg_has_chains(level, flush))
 */
-  __pyx_t_4 = __Pyx_PyBool_FromLong(((int)0)); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 33, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyBool_FromLong(((int)0)); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 36, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   {
     PyObject* __pyx_temp[1] = {__pyx_t_4};
-    __pyx_t_5 = __Pyx_PyTuple_FromArray(__pyx_temp, 1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 33, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyTuple_FromArray(__pyx_temp, 1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 36, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
   }
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_17tensorcore_models_8_kernels_6chains_6chains_1available, 0, __pyx_mstate_global->__pyx_n_u_available, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_chain, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[0])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 33, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_17tensorcore_models_8_kernels_6chains_6chains_1available, 0, __pyx_mstate_global->__pyx_n_u_available, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_chain, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[0])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 36, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_4);
   #endif
   __Pyx_CyFunction_SetDefaultsTuple(__pyx_t_4, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_available, __pyx_t_4) < (0)) __PYX_ERR(0, 33, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_available, __pyx_t_4) < (0)) __PYX_ERR(0, 36, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":38
+  /* "tensorcore_models/_kernels/chains/chains.pyx":41
  * 
  * 
  * def chains(const real[:, ::1] a, const real[:, ::1] b, real[:, ::1] d, dict task, uint64_t nan, int level, int threads,             # <<<<<<<<<<<<<<
  *            int64_t length=0):
  *     """Update d (m, n) by a (m, k) and b (k, n).
 */
-  __pyx_t_4 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 38, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 41, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
-  __pyx_t_5 = __pyx_FusedFunction_New(&__pyx_fuse_0__pyx_mdef_17tensorcore_models_8_kernels_6chains_6chains_5chains, 0, __pyx_mstate_global->__pyx_n_u_chains_const_float_1_const_float, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_chain, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[1])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 38, __pyx_L1_error)
+  __pyx_t_5 = __pyx_FusedFunction_New(&__pyx_fuse_0__pyx_mdef_17tensorcore_models_8_kernels_6chains_6chains_5chains, 0, __pyx_mstate_global->__pyx_n_u_chains_const_float_1_const_float, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_chain, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[1])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 41, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_5);
   #endif
   __Pyx_CyFunction_SetDefaultsTuple(__pyx_t_5, __pyx_mstate_global->__pyx_tuple[2]);
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_float, __pyx_t_5) < (0)) __PYX_ERR(0, 38, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_float, __pyx_t_5) < (0)) __PYX_ERR(0, 41, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  __pyx_t_5 = __pyx_FusedFunction_New(&__pyx_fuse_1__pyx_mdef_17tensorcore_models_8_kernels_6chains_6chains_7chains, 0, __pyx_mstate_global->__pyx_n_u_chains_const_double_1_const_doub, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_chain, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[2])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 38, __pyx_L1_error)
+  __pyx_t_5 = __pyx_FusedFunction_New(&__pyx_fuse_1__pyx_mdef_17tensorcore_models_8_kernels_6chains_6chains_7chains, 0, __pyx_mstate_global->__pyx_n_u_chains_const_double_1_const_doub, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_chain, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[2])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 41, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_5);
   #endif
   __Pyx_CyFunction_SetDefaultsTuple(__pyx_t_5, __pyx_mstate_global->__pyx_tuple[2]);
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_double, __pyx_t_5) < (0)) __PYX_ERR(0, 38, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_double, __pyx_t_5) < (0)) __PYX_ERR(0, 41, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  __pyx_t_5 = __pyx_FusedFunction_New(&__pyx_mdef_17tensorcore_models_8_kernels_6chains_6chains_3chains, 0, __pyx_mstate_global->__pyx_n_u_chains, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_chain, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[3])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 38, __pyx_L1_error)
+  __pyx_t_5 = __pyx_FusedFunction_New(&__pyx_mdef_17tensorcore_models_8_kernels_6chains_6chains_3chains, 0, __pyx_mstate_global->__pyx_n_u_chains, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_chain, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[3])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 41, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_5);
   #endif
-  if (!__Pyx_CyFunction_InitDefaults(__pyx_t_5, __pyx_mstate_global->__pyx_ptype_17tensorcore_models_8_kernels_6chains_6chains___pyx_defaults)) __PYX_ERR(0, 38, __pyx_L1_error)
-  __pyx_t_9 = __Pyx_PyDict_NewPresized(0); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 38, __pyx_L1_error)
+  if (!__Pyx_CyFunction_InitDefaults(__pyx_t_5, __pyx_mstate_global->__pyx_ptype_17tensorcore_models_8_kernels_6chains_6chains___pyx_defaults)) __PYX_ERR(0, 41, __pyx_L1_error)
+  __pyx_t_9 = __Pyx_PyDict_NewPresized(0); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 41, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_9);
   __Pyx_CyFunction_Defaults(struct __pyx_defaults, __pyx_t_5)->arg0 = __pyx_t_9;
   __Pyx_GIVEREF(__pyx_t_9);
@@ -23928,14 +23928,14 @@ __Pyx_RefNannySetupContext("PyInit_chains", 0);
   __pyx_t_4 = 0;
   __pyx_t_4 = __pyx_t_5;
   __Pyx_INCREF(__pyx_t_4);
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_chains, __pyx_t_4) < (0)) __PYX_ERR(0, 38, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_chains, __pyx_t_4) < (0)) __PYX_ERR(0, 41, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
   /* "tensorcore_models/_kernels/chains/chains.pyx":1
- * """Chains of fused multiply-adds in float32 or in double (chains.h has the arithmetic and the layout, docs/kernels.md the contract)."""             # <<<<<<<<<<<<<<
+ * """Chains of fused multiply-adds in float32 or in double.             # <<<<<<<<<<<<<<
  * 
- * from libc.stdint cimport int64_t, uint64_t
+ * chains.h has the arithmetic and the layout, docs/kernels.md the contract.
 */
   __pyx_t_5 = __Pyx_PyDict_NewPresized(0); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 1, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
@@ -24050,7 +24050,7 @@ static int __Pyx_InitCachedConstants(__pyx_mstatetype *__pyx_mstate) {
   if (__Pyx_PyTuple_SET_ITEM(__pyx_mstate_global->__pyx_tuple[1], 0, __pyx_mstate_global->__pyx_slice[0]) != (0)) __PYX_ERR(1, 763, __pyx_L1_error);
   __Pyx_GIVEREF(__pyx_mstate_global->__pyx_tuple[1]);
 
-  /* "tensorcore_models/_kernels/chains/chains.pyx":38
+  /* "tensorcore_models/_kernels/chains/chains.pyx":41
  * 
  * 
  * def chains(const real[:, ::1] a, const real[:, ::1] b, real[:, ::1] d, dict task, uint64_t nan, int level, int threads,             # <<<<<<<<<<<<<<
@@ -24059,7 +24059,7 @@ static int __Pyx_InitCachedConstants(__pyx_mstatetype *__pyx_mstate) {
 */
   {
     PyObject* __pyx_temp[1] = {__pyx_mstate_global->__pyx_int_0};
-    __pyx_mstate_global->__pyx_tuple[2] = __Pyx_PyTuple_FromArray(__pyx_temp, 1); if (unlikely(!__pyx_mstate_global->__pyx_tuple[2])) __PYX_ERR(0, 38, __pyx_L1_error)
+    __pyx_mstate_global->__pyx_tuple[2] = __Pyx_PyTuple_FromArray(__pyx_temp, 1); if (unlikely(!__pyx_mstate_global->__pyx_tuple[2])) __PYX_ERR(0, 41, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_mstate_global->__pyx_tuple[2]);
   }
   __Pyx_GIVEREF(__pyx_mstate_global->__pyx_tuple[2]);
@@ -24271,22 +24271,22 @@ static int __Pyx_CreateCodeObjects(__pyx_mstatetype *__pyx_mstate) {
   PyObject* tuple_dedup_map = PyDict_New();
   if (unlikely(!tuple_dedup_map)) return -1;
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 33};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 36};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_level, __pyx_mstate->__pyx_n_u_flush};
     __pyx_mstate_global->__pyx_codeobj_tab[0] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_tensorcore_models__kernels_chain_2, __pyx_mstate->__pyx_n_u_available, __pyx_mstate->__pyx_kp_b_iso88591_4q_awa, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[0])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {8, 0, 0, 8, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 38};
+    const __Pyx_PyCode_New_function_description descr = {8, 0, 0, 8, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 41};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_a, __pyx_mstate->__pyx_n_u_b, __pyx_mstate->__pyx_n_u_d, __pyx_mstate->__pyx_n_u_task, __pyx_mstate->__pyx_n_u_nan, __pyx_mstate->__pyx_n_u_level, __pyx_mstate->__pyx_n_u_threads, __pyx_mstate->__pyx_n_u_length};
     __pyx_mstate_global->__pyx_codeobj_tab[1] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_tensorcore_models__kernels_chain_2, __pyx_mstate->__pyx_n_u_chains_const_float_1_const_float, __pyx_mstate->__pyx_kp_b_iso88591_QfAXQfAXQfA_Qa_q_as_Rs_6_S_QfAS, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[1])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {8, 0, 0, 8, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 38};
+    const __Pyx_PyCode_New_function_description descr = {8, 0, 0, 8, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 41};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_a, __pyx_mstate->__pyx_n_u_b, __pyx_mstate->__pyx_n_u_d, __pyx_mstate->__pyx_n_u_task, __pyx_mstate->__pyx_n_u_nan, __pyx_mstate->__pyx_n_u_level, __pyx_mstate->__pyx_n_u_threads, __pyx_mstate->__pyx_n_u_length};
     __pyx_mstate_global->__pyx_codeobj_tab[2] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_tensorcore_models__kernels_chain_2, __pyx_mstate->__pyx_n_u_chains_const_double_1_const_doub, __pyx_mstate->__pyx_kp_b_iso88591_QfAXQfAXQfA_Qa_q_as_Rs_6_S_QfAS, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[2])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {8, 0, 0, 14, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 38};
+    const __Pyx_PyCode_New_function_description descr = {8, 0, 0, 14, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 41};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_a, __pyx_mstate->__pyx_n_u_b, __pyx_mstate->__pyx_n_u_d, __pyx_mstate->__pyx_n_u_task, __pyx_mstate->__pyx_n_u_nan, __pyx_mstate->__pyx_n_u_level, __pyx_mstate->__pyx_n_u_threads, __pyx_mstate->__pyx_n_u_length, __pyx_mstate->__pyx_n_u_m, __pyx_mstate->__pyx_n_u_n, __pyx_mstate->__pyx_n_u_k, __pyx_mstate->__pyx_n_u_every, __pyx_mstate->__pyx_n_u_job, __pyx_mstate->__pyx_n_u_workspace};
     __pyx_mstate_global->__pyx_codeobj_tab[3] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_tensorcore_models__kernels_chain_2, __pyx_mstate->__pyx_n_u_chains_const_float_1_const_float, __pyx_mstate->__pyx_kp_b_iso88591_QfAXQfAXQfA_Qa_q_as_Rs_6_S_QfAS, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[3])) goto bad;
   }

@@ -2430,7 +2430,7 @@ int __pyx_module_is_main_tensorcore_models___kernels__common__cpu = 0;
 /* Implementation of "tensorcore_models._kernels.common.cpu" */
 /* #### Code section: global_var ### */
 /* #### Code section: string_decls ### */
-static const char __pyx_k_What_the_CPU_and_the_compiler_of[] = "What the CPU and the compiler offer to the kernels; tensorcore_models.machine.instruction_sets and .threads are the public face.";
+static const char __pyx_k_What_the_CPU_and_the_compiler_of[] = "What the CPU and the compiler offer to the kernels; tensorcore_models.machine is the public face.";
 /* #### Code section: decls ### */
 static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_3cpu_cpu_level(CYTHON_UNUSED PyObject *__pyx_self); /* proto */
 static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_3cpu_2has_openmp(CYTHON_UNUSED PyObject *__pyx_self); /* proto */
@@ -3110,7 +3110,7 @@ __Pyx_RefNannySetupContext("PyInit_cpu", 0);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
   /* "tensorcore_models/_kernels/common/cpu.pyx":1
- * """What the CPU and the compiler offer to the kernels; tensorcore_models.machine.instruction_sets and .threads are the public face."""             # <<<<<<<<<<<<<<
+ * """What the CPU and the compiler offer to the kernels; tensorcore_models.machine is the public face."""             # <<<<<<<<<<<<<<
  * 
  * cdef extern from "cpu.h":
 */

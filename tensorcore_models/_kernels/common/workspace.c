@@ -1735,7 +1735,7 @@ static const char* const __pyx_f[] = {
 struct __pyx_obj_17tensorcore_models_8_kernels_6common_9workspace_Workspace;
 struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block;
 
-/* "tensorcore_models/_kernels/common/workspace.pyx":12
+/* "tensorcore_models/_kernels/common/workspace.pyx":14
  * from libc.stdlib cimport free, malloc
  * 
  * cdef enum:             # <<<<<<<<<<<<<<
@@ -1744,7 +1744,7 @@ struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block;
 */
 enum  {
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":15
+  /* "tensorcore_models/_kernels/common/workspace.pyx":17
  *     LINE = 64
  *     SPARE = 4               # blocks kept
  *     KEPT = 1 << 28          # bytes of a block that is kept, at most             # <<<<<<<<<<<<<<
@@ -1756,7 +1756,7 @@ enum  {
   __pyx_e_17tensorcore_models_8_kernels_6common_9workspace_KEPT = (1 << 28)
 };
 
-/* "tensorcore_models/_kernels/common/workspace.pyx":17
+/* "tensorcore_models/_kernels/common/workspace.pyx":19
  *     KEPT = 1 << 28          # bytes of a block that is kept, at most
  * 
  * cdef struct block:             # <<<<<<<<<<<<<<
@@ -1786,7 +1786,7 @@ struct __pyx_obj_17tensorcore_models_8_kernels_6common_9workspace_Workspace {
 
 
 
-/* "tensorcore_models/_kernels/common/workspace.pyx":69
+/* "tensorcore_models/_kernels/common/workspace.pyx":71
  * 
  * 
  * cdef class Workspace:             # <<<<<<<<<<<<<<
@@ -2714,7 +2714,7 @@ int __pyx_module_is_main_tensorcore_models___kernels__common__workspace = 0;
 /* Implementation of "tensorcore_models._kernels.common.workspace" */
 /* #### Code section: global_var ### */
 /* #### Code section: string_decls ### */
-static const char __pyx_k_Memory_for_intermediate_results[] = "Memory for intermediate results, kept from call to call: fresh pages cost more than what is written to them.\n\nThe one pool of all kernels. A workspace takes its memory from the pool when it is made and gives it back when nobody refers to it\nany more, views of it included, so that no two users ever share it.\n";
+static const char __pyx_k_Memory_for_intermediate_results[] = "Memory for intermediate results, kept from call to call: fresh pages cost more than what is written to them.\n\nThe one pool of all kernels. A workspace takes its memory from the pool when it is made and gives it back when nobody refers to\nit any more, views of it included, so that no two users ever share it.\n";
 /* #### Code section: decls ### */
 static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace___cinit__(struct __pyx_obj_17tensorcore_models_8_kernels_6common_9workspace_Workspace *__pyx_v_self, size_t __pyx_v_size); /* proto */
 static void __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_2__dealloc__(struct __pyx_obj_17tensorcore_models_8_kernels_6common_9workspace_Workspace *__pyx_v_self); /* proto */
@@ -2931,7 +2931,7 @@ return 0;
 #endif
 /* #### Code section: module_code ### */
 
-/* "tensorcore_models/_kernels/common/workspace.pyx":26
+/* "tensorcore_models/_kernels/common/workspace.pyx":28
  * 
  * 
  * cdef block from_pool(size_t size) noexcept:             # <<<<<<<<<<<<<<
@@ -2952,7 +2952,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
   int __pyx_t_6;
   int __pyx_t_7;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":29
+  /* "tensorcore_models/_kernels/common/workspace.pyx":31
  *     """The smallest kept block of at least that size, or nothing."""
  *     global spares
  *     cdef int i, best = -1             # <<<<<<<<<<<<<<
@@ -2961,7 +2961,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
 */
   __pyx_v_best = -1;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":31
+  /* "tensorcore_models/_kernels/common/workspace.pyx":33
  *     cdef int i, best = -1
  *     cdef block found
  *     found.memory, found.size = NULL, 0             # <<<<<<<<<<<<<<
@@ -2975,7 +2975,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
   __pyx_v_found.memory = __pyx_t_1;
   __pyx_v_found.size = __pyx_t_2;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":32
+  /* "tensorcore_models/_kernels/common/workspace.pyx":34
  *     cdef block found
  *     found.memory, found.size = NULL, 0
  *     PyThread_acquire_lock(lock, WAIT_LOCK)             # <<<<<<<<<<<<<<
@@ -2984,7 +2984,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
 */
   (void)(PyThread_acquire_lock(__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_lock, WAIT_LOCK));
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":33
+  /* "tensorcore_models/_kernels/common/workspace.pyx":35
  *     found.memory, found.size = NULL, 0
  *     PyThread_acquire_lock(lock, WAIT_LOCK)
  *     for i in range(spares):             # <<<<<<<<<<<<<<
@@ -2998,7 +2998,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
   for (__pyx_t_5 = 0; __pyx_t_5 < __pyx_t_4; __pyx_t_5+=1) {
     __pyx_v_i = __pyx_t_5;
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":34
+    /* "tensorcore_models/_kernels/common/workspace.pyx":36
  *     PyThread_acquire_lock(lock, WAIT_LOCK)
  *     for i in range(spares):
  *         if spare[i].size >= size and (best < 0 or spare[i].size < spare[best].size):             # <<<<<<<<<<<<<<
@@ -3034,7 +3034,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
     if (__pyx_t_6) {
 
 
-      /* "tensorcore_models/_kernels/common/workspace.pyx":35
+      /* "tensorcore_models/_kernels/common/workspace.pyx":37
  *     for i in range(spares):
  *         if spare[i].size >= size and (best < 0 or spare[i].size < spare[best].size):
  *             best = i             # <<<<<<<<<<<<<<
@@ -3043,7 +3043,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
 */
       __pyx_v_best = __pyx_v_i;
 
-      /* "tensorcore_models/_kernels/common/workspace.pyx":34
+      /* "tensorcore_models/_kernels/common/workspace.pyx":36
  *     PyThread_acquire_lock(lock, WAIT_LOCK)
  *     for i in range(spares):
  *         if spare[i].size >= size and (best < 0 or spare[i].size < spare[best].size):             # <<<<<<<<<<<<<<
@@ -3054,7 +3054,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
   }
 
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":36
+  /* "tensorcore_models/_kernels/common/workspace.pyx":38
  *         if spare[i].size >= size and (best < 0 or spare[i].size < spare[best].size):
  *             best = i
  *     if best >= 0:             # <<<<<<<<<<<<<<
@@ -3066,7 +3066,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
   if (__pyx_t_6) {
 
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":37
+    /* "tensorcore_models/_kernels/common/workspace.pyx":39
  *             best = i
  *     if best >= 0:
  *         found = spare[best]             # <<<<<<<<<<<<<<
@@ -3075,7 +3075,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
 */
     __pyx_v_found = (__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spare[__pyx_v_best]);
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":38
+    /* "tensorcore_models/_kernels/common/workspace.pyx":40
  *     if best >= 0:
  *         found = spare[best]
  *         spares -= 1             # <<<<<<<<<<<<<<
@@ -3084,7 +3084,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
 */
     __pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spares = (__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spares - 1);
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":39
+    /* "tensorcore_models/_kernels/common/workspace.pyx":41
  *         found = spare[best]
  *         spares -= 1
  *         spare[best] = spare[spares]             # <<<<<<<<<<<<<<
@@ -3093,7 +3093,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
 */
     (__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spare[__pyx_v_best]) = (__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spare[__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spares]);
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":36
+    /* "tensorcore_models/_kernels/common/workspace.pyx":38
  *         if spare[i].size >= size and (best < 0 or spare[i].size < spare[best].size):
  *             best = i
  *     if best >= 0:             # <<<<<<<<<<<<<<
@@ -3102,7 +3102,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
 */
   }
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":40
+  /* "tensorcore_models/_kernels/common/workspace.pyx":42
  *         spares -= 1
  *         spare[best] = spare[spares]
  *     PyThread_release_lock(lock)             # <<<<<<<<<<<<<<
@@ -3111,7 +3111,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
 */
   PyThread_release_lock(__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_lock);
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":41
+  /* "tensorcore_models/_kernels/common/workspace.pyx":43
  *         spare[best] = spare[spares]
  *     PyThread_release_lock(lock)
  *     return found             # <<<<<<<<<<<<<<
@@ -3124,7 +3124,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
   }
   goto __pyx_L0;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":26
+  /* "tensorcore_models/_kernels/common/workspace.pyx":28
  * 
  * 
  * cdef block from_pool(size_t size) noexcept:             # <<<<<<<<<<<<<<
@@ -3141,7 +3141,7 @@ static struct __pyx_t_17tensorcore_models_8_kernels_6common_9workspace_block __p
   return __pyx_r;
 }
 
-/* "tensorcore_models/_kernels/common/workspace.pyx":44
+/* "tensorcore_models/_kernels/common/workspace.pyx":46
  * 
  * 
  * cdef void to_pool(block given) noexcept:             # <<<<<<<<<<<<<<
@@ -3159,7 +3159,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
   int __pyx_t_4;
 
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":47
+  /* "tensorcore_models/_kernels/common/workspace.pyx":49
  *     """Keep a block; where there are enough, the smallest one is freed."""
  *     global spares
  *     cdef int i, least = 0             # <<<<<<<<<<<<<<
@@ -3168,7 +3168,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
 */
   __pyx_v_least = 0;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":49
+  /* "tensorcore_models/_kernels/common/workspace.pyx":51
  *     cdef int i, least = 0
  *     cdef block dropped
  *     if given.size > KEPT:             # <<<<<<<<<<<<<<
@@ -3180,7 +3180,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
   if (__pyx_t_1) {
 
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":50
+    /* "tensorcore_models/_kernels/common/workspace.pyx":52
  *     cdef block dropped
  *     if given.size > KEPT:
  *         free(given.memory)             # <<<<<<<<<<<<<<
@@ -3189,7 +3189,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
 */
     free(__pyx_v_given.memory);
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":51
+    /* "tensorcore_models/_kernels/common/workspace.pyx":53
  *     if given.size > KEPT:
  *         free(given.memory)
  *         return             # <<<<<<<<<<<<<<
@@ -3200,7 +3200,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
     }
     goto __pyx_L0;
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":49
+    /* "tensorcore_models/_kernels/common/workspace.pyx":51
  *     cdef int i, least = 0
  *     cdef block dropped
  *     if given.size > KEPT:             # <<<<<<<<<<<<<<
@@ -3209,7 +3209,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
 */
   }
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":52
+  /* "tensorcore_models/_kernels/common/workspace.pyx":54
  *         free(given.memory)
  *         return
  *     PyThread_acquire_lock(lock, WAIT_LOCK)             # <<<<<<<<<<<<<<
@@ -3218,7 +3218,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
 */
   (void)(PyThread_acquire_lock(__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_lock, WAIT_LOCK));
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":53
+  /* "tensorcore_models/_kernels/common/workspace.pyx":55
  *         return
  *     PyThread_acquire_lock(lock, WAIT_LOCK)
  *     if spares < SPARE:             # <<<<<<<<<<<<<<
@@ -3230,7 +3230,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
   if (__pyx_t_1) {
 
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":54
+    /* "tensorcore_models/_kernels/common/workspace.pyx":56
  *     PyThread_acquire_lock(lock, WAIT_LOCK)
  *     if spares < SPARE:
  *         spare[spares] = given             # <<<<<<<<<<<<<<
@@ -3239,7 +3239,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
 */
     (__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spare[__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spares]) = __pyx_v_given;
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":55
+    /* "tensorcore_models/_kernels/common/workspace.pyx":57
  *     if spares < SPARE:
  *         spare[spares] = given
  *         spares += 1             # <<<<<<<<<<<<<<
@@ -3248,7 +3248,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
 */
     __pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spares = (__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spares + 1);
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":56
+    /* "tensorcore_models/_kernels/common/workspace.pyx":58
  *         spare[spares] = given
  *         spares += 1
  *         given.memory = NULL             # <<<<<<<<<<<<<<
@@ -3257,7 +3257,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
 */
     __pyx_v_given.memory = NULL;
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":53
+    /* "tensorcore_models/_kernels/common/workspace.pyx":55
  *         return
  *     PyThread_acquire_lock(lock, WAIT_LOCK)
  *     if spares < SPARE:             # <<<<<<<<<<<<<<
@@ -3267,7 +3267,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
     goto __pyx_L4;
   }
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":58
+  /* "tensorcore_models/_kernels/common/workspace.pyx":60
  *         given.memory = NULL
  *     else:
  *         for i in range(1, SPARE):             # <<<<<<<<<<<<<<
@@ -3282,7 +3282,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
     for (__pyx_t_4 = 1; __pyx_t_4 < __pyx_t_3; __pyx_t_4+=1) {
       __pyx_v_i = __pyx_t_4;
 
-      /* "tensorcore_models/_kernels/common/workspace.pyx":59
+      /* "tensorcore_models/_kernels/common/workspace.pyx":61
  *     else:
  *         for i in range(1, SPARE):
  *             if spare[i].size < spare[least].size:             # <<<<<<<<<<<<<<
@@ -3294,7 +3294,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
       if (__pyx_t_1) {
 
 
-        /* "tensorcore_models/_kernels/common/workspace.pyx":60
+        /* "tensorcore_models/_kernels/common/workspace.pyx":62
  *         for i in range(1, SPARE):
  *             if spare[i].size < spare[least].size:
  *                 least = i             # <<<<<<<<<<<<<<
@@ -3303,7 +3303,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
 */
         __pyx_v_least = __pyx_v_i;
 
-        /* "tensorcore_models/_kernels/common/workspace.pyx":59
+        /* "tensorcore_models/_kernels/common/workspace.pyx":61
  *     else:
  *         for i in range(1, SPARE):
  *             if spare[i].size < spare[least].size:             # <<<<<<<<<<<<<<
@@ -3314,7 +3314,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
     }
 
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":61
+    /* "tensorcore_models/_kernels/common/workspace.pyx":63
  *             if spare[i].size < spare[least].size:
  *                 least = i
  *         if spare[least].size < given.size:             # <<<<<<<<<<<<<<
@@ -3326,7 +3326,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
     if (__pyx_t_1) {
 
 
-      /* "tensorcore_models/_kernels/common/workspace.pyx":62
+      /* "tensorcore_models/_kernels/common/workspace.pyx":64
  *                 least = i
  *         if spare[least].size < given.size:
  *             dropped = spare[least]             # <<<<<<<<<<<<<<
@@ -3335,7 +3335,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
 */
       __pyx_v_dropped = (__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spare[__pyx_v_least]);
 
-      /* "tensorcore_models/_kernels/common/workspace.pyx":63
+      /* "tensorcore_models/_kernels/common/workspace.pyx":65
  *         if spare[least].size < given.size:
  *             dropped = spare[least]
  *             spare[least] = given             # <<<<<<<<<<<<<<
@@ -3344,7 +3344,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
 */
       (__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spare[__pyx_v_least]) = __pyx_v_given;
 
-      /* "tensorcore_models/_kernels/common/workspace.pyx":64
+      /* "tensorcore_models/_kernels/common/workspace.pyx":66
  *             dropped = spare[least]
  *             spare[least] = given
  *             given = dropped             # <<<<<<<<<<<<<<
@@ -3353,7 +3353,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
 */
       __pyx_v_given = __pyx_v_dropped;
 
-      /* "tensorcore_models/_kernels/common/workspace.pyx":61
+      /* "tensorcore_models/_kernels/common/workspace.pyx":63
  *             if spare[i].size < spare[least].size:
  *                 least = i
  *         if spare[least].size < given.size:             # <<<<<<<<<<<<<<
@@ -3364,7 +3364,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
   }
   __pyx_L4:;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":65
+  /* "tensorcore_models/_kernels/common/workspace.pyx":67
  *             spare[least] = given
  *             given = dropped
  *     PyThread_release_lock(lock)             # <<<<<<<<<<<<<<
@@ -3373,7 +3373,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
 */
   PyThread_release_lock(__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_lock);
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":66
+  /* "tensorcore_models/_kernels/common/workspace.pyx":68
  *             given = dropped
  *     PyThread_release_lock(lock)
  *     free(given.memory)             # <<<<<<<<<<<<<<
@@ -3382,7 +3382,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
 */
   free(__pyx_v_given.memory);
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":44
+  /* "tensorcore_models/_kernels/common/workspace.pyx":46
  * 
  * 
  * cdef void to_pool(block given) noexcept:             # <<<<<<<<<<<<<<
@@ -3399,7 +3399,7 @@ static void __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(str
 
 }
 
-/* "tensorcore_models/_kernels/common/workspace.pyx":83
+/* "tensorcore_models/_kernels/common/workspace.pyx":85
  *     """
  * 
  *     def __cinit__(self, size_t size):             # <<<<<<<<<<<<<<
@@ -3445,32 +3445,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_size,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL_TPNEW(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 83, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 85, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 83, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 85, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "__cinit__", 0) < (0)) __PYX_ERR(0, 83, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "__cinit__", 0) < (0)) __PYX_ERR(0, 85, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("__cinit__", 1, 1, 1, i); __PYX_ERR(0, 83, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("__cinit__", 1, 1, 1, i); __PYX_ERR(0, 85, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 83, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 85, __pyx_L3_error)
     }
-    __pyx_v_size = __Pyx_PyLong_As_size_t(values[0]); if (unlikely((__pyx_v_size == (size_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 83, __pyx_L3_error)
+    __pyx_v_size = __Pyx_PyLong_As_size_t(values[0]); if (unlikely((__pyx_v_size == (size_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 85, __pyx_L3_error)
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("__cinit__", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 83, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("__cinit__", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 85, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -3511,7 +3511,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__cinit__", 0);
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":84
+  /* "tensorcore_models/_kernels/common/workspace.pyx":86
  * 
  *     def __cinit__(self, size_t size):
  *         cdef block found = from_pool(size + LINE)             # <<<<<<<<<<<<<<
@@ -3520,7 +3520,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
 */
   __pyx_v_found = __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_from_pool((__pyx_v_size + __pyx_e_17tensorcore_models_8_kernels_6common_9workspace_LINE));
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":85
+  /* "tensorcore_models/_kernels/common/workspace.pyx":87
  *     def __cinit__(self, size_t size):
  *         cdef block found = from_pool(size + LINE)
  *         if found.memory == NULL:             # <<<<<<<<<<<<<<
@@ -3532,7 +3532,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
   if (__pyx_t_1) {
 
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":86
+    /* "tensorcore_models/_kernels/common/workspace.pyx":88
  *         cdef block found = from_pool(size + LINE)
  *         if found.memory == NULL:
  *             found.size = size + LINE             # <<<<<<<<<<<<<<
@@ -3541,7 +3541,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
 */
     __pyx_v_found.size = (__pyx_v_size + __pyx_e_17tensorcore_models_8_kernels_6common_9workspace_LINE);
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":87
+    /* "tensorcore_models/_kernels/common/workspace.pyx":89
  *         if found.memory == NULL:
  *             found.size = size + LINE
  *             found.memory = malloc(found.size)             # <<<<<<<<<<<<<<
@@ -3550,7 +3550,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
 */
     __pyx_v_found.memory = malloc(__pyx_v_found.size);
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":88
+    /* "tensorcore_models/_kernels/common/workspace.pyx":90
  *             found.size = size + LINE
  *             found.memory = malloc(found.size)
  *             if found.memory == NULL:             # <<<<<<<<<<<<<<
@@ -3562,7 +3562,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
     if (unlikely(__pyx_t_1)) {
 
 
-      /* "tensorcore_models/_kernels/common/workspace.pyx":89
+      /* "tensorcore_models/_kernels/common/workspace.pyx":91
  *             found.memory = malloc(found.size)
  *             if found.memory == NULL:
  *                 raise MemoryError(f"a workspace of {size} bytes is more than there is")             # <<<<<<<<<<<<<<
@@ -3570,7 +3570,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
  *         self.data = <char *>((<uintptr_t>self.raw + LINE - 1) // LINE * LINE)
 */
       __pyx_t_3 = NULL;
-      __pyx_t_4 = __Pyx_PyUnicode_From_size_t(__pyx_v_size, 0, ' ', 'd'); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 89, __pyx_L1_error)
+      __pyx_t_4 = __Pyx_PyUnicode_From_size_t(__pyx_v_size, 0, ' ', 'd'); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 91, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_4);
       __pyx_t_5[0] = __pyx_mstate_global->__pyx_kp_u_a_workspace_of;
       __pyx_t_5[1] = __pyx_t_4;
@@ -3581,7 +3581,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
       #endif
       __pyx_t_7 = 0;
       __pyx_t_8 = __Pyx_PyUnicode_Join(__pyx_t_5, 3, __pyx_t_6, __pyx_t_7);
-      if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 89, __pyx_L1_error)
+      if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 91, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_8);
       __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
       __pyx_t_9 = 1;
@@ -3590,14 +3590,14 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
         __pyx_t_2 = __Pyx_PyObject_FastCall((PyObject*)(((PyTypeObject*)PyExc_MemoryError)), __pyx_callargs+__pyx_t_9, (2-__pyx_t_9) | (__pyx_t_9*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
         __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
         __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
-        if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 89, __pyx_L1_error)
+        if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 91, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_2);
       }
       __Pyx_Raise(__pyx_t_2, 0, 0, 0);
       __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-      __PYX_ERR(0, 89, __pyx_L1_error)
+      __PYX_ERR(0, 91, __pyx_L1_error)
 
-      /* "tensorcore_models/_kernels/common/workspace.pyx":88
+      /* "tensorcore_models/_kernels/common/workspace.pyx":90
  *             found.size = size + LINE
  *             found.memory = malloc(found.size)
  *             if found.memory == NULL:             # <<<<<<<<<<<<<<
@@ -3606,7 +3606,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
 */
     }
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":85
+    /* "tensorcore_models/_kernels/common/workspace.pyx":87
  *     def __cinit__(self, size_t size):
  *         cdef block found = from_pool(size + LINE)
  *         if found.memory == NULL:             # <<<<<<<<<<<<<<
@@ -3615,7 +3615,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
 */
   }
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":90
+  /* "tensorcore_models/_kernels/common/workspace.pyx":92
  *             if found.memory == NULL:
  *                 raise MemoryError(f"a workspace of {size} bytes is more than there is")
  *         self.raw, self.raw_size = found.memory, found.size             # <<<<<<<<<<<<<<
@@ -3629,7 +3629,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
   __pyx_v_self->raw = __pyx_t_10;
   __pyx_v_self->raw_size = __pyx_t_9;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":91
+  /* "tensorcore_models/_kernels/common/workspace.pyx":93
  *                 raise MemoryError(f"a workspace of {size} bytes is more than there is")
  *         self.raw, self.raw_size = found.memory, found.size
  *         self.data = <char *>((<uintptr_t>self.raw + LINE - 1) // LINE * LINE)             # <<<<<<<<<<<<<<
@@ -3638,7 +3638,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
 */
   __pyx_v_self->data = ((char *)((((((uintptr_t)__pyx_v_self->raw) + __pyx_e_17tensorcore_models_8_kernels_6common_9workspace_LINE) - 1) / __pyx_e_17tensorcore_models_8_kernels_6common_9workspace_LINE) * __pyx_e_17tensorcore_models_8_kernels_6common_9workspace_LINE));
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":92
+  /* "tensorcore_models/_kernels/common/workspace.pyx":94
  *         self.raw, self.raw_size = found.memory, found.size
  *         self.data = <char *>((<uintptr_t>self.raw + LINE - 1) // LINE * LINE)
  *         self.size = size             # <<<<<<<<<<<<<<
@@ -3647,7 +3647,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
 */
   __pyx_v_self->size = __pyx_v_size;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":93
+  /* "tensorcore_models/_kernels/common/workspace.pyx":95
  *         self.data = <char *>((<uintptr_t>self.raw + LINE - 1) // LINE * LINE)
  *         self.size = size
  *         self.used = 0             # <<<<<<<<<<<<<<
@@ -3656,7 +3656,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
 */
   __pyx_v_self->used = 0;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":94
+  /* "tensorcore_models/_kernels/common/workspace.pyx":96
  *         self.size = size
  *         self.used = 0
  *         self.length = <Py_ssize_t>size             # <<<<<<<<<<<<<<
@@ -3665,7 +3665,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
 */
   __pyx_v_self->length = ((Py_ssize_t)__pyx_v_size);
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":83
+  /* "tensorcore_models/_kernels/common/workspace.pyx":85
  *     """
  * 
  *     def __cinit__(self, size_t size):             # <<<<<<<<<<<<<<
@@ -3690,7 +3690,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
   return __pyx_r;
 }
 
-/* "tensorcore_models/_kernels/common/workspace.pyx":96
+/* "tensorcore_models/_kernels/common/workspace.pyx":98
  *         self.length = <Py_ssize_t>size
  * 
  *     def __dealloc__(self):             # <<<<<<<<<<<<<<
@@ -3717,7 +3717,7 @@ static void __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace
   void *__pyx_t_2;
   size_t __pyx_t_3;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":98
+  /* "tensorcore_models/_kernels/common/workspace.pyx":100
  *     def __dealloc__(self):
  *         cdef block given
  *         if self.raw != NULL:             # <<<<<<<<<<<<<<
@@ -3729,7 +3729,7 @@ static void __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace
   if (__pyx_t_1) {
 
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":99
+    /* "tensorcore_models/_kernels/common/workspace.pyx":101
  *         cdef block given
  *         if self.raw != NULL:
  *             given.memory, given.size = self.raw, self.raw_size             # <<<<<<<<<<<<<<
@@ -3743,7 +3743,7 @@ static void __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace
     __pyx_v_given.memory = __pyx_t_2;
     __pyx_v_given.size = __pyx_t_3;
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":100
+    /* "tensorcore_models/_kernels/common/workspace.pyx":102
  *         if self.raw != NULL:
  *             given.memory, given.size = self.raw, self.raw_size
  *             to_pool(given)             # <<<<<<<<<<<<<<
@@ -3752,7 +3752,7 @@ static void __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace
 */
     __pyx_f_17tensorcore_models_8_kernels_6common_9workspace_to_pool(__pyx_v_given);
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":98
+    /* "tensorcore_models/_kernels/common/workspace.pyx":100
  *     def __dealloc__(self):
  *         cdef block given
  *         if self.raw != NULL:             # <<<<<<<<<<<<<<
@@ -3761,7 +3761,7 @@ static void __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace
 */
   }
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":96
+  /* "tensorcore_models/_kernels/common/workspace.pyx":98
  *         self.length = <Py_ssize_t>size
  * 
  *     def __dealloc__(self):             # <<<<<<<<<<<<<<
@@ -3774,7 +3774,7 @@ static void __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace
 
 }
 
-/* "tensorcore_models/_kernels/common/workspace.pyx":102
+/* "tensorcore_models/_kernels/common/workspace.pyx":104
  *             to_pool(given)
  * 
  *     cdef void *take(self, size_t size) noexcept:             # <<<<<<<<<<<<<<
@@ -3786,7 +3786,7 @@ static void *__pyx_f_17tensorcore_models_8_kernels_6common_9workspace_9Workspace
   void *__pyx_v_piece;
   void *__pyx_r;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":104
+  /* "tensorcore_models/_kernels/common/workspace.pyx":106
  *     cdef void *take(self, size_t size) noexcept:
  *         """The next `size` bytes; the caller has reserved them."""
  *         cdef void *piece = self.data + self.used             # <<<<<<<<<<<<<<
@@ -3795,7 +3795,7 @@ static void *__pyx_f_17tensorcore_models_8_kernels_6common_9workspace_9Workspace
 */
   __pyx_v_piece = (__pyx_v_self->data + __pyx_v_self->used);
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":105
+  /* "tensorcore_models/_kernels/common/workspace.pyx":107
  *         """The next `size` bytes; the caller has reserved them."""
  *         cdef void *piece = self.data + self.used
  *         self.used += (size + LINE - 1) // LINE * LINE             # <<<<<<<<<<<<<<
@@ -3804,7 +3804,7 @@ static void *__pyx_f_17tensorcore_models_8_kernels_6common_9workspace_9Workspace
 */
   __pyx_v_self->used = (__pyx_v_self->used + ((((__pyx_v_size + __pyx_e_17tensorcore_models_8_kernels_6common_9workspace_LINE) - 1) / __pyx_e_17tensorcore_models_8_kernels_6common_9workspace_LINE) * __pyx_e_17tensorcore_models_8_kernels_6common_9workspace_LINE));
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":106
+  /* "tensorcore_models/_kernels/common/workspace.pyx":108
  *         cdef void *piece = self.data + self.used
  *         self.used += (size + LINE - 1) // LINE * LINE
  *         return piece             # <<<<<<<<<<<<<<
@@ -3817,7 +3817,7 @@ static void *__pyx_f_17tensorcore_models_8_kernels_6common_9workspace_9Workspace
   }
   goto __pyx_L0;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":102
+  /* "tensorcore_models/_kernels/common/workspace.pyx":104
  *             to_pool(given)
  * 
  *     cdef void *take(self, size_t size) noexcept:             # <<<<<<<<<<<<<<
@@ -3832,7 +3832,7 @@ static void *__pyx_f_17tensorcore_models_8_kernels_6common_9workspace_9Workspace
   return __pyx_r;
 }
 
-/* "tensorcore_models/_kernels/common/workspace.pyx":108
+/* "tensorcore_models/_kernels/common/workspace.pyx":110
  *         return piece
  * 
  *     def __getbuffer__(self, Py_buffer *buffer, int flags):             # <<<<<<<<<<<<<<
@@ -3872,17 +3872,17 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
   __pyx_v_buffer->obj = Py_None; __Pyx_INCREF(Py_None);
   __Pyx_GIVEREF(__pyx_v_buffer->obj);
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":109
+  /* "tensorcore_models/_kernels/common/workspace.pyx":111
  * 
  *     def __getbuffer__(self, Py_buffer *buffer, int flags):
  *         PyBuffer_FillInfo(buffer, self, self.data, self.length, 0, flags)             # <<<<<<<<<<<<<<
  * 
  *     def __releasebuffer__(self, Py_buffer *buffer):
 */
-  __pyx_t_1 = PyBuffer_FillInfo(__pyx_v_buffer, ((PyObject *)__pyx_v_self), __pyx_v_self->data, __pyx_v_self->length, 0, __pyx_v_flags); if (unlikely(__pyx_t_1 == ((int)-1))) __PYX_ERR(0, 109, __pyx_L1_error)
+  __pyx_t_1 = PyBuffer_FillInfo(__pyx_v_buffer, ((PyObject *)__pyx_v_self), __pyx_v_self->data, __pyx_v_self->length, 0, __pyx_v_flags); if (unlikely(__pyx_t_1 == ((int)-1))) __PYX_ERR(0, 111, __pyx_L1_error)
 
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":108
+  /* "tensorcore_models/_kernels/common/workspace.pyx":110
  *         return piece
  * 
  *     def __getbuffer__(self, Py_buffer *buffer, int flags):             # <<<<<<<<<<<<<<
@@ -3912,7 +3912,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_
   return __pyx_r;
 }
 
-/* "tensorcore_models/_kernels/common/workspace.pyx":111
+/* "tensorcore_models/_kernels/common/workspace.pyx":113
  *         PyBuffer_FillInfo(buffer, self, self.data, self.length, 0, flags)
  * 
  *     def __releasebuffer__(self, Py_buffer *buffer):             # <<<<<<<<<<<<<<
@@ -3940,7 +3940,7 @@ static void __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace
 
 }
 
-/* "tensorcore_models/_kernels/common/workspace.pyx":114
+/* "tensorcore_models/_kernels/common/workspace.pyx":116
  *         pass
  * 
  *     def __len__(self):             # <<<<<<<<<<<<<<
@@ -3966,7 +3966,7 @@ static Py_ssize_t __pyx_pw_17tensorcore_models_8_kernels_6common_9workspace_9Wor
 static Py_ssize_t __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_8__len__(struct __pyx_obj_17tensorcore_models_8_kernels_6common_9workspace_Workspace *__pyx_v_self) {
   Py_ssize_t __pyx_r;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":115
+  /* "tensorcore_models/_kernels/common/workspace.pyx":117
  * 
  *     def __len__(self):
  *         return self.length             # <<<<<<<<<<<<<<
@@ -3979,7 +3979,7 @@ static Py_ssize_t __pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Wor
   }
   goto __pyx_L0;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":114
+  /* "tensorcore_models/_kernels/common/workspace.pyx":116
  *         pass
  * 
  *     def __len__(self):             # <<<<<<<<<<<<<<
@@ -4199,7 +4199,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_9Work
   return __pyx_r;
 }
 
-/* "tensorcore_models/_kernels/common/workspace.pyx":118
+/* "tensorcore_models/_kernels/common/workspace.pyx":120
  * 
  * 
  * def kept_bytes():             # <<<<<<<<<<<<<<
@@ -4239,7 +4239,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_kept_
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("kept_bytes", 0);
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":120
+  /* "tensorcore_models/_kernels/common/workspace.pyx":122
  * def kept_bytes():
  *     """Bytes of each block in the pool."""
  *     PyThread_acquire_lock(lock, WAIT_LOCK)             # <<<<<<<<<<<<<<
@@ -4248,7 +4248,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_kept_
 */
   (void)(PyThread_acquire_lock(__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_lock, WAIT_LOCK));
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":121
+  /* "tensorcore_models/_kernels/common/workspace.pyx":123
  *     """Bytes of each block in the pool."""
  *     PyThread_acquire_lock(lock, WAIT_LOCK)
  *     sizes = [spare[i].size for i in range(spares)]             # <<<<<<<<<<<<<<
@@ -4256,7 +4256,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_kept_
  *     return sizes
 */
   { /* enter inner scope */
-    __pyx_t_1 = PyList_New(0); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 121, __pyx_L1_error)
+    __pyx_t_1 = PyList_New(0); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 123, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
 
     __pyx_t_2 = __pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spares;
@@ -4264,10 +4264,10 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_kept_
 
     for (__pyx_t_4 = 0; __pyx_t_4 < __pyx_t_3; __pyx_t_4+=1) {
       __pyx_7genexpr__pyx_v_i = __pyx_t_4;
-      __pyx_t_5 = __Pyx_PyLong_FromSize_t((__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spare[__pyx_7genexpr__pyx_v_i]).size); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 121, __pyx_L1_error)
+      __pyx_t_5 = __Pyx_PyLong_FromSize_t((__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spare[__pyx_7genexpr__pyx_v_i]).size); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 123, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_5);
       __Pyx_GIVEREF(__pyx_t_5);
-      if (unlikely(__Pyx_ListComp_AppendAndDecref(__pyx_t_1, __pyx_t_5))) __PYX_ERR(0, 121, __pyx_L1_error)
+      if (unlikely(__Pyx_ListComp_AppendAndDecref(__pyx_t_1, __pyx_t_5))) __PYX_ERR(0, 123, __pyx_L1_error)
       __pyx_t_5 = 0;
     }
 
@@ -4275,7 +4275,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_kept_
   __pyx_v_sizes = ((PyObject*)__pyx_t_1);
   __pyx_t_1 = 0;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":122
+  /* "tensorcore_models/_kernels/common/workspace.pyx":124
  *     PyThread_acquire_lock(lock, WAIT_LOCK)
  *     sizes = [spare[i].size for i in range(spares)]
  *     PyThread_release_lock(lock)             # <<<<<<<<<<<<<<
@@ -4284,7 +4284,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_kept_
 */
   PyThread_release_lock(__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_lock);
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":123
+  /* "tensorcore_models/_kernels/common/workspace.pyx":125
  *     sizes = [spare[i].size for i in range(spares)]
  *     PyThread_release_lock(lock)
  *     return sizes             # <<<<<<<<<<<<<<
@@ -4302,7 +4302,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_kept_
   }
   goto __pyx_L0;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":118
+  /* "tensorcore_models/_kernels/common/workspace.pyx":120
  * 
  * 
  * def kept_bytes():             # <<<<<<<<<<<<<<
@@ -4324,7 +4324,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_kept_
   return __pyx_r;
 }
 
-/* "tensorcore_models/_kernels/common/workspace.pyx":126
+/* "tensorcore_models/_kernels/common/workspace.pyx":128
  * 
  * 
  * def clear():             # <<<<<<<<<<<<<<
@@ -4355,7 +4355,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_2clea
   int __pyx_t_1;
   __Pyx_RefNannySetupContext("clear", 0);
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":129
+  /* "tensorcore_models/_kernels/common/workspace.pyx":131
  *     """Free all memory in the pool."""
  *     global spares
  *     PyThread_acquire_lock(lock, WAIT_LOCK)             # <<<<<<<<<<<<<<
@@ -4364,7 +4364,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_2clea
 */
   (void)(PyThread_acquire_lock(__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_lock, WAIT_LOCK));
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":130
+  /* "tensorcore_models/_kernels/common/workspace.pyx":132
  *     global spares
  *     PyThread_acquire_lock(lock, WAIT_LOCK)
  *     while spares:             # <<<<<<<<<<<<<<
@@ -4377,7 +4377,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_2clea
 
     if (!__pyx_t_1) break;
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":131
+    /* "tensorcore_models/_kernels/common/workspace.pyx":133
  *     PyThread_acquire_lock(lock, WAIT_LOCK)
  *     while spares:
  *         spares -= 1             # <<<<<<<<<<<<<<
@@ -4386,7 +4386,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_2clea
 */
     __pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spares = (__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spares - 1);
 
-    /* "tensorcore_models/_kernels/common/workspace.pyx":132
+    /* "tensorcore_models/_kernels/common/workspace.pyx":134
  *     while spares:
  *         spares -= 1
  *         free(spare[spares].memory)             # <<<<<<<<<<<<<<
@@ -4395,14 +4395,14 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6common_9workspace_2clea
     free((__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spare[__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spares]).memory);
   }
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":133
+  /* "tensorcore_models/_kernels/common/workspace.pyx":135
  *         spares -= 1
  *         free(spare[spares].memory)
  *     PyThread_release_lock(lock)             # <<<<<<<<<<<<<<
 */
   PyThread_release_lock(__pyx_v_17tensorcore_models_8_kernels_6common_9workspace_lock);
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":126
+  /* "tensorcore_models/_kernels/common/workspace.pyx":128
  * 
  * 
  * def clear():             # <<<<<<<<<<<<<<
@@ -4710,7 +4710,7 @@ static int __Pyx_modinit_Exttype___pyx_obj_17tensorcore_models_8_kernels_6common
   __pyx_vtabptr_17tensorcore_models_8_kernels_6common_9workspace_Workspace = &__pyx_vtable_17tensorcore_models_8_kernels_6common_9workspace_Workspace;
   __pyx_vtable_17tensorcore_models_8_kernels_6common_9workspace_Workspace.take = (void *(*)(struct __pyx_obj_17tensorcore_models_8_kernels_6common_9workspace_Workspace *, size_t))__pyx_f_17tensorcore_models_8_kernels_6common_9workspace_9Workspace_take;
   #if CYTHON_USE_TYPE_SPECS
-  __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_17tensorcore_models_8_kernels_6common_9workspace_Workspace_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace)) __PYX_ERR(0, 69, __pyx_L1_error)
+  __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_17tensorcore_models_8_kernels_6common_9workspace_Workspace_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace)) __PYX_ERR(0, 71, __pyx_L1_error)
   #if !CYTHON_COMPILING_IN_LIMITED_API
   __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace->tp_as_buffer = &__pyx_tp_as_buffer_Workspace;
   #elif defined(Py_bf_getbuffer) && defined(Py_bf_releasebuffer)
@@ -4726,7 +4726,7 @@ static int __Pyx_modinit_Exttype___pyx_obj_17tensorcore_models_8_kernels_6common
   #if !CYTHON_COMPILING_IN_LIMITED_API
   #endif
   #if !CYTHON_USE_TYPE_SPECS
-  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace) < (0)) __PYX_ERR(0, 69, __pyx_L1_error)
+  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace) < (0)) __PYX_ERR(0, 71, __pyx_L1_error)
   #endif
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount((PyObject*)__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace);
@@ -4736,9 +4736,9 @@ static int __Pyx_modinit_Exttype___pyx_obj_17tensorcore_models_8_kernels_6common
     __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace->tp_getattro = PyObject_GenericGetAttr;
   }
   #endif
-  if (__Pyx_SetVtable(__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace, __pyx_vtabptr_17tensorcore_models_8_kernels_6common_9workspace_Workspace) < (0)) __PYX_ERR(0, 69, __pyx_L1_error)
-  if (PyObject_SetAttr(__pyx_m, __pyx_mstate_global->__pyx_n_u_Workspace, (PyObject *) __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace) < (0)) __PYX_ERR(0, 69, __pyx_L1_error)
-  if (__Pyx_setup_reduce((PyObject *) __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace) < (0)) __PYX_ERR(0, 69, __pyx_L1_error)
+  if (__Pyx_SetVtable(__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace, __pyx_vtabptr_17tensorcore_models_8_kernels_6common_9workspace_Workspace) < (0)) __PYX_ERR(0, 71, __pyx_L1_error)
+  if (PyObject_SetAttr(__pyx_m, __pyx_mstate_global->__pyx_n_u_Workspace, (PyObject *) __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace) < (0)) __PYX_ERR(0, 71, __pyx_L1_error)
+  if (__Pyx_setup_reduce((PyObject *) __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace) < (0)) __PYX_ERR(0, 71, __pyx_L1_error)
   __Pyx_RefNannyFinishContext();
   return 0;
   __pyx_L1_error:;
@@ -5054,7 +5054,7 @@ __Pyx_RefNannySetupContext("PyInit_workspace", 0);
   if (__Pyx_InitAfterSharedUtility() < (0)) __PYX_ERR(0, 1, __pyx_L1_error)
   /*--- Execution code ---*/
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":22
+  /* "tensorcore_models/_kernels/common/workspace.pyx":24
  * 
  * cdef block[SPARE] spare
  * cdef int spares = 0             # <<<<<<<<<<<<<<
@@ -5063,7 +5063,7 @@ __Pyx_RefNannySetupContext("PyInit_workspace", 0);
 */
   __pyx_v_17tensorcore_models_8_kernels_6common_9workspace_spares = 0;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":23
+  /* "tensorcore_models/_kernels/common/workspace.pyx":25
  * cdef block[SPARE] spare
  * cdef int spares = 0
  * cdef PyThread_type_lock lock = PyThread_allocate_lock()             # <<<<<<<<<<<<<<
@@ -5099,40 +5099,40 @@ __Pyx_RefNannySetupContext("PyInit_workspace", 0);
   if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_setstate_cython, __pyx_t_2) < (0)) __PYX_ERR(1, 3, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":118
+  /* "tensorcore_models/_kernels/common/workspace.pyx":120
  * 
  * 
  * def kept_bytes():             # <<<<<<<<<<<<<<
  *     """Bytes of each block in the pool."""
  *     PyThread_acquire_lock(lock, WAIT_LOCK)
 */
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_17tensorcore_models_8_kernels_6common_9workspace_1kept_bytes, 0, __pyx_mstate_global->__pyx_n_u_kept_bytes, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_commo, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[2])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 118, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_17tensorcore_models_8_kernels_6common_9workspace_1kept_bytes, 0, __pyx_mstate_global->__pyx_n_u_kept_bytes, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_commo, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[2])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 120, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_2);
   #endif
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_kept_bytes, __pyx_t_2) < (0)) __PYX_ERR(0, 118, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_kept_bytes, __pyx_t_2) < (0)) __PYX_ERR(0, 120, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "tensorcore_models/_kernels/common/workspace.pyx":126
+  /* "tensorcore_models/_kernels/common/workspace.pyx":128
  * 
  * 
  * def clear():             # <<<<<<<<<<<<<<
  *     """Free all memory in the pool."""
  *     global spares
 */
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_17tensorcore_models_8_kernels_6common_9workspace_3clear, 0, __pyx_mstate_global->__pyx_n_u_clear, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_commo, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[3])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 126, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_17tensorcore_models_8_kernels_6common_9workspace_3clear, 0, __pyx_mstate_global->__pyx_n_u_clear, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_commo, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[3])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 128, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_2);
   #endif
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_clear, __pyx_t_2) < (0)) __PYX_ERR(0, 126, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_clear, __pyx_t_2) < (0)) __PYX_ERR(0, 128, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
   /* "tensorcore_models/_kernels/common/workspace.pyx":1
  * """Memory for intermediate results, kept from call to call: fresh pages cost more than what is written to them.             # <<<<<<<<<<<<<<
  * 
- * The one pool of all kernels. A workspace takes its memory from the pool when it is made and gives it back when nobody refers to it
+ * The one pool of all kernels. A workspace takes its memory from the pool when it is made and gives it back when nobody refers to
 */
   __pyx_t_2 = __Pyx_PyDict_NewPresized(0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 1, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
@@ -5289,7 +5289,7 @@ typedef struct {
     unsigned int num_kwonly_args : 1;
     unsigned int nlocals : 2;
     unsigned int flags : 10;
-    unsigned int first_line : 7;
+    unsigned int first_line : 8;
 } __Pyx_PyCode_New_function_description;
 #ifdef __cplusplus
 } /* anonymous namespace */
@@ -5319,12 +5319,12 @@ static int __Pyx_CreateCodeObjects(__pyx_mstatetype *__pyx_mstate) {
     __pyx_mstate_global->__pyx_codeobj_tab[1] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_tree_fragment, __pyx_mstate->__pyx_n_u_setstate_cython, __pyx_mstate->__pyx_kp_b_iso88591_Q, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[1])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {0, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 118};
+    const __Pyx_PyCode_New_function_description descr = {0, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 120};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_sizes, __pyx_mstate->__pyx_n_u_i};
     __pyx_mstate_global->__pyx_codeobj_tab[2] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_tensorcore_models__kernels_commo_2, __pyx_mstate->__pyx_n_u_kept_bytes, __pyx_mstate->__pyx_kp_b_iso88591_AU_2V4uE_1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[2])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {0, 0, 0, 0, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 126};
+    const __Pyx_PyCode_New_function_description descr = {0, 0, 0, 0, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 128};
     PyObject* const varnames[] = {0};
     __pyx_mstate_global->__pyx_codeobj_tab[3] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_tensorcore_models__kernels_commo_2, __pyx_mstate->__pyx_n_u_clear, __pyx_mstate->__pyx_kp_b_iso88591_AU_7, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[3])) goto bad;
   }

@@ -2968,7 +2968,7 @@ int __pyx_module_is_main_tensorcore_models___kernels__generic__generic = 0;
 /* #### Code section: global_var ### */
 static PyObject *__pyx_builtin_enumerate;
 /* #### Code section: string_decls ### */
-static const char __pyx_k_Every_accumulator_over_matrices[] = "Every accumulator over matrices of encodings, whatever its operands; docs/kernels.md says how.\n\nThe arithmetic stands in the headers generic_*.h; tensorcore_models.kernels.lowering.lower turns specifications into the fields of a\n:class:`Plan`, tensorcore_models.kernels calls :meth:`Plan.run`.\n";
+static const char __pyx_k_Every_accumulator_over_matrices[] = "Every accumulator over matrices of encodings, whatever its operands; docs/kernels.md says how.\n\nThe arithmetic is in the headers generic_*.h; tensorcore_models.kernels.lowering turns specifications into the fields of a\n:class:`Plan`, tensorcore_models.kernels calls :meth:`Plan.run`.\n";
 /* #### Code section: decls ### */
 static int __pyx_pf_17tensorcore_models_8_kernels_7generic_7generic_6Layout___cinit__(struct __pyx_obj_17tensorcore_models_8_kernels_7generic_7generic_Layout *__pyx_v_self, PyObject *__pyx_v_order, PyObject *__pyx_v_bounds, PyObject *__pyx_v_tree); /* proto */
 static void __pyx_pf_17tensorcore_models_8_kernels_7generic_7generic_6Layout_2__dealloc__(struct __pyx_obj_17tensorcore_models_8_kernels_7generic_7generic_Layout *__pyx_v_self); /* proto */
@@ -11318,7 +11318,7 @@ __Pyx_RefNannySetupContext("PyInit_generic", 0);
   /* "tensorcore_models/_kernels/generic/generic.pyx":1
  * """Every accumulator over matrices of encodings, whatever its operands; docs/kernels.md says how.             # <<<<<<<<<<<<<<
  * 
- * The arithmetic stands in the headers generic_*.h; tensorcore_models.kernels.lowering.lower turns specifications into the fields of a
+ * The arithmetic is in the headers generic_*.h; tensorcore_models.kernels.lowering turns specifications into the fields of a
 */
   __pyx_t_2 = __Pyx_PyDict_NewPresized(0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 1, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);

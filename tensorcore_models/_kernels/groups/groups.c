@@ -22577,7 +22577,7 @@ __Pyx_RefNannySetupContext("PyInit_groups", 0);
   /* "tensorcore_models/_kernels/groups/groups.pyx":1
  * """Exact group sums with block scales (groups.h has the arithmetic, docs/kernels.md the contract)."""             # <<<<<<<<<<<<<<
  * 
- * from libc.stdint cimport int16_t, int8_t, int64_t, uint8_t, uint32_t
+ * from libc.stdint cimport int16_t, int8_t, int64_t, uint8_t
 */
   __pyx_t_4 = __Pyx_PyDict_NewPresized(0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 1, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);

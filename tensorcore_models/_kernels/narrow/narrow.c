@@ -1843,7 +1843,7 @@ struct __pyx_obj_17tensorcore_models_8_kernels_6common_9workspace_Workspace {
 };
 
 
-/* "tensorcore_models/_kernels/narrow/narrow.pyx":92
+/* "tensorcore_models/_kernels/narrow/narrow.pyx":95
  * 
  * 
  * cdef class NarrowItems:             # <<<<<<<<<<<<<<
@@ -3523,7 +3523,7 @@ static const char __pyx_k_Can_only_create_a_buffer_that_is[] = "Can only create 
 static const char __pyx_k_Cannot_create_writable_memory_vi[] = "Cannot create writable memory view from read-only memoryview";
 static const char __pyx_k_Cannot_transpose_memoryview_with[] = "Cannot transpose memoryview with indirect dimensions";
 static const char __pyx_k_Empty_shape_tuple_for_cython_arr[] = "Empty shape tuple for cython.array";
-static const char __pyx_k_Fused_dot_add_in_32_bit_lanes_wh[] = "Fused dot-add in 32-bit lanes: whole matrices and batches of small ones (narrow.h has the arithmetic, docs/kernels.md the contract).";
+static const char __pyx_k_Fused_dot_add_in_32_bit_lanes_wh[] = "Fused dot-add in 32-bit lanes: whole matrices and batches of small ones.\n\nnarrow.h has the arithmetic, docs/kernels.md the contract.\n";
 static const char __pyx_k_Indirect_dimensions_not_supporte[] = "Indirect dimensions not supported";
 static const char __pyx_k_Out_of_bounds_on_buffer_access_a[] = "Out of bounds on buffer access (axis %zd)";
 static const char __pyx_k_Unable_to_convert_item_to_object[] = "Unable to convert item to object";
@@ -19487,7 +19487,7 @@ static CYTHON_INLINE mpg_source __pyx_f_17tensorcore_models_8_kernels_6common_5l
   return __pyx_r;
 }
 
-/* "tensorcore_models/_kernels/narrow/narrow.pyx":57
+/* "tensorcore_models/_kernels/narrow/narrow.pyx":60
  * 
  * 
  * def narrow(a, b, const int32_t[::1] order, bint plain_order, result, dict task, int level, int threads, int64_t length=0):             # <<<<<<<<<<<<<<
@@ -19543,97 +19543,97 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_a,&__pyx_mstate_global->__pyx_n_u_b,&__pyx_mstate_global->__pyx_n_u_order,&__pyx_mstate_global->__pyx_n_u_plain_order,&__pyx_mstate_global->__pyx_n_u_result,&__pyx_mstate_global->__pyx_n_u_task,&__pyx_mstate_global->__pyx_n_u_level,&__pyx_mstate_global->__pyx_n_u_threads,&__pyx_mstate_global->__pyx_n_u_length,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 57, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 60, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  9:
         values[8] = __Pyx_ArgRef_FASTCALL(__pyx_args, 8);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 60, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  8:
         values[7] = __Pyx_ArgRef_FASTCALL(__pyx_args, 7);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 60, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  7:
         values[6] = __Pyx_ArgRef_FASTCALL(__pyx_args, 6);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 60, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  6:
         values[5] = __Pyx_ArgRef_FASTCALL(__pyx_args, 5);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 60, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  5:
         values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 60, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  4:
         values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 60, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  3:
         values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 60, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 60, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 60, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "narrow", 0) < (0)) __PYX_ERR(0, 57, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "narrow", 0) < (0)) __PYX_ERR(0, 60, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 8; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("narrow", 0, 8, 9, i); __PYX_ERR(0, 57, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("narrow", 0, 8, 9, i); __PYX_ERR(0, 60, __pyx_L3_error) }
       }
     } else {
       switch (__pyx_nargs) {
         case  9:
         values[8] = __Pyx_ArgRef_FASTCALL(__pyx_args, 8);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 60, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  8:
         values[7] = __Pyx_ArgRef_FASTCALL(__pyx_args, 7);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 60, __pyx_L3_error)
         values[6] = __Pyx_ArgRef_FASTCALL(__pyx_args, 6);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 60, __pyx_L3_error)
         values[5] = __Pyx_ArgRef_FASTCALL(__pyx_args, 5);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 60, __pyx_L3_error)
         values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 60, __pyx_L3_error)
         values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 60, __pyx_L3_error)
         values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 60, __pyx_L3_error)
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 60, __pyx_L3_error)
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 57, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 60, __pyx_L3_error)
         break;
         default: goto __pyx_L5_argtuple_error;
       }
     }
     __pyx_v_a = values[0];
     __pyx_v_b = values[1];
-    __pyx_v_order = __Pyx_PyObject_to_MemoryviewSlice_dc_nn_int32_t__const__(values[2], 0); if (unlikely(!__pyx_v_order.memview)) __PYX_ERR(0, 57, __pyx_L3_error)
-    __pyx_v_plain_order = __Pyx_PyObject_IsTrue(values[3]); if (unlikely((__pyx_v_plain_order == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 57, __pyx_L3_error)
+    __pyx_v_order = __Pyx_PyObject_to_MemoryviewSlice_dc_nn_int32_t__const__(values[2], 0); if (unlikely(!__pyx_v_order.memview)) __PYX_ERR(0, 60, __pyx_L3_error)
+    __pyx_v_plain_order = __Pyx_PyObject_IsTrue(values[3]); if (unlikely((__pyx_v_plain_order == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 60, __pyx_L3_error)
     __pyx_v_result = values[4];
     __pyx_v_task = ((PyObject*)values[5]);
-    __pyx_v_level = __Pyx_PyLong_As_int(values[6]); if (unlikely((__pyx_v_level == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 57, __pyx_L3_error)
-    __pyx_v_threads = __Pyx_PyLong_As_int(values[7]); if (unlikely((__pyx_v_threads == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 57, __pyx_L3_error)
+    __pyx_v_level = __Pyx_PyLong_As_int(values[6]); if (unlikely((__pyx_v_level == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 60, __pyx_L3_error)
+    __pyx_v_threads = __Pyx_PyLong_As_int(values[7]); if (unlikely((__pyx_v_threads == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 60, __pyx_L3_error)
     if (values[8]) {
-      __pyx_v_length = __Pyx_PyLong_As_int64_t(values[8]); if (unlikely((__pyx_v_length == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 57, __pyx_L3_error)
+      __pyx_v_length = __Pyx_PyLong_As_int64_t(values[8]); if (unlikely((__pyx_v_length == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 60, __pyx_L3_error)
     } else {
       __pyx_v_length = ((int64_t)((int64_t)0));
     }
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("narrow", 0, 8, 9, __pyx_nargs); __PYX_ERR(0, 57, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("narrow", 0, 8, 9, __pyx_nargs); __PYX_ERR(0, 60, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -19645,7 +19645,7 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   __Pyx_RefNannyFinishContext();
   return NULL;
   __pyx_L4_argument_unpacking_done:;
-  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_task), (&PyDict_Type), 1, "task", 1))) __PYX_ERR(0, 57, __pyx_L1_error)
+  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_task), (&PyDict_Type), 1, "task", 1))) __PYX_ERR(0, 60, __pyx_L1_error)
   __pyx_r = __pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_narrow(__pyx_self, __pyx_v_a, __pyx_v_b, __pyx_v_order, __pyx_v_plain_order, __pyx_v_result, __pyx_v_task, __pyx_v_level, __pyx_v_threads, __pyx_v_length);
 
   /* function exit code */
@@ -19711,59 +19711,59 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_narrow(C
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("narrow", 0);
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":72
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":75
  *         Positions of k that are packed at a time, a multiple of one chained group; 0: what fits the caches.
  *     """
  *     cdef float[:, ::1] d = result.d             # <<<<<<<<<<<<<<
  *     cdef uint8_t[:, ::1] redo = result.redo
  *     cdef uint8_t[::1] rows = result.rows, columns = result.columns
 */
-  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_result, __pyx_mstate_global->__pyx_n_u_d); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 72, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_result, __pyx_mstate_global->__pyx_n_u_d); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 75, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_2 = __Pyx_PyObject_to_MemoryviewSlice_d_dc_float(__pyx_t_1, PyBUF_WRITABLE); if (unlikely(!__pyx_t_2.memview)) __PYX_ERR(0, 72, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyObject_to_MemoryviewSlice_d_dc_float(__pyx_t_1, PyBUF_WRITABLE); if (unlikely(!__pyx_t_2.memview)) __PYX_ERR(0, 75, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_v_d = __pyx_t_2;
   __pyx_t_2.memview = NULL;
   __pyx_t_2.data = NULL;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":73
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":76
  *     """
  *     cdef float[:, ::1] d = result.d
  *     cdef uint8_t[:, ::1] redo = result.redo             # <<<<<<<<<<<<<<
  *     cdef uint8_t[::1] rows = result.rows, columns = result.columns
  *     cdef mpg_narrow_job job
 */
-  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_result, __pyx_mstate_global->__pyx_n_u_redo); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 73, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_result, __pyx_mstate_global->__pyx_n_u_redo); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 76, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_3 = __Pyx_PyObject_to_MemoryviewSlice_d_dc_nn_uint8_t(__pyx_t_1, PyBUF_WRITABLE); if (unlikely(!__pyx_t_3.memview)) __PYX_ERR(0, 73, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyObject_to_MemoryviewSlice_d_dc_nn_uint8_t(__pyx_t_1, PyBUF_WRITABLE); if (unlikely(!__pyx_t_3.memview)) __PYX_ERR(0, 76, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_v_redo = __pyx_t_3;
   __pyx_t_3.memview = NULL;
   __pyx_t_3.data = NULL;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":74
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":77
  *     cdef float[:, ::1] d = result.d
  *     cdef uint8_t[:, ::1] redo = result.redo
  *     cdef uint8_t[::1] rows = result.rows, columns = result.columns             # <<<<<<<<<<<<<<
  *     cdef mpg_narrow_job job
  *     cdef Workspace workspace
 */
-  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_result, __pyx_mstate_global->__pyx_n_u_rows); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 74, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_result, __pyx_mstate_global->__pyx_n_u_rows); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 77, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_4 = __Pyx_PyObject_to_MemoryviewSlice_dc_nn_uint8_t(__pyx_t_1, PyBUF_WRITABLE); if (unlikely(!__pyx_t_4.memview)) __PYX_ERR(0, 74, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyObject_to_MemoryviewSlice_dc_nn_uint8_t(__pyx_t_1, PyBUF_WRITABLE); if (unlikely(!__pyx_t_4.memview)) __PYX_ERR(0, 77, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_v_rows = __pyx_t_4;
   __pyx_t_4.memview = NULL;
   __pyx_t_4.data = NULL;
-  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_result, __pyx_mstate_global->__pyx_n_u_columns); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 74, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_result, __pyx_mstate_global->__pyx_n_u_columns); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 77, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_4 = __Pyx_PyObject_to_MemoryviewSlice_dc_nn_uint8_t(__pyx_t_1, PyBUF_WRITABLE); if (unlikely(!__pyx_t_4.memview)) __PYX_ERR(0, 74, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyObject_to_MemoryviewSlice_dc_nn_uint8_t(__pyx_t_1, PyBUF_WRITABLE); if (unlikely(!__pyx_t_4.memview)) __PYX_ERR(0, 77, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_v_columns = __pyx_t_4;
   __pyx_t_4.memview = NULL;
   __pyx_t_4.data = NULL;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":78
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":81
  *     cdef Workspace workspace
  *     cdef int64_t bytes_each
  *     if d.shape[0] == 0 or d.shape[1] == 0 or order.shape[0] == 0:             # <<<<<<<<<<<<<<
@@ -19799,7 +19799,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_narrow(C
   if (__pyx_t_5) {
 
 
-    /* "tensorcore_models/_kernels/narrow/narrow.pyx":79
+    /* "tensorcore_models/_kernels/narrow/narrow.pyx":82
  *     cdef int64_t bytes_each
  *     if d.shape[0] == 0 or d.shape[1] == 0 or order.shape[0] == 0:
  *         return             # <<<<<<<<<<<<<<
@@ -19816,7 +19816,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_narrow(C
     }
     goto __pyx_L0;
 
-    /* "tensorcore_models/_kernels/narrow/narrow.pyx":78
+    /* "tensorcore_models/_kernels/narrow/narrow.pyx":81
  *     cdef Workspace workspace
  *     cdef int64_t bytes_each
  *     if d.shape[0] == 0 or d.shape[1] == 0 or order.shape[0] == 0:             # <<<<<<<<<<<<<<
@@ -19825,42 +19825,42 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_narrow(C
 */
   }
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":80
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":83
  *     if d.shape[0] == 0 or d.shape[1] == 0 or order.shape[0] == 0:
  *         return
  *     job.task, job.a_format, job.b_format = task, a.format, b.format             # <<<<<<<<<<<<<<
  *     job.a, job.b, job.plain_order = source_of(a, order), source_of(b, order), plain_order
  *     job.m, job.n, job.d, job.redo = d.shape[0], d.shape[1], &d[0, 0], &redo[0, 0]
 */
-  __pyx_t_7 = __pyx_convert__from_py_mpg_narrow_task(__pyx_v_task); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 80, __pyx_L1_error)
-  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_a, __pyx_mstate_global->__pyx_n_u_format); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 80, __pyx_L1_error)
+  __pyx_t_7 = __pyx_convert__from_py_mpg_narrow_task(__pyx_v_task); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 83, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_a, __pyx_mstate_global->__pyx_n_u_format); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 83, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_8 = __pyx_convert__from_py_mpg_operand(__pyx_t_1); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 80, __pyx_L1_error)
+  __pyx_t_8 = __pyx_convert__from_py_mpg_operand(__pyx_t_1); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 83, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_b, __pyx_mstate_global->__pyx_n_u_format); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 80, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_b, __pyx_mstate_global->__pyx_n_u_format); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 83, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_9 = __pyx_convert__from_py_mpg_operand(__pyx_t_1); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 80, __pyx_L1_error)
+  __pyx_t_9 = __pyx_convert__from_py_mpg_operand(__pyx_t_1); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 83, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_v_job.task = __pyx_t_7;
   __pyx_v_job.a_format = __pyx_t_8;
   __pyx_v_job.b_format = __pyx_t_9;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":81
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":84
  *         return
  *     job.task, job.a_format, job.b_format = task, a.format, b.format
  *     job.a, job.b, job.plain_order = source_of(a, order), source_of(b, order), plain_order             # <<<<<<<<<<<<<<
  *     job.m, job.n, job.d, job.redo = d.shape[0], d.shape[1], &d[0, 0], &redo[0, 0]
  *     job.rows_marked, job.columns_marked = &rows[0], &columns[0]
 */
-  __pyx_t_10 = __pyx_f_17tensorcore_models_8_kernels_6common_5lanes_source_of(__pyx_v_a, __pyx_v_order); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 81, __pyx_L1_error)
-  __pyx_t_11 = __pyx_f_17tensorcore_models_8_kernels_6common_5lanes_source_of(__pyx_v_b, __pyx_v_order); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 81, __pyx_L1_error)
+  __pyx_t_10 = __pyx_f_17tensorcore_models_8_kernels_6common_5lanes_source_of(__pyx_v_a, __pyx_v_order); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 84, __pyx_L1_error)
+  __pyx_t_11 = __pyx_f_17tensorcore_models_8_kernels_6common_5lanes_source_of(__pyx_v_b, __pyx_v_order); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 84, __pyx_L1_error)
   __pyx_t_5 = __pyx_v_plain_order;
 
   __pyx_v_job.a = __pyx_t_10;
   __pyx_v_job.b = __pyx_t_11;
   __pyx_v_job.plain_order = __pyx_t_5;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":82
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":85
  *     job.task, job.a_format, job.b_format = task, a.format, b.format
  *     job.a, job.b, job.plain_order = source_of(a, order), source_of(b, order), plain_order
  *     job.m, job.n, job.d, job.redo = d.shape[0], d.shape[1], &d[0, 0], &redo[0, 0]             # <<<<<<<<<<<<<<
@@ -19884,7 +19884,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_narrow(C
   __pyx_v_job.d = __pyx_t_16;
   __pyx_v_job.redo = __pyx_t_17;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":83
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":86
  *     job.a, job.b, job.plain_order = source_of(a, order), source_of(b, order), plain_order
  *     job.m, job.n, job.d, job.redo = d.shape[0], d.shape[1], &d[0, 0], &redo[0, 0]
  *     job.rows_marked, job.columns_marked = &rows[0], &columns[0]             # <<<<<<<<<<<<<<
@@ -19900,7 +19900,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_narrow(C
   __pyx_v_job.rows_marked = __pyx_t_17;
   __pyx_v_job.columns_marked = __pyx_t_18;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":84
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":87
  *     job.m, job.n, job.d, job.redo = d.shape[0], d.shape[1], &d[0, 0], &redo[0, 0]
  *     job.rows_marked, job.columns_marked = &rows[0], &columns[0]
  *     bytes_each = mpg_narrow_bytes(job.m, job.n)             # <<<<<<<<<<<<<<
@@ -19909,7 +19909,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_narrow(C
 */
   __pyx_v_bytes_each = mpg_narrow_bytes(__pyx_v_job.m, __pyx_v_job.n);
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":85
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":88
  *     job.rows_marked, job.columns_marked = &rows[0], &columns[0]
  *     bytes_each = mpg_narrow_bytes(job.m, job.n)
  *     job.drive.level, job.drive.total = level, order.shape[0]             # <<<<<<<<<<<<<<
@@ -19923,7 +19923,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_narrow(C
   __pyx_v_job.drive.level = __pyx_t_19;
   __pyx_v_job.drive.total = __pyx_t_13;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":86
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":89
  *     bytes_each = mpg_narrow_bytes(job.m, job.n)
  *     job.drive.level, job.drive.total = level, order.shape[0]
  *     job.drive.length = length or slice_length(order.shape[0], job.task.terms * max(1, job.task.chain), bytes_each)             # <<<<<<<<<<<<<<
@@ -19959,7 +19959,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_narrow(C
   __pyx_L7_bool_binop_done:;
   __pyx_v_job.drive.length = __pyx_t_20;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":87
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":90
  *     job.drive.level, job.drive.total = level, order.shape[0]
  *     job.drive.length = length or slice_length(order.shape[0], job.task.terms * max(1, job.task.chain), bytes_each)
  *     workspace = Workspace(bytes_each * job.drive.length)             # <<<<<<<<<<<<<<
@@ -19967,7 +19967,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_narrow(C
  *     drive(&job.drive, threads)
 */
   __pyx_t_24 = NULL;
-  __pyx_t_25 = __Pyx_PyLong_From_int64_t((__pyx_v_bytes_each * __pyx_v_job.drive.length)); if (unlikely(!__pyx_t_25)) __PYX_ERR(0, 87, __pyx_L1_error)
+  __pyx_t_25 = __Pyx_PyLong_From_int64_t((__pyx_v_bytes_each * __pyx_v_job.drive.length)); if (unlikely(!__pyx_t_25)) __PYX_ERR(0, 90, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_25);
   __pyx_t_26 = 1;
   {
@@ -19975,13 +19975,13 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_narrow(C
     __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)__pyx_mstate_global->__pyx_ptype_17tensorcore_models_8_kernels_6common_9workspace_Workspace, __pyx_callargs+__pyx_t_26, (2-__pyx_t_26) | (__pyx_t_26*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_24); __pyx_t_24 = 0;
     __Pyx_DECREF(__pyx_t_25); __pyx_t_25 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 87, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 90, __pyx_L1_error)
     __Pyx_GOTREF((PyObject *)__pyx_t_1);
   }
   __pyx_v_workspace = ((struct __pyx_obj_17tensorcore_models_8_kernels_6common_9workspace_Workspace *)__pyx_t_1);
   __pyx_t_1 = 0;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":88
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":91
  *     job.drive.length = length or slice_length(order.shape[0], job.task.terms * max(1, job.task.chain), bytes_each)
  *     workspace = Workspace(bytes_each * job.drive.length)
  *     mpg_narrow_start(&job, workspace.data)             # <<<<<<<<<<<<<<
@@ -19990,17 +19990,17 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_narrow(C
 */
   mpg_narrow_start((&__pyx_v_job), __pyx_v_workspace->data);
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":89
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":92
  *     workspace = Workspace(bytes_each * job.drive.length)
  *     mpg_narrow_start(&job, workspace.data)
  *     drive(&job.drive, threads)             # <<<<<<<<<<<<<<
  * 
  * 
 */
-  __pyx_t_19 = __pyx_f_17tensorcore_models_8_kernels_6common_6driver_drive((&__pyx_v_job.drive), __pyx_v_threads); if (unlikely(__pyx_t_19 == ((int)-1))) __PYX_ERR(0, 89, __pyx_L1_error)
+  __pyx_t_19 = __pyx_f_17tensorcore_models_8_kernels_6common_6driver_drive((&__pyx_v_job.drive), __pyx_v_threads); if (unlikely(__pyx_t_19 == ((int)-1))) __PYX_ERR(0, 92, __pyx_L1_error)
 
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":57
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":60
  * 
  * 
  * def narrow(a, b, const int32_t[::1] order, bint plain_order, result, dict task, int level, int threads, int64_t length=0):             # <<<<<<<<<<<<<<
@@ -20033,11 +20033,11 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_narrow(C
   return __pyx_r;
 }
 
-/* "tensorcore_models/_kernels/narrow/narrow.pyx":111
+/* "tensorcore_models/_kernels/narrow/narrow.pyx":114
  *     cdef const int32_t[::1] order
  * 
- *     def __cinit__(self, dict a_format, dict b_format, const int32_t[::1] order, bint plain_order, int64_t k, dict task, int c_size,             # <<<<<<<<<<<<<<
- *                   int d_size):
+ *     def __cinit__(self, dict a_format, dict b_format, const int32_t[::1] order, bint plain_order, int64_t k, dict task,             # <<<<<<<<<<<<<<
+ *                   int c_size, int d_size):
  *         memset(&self.job, 0, sizeof(mpg_narrow_items))
 */
 
@@ -20086,81 +20086,81 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_a_format,&__pyx_mstate_global->__pyx_n_u_b_format,&__pyx_mstate_global->__pyx_n_u_order,&__pyx_mstate_global->__pyx_n_u_plain_order,&__pyx_mstate_global->__pyx_n_u_k,&__pyx_mstate_global->__pyx_n_u_task,&__pyx_mstate_global->__pyx_n_u_c_size,&__pyx_mstate_global->__pyx_n_u_d_size,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL_TPNEW(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 111, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 114, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  8:
         values[7] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 7);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 111, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 114, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  7:
         values[6] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 6);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 111, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 114, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  6:
         values[5] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 5);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 111, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 114, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  5:
         values[4] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 111, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 114, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  4:
         values[3] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 111, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 114, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  3:
         values[2] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 111, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 114, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 111, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 114, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 111, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 114, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "__cinit__", 0) < (0)) __PYX_ERR(0, 111, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "__cinit__", 0) < (0)) __PYX_ERR(0, 114, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 8; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("__cinit__", 1, 8, 8, i); __PYX_ERR(0, 111, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("__cinit__", 1, 8, 8, i); __PYX_ERR(0, 114, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 8)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 111, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 114, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 111, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 114, __pyx_L3_error)
       values[2] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 2);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 111, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 114, __pyx_L3_error)
       values[3] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 3);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 111, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 114, __pyx_L3_error)
       values[4] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 4);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 111, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 114, __pyx_L3_error)
       values[5] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 5);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 111, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 114, __pyx_L3_error)
       values[6] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 6);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 111, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 114, __pyx_L3_error)
       values[7] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 7);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 111, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 114, __pyx_L3_error)
     }
     __pyx_v_a_format = ((PyObject*)values[0]);
     __pyx_v_b_format = ((PyObject*)values[1]);
-    __pyx_v_order = __Pyx_PyObject_to_MemoryviewSlice_dc_nn_int32_t__const__(values[2], 0); if (unlikely(!__pyx_v_order.memview)) __PYX_ERR(0, 111, __pyx_L3_error)
-    __pyx_v_plain_order = __Pyx_PyObject_IsTrue(values[3]); if (unlikely((__pyx_v_plain_order == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 111, __pyx_L3_error)
-    __pyx_v_k = __Pyx_PyLong_As_int64_t(values[4]); if (unlikely((__pyx_v_k == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 111, __pyx_L3_error)
+    __pyx_v_order = __Pyx_PyObject_to_MemoryviewSlice_dc_nn_int32_t__const__(values[2], 0); if (unlikely(!__pyx_v_order.memview)) __PYX_ERR(0, 114, __pyx_L3_error)
+    __pyx_v_plain_order = __Pyx_PyObject_IsTrue(values[3]); if (unlikely((__pyx_v_plain_order == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 114, __pyx_L3_error)
+    __pyx_v_k = __Pyx_PyLong_As_int64_t(values[4]); if (unlikely((__pyx_v_k == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 114, __pyx_L3_error)
     __pyx_v_task = ((PyObject*)values[5]);
-    __pyx_v_c_size = __Pyx_PyLong_As_int(values[6]); if (unlikely((__pyx_v_c_size == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 111, __pyx_L3_error)
-    __pyx_v_d_size = __Pyx_PyLong_As_int(values[7]); if (unlikely((__pyx_v_d_size == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 112, __pyx_L3_error)
+    __pyx_v_c_size = __Pyx_PyLong_As_int(values[6]); if (unlikely((__pyx_v_c_size == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 115, __pyx_L3_error)
+    __pyx_v_d_size = __Pyx_PyLong_As_int(values[7]); if (unlikely((__pyx_v_d_size == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 115, __pyx_L3_error)
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("__cinit__", 1, 8, 8, __pyx_nargs); __PYX_ERR(0, 111, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("__cinit__", 1, 8, 8, __pyx_nargs); __PYX_ERR(0, 114, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -20172,9 +20172,9 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   __Pyx_RefNannyFinishContext();
   return -1;
   __pyx_L4_argument_unpacking_done:;
-  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_a_format), (&PyDict_Type), 1, "a_format", 1))) __PYX_ERR(0, 111, __pyx_L1_error)
-  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_b_format), (&PyDict_Type), 1, "b_format", 1))) __PYX_ERR(0, 111, __pyx_L1_error)
-  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_task), (&PyDict_Type), 1, "task", 1))) __PYX_ERR(0, 111, __pyx_L1_error)
+  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_a_format), (&PyDict_Type), 1, "a_format", 1))) __PYX_ERR(0, 114, __pyx_L1_error)
+  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_b_format), (&PyDict_Type), 1, "b_format", 1))) __PYX_ERR(0, 114, __pyx_L1_error)
+  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_task), (&PyDict_Type), 1, "task", 1))) __PYX_ERR(0, 114, __pyx_L1_error)
   __pyx_r = __pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11NarrowItems___cinit__(((struct __pyx_obj_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems *)__pyx_v_self), __pyx_v_a_format, __pyx_v_b_format, __pyx_v_order, __pyx_v_plain_order, __pyx_v_k, __pyx_v_task, __pyx_v_c_size, __pyx_v_d_size);
 
   /* function exit code */
@@ -20215,17 +20215,17 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11NarrowItems_
   const char *__pyx_filename = NULL;
   int __pyx_clineno = 0;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":113
- *     def __cinit__(self, dict a_format, dict b_format, const int32_t[::1] order, bint plain_order, int64_t k, dict task, int c_size,
- *                   int d_size):
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":116
+ *     def __cinit__(self, dict a_format, dict b_format, const int32_t[::1] order, bint plain_order, int64_t k, dict task,
+ *                   int c_size, int d_size):
  *         memset(&self.job, 0, sizeof(mpg_narrow_items))             # <<<<<<<<<<<<<<
  *         self.order = order
  *         self.job.task, self.job.a, self.job.b = task, a_format, b_format
 */
   (void)(memset((&__pyx_v_self->job), 0, (sizeof(mpg_narrow_items))));
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":114
- *                   int d_size):
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":117
+ *                   int c_size, int d_size):
  *         memset(&self.job, 0, sizeof(mpg_narrow_items))
  *         self.order = order             # <<<<<<<<<<<<<<
  *         self.job.task, self.job.a, self.job.b = task, a_format, b_format
@@ -20235,21 +20235,21 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11NarrowItems_
   __PYX_INC_MEMVIEW(&__pyx_v_order, 1);
   __pyx_v_self->order = __pyx_v_order;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":115
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":118
  *         memset(&self.job, 0, sizeof(mpg_narrow_items))
  *         self.order = order
  *         self.job.task, self.job.a, self.job.b = task, a_format, b_format             # <<<<<<<<<<<<<<
  *         self.job.order, self.job.length, self.job.plain_order = &order[0], order.shape[0], plain_order
  *         self.job.k, self.job.c_size, self.job.d_size = k, c_size, d_size
 */
-  __pyx_t_1 = __pyx_convert__from_py_mpg_narrow_task(__pyx_v_task); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 115, __pyx_L1_error)
-  __pyx_t_2 = __pyx_convert__from_py_mpg_operand(__pyx_v_a_format); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 115, __pyx_L1_error)
-  __pyx_t_3 = __pyx_convert__from_py_mpg_operand(__pyx_v_b_format); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 115, __pyx_L1_error)
+  __pyx_t_1 = __pyx_convert__from_py_mpg_narrow_task(__pyx_v_task); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 118, __pyx_L1_error)
+  __pyx_t_2 = __pyx_convert__from_py_mpg_operand(__pyx_v_a_format); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 118, __pyx_L1_error)
+  __pyx_t_3 = __pyx_convert__from_py_mpg_operand(__pyx_v_b_format); if (unlikely(PyErr_Occurred())) __PYX_ERR(0, 118, __pyx_L1_error)
   __pyx_v_self->job.task = __pyx_t_1;
   __pyx_v_self->job.a = __pyx_t_2;
   __pyx_v_self->job.b = __pyx_t_3;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":116
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":119
  *         self.order = order
  *         self.job.task, self.job.a, self.job.b = task, a_format, b_format
  *         self.job.order, self.job.length, self.job.plain_order = &order[0], order.shape[0], plain_order             # <<<<<<<<<<<<<<
@@ -20267,7 +20267,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11NarrowItems_
   __pyx_v_self->job.length = __pyx_t_6;
   __pyx_v_self->job.plain_order = __pyx_t_7;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":117
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":120
  *         self.job.task, self.job.a, self.job.b = task, a_format, b_format
  *         self.job.order, self.job.length, self.job.plain_order = &order[0], order.shape[0], plain_order
  *         self.job.k, self.job.c_size, self.job.d_size = k, c_size, d_size             # <<<<<<<<<<<<<<
@@ -20284,7 +20284,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11NarrowItems_
   __pyx_v_self->job.c_size = __pyx_t_9;
   __pyx_v_self->job.d_size = __pyx_t_10;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":118
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":121
  *         self.job.order, self.job.length, self.job.plain_order = &order[0], order.shape[0], plain_order
  *         self.job.k, self.job.c_size, self.job.d_size = k, c_size, d_size
  *         mpg_narrow_items_start(&self.job)             # <<<<<<<<<<<<<<
@@ -20293,11 +20293,11 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11NarrowItems_
 */
   mpg_narrow_items_start((&__pyx_v_self->job));
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":111
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":114
  *     cdef const int32_t[::1] order
  * 
- *     def __cinit__(self, dict a_format, dict b_format, const int32_t[::1] order, bint plain_order, int64_t k, dict task, int c_size,             # <<<<<<<<<<<<<<
- *                   int d_size):
+ *     def __cinit__(self, dict a_format, dict b_format, const int32_t[::1] order, bint plain_order, int64_t k, dict task,             # <<<<<<<<<<<<<<
+ *                   int c_size, int d_size):
  *         memset(&self.job, 0, sizeof(mpg_narrow_items))
 */
 
@@ -20312,7 +20312,7 @@ static int __pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11NarrowItems_
   return __pyx_r;
 }
 
-/* "tensorcore_models/_kernels/narrow/narrow.pyx":120
+/* "tensorcore_models/_kernels/narrow/narrow.pyx":123
  *         mpg_narrow_items_start(&self.job)
  * 
  *     def run(self, a, b, c, d, marks, int64_t m, int64_t n, int level, int threads):             # <<<<<<<<<<<<<<
@@ -20368,88 +20368,88 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_a,&__pyx_mstate_global->__pyx_n_u_b,&__pyx_mstate_global->__pyx_n_u_c,&__pyx_mstate_global->__pyx_n_u_d,&__pyx_mstate_global->__pyx_n_u_marks,&__pyx_mstate_global->__pyx_n_u_m,&__pyx_mstate_global->__pyx_n_u_n,&__pyx_mstate_global->__pyx_n_u_level,&__pyx_mstate_global->__pyx_n_u_threads,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 120, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 123, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  9:
         values[8] = __Pyx_ArgRef_FASTCALL(__pyx_args, 8);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 120, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 123, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  8:
         values[7] = __Pyx_ArgRef_FASTCALL(__pyx_args, 7);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 120, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 123, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  7:
         values[6] = __Pyx_ArgRef_FASTCALL(__pyx_args, 6);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 120, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 123, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  6:
         values[5] = __Pyx_ArgRef_FASTCALL(__pyx_args, 5);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 120, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 123, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  5:
         values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 120, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 123, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  4:
         values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 120, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 123, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  3:
         values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 120, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 123, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 120, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 123, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 120, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 123, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "run", 0) < (0)) __PYX_ERR(0, 120, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "run", 0) < (0)) __PYX_ERR(0, 123, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 9; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("run", 1, 9, 9, i); __PYX_ERR(0, 120, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("run", 1, 9, 9, i); __PYX_ERR(0, 123, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 9)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 120, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 123, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 120, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 123, __pyx_L3_error)
       values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 120, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 123, __pyx_L3_error)
       values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 120, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 123, __pyx_L3_error)
       values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 120, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 123, __pyx_L3_error)
       values[5] = __Pyx_ArgRef_FASTCALL(__pyx_args, 5);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 120, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 123, __pyx_L3_error)
       values[6] = __Pyx_ArgRef_FASTCALL(__pyx_args, 6);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 120, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 123, __pyx_L3_error)
       values[7] = __Pyx_ArgRef_FASTCALL(__pyx_args, 7);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 120, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 123, __pyx_L3_error)
       values[8] = __Pyx_ArgRef_FASTCALL(__pyx_args, 8);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 120, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 123, __pyx_L3_error)
     }
     __pyx_v_a = values[0];
     __pyx_v_b = values[1];
     __pyx_v_c = values[2];
     __pyx_v_d = values[3];
     __pyx_v_marks = values[4];
-    __pyx_v_m = __Pyx_PyLong_As_int64_t(values[5]); if (unlikely((__pyx_v_m == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 120, __pyx_L3_error)
-    __pyx_v_n = __Pyx_PyLong_As_int64_t(values[6]); if (unlikely((__pyx_v_n == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 120, __pyx_L3_error)
-    __pyx_v_level = __Pyx_PyLong_As_int(values[7]); if (unlikely((__pyx_v_level == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 120, __pyx_L3_error)
-    __pyx_v_threads = __Pyx_PyLong_As_int(values[8]); if (unlikely((__pyx_v_threads == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 120, __pyx_L3_error)
+    __pyx_v_m = __Pyx_PyLong_As_int64_t(values[5]); if (unlikely((__pyx_v_m == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 123, __pyx_L3_error)
+    __pyx_v_n = __Pyx_PyLong_As_int64_t(values[6]); if (unlikely((__pyx_v_n == ((int64_t)-1)) && PyErr_Occurred())) __PYX_ERR(0, 123, __pyx_L3_error)
+    __pyx_v_level = __Pyx_PyLong_As_int(values[7]); if (unlikely((__pyx_v_level == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 123, __pyx_L3_error)
+    __pyx_v_threads = __Pyx_PyLong_As_int(values[8]); if (unlikely((__pyx_v_threads == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 123, __pyx_L3_error)
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("run", 1, 9, 9, __pyx_nargs); __PYX_ERR(0, 120, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("run", 1, 9, 9, __pyx_nargs); __PYX_ERR(0, 123, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -20522,7 +20522,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("run", 0);
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":129
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":132
  *         """
  *         cdef Py_buffer views[5]
  *         cdef mpg_narrow_items job = self.job             # <<<<<<<<<<<<<<
@@ -20533,18 +20533,18 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
 
   __pyx_v_job = __pyx_t_1;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":130
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":133
  *         cdef Py_buffer views[5]
  *         cdef mpg_narrow_items job = self.job
  *         cdef int64_t count = len(marks), i, marked = 0             # <<<<<<<<<<<<<<
  *         cdef int64_t sizes[5]
  *         sizes[:] = [m * job.k * job.a.size, job.k * n * job.b.size, m * n * job.c_size, m * n * job.d_size, 1]
 */
-  __pyx_t_2 = PyObject_Length(__pyx_v_marks); if (unlikely(__pyx_t_2 == ((Py_ssize_t)-1))) __PYX_ERR(0, 130, __pyx_L1_error)
+  __pyx_t_2 = PyObject_Length(__pyx_v_marks); if (unlikely(__pyx_t_2 == ((Py_ssize_t)-1))) __PYX_ERR(0, 133, __pyx_L1_error)
   __pyx_v_count = __pyx_t_2;
   __pyx_v_marked = 0;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":132
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":135
  *         cdef int64_t count = len(marks), i, marked = 0
  *         cdef int64_t sizes[5]
  *         sizes[:] = [m * job.k * job.a.size, job.k * n * job.b.size, m * n * job.c_size, m * n * job.d_size, 1]             # <<<<<<<<<<<<<<
@@ -20558,7 +20558,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
   __pyx_t_3[4] = 1;
   memcpy(&(__pyx_v_sizes[0]), __pyx_t_3, sizeof(__pyx_v_sizes[0]) * (5));
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":133
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":136
  *         cdef int64_t sizes[5]
  *         sizes[:] = [m * job.k * job.a.size, job.k * n * job.b.size, m * n * job.c_size, m * n * job.d_size, 1]
  *         if m < 1 or n < 1 or count < 1:             # <<<<<<<<<<<<<<
@@ -20594,7 +20594,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
   if (__pyx_t_4) {
 
 
-    /* "tensorcore_models/_kernels/narrow/narrow.pyx":134
+    /* "tensorcore_models/_kernels/narrow/narrow.pyx":137
  *         sizes[:] = [m * job.k * job.a.size, job.k * n * job.b.size, m * n * job.c_size, m * n * job.d_size, 1]
  *         if m < 1 or n < 1 or count < 1:
  *             return 0             # <<<<<<<<<<<<<<
@@ -20612,7 +20612,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
     }
     goto __pyx_L0;
 
-    /* "tensorcore_models/_kernels/narrow/narrow.pyx":133
+    /* "tensorcore_models/_kernels/narrow/narrow.pyx":136
  *         cdef int64_t sizes[5]
  *         sizes[:] = [m * job.k * job.a.size, job.k * n * job.b.size, m * n * job.c_size, m * n * job.d_size, 1]
  *         if m < 1 or n < 1 or count < 1:             # <<<<<<<<<<<<<<
@@ -20621,7 +20621,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
 */
   }
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":135
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":138
  *         if m < 1 or n < 1 or count < 1:
  *             return 0
  *         memset(views, 0, sizeof(views))             # <<<<<<<<<<<<<<
@@ -20630,7 +20630,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
 */
   (void)(memset(__pyx_v_views, 0, (sizeof(__pyx_v_views))));
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":136
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":139
  *             return 0
  *         memset(views, 0, sizeof(views))
  *         try:             # <<<<<<<<<<<<<<
@@ -20639,7 +20639,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
 */
   /*try:*/ {
 
-    /* "tensorcore_models/_kernels/narrow/narrow.pyx":137
+    /* "tensorcore_models/_kernels/narrow/narrow.pyx":140
  *         memset(views, 0, sizeof(views))
  *         try:
  *             for i, array in enumerate((a, b, c, d, marks)):             # <<<<<<<<<<<<<<
@@ -20648,23 +20648,23 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
 */
 
     __pyx_t_6 = 0;
-    __pyx_t_7 = PyTuple_New(5); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 137, __pyx_L8_error)
+    __pyx_t_7 = PyTuple_New(5); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 140, __pyx_L8_error)
     __Pyx_GOTREF(__pyx_t_7);
     __Pyx_INCREF(__pyx_v_a);
     __Pyx_GIVEREF(__pyx_v_a);
-    if (__Pyx_PyTuple_SET_ITEM(__pyx_t_7, 0, __pyx_v_a) != (0)) __PYX_ERR(0, 137, __pyx_L8_error);
+    if (__Pyx_PyTuple_SET_ITEM(__pyx_t_7, 0, __pyx_v_a) != (0)) __PYX_ERR(0, 140, __pyx_L8_error);
     __Pyx_INCREF(__pyx_v_b);
     __Pyx_GIVEREF(__pyx_v_b);
-    if (__Pyx_PyTuple_SET_ITEM(__pyx_t_7, 1, __pyx_v_b) != (0)) __PYX_ERR(0, 137, __pyx_L8_error);
+    if (__Pyx_PyTuple_SET_ITEM(__pyx_t_7, 1, __pyx_v_b) != (0)) __PYX_ERR(0, 140, __pyx_L8_error);
     __Pyx_INCREF(__pyx_v_c);
     __Pyx_GIVEREF(__pyx_v_c);
-    if (__Pyx_PyTuple_SET_ITEM(__pyx_t_7, 2, __pyx_v_c) != (0)) __PYX_ERR(0, 137, __pyx_L8_error);
+    if (__Pyx_PyTuple_SET_ITEM(__pyx_t_7, 2, __pyx_v_c) != (0)) __PYX_ERR(0, 140, __pyx_L8_error);
     __Pyx_INCREF(__pyx_v_d);
     __Pyx_GIVEREF(__pyx_v_d);
-    if (__Pyx_PyTuple_SET_ITEM(__pyx_t_7, 3, __pyx_v_d) != (0)) __PYX_ERR(0, 137, __pyx_L8_error);
+    if (__Pyx_PyTuple_SET_ITEM(__pyx_t_7, 3, __pyx_v_d) != (0)) __PYX_ERR(0, 140, __pyx_L8_error);
     __Pyx_INCREF(__pyx_v_marks);
     __Pyx_GIVEREF(__pyx_v_marks);
-    if (__Pyx_PyTuple_SET_ITEM(__pyx_t_7, 4, __pyx_v_marks) != (0)) __PYX_ERR(0, 137, __pyx_L8_error);
+    if (__Pyx_PyTuple_SET_ITEM(__pyx_t_7, 4, __pyx_v_marks) != (0)) __PYX_ERR(0, 140, __pyx_L8_error);
     __pyx_t_8 = __pyx_t_7; __Pyx_INCREF(__pyx_t_8);
     __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
@@ -20676,14 +20676,14 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
       __pyx_t_7 = __Pyx_PySequence_ITEM(__pyx_t_8, __pyx_t_2);
       #endif
       ++__pyx_t_2;
-      if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 137, __pyx_L8_error)
+      if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 140, __pyx_L8_error)
       __Pyx_GOTREF(__pyx_t_7);
       __Pyx_XDECREF_SET(__pyx_v_array, __pyx_t_7);
       __pyx_t_7 = 0;
       __pyx_v_i = __pyx_t_6;
       __pyx_t_6 = (__pyx_t_6 + 1);
 
-      /* "tensorcore_models/_kernels/narrow/narrow.pyx":138
+      /* "tensorcore_models/_kernels/narrow/narrow.pyx":141
  *         try:
  *             for i, array in enumerate((a, b, c, d, marks)):
  *                 PyObject_GetBuffer(array, &views[i], PyBUF_C_CONTIGUOUS | (PyBUF_WRITABLE if i > 2 else 0))             # <<<<<<<<<<<<<<
@@ -20700,11 +20700,11 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
         __pyx_t_9 = 0;
       }
 
-      __pyx_t_10 = PyObject_GetBuffer(__pyx_v_array, (&(__pyx_v_views[__pyx_v_i])), (PyBUF_C_CONTIGUOUS | __pyx_t_9)); if (unlikely(__pyx_t_10 == ((int)-1))) __PYX_ERR(0, 138, __pyx_L8_error)
+      __pyx_t_10 = PyObject_GetBuffer(__pyx_v_array, (&(__pyx_v_views[__pyx_v_i])), (PyBUF_C_CONTIGUOUS | __pyx_t_9)); if (unlikely(__pyx_t_10 == ((int)-1))) __PYX_ERR(0, 141, __pyx_L8_error)
 
 
 
-      /* "tensorcore_models/_kernels/narrow/narrow.pyx":139
+      /* "tensorcore_models/_kernels/narrow/narrow.pyx":142
  *             for i, array in enumerate((a, b, c, d, marks)):
  *                 PyObject_GetBuffer(array, &views[i], PyBUF_C_CONTIGUOUS | (PyBUF_WRITABLE if i > 2 else 0))
  *                 if views[i].len != sizes[i] * count:             # <<<<<<<<<<<<<<
@@ -20716,7 +20716,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
       if (unlikely(__pyx_t_4)) {
 
 
-        /* "tensorcore_models/_kernels/narrow/narrow.pyx":140
+        /* "tensorcore_models/_kernels/narrow/narrow.pyx":143
  *                 PyObject_GetBuffer(array, &views[i], PyBUF_C_CONTIGUOUS | (PyBUF_WRITABLE if i > 2 else 0))
  *                 if views[i].len != sizes[i] * count:
  *                     raise ValueError(f"array {i} has {views[i].len} bytes, expected {sizes[i] * count}")             # <<<<<<<<<<<<<<
@@ -20724,11 +20724,11 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
  *             job.a_codes, job.b_codes, job.c_codes, job.d_codes = views[0].buf, views[1].buf, views[2].buf, views[3].buf
 */
         __pyx_t_11 = NULL;
-        __pyx_t_12 = __Pyx_PyUnicode_From_int64_t(__pyx_v_i, 0, ' ', 'd'); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 140, __pyx_L8_error)
+        __pyx_t_12 = __Pyx_PyUnicode_From_int64_t(__pyx_v_i, 0, ' ', 'd'); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 143, __pyx_L8_error)
         __Pyx_GOTREF(__pyx_t_12);
-        __pyx_t_13 = __Pyx_PyUnicode_From_Py_ssize_t((__pyx_v_views[__pyx_v_i]).len, 0, ' ', 'd'); if (unlikely(!__pyx_t_13)) __PYX_ERR(0, 140, __pyx_L8_error)
+        __pyx_t_13 = __Pyx_PyUnicode_From_Py_ssize_t((__pyx_v_views[__pyx_v_i]).len, 0, ' ', 'd'); if (unlikely(!__pyx_t_13)) __PYX_ERR(0, 143, __pyx_L8_error)
         __Pyx_GOTREF(__pyx_t_13);
-        __pyx_t_14 = __Pyx_PyUnicode_From_int64_t(((__pyx_v_sizes[__pyx_v_i]) * __pyx_v_count), 0, ' ', 'd'); if (unlikely(!__pyx_t_14)) __PYX_ERR(0, 140, __pyx_L8_error)
+        __pyx_t_14 = __Pyx_PyUnicode_From_int64_t(((__pyx_v_sizes[__pyx_v_i]) * __pyx_v_count), 0, ' ', 'd'); if (unlikely(!__pyx_t_14)) __PYX_ERR(0, 143, __pyx_L8_error)
         __Pyx_GOTREF(__pyx_t_14);
         __pyx_t_15[0] = __pyx_mstate_global->__pyx_kp_u_array;
         __pyx_t_15[1] = __pyx_t_12;
@@ -20742,7 +20742,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
         #endif
         __pyx_t_10 = 0;
         __pyx_t_17 = __Pyx_PyUnicode_Join(__pyx_t_15, 6, __pyx_t_16, __pyx_t_10);
-        if (unlikely(!__pyx_t_17)) __PYX_ERR(0, 140, __pyx_L8_error)
+        if (unlikely(!__pyx_t_17)) __PYX_ERR(0, 143, __pyx_L8_error)
         __Pyx_GOTREF(__pyx_t_17);
         __Pyx_DECREF(__pyx_t_12); __pyx_t_12 = 0;
         __Pyx_DECREF(__pyx_t_13); __pyx_t_13 = 0;
@@ -20753,14 +20753,14 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
           __pyx_t_7 = __Pyx_PyObject_FastCall((PyObject*)(((PyTypeObject*)PyExc_ValueError)), __pyx_callargs+__pyx_t_18, (2-__pyx_t_18) | (__pyx_t_18*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
           __Pyx_XDECREF(__pyx_t_11); __pyx_t_11 = 0;
           __Pyx_DECREF(__pyx_t_17); __pyx_t_17 = 0;
-          if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 140, __pyx_L8_error)
+          if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 143, __pyx_L8_error)
           __Pyx_GOTREF(__pyx_t_7);
         }
         __Pyx_Raise(__pyx_t_7, 0, 0, 0);
         __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
-        __PYX_ERR(0, 140, __pyx_L8_error)
+        __PYX_ERR(0, 143, __pyx_L8_error)
 
-        /* "tensorcore_models/_kernels/narrow/narrow.pyx":139
+        /* "tensorcore_models/_kernels/narrow/narrow.pyx":142
  *             for i, array in enumerate((a, b, c, d, marks)):
  *                 PyObject_GetBuffer(array, &views[i], PyBUF_C_CONTIGUOUS | (PyBUF_WRITABLE if i > 2 else 0))
  *                 if views[i].len != sizes[i] * count:             # <<<<<<<<<<<<<<
@@ -20769,7 +20769,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
 */
       }
 
-      /* "tensorcore_models/_kernels/narrow/narrow.pyx":137
+      /* "tensorcore_models/_kernels/narrow/narrow.pyx":140
  *         memset(views, 0, sizeof(views))
  *         try:
  *             for i, array in enumerate((a, b, c, d, marks)):             # <<<<<<<<<<<<<<
@@ -20779,7 +20779,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
     }
     __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
 
-    /* "tensorcore_models/_kernels/narrow/narrow.pyx":141
+    /* "tensorcore_models/_kernels/narrow/narrow.pyx":144
  *                 if views[i].len != sizes[i] * count:
  *                     raise ValueError(f"array {i} has {views[i].len} bytes, expected {sizes[i] * count}")
  *             job.m, job.n, job.level = m, n, level             # <<<<<<<<<<<<<<
@@ -20796,7 +20796,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
     __pyx_v_job.n = __pyx_t_19;
     __pyx_v_job.level = __pyx_t_10;
 
-    /* "tensorcore_models/_kernels/narrow/narrow.pyx":142
+    /* "tensorcore_models/_kernels/narrow/narrow.pyx":145
  *                     raise ValueError(f"array {i} has {views[i].len} bytes, expected {sizes[i] * count}")
  *             job.m, job.n, job.level = m, n, level
  *             job.a_codes, job.b_codes, job.c_codes, job.d_codes = views[0].buf, views[1].buf, views[2].buf, views[3].buf             # <<<<<<<<<<<<<<
@@ -20816,7 +20816,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
     __pyx_v_job.c_codes = __pyx_t_22;
     __pyx_v_job.d_codes = __pyx_t_23;
 
-    /* "tensorcore_models/_kernels/narrow/narrow.pyx":143
+    /* "tensorcore_models/_kernels/narrow/narrow.pyx":146
  *             job.m, job.n, job.level = m, n, level
  *             job.a_codes, job.b_codes, job.c_codes, job.d_codes = views[0].buf, views[1].buf, views[2].buf, views[3].buf
  *             job.marks = <uint8_t *>views[4].buf             # <<<<<<<<<<<<<<
@@ -20825,7 +20825,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
 */
     __pyx_v_job.marks = ((uint8_t *)(__pyx_v_views[4]).buf);
 
-    /* "tensorcore_models/_kernels/narrow/narrow.pyx":144
+    /* "tensorcore_models/_kernels/narrow/narrow.pyx":147
  *             job.a_codes, job.b_codes, job.c_codes, job.d_codes = views[0].buf, views[1].buf, views[2].buf, views[3].buf
  *             job.marks = <uint8_t *>views[4].buf
  *             job.batch.count, job.batch.each = count, 2 * max(<int64_t>1, 500000 // (m * n * job.length))             # <<<<<<<<<<<<<<
@@ -20854,17 +20854,17 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
     __pyx_v_job.batch.count = __pyx_t_19;
     __pyx_v_job.batch.each = __pyx_t_6;
 
-    /* "tensorcore_models/_kernels/narrow/narrow.pyx":145
+    /* "tensorcore_models/_kernels/narrow/narrow.pyx":148
  *             job.marks = <uint8_t *>views[4].buf
  *             job.batch.count, job.batch.each = count, 2 * max(<int64_t>1, 500000 // (m * n * job.length))
  *             drive_batch(&job.batch, threads)             # <<<<<<<<<<<<<<
  *             for i in range(count):
  *                 marked += job.marks[i]
 */
-    __pyx_t_10 = __pyx_f_17tensorcore_models_8_kernels_6common_6driver_drive_batch((&__pyx_v_job.batch), __pyx_v_threads); if (unlikely(__pyx_t_10 == ((int)-1))) __PYX_ERR(0, 145, __pyx_L8_error)
+    __pyx_t_10 = __pyx_f_17tensorcore_models_8_kernels_6common_6driver_drive_batch((&__pyx_v_job.batch), __pyx_v_threads); if (unlikely(__pyx_t_10 == ((int)-1))) __PYX_ERR(0, 148, __pyx_L8_error)
 
 
-    /* "tensorcore_models/_kernels/narrow/narrow.pyx":146
+    /* "tensorcore_models/_kernels/narrow/narrow.pyx":149
  *             job.batch.count, job.batch.each = count, 2 * max(<int64_t>1, 500000 // (m * n * job.length))
  *             drive_batch(&job.batch, threads)
  *             for i in range(count):             # <<<<<<<<<<<<<<
@@ -20878,7 +20878,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
     for (__pyx_t_25 = 0; __pyx_t_25 < __pyx_t_19; __pyx_t_25+=1) {
       __pyx_v_i = __pyx_t_25;
 
-      /* "tensorcore_models/_kernels/narrow/narrow.pyx":147
+      /* "tensorcore_models/_kernels/narrow/narrow.pyx":150
  *             drive_batch(&job.batch, threads)
  *             for i in range(count):
  *                 marked += job.marks[i]             # <<<<<<<<<<<<<<
@@ -20889,14 +20889,14 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
     }
 
 
-    /* "tensorcore_models/_kernels/narrow/narrow.pyx":148
+    /* "tensorcore_models/_kernels/narrow/narrow.pyx":151
  *             for i in range(count):
  *                 marked += job.marks[i]
  *             return marked             # <<<<<<<<<<<<<<
  *         finally:
  *             for i in range(5):
 */
-    __pyx_t_8 = __Pyx_PyLong_From_int64_t(__pyx_v_marked); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 148, __pyx_L8_error)
+    __pyx_t_8 = __Pyx_PyLong_From_int64_t(__pyx_v_marked); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 151, __pyx_L8_error)
     __Pyx_GOTREF(__pyx_t_8);
     {
       PyObject *__pyx_temp;
@@ -20910,7 +20910,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
     goto __pyx_L7_return;
   }
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":150
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":153
  *             return marked
  *         finally:
  *             for i in range(5):             # <<<<<<<<<<<<<<
@@ -20942,7 +20942,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
         for (__pyx_t_6 = 0; __pyx_t_6 < 5; __pyx_t_6+=1) {
           __pyx_v_i = __pyx_t_6;
 
-          /* "tensorcore_models/_kernels/narrow/narrow.pyx":151
+          /* "tensorcore_models/_kernels/narrow/narrow.pyx":154
  *         finally:
  *             for i in range(5):
  *                 PyBuffer_Release(&views[i])             # <<<<<<<<<<<<<<
@@ -20966,7 +20966,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
       __pyx_t_33 = __pyx_r;
       __pyx_r = 0;
 
-      /* "tensorcore_models/_kernels/narrow/narrow.pyx":150
+      /* "tensorcore_models/_kernels/narrow/narrow.pyx":153
  *             return marked
  *         finally:
  *             for i in range(5):             # <<<<<<<<<<<<<<
@@ -20975,7 +20975,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
       for (__pyx_t_6 = 0; __pyx_t_6 < 5; __pyx_t_6+=1) {
         __pyx_v_i = __pyx_t_6;
 
-        /* "tensorcore_models/_kernels/narrow/narrow.pyx":151
+        /* "tensorcore_models/_kernels/narrow/narrow.pyx":154
  *         finally:
  *             for i in range(5):
  *                 PyBuffer_Release(&views[i])             # <<<<<<<<<<<<<<
@@ -20988,7 +20988,7 @@ static PyObject *__pyx_pf_17tensorcore_models_8_kernels_6narrow_6narrow_11Narrow
     }
   }
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":120
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":123
  *         mpg_narrow_items_start(&self.job)
  * 
  *     def run(self, a, b, c, d, marks, int64_t m, int64_t n, int level, int threads):             # <<<<<<<<<<<<<<
@@ -22581,14 +22581,14 @@ static int __Pyx_modinit_Exttype___pyx_obj_17tensorcore_models_8_kernels_6narrow
   __Pyx_RefNannySetupContext("__Pyx_modinit_Exttype___pyx_obj_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems", 0);
   /*--- Exttype __pyx_obj_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems ---*/
   #if CYTHON_USE_TYPE_SPECS
-  __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems)) __PYX_ERR(0, 92, __pyx_L1_error)
+  __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems)) __PYX_ERR(0, 95, __pyx_L1_error)
   #else
   __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems = &__pyx_type_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems;
   #endif
   #if !CYTHON_COMPILING_IN_LIMITED_API
   #endif
   #if !CYTHON_USE_TYPE_SPECS
-  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems) < (0)) __PYX_ERR(0, 92, __pyx_L1_error)
+  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems) < (0)) __PYX_ERR(0, 95, __pyx_L1_error)
   #endif
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount((PyObject*)__pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems);
@@ -22598,8 +22598,8 @@ static int __Pyx_modinit_Exttype___pyx_obj_17tensorcore_models_8_kernels_6narrow
     __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems->tp_getattro = PyObject_GenericGetAttr;
   }
   #endif
-  if (PyObject_SetAttr(__pyx_m, __pyx_mstate_global->__pyx_n_u_NarrowItems, (PyObject *) __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems) < (0)) __PYX_ERR(0, 92, __pyx_L1_error)
-  if (__Pyx_setup_reduce((PyObject *) __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems) < (0)) __PYX_ERR(0, 92, __pyx_L1_error)
+  if (PyObject_SetAttr(__pyx_m, __pyx_mstate_global->__pyx_n_u_NarrowItems, (PyObject *) __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems) < (0)) __PYX_ERR(0, 95, __pyx_L1_error)
+  if (__Pyx_setup_reduce((PyObject *) __pyx_mstate->__pyx_ptype_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems) < (0)) __PYX_ERR(0, 95, __pyx_L1_error)
   __Pyx_RefNannyFinishContext();
   return 0;
   __pyx_L1_error:;
@@ -23650,56 +23650,56 @@ __Pyx_RefNannySetupContext("PyInit_narrow", 0);
   if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_pyx_unpickle_Enum, __pyx_t_4) < (0)) __PYX_ERR(1, 4, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":54
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":57
  * 
  * #: Least alignment exponent of the lanes, as a float32 exponent field.
  * FLOOR = MPG_NARROW_FLOOR             # <<<<<<<<<<<<<<
  * 
  * 
 */
-  __pyx_t_4 = __Pyx_PyLong_From___pyx_anon_enum(MPG_NARROW_FLOOR); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 54, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyLong_From___pyx_anon_enum(MPG_NARROW_FLOOR); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 57, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_FLOOR, __pyx_t_4) < (0)) __PYX_ERR(0, 54, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_FLOOR, __pyx_t_4) < (0)) __PYX_ERR(0, 57, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":57
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":60
  * 
  * 
  * def narrow(a, b, const int32_t[::1] order, bint plain_order, result, dict task, int level, int threads, int64_t length=0):             # <<<<<<<<<<<<<<
  *     """Update the result by all of k; mark elements, rows and columns that need the generic kernel.
  * 
 */
-  __pyx_t_4 = __Pyx_PyLong_From_int64_t(((int64_t)0)); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 57, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyLong_From_int64_t(((int64_t)0)); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 60, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   {
     PyObject* __pyx_temp[1] = {__pyx_t_4};
-    __pyx_t_5 = __Pyx_PyTuple_FromArray(__pyx_temp, 1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 57, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyTuple_FromArray(__pyx_temp, 1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 60, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
   }
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_17tensorcore_models_8_kernels_6narrow_6narrow_1narrow, 0, __pyx_mstate_global->__pyx_n_u_narrow, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_narro, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[0])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 57, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_17tensorcore_models_8_kernels_6narrow_6narrow_1narrow, 0, __pyx_mstate_global->__pyx_n_u_narrow, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_narro, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[0])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 60, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_4);
   #endif
   __Pyx_CyFunction_SetDefaultsTuple(__pyx_t_4, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_narrow, __pyx_t_4) < (0)) __PYX_ERR(0, 57, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_narrow, __pyx_t_4) < (0)) __PYX_ERR(0, 60, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-  /* "tensorcore_models/_kernels/narrow/narrow.pyx":120
+  /* "tensorcore_models/_kernels/narrow/narrow.pyx":123
  *         mpg_narrow_items_start(&self.job)
  * 
  *     def run(self, a, b, c, d, marks, int64_t m, int64_t n, int level, int threads):             # <<<<<<<<<<<<<<
  *         """d = a b + c on contiguous encodings (count, m, k), (count, k, n), (count, m, n); marks: uint8 (count,).
  * 
 */
-  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_17tensorcore_models_8_kernels_6narrow_6narrow_11NarrowItems_3run, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_NarrowItems_run, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_narro, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[1])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 120, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_17tensorcore_models_8_kernels_6narrow_6narrow_11NarrowItems_3run, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_NarrowItems_run, NULL, __pyx_mstate_global->__pyx_n_u_tensorcore_models__kernels_narro, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[1])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 123, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_4);
   #endif
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems, __pyx_mstate_global->__pyx_n_u_run, __pyx_t_4) < (0)) __PYX_ERR(0, 120, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_17tensorcore_models_8_kernels_6narrow_6narrow_NarrowItems, __pyx_mstate_global->__pyx_n_u_run, __pyx_t_4) < (0)) __PYX_ERR(0, 123, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
   /* "(tree fragment)":1
@@ -23730,9 +23730,9 @@ __Pyx_RefNannySetupContext("PyInit_narrow", 0);
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
   /* "tensorcore_models/_kernels/narrow/narrow.pyx":1
- * """Fused dot-add in 32-bit lanes: whole matrices and batches of small ones (narrow.h has the arithmetic, docs/kernels.md the contract)."""             # <<<<<<<<<<<<<<
+ * """Fused dot-add in 32-bit lanes: whole matrices and batches of small ones.             # <<<<<<<<<<<<<<
  * 
- * from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+ * narrow.h has the arithmetic, docs/kernels.md the contract.
 */
   __pyx_t_4 = __Pyx_PyDict_NewPresized(0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 1, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
@@ -23779,7 +23779,7 @@ static int __Pyx_InitCachedBuiltins(__pyx_mstatetype *__pyx_mstate) {
   const char *__pyx_filename = NULL;
   int __pyx_clineno = 0;
   CYTHON_UNUSED_VAR(__pyx_mstate);
-  __pyx_builtin_enumerate = __Pyx_GetBuiltinName(__pyx_mstate->__pyx_n_u_enumerate); if (!__pyx_builtin_enumerate) __PYX_ERR(0, 137, __pyx_L1_error)
+  __pyx_builtin_enumerate = __Pyx_GetBuiltinName(__pyx_mstate->__pyx_n_u_enumerate); if (!__pyx_builtin_enumerate) __PYX_ERR(0, 140, __pyx_L1_error)
   __pyx_builtin___import__ = __Pyx_GetBuiltinName(__pyx_mstate->__pyx_n_u_import); if (!__pyx_builtin___import__) __PYX_ERR(1, 119, __pyx_L1_error)
   __pyx_builtin_Ellipsis = __Pyx_GetBuiltinName(__pyx_mstate->__pyx_n_u_Ellipsis); if (!__pyx_builtin_Ellipsis) __PYX_ERR(1, 436, __pyx_L1_error)
   __pyx_builtin_id = __Pyx_GetBuiltinName(__pyx_mstate->__pyx_n_u_id); if (!__pyx_builtin_id) __PYX_ERR(1, 662, __pyx_L1_error)
@@ -24051,12 +24051,12 @@ static int __Pyx_CreateCodeObjects(__pyx_mstatetype *__pyx_mstate) {
   PyObject* tuple_dedup_map = PyDict_New();
   if (unlikely(!tuple_dedup_map)) return -1;
   {
-    const __Pyx_PyCode_New_function_description descr = {9, 0, 0, 16, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 57};
+    const __Pyx_PyCode_New_function_description descr = {9, 0, 0, 16, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 60};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_a, __pyx_mstate->__pyx_n_u_b, __pyx_mstate->__pyx_n_u_order, __pyx_mstate->__pyx_n_u_plain_order, __pyx_mstate->__pyx_n_u_result, __pyx_mstate->__pyx_n_u_task, __pyx_mstate->__pyx_n_u_level, __pyx_mstate->__pyx_n_u_threads, __pyx_mstate->__pyx_n_u_length, __pyx_mstate->__pyx_n_u_d, __pyx_mstate->__pyx_n_u_redo, __pyx_mstate->__pyx_n_u_rows, __pyx_mstate->__pyx_n_u_columns, __pyx_mstate->__pyx_n_u_job, __pyx_mstate->__pyx_n_u_workspace, __pyx_mstate->__pyx_n_u_bytes_each};
     __pyx_mstate_global->__pyx_codeobj_tab[0] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_tensorcore_models__kernels_narro_2, __pyx_mstate->__pyx_n_u_narrow, __pyx_mstate->__pyx_kp_b_iso88591_hhi_6_a_V_4F_q_as_Rs_6_S_U_Cq_w, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[0])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {10, 0, 0, 17, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 120};
+    const __Pyx_PyCode_New_function_description descr = {10, 0, 0, 17, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 123};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_a, __pyx_mstate->__pyx_n_u_b, __pyx_mstate->__pyx_n_u_c, __pyx_mstate->__pyx_n_u_d, __pyx_mstate->__pyx_n_u_marks, __pyx_mstate->__pyx_n_u_m, __pyx_mstate->__pyx_n_u_n, __pyx_mstate->__pyx_n_u_level, __pyx_mstate->__pyx_n_u_threads, __pyx_mstate->__pyx_n_u_views, __pyx_mstate->__pyx_n_u_job, __pyx_mstate->__pyx_n_u_count, __pyx_mstate->__pyx_n_u_i, __pyx_mstate->__pyx_n_u_marked, __pyx_mstate->__pyx_n_u_sizes, __pyx_mstate->__pyx_n_u_array_2};
     __pyx_mstate_global->__pyx_codeobj_tab[1] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_tensorcore_models__kernels_narro_2, __pyx_mstate->__pyx_n_u_run, __pyx_mstate->__pyx_kp_b_iso88591_A_D_S_5Q_V1Bb_3b_2WCs_Bb_2WBb_Cy, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[1])) goto bad;
   }

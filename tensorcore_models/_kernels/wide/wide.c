@@ -22335,7 +22335,7 @@ __Pyx_RefNannySetupContext("PyInit_wide", 0);
   /* "tensorcore_models/_kernels/wide/wide.pyx":1
  * """Fused algorithms in 64-bit lanes (wide.h has the arithmetic, docs/kernels.md the contract)."""             # <<<<<<<<<<<<<<
  * 
- * from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+ * from libc.stdint cimport int32_t, int64_t, uint8_t
 */
   __pyx_t_4 = __Pyx_PyDict_NewPresized(0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 1, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);

@@ -33,7 +33,7 @@ from ...accumulators import (
     as_parametric,
 )
 from ...formats import Format, IntegerFormat, get_format
-from ...reference.matrix import via_bits
+from ...reference.passes import via_bits
 from .fields import (
     EXACT,
     FLUSH_SIGNED,
@@ -138,10 +138,6 @@ def lower(engine) -> Lowered:
     engine : MatrixEngine or Instruction
         Anything with `accumulator`, `a_format`, `b_format`, `c_format`, `d_format`, `scale_format` and `block_size`.
 
-    Raises
-    ------
-    TypeError
-        If the accumulator is of no known class.
     """
     spec = engine.accumulator
     formats = tuple(get_format(f) for f in (engine.a_format, engine.b_format, engine.c_format, engine.d_format))
@@ -150,7 +146,7 @@ def lower(engine) -> Lowered:
     identity.update(accumulator=spec, scale_format=scale, block_size=engine.block_size if scale else None)
     lowering = _LOWERINGS.get(type(spec))
     if lowering is None:
-        raise TypeError(f"no kernel for accumulators of type {type(spec).__name__}")
+        return Lowered(**identity, reason=f"{type(spec).__name__} has no lowering")
     try:
         tables: dict[str, Any] = {}
         if isinstance(spec, InterleavedDotAdd):
