@@ -7,7 +7,7 @@ Shapes and type combinations: PTX ISA, sections on mma, wmma, wgmma and tcgen05.
 its architecture; what an instruction computes is not written anywhere but in these tables.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 from ..accumulators import FusedDotAdd, GroupDotFusedSum, IntegerDotAdd, InterleavedDotAdd, SequentialFMA
@@ -19,15 +19,16 @@ VECTORS = "hardware: published vectors"
 MODEL = "published model"
 INFERRED = "inferred"
 
-#: How PTX spells the formats.
-SPELLING = {"fp64": "f64", "fp32": "f32", "fp16": "f16", "e4m3fn": "e4m3"}
 FP8 = ("e5m2", "e4m3fn")
 F8F6F4 = ("e5m2", "e4m3fn", "e3m2", "e2m3", "e2m1")
 
 
-@dataclass(frozen=True)
+Shape = tuple[int, int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Architecture:
-    """What the tensor cores of one architecture share.
+    """One architecture: what its tensor cores share, which shapes they have, what a compiler and a user call it.
 
     Attributes
     ----------
@@ -37,17 +38,38 @@ class Architecture:
         N, products that one fused operation takes, by operand format. A shorter k takes k.
     floors : dict of str to int
         Below which the alignment exponent never goes, by result format.
+    sync : tuple of (shapes, a = b, (d, c) pairs)
+        mma.sync of fp16, bf16 and tf32.
+    double : tuple of shapes
+        mma.sync of fp64.
+    integer : tuple of (shapes, operand formats)
+        mma.sync into s32.
+    capability : (int, int)
+        Compute capability.
+    target : str
+        Compilation target.
+    devices : dict of str to tuple of str
+        GPUs, and operand formats that their tensor cores lack although the architecture has them.
     measured_floor : str
         GPU on which the floor of fp32 results has been measured (Hawkeye); empty where models alone state it.
     vectors : str
         GPUs whose published outputs the rows with these operands reproduce (MATLAB-tensor-core).
+    pinned : tuple of str
+        Operand formats whose arithmetic those outputs pin (they have K = N products; tf32 on Hopper and later only N = 4).
     """
 
     fraction_bits: int
     terms: dict[str, int]
     floors: dict[str, int]
+    sync: tuple[tuple[tuple[Shape, ...], str, tuple[tuple[str, str], ...]], ...] = ()
+    double: tuple[Shape, ...] = ()
+    integer: tuple[tuple[tuple[Shape, ...], tuple[str, ...]], ...] = ()
+    capability: tuple[int, int] = (0, 0)
+    target: str = ""
+    devices: dict[str, tuple[str, ...]] = field(default_factory=dict)
     measured_floor: str = ""
     vectors: str = ""
+    pinned: tuple[str, ...] = ()
 
     def floor_note(self, d_format: str) -> str:
         """What the alignment floor of a result format rests on."""
@@ -58,50 +80,67 @@ class Architecture:
 
 _FOUR_AND_EIGHT = {"fp16": 8, "bf16": 8, "tf32": 4}
 _SIXTEEN = {"fp16": 16, "bf16": 16, "tf32": 8}
+_BOTH = (("fp32", "fp32"), ("fp16", "fp16"))
+_FIRST_SHAPE = (((8, 8, 4),), "fp16", (("fp32", "fp32"), ("fp32", "fp16"), ("fp16", "fp16")))
+#: What mma.sync has had since Ampere.
+_SYNC = (
+    (((16, 8, 16), (16, 8, 8)), "fp16", _BOTH),
+    (((16, 8, 16), (16, 8, 8)), "bf16", (("fp32", "fp32"),)),
+    (((16, 8, 8), (16, 8, 4)), "tf32", (("fp32", "fp32"),)),
+)
+_BYTES = (((16, 8, 32), (16, 8, 16), (8, 8, 16)), ("s8", "u8"))
+_NIBBLES = (((16, 8, 64), (16, 8, 32), (8, 8, 32)), ("s4", "u4"))
+
 ARCHITECTURES = {
-    "volta": Architecture(23, {"fp16": 4}, {"fp32": -131, "fp16": -19}, vectors="V100"),
-    "turing": Architecture(24, {"fp16": 8}, {"fp32": -132, "fp16": -20}),
-    "ampere": Architecture(24, _FOUR_AND_EIGHT, {"fp32": -132, "fp16": -20}, "A100", "A100 and A2"),
-    "ada": Architecture(24, _FOUR_AND_EIGHT, {"fp32": -132, "fp16": -20}, vectors="RTX 1000 Ada and L40S"),
-    "hopper": Architecture(25, _SIXTEEN, {"fp32": -133, "fp16": -21}, "H100", "H100 and H200"),
-    "blackwell": Architecture(25, _SIXTEEN, {"fp32": -133, "fp16": -21}, vectors="B200"),
-    "rtx_blackwell": Architecture(25, _SIXTEEN, {"fp32": -133, "fp16": -21}),
-}
+    "volta": Architecture(
+        fraction_bits=23, terms={"fp16": 4}, floors={"fp32": -131, "fp16": -19},
+        sync=(_FIRST_SHAPE,),
+        capability=(7, 0), target="sm_70", devices={"v100": (), "titan_v": ()},
+        vectors="V100", pinned=("fp16",),
+    ),
+    "turing": Architecture(
+        fraction_bits=24, terms={"fp16": 8}, floors={"fp32": -132, "fp16": -20},
+        sync=(_FIRST_SHAPE, (((16, 8, 8),), "fp16", _BOTH)),
+        integer=((((8, 8, 16),), ("s8", "u8")), (((8, 8, 32),), ("s4", "u4"))),
+        capability=(7, 5), target="sm_75", devices={"t4": (), "rtx2080ti": ()},
+    ),
+    # A2 and A30 lack FP64 tensor cores (khattak-mikaitis, section IV-A3).
+    "ampere": Architecture(
+        fraction_bits=24, terms=_FOUR_AND_EIGHT, floors={"fp32": -132, "fp16": -20},
+        sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES, _NIBBLES),
+        capability=(8, 0), target="sm_80",
+        devices={"a100": (), "a2": ("fp64",), "a30": ("fp64",), "a40": (), "rtx3090": (), "rtx_a6000": ()},
+        measured_floor="A100", vectors="A100 and A2", pinned=("fp16", "bf16", "tf32"),
+    ),
+    "ada": Architecture(
+        fraction_bits=24, terms=_FOUR_AND_EIGHT, floors={"fp32": -132, "fp16": -20},
+        sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES, _NIBBLES),
+        capability=(8, 9), target="sm_89", devices={"rtx1000_ada": (), "rtx4060": (), "rtx4090": (), "l40s": ()},
+        vectors="RTX 1000 Ada and L40S", pinned=("fp16", "bf16", "tf32"),
+    ),
+    "hopper": Architecture(
+        fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
+        sync=_SYNC, double=((16, 8, 16), (16, 8, 8), (16, 8, 4), (8, 8, 4)), integer=(_BYTES,),
+        capability=(9, 0), target="sm_90a", devices={"h100": (), "h200": (), "gh200": ()},
+        measured_floor="H100", vectors="H100 and H200", pinned=("fp16", "bf16"),
+    ),
+    "blackwell": Architecture(
+        fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
+        sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES,),
+        capability=(10, 0), target="sm_100a", devices={"b200": ()},
+        vectors="B200", pinned=("fp16", "bf16"),
+    ),
+    "rtx_blackwell": Architecture(
+        fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
+        sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES,),
+        capability=(12, 0), target="sm_120a", devices={"rtx_pro_6000": ()},
+    ),
+}  # fmt: skip
 #: Floor of GDFS, whose groups have exponents of their scales only.
 GROUPED_FLOOR = -139
 
-#: mma.sync of fp16, bf16 and tf32: (architecture, shapes, a = b, (d, c) pairs).
-SYNC_SHAPES = (
-    ("volta", ((8, 8, 4),), "fp16", (("fp32", "fp32"), ("fp32", "fp16"), ("fp16", "fp16"))),
-    ("turing", ((8, 8, 4),), "fp16", (("fp32", "fp32"), ("fp32", "fp16"), ("fp16", "fp16"))),
-    ("turing", ((16, 8, 8),), "fp16", (("fp32", "fp32"), ("fp16", "fp16"))),
-    *(
-        row
-        for arch in ("ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
-        for row in (
-            (arch, ((16, 8, 16), (16, 8, 8)), "fp16", (("fp32", "fp32"), ("fp16", "fp16"))),
-            (arch, ((16, 8, 16), (16, 8, 8)), "bf16", (("fp32", "fp32"),)),
-            (arch, ((16, 8, 8), (16, 8, 4)), "tf32", (("fp32", "fp32"),)),
-        )
-    ),
-)
-
 #: Shapes that run on the unit of another architecture (mmasim 2.1.1).
 UNITS = {("turing", (8, 8, 4)): "volta"}
-
-#: Rows whose arithmetic the published hardware vectors pin (they have K = N products; tf32 on Hopper and later only N = 4).
-PINNED = {
-    ("volta", "fp16"), ("ampere", "fp16"), ("ampere", "bf16"), ("ampere", "tf32"), ("ada", "fp16"), ("ada", "bf16"),
-    ("ada", "tf32"), ("hopper", "fp16"), ("hopper", "bf16"), ("blackwell", "fp16"), ("blackwell", "bf16"),
-}  # fmt: skip
-
-DMMA_SHAPES = {
-    "ampere": ((8, 8, 4),),
-    "ada": ((8, 8, 4),),
-    "hopper": ((16, 8, 16), (16, 8, 8), (16, 8, 4), (8, 8, 4)),
-    "blackwell": ((8, 8, 4),),
-    "rtx_blackwell": ((8, 8, 4),),
-}
 
 #: WMMA: shapes of the 16-bit types; on each architecture it compiles to its N, tf32 to N = 4 everywhere.
 WMMA_SHAPES = ((16, 16, 16), (32, 8, 16), (8, 32, 16))
@@ -123,8 +162,17 @@ def output(d_format: str, fraction_bits: int | None = None) -> dict:
     return {"output_rounding": "rz", "output_fraction_bits": fraction_bits}
 
 
+#: How PTX spells the formats.
+PTX_NAMES = {"fp64": "f64", "fp32": "f32", "fp16": "f16", "e4m3fn": "e4m3"}
+
+
+def ptx_name(fmt: str) -> str:
+    """PTX's spelling of a format."""
+    return PTX_NAMES.get(fmt, fmt)
+
+
 def _spell(*formats: str) -> str:
-    return ".".join(SPELLING.get(f, f) for f in formats)
+    return ".".join(map(ptx_name, formats))
 
 
 def _sync(arch, shape, a, b, c, d, accumulator, *, name=None, prefix="mma", **facts) -> Instruction:
@@ -167,10 +215,11 @@ def _basis(arch: str, d: str, pinned: bool, source: str = MMA_SIM, otherwise: st
 
 
 def _sync_rows():
-    for arch, shapes, fmt, results in SYNC_SHAPES:
+    kinds = ((arch, row, *kind) for arch, row in ARCHITECTURES.items() for kind in row.sync)
+    for arch, row, shapes, fmt, results in kinds:
         for shape, (d, c) in product(shapes, results):
             unit = UNITS.get((arch, shape), arch)
-            pinned = (arch, fmt) in PINNED and shape[2] >= ARCHITECTURES[arch].terms[fmt] and c == d
+            pinned = fmt in row.pinned and shape[2] >= row.terms[fmt] and c == d
             facts = _basis(unit, d, pinned)
             if unit != arch:
                 facts["note"] = f"runs on {unit}'s unit; {facts['note']}"
@@ -189,8 +238,8 @@ def _sync_rows():
 
 
 def _double_rows():
-    for arch, shapes in DMMA_SHAPES.items():
-        for shape in shapes:
+    for arch, row in ARCHITECTURES.items():
+        for shape in row.double:
             yield _sync(arch, shape, "fp64", "fp64", "fp64", "fp64", SequentialFMA(), note="NaN payloads unknown")
 
 
@@ -200,7 +249,7 @@ def _wmma_rows():
             results = (("fp32", "fp32"), ("fp16", "fp16"), ("fp32", "fp16"), ("fp16", "fp32"))
             for shape, (d, c) in product(WMMA_SHAPES, results if fmt == "fp16" else results[:1]):
                 if fmt in unit.terms:
-                    facts = _basis(arch, d, (arch, fmt) in PINNED and c == d, f"{KHATTAK}; {MMA_SIM}", INFERRED)
+                    facts = _basis(arch, d, fmt in unit.pinned and c == d, f"{KHATTAK}; {MMA_SIM}", INFERRED)
                     yield _sync(arch, shape, fmt, fmt, c, d, _fused(arch, fmt, 16, d), prefix="wmma", **facts)
         if "tf32" in unit.terms:
             facts = _basis(arch, "fp32", bool(unit.vectors), KHATTAK, INFERRED)
@@ -316,19 +365,13 @@ def _group(arch, prefix, k, a, b, d, accumulator, suffix="", **facts) -> Instruc
     )
 
 
-#: Integer mma.sync: (architectures, shapes, operand formats).
-INTEGER_SHAPES = (
-    (("turing",), ((8, 8, 16),), ("s8", "u8")),
-    (("ampere", "ada", "hopper", "blackwell", "rtx_blackwell"), ((16, 8, 32), (16, 8, 16), (8, 8, 16)), ("s8", "u8")),
-    (("turing",), ((8, 8, 32),), ("s4", "u4")),
-    (("ampere", "ada"), ((16, 8, 64), (16, 8, 32), (8, 8, 32)), ("s4", "u4")),
-)
 INTEGER_SOURCE = "PTX ISA, mma and wgmma with .s32 accumulators: exact, wrapping, clamped with .satfinite"
 
 
 def _integer_rows():
-    for archs, shapes, formats in INTEGER_SHAPES:
-        for arch, shape, a, b, saturate in product(archs, shapes, formats, formats, (False, True)):
+    kinds = ((arch, *kind) for arch, row in ARCHITECTURES.items() for kind in row.integer)
+    for arch, shapes, formats in kinds:
+        for shape, a, b, saturate in product(shapes, formats, formats, (False, True)):
             m, n, k = shape
             yield _sync(
                 arch,

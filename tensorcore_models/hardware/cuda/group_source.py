@@ -8,6 +8,7 @@ tensor memory.
 Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions" (matrix descriptors, fragments).
 """
 
+from ...catalogue.nvidia import ptx_name
 from ...engines.instruction import Instruction
 from ...formats import get_format
 from .layouts import (
@@ -32,7 +33,7 @@ from .source import (
     store_fragment,
     thread_coordinate,
 )
-from .targets import ptx_name, target_of
+from .targets import target_of
 
 
 def _elements_per_row(row: Instruction, fmt: str) -> int:

@@ -12,6 +12,7 @@ Packing to registers and back is done on the device by the offsets of :mod:`tens
 
 from dataclasses import dataclass
 
+from ...catalogue.nvidia import ptx_name
 from ...engines.instruction import Instruction
 from ...formats import get_format
 from .layouts import (
@@ -24,7 +25,7 @@ from .layouts import (
     Mode,
     mma_layout,
 )
-from .targets import ptx_name, target_of
+from .targets import target_of
 
 #: Fields of the geometry that every kernel takes, all 64 bits.
 GEOMETRY = (

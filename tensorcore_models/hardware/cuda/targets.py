@@ -1,23 +1,11 @@
-"""GPU architectures: their compute capabilities, and how PTX spells formats."""
+"""GPU architectures: their compute capabilities and compilation targets."""
+
+from ...catalogue.nvidia import ARCHITECTURES
 
 #: Architecture of the catalogue: (compute capability, compilation target).
 TARGETS: dict[str, tuple[tuple[int, int], str]] = {
-    "volta": ((7, 0), "sm_70"),
-    "turing": ((7, 5), "sm_75"),
-    "ampere": ((8, 0), "sm_80"),
-    "ada": ((8, 9), "sm_89"),
-    "hopper": ((9, 0), "sm_90a"),
-    "blackwell": ((10, 0), "sm_100a"),
-    "rtx_blackwell": ((12, 0), "sm_120a"),
+    arch: (row.capability, row.target) for arch, row in ARCHITECTURES.items()
 }
-
-#: How PTX spells the formats.
-PTX_NAMES = {"fp64": "f64", "fp32": "f32", "fp16": "f16", "e4m3fn": "e4m3"}
-
-
-def ptx_name(fmt: str) -> str:
-    """PTX's spelling of a format."""
-    return PTX_NAMES.get(fmt, fmt)
 
 
 def architecture_of(capability: tuple[int, int]) -> str:
