@@ -177,7 +177,7 @@ class EngineArithmetic(Arithmetic):
         """The result of every k step from zero, in order; many steps are one batch of the engine's kernel."""
         (a, b), step = pair, self.engine.k
         k = a.shape[1]
-        if not isinstance(self.engine, MatrixEngine) or self.engine.accumulator is None:
+        if not isinstance(self.engine, MatrixEngine):
             for start in range(0, k, step):
                 yield self._values(self.engine.gemm_bits(a[:, start : start + step], b[start : start + step]))
             return

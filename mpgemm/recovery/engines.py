@@ -209,7 +209,7 @@ def suitable_engines(method: RecoveryMethod, limit: int = 8) -> list[str]:
     first: dict[str, str] = {}
     for row in tcm.list_instructions():
         result = row.d_format in (("s32",) if method.integer else ("fp32", "fp64"))
-        plain = row.scale_format is None and row.accumulator is not None and row.a_format == row.b_format
+        plain = row.scale_format is None and row.published and row.a_format == row.b_format
         if plain and result and row.a_format in method.formats:
             first.setdefault(row.arch, str(row))
     return [*first.values()][:limit] or ["none in the catalogue; a MatrixEngine can be made"]

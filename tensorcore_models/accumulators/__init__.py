@@ -44,7 +44,7 @@ tf32_nan
     tf32 operand whose payload stands in the 13 ignored bits only: ``"truncated"`` (it becomes infinity) or ``"kept"`` (NaN).
 """
 
-from .base import Accumulator, AlignedSum
+from .base import Accumulator, AlignedSum, Unpublished
 from .fused import (
     FusedDotAdd,
     FusedDotRoundDownAdd,
@@ -69,5 +69,6 @@ __all__ = [
     "PairRoundOddSum",
     "ParametricDotAdd",
     "SequentialFMA",
+    "Unpublished",
     "as_parametric",
 ]

@@ -104,6 +104,14 @@ class Accumulator:
         return dataclasses.replace(self, **rules)
 
 
+@dataclass(frozen=True)
+class Unpublished(Accumulator):
+    """The arithmetic of a unit that nobody has published: it can be listed, nothing can be computed with it."""
+
+    def pass_bits(self, p) -> int:
+        raise ValueError("this arithmetic is not public, so there is nothing to compute with")
+
+
 ALIGNMENT_RULES: dict[str, tuple[str, ...] | None] = {
     **Accumulator.edge_rules,
     "zero_operand": ("skip", "minus126", "format_minimum"),

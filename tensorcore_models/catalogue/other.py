@@ -4,7 +4,7 @@ Sources: Arm Architecture Reference Manual (BFMMLA, without the extended mode); 
 TDPFP16PS were run on a CPU, named in :data:`XEON`; docs/amx.md says what was compared.
 """
 
-from ..accumulators import IntegerDotAdd, LanedFMA, PairRoundOddSum, SequentialFMA
+from ..accumulators import IntegerDotAdd, LanedFMA, PairRoundOddSum, SequentialFMA, Unpublished
 from ..engines.instruction import Instruction
 
 SDM = "Intel 64 and IA-32 Architectures SDM"
@@ -51,7 +51,7 @@ def rows() -> list[Instruction]:
         _integer_tile("tdpbusd", "u8", "s8"),
         _integer_tile("tdpbuud", "u8", "u8"),
         Instruction(
-            None,
+            Unpublished(),
             arch="tpu", name="mxu.m128n128k128.f32.bf16.bf16.f32", m=128, n=128, k=128, a_format="bf16",
             b_format="bf16", path="mxu", source="fasi-numerical-behavior, table 1: TPU v2 and v3 arithmetic is not published",
             evidence="arithmetic not public",

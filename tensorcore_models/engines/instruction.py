@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import kernels
-from ..accumulators import Accumulator
+from ..accumulators import Accumulator, Unpublished
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
 from .engine import MatrixEngine
 
@@ -37,7 +37,7 @@ class Instruction(MatrixEngine):
         Independent multiplications that one instruction runs side by side.
     a_format, b_format, c_format, d_format, scale_format, block_size, accumulator
         As in :class:`~tensorcore_models.MatrixEngine`; a row states a_format, b_format and k in full, formats by name.
-        `accumulator` is None where the arithmetic is not public.
+        `accumulator` is :class:`~tensorcore_models.accumulators.Unpublished` where the arithmetic is not public.
     legal_shapes : tuple of (m, tuple of n)
         Legal shapes of instructions whose m or n is a free parameter (the arithmetic is the same); empty otherwise.
     path : str
@@ -52,13 +52,12 @@ class Instruction(MatrixEngine):
     Raises
     ------
     ValueError
-        If the row contradicts itself: an unknown level of evidence, no source, no accumulator where the arithmetic is public,
+        If the row contradicts itself: an unknown level of evidence, no source, another evidence for unpublished arithmetic,
         or a shape that the accumulator's step does not divide.
     """
 
-    # What a row of the catalogue states in full, formats by name. A field may have a narrower type than MatrixEngine's; the one
-    # of `accumulator` is wider, so that units of unpublished arithmetic can be listed (and refused, see `core`).
-    accumulator: Accumulator | None = dataclasses.field(kw_only=False)  # type: ignore[assignment]
+    # What a row of the catalogue states in full, formats by name.
+    accumulator: Accumulator = dataclasses.field(kw_only=False)
     a_format: str
     b_format: str
     c_format: str = "fp32"
@@ -82,10 +81,10 @@ class Instruction(MatrixEngine):
             raise ValueError(f"{self.arch}:{self.name}: evidence {self.evidence!r}, expected one of {EVIDENCE}")
         if not self.source:
             raise ValueError(f"{self.arch}:{self.name}: a row needs a source")
-        if self.accumulator is None:
-            if self.evidence != "arithmetic not public":
-                raise ValueError(f"{self.arch}:{self.name}: only rows of unpublished arithmetic have no accumulator")
-            return
+        if self.published == (self.evidence == "arithmetic not public"):
+            raise ValueError(
+                f"{self.arch}:{self.name}: evidence {self.evidence!r} does not go with {type(self.accumulator).__name__}"
+            )
         super().__post_init__()
         if min(self.m, self.n, self.blocks) < 1:
             raise ValueError(
@@ -105,19 +104,9 @@ class Instruction(MatrixEngine):
         return str(self)
 
     @property
-    def core(self) -> Accumulator:
-        """The accumulator of a row whose arithmetic is published.
-
-        Raises
-        ------
-        ValueError
-            If it is not.
-        """
-        if self.accumulator is None:
-            raise ValueError(
-                f"{self}: its arithmetic is not public, so there is nothing to compute with ({self.source})"
-            )
-        return self.accumulator
+    def published(self) -> bool:
+        """Whether the arithmetic is public, so that the row can compute."""
+        return not isinstance(self.accumulator, Unpublished)
 
     @property
     def scale_blocks(self) -> int:
@@ -203,7 +192,10 @@ class Instruction(MatrixEngine):
 
     def _require_public(self) -> None:
         """Raise where there is nothing to compute with."""
-        _ = self.core
+        if not self.published:
+            raise ValueError(
+                f"{self}: its arithmetic is not public, so there is nothing to compute with ({self.source})"
+            )
 
 
 def _spell(values: tuple[int, ...]) -> str:

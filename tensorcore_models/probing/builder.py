@@ -48,7 +48,7 @@ class Builder:
     @property
     def spec(self) -> Accumulator:
         """The row's accumulator."""
-        return self.row.core
+        return self.row.accumulator
 
     def spec_of(self, family: type[Spec]) -> Spec:
         """The row's accumulator, which must be of that family.

@@ -32,7 +32,7 @@ def probe_set(row: Instruction) -> ProbeSet:
     ValueError
         For integer instructions and unpublished arithmetic, which have none.
     """
-    if row.accumulator is None or isinstance(get_format(row.d_format), IntegerFormat):
+    if not row.published or isinstance(get_format(row.d_format), IntegerFormat):
         raise ValueError(f"{row}: probe vectors are for floating-point instructions of published arithmetic")
     builder = Builder(row)
     family: Callable[[Builder], None] = FAMILIES[type(row.accumulator)]

@@ -20,7 +20,7 @@ ROWS = list(
     {
         (row.accumulator, row.k, row.formats, row.scale_format, row.block_size): row
         for row in tcm.list_instructions()
-        if row.accumulator is not None
+        if row.published
     }.values()
 )
 

@@ -19,7 +19,7 @@ from tensorcore_models.reference import dot_bits
 FLOATING = [
     row
     for row in tcm.list_instructions()
-    if row.accumulator is not None and not isinstance(tcm.get_format(row.d_format), IntegerFormat)
+    if row.published and not isinstance(tcm.get_format(row.d_format), IntegerFormat)
 ]
 #: One row for each arithmetic: rows that differ in name or in m and n only have the same vectors.
 DISTINCT = list({(r.accumulator, r.k, r.formats, r.scale_format, r.block_size): r for r in FLOATING}.values())

@@ -157,7 +157,7 @@ def survivors(
 
 def _variants(row: Instruction) -> list[tuple[dict[str, Any], Accumulator]]:
     """Every setting of the edge rules of an instruction, the catalogue's own first."""
-    spec = row.core
+    spec = row.accumulator
     domains = {}
     for rule in spec.edge_rules:
         if rule in LEFT_OUT or (rule == "tf32_nan" and row.a_format != "tf32"):
@@ -211,7 +211,7 @@ def consistent_rules(
             best, fewest, missed = [rules], score, wrong
         elif score == fewest:
             best.append(rules)
-    own = {rule: getattr(row.core, rule) for rule in best[0]}
+    own = {rule: getattr(row.accumulator, rule) for rule in best[0]}
     wanted = {**own, **{rule: value for rule, value in (prefer or {}).items() if rule in own}}
     chosen = min(best, key=lambda rules: sum(rules[r] != wanted[r] for r in own))
     possible = {rule: list(dict.fromkeys(rules[rule] for rules in best)) for rule in own}
@@ -232,8 +232,8 @@ def _domain(row: Instruction, rule: str) -> tuple:
     """The values that a rule may have; its own alone where none are listed."""
     if rule == "exponent_floor":
         return FLOORS.get(row.d_format, (None,))
-    allowed: tuple | None = row.core.edge_rules[rule] or FREE_RULES.get(rule)
-    return (getattr(row.core, rule),) if allowed is None else allowed
+    allowed: tuple | None = row.accumulator.edge_rules[rule] or FREE_RULES.get(rule)
+    return (getattr(row.accumulator, rule),) if allowed is None else allowed
 
 
 def edge_rules(

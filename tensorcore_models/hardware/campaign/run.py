@@ -109,7 +109,7 @@ class Campaign:
         self.target, self.seed, self.clock, self.say = target, seed, clock, say
         self.start, self.budget = clock(), budget
         self.rows = (
-            list(rows) if rows is not None else [r for r in list_instructions(device.arch) if r.accumulator is not None]
+            list(rows) if rows is not None else [r for r in list_instructions(device.arch) if r.published]
         )
         self.libraries = libraries
         date = datetime.datetime.now(datetime.UTC).date().isoformat()
@@ -271,7 +271,7 @@ class Campaign:
 
 def _gpu() -> tuple[Device, list[Instruction], dict[str, Any]]:
     device = default_device()
-    return device, [row for row in list_instructions(device.arch) if row.accumulator is not None], {}
+    return device, [row for row in list_instructions(device.arch) if row.published], {}
 
 
 def _cpu(emulated: bool) -> tuple[Machine, list[Instruction], dict[str, Any]]:

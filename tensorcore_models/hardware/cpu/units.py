@@ -66,7 +66,7 @@ def status(row: Instruction) -> str:
 
 def available(emulated: bool = False) -> list[Instruction]:
     """The catalogue's rows that this machine runs, or those that are emulated."""
-    rows = [row for arch in ("x86", "arm") for row in list_instructions(arch) if row.accumulator is not None]
+    rows = [row for arch in ("x86", "arm") for row in list_instructions(arch) if row.published]
     return [row for row in rows if (cpu_units.is_emulated(number_of(row)) if emulated else not status(row))]
 
 
