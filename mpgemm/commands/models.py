@@ -5,6 +5,7 @@ import argparse
 import tensorcore_models as tcm
 from mpgemm.recovery.methods import list_methods
 from mpgemm.reporting import report
+from tensorcore_models.accumulators import Unpublished
 from tensorcore_models.catalogue.devices import DEVICES
 
 
@@ -94,7 +95,7 @@ def _wanted(row, args) -> bool:
 
 def _algorithm(row) -> str:
     spec = row.accumulator
-    if spec is None:
+    if isinstance(spec, Unpublished):
         return "not public"
     text = type(spec).__name__
     facts = [f"N={spec.terms}"] if hasattr(spec, "terms") else []

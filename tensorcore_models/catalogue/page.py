@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from ..accumulators import Accumulator
+from ..accumulators import Accumulator, Unpublished
 from ..engines.instruction import EVIDENCE, Instruction
 from . import architectures, list_instructions
 from .devices import DEVICES
@@ -17,9 +17,9 @@ Evidence, strongest first: {evidence}.
 """
 
 
-def describe(spec: Accumulator | None) -> str:
+def describe(spec: Accumulator) -> str:
     """An accumulator as text: its class and what differs from the class's defaults."""
-    if spec is None:
+    if isinstance(spec, Unpublished):
         return "not public"
     parts = []
     for field in dataclasses.fields(spec):
