@@ -127,7 +127,7 @@ ARCHITECTURES = {
     "blackwell": Architecture(
         fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
         sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES,),
-        capability=(10, 0), target="sm_100a", devices={"b200": ()},
+        capability=(10, 0), target="sm_100a", devices={"b200": (), "gb200": (), "b300": (), "gb300": ()},
         vectors="B200", pinned=("fp16", "bf16"),
     ),
     "rtx_blackwell": Architecture(

@@ -25,6 +25,7 @@ from ..formats import Format, IntegerFormat, get_format
 from ..formats.exact_rounding import check_rounding
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
 from ..formats.sums import add_rounded, scale_rounded
+from .order import KOrder, Order, Unit, evaluate, order_of, uncovered
 
 FormatLike = str | Format | IntegerFormat
 
@@ -36,51 +37,6 @@ def format_name(fmt: FormatLike) -> FormatLike:
         return row.name if get_format(row.name) == row else row
     except ValueError:
         return row
-
-
-def k_ranges(k: int, step: int, k_order: str | Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]] | None:
-    """The chains into which a kernel cuts k, None for one chain over all of k.
-
-    Parameters
-    ----------
-    k, step : int
-        Length and the engine's k step.
-    k_order : str or sequence of (start, stop)
-        ``"sequential"``: one chain. ``"split_k:S"``: S contiguous parts of equally many steps (the last may be shorter).
-        ``"sliced_k:S"``: S chains, chain s takes steps s, s + S, ... (warps that share a tile). A sequence of half-open
-        ranges that cover 0 to k in order: stream-k.
-
-    Returns
-    -------
-    list of list of (start, stop)
-        Each inner list is a chain.
-
-    Raises
-    ------
-    ValueError
-        On an unknown order, or ranges that do not cover k or do not start on a step.
-    """
-    if isinstance(k_order, str):
-        name, _, count = k_order.partition(":")
-        if name == "sequential" and not count:
-            return None
-        if name not in ("split_k", "sliced_k") or not count.isdigit() or int(count) < 1:
-            raise ValueError(
-                f"unknown k_order {k_order!r}: 'sequential', 'split_k:S', 'sliced_k:S' or a sequence of (start, stop)"
-            )
-        parts, steps = int(count), -(-k // step)
-        if name == "split_k":
-            per_part = -(-steps // parts) * step
-            return [[(start, min(start + per_part, k))] for start in range(0, k, per_part)]
-        chains = [[(j * step, min((j + 1) * step, k)) for j in range(s, steps, parts)] for s in range(parts)]
-        return [chain for chain in chains if chain]
-    ranges = [(int(start), int(stop)) for start, stop in k_order]
-    ends = [0, *(stop for _, stop in ranges)]
-    if not ranges or [start for start, _ in ranges] != ends[:-1] or ends[-1] != k or any(a >= b for a, b in ranges):
-        raise ValueError(f"k_order ranges {ranges} must follow each other from 0 to k = {k}")
-    if any(start % step for start, _ in ranges):
-        raise ValueError(f"k_order ranges {ranges} must start on multiples of the k step {step}")
-    return [[r] for r in ranges]
 
 
 _ONE_ZERO = bytes(16)
@@ -136,7 +92,7 @@ class Engine(abc.ABC):
         scale_a=None,
         scale_b=None,
         *,
-        k_order: str | Sequence[tuple[int, int]] = "sequential",
+        k_order: KOrder = "sequential",
         promote_every: int | None = None,
         promote_rounding: str = "rne",
     ) -> np.ndarray:
@@ -148,8 +104,8 @@ class Engine(abc.ABC):
             Encodings, one element each, shapes (m, k), (k, n), (m, n). None for c means zeros.
         scale_a, scale_b : array of unsigned integers
             Encodings of the block scales, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), for engines with scales.
-        k_order : str or sequence
-            See :func:`k_ranges`. Chains of another order than "sequential" start from zero; their results are added in
+        k_order : str, Order or sequence
+            See :func:`tensorcore_models.engines.order.order_of`. Chains of another order than "sequential" start from zero; their results are added in
             order in the output format (RN), c last.
         promote_every : int, optional
             Every that many products (a multiple of the k step) the chain is added outside to an FP32 accumulator that starts
@@ -182,7 +138,7 @@ class Engine(abc.ABC):
         scale_a=None,
         scale_b=None,
         input_rounding: str | None = None,
-        k_order: str | Sequence[tuple[int, int]] = "sequential",
+        k_order: KOrder = "sequential",
         promote_every: int | None = None,
         promote_rounding: str = "rne",
     ) -> np.ndarray:
@@ -280,28 +236,68 @@ class Engine(abc.ABC):
     def _gemm_checked(self, a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding):
         check_rounding(promote_rounding)
         k = a.shape[1]
-        chains = k_ranges(k, self.k, k_order)
+        order = order_of(k, self.k, k_order)
         if promote_every is not None:
-            return self._promoted(a, b, c, scale_a, scale_b, chains, promote_every, promote_rounding)
+            return self._promoted(a, b, c, scale_a, scale_b, order, promote_every, promote_rounding)
         if k == 0 or 0 in c.shape:
             return self._c_as_result(c)
-        if chains is None:
-            return self._padded(a, b, c, scale_a, scale_b, [(0, k)])
+        if order is None:
+            return self._padded(a, b, c, scale_a, scale_b, [range(k)])
+        total = evaluate(order, self._unit(a, b, c, scale_a, scale_b))
+        return add_rounded(total, self._c_as_result(c), self.formats[3])
+
+    def sum_bits(self, a, b, order: Order) -> np.ndarray:
+        """A B on raw encodings in one order of k, nothing added: what the chains and sums of the order give, signed zeros kept.
+
+        Parameters
+        ----------
+        a, b : array of unsigned integers
+            Encodings, shapes (m, k), (k, n).
+        order : Order
+            Values of k that it leaves out are left out of the sum.
+
+        Returns
+        -------
+        ndarray
+            Encodings in the output format, shape (m, n).
+
+        Raises
+        ------
+        TypeError, ValueError
+            As :meth:`gemm_bits`; and for engines with block scales.
+        """
+        a, b, zero = self._check_matrices(a, b, None)
+        self.check_scales(a.shape, b.shape, None, None)
+        uncovered(order, a.shape[1])
+        if 0 in zero.shape:
+            return self._c_as_result(zero)
+        return evaluate(order, self._unit(a, b, zero, None, None))
+
+    def _unit(self, a, b, c, scale_a, scale_b) -> Unit:
+        """This engine on these operands, as the interpreter of orders sees it."""
         zero = _zeros(c.shape, c.dtype)
-        d_format = self.formats[3]
-        total = None
-        for chain in chains:
-            part = self._padded(a, b, zero, scale_a, scale_b, chain)
-            total = part if total is None else add_rounded(total, part, d_format)
-        return add_rounded(total, self._c_as_result(c), d_format)
+
+        def chain(pieces):
+            return self._padded(a, b, zero, scale_a, scale_b, pieces)
+
+        def restarts(start, stop, every, total):
+            if scale_a is not None:
+                return None
+            whole = start + (stop - start) // every * every
+            sums = self._promoted_bits(a[:, start:whole], b[start:whole], total, None, None, every)
+            if sums is None or whole == stop:
+                return sums
+            return add_rounded(sums, chain([range(whole, stop)]), self.formats[3])
+
+        return Unit(self.formats[3], self.k, chain, restarts, lambda: self._c_as_result(zero))
 
     def _c_as_result(self, c: np.ndarray) -> np.ndarray:
         """c in the output format, rounded to nearest where that is narrower."""
         c_format, d_format = self.formats[2:]
         return c.copy() if c_format == d_format else scale_rounded(c, 1.0, c_format, d_format)
 
-    def _promoted(self, a, b, c, scale_a, scale_b, chains, every, rounding):
-        if chains is not None:
+    def _promoted(self, a, b, c, scale_a, scale_b, order, every, rounding):
+        if order is not None:
             raise ValueError("promote_every needs k_order 'sequential'")
         if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1 or every % self.k:
             raise ValueError(f"promote_every is {every!r}, expected a positive multiple of the k step {self.k}")
@@ -318,7 +314,7 @@ class Engine(abc.ABC):
             if sums is not None:
                 total, done = sums, whole
         for start in range(done, a.shape[1], every):
-            part = self._padded(a, b, zero, scale_a, scale_b, [(start, min(start + every, a.shape[1]))])
+            part = self._padded(a, b, zero, scale_a, scale_b, [range(start, min(start + every, a.shape[1]))])
             total = add_rounded(total, scale_rounded(part, 1.0, d_format, outside), outside, rounding)
         return total if outside == d_format else scale_rounded(total, 1.0, outside, d_format)
 
@@ -326,23 +322,26 @@ class Engine(abc.ABC):
         """FP32 sums of chains of `every` products in one call, None where the engine has no kernel for that."""
         return None
 
-    def _padded(self, a, b, c, scale_a, scale_b, chain: list[tuple[int, int]]) -> np.ndarray:
-        """One chain over the ranges of k, each padded with zeros to a multiple of the k step."""
+    def _padded(self, a, b, c, scale_a, scale_b, pieces: Sequence[range]) -> np.ndarray:
+        """One chain over pieces of k, each padded with zeros to a multiple of the k step."""
         pieces_a, pieces_b, pieces_sa, pieces_sb = [], [], [], []
         block = self.block_size
-        for start, stop in chain:
-            pad = -(stop - start) % self.k
-            x, y = a[:, start:stop], b[start:stop]
+        for piece in pieces:
+            pad = -len(piece) % self.k
+            taken = slice(piece.start, piece.stop, piece.step)
+            x, y = a[:, taken], b[taken]
             if pad:
                 x, y = np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))
             pieces_a.append(x)
             pieces_b.append(y)
             if block is not None:
-                first, last = start // block, -(-stop // block)
-                missing = -(-(stop - start + pad) // block) - (last - first)
+                if piece.step != 1:
+                    raise ValueError(f"{self.label} has block scales: chains take neighbouring values of k, got {piece}")
+                first, last = piece.start // block, -(-piece.stop // block)
+                missing = -(-(len(piece) + pad) // block) - (last - first)
                 pieces_sa.append(np.pad(scale_a[:, first:last], ((0, 0), (0, missing))))
                 pieces_sb.append(np.pad(scale_b[first:last], ((0, missing), (0, 0))))
-        if len(chain) == 1:
+        if len(pieces) == 1:
             a, b = pieces_a[0], pieces_b[0]
         else:
             a, b = np.concatenate(pieces_a, axis=1), np.concatenate(pieces_b, axis=0)

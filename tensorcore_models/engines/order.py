@@ -1,0 +1,250 @@
+"""The order of a sum over k, as data: chains that an engine runs, and the additions outside of it that join them.
+
+A :class:`Chain` starts from +0 and takes pieces of k one after the other; a :class:`Sum` adds the results of its parts from left
+to right. Nested, they spell every order that a GEMM kernel has: slices of a split k, restarts, lanes of a vector product and the
+tree that joins them. :func:`evaluate` is the one interpreter; what it multiplies runs in the engine's kernels on whole matrices.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..formats import Format, IntegerFormat, get_format
+from ..formats.sums import add_rounded, scale_rounded
+
+#: Where a sum may be rounded to the kernel's output format, before that format is known.
+OUTPUT = "output"
+
+
+@dataclass(frozen=True)
+class Chain:
+    """One accumulator of the engine, from +0.
+
+    Parameters
+    ----------
+    pieces : tuple of range
+        Values of k in the order in which they are multiplied, each piece padded with zeros to a multiple of the engine's k
+        step. A step above 1 takes every second, third, ... value. No pieces: the chain is +0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a piece is no range, is empty, or does not ascend from 0 or above.
+    """
+
+    pieces: tuple[range, ...]
+
+    def __post_init__(self):
+        for piece in self.pieces:
+            if not isinstance(piece, range):
+                raise TypeError(f"a piece of a chain is a range of k, got {piece!r}")
+            if not len(piece) or piece.start < 0 or piece.step < 1:
+                raise ValueError(f"a piece of a chain ascends from 0 or above and is not empty, got {piece!r}")
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Results of parts added outside of the engine, from left to right, each addition rounded to nearest.
+
+    The additions are in the engine's result format.
+
+    Parameters
+    ----------
+    parts : tuple of Chain or Sum
+        At least one.
+    start : {"first", "zero"}
+        The running sum starts as the first part, or as +0 to which the first part is added (which loses the sign of -0).
+    partials : str, optional
+        Format to which each part is rounded before it is added.
+    carry : str, optional
+        Format to which the running sum is rounded after each addition, the first part included.
+
+    Raises
+    ------
+    ValueError
+        If there are no parts or `start` is unknown.
+    """
+
+    parts: tuple["Chain | Sum", ...]
+    start: str = "first"
+    partials: str | None = None
+    carry: str | None = None
+
+    def __post_init__(self):
+        if not self.parts:
+            raise ValueError("a sum needs at least one part")
+        if self.start not in ("first", "zero"):
+            raise ValueError(f"a sum starts from its 'first' part or from 'zero', got {self.start!r}")
+
+
+Order = Chain | Sum
+KOrder = str | Order | Sequence[tuple[int, int]]
+
+
+def order_of(k: int, step: int, k_order: KOrder) -> Order | None:
+    """The order in which a kernel sums over k, None for one chain over all of it.
+
+    Parameters
+    ----------
+    k, step : int
+        Length and the engine's k step.
+    k_order : str, Order or sequence of (start, stop)
+        ``"sequential"``: one chain. ``"split_k:S"``: S contiguous parts of equally many steps (the last may be shorter).
+        ``"sliced_k:S"``: S chains, chain s takes steps s, s + S, ... (warps that share a tile). A sequence of half-open
+        ranges that cover 0 to k in order: stream-k. Any other order as an Order.
+
+    Raises
+    ------
+    ValueError
+        On an unknown order, or ranges that do not cover k or do not start on a step.
+    """
+    if isinstance(k_order, Chain | Sum):
+        left_out = uncovered(k_order, k)
+        if left_out.size:
+            raise ValueError(f"the order leaves out {left_out.size} values of k, the first is {left_out[0]}")
+        return k_order
+    if isinstance(k_order, str):
+        name, _, count = k_order.partition(":")
+        if name == "sequential" and not count:
+            return None
+        if name not in ("split_k", "sliced_k") or not count.isdigit() or int(count) < 1:
+            raise ValueError(
+                f"unknown k_order {k_order!r}: 'sequential', 'split_k:S', 'sliced_k:S' or a sequence of (start, stop)"
+            )
+        parts, steps = int(count), -(-k // step)
+        if name == "split_k":
+            per_part = -(-steps // parts) * step
+            ranges = [(start, min(start + per_part, k)) for start in range(0, k, per_part)] if k else []
+            chains = [Chain((range(*r),)) for r in ranges]
+        else:
+            owned = ([range(j * step, min((j + 1) * step, k)) for j in range(s, steps, parts)] for s in range(parts))
+            chains = [Chain(tuple(pieces)) for pieces in owned if pieces]
+        return Sum(tuple(chains)) if chains else Chain(())
+    ranges = [(int(start), int(stop)) for start, stop in k_order]
+    ends = [0, *(stop for _, stop in ranges)]
+    if not ranges or [start for start, _ in ranges] != ends[:-1] or ends[-1] != k or any(a >= b for a, b in ranges):
+        raise ValueError(f"k_order ranges {ranges} must follow each other from 0 to k = {k}")
+    if any(start % step for start, _ in ranges):
+        raise ValueError(f"k_order ranges {ranges} must start on multiples of the k step {step}")
+    return Sum(tuple(Chain((range(start, stop),)) for start, stop in ranges))
+
+
+def leaves(order: Order) -> Iterator[Chain]:
+    """The chains of an order, from left to right."""
+    if isinstance(order, Chain):
+        yield order
+    else:
+        for part in order.parts:
+            yield from leaves(part)
+
+
+def with_output(order: Order, fmt: str) -> Order:
+    """The order with `fmt` where it says :data:`OUTPUT`."""
+    if isinstance(order, Chain):
+        return order
+    named = {f: fmt if getattr(order, f) == OUTPUT else getattr(order, f) for f in ("partials", "carry")}
+    return dataclasses.replace(order, parts=tuple(with_output(part, fmt) for part in order.parts), **named)
+
+
+def uncovered(order: Order, k: int) -> np.ndarray:
+    """The values of k that no chain takes, ascending.
+
+    Raises
+    ------
+    ValueError
+        If a chain takes a value beyond k - 1, or a value is taken twice.
+    """
+    pieces = [piece for chain in leaves(order) for piece in chain.pieces]
+    beyond = [piece for piece in pieces if piece[-1] >= k]
+    if beyond:
+        raise ValueError(f"k is {k}, but the order takes values up to {beyond[0][-1]}; make an order for this k")
+    taken = np.zeros(k, np.int64)
+    for piece in pieces:
+        taken[piece.start : piece.stop : piece.step] += 1
+    if (taken > 1).any():
+        raise ValueError(f"the order takes k = {int(np.flatnonzero(taken > 1)[0])} more than once")
+    return np.flatnonzero(taken == 0)
+
+
+def restart_length(parts: Sequence[Order], step: int) -> int | None:
+    """Length of the blocks where the parts are equally long neighbours of whole k steps (the last may be shorter), else None."""
+    spans = []
+    for part in parts:
+        if not isinstance(part, Chain) or len(part.pieces) != 1 or part.pieces[0].step != 1:
+            return None
+        spans.append(part.pieces[0])
+    length = len(spans[0])
+    neighbours = all(x.stop == y.start and len(x) == length for x, y in zip(spans, spans[1:], strict=False))
+    return length if neighbours and len(spans[-1]) <= length and length % step == 0 else None
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What the interpreter uses of an engine.
+
+    Parameters
+    ----------
+    result : Format or IntegerFormat
+        Format of the engine's results, in which sums are formed.
+    step : int
+        The engine's k step.
+    chain : callable
+        pieces -> encodings of one chain from +0 over them.
+    restarts : callable
+        (start, stop, every, total) -> encodings of `total` plus chains of `every` values of k added in FP32, or None where
+        the engine has no kernel for that.
+    zeros : callable
+        () -> encodings of +0 that may be written to.
+    """
+
+    result: Format | IntegerFormat
+    step: int
+    chain: Callable[[Sequence[range]], np.ndarray]
+    restarts: Callable[[int, int, int, np.ndarray], np.ndarray | None]
+    zeros: Callable[[], np.ndarray]
+
+
+def evaluate(order: Order, unit: Unit) -> np.ndarray:
+    """Encodings of the sum, in the unit's result format.
+
+    Raises
+    ------
+    ValueError
+        If a sum is rounded to :data:`OUTPUT`, which :func:`with_output` replaces.
+    """
+    if isinstance(order, Chain):
+        return unit.chain(order.pieces) if order.pieces else unit.zeros()
+    rounds = order.partials or order.carry
+    parts = list(order.parts)
+    total = unit.zeros() if order.start == "zero" else _rounded(evaluate(parts.pop(0), unit), order, unit)
+    if not rounds and len(parts) > 1:
+        every = restart_length(parts, unit.step)
+        if every is not None:
+            first, last = parts[0].pieces[0], parts[-1].pieces[0]  # type: ignore[union-attr]
+            sums = unit.restarts(first.start, last.stop, every, total)
+            if sums is not None:
+                return sums
+    for part in parts:
+        value = evaluate(part, unit)
+        if order.partials:
+            value = _through(value, unit.result, order.partials)
+        total = add_rounded(total, value, unit.result)
+        if order.carry:
+            total = _through(total, unit.result, order.carry)
+    return total
+
+
+def _rounded(first: np.ndarray, order: Sum, unit: Unit) -> np.ndarray:
+    """The first part, rounded as a partial and as a running sum: to the narrower of both, as both are one format or none."""
+    fmt = order.partials or order.carry
+    return _through(first, unit.result, fmt) if fmt else first
+
+
+def _through(bits: np.ndarray, result: Format | IntegerFormat, name: str) -> np.ndarray:
+    """Encodings rounded to the format `name` and back, which is exact."""
+    if name == OUTPUT:
+        raise ValueError("the order rounds to the output format; name it (with_output, or Recipe.gemm_bits(out_format=...))")
+    narrow = get_format(name)
+    return scale_rounded(scale_rounded(bits, 1.0, result, narrow), 1.0, narrow, result)

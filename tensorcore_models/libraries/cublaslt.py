@@ -1,0 +1,293 @@
+"""cuBLASLt: from an algorithm configuration to a recipe.
+
+The orders were measured by the authors of cublas_match (`facebookexperimental/triton`, bitequiv/cublas_match): on an H100 with
+13.1.1 they compared 1,890,189 results, of which 1,886,731 agreed in every byte; on sm_100 99.91 % of 100,692 shapes have an order and
+99.891 % of those agreed. The tables are theirs (:mod:`.cublaslt_tables`), the instructions this package's.
+"""
+
+from collections.abc import Mapping
+
+from ..accumulators import SequentialFMA
+from ..catalogue import default_instruction, get_instruction
+from ..engines.engine import Engine, MatrixEngine
+from ..engines.order import Chain, Order, Sum
+from ..formats import get_format
+from . import cublaslt_tables as tables
+from .cublaslt_tables import PLATFORMS, TARGETS, Platform
+from .recipe import Epilogue, Recipe, Unknown, butterfly, contiguous, joined, residue_first, restarted
+
+SOURCE = "measured by the authors of cublas_match (facebookexperimental/triton, MIT)"
+#: Operand format: output formats of cuBLASLt's kernels.
+OUTPUTS = {"fp16": ("fp16", "fp32"), "bf16": ("bf16", "fp32"), "e4m3fn": ("fp16", "bf16", "fp32")}
+RECORD = "Record what the library chooses there, or compare a recorded result with `mpgemm diff`"
+
+
+def platform_of(device: str, version: str) -> Platform:
+    """The row of a device and a version of cuBLASLt.
+
+    Raises
+    ------
+    Unknown
+        If nobody has measured them.
+    """
+    target = TARGETS.get(device)
+    if target is None:
+        raise Unknown(f"cuBLASLt on device {device!r} is not known", field="device", known=TARGETS, advice=RECORD)
+    short = ".".join(str(version).split(".")[:2])
+    if (target, short) not in PLATFORMS:
+        known = [v for t, v in PLATFORMS if t == target]
+        raise Unknown(
+            f"cuBLASLt version {version!r} on {device} ({target}) is not known", field="version", known=known, advice=RECORD
+        )
+    return PLATFORMS[target, short]
+
+
+def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
+    """A configuration with every field of :data:`~.cublaslt_tables.FIELDS`, None where it is not set.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no mapping, a name or a value is not what cuBLASLt has, or ALGO_ID is missing.
+    """
+    if not isinstance(config, Mapping):
+        raise TypeError(f"config is a mapping of fields to numbers, got {type(config).__name__}; fields: {', '.join(tables.FIELDS)}")
+    unknown = [name for name in config if name not in tables.FIELDS]
+    if unknown:
+        raise ValueError(f"config has the field {unknown[0]!r}; known: {', '.join(tables.FIELDS)}")
+    if config.get("ALGO_ID") is None:
+        raise ValueError("config lacks ALGO_ID, which says what kernel runs; record it from cublasLtMatmulAlgoGetHeuristic")
+    for name, value in config.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise TypeError(f"config field {name} is {value!r}, expected an integer")
+    return {name: config.get(name) for name in tables.FIELDS}
+
+
+def _lookup(table: Mapping, key, field: str, value, family: str):
+    """The row of a table, or Unknown."""
+    if key not in table:
+        known = sorted({k[1] if isinstance(k, tuple) else k for k in table if not isinstance(k, tuple) or k[0] == key[0]})
+        raise Unknown(f"{field} {value} of a {family} kernel is not known", field=field, known=known, advice=RECORD)
+    return table[key]
+
+
+def _slice_length(k: int, parts: int, grain: int) -> int:
+    """Length of a slice of split-K: as many whole grains as divide k evenly, rounded up."""
+    return -(-(-(-k // grain)) // parts) * grain
+
+
+def tail_loss(k: int, split_k: int, tile: int) -> int:
+    """How many of the last values of k nvjet's split-K leaves out of the sum.
+
+    A known fault of cuBLASLt 12.8 to 13.2 (cublas_match, cublas_gemm_bug_reproduce.py): where k is no multiple of the tile, whole
+    tiles divide evenly into the parts, and there are more parts than values left over.
+
+    Parameters
+    ----------
+    k, split_k, tile : int
+        Length of the sum, SPLITK_NUM, k in a tile (64 for fp16 and bf16, 128 for fp8).
+    """
+    tail = k % tile
+    return tail if tail and split_k > max(tail, 1) and (k // tile) % split_k == 0 else 0
+
+
+def _nvjet(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
+    stage = config["STAGES_ID"]
+    tile = _lookup(tables.NVJET_STAGES, stage, "STAGES_ID", stage, "nvjet")
+
+    def one(piece: range) -> Order:
+        return restarted(piece.start, piece.stop, tile) if stage in platform.restarting_stages else Chain((piece,))
+
+    if parts == 1:
+        return one(range(k)), 16
+    length = _slice_length(k, parts, tile)
+    if not tile <= length < k:
+        raise Unknown(
+            f"SPLITK_NUM {parts} with k {k}: a slice of {length} is not inside of k in whole tiles of {tile}", field="SPLITK_NUM",
+            known=(f"1 to {-(-k // tile)}",), advice=RECORD,
+        )  # fmt: skip
+    lost = tail_loss(k, parts, tile)
+    if lost and platform.loses_tail is None:
+        raise Unknown(
+            f"SPLITK_NUM {parts} with k {k}: other platforms lose the last {lost} values of k here, nobody has looked on "
+            f"{platform.target} with {platform.version}",
+            field="SPLITK_NUM", advice=RECORD,
+        )  # fmt: skip
+    if lost:
+        return joined(one(piece) for piece in contiguous(0, k - lost, k // tile // parts * tile)), 16
+    return joined(one(piece) for piece in contiguous(0, k, length)), 16
+
+
+def _cutlass(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
+    stage, scheme = config["STAGES_ID"], config["REDUCTION_SCHEME"]
+    tile, step = _lookup(tables.CUTLASS_STAGES, stage, "STAGES_ID", stage, "cutlass")
+    if parts == 1:
+        return residue_first(0, k, tile), step
+    partials, carry = _lookup(tables.CUTLASS_MERGES, scheme, "REDUCTION_SCHEME", scheme, "cutlass")
+    large, small = tables.CUTLASS_GRAINS
+    length = _slice_length(k, parts, large if k % large == 0 else small)
+    if length > k:
+        raise Unknown(
+            f"SPLITK_NUM {parts} with k {k}: a slice of {length} is longer than k", field="SPLITK_NUM", known=(1,), advice=RECORD
+        )
+    slices = (residue_first(piece.start, piece.stop, tile) for piece in contiguous(0, k, length))
+    return joined(slices, partials=partials, carry=carry), step
+
+
+def _gemmsn(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
+    algo, option = config["ALGO_ID"], config["CUSTOM_OPTION"]
+    if parts != 1:
+        raise Unknown(f"SPLITK_NUM {parts} of ALGO_ID {algo} is not known", field="SPLITK_NUM", known=(1,), advice=RECORD)
+    count, block = _lookup(tables.GEMMSN, (algo, option), "CUSTOM_OPTION", option, f"ALGO_ID {algo}")
+    length = -(-k // count)
+    pieces = [range(min(i * length, k), min((i + 1) * length, k)) for i in range(count)]
+    chunks = [restarted(p.start, p.stop, block or k, begin="zero") if len(p) else Chain(()) for p in pieces]
+    return Sum(tuple(chunks), start="zero"), 1
+
+
+def _strided(start: int, stop: int, step: int) -> Chain:
+    piece = range(start, stop, step)
+    return Chain((range(start, piece[-1] + 1, step),) if len(piece) else ())
+
+
+def _lane(start: int, stop: int, lane: int, width: int, lanes: int) -> Chain:
+    """What one lane takes of the tiles from start to stop: `width` neighbours of each."""
+    tile = width * lanes
+    if width == 1:
+        return _strided(start + lane, stop, lanes)
+    pieces = (range(x, min(x + width, stop)) for x in range(start + lane * width, stop, tile))
+    return Chain(tuple(piece for piece in pieces if len(piece)))
+
+
+def _vector_slice(start: int, stop: int, row: tables.Gemv, slice_length: int) -> Order:
+    """One slice of k by the lanes of a matrix-vector kernel; the width of a lane follows from the length of a whole slice."""
+    width = row.width if row.width > 0 else min(-row.width, -(-slice_length // row.lanes))
+    chunk = (row.chunk or -(-(stop - start) // (width * row.lanes))) * width * row.lanes
+    chunks = contiguous(start, stop, chunk)
+    lanes = [joined(_lane(p.start, p.stop, i, width, row.lanes) for p in chunks) for i in range(row.lanes)]
+    return butterfly(lanes) if row.butterfly else joined(lanes)
+
+
+def _gemv(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
+    option = config["CUSTOM_OPTION"]
+    _check_vector(config, m, n)
+    if option in tables.GEMV_SLICES:
+        if parts != 1 or m != 1:
+            raise Unknown(
+                f"CUSTOM_OPTION {option} of ALGO_ID 13 is known for SPLITK_NUM 1 and m 1 only, got {parts} and m {m}",
+                field="CUSTOM_OPTION", advice=RECORD,
+            )  # fmt: skip
+        count, chunk = tables.GEMV_SLICES[option]
+        length = -(-k // count)
+        slices = [range(min(i * length, k), min((i + 1) * length, k)) for i in range(count)]
+        return joined(restarted(p.start, p.stop, chunk) if len(p) else Chain(()) for p in slices), 1
+    row = _lookup(platform.gemv, option, "CUSTOM_OPTION", option, "matrix-vector")
+    most = platform.processors * 2048 // row.lanes
+    if option in tables.GEMV_OCCUPANCY and max(m, n) > most:
+        raise Unknown(
+            f"CUSTOM_OPTION {option} with {max(m, n)} outputs: the number of lanes follows from occupancy", field="CUSTOM_OPTION",
+            known=(f"up to {most} outputs",), advice=RECORD,
+        )  # fmt: skip
+    length = -(-k // parts)
+    starts = [min(i * length, k) for i in range(parts)]
+    slices = [_vector_slice(x, min(x + length, k), row, length) if x < k else Chain(()) for x in starts]
+    return joined(slices), 1
+
+
+def _dot(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
+    _check_vector(config, m, n)
+    width = 2 if n == 1 else 1
+    tile = 128 * width
+    partials = []
+    for block in range(parts):
+        threads = [
+            Sum(tuple(_strided(block * tile + t * width + s, k, parts * tile) for s in range(width)), start="zero")
+            for t in range(128)
+        ]
+        partials.append(butterfly(threads))
+    return reduce_one_block(partials), 1
+
+
+def reduce_one_block(partials: list) -> Order:
+    """The second pass of ALGO_ID 14: 128 threads, folded over two warps and one, then groups of four."""
+    nothing = Chain(())
+    q = [joined(partials[t::128]) if t < len(partials) else nothing for t in range(128)]
+    if len(partials) > 128:  # rows of partials have one length; missing ones are +0
+        rows = -(-len(partials) // 128)
+        q = [joined([*partials[t::128], *[nothing] * (rows - len(partials[t::128]))]) for t in range(128)]
+    for half in (64, 32):
+        q = [Sum((q[t], q[t + half])) for t in range(half)]
+    return joined(joined(q[j::4]) for j in range(4))
+
+
+def _check_vector(config, m: int, n: int) -> None:
+    if m != 1 and n != 1:
+        raise Unknown(
+            f"ALGO_ID {config['ALGO_ID']} with m {m} and n {n}: these kernels multiply a matrix with a vector", field="ALGO_ID",
+            known=("m 1", "n 1"), advice=RECORD,
+        )  # fmt: skip
+
+
+_PLANNERS = {"nvjet": _nvjet, "cutlass": _cutlass, "gemmsn": _gemmsn, "gemv": _gemv, "dot": _dot}
+
+
+def _engine(device: str, family: str, fmt: str, step: int) -> Engine:
+    """What a family of kernels multiplies with."""
+    if family == "nvjet":
+        return default_instruction(device, fmt, path="wgmma" if TARGETS[device] == "sm_90" else "tcgen05")
+    if family == "cutlass":
+        return get_instruction(device, f"mma.m16n8k{step}.f32.{'f16.f16' if fmt == 'fp16' else 'bf16.bf16'}.f32")
+    return MatrixEngine(SequentialFMA(), a_format=fmt)
+
+
+def cublaslt(device: str, version: str, *, m: int, k: int, n: int, format: str, config: Mapping[str, int | None]) -> Recipe:
+    """The recipe of one cuBLASLt kernel.
+
+    Parameters
+    ----------
+    device : str
+        "h100", "b200", "gb200", "b300" or "gb300".
+    version : str
+        Version of cuBLASLt, "13.1" (or "12.8" on sm_100).
+    m, k, n : int
+        Size: A is m by k, B is k by n, row-major as in torch.
+    format : str
+        Format of A and B: "fp16", "bf16" or "e4m3fn".
+    config : mapping
+        The algorithm's configuration as cublasLtMatmulAlgoConfigGetAttribute gives it: ALGO_ID, SPLITK_NUM, REDUCTION_SCHEME,
+        CUSTOM_OPTION and STAGES_ID decide; fields that are not set may be left out or None.
+
+    Returns
+    -------
+    Recipe
+        Its `lost` says which values of k the library leaves out (see :func:`tail_loss`).
+
+    Raises
+    ------
+    Unknown
+        For anything nobody has measured: the message names the field, its known values, and what to do.
+    TypeError, ValueError
+        For sizes below 1 and fields that cuBLASLt does not have.
+    """
+    platform = platform_of(device, version)
+    for name, size in (("m", m), ("k", k), ("n", n)):
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"{name} is {size!r}, expected a positive integer")
+    fmt = get_format(format).name
+    if fmt not in OUTPUTS:
+        raise Unknown(f"format {fmt} is not known in cuBLASLt kernels", field="format", known=OUTPUTS, advice=RECORD)
+    fields = check_config(config)
+    algo = fields["ALGO_ID"]
+    family = _lookup(tables.FAMILIES, algo, "ALGO_ID", algo, "cuBLASLt")
+    if fmt == "e4m3fn" and family != "nvjet":
+        raise Unknown(
+            f"ALGO_ID {algo} ({family}) with format e4m3fn is not known", field="ALGO_ID",
+            known=[a for a, f in tables.FAMILIES.items() if f == "nvjet"], advice=RECORD,
+        )  # fmt: skip
+    parts = fields["SPLITK_NUM"] or 1
+    if parts < 1:
+        raise ValueError(f"config field SPLITK_NUM is {parts}, expected at least 1")
+    order, step = _PLANNERS[family](platform, fields, m, k, n, parts)
+    name = f"cuBLASLt {platform.version} on {device}, {family} (ALGO_ID {algo})"
+    epilogue = Epilogue(formats=OUTPUTS[fmt])
+    return Recipe(_engine(device, family, fmt, step), k, order, epilogue, name, SOURCE, (m, n))

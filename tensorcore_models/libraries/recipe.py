@@ -1,0 +1,292 @@
+"""Recipes: which instruction a library's kernel chains, in which order of k, joined how, finished how.
+
+A recipe is data. :meth:`Recipe.gemm_bits` is the one interpreter: chains and sums run in
+:func:`tensorcore_models.engines.order.evaluate`, the end in :func:`finish`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..engines.engine import Engine
+from ..engines.order import Chain, Order, Sum, leaves, uncovered, with_output
+from ..formats import Format, get_format
+from ..formats.rounding import decode, encode
+
+#: Parts of a sum that the text shows before and after it leaves some out.
+SHOWN = 3
+
+
+class Unknown(ValueError):
+    """What a library returns is not known for these values: nothing is guessed.
+
+    Parameters
+    ----------
+    what : str
+        The case, with the value at fault.
+    field : str
+        Which field it is.
+    known : iterable
+        Values of that field for which the answer is known.
+    advice : str
+        What to do.
+    """
+
+    def __init__(self, what: str, *, field: str, known=(), advice: str = ""):
+        self.field, self.known, self.advice = field, tuple(known), advice
+        listed = f"; known: {', '.join(map(str, self.known))}" if self.known else ""
+        super().__init__(f"{what}{listed}{'. ' + advice if advice else ''}")
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """From the sum to the output.
+
+    Parameters
+    ----------
+    adds_zero : bool
+        The scale is applied by a fused multiply-add of +0, RN32(sum * scale + 0): an exact zero becomes +0. False: by a
+        product, which keeps the sign of -0.
+    saturates : bool
+        Results beyond an output format of 8 bits (infinities too) become its largest number.
+    formats : tuple of str
+        Output formats for which it is known.
+    """
+
+    adds_zero: bool = False
+    saturates: bool = False
+    formats: tuple[str, ...] = ("fp32", "fp16", "bf16")
+
+    def __str__(self) -> str:
+        scale = "RN32(sum * scale + 0), fused" if self.adds_zero else "RN32(sum * scale)"
+        return f"{scale}; then rounded to nearest in the output format{', 8-bit ones saturated' if self.saturates else ''}"
+
+
+def folded_scale(scale_a: float, scale_b: float) -> np.float32:
+    """RN32(scale_a * scale_b) of two FP32 factors; overflow gives an infinity."""
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        return np.float32(np.float32(scale_a) * np.float32(scale_b))
+
+
+def canonical_nan(fmt: Format) -> int:
+    """The NaN that NVIDIA's conversions give: every bit below the sign set."""
+    return fmt.magnitude_mask
+
+
+def finish(
+    total: np.ndarray, result: Format, epilogue: Epilogue, fmt: Format, scale: float, scale_result: float | None = None
+) -> np.ndarray:
+    """Encodings of the output from encodings of the sum.
+
+    Parameters
+    ----------
+    total : ndarray
+        Encodings of the sum in `result`.
+    result, fmt : Format
+        Formats of the sum and of the output.
+    epilogue : Epilogue
+    scale : float
+        One FP32 factor.
+    scale_result : float, optional
+        A second FP32 factor, rounded by itself, before the output is rounded.
+    """
+    scale32, float32 = np.float32(scale), get_format("fp32")
+    values = total.view(np.float32) if result == float32 else decode(total, result, np.float32)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        if epilogue.adds_zero:
+            # An FP32 product is exact in float64, adding +0 changes only the sign of an exact zero: one rounding.
+            values = (values if scale32 == 1 else values.astype(np.float64) * np.float64(scale32)) + 0.0
+        elif scale32 != 1:
+            values = values * scale32
+        values = values.astype(np.float32, copy=False)
+        if scale_result is not None:
+            values = values * np.float32(scale_result)
+        if epilogue.saturates and fmt.bits == 8:
+            values = np.clip(values, -np.float32(fmt.max_finite), np.float32(fmt.max_finite))
+    nan = np.isnan(values)
+    bits = values.view(np.uint32) if fmt == float32 else encode(np.where(nan, np.float32(0), values), fmt)
+    if nan.any():
+        bits = np.where(nan, fmt.container.type(canonical_nan(fmt)), bits)
+    return np.ascontiguousarray(bits, fmt.container)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a library's kernel computes, from operands to output.
+
+    Parameters
+    ----------
+    engine : Engine
+        The instruction, or the CUDA cores' fused multiply-add.
+    k : int
+        Length of the sum.
+    order : Order
+        Chains and the sums that join them.
+    epilogue : Epilogue
+    name : str
+        Which kernel of which library.
+    source : str
+        Who measured or published the order.
+    shape : (m, n), optional
+        The only size for which it holds; None: any.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the order takes values of k beyond the end or more than once, or the engine's arithmetic is not public.
+    """
+
+    engine: Engine
+    k: int
+    order: Order
+    epilogue: Epilogue = Epilogue()
+    name: str = "recipe"
+    source: str = ""
+    shape: tuple[int, int] | None = None
+
+    def __post_init__(self):
+        if not isinstance(self.engine, Engine):
+            raise TypeError(f"a recipe runs on an engine, got {type(self.engine).__name__}")
+        if not isinstance(self.order, Chain | Sum):
+            raise TypeError(f"a recipe's order is a Chain or a Sum, got {type(self.order).__name__}")
+        if getattr(self.engine, "accumulator", self) is None:
+            raise ValueError(f"{self.engine.label}: its arithmetic is not public, so there is nothing to compute with")
+        uncovered(self.order, self.k)
+
+    @property
+    def chains(self) -> tuple[Chain, ...]:
+        """The chains in the order in which their results are joined."""
+        return tuple(leaves(self.order))
+
+    @property
+    def lost(self) -> np.ndarray:
+        """Values of k that the kernel leaves out of the sum."""
+        return uncovered(self.order, self.k)
+
+    def sum_bits(self, a, b, *, out_format: str = "fp32") -> np.ndarray:
+        """Encodings of the sum before the epilogue, in the engine's result format; the output format only where sums round to it."""
+        return self.engine.sum_bits(a, b, with_output(self.order, out_format))
+
+    def gemm_bits(self, a, b, *, out_format: str = "fp32", scale: float = 1.0, scale_result: float | None = None) -> np.ndarray:
+        """What the kernel returns.
+
+        Parameters
+        ----------
+        a, b : array of unsigned integers
+            Encodings, shapes (m, k) and (k, n).
+        out_format : str
+            Format of the output.
+        scale : float
+            One FP32 factor; see :func:`folded_scale` for the product of two.
+        scale_result : float, optional
+            A second factor, for outputs of 8 bits.
+
+        Returns
+        -------
+        ndarray
+            Encodings of the output, shape (m, n).
+
+        Raises
+        ------
+        TypeError, ValueError
+            On wrong types or shapes, or (:class:`Unknown`) an output format for which the epilogue is not known.
+        """
+        fmt = get_format(out_format)
+        if fmt.name not in self.epilogue.formats:
+            raise Unknown(
+                f"{self.name}: the output format {fmt.name} is not known",
+                field="out_format",
+                known=self.epilogue.formats,
+                advice="Choose one of these and round yourself",
+            )
+        a, b = np.asarray(a), np.asarray(b)
+        if a.ndim == 2 and a.shape[1] != self.k:
+            raise ValueError(f"{self.name}: a is {a.shape}, but the recipe is for k = {self.k}; make a recipe for this k")
+        if self.shape is not None and a.ndim == b.ndim == 2 and (a.shape[0], b.shape[1]) != self.shape:
+            got = (a.shape[0], b.shape[1])
+            raise ValueError(f"{self.name}: the recipe is for m, n = {self.shape}, the operands have {got}; make one for this shape")
+        total = self.sum_bits(a, b, out_format=fmt.name)
+        return finish(total, get_format(self.engine.d_format), self.epilogue, fmt, scale, scale_result)
+
+    def __str__(self) -> str:
+        return self.picture()
+
+    def picture(self, shown: int = SHOWN) -> str:
+        """The recipe as a text tree; of long sums the first `shown` parts and the last."""
+        lost = self.lost
+        lines = [f"{self.name}, k = {self.k}", f"  engine: {self.engine.label}, k step {self.engine.k}"]
+        lines += [f"  {line}" for line in _draw(self.order, str(self.engine.d_format), shown)]
+        if lost.size:
+            lines.append(f"  left out: {lost.size} values, k {lost[0]}:{lost[-1] + 1}")
+        lines.append(f"  output: {self.epilogue}")
+        if self.source:
+            lines.append(f"  source: {self.source}")
+        return "\n".join(lines)
+
+
+def _spell(piece: range) -> str:
+    if len(piece) == 1:
+        return f"{piece.start}"
+    return f"{piece.start}:{piece[-1] + 1}" + (f" every {piece.step}" if piece.step != 1 else "")
+
+
+def _draw(order: Order, result: str, shown: int) -> Iterator[str]:
+    if isinstance(order, Chain):
+        if not order.pieces:
+            yield "+0"
+            return
+        pieces = [_spell(piece) for piece in order.pieces]
+        if len(pieces) > 2 * shown:
+            pieces = [*pieces[:shown], f"... ({len(pieces) - shown - 1} more)", pieces[-1]]
+        yield f"chain over k {', '.join(pieces)}"
+        return
+    formats = [f"each part rounded to {order.partials} first"] if order.partials else []
+    formats += [f"rounded to {order.carry} after each addition"] if order.carry else []
+    start = "from +0" if order.start == "zero" else "from the first part"
+    yield ", ".join([f"sum of {len(order.parts)} parts in {result}, left to right {start}", *formats])
+    last = len(order.parts) - 1
+    for index, part in enumerate(order.parts):
+        if shown < index < last:
+            if index == shown + 1:
+                yield f"| ... {last - shown - 1} more"
+            continue
+        for number, line in enumerate(_draw(part, result, shown)):
+            yield f"{'+- ' if number == 0 else ('|  ' if index < last else '   ')}{line}"
+
+
+# -- building blocks of orders ------------------------------------------------------------------------------------------------
+def contiguous(start: int, stop: int, length: int) -> tuple[range, ...]:
+    """start to stop in neighbouring ranges of `length`, the last may be shorter."""
+    return tuple(range(x, min(x + length, stop)) for x in range(start, stop, length))
+
+
+def restarted(start: int, stop: int, length: int, *, begin: str = "first") -> Order:
+    """Chains over neighbouring ranges of `length`, added left to right; one chain where a single range covers all."""
+    blocks = tuple(Chain((piece,)) for piece in contiguous(start, stop, length))
+    return blocks[0] if len(blocks) == 1 and begin == "first" else joined(blocks, start=begin)
+
+
+def joined(parts, **options) -> Order:
+    """The parts added left to right; a single part stays as it is where nothing is done to it."""
+    parts = tuple(parts)
+    return parts[0] if len(parts) == 1 and not options.get("carry") and not options.get("partials") and options.get(
+        "start", "first") == "first" else Sum(parts, **options)
+
+
+def butterfly(parts) -> Order:
+    """Lanes joined by a count-down butterfly: lane i takes lane i + W/2, then i + W/4, ..., i + 1. W is a power of two."""
+    lanes = list(parts)
+    if len(lanes) & (len(lanes) - 1):
+        raise ValueError(f"a butterfly joins a power of two of lanes, got {len(lanes)}")
+    while len(lanes) > 1:
+        half = len(lanes) // 2
+        lanes = [Sum((lanes[i], lanes[i + half])) for i in range(half)]
+    return lanes[0]
+
+
+def residue_first(start: int, stop: int, tile: int) -> Chain:
+    """One chain whose first piece is the part of the range that fills no tile of `tile` values, as CUTLASS's iterators march."""
+    residue = (stop - start) % tile
+    pieces = (range(start, start + residue), range(start + residue, stop))
+    return Chain(tuple(piece for piece in pieces if len(piece)))

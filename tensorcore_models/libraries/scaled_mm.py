@@ -1,0 +1,224 @@
+"""`torch._scaled_mm` on FP8 operands with one scale for each matrix (torch 2.7.1, cuBLASLt 12.8.3.14).
+
+The orders and the epilogue were measured on an RTX 4060 and an H100 PCIe by the authors of mmaemu 0.1.0 (PyPI, Apache-2.0, Xun
+Ding and contributors); the facts are theirs, this implementation is not. How many parts K is split into, and how they are
+joined, is the library's choice: record it (:mod:`tensorcore_models.libraries.recorded`) or name it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..catalogue import get_instruction
+from ..engines.order import Chain, Order, Sum
+from ..formats import get_format
+from .recipe import Epilogue, Recipe, Unknown, contiguous, folded_scale, joined
+
+SOURCE = "measured by the authors of mmaemu 0.1.0 (torch 2.7.1, cuBLASLt 12.8.3.14)"
+EPILOGUE = Epilogue(adds_zero=True, saturates=True, formats=("fp32", "bf16", "fp16", "e4m3fn", "e5m2"))
+FP8 = ("e4m3fn", "e5m2")
+
+
+@dataclass(frozen=True)
+class ScaledMatmul:
+    """How one GPU's FP8 kernels sum.
+
+    Parameters
+    ----------
+    instruction : str
+        Name of the instruction, with the operand formats left open.
+    tile : int
+        Values of k in one tile.
+    slow_tiles : int
+        Tiles of a part after which slow accumulation restarts.
+    interleaved : bool
+        Tile t belongs to part t mod S; otherwise parts own neighbouring tiles.
+    schemes : tuple of str
+        How parts may be joined.
+    slow_start : str
+        Where the sum of slow accumulation starts.
+    """
+
+    instruction: str
+    tile: int
+    slow_tiles: int
+    interleaved: bool
+    schemes: tuple[str, ...]
+    slow_start: str = "zero"
+
+
+#: device: row.
+DEVICES = {
+    "rtx4060": ScaledMatmul("mma.m16n8k32.f32.{a}.{b}.f32", 64, 2, True, ("serial", "pairwise")),
+    "h100": ScaledMatmul("wgmma.m64n8k32.f32.{a}.{b}", 128, 1, False, ("serial",)),
+}
+
+_SPELLING = {"e4m3fn": "e4m3", "e5m2": "e5m2"}
+
+
+def _fp8(name: str, argument: str) -> str:
+    fmt = get_format(name).name
+    if fmt not in FP8:
+        raise Unknown(f"{argument} {name!r} is not known", field=argument, known=FP8, advice="scaled_mm takes FP8 operands")
+    return fmt
+
+
+def _split(tiles: tuple[range, ...], parts: int, row: ScaledMatmul) -> list[tuple[range, ...]]:
+    """The tiles of each part."""
+    if row.interleaved:
+        return [tiles[part::parts] for part in range(parts)]
+    own = -(-len(tiles) // parts)
+    return [tiles[part * own : (part + 1) * own] for part in range(parts)]
+
+
+def _merged(tiles: tuple[range, ...]) -> Chain:
+    """One chain over tiles; neighbours become one piece."""
+    pieces: list[range] = []
+    for tile in tiles:
+        if pieces and pieces[-1].stop == tile.start:
+            pieces[-1] = range(pieces[-1].start, tile.stop)
+        else:
+            pieces.append(tile)
+    return Chain(tuple(pieces))
+
+
+def pairwise(parts: list[Order]) -> Order:
+    """cuBLASLt's customOption 1: slot i adds parts i and i + h, h = ceil(S/2); the last part comes first, then the slots."""
+    last, half = len(parts) - 1, -(-len(parts) // 2)
+    slots = [Sum((parts[i], parts[i + half])) if i + half < last else parts[i] for i in range(half)]
+    return Sum((parts[last], *slots))
+
+
+def scaled_mm_recipe(
+    k: int,
+    *,
+    device: str = "rtx4060",
+    a_format: str = "e4m3fn",
+    b_format: str = "e4m3fn",
+    fast_accumulation: bool = False,
+    split_k: int = 1,
+    scheme: str | None = None,
+) -> Recipe:
+    """The recipe of one `torch._scaled_mm` call.
+
+    Parameters
+    ----------
+    k : int
+        Length of the sum; torch takes multiples of 16.
+    device : str
+        One of :data:`DEVICES`.
+    a_format, b_format : str
+        "e4m3fn" or "e5m2", not both "e5m2".
+    fast_accumulation : bool
+        torch's `use_fast_accum`.
+    split_k : int
+        Parts of K.
+    scheme : str, optional
+        How parts are joined; needed where the device has several and split_k is above 1.
+
+    Raises
+    ------
+    Unknown
+        For a device, formats or a scheme that nobody has measured.
+    ValueError
+        If k is not a positive multiple of 16 or split_k is below 1.
+    """
+    row = DEVICES.get(device)
+    if row is None:
+        raise Unknown(
+            f"scaled_mm on device {device!r} is not known", field="device", known=DEVICES,
+            advice="Other GPUs may sum in another order; compare a recorded result with `mpgemm diff`",
+        )  # fmt: skip
+    a_format, b_format = _fp8(a_format, "a_format"), _fp8(b_format, "b_format")
+    if a_format == b_format == "e5m2":
+        raise Unknown("b_format 'e5m2' with a_format 'e5m2': cuBLASLt has no such kernel", field="b_format", known=("e4m3fn",))
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 16 or k % 16:
+        raise ValueError(f"k is {k!r}; torch._scaled_mm takes positive multiples of 16: pad A and B with zeros")
+    if isinstance(split_k, bool) or not isinstance(split_k, int | np.integer) or split_k < 1:
+        raise ValueError(f"split_k is {split_k!r}, expected a positive integer (the library's SPLITK_NUM)")
+    scheme = None if scheme == "none" or split_k == 1 else scheme
+    if split_k > 1:
+        if scheme is None and len(row.schemes) == 1:
+            scheme = row.schemes[0]
+        if scheme not in row.schemes:
+            raise Unknown(
+                f"scheme {scheme!r} with split_k {split_k} on {device} is not known", field="scheme", known=row.schemes,
+                advice="CUSTOM_OPTION 1 is pairwise, 0 and 2 are serial",
+            )  # fmt: skip
+    tiles = contiguous(0, int(k), row.tile)
+    parts: list[Order] = []
+    for own in _split(tiles, split_k, row):
+        if fast_accumulation or not own:
+            parts.append(_merged(own))
+        else:
+            blocks = [_merged(own[i : i + row.slow_tiles]) for i in range(0, len(own), row.slow_tiles)]
+            parts.append(Sum(tuple(blocks), start=row.slow_start))
+    order = pairwise(parts) if scheme == "pairwise" else joined(parts)
+    engine = get_instruction(device, row.instruction.format(a=_SPELLING[a_format], b=_SPELLING[b_format]))
+    speed = "fast" if fast_accumulation else "slow"
+    name = f"torch._scaled_mm on {device}, {speed} accumulation, split_k {split_k}{f' {scheme}' if scheme else ''}"
+    return Recipe(engine, int(k), order, EPILOGUE, name, SOURCE)
+
+
+def _scalar(value, name: str) -> np.float32:
+    array = np.asarray(value)
+    if array.size != 1:
+        raise Unknown(
+            f"{name} has {array.size} elements: scales for rows or blocks are not known", field=name,
+            known=("one FP32 number",), advice="Scale the result yourself, or use one scale for each matrix",
+        )  # fmt: skip
+    return np.float32(array.reshape(())[()])
+
+
+def scaled_mm(
+    a,
+    b,
+    scale_a=1.0,
+    scale_b=1.0,
+    *,
+    device: str = "rtx4060",
+    a_format: str = "e4m3fn",
+    b_format: str = "e4m3fn",
+    out_format: str = "bf16",
+    fast_accumulation: bool = False,
+    split_k: int = 1,
+    scheme: str | None = None,
+    scale_result=None,
+) -> np.ndarray:
+    """What `torch._scaled_mm(a, b, scale_a, scale_b)` returns.
+
+    Parameters
+    ----------
+    a, b : array of uint8
+        Encodings, shapes (m, k) and (k, n).
+    scale_a, scale_b : float
+        One FP32 factor for each matrix.
+    out_format : str
+        "fp32", "bf16", "fp16", "e4m3fn" or "e5m2".
+    scale_result : float, optional
+        Factor of the output, used for 8-bit outputs only.
+    device, a_format, b_format, fast_accumulation, split_k, scheme
+        See :func:`scaled_mm_recipe`.
+
+    Returns
+    -------
+    ndarray
+        Encodings of the output, shape (m, n).
+
+    Raises
+    ------
+    Unknown
+        For what nobody has measured: the message names the field, the values that are known, and what to do.
+    TypeError, ValueError
+        On wrong types or shapes.
+    """
+    a = np.asarray(a)
+    if a.ndim != 2:
+        raise ValueError(f"a has shape {a.shape}, expected (m, k)")
+    recipe = scaled_mm_recipe(
+        a.shape[1], device=device, a_format=a_format, b_format=b_format, fast_accumulation=fast_accumulation,
+        split_k=split_k, scheme=scheme,
+    )  # fmt: skip
+    scale = folded_scale(_scalar(scale_a, "scale_a"), _scalar(scale_b, "scale_b"))
+    used = None if scale_result is None or get_format(out_format).bits != 8 else _scalar(scale_result, "scale_result")
+    return recipe.gemm_bits(a, b, out_format=out_format, scale=scale, scale_result=used)
