@@ -5,7 +5,9 @@ Nothing here runs a GPU, and nothing is guessed: what nobody has measured raises
 
 from ..engines.order import Chain, Sum
 from .cublaslt import PLATFORMS, cublaslt, tail_loss
+from .cutlass import cutlass
 from .recipe import Epilogue, Recipe, Unknown, folded_scale
+from .recorded import Recording, load_recording
 from .scaled_mm import scaled_mm, scaled_mm_recipe
 
 __all__ = [
@@ -13,10 +15,13 @@ __all__ = [
     "Chain",
     "Epilogue",
     "Recipe",
+    "Recording",
     "Sum",
     "Unknown",
     "cublaslt",
+    "cutlass",
     "folded_scale",
+    "load_recording",
     "scaled_mm",
     "scaled_mm_recipe",
     "tail_loss",

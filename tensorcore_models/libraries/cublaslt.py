@@ -91,6 +91,7 @@ def tail_loss(k: int, split_k: int, tile: int) -> int:
     return tail if tail and split_k > max(tail, 1) and (k // tile) % split_k == 0 else 0
 
 
+# Each planner gives the order and the k step of the instruction.
 def _nvjet(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
     stage = config["STAGES_ID"]
     tile = _lookup(tables.NVJET_STAGES, stage, "STAGES_ID", stage, "nvjet")
@@ -289,5 +290,5 @@ def cublaslt(device: str, version: str, *, m: int, k: int, n: int, format: str, 
         raise ValueError(f"config field SPLITK_NUM is {parts}, expected at least 1")
     order, step = _PLANNERS[family](platform, fields, m, k, n, parts)
     name = f"cuBLASLt {platform.version} on {device}, {family} (ALGO_ID {algo})"
-    epilogue = Epilogue(formats=OUTPUTS[fmt])
+    epilogue = Epilogue(formats=OUTPUTS[fmt], scales=fmt == "e4m3fn")
     return Recipe(_engine(device, family, fmt, step), k, order, epilogue, name, SOURCE, (m, n))

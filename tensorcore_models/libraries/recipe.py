@@ -52,11 +52,14 @@ class Epilogue:
         Results beyond an output format of 8 bits (infinities too) become its largest number.
     formats : tuple of str
         Output formats for which it is known.
+    scales : bool
+        Whether it is known what a scale other than 1 does.
     """
 
     adds_zero: bool = False
     saturates: bool = False
     formats: tuple[str, ...] = ("fp32", "fp16", "bf16")
+    scales: bool = True
 
     def __str__(self) -> str:
         scale = "RN32(sum * scale + 0), fused" if self.adds_zero else "RN32(sum * scale)"
@@ -199,6 +202,13 @@ class Recipe:
                 field="out_format",
                 known=self.epilogue.formats,
                 advice="Choose one of these and round yourself",
+            )
+        if not self.epilogue.scales and scale != 1:
+            raise Unknown(
+                f"{self.name}: what a scale of {scale} does to this kernel's sum is not known",
+                field="scale",
+                known=(1,),
+                advice="Leave the scale at 1 and scale yourself",
             )
         a, b = np.asarray(a), np.asarray(b)
         if a.ndim == 2 and a.shape[1] != self.k:

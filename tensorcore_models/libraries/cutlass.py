@@ -1,0 +1,124 @@
+"""CUTLASS kernels and plain `mma` loops: tiles of k, split-k, stream-k and sliced-k as CUTLASS documents and its headers state.
+
+Sources: CUTLASS 2.x, media/docs/efficient_gemm.md (split-k, sliced-k), gemm/kernel/params_universal_base.h (length of a slice),
+transform/threadblock/predicated_tile_iterator.h (the residue tile comes first), gemm/kernel/gemm_splitk_parallel.h and
+reduction/kernel/reduce_split_k.h (forward in the workspace's format), gemm/kernel/gemm.h with semaphores (the running sum is read
+back from the output). How a kernel was built (tile, slices, ranges) is for its user to state.
+"""
+
+from collections.abc import Sequence
+
+from ..catalogue import default_instruction, get_instruction
+from ..engines.instruction import Instruction
+from ..engines.order import Chain, Order
+from .recipe import Epilogue, Recipe, contiguous, joined
+
+SOURCE = "CUTLASS's documentation and headers"
+
+
+def _positive(**sizes: int) -> None:
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"{name} is {size!r}, expected a positive integer")
+
+
+def _tiles(part: range, tile: int, residue: str) -> list[range]:
+    """The tiles of a range of k in the order of the main loop."""
+    short = len(part) % tile if residue == "first" else 0
+    first = [range(part.start, part.start + short)] if short else []
+    return [*first, *contiguous(part.start + short, part.stop, tile)]
+
+
+def _warps(part: range, tile: int, residue: str, slices: int) -> Order:
+    """A range of k by the warps of a threadblock: each takes its share of every tile; their accumulators are added forward."""
+    tiles = _tiles(part, tile, residue)
+    if slices == 1:
+        short = len(tiles[0])
+        rest = range(part.start + short, part.stop)
+        return Chain(tuple(piece for piece in (tiles[0], rest) if len(piece)) if short < tile else (part,))
+    share = tile // slices
+    chains = []
+    for warp in range(slices):
+        pieces = (range(t.start + warp * share, min(t.start + (warp + 1) * share, t.stop)) for t in tiles)
+        chains.append(Chain(tuple(piece for piece in pieces if len(piece))))
+    return joined(chains)
+
+
+def cutlass(
+    engine: str | Instruction,
+    *,
+    k: int,
+    format: str = "fp16",
+    tile_k: int = 32,
+    split_k: int = 1,
+    split_mode: str = "parallel",
+    sliced_k: int = 1,
+    stream_k: Sequence[tuple[int, int]] | None = None,
+    residue: str = "first",
+) -> Recipe:
+    """The recipe of a CUTLASS kernel, or of a loop over one `mma`.
+
+    Parameters
+    ----------
+    engine : str or Instruction
+        The instruction, or a device: then its `mma` of that format with the largest k.
+    k : int
+        Length of the sum.
+    format : str
+        Operand format, where `engine` is a device.
+    tile_k : int
+        k of a threadblock's tile, a multiple of the instruction's k times `sliced_k`.
+    split_k : int
+        Slices of k: as many whole grains as divide k evenly, rounded up; the grain is 64 where that divides k, else 8.
+    split_mode : {"parallel", "serial"}
+        Partials in the accumulator's format and added forward, or a running sum that is rounded to the output format between
+        slices.
+    sliced_k : int
+        Warps of a threadblock that share each tile along k.
+    stream_k : sequence of (start, stop), optional
+        Ranges of k of the threadblocks that share an output tile; added forward in the accumulator's format.
+    residue : {"first", "last"}
+        Where the tile that k does not fill comes: first in CUTLASS 2.x, last in kernels that load by TMA (CUTLASS 3.x).
+
+    Returns
+    -------
+    Recipe
+
+    Raises
+    ------
+    ValueError
+        If sizes are not positive or do not fit each other, or a mode is unknown.
+    """
+    _positive(k=k, tile_k=tile_k, split_k=split_k, sliced_k=sliced_k)
+    unit = engine
+    if isinstance(unit, str):
+        unit = get_instruction(unit) if ":" in unit else default_instruction(unit, format, path="mma")
+    if tile_k % (unit.k * sliced_k):
+        raise ValueError(f"tile_k is {tile_k}, expected a multiple of {unit.k * sliced_k}: k step {unit.k} times sliced_k {sliced_k}")
+    for name, value, known in (("split_mode", split_mode, ("parallel", "serial")), ("residue", residue, ("first", "last"))):
+        if value not in known:
+            raise ValueError(f"{name} is {value!r}; known: {', '.join(known)}")
+    if stream_k is not None:
+        if split_k != 1:
+            raise ValueError("stream_k and split_k exclude each other; leave one out")
+        parts = _stream(k, tile_k, stream_k)
+    else:
+        grain = 64 if k % 64 == 0 else 8
+        length = -(-(-(-k // grain)) // split_k) * grain
+        parts = list(contiguous(0, k, length))
+    serial = split_mode == "serial" and len(parts) > 1 and stream_k is None
+    order = joined((_warps(p, tile_k, residue, sliced_k) for p in parts), carry="output" if serial else None)
+    splits = f"stream-k over {len(parts)} ranges" if stream_k is not None else f"split_k {split_k} {split_mode}"
+    name = f"CUTLASS, tile k {tile_k}, {splits}, sliced_k {sliced_k}, residue {residue}"
+    return Recipe(unit, k, order, Epilogue(scales=not serial), name, SOURCE)
+
+
+def _stream(k: int, tile: int, ranges: Sequence[tuple[int, int]]) -> list[range]:
+    """The stated ranges, checked."""
+    parts = [range(int(start), int(stop)) for start, stop in ranges]
+    ends = [0, *(part.stop for part in parts)]
+    if not parts or [part.start for part in parts] != ends[:-1] or ends[-1] != k or not all(map(len, parts)):
+        raise ValueError(f"stream_k ranges {list(ranges)} must follow each other from 0 to k = {k}")
+    if any(part.start % tile for part in parts):
+        raise ValueError(f"stream_k ranges {list(ranges)} must start on multiples of tile_k {tile}")
+    return parts

@@ -1,0 +1,139 @@
+"""Which configuration did the library choose? From a file recorded where the GPU is; nothing is guessed.
+
+`python -m tensorcore_models.hardware.libraries.cublaslt_heuristic` asks cuBLASLt there and writes such a file: JSON with
+
+    {"format": "mpgemm cublaslt recording 1", "device": "h100", "gpu": "NVIDIA H100 80GB HBM3", "cublaslt": "13.1.1",
+     "workspace_bytes": 33554432,
+     "records": [{"m": 1, "k": 4096, "n": 4096, "format": "fp16", "out_format": "fp16", "config": {"ALGO_ID": 66, ...}}]}
+
+where a `config` of null says that the library has no kernel.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .cublaslt import cublaslt, platform_of
+from .cublaslt_tables import FIELDS
+from .recipe import Recipe, Unknown
+
+FORMAT = "mpgemm cublaslt recording 1"
+_TOP = {"device": str, "cublaslt": str, "workspace_bytes": int, "records": list}
+_RECORD = {"m": int, "k": int, "n": int, "format": str, "out_format": str}
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One product: sizes, format of the operands, format of the output."""
+
+    format: str
+    out_format: str
+    k: int
+    n: int
+    m: int
+
+    def __str__(self) -> str:
+        return f"m {self.m}, k {self.k}, n {self.n}, {self.format} to {self.out_format}"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a library's heuristic chose.
+
+    Attributes
+    ----------
+    device, version : str
+        As :func:`~tensorcore_models.libraries.cublaslt` takes them.
+    workspace_bytes : int
+        What the library was allowed; another allowance can change its choice.
+    configs : dict
+        Problem: configuration, None where the library refused.
+    path : str
+        File it was read from.
+    """
+
+    device: str
+    version: str
+    workspace_bytes: int
+    configs: dict[Problem, dict[str, int | None] | None]
+    path: str = ""
+
+    def problems(self) -> list[Problem]:
+        """The recorded problems, by format, k, n and m."""
+        return sorted(self.configs)
+
+    def recipe(self, problem: Problem) -> Recipe:
+        """The recipe of a recorded problem.
+
+        Raises
+        ------
+        Unknown
+            If it was not recorded, the library refused it, or nobody has measured its kernel.
+        """
+        if problem not in self.configs:
+            near = sorted(self.configs, key=lambda p: (p.format != problem.format, abs(p.k - problem.k), abs(p.m - problem.m)))
+            raise Unknown(
+                f"{self.path or 'the recording'} has no {problem}", field="m, k, n", known=map(str, near[:4]),
+                advice="Record this shape where the GPU is",
+            )  # fmt: skip
+        config = self.configs[problem]
+        if config is None:
+            raise Unknown(f"cuBLASLt refused {problem} when it was recorded", field="config", advice="Pad to a legal shape")
+        return cublaslt(
+            self.device, self.version, m=problem.m, k=problem.k, n=problem.n, format=problem.format, config=config
+        )
+
+
+def load_recording(path: str | os.PathLike, *, device: str | None = None, version: str | None = None) -> Recording:
+    """Read a recording.
+
+    Parameters
+    ----------
+    path : path
+    device, version : str, optional
+        What it must be of.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it is no recording, a field is missing or of the wrong type, it is of another device or version, or nobody has measured
+        them (:class:`Unknown`).
+    """
+    path = Path(path)
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: not JSON ({error}); record it with tensorcore_models.hardware.libraries.cublaslt_heuristic") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        got = data.get("format") if isinstance(data, dict) else type(data).__name__
+        raise ValueError(f"{path}: field format is {got!r}, known: {FORMAT!r}; record it with this version of mpgemm")
+    _check(data, _TOP, f"{path}")
+    if device is not None and data["device"] != device:
+        raise ValueError(f"{path}: recorded on device {data['device']!r}, asked for {device!r}; record it on that GPU")
+    platform = platform_of(data["device"], data["cublaslt"])
+    if version is not None and platform_of(data["device"], version) != platform:
+        raise ValueError(f"{path}: recorded with cuBLASLt {data['cublaslt']}, asked for {version}; record it with that version")
+    configs = {}
+    for index, record in enumerate(data["records"]):
+        _check(record, _RECORD, f"{path}: record {index}")
+        config = record.get("config")
+        if config is not None and (not isinstance(config, dict) or set(config) - set(FIELDS)):
+            raise ValueError(f"{path}: record {index}: config is {config!r}, expected null or fields of {', '.join(FIELDS)}")
+        problem = Problem(record["format"], record["out_format"], record["k"], record["n"], record["m"])
+        if configs.get(problem, config) != config:
+            raise ValueError(f"{path}: record {index}: {problem} is given twice with different configurations")
+        configs[problem] = config
+    return Recording(data["device"], data["cublaslt"], data["workspace_bytes"], configs, str(path))
+
+
+def _check(data: Any, fields: dict[str, type], where: str) -> None:
+    if not isinstance(data, dict):
+        raise ValueError(f"{where}: expected an object with {', '.join(fields)}, got {type(data).__name__}")
+    for name, kind in fields.items():
+        value = data.get(name)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ValueError(f"{where}: field {name} is {value!r}, expected {kind.__name__}")
