@@ -1,0 +1,97 @@
+"""`mpgemm invariance`: do rows of a GEMM change their bits with the batch size, and with which change of recipe?"""
+
+import argparse
+from itertools import groupby
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm.commands import library_options as options
+from mpgemm.reporting import report
+from tensorcore_models.libraries import Recipe, Unknown
+from tensorcore_models.libraries.compare import differences, summary
+from tensorcore_models.libraries.recorded import Problem, Recording
+
+#: Rows and columns of the random product on which two recipes are compared.
+SAMPLE = (4, 64)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("--recorded", required=True, metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is")
+    parser.add_argument("--seed", type=int, default=0, help="of the random rows on which recipes are compared")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status.
+
+    Raises
+    ------
+    ValueError, OSError
+        If the recording cannot be used, or holds no product at two batch sizes.
+    """
+    recording = options.recording_of(args.recorded)
+    weights = [_weight(recording, list(group), args.seed) for _, group in groupby(recording.problems(), _layer)]
+    weights = [weight for weight in weights if len(weight["batches"]) > 1]
+    if not weights:
+        raise ValueError(f"{args.recorded}: no product is recorded at two values of m; record a range of batch sizes")
+    if args.json:
+        print(report.json_text({"device": recording.device, "cublaslt": recording.version, "weights": weights}), end="")
+        return 0
+    for weight in weights:
+        print("\n".join(_lines(weight)))
+    return 0
+
+
+def _layer(problem: Problem) -> tuple:
+    return problem.format, problem.out_format, problem.k, problem.n
+
+
+def _recipe(recording: Recording, problem: Problem) -> tuple[Recipe | None, str]:
+    try:
+        return recording.recipe(problem), ""
+    except Unknown as error:
+        return None, str(error)
+
+
+def _weight(recording: Recording, problems: list[Problem], seed: int) -> dict:
+    """One weight matrix: what changes from each recorded m to the next."""
+    fmt, out_format, k, n = _layer(problems[0])
+    steps, previous, invariant = [], None, True
+    for problem in problems:
+        recipe, unknown = _recipe(recording, problem)
+        why = differences(previous, recipe) if previous is not None and recipe is not None else []
+        changed = bool(why) and _bits_change(previous, recipe, out_format, n, seed)
+        if recipe is None:
+            invariant = None if invariant is not False else False
+        elif changed:
+            invariant = False
+        steps.append({
+            "m": problem.m, "recipe": recipe.name if recipe else None, "order": summary(recipe.order) if recipe else None,
+            "changes": why, "bits_change": changed, "unknown": unknown,
+        })  # fmt: skip
+        previous = recipe or previous
+    return {"format": fmt, "out_format": out_format, "k": k, "n": n, "batches": steps, "invariant": invariant}
+
+
+def _bits_change(first: Recipe, second: Recipe, out_format: str, n: int, seed: int) -> bool:
+    """Whether two recipes give different bits on random rows."""
+    rng = np.random.default_rng(seed)
+    rows, columns = SAMPLE[0], min(n, SAMPLE[1])
+    a = tcm.encode(rng.standard_normal((rows, first.k)), first.engine.a_format)
+    b = tcm.encode(rng.standard_normal((first.k, columns)), first.engine.a_format)
+    return bool((first.sum_bits(a, b, out_format=out_format) != second.sum_bits(a, b, out_format=out_format)).any())
+
+
+def _lines(weight: dict):
+    verdict = {True: "rows keep their bits at every recorded m", False: "rows change their bits with m", None: "not known for every m"}
+    yield f"{weight['format']} to {weight['out_format']}, k {weight['k']}, n {weight['n']}: {verdict[weight['invariant']]}"
+    for step in weight["batches"]:
+        if step["unknown"]:
+            yield f"  m {step['m']}: unknown: {step['unknown']}"
+            continue
+        yield f"  m {step['m']}: {step['order']}"
+        if step["changes"]:
+            effect = "bits change" if step["bits_change"] else "another recipe, but no bit of the sample changes"
+            yield f"    {effect}: {'; '.join(step['changes'])}"

@@ -1,0 +1,133 @@
+"""What the commands on GPU libraries share: operands in a library's formats, and recipes from options."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm.inputs.files import read_matrix
+from tensorcore_models import libraries
+from tensorcore_models.formats.interop import format_of_dtype
+from tensorcore_models.formats.operands import operand_bits
+from tensorcore_models.libraries.recorded import Problem, Recording, load_recording
+
+CUTLASS_OPTIONS = ("tile_k", "split_k", "split_mode", "sliced_k", "residue")
+SCALED_OPTIONS = ("fast_accumulation", "split_k", "scheme")
+
+
+def add_format_arguments(parser: argparse.ArgumentParser) -> None:
+    """Formats of operands and output."""
+    parser.add_argument("--format", metavar="FORMAT", help="format of A and B (default: that of their arrays); unsigned integers of its "
+                        "width are encodings")  # fmt: skip
+    parser.add_argument("--input-rounding", metavar="MODE", help="round values that the format lacks (rne, rz, ...); default: refuse them")
+    parser.add_argument("--out-format", metavar="FORMAT", help="format of the result (default: that of A; fp8: bf16)")
+
+
+def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.ndarray, str]:
+    """Encodings of a matrix file and their format.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        If the file cannot be read, its format is not clear, or values are not representable.
+    """
+    array = read_matrix(path)
+    if name is None:
+        fmt = format_of_dtype(array.dtype)
+        if fmt is None:
+            raise ValueError(f"{path}: {array.dtype} is no format of a matrix unit; name one with --format")
+    else:
+        fmt = tcm.get_format(name)
+    if array.dtype.kind == "u" and array.dtype == fmt.container:
+        return array, fmt.name
+    return operand_bits(array, fmt, rounding, str(path)), fmt.name
+
+
+def read_operands(args: argparse.Namespace) -> tuple[np.ndarray, np.ndarray, str, str]:
+    """A, B, their format and the output format, shapes checked."""
+    a, fmt = read_operand(args.a, args.format, args.input_rounding)
+    b, other = read_operand(args.b, args.format, args.input_rounding)
+    if fmt != other:
+        raise ValueError(f"A is {fmt} and B is {other}; libraries here take one format for both: name it with --format")
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(f"A is {a.shape} and B is {b.shape}: the columns of A must be as many as the rows of B")
+    if min(*a.shape, b.shape[1]) < 1:
+        raise ValueError(f"A is {a.shape} and B is {b.shape}: empty products have no recipe")
+    return a, b, fmt, args.out_format or (fmt if fmt in ("fp16", "bf16", "fp32") else "bf16")
+
+
+def parse_config(texts: list[str]) -> dict[str, str]:
+    """FIELD=VALUE options, separated by spaces or commas."""
+    config = {}
+    for item in (part for text in texts for part in text.split(",") if part):
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise ValueError(f"--config {item!r}: expected FIELD=VALUE, as in ALGO_ID=66,STAGES_ID=35")
+        config[name.strip()] = value.strip()
+    return config
+
+
+def _integer(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"--config {name}={text}: expected an integer") from None
+
+
+def make_recipe(
+    gpu: str, library: str, config: dict[str, str], recorded: str | None, m: int, k: int, n: int, fmt: str, out_format: str
+) -> libraries.Recipe:
+    """The recipe that options name.
+
+    Raises
+    ------
+    ValueError
+        If the library or a field is unknown, or options contradict each other.
+    """
+    name, _, version = library.partition("-")
+    if recorded is not None and (name != "cublaslt" or config):
+        raise ValueError("--recorded goes with --library cublaslt-VERSION and without --config")
+    if name == "cublaslt":
+        if recorded is not None:
+            recording = load_recording(recorded, device=gpu, version=version or None)
+            return recording.recipe(Problem(fmt, out_format, k, n, m))
+        if not version:
+            raise ValueError("--library cublaslt needs a version, as in cublaslt-13.1")
+        if not config:
+            raise ValueError("cuBLASLt chooses its kernel: name it with --config ALGO_ID=... or give a --recorded file; nothing is guessed")
+        fields = {field: _integer(field, text) for field, text in config.items()}
+        return libraries.cublaslt(gpu, version, m=m, k=k, n=n, format=fmt, config=fields)
+    if name == "scaled_mm":
+        _known(config, SCALED_OPTIONS)
+        fast = config.get("fast_accumulation", "false").lower()
+        if fast not in ("true", "false", "1", "0"):
+            raise ValueError(f"--config fast_accumulation={fast}: expected true or false")
+        return libraries.scaled_mm_recipe(
+            k, device=gpu, a_format=fmt, b_format=fmt, fast_accumulation=fast in ("true", "1"),
+            split_k=_integer("split_k", config.get("split_k", "1")), scheme=config.get("scheme"),
+        )  # fmt: skip
+    if name == "cutlass":
+        _known(config, CUTLASS_OPTIONS)
+        options = {f: t if f in ("split_mode", "residue") else _integer(f, t) for f, t in config.items()}
+        return libraries.cutlass(gpu, k=k, format=fmt, **options)
+    raise ValueError(f"unknown library {library!r}; known: cublaslt-VERSION, scaled_mm, cutlass")
+
+
+def _known(config: dict[str, str], names: tuple[str, ...]) -> None:
+    unknown = [name for name in config if name not in names]
+    if unknown:
+        raise ValueError(f"--config has the field {unknown[0]!r}; known: {', '.join(names)}")
+
+
+def facts(recipe: libraries.Recipe, config: dict[str, str], recorded: str | None) -> dict:
+    """A recipe for JSON."""
+    return {
+        "name": recipe.name, "engine": recipe.engine.label, "k": recipe.k, "source": recipe.source, "config": config,
+        "recorded": recorded, "lost_k": [int(x) for x in recipe.lost], "chains": len(recipe.chains), "picture": recipe.picture(),
+    }  # fmt: skip
+
+
+def recording_of(path: str) -> Recording:
+    """A recording of any device and version that is known."""
+    return load_recording(Path(path))

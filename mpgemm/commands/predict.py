@@ -1,0 +1,61 @@
+"""`mpgemm predict`: what a GPU library returns for two matrices, bit for bit."""
+
+import argparse
+from hashlib import sha256
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm.commands import library_options as options
+from mpgemm.inputs.files import write_matrix
+from mpgemm.reporting import report
+from tensorcore_models.formats.operands import values_of_bits
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("a", metavar="A", help="matrix file: .npy, .npz, .mtx or .safetensors")
+    parser.add_argument("b", metavar="B", help="matrix file")
+    parser.add_argument("--gpu", required=True, help="device: h100, b200, gb200, b300, gb300, rtx4060, a100, ...")
+    parser.add_argument("--library", default="cutlass", metavar="NAME[-VERSION]",
+                        help="cublaslt-13.1, scaled_mm (torch._scaled_mm), or cutlass (default)")  # fmt: skip
+    parser.add_argument("--config", nargs="+", default=[], metavar="FIELD=VALUE",
+                        help="cublaslt: ALGO_ID, STAGES_ID, SPLITK_NUM, REDUCTION_SCHEME, CUSTOM_OPTION; scaled_mm: fast_accumulation, "
+                        "split_k, scheme; cutlass: tile_k, split_k, split_mode, sliced_k, residue")  # fmt: skip
+    parser.add_argument("--recorded", metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is")
+    options.add_format_arguments(parser)
+    parser.add_argument("--scale", type=float, default=1.0, help="one FP32 factor (fp8: the product of both scales)")
+    parser.add_argument("--out", metavar="FILE", help="write the result: .npy, encodings for formats that NumPy lacks")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        On bad input; what nobody has measured is named with what is known.
+    """
+    a, b, fmt, out_format = options.read_operands(args)
+    config = options.parse_config(args.config)
+    (m, k), n = a.shape, b.shape[1]
+    recipe = options.make_recipe(args.gpu, args.library, config, args.recorded, m, k, n, fmt, out_format)
+    bits = recipe.gemm_bits(a, b, out_format=out_format, scale=args.scale)
+    values = values_of_bits(bits, tcm.get_format(out_format))
+    native = values if values.dtype.kind == "f" and values.dtype.isbuiltin == 1 else bits
+    if args.out:
+        write_matrix(args.out, native)
+    digest = sha256(np.ascontiguousarray(bits).tobytes()).hexdigest()
+    if args.json:
+        whole = {"recipe": options.facts(recipe, config, args.recorded), "m": m, "k": k, "n": n, "format": fmt, "out_format": out_format,
+                 "sha256": digest, "first": float(values[0, 0]), "out": args.out}  # fmt: skip
+        print(report.json_text(whole), end="")
+        return 0
+    print(recipe)
+    print(f"\nresult: {m} x {n} in {out_format}, first element {float(values[0, 0]):.9g} ({int(bits[0, 0]):#x}), sha256 {digest[:16]}")
+    if recipe.lost.size:
+        print(f"warning: this kernel leaves the last {recipe.lost.size} values of k out of the sum, and so does the prediction")
+    if args.out:
+        print(f"wrote {args.out}" + ("" if native is values else f" (encodings of {out_format})"))
+    return 0

@@ -1,0 +1,217 @@
+"""What does cuBLASLt's heuristic choose? Run where the GPU is; writes a recording for `mpgemm predict --recorded`.
+
+    python -m tensorcore_models.hardware.libraries.cublaslt_heuristic --device h100 --format fp16 --out chosen.json \\
+        --shape 1 4096 4096 --shape 64 4096 4096
+
+Only the driver, libcublasLt and libcudart are used, through ctypes; no product is computed. Numbers are those of cublasLt.h and
+library_types.h (NVIDIA cuBLAS documentation, "Using the cuBLASLt API"). Row-major operands; fp8 as torch passes it (B's columns
+contiguous) with device pointers for both scales. The library's choice depends on the workspace that it is allowed.
+"""
+
+import argparse
+import ctypes
+import ctypes.util
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ...libraries.cublaslt_tables import FIELDS
+from ...libraries.recorded import FORMAT
+
+#: cudaDataType.
+DATA_TYPES = {"fp32": 0, "fp16": 2, "bf16": 14, "e4m3fn": 28, "e5m2": 29}
+COMPUTE_32F, SCALE_32F = 68, 0
+TRANSPOSE_A, TRANSPOSE_B, SCALE_A, SCALE_B = 3, 4, 17, 18
+LAYOUT_ORDER, ROW_MAJOR = 1, 1
+MAX_WORKSPACE = 1
+#: Fields of 16 bits; the others have 32.
+SHORT_FIELDS = ("INNER_SHAPE_ID", "CLUSTER_SHAPE_ID")
+#: CUBLAS_STATUS_NOT_SUPPORTED: no kernel for the problem.
+NOT_SUPPORTED = 15
+DEFAULT_WORKSPACE = 32 * 2**20
+
+
+class Heuristic(ctypes.Structure):
+    """cublasLtMatmulHeuristicResult_t."""
+
+    _fields_ = [
+        ("algo", ctypes.c_uint64 * 8), ("workspace", ctypes.c_size_t), ("state", ctypes.c_int), ("waves", ctypes.c_float),
+        ("reserved", ctypes.c_int * 4),
+    ]  # fmt: skip
+
+
+def _check(status: int, call: str) -> None:
+    if status:
+        raise OSError(f"{call} failed with status {status}")
+
+
+def load(name: str, path: str | None = None) -> ctypes.CDLL:
+    """A shared library by path or by the linker's name.
+
+    Raises
+    ------
+    OSError
+        If it cannot be loaded.
+    """
+    found = path or ctypes.util.find_library(name) or f"lib{name}.so"
+    try:
+        return ctypes.CDLL(found)
+    except OSError as error:
+        raise OSError(f"cannot load {found} ({error}); name the file with --{name.lower()}") from None
+
+
+def version_of(lt: Any) -> str:
+    """Version of the library, major.minor.patch."""
+    lt.cublasLtGetVersion.restype = ctypes.c_size_t
+    number = int(lt.cublasLtGetVersion())
+    major = number // 10000 if number >= 100000 else number // 1000
+    rest = number - major * (10000 if number >= 100000 else 1000)
+    return f"{major}.{rest // 100}.{rest % 100}"
+
+
+class Chooser:
+    """The heuristic of one loaded library on the current device.
+
+    Parameters
+    ----------
+    lt : CDLL
+        libcublasLt.
+    workspace_bytes : int
+        What the library may use.
+    scale_pointer : int
+        Device address of an FP32 number, for fp8.
+    """
+
+    def __init__(self, lt: Any, workspace_bytes: int, scale_pointer: int = 0):
+        self.lt, self.scale_pointer = lt, scale_pointer
+        self.handle, self.preference = ctypes.c_void_p(), ctypes.c_void_p()
+        _check(lt.cublasLtCreate(ctypes.byref(self.handle)), "cublasLtCreate")
+        _check(lt.cublasLtMatmulPreferenceCreate(ctypes.byref(self.preference)), "cublasLtMatmulPreferenceCreate")
+        allowed = ctypes.c_uint64(workspace_bytes)
+        status = lt.cublasLtMatmulPreferenceSetAttribute(
+            self.preference, MAX_WORKSPACE, ctypes.byref(allowed), ctypes.c_size_t(8)
+        )
+        _check(status, "cublasLtMatmulPreferenceSetAttribute")
+
+    def _layout(self, fmt: str, rows: int, columns: int, *, row_major: bool) -> ctypes.c_void_p:
+        layout, lead = ctypes.c_void_p(), columns if row_major else rows
+        status = self.lt.cublasLtMatrixLayoutCreate(
+            ctypes.byref(layout), DATA_TYPES[fmt], ctypes.c_uint64(rows), ctypes.c_uint64(columns), ctypes.c_int64(lead)
+        )
+        _check(status, "cublasLtMatrixLayoutCreate")
+        if row_major:
+            order = ctypes.c_int32(ROW_MAJOR)
+            status = self.lt.cublasLtMatrixLayoutSetAttribute(layout, LAYOUT_ORDER, ctypes.byref(order), ctypes.c_size_t(4))
+            _check(status, "cublasLtMatrixLayoutSetAttribute")
+        return layout
+
+    def config(self, m: int, k: int, n: int, fmt: str, out_format: str) -> dict[str, int | None] | None:
+        """The configuration that the heuristic puts first, None where the library has no kernel.
+
+        Raises
+        ------
+        OSError
+            If a call fails for another reason.
+        """
+        lt, narrow = self.lt, fmt in ("e4m3fn", "e5m2")
+        operation, layouts = ctypes.c_void_p(), []
+        _check(lt.cublasLtMatmulDescCreate(ctypes.byref(operation), COMPUTE_32F, SCALE_32F), "cublasLtMatmulDescCreate")
+        try:
+            settings: list[tuple[int, Any]] = [
+                (TRANSPOSE_A, ctypes.c_int32(1 if narrow else 0)), (TRANSPOSE_B, ctypes.c_int32(0)),
+            ]  # fmt: skip
+            if narrow:
+                settings += [(which, ctypes.c_void_p(self.scale_pointer)) for which in (SCALE_A, SCALE_B)]
+            for attribute, value in settings:
+                status = lt.cublasLtMatmulDescSetAttribute(
+                    operation, attribute, ctypes.byref(value), ctypes.c_size_t(ctypes.sizeof(value))
+                )
+                _check(status, "cublasLtMatmulDescSetAttribute")
+            layouts.append(self._layout(fmt, k, m, row_major=False) if narrow else self._layout(fmt, m, k, row_major=True))
+            layouts.append(self._layout(fmt, k, n, row_major=not narrow))
+            layouts += [self._layout(out_format, m, n, row_major=True) for _ in range(2)]
+            result, count = Heuristic(), ctypes.c_int(0)
+            status = lt.cublasLtMatmulAlgoGetHeuristic(
+                self.handle, operation, *layouts, self.preference, 1, ctypes.byref(result), ctypes.byref(count)
+            )
+            if status == NOT_SUPPORTED or (not status and not count.value):
+                return None
+            _check(status, "cublasLtMatmulAlgoGetHeuristic")
+            return {name: self._field(result, number, name) for number, name in enumerate(FIELDS)}
+        finally:
+            for layout in layouts:
+                lt.cublasLtMatrixLayoutDestroy(layout)
+            lt.cublasLtMatmulDescDestroy(operation)
+
+    def _field(self, result: Heuristic, number: int, name: str) -> int | None:
+        value = ctypes.c_uint16(0) if name in SHORT_FIELDS else ctypes.c_int32(0)
+        written = ctypes.c_size_t(0)
+        status = self.lt.cublasLtMatmulAlgoConfigGetAttribute(
+            ctypes.byref(result.algo), number, ctypes.byref(value), ctypes.c_size_t(ctypes.sizeof(value)), ctypes.byref(written)
+        )
+        return None if status else int(value.value)
+
+
+def record(chooser: Chooser, shapes, formats: list[tuple[str, str]]) -> list[dict]:
+    """Records of every shape (m, k, n) in every pair of formats."""
+    return [
+        {"m": m, "k": k, "n": n, "format": fmt, "out_format": out, "config": chooser.config(m, k, n, fmt, out)}
+        for fmt, out in formats
+        for m, k, n in shapes
+    ]
+
+
+def write(path: str, data: dict) -> None:
+    """The recording as JSON, the whole file or nothing."""
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump(data, stream, indent=1)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def device_scale(runtime: Any) -> int:
+    """Device address of one FP32 number."""
+    pointer = ctypes.c_void_p()
+    _check(runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(4)), "cudaMalloc")
+    return int(pointer.value or 0)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Record; the exit status: 0, 2 on bad input or a library that cannot be used."""
+    parser = argparse.ArgumentParser(description="Record what cuBLASLt's heuristic chooses on this GPU.")
+    parser.add_argument("--device", required=True, help="its name in mpgemm: h100, b200, gb200, b300, gb300")
+    parser.add_argument("--gpu", default="", help="its full name, for the record")
+    parser.add_argument("--shape", nargs=3, type=int, action="append", required=True, metavar=("M", "K", "N"))
+    parser.add_argument("--format", nargs="+", default=["fp16"], choices=["fp16", "bf16", "e4m3fn"])
+    parser.add_argument("--out-format", choices=["fp16", "bf16", "fp32"], help="default: the operands' (fp8: bf16)")
+    parser.add_argument("--workspace", type=int, default=DEFAULT_WORKSPACE, help="bytes (default 32 MiB)")
+    parser.add_argument("--cublaslt", metavar="FILE", help="libcublasLt.so")
+    parser.add_argument("--cudart", metavar="FILE", help="libcudart.so")
+    parser.add_argument("--out", required=True, metavar="FILE")
+    args = parser.parse_args(argv)
+    try:
+        lt, runtime = load("cublasLt", args.cublaslt), load("cudart", args.cudart)
+        chooser = Chooser(lt, args.workspace, device_scale(runtime))
+        formats = [(fmt, args.out_format or ("bf16" if fmt == "e4m3fn" else fmt)) for fmt in args.format]
+        records = record(chooser, args.shape, formats)
+        write(args.out, {
+            "format": FORMAT, "device": args.device, "gpu": args.gpu, "cublaslt": version_of(lt),
+            "workspace_bytes": args.workspace, "records": records,
+        })  # fmt: skip
+    except OSError as error:
+        print(f"cublaslt_heuristic: {error}", file=sys.stderr)
+        return 2
+    print(f"{len(records)} choices in {args.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""`mpgemm predict`, `mpgemm diff` and `mpgemm invariance`."""
+
+import json
+
+import numpy as np
+import pytest
+
+from mpgemm.cli import main
+from tensorcore_models import libraries
+from tensorcore_models.libraries.recorded import FORMAT
+
+NVJET = {"ALGO_ID": 66, "STAGES_ID": 35, "SPLITK_NUM": 1, "REDUCTION_SCHEME": 2}
+CHOICES = (
+    (1, {"ALGO_ID": 13, "CUSTOM_OPTION": 42}), (8, {**NVJET, "SPLITK_NUM": 4}), (64, NVJET), (128, {**NVJET, "TILE_ID": 3}),
+)  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    np.save("A.npy", rng.standard_normal((8, 1024)).astype(np.float16))
+    np.save("B.npy", rng.standard_normal((1024, 40)).astype(np.float16))
+    record(tmp_path / "chosen.json", CHOICES)
+    return tmp_path
+
+
+def record(path, choices):
+    common = {"k": 1024, "n": 40, "format": "fp16", "out_format": "fp16"}
+    path.write_text(json.dumps({
+        "format": FORMAT, "device": "h100", "cublaslt": "13.1.1", "workspace_bytes": 2**25,
+        "records": [{"m": m, **common, "config": config} for m, config in choices],
+    }))  # fmt: skip
+
+
+def operands():
+    return np.load("A.npy").view(np.uint16), np.load("B.npy").view(np.uint16)
+
+
+def test_predict_by_configuration_and_by_recording(folder, capsys):
+    common = ["predict", "A.npy", "B.npy", "--gpu", "h100", "--library", "cublaslt-13.1"]
+    config = "ALGO_ID=66,STAGES_ID=35,SPLITK_NUM=4,REDUCTION_SCHEME=2"
+    assert main([*common, "--config", config, "--out", "C.npy"]) == 0
+    text = capsys.readouterr().out
+    assert "sum of 4 parts" in text and "wrote C.npy" in text
+    recipe = libraries.cublaslt("h100", "13.1", m=8, k=1024, n=40, format="fp16", config={**NVJET, "SPLITK_NUM": 4})
+    want = recipe.gemm_bits(*operands(), out_format="fp16")
+    np.testing.assert_array_equal(np.load("C.npy").view(np.uint16), want)
+    assert main([*common, "--recorded", "chosen.json", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["recipe"]["chains"] == 4 and facts["recipe"]["lost_k"] == []
+    assert facts["first"] == float(want.view(np.float16)[0, 0])
+
+
+def test_predict_reports_values_that_are_left_out(folder, capsys):
+    np.save("A.npy", np.ones((1, 11528), np.float16))
+    np.save("B.npy", np.ones((11528, 8), np.float16))
+    arguments = ["--gpu", "h100", "--library", "cublaslt-13.1", "--config", "ALGO_ID=66", "STAGES_ID=35", "SPLITK_NUM=9"]
+    assert main(["predict", "A.npy", "B.npy", *arguments, "--out-format", "fp32"]) == 0
+    text = capsys.readouterr().out
+    assert "first element 11520 " in text and "warning: this kernel leaves the last 8 values of k out" in text
+
+
+def test_predict_fp8_encodings(folder, capsys):
+    a, b = np.full((4, 64), 0x38, np.uint8), np.full((64, 4), 0x40, np.uint8)  # 1 and 2
+    np.save("A.npy", a)
+    np.save("B.npy", b)
+    arguments = ["--gpu", "rtx4060", "--library", "scaled_mm", "--config", "fast_accumulation=true", "--format", "e4m3fn"]
+    assert main(["predict", "A.npy", "B.npy", *arguments, "--scale", "0.5", "--out", "C.npy"]) == 0
+    assert "first element 64 " in capsys.readouterr().out and np.load("C.npy").dtype == np.uint16
+
+
+def test_diff_says_where_and_why(folder, capsys):
+    a, b = operands()
+    for name, device in (("C1.npy", "a100"), ("C2.npy", "h100")):
+        np.save(name, libraries.cutlass(device, k=1024).gemm_bits(a, b, out_format="fp32").view(np.float32))
+    common = ["diff", "A.npy", "B.npy", "C1.npy", "C2.npy", "--gpus", "a100", "h100", "--out-format", "fp32"]
+    assert main([*common, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert [side["explained"] for side in facts["sides"]] == [True, True]
+    assert all("split_k 1" in side["recipe"] for side in facts["sides"])
+    assert facts["differ"] > 0 and "fraction bits" in facts["why"][0]
+    i, j, stop = facts["first"]["row"], facts["first"]["column"], facts["part_at"]["k"]
+    halves = [libraries.cutlass(d, k=stop).gemm_bits(a[i : i + 1, :stop], b[:stop, j : j + 1]).view(np.float32) for d in ("a100", "h100")]
+    assert [float(x[0, 0]) for x in halves] == facts["part_at"]["sums"] and halves[0] != halves[1]
+    assert main(common) == 0
+    assert "the sums part within the first" in capsys.readouterr().out
+
+
+def test_diff_says_when_nothing_explains_a_result(folder, capsys):
+    a, b = operands()
+    good = libraries.cutlass("a100", k=1024).gemm_bits(a, b, out_format="fp32").view(np.float32)
+    np.save("C1.npy", good)
+    np.save("C2.npy", good + np.float32(1))
+    assert main(["diff", "A.npy", "B.npy", "C1.npy", "C2.npy", "--gpus", "a100", "a100", "--out-format", "fp32"]) == 0
+    text = capsys.readouterr().out
+    assert "a100: explained: 320 of 320" in text and "a100: NOT explained" in text and "another kernel" in text
+
+
+def test_diff_names_every_recipe_that_explains_a_result(folder, capsys):
+    """Zeros tell no order: none is picked."""
+    np.save("A.npy", np.zeros((8, 1024), np.float16))
+    np.save("C.npy", np.zeros((8, 40), np.float16))
+    assert main(["diff", "A.npy", "B.npy", "C.npy", "C.npy", "--gpus", "a100", "h100", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert len(facts["sides"][0]["also"]) > 5 and facts["differ"] == 0
+
+
+def test_invariance(folder, capsys):
+    assert main(["invariance", "--recorded", "chosen.json", "--json"]) == 0
+    (weight,) = json.loads(capsys.readouterr().out)["weights"]
+    assert weight["invariant"] is False
+    assert [step["m"] for step in weight["batches"]] == [1, 8, 64, 128]
+    assert [step["bits_change"] for step in weight["batches"]] == [False, True, True, False]
+    assert "4 parts" in weight["batches"][2]["changes"][0]
+    assert main(["invariance", "--recorded", "chosen.json"]) == 0
+    assert "rows change their bits with m" in capsys.readouterr().out
+    record(folder / "chosen.json", CHOICES[2:])
+    assert main(["invariance", "--recorded", "chosen.json"]) == 0
+    assert "rows keep their bits at every recorded m" in capsys.readouterr().out
+    record(folder / "chosen.json", [*CHOICES[2:], (256, {"ALGO_ID": 41})])
+    assert main(["invariance", "--recorded", "chosen.json"]) == 0
+    text = capsys.readouterr().out
+    assert "not known for every m" in text and "ALGO_ID 41" in text
+
+
+PREDICT = ["predict", "A.npy", "B.npy", "--gpu", "h100"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    (
+        ([*PREDICT, "--library", "cublaslt-13.1"], "nothing is guessed"),
+        ([*PREDICT, "--library", "cublaslt"], "needs a version"),
+        ([*PREDICT, "--library", "mkl"], "unknown library 'mkl'"),
+        ([*PREDICT, "--library", "cublaslt-13.1", "--config", "ALGO_ID=x"], "expected an integer"),
+        ([*PREDICT, "--library", "cublaslt-13.1", "--config", "66"], "expected FIELD=VALUE"),
+        ([*PREDICT, "--library", "cublaslt-13.1", "--config", "ALGO_ID=41"], "known: 11, 12, 13"),
+        ([*PREDICT, "--library", "cutlass", "--config", "tile=3"], "known: tile_k"),
+        ([*PREDICT, "--library", "cutlass", "--recorded", "chosen.json"], "--recorded goes with"),
+        ([*PREDICT, "--library", "cublaslt-13.1", "--recorded", "nowhere.json"], "nowhere.json"),
+        (["predict", "A.npy", "A.npy", "--gpu", "h100"], "the columns of A"),
+        (["predict", "A.npy", "B.npy", "--gpu", "tpu"], "unknown architecture 'tpu'"),
+        ([*PREDICT, "--format", "e4m3fn"], "not representable"),
+        (["diff", "A.npy", "B.npy", "A.npy", "A.npy", "--gpus", "a100", "h100"], "expected (8, 40)"),
+        (["diff", "A.npy", "B.npy", "A.npy", "A.npy", "--gpus", "a100", "h100", "--configs", "a=1", ""], "goes with"),
+        (["invariance", "--recorded", "A.npy"], "not JSON"),
+    ),
+)
+def test_bad_input_is_one_line(folder, capsys, arguments, message):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1 and error.startswith(f"mpgemm {arguments[0]}: ")
