@@ -25,7 +25,7 @@ from ..formats import Format, IntegerFormat, get_format
 from ..formats.exact_rounding import check_rounding
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
 from ..formats.sums import add_rounded, scale_rounded
-from .order import KOrder, Order, Unit, evaluate, order_of, uncovered
+from .order import KOrder, Order, Unit, evaluate, merged, order_of, uncovered
 
 FormatLike = str | Format | IntegerFormat
 
@@ -280,14 +280,15 @@ class Engine(abc.ABC):
         def chain(pieces):
             return self._padded(a, b, zero, scale_a, scale_b, pieces)
 
-        def restarts(start, stop, every, total):
+        def restarts(pieces, every, total):
             if scale_a is not None:
                 return None
-            whole = start + (stop - start) // every * every
-            sums = self._promoted_bits(a[:, start:whole], b[start:whole], total, None, None, every)
-            if sums is None or whole == stop:
-                return sums
-            return add_rounded(sums, chain([range(whole, stop)]), self.formats[3])
+            pieces = merged(pieces)
+            if len(pieces) == 1:
+                taken = slice(pieces[0].start, pieces[0].stop, pieces[0].step)
+                return self._promoted_bits(a[:, taken], b[taken], total, None, None, every)
+            index = np.concatenate([np.arange(p.start, p.stop, p.step) for p in pieces])
+            return self._promoted_bits(a[:, index], b[index], total, None, None, every)
 
         return Unit(self.formats[3], self.k, chain, restarts, lambda: self._c_as_result(zero))
 

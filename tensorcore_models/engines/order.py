@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..formats import Format, IntegerFormat, get_format
-from ..formats.sums import add_rounded, scale_rounded
+from ..formats.operands import values_of_bits
+from ..formats.rounding import encode
+from ..formats.sums import add_all, add_rounded, scale_rounded
 
 #: Where a sum may be rounded to the kernel's output format, before that format is known.
 OUTPUT = "output"
@@ -169,15 +171,27 @@ def uncovered(order: Order, k: int) -> np.ndarray:
 
 
 def restart_length(parts: Sequence[Order], step: int) -> int | None:
-    """Length of the blocks where the parts are equally long neighbours of whole k steps (the last may be shorter), else None."""
-    spans = []
-    for part in parts:
-        if not isinstance(part, Chain) or len(part.pieces) != 1 or part.pieces[0].step != 1:
+    """Products in each part where all are chains of equally many whole k steps (the last may be shorter), else None."""
+    lengths = []
+    for index, part in enumerate(parts):
+        if not isinstance(part, Chain) or not part.pieces:
             return None
-        spans.append(part.pieces[0])
-    length = len(spans[0])
-    neighbours = all(x.stop == y.start and len(x) == length for x, y in zip(spans, spans[1:], strict=False))
-    return length if neighbours and len(spans[-1]) <= length and length % step == 0 else None
+        if any(len(piece) % step for piece in part.pieces) and index < len(parts) - 1:
+            return None
+        lengths.append(sum(map(len, part.pieces)))
+    equal = all(length == lengths[0] for length in lengths[:-1])
+    return lengths[0] if equal and lengths[-1] <= lengths[0] and lengths[0] % step == 0 else None
+
+
+def merged(pieces: Sequence[range]) -> list[range]:
+    """The pieces with neighbours of step 1 joined."""
+    found: list[range] = []
+    for piece in pieces:
+        if found and found[-1].step == piece.step == 1 and found[-1].stop == piece.start:
+            found[-1] = range(found[-1].start, piece.stop)
+        else:
+            found.append(piece)
+    return found
 
 
 @dataclass(frozen=True)
@@ -193,8 +207,8 @@ class Unit:
     chain : callable
         pieces -> encodings of one chain from +0 over them.
     restarts : callable
-        (start, stop, every, total) -> encodings of `total` plus chains of `every` values of k added in FP32, or None where
-        the engine has no kernel for that.
+        (pieces, every, total) -> encodings of `total` plus a chain of every `every` products of the pieces, added one after the
+        other, or None where the engine has no kernel for that.
     zeros : callable
         () -> encodings of +0 that may be written to.
     """
@@ -202,7 +216,7 @@ class Unit:
     result: Format | IntegerFormat
     step: int
     chain: Callable[[Sequence[range]], np.ndarray]
-    restarts: Callable[[int, int, int, np.ndarray], np.ndarray | None]
+    restarts: Callable[[Sequence[range], int, np.ndarray], np.ndarray | None]
     zeros: Callable[[], np.ndarray]
 
 
@@ -216,24 +230,24 @@ def evaluate(order: Order, unit: Unit) -> np.ndarray:
     """
     if isinstance(order, Chain):
         return unit.chain(order.pieces) if order.pieces else unit.zeros()
-    rounds = order.partials or order.carry
     parts = list(order.parts)
     total = unit.zeros() if order.start == "zero" else _rounded(evaluate(parts.pop(0), unit), order, unit)
-    if not rounds and len(parts) > 1:
-        every = restart_length(parts, unit.step)
-        if every is not None:
-            first, last = parts[0].pieces[0], parts[-1].pieces[0]  # type: ignore[union-attr]
-            sums = unit.restarts(first.start, last.stop, every, total)
-            if sums is not None:
-                return sums
-    for part in parts:
-        value = evaluate(part, unit)
-        if order.partials:
-            value = _through(value, unit.result, order.partials)
-        total = add_rounded(total, value, unit.result)
-        if order.carry:
-            total = _through(total, unit.result, order.carry)
-    return total
+    if order.partials or order.carry:
+        for part in parts:
+            value = evaluate(part, unit)
+            if order.partials:
+                value = _through(value, unit.result, order.partials)
+            total = add_rounded(total, value, unit.result)
+            if order.carry:
+                total = _through(total, unit.result, order.carry)
+        return total
+    every = restart_length(parts, unit.step) if len(parts) > 1 else None
+    if every is not None:
+        whole = parts if sum(map(len, parts[-1].pieces)) == every else parts[:-1]  # type: ignore[union-attr]
+        sums = unit.restarts([piece for part in whole for piece in part.pieces], every, total)  # type: ignore[union-attr]
+        if sums is not None:
+            total, parts = sums, parts[len(whole) :]
+    return add_all(total, (evaluate(part, unit) for part in parts), unit.result)
 
 
 def _rounded(first: np.ndarray, order: Sum, unit: Unit) -> np.ndarray:
@@ -247,4 +261,9 @@ def _through(bits: np.ndarray, result: Format | IntegerFormat, name: str) -> np.
     if name == OUTPUT:
         raise ValueError("the order rounds to the output format; name it (with_output, or Recipe.gemm_bits(out_format=...))")
     narrow = get_format(name)
+    if narrow == result:
+        return bits
+    if isinstance(result, Format) and result.name == "fp32" and isinstance(narrow, Format) and narrow.dtype is not None:
+        small = values_of_bits(encode(values_of_bits(bits, result), narrow), narrow)
+        return small.astype(np.float32).view(np.uint32)
     return scale_rounded(scale_rounded(bits, 1.0, result, narrow), 1.0, narrow, result)

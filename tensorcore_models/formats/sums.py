@@ -4,6 +4,7 @@ Both round once, to nearest even unless told otherwise: intermediate float64 val
 rounding to at most 51 bits correct (Boldo and Melquiond 2008, "Emulation of FMA and correctly rounded sums").
 """
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -75,17 +76,6 @@ def _scaled_exactly(values: np.ndarray, scalar: float, target: Format) -> np.nda
     return out
 
 
-def _add_natively(x: np.ndarray, y: np.ndarray, fmt: Format) -> np.ndarray:
-    """IEEE sum of encodings of binary32 or binary64 by the CPU; NaN is the format's quiet NaN on every machine."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        total = values_of_bits(x, fmt) + values_of_bits(y, fmt)
-    bits = total.view(fmt.container)
-    nan = np.isnan(total)
-    if nan.any():
-        bits[nan] = fmt.nan_encoding()
-    return bits
-
-
 def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, rounding: str = "rne") -> np.ndarray:
     """x + y in `fmt`, rounded once; x, y and the result are encodings of `fmt`. Integers wrap.
 
@@ -97,7 +87,7 @@ def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, round
     if isinstance(fmt, IntegerFormat):
         return x + y
     if check_rounding(rounding) == "rne" and fmt.name in ("fp32", "fp64"):
-        return _add_natively(x, y, fmt)
+        return add_all(x, (y,), fmt)
     if fmt.precision > 51:
         raise ValueError(f"sums in {fmt.name} are rounded to nearest even only, got {rounding!r}")
     a, b = decode(x, fmt), decode(y, fmt)
@@ -105,3 +95,28 @@ def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, round
     if rounding == "rd":  # an exact zero from opposite signs is -0 when rounding down (IEEE 754-2019, 6.3)
         total = np.where((total == 0) & (np.signbit(a) | np.signbit(b)), -0.0, total)
     return encode(total, fmt, rounding)
+
+
+def add_all(total: np.ndarray, addends: Iterable[np.ndarray], fmt: Format | IntegerFormat) -> np.ndarray:
+    """total + x_1 + x_2 + ... in `fmt`, from left to right, each addition rounded to nearest even; `total` is not changed.
+
+    As :func:`add_rounded` one after the other; sums of binary32 and binary64 are added in place, and NaN is looked for once.
+    """
+    if isinstance(fmt, IntegerFormat) or fmt.name not in ("fp32", "fp64"):
+        for addend in addends:
+            total = add_rounded(total, addend, fmt)
+        return total
+    values = None
+    with np.errstate(invalid="ignore", over="ignore"):
+        for addend in addends:
+            if values is None:
+                values = values_of_bits(total, fmt) + values_of_bits(addend, fmt)
+            else:
+                np.add(values, values_of_bits(addend, fmt), out=values)
+    if values is None:
+        return total
+    bits = values.view(fmt.container)
+    nan = np.isnan(values)
+    if nan.any():
+        bits[nan] = fmt.nan_encoding()
+    return bits

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..catalogue import get_instruction
-from ..engines.order import Chain, Order, Sum
+from ..engines.order import Chain, Order, Sum, merged
 from ..formats import get_format
 from .recipe import Epilogue, Recipe, Unknown, contiguous, folded_scale, joined
 
@@ -69,17 +69,6 @@ def _split(tiles: tuple[range, ...], parts: int, row: ScaledMatmul) -> list[tupl
         return [tiles[part::parts] for part in range(parts)]
     own = -(-len(tiles) // parts)
     return [tiles[part * own : (part + 1) * own] for part in range(parts)]
-
-
-def _merged(tiles: tuple[range, ...]) -> Chain:
-    """One chain over tiles; neighbours become one piece."""
-    pieces: list[range] = []
-    for tile in tiles:
-        if pieces and pieces[-1].stop == tile.start:
-            pieces[-1] = range(pieces[-1].start, tile.stop)
-        else:
-            pieces.append(tile)
-    return Chain(tuple(pieces))
 
 
 def pairwise(parts: list[Order]) -> Order:
@@ -149,9 +138,9 @@ def scaled_mm_recipe(
     parts: list[Order] = []
     for own in _split(tiles, split_k, row):
         if fast_accumulation or not own:
-            parts.append(_merged(own))
+            parts.append(Chain(tuple(merged(own))))
         else:
-            blocks = [_merged(own[i : i + row.slow_tiles]) for i in range(0, len(own), row.slow_tiles)]
+            blocks = [Chain(tuple(merged(own[i : i + row.slow_tiles]))) for i in range(0, len(own), row.slow_tiles)]
             parts.append(Sum(tuple(blocks), start=row.slow_start))
     order = pairwise(parts) if scheme == "pairwise" else joined(parts)
     engine = get_instruction(device, row.instruction.format(a=_SPELLING[a_format], b=_SPELLING[b_format]))

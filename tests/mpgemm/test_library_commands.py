@@ -21,6 +21,7 @@ def folder(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     np.save("A.npy", rng.standard_normal((8, 1024)).astype(np.float16))
     np.save("B.npy", rng.standard_normal((1024, 40)).astype(np.float16))
+    np.save("C.npy", np.zeros((8, 40), np.float16))
     record(tmp_path / "chosen.json", CHOICES)
     return tmp_path
 
@@ -140,10 +141,10 @@ PREDICT = ["predict", "A.npy", "B.npy", "--gpu", "h100"]
         ([*PREDICT, "--library", "cutlass", "--recorded", "chosen.json"], "--recorded goes with"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--recorded", "nowhere.json"], "nowhere.json"),
         (["predict", "A.npy", "A.npy", "--gpu", "h100"], "the columns of A"),
-        (["predict", "A.npy", "B.npy", "--gpu", "tpu"], "unknown architecture 'tpu'"),
+        (["predict", "A.npy", "B.npy", "--gpu", "h999"], "unknown architecture 'h999'"),
         ([*PREDICT, "--format", "e4m3fn"], "not representable"),
         (["diff", "A.npy", "B.npy", "A.npy", "A.npy", "--gpus", "a100", "h100"], "expected (8, 40)"),
-        (["diff", "A.npy", "B.npy", "A.npy", "A.npy", "--gpus", "a100", "h100", "--configs", "a=1", ""], "goes with"),
+        (["diff", "A.npy", "B.npy", "C.npy", "C.npy", "--gpus", "a100", "h100", "--configs", "a=1", ""], "goes with"),
         (["invariance", "--recorded", "A.npy"], "not JSON"),
     ),
 )

@@ -55,7 +55,7 @@ def test_a_library_that_is_not_there(tmp_path, capsys):
     ("change", "message"),
     (
         ({"format": "mpgemm cublaslt recording 0"}, "field format is"),
-        ({"device": "h200"}, "device 'h200' is not known"),
+        ({"device": "h200"}, "recorded on device 'h200'"),
         ({"device": "b200"}, "recorded on device 'b200'"),
         ({"cublaslt": "12.8.5"}, "version '12.8.5' on h100"),
         ({"workspace_bytes": "32M"}, "field workspace_bytes is '32M'"),
