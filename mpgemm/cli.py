@@ -19,8 +19,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("mpgemm.commands.plan", "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel"),
     "simulate": ("mpgemm.commands.simulate", "a tile schedule on the pipes of an Ascend core: speed, stalls, traces"),
     "predict": ("mpgemm.commands.predict", "what a GPU library returns for two matrices, bit for bit"),
-    "diff": ("mpgemm.commands.diff", "two GPUs' results of one product: explained by their recipes? where and why do they part?"),
-    "invariance": ("mpgemm.commands.invariance", "do rows of a GEMM change their bits with the batch size on a GPU library?"),
+    "diff": (
+        "mpgemm.commands.diff",
+        "two GPUs' results of one product: explained by their recipes? where and why do they part?",
+    ),
+    "invariance": (
+        "mpgemm.commands.invariance",
+        "do rows of a GEMM change their bits with the batch size on a GPU library?",
+    ),
     "report": ("mpgemm.commands.report", "one Markdown page from the folders that other commands wrote"),
 }
 

@@ -45,7 +45,7 @@ def test_commands(command, tmp_path, monkeypatch, capsys):
 
 
 def test_the_uses_are_there():
-    assert len(blocks("python")) == 4
+    assert len(blocks("python")) == 5
     assert COMMANDS
 
 

@@ -18,8 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(name, metavar=name.upper(), help=f"matrix file: {text}")
     parser.add_argument("--gpus", nargs=2, required=True, metavar="GPU", help="the two devices")
     parser.add_argument("--libraries", nargs=2, metavar="NAME[-VERSION]",
-                        help="as --library of predict, for each; default: one chain and split-k of each unit are tried")  # fmt: skip
-    parser.add_argument("--configs", nargs=2, default=["", ""], metavar="FIELD=VALUE,...", help="as --config of predict, for each")
+                        help="as --library of predict, for each; default: one chain and split-k are tried")  # fmt: skip
+    parser.add_argument(
+        "--configs", nargs=2, default=["", ""], metavar="FIELD=VALUE,...", help="as --config of predict, for each"
+    )
     options.add_format_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -59,7 +61,11 @@ def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[R
     gpu = args.gpus[index]
     if args.libraries is not None:
         config = options.parse_config([args.configs[index]])
-        recipes = [options.make_recipe(gpu, args.libraries[index], config, None, a.shape[0], a.shape[1], b.shape[1], fmt, out_format)]
+        recipes = [
+            options.make_recipe(
+                gpu, args.libraries[index], config, None, a.shape[0], a.shape[1], b.shape[1], fmt, out_format
+            )
+        ]
     else:
         recipes = list(candidates(gpu, a.shape[1], fmt))
         if not recipes:
@@ -73,8 +79,15 @@ def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[R
 def _facts(args, a, b, out_format, results, explained) -> dict:
     size = results[0].size
     sides = [
-        {"gpu": gpu, "recipe": recipe.name, "engine": recipe.engine.label, "agree": agreed, "of": size, "explained": agreed == size,
-         "also": others}
+        {
+            "gpu": gpu,
+            "recipe": recipe.name,
+            "engine": recipe.engine.label,
+            "agree": agreed,
+            "of": size,
+            "explained": agreed == size,
+            "also": others,
+        }
         for gpu, (recipe, agreed, others) in zip(args.gpus, explained, strict=True)
     ]
     unequal = np.argwhere(results[0] != results[1])
@@ -95,19 +108,28 @@ def _facts(args, a, b, out_format, results, explained) -> dict:
 def _lines(facts):
     for side in facts["sides"]:
         verdict = "explained" if side["explained"] else "NOT explained"
-        yield f"{side['gpu']}: {verdict}: {side['agree']} of {side['of']} elements agree with {side['recipe']} on {side['engine']}"
+        yield (
+            f"{side['gpu']}: {verdict}: {side['agree']} of {side['of']} elements agree with {side['recipe']} on "
+            f"{side['engine']}"
+        )
         if side["also"]:
-            yield f"  as do {len(side['also'])} other recipes that were tried, such as {side['also'][0]}: this result does not tell them apart"
+            yield (
+                f"  as do {len(side['also'])} other recipes that were tried, such as {side['also'][0]}: this result "
+                "does not tell them apart"
+            )
     if not facts["differ"]:
         yield f"the results are the same in all {facts['of']} elements"
         return
     first = facts["first"]
     values = " and ".join(f"{v:.9g} ({e:#x})" for v, e in zip(first["values"], first["encodings"], strict=True))
-    yield f"the results differ in {facts['differ']} of {facts['of']} elements; the first, row {first['row']} column {first['column']}: {values}"
+    yield (
+        f"the results differ in {facts['differ']} of {facts['of']} elements; the first, row {first['row']} "
+        f"column {first['column']}: {values}"
+    )
     for reason in facts["why"]:
         yield f"why: {reason}"
     if facts["part_at"]:
         sums = facts["part_at"]["sums"]
         yield f"there the sums part within the first {facts['part_at']['k']} products: {sums[0]:.9g} and {sums[1]:.9g}"
     if not all(side["explained"] for side in facts["sides"]):
-        yield "name what ran with --libraries and --configs, or record it; another kernel, or another input, computed what is not explained"
+        yield "another kernel, or another input, computed what is not explained: name what ran with --libraries and --configs"

@@ -1,6 +1,7 @@
 """`mpgemm invariance`: do rows of a GEMM change their bits with the batch size, and with which change of recipe?"""
 
 import argparse
+import dataclasses
 from itertools import groupby
 
 import numpy as np
@@ -13,12 +14,14 @@ from tensorcore_models.libraries.compare import differences, summary
 from tensorcore_models.libraries.recorded import Problem, Recording
 
 #: Rows and columns of the random product on which two recipes are compared.
-SAMPLE = (4, 64)
+SAMPLE = (16, 128)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("--recorded", required=True, metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is")
+    parser.add_argument(
+        "--recorded", required=True, metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the random rows on which recipes are compared")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -58,15 +61,20 @@ def _recipe(recording: Recording, problem: Problem) -> tuple[Recipe | None, str]
 def _weight(recording: Recording, problems: list[Problem], seed: int) -> dict:
     """One weight matrix: what changes from each recorded m to the next."""
     fmt, out_format, k, n = _layer(problems[0])
-    steps, previous, invariant = [], None, True
+    steps: list[dict] = []
+    previous: Recipe | None = None
+    invariant: bool | None = True
     for problem in problems:
         recipe, unknown = _recipe(recording, problem)
-        why = differences(previous, recipe) if previous is not None and recipe is not None else []
-        changed = bool(why) and _bits_change(previous, recipe, out_format, n, seed)
-        if recipe is None:
-            invariant = None if invariant is not False else False
-        elif changed:
+        why: list[str] = []
+        changed = False
+        if previous is not None and recipe is not None:
+            why = differences(previous, recipe)
+            changed = bool(why) and _bits_change(previous, recipe, out_format, n, seed)
+        if changed:
             invariant = False
+        elif invariant and (why or recipe is None):
+            invariant = None
         steps.append({
             "m": problem.m, "recipe": recipe.name if recipe else None, "order": summary(recipe.order) if recipe else None,
             "changes": why, "bits_change": changed, "unknown": unknown,
@@ -79,13 +87,23 @@ def _bits_change(first: Recipe, second: Recipe, out_format: str, n: int, seed: i
     """Whether two recipes give different bits on random rows."""
     rng = np.random.default_rng(seed)
     rows, columns = SAMPLE[0], min(n, SAMPLE[1])
-    a = tcm.encode(rng.standard_normal((rows, first.k)), first.engine.a_format)
-    b = tcm.encode(rng.standard_normal((first.k, columns)), first.engine.a_format)
-    return bool((first.sum_bits(a, b, out_format=out_format) != second.sum_bits(a, b, out_format=out_format)).any())
+    fmt = first.engine.formats[0]
+    a, b = (
+        tcm.encode(rng.standard_normal((rows, first.k)), fmt),
+        tcm.encode(rng.standard_normal((first.k, columns)), fmt),
+    )
+    results = [
+        dataclasses.replace(recipe, shape=None).gemm_bits(a, b, out_format=out_format) for recipe in (first, second)
+    ]
+    return bool((results[0] != results[1]).any())
 
 
 def _lines(weight: dict):
-    verdict = {True: "rows keep their bits at every recorded m", False: "rows change their bits with m", None: "not known for every m"}
+    verdict = {
+        True: "rows keep their bits at every recorded m",
+        False: "rows change their bits with m",
+        None: "not known for every m",
+    }
     yield f"{weight['format']} to {weight['out_format']}, k {weight['k']}, n {weight['n']}: {verdict[weight['invariant']]}"
     for step in weight["batches"]:
         if step["unknown"]:

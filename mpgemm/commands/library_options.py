@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +19,13 @@ SCALED_OPTIONS = ("fast_accumulation", "split_k", "scheme")
 
 def add_format_arguments(parser: argparse.ArgumentParser) -> None:
     """Formats of operands and output."""
-    parser.add_argument("--format", metavar="FORMAT", help="format of A and B (default: that of their arrays); unsigned integers of its "
-                        "width are encodings")  # fmt: skip
-    parser.add_argument("--input-rounding", metavar="MODE", help="round values that the format lacks (rne, rz, ...); default: refuse them")
+    parser.add_argument("--format", metavar="FORMAT", help="format of A and B (default: that of their arrays); unsigned "
+                        "integers of its width are encodings")  # fmt: skip
+    parser.add_argument(
+        "--input-rounding",
+        metavar="MODE",
+        help="round values that the format lacks (rne, rz, ...); default: refuse them",
+    )
     parser.add_argument("--out-format", metavar="FORMAT", help="format of the result (default: that of A; fp8: bf16)")
 
 
@@ -33,12 +38,9 @@ def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.
         If the file cannot be read, its format is not clear, or values are not representable.
     """
     array = read_matrix(path)
-    if name is None:
-        fmt = format_of_dtype(array.dtype)
-        if fmt is None:
-            raise ValueError(f"{path}: {array.dtype} is no format of a matrix unit; name one with --format")
-    else:
-        fmt = tcm.get_format(name)
+    fmt = format_of_dtype(array.dtype) if name is None else tcm.get_format(name)
+    if fmt is None:
+        raise ValueError(f"{path}: {array.dtype} is no format of a matrix unit; name one with --format")
     if array.dtype.kind == "u" and array.dtype == fmt.container:
         return array, fmt.name
     return operand_bits(array, fmt, rounding, str(path)), fmt.name
@@ -76,7 +78,15 @@ def _integer(name: str, text: str) -> int:
 
 
 def make_recipe(
-    gpu: str, library: str, config: dict[str, str], recorded: str | None, m: int, k: int, n: int, fmt: str, out_format: str
+    gpu: str,
+    library: str,
+    config: dict[str, str],
+    recorded: str | None,
+    m: int,
+    k: int,
+    n: int,
+    fmt: str,
+    out_format: str,
 ) -> libraries.Recipe:
     """The recipe that options name.
 
@@ -95,7 +105,9 @@ def make_recipe(
         if not version:
             raise ValueError("--library cublaslt needs a version, as in cublaslt-13.1")
         if not config:
-            raise ValueError("cuBLASLt chooses its kernel: name it with --config ALGO_ID=... or give a --recorded file; nothing is guessed")
+            raise ValueError(
+                "cuBLASLt chooses its kernel: name it with --config ALGO_ID=... or give a --recorded file; nothing is guessed"
+            )
         fields = {field: _integer(field, text) for field, text in config.items()}
         return libraries.cublaslt(gpu, version, m=m, k=k, n=n, format=fmt, config=fields)
     if name == "scaled_mm":
@@ -109,7 +121,9 @@ def make_recipe(
         )  # fmt: skip
     if name == "cutlass":
         _known(config, CUTLASS_OPTIONS)
-        options = {f: t if f in ("split_mode", "residue") else _integer(f, t) for f, t in config.items()}
+        options: dict[str, Any] = {
+            f: t if f in ("split_mode", "residue") else _integer(f, t) for f, t in config.items()
+        }
         return libraries.cutlass(gpu, k=k, format=fmt, **options)
     raise ValueError(f"unknown library {library!r}; known: cublaslt-VERSION, scaled_mm, cutlass")
 
@@ -123,8 +137,8 @@ def _known(config: dict[str, str], names: tuple[str, ...]) -> None:
 def facts(recipe: libraries.Recipe, config: dict[str, str], recorded: str | None) -> dict:
     """A recipe for JSON."""
     return {
-        "name": recipe.name, "engine": recipe.engine.label, "k": recipe.k, "source": recipe.source, "config": config,
-        "recorded": recorded, "lost_k": [int(x) for x in recipe.lost], "chains": len(recipe.chains), "picture": recipe.picture(),
+        "name": recipe.name, "engine": recipe.engine.label, "k": recipe.k, "source": recipe.source,
+        "config": config, "recorded": recorded, "lost_k": [int(x) for x in recipe.lost], "chains": len(recipe.chains), "picture": recipe.picture(),
     }  # fmt: skip
 
 

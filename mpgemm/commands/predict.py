@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--library", default="cutlass", metavar="NAME[-VERSION]",
                         help="cublaslt-13.1, scaled_mm (torch._scaled_mm), or cutlass (default)")  # fmt: skip
     parser.add_argument("--config", nargs="+", default=[], metavar="FIELD=VALUE",
-                        help="cublaslt: ALGO_ID, STAGES_ID, SPLITK_NUM, REDUCTION_SCHEME, CUSTOM_OPTION; scaled_mm: fast_accumulation, "
-                        "split_k, scheme; cutlass: tile_k, split_k, split_mode, sliced_k, residue")  # fmt: skip
+                        help="cublaslt: ALGO_ID, STAGES_ID, SPLITK_NUM, REDUCTION_SCHEME, CUSTOM_OPTION; scaled_mm: "
+                        "fast_accumulation, split_k, scheme; cutlass: tile_k, split_k, split_mode, sliced_k, residue")  # fmt: skip
     parser.add_argument("--recorded", metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is")
     options.add_format_arguments(parser)
     parser.add_argument("--scale", type=float, default=1.0, help="one FP32 factor (fp8: the product of both scales)")
@@ -48,14 +48,20 @@ def run(args: argparse.Namespace) -> int:
         write_matrix(args.out, native)
     digest = sha256(np.ascontiguousarray(bits).tobytes()).hexdigest()
     if args.json:
-        whole = {"recipe": options.facts(recipe, config, args.recorded), "m": m, "k": k, "n": n, "format": fmt, "out_format": out_format,
+        whole = {"recipe": options.facts(recipe, config, args.recorded), "m": m, "k": k, "n": n, "format": fmt,
+                 "out_format": out_format,
                  "sha256": digest, "first": float(values[0, 0]), "out": args.out}  # fmt: skip
         print(report.json_text(whole), end="")
         return 0
     print(recipe)
-    print(f"\nresult: {m} x {n} in {out_format}, first element {float(values[0, 0]):.9g} ({int(bits[0, 0]):#x}), sha256 {digest[:16]}")
+    print(
+        f"\nresult: {m} x {n} in {out_format}, first element {float(values[0, 0]):.9g} "
+        f"({int(bits[0, 0]):#x}), sha256 {digest[:16]}"
+    )
     if recipe.lost.size:
-        print(f"warning: this kernel leaves the last {recipe.lost.size} values of k out of the sum, and so does the prediction")
+        print(
+            f"warning: this kernel leaves the last {recipe.lost.size} values of k out of the sum, and so does the prediction"
+        )
     if args.out:
         print(f"wrote {args.out}" + ("" if native is values else f" (encodings of {out_format})"))
     return 0

@@ -105,7 +105,8 @@ class Engine(abc.ABC):
         scale_a, scale_b : array of unsigned integers
             Encodings of the block scales, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), for engines with scales.
         k_order : str, Order or sequence
-            See :func:`tensorcore_models.engines.order.order_of`. Chains of another order than "sequential" start from zero; their results are added in
+            See :func:`tensorcore_models.engines.order.order_of`. Chains of another order than "sequential" start
+            from zero; their results are added in
             order in the output format (RN), c last.
         promote_every : int, optional
             Every that many products (a multiple of the k step) the chain is added outside to an FP32 accumulator that starts
@@ -337,7 +338,9 @@ class Engine(abc.ABC):
             pieces_b.append(y)
             if block is not None:
                 if piece.step != 1:
-                    raise ValueError(f"{self.label} has block scales: chains take neighbouring values of k, got {piece}")
+                    raise ValueError(
+                        f"{self.label} has block scales: chains take neighbouring values of k, got {piece}"
+                    )
                 first, last = piece.start // block, -(-piece.stop // block)
                 missing = -(-(len(piece) + pad) // block) - (last - first)
                 pieces_sa.append(np.pad(scale_a[:, first:last], ((0, 0), (0, missing))))

@@ -1,8 +1,11 @@
 """The order of a sum over k, as data: chains that an engine runs, and the additions outside of it that join them.
 
-A :class:`Chain` starts from +0 and takes pieces of k one after the other; a :class:`Sum` adds the results of its parts from left
-to right. Nested, they spell every order that a GEMM kernel has: slices of a split k, restarts, lanes of a vector product and the
-tree that joins them. :func:`evaluate` is the one interpreter; what it multiplies runs in the engine's kernels on whole matrices.
+A :class:`Chain` starts from +0 and takes pieces of k one after the other; a :class:`Sum` adds the results of its parts from
+left
+to right. Nested, they spell every order that a GEMM kernel has: slices of a split k, restarts, lanes of a vector product and
+the
+tree that joins them. :func:`evaluate` is the one interpreter; what it multiplies runs in the engine's kernels on whole
+matrices.
 """
 
 import dataclasses
@@ -241,10 +244,11 @@ def evaluate(order: Order, unit: Unit) -> np.ndarray:
             if order.carry:
                 total = _through(total, unit.result, order.carry)
         return total
+    chains = [part for part in parts if isinstance(part, Chain)]
     every = restart_length(parts, unit.step) if len(parts) > 1 else None
     if every is not None:
-        whole = parts if sum(map(len, parts[-1].pieces)) == every else parts[:-1]  # type: ignore[union-attr]
-        sums = unit.restarts([piece for part in whole for piece in part.pieces], every, total)  # type: ignore[union-attr]
+        whole = chains if sum(map(len, chains[-1].pieces)) == every else chains[:-1]
+        sums = unit.restarts([piece for chain in whole for piece in chain.pieces], every, total)
         if sums is not None:
             total, parts = sums, parts[len(whole) :]
     return add_all(total, (evaluate(part, unit) for part in parts), unit.result)
@@ -259,7 +263,9 @@ def _rounded(first: np.ndarray, order: Sum, unit: Unit) -> np.ndarray:
 def _through(bits: np.ndarray, result: Format | IntegerFormat, name: str) -> np.ndarray:
     """Encodings rounded to the format `name` and back, which is exact."""
     if name == OUTPUT:
-        raise ValueError("the order rounds to the output format; name it (with_output, or Recipe.gemm_bits(out_format=...))")
+        raise ValueError(
+            "the order rounds to the output format; name it (with_output, or Recipe.gemm_bits(out_format=...))"
+        )
     narrow = get_format(name)
     if narrow == result:
         return bits

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..catalogue import list_instructions
 from ..engines.order import Chain, Order, Sum
 from ..formats import get_format
 from ..formats.operands import values_of_bits
@@ -25,7 +26,9 @@ def summary(order: Order, result: str = "fp32") -> str:
     extras += [f"running sum in {order.carry}"] if order.carry else []
     sizes = [sum(map(len, part.pieces)) for part in order.parts if isinstance(part, Chain)]
     length = f" of {sizes[0]} k" if sizes else ""
-    return f"{len(order.parts)} parts{length} added in {result}{', ' + ', '.join(extras) if extras else ''}, each {inner}"
+    return (
+        f"{len(order.parts)} parts{length} added in {result}{', ' + ', '.join(extras) if extras else ''}, each {inner}"
+    )
 
 
 def differences(first: Recipe, second: Recipe) -> list[str]:
@@ -39,7 +42,10 @@ def differences(first: Recipe, second: Recipe) -> list[str]:
     if first.order != second.order:
         texts = [summary(r.order, str(r.engine.d_format)) for r in (first, second)]
         if texts[0] == texts[1]:
-            texts = [f"{text} ({len(r.chains)} chains, the first over {_first(r)})" for text, r in zip(texts, (first, second), strict=True)]
+            texts = [
+                f"{text} ({len(r.chains)} chains, the first over {_first(r)})"
+                for text, r in zip(texts, (first, second), strict=True)
+            ]
         found.append(f"order: {texts[0]}, against {texts[1]}")
     if first.epilogue != second.epilogue:
         found.append(f"output: {first.epilogue}, against {second.epilogue}")
@@ -58,8 +64,8 @@ def _arithmetic(recipe: Recipe) -> tuple:
 
 def _engine(recipe: Recipe) -> str:
     spec = getattr(recipe.engine, "accumulator", None)
-    facts = [f"{text} {getattr(spec, name)}" for name, text in (("terms", "products at once"), ("fraction_bits", "fraction bits"))
-             if getattr(spec, name, None) is not None]  # fmt: skip
+    names = (("terms", "products at once"), ("fraction_bits", "fraction bits"))
+    facts = [f"{getattr(spec, name)} {text}" for name, text in names if getattr(spec, name, None) is not None]
     return recipe.engine.label + (f" ({', '.join(facts)})" if facts else "")
 
 
@@ -108,14 +114,16 @@ def divergence(first: Recipe, second: Recipe, row, column, out_format: str) -> D
 
 def candidates(device: str, k: int, format: str) -> Iterator[Recipe]:
     """Recipes of a device to try where nobody says which kernel ran: one chain, then split-k, on each arithmetic it has."""
-    from ..catalogue import list_instructions
-
     units: dict = {}
     for row in list_instructions(device):
-        same = row.a_format == row.b_format == format and row.c_format == row.d_format == "fp32" and row.scale_format is None
-        if same and row.path != "wmma" and row.accumulator is not None:
-            if row.accumulator not in units or row.k > units[row.accumulator].k:
-                units[row.accumulator] = row
+        same = (
+            row.a_format == row.b_format == format
+            and row.c_format == row.d_format == "fp32"
+            and row.scale_format is None
+        )
+        larger = row.accumulator not in units or row.k > units[row.accumulator].k
+        if same and row.path != "wmma" and row.accumulator is not None and larger:
+            units[row.accumulator] = row
     for split in (1, *TRIED_SPLITS):
         for unit in units.values():
             for mode in ("parallel", "serial") if split > 1 else ("parallel",):

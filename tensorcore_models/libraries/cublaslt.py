@@ -1,7 +1,8 @@
 """cuBLASLt: from an algorithm configuration to a recipe.
 
 The orders were measured by the authors of cublas_match (`facebookexperimental/triton`, bitequiv/cublas_match): on an H100 with
-13.1.1 they compared 1,890,189 results, of which 1,886,731 agreed in every byte; on sm_100 99.91 % of 100,692 shapes have an order and
+13.1.1 they compared 1,890,189 results, of which 1,886,731 agreed in every byte; on sm_100 99.91 % of 100,692 shapes have an
+order and
 99.891 % of those agreed. The tables are theirs (:mod:`.cublaslt_tables`), the instructions this package's.
 """
 
@@ -37,7 +38,10 @@ def platform_of(device: str, version: str) -> Platform:
     if (target, short) not in PLATFORMS:
         known = [v for t, v in PLATFORMS if t == target]
         raise Unknown(
-            f"cuBLASLt version {version!r} on {device} ({target}) is not known", field="version", known=known, advice=RECORD
+            f"cuBLASLt version {version!r} on {device} ({target}) is not known",
+            field="version",
+            known=known,
+            advice=RECORD,
         )
     return PLATFORMS[target, short]
 
@@ -51,12 +55,16 @@ def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
         If it is no mapping, a name or a value is not what cuBLASLt has, or ALGO_ID is missing.
     """
     if not isinstance(config, Mapping):
-        raise TypeError(f"config is a mapping of fields to numbers, got {type(config).__name__}; fields: {', '.join(tables.FIELDS)}")
+        raise TypeError(
+            f"config is a mapping of fields to numbers, got {type(config).__name__}; fields: {', '.join(tables.FIELDS)}"
+        )
     unknown = [name for name in config if name not in tables.FIELDS]
     if unknown:
         raise ValueError(f"config has the field {unknown[0]!r}; known: {', '.join(tables.FIELDS)}")
     if config.get("ALGO_ID") is None:
-        raise ValueError("config lacks ALGO_ID, which says what kernel runs; record it from cublasLtMatmulAlgoGetHeuristic")
+        raise ValueError(
+            "config lacks ALGO_ID, which says what kernel runs; record it from cublasLtMatmulAlgoGetHeuristic"
+        )
     for name, value in config.items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise TypeError(f"config field {name} is {value!r}, expected an integer")
@@ -66,20 +74,24 @@ def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
 def _lookup(table: Mapping, key, field: str, value, family: str):
     """The row of a table, or Unknown."""
     if key not in table:
-        known = sorted({k[1] if isinstance(k, tuple) else k for k in table if not isinstance(k, tuple) or k[0] == key[0]})
+        known = sorted(
+            {k[1] if isinstance(k, tuple) else k for k in table if not isinstance(k, tuple) or k[0] == key[0]}
+        )
         raise Unknown(f"{field} {value} of a {family} kernel is not known", field=field, known=known, advice=RECORD)
     return table[key]
 
 
 def _slice_length(k: int, parts: int, grain: int) -> int:
     """Length of a slice of split-K: as many whole grains as divide k evenly, rounded up."""
-    return -(-(-(-k // grain)) // parts) * grain
+    grains = -(-k // grain)
+    return -(-grains // parts) * grain
 
 
 def tail_loss(k: int, split_k: int, tile: int) -> int:
     """How many of the last values of k nvjet's split-K leaves out of the sum.
 
-    A known fault of cuBLASLt 12.8 to 13.2 (cublas_match, cublas_gemm_bug_reproduce.py): where k is no multiple of the tile, whole
+    A known fault of cuBLASLt 12.8 to 13.2 (cublas_match, cublas_gemm_bug_reproduce.py): where k is no multiple of the tile,
+    whole
     tiles divide evenly into the parts, and there are more parts than values left over.
 
     Parameters
@@ -104,7 +116,8 @@ def _nvjet(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
     length = _slice_length(k, parts, tile)
     if not tile <= length < k:
         raise Unknown(
-            f"SPLITK_NUM {parts} with k {k}: a slice of {length} is not inside of k in whole tiles of {tile}", field="SPLITK_NUM",
+            f"SPLITK_NUM {parts} with k {k}: a slice of {length} is not inside of k in whole tiles of {tile}",
+            field="SPLITK_NUM",
             known=(f"1 to {-(-k // tile)}",), advice=RECORD,
         )  # fmt: skip
     lost = tail_loss(k, parts, tile)
@@ -129,7 +142,10 @@ def _cutlass(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
     length = _slice_length(k, parts, large if k % large == 0 else small)
     if length > k:
         raise Unknown(
-            f"SPLITK_NUM {parts} with k {k}: a slice of {length} is longer than k", field="SPLITK_NUM", known=(1,), advice=RECORD
+            f"SPLITK_NUM {parts} with k {k}: a slice of {length} is longer than k",
+            field="SPLITK_NUM",
+            known=(1,),
+            advice=RECORD,
         )
     slices = (residue_first(piece.start, piece.stop, tile) for piece in contiguous(0, k, length))
     return joined(slices, partials=partials, carry=carry), step
@@ -138,7 +154,9 @@ def _cutlass(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
 def _gemmsn(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
     algo, option = config["ALGO_ID"], config["CUSTOM_OPTION"]
     if parts != 1:
-        raise Unknown(f"SPLITK_NUM {parts} of ALGO_ID {algo} is not known", field="SPLITK_NUM", known=(1,), advice=RECORD)
+        raise Unknown(
+            f"SPLITK_NUM {parts} of ALGO_ID {algo} is not known", field="SPLITK_NUM", known=(1,), advice=RECORD
+        )
     count, block = _lookup(tables.GEMMSN, (algo, option), "CUSTOM_OPTION", option, f"ALGO_ID {algo}")
     length = -(-k // count)
     pieces = [range(min(i * length, k), min((i + 1) * length, k)) for i in range(count)]
@@ -186,13 +204,13 @@ def _gemv(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
     most = platform.processors * 2048 // row.lanes
     if option in tables.GEMV_OCCUPANCY and max(m, n) > most:
         raise Unknown(
-            f"CUSTOM_OPTION {option} with {max(m, n)} outputs: the number of lanes follows from occupancy", field="CUSTOM_OPTION",
+            f"CUSTOM_OPTION {option} with {max(m, n)} outputs: the number of lanes follows from occupancy",
+            field="CUSTOM_OPTION",
             known=(f"up to {most} outputs",), advice=RECORD,
         )  # fmt: skip
     length = -(-k // parts)
     starts = [min(i * length, k) for i in range(parts)]
-    slices = [_vector_slice(x, min(x + length, k), row, length) if x < k else Chain(()) for x in starts]
-    return joined(slices), 1
+    return joined(_vector_slice(x, min(x + length, k), row, length) if x < k else Chain(()) for x in starts), 1
 
 
 def _dot(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
@@ -241,7 +259,9 @@ def _engine(device: str, family: str, fmt: str, step: int) -> Engine:
     return MatrixEngine(SequentialFMA(), a_format=fmt)
 
 
-def cublaslt(device: str, version: str, *, m: int, k: int, n: int, format: str, config: Mapping[str, int | None]) -> Recipe:
+def cublaslt(
+    device: str, version: str, *, m: int, k: int, n: int, format: str, config: Mapping[str, int | None]
+) -> Recipe:
     """The recipe of one cuBLASLt kernel.
 
     Parameters

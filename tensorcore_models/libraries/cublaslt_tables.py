@@ -3,14 +3,18 @@
 The rows are carried over from `facebookexperimental/triton`, bitequiv/cublas_match/arch/*.py, under its licence:
 
     Copyright 2018-2020 Philippe Tillet. Copyright 2020-2022 OpenAI.
-    Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation files
+    Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+    documentation files
     (the "Software"), to deal in the Software without restriction, including without limitation the rights to use, copy, modify,
     merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is
-    furnished to do so, subject to the following conditions: The above copyright notice and this permission notice shall be included
-    in all copies or substantial portions of the Software. THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
-    IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN
+    furnished to do so, subject to the following conditions: The above copyright notice and this permission notice shall be
+    included
+    in all copies or substantial portions of the Software. THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND,
+    EXPRESS OR     IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+    NONINFRINGEMENT. IN
     NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF
-    CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+    CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+    SOFTWARE.
 """
 
 from dataclasses import dataclass
@@ -26,7 +30,8 @@ FAMILIES = {
     11: "gemmsn", 12: "cutlass", 13: "gemv", 14: "dot", 16: "gemmsn", 21: "cutlass", 23: "cutlass", 24: "cutlass", 66: "nvjet",
 }  # fmt: skip
 
-#: STAGES_ID of CUTLASS kernels: (k in a tile, k in an MMA). The names of the public enumeration spell the tile; 0 names none and
+#: STAGES_ID of CUTLASS kernels: (k in a tile, k in an MMA). The names of the public enumeration spell the tile; 0 names none
+#: and
 #: was measured; 11 and 17 rest on the names alone.
 CUTLASS_STAGES = {0: (32, 8), 25: (32, 16)} | {stage: (16 << ((stage - 1) // 6), 16) for stage in range(7, 21)}
 #: STAGES_ID of nvjet kernels: k in a tile, which is also the grain of split-K.

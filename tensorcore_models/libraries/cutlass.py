@@ -2,7 +2,8 @@
 
 Sources: CUTLASS 2.x, media/docs/efficient_gemm.md (split-k, sliced-k), gemm/kernel/params_universal_base.h (length of a slice),
 transform/threadblock/predicated_tile_iterator.h (the residue tile comes first), gemm/kernel/gemm_splitk_parallel.h and
-reduction/kernel/reduce_split_k.h (forward in the workspace's format), gemm/kernel/gemm.h with semaphores (the running sum is read
+reduction/kernel/reduce_split_k.h (forward in the workspace's format), gemm/kernel/gemm.h with semaphores (the running sum is
+read
 back from the output). How a kernel was built (tile, slices, ranges) is for its user to state.
 """
 
@@ -94,8 +95,13 @@ def cutlass(
     if isinstance(unit, str):
         unit = get_instruction(unit) if ":" in unit else default_instruction(unit, format, path="mma")
     if tile_k % (unit.k * sliced_k):
-        raise ValueError(f"tile_k is {tile_k}, expected a multiple of {unit.k * sliced_k}: k step {unit.k} times sliced_k {sliced_k}")
-    for name, value, known in (("split_mode", split_mode, ("parallel", "serial")), ("residue", residue, ("first", "last"))):
+        raise ValueError(
+            f"tile_k is {tile_k}, expected a multiple of {unit.k * sliced_k}: k step {unit.k} times sliced_k {sliced_k}"
+        )
+    for name, value, known in (
+        ("split_mode", split_mode, ("parallel", "serial")),
+        ("residue", residue, ("first", "last")),
+    ):
         if value not in known:
             raise ValueError(f"{name} is {value!r}; known: {', '.join(known)}")
     if stream_k is not None:
@@ -104,7 +110,8 @@ def cutlass(
         parts = _stream(k, tile_k, stream_k)
     else:
         grain = 64 if k % 64 == 0 else 8
-        length = -(-(-(-k // grain)) // split_k) * grain
+        grains = -(-k // grain)
+        length = -(-grains // split_k) * grain
         parts = list(contiguous(0, k, length))
     serial = split_mode == "serial" and len(parts) > 1 and stream_k is None
     order = joined((_warps(p, tile_k, residue, sliced_k) for p in parts), carry="output" if serial else None)

@@ -63,13 +63,15 @@ class Epilogue:
 
     def __str__(self) -> str:
         scale = "RN32(sum * scale + 0), fused" if self.adds_zero else "RN32(sum * scale)"
-        return f"{scale}; then rounded to nearest in the output format{', 8-bit ones saturated' if self.saturates else ''}"
+        return (
+            f"{scale}; then rounded to nearest in the output format{', 8-bit ones saturated' if self.saturates else ''}"
+        )
 
 
-def folded_scale(scale_a: float, scale_b: float) -> np.float32:
+def folded_scale(scale_a: float, scale_b: float) -> float:
     """RN32(scale_a * scale_b) of two FP32 factors; overflow gives an infinity."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        return np.float32(np.float32(scale_a) * np.float32(scale_b))
+        return float(np.float32(scale_a) * np.float32(scale_b))
 
 
 def canonical_nan(fmt: Format) -> int:
@@ -168,10 +170,13 @@ class Recipe:
         return uncovered(self.order, self.k)
 
     def sum_bits(self, a, b, *, out_format: str = "fp32") -> np.ndarray:
-        """Encodings of the sum before the epilogue, in the engine's result format; the output format only where sums round to it."""
+        """Encodings of the sum before the epilogue, in the engine's result format; the output format only where sums round
+        to it."""
         return self.engine.sum_bits(a, b, with_output(self.order, out_format))
 
-    def gemm_bits(self, a, b, *, out_format: str = "fp32", scale: float = 1.0, scale_result: float | None = None) -> np.ndarray:
+    def gemm_bits(
+        self, a, b, *, out_format: str = "fp32", scale: float = 1.0, scale_result: float | None = None
+    ) -> np.ndarray:
         """What the kernel returns.
 
         Parameters
@@ -196,7 +201,8 @@ class Recipe:
             On wrong types or shapes, or (:class:`Unknown`) an output format for which the epilogue is not known.
         """
         fmt = get_format(out_format)
-        if fmt.name not in self.epilogue.formats:
+        result = get_format(self.engine.d_format)
+        if not isinstance(fmt, Format) or not isinstance(result, Format) or fmt.name not in self.epilogue.formats:
             raise Unknown(
                 f"{self.name}: the output format {fmt.name} is not known",
                 field="out_format",
@@ -212,12 +218,16 @@ class Recipe:
             )
         a, b = np.asarray(a), np.asarray(b)
         if a.ndim == 2 and a.shape[1] != self.k:
-            raise ValueError(f"{self.name}: a is {a.shape}, but the recipe is for k = {self.k}; make a recipe for this k")
+            raise ValueError(
+                f"{self.name}: a is {a.shape}, but the recipe is for k = {self.k}; make a recipe for this k"
+            )
         if self.shape is not None and a.ndim == b.ndim == 2 and (a.shape[0], b.shape[1]) != self.shape:
             got = (a.shape[0], b.shape[1])
-            raise ValueError(f"{self.name}: the recipe is for m, n = {self.shape}, the operands have {got}; make one for this shape")
+            raise ValueError(
+                f"{self.name}: the recipe is for m, n = {self.shape}, the operands have {got}; make one for this shape"
+            )
         total = self.sum_bits(a, b, out_format=fmt.name)
-        return finish(total, get_format(self.engine.d_format), self.epilogue, fmt, scale, scale_result)
+        return finish(total, result, self.epilogue, fmt, scale, scale_result)
 
     def __str__(self) -> str:
         return self.picture()
@@ -280,8 +290,14 @@ def restarted(start: int, stop: int, length: int, *, begin: str = "first") -> Or
 def joined(parts, **options) -> Order:
     """The parts added left to right; a single part stays as it is where nothing is done to it."""
     parts = tuple(parts)
-    return parts[0] if len(parts) == 1 and not options.get("carry") and not options.get("partials") and options.get(
-        "start", "first") == "first" else Sum(parts, **options)
+    return (
+        parts[0]
+        if len(parts) == 1
+        and not options.get("carry")
+        and not options.get("partials")
+        and options.get("start", "first") == "first"
+        else Sum(parts, **options)
+    )
 
 
 def butterfly(parts) -> Order:
@@ -296,7 +312,8 @@ def butterfly(parts) -> Order:
 
 
 def residue_first(start: int, stop: int, tile: int) -> Chain:
-    """One chain whose first piece is the part of the range that fills no tile of `tile` values, as CUTLASS's iterators march."""
+    """One chain whose first piece is the part of the range that fills no tile of `tile` values, as CUTLASS's iterators
+    march."""
     residue = (stop - start) % tile
     pieces = (range(start, start + residue), range(start + residue, stop))
     return Chain(tuple(piece for piece in pieces if len(piece)))

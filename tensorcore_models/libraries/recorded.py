@@ -73,14 +73,18 @@ class Recording:
             If it was not recorded, the library refused it, or nobody has measured its kernel.
         """
         if problem not in self.configs:
-            near = sorted(self.configs, key=lambda p: (p.format != problem.format, abs(p.k - problem.k), abs(p.m - problem.m)))
+            near = sorted(
+                self.configs, key=lambda p: (p.format != problem.format, abs(p.k - problem.k), abs(p.m - problem.m))
+            )
             raise Unknown(
                 f"{self.path or 'the recording'} has no {problem}", field="m, k, n", known=map(str, near[:4]),
                 advice="Record this shape where the GPU is",
             )  # fmt: skip
         config = self.configs[problem]
         if config is None:
-            raise Unknown(f"cuBLASLt refused {problem} when it was recorded", field="config", advice="Pad to a legal shape")
+            raise Unknown(
+                f"cuBLASLt refused {problem} when it was recorded", field="config", advice="Pad to a legal shape"
+            )
         return cublaslt(
             self.device, self.version, m=problem.m, k=problem.k, n=problem.n, format=problem.format, config=config
         )
@@ -100,14 +104,17 @@ def load_recording(path: str | os.PathLike, *, device: str | None = None, versio
     OSError
         If the file cannot be read.
     ValueError
-        If it is no recording, a field is missing or of the wrong type, it is of another device or version, or nobody has measured
+        If it is no recording, a field is missing or of the wrong type, it is of another device or version, or nobody has
+        measured
         them (:class:`Unknown`).
     """
     path = Path(path)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path}: not JSON ({error}); record it with tensorcore_models.hardware.libraries.cublaslt_heuristic") from None
+        raise ValueError(
+            f"{path}: not JSON ({error}); record it with tensorcore_models.hardware.libraries.cublaslt_heuristic"
+        ) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         got = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise ValueError(f"{path}: field format is {got!r}, known: {FORMAT!r}; record it with this version of mpgemm")
@@ -116,13 +123,17 @@ def load_recording(path: str | os.PathLike, *, device: str | None = None, versio
         raise ValueError(f"{path}: recorded on device {data['device']!r}, asked for {device!r}; record it on that GPU")
     platform = platform_of(data["device"], data["cublaslt"])
     if version is not None and platform_of(data["device"], version) != platform:
-        raise ValueError(f"{path}: recorded with cuBLASLt {data['cublaslt']}, asked for {version}; record it with that version")
-    configs = {}
+        raise ValueError(
+            f"{path}: recorded with cuBLASLt {data['cublaslt']}, asked for {version}; record it with that version"
+        )
+    configs: dict[Problem, dict[str, int | None] | None] = {}
     for index, record in enumerate(data["records"]):
         _check(record, _RECORD, f"{path}: record {index}")
         config = record.get("config")
         if config is not None and (not isinstance(config, dict) or set(config) - set(FIELDS)):
-            raise ValueError(f"{path}: record {index}: config is {config!r}, expected null or fields of {', '.join(FIELDS)}")
+            raise ValueError(
+                f"{path}: record {index}: config is {config!r}, expected null or fields of {', '.join(FIELDS)}"
+            )
         problem = Problem(record["format"], record["out_format"], record["k"], record["n"], record["m"])
         if configs.get(problem, config) != config:
             raise ValueError(f"{path}: record {index}: {problem} is given twice with different configurations")

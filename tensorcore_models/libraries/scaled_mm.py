@@ -59,7 +59,9 @@ _SPELLING = {"e4m3fn": "e4m3", "e5m2": "e5m2"}
 def _fp8(name: str, argument: str) -> str:
     fmt = get_format(name).name
     if fmt not in FP8:
-        raise Unknown(f"{argument} {name!r} is not known", field=argument, known=FP8, advice="scaled_mm takes FP8 operands")
+        raise Unknown(
+            f"{argument} {name!r} is not known", field=argument, known=FP8, advice="scaled_mm takes FP8 operands"
+        )
     return fmt
 
 
@@ -120,7 +122,9 @@ def scaled_mm_recipe(
         )  # fmt: skip
     a_format, b_format = _fp8(a_format, "a_format"), _fp8(b_format, "b_format")
     if a_format == b_format == "e5m2":
-        raise Unknown("b_format 'e5m2' with a_format 'e5m2': cuBLASLt has no such kernel", field="b_format", known=("e4m3fn",))
+        raise Unknown(
+            "b_format 'e5m2' with a_format 'e5m2': cuBLASLt has no such kernel", field="b_format", known=("e4m3fn",)
+        )
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 16 or k % 16:
         raise ValueError(f"k is {k!r}; torch._scaled_mm takes positive multiples of 16: pad A and B with zeros")
     if isinstance(split_k, bool) or not isinstance(split_k, int | np.integer) or split_k < 1:
@@ -149,14 +153,14 @@ def scaled_mm_recipe(
     return Recipe(engine, int(k), order, EPILOGUE, name, SOURCE)
 
 
-def _scalar(value, name: str) -> np.float32:
+def _scalar(value, name: str) -> float:
     array = np.asarray(value)
     if array.size != 1:
         raise Unknown(
             f"{name} has {array.size} elements: scales for rows or blocks are not known", field=name,
             known=("one FP32 number",), advice="Scale the result yourself, or use one scale for each matrix",
         )  # fmt: skip
-    return np.float32(array.reshape(())[()])
+    return float(np.float32(array.reshape(())[()]))
 
 
 def scaled_mm(

@@ -56,7 +56,16 @@ def test_predict_by_configuration_and_by_recording(folder, capsys):
 def test_predict_reports_values_that_are_left_out(folder, capsys):
     np.save("A.npy", np.ones((1, 11528), np.float16))
     np.save("B.npy", np.ones((11528, 8), np.float16))
-    arguments = ["--gpu", "h100", "--library", "cublaslt-13.1", "--config", "ALGO_ID=66", "STAGES_ID=35", "SPLITK_NUM=9"]
+    arguments = [
+        "--gpu",
+        "h100",
+        "--library",
+        "cublaslt-13.1",
+        "--config",
+        "ALGO_ID=66",
+        "STAGES_ID=35",
+        "SPLITK_NUM=9",
+    ]
     assert main(["predict", "A.npy", "B.npy", *arguments, "--out-format", "fp32"]) == 0
     text = capsys.readouterr().out
     assert "first element 11520 " in text and "warning: this kernel leaves the last 8 values of k out" in text
@@ -66,7 +75,16 @@ def test_predict_fp8_encodings(folder, capsys):
     a, b = np.full((4, 64), 0x38, np.uint8), np.full((64, 4), 0x40, np.uint8)  # 1 and 2
     np.save("A.npy", a)
     np.save("B.npy", b)
-    arguments = ["--gpu", "rtx4060", "--library", "scaled_mm", "--config", "fast_accumulation=true", "--format", "e4m3fn"]
+    arguments = [
+        "--gpu",
+        "rtx4060",
+        "--library",
+        "scaled_mm",
+        "--config",
+        "fast_accumulation=true",
+        "--format",
+        "e4m3fn",
+    ]
     assert main(["predict", "A.npy", "B.npy", *arguments, "--scale", "0.5", "--out", "C.npy"]) == 0
     assert "first element 64 " in capsys.readouterr().out and np.load("C.npy").dtype == np.uint16
 
@@ -82,7 +100,10 @@ def test_diff_says_where_and_why(folder, capsys):
     assert all("split_k 1" in side["recipe"] for side in facts["sides"])
     assert facts["differ"] > 0 and "fraction bits" in facts["why"][0]
     i, j, stop = facts["first"]["row"], facts["first"]["column"], facts["part_at"]["k"]
-    halves = [libraries.cutlass(d, k=stop).gemm_bits(a[i : i + 1, :stop], b[:stop, j : j + 1]).view(np.float32) for d in ("a100", "h100")]
+    halves = [
+        libraries.cutlass(d, k=stop).gemm_bits(a[i : i + 1, :stop], b[:stop, j : j + 1]).view(np.float32)
+        for d in ("a100", "h100")
+    ]
     assert [float(x[0, 0]) for x in halves] == facts["part_at"]["sums"] and halves[0] != halves[1]
     assert main(common) == 0
     assert "the sums part within the first" in capsys.readouterr().out

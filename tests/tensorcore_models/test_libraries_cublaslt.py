@@ -13,7 +13,7 @@ CONFIG = {"ALGO_ID": 66, "STAGES_ID": 35, "SPLITK_NUM": 1, "REDUCTION_SCHEME": 0
 SIZE = {"m": 64, "k": 4096, "n": 64, "format": "fp16"}
 
 
-# -- the plans, read independently: boundaries of accumulators, as the plans' kernels state them ------------------------------------
+# -- the plans, read independently: boundaries of accumulators, as the plans' kernels state them -----------------------
 def boundaries(plan, k: int, m: int, n: int):
     """(values of k of each accumulator in the order of joining, how they are joined) as plain nested lists."""
     mode = plan["mode"]
@@ -113,7 +113,12 @@ def test_every_published_plan(shared, device, name):
         if mode in ("k_per_dot", "splitk_groups"):
             step = recipe.engine.k
             assert step == plan["k_per_dot"]
-            ends = [p[min(x + step, len(p)) - 1] + 1 for c in recipe.chains for p in c.pieces for x in range(0, len(p), step)]
+            ends = [
+                p[min(x + step, len(p)) - 1] + 1
+                for c in recipe.chains
+                for p in c.pieces
+                for x in range(0, len(p), step)
+            ]
             assert ends == roundings(plan, k), case
         if mode == "splitk_groups" and isinstance(recipe.order, Sum):
             carried = (recipe.order.partials, recipe.order.carry)
@@ -150,7 +155,7 @@ def test_a_butterfly_joins_opposite_lanes_first_and_the_second_pass_folds_128_th
     assert lanes_meet(dot.order, 0, 1) == 2  # a thread's two chains, each of one product here
 
 
-# -- the loss of the last k ---------------------------------------------------------------------------------------------------------
+# -- the loss of the last k --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("device", "k", "parts", "summed"), (("h100", 11528, 9, 11520), ("b200", 8648, 9, 8640), ("gb300", 8648, 9, 8640))
 )
@@ -167,7 +172,13 @@ def test_the_published_losses(device, k, parts, summed):
 
 def test_losses_follow_all_parts_of_the_condition():
     assert tail_loss(11528, 9, 64) == 8 and tail_loss(57608, 45, 64) == 8
-    assert tail_loss(11520, 9, 64) == tail_loss(11528, 8, 64) == tail_loss(11528, 7, 64) == tail_loss(64 * 18 + 9, 9, 64) == 0
+    assert (
+        tail_loss(11520, 9, 64)
+        == tail_loss(11528, 8, 64)
+        == tail_loss(11528, 7, 64)
+        == tail_loss(64 * 18 + 9, 9, 64)
+        == 0
+    )
     cutlass = {**CONFIG, "ALGO_ID": 23, "STAGES_ID": 14, "SPLITK_NUM": 9}
     assert not cublaslt("h100", "13.1", m=1, k=1160, n=2, format="fp16", config=cutlass).lost.size
     with pytest.raises(Unknown, match="nobody has looked") as info:
@@ -175,7 +186,7 @@ def test_losses_follow_all_parts_of_the_condition():
     assert info.value.field == "SPLITK_NUM"
 
 
-# -- what is not known --------------------------------------------------------------------------------------------------------------
+# -- what is not known -------------------------------------------------------------------------------------------------
 DECLINES = {
     "device": ("h200", "13.1", {}, {}),
     "version": ("h100", "12.8", {}, {}),

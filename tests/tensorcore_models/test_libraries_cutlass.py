@@ -20,7 +20,11 @@ def test_where_the_residue_tile_comes():
 
 def test_splits():
     assert pieces(cutlass("a100", k=256, tile_k=32, split_k=3)) == [[(0, 128)], [(128, 256)]]  # grain 64
-    assert pieces(cutlass("a100", k=200, tile_k=32, split_k=3)) == [[(0, 8), (8, 72)], [(72, 80), (80, 144)], [(144, 168), (168, 200)]]
+    assert pieces(cutlass("a100", k=200, tile_k=32, split_k=3)) == [
+        [(0, 8), (8, 72)],
+        [(72, 80), (80, 144)],
+        [(144, 168), (168, 200)],
+    ]
     serial = cutlass("a100", k=256, split_k=2, split_mode="serial")
     assert serial.order.carry == "output" and cutlass("a100", k=256, split_k=2).order.carry is None
     assert cutlass("a100", k=64, split_k=2, split_mode="serial").epilogue.scales
@@ -47,7 +51,9 @@ def test_serial_split_k_rounds_between_slices():
     three[0, 64], three[0, 128] = 1.0, 1.0
     operands = three.view(np.uint16), np.full((192, 1), 0x3C00, np.uint16)
     got = [
-        cutlass("a100", k=192, split_k=3, split_mode=mode).gemm_bits(*operands, out_format="fp16").view(np.float16)[0, 0]
+        cutlass("a100", k=192, split_k=3, split_mode=mode)
+        .gemm_bits(*operands, out_format="fp16")
+        .view(np.float16)[0, 0]
         for mode in ("parallel", "serial")
     ]
     assert got == [2050, 2048]  # 2048 + 1 + 1 in fp32; in fp16 each 1 is lost to the even neighbour

@@ -101,7 +101,8 @@ def test_k_order_is_a_special_case(k_order):
 
 # -- what probing sees ---------------------------------------------------------------------------------------------------------
 def joins(order, engine, k: int) -> np.ndarray:
-    """How many products have joined when products i and j meet, by the recipe's own picture: operations of the engine are leaves."""
+    """How many products have joined when products i and j meet, by the recipe's own picture: operations of the engine are
+    leaves."""
     table = np.zeros((k, k), int)
 
     def meet(groups, fused: bool) -> list[int]:
@@ -161,14 +162,16 @@ def test_masks_reveal_the_order_of_the_picture(name):
 
 
 def test_picture_names_every_chain_of_a_small_recipe():
-    recipe = libraries.cublaslt("h100", "13.1", m=8, k=256, n=8, format="fp16", config={**CONFIG, **PROBED["nvjet split"][4]})
+    recipe = libraries.cublaslt(
+        "h100", "13.1", m=8, k=256, n=8, format="fp16", config={**CONFIG, **PROBED["nvjet split"][4]}
+    )
     text = str(recipe)
     for chain in recipe.chains:
         assert f"chain over k {chain.pieces[0].start}:{chain.pieces[0].stop}" in text
     assert "hopper:wgmma.m64n8k16.f32.f16.f16" in text and "cublas_match" in text
 
 
-# -- epilogue and bad input -----------------------------------------------------------------------------------------------------
+# -- epilogue and bad input --------------------------------------------------------------------------------------------
 def test_epilogues_keep_or_lose_the_sign_of_zero_and_saturate():
     fp32 = get_format("fp32")
     total = np.array([[0x80000000, 0x7F7FFFFF, 0x7FC00000, 0x00000001]], np.uint32)

@@ -12,7 +12,14 @@ from tensorcore_models.libraries import Unknown, load_recording
 from tensorcore_models.libraries.recorded import FORMAT, Problem
 
 SOURCE = Path(__file__).resolve().parents[1] / "support" / "fake_cublaslt.c"
-RECORD = {"m": 1, "k": 4096, "n": 64, "format": "fp16", "out_format": "fp16", "config": {"ALGO_ID": 66, "STAGES_ID": 35}}
+RECORD = {
+    "m": 1,
+    "k": 4096,
+    "n": 64,
+    "format": "fp16",
+    "out_format": "fp16",
+    "config": {"ALGO_ID": 66, "STAGES_ID": 35},
+}
 WHOLE = {"format": FORMAT, "device": "h100", "cublaslt": "13.1.1", "workspace_bytes": 2**25, "records": [RECORD]}
 
 
@@ -29,7 +36,18 @@ def stand_in(tmp_path_factory):
 def test_the_recorder_passes_what_the_library_expects(stand_in, tmp_path, capsys):
     out = tmp_path / "chosen.json"
     shapes = ["--shape", "1", "4096", "64", "--shape", "16", "4096", "13"]
-    common = ["--device", "h100", "--cublaslt", stand_in, "--cudart", stand_in, "--out", str(out), "--workspace", str(4 * 2**20)]
+    common = [
+        "--device",
+        "h100",
+        "--cublaslt",
+        stand_in,
+        "--cudart",
+        stand_in,
+        "--out",
+        str(out),
+        "--workspace",
+        str(4 * 2**20),
+    ]
     assert cublaslt_heuristic.main([*common, *shapes, "--format", "fp16", "e4m3fn"]) == 0
     assert "4 choices" in capsys.readouterr().out
     recording = load_recording(out, device="h100", version="13.1")
@@ -46,7 +64,18 @@ def test_the_recorder_passes_what_the_library_expects(stand_in, tmp_path, capsys
 
 
 def test_a_library_that_is_not_there(tmp_path, capsys):
-    arguments = ["--device", "h100", "--shape", "1", "1", "1", "--out", str(tmp_path / "x"), "--cublaslt", str(tmp_path / "none.so")]
+    arguments = [
+        "--device",
+        "h100",
+        "--shape",
+        "1",
+        "1",
+        "1",
+        "--out",
+        str(tmp_path / "x"),
+        "--cublaslt",
+        str(tmp_path / "none.so"),
+    ]
     assert cublaslt_heuristic.main(arguments) == 2
     assert "cannot load" in capsys.readouterr().err and not (tmp_path / "x").exists()
 

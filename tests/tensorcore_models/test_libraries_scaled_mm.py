@@ -58,9 +58,20 @@ def test_orders_as_published():
     three = scaled_mm_recipe(192, split_k=3, scheme="pairwise", fast_accumulation=True)
     assert pieces(three) == [[(128, 192)], [(0, 64)], [(64, 128)]]  # (p2 + p0) + p1
     hopper = scaled_mm_recipe(800, device="h100", split_k=3)
-    assert pieces(hopper) == [[(0, 128)], [(128, 256)], [(256, 384)], [(384, 512)], [(512, 640)], [(640, 768)], [(768, 800)]]
+    assert pieces(hopper) == [
+        [(0, 128)],
+        [(128, 256)],
+        [(256, 384)],
+        [(384, 512)],
+        [(512, 640)],
+        [(640, 768)],
+        [(768, 800)],
+    ]
     assert [len(part.parts) for part in hopper.order.parts] == [3, 3, 1]
-    assert pieces(scaled_mm_recipe(256, device="h100", split_k=4, fast_accumulation=True))[2:] == [[], []]  # empty parts are +0
+    assert pieces(scaled_mm_recipe(256, device="h100", split_k=4, fast_accumulation=True))[2:] == [
+        [],
+        [],
+    ]  # empty parts are +0
 
 
 def test_h100_restarts_in_fp32():

@@ -104,7 +104,9 @@ class Chooser:
         _check(status, "cublasLtMatrixLayoutCreate")
         if row_major:
             order = ctypes.c_int32(ROW_MAJOR)
-            status = self.lt.cublasLtMatrixLayoutSetAttribute(layout, LAYOUT_ORDER, ctypes.byref(order), ctypes.c_size_t(4))
+            status = self.lt.cublasLtMatrixLayoutSetAttribute(
+                layout, LAYOUT_ORDER, ctypes.byref(order), ctypes.c_size_t(4)
+            )
             _check(status, "cublasLtMatrixLayoutSetAttribute")
         return layout
 
@@ -130,7 +132,9 @@ class Chooser:
                     operation, attribute, ctypes.byref(value), ctypes.c_size_t(ctypes.sizeof(value))
                 )
                 _check(status, "cublasLtMatmulDescSetAttribute")
-            layouts.append(self._layout(fmt, k, m, row_major=False) if narrow else self._layout(fmt, m, k, row_major=True))
+            layouts.append(
+                self._layout(fmt, k, m, row_major=False) if narrow else self._layout(fmt, m, k, row_major=True)
+            )
             layouts.append(self._layout(fmt, k, n, row_major=not narrow))
             layouts += [self._layout(out_format, m, n, row_major=True) for _ in range(2)]
             result, count = Heuristic(), ctypes.c_int(0)
@@ -150,7 +154,11 @@ class Chooser:
         value = ctypes.c_uint16(0) if name in SHORT_FIELDS else ctypes.c_int32(0)
         written = ctypes.c_size_t(0)
         status = self.lt.cublasLtMatmulAlgoConfigGetAttribute(
-            ctypes.byref(result.algo), number, ctypes.byref(value), ctypes.c_size_t(ctypes.sizeof(value)), ctypes.byref(written)
+            ctypes.byref(result.algo),
+            number,
+            ctypes.byref(value),
+            ctypes.c_size_t(ctypes.sizeof(value)),
+            ctypes.byref(written),
         )
         return None if status else int(value.value)
 
