@@ -257,6 +257,25 @@ def test_small_addends_of_round_down(unit, isa):
     assert_same(unit, run("lanes of 64 bits", unit, args), reference.mma_bits(unit, a, b, c), args)
 
 
+def test_zeros_of_cdna2(isa):
+    """Operands and each instruction's c are taken as +0, -0 included; what is flushed of a result keeps its sign (mmasim 2.1.1)."""
+    a = np.array([[0x0014, 0x8014, 0x8000, 0x0000]], np.uint16)  # subnormal numbers and zeros of bf16: all +0
+    b = np.full((4, 40), 0x8084, np.uint16)
+    zero = np.full((1, 40), 0x80000000, np.uint32)
+    for terms in (2, 4):
+        unit = Unit(GroupPairwiseSum(2, terms=terms), "bf16", "bf16")
+        args = (a, b, zero, None, None)
+        for d in (run("pairwise sums", unit, args), reference.mma_bits(unit, a, b, zero)):
+            assert (d == 0).all()  # +0 and products of -0
+        # 2^-126 - 3 * 2^-127 is flushed to -0 after the first group; products of -0 keep it, unless c is taken anew
+        x = np.array([[0x2000, 0, 0, 0]], np.uint16)  # 2^-63
+        y = np.repeat(np.array([[0x2000], [0x8084], [0x8084], [0x8084]], np.uint16), 40, axis=1)
+        y[1] = 0
+        args = (x, y, np.full((1, 40), 0x80C00000, np.uint32), None, None)
+        for d in (run("pairwise sums", unit, args), reference.mma_bits(unit, *args[:3])):
+            assert (d == (0x80000000 if terms == 4 else 0)).all()
+
+
 @pytest.mark.parametrize("unit", EXACT, ids=lambda u: str(u)[17:60])
 def test_exact_sums_round_once(unit, isa):
     """Ties of float32 with something far below in c or in a product, beyond 53 bits too; sums that vanish or cancel."""

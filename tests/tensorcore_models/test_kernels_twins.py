@@ -48,6 +48,7 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
         Unit(FusedDotAdd(8, 25, subnormal_c="normalised", output_rounding="rne"), "fp16", "fp16", **HALF),
         Unit(FusedDotAdd(16, 25, negative_underflow="negative", exponent_floor=-21), "fp16", "fp16", **HALF),
         Unit(FusedDotAdd(7, 25, normalised_products=True, exponent_floor=-133), "bf16", "bf16"),
+        Unit(FusedDotAdd(6, 12, exponent_floor=2), "fp16", "fp16"),
         *(
             Unit(FusedDotAdd(6, 14, alignment_rounding=r, output_rounding=r), "fp16", "fp16")
             for r in ("rne", "rna", "ru", "rd", "ro")

@@ -83,7 +83,11 @@ def test_every_recorded_output_of_an_rtx4060(recordings, kernel):
 
 @pytest.mark.parametrize(
     "rules",
-    [{"zero_operand": "minus126", "zero_c": "minus126"}, {"zero_operand": "minus126"}, {"zero_operand": "format_minimum"}],
+    [
+        {"zero_operand": "minus126", "zero_c": "minus126"},
+        {"zero_operand": "minus126"},
+        {"zero_operand": "format_minimum"},
+    ],
     ids=str,
 )
 def test_the_recordings_refute_the_other_rules_of_zeros(recordings, rules):
