@@ -58,6 +58,7 @@ from ascend.tile_schedule import Mode, TileSchedule
 from ascend.vector import vector_product, vector_slices
 from tensorcore_models.formats.rounding import round_to, source_array
 from tensorcore_models.formats.split_analysis import automatic_scale_exponent
+from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import threads_for
 
@@ -79,6 +80,7 @@ _FP32_MAX = np.finfo(np.float32).max
 _TERM_MASKS = {1: 0b0001, 3: 0b0111, 4: 0b1111}
 
 
+@default_fp_state
 def cube_gemm(
     a: Any,
     b: Any,
@@ -183,6 +185,7 @@ def cube_gemm(
     return _unscaled(out, shifts, added_last, overflow)
 
 
+@default_fp_state
 def cube_hgemm(
     a: Any,
     b: Any,
@@ -249,6 +252,7 @@ def cube_hgemm(
     return out.astype(np.float16) if half else out
 
 
+@default_fp_state
 def reconstruct(
     hh: Any,
     hl: Any,

@@ -3,7 +3,8 @@
     python bench/run.py [--quick] [--size 512] [--threads 1] [--json out/bench.json]
 
 The ratio is that of median times. The limit is what the core could do if it started nothing but the path's vector instructions:
-instructions for 16 products (docs/performance.md counts them) against the rate that bench/probe.c measures in the same run.
+instructions for 16 products (docs/performance.md counts them) against the rate that bench/probe.c measures beside each row,
+turn by turn.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from bench_exact import matrices
@@ -50,8 +52,12 @@ def plain_count(instructions: float):
     return lambda level: instructions * 16 / LANES[level]
 
 
-def instruction_rate(level: int) -> float | None:
-    """Vector instructions that a core starts in a second, None where the probe cannot be built or run."""
+#: Rounds of bench/probe.c in one measurement: about as long as a row's own calls.
+PROBE_ROUNDS = 300_000
+
+
+def instruction_probe() -> Callable[[int, int], int] | None:
+    """probe(level, rounds): starts vector instructions and says how many; None where it cannot be built."""
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "probe.so"
         source = Path(__file__).with_name("probe.c")
@@ -61,12 +67,7 @@ def instruction_rate(level: int) -> float | None:
             return None
         probe = ctypes.CDLL(str(library)).probe
         probe.restype, probe.argtypes = ctypes.c_int64, (ctypes.c_int, ctypes.c_int64)
-        best = 0.0
-        for _ in range(7):
-            start = time.perf_counter()
-            count = probe(level, 300_000)
-            best = max(best, count / (time.perf_counter() - start))
-    return best
+    return probe
 
 
 def units():
@@ -157,7 +158,7 @@ def gemm_rows(args, isas, rng) -> list[dict]:
 
     x, y = (rng.standard_normal((args.size, args.size), np.float32) for _ in range(2))
     records = []
-    rates = {isa: instruction_rate(level) for level, isa in enumerate(tcm.available_isas())}
+    probe = instruction_probe()
     for name, (engine, count) in units().items():
         data = operands(engine, args.size, rng)
         fast = not kernels.kernel_name(engine, args.size, args.size, args.size).startswith("generic")
@@ -167,11 +168,16 @@ def gemm_rows(args, isas, rng) -> list[dict]:
                 tcm.set_isa(isa)
                 kernels.matrix_bits(engine, *data)
 
-            timings = interleaved({"sgemm": lambda: x @ y, f"{name} [{isa}]": run}, 3 if args.quick else 9, 1, clock_of(args))
+            level = tcm.available_isas().index(isa)
+            functions: dict = {"sgemm": lambda: x @ y, f"{name} [{isa}]": run}
+            instructions = count(level) if count else None
+            if instructions and probe:  # beside the row, turn by turn: the clock moves from one row to the next
+                started = probe(level, 1)
+                functions["probe"] = lambda level=level: probe(level, PROBE_ROUNDS)
+            timings = interleaved(functions, 3 if args.quick else 9, 1, clock_of(args))
+            rate = started * PROBE_ROUNDS / timings.pop("probe").median if "probe" in timings else None
             record = rows(f"{args.size}^3", timings, "sgemm", args.size**3)[1]
             record["kernel"] = kernels.kernel_name(engine, args.size, args.size, args.size)
-            rate = rates[isa]
-            instructions = count(tcm.available_isas().index(isa)) if count else None
             if instructions and rate:
                 record["limit_gmacs"] = 16 * rate * args.threads / instructions / 1e9
             records.append(record)

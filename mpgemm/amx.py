@@ -18,6 +18,7 @@ from mpgemm.recovery.integer_run import IntegerRun
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.run import check_operands
 from tensorcore_models.hardware.cpu.units import setting, status
+from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import checked_threads, get_num_threads, threads_here
 from tensorcore_models.machine.workspace import workspace
@@ -82,6 +83,7 @@ class SgemmResult:
         return f"{self.path}{' on ' + self.unit if self.unit else ''}: {self.reason}"
 
 
+@default_fp_state
 def sgemm(a, b, c=None, *, method: str = "auto", threads: int | None = None) -> np.ndarray:
     """A B (+ C) in FP32, on the matrix unit where this CPU has one and the operands suit it, else by numpy.
 
@@ -115,6 +117,7 @@ def sgemm(a, b, c=None, *, method: str = "auto", threads: int | None = None) -> 
     return sgemm_report(a, b, c, method=method, threads=threads).d
 
 
+@default_fp_state
 def sgemm_report(a, b, c=None, *, method: str = "auto", threads: int | None = None) -> SgemmResult:
     """:func:`sgemm` with the path that ran and why.
 

@@ -5,9 +5,11 @@ OSError from `run`: it becomes one line on standard error and exit status 2.
 """
 
 import argparse
+import csv
 import importlib
 import os
 import sys
+from concurrent.futures import BrokenExecutor, CancelledError
 from typing import NoReturn
 
 # name: (module, one line of help). A module is imported only when its command runs.
@@ -65,14 +67,49 @@ def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     chosen = next((word for word in argv if not word.startswith("-")), None)
     args = build_parser(chosen).parse_args(argv)
+    if sys.stdout is None:  # it was closed before we started; whatever is printed is not wanted
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, it stays open until the end
     try:
-        return importlib.import_module(COMMANDS[args.command][0]).run(args)
+        status = importlib.import_module(COMMANDS[args.command][0]).run(args)
+        sys.stdout.flush()  # a full disk shows here, not when the interpreter ends
+        return status
     except BrokenPipeError:  # the reader of our output went away, as `mpgemm ... | head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         return 1
-    except (ValueError, TypeError, OSError) as error:
-        print(f"mpgemm {args.command}: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
+    except MemoryError as error:
+        return _refuse(args.command, f"more memory is needed than there is {error}")
+    except RecursionError:
+        return _refuse(args.command, "an input is nested too deeply")
+    except (CancelledError, BrokenExecutor) as error:
+        return _refuse(args.command, f"the workers were lost ({type(error).__name__} {error}); with --out, run again to resume")
+    except (ValueError, TypeError, OSError, OverflowError, csv.Error) as error:
+        if isinstance(error, OSError):
+            _silence_if_broken()
+        return _refuse(args.command, str(error) or type(error).__name__)
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != "distributed":
+            raise
+        return _refuse(args.command, f"the cluster failed ({type(error).__name__}: {error}); with --out, run again to resume")
     except KeyboardInterrupt:  # commands that keep finished work say themselves how to go on
         print(f"\nmpgemm {args.command}: interrupted", file=sys.stderr)
         return 130
+
+
+def _refuse(command: str, reason: str) -> int:
+    """Say why a command cannot be carried out, in one line; the exit status."""
+    print(f"mpgemm {command}: {' '.join(reason.split())}", file=sys.stderr)
+    return 2
+
+
+def _silence() -> None:
+    """Let what is still to be written to standard output go nowhere: the interpreter flushes it at its end."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
+
+
+def _silence_if_broken() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _silence()

@@ -11,6 +11,7 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
+from tensorcore_models._kernels.common.fp_state cimport mpg_fp_enter, mpg_fp_leave, mpg_fp_state
 from tensorcore_models._kernels.common.workspace cimport Workspace
 
 cdef extern from "split.h" nogil:
@@ -83,14 +84,19 @@ cdef ptrdiff_t sums_size(job *j) noexcept nogil:
 
 
 cdef void pack(job *j, ptrdiff_t k0, ptrdiff_t depth) noexcept nogil:
+    cdef mpg_fp_state state
     cdef ptrdiff_t i, pass_depth = CUBE_DEPTH // j.block.step * j.block.step
     j.block.depth = depth
     for i in prange(j.block.groups * j.high, num_threads=j.threads, schedule="static"):
+        state = mpg_fp_enter()
         cube_pack_a(j.a + (j.row + i) * j.a_stride + k0 if i < j.rows else NULL, i, j.block.groups, j.words, depth,
                     pass_depth, &j.a_split, j.a_low_factor, j.packed_a, j.level)
+        mpg_fp_leave(state)
     for i in prange(depth, num_threads=j.threads, schedule="static"):
+        state = mpg_fp_enter()
         cube_pack_b(j.b + (k0 + i) * j.b_stride + j.column, j.columns, i, j.words, pass_depth, &j.b_split,
                     j.b_low_factor, j.packed_b, j.block.panels, j.level)
+        mpg_fp_leave(state)
 
 
 cdef void finish(job *j, ptrdiff_t group, ptrdiff_t group_end, ptrdiff_t panel, ptrdiff_t panel_end) noexcept nogil:
@@ -115,6 +121,7 @@ cdef void multiply(job *j, bint last) noexcept nogil:
     cdef ptrdiff_t down, across, task, group, panel, group_end, panel_end
     down = (j.block.groups + groups - 1) // groups
     across = (j.block.panels + panels - 1) // panels
+    cdef mpg_fp_state state
     while j.threads > 1 and down * across < 3 * j.threads and groups * j.high > 32:
         if groups * j.high >= panels * j.width or panels == 1:
             groups //= 2
@@ -123,6 +130,7 @@ cdef void multiply(job *j, bint last) noexcept nogil:
         down = (j.block.groups + groups - 1) // groups
         across = (j.block.panels + panels - 1) // panels
     for task in prange(down * across, num_threads=j.threads, schedule="dynamic"):
+        state = mpg_fp_enter()
         group = task // across * groups
         panel = task % across * panels
         group_end = min(group + groups, j.block.groups)
@@ -130,6 +138,7 @@ cdef void multiply(job *j, bint last) noexcept nogil:
         cube_tile(&j.block, group, group_end, panel, panel_end, j.level)
         if last:
             finish(j, group, group_end, panel, panel_end)
+        mpg_fp_leave(state)
 
 
 cdef void seed(job *j, const float *c, ptrdiff_t n) noexcept nogil:

@@ -4,6 +4,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uintptr_t
 
+from tensorcore_models._kernels.common.fp_state cimport mpg_fp_enter, mpg_fp_leave, mpg_fp_state
+
 cdef extern from "amx_sgemm.h" nogil:
     enum: SGEMM_PANEL, SGEMM_STEP_BYTES, SGEMM_PAIRS, SGEMM_WORDS, SGEMM_DEPTH, SGEMM_DEPTH_INT8, SGEMM_PEAK_STEPS, MPG_UNIT_READY
 
@@ -85,6 +87,7 @@ cdef int _open(sgemm_job *job, pairs, int words, bint is_int8, bint emulated) ex
 
 cdef int _multiply(const sgemm_job *job, bint emulated, int threads) except -1:
     """All tiles of a slice."""
+    cdef mpg_fp_state state
     cdef int64_t rows = _up(job.m, SGEMM_PANEL), columns = _up(job.n, SGEMM_PANEL), high = TASK, wide = TASK, across, i
     cdef int64_t first = 0, last, tasks, at_once
     while threads > 1 and high > 1 and _up(rows, high) * _up(columns, wide) < 3 * threads:
@@ -100,8 +103,10 @@ cdef int _multiply(const sgemm_job *job, bint emulated, int threads) except -1:
         last = min(tasks, first + at_once)
         with nogil:
             for i in prange(first, last, num_threads=threads, schedule="dynamic"):
+                state = mpg_fp_enter()
                 sgemm_tiles(job, emulated, i // across * high, min((i // across + 1) * high, rows), i % across * wide,
                             min((i % across + 1) * wide, columns))
+                mpg_fp_leave(state)
         first = last
         PyErr_CheckSignals()
     return 0
@@ -131,6 +136,7 @@ def multiply_words(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d
     cdef sgemm_range *ranges
     cdef char *packed_a
     cdef char *packed_b
+    cdef mpg_fp_state state
     if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n:
         raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}) and ({m}, {n}) do not fit")
     if restart < SGEMM_DEPTH or restart % SGEMM_DEPTH or depth < restart or depth % restart:
@@ -154,12 +160,14 @@ def multiply_words(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d
         job.a, job.b, job.first = packed_a, packed_b, first and begin == 0
         with nogil:
             for i in prange(rows + columns, num_threads=threads, schedule="dynamic"):
+                state = mpg_fp_enter()
                 ranges[i].largest = 0
                 ranges[i].smallest = 0xFFFFFFFFu
                 if i < rows:
                     sgemm_pack(0, &a[0, begin], k, i, m, length, packed_a, job.a_word, &ranges[i], level)
                 else:
                     sgemm_pack(1, &b[begin, 0], n, i - rows, n, length, packed_b, job.b_word, &ranges[i], level)
+                mpg_fp_leave(state)
         for i in range(rows):
             left.largest, left.smallest = max(left.largest, ranges[i].largest), min(left.smallest, ranges[i].smallest)
         for i in range(rows, rows + columns):
@@ -185,6 +193,7 @@ def multiply_slices(const int8_t[:, :, ::1] a, const int8_t[:, :, ::1] b, int32_
     cdef sgemm_job job
     cdef char *packed_a
     cdef char *packed_b
+    cdef mpg_fp_state state
     if a.shape[1] != m or b.shape[1] != k or b.shape[2] != n or b.shape[0] != words:
         raise ValueError(f"shapes {(words, a.shape[1], k)}, {(b.shape[0], b.shape[1], b.shape[2])} and {(m, n)} do not fit")
     if [level for level in range(d.shape[0])] != list(dict.fromkeys(level for _, _, level in pairs)):
@@ -202,9 +211,11 @@ def multiply_slices(const int8_t[:, :, ::1] a, const int8_t[:, :, ::1] b, int32_
     job.a, job.b, job.d = packed_a, packed_b, <char *>&d[0, 0, 0]
     with nogil:
         for i in prange(words * (rows + columns), num_threads=threads, schedule="dynamic"):
+            state = mpg_fp_enter()
             if i < words * rows:
                 sgemm_pack_int8(0, &a[i // rows, 0, 0], k, i % rows, m, k, packed_a + i // rows * job.a_word)
             else:
                 sgemm_pack_int8(1, &b[(i - words * rows) // columns, 0, 0], n, (i - words * rows) % columns, n, k,
                                 packed_b + (i - words * rows) // columns * job.b_word)
+            mpg_fp_leave(state)
     _multiply(&job, emulated, threads)

@@ -11,6 +11,7 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
+from tensorcore_models._kernels.common.fp_state cimport mpg_fp_enter, mpg_fp_leave, mpg_fp_state
 from tensorcore_models._kernels.common.workspace cimport Workspace
 
 cdef extern from "exact.h" nogil:
@@ -156,37 +157,48 @@ cdef void row_scale(job *j, ptrdiff_t row) noexcept nogil:
 
 cdef void find_scales(job *j, double *largest, double *smallest, double *squares) noexcept nogil:
     """Factors, units and bounds of all rows of A and columns of B: |S - N| <= row bound * column bound."""
+    cdef mpg_fp_state state
     cdef ptrdiff_t i, k = j.a.columns, n = j.b.columns
     for i in prange(j.a.rows, num_threads=j.threads, schedule="static"):
+        state = mpg_fp_enter()
         row_scale(j, i)
+        mpg_fp_leave(state)
     for i in range(n):
         largest[i], smallest[i], squares[i] = 0.0, INFINITY, 0.0
     for i in range(k):
         exact_scan_columns(at(&j.b, i, 0), j.b.is_double, n, largest, smallest, squares, j.level)
     for i in prange(n, num_threads=j.threads, schedule="static"):
+        state = mpg_fp_enter()
         choose_scale(&j.b, i, n, k, largest[i], smallest[i], squares[i], &j.column_factors[i], &j.column_units[i],
                      &j.column_bounds[i], &j.column_limits[i])
+        mpg_fp_leave(state)
 
 
 # ---------------------------------------------------------------- chains
 
 cdef void pack(job *j, ptrdiff_t k0, ptrdiff_t depth) noexcept nogil:
+    cdef mpg_fp_state state
     cdef ptrdiff_t i, row
     j.block.depth = depth
     for i in prange(j.block.groups * j.high, num_threads=j.threads, schedule="static"):
+        state = mpg_fp_enter()
         row = j.row + i
         if i < j.rows:
             exact_pack_a(at(&j.a, row, k0), j.a.is_double, i, j.block.groups, depth, j.row_factors[row], j.packed_a,
                          j.integer_a, j.level)
         else:
             exact_pack_a(NULL, 0, i, j.block.groups, depth, 0.0, j.packed_a, j.integer_a, j.level)
+        mpg_fp_leave(state)
     for i in prange(depth, num_threads=j.threads, schedule="static"):
+        state = mpg_fp_enter()
         exact_pack_b(at(&j.b, k0 + i, j.column), j.b.is_double, j.columns, i, j.column_factors + j.column, j.packed_b,
                      j.integer_b, j.block.panels, j.level)
+        mpg_fp_leave(state)
 
 
 cdef int chains(job *j) except -1:
     """S (and L, if the block has room for it) of the block over all of k."""
+    cdef mpg_fp_state state
     cdef ptrdiff_t k0 = 0, depth, k = j.a.columns
     cdef ptrdiff_t groups, panels, down, across, task, group, panel
     while k0 < k:
@@ -201,10 +213,12 @@ cdef int chains(job *j) except -1:
         with nogil:
             pack(j, k0, depth)
             for task in prange(down * across, num_threads=j.threads, schedule="dynamic"):
+                state = mpg_fp_enter()
                 group = task // across * groups
                 panel = task % across * panels
                 exact_tile(&j.block, group, min(group + groups, j.block.groups), panel,
                            min(panel + panels, j.block.panels), j.level)
+                mpg_fp_leave(state)
         k0 += depth
         PyErr_CheckSignals()
     return 0
@@ -222,8 +236,10 @@ cdef ptrdiff_t sum_offset(const job *j, ptrdiff_t i, ptrdiff_t panel) noexcept n
 
 cdef ptrdiff_t certify(job *j, const double *c, float *out, uint8_t *open) noexcept nogil:
     """FP32 results of the block that S settles; how many it leaves open."""
+    cdef mpg_fp_state state
     cdef ptrdiff_t i, panel, left = 0, first, place
     for i in prange(j.rows, num_threads=j.threads, schedule="static"):
+        state = mpg_fp_enter()
         for panel in range(j.block.panels):
             first = j.column + panel * j.width
             place = (j.row + i) * j.b.columns + first
@@ -231,19 +247,23 @@ cdef ptrdiff_t certify(job *j, const double *c, float *out, uint8_t *open) noexc
                                   min(<ptrdiff_t>j.width, j.columns - panel * j.width), j.row_bounds[j.row + i],
                                   j.column_bounds + first, j.row_units[j.row + i], j.column_units + first,
                                   c + place if c != NULL else NULL, out + place, open + place, j.level)
+        mpg_fp_leave(state)
     return left
 
 
 cdef void expand(job *j, double *high, double *low, uint8_t *open) noexcept nogil:
     """S and D of the block into the arrays of the whole product."""
+    cdef mpg_fp_state state
     cdef ptrdiff_t i, panel, first, place
     for i in prange(j.rows, num_threads=j.threads, schedule="static"):
+        state = mpg_fp_enter()
         for panel in range(j.block.panels):
             first = j.column + panel * j.width
             place = (j.row + i) * j.b.columns + first
             exact_expand(j.block.sums + sum_offset(j, i, panel), j.residues + sum_offset(j, i, panel),
                          min(<ptrdiff_t>j.width, j.columns - panel * j.width), j.row_limits[j.row + i],
                          j.column_limits + first, high + place, low + place, open + place, j.level)
+        mpg_fp_leave(state)
 
 
 # ---------------------------------------------------------------- calls
@@ -251,10 +271,11 @@ cdef void expand(job *j, double *high, double *low, uint8_t *open) noexcept nogi
 cdef class Product:
     """One product of two matrices: its scales, and the memory that its blocks need.
 
-    `a` and `b` are the bytes of C-contiguous float32 or float64 matrices (m, k) and (k, n), k at least 1.
+    `a` and `b` are the bytes of C-contiguous float32 or float64 matrices (m, k) and (k, n), k at least 1. Once it is made a
+    product does not change: each call has a job and a workspace of its own, so that threads can share it.
     """
     cdef job j
-    cdef Workspace scales, work
+    cdef Workspace scales
     cdef object keep_a, keep_b
 
     def __cinit__(self, const unsigned char[::1] a, bint a_double, const unsigned char[::1] b, bint b_double,
@@ -288,30 +309,27 @@ cdef class Product:
     cdef double *doubles(self, ptrdiff_t count) noexcept:
         return <double *>self.scales.take(count * sizeof(double))
 
-    cdef int lend(self, bint residues, bint expansion) except -1:
-        """A workspace for the largest block."""
-        cdef ptrdiff_t rows = round_up(min(self.j.a.rows, EXACT_BLOCK), self.j.high)
-        cdef ptrdiff_t columns = round_up(min(self.j.b.columns, EXACT_BLOCK), self.j.width)
-        cdef ptrdiff_t depth = round_up(min(self.j.a.columns, EXACT_BLOCK), EXACT_DEPTH)
+    cdef Workspace lend(self, job *j, bint residues, bint expansion):
+        """A workspace for the largest block, which `j` points into."""
+        cdef ptrdiff_t rows = round_up(min(j.a.rows, EXACT_BLOCK), j.high)
+        cdef ptrdiff_t columns = round_up(min(j.b.columns, EXACT_BLOCK), j.width)
+        cdef ptrdiff_t depth = round_up(min(j.a.columns, EXACT_BLOCK), EXACT_DEPTH)
         cdef ptrdiff_t kinds = 2 if residues else 1
         cdef size_t sums = rows * columns * sizeof(double)
-        self.work = Workspace(kinds * (sums + (rows + columns) * depth * sizeof(double)) + (2 * sums if expansion else 0)
-                              + 10 * LINE)
-        self.j.packed_b = <double *>self.work.take(columns * depth * sizeof(double))
-        self.j.packed_a = <double *>self.work.take(rows * depth * sizeof(double))
-        self.j.block.sums = <double *>self.work.take(sums)
-        self.j.integer_a = self.j.integer_b = self.j.residues = NULL
+        cdef Workspace work = Workspace(kinds * (sums + (rows + columns) * depth * sizeof(double)) + (2 * sums if expansion else 0)
+                                         + 10 * LINE)
+        j.packed_b = <double *>work.take(columns * depth * sizeof(double))
+        j.packed_a = <double *>work.take(rows * depth * sizeof(double))
+        j.block.sums = <double *>work.take(sums)
+        j.integer_a = j.integer_b = j.residues = NULL
         if residues:
-            self.j.integer_b = <uint64_t *>self.work.take(columns * depth * sizeof(uint64_t))
-            self.j.integer_a = <uint64_t *>self.work.take(rows * depth * sizeof(uint64_t))
-            self.j.residues = <uint64_t *>self.work.take(sums)
-        self.j.block.a, self.j.block.b = self.j.packed_a, self.j.packed_b
-        self.j.block.a_integer, self.j.block.b_integer = self.j.integer_a, self.j.integer_b
-        self.j.block.residues = self.j.residues
-        return 0
-
-    cdef void give_back(self) noexcept:
-        self.work = None
+            j.integer_b = <uint64_t *>work.take(columns * depth * sizeof(uint64_t))
+            j.integer_a = <uint64_t *>work.take(rows * depth * sizeof(uint64_t))
+            j.residues = <uint64_t *>work.take(sums)
+        j.block.a, j.block.b = j.packed_a, j.packed_b
+        j.block.a_integer, j.block.b_integer = j.integer_a, j.integer_b
+        j.block.residues = j.residues
+        return work
 
     def units(self, double[::1] row_units, double[::1] column_units):
         """The powers of two that give S + D of each row and column their scale."""
@@ -323,61 +341,54 @@ cdef class Product:
 
     def expansion(self, double[:, ::1] high, double[:, ::1] low, uint8_t[:, ::1] open):
         """S and D of all elements; `open` is 1 where they are not exact."""
-        cdef ptrdiff_t row, column, n = self.j.b.columns
-        self.lend(True, False)
-        try:
-            for column in range(0, n, EXACT_BLOCK):
-                for row in range(0, self.j.a.rows, EXACT_BLOCK):
-                    place_block(&self.j, row, column, min(<ptrdiff_t>EXACT_BLOCK, self.j.a.rows - row),
-                                min(<ptrdiff_t>EXACT_BLOCK, n - column))
-                    chains(&self.j)
-                    with nogil:
-                        expand(&self.j, &high[0, 0], &low[0, 0], &open[0, 0])
-        finally:
-            self.give_back()
+        cdef job j = self.j
+        cdef ptrdiff_t row, column, n = j.b.columns
+        cdef Workspace work = self.lend(&j, True, False)  # noqa: F841, kept until the end
+        for column in range(0, n, EXACT_BLOCK):
+            for row in range(0, j.a.rows, EXACT_BLOCK):
+                place_block(&j, row, column, min(<ptrdiff_t>EXACT_BLOCK, j.a.rows - row), min(<ptrdiff_t>EXACT_BLOCK, n - column))
+                chains(&j)
+                with nogil:
+                    expand(&j, &high[0, 0], &low[0, 0], &open[0, 0])
 
     def rounded_fp32(self, const double[:, ::1] c, float[:, ::1] out, uint8_t[:, ::1] open):
         """Correctly rounded FP32 results; `open` is 1 where the long accumulator must decide."""
-        cdef ptrdiff_t row, column, rows, columns, m = self.j.a.rows, n = self.j.b.columns, left
+        cdef job j = self.j
+        cdef ptrdiff_t row, column, rows, columns, m = j.a.rows, n = j.b.columns, left
         cdef const double *addend = NULL
+        cdef Workspace work
         if c is not None:
             addend = &c[0, 0]
         for column in range(0, n, EXACT_BLOCK):
             for row in range(0, m, EXACT_BLOCK):
                 rows, columns = min(<ptrdiff_t>EXACT_BLOCK, m - row), min(<ptrdiff_t>EXACT_BLOCK, n - column)
-                self.lend(False, False)
-                try:
-                    left = -1
-                    if rows * columns > MANY * PROBE * PROBE:
-                        place_block(&self.j, row, column, PROBE, PROBE)
-                        chains(&self.j)
-                        with nogil:
-                            left = certify(&self.j, addend, &out[0, 0], &open[0, 0])
-                    place_block(&self.j, row, column, rows, columns)
-                    if left * MANY <= PROBE * PROBE:
-                        chains(&self.j)
-                        with nogil:
-                            left = certify(&self.j, addend, &out[0, 0], &open[0, 0])
-                        if left * MANY <= rows * columns:
-                            continue
-                finally:
-                    self.give_back()
-                self.settle(addend, out, open)
+                work = None  # its memory is the next one's
+                work = self.lend(&j, False, False)
+                left = -1
+                if rows * columns > MANY * PROBE * PROBE:
+                    place_block(&j, row, column, PROBE, PROBE)
+                    chains(&j)
+                    with nogil:
+                        left = certify(&j, addend, &out[0, 0], &open[0, 0])
+                place_block(&j, row, column, rows, columns)
+                if left * MANY <= PROBE * PROBE:
+                    chains(&j)
+                    with nogil:
+                        left = certify(&j, addend, &out[0, 0], &open[0, 0])
+                    if left * MANY <= rows * columns:
+                        continue
+                work = None
+                self.settle(&j, addend, out, open)
 
-    cdef int settle(self, const double *c, float[:, ::1] out, uint8_t[:, ::1] open) except -1:
+    cdef int settle(self, job *j, const double *c, float[:, ::1] out, uint8_t[:, ::1] open) except -1:
         """The block at hand through S + D."""
-        cdef double *high
-        cdef double *low
-        cdef size_t size
-        self.lend(True, True)
-        try:
-            size = self.j.rows * self.j.columns * sizeof(double)
-            high, low = <double *>self.work.take(size), <double *>self.work.take(size)
-            chains(&self.j)
-            with nogil:
-                settle_block(&self.j, high, low, c, &out[0, 0], &open[0, 0])
-        finally:
-            self.give_back()
+        cdef Workspace work = self.lend(j, True, True)
+        cdef size_t size = j.rows * j.columns * sizeof(double)
+        cdef double *high = <double *>work.take(size)
+        cdef double *low = <double *>work.take(size)
+        chains(j)
+        with nogil:
+            settle_block(j, high, low, c, &out[0, 0], &open[0, 0])
         return 0
 
 
@@ -386,9 +397,12 @@ cdef ptrdiff_t round_up(ptrdiff_t x, ptrdiff_t multiple) noexcept nogil:
 
 
 cdef void settle_block(job *j, double *high, double *low, const double *c, float *out, uint8_t *open) noexcept nogil:
+    cdef mpg_fp_state state
     cdef ptrdiff_t i
     for i in prange(j.rows, num_threads=j.threads, schedule="static"):
+        state = mpg_fp_enter()
         settle_row(j, i, high + i * j.columns, low + i * j.columns, c, out, open)
+        mpg_fp_leave(state)
 
 
 cdef void settle_row(job *j, ptrdiff_t i, double *high, double *low, const double *c, float *out,
@@ -407,11 +421,13 @@ def finish(const double[:, ::1] high, const double[:, ::1] low, const double[::1
            const double[::1] column_units, const double[:, ::1] c, const double[:, ::1] x, int what,
            double[:, ::1] out, int level, int threads):
     """What is asked of (S + D) units + c, element by element; see exact_finish."""
+    cdef mpg_fp_state state
     cdef ptrdiff_t i, col, m = high.shape[0], n = high.shape[1]
     cdef bint with_c = c is not None, with_x = x is not None
     if m == 0 or n == 0:
         return
     for i in prange(m, num_threads=threads, schedule="static", nogil=True):
+        state = mpg_fp_enter()
         if with_c:
             for col in range(n):
                 out[i, col] = exact_finish(high[i, col], low[i, col], row_units[i], column_units[col], c[i, col], what,
@@ -419,6 +435,7 @@ def finish(const double[:, ::1] high, const double[:, ::1] low, const double[::1
         else:
             exact_finish_row(&high[i, 0], &low[i, 0], n, row_units[i], &column_units[0], &x[i, 0] if with_x else NULL,
                              what, &out[i, 0], level)
+        mpg_fp_leave(state)
 
 
 def dots(const unsigned char[::1] a, bint a_double, const unsigned char[::1] b, bint b_double, ptrdiff_t k,
@@ -434,11 +451,14 @@ def dots(const unsigned char[::1] a, bint a_double, const unsigned char[::1] b, 
     cdef ptrdiff_t a_size = 8 if a_double else 4, b_size = 8 if b_double else 4
     cdef const unsigned char *first_a = &a[0] if a.shape[0] else NULL
     cdef const unsigned char *first_b = &b[0] if b.shape[0] else NULL
+    cdef mpg_fp_state state
     while start < count:
         end = min(start + per_slice, count)
         for i in prange(start, end, num_threads=threads, schedule="dynamic", chunksize=16, nogil=True):
+            state = mpg_fp_enter()
             out[i] = exact_dot(first_a + rows[i] * k * a_size, a_double, 1, first_b + columns[i] * b_column_step * b_size,
                                b_double, b_row_step, k, c[i] if with_c else 0.0, what, x[i] if with_x else 0.0)
+            mpg_fp_leave(state)
         start = end
         PyErr_CheckSignals()
 

@@ -11,6 +11,8 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from tensorcore_models._kernels.common.fp_state cimport mpg_fp_enter, mpg_fp_leave, mpg_fp_state
+
 cdef extern from "integer_words.h" nogil:
     int WORDS_MODULI, WORDS_LIMB, WORDS_LIMBS, WORDS_PIECE, WORDS_PIECES
     int WORDS_INT32, WORDS_INT64, WORDS_FLOAT
@@ -73,12 +75,15 @@ PIECE, PIECES = WORDS_PIECE, WORDS_PIECES
 
 cdef int run(words_task *t, ptrdiff_t size, ptrdiff_t block, ptrdiff_t cost, int level, int threads) except -1:
     """All of a task: `size` elements, each with the work of `cost` elements of a plane."""
+    cdef mpg_fp_state state
     cdef ptrdiff_t first = 0, slab = max(<ptrdiff_t>1, SLAB // (max(cost, <ptrdiff_t>1) * block)) * block, last, i, blocks
     while first < size:
         last = min(first + slab, size)
         blocks = (last - first + block - 1) // block
         for i in prange(blocks, num_threads=threads if blocks > 1 else 1, schedule="static", nogil=True):
+            state = mpg_fp_enter()
             words_run(t, first + i * block, min(first + (i + 1) * block, last), level)
+            mpg_fp_leave(state)
         first = last
         PyErr_CheckSignals()
     return 0

@@ -43,6 +43,7 @@ from mpgemm.bounds.operand_facts import (
 from tensorcore_models import accumulators as acc
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat, get_float_format
+from tensorcore_models.machine.fp_state import default_fp_state
 
 #: Covers the rounding errors of FP64 sums of non-negative numbers (k up to 2^40) and of the formulas here.
 MARGIN = 1 + 2.0**-10
@@ -232,6 +233,11 @@ def _round_down(spec: acc.FusedDotRoundDownAdd, engine: Engine, floor: int) -> t
     return _both(cut, relative), cut * 2.0 ** min(floor, 1000) + absolute, f"{kept}: {cut:.3g} of the largest; {text}"
 
 
+def _flushed_addend(engine: Engine) -> float:
+    """What an addend or running result that is flushed is below: c may have a narrower range than the result."""
+    return max(engine.formats[2].min_normal, engine.formats[3].min_normal)
+
+
 def _parametric(spec: acc.ParametricDotAdd, engine: Engine, quantum: float, lifted: int | None):
     """What the parameters beyond those of a fused dot-add add: (cut, (late rounding), flushed, text)."""
     result = engine.formats[3]
@@ -250,7 +256,7 @@ def _parametric(spec: acc.ParametricDotAdd, engine: Engine, quantum: float, lift
     if spec.flush_inputs:
         factors = 2 if engine.scale_format is None else 4  # each below 2^(1 + its exponent)
         products = 0.0 if lifted is None else spec.terms * 2.0 ** min(lifted + factors, 1000)
-        flushed += products + result.min_normal
+        flushed += products + _flushed_addend(engine)
         text += "; subnormal operands flushed"
     if spec.flush_outputs:
         flushed += 2 * result.min_normal
@@ -266,14 +272,14 @@ def _ieee(spec, engine: Engine, largest: tuple[int, int]) -> StepError:
         terms = spec.terms_per_step
         relative, absolute, text = _output(spec, result, terms, spec.rounding)
         flush = (
-            terms * (operand_flush + result.min_normal) * spec.flush_inputs
+            terms * (operand_flush + _flushed_addend(engine)) * spec.flush_inputs
             + terms * result.min_normal * spec.flush_outputs
         )
         return StepError(relative, absolute + flush, terms, (f"fused multiply-adds, {text}",))
     if isinstance(spec, acc.LanedFMA):
         count = spec.terms + spec.lanes + 1
         relative, absolute, text = _output(spec, result, count, "rne")
-        flush = spec.terms * operand_flush * spec.flush_inputs + (count + 1) * result.min_normal
+        flush = spec.terms * operand_flush * spec.flush_inputs + count * result.min_normal + _flushed_addend(engine)
         return StepError(relative, absolute + flush, spec.terms, (f"{spec.lanes} lanes, {text}; flushed to zero",))
     if isinstance(spec, acc.GroupPairwiseSum):
         count = 2 + int(math.log2(spec.group))  # product, tree levels, addition to c: each a rounding of at most S'
@@ -292,7 +298,7 @@ def _ieee(spec, engine: Engine, largest: tuple[int, int]) -> StepError:
         relative, absolute, text = _output(spec, result, 3, "ro")
         return StepError(
             relative,
-            absolute + 2 * operand_flush + 5 * result.min_normal,
+            absolute + 2 * operand_flush + 4 * result.min_normal + _flushed_addend(engine),
             2,
             (f"products, pair sum and sum, {text}; flushed",),
         )
@@ -369,6 +375,7 @@ def growth(relative: float, steps: int) -> float:
     return math.expm1(exponent) if exponent < 700 else math.inf
 
 
+@default_fp_state
 def gemm_bound(engine: Engine, a, b, c=None, *, scale_a=None, scale_b=None) -> np.ndarray:
     """Deterministic bound of |engine.gemm(a, b, c) - exact| for operands that the engine's formats hold.
 

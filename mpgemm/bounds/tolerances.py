@@ -23,6 +23,7 @@ from mpgemm.recovery.word_run import CubeRun, scaling_target
 from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat
+from tensorcore_models.machine.fp_state import default_fp_state
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class MethodBound:
         return (self.split + self.dropped + self.sums) * bounds.MARGIN
 
 
+@default_fp_state
 def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | None = None, **options) -> MethodBound:
     """The deterministic bound of :func:`mpgemm.recovered_gemm` with the same arguments.
 
@@ -151,16 +153,37 @@ def _integer_sums(run, kept, magnitude_c) -> np.ndarray:
     target = 2.0**-53 if run.dtype == np.float64 else 2.0**-24
     tiny = np.finfo(run.dtype).smallest_subnormal
     inner = 2.0**-53 * (2 * len(run.row.products) + 4)
-    bound = 0.0
+    bound, largest = np.zeros(kept.shape), float(np.finfo(run.dtype).max)
     if run.row.kind == "quantised":
+        factors, lost = _quantised_underflow(run)
+        largest = min(largest, float(np.finfo(np.float32).max))
+        if max(factors) * bounds.MARGIN >= largest:
+            return np.full(kept.shape, np.inf)
         inner = 2.0**-24 * (3 * len(run.row.products) + 4)
         if isinstance(run.word_format, Format):
             step = bounds.step_error(run.engine, facts_of_formats(run.engine, (0, 0)))
             steps = bounds.steps_of(run.engine, run.a.shape[1], step.terms)
             bound = kept * bounds.growth(step.relative, steps)
             bound = bound + step.absolute * steps * 2 * float(np.max(kept, initial=1.0))
+        bound = bound + lost
     rounding = 2 * target if np.any(magnitude_c) else target
-    return (bound + inner * kept + rounding * (kept + bound + magnitude_c)) * bounds.MARGIN + 3 * tiny
+    bound = (bound + inner * kept + rounding * (kept + bound + magnitude_c)) * bounds.MARGIN + 3 * tiny
+    return np.where((kept + magnitude_c + bound) * bounds.MARGIN < largest, bound, np.inf)
+
+
+def _quantised_underflow(run) -> tuple[list[float], np.ndarray]:
+    """Products of the FP32 scales of each kept pair of words, and what their underflow can cost.
+
+    A product of two scales is rounded to a multiple of 2^-149, and so is each product with it.
+    """
+    words_a, words_b = (integer_words.quantise(x, run.row.words, run.word_format) for x in (run.clean_a, run.clean_b))
+    tiny, factors, lost = 2.0**-149, [0.0], np.zeros((run.a.shape[0], run.b.shape[1]))
+    for i, j in run.row.products:
+        (word_a, scale_a), (word_b, scale_b) = words_a[i], words_b[j]
+        factors.append(float(scale_a) * float(scale_b))
+        size = np.abs(word_a.astype(np.float64)) @ np.abs(word_b.astype(np.float64))
+        lost = lost + tiny * (2.0 + size if factors[-1] < 2.0**-125 else 2.0)
+    return factors, lost
 
 
 class _BoundArithmetic:
@@ -302,6 +325,7 @@ class Tolerance:
         return "\n".join(lines)
 
 
+@default_fp_state
 def tolerance(engine: Engine | str, k: int, data=None, *, scale_a=None, scale_b=None) -> Tolerance:
     """The tolerance that a test of a kernel on an engine may use, with its derivation (see :mod:`mpgemm.bounds`).
 
@@ -378,6 +402,7 @@ def tolerance(engine: Engine | str, k: int, data=None, *, scale_a=None, scale_b=
     return Tolerance(relative, absolute, bound, "\n".join(lines), published, check_tolerance(a, b, c, bound=bound))
 
 
+@default_fp_state
 def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound=None) -> Vacuity:
     """What the test ``|computed - exact| <= atol + rtol |exact|`` (or `<= bound`) would let pass on these data.
 

@@ -69,8 +69,11 @@ def page(folders: list[Path], title: str, base: Path, rows: int = MOST_ROWS) -> 
 
 def table(path: Path, rows: int) -> list[str]:
     """A CSV file as a Markdown table, with a line that says how many rows are left out."""
-    with open(path, newline="") as stream:
-        cells = [[cell.replace("|", "\\|") for cell in row] for row in csv.reader(stream)]
+    try:
+        with open(path, newline="") as stream:
+            cells = [[cell.replace("|", "\\|") for cell in row] for row in csv.reader(stream)]
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not a readable table ({error})") from None
     if not cells:
         return ["(empty)"]
     heading, body = cells[0], cells[1:]

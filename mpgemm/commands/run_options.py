@@ -65,4 +65,9 @@ def _open_journal(args: argparse.Namespace) -> Journal:
     path = args.out / "journal.jsonl"
     if args.fresh:
         path.unlink(missing_ok=True)
-    return Journal(path)
+    journal = Journal(path)
+    if journal.dropped:
+        entries = "entry is" if journal.dropped == 1 else "entries are"
+        what = f"{journal.dropped} damaged {entries} dropped from {path} and measured again"
+        print(f"mpgemm {args.command}: {what}", file=sys.stderr)
+    return journal

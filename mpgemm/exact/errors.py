@@ -22,6 +22,7 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.exact.mp_reference import MpResult
 from mpgemm.exact.product import exact_gemm
+from tensorcore_models.machine.fp_state import default_fp_state
 
 REFERENCES = ("exact", "mpmath")
 
@@ -82,6 +83,7 @@ class ErrorReport:
     nonfinite: int
     nonfinite_wrong: int
 
+    @default_fp_state
     def effective_bits(self, metric: str = "relative_frobenius") -> float:
         """-log2 of a relative error: how many leading bits agree in its sense. inf when exact, -inf when lost.
 
@@ -119,6 +121,7 @@ class ErrorReport:
         return "\n".join(lines)
 
 
+@default_fp_state
 def errors(
     computed: np.ndarray,
     a: np.ndarray,
@@ -182,6 +185,7 @@ class ErrorMeter:
         self._sizes = _exact_sizes(a, b, c)
         self._scale_inf = _input_norm_inf(a) * _input_norm_inf(b) + (0.0 if c is None else _input_norm_inf(c))
 
+    @default_fp_state
     def measure(self, computed: np.ndarray) -> ErrorReport:
         """The errors of one computed result (see :func:`errors`).
 

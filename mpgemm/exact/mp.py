@@ -7,8 +7,10 @@ import mpmath
 import numpy as np
 
 from tensorcore_models.formats.rounding import source_array
+from tensorcore_models.machine.fp_state import default_fp_state
 
 
+@default_fp_state
 def mp_gemm(a: Any, b: Any, c: Any = None, prec: int | None = None) -> "mpmath.matrix":
     """A B (+ C) in mpmath arithmetic, for small matrices.
 

@@ -17,6 +17,7 @@ import tensorcore_models as tcm
 from mpgemm._kernels import exact as exact_kernel
 from tensorcore_models.formats.operands import values_of_bits
 from tensorcore_models.formats.rounding import source_array
+from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import threads_for
 
@@ -70,6 +71,7 @@ class ExactResult:
         As :func:`exact_gemm`.
     """
 
+    @default_fp_state
     def __init__(self, a: Any, b: Any, c: Any = None):
         self._a, self._b = _copied(a, "a"), _copied(b, "b")
         if self._a.ndim != 2 or self._b.ndim != 2:
@@ -87,6 +89,7 @@ class ExactResult:
         self._expansion: tuple[np.ndarray, ...] | None = None
         self._rounded: dict[str, np.ndarray] = {}
 
+    @default_fp_state
     def rounded(self, fmt: str | tcm.Format = "fp32") -> np.ndarray:
         """The exact values rounded once to a format, to nearest with ties to even.
 
@@ -112,10 +115,12 @@ class ExactResult:
         if not isinstance(row, tcm.Format) or row.dtype is None:
             raise ValueError(f"{row.name} is no floating-point format with a numpy or ml_dtypes type")
         if row.name not in self._rounded:
-            self._rounded[row.name] = self._round(row)
-            self._rounded[row.name].flags.writeable = False
+            result = self._round(row)
+            result.flags.writeable = False
+            self._rounded[row.name] = result
         return self._rounded[row.name]
 
+    @default_fp_state
     def error_of(self, computed: Any) -> np.ndarray:
         """computed - exact, each difference rounded once to binary64, to nearest with ties to even.
 
@@ -144,6 +149,7 @@ class ExactResult:
             raise ValueError(f"computed has shape {x.shape}, the product {self.shape}")
         return self._evaluate(exact_kernel.DIFFERENCE, x)
 
+    @default_fp_state
     def equals(self, computed: Any) -> np.ndarray:
         """Which computed elements are exact: the same real number (zeros of either sign), infinity, or any NaN
         for NaN.

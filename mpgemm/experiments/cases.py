@@ -10,6 +10,7 @@ import numpy as np
 
 from mpgemm.inputs import matrices
 from mpgemm.inputs.files import check_matrix, read_matrix
+from mpgemm.inputs.sizes import check_fits
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -62,6 +63,8 @@ def generated_cases(
 ) -> list[Case]:
     """One case for each seed, all of one group."""
     m, k, n = shape
+    if min(shape) >= 0:
+        check_fits((m * k + k * n + m * n,), 8, f"matrices of {m} x {k} x {n}")
     row = matrices.get_distribution(distribution)
     values = row.complete(parameters or {})
     group = f"{distribution}({', '.join(f'{key}={value:g}' for key, value in values.items())}) {m}x{k}x{n}"

@@ -13,6 +13,11 @@ from pathlib import Path
 from mpgemm.inputs.files import write_text
 
 
+def _check_of(result: object) -> str:
+    """Hash of a result, so that an entry that was damaged or edited is noticed."""
+    return hashlib.sha256(json.dumps(result, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
+
+
 def content_key(configuration: Mapping) -> str:
     """Hash of a JSON-compatible configuration; the order of its keys does not matter."""
     text = json.dumps(configuration, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -26,11 +31,17 @@ class Journal:
     ----------
     path : path, optional
         The journal file; read if it exists, made with its folder on the first :meth:`add`.
+
+    Attributes
+    ----------
+    dropped : int
+        Entries of the file that were damaged: their configurations are measured again.
     """
 
     def __init__(self, path: str | os.PathLike | None = None):
         self.path = None if path is None else Path(path)
         self._results: dict[str, dict] = {}
+        self.dropped = 0
         if self.path is not None and self.path.exists():
             self._load(self.path)
 
@@ -40,9 +51,14 @@ class Journal:
         for line in text.splitlines():
             try:
                 entry = json.loads(line)
-                self._results[entry["key"]] = entry["result"]
-            except (ValueError, TypeError, KeyError):
-                continue  # cut short or damaged: the configuration is measured again
+                key, result = entry["key"], entry["result"]
+                sound = isinstance(result, dict) and entry["check"] == _check_of(result) and isinstance(key, str)
+            except (ValueError, TypeError, KeyError, RecursionError):
+                sound = False
+            if not sound:  # cut short, damaged or edited
+                self.dropped += 1
+                continue
+            self._results[key] = result
             kept.append(line)
         whole = "".join(line + "\n" for line in kept)
         if whole != text:
@@ -62,7 +78,8 @@ class Journal:
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        line = json.dumps({"key": key, "configuration": configuration, "result": result}, sort_keys=True) + "\n"
+        entry = {"key": key, "configuration": configuration, "check": _check_of(result), "result": result}
+        line = json.dumps(entry, sort_keys=True) + "\n"
         with self.path.open("ab", buffering=0) as stream:
             stream.write(line.encode())
             os.fsync(stream.fileno())

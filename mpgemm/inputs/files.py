@@ -8,10 +8,12 @@ Source of the .mtx syntax: Boisvert, Pozo, Remington, "The Matrix Market Exchang
 NISTIR 5935 (1996).
 """
 
+import json
+import math
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -19,6 +21,7 @@ from typing import IO
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.inputs.sizes import check_fits
 
 
 def check_matrix(array: object, name: str) -> np.ndarray:
@@ -83,19 +86,68 @@ def read_matrix(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
     return check_matrix(reader(path, name), str(path))
 
 
-def _read_npy(path: Path, name: str | None) -> np.ndarray:
+@contextmanager
+def _damage(path: Path, what: str) -> Iterator[None]:
+    """Whatever a damaged file makes its parser raise, as a ValueError of one line; what this module says goes through.
+
+    Parsers of foreign bytes raise nearly anything: TokenError, zlib.error, struct.error, RuntimeError for encrypted archives,
+    NotImplementedError for odd compression, MemoryError for sizes that are not true.
+    """
     try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: not a complete .npy file of numbers ({error})") from None
+        yield
+    except (OSError, _Refused):
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{path}: not a complete {what} ({reason})") from None
+
+
+class _Refused(ValueError):
+    """A message that is clear as it is."""
+
+
+def _read_npy(path: Path, name: str | None) -> np.ndarray:
+    with _damage(path, ".npy file of numbers"), path.open("rb") as stream:
+        return _read_array(stream, path.stat().st_size, path)
+
+
+def _read_array(stream: IO[bytes], size: int, path: Path) -> np.ndarray:
+    """The array of a .npy stream of `size` bytes; its header is believed only as far as there are bytes and memory."""
+    version = np.lib.format.read_magic(stream)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
+    if read is None:
+        raise ValueError(f"version {version[0]}.{version[1]} of the format is not supported")
+    shape, fortran_order, dtype = read(stream)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects")
+    _check_size(shape, dtype.itemsize, path)
+    count, left = math.prod(shape), size - stream.tell()
+    if left != count * dtype.itemsize:
+        raise ValueError(f"the header promises {count * dtype.itemsize} bytes of numbers, the file has {left}")
+    data = bytearray(left)
+    view, at = memoryview(data), 0
+    while at < left and (part := stream.read(min(left - at, 1 << 24))):
+        view[at : at + len(part)] = part
+        at += len(part)
+    if at < left:
+        raise ValueError(f"the header promises {left} bytes of numbers, the file has {at}")
+    array = np.frombuffer(data, dtype)
+    return array.reshape(shape[::-1]).T if fortran_order else array.reshape(shape)
+
+
+def _check_size(shape: Sequence[int], itemsize: int, path: Path) -> None:
+    try:
+        check_fits(shape, itemsize, str(path))
+    except ValueError as error:
+        raise _Refused(str(error)) from None
 
 
 def _read_npz(path: Path, name: str | None) -> np.ndarray:
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            return archive[_choose(path, name, archive.files)]
-    except (zipfile.BadZipFile, EOFError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: not a complete .npz file ({error})") from None
+    with _damage(path, ".npz file"), zipfile.ZipFile(path) as archive:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        member = members[_choose(path, name, list(members))]
+        with archive.open(member) as stream:
+            return _read_array(stream, member.file_size, path)
 
 
 def _choose(path: Path, name: str | None, known: list[str]) -> str:
@@ -103,9 +155,9 @@ def _choose(path: Path, name: str | None, known: list[str]) -> str:
     if name is None:
         if len(known) == 1:
             return known[0]
-        raise ValueError(f"{path}: holds {len(known)} arrays, say which; known: {', '.join(known) or 'none'}")
+        raise _Refused(f"{path}: holds {len(known)} arrays, say which; known: {', '.join(known) or 'none'}")
     if name not in known:
-        raise ValueError(f"{path}: no array {name!r}; known: {', '.join(known) or 'none'}")
+        raise _Refused(f"{path}: no array {name!r}; known: {', '.join(known) or 'none'}")
     return name
 
 
@@ -114,25 +166,44 @@ def _read_safetensors(path: Path, name: str | None) -> np.ndarray:
         import safetensors
     except ImportError:
         raise ValueError(f"{path}: reading .safetensors needs the extra: pip install 'mpgemm[safetensors]'") from None
-    try:
-        with safetensors.safe_open(path, framework="numpy") as archive:
-            return archive.get_tensor(_choose(path, name, sorted(archive.keys())))
-    except (safetensors.SafetensorError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: not a readable .safetensors file ({error})") from None
+    with _damage(path, ".safetensors file"), safetensors.safe_open(path, framework="numpy") as archive:
+        chosen = _choose(path, name, sorted(archive.keys()))
+        tensor = archive.get_slice(chosen)
+        if (kind := tensor.get_dtype()) in _SAFETENSORS_FP8:
+            return _safetensors_fp8(path, chosen, _SAFETENSORS_FP8[kind])
+        return archive.get_tensor(chosen)
+
+
+#: Types of elements that the library's NumPy side does not know, with ml_dtypes' name.
+_SAFETENSORS_FP8 = {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "F8_E8M0": "float8_e8m0fnu"}
+
+
+def _safetensors_fp8(path: Path, name: str, dtype: str) -> np.ndarray:
+    """A tensor of one-byte floats, from its bytes: the header's length in 8 bytes, the header in JSON, the data."""
+    import ml_dtypes
+
+    with path.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        entry = json.loads(stream.read(length))[name]
+        begin, end = entry["data_offsets"]
+        stream.seek(8 + length + begin)
+        return np.frombuffer(bytearray(stream.read(end - begin)), getattr(ml_dtypes, dtype)).reshape(entry["shape"])
 
 
 # -- Matrix Market --------------------------------------------------------------------------------------------------
 def _read_mtx(path: Path, name: str | None) -> np.ndarray:
     try:
         with path.open(encoding="ascii") as lines:
-            return _parse_mtx(lines)
+            return _parse_mtx(lines, path)
+    except _Refused:
+        raise
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a Matrix Market file (it is not ASCII text)") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _parse_mtx(lines: IO[str]) -> np.ndarray:
+def _parse_mtx(lines: IO[str], path: Path) -> np.ndarray:
     """A Matrix Market text as a dense float64 matrix; entries given twice are added, as assembly codes expect."""
     header = lines.readline().lower().split()
     if len(header) != 5 or header[:2] != ["%%matrixmarket", "matrix"]:
@@ -152,6 +223,11 @@ def _parse_mtx(lines: IO[str]) -> np.ndarray:
     rows, columns = size[:2]
     if symmetry != "general" and rows != columns:
         raise ValueError(f"a {symmetry} matrix is square, got {rows} x {columns}")
+    _check_size((rows, columns), 8, path)
+    # each value or entry takes at least two bytes: a digit and what follows it
+    wanted = size[2] if layout == "coordinate" else rows * columns // (1 if symmetry == "general" else 3)
+    if wanted > path.stat().st_size:
+        raise ValueError(f"the size line promises {wanted} values, the file has {path.stat().st_size} bytes")
     if layout == "array":
         return _mtx_array(words, rows, columns, symmetry)
     return _mtx_coordinate(words, rows, columns, size[2], field == "pattern", symmetry)

@@ -15,6 +15,7 @@ from mpgemm.recovery.methods import RecoveryMethod, get_method
 from mpgemm.recovery.word_run import CubeRun, RangeCounts, WordRun, WordStore
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats.rounding import source_array
+from tensorcore_models.machine.fp_state import default_fp_state
 
 
 # -- results -------------------------------------------------------------------------------------------------------------
@@ -54,6 +55,7 @@ class RecoveryResult:
         )
 
 
+@default_fp_state
 def recovered_gemm(
     a,
     b,
@@ -111,6 +113,7 @@ def recovered_gemm(
     return run.product()
 
 
+@default_fp_state
 def recovered_gemm_report(
     a,
     b,

@@ -1,9 +1,13 @@
 """What all accumulator specifications share: validation, and the edge rules for specials, zeros and underflow."""
 
 import dataclasses
+import operator
+import types
 from dataclasses import dataclass
 from importlib import import_module
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin
+
+import numpy as np
 
 from ..formats.exact_rounding import check_rounding
 
@@ -11,11 +15,68 @@ ZeroExponent = Literal["skip", "minus126", "format_minimum"]
 NanRule = Literal["all_ones", "quiet", "x86"]
 MAX_TERMS = 1024
 MAX_FRACTION_BITS = 120
+#: Exponents of parameters lie within this, beyond every product of two binary64 numbers: sums are integers of that many bits.
+MAX_EXPONENT = 4096
 
 
 def require(condition: bool, spec: object, message: str) -> None:
     if not condition:
         raise ValueError(f"{type(spec).__name__}: {message}")
+
+
+def checked_value(value: Any, expected: Any, what: str) -> Any:
+    """`value` as the plain type that the annotation `expected` says: NumPy's integers and booleans become Python's.
+
+    Raises
+    ------
+    TypeError
+        If it is of another type.
+    ValueError
+        If it is none of a Literal's values.
+    """
+    choices = get_args(expected)
+    if get_origin(expected) is Literal:
+        if value not in choices:
+            raise ValueError(f"{what} is {value!r}, expected one of {', '.join(map(repr, choices))}")
+        return value
+    if get_origin(expected) in (types.UnionType, Union):
+        if value is None and type(None) in choices:
+            return None
+        others = [choice for choice in choices if choice is not type(None)]
+        return checked_value(value, others[0], what) if len(others) == 1 else value
+    if expected is bool:
+        if not isinstance(value, bool | np.bool_):
+            raise TypeError(f"{what} is {value!r}, expected True or False")
+        return bool(value)
+    if expected is int:
+        if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
+            raise TypeError(f"{what} is {value!r}, expected an integer")
+        return operator.index(value)
+    if get_origin(expected) is tuple and choices == (int, ...):
+        if isinstance(value, str) or not hasattr(value, "__iter__"):
+            raise TypeError(f"{what} is {value!r}, expected integers")
+        return tuple(checked_value(item, int, what) for item in value)
+    if isinstance(expected, type) and not isinstance(value, expected):
+        raise TypeError(f"{what} is {value!r}, expected {expected.__name__}")
+    return value
+
+
+def check_exponent(spec: object, name: str) -> None:
+    """A parameter that is an exponent, or None."""
+    value = getattr(spec, name)
+    require(
+        value is None or -MAX_EXPONENT <= value <= MAX_EXPONENT,
+        spec,
+        f"{name} {value} must be {-MAX_EXPONENT} to {MAX_EXPONENT}, or None",
+    )
+
+
+def check_kept(spec: object, name: str = "output_fraction_bits") -> None:
+    """A number of fraction bits that a result keeps, or None."""
+    value = getattr(spec, name)
+    require(
+        value is None or 0 <= value <= MAX_FRACTION_BITS, spec, f"{name} {value} must be 0 to {MAX_FRACTION_BITS}, or None"
+    )
 
 
 def check_deterministic(spec: object, name: str) -> None:
@@ -37,6 +98,8 @@ class Accumulator:
     nan: NanRule = "all_ones"
     tf32_nan: Literal["truncated", "kept"] = "truncated"
 
+    #: Whether an engine of this algorithm can have block scales.
+    takes_scales: ClassVar[bool] = False
     #: Allowed values of the named edge rules; None where any value that the class validates will do.
     edge_rules: ClassVar[dict[str, tuple[str, ...] | None]] = {
         "nan": ("all_ones", "quiet"),
@@ -44,6 +107,10 @@ class Accumulator:
     }
 
     def __post_init__(self):
+        for field in dataclasses.fields(self):
+            if not isinstance(field.type, str):
+                value = checked_value(getattr(self, field.name), field.type, f"{type(self).__name__}: {field.name}")
+                object.__setattr__(self, field.name, value)
         for rule, allowed in self.edge_rules.items():
             value = getattr(self, rule)
             if allowed is not None and value not in allowed:
@@ -108,6 +175,8 @@ class Accumulator:
 class Unpublished(Accumulator):
     """The arithmetic of a unit that nobody has published: it can be listed, nothing can be computed with it."""
 
+    takes_scales: ClassVar[bool] = True
+
     def pass_bits(self, p) -> int:
         raise ValueError("this arithmetic is not public, so there is nothing to compute with")
 
@@ -134,3 +203,7 @@ class AlignedSum(Accumulator):
     exponent_floor: int | None = None
 
     edge_rules: ClassVar = ALIGNMENT_RULES
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_exponent(self, "exponent_floor")

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from .base import (
     ALIGNMENT_RULES,
+    MAX_EXPONENT,
     MAX_FRACTION_BITS,
     MAX_TERMS,
     Accumulator,
@@ -13,6 +14,8 @@ from .base import (
     NanRule,
     ZeroExponent,
     check_deterministic,
+    check_exponent,
+    check_kept,
     require,
 )
 
@@ -60,9 +63,11 @@ class FusedDotAdd(AlignedSum):
     scaled_zero: Literal["skip", "keeps_scale"] = "skip"
 
     reference: ClassVar = "parametric"
+    takes_scales: ClassVar[bool] = True
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip", "keeps_scale"), "terms": None}
 
     def _check(self):
+        check_kept(self)
         require(1 <= self.terms <= MAX_TERMS, self, f"terms {self.terms} must be 1 to {MAX_TERMS}")
         require(
             1 <= self.fraction_bits <= MAX_FRACTION_BITS,
@@ -153,13 +158,14 @@ class GroupDotFusedSum(AlignedSum):
     scaled_zero: Literal["skip_zero_products", "skip", "keeps_scale"] = "skip_zero_products"
 
     reference: ClassVar = "group_dot"
+    takes_scales: ClassVar[bool] = True
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip_zero_products", "skip", "keeps_scale")}
 
     def _check(self):
         require(
-            self.group >= 1 and self.terms % self.group == 0,
+            1 <= self.terms <= MAX_TERMS and self.group >= 1 and self.terms % self.group == 0,
             self,
-            f"terms {self.terms} must be a multiple of group {self.group}",
+            f"terms {self.terms} must be 1 to {MAX_TERMS} and a multiple of group {self.group}",
         )
         require(1 <= self.fraction_bits <= MAX_FRACTION_BITS, self, f"fraction_bits {self.fraction_bits} out of range")
         check_deterministic(self, "output_rounding")
@@ -232,6 +238,7 @@ class FusedDotRoundDownAdd(AlignedSum):
         )
         for name in ("fraction_bits", "dot_fraction_bits", "c_fraction_bits"):
             require(1 <= getattr(self, name) <= 60, self, f"{name} {getattr(self, name)} must be 1 to 60")
+        check_exponent(self, "product_overflow_exponent")
         kept = self.sum_fraction_bits
         require(kept is None or 1 <= kept <= 60, self, f"sum_fraction_bits {kept} must be 1 to 60 or None")
         for name in ("add_rounding", "output_rounding"):
@@ -258,6 +265,10 @@ class GroupFusedDotRoundDownAdd(FusedDotRoundDownAdd):
 
     terms: int = 16
     c_zero_below: int = 25
+
+    def _check(self):
+        super()._check()
+        require(0 <= self.c_zero_below <= MAX_EXPONENT, self, f"c_zero_below {self.c_zero_below} must be 0 to {MAX_EXPONENT}")
 
     @property
     def parity_groups(self) -> int:

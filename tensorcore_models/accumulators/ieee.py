@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from .base import Accumulator, NanRule, check_deterministic, require
+from .base import MAX_TERMS, Accumulator, NanRule, check_deterministic, require
 
 #: Edge rules of the classes that x86 instructions are rows of.
 X86_RULES: dict[str, tuple[str, ...] | None] = {**Accumulator.edge_rules, "nan": ("all_ones", "quiet", "x86")}
@@ -42,7 +42,6 @@ class SequentialFMA(Accumulator):
 
     def _check(self):
         check_deterministic(self, "rounding")
-        require(self.pair_order in ("ascending", "odd_first"), self, f"pair_order {self.pair_order!r}")
 
     @property
     def terms_per_step(self) -> int:
@@ -76,9 +75,9 @@ class LanedFMA(Accumulator):
 
     def _check(self):
         require(
-            self.lanes >= 1 and self.terms % self.lanes == 0,
+            1 <= self.lanes <= self.terms <= MAX_TERMS and self.terms % self.lanes == 0,
             self,
-            f"terms {self.terms} must be a multiple of lanes {self.lanes}",
+            f"terms {self.terms} must be at most {MAX_TERMS} and a multiple of lanes {self.lanes}",
         )
 
     @property
@@ -117,7 +116,9 @@ class GroupPairwiseSum(Accumulator):
 
     def _check(self):
         require(
-            self.group >= 1 and self.group & (self.group - 1) == 0, self, f"group {self.group} must be a power of two"
+            1 <= self.group <= MAX_TERMS and self.group & (self.group - 1) == 0,
+            self,
+            f"group {self.group} must be a power of two up to {MAX_TERMS}",
         )
         require(
             self.terms is None or (self.terms >= 1 and self.terms % self.group == 0),

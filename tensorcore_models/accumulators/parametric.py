@@ -4,7 +4,17 @@ import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from .base import ALIGNMENT_RULES, MAX_FRACTION_BITS, MAX_TERMS, Accumulator, AlignedSum, check_deterministic, require
+from .base import (
+    ALIGNMENT_RULES,
+    MAX_FRACTION_BITS,
+    MAX_TERMS,
+    Accumulator,
+    AlignedSum,
+    check_deterministic,
+    check_exponent,
+    check_kept,
+    require,
+)
 from .fused import FusedDotAdd
 
 
@@ -65,18 +75,15 @@ class ParametricDotAdd(AlignedSum):
     scaled_zero: Literal["skip", "keeps_scale"] = "skip"
 
     reference: ClassVar = "parametric"
+    takes_scales: ClassVar[bool] = True
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip", "keeps_scale")}
 
     def _check(self):
+        check_kept(self)
+        check_exponent(self, "product_overflow_exponent")
         require(1 <= self.terms <= MAX_TERMS, self, f"terms {self.terms} must be 1 to {MAX_TERMS}")
         for name in ("alignment_rounding", "output_rounding", "late_rounding"):
             check_deterministic(self, name)
-        require(self.c_position in ("early", "late"), self, f"c_position {self.c_position!r} must be 'early' or 'late'")
-        require(
-            self.alignment in ("global", "pairwise", "odd_even"),
-            self,
-            f"alignment {self.alignment!r} must be 'global', 'pairwise' or 'odd_even'",
-        )
         require(not self.sticky or self.alignment_rounding == "rz", self, "sticky needs alignment_rounding 'rz'")
         if self.fraction_bits is None:
             require(

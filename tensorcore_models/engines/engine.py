@@ -14,18 +14,21 @@ scales that are missing get the encoding 0, which is what memory filled with zer
 import abc
 import dataclasses
 import functools
+import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import kernels
-from ..accumulators import Accumulator
+from ..accumulators import Accumulator, GroupDotFusedSum, IntegerDotAdd, InterleavedDotAdd
 from ..formats import Format, IntegerFormat, get_format
 from ..formats.exact_rounding import check_rounding
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
 from ..formats.sums import add_rounded, scale_rounded
-from .order import KOrder, Order, Unit, evaluate, merged, order_of, uncovered
+from ..machine.fp_state import default_fp_state
+from .order import KOrder, Order, Unit, evaluate, leaves, merged, order_of, uncovered
 
 FormatLike = str | Format | IntegerFormat
 
@@ -40,6 +43,27 @@ def format_name(fmt: FormatLike) -> FormatLike:
 
 
 _ONE_ZERO = bytes(16)
+
+
+def _holds(wide: Format | IntegerFormat, narrow: Format | IntegerFormat) -> bool:
+    """Whether a floating-point format has all finite numbers of another one."""
+    if not isinstance(wide, Format) or not isinstance(narrow, Format):
+        return False
+    fits = narrow.fraction_bits <= wide.fraction_bits and narrow.max_finite <= wide.max_finite
+    return fits and narrow.emin - narrow.fraction_bits >= wide.emin - wide.fraction_bits
+
+
+def _scalar(x, name: str) -> float:
+    """`x` as a float.
+
+    Raises
+    ------
+    TypeError
+        If it is not one real number.
+    """
+    if isinstance(x, str | bytes) or np.ndim(x) or not (hasattr(x, "__float__") or hasattr(x, "__index__")):
+        raise TypeError(f"{name} is a real number, got {x!r}")
+    return float(x)
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -84,6 +108,7 @@ class Engine(abc.ABC):
         """Formats of a, b, c and d."""
         return tuple(get_format(f) for f in (self.a_format, self.b_format, self.c_format, self.d_format))
 
+    @default_fp_state
     def gemm_bits(
         self,
         a,
@@ -128,6 +153,7 @@ class Engine(abc.ABC):
         scale_a, scale_b = self.check_scales(a.shape, b.shape, scale_a, scale_b)
         return self._gemm_checked(a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding)
 
+    @default_fp_state
     def gemm(
         self,
         a,
@@ -139,6 +165,7 @@ class Engine(abc.ABC):
         scale_a=None,
         scale_b=None,
         input_rounding: str | None = None,
+        input_saturate: bool = False,
         k_order: KOrder = "sequential",
         promote_every: int | None = None,
         promote_rounding: str = "rne",
@@ -158,6 +185,9 @@ class Engine(abc.ABC):
             Block scales as values, or as encodings where they are uint8.
         input_rounding : str, optional
             Rounding of values that an operand format lacks; None: such values raise.
+        input_saturate : bool
+            Rounded values beyond the range of the operand format become its largest finite number. Without it they become infinities, raise where the format has NaN but no infinity (e4m3fn), and are clamped where it has neither
+            (fp4, fp6).
         k_order, promote_every, promote_rounding
             See :meth:`gemm_bits`.
 
@@ -172,10 +202,11 @@ class Engine(abc.ABC):
             As :meth:`gemm_bits`; and when values are not representable and input_rounding is None (how many, and the first).
         """
         formats = self.formats
+        alpha, beta = _scalar(alpha, "alpha"), _scalar(beta, "beta")
         use_c = c is not None and beta != 0
-        a = operand_bits(a, formats[0], input_rounding, "a")
-        b = operand_bits(b, formats[1], input_rounding, "b")
-        c_bits = operand_bits(c, formats[2], input_rounding, "c") if use_c else None
+        a = operand_bits(a, formats[0], input_rounding, "a", input_saturate)
+        b = operand_bits(b, formats[1], input_rounding, "b", input_saturate)
+        c_bits = operand_bits(c, formats[2], input_rounding, "c", input_saturate) if use_c else None
         a, b, start = self._check_matrices(a, b, c_bits)
         given = (scale_bits(s, self.scale_format, n) for s, n in ((scale_a, "scale_a"), (scale_b, "scale_b")))
         sa, sb = self.check_scales(a.shape, b.shape, *given)
@@ -238,6 +269,7 @@ class Engine(abc.ABC):
         check_rounding(promote_rounding)
         k = a.shape[1]
         order = order_of(k, self.k, k_order)
+        self._check_blocks(k, order, promote_every)
         if promote_every is not None:
             return self._promoted(a, b, c, scale_a, scale_b, order, promote_every, promote_rounding)
         if k == 0 or 0 in c.shape:
@@ -247,6 +279,7 @@ class Engine(abc.ABC):
         total = evaluate(order, self._unit(a, b, c, scale_a, scale_b))
         return add_rounded(total, self._c_as_result(c), self.formats[3])
 
+    @default_fp_state
     def sum_bits(self, a, b, order: Order) -> np.ndarray:
         """A B on raw encodings in one order of k, nothing added: what the chains and sums of the order give, signed zeros kept.
 
@@ -292,6 +325,20 @@ class Engine(abc.ABC):
             return self._promoted_bits(a[:, index], b[index], total, None, None, every)
 
         return Unit(self.formats[3], self.k, chain, restarts, lambda: self._c_as_result(zero))
+
+    def _check_blocks(self, k: int, order: Order | None, every: int | None) -> None:
+        """Refuse chains that start inside of a block of products with one scale: blocks are counted from a chain's start."""
+        if self.block_size is None:
+            return
+        starts = [piece.start for chain in leaves(order) for piece in chain.pieces] if order is not None else []
+        if isinstance(every, int | np.integer) and every < k:
+            starts.append(int(every))
+        inside = [start for start in starts if start % self.block_size]
+        if inside:
+            raise ValueError(
+                f"a chain starts at product {inside[0]}, inside of a block of {self.block_size} products that share a scale: "
+                f"cut k at multiples of {math.lcm(self.k, self.block_size)}"
+            )
 
     def _c_as_result(self, c: np.ndarray) -> np.ndarray:
         """c in the output format, rounded to nearest where that is narrower."""
@@ -394,10 +441,45 @@ class MatrixEngine(Engine):
             object.__setattr__(self, field, format_name(getattr(self, field)))
         if self.k is None:
             object.__setattr__(self, "k", self.accumulator.terms_per_step)
-        if self.k < 1:
-            raise ValueError(f"k step is {self.k}, expected at least 1")
+        for field, least in (("k", 1), ("block_size", 1)):
+            value = getattr(self, field)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not hasattr(value, "__index__"):
+                raise TypeError(f"{field} is an integer, got {value!r}")
+            object.__setattr__(self, field, operator.index(value))
+            if value < least:
+                raise ValueError(f"{field} is {value}, expected at least {least}")
         if (self.scale_format is None) != (self.block_size is None):
             raise ValueError("scale_format and block_size go together")
+        if self.scale_format is not None and not self.accumulator.takes_scales:
+            raise ValueError(
+                f"{type(self.accumulator).__name__} takes no block scales; FusedDotAdd, ParametricDotAdd, GroupDotFusedSum do"
+            )
+        if isinstance(self.accumulator, GroupDotFusedSum) and self.block_size and self.block_size % self.accumulator.group:
+            raise ValueError(
+                f"a scale for {self.block_size} products cuts through groups of {self.accumulator.group}: "
+                "block_size must be a multiple of the group"
+            )
+        self._check_formats()
+
+    def _check_formats(self) -> None:
+        """Integers are multiplied by an integer accumulator, and nothing else is; a conversion on the way is exact."""
+        wants = isinstance(self.accumulator, IntegerDotAdd)
+        for field, fmt in zip(("a_format", "b_format", "c_format", "d_format"), self.formats, strict=True):
+            if isinstance(fmt, IntegerFormat) != wants:
+                raise ValueError(
+                    f"{type(self.accumulator).__name__} takes {'integers' if wants else 'floating-point numbers'}, "
+                    f"{field} is {fmt.name}"
+                )
+        if isinstance(self.accumulator, InterleavedDotAdd):
+            via = get_format(self.accumulator.via_format)
+            for field, fmt in zip(("a_format", "b_format"), self.formats[:2], strict=True):
+                if not _holds(via, fmt):
+                    raise ValueError(
+                        f"InterleavedDotAdd converts its operands to {via.name} first, which lacks numbers of "
+                        f"{field} {fmt.name}"
+                    )
 
     @property
     def label(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from .. import kernels
 from ..accumulators import Accumulator, Unpublished
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
+from ..machine.fp_state import default_fp_state
 from .engine import MatrixEngine
 
 #: Evidence levels, strongest first.
@@ -135,6 +136,7 @@ class Instruction(MatrixEngine):
         name = re.sub(r"m\d+n\d+k", f"m{m}n{n}k", self.name, count=1)
         return dataclasses.replace(self, name=name, m=m, n=n)
 
+    @default_fp_state
     def mma_bits(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """The instruction on raw encodings.
 
@@ -172,6 +174,7 @@ class Instruction(MatrixEngine):
         batch = [None if x is None else x.reshape(-1, *x.shape[-2:]) for x in (a, b, c, scale_a, scale_b)]
         return kernels.batch_bits(self, *batch).reshape(c.shape)
 
+    @default_fp_state
     def mma(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """The instruction on values; shapes as in :meth:`mma_bits`, values as in :meth:`gemm`.
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..machine.fp_state import default_fp_state
 from .exact_rounding import check_rounding
 from .interop import as_array
 from .operands import values_of_bits
@@ -54,10 +55,12 @@ class BlockScaled:
     axis: int
 
     @property
+    @default_fp_state
     def elements(self) -> np.ndarray:
         """Elements as values of their natural type, as `gemm` takes them."""
         return values_of_bits(self.bits, self.element_format)
 
+    @default_fp_state
     def values(self) -> np.ndarray:
         """The quantised matrix, scale * element, in float64 (exact)."""
         spread = np.repeat(decode(self.scales, self.scale_format), self.block_size, axis=self.axis)
@@ -66,6 +69,7 @@ class BlockScaled:
         return decode(self.bits, self.element_format) * spread
 
 
+@default_fp_state
 def quantize_blocks(
     x,
     kind: str | tuple[str, str, int] = "mxfp8_e4m3",

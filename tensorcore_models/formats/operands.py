@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..machine.fp_state import default_fp_state
 from .interop import as_array, format_of_dtype
 from .rounding import decode, encode
 from .rows import Format, IntegerFormat, get_format
@@ -48,15 +49,22 @@ def check_bits(
     return array
 
 
-def operand_bits(x, fmt: Format | IntegerFormat, rounding: str | None, name: str) -> np.ndarray:
+@default_fp_state
+def operand_bits(
+    x, fmt: Format | IntegerFormat, rounding: str | None, name: str, saturate: bool = False
+) -> np.ndarray:
     """Values as encodings of `fmt`; arrays that hold the format already keep their bits (NaN payloads included).
+
+    Values beyond the range become infinities where the format has them, the largest finite number where it has neither infinity
+    nor NaN (fp4, fp6: OCP MX v1.0, section 5.3) or with `saturate`.
 
     Raises
     ------
     TypeError
         On objects that hold no real numbers, and floating-point values for an integer operand.
     ValueError
-        If values are not representable and `rounding` is None: how many, and the first.
+        If values are not representable and `rounding` is None: how many, and the first. If rounded values are beyond the range
+        of a format that has NaN but no infinity, without `saturate`; NaN for a format without it: how many.
     """
     array = as_array(x, name)
     if isinstance(fmt, IntegerFormat):
@@ -68,7 +76,7 @@ def operand_bits(x, fmt: Format | IntegerFormat, rounding: str | None, name: str
             .reshape(array.shape)
         )
     if rounding is not None:
-        return encode(array, fmt, rounding)
+        return _rounded_bits(array, fmt, rounding, name, saturate)
     bits = encode(array, fmt, "rz", saturate=True) if not fmt.has_inf else encode(array, fmt, "rz")
     back = decode(bits, fmt)
     with np.errstate(invalid="ignore"):  # signalling NaNs
@@ -80,6 +88,27 @@ def operand_bits(x, fmt: Format | IntegerFormat, rounding: str | None, name: str
         raise ValueError(
             f"{name}: {flat.size} of {array.size} values are not representable in {fmt.name}, the first is "
             f"{values[index]!r} at {index}; round them first, or pass input_rounding"
+        )
+    return bits
+
+
+def _rounded_bits(array: np.ndarray, fmt: Format, rounding: str, name: str, saturate: bool) -> np.ndarray:
+    if fmt.has_inf:
+        return encode(array, fmt, rounding, saturate)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        nans = np.isnan(array.astype(np.float64))
+    if not fmt.has_nan:
+        if nans.any():
+            raise ValueError(f"{name}: {np.count_nonzero(nans)} of {array.size} values are NaN, which {fmt.name} has not")
+        return encode(array, fmt, rounding, saturate=True)
+    bits = encode(array, fmt, rounding, saturate)
+    lost = np.isnan(decode(bits, fmt)) & ~nans
+    if lost.any():
+        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(lost)), array.shape))
+        raise ValueError(
+            f"{name}: {np.count_nonzero(lost)} of {array.size} values are beyond the range of {fmt.name}, which has no "
+            f"infinity (largest {fmt.max_finite:g}), the first is {float(array[index])!r} at {index}; scale them, or pass "
+            "input_saturate=True"
         )
     return bits
 
@@ -98,6 +127,7 @@ def _integer_bits(array: np.ndarray, fmt: IntegerFormat, name: str) -> np.ndarra
     return array.astype(fmt.dtype).view(fmt.container) & mask
 
 
+@default_fp_state
 def values_of_bits(bits: np.ndarray, fmt: Format | IntegerFormat) -> np.ndarray:
     """Encodings as values of the format's natural type; float32 where it has none."""
     if isinstance(fmt, IntegerFormat):

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels.conversion import convert
+from ..machine.fp_state import default_fp_state
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads
 from .exact_rounding import ROUNDINGS, check_rounding, encode_exact
@@ -221,10 +222,11 @@ def _encode_source(source: np.ndarray, fmt: Format, target: EncodeTarget, name: 
         if bad >= 0:
             index = np.unravel_index(start + bad, source.shape)
             where = f"{name}[{', '.join(map(str, index))}]" if index else name
-            fail(float(part[bad]), where)
+            fail(float(part[bad]), where, start + bad)
     return out
 
 
+@default_fp_state
 def encode(
     x: Any,
     fmt: str | Format,
@@ -284,7 +286,7 @@ def encode(
     row = get_float_format(fmt)
     target = encode_target(row, rounding, saturate, nan, subnormals, seed, scale_exponent)
 
-    def fail(value: float, where: str) -> None:
+    def fail(value: float, where: str, index: int) -> None:
         try:
             encode_exact(
                 value,
@@ -293,6 +295,8 @@ def encode(
                 saturate=saturate,
                 nan=nan,
                 subnormals=subnormals,
+                seed=seed,
+                index=index,
                 scale_exponent=scale_exponent,
             )
         except ValueError as error:
@@ -331,6 +335,7 @@ def _checked_bits(bits: Any, fmt: Format) -> np.ndarray:
     return np.require(array, dtype=fmt.container, requirements=["C", "A"]).reshape(array.shape)
 
 
+@default_fp_state
 def decode(bits: Any, fmt: str | Format, dtype: Any = np.float64) -> np.ndarray:
     """The exact values of encodings.
 
@@ -393,6 +398,7 @@ def _decode_to_format(codes: np.ndarray, fmt: Format, dtype: np.dtype) -> np.nda
     return result.view(dtype)
 
 
+@default_fp_state
 def round_to(
     x: Any,
     fmt: str | Format,

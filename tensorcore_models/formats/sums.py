@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..machine.fp_state import default_fp_state
 from .exact_rounding import check_rounding, encode_exact
 from .operands import values_of_bits
 from .rounding import decode, encode
@@ -35,6 +36,7 @@ def sum_to_odd(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return _to_odd(total, error)
 
 
+@default_fp_state
 def scale_rounded(
     bits: np.ndarray, scalar: float, source: Format | IntegerFormat, target: Format | IntegerFormat
 ) -> np.ndarray:
@@ -76,8 +78,11 @@ def _scaled_exactly(values: np.ndarray, scalar: float, target: Format) -> np.nda
     return out
 
 
+@default_fp_state
 def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, rounding: str = "rne") -> np.ndarray:
     """x + y in `fmt`, rounded once; x, y and the result are encodings of `fmt`. Integers wrap.
+
+    NaN is the format's quiet one, whatever the operands' payloads, in every rounding.
 
     Raises
     ------
@@ -94,9 +99,13 @@ def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, round
     total = sum_to_odd(a, b)
     if rounding == "rd":  # an exact zero from opposite signs is -0 when rounding down (IEEE 754-2019, 6.3)
         total = np.where((total == 0) & (np.signbit(a) | np.signbit(b)), -0.0, total)
-    return encode(total, fmt, rounding)
+    bits, nan = encode(total, fmt, rounding), np.isnan(total)
+    if fmt.has_nan and nan.any():
+        bits[nan] = fmt.nan_encoding()
+    return bits
 
 
+@default_fp_state
 def add_all(total: np.ndarray, addends: Iterable[np.ndarray], fmt: Format | IntegerFormat) -> np.ndarray:
     """total + x_1 + x_2 + ... in `fmt`, from left to right, each addition rounded to nearest even; `total` is not changed.
 

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels.conversion import split as split_kernel
+from ..machine.fp_state import default_fp_state
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads
 from .exact_rounding import encode_exact
@@ -80,6 +81,7 @@ def _as_words(encodings: list[np.ndarray], fmt: Format, bits: bool) -> tuple[np.
     return tuple(values_of_bits(word, fmt) for word in encodings)
 
 
+@default_fp_state
 def split(
     x: Any,
     fmt: str | Format,
@@ -193,6 +195,7 @@ def _split_fp16(x: np.ndarray, scale: int, saturate: bool, nan: float | None) ->
     return high, low
 
 
+@default_fp_state
 def split_fp16(
     x: Any, scale_exponent: int = 12, overflow: str = "inf", *, bits: bool = False, nan: float | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -242,6 +245,7 @@ def _word_values(words: Sequence[Any], fmt: str | Format | None) -> list[np.ndar
     return [source_array(word, f"word {j}").astype(np.float64) for j, word in enumerate(words)]
 
 
+@default_fp_state
 def join(words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str | Format | None = None) -> np.ndarray:
     """The sum of ``word_j * 2**-s_j``, exactly.
 
@@ -287,6 +291,7 @@ def _scaled(values: np.ndarray, exponent: int) -> np.ndarray:
     return values * 2.0**exponent if abs(exponent) <= 1000 else np.ldexp(values, exponent)
 
 
+@default_fp_state
 def bits_kept(
     x: Any, words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str | Format | None = None
 ) -> np.ndarray:

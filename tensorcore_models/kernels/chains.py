@@ -6,7 +6,7 @@ import numpy as np
 
 from .._kernels.chains import chains
 from ..accumulators import LanedFMA, SequentialFMA
-from ..formats import Format
+from ..formats import FORMATS, Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for
 from .common import Result, float_values, generic_promoted, redo_elements
@@ -87,7 +87,8 @@ class ChainsKernel:
         d = np.array(c, c.dtype, order="C")
         values = d.view(self.dtype)
         task = {"every": every or self.terms, "lanes": self.lanes, "flush": self.flush}
-        chains.chains(x, y, values, task, self.nan, level, threads_for(m * n * k))
+        nan = self.nan if every is None else FORMATS[f"fp{8 * values.itemsize}"].nan_encoding()  # that of the sum outside
+        chains.chains(x, y, values, task, nan, level, threads_for(m * n * k))
         if self.redo:
             again = np.isnan(values) if self.redo == "nan" else ~np.isfinite(values)
             if again.any():

@@ -66,10 +66,10 @@ def checked_threads(n) -> int:
 
 
 def get_num_threads() -> int:
-    """The number of threads of every kernel; 1 where the kernels were built without OpenMP.
+    """The number of threads of every kernel.
 
-    It is 1, too, in a process that was forked from one whose kernels had used threads: GCC's OpenMP library waits forever for
-    threads that the fork does not have.
+    It is 1 where the kernels were built without OpenMP, and in a child that a process forked after its kernels used several
+    threads: those do not exist in the child. Children that are spawned, or made by a fork server, have threads of their own.
 
     Raises
     ------
@@ -89,8 +89,9 @@ def threads_here(wanted: int) -> int:
 
 
 def _after_fork() -> None:
+    """OpenMP's threads do not exist in a forked child, and waiting for them would never end."""
     global _forked
-    _forked = _shared_work
+    _forked = _forked or _shared_work
 
 
 if hasattr(os, "register_at_fork"):

@@ -59,7 +59,7 @@ def test_safetensors_by_name(tmp_path, matrix):
     with pytest.raises(ValueError, match="no array 'v'; known: q, w"):
         read_matrix(path, "v")
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match="not a readable .safetensors file"):
+    with pytest.raises(ValueError, match="not a complete .safetensors file"):
         read_matrix(path, "w")
 
 

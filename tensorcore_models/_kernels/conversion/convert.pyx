@@ -6,6 +6,8 @@ Arrays come as contiguous, aligned byte views with the element size beside them,
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint64_t
 
+from tensorcore_models._kernels.common.fp_state cimport mpg_fp_enter, mpg_fp_leave, mpg_fp_state
+
 cdef extern from "convert.h":
     ctypedef struct mpg_target:
         int fraction_bits, padding_bits, is_signed, is_scale
@@ -82,14 +84,17 @@ def encode(const unsigned char[::1] source, int source_size, unsigned char[::1] 
     cdef void *o = &out[0]
     cdef int64_t chunk, begin, end, bad = -1, failed = 0
     cdef int64_t chunks = _chunks(count)
+    cdef mpg_fp_state state
     with nogil:
         for chunk in prange(chunks, num_threads=threads if chunks > 1 else 1, schedule="static"):
+            state = mpg_fp_enter()
             begin = chunk * CHUNK
             end = min(begin + CHUNK, count)
             if narrow:
                 mpg_narrow_range(s, o, out_size, begin, end, &n, isa)
             else:
                 failed |= mpg_encode_range(s, source_size, o, out_size, begin, end, first_index, &t) >= 0
+            mpg_fp_leave(state)
         if failed:
             bad = mpg_encode_range(s, source_size, o, out_size, 0, count, first_index, &t)
     return bad
@@ -120,11 +125,14 @@ def decode(const unsigned char[::1] source, int source_size, unsigned char[::1] 
     cdef void *o = &out[0]
     cdef int64_t chunk, begin, end, bad = -1, failed = 0
     cdef int64_t chunks = _chunks(count)
+    cdef mpg_fp_state state
     with nogil:
         for chunk in prange(chunks, num_threads=threads if chunks > 1 else 1, schedule="static"):
+            state = mpg_fp_enter()
             begin = chunk * CHUNK
             end = min(begin + CHUNK, count)
             failed |= mpg_decode_range(s, source_size, o, out_size, begin, end, &f) >= 0
+            mpg_fp_leave(state)
         if failed:
             bad = mpg_decode_range(s, source_size, o, out_size, 0, count, &f)
     return bad
@@ -143,6 +151,9 @@ def lookup(const unsigned char[::1] source, int source_size, const unsigned char
     cdef void *o = &out[0]
     cdef int64_t chunk
     cdef int64_t chunks = _chunks(count)
+    cdef mpg_fp_state state
     with nogil:
         for chunk in prange(chunks, num_threads=threads if chunks > 1 else 1, schedule="static"):
+            state = mpg_fp_enter()
             mpg_lookup_range(s, source_size, values, o, out_size, chunk * CHUNK, min((chunk + 1) * CHUNK, count))
+            mpg_fp_leave(state)

@@ -3,6 +3,8 @@
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint32_t
 
+from tensorcore_models._kernels.common.fp_state cimport mpg_fp_enter, mpg_fp_leave, mpg_fp_state
+
 cdef extern from "split.h":
     ctypedef struct mpg_split:
         pass
@@ -31,6 +33,9 @@ def split_fp16(const unsigned char[::1] x, unsigned char[::1] high, unsigned cha
     cdef void *w = &low[0]
     cdef int64_t chunk
     cdef int64_t chunks = (count + CHUNK - 1) // CHUNK
+    cdef mpg_fp_state state
     with nogil:
         for chunk in prange(chunks, num_threads=threads if chunks > 1 else 1, schedule="static"):
+            state = mpg_fp_enter()
             mpg_split_range(source, h, w, chunk * CHUNK, min((chunk + 1) * CHUNK, count), &p, isa)
+            mpg_fp_leave(state)

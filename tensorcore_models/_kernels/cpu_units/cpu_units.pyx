@@ -4,6 +4,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
+from tensorcore_models._kernels.common.fp_state cimport mpg_fp_enter, mpg_fp_leave, mpg_fp_state
+
 cdef extern from "cpu_units.h" nogil:
     enum: MPG_UNITS, MPG_UNIT_READY
 
@@ -77,11 +79,14 @@ def run(int unit, bint emulated, const uint8_t[::1] a, const uint8_t[::1] b, uin
         return
     cdef int64_t strips = (m + high - 1) // high, tasks = batch * strips, first = 0, last, i
     cdef int64_t at_once = max(threads, <int64_t>(SLICE / max(1.0, <double>high * n * k)))
+    cdef mpg_fp_state state
     while first < tasks:
         last = min(tasks, first + at_once)
         with nogil:
             for i in prange(first, last, num_threads=threads, schedule="static"):
+                state = mpg_fp_enter()
                 mpg_units_row(unit, emulated, <const char *>&a[i // strips * m * k * size],
                               <const char *>&b[i // strips * k * n * size], &d[i // strips, 0, 0], m, n, k, i % strips * high)
+                mpg_fp_leave(state)
         first = last
         PyErr_CheckSignals()

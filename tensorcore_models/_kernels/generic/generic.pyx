@@ -11,6 +11,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from tensorcore_models._kernels.common.fp_state cimport mpg_fp_enter, mpg_fp_leave, mpg_fp_state
+
 HAS_WIDE = bool(MPG_HAS_WIDE)
 PANEL = MPG_PANEL
 MAX_TERMS = MPG_MAX_TERMS
@@ -424,6 +426,7 @@ cdef void _batch_part(Work *w, int64_t begin, int64_t end) noexcept nogil:
     cdef int64_t item, part, unit
     cdef bint lanes = mpg_is_lanes(w.call.job.plan)
     cdef Call call
+    cdef mpg_fp_state state = mpg_fp_enter()
     for item in range(begin, end):
         call = w.call
         call.a.data += item * call.jump[0]
@@ -438,10 +441,12 @@ cdef void _batch_part(Work *w, int64_t begin, int64_t end) noexcept nogil:
         for part in range((w.y.rows + MPG_LANES - 1) // MPG_LANES):
             _pack_part(&call.job, &call.b, &call.scale_b, &w.y, True, lanes, part)
         mpg_tile(&call.job, 0, w.x.rows, 0, w.y.rows)
+    mpg_fp_leave(state)
 
 
 cdef void _pack_part(const mpg_job *job, const mpg_matrix *source, const mpg_matrix *scale, mpg_packed *out, bint is_b,
                      bint lanes, int64_t part) noexcept nogil:
+    cdef mpg_fp_state state = mpg_fp_enter()
     if is_b and mpg_packs_vectors(job):
         mpg_vector_columns(job, source, part * MPG_LANES, min((part + 1) * MPG_LANES, out.rows), out)
     elif not lanes:
@@ -451,8 +456,11 @@ cdef void _pack_part(const mpg_job *job, const mpg_matrix *source, const mpg_mat
         mpg_pack_panel(job.plan, source, job.whole, job.tail, part, out)
     else:
         mpg_pack_values(job.plan, source, job.whole, job.tail, part, out)
+    mpg_fp_leave(state)
 
 
 cdef void _tile(const mpg_job *job, int64_t tile, int64_t across, int64_t rows, int64_t columns) noexcept nogil:
     cdef int64_t i = tile // across * rows, j = tile % across * columns
+    cdef mpg_fp_state state = mpg_fp_enter()
     mpg_tile(job, i, min(i + rows, job.a.rows), j, min(j + columns, job.b.rows))
+    mpg_fp_leave(state)

@@ -238,7 +238,7 @@ MPG_INLINE void mpg_group_step(const mpg_group_task *t, const int16_t *MPG_RESTR
         const double least = mpg_group_where(nonzero, 0x1p-126);
         unit[j] = mpg_group_larger(mpg_group_larger(own, least), top) * to_unit;
         scale[j] = mpg_group_inverse(unit[j]);
-        total[j] = mpg_group_whole(c[j] * scale[j]);
+        total[j] = mpg_group_whole(c[j] * scale[j]) + 0.0; /* a negative c that is cut to nothing leaves no sign */
     }
     for (int g = 0; g < groups; g++) {
         const double *MPG_RESTRICT y = sb + g * MPG_GROUP_LANES, x = sa[g];

@@ -1,0 +1,39 @@
+"""Whether what is asked for fits into the memory, looked at before any of it is taken."""
+
+import math
+import os
+from collections.abc import Sequence
+
+
+def memory_bytes() -> int | None:
+    """Bytes of this machine's memory, None where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def check_fits(shape: Sequence[int], itemsize: int, what: str) -> None:
+    """Refuse an array that the memory of the machine cannot hold.
+
+    Parameters
+    ----------
+    shape : sequence of int
+    itemsize : int
+        Bytes of an element.
+    what : str
+        Start of the message.
+
+    Raises
+    ------
+    ValueError
+        If it cannot, or a size is negative.
+    """
+    if min(shape, default=0) < 0:
+        raise ValueError(f"{what}: sizes must not be negative, got {tuple(shape)}")
+    size, memory = math.prod(shape) * itemsize, memory_bytes()
+    if memory is not None and size > memory:
+        text = " x ".join(map(str, shape))
+        raise ValueError(
+            f"{what}: {text} elements take {size / 2**30:.3g} GiB, this machine has {memory / 2**30:.3g} GiB"
+        )

@@ -1,0 +1,29 @@
+"""The floating-point state in which everything is computed: to nearest even, subnormal numbers kept.
+
+Libraries built with -ffast-math leave flush-to-zero and denormals-are-zero behind in every thread that loads them, and C
+libraries may choose another rounding mode. The kernels set the state in their threads themselves (``_kernels/common/fp_state.h``); what
+NumPy computes around them runs in the caller's thread, which functions that are marked here set and restore.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from .._kernels.common.fp_state import enter, leave
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def default_fp_state(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """`function`, run in the default floating-point state; the caller's is restored."""
+
+    @functools.wraps(function)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        state = enter()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            leave(state)
+
+    return run
