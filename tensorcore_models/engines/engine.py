@@ -186,7 +186,8 @@ class Engine(abc.ABC):
         input_rounding : str, optional
             Rounding of values that an operand format lacks; None: such values raise.
         input_saturate : bool
-            Rounded values beyond the range of the operand format become its largest finite number. Without it they become infinities, raise where the format has NaN but no infinity (e4m3fn), and are clamped where it has neither
+            Rounded values beyond the range of the operand format become its largest finite number. Without it they become
+            infinities, raise where the format has NaN but no infinity (e4m3fn), and are clamped where it has neither
             (fp4, fp6).
         k_order, promote_every, promote_rounding
             See :meth:`gemm_bits`.

@@ -1,8 +1,9 @@
 """The floating-point state in which everything is computed: to nearest even, subnormal numbers kept.
 
 Libraries built with -ffast-math leave flush-to-zero and denormals-are-zero behind in every thread that loads them, and C
-libraries may choose another rounding mode. The kernels set the state in their threads themselves (``_kernels/common/fp_state.h``); what
-NumPy computes around them runs in the caller's thread, which functions that are marked here set and restore.
+libraries may choose another rounding mode. The kernels set the state in their threads themselves
+(``_kernels/common/fp_state.h``); what NumPy computes around them runs in the caller's thread, whose state the functions that
+are marked here set and restore.
 """
 
 import functools

@@ -124,7 +124,8 @@ def test_long_search_for_violations(name):
 
 ENGINES = {
     "fda": tcm.FusedDotAdd(), "fda rne": tcm.FusedDotAdd(terms=8, fraction_bits=10, output_rounding="rne"),
-    "fma": acc.SequentialFMA(), "fma flushed": acc.SequentialFMA(flush_inputs=True, flush_outputs=True), "lanes": acc.LanedFMA(),
+    "fma": acc.SequentialFMA(), "fma flushed": acc.SequentialFMA(flush_inputs=True, flush_outputs=True),
+    "lanes": acc.LanedFMA(),
     "gps": acc.GroupPairwiseSum(), "gps kept": acc.GroupPairwiseSum(flush_results=False, flush_input="none"),
     "fdrda": acc.FusedDotRoundDownAdd(), "bfmmla": acc.PairRoundOddSum(),
     "parametric": acc.ParametricDotAdd(alignment="pairwise", c_position="late", flush_inputs=True, flush_outputs=True),

@@ -95,7 +95,7 @@ def random_unit(rng: np.random.Generator, cls) -> Unit | None:
 
 
 def check(rng: np.random.Generator, cls, rounds: int, counts: Counter) -> list[str]:
-    """Differences between kernels and reference in `rounds` products of random units, each a line; `counts` how many results."""
+    """Differences between kernels and reference in `rounds` products of random units; `counts` how many results."""
     wrong = []
     for _ in range(rounds):
         unit = random_unit(rng, cls)
