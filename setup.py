@@ -81,7 +81,6 @@ setup(
             "cdivision": True,
             "initializedcheck": False,
             "embedsignature": True,
-            "freethreading_compatible": True,
         },
         nthreads=0 if sys.platform == "win32" else (os.cpu_count() or 1),
     ),

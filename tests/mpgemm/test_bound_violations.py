@@ -117,9 +117,9 @@ def test_search_for_violations(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_long_search_for_violations(name):
-    for seed in range(20):
+    for seed in range(5):
         rng = np.random.default_rng([seed, 12])
-        assert climb(rng, lambda a, b: method_excess(name, a, b), draw, move, 300) <= 1, seed
+        assert climb(rng, lambda a, b: method_excess(name, a, b), draw, move, 200) <= 1, seed
 
 
 ENGINES = {
@@ -149,6 +149,6 @@ def test_search_for_violations_of_engines(name):
 @pytest.mark.parametrize("name", ENGINES)
 def test_long_search_for_violations_of_engines(name):
     engine = tcm.MatrixEngine(ENGINES[name], a_format="bf16")
-    for seed in range(20):
+    for seed in range(5):
         rng = np.random.default_rng([seed, 14])
         assert climb(rng, lambda a, b: engine_excess(engine, a, b), draw, move, 500) <= 1, seed

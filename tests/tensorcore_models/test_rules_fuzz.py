@@ -50,8 +50,7 @@ def test_a_negative_c_cut_to_nothing_leaves_no_sign():
 def test_pairwise_sums_keep_subnormal_sums_where_nothing_is_flushed():
     unit = Unit(GroupPairwiseSum(flush_results=False, flush_input="none"), "bf16", "bf16")
     rng = np.random.default_rng(5)
-    a = rng.integers(0x1C00, 0x2100, (4, 8)).astype(np.uint16)  # products about 2^-130
-    b = rng.integers(0x1F80, 0x2080, (8, 16)).astype(np.uint16) | rng.choice([0, 0x8000], (8, 16)).astype(np.uint16)
+    a, b = (tcm.encode(rng.standard_normal(shape) * 2.0**-71, "bf16") for shape in ((4, 8), (8, 16)))  # products near 2^-142
     c = rng.integers(0, 0x00800000, (4, 16)).astype(np.uint32)
     wanted = reference.mma_bits(unit, a, b, c)
     for _ in every_isa():
