@@ -137,9 +137,16 @@ def _known(config: dict[str, str], names: tuple[str, ...]) -> None:
 def facts(recipe: libraries.Recipe, config: dict[str, str], recorded: str | None) -> dict:
     """A recipe for JSON."""
     return {
-        "name": recipe.name, "engine": recipe.engine.label, "k": recipe.k, "source": recipe.source,
-        "config": config, "recorded": recorded, "lost_k": [int(x) for x in recipe.lost], "chains": len(recipe.chains), "picture": recipe.picture(),
-    }  # fmt: skip
+        "name": recipe.name,
+        "engine": recipe.engine.label,
+        "k": recipe.k,
+        "source": recipe.source,
+        "config": config,
+        "recorded": recorded,
+        "lost_k": [int(x) for x in recipe.lost],
+        "chains": len(recipe.chains),
+        "picture": recipe.picture(),
+    }
 
 
 def recording_of(path: str) -> Recording:
