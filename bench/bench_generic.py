@@ -115,7 +115,8 @@ def main() -> None:
     tile = tile[0], np.ascontiguousarray(tile[1][:, :8]), np.ascontiguousarray(tile[2][:, :8])
     y = x[:16, :16].copy()
     timings = interleaved(
-        {"sgemm": lambda: [y @ y for _ in range(200)], "mma_bits": lambda: [ins.mma_bits(*tile) for _ in range(200)]}, repeats
+        {"sgemm": lambda: [y @ y for _ in range(200)], "mma_bits": lambda: [ins.mma_bits(*tile) for _ in range(200)]},
+        repeats,
     )
     records += rows("200 calls, one tile", timings, "sgemm", 200 * 16 * 8 * 16)
     report(records, args.json)

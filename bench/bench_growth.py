@@ -31,7 +31,10 @@ def table(title: str, functions: dict[str, Callable], reference: str, work: floa
     """Time, print and return the lines of one table."""
     records = rows(title, interleaved(functions, repeats, 1), reference, work)
     for r in records:
-        print(f"{title:34} {r['path']:30} {r['gmacs']:8.2f} GMAC/s {r['ratio']:7.3f} {100 * r['spread']:4.0f} %", flush=True)
+        print(
+            f"{title:34} {r['path']:30} {r['gmacs']:8.2f} GMAC/s {r['ratio']:7.3f} {100 * r['spread']:4.0f} %",
+            flush=True,
+        )
     return records
 
 
@@ -68,7 +71,10 @@ def by_terms(rng, repeats: int) -> list[dict]:
         record
         for fmt, bits, title in sets
         for record in by_engine(
-            {f"{fmt} N = {n}": MatrixEngine(FusedDotAdd(n, bits), a_format=fmt) for n in (16, 8, 4)}, title, rng, repeats
+            {f"{fmt} N = {n}": MatrixEngine(FusedDotAdd(n, bits), a_format=fmt) for n in (16, 8, 4)},
+            title,
+            rng,
+            repeats,
         )
     ]
 
@@ -76,7 +82,9 @@ def by_terms(rng, repeats: int) -> list[dict]:
 def by_fraction(rng, repeats: int) -> list[dict]:
     from tensorcore_models import FusedDotAdd, MatrixEngine
 
-    engines = {f"fp16 N = 8, F = {f}": MatrixEngine(FusedDotAdd(8, f), a_format="fp16") for f in (24, 13, 20, 25, 26, 28)}
+    engines = {
+        f"fp16 N = 8, F = {f}": MatrixEngine(FusedDotAdd(8, f), a_format="fp16") for f in (24, 13, 20, 25, 26, 28)
+    }
     engines |= {f"fp8 N = 32, F = {f}": MatrixEngine(FusedDotAdd(32, f), a_format="e4m3fn") for f in (13, 22, 25)}
     return by_engine(engines, "F", rng, repeats)
 
@@ -98,7 +106,9 @@ def by_threads(rng, repeats: int) -> list[dict]:
             functions[f"{name}, {threads} thread(s)"] = run
         found = table("threads, 1024^3", functions, f"{name}, 1 thread(s)", 1024**3, repeats)
         best = found[0]["fastest"] / found[1]["fastest"]
-        print(f"{'':34} two threads are {1 / found[1]['ratio']:.2f} x one by medians, {best:.2f} x by the fastest turns")
+        print(
+            f"{'':34} two threads are {1 / found[1]['ratio']:.2f} x one by medians, {best:.2f} x by the fastest turns"
+        )
         records += found
     tcm.set_num_threads(1)
     return records

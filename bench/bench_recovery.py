@@ -22,7 +22,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--engine", default="a100")
     parser.add_argument("--only", default="", help="methods whose name holds this word")
-    parser.add_argument("--cpu-time", action="store_true", help="CPU time instead of wall time (one thread, shared machines)")
+    parser.add_argument(
+        "--cpu-time", action="store_true", help="CPU time instead of wall time (one thread, shared machines)"
+    )
     parser.add_argument("--quick", action="store_true", help="fewer turns")
     parser.add_argument("--json")
     return parser.parse_args()

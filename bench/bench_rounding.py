@@ -40,7 +40,9 @@ def main():
             calls["encode fp16 sr"] = lambda: tcm.encode(x, "fp16", "sr")
             seconds = interleaved(calls)
             for name, value in seconds.items():
-                print(f"{isa:9s} {threads} thread(s) {name:15s} {count / value / 1e9:6.2f} {value / seconds['copy']:6.2f}")
+                print(
+                    f"{isa:9s} {threads} thread(s) {name:15s} {count / value / 1e9:6.2f} {value / seconds['copy']:6.2f}"
+                )
 
 
 if __name__ == "__main__":

@@ -61,7 +61,11 @@ def main() -> None:
             if row["path"] in METHODS:
                 peak = peaks["peak int8" if row["path"] == "int8" else "peak bf16"]
                 products = mpgemm.get_method(METHODS[row["path"]]["method"]).passes
-                row |= {"faster": 1 / row["ratio"], "peak_gmacs": peak / 1e9, "share": products * 1e9 * row["gmacs"] / peak}
+                row |= {
+                    "faster": 1 / row["ratio"],
+                    "peak_gmacs": peak / 1e9,
+                    "share": products * 1e9 * row["gmacs"] / peak,
+                }
         records += found
     report(records, args.json)
     if emulated:

@@ -1,6 +1,6 @@
 """SGEMM-cube (split included) and the native FP16 product against numpy's SGEMM, interleaved in one run.
 
-    python bench/bench_sgemm_cube.py [--sizes 512 1024] [--threads 1] [--quick] [--json out/sgemm_cube.json]
+python bench/bench_sgemm_cube.py [--sizes 512 1024] [--threads 1] [--quick] [--json out/sgemm_cube.json]
 """
 
 import argparse

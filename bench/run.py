@@ -28,7 +28,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="fewer turns, no baseline variants: under a minute")
     parser.add_argument("--size", type=int, default=512)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--cpu-time", action="store_true", help="CPU time instead of wall time (one thread, shared machines)")
+    parser.add_argument(
+        "--cpu-time", action="store_true", help="CPU time instead of wall time (one thread, shared machines)"
+    )
     parser.add_argument("--json", default="out/bench.json")
     return parser.parse_args()
 
@@ -209,11 +211,15 @@ def tile_rows(args, rng) -> list[dict]:
     records = rows("tiles", timings, "GEMM of the same work", count * 16 * 8 * 16)
     for record in records:
         if record["path"].startswith("1 tile"):
-            record.update({key: record[key] / calls for key in ("median", "fastest", "low_quartile", "high_quartile", "ratio")})
+            record.update(
+                {key: record[key] / calls for key in ("median", "fastest", "low_quartile", "high_quartile", "ratio")}
+            )
             record["gmacs"] = 16 * 8 * 16 / record["median"] / 1e9
             print(f"{record['path']:44} {1e6 * record['median']:12.1f} us a call")
         else:
-            print(f"{record['path']:44} {1e6 * record['median']:12.1f} us, {record['ratio']:.2f} x the GEMM of the same work")
+            print(
+                f"{record['path']:44} {1e6 * record['median']:12.1f} us, {record['ratio']:.2f} x the GEMM of the same work"
+            )
     return records
 
 
@@ -235,7 +241,9 @@ def method_rows(args, rng) -> list[dict]:
         "exact_gemm to fp32, benign data": lambda: mpgemm.exact_gemm(a, b).rounded("fp32"),
         "exact_gemm to fp32, cancelling data": lambda: mpgemm.exact_gemm(left, right).rounded("fp32"),
         "Markidis, four products": lambda: mpgemm.recovered_gemm(a, b, method="markidis", engine=core),
-        "Ootomo, three products, each k step outside": lambda: mpgemm.recovered_gemm(a, b, method="ootomo", engine=core),
+        "Ootomo, three products, each k step outside": lambda: mpgemm.recovered_gemm(
+            a, b, method="ootomo", engine=core
+        ),
     }
     timings = interleaved(functions, 3 if args.quick else 9, 1, clock_of(args))
     records = rows(f"{size}^3", timings, "sgemm", size**3)[1:]

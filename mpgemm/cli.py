@@ -81,7 +81,9 @@ def main(argv: list[str] | None = None) -> int:
     except RecursionError:
         return _refuse(args.command, "an input is nested too deeply")
     except (CancelledError, BrokenExecutor) as error:
-        return _refuse(args.command, f"the workers were lost ({type(error).__name__} {error}); with --out, run again to resume")
+        return _refuse(
+            args.command, f"the workers were lost ({type(error).__name__} {error}); with --out, run again to resume"
+        )
     except (ValueError, TypeError, OSError, OverflowError, csv.Error) as error:
         if isinstance(error, OSError):
             _silence_if_broken()
@@ -89,7 +91,9 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:
         if type(error).__module__.partition(".")[0] != "distributed":
             raise
-        return _refuse(args.command, f"the cluster failed ({type(error).__name__}: {error}); with --out, run again to resume")
+        return _refuse(
+            args.command, f"the cluster failed ({type(error).__name__}: {error}); with --out, run again to resume"
+        )
     except KeyboardInterrupt:  # commands that keep finished work say themselves how to go on
         print(f"\nmpgemm {args.command}: interrupted", file=sys.stderr)
         return 130

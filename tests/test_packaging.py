@@ -51,9 +51,20 @@ def test_the_sdist_holds_everything_to_build_and_test(sdist):
         names = {name.partition("/")[2] for name in archive.getnames()}
     missing = source_files() - names
     assert not missing
-    for name in ("LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "Makefile", "pyproject.toml",
-                 "setup.py", "tests/conftest.py", "tests/test_packaging.py", "docs/data.md",
-                 "tools/make_shipped_matrices.py"):
+    for name in (
+        "LICENSE",
+        "README.md",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "CONTRIBUTING.md",
+        "Makefile",
+        "pyproject.toml",
+        "setup.py",
+        "tests/conftest.py",
+        "tests/test_packaging.py",
+        "docs/data.md",
+        "tools/make_shipped_matrices.py",
+    ):
         assert name in names, name
     generated = [name for name in names if re.search(r"_kernels/.*\.(c|so)$", name)]
     assert not generated
@@ -89,8 +100,9 @@ def test_the_wheel_of_the_sdist_holds_the_packages_only(sdist, tmp_path):
         archive.extractall(tmp_path / "installed")
     code = "from mpgemm.cli import main; raise SystemExit(main(['evaluate', '--methods', 'sgemm_cube']))"
     command = [sys.executable, "-P", "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "installed")}, capture_output=True,
-                          text=True)
+    done = subprocess.run(
+        command, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "installed")}, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert "shipped:digits" in done.stdout
 
@@ -104,7 +116,9 @@ def test_amx_instructions_stand_in_guarded_functions_only():
     """A CPU without AMX must never meet one: only functions that are called after mpg_amx_state said yes may hold them."""
     found = set()
     for path in [p for package in PACKAGES for p in (ROOT / package).rglob("*.so")]:
-        listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(path)], capture_output=True, text=True, check=True)
+        listing = subprocess.run(
+            ["objdump", "-d", "--no-show-raw-insn", str(path)], capture_output=True, text=True, check=True
+        )
         function = ""
         for line in listing.stdout.splitlines():
             if line.endswith(">:"):

@@ -26,7 +26,7 @@
 #include <immintrin.h>
 #endif
 
-enum { CUBE_SEQUENTIAL, CUBE_PAIRWISE, CUBE_EXACT };  /* order and rounding inside a cube step */
+enum { CUBE_SEQUENTIAL, CUBE_PAIRWISE, CUBE_EXACT }; /* order and rounding inside a cube step */
 enum { CUBE_HH, CUBE_LH, CUBE_HL, CUBE_LL, CUBE_TERMS };
 /* CUBE_DEPTH: k of one pass, so that a panel of B stays in L1 while the groups of A run over it. CUBE_BLOCK: the most rows,
  * columns and k of one packed block. */
@@ -49,10 +49,7 @@ typedef struct {
 } cube_block;
 
 /* ---- scalars ------------------------------------------------------------------------------------------------------ */
-MPG_INLINE float cube_clamped(float x, float largest)
-{
-    return x > largest ? largest : (x < -largest ? -largest : x);
-}
+MPG_INLINE float cube_clamped(float x, float largest) { return x > largest ? largest : (x < -largest ? -largest : x); }
 
 /* x + y with an odd last bit when inexact (Boldo and Melquiond 2008): a later rounding to fewer bits is then right. */
 MPG_INLINE double cube_odd_sum(double x, double y)
@@ -148,8 +145,8 @@ MPG_INLINE void cube_exact_step(const float *MPG_RESTRICT a, const float *MPG_RE
         sums[c] = cube_round_step(sums[c], high[c], low[c], plain[c], half, clamp);
 }
 
-MPG_INLINE void cube_pairwise_step(const float *MPG_RESTRICT a, const float *MPG_RESTRICT b, ptrdiff_t b_stride,
-                                   int count, int clamp, float *MPG_RESTRICT sums, int width)
+MPG_INLINE void cube_pairwise_step(const float *MPG_RESTRICT a, const float *MPG_RESTRICT b, ptrdiff_t b_stride, int count,
+                                   int clamp, float *MPG_RESTRICT sums, int width)
 {
     float tree[CUBE_MAX_STEP][CUBE_MAX_WIDTH];
     for (int k = 0; k < count; k++)
@@ -193,10 +190,7 @@ typedef struct {
     int clamp;
 } cube_scales;
 
-MPG_INLINE float cube_limited(float x, int clamp)
-{
-    return clamp ? cube_clamped(x, FLT_MAX) : x;
-}
+MPG_INLINE float cube_limited(float x, int clamp) { return clamp ? cube_clamped(x, FLT_MAX) : x; }
 
 /* RN(hh + RN(RN(lh' + hl') + ll') / s)): lh', hl', ll' brought to the common scale s of the low words first. */
 MPG_INLINE float cube_reconstructed(float hh, float lh, float hl, float ll, const cube_scales *s)
@@ -216,7 +210,12 @@ MPG_INLINE float cube_reconstructed(float hh, float lh, float hl, float ll, cons
 
 #if defined(__GNUC__) || defined(__clang__)
 typedef float cube_float4 __attribute__((vector_size(16)));
-MPG_INLINE cube_float4 cube_load4(const float *p) { cube_float4 v; memcpy(&v, p, sizeof v); return v; }
+MPG_INLINE cube_float4 cube_load4(const float *p)
+{
+    cube_float4 v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
 MPG_INLINE void cube_store4(float *p, cube_float4 v) { memcpy(p, &v, sizeof v); }
 #define CUBE_VARIANT baseline
 #define CUBE_TARGET
@@ -280,20 +279,17 @@ MPG_INLINE void cube_store4(float *p, cube_float4 v) { memcpy(p, &v, sizeof v); 
 /* ---- choosing one ----------------------------------------------------------------------------------------------------- */
 static int cube_row_multiple(int level) { return level >= MPG_ISA_AVX2 ? 4 : 2; }
 
-static int cube_panel_width(int level)
-{
-    return level >= MPG_ISA_AVX512 ? 32 : 8;
-}
+static int cube_panel_width(int level) { return level >= MPG_ISA_AVX512 ? 32 : 8; }
 
 #if MPG_X86_VARIANTS
-#define CUBE_CALL(name, level, ...)                 \
-    do {                                            \
-        if ((level) >= MPG_ISA_AVX512)              \
-            cube_##name##_avx512(__VA_ARGS__);      \
-        else if ((level) >= MPG_ISA_AVX2)           \
-            cube_##name##_avx2(__VA_ARGS__);        \
-        else                                        \
-            cube_##name##_baseline(__VA_ARGS__);    \
+#define CUBE_CALL(name, level, ...)                                                                                            \
+    do {                                                                                                                       \
+        if ((level) >= MPG_ISA_AVX512)                                                                                         \
+            cube_##name##_avx512(__VA_ARGS__);                                                                                 \
+        else if ((level) >= MPG_ISA_AVX2)                                                                                      \
+            cube_##name##_avx2(__VA_ARGS__);                                                                                   \
+        else                                                                                                                   \
+            cube_##name##_baseline(__VA_ARGS__);                                                                               \
     } while (0)
 #else
 #define CUBE_CALL(name, level, ...) cube_##name##_baseline(__VA_ARGS__)
@@ -301,8 +297,8 @@ static int cube_panel_width(int level)
 
 /* Both words (one, if words is 1) of `depth` <= CUBE_BLOCK elements of row `row` of A into its group in every pass of
  * `pass` elements; NULL packs zeros. The low word is multiplied by low_factor, a power of two. */
-static void cube_pack_a(const float *source, ptrdiff_t row, ptrdiff_t groups, int words, ptrdiff_t depth,
-                        ptrdiff_t pass, const mpg_split *split, float low_factor, float *packed, int level)
+static void cube_pack_a(const float *source, ptrdiff_t row, ptrdiff_t groups, int words, ptrdiff_t depth, ptrdiff_t pass,
+                        const mpg_split *split, float low_factor, float *packed, int level)
 {
     uint16_t codes[2][CUBE_BLOCK];
     if (source)
@@ -313,8 +309,8 @@ static void cube_pack_a(const float *source, ptrdiff_t row, ptrdiff_t groups, in
 }
 
 /* Row k of B, `columns` <= CUBE_BLOCK elements, into the panels; the last one is padded with zeros. */
-static void cube_pack_b(const float *source, ptrdiff_t columns, ptrdiff_t k, int words, ptrdiff_t pass,
-                        const mpg_split *split, float low_factor, float *packed, ptrdiff_t panels, int level)
+static void cube_pack_b(const float *source, ptrdiff_t columns, ptrdiff_t k, int words, ptrdiff_t pass, const mpg_split *split,
+                        float low_factor, float *packed, ptrdiff_t panels, int level)
 {
     uint16_t codes[2][CUBE_BLOCK + CUBE_MAX_WIDTH];
     mpg_split_range(source, codes[0], codes[1], 0, columns, split, level);
@@ -338,8 +334,8 @@ static void cube_reconstruct(const float *hh, const float *lh, const float *hl, 
 }
 
 /* c = RN(c + RN(sum * factor)), in FP32 or FP16. */
-static void cube_accumulate(float *MPG_RESTRICT c, const float *MPG_RESTRICT sum, ptrdiff_t count, float factor,
-                                int half, int clamp)
+static void cube_accumulate(float *MPG_RESTRICT c, const float *MPG_RESTRICT sum, ptrdiff_t count, float factor, int half,
+                            int clamp)
 {
     if (half) {
         for (ptrdiff_t i = 0; i < count; i++)
@@ -350,8 +346,7 @@ static void cube_accumulate(float *MPG_RESTRICT c, const float *MPG_RESTRICT sum
         c[i] = cube_limited(c[i] + cube_limited(sum[i] * factor, clamp), clamp);
 }
 
-static void cube_scale(const float *MPG_RESTRICT source, ptrdiff_t count, float factor, int clamp,
-                       float *MPG_RESTRICT out)
+static void cube_scale(const float *MPG_RESTRICT source, ptrdiff_t count, float factor, int clamp, float *MPG_RESTRICT out)
 {
     for (ptrdiff_t i = 0; i < count; i++)
         out[i] = cube_limited(source[i] * factor, clamp);

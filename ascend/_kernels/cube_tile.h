@@ -4,8 +4,8 @@
 #define CUBE_W (CUBE_V * CUBE_LANES)
 
 /* `count` FP16 codes as FP32, times a power of two. */
-CUBE_TARGET MPG_INLINE void CUBE_NAME(unpack, CUBE_VARIANT)(const uint16_t *MPG_RESTRICT codes, ptrdiff_t count,
-                                                            float factor, float *MPG_RESTRICT target)
+CUBE_TARGET MPG_INLINE void CUBE_NAME(unpack, CUBE_VARIANT)(const uint16_t *MPG_RESTRICT codes, ptrdiff_t count, float factor,
+                                                            float *MPG_RESTRICT target)
 {
     ptrdiff_t i = 0;
 #ifdef CUBE_FROM_CODES
@@ -31,8 +31,7 @@ CUBE_TARGET static void CUBE_NAME(pack_a, CUBE_VARIANT)(const uint16_t *high, co
 }
 
 CUBE_TARGET static void CUBE_NAME(pack_b, CUBE_VARIANT)(const uint16_t *high, const uint16_t *low, ptrdiff_t k, int words,
-                                                        ptrdiff_t pass, float low_factor, float *packed,
-                                                        ptrdiff_t panels)
+                                                        ptrdiff_t pass, float low_factor, float *packed, ptrdiff_t panels)
 {
     float *target = packed + ((k / pass) * panels * CUBE_DEPTH + k % pass) * 2 * CUBE_W;
     for (ptrdiff_t panel = 0; panel < panels; panel++, target += 2 * CUBE_W * CUBE_DEPTH) {
@@ -43,8 +42,8 @@ CUBE_TARGET static void CUBE_NAME(pack_b, CUBE_VARIANT)(const uint16_t *high, co
 }
 
 /* Three terms at once: R x W sums of each, one after the other in `sums`. `next` is what the next run will read. */
-CUBE_TARGET static void CUBE_NAME(three_chains, CUBE_VARIANT)(const float *a, const float *b, ptrdiff_t depth,
-                                                              float *sums, const float *next)
+CUBE_TARGET static void CUBE_NAME(three_chains, CUBE_VARIANT)(const float *a, const float *b, ptrdiff_t depth, float *sums,
+                                                              const float *next)
 {
     const float *a_low = a + CUBE_R * CUBE_DEPTH;
     CUBE_VECTOR sum[3][CUBE_R][CUBE_V];
@@ -94,8 +93,8 @@ CUBE_TARGET static void CUBE_NAME(one_chain, CUBE_VARIANT)(const float *a, const
 }
 
 /* `count` products of one step onto R x W sums, in the step order that the block asks for. */
-CUBE_TARGET static void CUBE_NAME(step, CUBE_VARIANT)(const cube_block *block, const float *a, const float *b,
-                                                      int count, double bin, float *sums)
+CUBE_TARGET static void CUBE_NAME(step, CUBE_VARIANT)(const cube_block *block, const float *a, const float *b, int count,
+                                                      double bin, float *sums)
 {
     if (block->step_order == CUBE_SEQUENTIAL && !block->clamp && !block->half) {
         CUBE_NAME(one_chain, CUBE_VARIANT)(a, b, count, sums);
@@ -140,8 +139,7 @@ CUBE_TARGET static void CUBE_NAME(micro_tile, CUBE_VARIANT)(const cube_block *bl
                 continue;
             for (ptrdiff_t k = k0; k < end; k += block->step)
                 CUBE_NAME(step, CUBE_VARIANT)(block, factors + k, panel + k * 2 * CUBE_W,
-                                              (int)(end - k < block->step ? end - k : block->step), block->bin[term],
-                                              chain);
+                                              (int)(end - k < block->step ? end - k : block->step), block->bin[term], chain);
         }
 }
 
@@ -157,9 +155,9 @@ CUBE_TARGET static void CUBE_NAME(tile, CUBE_VARIANT)(const cube_block *block, p
                 float *sums = block->sums + (panel * block->groups + group) * size;
                 if (block->fresh && k == 0)
                     memset(sums, 0, (size_t)size * sizeof *sums);
-                CUBE_NAME(micro_tile, CUBE_VARIANT)(
-                    block, block->a + (p * block->groups + group) * 2 * CUBE_R * CUBE_DEPTH,
-                    block->b + (p * block->panels + panel) * 2 * CUBE_W * CUBE_DEPTH, depth, sums);
+                CUBE_NAME(micro_tile, CUBE_VARIANT)(block, block->a + (p * block->groups + group) * 2 * CUBE_R * CUBE_DEPTH,
+                                                    block->b + (p * block->panels + panel) * 2 * CUBE_W * CUBE_DEPTH, depth,
+                                                    sums);
             }
     }
 }

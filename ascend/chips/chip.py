@@ -97,7 +97,7 @@ PARAMETERS: dict[str, Parameter] = {
         False,
         0,
         5,
-        "assumed; CATLASS's published small products leave 3 to 9 us unexplained",
+        "assumed; CATLASS's published small products leave 5 to 11 us unexplained",
     ),
     "l2_write_rate": Parameter("B/cycle", "one core into L2", False, 1e-9, ini_key="AICoreMemoryRates.l2_write_rate"),
     "l1_to_l0a_rate": Parameter("B/cycle", "L1 to L0A", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_l0_a_rate"),

@@ -15,16 +15,24 @@
 
 #include "amx.h"
 
-enum { SGEMM_PANEL = 32, SGEMM_STEP_BYTES = 2048, SGEMM_PAIRS = 16, SGEMM_WORDS = 3, SGEMM_DEPTH = 32, SGEMM_DEPTH_INT8 = 64, SGEMM_PEAK_STEPS = 4 };
+enum {
+    SGEMM_PANEL = 32,
+    SGEMM_STEP_BYTES = 2048,
+    SGEMM_PAIRS = 16,
+    SGEMM_WORDS = 3,
+    SGEMM_DEPTH = 32,
+    SGEMM_DEPTH_INT8 = 64,
+    SGEMM_PEAK_STEPS = 4
+};
 
 typedef struct {
-    const char *a, *b;         /* packed slices */
-    int64_t a_word, b_word;    /* bytes from one word's plane to the next */
-    int64_t steps, block;      /* of the slice, and between restarts */
+    const char *a, *b;      /* packed slices */
+    int64_t a_word, b_word; /* bytes from one word's plane to the next */
+    int64_t steps, block;   /* of the slice, and between restarts */
     int64_t m, n;
-    char *d;                   /* (m, n), 4 bytes each; a plane for each level */
-    int64_t plane;             /* bytes from one level to the next */
-    int first;                 /* nothing stands in d yet */
+    char *d;       /* (m, n), 4 bytes each; a plane for each level */
+    int64_t plane; /* bytes from one level to the next */
+    int first;     /* nothing stands in d yet */
     int is_int8;
     int pairs;
     int left[SGEMM_PAIRS], right[SGEMM_PAIRS], level[SGEMM_PAIRS];
@@ -63,7 +71,8 @@ MPG_INLINE void sgemm_words(const float *x, uint16_t words[SGEMM_WORDS][SGEMM_PA
 }
 
 /* One panel of a slice: `rows` rows of A (row stride lda), `depth` of k. */
-MPG_INLINE void sgemm_pack_a(const float *a, int64_t lda, int64_t rows, int64_t depth, char *to, int64_t word, sgemm_range *range)
+MPG_INLINE void sgemm_pack_a(const float *a, int64_t lda, int64_t rows, int64_t depth, char *to, int64_t word,
+                             sgemm_range *range)
 {
     for (int64_t k = 0; k < depth; k += SGEMM_DEPTH, to += SGEMM_STEP_BYTES)
         for (int64_t r = 0; r < SGEMM_PANEL; r++) {
@@ -79,7 +88,8 @@ MPG_INLINE void sgemm_pack_a(const float *a, int64_t lda, int64_t rows, int64_t 
 }
 
 /* The same of B: `columns` columns (row stride ldb). */
-MPG_INLINE void sgemm_pack_b(const float *b, int64_t ldb, int64_t columns, int64_t depth, char *to, int64_t word, sgemm_range *range)
+MPG_INLINE void sgemm_pack_b(const float *b, int64_t ldb, int64_t columns, int64_t depth, char *to, int64_t word,
+                             sgemm_range *range)
 {
     for (int64_t k = 0; k < depth; k += 2) {
         uint16_t even[SGEMM_WORDS][SGEMM_PANEL], odd[SGEMM_WORDS][SGEMM_PANEL];
@@ -106,23 +116,23 @@ MPG_INLINE void sgemm_pack_b(const float *b, int64_t ldb, int64_t columns, int64
         }
 }
 
-#define SGEMM_PACKING(SUFFIX, TARGET)                                                                                            \
-    TARGET static void sgemm_pack_a_##SUFFIX(const float *a, int64_t lda, int64_t rows, int64_t depth, char *to, int64_t word,   \
-                                             sgemm_range *range)                                                                 \
-    {                                                                                                                            \
-        sgemm_pack_a(a, lda, rows, depth, to, word, range);                                                                      \
-    }                                                                                                                            \
-    TARGET static void sgemm_pack_b_##SUFFIX(const float *b, int64_t ldb, int64_t columns, int64_t depth, char *to, int64_t word, \
-                                             sgemm_range *range)                                                                 \
-    {                                                                                                                            \
-        sgemm_pack_b(b, ldb, columns, depth, to, word, range);                                                                   \
+#define SGEMM_PACKING(SUFFIX, TARGET)                                                                                          \
+    TARGET static void sgemm_pack_a_##SUFFIX(const float *a, int64_t lda, int64_t rows, int64_t depth, char *to, int64_t word, \
+                                             sgemm_range *range)                                                               \
+    {                                                                                                                          \
+        sgemm_pack_a(a, lda, rows, depth, to, word, range);                                                                    \
+    }                                                                                                                          \
+    TARGET static void sgemm_pack_b_##SUFFIX(const float *b, int64_t ldb, int64_t columns, int64_t depth, char *to,            \
+                                             int64_t word, sgemm_range *range)                                                 \
+    {                                                                                                                          \
+        sgemm_pack_b(b, ldb, columns, depth, to, word, range);                                                                 \
     }
 SGEMM_PACKING(base, )
 SGEMM_PACKING(avx512, MPG_TARGET_AVX512)
 
 /* Panel `panel` of a slice of k of either operand (rows, columns in all; row stride `stride`), at `source`'s first element of the slice. */
-static void sgemm_pack(int is_b, const float *source, int64_t stride, int64_t panel, int64_t extent, int64_t depth, char *packed,
-                       int64_t word, sgemm_range *range, int level)
+static void sgemm_pack(int is_b, const float *source, int64_t stride, int64_t panel, int64_t extent, int64_t depth,
+                       char *packed, int64_t word, sgemm_range *range, int level)
 {
     const int64_t first = panel * SGEMM_PANEL, count = extent - first < SGEMM_PANEL ? extent - first : SGEMM_PANEL;
     char *to = packed + panel * ((depth + SGEMM_DEPTH - 1) / SGEMM_DEPTH) * SGEMM_STEP_BYTES;
@@ -137,7 +147,8 @@ static void sgemm_pack(int is_b, const float *source, int64_t stride, int64_t pa
 }
 
 /* The same of one plane of int8 words. */
-static void sgemm_pack_int8(int is_b, const int8_t *source, int64_t stride, int64_t panel, int64_t extent, int64_t depth, char *packed)
+static void sgemm_pack_int8(int is_b, const int8_t *source, int64_t stride, int64_t panel, int64_t extent, int64_t depth,
+                            char *packed)
 {
     const int64_t first = panel * SGEMM_PANEL, count = extent - first < SGEMM_PANEL ? extent - first : SGEMM_PANEL;
     const int64_t steps = (depth + SGEMM_DEPTH_INT8 - 1) / SGEMM_DEPTH_INT8;

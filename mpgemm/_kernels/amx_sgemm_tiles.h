@@ -4,20 +4,20 @@
  */
 #include "amx_tiles.h"
 
-#define SGEMM_STEPS(dot)                               \
-    for (int64_t s = 0; s < count; s++) {              \
-        tile_loadd(4, x, 64);                          \
-        tile_loadd(6, y, 64);                          \
-        dot(0, 4, 6);                                  \
-        tile_loadd(7, y + SGEMM_STEP_BYTES / 2, 64);   \
-        dot(1, 4, 7);                                  \
-        tile_loadd(5, x + SGEMM_STEP_BYTES / 2, 64);   \
-        dot(2, 5, 6);                                  \
-        dot(3, 5, 7);                                  \
-        x += SGEMM_STEP_BYTES;                         \
-        y += SGEMM_STEP_BYTES;                         \
-        for (int line = 0; line < SGEMM_STEP_BYTES; line += 64) \
-            tile_prefetch(x + line);                   \
+#define SGEMM_STEPS(dot)                                                                                                       \
+    for (int64_t s = 0; s < count; s++) {                                                                                      \
+        tile_loadd(4, x, 64);                                                                                                  \
+        tile_loadd(6, y, 64);                                                                                                  \
+        dot(0, 4, 6);                                                                                                          \
+        tile_loadd(7, y + SGEMM_STEP_BYTES / 2, 64);                                                                           \
+        dot(1, 4, 7);                                                                                                          \
+        tile_loadd(5, x + SGEMM_STEP_BYTES / 2, 64);                                                                           \
+        dot(2, 5, 6);                                                                                                          \
+        dot(3, 5, 7);                                                                                                          \
+        x += SGEMM_STEP_BYTES;                                                                                                 \
+        y += SGEMM_STEP_BYTES;                                                                                                 \
+        for (int line = 0; line < SGEMM_STEP_BYTES; line += 64)                                                                \
+            tile_prefetch(x + line);                                                                                           \
     }
 
 AMX_TARGET static void AMX_NAME(sgemm)(const sgemm_job *job, int64_t i0, int64_t i1, int64_t j0, int64_t j1)

@@ -36,7 +36,7 @@
 enum { EXACT_CHAIN = 64, EXACT_DEPTH = 128, EXACT_BLOCK = 1024, EXACT_MAX_WIDTH = 16 };
 
 typedef struct {
-    const double *a, *b;                  /* scaled values */
+    const double *a, *b;                   /* scaled values */
     const uint64_t *a_integer, *b_integer; /* the same modulo 2^64, where residues are asked for */
     double *sums;
     uint64_t *residues; /* NULL: binary64 chains only */
@@ -86,7 +86,12 @@ MPG_INLINE double exact_three_sum(double x, double y, double z, int what)
 
 #if defined(__GNUC__) || defined(__clang__)
 typedef double exact_double2 __attribute__((vector_size(16)));
-MPG_INLINE exact_double2 exact_load2(const double *p) { exact_double2 v; memcpy(&v, p, sizeof v); return v; }
+MPG_INLINE exact_double2 exact_load2(const double *p)
+{
+    exact_double2 v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
 MPG_INLINE void exact_store2(double *p, exact_double2 v) { memcpy(p, &v, sizeof v); }
 #define EXACT_LANES 2
 #define EXACT_VECTOR exact_double2
@@ -136,8 +141,8 @@ MPG_INLINE void exact_store2(double *p, exact_double2 v) { memcpy(p, &v, sizeof 
 #include "exact_tile.h"
 
 /* With the 52-bit integer multiply-add both chains run side by side, one on each vector port. */
-#define EXACT_TARGET_IFMA                                                                                     \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512ifma,avx2,fma,bmi,bmi2," \
+#define EXACT_TARGET_IFMA                                                                                                      \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512ifma,avx2,fma,bmi,bmi2,"                          \
                           "prefer-vector-width=512")))
 #define EXACT_VARIANT avx512ifma
 #define EXACT_TARGET EXACT_TARGET_IFMA
@@ -170,16 +175,16 @@ static int exact_row_multiple(int level) { return level >= MPG_ISA_AVX512 ? 6 : 
 static int exact_panel_width(int level) { return level >= MPG_ISA_AVX512 ? 16 : level >= MPG_ISA_AVX2 ? 8 : 4; }
 
 #if MPG_X86_VARIANTS
-#define EXACT_CALL(name, level, ...)                     \
-    do {                                                 \
-        if ((level) >= EXACT_LEVEL_IFMA)                 \
-            exact_##name##_avx512ifma(__VA_ARGS__);      \
-        else if ((level) >= MPG_ISA_AVX512)              \
-            exact_##name##_avx512(__VA_ARGS__);          \
-        else if ((level) >= MPG_ISA_AVX2)                \
-            exact_##name##_avx2(__VA_ARGS__);            \
-        else                                             \
-            exact_##name##_baseline(__VA_ARGS__);        \
+#define EXACT_CALL(name, level, ...)                                                                                           \
+    do {                                                                                                                       \
+        if ((level) >= EXACT_LEVEL_IFMA)                                                                                       \
+            exact_##name##_avx512ifma(__VA_ARGS__);                                                                            \
+        else if ((level) >= MPG_ISA_AVX512)                                                                                    \
+            exact_##name##_avx512(__VA_ARGS__);                                                                                \
+        else if ((level) >= MPG_ISA_AVX2)                                                                                      \
+            exact_##name##_avx2(__VA_ARGS__);                                                                                  \
+        else                                                                                                                   \
+            exact_##name##_baseline(__VA_ARGS__);                                                                              \
     } while (0)
 #else
 #define EXACT_CALL(name, level, ...) exact_##name##_baseline(__VA_ARGS__)

@@ -316,8 +316,8 @@ cdef class Product:
         cdef ptrdiff_t depth = round_up(min(j.a.columns, EXACT_BLOCK), EXACT_DEPTH)
         cdef ptrdiff_t kinds = 2 if residues else 1
         cdef size_t sums = rows * columns * sizeof(double)
-        cdef Workspace work = Workspace(kinds * (sums + (rows + columns) * depth * sizeof(double)) + (2 * sums if expansion else 0)
-                                         + 10 * LINE)
+        cdef size_t parts = 2 * sums if expansion else 0
+        cdef Workspace work = Workspace(kinds * (sums + (rows + columns) * depth * sizeof(double)) + parts + 10 * LINE)
         j.packed_b = <double *>work.take(columns * depth * sizeof(double))
         j.packed_a = <double *>work.take(rows * depth * sizeof(double))
         j.block.sums = <double *>work.take(sums)
@@ -343,7 +343,7 @@ cdef class Product:
         """S and D of all elements; `open` is 1 where they are not exact."""
         cdef job j = self.j
         cdef ptrdiff_t row, column, n = j.b.columns
-        cdef Workspace work = self.lend(&j, True, False)  # noqa: F841, kept until the end
+        cdef Workspace work = self.lend(&j, True, False)  # no-cython-lint: kept until the end
         for column in range(0, n, EXACT_BLOCK):
             for row in range(0, j.a.rows, EXACT_BLOCK):
                 place_block(&j, row, column, min(<ptrdiff_t>EXACT_BLOCK, j.a.rows - row), min(<ptrdiff_t>EXACT_BLOCK, n - column))

@@ -7,8 +7,8 @@
 #define MPGEMM_EXACT_LONG_H
 
 enum {
-    EXACT_LOWEST = -2176,     /* below 2^-2148, the unit of the product of two subnormals; a multiple of 32 */
-    EXACT_LIMBS = 140,        /* up to 2^2304 */
+    EXACT_LOWEST = -2176, /* below 2^-2148, the unit of the product of two subnormals; a multiple of 32 */
+    EXACT_LIMBS = 140,    /* up to 2^2304 */
     EXACT_CARRY_AFTER = 1 << 29
 };
 
@@ -185,10 +185,7 @@ static double exact_dot(const void *a, int a_double, ptrdiff_t a_step, const voi
 }
 
 /* ---- one element after its chains ----------------------------------------------------------------------------------- */
-MPG_INLINE int exact_in_range(double x)
-{
-    return x == 0.0 || (fabs(x) > 0x1p-900 && fabs(x) < 0x1p900);
-}
+MPG_INLINE int exact_in_range(double x) { return x == 0.0 || (fabs(x) > 0x1p-900 && fabs(x) < 0x1p900); }
 
 /* What is asked of v = (high + low) * row_unit * column_unit + c, units powers of two. */
 static double exact_finish(double high, double low, double row_unit, double column_unit, double c, int what, double x)
@@ -202,8 +199,8 @@ static double exact_finish(double high, double low, double row_unit, double colu
         return exact_special(c == c ? c : (double)NAN, what, x);
     if (what == EXACT_DIFFERENCE && !(fabs(x) <= DBL_MAX))
         return x;
-    if ((what != EXACT_DIFFERENCE || c == 0.0) && unit > 0x1p-900 && exact_in_range(first) && exact_in_range(second)
-        && exact_in_range(other))
+    if ((what != EXACT_DIFFERENCE || c == 0.0) && unit > 0x1p-900 && exact_in_range(first) && exact_in_range(second) &&
+        exact_in_range(other))
         return sign ? exact_three_sum(x, -first, -second, what) : exact_three_sum(c, first, second, what);
     memset(&sum, 0, sizeof sum);
     frexp(row_unit, &row_exponent);

@@ -2,9 +2,8 @@
 #define EXACT_W (EXACT_V * EXACT_LANES)
 
 /* ---- packing --------------------------------------------------------------------------------------------------------- */
-EXACT_TARGET static void EXACT_NAME(pack_a, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t row,
-                                                           ptrdiff_t groups, ptrdiff_t depth, double factor,
-                                                           double *values, uint64_t *integers)
+EXACT_TARGET static void EXACT_NAME(pack_a, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t row, ptrdiff_t groups,
+                                                           ptrdiff_t depth, double factor, double *values, uint64_t *integers)
 {
     const ptrdiff_t group = EXACT_R * EXACT_DEPTH;
     ptrdiff_t offset = row / EXACT_R * group + row % EXACT_R * EXACT_DEPTH;
@@ -27,9 +26,9 @@ EXACT_TARGET static void EXACT_NAME(pack_a, EXACT_VARIANT)(const void *source, i
     }
 }
 
-EXACT_TARGET static void EXACT_NAME(pack_b, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t columns,
-                                                           ptrdiff_t k, const double *MPG_RESTRICT factors,
-                                                           double *values, uint64_t *integers, ptrdiff_t panels)
+EXACT_TARGET static void EXACT_NAME(pack_b, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t columns, ptrdiff_t k,
+                                                           const double *MPG_RESTRICT factors, double *values,
+                                                           uint64_t *integers, ptrdiff_t panels)
 {
     double row[EXACT_BLOCK + EXACT_MAX_WIDTH];
     const ptrdiff_t first = (k / EXACT_DEPTH * panels * EXACT_DEPTH + k % EXACT_DEPTH) * EXACT_W;
@@ -211,14 +210,12 @@ EXACT_TARGET static void EXACT_NAME(tile, EXACT_VARIANT)(const exact_block *bloc
 #ifdef EXACT_IFMA
                 if (block->residues) {
                     EXACT_NAME(both_chains, EXACT_VARIANT)(block->a + a, block->b + b, block->a_integer + a,
-                                                           block->b_integer + b, depth, block->sums + s,
-                                                           block->residues + s);
+                                                           block->b_integer + b, depth, block->sums + s, block->residues + s);
                     continue;
                 }
 #else
                 if (block->residues)
-                    EXACT_NAME(residues, EXACT_VARIANT)(block->a_integer + a, block->b_integer + b, depth,
-                                                        block->residues + s);
+                    EXACT_NAME(residues, EXACT_VARIANT)(block->a_integer + a, block->b_integer + b, depth, block->residues + s);
 #endif
                 EXACT_NAME(chains, EXACT_VARIANT)(block->a + a, block->b + b, depth, block->sums + s,
                                                   block->a + a + EXACT_R * EXACT_DEPTH);
@@ -230,9 +227,8 @@ EXACT_TARGET static void EXACT_NAME(tile, EXACT_VARIANT)(const exact_block *bloc
 /* FP32 results of `count` <= W sums of one row where S and its bound settle them; open[i] = 1 where they do not. Units give
  * values their scale back; sums of a magnitude that could leave binary64's exponents stay open. Returns how many are open. */
 EXACT_TARGET static ptrdiff_t EXACT_NAME(certify, EXACT_VARIANT)(const double *MPG_RESTRICT sums, ptrdiff_t count,
-                                                                 double row_bound,
-                                                                 const double *MPG_RESTRICT column_bounds, double row_unit,
-                                                                 const double *MPG_RESTRICT column_units,
+                                                                 double row_bound, const double *MPG_RESTRICT column_bounds,
+                                                                 double row_unit, const double *MPG_RESTRICT column_units,
                                                                  const double *MPG_RESTRICT c, float *MPG_RESTRICT out,
                                                                  uint8_t *MPG_RESTRICT open)
 {
@@ -282,8 +278,7 @@ EXACT_TARGET static void EXACT_NAME(expand, EXACT_VARIANT)(const double *MPG_RES
 EXACT_TARGET static void EXACT_NAME(finish, EXACT_VARIANT)(const double *MPG_RESTRICT high, const double *MPG_RESTRICT low,
                                                            ptrdiff_t count, double row_unit,
                                                            const double *MPG_RESTRICT column_units,
-                                                           const double *MPG_RESTRICT x, int what,
-                                                           double *MPG_RESTRICT out)
+                                                           const double *MPG_RESTRICT x, int what, double *MPG_RESTRICT out)
 {
     if (what == EXACT_DIFFERENCE) {
         for (ptrdiff_t i = 0; i < count; i++) {

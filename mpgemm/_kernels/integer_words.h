@@ -22,11 +22,11 @@ enum {
     WORDS_INTEGERS,  /* operand -> RZ(x) as int64 */
     WORDS_SCAN_ROWS, /* operand -> largest magnitude of each row */
     WORDS_SCAN_COLUMNS,
-    WORDS_QUANTISE,     /* source -> one plane, what it leaves, its largest magnitude */
-    WORDS_REDUCE,       /* int32 products -> residues */
-    WORDS_JOIN_SLICES,  /* products -> result */
+    WORDS_QUANTISE,    /* source -> one plane, what it leaves, its largest magnitude */
+    WORDS_REDUCE,      /* int32 products -> residues */
+    WORDS_JOIN_SLICES, /* products -> result */
     WORDS_JOIN_RESIDUES,
-    WORDS_ADD_QUANTISED  /* result + product */
+    WORDS_ADD_QUANTISED /* result + product */
 };
 
 /* WORDS_BLOCK: elements that one thread takes at a time. */
@@ -38,7 +38,7 @@ typedef struct {
     ptrdiff_t rows;
     /* operand -> words */
     int8_t *planes;
-    ptrdiff_t plane; /* elements between planes */
+    ptrdiff_t plane;                         /* elements between planes */
     const float *moduli, *inverses, *powers; /* [modulus], [modulus], [piece][modulus] */
     int64_t *integers;
     double *largest; /* scans: of each row or column; quantised words: of each block */
@@ -68,8 +68,7 @@ MPG_INLINE void words_split_range(const words_task *t, ptrdiff_t start, ptrdiff_
         else if (t->what == WORDS_BALANCED)
             words_balanced(values, size, t->count, t->planes + i, t->plane);
         else if (t->what == WORDS_RESIDUES)
-            words_residues(values, size, t->bits, t->count, t->moduli, t->inverses, t->powers, t->planes + i, t->plane,
-                           fused);
+            words_residues(values, size, t->bits, t->count, t->moduli, t->inverses, t->powers, t->planes + i, t->plane, fused);
         else
             for (ptrdiff_t j = 0; j < size; j++)
                 t->integers[i + j] = (int64_t)values[j];
@@ -81,9 +80,8 @@ MPG_INLINE void words_scan_range(const words_task *t, ptrdiff_t start, ptrdiff_t
     const words_operand *x = &t->operand;
     if (t->what == WORDS_SCAN_ROWS)
         for (ptrdiff_t i = start; i < stop; i++)
-            t->finite[i] = (uint8_t)(x->is_double
-                                         ? words_scan_double_row(x->data, i * x->columns, x->columns, &t->largest[i])
-                                         : words_scan_float_row(x->data, i * x->columns, x->columns, &t->largest[i]));
+            t->finite[i] = (uint8_t)(x->is_double ? words_scan_double_row(x->data, i * x->columns, x->columns, &t->largest[i])
+                                                  : words_scan_float_row(x->data, i * x->columns, x->columns, &t->largest[i]));
     else if (x->is_double)
         words_scan_double_columns(x->data, t->rows, x->columns, start, stop - start, t->largest + start, t->finite + start);
     else

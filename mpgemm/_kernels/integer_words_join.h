@@ -75,8 +75,8 @@ MPG_INLINE void words_store(const words_result *result, ptrdiff_t start, ptrdiff
 }
 
 /* Sums in binary64, in the order of the planes; before a plane is added, the sum is multiplied by its power of two. */
-MPG_INLINE void words_join_slices(const void *const *planes, const int *types, const double *steps, int count,
-                                  ptrdiff_t start, ptrdiff_t size, double *MPG_RESTRICT sums)
+MPG_INLINE void words_join_slices(const void *const *planes, const int *types, const double *steps, int count, ptrdiff_t start,
+                                  ptrdiff_t size, double *MPG_RESTRICT sums)
 {
     double values[WORDS_CHUNK];
     words_numbers(planes[0], types[0], start, size, sums);
@@ -89,15 +89,15 @@ MPG_INLINE void words_join_slices(const void *const *planes, const int *types, c
 }
 
 /* sums (or 0, if fresh) + RN(RN(product) factor) in binary32. */
-#define WORDS_ADD(type)                                                                   \
-    do {                                                                                  \
-        const type *MPG_RESTRICT numbers = (const type *)product + start;                 \
-        if (fresh)                                                                        \
-            for (ptrdiff_t i = 0; i < size; i++)                                          \
-                sums[i] = 0.0f + (float)numbers[i] * factor; /* never -0 */               \
-        else                                                                              \
-            for (ptrdiff_t i = 0; i < size; i++)                                          \
-                sums[i] += (float)numbers[i] * factor;                                    \
+#define WORDS_ADD(type)                                                                                                        \
+    do {                                                                                                                       \
+        const type *MPG_RESTRICT numbers = (const type *)product + start;                                                      \
+        if (fresh)                                                                                                             \
+            for (ptrdiff_t i = 0; i < size; i++)                                                                               \
+                sums[i] = 0.0f + (float)numbers[i] * factor; /* never -0 */                                                    \
+        else                                                                                                                   \
+            for (ptrdiff_t i = 0; i < size; i++)                                                                               \
+                sums[i] += (float)numbers[i] * factor;                                                                         \
     } while (0)
 
 MPG_INLINE void words_add_quantised(const void *product, int type, float factor, int fresh, ptrdiff_t start, ptrdiff_t size,
@@ -203,11 +203,11 @@ MPG_INLINE void words_weighted(double (*MPG_RESTRICT numbers)[WORDS_PART], const
     for (; j + 4 <= count; j += 4) {
         const double w0 = weights[j], w1 = weights[j + 1], w2 = weights[j + 2], w3 = weights[j + 3];
         for (ptrdiff_t i = 0; i < size; i++)
-            sums[i] = words_madd(numbers[j + 3][i], w3,
-                                 words_madd(numbers[j + 2][i], w2,
-                                            words_madd(numbers[j + 1][i], w1, words_madd(numbers[j][i], w0, sums[i], fused), fused),
-                                            fused),
-                                 fused);
+            sums[i] = words_madd(
+                numbers[j + 3][i], w3,
+                words_madd(numbers[j + 2][i], w2,
+                           words_madd(numbers[j + 1][i], w1, words_madd(numbers[j][i], w0, sums[i], fused), fused), fused),
+                fused);
     }
     for (; j < count; j++) {
         const double w0 = weights[j];

@@ -26,30 +26,19 @@ typedef struct {
     const void *data; /* C-contiguous */
     int is_double, by_rows;
     ptrdiff_t columns;
-    const double *first, *second; /* powers of two; a number is scaled by the first and then by the second of its row or column */
+    const double *first,
+        *second; /* powers of two; a number is scaled by the first and then by the second of its row or column */
 } words_operand;
 
 /* Adding and subtracting 1.5 * 2^52 rounds to the nearest integer, ties to even; |x| at most 2^51. */
-MPG_INLINE double words_nearest(double x)
-{
-    return (x + 0x1.8p52) - 0x1.8p52;
-}
+MPG_INLINE double words_nearest(double x) { return (x + 0x1.8p52) - 0x1.8p52; }
 
 /* x y + z in binary64 and binary32, where x y is exact or the sum is not asked to be rounded in a particular way. `fused` is a constant. */
-MPG_INLINE double words_madd(double x, double y, double z, int fused)
-{
-    return fused ? fma(x, y, z) : x * y + z;
-}
+MPG_INLINE double words_madd(double x, double y, double z, int fused) { return fused ? fma(x, y, z) : x * y + z; }
 
-MPG_INLINE float words_maddf(float x, float y, float z, int fused)
-{
-    return fused ? fmaf(x, y, z) : x * y + z;
-}
+MPG_INLINE float words_maddf(float x, float y, float z, int fused) { return fused ? fmaf(x, y, z) : x * y + z; }
 
-MPG_INLINE double words_finite(double x)
-{
-    return fabs(x) <= DBL_MAX ? x : 0.0;
-}
+MPG_INLINE double words_finite(double x) { return fabs(x) <= DBL_MAX ? x : 0.0; }
 
 /* `count` <= WORDS_CHUNK numbers from the flat index `start`. */
 MPG_INLINE void words_load(const words_operand *x, ptrdiff_t start, ptrdiff_t count, double *MPG_RESTRICT values)
@@ -108,8 +97,8 @@ MPG_INLINE void words_balanced(double *MPG_RESTRICT values, ptrdiff_t count, int
 }
 
 /* Balanced residues of sums of `n` pieces times powers; see words_residues. n, even (whether p is) and fused are constants. */
-MPG_INLINE void words_residues_of(float (*MPG_RESTRICT pieces)[WORDS_CHUNK], int n, int even, ptrdiff_t count, float p, float inverse,
-                                  const float *powers, int step, int8_t *MPG_RESTRICT word, int fused)
+MPG_INLINE void words_residues_of(float (*MPG_RESTRICT pieces)[WORDS_CHUNK], int n, int even, ptrdiff_t count, float p,
+                                  float inverse, const float *powers, int step, int8_t *MPG_RESTRICT word, int fused)
 {
     float power[WORDS_PIECES];
     for (int k = 0; k < n; k++)
@@ -157,11 +146,21 @@ MPG_INLINE void words_residues(double *MPG_RESTRICT values, ptrdiff_t count, int
         const int even = (int32_t)modulus[j] % 2 == 0;
         int8_t *word = planes + j * plane;
         switch (even ? -1 : n) { /* what does not depend on the element is decided outside the loop */
-        case 0: words_residues_of(pieces, 1, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused); break;
-        case 1: words_residues_of(pieces, 2, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused); break;
-        case 2: words_residues_of(pieces, 3, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused); break;
-        case 3: words_residues_of(pieces, 4, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused); break;
-        case 4: words_residues_of(pieces, 5, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused); break;
+        case 0:
+            words_residues_of(pieces, 1, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused);
+            break;
+        case 1:
+            words_residues_of(pieces, 2, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused);
+            break;
+        case 2:
+            words_residues_of(pieces, 3, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused);
+            break;
+        case 3:
+            words_residues_of(pieces, 4, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused);
+            break;
+        case 4:
+            words_residues_of(pieces, 5, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused);
+            break;
         default: /* even: once for each matrix */
             for (int k = n + 1; k < WORDS_PIECES; k++)
                 memset(pieces[k], 0, sizeof pieces[k]);
@@ -172,46 +171,46 @@ MPG_INLINE void words_residues(double *MPG_RESTRICT values, ptrdiff_t count, int
 
 /* Scans compare magnitudes as integers, which order them as numbers do, infinities and NaN above all others: `most` is the largest
  * finite one and `all` the largest. Rows are reduced, columns updated by one row after the other. */
-#define WORDS_DEFINE_SCAN(name, integer, number, magnitude, infinity)                                                      \
-    static const integer name##_infinity = infinity;                                                                       \
-    MPG_INLINE integer name##_magnitude(const void *data, ptrdiff_t i)                                                     \
-    {                                                                                                                      \
-        integer bits;                                                                                                      \
-        memcpy(&bits, (const char *)data + i * (ptrdiff_t)sizeof bits, sizeof bits);                                       \
-        return bits & magnitude;                                                                                           \
-    }                                                                                                                      \
-    MPG_INLINE double name##_number(integer bits)                                                                          \
-    {                                                                                                                      \
-        number value;                                                                                                      \
-        memcpy(&value, &bits, sizeof value);                                                                               \
-        return (double)value;                                                                                              \
-    }                                                                                                                      \
-    MPG_INLINE int name##_row(const void *data, ptrdiff_t start, ptrdiff_t count, double *largest)                         \
-    {                                                                                                                      \
-        integer most = 0, all = 0;                                                                                         \
-        for (ptrdiff_t i = 0; i < count; i++) {                                                                            \
-            const integer size = name##_magnitude(data, start + i), finite = size < infinity ? size : 0;                   \
-            most = most > finite ? most : finite;                                                                          \
-            all = all > size ? all : size;                                                                                 \
-        }                                                                                                                  \
-        *largest = name##_number(most);                                                                                    \
-        return all < infinity;                                                                                             \
-    }                                                                                                                      \
-    MPG_INLINE void name##_columns(const void *data, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t start, ptrdiff_t count,  \
-                                   double *largest, uint8_t *finite_columns)                                               \
-    {                                                                                                                      \
-        integer most[WORDS_SCAN_BLOCK] = {0}, all[WORDS_SCAN_BLOCK] = {0};                                                 \
-        for (ptrdiff_t row = 0; row < rows; row++)                                                                         \
-            for (ptrdiff_t i = 0; i < count; i++) {                                                                        \
-                const integer size = name##_magnitude(data, row * columns + start + i);                                    \
-                const integer finite = size < infinity ? size : 0;                                                         \
-                most[i] = most[i] > finite ? most[i] : finite;                                                             \
-                all[i] = all[i] > size ? all[i] : size;                                                                    \
-            }                                                                                                              \
-        for (ptrdiff_t i = 0; i < count; i++) {                                                                            \
-            largest[i] = name##_number(most[i]);                                                                           \
-            finite_columns[i] = all[i] < infinity;                                                                         \
-        }                                                                                                                  \
+#define WORDS_DEFINE_SCAN(name, integer, number, magnitude, infinity)                                                          \
+    static const integer name##_infinity = infinity;                                                                           \
+    MPG_INLINE integer name##_magnitude(const void *data, ptrdiff_t i)                                                         \
+    {                                                                                                                          \
+        integer bits;                                                                                                          \
+        memcpy(&bits, (const char *)data + i * (ptrdiff_t)sizeof bits, sizeof bits);                                           \
+        return bits & magnitude;                                                                                               \
+    }                                                                                                                          \
+    MPG_INLINE double name##_number(integer bits)                                                                              \
+    {                                                                                                                          \
+        number value;                                                                                                          \
+        memcpy(&value, &bits, sizeof value);                                                                                   \
+        return (double)value;                                                                                                  \
+    }                                                                                                                          \
+    MPG_INLINE int name##_row(const void *data, ptrdiff_t start, ptrdiff_t count, double *largest)                             \
+    {                                                                                                                          \
+        integer most = 0, all = 0;                                                                                             \
+        for (ptrdiff_t i = 0; i < count; i++) {                                                                                \
+            const integer size = name##_magnitude(data, start + i), finite = size < infinity ? size : 0;                       \
+            most = most > finite ? most : finite;                                                                              \
+            all = all > size ? all : size;                                                                                     \
+        }                                                                                                                      \
+        *largest = name##_number(most);                                                                                        \
+        return all < infinity;                                                                                                 \
+    }                                                                                                                          \
+    MPG_INLINE void name##_columns(const void *data, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t start, ptrdiff_t count,      \
+                                   double *largest, uint8_t *finite_columns)                                                   \
+    {                                                                                                                          \
+        integer most[WORDS_SCAN_BLOCK] = {0}, all[WORDS_SCAN_BLOCK] = {0};                                                     \
+        for (ptrdiff_t row = 0; row < rows; row++)                                                                             \
+            for (ptrdiff_t i = 0; i < count; i++) {                                                                            \
+                const integer size = name##_magnitude(data, row * columns + start + i);                                        \
+                const integer finite = size < infinity ? size : 0;                                                             \
+                most[i] = most[i] > finite ? most[i] : finite;                                                                 \
+                all[i] = all[i] > size ? all[i] : size;                                                                        \
+            }                                                                                                                  \
+        for (ptrdiff_t i = 0; i < count; i++) {                                                                                \
+            largest[i] = name##_number(most[i]);                                                                               \
+            finite_columns[i] = all[i] < infinity;                                                                             \
+        }                                                                                                                      \
     }
 
 WORDS_DEFINE_SCAN(words_scan_float, int32_t, float, INT32_C(0x7FFFFFFF), INT32_C(0x7F800000))
@@ -220,32 +219,32 @@ WORDS_DEFINE_SCAN(words_scan_double, int64_t, double, INT64_C(0x7FFFFFFFFFFFFFFF
 /* Words clamp(RN(x / factor)) of what is left of x, and what they leave, x - factor word, in the type of x: `rest` gets it and its
  * largest finite magnitude is returned, unless rest is NULL. `limit` is below 2^20, so adding and subtracting `rounder` (1.5 units
  * whose last place is 1) rounds to nearest even. */
-#define WORDS_DEFINE_QUANTISE(name, type, integer, absolute, biggest, rounder, scan)                                          \
-    MPG_INLINE double name(const type *x, ptrdiff_t count, type factor, type limit, type *rest, int8_t *MPG_RESTRICT word)    \
-    {                                                                                                                         \
-        integer largest = 0;                                                                                                  \
-        for (ptrdiff_t start = 0; start < count; start += WORDS_CHUNK) {                                                      \
-            const ptrdiff_t size = count - start < WORDS_CHUNK ? count - start : WORDS_CHUNK;                                 \
-            type values[WORDS_CHUNK], whole[WORDS_CHUNK];                                                                     \
-            for (ptrdiff_t i = 0; i < size; i++) {                                                                            \
-                const type value = absolute(x[start + i]) <= biggest ? x[start + i] : 0;                                      \
-                type quotient = value / factor;                                                                               \
-                quotient = quotient > limit ? limit : quotient;                                                               \
-                quotient = quotient < -limit ? -limit : quotient;                                                             \
-                whole[i] = (quotient + rounder) - rounder;                                                                    \
-                values[i] = value - factor * whole[i];                                                                        \
-            }                                                                                                                 \
-            for (ptrdiff_t i = 0; i < size; i++)                                                                              \
-                word[start + i] = (int8_t)(int32_t)whole[i];                                                                  \
-            if (!rest)                                                                                                        \
-                continue;                                                                                                     \
-            for (ptrdiff_t i = 0; i < size; i++) {                                                                            \
-                const integer bits = scan##_magnitude(values, i), finite = bits < scan##_infinity ? bits : 0;                 \
-                rest[start + i] = values[i];                                                                                  \
-                largest = finite > largest ? finite : largest;                                                                \
-            }                                                                                                                 \
-        }                                                                                                                     \
-        return scan##_number(largest);                                                                                        \
+#define WORDS_DEFINE_QUANTISE(name, type, integer, absolute, biggest, rounder, scan)                                           \
+    MPG_INLINE double name(const type *x, ptrdiff_t count, type factor, type limit, type *rest, int8_t *MPG_RESTRICT word)     \
+    {                                                                                                                          \
+        integer largest = 0;                                                                                                   \
+        for (ptrdiff_t start = 0; start < count; start += WORDS_CHUNK) {                                                       \
+            const ptrdiff_t size = count - start < WORDS_CHUNK ? count - start : WORDS_CHUNK;                                  \
+            type values[WORDS_CHUNK], whole[WORDS_CHUNK];                                                                      \
+            for (ptrdiff_t i = 0; i < size; i++) {                                                                             \
+                const type value = absolute(x[start + i]) <= biggest ? x[start + i] : 0;                                       \
+                type quotient = value / factor;                                                                                \
+                quotient = quotient > limit ? limit : quotient;                                                                \
+                quotient = quotient < -limit ? -limit : quotient;                                                              \
+                whole[i] = (quotient + rounder) - rounder;                                                                     \
+                values[i] = value - factor * whole[i];                                                                         \
+            }                                                                                                                  \
+            for (ptrdiff_t i = 0; i < size; i++)                                                                               \
+                word[start + i] = (int8_t)(int32_t)whole[i];                                                                   \
+            if (!rest)                                                                                                         \
+                continue;                                                                                                      \
+            for (ptrdiff_t i = 0; i < size; i++) {                                                                             \
+                const integer bits = scan##_magnitude(values, i), finite = bits < scan##_infinity ? bits : 0;                  \
+                rest[start + i] = values[i];                                                                                   \
+                largest = finite > largest ? finite : largest;                                                                 \
+            }                                                                                                                  \
+        }                                                                                                                      \
+        return scan##_number(largest);                                                                                         \
     }
 
 WORDS_DEFINE_QUANTISE(words_quantise_float, float, int32_t, fabsf, FLT_MAX, 0x1.8p23f, words_scan_float)

@@ -194,7 +194,9 @@ def _integer_words(run, operand: np.ndarray, axis: int) -> list[list[Fraction]]:
         found = integer_words.quantise(operand, row.words, run.word_format)
         return [[Fraction(s) * w for w in _fractions(words.astype(np.float64))] for words, s in found]
     if row.kind == "residues":
-        whole, exponents = integer_words.integers_below(operand, axis, integer_words.residue_bits(row.moduli, run.a.shape[1]))
+        whole, exponents = integer_words.integers_below(
+            operand, axis, integer_words.residue_bits(row.moduli, run.a.shape[1])
+        )
         return [[Fraction(int(w)) * Fraction(2) ** int(exponents[0]) for w in whole.ravel()]]
     slices, exponents = integer_words.slice_operand(operand, axis, row)
     unit = int(exponents[0]) - integer_words.top_exponent(row)

@@ -123,7 +123,9 @@ def groups_of_formats(engine: Engine) -> GroupFacts:
         return GroupFacts(max(1.0, 1 / smallest), 0)
     subnormal = 2 * scales.format.fraction_bits if scales.format.has_subnormals else 0
     spec = accumulator_of(engine)
-    zeros_skip = isinstance(spec, GroupDotFusedSum) and spec.scaled_zero != "keeps_scale" and spec.zero_operand == "skip"
+    zeros_skip = (
+        isinstance(spec, GroupDotFusedSum) and spec.scaled_zero != "keeps_scale" and spec.zero_operand == "skip"
+    )
     return GroupFacts(max(1.0, 2.0**subnormal / smallest), None if zeros_skip else 2 * scales.format.emax)
 
 

@@ -103,7 +103,9 @@ def _integer_word_values(run):
                 [np.float64(s) * w.astype(np.float64) for w, s in integer_words.quantise(x, row.words, run.word_format)]
             )
         elif row.kind == "residues":
-            whole, exponents = integer_words.integers_below(x, axis, integer_words.residue_bits(row.moduli, run.a.shape[1]))
+            whole, exponents = integer_words.integers_below(
+                x, axis, integer_words.residue_bits(row.moduli, run.a.shape[1])
+            )
             found.append([np.ldexp(whole.astype(np.float64), exponents[:, None] if axis else exponents)])
         else:
             slices, exponents = integer_words.slice_operand(x, axis, row)
@@ -249,9 +251,7 @@ def published_bounds(run) -> dict[str, float]:
         return {}
     words = run.row.words
     u = 2.0 ** -(word.precision * words)
-    found = bounds.block_fma_bounds(
-        k * len(run.row.products), accumulator.terms_per_step, u, result.unit_roundoff
-    )
+    found = bounds.block_fma_bounds(k * len(run.row.products), accumulator.terms_per_step, u, result.unit_roundoff)
     published = {f"block FMA, {name}": value for name, value in found.items()}
     if run.row.name == "multiword":
         theta = scaling_target(word, result, k)
@@ -390,7 +390,9 @@ def tolerance(engine: Engine | str, k: int, data=None, *, scale_a=None, scale_b=
     ]
     lines += [f"alpha = {step.relative:.4g}, beta = {step.absolute:.4g}; (1 + alpha)^{steps} - 1 = {relative:.6g}"]
     if data is None and engine.scale_format is not None:
-        lines.append("without data beta is that of zeros below the largest scales; give data for the one of your scales")
+        lines.append(
+            "without data beta is that of zeros below the largest scales; give data for the one of your scales"
+        )
     published = {}
     if isinstance(engine.formats[0], Format):
         found = bounds.block_fma_bounds(max(k, 1), step.terms, 0.0, engine.formats[3].unit_roundoff)

@@ -119,7 +119,9 @@ def _check(args: argparse.Namespace) -> None:
 # -- methods x engines x matrices ----------------------------------------------------------------------------------------
 def _default_cases(args: argparse.Namespace) -> list[Case]:
     shapes = args.shape or [DEFAULT_SHAPE]
-    return [case for name in DEFAULT_INPUTS for shape in shapes for case in generated_cases(name, shape, seeds_of(args, 1))]
+    return [
+        case for name in DEFAULT_INPUTS for shape in shapes for case in generated_cases(name, shape, seeds_of(args, 1))
+    ]
 
 
 def _compare(args: argparse.Namespace, context: Context) -> int:

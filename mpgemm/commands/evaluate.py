@@ -42,21 +42,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     add_input_arguments(parser, "the pairs that ship with the package")
     what = parser.add_argument_group("what to compare")
-    what.add_argument("--methods", nargs="+", metavar="NAME",
-                      help=f"{', '.join(FAMILIES)}; on request {', '.join(ON_REQUEST)}; "
-                      "engine:ARCH:INSTRUCTION or recovery:METHOD@ENGINE")
-    what.add_argument("--engine", "--engines", nargs="+", action="extend", default=[], metavar="ARCH:INSTRUCTION",
-                      help="add matrix engines of the catalogue")
+    what.add_argument(
+        "--methods",
+        nargs="+",
+        metavar="NAME",
+        help=f"{', '.join(FAMILIES)}; on request {', '.join(ON_REQUEST)}; "
+        "engine:ARCH:INSTRUCTION or recovery:METHOD@ENGINE",
+    )
+    what.add_argument(
+        "--engine",
+        "--engines",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="ARCH:INSTRUCTION",
+        help="add matrix engines of the catalogue",
+    )
     what.add_argument("--orders", nargs="+", default=["elementwise", "termwise"], choices=ORDERS)
-    what.add_argument("--scale-exponents", nargs="+", type=_scale_exponent, metavar="S_B",
-                      help='s_b of SGEMM-cube: integers or "auto" (default 0 6 12 auto)')
-    what.add_argument("--step-orders", nargs="+", default=["sequential"], choices=STEP_ORDERS,
-                      help="rounding inside a cube step of 16 products (not published; default sequential)")
+    what.add_argument(
+        "--scale-exponents",
+        nargs="+",
+        type=_scale_exponent,
+        metavar="S_B",
+        help='s_b of SGEMM-cube: integers or "auto" (default 0 6 12 auto)',
+    )
+    what.add_argument(
+        "--step-orders",
+        nargs="+",
+        default=["sequential"],
+        choices=STEP_ORDERS,
+        help="rounding inside a cube step of 16 products (not published; default sequential)",
+    )
     what.add_argument("--block", metavar="BM,BK,BN", help="block sizes on the 910A (default: all of k in one chain)")
-    what.add_argument("--figure", nargs="+", default=[], choices=[*SPLIT_FIGURES, *SWEEP_FIGURES],
-                      help="reproduce figures of the SGEMM-cube paper instead")
-    what.add_argument("--verify", nargs="?", const=16, type=int, metavar="N",
-                      help="check N sampled entries of the exact product against mpmath (default 16)")
+    what.add_argument(
+        "--figure",
+        nargs="+",
+        default=[],
+        choices=[*SPLIT_FIGURES, *SWEEP_FIGURES],
+        help="reproduce figures of the SGEMM-cube paper instead",
+    )
+    what.add_argument(
+        "--verify",
+        nargs="?",
+        const=16,
+        type=int,
+        metavar="N",
+        help="check N sampled entries of the exact product against mpmath (default 16)",
+    )
     add_run_arguments(parser)
     add_output_arguments(parser)
 
@@ -110,8 +142,10 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
     checks = [(case, *evaluation.verify_entries(case, args.verify)) for case in cases] if args.verify else []
     result = {
         "environment": environment(),
-        "inputs": [{"case": case.label, "identity": dict(case.identity), "note": case.note, **suit.to_dict()}
-                   for case, suit in inputs],
+        "inputs": [
+            {"case": case.label, "identity": dict(case.identity), "note": case.note, **suit.to_dict()}
+            for case, suit in inputs
+        ],
         "summaries": [asdict(summary) for summary in summaries],
         "records": [record.to_dict() for record in records],
         "verified": [{"case": case.label, "checked": n, "agreeing": good} for case, n, good in checks],
@@ -169,11 +203,31 @@ def accuracy_table(group: str, summaries: list[evaluation.Summary]) -> report.Ta
     """Errors of the methods on one input."""
     seeds = max((summary.count for summary in summaries), default=1)
     title = group + (f", mean over {seeds} seeds" if seeds > 1 else "")
-    headings = ["method", "result", "error (eq. 13)", "bits", "inf-norm error", "normwise", "componentwise", "max ulp",
-                "mean ulp", "correctly rounded"]
+    headings = [
+        "method",
+        "result",
+        "error (eq. 13)",
+        "bits",
+        "inf-norm error",
+        "normwise",
+        "componentwise",
+        "max ulp",
+        "mean ulp",
+        "correctly rounded",
+    ]
     rows = [
-        [s.label, s.format, s.relative_frobenius, s.effective_bits, s.relative_inf, s.normwise, s.componentwise,
-         s.max_ulp, s.mean_ulp, f"{s.bits_equal:.1%}"]
+        [
+            s.label,
+            s.format,
+            s.relative_frobenius,
+            s.effective_bits,
+            s.relative_inf,
+            s.normwise,
+            s.componentwise,
+            s.max_ulp,
+            s.mean_ulp,
+            f"{s.bits_equal:.1%}",
+        ]
         for s in summaries
     ]
     if any(s.method == "amx" for s in summaries):  # a real unit's time; of the models it is the model's
@@ -190,11 +244,32 @@ def range_table(suit: Suitability) -> report.Table:
         for kept in matrix.choices:
             mark = " (recommended)" if kept.scale_exponent == matrix.recommended else ""
             bits = ("-", "-") if kept.worst_bits is None else (f"{kept.worst_bits:.1f}", f"{kept.mean_bits:.1f}")
-            rows.append([matrix.name, exponents, matrix.zeros, matrix.overflow, matrix.lost, matrix.subnormal,
-                         f"{kept.scale_exponent}{mark}", *bits, kept.losing])
+            rows.append(
+                [
+                    matrix.name,
+                    exponents,
+                    matrix.zeros,
+                    matrix.overflow,
+                    matrix.lost,
+                    matrix.subnormal,
+                    f"{kept.scale_exponent}{mark}",
+                    *bits,
+                    kept.losing,
+                ]
+            )
             exponents = ""
-    headings = ["operand", "exponents", "zeros", "overflow fp16", "lost in fp16", "fp16 subnormal", "s_b",
-                "fewest bits kept", "mean", "below 22 bits"]
+    headings = [
+        "operand",
+        "exponents",
+        "zeros",
+        "overflow fp16",
+        "lost in fp16",
+        "fp16 subnormal",
+        "s_b",
+        "fewest bits kept",
+        "mean",
+        "below 22 bits",
+    ]
     return report.Table("Range of the operands and bits kept by the split", headings, rows)
 
 
@@ -204,8 +279,10 @@ def _write_cases(args, result, table, inputs, summaries) -> list[str]:
     written = ["results.json", "results.csv", "journal.jsonl"]
     if args.no_figures:
         return written
-    groups = {case.group: [(s.label, getattr(s, args.metric)) for s in summaries if s.group == case.group]
-              for case, _ in inputs}
+    groups = {
+        case.group: [(s.label, getattr(s, args.metric)) for s in summaries if s.group == case.group]
+        for case, _ in inputs
+    }
     figure = plots.method_errors(groups, "Error of each method", RELATIVE_METRICS[args.metric])
     plots.save_figure(figure, args.out / "errors.png")
     written.append("errors.png")

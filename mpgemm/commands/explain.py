@@ -22,7 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--a", nargs="+", type=float, metavar="X", help="elements of the row of A")
     source.add_argument("--b", nargs="+", type=float, metavar="X", help="elements of the column of B")
     source.add_argument(
-        "--c", metavar="X|FILE|NAME", help="c: a number; with --files or --distribution also a matrix file or distribution"
+        "--c",
+        metavar="X|FILE|NAME",
+        help="c: a number; with --files or --distribution also a matrix file or distribution",
     )
     source.add_argument("--files", nargs=2, metavar="FILE", help="A and B instead; see --element")
     source.add_argument("--distribution", metavar="NAME", help="generate A and B instead; see --element")

@@ -13,20 +13,40 @@ SHAPE = (256, 256, 256)
 def add_input_arguments(parser: argparse.ArgumentParser, default: str) -> None:
     """The group "input": files, shipped pairs, or generated matrices; `default` says what is taken without any."""
     source = parser.add_argument_group(f"input (default: {default})")
-    source.add_argument("files", nargs="*", metavar="FILE",
-                        help="A and B (or one file and both names): .npy, .npz, .mtx or .safetensors")
+    source.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="A and B (or one file and both names): .npy, .npz, .mtx or .safetensors",
+    )
     source.add_argument("--files", dest="more_files", nargs=2, default=[], metavar="FILE", help="the same as an option")
     source.add_argument("--a-name", help="array or tensor of the first file")
     source.add_argument("--b-name", help="array or tensor of the second file")
-    source.add_argument("--shipped", nargs="+", default=[], metavar="NAME",
-                        help=f"shipped pairs: {', '.join(matrices.SHIPPED)}")
-    source.add_argument("--distribution", "--distributions", nargs="+", default=[], metavar="NAME",
-                        help=f"generate: {', '.join(matrices.DISTRIBUTIONS)}")
+    source.add_argument(
+        "--shipped", nargs="+", default=[], metavar="NAME", help=f"shipped pairs: {', '.join(matrices.SHIPPED)}"
+    )
+    source.add_argument(
+        "--distribution",
+        "--distributions",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help=f"generate: {', '.join(matrices.DISTRIBUTIONS)}",
+    )
     source.add_argument("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
-    source.add_argument("--shape", nargs=3, type=int, action="append", metavar=("M", "K", "N"),
-                        help="sizes of generated matrices; may be given more than once")
-    source.add_argument("--c", metavar="FILE|NAME",
-                        help="compute A B + C: C from a matrix file, or a distribution (m x n, the same seed)")
+    source.add_argument(
+        "--shape",
+        nargs=3,
+        type=int,
+        action="append",
+        metavar=("M", "K", "N"),
+        help="sizes of generated matrices; may be given more than once",
+    )
+    source.add_argument(
+        "--c",
+        metavar="FILE|NAME",
+        help="compute A B + C: C from a matrix file, or a distribution (m x n, the same seed)",
+    )
     source.add_argument("--seed", type=int, default=0, help="first seed (default 0)")
     source.add_argument("--repeats", type=int, help="number of seeds (default 1; figures and tables: their own)")
 
@@ -46,9 +66,16 @@ def check_inputs(args: argparse.Namespace, reproduction: str = "") -> None:
         With the options at fault.
     """
     args.files = [*args.files, *args.more_files]
-    sources = [name for name, given in (
-        ("two files", args.files), ("--shipped", args.shipped), ("--distribution", args.distribution),
-        (reproduction, reproduction)) if given]
+    sources = [
+        name
+        for name, given in (
+            ("two files", args.files),
+            ("--shipped", args.shipped),
+            ("--distribution", args.distribution),
+            (reproduction, reproduction),
+        )
+        if given
+    ]
     if len(sources) > 1:
         raise ValueError(f"one kind of input at a time, got {' and '.join(sources)}")
     if len(args.files) == 1 and args.a_name and args.b_name:

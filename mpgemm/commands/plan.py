@@ -36,13 +36,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     add_shared_arguments(parser, several_chips=True)
     choice = parser.add_argument_group("choice")
-    choice.add_argument("--shapes", metavar="FILE", help="plan every line of a file: M K N, with a name before it or not")
+    choice.add_argument(
+        "--shapes", metavar="FILE", help="plan every line of a file: M K N, with a name before it or not"
+    )
     choice.add_argument(
         "--kernel", default="grid", choices=PLAN_KERNELS,
         help="grid: cores over m, n and k; paper: SGEMM-cube's, row blocks only (grid)",
     )  # fmt: skip
     choice.add_argument(
-        "--rank", default="time", choices=RANKS, help="by simulated time, by traffic, or by the closed forms alone (time)"
+        "--rank",
+        default="time",
+        choices=RANKS,
+        help="by simulated time, by traffic, or by the closed forms alone (time)",
     )
     choice.add_argument("--top", type=int, default=10, help="plans shown (10)")
     choice.add_argument(
@@ -61,9 +66,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     choice.add_argument("--block", metavar="BM,BK,BN", help="this block only: whether it fits, and its plan")
     output = parser.add_argument_group("output")
     output.add_argument("--pareto", action="store_true", help="time and bits on one front: what one more bit costs")
-    output.add_argument("--explain", action="store_true", help="--kernel paper: what distinguishes the block from 96 and 192")
     output.add_argument(
-        "--tiling", action="store_true", help="AscendC fields and CATLASS shapes of the best plan as C++, and its buffers"
+        "--explain", action="store_true", help="--kernel paper: what distinguishes the block from 96 and 192"
+    )
+    output.add_argument(
+        "--tiling",
+        action="store_true",
+        help="AscendC fields and CATLASS shapes of the best plan as C++, and its buffers",
     )
     output.add_argument(
         "--bits", action="store_true", help="run every feasible block with the size's k: what changes the result"
@@ -199,7 +208,21 @@ def _table(plans: list[Plan], title: str) -> Table:
             for p in plans
         ]  # fmt: skip
         return Table(title, headings, rows)
-    headings = ["bm", "bk", "bn", "chain", "mode", "cores", "placed", "us", "TFLOP/s", "bound", "busy %", "bits", "error"]
+    headings = [
+        "bm",
+        "bk",
+        "bn",
+        "chain",
+        "mode",
+        "cores",
+        "placed",
+        "us",
+        "TFLOP/s",
+        "bound",
+        "busy %",
+        "bits",
+        "error",
+    ]
     rows = []
     for p in plans:
         b, s, (bound, share) = p.blocking, p.schedule, p.bound
@@ -224,7 +247,9 @@ def _print_tiling(plan: Plan) -> None:
         print(f"note: {note}")
     print()
     Table(
-        "Buffers of a core", ("buffer", "holds", "layout", "bytes", "limit"), [tuple(r) for r in tile_shapes(plan.schedule)]
+        "Buffers of a core",
+        ("buffer", "holds", "layout", "bytes", "limit"),
+        [tuple(r) for r in tile_shapes(plan.schedule)],
     ).print()
 
 
@@ -258,7 +283,9 @@ def read_shapes(path: str | Path) -> list[tuple[str, Size]]:
 
 def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
     """The best plan of each shape on each chip, side by side."""
-    single = [name for name in ("block", "pareto", "bits", "rejections", "figure", "data", "explain") if getattr(args, name)]
+    single = [
+        name for name in ("block", "pareto", "bits", "rejections", "figure", "data", "explain") if getattr(args, name)
+    ]
     if single:
         raise ValueError(f"--{single[0]} takes one shape and one --chip")
     if args.shapes and args.size:
@@ -274,7 +301,20 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
         ]
         sys.stdout.write(json_text({"calibrated": args.calibrated, "plans": rows}))
         return
-    headings = ["shape", "chip", "block", "chain", "mode", "cores", "placed", "us", "TFLOP/s", "bound", "busy %", "bits"]
+    headings = [
+        "shape",
+        "chip",
+        "block",
+        "chain",
+        "mode",
+        "cores",
+        "placed",
+        "us",
+        "TFLOP/s",
+        "bound",
+        "busy %",
+        "bits",
+    ]
     lines = []
     for name, _, plans in best:
         for chip, p in zip(chips, plans, strict=True):

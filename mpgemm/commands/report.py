@@ -14,11 +14,17 @@ MOST_ROWS = 60
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
-    parser.add_argument("folders", nargs="+", metavar="FOLDER", help="what --out of evaluate, compare, plan or simulate wrote")
+    parser.add_argument(
+        "folders", nargs="+", metavar="FOLDER", help="what --out of evaluate, compare, plan or simulate wrote"
+    )
     parser.add_argument("--output", metavar="FILE", help="where the page goes (standard output)")
     parser.add_argument("--title", default="Results", help="heading of the page")
-    parser.add_argument("--rows", type=int, default=MOST_ROWS, metavar="COUNT", help=f"rows shown of a table ({MOST_ROWS})")
-    parser.add_argument("--json", action="store_true", help="print what the page holds instead: folders, tables, pictures")
+    parser.add_argument(
+        "--rows", type=int, default=MOST_ROWS, metavar="COUNT", help=f"rows shown of a table ({MOST_ROWS})"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print what the page holds instead: folders, tables, pictures"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

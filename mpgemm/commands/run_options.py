@@ -13,8 +13,12 @@ from mpgemm.reporting import plots
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """The group "how": workers and clusters."""
     how = parser.add_argument_group("how")
-    how.add_argument("--workers", type=int, default=1, metavar="N", help="measurements side by side, in threads (default 1)")
-    how.add_argument("--scheduler", metavar="ADDRESS", help="run on a dask cluster instead, for instance tcp://host:8786")
+    how.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="measurements side by side, in threads (default 1)"
+    )
+    how.add_argument(
+        "--scheduler", metavar="ADDRESS", help="run on a dask cluster instead, for instance tcp://host:8786"
+    )
 
 
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +29,9 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--no-figures", action="store_true", help="no pictures")
     output.add_argument("--json", action="store_true", help="print JSON instead of tables")
     output.add_argument("--csv", action="store_true", help="print CSV instead of tables")
-    output.add_argument("--metric", default="relative_frobenius", choices=list(RELATIVE_METRICS), help="what the figures show")
+    output.add_argument(
+        "--metric", default="relative_frobenius", choices=list(RELATIVE_METRICS), help="what the figures show"
+    )
 
 
 def check_run(args: argparse.Namespace) -> None:

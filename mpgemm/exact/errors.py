@@ -201,8 +201,10 @@ class ErrorMeter:
             raise ValueError(f"computed has shape {computed.shape}, expected {self.shape[:2]} from a and b")
         fmt = tcm.format_of_dtype(computed.dtype)
         if fmt is None:
-            raise TypeError(f"computed has elements of type {computed.dtype}: no floating-point format; convert them, "
-                            "for example to float32")
+            raise TypeError(
+                f"computed has elements of type {computed.dtype}: no floating-point format; convert them, "
+                "for example to float32"
+            )
         values = computed.astype(np.float64)
         correct, comparable = self._agreement(values)
         difference = np.zeros(values.shape)

@@ -93,10 +93,15 @@ def file_case(a_path: Path, b_path: Path, a_name: str | None = None, b_name: str
     a, a_changed = to_float32(read_matrix(a_path, a_name), str(a_path))
     b, b_changed = to_float32(read_matrix(b_path, b_name), str(b_path))
     if a.shape[1] != b.shape[0]:
-        raise ValueError(f"{a_path} is {a.shape[0]} x {a.shape[1]} and {b_path} {b.shape[0]} x {b.shape[1]}: "
-                         f"A has {a.shape[1]} columns, B must have as many rows")
-    changed = [f"{count} of {x.size} elements of {which} rounded to fp32"
-               for which, x, count in (("A", a, a_changed), ("B", b, b_changed)) if count]
+        raise ValueError(
+            f"{a_path} is {a.shape[0]} x {a.shape[1]} and {b_path} {b.shape[0]} x {b.shape[1]}: "
+            f"A has {a.shape[1]} columns, B must have as many rows"
+        )
+    changed = [
+        f"{count} of {x.size} elements of {which} rounded to fp32"
+        for which, x, count in (("A", a, a_changed), ("B", b, b_changed))
+        if count
+    ]
     label = f"{Path(a_path).name} x {Path(b_path).name}"
     return Case(label, {"files": label, "sha256": _digest(a, b)}, partial(_given, a, b), "; ".join(changed))
 

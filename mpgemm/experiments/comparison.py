@@ -218,9 +218,7 @@ def compare(
     [('fp16', 1), ('fp16', 1), ('ootomo', 3), ('ootomo', 3)]
     """
     given = given_case(a, b, c, case)
-    return compare_cases(
-        [given], methods, engines, bounds=bounds, strict=strict, overflow=overflow, executor=executor
-    )
+    return compare_cases([given], methods, engines, bounds=bounds, strict=strict, overflow=overflow, executor=executor)
 
 
 def compare_cases(

@@ -106,7 +106,9 @@ def evaluate(
 
 def _record(case: Case, method: GemmMethod, result: Mapping) -> Record:
     errors = ErrorReport.from_dict(result["errors"])
-    return Record(case.label, case.group, method.name, method.label, errors, result["seconds"], result.get("details", {}))
+    return Record(
+        case.label, case.group, method.name, method.label, errors, result["seconds"], result.get("details", {})
+    )
 
 
 #: Inputs of the cases that this process measured last, so that tasks of the same case form its exact product once.

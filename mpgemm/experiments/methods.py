@@ -179,7 +179,9 @@ def _modelled_amx(options: CubeOptions) -> list[GemmMethod]:
 def _amx(options: CubeOptions) -> list[GemmMethod]:
     unit = "emulated AMX" if setting() == "emulated" else "this CPU's AMX"
     label = f"{USUAL} on {unit}"
-    return [GemmMethod("amx", label, partial(sgemm, method=USUAL), {"unit": unit}, details=_amx_details, takes_addend=True)]
+    return [
+        GemmMethod("amx", label, partial(sgemm, method=USUAL), {"unit": unit}, details=_amx_details, takes_addend=True)
+    ]
 
 
 def _amx_details(a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> dict:

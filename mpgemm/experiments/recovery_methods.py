@@ -101,15 +101,11 @@ def recovery_method(text: str) -> GemmMethod:
     return pair_method(pair)
 
 
-def _product(
-    pair: Pair, options: dict, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
-) -> np.ndarray:
+def _product(pair: Pair, options: dict, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
     return recovered_gemm(a, b, c, pair.row, pair.engine, **options)
 
 
-def _from_store(
-    pair: Pair, store: WordStore, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
-) -> np.ndarray:
+def _from_store(pair: Pair, store: WordStore, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
     return prepare(a, b, c, pair.row, pair.engine, store=store).product()
 
 

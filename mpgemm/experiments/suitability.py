@@ -101,12 +101,16 @@ def _complaints(matrix: MatrixRange) -> list[str]:
     if matrix.nonfinite:
         found.append(f"{matrix.nonfinite} elements of {matrix.name} are infinite or NaN")
     if matrix.overflow:
-        found.append(f"{matrix.overflow} elements of {matrix.name} exceed 65504, fp16's largest number, and are lost "
-                     "whatever s_b is")
+        found.append(
+            f"{matrix.overflow} elements of {matrix.name} exceed 65504, fp16's largest number, and are lost "
+            "whatever s_b is"
+        )
     best = matrix.best
     if best.losing and best.worst_bits is not None:
-        found.append(f"{best.losing / best.elements:.1%} of the nonzero elements of {matrix.name} keep fewer than "
-                     f"{FULL_BITS} bits (the worst {best.worst_bits:.1f}) even with s_b = {matrix.recommended}")
+        found.append(
+            f"{best.losing / best.elements:.1%} of the nonzero elements of {matrix.name} keep fewer than "
+            f"{FULL_BITS} bits (the worst {best.worst_bits:.1f}) even with s_b = {matrix.recommended}"
+        )
     return found
 
 

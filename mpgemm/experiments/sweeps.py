@@ -62,13 +62,28 @@ _SIZES = (16, 32, 64, 128, 256, 512)
 SWEEP_FIGURES: dict[str, SweepFigure] = {
     row.name: row
     for row in (
-        SweepFigure("8a", "uniform in [-2^e, 2^e]", "offset exponent e", "uniform_symmetric",
-                    tuple(range(-20, 18)), (256, 256, 256), True),
-        SweepFigure("8b", "uniform in [0, 2^e]", "offset exponent e", "uniform_nonnegative",
-                    tuple(range(-20, 18)), (256, 256, 256), True),
+        SweepFigure(
+            "8a",
+            "uniform in [-2^e, 2^e]",
+            "offset exponent e",
+            "uniform_symmetric",
+            tuple(range(-20, 18)),
+            (256, 256, 256),
+            True,
+        ),
+        SweepFigure(
+            "8b",
+            "uniform in [0, 2^e]",
+            "offset exponent e",
+            "uniform_nonnegative",
+            tuple(range(-20, 18)),
+            (256, 256, 256),
+            True,
+        ),
         SweepFigure("9a", "uniform in [-1, 1]", "m = n", "uniform_symmetric", _SIZES, (-1, 64 * 44, -1)),
-        SweepFigure("9b", "uniform in [-1, 1]", "k", "uniform_symmetric",
-                    (16, 64, 256, 1024, 4096, 16384), (128, -1, 128)),
+        SweepFigure(
+            "9b", "uniform in [-1, 1]", "k", "uniform_symmetric", (16, 64, 256, 1024, 4096, 16384), (128, -1, 128)
+        ),
         SweepFigure("9c", "uniform in [-1, 1]", "m = k = n", "uniform_symmetric", (*_SIZES, 1024), (-1, -1, -1)),
     )
 }
@@ -188,9 +203,7 @@ def run_sweep(
     cases = [
         case
         for x, sizes in zip(points, shapes, strict=True)
-        for case in generated_cases(
-            figure.distribution, sizes, seeds, {"exponent": x if figure.sweeps_exponent else 0}
-        )
+        for case in generated_cases(figure.distribution, sizes, seeds, {"exponent": x if figure.sweeps_exponent else 0})
     ]
     summaries = summarise(evaluate(cases, methods, journal, progress, executor))
     width = len(methods)

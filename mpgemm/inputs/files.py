@@ -76,9 +76,7 @@ def read_matrix(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
     try:
         reader = _READERS[path.suffix.lower()]
     except KeyError:
-        raise ValueError(
-            f"{path}: unknown matrix format {path.suffix!r}; known: {', '.join(_READERS)}"
-        ) from None
+        raise ValueError(f"{path}: unknown matrix format {path.suffix!r}; known: {', '.join(_READERS)}") from None
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     if name is not None and path.suffix.lower() in (".npy", ".mtx"):

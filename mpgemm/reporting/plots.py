@@ -36,8 +36,18 @@ class Panel:
 _MARKERS = "osD^v<>Pp*Xh"
 
 #: Colours that colour-blind readers tell apart (Okabe and Ito 2008).
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F", "#8B0000",
-            "#556B2F")
+_COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+    "#7F7F7F",
+    "#8B0000",
+    "#556B2F",
+)
 
 
 def require_matplotlib() -> None:
@@ -126,8 +136,9 @@ def curves(
         )
     for label, level in (marks or {}).items():
         axes.axhline(level, color="0.6", linewidth=0.8, linestyle=":")
-        axes.annotate(label, (1.0, level), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=7,
-                      color="0.4")
+        axes.annotate(
+            label, (1.0, level), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=7, color="0.4"
+        )
     if log_x:
         axes.set_xscale("log", base=2)
     else:
@@ -194,8 +205,13 @@ def exponent_histogram(histograms: Mapping[str, Mapping[int, int]], title: str):
     for number, (name, histogram) in enumerate(histograms.items()):
         places = np.array(sorted(histogram), float)
         shares = np.array([histogram[int(place)] for place in places], float)
-        axes.bar(places + (number + 0.5) * width - 0.4, shares / max(shares.sum(), 1), width, label=name,
-                 color=_COLOURS[number])
+        axes.bar(
+            places + (number + 0.5) * width - 0.4,
+            shares / max(shares.sum(), 1),
+            width,
+            label=name,
+            color=_COLOURS[number],
+        )
     for left, right, colour, label in (
         (low, -25.5, "#f4c7c3", "lost in fp16"),
         (-25.5, -14.5, "#fbe7c6", "fp16 subnormal"),

@@ -75,7 +75,9 @@ def check_kept(spec: object, name: str = "output_fraction_bits") -> None:
     """A number of fraction bits that a result keeps, or None."""
     value = getattr(spec, name)
     require(
-        value is None or 0 <= value <= MAX_FRACTION_BITS, spec, f"{name} {value} must be 0 to {MAX_FRACTION_BITS}, or None"
+        value is None or 0 <= value <= MAX_FRACTION_BITS,
+        spec,
+        f"{name} {value} must be 0 to {MAX_FRACTION_BITS}, or None",
     )
 
 

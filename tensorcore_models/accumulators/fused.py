@@ -268,7 +268,11 @@ class GroupFusedDotRoundDownAdd(FusedDotRoundDownAdd):
 
     def _check(self):
         super()._check()
-        require(0 <= self.c_zero_below <= MAX_EXPONENT, self, f"c_zero_below {self.c_zero_below} must be 0 to {MAX_EXPONENT}")
+        require(
+            0 <= self.c_zero_below <= MAX_EXPONENT,
+            self,
+            f"c_zero_below {self.c_zero_below} must be 0 to {MAX_EXPONENT}",
+        )
 
     @property
     def parity_groups(self) -> int:

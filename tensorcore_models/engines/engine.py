@@ -457,7 +457,11 @@ class MatrixEngine(Engine):
             raise ValueError(
                 f"{type(self.accumulator).__name__} takes no block scales; FusedDotAdd, ParametricDotAdd, GroupDotFusedSum do"
             )
-        if isinstance(self.accumulator, GroupDotFusedSum) and self.block_size and self.block_size % self.accumulator.group:
+        if (
+            isinstance(self.accumulator, GroupDotFusedSum)
+            and self.block_size
+            and self.block_size % self.accumulator.group
+        ):
             raise ValueError(
                 f"a scale for {self.block_size} products cuts through groups of {self.accumulator.group}: "
                 "block_size must be a multiple of the group"

@@ -170,9 +170,7 @@ def overflow_bits(negative: bool, fmt: Format, rounding: str = "rne", saturate: 
         If the format has neither.
     """
     sign = fmt.sign_bit if negative else 0
-    toward_zero = (
-        rounding in ("rz", "ro") or (rounding == "ru" and negative) or (rounding == "rd" and not negative)
-    )
+    toward_zero = rounding in ("rz", "ro") or (rounding == "ru" and negative) or (rounding == "rd" and not negative)
     if saturate or toward_zero:
         return sign | fmt.max_bits
     if fmt.has_inf:
@@ -269,9 +267,7 @@ def _nan_exact(x: float, fmt: Format, saturate: bool | None, nan: float | None, 
     if not fmt.has_nan:
         if saturate:
             return fmt.max_bits
-        raise ValueError(
-            f"{fmt.name} has no NaN; nan=value says what it becomes, saturate=True gives {fmt.max_finite}"
-        )
+        raise ValueError(f"{fmt.name} has no NaN; nan=value says what it becomes, saturate=True gives {fmt.max_finite}")
     (source,) = struct.unpack("<Q", struct.pack("<d", x))
     sign = fmt.sign_bit if source >> 63 and fmt.specials in ("ieee", "fn") else 0
     if fmt.specials != "ieee":
@@ -287,6 +283,5 @@ def _inf_exact(negative: bool, fmt: Format, saturate: bool) -> int:
         return overflow_bits(negative, fmt, "rne", saturate)
     except OverflowError:
         raise ValueError(
-            f"{fmt.name} has neither infinity nor NaN; "
-            f"saturate=True gives the largest finite number, {fmt.max_finite}"
+            f"{fmt.name} has neither infinity nor NaN; saturate=True gives the largest finite number, {fmt.max_finite}"
         ) from None

@@ -50,9 +50,7 @@ def check_bits(
 
 
 @default_fp_state
-def operand_bits(
-    x, fmt: Format | IntegerFormat, rounding: str | None, name: str, saturate: bool = False
-) -> np.ndarray:
+def operand_bits(x, fmt: Format | IntegerFormat, rounding: str | None, name: str, saturate: bool = False) -> np.ndarray:
     """Values as encodings of `fmt`; arrays that hold the format already keep their bits (NaN payloads included).
 
     Values beyond the range become infinities where the format has them, the largest finite number where it has neither infinity
@@ -99,7 +97,9 @@ def _rounded_bits(array: np.ndarray, fmt: Format, rounding: str, name: str, satu
         nans = np.isnan(array.astype(np.float64))
     if not fmt.has_nan:
         if nans.any():
-            raise ValueError(f"{name}: {np.count_nonzero(nans)} of {array.size} values are NaN, which {fmt.name} has not")
+            raise ValueError(
+                f"{name}: {np.count_nonzero(nans)} of {array.size} values are NaN, which {fmt.name} has not"
+            )
         return encode(array, fmt, rounding, saturate=True)
     bits = encode(array, fmt, rounding, saturate)
     lost = np.isnan(decode(bits, fmt)) & ~nans

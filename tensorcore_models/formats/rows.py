@@ -76,11 +76,7 @@ class Format:
             )
         if self.bits > 64:
             raise ValueError(f"format {self.name!r} needs {self.bits} bits; at most 64 are supported")
-        if (
-            self.exponent_bits > 30
-            or self.exponent_bits + self.fraction_bits > 63
-            or abs(self.bias) > 1 << 31
-        ):
+        if self.exponent_bits > 30 or self.exponent_bits + self.fraction_bits > 63 or abs(self.bias) > 1 << 31:
             raise ValueError(
                 f"format {self.name!r}: exponent_bits {self.exponent_bits} may be at most 30, exponent and "
                 f"fraction together at most 63 bits, and the bias {self.bias} at most 2**31 in magnitude"
@@ -134,11 +130,7 @@ class Format:
     def emax(self) -> int:
         """Exponent of the largest finite number."""
         top = (1 << self.exponent_bits) - 1 - self.bias
-        if (
-            self.specials == "ieee"
-            or self.specials == "scale"
-            or (self.specials == "fn" and self.fraction_bits == 0)
-        ):
+        if self.specials == "ieee" or self.specials == "scale" or (self.specials == "fn" and self.fraction_bits == 0):
             return top - 1
         return top
 
@@ -280,9 +272,7 @@ class Format:
             return Decoded("nan", negative, fraction, 0)
         if field == 0 and self.has_subnormals:
             return Decoded("finite", negative, fraction, self.quantum_exponent)
-        return Decoded(
-            "finite", negative, fraction | (1 << self.fraction_bits), field - self.bias - self.fraction_bits
-        )
+        return Decoded("finite", negative, fraction | (1 << self.fraction_bits), field - self.bias - self.fraction_bits)
 
 
 FORMATS: dict[str, Format] = {
@@ -392,5 +382,7 @@ def get_float_format(fmt: "str | Format | IntegerFormat") -> Format:
     """
     found = get_format(fmt)
     if isinstance(found, IntegerFormat):
-        raise ValueError(f"{found.name} is an integer format, here a floating-point one is needed: {', '.join(FORMATS)}")
+        raise ValueError(
+            f"{found.name} is an integer format, here a floating-point one is needed: {', '.join(FORMATS)}"
+        )
     return found

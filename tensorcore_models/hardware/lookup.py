@@ -14,9 +14,7 @@ NAMES = (
 )
 
 
-def engine(
-    name: str, device: Device | None = None
-) -> CudaEngine | TorchMatmulEngine | CupyMatmulEngine | CpuEngine:
+def engine(name: str, device: Device | None = None) -> CudaEngine | TorchMatmulEngine | CupyMatmulEngine | CpuEngine:
     """A hardware engine by its name.
 
     Parameters

@@ -87,7 +87,9 @@ class ChainsKernel:
         d = np.array(c, c.dtype, order="C")
         values = d.view(self.dtype)
         task = {"every": every or self.terms, "lanes": self.lanes, "flush": self.flush}
-        nan = self.nan if every is None else FORMATS[f"fp{8 * values.itemsize}"].nan_encoding()  # that of the sum outside
+        nan = (
+            self.nan if every is None else FORMATS[f"fp{8 * values.itemsize}"].nan_encoding()
+        )  # that of the sum outside
         chains.chains(x, y, values, task, nan, level, threads_for(m * n * k))
         if self.redo:
             again = np.isnan(values) if self.redo == "nan" else ~np.isfinite(values)

@@ -69,14 +69,18 @@ class Source:
     block_size: int = 1
 
     @classmethod
-    def of_a(cls, a: np.ndarray, fmt: dict, scales: np.ndarray | None = None, block_size: int | None = None) -> "Source":
+    def of_a(
+        cls, a: np.ndarray, fmt: dict, scales: np.ndarray | None = None, block_size: int | None = None
+    ) -> "Source":
         """Rows of A, shape (..., m, k), with scales (..., m, blocks)."""
         if scales is None:
             return cls(flat(a), a.shape[-1], 1, fmt)
         return cls(flat(a), a.shape[-1], 1, fmt, flat(scales), scales.shape[-1], 1, block_size or 0)
 
     @classmethod
-    def of_b(cls, b: np.ndarray, fmt: dict, scales: np.ndarray | None = None, block_size: int | None = None) -> "Source":
+    def of_b(
+        cls, b: np.ndarray, fmt: dict, scales: np.ndarray | None = None, block_size: int | None = None
+    ) -> "Source":
         """Columns of B, shape (..., k, n), with scales (..., blocks, n)."""
         n = b.shape[-1]
         if scales is None:

@@ -152,7 +152,11 @@ def _fast_path(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
 def _fast_batch(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
     """The first fast path for a batch of small products, m n k = `size` in all, with its kernel."""
     for path in FAST_PATHS:
-        if path.smallest_batch is not None and size >= path.smallest_batch and (kernel := _prepared(low, path)) is not None:
+        if (
+            path.smallest_batch is not None
+            and size >= path.smallest_batch
+            and (kernel := _prepared(low, path)) is not None
+        ):
             return path, kernel
     return None, None
 

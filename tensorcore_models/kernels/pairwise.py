@@ -82,7 +82,12 @@ class ExactSumKernel:
     def of(cls, low: Lowered) -> "ExactSumKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
         spec, formats = low.accumulator, low.floating
-        if type(spec) is not ParametricDotAdd or formats is None or low.scale_format is not None or spec.terms not in (2, 4):
+        if (
+            type(spec) is not ParametricDotAdd
+            or formats is None
+            or low.scale_format is not None
+            or spec.terms not in (2, 4)
+        ):
             return None
         names = tuple(f.name for f in formats)
         if names[2:] != ("fp32", "fp32") or not set(names[:2]) <= {"fp16", "bf16"}:

@@ -26,9 +26,7 @@ def _default() -> int:
         try:
             n = int(text)
         except ValueError:
-            raise ValueError(
-                f"environment variable MPGEMM_NUM_THREADS must be a number, got {text!r}"
-            ) from None
+            raise ValueError(f"environment variable MPGEMM_NUM_THREADS must be a number, got {text!r}") from None
         return _checked(n, "environment variable MPGEMM_NUM_THREADS")
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -151,7 +151,9 @@ def alignment_floor(build: Builder, floor: int, fraction_bits: int, rounding: st
     first, below, above = (last - unit, Fraction(0), last) if rounding == "rz" else (last / 2, Fraction(0), last)
     name = f"alignment floor {floor}: "
     build.add(name + "one unit is kept", {0: first, 1: unit}, 0, above, smallest=last, scales=(0,))
-    build.add(name + "halves of it are lost", {0: first, 1: unit / 2, 2: unit / 2}, 0, below, smallest=last, scales=(0,))
+    build.add(
+        name + "halves of it are lost", {0: first, 1: unit / 2, 2: unit / 2}, 0, below, smallest=last, scales=(0,)
+    )
 
 
 def exact_dot_add(build: Builder) -> None:
@@ -165,9 +167,13 @@ def exact_dot_add(build: Builder) -> None:
     above = ONE + 2 * half
     build.add("a tie and a product that is tiny: above the tie", {0: half, 1: half / 64}, ONE, above, smallest=2 * half)
     for distance in {1, terms // 2, terms - 1} - {0}:
-        build.add(f"half a unit at 0 and {distance} meet c together", {0: half, distance: half}, ONE, above, smallest=2 * half)
+        build.add(
+            f"half a unit at 0 and {distance} meet c together", {0: half, distance: half}, ONE, above, smallest=2 * half
+        )
     if terms < k:
-        build.add(f"half a unit at 0 and {terms}: each is lost to c", {0: half, terms: half}, ONE, ONE, smallest=2 * half)
+        build.add(
+            f"half a unit at 0 and {terms}: each is lost to c", {0: half, terms: half}, ONE, ONE, smallest=2 * half
+        )
 
 
 def one_alignment(build: Builder, fraction_bits: int, rounding: str) -> None:

@@ -38,7 +38,9 @@ def aligned(addend: Addend, unit: int, rounding: str) -> int:
 def as_addends(numbers: list[Operand]) -> list[Addend]:
     """The numbers that take part in an alignment."""
     return [
-        Addend(x.negative, x.significand, x.exponent, x.align) for x in numbers if x.kind == "finite" and x.align is not None
+        Addend(x.negative, x.significand, x.exponent, x.align)
+        for x in numbers
+        if x.kind == "finite" and x.align is not None
     ]
 
 
@@ -194,7 +196,9 @@ def group_dot_step(
         return special_bits(special, d_format, spec)
     terms = [c]
     for start in range(0, len(a), spec.group):
-        products = [multiply(x, y) for x, y in zip(a[start : start + spec.group], b[start : start + spec.group], strict=True)]
+        products = [
+            multiply(x, y) for x, y in zip(a[start : start + spec.group], b[start : start + spec.group], strict=True)
+        ]
         unit = min(p.exponent for p in products)
         total = sum((-p.significand if p.negative else p.significand) << (p.exponent - unit) for p in products)
         empty = {
@@ -212,7 +216,9 @@ def group_dot_step(
 
 
 # -- FDRDA and GFDRDA --------------------------------------------------------------------------------------------------------
-def round_down_step(spec: FusedDotRoundDownAdd, a: list[Operand], b: list[Operand], c: Operand, d_format: Format) -> int:
+def round_down_step(
+    spec: FusedDotRoundDownAdd, a: list[Operand], b: list[Operand], c: Operand, d_format: Format
+) -> int:
     """One FDRDA or GFDRDA operation (xie-mma-sim, sections IV-F and IV-H)."""
     products = [multiply(x, y) for x, y in zip(a, b, strict=True)]
     limited = [_overflowed(p, spec.product_overflow_exponent) for p in products]

@@ -76,7 +76,15 @@ def add(
 
 
 def _fma(
-    x: Operand, y: Operand, z: Operand, fmt: Format, spec: Accumulator, rounding: str, *, flush: int, saturate: bool = False
+    x: Operand,
+    y: Operand,
+    z: Operand,
+    fmt: Format,
+    spec: Accumulator,
+    rounding: str,
+    *,
+    flush: int,
+    saturate: bool = False,
 ) -> int:
     return _rounded_sum(
         [multiply(x, y), z], fmt, spec, rounding, flush=flush, saturate=saturate, to_inf=False, operands=[x, y, z]
@@ -93,7 +101,9 @@ def sequential_fma(
         x, y, z = a[k], b[k], decode(total_format, total, spec)
         if spec.flush_inputs:
             x, y, z = flushed(x, a_format.emin), flushed(y, b_format.emin), flushed(z, total_format.emin)
-        total = _fma(x, y, z, d_format, spec, spec.rounding, flush=TINY if spec.flush_outputs else KEEP, saturate=spec.saturate)
+        total = _fma(
+            x, y, z, d_format, spec, spec.rounding, flush=TINY if spec.flush_outputs else KEEP, saturate=spec.saturate
+        )
         total_format = d_format
     return total
 
@@ -119,7 +129,9 @@ def laned_fma(spec: LanedFMA, a: list[Operand], b: list[Operand], c: int, format
     for lane in lanes[1:]:
         total = add(total, d_format, lane, d_format, d_format, spec, flush=TINY)
     start = flushed(decode(c_format, c, spec), c_format.emin)
-    return _rounded_sum([start, decode(d_format, total, spec)], d_format, spec, "rne", flush=TINY, saturate=False, to_inf=False)
+    return _rounded_sum(
+        [start, decode(d_format, total, spec)], d_format, spec, "rne", flush=TINY, saturate=False, to_inf=False
+    )
 
 
 def group_pairwise_sum(
@@ -149,7 +161,9 @@ def _flushed_to_positive(x: Operand, below: int) -> Operand:
     return y._replace(negative=False) if y.is_zero else y
 
 
-def _product(x: Operand, y: Operand, fmt: Format, spec: Accumulator, rounding: str, flush: int, to_inf: bool = False) -> int:
+def _product(
+    x: Operand, y: Operand, fmt: Format, spec: Accumulator, rounding: str, flush: int, to_inf: bool = False
+) -> int:
     """IEEE product; a zero keeps the product's sign."""
     return _rounded_sum([multiply(x, y)], fmt, spec, rounding, flush=flush, saturate=False, to_inf=to_inf)
 

@@ -117,7 +117,9 @@ def interleaved(p: Pass) -> int:
         members = [k for k in range(len(a)) if k // spec.run % spec.groups == group]
         for first in range(0, len(members), spec.dot.terms):
             ks = members[first : first + spec.dot.terms]
-            total = spec.dot.pass_bits(Pass(spec.dot, [a[k] for k in ks], [b[k] for k in ks], total, formats, ((),) * len(ks)))
+            total = spec.dot.pass_bits(
+                Pass(spec.dot, [a[k] for k in ks], [b[k] for k in ks], total, formats, ((),) * len(ks))
+            )
     return ieee.add(total, d_format, p.c, c_format, d_format, spec, spec.final_rounding)
 
 

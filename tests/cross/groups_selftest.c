@@ -44,8 +44,14 @@ static int run_groups(FILE *file, const int64_t *h, int swapped, const int32_t *
         return 0;
     }
     uint8_t mark = 0;
-    mpg_group_items job = {.a = tables[swapped], .b = tables[!swapped], .rows = swapped ? n : m, .columns = swapped ? m : n,
-                           .row_step = swapped ? 1 : n, .column_step = swapped ? n : 1, .d = *d, .marks = &mark};
+    mpg_group_items job = {.a = tables[swapped],
+                           .b = tables[!swapped],
+                           .rows = swapped ? n : m,
+                           .columns = swapped ? m : n,
+                           .row_step = swapped ? 1 : n,
+                           .column_step = swapped ? n : 1,
+                           .d = *d,
+                           .marks = &mark};
     memcpy(&job.task, words, sizeof(job.task));
     job.task.group += job.task.group % 2;
     job.groups = (k + (int64_t)words[0] * words[1] - 1) / ((int64_t)words[0] * words[1]) * words[1];
@@ -56,9 +62,15 @@ static int run_integers(const int64_t *h, int swapped, const int32_t *words, con
 {
     const int64_t m = h[1], n = h[2], k = h[3];
     const mpg_integer_source x = {a, k, 1, k, words[2], words[3]}, y = {b, 1, n, k, words[4], words[5]};
-    const mpg_integer_items job = {.task = {words[0], words[1]}, .a = swapped ? y : x, .b = swapped ? x : y,
-                                   .rows = swapped ? n : m, .columns = swapped ? m : n, .length = k + k % 2,
-                                   .row_step = swapped ? 1 : n, .column_step = swapped ? n : 1, .d = d};
+    const mpg_integer_items job = {.task = {words[0], words[1]},
+                                   .a = swapped ? y : x,
+                                   .b = swapped ? x : y,
+                                   .rows = swapped ? n : m,
+                                   .columns = swapped ? m : n,
+                                   .length = k + k % 2,
+                                   .row_step = swapped ? 1 : n,
+                                   .column_step = swapped ? n : 1,
+                                   .d = d};
     return mpg_integer_run_items(&job, 0, 1);
 }
 

@@ -92,7 +92,7 @@ int main(int count, char **arguments)
         cases++;
         free(f), free(task), free(order), free(a), free(b), free(d), free(expected), free(left_out), free(redo);
     }
-    printf("%lld cases, %lld elements, %lld handed on, %lld wrong\n", (long long)cases, (long long)compared, (long long)handed_on,
-           (long long)wrong);
+    printf("%lld cases, %lld elements, %lld handed on, %lld wrong\n", (long long)cases, (long long)compared,
+           (long long)handed_on, (long long)wrong);
     return cases == 0 || wrong > 0;
 }

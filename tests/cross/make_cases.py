@@ -1,6 +1,6 @@
 """Writes the cases of lanes_selftest.c: operands and tasks of the fast paths, results of the generic kernel.
 
-    python tests/cross/make_cases.py FILE
+python tests/cross/make_cases.py FILE
 """
 
 import dataclasses
@@ -29,7 +29,9 @@ def words(record) -> bytes:
 def case(unit, plan, m: int, n: int, k: int, rng) -> bytes:
     """One product with finite operands; elements that the lanes hand on are left out."""
     low = kernels.lowered(unit)
-    a, b, c, *_ = operands(rng, unit, m, k, n, str(rng.choice(("normal", "clustered", "cancelling", "subnormal", "sparse"))))
+    a, b, c, *_ = operands(
+        rng, unit, m, k, n, str(rng.choice(("normal", "clustered", "cancelling", "subnormal", "sparse")))
+    )
     a, b, c = (np.ascontiguousarray(x) for x in (a, b, c))
     expected = kernels.generic_bits(low, a, b, c)
     is_wide = isinstance(plan, wide.WideKernel)

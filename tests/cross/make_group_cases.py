@@ -1,6 +1,6 @@
 """Writes the cases of groups_selftest.c: operands and tasks of the fast paths, results of the generic kernel.
 
-    python tests/cross/make_group_cases.py FILE
+python tests/cross/make_group_cases.py FILE
 """
 
 import dataclasses

@@ -141,15 +141,21 @@ def test_arguments_are_taken_as_they_come():
     expected = mpgemm.sgemm(a, b, c, method="bf16x6")
     given = [x.copy() for x in (a, b, c)]
     big = np.repeat(a, 2, axis=1)[:, ::2]
-    for x, y, z in ((a.astype(np.float64), b, c), (np.asfortranarray(a), b[::-1][::-1], c.T.copy().T), (big, b, c),
-                    (a.tolist(), b.tolist(), c.tolist())):
+    for x, y, z in (
+        (a.astype(np.float64), b, c),
+        (np.asfortranarray(a), b[::-1][::-1], c.T.copy().T),
+        (big, b, c),
+        (a.tolist(), b.tolist(), c.tolist()),
+    ):
         assert np.array_equal(mpgemm.sgemm(x, y, z, method="bf16x6"), expected)
     for x in (a, b, c):
         x.flags.writeable = False
     assert np.array_equal(mpgemm.sgemm(a, b, c, method="bf16x6"), expected)
     assert all(np.array_equal(x, y) for x, y in zip(given, (a, b, c), strict=True))
     half = a.astype(np.float16)
-    assert np.array_equal(mpgemm.sgemm(half, b, method="bf16x6"), mpgemm.sgemm(half.astype(np.float32), b, method="bf16x6"))
+    assert np.array_equal(
+        mpgemm.sgemm(half, b, method="bf16x6"), mpgemm.sgemm(half.astype(np.float32), b, method="bf16x6")
+    )
 
 
 @pytest.mark.parametrize(("m", "k", "n"), [(0, 3, 4), (3, 0, 4), (3, 4, 0)])

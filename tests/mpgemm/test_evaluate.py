@@ -60,7 +60,10 @@ def test_options_stand_in_names_and_settings():
     methods = build_methods(["sgemm_cube"], CubeOptions(("termwise",), (12,), ("sequential", "exact"), (176, 64, 176)))
     assert [method.name for method in methods] == ["sgemm_cube_termwise_12", "sgemm_cube_termwise_12_exact"]
     assert methods[1].settings == {
-        "name": "sgemm_cube_termwise_12_exact", "order": "termwise", "scale_exponent": 12, "step_order": "exact",
+        "name": "sgemm_cube_termwise_12_exact",
+        "order": "termwise",
+        "scale_exponent": 12,
+        "step_order": "exact",
         "blocking": [176, 64, 176],
     }
     a, b = generate("uniform_symmetric", 3, 6000, 3)  # three k groups of 64 * 44
@@ -202,8 +205,9 @@ def test_cases_and_methods_can_be_pickled():
     case, method = shipped_case("digits"), build_methods(["sgemm_cube"])[0]
     again = pickle.loads(pickle.dumps((case, method)))
     assert again == (case, method)
-    np.testing.assert_array_equal(again[1].multiply(*generate("normal", 2, 3, 4)),
-                                  method.multiply(*generate("normal", 2, 3, 4)))
+    np.testing.assert_array_equal(
+        again[1].multiply(*generate("normal", 2, 3, 4)), method.multiply(*generate("normal", 2, 3, 4))
+    )
 
 
 def test_summaries_average_over_seeds():
@@ -241,8 +245,11 @@ def test_good_input_suits():
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(70000.0, "1 elements of A exceed 65504"), (np.inf, "1 elements of A are infinite or NaN"),
-     (2.0**-40 * 1.37, "keep fewer than 22 bits")],
+    [
+        (70000.0, "1 elements of A exceed 65504"),
+        (np.inf, "1 elements of A are infinite or NaN"),
+        (2.0**-40 * 1.37, "keep fewer than 22 bits"),
+    ],
 )
 def test_bad_input_does_not_suit(value, words):
     a = np.full((2, 2), 1.5, np.float32)

@@ -31,7 +31,11 @@ def test_two_files_to_a_folder(files, tmp_path, capsys):
     assert "4 of 4 sampled entries of the exact product agree with mpmath" in printed.out
     assert printed.err == ""
     assert sorted(p.name for p in out.iterdir()) == [
-        "errors.png", "exponents.png", "journal.jsonl", "results.csv", "results.json",
+        "errors.png",
+        "exponents.png",
+        "journal.jsonl",
+        "results.csv",
+        "results.json",
     ]
     result = json.loads((out / "results.json").read_text(), parse_constant=pytest.fail)
     assert len(result["records"]) == len(result["summaries"]) == 13
@@ -88,8 +92,9 @@ def test_a_figure_of_the_paper(tmp_path, name, capsys):
     from mpgemm.experiments import sweeps
 
     row = sweeps.SWEEP_FIGURES[name]
-    small = sweeps.SweepFigure(row.name, row.title, row.x_label, row.distribution, row.points[:2], row.shape,
-                                         row.sweeps_exponent)
+    small = sweeps.SweepFigure(
+        row.name, row.title, row.x_label, row.distribution, row.points[:2], row.shape, row.sweeps_exponent
+    )
     sweeps.SWEEP_FIGURES[name] = small
     try:
         arguments = ["--figure", name, "--repeats", "1", "--shape", "8", "8", "8", "--out", str(tmp_path)]
@@ -167,8 +172,26 @@ def test_no_command_and_unknown_command(capsys):
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_interrupt_keeps_what_is_finished_and_resumes(tmp_path):
-    command = [sys.executable, "-m", "mpgemm", "evaluate", "--distribution", "normal", "--shape", "64", "400", "64",
-               "--repeats", "20000", "--methods", "fp16_accumulate", "fp32", "--out", str(tmp_path), "--no-figures"]
+    command = [
+        sys.executable,
+        "-m",
+        "mpgemm",
+        "evaluate",
+        "--distribution",
+        "normal",
+        "--shape",
+        "64",
+        "400",
+        "64",
+        "--repeats",
+        "20000",
+        "--methods",
+        "fp16_accumulate",
+        "fp32",
+        "--out",
+        str(tmp_path),
+        "--no-figures",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     journal = tmp_path / "journal.jsonl"
     deadline = time.monotonic() + 60

@@ -18,7 +18,11 @@ def texts(axes):
 def test_curves_leave_out_what_a_logarithm_lacks():
     figure = plots.curves(
         [plots.Curve("a", [1, 2, 3, 4], [0.0, 1e-3, np.inf, 1e-2]), plots.Curve("b", [1, 2], [1, 2], "--")],
-        "title", "x", "y", log_x=True, marks={"limit": 0.5},
+        "title",
+        "x",
+        "y",
+        log_x=True,
+        marks={"limit": 0.5},
     )
     axes = figure.axes[0]
     assert axes.get_lines()[0].get_xdata().tolist() == [2, 4]

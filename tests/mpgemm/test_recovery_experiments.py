@@ -62,7 +62,9 @@ def test_an_interrupted_search_resumes(tmp_path, monkeypatch):
     monkeypatch.setattr(valpey5, "search", search)
     seen = []
     resumed = valpey5.run(
-        Context(quick=True, journal=Journal(path), progress=lambda done, total, label: seen.append((done, total, label)))
+        Context(
+            quick=True, journal=Journal(path), progress=lambda done, total, label: seen.append((done, total, label))
+        )
     )
     assert resumed.data == whole.data and len(path.read_text().splitlines()) == 16
     assert seen[0] == (5, 16, "t4, fp16 elements, k = 16, seed 0: 128 dot products") and seen[-1] == (16, 16, "")

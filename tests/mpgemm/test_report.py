@@ -24,8 +24,17 @@ def test_empty_table():
 
 @pytest.mark.parametrize(
     ("cell", "text"),
-    [(0.0, "0"), (0, "0"), (12, "12"), (3.14159, "3.14"), (1e-7, "1.00e-07"), (float("inf"), "inf"), ("x", "x"),
-     (True, "True"), (99999.0, "1.00e+05")],
+    [
+        (0.0, "0"),
+        (0, "0"),
+        (12, "12"),
+        (3.14159, "3.14"),
+        (1e-7, "1.00e-07"),
+        (float("inf"), "inf"),
+        ("x", "x"),
+        (True, "True"),
+        (99999.0, "1.00e+05"),
+    ],
 )
 def test_cells(cell, text):
     assert format_cell(cell) == text

@@ -36,7 +36,8 @@ def test_json(results, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), [(["nowhere"], "no such folder"), (["."], "no tables"), ([".", "--rows", "0"], "at least 1")]
+    ("arguments", "message"),
+    [(["nowhere"], "no such folder"), (["."], "no tables"), ([".", "--rows", "0"], "at least 1")],
 )
 def test_bad_input(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

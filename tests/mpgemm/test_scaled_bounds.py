@@ -243,7 +243,9 @@ def test_encodings_and_values_of_scales_are_the_same():
     a, b = quantised(row, 4, 96, 4)  # 96: the last step is padded
     bits = gemm_bound(row, a.elements, b.elements, scale_a=a.scales, scale_b=b.scales)
     values = (tcm.decode(x.scales, "ue4m3") for x in (a, b))
-    np.testing.assert_array_equal(bits, gemm_bound(row, a.elements, b.elements, scale_a=next(values), scale_b=next(values)))
+    np.testing.assert_array_equal(
+        bits, gemm_bound(row, a.elements, b.elements, scale_a=next(values), scale_b=next(values))
+    )
 
 
 def test_without_data_a_tolerance_holds_for_any_scales():

@@ -53,7 +53,9 @@ def test_every_published_row_has_its_arithmetic(published):
         spec = tcm.get_instruction(row["arch"], row["name"]).accumulator
         algorithm = row["algorithm"].removeprefix("Co")
         if row["arch"] == "cdna1" and algorithm == "GPS":  # revised: the exact sum of as many products, rounded once
-            assert (type(spec), spec.terms, spec.fraction_bits) == (tcm.ParametricDotAdd, row["group"], None), row["name"]
+            assert (type(spec), spec.terms, spec.fraction_bits) == (tcm.ParametricDotAdd, row["group"], None), row[
+                "name"
+            ]
             continue
         if row["arch"] == "turing" and row["name"].startswith("mma.m8n8k4"):  # revised: Volta's unit
             volta = tcm.get_instruction("volta", row["name"]).accumulator

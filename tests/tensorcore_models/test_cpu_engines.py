@@ -49,7 +49,9 @@ def test_this_cpu_against_the_model(row, kind):
     assert np.array_equal(CpuEngine(row).mma_bits(*inputs), row.mma_bits(*inputs))
 
 
-@pytest.mark.parametrize("engine", [*(CpuEngine(row, True) for row in EMULATED), *map(CpuEngine, REAL)], ids=lambda e: e.label)
+@pytest.mark.parametrize(
+    "engine", [*(CpuEngine(row, True) for row in EMULATED), *map(CpuEngine, REAL)], ids=lambda e: e.label
+)
 def test_products_of_any_shape(engine):
     rng = np.random.default_rng(1)
     for m, n, k in ((1, 1, 1), (17, 33, 70), (3, 40, 31), (16, 16, 64)):
@@ -70,7 +72,9 @@ def test_products_of_any_shape(engine):
 
 def test_names():
     assert hardware.engine(f"cpu-emulated:{BF16.name}").row is BF16
-    assert hardware.engine("cpu-emulated:tdpbf16ps") == cpu_engine("x86:tdpbf16ps", emulated=True) == CpuEngine(BF16, True)
+    assert (
+        hardware.engine("cpu-emulated:tdpbf16ps") == cpu_engine("x86:tdpbf16ps", emulated=True) == CpuEngine(BF16, True)
+    )
     assert hardware.engine("cpu:x86:tdpbf16ps").label == f"cpu:{BF16.name}"
     assert hardware.engine("cpu:arm:bfmmla").row.arch == "arm"
     with pytest.raises(ValueError, match="did you mean|not on|unknown|no instruction"):

@@ -177,7 +177,9 @@ def test_natural_types_come_back():
 
 def test_values_the_operand_format_lacks_raise():
     a = np.array([[1.0, 0.1], [1e6, 0.5]])
-    with pytest.raises(ValueError, match=r"a: 2 of 4 values are not representable in fp16, the first is .*0\.1.* at \(0, 1\)"):
+    with pytest.raises(
+        ValueError, match=r"a: 2 of 4 values are not representable in fp16, the first is .*0\.1.* at \(0, 1\)"
+    ):
         HOPPER.gemm(a, np.ones((2, 2), np.float16))
     assert HOPPER.gemm(a, np.ones((2, 2), np.float16), input_rounding="rz")[1, 0] == 65504.5
     with pytest.raises(ValueError, match="unknown rounding"):

@@ -130,7 +130,19 @@ def test_extreme_scales_and_addends(unit, isa):
     codes = np.array([0, 1, 7, 8, 0x38, 0x7E, 0x7F, 0x80, 0xB8, 0xFE, 0xFF], np.uint8)
     if unit.scale_format == "ue8m0":
         codes = np.array([0, 1, 3, 100, 127, 128, 160, 200, 253, 254, 255], np.uint8)
-    cs = [0, 0x80000000, 1, 0x807FFFFF, 0x00800000, 0x3F800001, 0xBFFFFFFF, 0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0x7FC00001]
+    cs = [
+        0,
+        0x80000000,
+        1,
+        0x807FFFFF,
+        0x00800000,
+        0x3F800001,
+        0xBFFFFFFF,
+        0x7F7FFFFF,
+        0xFF7FFFFF,
+        0x7F800000,
+        0x7FC00001,
+    ]
     rng = np.random.default_rng(14)
     blocks = 128 // unit.block_size
     m = n = len(codes)
@@ -155,7 +167,9 @@ def test_group_sums_may_be_as_large_as_they_get(isa):
         scales = np.full((2, 4), code, np.uint8), np.full((4, 3), code, np.uint8)
         args = (a, b, c, *scales)
         assert_same(NVFP4, run(NVFP4, args), reference.mma_bits(NVFP4, *args), args)
-    one = run(NVFP4, (a, b, np.zeros((2, 3), np.uint32), np.full((2, 4), 0x38, np.uint8), np.full((4, 3), 0x38, np.uint8)))
+    one = run(
+        NVFP4, (a, b, np.zeros((2, 3), np.uint32), np.full((2, 4), 0x38, np.uint8), np.full((4, 3), 0x38, np.uint8))
+    )
     assert one.view(np.float32).tolist() == [[2304, -2304, 0], [-2304, 2304, 0]]
 
 

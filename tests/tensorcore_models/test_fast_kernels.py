@@ -61,7 +61,9 @@ WIDE = (
     Unit(FusedDotRoundDownAdd(8), "bf16", "bf16"),
     Unit(FusedDotRoundDownAdd(4, nan="all_ones"), "tf32", "tf32"),
     Unit(
-        FusedDotRoundDownAdd(8, c_inf_with_overflow="c", negative_underflow="positive", sum_fraction_bits=None), "bf16", "bf16"
+        FusedDotRoundDownAdd(8, c_inf_with_overflow="c", negative_underflow="positive", sum_fraction_bits=None),
+        "bf16",
+        "bf16",
     ),
     Unit(GroupFusedDotRoundDownAdd(16), "e4m3fnuz", "e5m2fnuz"),
     Unit(GroupFusedDotRoundDownAdd(6, c_zero_below=24), "bf16", "bf16"),
@@ -135,7 +137,9 @@ def test_twins(name, unit, isa):
     for m, n, k in SHAPES:
         for style in rng.choice(STYLES, 2, replace=False):
             args = operands(rng, unit, m, k, n, str(style))
-            assert_same(unit, run(name, unit, args), kernels.generic_bits(kernels.lowered(unit), *args), args, str(style))
+            assert_same(
+                unit, run(name, unit, args), kernels.generic_bits(kernels.lowered(unit), *args), args, str(style)
+            )
 
 
 @pytest.mark.parametrize("unit", NARROW, ids=lambda u: str(u)[17:90])
@@ -215,12 +219,17 @@ def test_last_bits_at_the_unit(fraction_bits, isa):
     rng = np.random.default_rng(fraction_bits)
     m, k, n = 11, 24, 40
     # one product of 2^0 leads; the others have lowest bits between 2^-32 and 2^-14
-    a = (127 - rng.integers(3, 10, (m, k))).astype(np.uint32) << 23 | rng.integers(0, 64, (m, k)).astype(np.uint32) << 17
+    a = (127 - rng.integers(3, 10, (m, k))).astype(np.uint32) << 23 | rng.integers(0, 64, (m, k)).astype(
+        np.uint32
+    ) << 17
     b = (127 - rng.integers(4, 11, (k, n))).astype(np.uint16) << 7 | rng.integers(0, 128, (k, n)).astype(np.uint16)
     a[:, ::8], b[::8] = 0x3F800000, 0x3F80
     a |= rng.integers(0, 2, (m, k)).astype(np.uint32) << 31
     b |= (rng.integers(0, 2, (k, n)) << 15).astype(np.uint16)
-    c = rng.integers(0x33000000, 0x3F800000, (m, n)).astype(np.uint32) | rng.integers(0, 2, (m, n)).astype(np.uint32) << 31
+    c = (
+        rng.integers(0x33000000, 0x3F800000, (m, n)).astype(np.uint32)
+        | rng.integers(0, 2, (m, n)).astype(np.uint32) << 31
+    )
     args = (a, b, c, None, None)
     assert_same(unit, run("lanes of 64 bits", unit, args), reference.mma_bits(unit, a, b, c), args)
 
@@ -258,7 +267,7 @@ def test_small_addends_of_round_down(unit, isa):
 
 
 def test_zeros_of_cdna2(isa):
-    """Operands and each instruction's c are taken as +0, -0 included; what is flushed of a result keeps its sign (mmasim 2.1.1)."""
+    """Operands and each instruction's c are taken as +0, -0 too; what is flushed of a result keeps its sign (mmasim 2.1.1)."""
     a = np.array([[0x0014, 0x8014, 0x8000, 0x0000]], np.uint16)  # subnormal numbers and zeros of bf16: all +0
     b = np.full((4, 40), 0x8084, np.uint16)
     zero = np.full((1, 40), 0x80000000, np.uint32)
@@ -283,7 +292,9 @@ def test_exact_sums_round_once(unit, isa):
     m, k, n = 9, 4 * unit.accumulator.terms, 40
     a, b, _, *_ = operands(rng, unit, m, k, n, "cancelling")
     exponents = rng.choice([127 + 20, 127, 127 - 25, 127 - 60, 1, 0], (m, n))
-    c = (exponents << 23 | rng.choice([0, 1, 0x400000, 0x7FFFFF], (m, n)) | rng.integers(0, 2, (m, n)) << 31).astype(np.uint32)
+    c = (exponents << 23 | rng.choice([0, 1, 0x400000, 0x7FFFFF], (m, n)) | rng.integers(0, 2, (m, n)) << 31).astype(
+        np.uint32
+    )
     one = {"fp16": 0x3C00, "bf16": 0x3F80}
     a[0], b[:, 0] = one[unit.a_format], one[unit.b_format]
     a[1, ::2], b[::2, 1] = 1, 1  # the smallest numbers
@@ -298,7 +309,9 @@ def test_sums_beyond_31_bits(isa):
         a, b = np.full((3, 32), 0x3FFF, np.uint16), np.full((32, 70), 0x3FFF, np.uint16)
         a[1] |= 0x8000
         b[16:] &= 0x8000  # zeros: the second operation adds nothing
-        encodings = (0x3F80, 0xBF80, 0x3FFF, 0xBFFF) if low.c_format.name == "fp32" else (0x3C00, 0xBC00, 0x3FFF, 0xBFFF)
+        encodings = (
+            (0x3F80, 0xBF80, 0x3FFF, 0xBFFF) if low.c_format.name == "fp32" else (0x3C00, 0xBC00, 0x3FFF, 0xBFFF)
+        )
         c = np.resize(np.array(encodings, low.c_format.container), (3, 70))
         c = c << np.uint32(16) if low.c_format.name == "fp32" else c
         args = (a, b, c, None, None)
@@ -379,7 +392,9 @@ def test_chains_in_slices_of_any_length(unit, isa):
         expected = c.copy() if every else kernels.generic_bits(low, a, b, c)
         for start in range(0, k if every else 0, every or 1):
             ks = slice(start, start + every)
-            part = kernels.generic_bits(low, np.ascontiguousarray(a[:, ks]), np.ascontiguousarray(b[ks]), np.zeros_like(c))
+            part = kernels.generic_bits(
+                low, np.ascontiguousarray(a[:, ks]), np.ascontiguousarray(b[ks]), np.zeros_like(c)
+            )
             expected = (expected.view(dtype) + part.view(dtype)).view(c.dtype)
         for threads in (1, 3):
             d = c.copy()
@@ -499,4 +514,6 @@ def test_flushing_leaves_the_mode_alone():
     set_num_threads(None)
     plain = Unit(SequentialFMA(), "fp32", "fp32")
     small = operands(np.random.default_rng(9), plain, 64, 64, 64, "subnormal")
-    assert np.array_equal(run("chains of multiply-adds", plain, small), kernels.generic_bits(kernels.lowered(plain), *small))
+    assert np.array_equal(
+        run("chains of multiply-adds", plain, small), kernels.generic_bits(kernels.lowered(plain), *small)
+    )

@@ -53,7 +53,9 @@ def test_what_is_generated_and_what_is_refused():
         counts[row.arch] = counts.get(row.arch, 0) + 1
     assert counts == COUNTS and sum(counts.values()) == len(ROWS)
     nvfp4 = tcm.get_instruction("rtx_blackwell:mma.m16n8k64.block16.f32.e2m1.e2m1.f32.ue4m3")
-    with pytest.raises(ValueError, match="ue4m3 scales for 32 products; it has ue8m0 for 32 .* and ue8m0 or ue4m3 for 16"):
+    with pytest.raises(
+        ValueError, match="ue4m3 scales for 32 products; it has ue8m0 for 32 .* and ue8m0 or ue4m3 for 16"
+    ):
         kernel(dataclasses.replace(nvfp4, block_size=32))
 
 
@@ -95,9 +97,7 @@ def compiled(rows, folder):
 
 def compilable(arch):
     """The rows of an architecture that nvcc takes; those of tcgen05 on one CTA and on a pair."""
-    rows = [
-        row for row in tcm.list_instructions(arch) if not NOT_COMPILED.search(str(row))
-    ]
+    rows = [row for row in tcm.list_instructions(arch) if not NOT_COMPILED.search(str(row))]
     return rows + [row.with_shape(256, 32) for row in rows if row.path == "tcgen05"]
 
 

@@ -56,7 +56,9 @@ def test_the_catalogue_s_instructions_give_every_row(hardware_vectors, kernel):
     index = json.loads((hardware_vectors / "index.json").read_text())
     kernels.set_kernel(None if kernel == "auto" else kernel)
     try:
-        wrong = {name: mismatches(hardware_vectors / f"{name}.npz", row, instruction(row)) for name, row in index.items()}
+        wrong = {
+            name: mismatches(hardware_vectors / f"{name}.npz", row, instruction(row)) for name, row in index.items()
+        }
     finally:
         kernels.set_kernel(None)
     assert wrong == dict.fromkeys(index, 0)

@@ -63,15 +63,22 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
     "block-scaled FusedDotAdd": (
         Unit(FusedDotAdd(32, 25), "e4m3fn", "e2m1", scale_format="ue8m0", block_size=32),
         Unit(
-            FusedDotAdd(32, 25, zero_operand="minus126", scaled_zero="keeps_scale"), "e3m2", "e2m3",
-            scale_format="ue8m0", block_size=16,
+            FusedDotAdd(32, 25, zero_operand="minus126", scaled_zero="keeps_scale"),
+            "e3m2",
+            "e2m3",
+            scale_format="ue8m0",
+            block_size=16,
         ),
         Unit(FusedDotAdd(16, 25, zero_operand="format_minimum"), "e5m2", "e2m1", scale_format="ue4m3", block_size=5),
     ),
     "InterleavedDotAdd": (
         Unit(InterleavedDotAdd(FDA16), "e4m3fn", "e4m3fn"),
         Unit(InterleavedDotAdd(FusedDotAdd(16, 25, output_rounding="rne")), "e5m2", "e4m3fn", **HALF),
-        Unit(InterleavedDotAdd(FusedDotAdd(4, 24, zero_c="minus126"), run=1, groups=3, group_order=(2, 0, 1)), "e4m3", "e5m2"),
+        Unit(
+            InterleavedDotAdd(FusedDotAdd(4, 24, zero_c="minus126"), run=1, groups=3, group_order=(2, 0, 1)),
+            "e4m3",
+            "e5m2",
+        ),
         Unit(InterleavedDotAdd(FusedDotAdd(3, 24), final_rounding="rd", nan="quiet"), "e5m2", "fp16", "fp32"),
     ),
     "GroupDotFusedSum": (
@@ -80,8 +87,11 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
         Unit(GroupDotFusedSum(8, 24, scaled_zero="skip"), "e3m2", "e2m3", scale_format="ue4m3", block_size=8),
         Unit(GroupDotFusedSum(4, 16, 70, zero_c="minus126"), "e5m2", "e4m3", scale_format="ue4m3", block_size=4),
         Unit(
-            GroupDotFusedSum(16, 32, zero_operand="minus126", scaled_zero="keeps_scale"), "e2m1", "e2m1",
-            scale_format="ue4m3", block_size=16,
+            GroupDotFusedSum(16, 32, zero_operand="minus126", scaled_zero="keeps_scale"),
+            "e2m1",
+            "e2m1",
+            scale_format="ue4m3",
+            block_size=16,
         ),
         Unit(GroupDotFusedSum(16, 32, output_rounding="rne"), "e2m1", "e3m2"),
     ),
@@ -151,14 +161,23 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
     "ParametricDotAdd": (
         Unit(ParametricDotAdd(8, 24, sticky=True), "fp16", "fp16"),
         Unit(ParametricDotAdd(8, 24, alignment="pairwise", alignment_rounding="rne"), "fp16", "fp16"),
-        Unit(ParametricDotAdd(9, 24, alignment="pairwise", zero_operand="skip", zero_c="skip", sticky=True), "bf16", "bf16"),
+        Unit(
+            ParametricDotAdd(9, 24, alignment="pairwise", zero_operand="skip", zero_c="skip", sticky=True),
+            "bf16",
+            "bf16",
+        ),
         Unit(ParametricDotAdd(8, 22, alignment="odd_even", alignment_rounding="rd"), "fp16", "fp16"),
         Unit(ParametricDotAdd(8, 24, normalise_each_add=True, alignment_rounding="rna"), "fp16", "fp16"),
         Unit(ParametricDotAdd(8, 24, normalise_each_add=True, sticky=True, integer_bits=3), "fp16", "fp16"),
         Unit(ParametricDotAdd(8, 10, integer_bits=2), "fp16", "fp16"),
         Unit(ParametricDotAdd(8, 23, integer_bits=4, alignment="pairwise", c_position="late"), "fp16", "fp16"),
         Unit(ParametricDotAdd(8, 24, c_position="late", late_rounding="ru", flush_outputs=True), "bf16", "bf16"),
-        Unit(ParametricDotAdd(8, 24, flush_inputs=True, flush_outputs=True, subnormal_c="normalised"), "fp16", "fp16", **HALF),
+        Unit(
+            ParametricDotAdd(8, 24, flush_inputs=True, flush_outputs=True, subnormal_c="normalised"),
+            "fp16",
+            "fp16",
+            **HALF,
+        ),
         Unit(ParametricDotAdd(8, 24, product_overflow_exponent=100), "bf16", "bf16"),
         Unit(ParametricDotAdd(8, 1, output_rounding="rne"), "fp16", "fp16"),
         Unit(ParametricDotAdd(4, 80, alignment="odd_even", sticky=True), "fp16", "fp16"),
@@ -304,7 +323,9 @@ def test_exact_accumulator_of_fp64_is_exact():
 SHAPES = ((1, 1, 1), (1, 5, 130), (9, 33, 65), (17, 100, 16), (130, 3, 7), (8, 1100, 20), (40, 70, 1))
 
 
-@pytest.mark.parametrize("family", ["FusedDotAdd", "LanedFMA", "GroupDotFusedSum", "IntegerDotAdd", "InterleavedDotAdd"])
+@pytest.mark.parametrize(
+    "family", ["FusedDotAdd", "LanedFMA", "GroupDotFusedSum", "IntegerDotAdd", "InterleavedDotAdd"]
+)
 @pytest.mark.parametrize(("m", "k", "n"), SHAPES)
 def test_elements_do_not_depend_on_the_shape(family, m, k, n):
     """Every element is the one of its row and column alone; tiles, panels, blocks of k and remainders do not show."""

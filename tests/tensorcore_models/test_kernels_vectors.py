@@ -40,7 +40,13 @@ def assert_all_isas(unit: Unit, *args) -> None:
 @pytest.mark.parametrize("fraction_bits", [9, 25, 47, 80])
 @pytest.mark.parametrize(
     "alignment",
-    [{}, {"alignment": "pairwise"}, {"alignment": "odd_even"}, {"normalise_each_add": True}, {"normalised_products": True}],
+    [
+        {},
+        {"alignment": "pairwise"},
+        {"alignment": "odd_even"},
+        {"normalise_each_add": True},
+        {"normalised_products": True},
+    ],
     ids=lambda x: next(iter(x.values()), "global") if x else "global",
 )
 def test_roundings_and_alignments(rounding, fraction_bits, alignment):
@@ -79,7 +85,9 @@ def test_the_longest_significands_of_each_width(fraction):
     exponent_bits = min(6, 63 - fraction)
     long = Format("long", exponent_bits, fraction, (1 << (exponent_bits - 1)) - 1)
     for rounding in ("rne", "ru", "ro"):
-        unit = Unit(ParametricDotAdd(3, min(2 * fraction, 112), alignment_rounding=rounding), long, long, "fp64", "fp64")
+        unit = Unit(
+            ParametricDotAdd(3, min(2 * fraction, 112), alignment_rounding=rounding), long, long, "fp64", "fp64"
+        )
         assert kernels.kernel_name(unit).startswith("generic")
         rng = np.random.default_rng(fraction)
         for style in ("clustered", "bits"):

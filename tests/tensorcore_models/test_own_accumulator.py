@@ -41,7 +41,9 @@ def test_it_runs_at_once():
     expected = np.zeros((5, 3), np.float32)
     for start in range(0, 12, 4):
         largest = largest_products(a[:, start : start + 4], b[start : start + 4])
-        expected = (expected.astype(np.float64) + largest).astype(np.float32)  # 24 + 22 bits: the sum is exact in binary64
+        expected = (expected.astype(np.float64) + largest).astype(
+            np.float32
+        )  # 24 + 22 bits: the sum is exact in binary64
     assert np.array_equal(engine.gemm(a, b), expected)
     c = np.ones((5, 3), np.float32)
     assert np.array_equal(engine.gemm(a[:, :4], b[:4], c), (1 + largest_products(a[:, :4], b[:4])).astype(np.float32))

@@ -92,7 +92,18 @@ def test_threads_do_not_change_a_bit():
 def test_sums_outside_may_overflow_cancel_and_start_anywhere():
     """Addends that the lanes do not take: subnormal, tiny, near overflow, infinite, NaN, -0."""
     unit = IN_LANES[0]
-    starts = (0x00000001, 0x80000001, 0x1F000000, 0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC01234, 0x80000000, 0)
+    starts = (
+        0x00000001,
+        0x80000001,
+        0x1F000000,
+        0x7F7FFFFF,
+        0xFF7FFFFF,
+        0x7F800000,
+        0xFF800000,
+        0x7FC01234,
+        0x80000000,
+        0,
+    )
     total = np.tile(np.array(starts, np.uint32), (16, 8))
     a = np.full((16, 64), 0x7BFF, np.uint16)  # 65504
     a[8:] = 0x0001  # 2^-24: sums near the addends that the lanes leave out

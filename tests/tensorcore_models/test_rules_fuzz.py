@@ -50,7 +50,9 @@ def test_a_negative_c_cut_to_nothing_leaves_no_sign():
 def test_pairwise_sums_keep_subnormal_sums_where_nothing_is_flushed():
     unit = Unit(GroupPairwiseSum(flush_results=False, flush_input="none"), "bf16", "bf16")
     rng = np.random.default_rng(5)
-    a, b = (tcm.encode(rng.standard_normal(shape) * 2.0**-71, "bf16") for shape in ((4, 8), (8, 16)))  # products near 2^-142
+    a, b = (
+        tcm.encode(rng.standard_normal(shape) * 2.0**-71, "bf16") for shape in ((4, 8), (8, 16))
+    )  # products near 2^-142
     c = rng.integers(0, 0x00800000, (4, 16)).astype(np.uint32)
     wanted = reference.mma_bits(unit, a, b, c)
     for _ in every_isa():

@@ -28,17 +28,17 @@ typedef struct {
     mpg_drive drive;
     const char *a_rows, *b_rows; /* (m, k) and (k, n) */
     int64_t k;
-    int size;          /* bytes of an element */
+    int size;           /* bytes of an element */
     int64_t high, wide; /* groups and panels of a tile */
-    char *a, *b;       /* packed */
-    char *d;           /* rows of n elements */
+    char *a, *b;        /* packed */
+    char *d;            /* rows of n elements */
     int64_t m, n;
     int64_t groups, panels;
-    int64_t pass;      /* products of a pass: MPG_CHAIN_DEPTH, or what `every` leaves of it */
-    int64_t every;     /* products between two additions outside, at most MPG_CHAIN_DEPTH; 0: one chain */
-    int64_t lanes;     /* chains among which `every` products are dealt out; 0: one */
+    int64_t pass;  /* products of a pass: MPG_CHAIN_DEPTH, or what `every` leaves of it */
+    int64_t every; /* products between two additions outside, at most MPG_CHAIN_DEPTH; 0: one chain */
+    int64_t lanes; /* chains among which `every` products are dealt out; 0: one */
     int flush;
-    uint64_t nan;      /* encoding of NaN results */
+    uint64_t nan; /* encoding of NaN results */
 } mpg_chain_job;
 
 #define MPG_CHAIN_NAMED(name, variant) mpg_chain_##name##_##variant
@@ -102,16 +102,16 @@ typedef struct {
 #define CHAIN_FMA(a, b, c) _mm512_fmadd_pd(a, b, c)
 #include "chains_tile.h"
 
-#define MPG_CHAIN_CALL(name, size, level, ...)                      \
-    do {                                                            \
-        if ((level) == MPG_ISA_AVX512 && (size) == 4)               \
-            mpg_chain_##name##_float_avx512(__VA_ARGS__);           \
-        else if ((level) == MPG_ISA_AVX512)                         \
-            mpg_chain_##name##_double_avx512(__VA_ARGS__);          \
-        else if ((size) == 4)                                       \
-            mpg_chain_##name##_float_avx2(__VA_ARGS__);             \
-        else                                                        \
-            mpg_chain_##name##_double_avx2(__VA_ARGS__);            \
+#define MPG_CHAIN_CALL(name, size, level, ...)                                                                                 \
+    do {                                                                                                                       \
+        if ((level) == MPG_ISA_AVX512 && (size) == 4)                                                                          \
+            mpg_chain_##name##_float_avx512(__VA_ARGS__);                                                                      \
+        else if ((level) == MPG_ISA_AVX512)                                                                                    \
+            mpg_chain_##name##_double_avx512(__VA_ARGS__);                                                                     \
+        else if ((size) == 4)                                                                                                  \
+            mpg_chain_##name##_float_avx2(__VA_ARGS__);                                                                        \
+        else                                                                                                                   \
+            mpg_chain_##name##_double_avx2(__VA_ARGS__);                                                                       \
     } while (0)
 #define MPG_CHAIN_ROW_BYTES(level) ((level) == MPG_ISA_AVX512 ? 256 : 64)
 enum { MPG_CHAIN_R = 6 };
@@ -147,12 +147,12 @@ enum { MPG_CHAIN_R = 6 };
 #define CHAIN_FMA(a, b, c) vfmaq_f64(c, a, b)
 #include "chains_tile.h"
 
-#define MPG_CHAIN_CALL(name, size, level, ...)             \
-    do {                                                   \
-        if ((size) == 4)                                   \
-            mpg_chain_##name##_float_base(__VA_ARGS__);    \
-        else                                               \
-            mpg_chain_##name##_double_base(__VA_ARGS__);   \
+#define MPG_CHAIN_CALL(name, size, level, ...)                                                                                 \
+    do {                                                                                                                       \
+        if ((size) == 4)                                                                                                       \
+            mpg_chain_##name##_float_base(__VA_ARGS__);                                                                        \
+        else                                                                                                                   \
+            mpg_chain_##name##_double_base(__VA_ARGS__);                                                                       \
     } while (0)
 #define MPG_CHAIN_ROW_BYTES(level) 64
 enum { MPG_CHAIN_R = 6 };

@@ -41,8 +41,8 @@ CHAIN_TARGET static void MPG_CHAIN_NAME(run, CHAIN_VARIANT)(const CHAIN_T *a, co
 }
 
 /* The same in operations of `every` products in `lanes` chains; the last one may have fewer. */
-CHAIN_TARGET static void MPG_CHAIN_NAME(run_lanes, CHAIN_VARIANT)(const CHAIN_T *a, const CHAIN_T *b, int64_t depth, int64_t every,
-                                                                  int64_t lanes, CHAIN_T *d, int64_t ldd)
+CHAIN_TARGET static void MPG_CHAIN_NAME(run_lanes, CHAIN_VARIANT)(const CHAIN_T *a, const CHAIN_T *b, int64_t depth,
+                                                                  int64_t every, int64_t lanes, CHAIN_T *d, int64_t ldd)
 {
     for (int64_t start = 0; start < depth; start += every) {
         const int64_t count = depth - start < every ? depth - start : every;

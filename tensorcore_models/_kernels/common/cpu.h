@@ -20,7 +20,7 @@
 #include <cpuid.h>
 #define MPG_TARGET_AVX2 __attribute__((target("avx2,fma,f16c,bmi,bmi2")))
 /* Without the preferred width GCC and clang stay at 256 bits when they vectorise for these features. */
-#define MPG_TARGET_AVX512 \
+#define MPG_TARGET_AVX512                                                                                                      \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi,bmi2,prefer-vector-width=512")))
 #else
 #define MPG_X86_VARIANTS 0
@@ -53,11 +53,11 @@ static int mpg_cpu_level(void)
     __builtin_cpu_init();
     if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & (1u << 29))) /* f16c: not known to every cpu_supports */
         return MPG_ISA_BASELINE;
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi")
-        || !__builtin_cpu_supports("bmi2"))
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi") ||
+        !__builtin_cpu_supports("bmi2"))
         return MPG_ISA_BASELINE;
-    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq")
-        || !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512cd"))
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") ||
+        !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512cd"))
         return MPG_ISA_AVX2;
     return MPG_ISA_AVX512;
 #else

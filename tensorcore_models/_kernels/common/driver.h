@@ -13,13 +13,13 @@
 
 typedef struct mpg_drive mpg_drive;
 struct mpg_drive {
-    int64_t total, length;          /* positions of k; of a slice */
-    int64_t begin, part;            /* first position and positions of the slice at hand */
+    int64_t total, length;             /* positions of k; of a slice */
+    int64_t begin, part;               /* first position and positions of the slice at hand */
     int64_t row_pieces, column_pieces; /* of packing */
-    int64_t blocks, panels;         /* tiles of the result down and across */
-    int panels_first;               /* consecutive tiles share their rows, not their panel */
-    int level;                      /* instruction set */
-    double work;                    /* multiply-adds of a tile for one position of k */
+    int64_t blocks, panels;            /* tiles of the result down and across */
+    int panels_first;                  /* consecutive tiles share their rows, not their panel */
+    int level;                         /* instruction set */
+    double work;                       /* multiply-adds of a tile for one position of k */
     void (*pack_rows)(const mpg_drive *, int64_t piece);
     void (*pack_columns)(const mpg_drive *, int64_t piece);
     void (*tile)(const mpg_drive *, int64_t block, int64_t panel);

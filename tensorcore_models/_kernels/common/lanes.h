@@ -17,10 +17,10 @@ typedef struct {
     int fraction_bits; /* stored fraction */
     int padding_bits;  /* ignored bits below it (tf32) */
     int bias;
-    int sign_shift;    /* position of the sign bit above the padding */
-    int sign_mask;     /* 1, 0 without a sign */
-    int fnuz;          /* -1 where the encoding of -0 is NaN, else 0 */
-    int emin;          /* raw exponent of subnormal operands; not the format's own where it is converted to another first */
+    int sign_shift; /* position of the sign bit above the padding */
+    int sign_mask;  /* 1, 0 without a sign */
+    int fnuz;       /* -1 where the encoding of -0 is NaN, else 0 */
+    int emin;       /* raw exponent of subnormal operands; not the format's own where it is converted to another first */
     uint32_t magnitude_mask;
     uint32_t max_magnitude; /* larger magnitudes are infinity or NaN */
 } mpg_operand;
@@ -31,7 +31,7 @@ enum { MPG_OUT_FP32, MPG_OUT_FP16 }; /* results of a task */
 typedef struct {
     const void *data;
     int64_t outer, inner;
-    const int32_t *order; /* position in k of each padded position, -1 where it is padding */
+    const int32_t *order;  /* position in k of each padded position, -1 where it is padding */
     const uint8_t *scales; /* exponents of block scales as bytes with bias 127 (ue8m0), NULL for none */
     int64_t scale_outer, scale_inner;
     int block_size;
@@ -183,7 +183,8 @@ MPG_INLINE mpg_parts mpg_take_apart(uint32_t code, const mpg_operand *f)
     const int32_t fraction = magnitude & ((1 << f->fraction_bits) - 1);
     const int32_t subnormal = mpg_if_negative(field - 1);
     x.negative = (int32_t)(code >> f->sign_shift) & f->sign_mask;
-    x.special = mpg_if_negative((int32_t)f->max_magnitude - magnitude) | (mpg_if_negative(magnitude - 1) & f->fnuz & -x.negative);
+    x.special =
+        mpg_if_negative((int32_t)f->max_magnitude - magnitude) | (mpg_if_negative(magnitude - 1) & f->fnuz & -x.negative);
     x.significand = fraction | ((1 + subnormal) << f->fraction_bits);
     x.significand &= ~x.special; /* no conversion ever sees an infinity or a NaN */
     x.exponent = field - subnormal - f->bias - f->fraction_bits;

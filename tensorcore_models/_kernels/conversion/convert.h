@@ -24,11 +24,11 @@ typedef struct {
     int64_t quantum_exponent; /* exponent of the smallest positive number */
     int64_t emax;
     uint64_t sign_bit;
-    uint64_t zero_sign;  /* sign_bit where the format has -0, else 0 */
-    uint64_t max_bits;   /* encoding of the largest finite number */
-    uint64_t inf_code;   /* what an infinity or an overflow that rounds away from zero becomes */
-    uint64_t inf_sign;   /* sign_bit if it carries a sign, else 0 */
-    int inf_error;       /* ... or that it has no encoding */
+    uint64_t zero_sign; /* sign_bit where the format has -0, else 0 */
+    uint64_t max_bits;  /* encoding of the largest finite number */
+    uint64_t inf_code;  /* what an infinity or an overflow that rounds away from zero becomes */
+    uint64_t inf_sign;  /* sign_bit if it carries a sign, else 0 */
+    int inf_error;      /* ... or that it has no encoding */
     int saturate;
     uint64_t nan_code;
     int nan_rule;
@@ -77,11 +77,16 @@ MPG_INLINE int mpg_rounds_up(uint64_t kept, uint64_t rest, int64_t shift, int ne
         above = (rest > half) - (rest < half);
     }
     switch (rounding) {
-    case MPG_RNE: return above > 0 || (above == 0 && (kept & 1));
-    case MPG_RNA: return above >= 0;
-    case MPG_RU: return !negative;
-    case MPG_RD: return negative;
-    case MPG_RO: return !(kept & 1);
+    case MPG_RNE:
+        return above > 0 || (above == 0 && (kept & 1));
+    case MPG_RNA:
+        return above >= 0;
+    case MPG_RU:
+        return !negative;
+    case MPG_RD:
+        return negative;
+    case MPG_RO:
+        return !(kept & 1);
     case MPG_SR: {
         uint64_t leading; /* the first 32 bits of the discarded fraction */
         if (shift <= 32)
@@ -90,7 +95,8 @@ MPG_INLINE int mpg_rounds_up(uint64_t kept, uint64_t rest, int64_t shift, int ne
             leading = shift - 32 < 64 ? rest >> (shift - 32) : 0;
         return leading > draw;
     }
-    default: return 0;
+    default:
+        return 0;
     }
 }
 
@@ -171,10 +177,18 @@ MPG_INLINE int mpg_encode_one(uint64_t source, uint64_t index, const mpg_target 
 MPG_INLINE void mpg_store(void *out, int size, int64_t i, uint64_t code)
 {
     switch (size) {
-    case 1: ((uint8_t *)out)[i] = (uint8_t)code; break;
-    case 2: ((uint16_t *)out)[i] = (uint16_t)code; break;
-    case 4: ((uint32_t *)out)[i] = (uint32_t)code; break;
-    default: ((uint64_t *)out)[i] = code; break;
+    case 1:
+        ((uint8_t *)out)[i] = (uint8_t)code;
+        break;
+    case 2:
+        ((uint16_t *)out)[i] = (uint16_t)code;
+        break;
+    case 4:
+        ((uint32_t *)out)[i] = (uint32_t)code;
+        break;
+    default:
+        ((uint64_t *)out)[i] = code;
+        break;
     }
 }
 
@@ -200,14 +214,14 @@ static int64_t mpg_encode_range(const void *source, int source_size, void *out, 
 
 /* ---- float32 to a narrower format, branch-free --------------------------------------------------------------------- */
 typedef struct {
-    uint32_t below_half;  /* added before the shift; with odd_mask that is round to nearest even */
+    uint32_t below_half; /* added before the shift; with odd_mask that is round to nearest even */
     uint32_t odd_mask;
     int shift;
-    uint32_t rebias;      /* subtracted after the shift */
-    uint32_t min_normal;  /* float bits below which the result is subnormal; 0 if both share the exponent range */
-    float magic;          /* adding it rounds to the quantum of the subnormals */
+    uint32_t rebias;     /* subtracted after the shift */
+    uint32_t min_normal; /* float bits below which the result is subnormal; 0 if both share the exponent range */
+    float magic;         /* adding it rounds to the quantum of the subnormals */
     uint32_t magic_bits;
-    uint32_t truncate;    /* 1: subnormals that the addition rounded up go back by one quantum */
+    uint32_t truncate; /* 1: subnormals that the addition rounded up go back by one quantum */
     uint32_t flush_below;
     uint32_t max_code, overflow_code, overflow_sign, inf_code, inf_sign, nan_code, nan_sign, payload_mask, negative_zero;
     int padding, sign_shift;
@@ -281,13 +295,13 @@ MPG_INLINE uint32_t mpg_narrow_one(uint32_t source, const mpg_narrow *n)
     return MPG_SELECT((int32_t)a > 0x7F800000, nan, result);
 }
 
-#define MPG_NARROW_LOOP(NAME, TARGET, TYPE)                                                                        \
-    TARGET static void NAME(const uint32_t *MPG_RESTRICT source, TYPE *MPG_RESTRICT out, int64_t count,            \
-                            const mpg_narrow *parameters)                                                          \
-    {                                                                                                              \
-        const mpg_narrow n = *parameters;                                                                          \
-        for (int64_t i = 0; i < count; i++)                                                                        \
-            out[i] = (TYPE)mpg_narrow_one(source[i], &n);                                                          \
+#define MPG_NARROW_LOOP(NAME, TARGET, TYPE)                                                                                    \
+    TARGET static void NAME(const uint32_t *MPG_RESTRICT source, TYPE *MPG_RESTRICT out, int64_t count,                        \
+                            const mpg_narrow *parameters)                                                                      \
+    {                                                                                                                          \
+        const mpg_narrow n = *parameters;                                                                                      \
+        for (int64_t i = 0; i < count; i++)                                                                                    \
+            out[i] = (TYPE)mpg_narrow_one(source[i], &n);                                                                      \
     }
 
 MPG_NARROW_LOOP(mpg_narrow8_base, , uint8_t)
@@ -307,19 +321,28 @@ static void mpg_narrow_range(const void *source, void *out, int out_size, int64_
     const int64_t count = end - begin;
     if (out_size == 1) {
         uint8_t *o = (uint8_t *)out + begin;
-        if (isa == MPG_ISA_AVX512) mpg_narrow8_avx512(s, o, count, n);
-        else if (isa == MPG_ISA_AVX2) mpg_narrow8_avx2(s, o, count, n);
-        else mpg_narrow8_base(s, o, count, n);
+        if (isa == MPG_ISA_AVX512)
+            mpg_narrow8_avx512(s, o, count, n);
+        else if (isa == MPG_ISA_AVX2)
+            mpg_narrow8_avx2(s, o, count, n);
+        else
+            mpg_narrow8_base(s, o, count, n);
     } else if (out_size == 2) {
         uint16_t *o = (uint16_t *)out + begin;
-        if (isa == MPG_ISA_AVX512) mpg_narrow16_avx512(s, o, count, n);
-        else if (isa == MPG_ISA_AVX2) mpg_narrow16_avx2(s, o, count, n);
-        else mpg_narrow16_base(s, o, count, n);
+        if (isa == MPG_ISA_AVX512)
+            mpg_narrow16_avx512(s, o, count, n);
+        else if (isa == MPG_ISA_AVX2)
+            mpg_narrow16_avx2(s, o, count, n);
+        else
+            mpg_narrow16_base(s, o, count, n);
     } else {
         uint32_t *o = (uint32_t *)out + begin;
-        if (isa == MPG_ISA_AVX512) mpg_narrow32_avx512(s, o, count, n);
-        else if (isa == MPG_ISA_AVX2) mpg_narrow32_avx2(s, o, count, n);
-        else mpg_narrow32_base(s, o, count, n);
+        if (isa == MPG_ISA_AVX512)
+            mpg_narrow32_avx512(s, o, count, n);
+        else if (isa == MPG_ISA_AVX2)
+            mpg_narrow32_avx2(s, o, count, n);
+        else
+            mpg_narrow32_base(s, o, count, n);
     }
 }
 
@@ -386,10 +409,14 @@ MPG_INLINE int mpg_decode_one(uint64_t bits, const mpg_encoding *f, uint64_t *re
 MPG_INLINE uint64_t mpg_load(const void *source, int size, int64_t i)
 {
     switch (size) {
-    case 1: return ((const uint8_t *)source)[i];
-    case 2: return ((const uint16_t *)source)[i];
-    case 4: return ((const uint32_t *)source)[i];
-    default: return ((const uint64_t *)source)[i];
+    case 1:
+        return ((const uint8_t *)source)[i];
+    case 2:
+        return ((const uint16_t *)source)[i];
+    case 4:
+        return ((const uint32_t *)source)[i];
+    default:
+        return ((const uint64_t *)source)[i];
     }
 }
 
@@ -416,8 +443,8 @@ static int64_t mpg_decode_range(const void *source, int source_size, void *out, 
 }
 
 /* Elements [begin, end) through a table of all encodings (at most 16 bits). */
-static void mpg_lookup_range(const void *source, int source_size, const void *table, void *out, int out_size,
-                             int64_t begin, int64_t end)
+static void mpg_lookup_range(const void *source, int source_size, const void *table, void *out, int out_size, int64_t begin,
+                             int64_t end)
 {
     if (source_size == 1 && out_size == 4)
         for (int64_t i = begin; i < end; i++)

@@ -14,9 +14,9 @@
 #include "cpu.h"
 
 typedef struct {
-    float scale1, scale2;   /* their product is 2^s; two factors reach what one float32 cannot */
-    uint32_t overflow_code; /* 0x7C00, or 0x7BFF when saturating */
-    uint32_t overflow_value; /* the same as float32 bits */
+    float scale1, scale2;        /* their product is 2^s; two factors reach what one float32 cannot */
+    uint32_t overflow_code;      /* 0x7C00, or 0x7BFF when saturating */
+    uint32_t overflow_value;     /* the same as float32 bits */
     uint32_t nan_code, nan_keep; /* a NaN becomes nan_code, or'ed with sign and payload where nan_keep is all ones */
 } mpg_split;
 
@@ -100,8 +100,7 @@ static void mpg_split_base(const uint32_t *x, uint16_t *high, uint16_t *low, int
 
 /* The conversion instructions round to nearest even, subnormals included, whatever the floating-point environment. A block
  * with a NaN, or one that cannot be finite, goes the general way. */
-MPG_TARGET_AVX2 static void mpg_split_avx2(const uint32_t *x, uint16_t *high, uint16_t *low, int64_t count,
-                                           const mpg_split *p)
+MPG_TARGET_AVX2 static void mpg_split_avx2(const uint32_t *x, uint16_t *high, uint16_t *low, int64_t count, const mpg_split *p)
 {
     const __m256 scale1 = _mm256_set1_ps(p->scale1), scale2 = _mm256_set1_ps(p->scale2);
     const __m256 limit = _mm256_set1_ps(65504.0f), magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FFFFFFF));
@@ -110,8 +109,8 @@ MPG_TARGET_AVX2 static void mpg_split_avx2(const uint32_t *x, uint16_t *high, ui
         const __m256 value = _mm256_loadu_ps((const float *)(x + i));
         const __m128i h = _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT);
         const __m256 rest = _mm256_mul_ps(_mm256_mul_ps(_mm256_sub_ps(value, _mm256_cvtph_ps(h)), scale1), scale2);
-        if (_mm256_movemask_ps(_mm256_cmp_ps(_mm256_and_ps(value, magnitude), limit, _CMP_NLE_UQ))
-            | _mm256_movemask_ps(_mm256_cmp_ps(_mm256_and_ps(rest, magnitude), limit, _CMP_NLE_UQ))) {
+        if (_mm256_movemask_ps(_mm256_cmp_ps(_mm256_and_ps(value, magnitude), limit, _CMP_NLE_UQ)) |
+            _mm256_movemask_ps(_mm256_cmp_ps(_mm256_and_ps(rest, magnitude), limit, _CMP_NLE_UQ))) {
             mpg_split_rest(x, high, low, i, i + 8, p);
             continue;
         }
@@ -131,8 +130,8 @@ MPG_TARGET_AVX512 static void mpg_split_avx512(const uint32_t *x, uint16_t *high
         const __m512 value = _mm512_loadu_ps((const float *)(x + i));
         const __m256i h = _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT);
         const __m512 rest = _mm512_mul_ps(_mm512_mul_ps(_mm512_sub_ps(value, _mm512_cvtph_ps(h)), scale1), scale2);
-        if (_mm512_cmp_ps_mask(_mm512_abs_ps(value), limit, _CMP_NLE_UQ)
-            | _mm512_cmp_ps_mask(_mm512_abs_ps(rest), limit, _CMP_NLE_UQ)) {
+        if (_mm512_cmp_ps_mask(_mm512_abs_ps(value), limit, _CMP_NLE_UQ) |
+            _mm512_cmp_ps_mask(_mm512_abs_ps(rest), limit, _CMP_NLE_UQ)) {
             mpg_split_rest(x, high, low, i, i + 16, p);
             continue;
         }

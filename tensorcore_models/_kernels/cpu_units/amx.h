@@ -14,13 +14,14 @@
 #include "cpu.h"
 #include "x86_emulated.h"
 
-#if MPG_X86_VARIANTS && defined(__linux__) && \
+#if MPG_X86_VARIANTS && defined(__linux__) &&                                                                                  \
     ((defined(__clang__) && __clang_major__ >= 12) || (!defined(__clang__) && __GNUC__ >= 11))
 #define MPG_HAS_AMX 1
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#define MPG_TARGET_AMX __attribute__((target("amx-tile,amx-bf16,amx-int8,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
+#define MPG_TARGET_AMX                                                                                                         \
+    __attribute__((target("amx-tile,amx-bf16,amx-int8,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
 #else
 #define MPG_HAS_AMX 0
 #define MPG_TARGET_AMX

@@ -18,10 +18,10 @@
 #define AMX_NAME(x) mpg_amx_unit_##x
 #define AMX_TARGET MPG_TARGET_AMX
 /* GCC does not tell that TILELOADD reads memory: what a task prepares for its tiles it writes before it begins. */
-#define TILE_BEGIN()                        \
-    do {                                    \
-        __asm__ volatile("" ::: "memory");  \
-        _tile_loadconfig(&mpg_full_tiles);  \
+#define TILE_BEGIN()                                                                                                           \
+    do {                                                                                                                       \
+        __asm__ volatile("" ::: "memory");                                                                                     \
+        _tile_loadconfig(&mpg_full_tiles);                                                                                     \
     } while (0)
 #define TILE_END() _tile_release()
 #define tile_zero(t) _tile_zero(t)

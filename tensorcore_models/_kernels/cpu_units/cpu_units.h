@@ -80,17 +80,17 @@ static int mpg_unit_state(int unit)
         return MPG_UNIT_NOT_BUILT;
 #endif
     }
-    case MPG_TDPBF16PS: return mpg_amx_state(MPG_CPUID_AMX_BF16, 0);
-    case MPG_TDPFP16PS: return mpg_amx_state(0, MPG_CPUID_AMX_FP16);
-    default: return mpg_amx_state(MPG_CPUID_AMX_INT8, 0);
+    case MPG_TDPBF16PS:
+        return mpg_amx_state(MPG_CPUID_AMX_BF16, 0);
+    case MPG_TDPFP16PS:
+        return mpg_amx_state(0, MPG_CPUID_AMX_FP16);
+    default:
+        return mpg_amx_state(MPG_CPUID_AMX_INT8, 0);
     }
 }
 
 /* Whether there is a plain-C unit that gives the same bits. */
-static int mpg_unit_is_emulated(int unit)
-{
-    return unit != MPG_TDPFP16PS && unit != MPG_BFMMLA;
-}
+static int mpg_unit_is_emulated(int unit) { return unit != MPG_TDPFP16PS && unit != MPG_BFMMLA; }
 
 #if MPG_HAS_AMX
 #define AMX_REAL 1

@@ -31,15 +31,28 @@ AMX_TARGET static void AMX_NAME(step)(int unit, const char *a, const char *b, ui
     tile_loadd(1, a, 64);
     tile_loadd(2, words, 64);
     switch (unit) {
-    case MPG_TDPBF16PS: tile_dpbf16ps(0, 1, 2); break;
-    case MPG_TDPBSSD: tile_dpbssd(0, 1, 2); break;
-    case MPG_TDPBSUD: tile_dpbsud(0, 1, 2); break;
-    case MPG_TDPBUSD: tile_dpbusd(0, 1, 2); break;
-    case MPG_TDPBUUD: tile_dpbuud(0, 1, 2); break;
+    case MPG_TDPBF16PS:
+        tile_dpbf16ps(0, 1, 2);
+        break;
+    case MPG_TDPBSSD:
+        tile_dpbssd(0, 1, 2);
+        break;
+    case MPG_TDPBSUD:
+        tile_dpbsud(0, 1, 2);
+        break;
+    case MPG_TDPBUSD:
+        tile_dpbusd(0, 1, 2);
+        break;
+    case MPG_TDPBUUD:
+        tile_dpbuud(0, 1, 2);
+        break;
 #if AMX_REAL
-    case MPG_TDPFP16PS: __asm__ volatile(".byte 0xC4, 0xE2, 0x6B, 0x5C, 0xC1"); break; /* tdpfp16ps tmm0, tmm1, tmm2 */
+    case MPG_TDPFP16PS:
+        __asm__ volatile(".byte 0xC4, 0xE2, 0x6B, 0x5C, 0xC1");
+        break; /* tdpfp16ps tmm0, tmm1, tmm2 */
 #endif
-    default: break;
+    default:
+        break;
     }
     tile_stored(0, d, 64);
     TILE_END();

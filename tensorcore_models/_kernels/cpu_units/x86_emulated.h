@@ -50,7 +50,8 @@ MPG_INLINE uint32_t mpg_emulated_fma(uint32_t a, uint32_t b, uint32_t c)
 {
     if (mpg_emulated_is_nan(a) || mpg_emulated_is_nan(b) || mpg_emulated_is_nan(c))
         return (mpg_emulated_is_nan(a) ? a : mpg_emulated_is_nan(b) ? b : c) | 0x00400000u;
-    return mpg_emulated_sum((double)mpg_emulated_float(mpg_emulated_flushed(a)) * (double)mpg_emulated_float(mpg_emulated_flushed(b)),
+    return mpg_emulated_sum((double)mpg_emulated_float(mpg_emulated_flushed(a)) *
+                                (double)mpg_emulated_float(mpg_emulated_flushed(b)),
                             (double)mpg_emulated_float(mpg_emulated_flushed(c)));
 }
 
@@ -104,17 +105,17 @@ static void mpg_emulated_tile_dpbf16ps(mpg_emulated_tile *d, const mpg_emulated_
         }
 }
 
-#define MPG_EMULATED_INT8(NAME, A, B)                                                                                       \
-    static void mpg_emulated_tile_##NAME(mpg_emulated_tile *d, const mpg_emulated_tile *a, const mpg_emulated_tile *b)      \
-    {                                                                                                                       \
-        for (int i = 0; i < 16; i++)                                                                                        \
-            for (int j = 0; j < 16; j++) {                                                                                  \
-                int32_t sum = 0; /* 64 products below 2^16 */                                                               \
-                for (int q = 0; q < 16; q++)                                                                                \
-                    for (int byte = 0; byte < 32; byte += 8)                                                                \
-                        sum += (int32_t)(A)(a->row[i][q] >> byte) * (int32_t)(B)(b->row[q][j] >> byte);                     \
-                d->row[i][j] += (uint32_t)sum;                                                                              \
-            }                                                                                                               \
+#define MPG_EMULATED_INT8(NAME, A, B)                                                                                          \
+    static void mpg_emulated_tile_##NAME(mpg_emulated_tile *d, const mpg_emulated_tile *a, const mpg_emulated_tile *b)         \
+    {                                                                                                                          \
+        for (int i = 0; i < 16; i++)                                                                                           \
+            for (int j = 0; j < 16; j++) {                                                                                     \
+                int32_t sum = 0; /* 64 products below 2^16 */                                                                  \
+                for (int q = 0; q < 16; q++)                                                                                   \
+                    for (int byte = 0; byte < 32; byte += 8)                                                                   \
+                        sum += (int32_t)(A)(a->row[i][q] >> byte) * (int32_t)(B)(b->row[q][j] >> byte);                        \
+                d->row[i][j] += (uint32_t)sum;                                                                                 \
+            }                                                                                                                  \
     }
 MPG_EMULATED_INT8(dpbssd, int8_t, int8_t)
 MPG_EMULATED_INT8(dpbsud, int8_t, uint8_t)

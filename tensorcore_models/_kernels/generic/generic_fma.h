@@ -17,8 +17,12 @@
 #define MPG_FMA_LARGEST 0x1p1022
 
 #if MPG_HAS_WIDE
-static const mpg_format mpg_format_double = {
-    .exponent_bits = 11, .fraction_bits = 52, .specials = MPG_SPECIALS_IEEE, .sign_bit = MPG_SIGN64, .emin = -1022, .bias = 1023};
+static const mpg_format mpg_format_double = {.exponent_bits = 11,
+                                             .fraction_bits = 52,
+                                             .specials = MPG_SPECIALS_IEEE,
+                                             .sign_bit = MPG_SIGN64,
+                                             .emin = -1022,
+                                             .bias = 1023};
 
 /* a b + c, any case. A format without infinity has those doubles for NaNs with a sign: in `chained` addends they are NaN. */
 MPG_FROM_VECTORS static double mpg_slow_fma(double a, double b, double c, int chained, const mpg_plan *p)
@@ -84,8 +88,8 @@ MPG_INLINE void mpg_lanes_fma_exact(double *total, double a, const double *b, in
         /* Half a unit of r in the last place; exact ties have no second part of the error. */
         const uint64_t off = error_size + (UINT64_C(53) << 52) - (r_bits & MPG_INF64);
         const uint64_t not_tie = (off | (UINT64_C(0) - off)) >> 63 | MPG_NONZERO(mpg_bits_of_double(last) & ~MPG_SIGN64);
-        const uint64_t step = MPG_EITHER(outside, MPG_EITHER(negative, outward[1], outward[0]),
-                                         MPG_EITHER(negative, inward[1], inward[0]));
+        const uint64_t step =
+            MPG_EITHER(outside, MPG_EITHER(negative, outward[1], outward[0]), MPG_EITHER(negative, inward[1], inward[0]));
         const uint64_t wanted = MPG_NONZERO(error_size) & ((not_tie ^ 1) | others_too) & (~r_bits | odd_too) & 1;
         /* A sum that is zero: rounding down makes it negative unless both addends are +0. */
         const uint64_t r_zero = MPG_NONZERO(r_size) ^ 1;

@@ -18,10 +18,7 @@ MPG_INLINE int NAME(leading)(UACC magnitude)
 #endif
 }
 
-MPG_INLINE UACC NAME(magnitude)(ACC value)
-{
-    return value < 0 ? (UACC)0 - (UACC)value : (UACC)value;
-}
+MPG_INLINE UACC NAME(magnitude)(ACC value) { return value < 0 ? (UACC)0 - (UACC)value : (UACC)value; }
 
 /* value / 2^shift as an integer, rounded; a shift below 0 is exact. Signs and shifts are random, so no branch is on them;
  * magnitudes stay below 2^(BITS - 2), so that shifts beyond BITS - 1 round as BITS - 1. */
@@ -79,7 +76,7 @@ static int NAME(product_specials)(const SIG *a, const int32_t *ae, const SIG *b,
 }
 
 typedef struct {
-    ACC value;      /* in units of 2^exponent */
+    ACC value; /* in units of 2^exponent */
     int32_t exponent, align;
 } NAME(addend);
 
@@ -105,7 +102,7 @@ MPG_INLINE ACC NAME(wrapped)(ACC total, int64_t unit, int64_t largest, const mpg
     return (ACC)(((UACC)total + half) & mask) - (ACC)half;
 }
 
-MPG_INLINE NAME(addend) NAME(sum_rounding)(const mpg_plan *p, const NAME(addend) *x, int count, int rounding)
+MPG_INLINE NAME(addend) NAME(sum_rounding)(const mpg_plan *p, const NAME(addend) * x, int count, int rounding)
 {
     NAME(addend) r;
     r.align = x[0].align;
@@ -121,13 +118,13 @@ MPG_INLINE NAME(addend) NAME(sum_rounding)(const mpg_plan *p, const NAME(addend)
     return r;
 }
 
-static NAME(addend) NAME(sum_aligned)(const mpg_plan *p, const NAME(addend) *x, int count)
+static NAME(addend) NAME(sum_aligned)(const mpg_plan *p, const NAME(addend) * x, int count)
 {
     return NAME(sum_rounding)(p, x, count, MPG_PLAN_ROUNDING(p));
 }
 
 /* Addends one by one, each intermediate sum normalised. */
-MPG_INLINE NAME(addend) NAME(sum_normalising)(const mpg_plan *p, const NAME(addend) *x, int count, int rounding)
+MPG_INLINE NAME(addend) NAME(sum_normalising)(const mpg_plan *p, const NAME(addend) * x, int count, int rounding)
 {
     NAME(addend) pair[2];
     pair[0] = x[0];
@@ -148,7 +145,7 @@ MPG_INLINE NAME(addend) NAME(sum_normalising)(const mpg_plan *p, const NAME(adde
 }
 
 /* Binary tree of two-operand alignments over neighbours, the left part the larger one. */
-static NAME(addend) NAME(sum_tree)(const mpg_plan *p, const NAME(addend) *x, int count, int rounding)
+static NAME(addend) NAME(sum_tree)(const mpg_plan *p, const NAME(addend) * x, int count, int rounding)
 {
     if (count == 1)
         return x[0];
@@ -160,7 +157,7 @@ static NAME(addend) NAME(sum_tree)(const mpg_plan *p, const NAME(addend) *x, int
 }
 
 /* The same, level by level where the count is a power of two; x is overwritten. */
-MPG_INLINE NAME(addend) NAME(sum_pairwise)(const mpg_plan *p, NAME(addend) *x, int count, int rounding)
+MPG_INLINE NAME(addend) NAME(sum_pairwise)(const mpg_plan *p, NAME(addend) * x, int count, int rounding)
 {
     if (count & (count - 1))
         return NAME(sum_tree)(p, x, count, rounding);
@@ -172,7 +169,7 @@ MPG_INLINE NAME(addend) NAME(sum_pairwise)(const mpg_plan *p, NAME(addend) *x, i
 
 /* Products that take part in an alignment. */
 MPG_INLINE int NAME(gather)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
-                            NAME(addend) *out)
+                            NAME(addend) * out)
 {
     int found = 0;
     for (int q = 0; q < count; q++) {
@@ -189,7 +186,7 @@ MPG_INLINE int NAME(gather)(const mpg_plan *p, const SIG *a, const int32_t *ae, 
 
 /* Sum of products and c by the alignment of the plan; returns the number of addends that took part. */
 MPG_INLINE int NAME(sum_by_alignment)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be,
-                                      int count, const mpg_layout *layout, const mpg_number *c, NAME(addend) *total,
+                                      int count, const mpg_layout *layout, const mpg_number *c, NAME(addend) * total,
                                       int rounding)
 {
     NAME(addend) x[MPG_MAX_TERMS + 2], *first = x + 1;
@@ -223,21 +220,27 @@ MPG_INLINE int NAME(sum_by_alignment)(const mpg_plan *p, const SIG *a, const int
 
 /* The same, compiled for each rounding. */
 static int NAME(sum_by_plan)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
-                             const mpg_layout *layout, const mpg_number *c, NAME(addend) *total)
+                             const mpg_layout *layout, const mpg_number *c, NAME(addend) * total)
 {
     switch (MPG_PLAN_ROUNDING(p)) {
-    case MPG_RNE: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RNE);
-    case MPG_RNA: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RNA);
-    case MPG_RU: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RU);
-    case MPG_RD: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RD);
-    case MPG_RO: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RO);
-    default: return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RZ);
+    case MPG_RNE:
+        return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RNE);
+    case MPG_RNA:
+        return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RNA);
+    case MPG_RU:
+        return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RU);
+    case MPG_RD:
+        return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RD);
+    case MPG_RO:
+        return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RO);
+    default:
+        return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RZ);
     }
 }
 
 /* One alignment of everything, cut off: the loops that matter. Returns 0 if nothing takes part. */
 MPG_INLINE int NAME(sum_truncated)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be,
-                                   int count, const mpg_number *c, NAME(addend) *total)
+                                   int count, const mpg_number *c, NAME(addend) * total)
 {
     int32_t largest = c ? c->align : MPG_ALIGN_NONE;
     for (int q = 0; q < count; q++) {
@@ -280,8 +283,8 @@ static uint64_t NAME(fused)(const mpg_plan *p, const SIG *a, const int32_t *ae, 
         if (found)
             return mpg_special_code(found, &p->result, &p->rule);
     }
-    const int plain = p->alignment == MPG_ALIGNMENT_GLOBAL && p->rounding == MPG_RZ && !p->sticky && !p->normalised
-                      && !p->has_integer_bits;
+    const int plain =
+        p->alignment == MPG_ALIGNMENT_GLOBAL && p->rounding == MPG_RZ && !p->sticky && !p->normalised && !p->has_integer_bits;
     if (!(plain ? NAME(sum_truncated)(p, a, ae, b, be, count, c, &total)
                 : NAME(sum_by_plan)(p, a, ae, b, be, count, layout, c, &total)))
         return 0;
@@ -330,8 +333,8 @@ static uint64_t NAME(groups)(const mpg_plan *p, const SIG *a, const SIG *b, cons
 }
 
 /* ---- FDRDA and GFDRDA ---------------------------------------------------------------------------------------------- */
-static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be,
-                                 int count, const mpg_layout *layout, int special, const mpg_number *c)
+static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
+                                 const mpg_layout *layout, int special, const mpg_number *c)
 {
     int32_t largest = MPG_ALIGN_NONE;
     for (int q = 0; q < count; q++)
@@ -339,7 +342,8 @@ static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t 
     special = special || (p->has_limit && (int64_t)largest + p->product_integer >= p->limit);
     if (special || c->kind != MPG_FINITE) {
         const int c_found = mpg_specials_of(*c);
-        const int limited = special ? NAME(product_specials)(a, ae, b, be, count, p->has_limit, p->limit, p->product_fraction) : 0;
+        const int limited =
+            special ? NAME(product_specials)(a, ae, b, be, count, p->has_limit, p->limit, p->product_fraction) : 0;
         const int plain = special ? NAME(product_specials)(a, ae, b, be, count, 0, 0, p->product_fraction) : 0;
         int found = limited | c_found;
         if (p->c_wins) /* overflowing products are looked at without c, and only where nothing else is special */
@@ -361,8 +365,8 @@ static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t 
         sum.align = top;
         sum.exponent = top - p->fraction_bits;
         for (int q = begin; q < layout->bounds[g + 1]; q++)
-            sum.value += NAME(truncated)((ACC)a[q] * (ACC)b[q], sum.exponent + p->product_fraction - (ae[q] + be[q]),
-                                         p->product_lift);
+            sum.value +=
+                NAME(truncated)((ACC)a[q] * (ACC)b[q], sum.exponent + p->product_fraction - (ae[q] + be[q]), p->product_lift);
         sums[used++] = sum;
     }
     if (used == 1)
@@ -370,8 +374,8 @@ static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t 
     if (used == 2) {
         dot.align = sums[0].align > sums[1].align ? sums[0].align : sums[1].align;
         dot.exponent = dot.align - p->fraction_bits;
-        dot.value = NAME(aligned)(sums[0].value, (int64_t)dot.exponent - sums[0].exponent, p->add_rounding)
-                    + NAME(aligned)(sums[1].value, (int64_t)dot.exponent - sums[1].exponent, p->add_rounding);
+        dot.value = NAME(aligned)(sums[0].value, (int64_t)dot.exponent - sums[0].exponent, p->add_rounding) +
+                    NAME(aligned)(sums[1].value, (int64_t)dot.exponent - sums[1].exponent, p->add_rounding);
     }
     largest = dot.align > c->align ? dot.align : c->align;
     if (!MPG_TAKES_PART(largest))
@@ -382,13 +386,13 @@ static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t 
     const int32_t unit = largest - widest;
     ACC total = 0;
     if (used)
-        total += NAME(aligned)(dot.value, (int64_t)largest - p->dot_fraction_bits - dot.exponent, p->add_rounding)
-                 * ((ACC)1 << (widest - p->dot_fraction_bits));
+        total += NAME(aligned)(dot.value, (int64_t)largest - p->dot_fraction_bits - dot.exponent, p->add_rounding) *
+                 ((ACC)1 << (widest - p->dot_fraction_bits));
     if (MPG_TAKES_PART(c->align)) {
         const int far = p->has_cutoff && c->align < largest - p->cutoff;
         total += NAME(aligned)(NAME(number_addend)(*c).value, (int64_t)largest - p->c_fraction_bits - c->exponent,
-                               far ? MPG_RZ : p->add_rounding)
-                 * ((ACC)1 << (widest - p->c_fraction_bits));
+                               far ? MPG_RZ : p->add_rounding) *
+                 ((ACC)1 << (widest - p->c_fraction_bits));
     }
     const int cut = total == 0 ? 0 : NAME(leading)(NAME(magnitude)(total)) - p->sum_fraction_bits;
     if (cut > 0)
@@ -453,8 +457,8 @@ static uint64_t NAME(soft_fma)(const mpg_plan *p, SIG a, int32_t ae, SIG b, int3
     }
     if (found)
         return mpg_special_code(found, &p->result, &p->late);
-    return NAME(rounded_sum)(negative, x * y, (int64_t)ae + be - p->product_fraction, c->negative, c->significand,
-                             c->exponent, &p->result, &p->late);
+    return NAME(rounded_sum)(negative, x * y, (int64_t)ae + be - p->product_fraction, c->negative, c->significand, c->exponent,
+                             &p->result, &p->late);
 }
 
 #undef SIG

@@ -79,11 +79,13 @@ MPG_INLINE void mpg_lanes_pairwise(double *total, const double *a, const double 
     mpg_lanes_add(total, x[0], f, p);
 }
 
-MPG_INLINE void mpg_lanes_one_pass(double *total, const double *a, const double *b, const mpg_layout *layout,
-                               int first, const mpg_lane_rule *f, const mpg_plan *p)
+MPG_INLINE void mpg_lanes_one_pass(double *total, const double *a, const double *b, const mpg_layout *layout, int first,
+                                   const mpg_lane_rule *f, const mpg_plan *p)
 {
     switch (p->family) {
-    case MPG_FAMILY_FMA: mpg_lanes_chain(total, a, b, layout->count, f, p); break;
+    case MPG_FAMILY_FMA:
+        mpg_lanes_chain(total, a, b, layout->count, f, p);
+        break;
     case MPG_FAMILY_FMA_EXACT:
         for (int q = 0; q < layout->count; q++)
             mpg_lanes_fma_exact(total, a[q], b + q * MPG_LANES, !first || q, f, p);
@@ -92,13 +94,17 @@ MPG_INLINE void mpg_lanes_one_pass(double *total, const double *a, const double 
         for (int q = 0; q < layout->count; q++)
             mpg_lanes_fma64(total, a[q], b + q * MPG_LANES, p);
         break;
-    case MPG_FAMILY_LANED: mpg_lanes_laned(total, a, b, layout, f, p); break;
-    default: mpg_lanes_pairwise(total, a, b, layout, f, p); break;
+    case MPG_FAMILY_LANED:
+        mpg_lanes_laned(total, a, b, layout, f, p);
+        break;
+    default:
+        mpg_lanes_pairwise(total, a, b, layout, f, p);
+        break;
     }
 }
 
-MPG_INLINE void mpg_lanes_pass(double *total, const double *a, const double *b, const mpg_layout *layout,
-                               int first, const mpg_lane_rule *f, const mpg_plan *p)
+MPG_INLINE void mpg_lanes_pass(double *total, const double *a, const double *b, const mpg_layout *layout, int first,
+                               const mpg_lane_rule *f, const mpg_plan *p)
 {
     double before[MPG_LANES];
     memcpy(before, total, sizeof before);
@@ -137,12 +143,12 @@ MPG_INLINE void mpg_lanes_block(const mpg_plan *p, const mpg_packed *a, const mp
         mpg_store(out, out_size, i * columns + j + l, mpg_encode_double(total[l], &p->result, &p->late));
 }
 
-#define MPG_LANES_FUNCTION(NAME, TARGET)                                                                              \
-    TARGET static void NAME(const mpg_plan *p, const mpg_packed *a, const mpg_packed *b, const mpg_layout *whole,     \
-                            const mpg_layout *tail, const mpg_matrix *c, char *out, int64_t columns, int out_size,    \
-                            int64_t i, int64_t j, int width)                                                          \
-    {                                                                                                                 \
-        mpg_lanes_block(p, a, b, whole, tail, c, out, columns, out_size, i, j, width);                                \
+#define MPG_LANES_FUNCTION(NAME, TARGET)                                                                                       \
+    TARGET static void NAME(const mpg_plan *p, const mpg_packed *a, const mpg_packed *b, const mpg_layout *whole,              \
+                            const mpg_layout *tail, const mpg_matrix *c, char *out, int64_t columns, int out_size, int64_t i,  \
+                            int64_t j, int width)                                                                              \
+    {                                                                                                                          \
+        mpg_lanes_block(p, a, b, whole, tail, c, out, columns, out_size, i, j, width);                                         \
     }
 
 MPG_LANES_FUNCTION(mpg_lanes_base, )

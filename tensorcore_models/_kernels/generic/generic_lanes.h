@@ -59,13 +59,13 @@ MPG_FROM_VECTORS static uint64_t mpg_encode_double(double value, const mpg_resul
 
 /* Rounding to the result format by integer operations on a double's bits, for results that are normal numbers. */
 typedef struct {
-    uint64_t mask;                       /* bits of the double below the format's last one */
-    uint64_t odd, positive, negative;    /* added before the cut: the last bit & odd, and a constant by sign */
-    uint64_t to_odd;                     /* all ones for round to odd */
-    uint64_t smallest, largest;          /* magnitudes of normal numbers, as bits */
-    uint64_t zero;                       /* 1 if zero sums need their sign looked at (rounding down) */
+    uint64_t mask;                    /* bits of the double below the format's last one */
+    uint64_t odd, positive, negative; /* added before the cut: the last bit & odd, and a constant by sign */
+    uint64_t to_odd;                  /* all ones for round to odd */
+    uint64_t smallest, largest;       /* magnitudes of normal numbers, as bits */
+    uint64_t zero;                    /* 1 if zero sums need their sign looked at (rounding down) */
     int drop;
-    uint64_t flush_chained;              /* addends below this magnitude are zero */
+    uint64_t flush_chained; /* addends below this magnitude are zero */
     /* FMA_EXACT: whether the nearest double moves a unit away from or toward zero where the exact sum lies there (by sign),
      * if only from even significands, if only from ties; whether that is the result itself. */
     int outward[2], inward[2], even_only, ties_only, direct;
@@ -160,10 +160,7 @@ MPG_INLINE void mpg_lanes_add(double *total, const double *x, const mpg_lane_rul
 }
 
 /* ---- which NaN x86 returns ------------------------------------------------------------------------------------------ */
-MPG_INLINE int mpg_is_nan64(uint64_t bits)
-{
-    return (bits & ~MPG_SIGN64) > MPG_INF64;
-}
+MPG_INLINE int mpg_is_nan64(uint64_t bits) { return (bits & ~MPG_SIGN64) > MPG_INF64; }
 
 MPG_INLINE int mpg_lanes_any_nan(const double *x)
 {

@@ -40,10 +40,10 @@ typedef struct {
     int exponent_bits, fraction_bits, padding_bits, specials;
     uint64_t sign_bit;
     int32_t emin, bias;
-    int keep_padded_nan;  /* edge rule tf32_nan "kept" */
-    int32_t zero_align;   /* alignment exponent of a zero, or MPG_ALIGN_NONE */
-    int normalise;        /* edge rule subnormal_c "normalised" */
-    int flush;            /* MPG_KEEP, or what numbers below 2^flush_below become */
+    int keep_padded_nan; /* edge rule tf32_nan "kept" */
+    int32_t zero_align;  /* alignment exponent of a zero, or MPG_ALIGN_NONE */
+    int normalise;       /* edge rule subnormal_c "normalised" */
+    int flush;           /* MPG_KEEP, or what numbers below 2^flush_below become */
     int32_t flush_below;
 } mpg_format;
 
@@ -139,12 +139,12 @@ typedef struct {
 
 typedef struct {
     int rounding;
-    int kept_bits;           /* fraction bits of the result, at most the format's */
-    int to_inf;              /* overflow is infinity in every rounding mode */
-    int saturate;            /* overflow and infinities become the largest finite number, NaN becomes zero */
-    int flush;               /* MPG_FLUSH_...: which results become zero */
-    int nan_operand;         /* x86: a NaN result is the first NaN operand, made quiet; nan_code after an invalid operation */
-    int positive_underflow;  /* nonzero sums that become zero are +0 */
+    int kept_bits;          /* fraction bits of the result, at most the format's */
+    int to_inf;             /* overflow is infinity in every rounding mode */
+    int saturate;           /* overflow and infinities become the largest finite number, NaN becomes zero */
+    int flush;              /* MPG_FLUSH_...: which results become zero */
+    int nan_operand;        /* x86: a NaN result is the first NaN operand, made quiet; nan_code after an invalid operation */
+    int positive_underflow; /* nonzero sums that become zero are +0 */
     uint64_t nan_code;
 } mpg_rule;
 
@@ -161,12 +161,12 @@ MPG_INLINE uint64_t mpg_special_code(int specials, const mpg_result *t, const mp
 
 /* Whether an inexact number goes away from zero: what is cut off is `rest` of a unit of 2 * `half`, `odd` the kept part's last
  * bit. Written without branches on the data. */
-#define MPG_AWAY(rounding, rest, half, odd, negative)                                                                 \
-    ((rounding) == MPG_RNE   ? (rest) + (odd) > (half)                                                                \
-     : (rounding) == MPG_RNA ? (rest) >= (half)                                                                       \
-     : (rounding) == MPG_RU  ? (int)((rest) != 0) & !(negative)                                                       \
-     : (rounding) == MPG_RD  ? (int)((rest) != 0) & (negative)                                                        \
-     : (rounding) == MPG_RO  ? (int)((rest) != 0) & !(odd)                                                            \
+#define MPG_AWAY(rounding, rest, half, odd, negative)                                                                          \
+    ((rounding) == MPG_RNE   ? (rest) + (odd) > (half)                                                                         \
+     : (rounding) == MPG_RNA ? (rest) >= (half)                                                                                \
+     : (rounding) == MPG_RU  ? (int)((rest) != 0) & !(negative)                                                                \
+     : (rounding) == MPG_RD  ? (int)((rest) != 0) & (negative)                                                                 \
+     : (rounding) == MPG_RO  ? (int)((rest) != 0) & !(odd)                                                                     \
                              : 0)
 
 /* Encode (-1)^negative * (magnitude + something in (0, 1) if sticky) * 2^exponent, magnitude > 0. With `sticky` the
@@ -182,7 +182,7 @@ MPG_INLINE uint64_t mpg_encode_number(int negative, uint64_t magnitude, int stic
         const int64_t emin = (int64_t)t->quantum_exponent + t->fraction_bits;
         const int unbounded = r->flush == MPG_FLUSH_TINY;
         const int64_t below = leading < emin && !unbounded ? emin - leading : 0; /* places that a subnormal result lacks */
-        const int64_t shift = 63 - r->kept_bits + below;           /* at least 2 */
+        const int64_t shift = 63 - r->kept_bits + below;                         /* at least 2 */
         uint64_t kept, rest, half;
         magnitude = magnitude << up | (uint64_t)sticky;
         if (shift < 64) {
@@ -217,21 +217,21 @@ MPG_INLINE uint64_t mpg_encode_number(int negative, uint64_t magnitude, int stic
 
 /* ---- products ------------------------------------------------------------------------------------------------------ */
 /* Specials among the products of packed operands (see generic_pack.h): significands signed, +-1 for infinities. */
-#define MPG_SPECIALS_BODY(SIG, WIDE, LEADING)                                                                       \
-    int found = 0;                                                                                                 \
-    for (int q = 0; q < count; q++) {                                                                              \
-        const int a_special = ae[q] >= MPG_ALIGN_INF, b_special = be[q] >= MPG_ALIGN_INF;                          \
-        const int negative = (a[q] < 0) != (b[q] < 0);                                                             \
-        const int infinity = negative ? MPG_HAS_NEGATIVE_INF : MPG_HAS_POSITIVE_INF;                               \
-        if (a_special || b_special) {                                                                              \
-            const int nan = ae[q] == MPG_ALIGN_NAN || be[q] == MPG_ALIGN_NAN || a[q] == 0 || b[q] == 0;            \
-            found |= nan ? MPG_HAS_NAN : infinity;                                                                 \
-        } else if (limited && a[q] != 0 && b[q] != 0) {                                                            \
-            const WIDE product = (WIDE)(a[q] < 0 ? -a[q] : a[q]) * (WIDE)(b[q] < 0 ? -b[q] : b[q]);                \
-            if ((int64_t)ae[q] + be[q] - fraction + LEADING(product) >= limit)                                     \
-                found |= infinity;                                                                                 \
-        }                                                                                                          \
-    }                                                                                                              \
+#define MPG_SPECIALS_BODY(SIG, WIDE, LEADING)                                                                                  \
+    int found = 0;                                                                                                             \
+    for (int q = 0; q < count; q++) {                                                                                          \
+        const int a_special = ae[q] >= MPG_ALIGN_INF, b_special = be[q] >= MPG_ALIGN_INF;                                      \
+        const int negative = (a[q] < 0) != (b[q] < 0);                                                                         \
+        const int infinity = negative ? MPG_HAS_NEGATIVE_INF : MPG_HAS_POSITIVE_INF;                                           \
+        if (a_special || b_special) {                                                                                          \
+            const int nan = ae[q] == MPG_ALIGN_NAN || be[q] == MPG_ALIGN_NAN || a[q] == 0 || b[q] == 0;                        \
+            found |= nan ? MPG_HAS_NAN : infinity;                                                                             \
+        } else if (limited && a[q] != 0 && b[q] != 0) {                                                                        \
+            const WIDE product = (WIDE)(a[q] < 0 ? -a[q] : a[q]) * (WIDE)(b[q] < 0 ? -b[q] : b[q]);                            \
+            if ((int64_t)ae[q] + be[q] - fraction + LEADING(product) >= limit)                                                 \
+                found |= infinity;                                                                                             \
+        }                                                                                                                      \
+    }                                                                                                                          \
     return found;
 
 #endif

@@ -132,8 +132,8 @@ static void mpg_pack_values(const mpg_plan *p, const mpg_matrix *source, const m
     for (int64_t s = 0; s < out->steps; s++) {
         const mpg_layout *layout = mpg_layout_of(s, full, whole, tail);
         for (int t = 0; t < layout->count; t++)
-            out->values[row * out->depth + s * p->step + t] = mpg_double_of_number(
-                mpg_number_of(mpg_element(source, row, s * p->step + layout->order[t]), &p->a));
+            out->values[row * out->depth + s * p->step + t] =
+                mpg_double_of_number(mpg_number_of(mpg_element(source, row, s * p->step + layout->order[t]), &p->a));
     }
 }
 

@@ -20,44 +20,45 @@ MPG_INLINE uint64_t mpg_pass(const mpg_plan *p, const mpg_operands *o, int64_t s
     const int count = layout->count, special = o->special;
     const mpg_format *chained = step ? &p->chained : &p->c;
 
-#define MPG_FAMILIES(SIG, W)                                                                                           \
-    const SIG *x = (const SIG *)o->a, *y = (const SIG *)o->b;                                                          \
-    switch (p->family) {                                                                                               \
-    case MPG_FAMILY_FUSED: {                                                                                           \
-        const mpg_number start = mpg_number_of(c, chained);                                                            \
-        const uint64_t dot = mpg_fused_##W(p, x, ae, y, be, count, layout, special, p->late_c ? 0 : &start);           \
-        if (!p->late_c)                                                                                                \
-            return dot;                                                                                                \
-        return mpg_ieee_add_##W(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c),         \
-                                &p->result, &p->late);                                                                 \
-    }                                                                                                                  \
-    case MPG_FAMILY_INTERLEAVED: {                                                                                     \
-        uint64_t dot = 0;                                                                                              \
-        for (int g = 0; g < layout->segments; g++) {                                                                   \
-            const int at_g = layout->bounds[g];                                                                        \
-            const mpg_number start = mpg_number_of(dot, &p->chained);                                                  \
-            dot = mpg_fused_##W(p, x + at_g, ae + at_g, y + at_g, be + at_g, layout->bounds[g + 1] - at_g, layout,     \
-                                special, &start);                                                                      \
-        }                                                                                                              \
-        return mpg_ieee_add_##W(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c),         \
-                                &p->result, &p->late);                                                                 \
-    }                                                                                                                  \
-    case MPG_FAMILY_GROUPS: {                                                                                          \
-        const mpg_number start = mpg_number_of(c, chained);                                                            \
-        return mpg_groups_##W(p, x, y, layout, special, o->a_scale, o->a_scale_align, o->b_scale, o->b_scale_align,     \
-                              first, &start);                                                                          \
-    }                                                                                                                  \
-    case MPG_FAMILY_ROUND_DOWN: {                                                                                      \
-        const mpg_number start = mpg_number_of(c, chained);                                                            \
-        return mpg_round_down_##W(p, x, ae, y, be, count, layout, special, &start);                                    \
-    }                                                                                                                  \
-    case MPG_FAMILY_SOFT_FMA:                                                                                          \
-        for (int q = 0; q < count; q++) {                                                                              \
-            const mpg_number start = mpg_number_of(c, step || q ? &p->chained : &p->c);                                \
-            c = mpg_soft_fma_##W(p, x[q], ae[q], y[q], be[q], &start);                                                 \
-        }                                                                                                              \
-        return c;                                                                                                      \
-    default: break;                                                                                                    \
+#define MPG_FAMILIES(SIG, W)                                                                                                   \
+    const SIG *x = (const SIG *)o->a, *y = (const SIG *)o->b;                                                                  \
+    switch (p->family) {                                                                                                       \
+    case MPG_FAMILY_FUSED: {                                                                                                   \
+        const mpg_number start = mpg_number_of(c, chained);                                                                    \
+        const uint64_t dot = mpg_fused_##W(p, x, ae, y, be, count, layout, special, p->late_c ? 0 : &start);                   \
+        if (!p->late_c)                                                                                                        \
+            return dot;                                                                                                        \
+        return mpg_ieee_add_##W(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c), &p->result,     \
+                                &p->late);                                                                                     \
+    }                                                                                                                          \
+    case MPG_FAMILY_INTERLEAVED: {                                                                                             \
+        uint64_t dot = 0;                                                                                                      \
+        for (int g = 0; g < layout->segments; g++) {                                                                           \
+            const int at_g = layout->bounds[g];                                                                                \
+            const mpg_number start = mpg_number_of(dot, &p->chained);                                                          \
+            dot = mpg_fused_##W(p, x + at_g, ae + at_g, y + at_g, be + at_g, layout->bounds[g + 1] - at_g, layout, special,    \
+                                &start);                                                                                       \
+        }                                                                                                                      \
+        return mpg_ieee_add_##W(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c), &p->result,     \
+                                &p->late);                                                                                     \
+    }                                                                                                                          \
+    case MPG_FAMILY_GROUPS: {                                                                                                  \
+        const mpg_number start = mpg_number_of(c, chained);                                                                    \
+        return mpg_groups_##W(p, x, y, layout, special, o->a_scale, o->a_scale_align, o->b_scale, o->b_scale_align, first,     \
+                              &start);                                                                                         \
+    }                                                                                                                          \
+    case MPG_FAMILY_ROUND_DOWN: {                                                                                              \
+        const mpg_number start = mpg_number_of(c, chained);                                                                    \
+        return mpg_round_down_##W(p, x, ae, y, be, count, layout, special, &start);                                            \
+    }                                                                                                                          \
+    case MPG_FAMILY_SOFT_FMA:                                                                                                  \
+        for (int q = 0; q < count; q++) {                                                                                      \
+            const mpg_number start = mpg_number_of(c, step || q ? &p->chained : &p->c);                                        \
+            c = mpg_soft_fma_##W(p, x[q], ae[q], y[q], be[q], &start);                                                         \
+        }                                                                                                                      \
+        return c;                                                                                                              \
+    default:                                                                                                                   \
+        break;                                                                                                                 \
     }
 
     if (!p->wide) {
@@ -73,8 +74,8 @@ MPG_INLINE uint64_t mpg_pass(const mpg_plan *p, const mpg_operands *o, int64_t s
             const uint64_t dot = mpg_exact(p, x, ae, y, be, count, special, p->late_c ? 0 : &start);
             if (!p->late_c)
                 return dot;
-            return mpg_ieee_add_128(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c),
-                                    &p->result, &p->late);
+            return mpg_ieee_add_128(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c), &p->result,
+                                    &p->late);
         }
     }
 #endif
@@ -102,17 +103,11 @@ MPG_INLINE uint64_t mpg_one_pass(const mpg_job *job, int64_t step, const mpg_lay
     return mpg_pass(p, &o, step, layout, c);
 }
 
-MPG_INLINE int mpg_adds_late(const mpg_plan *p)
-{
-    return p->late_c || p->family == MPG_FAMILY_INTERLEAVED;
-}
+MPG_INLINE int mpg_adds_late(const mpg_plan *p) { return p->late_c || p->family == MPG_FAMILY_INTERLEAVED; }
 
 /* Whether finite operands leave an infinite or NaN result of an earlier pass as it is: neither products, nor the dot product before a
  * late addition, may become infinite too. */
-MPG_INLINE int mpg_special_addends_stay(const mpg_plan *p)
-{
-    return !mpg_adds_late(p) && !p->has_limit;
-}
+MPG_INLINE int mpg_special_addends_stay(const mpg_plan *p) { return !mpg_adds_late(p) && !p->has_limit; }
 
 /* Specials of the addend where they decide the pass whatever the finite operands are. A row with one NaN would else take all its
  * later passes apart. */
@@ -124,7 +119,8 @@ MPG_INLINE int mpg_deciding_addend(const mpg_plan *p, int64_t step, int special,
 }
 
 /* The same for matrices that are packed for the vector kernel: elements for which that does not vouch. */
-MPG_FROM_VECTORS static uint64_t mpg_pass_of_panel(const mpg_job *job, int64_t step, const mpg_layout *layout, int64_t i, int64_t j, uint64_t c)
+MPG_FROM_VECTORS static uint64_t mpg_pass_of_panel(const mpg_job *job, int64_t step, const mpg_layout *layout, int64_t i,
+                                                   int64_t j, uint64_t c)
 {
     const mpg_plan *p = job->plan;
     const mpg_packed *a = job->a, *b = job->b;

@@ -34,29 +34,29 @@ enum { MPG_KEEP_ZEROS, MPG_SKIP_ZEROS, MPG_SKIP_ZERO_PRODUCTS };
 
 typedef struct {
     int family;
-    int wide;            /* significands in 64 and sums in 128 bits instead of 32 and 64 */
-    int step;            /* products in one pass */
-    int vector;          /* generic_vector.h holds every intermediate */
-    int narrow;          /* operands are integers of at most 31 bits */
+    int wide;   /* significands in 64 and sums in 128 bits instead of 32 and 64 */
+    int step;   /* products in one pass */
+    int vector; /* generic_vector.h holds every intermediate */
+    int narrow; /* operands are integers of at most 31 bits */
     mpg_format a, b, scale;
-    mpg_format c, chained;  /* the addend of the first step, and of later ones (the format of d) */
-    mpg_format raw_c;       /* the addend of a late addition: no edge rule */
+    mpg_format c, chained; /* the addend of the first step, and of later ones (the format of d) */
+    mpg_format raw_c;      /* the addend of a late addition: no edge rule */
     mpg_format raw_d;
     int scaled, block, skip_scaled_zero; /* MPG_KEEP_ZEROS, ... */
     mpg_result result;
-    mpg_rule rule;       /* of the fused sum */
-    mpg_rule late;       /* of the IEEE operations */
-    int late_c;          /* c is added to the rounded dot product */
+    mpg_rule rule; /* of the fused sum */
+    mpg_rule late; /* of the IEEE operations */
+    int late_c;    /* c is added to the rounded dot product */
     /* aligned sums */
     int alignment, fraction_bits, rounding, sticky, normalised;
-    int product_fraction;   /* alignment exponent of a product minus the exponent of its last bit */
-    int product_lift;       /* fraction bits with sticky minus product_fraction, or 0 where that is negative */
-    int product_integer;    /* |product| < 2^(alignment exponent + this) */
+    int product_fraction; /* alignment exponent of a product minus the exponent of its last bit */
+    int product_lift;     /* fraction bits with sticky minus product_fraction, or 0 where that is negative */
+    int product_integer;  /* |product| < 2^(alignment exponent + this) */
     int has_floor, has_limit, has_integer_bits, has_cutoff;
     int32_t floor, limit, integer_bits, cutoff;
     int dot_fraction_bits, c_fraction_bits, add_rounding, c_wins;
     int sum_fraction_bits; /* FDRDA: to which the normalised sum is rounded down first */
-    int32_t base;        /* GROUPS: exponent of the last bit of a fixed-point product; EXACT: of the accumulator */
+    int32_t base;          /* GROUPS: exponent of the last bit of a fixed-point product; EXACT: of the accumulator */
     int limbs;
     /* IEEE operations */
     double chained_flush, c_flush; /* addends below these become zero */
@@ -79,16 +79,16 @@ typedef struct {
 /* One operand matrix taken apart. Rows are the rows of A or the columns of B; `depth` positions each, passes in a row. */
 typedef struct {
     int64_t rows, depth, steps, blocks;
-    void *significand;      /* int32_t or int64_t by mpg_plan.wide, signed; fixed point for GROUPS */
+    void *significand; /* int32_t or int64_t by mpg_plan.wide, signed; fixed point for GROUPS */
     int32_t *align;
-    uint8_t *special;       /* for each row and pass: specials among its operands and scales */
-    int32_t *scale;         /* GROUPS: significands and alignment exponents of the block scales */
+    uint8_t *special; /* for each row and pass: specials among its operands and scales */
+    int32_t *scale;   /* GROUPS: significands and alignment exponents of the block scales */
     int32_t *scale_align;
-    double *values;         /* families of lanes */
+    double *values; /* families of lanes */
     /* Where the vector kernel runs, instead of significand and align: (significand, alignment exponent) of each position; of
      * B in panels [panel][position], MPG_PANEL of each side by side, and so `special` [panel][pass]. */
     int64_t *words;
-    void *memory;           /* what holds them, to be freed */
+    void *memory; /* what holds them, to be freed */
 } mpg_packed;
 
 /* A matrix of encodings as the caller holds it. */
@@ -107,15 +107,19 @@ MPG_INLINE uint64_t mpg_element(const mpg_matrix *x, int64_t i, int64_t j)
 MPG_INLINE void mpg_elements(const mpg_matrix *x, int64_t i, int64_t j, int width, uint64_t *bits)
 {
     const char *from = x->data + i * x->row_stride + j * x->column_stride;
-#define MPG_ELEMENTS(BYTES)                                                                                            \
-    for (int l = 0; l < width; l++)                                                                                    \
-        bits[l] = mpg_load(from + l * x->row_stride, BYTES, 0);                                                        \
+#define MPG_ELEMENTS(BYTES)                                                                                                    \
+    for (int l = 0; l < width; l++)                                                                                            \
+        bits[l] = mpg_load(from + l * x->row_stride, BYTES, 0);                                                                \
     break
     switch (x->size) {
-    case 1: MPG_ELEMENTS(1);
-    case 2: MPG_ELEMENTS(2);
-    case 4: MPG_ELEMENTS(4);
-    default: MPG_ELEMENTS(8);
+    case 1:
+        MPG_ELEMENTS(1);
+    case 2:
+        MPG_ELEMENTS(2);
+    case 4:
+        MPG_ELEMENTS(4);
+    default:
+        MPG_ELEMENTS(8);
     }
 #undef MPG_ELEMENTS
 }
@@ -148,10 +152,7 @@ typedef struct {
     mpg_vector_rules rules; /* of that */
 } mpg_job;
 
-MPG_INLINE int mpg_is_lanes(const mpg_plan *p)
-{
-    return p->family >= MPG_FAMILY_FMA;
-}
+MPG_INLINE int mpg_is_lanes(const mpg_plan *p) { return p->family >= MPG_FAMILY_FMA; }
 
 MPG_INLINE const mpg_layout *mpg_layout_of(int64_t step, int64_t full, const mpg_layout *whole, const mpg_layout *tail)
 {

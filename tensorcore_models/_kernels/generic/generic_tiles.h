@@ -46,14 +46,14 @@ static void mpg_tile(const mpg_job *job, int64_t i0, int64_t i1, int64_t j0, int
             for (int64_t j = j0; j < j1; j += MPG_LANES) {
                 const int width = (int)(j1 - j < MPG_LANES ? j1 - j : MPG_LANES);
                 if (job->isa == MPG_ISA_AVX512)
-                    mpg_lanes_avx512(p, job->a, job->b, job->whole, job->tail, job->c, job->out, job->columns,
-                                     job->out_size, i, j, width);
+                    mpg_lanes_avx512(p, job->a, job->b, job->whole, job->tail, job->c, job->out, job->columns, job->out_size, i,
+                                     j, width);
                 else if (job->isa == MPG_ISA_AVX2)
-                    mpg_lanes_avx2(p, job->a, job->b, job->whole, job->tail, job->c, job->out, job->columns, job->out_size,
-                                   i, j, width);
+                    mpg_lanes_avx2(p, job->a, job->b, job->whole, job->tail, job->c, job->out, job->columns, job->out_size, i,
+                                   j, width);
                 else
-                    mpg_lanes_base(p, job->a, job->b, job->whole, job->tail, job->c, job->out, job->columns, job->out_size,
-                                   i, j, width);
+                    mpg_lanes_base(p, job->a, job->b, job->whole, job->tail, job->c, job->out, job->columns, job->out_size, i,
+                                   j, width);
             }
         return;
     }

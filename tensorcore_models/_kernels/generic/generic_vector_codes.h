@@ -51,8 +51,8 @@ VFN V V_(encode)(V negative, V magnitude, V leading, const mpg_vector_rule *v)
     const V odd = magnitude | ((magnitude & v->mask) + v->mask);
     const V kept = (v->to_odd ? odd : nearest) >> v->drop;
     const V code = ((leading - (uint64_t)v->emin) << t->fraction_bits) + (kept << v->up);
-    const V bad = V_(less_signed)(leading, V_(all)(v->emin)) | V_(less_signed)(V_(all)(t->emax), leading)
-                  | V_(less_signed)(V_(all)((int64_t)t->max_code), code);
+    const V bad = V_(less_signed)(leading, V_(all)(v->emin)) | V_(less_signed)(V_(all)(t->emax), leading) |
+                  V_(less_signed)(V_(all)((int64_t)t->max_code), code);
     V result = ((code << t->padding_bits) | (negative & t->sign_bit)) & ~zero;
     const unsigned scalar = V_(lanes)(bad & ~zero);
     if (scalar) {
@@ -70,7 +70,7 @@ VFN V V_(encode)(V negative, V magnitude, V leading, const mpg_vector_rule *v)
 }
 
 /* Exact sum of two finite numbers of at most 60 significand bits, rounded once: mpg_rounded_sum_64 of generic_fused.h. */
-VFN V V_(ieee_add)(const V_(number) *x, const V_(number) *y, const mpg_vector_rule *v)
+VFN V V_(ieee_add)(const V_(number) * x, const V_(number) * y, const mpg_vector_rule *v)
 {
     const V none = {0}, far = V_(all)(INT32_MIN), last = V_(all)(63);
     const V x_zero = V_(equal)(x->significand, none), y_zero = V_(equal)(y->significand, none);

@@ -12,10 +12,7 @@ typedef int64_t V_(signed_vector) __attribute__((vector_size(VBYTES)));
 #define VLANES (VBYTES / 8)
 #define VFN VTARGET MPG_INLINE
 
-VFN V V_(all)(int64_t x)
-{
-    return (V){0} + (uint64_t)x;
-}
+VFN V V_(all)(int64_t x) { return (V){0} + (uint64_t)x; }
 
 VFN V V_(load)(const void *from)
 {
@@ -24,30 +21,15 @@ VFN V V_(load)(const void *from)
     return x;
 }
 
-VFN void V_(store)(void *to, V x)
-{
-    memcpy(to, &x, VBYTES);
-}
+VFN void V_(store)(void *to, V x) { memcpy(to, &x, VBYTES); }
 
-VFN V V_(less_signed)(V x, V y)
-{
-    return (V)((VS)x < (VS)y);
-}
+VFN V V_(less_signed)(V x, V y) { return (V)((VS)x < (VS)y); }
 
-VFN V V_(less)(V x, V y)
-{
-    return (V)(x < y);
-}
+VFN V V_(less)(V x, V y) { return (V)(x < y); }
 
-VFN V V_(equal)(V x, V y)
-{
-    return (V)(x == y);
-}
+VFN V V_(equal)(V x, V y) { return (V)(x == y); }
 
-VFN V V_(pick)(V mask, V x, V y)
-{
-    return (mask & x) | (~mask & y);
-}
+VFN V V_(pick)(V mask, V x, V y) { return (mask & x) | (~mask & y); }
 
 VFN V V_(negative)(V x)
 {

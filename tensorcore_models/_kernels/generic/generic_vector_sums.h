@@ -18,12 +18,12 @@ VFN W W_(cut)(W x, V places, int rounding, V *redo)
     if (rounding == MPG_RU)
         return W_(shr)(W_(add)(x, ones), places);
     if (rounding == MPG_RZ)
-        return W_(shr)(W_(add)(x, W_(and)(ones, W_(spread)(W_(negative)(x)))), places);
+        return W_(shr)(W_(add)(x, W_ (and)(ones, W_(spread)(W_(negative)(x)))), places);
     if (rounding == MPG_RNE || rounding == MPG_RNA) {
         const V up = rounding == MPG_RNE ? W_(shr_low)(x, places) : ~W_(negative)(x);
         return W_(shr)(W_(increment)(W_(add)(x, W_(half)(ones)), up & ones.low & 1), places);
     }
-    const V inexact = W_(nonzero)(W_(and)(x, ones));
+    const V inexact = W_(nonzero)(W_ (and)(x, ones));
     W kept = W_(shr)(x, places);
     if (rounding == MPG_LOSSLESS)
         *redo |= inexact;
@@ -45,16 +45,28 @@ VTARGET static void W_(aligned_by)(W *value, const V *places, int rounding)
 {
     V unused = {0};
     switch (rounding) {
-    case MPG_RNE: *value = W_(aligned)(*value, *places, MPG_RNE, &unused); break;
-    case MPG_RNA: *value = W_(aligned)(*value, *places, MPG_RNA, &unused); break;
-    case MPG_RU: *value = W_(aligned)(*value, *places, MPG_RU, &unused); break;
-    case MPG_RD: *value = W_(aligned)(*value, *places, MPG_RD, &unused); break;
-    case MPG_RO: *value = W_(aligned)(*value, *places, MPG_RO, &unused); break;
-    default: *value = W_(aligned)(*value, *places, MPG_RZ, &unused); break;
+    case MPG_RNE:
+        *value = W_(aligned)(*value, *places, MPG_RNE, &unused);
+        break;
+    case MPG_RNA:
+        *value = W_(aligned)(*value, *places, MPG_RNA, &unused);
+        break;
+    case MPG_RU:
+        *value = W_(aligned)(*value, *places, MPG_RU, &unused);
+        break;
+    case MPG_RD:
+        *value = W_(aligned)(*value, *places, MPG_RD, &unused);
+        break;
+    case MPG_RO:
+        *value = W_(aligned)(*value, *places, MPG_RO, &unused);
+        break;
+    default:
+        *value = W_(aligned)(*value, *places, MPG_RZ, &unused);
+        break;
     }
 }
 
-VFN ADDEND W_(number_addend)(const V_(number) *x)
+VFN ADDEND W_(number_addend)(const V_(number) * x)
 {
     return (ADDEND){W_(of)(x->significand, x->negative), x->exponent, x->align};
 }
@@ -125,7 +137,7 @@ VFN V W_(largest)(const mpg_plan *p, const int64_t *a, const int64_t *b, int cou
     return largest;
 }
 
-VFN ADDEND W_(sum_global)(const mpg_plan *p, const int64_t *a, const int64_t *b, int count, const V_(number) *c, int rounding,
+VFN ADDEND W_(sum_global)(const mpg_plan *p, const int64_t *a, const int64_t *b, int count, const V_(number) * c, int rounding,
                           V *redo)
 {
     const int narrow = p->narrow;
@@ -159,7 +171,7 @@ VFN ADDEND W_(sum_global)(const mpg_plan *p, const int64_t *a, const int64_t *b,
 
 /* Each part of the pass by itself, then the parts and c. */
 VFN ADDEND W_(sum_odd_even)(const mpg_plan *p, const int64_t *a, const int64_t *b, const mpg_layout *layout,
-                            const V_(number) *c, int rounding, V *redo)
+                            const V_(number) * c, int rounding, V *redo)
 {
     ADDEND x[3];
     int found = 0;
@@ -176,7 +188,7 @@ VFN ADDEND W_(sum_odd_even)(const mpg_plan *p, const int64_t *a, const int64_t *
 /* Binary tree: after product q the last layout->tree[q] pairs of sums are summed. The tree is one of the products that take
  * part: lanes in which one does not are redone. */
 VFN ADDEND W_(sum_pairwise)(const mpg_plan *p, const int64_t *a, const int64_t *b, const mpg_layout *layout,
-                            const V_(number) *c, int rounding, V *redo)
+                            const V_(number) * c, int rounding, V *redo)
 {
     ADDEND x[MPG_MAX_LEVELS] = {{{{0}}}};
     int top = 0;
@@ -192,7 +204,7 @@ VFN ADDEND W_(sum_pairwise)(const mpg_plan *p, const int64_t *a, const int64_t *
 }
 
 /* Addends one by one, each sum normalised. A sum of nothing yet has the alignment exponent of what takes no part. */
-VFN ADDEND W_(sum_normalising)(const mpg_plan *p, const int64_t *a, const int64_t *b, int count, const V_(number) *c,
+VFN ADDEND W_(sum_normalising)(const mpg_plan *p, const int64_t *a, const int64_t *b, int count, const V_(number) * c,
                                int rounding)
 {
     const V taking = V_(all)(MPG_ALIGN_NONE / 2);
@@ -220,18 +232,26 @@ VFN ADDEND W_(sum_normalising)(const mpg_plan *p, const int64_t *a, const int64_
 }
 
 /* One function for each rounding of all alignments, because the rounding stands in the innermost loop. */
-#define MPG_SUM_FUNCTION(NAME, ROUNDING)                                                                                    \
-    VTARGET static void W_(NAME)(const mpg_plan *p, const int64_t *a, const int64_t *b, const mpg_layout *layout, int begin,\
-                                 int end, const V_(number) *c, ADDEND *total, V *redo)                                      \
-    {                                                                                                                       \
-        a += 2 * begin;                                                                                                     \
-        b += 2 * MPG_PANEL * begin;                                                                                         \
-        switch (p->alignment) {                                                                                             \
-        case MPG_ALIGNMENT_PAIRWISE: *total = W_(sum_pairwise)(p, a, b, layout, c, ROUNDING, redo); break;                  \
-        case MPG_ALIGNMENT_ODD_EVEN: *total = W_(sum_odd_even)(p, a, b, layout, c, ROUNDING, redo); break;                  \
-        case MPG_ALIGNMENT_NORMALISING: *total = W_(sum_normalising)(p, a, b, end - begin, c, ROUNDING); break;             \
-        default: *total = W_(sum_global)(p, a, b, end - begin, c, ROUNDING, redo); break;                                   \
-        }                                                                                                                   \
+#define MPG_SUM_FUNCTION(NAME, ROUNDING)                                                                                       \
+    VTARGET static void W_(NAME)(const mpg_plan *p, const int64_t *a, const int64_t *b, const mpg_layout *layout, int begin,   \
+                                 int end, const V_(number) * c, ADDEND * total, V * redo)                                      \
+    {                                                                                                                          \
+        a += 2 * begin;                                                                                                        \
+        b += 2 * MPG_PANEL * begin;                                                                                            \
+        switch (p->alignment) {                                                                                                \
+        case MPG_ALIGNMENT_PAIRWISE:                                                                                           \
+            *total = W_(sum_pairwise)(p, a, b, layout, c, ROUNDING, redo);                                                     \
+            break;                                                                                                             \
+        case MPG_ALIGNMENT_ODD_EVEN:                                                                                           \
+            *total = W_(sum_odd_even)(p, a, b, layout, c, ROUNDING, redo);                                                     \
+            break;                                                                                                             \
+        case MPG_ALIGNMENT_NORMALISING:                                                                                        \
+            *total = W_(sum_normalising)(p, a, b, end - begin, c, ROUNDING);                                                   \
+            break;                                                                                                             \
+        default:                                                                                                               \
+            *total = W_(sum_global)(p, a, b, end - begin, c, ROUNDING, redo);                                                  \
+            break;                                                                                                             \
+        }                                                                                                                      \
     }
 
 MPG_SUM_FUNCTION(sum_rne, MPG_RNE)
@@ -243,7 +263,7 @@ MPG_SUM_FUNCTION(sum_ro, MPG_RO)
 #undef MPG_SUM_FUNCTION
 
 #if WBITS == 128
-VTARGET static void W_(sum_exact)(const mpg_plan *p, const int64_t *a, const int64_t *b, const V_(number) *c, int count,
+VTARGET static void W_(sum_exact)(const mpg_plan *p, const int64_t *a, const int64_t *b, const V_(number) * c, int count,
                                   ADDEND *total, V *redo)
 {
     *total = W_(sum_global)(p, a, b, count, c, MPG_LOSSLESS, redo);
@@ -258,7 +278,7 @@ VFN V W_(finish)(const ADDEND *total, const mpg_vector_rule *v)
 
 /* The fused sum of positions [begin, end) of a pass, rounded; `c` is null where it is added late. */
 VTARGET static void W_(fused)(const mpg_plan *p, const int64_t *a, const int64_t *b, const mpg_layout *layout, int begin,
-                              int end, const V_(number) *c, const mpg_vector_rule *v, V *code, V *redo)
+                              int end, const V_(number) * c, const mpg_vector_rule *v, V *code, V *redo)
 {
     ADDEND total;
     if (c)
@@ -272,20 +292,32 @@ VTARGET static void W_(fused)(const mpg_plan *p, const int64_t *a, const int64_t
         W_(sum_exact)(p, a, b, c, end, &total, redo);
     else
 #endif
-    switch (MPG_PLAN_ROUNDING(p)) {
-    case MPG_RNE: W_(sum_rne)(p, a, b, layout, begin, end, c, &total, redo); break;
-    case MPG_RNA: W_(sum_rna)(p, a, b, layout, begin, end, c, &total, redo); break;
-    case MPG_RU: W_(sum_ru)(p, a, b, layout, begin, end, c, &total, redo); break;
-    case MPG_RD: W_(sum_rd)(p, a, b, layout, begin, end, c, &total, redo); break;
-    case MPG_RO: W_(sum_ro)(p, a, b, layout, begin, end, c, &total, redo); break;
-    default: W_(sum_rz)(p, a, b, layout, begin, end, c, &total, redo); break;
-    }
+        switch (MPG_PLAN_ROUNDING(p)) {
+        case MPG_RNE:
+            W_(sum_rne)(p, a, b, layout, begin, end, c, &total, redo);
+            break;
+        case MPG_RNA:
+            W_(sum_rna)(p, a, b, layout, begin, end, c, &total, redo);
+            break;
+        case MPG_RU:
+            W_(sum_ru)(p, a, b, layout, begin, end, c, &total, redo);
+            break;
+        case MPG_RD:
+            W_(sum_rd)(p, a, b, layout, begin, end, c, &total, redo);
+            break;
+        case MPG_RO:
+            W_(sum_ro)(p, a, b, layout, begin, end, c, &total, redo);
+            break;
+        default:
+            W_(sum_rz)(p, a, b, layout, begin, end, c, &total, redo);
+            break;
+        }
     *code = W_(finish)(&total, v);
 }
 
 /* ---- FDRDA and GFDRDA ---------------------------------------------------------------------------------------------- */
 VTARGET static void W_(round_down)(const mpg_plan *p, const int64_t *a, const int64_t *b, const mpg_layout *layout,
-                                   const V_(number) *c, const mpg_vector_rule *v, V *code, V *redo)
+                                   const V_(number) * c, const mpg_vector_rule *v, V *code, V *redo)
 {
     const V none = V_(all)(MPG_ALIGN_NONE);
     const int widest = p->dot_fraction_bits > p->c_fraction_bits ? p->dot_fraction_bits : p->c_fraction_bits;

@@ -7,84 +7,39 @@ typedef struct {
 } W_(word);
 #define W W_(word)
 
-VFN W W_(of)(V magnitude, V negative)
-{
-    return (W){(magnitude ^ negative) - negative};
-}
+VFN W W_(of)(V magnitude, V negative) { return (W){(magnitude ^ negative) - negative}; }
 
-VFN W W_(add)(W x, W y)
-{
-    return (W){x.low + y.low};
-}
+VFN W W_(add)(W x, W y) { return (W){x.low + y.low}; }
 
-VFN W W_(and)(W x, W y)
-{
-    return (W){x.low & y.low};
-}
+VFN W W_ (and)(W x, W y) { return (W){x.low & y.low}; }
 
-VFN W W_(shl)(W x, V places)
-{
-    return (W){V_(shl)(x.low, places)};
-}
+VFN W W_(shl)(W x, V places) { return (W){V_(shl)(x.low, places)}; }
 
-VFN W W_(shr)(W x, V places)
-{
-    return (W){V_(shr_signed)(x.low, places)};
-}
+VFN W W_(shr)(W x, V places) { return (W){V_(shr_signed)(x.low, places)}; }
 
-VFN V W_(shr_low)(W x, V places)
-{
-    return V_(shr_signed)(x.low, places);
-}
+VFN V W_(shr_low)(W x, V places) { return V_(shr_signed)(x.low, places); }
 
 /* 2^places - 1, places below WBITS */
-VFN W W_(ones)(V places)
-{
-    return (W){~V_(shl)(~(V){0}, places)};
-}
+VFN W W_(ones)(V places) { return (W){~V_(shl)(~(V){0}, places)}; }
 
-VFN W W_(half)(W ones)
-{
-    return (W){ones.low >> 1};
-}
+VFN W W_(half)(W ones) { return (W){ones.low >> 1}; }
 
-VFN V W_(negative)(W x)
-{
-    return V_(negative)(x.low);
-}
+VFN V W_(negative)(W x) { return V_(negative)(x.low); }
 
-VFN V W_(nonzero)(W x)
-{
-    return (V)(x.low != (V){0});
-}
+VFN V W_(nonzero)(W x) { return (V)(x.low != (V){0}); }
 
-VFN W W_(spread)(V mask)
-{
-    return (W){mask};
-}
+VFN W W_(spread)(V mask) { return (W){mask}; }
 
-VFN W W_(either)(V mask, W x, W y)
-{
-    return (W){V_(pick)(mask, x.low, y.low)};
-}
+VFN W W_(either)(V mask, W x, W y) { return (W){V_(pick)(mask, x.low, y.low)}; }
 
 /* Place of the leading bit of the magnitude. */
-VFN V W_(leading)(W x)
-{
-    return V_(leading)(V_(magnitude)(x.low));
-}
+VFN V W_(leading)(W x) { return V_(leading)(V_(magnitude)(x.low)); }
 
 /* The magnitude with its leading bit, which stands in place `leading`, moved to place 62; what is lost stays as last bit. */
-VFN V W_(normalised)(W x, V leading)
-{
-    return V_(shl)(V_(magnitude)(x.low), 62 - leading);
-}
+VFN V W_(normalised)(W x, V leading) { return V_(shl)(V_(magnitude)(x.low), 62 - leading); }
 
 /* x + bit, bit 0 or 1 */
-VFN W W_(increment)(W x, V bit)
-{
-    return (W){x.low + bit};
-}
+VFN W W_(increment)(W x, V bit) { return (W){x.low + bit}; }
 
 /* Operands of 32 bits. */
 VFN W W_(multiply)(V x, V y, int narrow)
@@ -111,58 +66,32 @@ VFN W W_(of)(V magnitude, V negative)
     return (W){low, negative & (V)(magnitude != (V){0})};
 }
 
-VFN W W_(and)(W x, W y)
-{
-    return (W){x.low & y.low, x.high & y.high};
-}
+VFN W W_ (and)(W x, W y) { return (W){x.low & y.low, x.high & y.high}; }
 
 VFN W W_(shl)(W x, V places)
 {
-    return (W){V_(shl)(x.low, places),
-               V_(shl)(x.high, places) | V_(shr)(x.low, 64 - places) | V_(shl)(x.low, places - 64)};
+    return (W){V_(shl)(x.low, places), V_(shl)(x.high, places) | V_(shr)(x.low, 64 - places) | V_(shl)(x.low, places - 64)};
 }
 
 VFN V W_(shr_low)(W x, V places)
 {
     const V beyond = places - 64;
-    return V_(shr)(x.low, places) | V_(shl)(x.high, 64 - places)
-           | (V_(shr_signed)(x.high, beyond) & ~V_(negative)(beyond));
+    return V_(shr)(x.low, places) | V_(shl)(x.high, 64 - places) | (V_(shr_signed)(x.high, beyond) & ~V_(negative)(beyond));
 }
 
-VFN W W_(shr)(W x, V places)
-{
-    return (W){W_(shr_low)(x, places), V_(shr_signed)(x.high, places)};
-}
+VFN W W_(shr)(W x, V places) { return (W){W_(shr_low)(x, places), V_(shr_signed)(x.high, places)}; }
 
-VFN W W_(ones)(V places)
-{
-    return (W){~V_(shl)(~(V){0}, places), ~V_(shl)(~(V){0}, V_(max_signed)(places - 64, (V){0}))};
-}
+VFN W W_(ones)(V places) { return (W){~V_(shl)(~(V){0}, places), ~V_(shl)(~(V){0}, V_(max_signed)(places - 64, (V){0}))}; }
 
-VFN W W_(half)(W ones)
-{
-    return (W){ones.low >> 1 | ones.high << 63, ones.high >> 1};
-}
+VFN W W_(half)(W ones) { return (W){ones.low >> 1 | ones.high << 63, ones.high >> 1}; }
 
-VFN V W_(negative)(W x)
-{
-    return V_(negative)(x.high);
-}
+VFN V W_(negative)(W x) { return V_(negative)(x.high); }
 
-VFN V W_(nonzero)(W x)
-{
-    return (V)((x.low | x.high) != (V){0});
-}
+VFN V W_(nonzero)(W x) { return (V)((x.low | x.high) != (V){0}); }
 
-VFN W W_(spread)(V mask)
-{
-    return (W){mask, mask};
-}
+VFN W W_(spread)(V mask) { return (W){mask, mask}; }
 
-VFN W W_(either)(V mask, W x, W y)
-{
-    return (W){V_(pick)(mask, x.low, y.low), V_(pick)(mask, x.high, y.high)};
-}
+VFN W W_(either)(V mask, W x, W y) { return (W){V_(pick)(mask, x.low, y.low), V_(pick)(mask, x.high, y.high)}; }
 
 VFN W W_(magnitude)(W x)
 {

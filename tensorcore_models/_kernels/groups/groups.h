@@ -12,11 +12,11 @@
 
 #include "lanes.h"
 
-#define MPG_GROUP_LANES 32      /* lanes of a panel */
-#define MPG_GROUPS_MAX 16       /* group sums of one operation */
-#define MPG_GROUP_LONGEST 16    /* products of one group: a bit each */
-#define MPG_GROUP_SKIP (-8000)  /* alignment exponent of scales that take no part */
-#define MPG_GROUP_BLOCK 512     /* products of k whose panel stays in the first-level cache */
+#define MPG_GROUP_LANES 32     /* lanes of a panel */
+#define MPG_GROUPS_MAX 16      /* group sums of one operation */
+#define MPG_GROUP_LONGEST 16   /* products of one group: a bit each */
+#define MPG_GROUP_SKIP (-8000) /* alignment exponent of scales that take no part */
+#define MPG_GROUP_BLOCK 512    /* products of k whose panel stays in the first-level cache */
 
 typedef struct {
     int group;         /* products of one exact sum, rounded up to an even number */
@@ -31,11 +31,11 @@ typedef struct {
 typedef struct {
     const uint8_t *data, *scales;
     int64_t outer, inner, scale_outer, scale_inner; /* element strides along lanes or rows, and along k */
-    int64_t k, given;            /* products; of one group before padding */
+    int64_t k, given;                               /* products; of one group before padding */
     int block_size;
-    int nibbles;                 /* only the low 4 bits of an encoding count */
-    const int8_t *values;        /* [256]: fixed-point number of an encoding, that of 0 is 0 */
-    const double *scale_values;  /* [256]: scale times the operand's fixed-point unit, 0 for NaN */
+    int nibbles;                    /* only the low 4 bits of an encoding count */
+    const int8_t *values;           /* [256]: fixed-point number of an encoding, that of 0 is 0 */
+    const double *scale_values;     /* [256]: scale times the operand's fixed-point unit, 0 for NaN */
     const int16_t *scale_exponents; /* [256]: alignment exponents, MPG_GROUP_SKIP for zeros */
     const uint8_t *scale_special;   /* [256]: NaN */
 } mpg_group_source;
@@ -78,8 +78,8 @@ static int mpg_group_special(const mpg_group_source *s, int64_t outer)
 #define MPG_GROUP_WORDS (2 * MPG_GROUP_LANES)
 
 /* Scales and alignment exponents of groups begin to end - 1 of `count` columns of B. */
-static void mpg_group_pack_b_scales(const mpg_group_source *s, int64_t first, int count, int64_t begin, int64_t end, double *scales,
-                                    int16_t *words)
+static void mpg_group_pack_b_scales(const mpg_group_source *s, int64_t first, int count, int64_t begin, int64_t end,
+                                    double *scales, int16_t *words)
 {
     for (int64_t g = begin; g < end; g++, words += MPG_GROUP_WORDS) {
         const int64_t block = mpg_group_block(s, g), at = (g - begin) * MPG_GROUP_LANES;
@@ -193,8 +193,8 @@ MPG_INLINE void mpg_group_products(int count, const int16_t *MPG_RESTRICT a, con
     const int n = MPG_GROUP_LANES;
     for (int j = 0; j < MPG_GROUP_LANES; j++)
         if (count == 8)
-            sum[j] = (int16_t)(sum[j] + a[0] * b[j] + a[1] * b[n + j] + a[2] * b[2 * n + j] + a[3] * b[3 * n + j]
-                               + a[4] * b[4 * n + j] + a[5] * b[5 * n + j] + a[6] * b[6 * n + j] + a[7] * b[7 * n + j]);
+            sum[j] = (int16_t)(sum[j] + a[0] * b[j] + a[1] * b[n + j] + a[2] * b[2 * n + j] + a[3] * b[3 * n + j] +
+                               a[4] * b[4 * n + j] + a[5] * b[5 * n + j] + a[6] * b[6 * n + j] + a[7] * b[7 * n + j]);
         else
             sum[j] = (int16_t)(sum[j] + a[0] * b[j] + a[1] * b[n + j]);
 }
@@ -210,9 +210,9 @@ MPG_INLINE void mpg_group_sums(int group, const int16_t *a, const int16_t *b, in
 }
 
 /* One operation: c, float32 values in double, becomes the rounded sum. */
-MPG_INLINE void mpg_group_step(const mpg_group_task *t, const int16_t *MPG_RESTRICT a,
-                               const double *MPG_RESTRICT sa, const uint32_t *ea, const int16_t *MPG_RESTRICT b,
-                               const double *MPG_RESTRICT sb, const int16_t *MPG_RESTRICT eb, double *MPG_RESTRICT c)
+MPG_INLINE void mpg_group_step(const mpg_group_task *t, const int16_t *MPG_RESTRICT a, const double *MPG_RESTRICT sa,
+                               const uint32_t *ea, const int16_t *MPG_RESTRICT b, const double *MPG_RESTRICT sb,
+                               const int16_t *MPG_RESTRICT eb, double *MPG_RESTRICT c)
 {
     int16_t sums[MPG_GROUPS_MAX][MPG_GROUP_LANES], words[MPG_GROUP_LANES];
     double unit[MPG_GROUP_LANES], scale[MPG_GROUP_LANES], total[MPG_GROUP_LANES];

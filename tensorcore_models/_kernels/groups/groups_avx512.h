@@ -57,8 +57,9 @@ MPG_LANES512 __m512i mpg_group_codes512(const mpg_group_source *s, int64_t first
 
 /* Columns of B as one panel: int8 [group][q / 2][lane][2]; in `start` what the offset of A adds to a group sum, negated; in `words`
  * which numbers are not zero. */
-MPG_TARGET_AVX512 static void mpg_group_pack_b_avx512(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count,
-                                                      int64_t begin, int64_t end, int8_t *values, int16_t *start, int16_t *words)
+MPG_TARGET_AVX512 static void mpg_group_pack_b_avx512(const mpg_group_task *t, const mpg_group_source *s, int64_t first,
+                                                      int count, int64_t begin, int64_t end, int8_t *values, int16_t *start,
+                                                      int16_t *words)
 {
     const __m512i offset = _mm512_set1_epi8((char)t->offset), low = _mm512_set1_epi16(0x00FF);
     for (int64_t g = begin; g < end; g++, start += MPG_GROUP_LANES, words += MPG_GROUP_WORDS) {
@@ -125,10 +126,10 @@ MPG_LANES512 __m512i mpg_group_sum512(int group, const uint32_t *a, const int8_t
 }
 
 /* Eight words of each quarter of x, extended to 64 bits. */
-#define MPG_GROUP_QUARTERS512(EXTEND, x, to)                        \
-    to[0] = EXTEND(_mm512_castsi512_si128(x));                      \
-    to[1] = EXTEND(_mm512_extracti32x4_epi32(x, 1));                \
-    to[2] = EXTEND(_mm512_extracti32x4_epi32(x, 2));                \
+#define MPG_GROUP_QUARTERS512(EXTEND, x, to)                                                                                   \
+    to[0] = EXTEND(_mm512_castsi512_si128(x));                                                                                 \
+    to[1] = EXTEND(_mm512_extracti32x4_epi32(x, 1));                                                                           \
+    to[2] = EXTEND(_mm512_extracti32x4_epi32(x, 2));                                                                           \
     to[3] = EXTEND(_mm512_extracti32x4_epi32(x, 3));
 
 /* magic with the sign of x */
@@ -140,9 +141,9 @@ MPG_LANES512 __m512d mpg_group_signed512(__m512d magic, __m512d x)
 }
 
 /* One operation on 32 columns. */
-MPG_LANES512 void mpg_group_step512(int group, int groups, const mpg_group_task *t, const uint32_t *a,
-                                    const double *sa, const uint32_t *ea, const int8_t *b, const int16_t *start,
-                                    const double *sb, const int16_t *eb, __m512d *c, __mmask8 *infinite)
+MPG_LANES512 void mpg_group_step512(int group, int groups, const mpg_group_task *t, const uint32_t *a, const double *sa,
+                                    const uint32_t *ea, const int8_t *b, const int16_t *start, const double *sb,
+                                    const int16_t *eb, __m512d *c, __mmask8 *infinite)
 {
     const __m512d least = _mm512_set1_pd(0x1p-126);
     const __m512d to_magic = _mm512_set1_pd(mpg_group_power(-t->fraction_bits) * 0x1.8p52);
@@ -188,10 +189,9 @@ MPG_LANES512 void mpg_group_step512(int group, int groups, const mpg_group_task 
     }
 }
 
-MPG_LANES512 void mpg_group_row_body512(int group, int groups, const mpg_group_task *t, const uint32_t *a,
-                                        const double *sa, const uint32_t *ea, const int8_t *b, const int16_t *start,
-                                        const double *sb, const int16_t *eb, float *d, int count, int64_t steps,
-                                        uint8_t *overflow)
+MPG_LANES512 void mpg_group_row_body512(int group, int groups, const mpg_group_task *t, const uint32_t *a, const double *sa,
+                                        const uint32_t *ea, const int8_t *b, const int16_t *start, const double *sb,
+                                        const int16_t *eb, float *d, int count, int64_t steps, uint8_t *overflow)
 {
     __mmask8 exists[4];
     __m512d c[4];

@@ -10,12 +10,12 @@
 typedef struct {
     mpg_batch batch;
     mpg_group_task task;
-    mpg_group_source a, b;             /* of the first product; lanes run over the columns of b */
-    int64_t rows, columns, groups;     /* of one product, groups padded to whole operations */
+    mpg_group_source a, b;                      /* of the first product; lanes run over the columns of b */
+    int64_t rows, columns, groups;              /* of one product, groups padded to whole operations */
     int64_t a_item, b_item, a_scales, b_scales; /* elements and scales of one product */
-    int64_t row_step, column_step;     /* in d, where a product has rows * columns elements */
-    float *d;                          /* addends, then results */
-    uint8_t *marks;                    /* products that the generic kernel must do */
+    int64_t row_step, column_step;              /* in d, where a product has rows * columns elements */
+    float *d;                                   /* addends, then results */
+    uint8_t *marks;                             /* products that the generic kernel must do */
     int level;
 } mpg_group_items;
 
@@ -41,7 +41,8 @@ static int mpg_group_run_items(const mpg_batch *batch, int64_t first, int64_t la
     float *c = (float *)(as + rows * length);
     uint32_t *ae = (uint32_t *)(c + rows * padded);
     int16_t *start = (int16_t *)(ae + 2 * rows * length), *be = start + padded * length;
-    uint8_t *bv = (uint8_t *)(be + words * padded * length), *av = bv + padded * length * width, *redo = av + rows * length * width;
+    uint8_t *bv = (uint8_t *)(be + words * padded * length), *av = bv + padded * length * width,
+            *redo = av + rows * length * width;
     for (int64_t item = first; item < last; item++) {
         const mpg_group_source a = mpg_group_item(&job->a, item * job->a_item, item * job->a_scales);
         const mpg_group_source b = mpg_group_item(&job->b, item * job->b_item, item * job->b_scales);
@@ -49,7 +50,8 @@ static int mpg_group_run_items(const mpg_batch *batch, int64_t first, int64_t la
         int special = 0;
         for (int64_t r = 0; r < rows; r++) {
             special |= mpg_group_special(&a, r);
-            mpg_group_pack_a(&job->task, &a, r, 0, length, av + r * length * width, as + r * length, ae + 2 * r * length, job->level);
+            mpg_group_pack_a(&job->task, &a, r, 0, length, av + r * length * width, as + r * length, ae + 2 * r * length,
+                             job->level);
             for (int64_t j = 0; j < job->columns; j++) {
                 c[r * padded + j] = d[r * job->row_step + j * job->column_step];
                 special |= (mpg_as_bits(c[r * padded + j]) & 0x7FFFFFFFu) >= 0x7F800000u;

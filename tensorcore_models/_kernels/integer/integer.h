@@ -103,13 +103,14 @@ MPG_INLINE void mpg_integer_pack_a_body(const mpg_integer_source *s, int64_t row
 
 /* ---- plain C ------------------------------------------------------------------------------------------------------- */
 /* Adds `count` products, 2 or 8, to each lane. Written out, because compilers would rather vectorise along q. */
-MPG_INLINE void mpg_integer_products(int count, const float *MPG_RESTRICT a, const float *MPG_RESTRICT b, float *MPG_RESTRICT sum)
+MPG_INLINE void mpg_integer_products(int count, const float *MPG_RESTRICT a, const float *MPG_RESTRICT b,
+                                     float *MPG_RESTRICT sum)
 {
     const int n = MPG_INTEGER_LANES;
     for (int j = 0; j < MPG_INTEGER_LANES; j++)
         if (count == 8)
-            sum[j] += (a[0] * b[j] + a[1] * b[n + j]) + (a[2] * b[2 * n + j] + a[3] * b[3 * n + j])
-                      + ((a[4] * b[4 * n + j] + a[5] * b[5 * n + j]) + (a[6] * b[6 * n + j] + a[7] * b[7 * n + j]));
+            sum[j] += (a[0] * b[j] + a[1] * b[n + j]) + (a[2] * b[2 * n + j] + a[3] * b[3 * n + j]) +
+                      ((a[4] * b[4 * n + j] + a[5] * b[5 * n + j]) + (a[6] * b[6 * n + j] + a[7] * b[7 * n + j]));
         else
             sum[j] += a[0] * b[j] + a[1] * b[n + j];
 }
@@ -148,23 +149,23 @@ MPG_INLINE void mpg_integer_row_body(const mpg_integer_task *t, const float *a, 
 }
 
 #define MPG_INTEGER_VARIANT(SUFFIX, TARGET)                                                                                    \
-    TARGET static void mpg_integer_pack_b_##SUFFIX(const mpg_integer_source *s, int64_t first, int count, int64_t begin,      \
-                                                   int64_t end, int pairs, void *values)                                      \
-    {                                                                                                                         \
-        if (pairs)                                                                                                            \
-            mpg_integer_pack_b_pairs(s, first, count, begin, end, values);                                                    \
-        else                                                                                                                  \
-            mpg_integer_pack_b_floats(s, first, count, begin, end, values);                                                   \
-    }                                                                                                                         \
-    TARGET static void mpg_integer_pack_a_##SUFFIX(const mpg_integer_source *s, int64_t row, int64_t begin, int64_t end,      \
-                                                   int pairs, void *values)                                                   \
-    {                                                                                                                         \
-        mpg_integer_pack_a_body(s, row, begin, end, pairs, values);                                                           \
-    }                                                                                                                         \
-    TARGET static void mpg_integer_row_##SUFFIX(const mpg_integer_task *t, const float *a, const float *b, int32_t *c,        \
-                                                int64_t length)                                                               \
-    {                                                                                                                         \
-        mpg_integer_row_body(t, a, b, c, length);                                                                             \
+    TARGET static void mpg_integer_pack_b_##SUFFIX(const mpg_integer_source *s, int64_t first, int count, int64_t begin,       \
+                                                   int64_t end, int pairs, void *values)                                       \
+    {                                                                                                                          \
+        if (pairs)                                                                                                             \
+            mpg_integer_pack_b_pairs(s, first, count, begin, end, values);                                                     \
+        else                                                                                                                   \
+            mpg_integer_pack_b_floats(s, first, count, begin, end, values);                                                    \
+    }                                                                                                                          \
+    TARGET static void mpg_integer_pack_a_##SUFFIX(const mpg_integer_source *s, int64_t row, int64_t begin, int64_t end,       \
+                                                   int pairs, void *values)                                                    \
+    {                                                                                                                          \
+        mpg_integer_pack_a_body(s, row, begin, end, pairs, values);                                                            \
+    }                                                                                                                          \
+    TARGET static void mpg_integer_row_##SUFFIX(const mpg_integer_task *t, const float *a, const float *b, int32_t *c,         \
+                                                int64_t length)                                                                \
+    {                                                                                                                          \
+        mpg_integer_row_body(t, a, b, c, length);                                                                              \
     }
 
 MPG_INTEGER_VARIANT(baseline, )

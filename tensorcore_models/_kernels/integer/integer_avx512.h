@@ -22,11 +22,13 @@ MPG_LANES512 __m512i mpg_integer_add512(int clamp, __m512i c, __m512i sum)
 }
 
 /* `rows` rows of A (row stride lda) against one panel, `count` columns of which exist; d has row stride ldd. */
-MPG_LANES512 void mpg_integer_rows512(int rows, int clamp, int terms, const int16_t *a, int64_t lda, const int16_t *b, int32_t *d,
-                                      int64_t ldd, int count, int64_t length)
+MPG_LANES512 void mpg_integer_rows512(int rows, int clamp, int terms, const int16_t *a, int64_t lda, const int16_t *b,
+                                      int32_t *d, int64_t ldd, int count, int64_t length)
 {
     const __mmask16 exists[2] = {(__mmask16)(count >= 16 ? 0xFFFF : (1 << count) - 1),
-                                 (__mmask16)(count >= 32 ? 0xFFFF : count > 16 ? (1 << (count - 16)) - 1 : 0)};
+                                 (__mmask16)(count >= 32  ? 0xFFFF
+                                             : count > 16 ? (1 << (count - 16)) - 1
+                                                          : 0)};
     __m512i c[4][2];
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++) {
@@ -64,11 +66,11 @@ MPG_LANES512 void mpg_integer_rows512(int rows, int clamp, int terms, const int1
     }
 }
 
-#define MPG_INTEGER_ROWS512(NAME, ROWS, CLAMP)                                                                             \
-    MPG_TARGET_AVX512 static void NAME(int terms, const int16_t *a, int64_t lda, const int16_t *b, int32_t *d, int64_t ldd, \
-                                       int count, int64_t length)                                                          \
-    {                                                                                                                      \
-        mpg_integer_rows512(ROWS, CLAMP, terms, a, lda, b, d, ldd, count, length);                                         \
+#define MPG_INTEGER_ROWS512(NAME, ROWS, CLAMP)                                                                                 \
+    MPG_TARGET_AVX512 static void NAME(int terms, const int16_t *a, int64_t lda, const int16_t *b, int32_t *d, int64_t ldd,    \
+                                       int count, int64_t length)                                                              \
+    {                                                                                                                          \
+        mpg_integer_rows512(ROWS, CLAMP, terms, a, lda, b, d, ldd, count, length);                                             \
     }
 
 MPG_INTEGER_ROWS512(mpg_integer_wrap1_512, 1, 0)
@@ -91,7 +93,8 @@ static void mpg_integer_tile(const mpg_integer_task *t, const void *av, int64_t 
                 (together == 4 ? t->clamp ? mpg_integer_clamp4_512 : mpg_integer_wrap4_512
                  : t->clamp    ? mpg_integer_clamp1_512
                                : mpg_integer_wrap1_512)(t->terms, (const int16_t *)av + i * length + k, length,
-                                                        (const int16_t *)bv + k * MPG_INTEGER_LANES, d + i * ldd, ldd, count, part);
+                                                     (const int16_t *)bv + k * MPG_INTEGER_LANES, d + i * ldd, ldd, count,
+                                                     part);
                 i += together;
                 continue;
             }

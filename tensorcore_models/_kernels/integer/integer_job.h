@@ -28,7 +28,8 @@ static int mpg_integer_columns(const mpg_integer_job *job, int64_t first)
 static void mpg_integer_pack_rows(const mpg_drive *drive, int64_t block)
 {
     const mpg_integer_job *job = (const mpg_integer_job *)drive;
-    const int64_t begin = drive->begin, part = drive->part, first = block * MPG_TILE_ROWS, size = mpg_integer_size(drive->level);
+    const int64_t begin = drive->begin, part = drive->part, first = block * MPG_TILE_ROWS,
+                  size = mpg_integer_size(drive->level);
     for (int64_t r = first; r < first + mpg_block_rows(job->m, block); r++)
         mpg_integer_pack_a(&job->a, r, begin, begin + part, job->av + r * part * size, drive->level);
 }

@@ -15,10 +15,10 @@
 
 #include "lanes.h"
 
-#define MPG_PANEL 64            /* widest panel, in columns */
-#define MPG_NARROW_PRESCALE 33  /* products below 2^32 stay below 1/2 when the scaling is cut off at 1 */
-#define MPG_NARROW_FLOOR 59     /* float32 exponent field of 2^-68: with it F + 33 - e_max is at most 126 */
-#define MPG_NO_BYTE_A 0         /* exponent bytes of what takes no part: their difference saturates to 0 */
+#define MPG_PANEL 64           /* widest panel, in columns */
+#define MPG_NARROW_PRESCALE 33 /* products below 2^32 stay below 1/2 when the scaling is cut off at 1 */
+#define MPG_NARROW_FLOOR 59    /* float32 exponent field of 2^-68: with it F + 33 - e_max is at most 126 */
+#define MPG_NO_BYTE_A 0        /* exponent bytes of what takes no part: their difference saturates to 0 */
 #define MPG_NO_BYTE_B 255
 
 typedef struct {
@@ -49,15 +49,15 @@ MPG_INLINE uint32_t mpg_narrow_value(uint32_t code, const mpg_operand *f, int sc
 }
 
 /* Lanes of one position of k: `source` is typed so that this vectorises. */
-#define MPG_PACK_LANES(TYPE, OUTER)                                                                    \
-    {                                                                                                  \
-        const TYPE *MPG_RESTRICT source = (const TYPE *)s->data + base;                                \
-        for (int j = 0; j < count; j++) {                                                              \
-            int32_t exponent, nonzero, special = 0;                                                    \
-            v[j] = mpg_as_float(mpg_narrow_value(source[j * (OUTER)], &f, 0, &exponent, &nonzero, &special)); \
-            x[j] = (uint8_t)((16 - exponent) | ~nonzero); /* MPG_NO_BYTE_B has all bits */             \
-            flags[j] |= special;                                                                       \
-        }                                                                                              \
+#define MPG_PACK_LANES(TYPE, OUTER)                                                                                            \
+    {                                                                                                                          \
+        const TYPE *MPG_RESTRICT source = (const TYPE *)s->data + base;                                                        \
+        for (int j = 0; j < count; j++) {                                                                                      \
+            int32_t exponent, nonzero, special = 0;                                                                            \
+            v[j] = mpg_as_float(mpg_narrow_value(source[j * (OUTER)], &f, 0, &exponent, &nonzero, &special));                  \
+            x[j] = (uint8_t)((16 - exponent) | ~nonzero); /* MPG_NO_BYTE_B has all bits */                                     \
+            flags[j] |= special;                                                                                               \
+        }                                                                                                                      \
     }
 
 /* Columns first to first + count - 1 of B as one panel of `width` lanes, positions begin to end - 1 of the padded k. */
@@ -91,22 +91,22 @@ MPG_INLINE void mpg_narrow_pack_b_body(const mpg_source *s, const mpg_operand *f
         special[first + j] |= (uint8_t)(flags[j] != 0);
 }
 
-#define MPG_PACK_ROW(TYPE)                                                                                \
-    {                                                                                                     \
-        const TYPE *MPG_RESTRICT source = (const TYPE *)s->data + row * s->outer;                         \
-        for (int64_t k = begin; k < end; k++) {                                                           \
-            int32_t exponent, nonzero, flag = 0;                                                          \
-            const uint32_t bits = mpg_narrow_value(source[k], &f, scale, &exponent, &nonzero, &flag);     \
-            values[k - begin] = mpg_as_float(bits);                                                       \
-            exponents[k - begin] = 0x01010101u * (uint32_t)((exponent + 143) & nonzero);                  \
-            flags |= flag;                                                                                \
-        }                                                                                                 \
+#define MPG_PACK_ROW(TYPE)                                                                                                     \
+    {                                                                                                                          \
+        const TYPE *MPG_RESTRICT source = (const TYPE *)s->data + row * s->outer;                                              \
+        for (int64_t k = begin; k < end; k++) {                                                                                \
+            int32_t exponent, nonzero, flag = 0;                                                                               \
+            const uint32_t bits = mpg_narrow_value(source[k], &f, scale, &exponent, &nonzero, &flag);                          \
+            values[k - begin] = mpg_as_float(bits);                                                                            \
+            exponents[k - begin] = 0x01010101u * (uint32_t)((exponent + 143) & nonzero);                                       \
+            flags |= flag;                                                                                                     \
+        }                                                                                                                      \
     }
 
 /* Row `row` of A over the same positions; exponents four times over in one word. `plain_order`: position k is k. */
 MPG_INLINE void mpg_narrow_pack_a_body(const mpg_source *s, const mpg_operand *format, int64_t row, int64_t begin, int64_t end,
-                                       int plain_order, int scale, float *MPG_RESTRICT values,
-                                       uint32_t *MPG_RESTRICT exponents, uint8_t *special)
+                                       int plain_order, int scale, float *MPG_RESTRICT values, uint32_t *MPG_RESTRICT exponents,
+                                       uint8_t *special)
 {
     const mpg_operand f = *format;
     int32_t flags = 0;
@@ -305,27 +305,26 @@ MPG_INLINE void mpg_narrow_row_body(mpg_narrow_steps run, int terms, int width, 
     }
 }
 
-#define MPG_NARROW_ROW(NAME, TARGET, STEPS, TERMS, WIDTH, OUTPUT)                                                        \
-    MPG_NOINLINE TARGET static void NAME##_steps(const mpg_narrow_task *t, const float *a, const uint32_t *ea,           \
-                                                 const float *b, const uint8_t *eb, float *c, int64_t steps,             \
-                                                 uint8_t *overflow)                                                      \
-    {                                                                                                                    \
-        STEPS(TERMS, WIDTH, OUTPUT, t, a, ea, b, eb, c, steps, overflow);                                                \
-    }                                                                                                                    \
-    static void NAME(const mpg_narrow_task *t, const float *a, const uint32_t *ea, const float *b, const uint8_t *eb,    \
-                     float *c, int64_t steps, uint8_t *overflow)                                                         \
-    {                                                                                                                    \
-        mpg_narrow_row_body(NAME##_steps, TERMS, WIDTH, OUTPUT, t, a, ea, b, eb, c, steps, overflow);                    \
+#define MPG_NARROW_ROW(NAME, TARGET, STEPS, TERMS, WIDTH, OUTPUT)                                                              \
+    MPG_NOINLINE TARGET static void NAME##_steps(const mpg_narrow_task *t, const float *a, const uint32_t *ea, const float *b, \
+                                                 const uint8_t *eb, float *c, int64_t steps, uint8_t *overflow)                \
+    {                                                                                                                          \
+        STEPS(TERMS, WIDTH, OUTPUT, t, a, ea, b, eb, c, steps, overflow);                                                      \
+    }                                                                                                                          \
+    static void NAME(const mpg_narrow_task *t, const float *a, const uint32_t *ea, const float *b, const uint8_t *eb,          \
+                     float *c, int64_t steps, uint8_t *overflow)                                                               \
+    {                                                                                                                          \
+        mpg_narrow_row_body(NAME##_steps, TERMS, WIDTH, OUTPUT, t, a, ea, b, eb, c, steps, overflow);                          \
     }
-#define MPG_NARROW_TERMS(NAME, TARGET, STEPS, WIDTH, OUTPUT)                 \
-    MPG_NARROW_ROW(mpg_n4_##NAME, TARGET, STEPS, 4, WIDTH, OUTPUT)           \
-    MPG_NARROW_ROW(mpg_n8_##NAME, TARGET, STEPS, 8, WIDTH, OUTPUT)           \
-    MPG_NARROW_ROW(mpg_n16_##NAME, TARGET, STEPS, 16, WIDTH, OUTPUT)         \
+#define MPG_NARROW_TERMS(NAME, TARGET, STEPS, WIDTH, OUTPUT)                                                                   \
+    MPG_NARROW_ROW(mpg_n4_##NAME, TARGET, STEPS, 4, WIDTH, OUTPUT)                                                             \
+    MPG_NARROW_ROW(mpg_n8_##NAME, TARGET, STEPS, 8, WIDTH, OUTPUT)                                                             \
+    MPG_NARROW_ROW(mpg_n16_##NAME, TARGET, STEPS, 16, WIDTH, OUTPUT)                                                           \
     MPG_NARROW_ROW(mpg_n32_##NAME, TARGET, STEPS, 32, WIDTH, OUTPUT)
-#define MPG_NARROW_SIZES(LEVEL, TARGET, STEPS)                                      \
-    MPG_NARROW_TERMS(fp32_64_##LEVEL, TARGET, STEPS, MPG_PANEL, MPG_OUT_FP32)       \
-    MPG_NARROW_TERMS(fp16_64_##LEVEL, TARGET, STEPS, MPG_PANEL, MPG_OUT_FP16)       \
-    MPG_NARROW_TERMS(fp32_16_##LEVEL, TARGET, STEPS, 16, MPG_OUT_FP32)              \
+#define MPG_NARROW_SIZES(LEVEL, TARGET, STEPS)                                                                                 \
+    MPG_NARROW_TERMS(fp32_64_##LEVEL, TARGET, STEPS, MPG_PANEL, MPG_OUT_FP32)                                                  \
+    MPG_NARROW_TERMS(fp16_64_##LEVEL, TARGET, STEPS, MPG_PANEL, MPG_OUT_FP16)                                                  \
+    MPG_NARROW_TERMS(fp32_16_##LEVEL, TARGET, STEPS, 16, MPG_OUT_FP32)                                                         \
     MPG_NARROW_TERMS(fp16_16_##LEVEL, TARGET, STEPS, 16, MPG_OUT_FP16)
 
 typedef void (*mpg_narrow_row)(const mpg_narrow_task *, const float *, const uint32_t *, const float *, const uint8_t *,
@@ -333,10 +332,12 @@ typedef void (*mpg_narrow_row)(const mpg_narrow_task *, const float *, const uin
 
 /* Kernels of one level by [width 64, 16][fp32, fp16][terms 4, 8, 16, 32]. */
 #define MPG_NARROW_TABLE_ROW(NAME) {mpg_n4_##NAME, mpg_n8_##NAME, mpg_n16_##NAME, mpg_n32_##NAME}
-#define MPG_NARROW_TABLE(LEVEL)                                                                   \
-    {                                                                                             \
-        {MPG_NARROW_TABLE_ROW(fp32_64_##LEVEL), MPG_NARROW_TABLE_ROW(fp16_64_##LEVEL)},           \
-        {MPG_NARROW_TABLE_ROW(fp32_16_##LEVEL), MPG_NARROW_TABLE_ROW(fp16_16_##LEVEL)}            \
+#define MPG_NARROW_TABLE(LEVEL)                                                                                                \
+    {                                                                                                                          \
+        {MPG_NARROW_TABLE_ROW(fp32_64_##LEVEL), MPG_NARROW_TABLE_ROW(fp16_64_##LEVEL)},                                        \
+        {                                                                                                                      \
+            MPG_NARROW_TABLE_ROW(fp32_16_##LEVEL), MPG_NARROW_TABLE_ROW(fp16_16_##LEVEL)                                       \
+        }                                                                                                                      \
     }
 
 MPG_NARROW_SIZES(baseline, , mpg_narrow_steps_body)

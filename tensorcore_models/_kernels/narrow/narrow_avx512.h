@@ -47,10 +47,10 @@ MPG_LANES512 __m512 mpg_float_of_sum(__m512i products, __m512i c, int wide_sum, 
  * r * ldd. `overflow` marks the lanes whose fp16 result became infinite. With `pair` lanes 8 to 15 belong to another product,
  * whose rows of A stand `other` elements further on; for 4 rows `quads` holds their exponent bytes for each position: 2 r + h is row
  * r of product h. */
-MPG_LANES512 void
-mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum, int pair, const mpg_narrow_task *t,
-                       const float *a, const uint32_t *ea, int64_t a_stride, int64_t other, const uint64_t *quads,
-                       const float *b, const uint8_t *eb, float *c, int64_t ldd, int count, int64_t steps, uint8_t *overflow)
+MPG_LANES512 void mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum, int pair,
+                                         const mpg_narrow_task *t, const float *a, const uint32_t *ea, int64_t a_stride,
+                                         int64_t other, const uint64_t *quads, const float *b, const uint8_t *eb, float *c,
+                                         int64_t ldd, int count, int64_t steps, uint8_t *overflow)
 {
     const __m512i exponent_mask = _mm512_set1_epi32(0x7F800000);
     const __m512i to_scale = _mm512_set1_epi32((int)((uint32_t)(t->fraction_bits + 254) << 23));
@@ -182,19 +182,19 @@ mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum
             _mm512_mask_storeu_ps(c + r * ldd + 16 * g, exists[g], d[r][g]);
 }
 
-#define MPG_NARROW_AVX512(NAME, ROWS, GROUPS, TERMS, OUTPUT, WIDE, PAIR)                                             \
-    MPG_TARGET_AVX512 static void NAME(const mpg_narrow_task *t, const float *a, const uint32_t *ea, int64_t a_stride, \
-                                       int64_t other, const uint64_t *quads, const float *b, const uint8_t *eb,      \
-                                       float *c, int64_t ldd, int count, int64_t steps, uint8_t *overflow)           \
-    {                                                                                                                \
-        mpg_narrow_rows_avx512(ROWS, GROUPS, TERMS, OUTPUT, WIDE, PAIR, t, a, ea, a_stride, other, quads, b, eb, c,  \
-                               ldd, count, steps, overflow);                                                         \
+#define MPG_NARROW_AVX512(NAME, ROWS, GROUPS, TERMS, OUTPUT, WIDE, PAIR)                                                       \
+    MPG_TARGET_AVX512 static void NAME(const mpg_narrow_task *t, const float *a, const uint32_t *ea, int64_t a_stride,         \
+                                       int64_t other, const uint64_t *quads, const float *b, const uint8_t *eb, float *c,      \
+                                       int64_t ldd, int count, int64_t steps, uint8_t *overflow)                               \
+    {                                                                                                                          \
+        mpg_narrow_rows_avx512(ROWS, GROUPS, TERMS, OUTPUT, WIDE, PAIR, t, a, ea, a_stride, other, quads, b, eb, c, ldd,       \
+                               count, steps, overflow);                                                                        \
     }
-#define MPG_NARROW_AVX512_SIZES(PREFIX, TERMS, OUTPUT, WIDE)              \
-    MPG_NARROW_AVX512(PREFIX##_1x64, 1, 4, TERMS, OUTPUT, WIDE, 0)        \
-    MPG_NARROW_AVX512(PREFIX##_4x16, 4, 1, TERMS, OUTPUT, WIDE, 0)        \
-    MPG_NARROW_AVX512(PREFIX##_1x16, 1, 1, TERMS, OUTPUT, WIDE, 0)        \
-    MPG_NARROW_AVX512(PREFIX##_4x8x2, 4, 1, TERMS, OUTPUT, WIDE, 1)       \
+#define MPG_NARROW_AVX512_SIZES(PREFIX, TERMS, OUTPUT, WIDE)                                                                   \
+    MPG_NARROW_AVX512(PREFIX##_1x64, 1, 4, TERMS, OUTPUT, WIDE, 0)                                                             \
+    MPG_NARROW_AVX512(PREFIX##_4x16, 4, 1, TERMS, OUTPUT, WIDE, 0)                                                             \
+    MPG_NARROW_AVX512(PREFIX##_1x16, 1, 1, TERMS, OUTPUT, WIDE, 0)                                                             \
+    MPG_NARROW_AVX512(PREFIX##_4x8x2, 4, 1, TERMS, OUTPUT, WIDE, 1)                                                            \
     MPG_NARROW_AVX512(PREFIX##_1x8x2, 1, 1, TERMS, OUTPUT, WIDE, 1)
 
 MPG_NARROW_AVX512_SIZES(mpg_n4_fp32, 4, MPG_OUT_FP32, 0)
@@ -211,12 +211,14 @@ MPG_NARROW_AVX512_SIZES(mpg_n16_fp16_wide, 16, MPG_OUT_FP16, 1)
 typedef void (*mpg_narrow_rows)(const mpg_narrow_task *, const float *, const uint32_t *, int64_t, int64_t, const uint64_t *,
                                 const float *, const uint8_t *, float *, int64_t, int, int64_t, uint8_t *);
 
-#define MPG_NARROW_SHAPES(P)                      \
-    {{P(fp32, _1x64), P(fp16, _1x64)},            \
-     {P(fp32, _4x16), P(fp16, _4x16)},            \
-     {P(fp32, _1x16), P(fp16, _1x16)},            \
-     {P(fp32, _4x8x2), P(fp16, _4x8x2)},          \
-     {P(fp32, _1x8x2), P(fp16, _1x8x2)}}
+#define MPG_NARROW_SHAPES(P)                                                                                                   \
+    {                                                                                                                          \
+        {P(fp32, _1x64), P(fp16, _1x64)}, {P(fp32, _4x16), P(fp16, _4x16)}, {P(fp32, _1x16), P(fp16, _1x16)},                  \
+            {P(fp32, _4x8x2), P(fp16, _4x8x2)},                                                                                \
+        {                                                                                                                      \
+            P(fp32, _1x8x2), P(fp16, _1x8x2)                                                                                   \
+        }                                                                                                                      \
+    }
 #define MPG_NARROW_N4(OUTPUT, SHAPE) mpg_n4_##OUTPUT##SHAPE
 #define MPG_NARROW_N8(OUTPUT, SHAPE) mpg_n8_##OUTPUT##SHAPE
 #define MPG_NARROW_N16(OUTPUT, SHAPE) mpg_n16_##OUTPUT##SHAPE

@@ -12,8 +12,8 @@
 
 MPG_INLINE int mpg_is_fp16(const mpg_operand *f)
 {
-    return f->size == 2 && f->fraction_bits == 10 && f->padding_bits == 0 && f->bias == 15 && f->sign_shift == 15
-           && f->sign_mask == 1 && f->max_magnitude == 0x7BFF && f->magnitude_mask == 0x7FFF;
+    return f->size == 2 && f->fraction_bits == 10 && f->padding_bits == 0 && f->bias == 15 && f->sign_shift == 15 &&
+           f->sign_mask == 1 && f->max_magnitude == 0x7BFF && f->magnitude_mask == 0x7FFF;
 }
 
 /* Values of up to 16 encodings, infinities and NaNs as zero, and the float32 fields of their alignment exponents; `regular`

@@ -100,25 +100,25 @@ MPG_INLINE void mpg_spread_body(const mpg_narrow_items *job, int64_t n, const fl
     }
 }
 
-#define MPG_ITEMS_BODIES(SUFFIX, TARGET)                                                                                  \
-    TARGET static int mpg_load_addends_##SUFFIX(const mpg_narrow_items *job, int64_t item, float *c, int64_t ld)          \
-    {                                                                                                                     \
-        return job->n == 8 ? mpg_load_addends_body(job, item, 8, c, ld) : mpg_load_addends_body(job, item, job->n, c, ld); \
-    }                                                                                                                     \
-    TARGET static void mpg_store_results_##SUFFIX(const mpg_narrow_items *job, int64_t item, const float *c, int64_t ld)  \
-    {                                                                                                                     \
-        if (job->n == 8)                                                                                                  \
-            mpg_store_results_body(job, item, 8, c, ld);                                                                  \
-        else                                                                                                              \
-            mpg_store_results_body(job, item, job->n, c, ld);                                                             \
-    }                                                                                                                     \
-    TARGET static void mpg_spread_##SUFFIX(const mpg_narrow_items *job, const float *values, const uint8_t *bytes,        \
-                                           float *panel, uint8_t *exponents)                                              \
-    {                                                                                                                     \
-        if (job->n == 8)                                                                                                  \
-            mpg_spread_body(job, 8, values, bytes, panel, exponents);                                                     \
-        else                                                                                                              \
-            mpg_spread_body(job, job->n, values, bytes, panel, exponents);                                                \
+#define MPG_ITEMS_BODIES(SUFFIX, TARGET)                                                                                       \
+    TARGET static int mpg_load_addends_##SUFFIX(const mpg_narrow_items *job, int64_t item, float *c, int64_t ld)               \
+    {                                                                                                                          \
+        return job->n == 8 ? mpg_load_addends_body(job, item, 8, c, ld) : mpg_load_addends_body(job, item, job->n, c, ld);     \
+    }                                                                                                                          \
+    TARGET static void mpg_store_results_##SUFFIX(const mpg_narrow_items *job, int64_t item, const float *c, int64_t ld)       \
+    {                                                                                                                          \
+        if (job->n == 8)                                                                                                       \
+            mpg_store_results_body(job, item, 8, c, ld);                                                                       \
+        else                                                                                                                   \
+            mpg_store_results_body(job, item, job->n, c, ld);                                                                  \
+    }                                                                                                                          \
+    TARGET static void mpg_spread_##SUFFIX(const mpg_narrow_items *job, const float *values, const uint8_t *bytes,             \
+                                           float *panel, uint8_t *exponents)                                                   \
+    {                                                                                                                          \
+        if (job->n == 8)                                                                                                       \
+            mpg_spread_body(job, 8, values, bytes, panel, exponents);                                                          \
+        else                                                                                                                   \
+            mpg_spread_body(job, job->n, values, bytes, panel, exponents);                                                     \
     }
 
 MPG_ITEMS_BODIES(baseline, )
@@ -190,7 +190,7 @@ static int mpg_items_pack_few(const mpg_narrow_items *job, int64_t item, const m
 {
     const int special = mpg_items_decode_b(job, item, w);
     (job->level == MPG_ISA_AVX512 ? mpg_spread_avx512 : mpg_spread_baseline)(job, w->loose, w->loose_e, w->bv + lane,
-                                                                            w->be + lane);
+                                                                             w->be + lane);
     return special;
 }
 
@@ -244,10 +244,10 @@ MPG_TARGET_AVX512 static void mpg_items_quads(const uint32_t *MPG_RESTRICT ea, i
                                               uint64_t *MPG_RESTRICT quads)
 {
     for (int64_t k = 0; k < length; k++) {
-        const uint32_t low = (ea[k] & 0xFFu) | (ea[other + k] & 0xFF00u) | (ea[length + k] & 0xFF0000u)
-                             | (ea[other + length + k] & 0xFF000000u);
-        const uint32_t high = (ea[2 * length + k] & 0xFFu) | (ea[other + 2 * length + k] & 0xFF00u)
-                              | (ea[3 * length + k] & 0xFF0000u) | (ea[other + 3 * length + k] & 0xFF000000u);
+        const uint32_t low =
+            (ea[k] & 0xFFu) | (ea[other + k] & 0xFF00u) | (ea[length + k] & 0xFF0000u) | (ea[other + length + k] & 0xFF000000u);
+        const uint32_t high = (ea[2 * length + k] & 0xFFu) | (ea[other + 2 * length + k] & 0xFF00u) |
+                              (ea[3 * length + k] & 0xFF0000u) | (ea[other + 3 * length + k] & 0xFF000000u);
         quads[k] = low | (uint64_t)high << 32;
     }
 }
@@ -273,9 +273,9 @@ static void mpg_items_two(const mpg_narrow_items *job, int64_t item, const mpg_i
         const int together = m - i >= 4 ? 4 : 1;
         if (together == 4)
             mpg_items_quads(w->ae + i * length, length, m * length, w->quads);
-        mpg_narrow_kernel(&job->task, together == 4 ? 3 : 4)(
-            &job->task, w->av + i * length, w->ae + i * length, length, m * length, w->quads, w->bv, w->be, w->c + i * 16, 16,
-            16, steps, w->overflow + i * 16);
+        mpg_narrow_kernel(&job->task, together == 4 ? 3 : 4)(&job->task, w->av + i * length, w->ae + i * length, length,
+                                                             m * length, w->quads, w->bv, w->be, w->c + i * 16, 16, 16, steps,
+                                                             w->overflow + i * 16);
         i += together;
     }
     _mm_setcsr(mode);

@@ -11,18 +11,18 @@
 
 #define MPG_BLOCK_K 128 /* a panel's part that stays in the first-level cache: 128 * 64 * 5 bytes */
 
-#define MPG_NARROW_PACK(SUFFIX, TARGET)                                                                                    \
-    TARGET static void mpg_narrow_pack_b_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t first, int count,    \
-                                                  int width, int64_t begin, int64_t end, float *values, uint8_t *exponents, \
-                                                  uint8_t *special)                                                        \
-    {                                                                                                                      \
-        mpg_narrow_pack_b_body(s, f, first, count, width, begin, end, values, exponents, special);                         \
-    }                                                                                                                      \
-    TARGET static void mpg_narrow_pack_a_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin,  \
-                                                  int64_t end, int plain_order, int scale, float *values,                  \
-                                                  uint32_t *exponents, uint8_t *special)                                   \
-    {                                                                                                                      \
-        mpg_narrow_pack_a_body(s, f, row, begin, end, plain_order, scale, values, exponents, special);                     \
+#define MPG_NARROW_PACK(SUFFIX, TARGET)                                                                                        \
+    TARGET static void mpg_narrow_pack_b_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t first, int count,         \
+                                                  int width, int64_t begin, int64_t end, float *values, uint8_t *exponents,    \
+                                                  uint8_t *special)                                                            \
+    {                                                                                                                          \
+        mpg_narrow_pack_b_body(s, f, first, count, width, begin, end, values, exponents, special);                             \
+    }                                                                                                                          \
+    TARGET static void mpg_narrow_pack_a_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin,       \
+                                                  int64_t end, int plain_order, int scale, float *values, uint32_t *exponents, \
+                                                  uint8_t *special)                                                            \
+    {                                                                                                                          \
+        mpg_narrow_pack_a_body(s, f, row, begin, end, plain_order, scale, values, exponents, special);                         \
     }
 
 MPG_NARROW_PACK(baseline, )
@@ -51,8 +51,8 @@ static void mpg_narrow_pack_a(const mpg_source *s, const mpg_operand *f, int64_t
 {
 #if MPG_X86_VARIANTS
     if (level == MPG_ISA_AVX512 && plain_order && s->inner == 1 && mpg_is_fp16(f)) {
-        special[row] |= (uint8_t)mpg_fp16_pack_a((const uint16_t *)s->data + row * s->outer + begin, end - begin, f, values,
-                                                 exponents);
+        special[row] |=
+            (uint8_t)mpg_fp16_pack_a((const uint16_t *)s->data + row * s->outer + begin, end - begin, f, values, exponents);
         return;
     }
 #endif
@@ -99,8 +99,10 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const float *av, const uin
 #if MPG_X86_VARIANTS
             if (level == MPG_ISA_AVX512) {
                 const int together = width != MPG_PANEL && rows - i >= 4 ? 4 : 1;
-                mpg_narrow_kernel(t, width == MPG_PANEL ? 0 : together == 4 ? 1 : 2)(
-                    t, a, ea, length, 0, NULL, b, eb, d + i * ldd, ldd, count, steps, redo + i * ldd);
+                mpg_narrow_kernel(t, width == MPG_PANEL ? 0
+                                     : together == 4
+                                         ? 1
+                                         : 2)(t, a, ea, length, 0, NULL, b, eb, d + i * ldd, ldd, count, steps, redo + i * ldd);
                 i += together;
                 continue;
             }

@@ -16,13 +16,13 @@
 
 typedef struct {
     mpg_drive drive;
-    int group;              /* products of one pairwise sum: 2 or 4 */
-    int64_t terms;          /* products of one instruction, a multiple of the group */
+    int group;     /* products of one pairwise sum: 2 or 4 */
+    int64_t terms; /* products of one instruction, a multiple of the group */
     int64_t m, n, k;
-    const float *a, *b;     /* (m, k) and (k, n) */
-    float *d;               /* (m, n): the running result */
-    uint8_t *redo;          /* (m, n): exact sums mark what double does not hold; NULL: pairwise sums */
-    float *bv;              /* a slice of B in panels */
+    const float *a, *b; /* (m, k) and (k, n) */
+    float *d;           /* (m, n): the running result */
+    uint8_t *redo;      /* (m, n): exact sums mark what double does not hold; NULL: pairwise sums */
+    float *bv;          /* a slice of B in panels */
 } mpg_pairwise_job;
 
 #define MPG_SIGN32 0x80000000u
@@ -143,8 +143,8 @@ static void mpg_pairwise_run_tile(const mpg_drive *drive, int64_t block, int64_t
      : drive->level == MPG_ISA_AVX2 ? mpg_pairwise_rows_avx2
                                     : mpg_pairwise_rows_baseline)(
         job, job->a + r * job->k + drive->begin, job->bv + first * part, job->d + r * job->n + first,
-        job->redo ? job->redo + r * job->n + first : NULL,
-        mpg_block_rows(job->m, block), mpg_pairwise_columns(job, first), part, drive->begin + part == drive->total);
+        job->redo ? job->redo + r * job->n + first : NULL, mpg_block_rows(job->m, block), mpg_pairwise_columns(job, first),
+        part, drive->begin + part == drive->total);
 }
 
 static int64_t mpg_pairwise_count(int64_t n) { return (n + MPG_PAIRWISE_LANES - 1) / MPG_PAIRWISE_LANES; }

@@ -20,24 +20,24 @@ enum { MPG_WIDE = 32 }; /* lanes of a panel */
 #define MPG_WORD_BIAS 1023
 #define MPG_WORD_BIAS_A 400
 #define MPG_WORD_BIAS_B (MPG_WORD_BIAS - MPG_WORD_BIAS_A)
-#define MPG_NO_WORD 0xC000 /* -16384: the alignment exponent of zeros, which take no part */
-#define MPG_LOWEST_BIAS 1024   /* for each operand */
+#define MPG_NO_WORD 0xC000      /* -16384: the alignment exponent of zeros, which take no part */
+#define MPG_LOWEST_BIAS 1024    /* for each operand */
 #define MPG_LOWEST_OF_ZERO 4096 /* in the place of an exponent: every multiple of it is one of the unit */
-#define MPG_WIDE_LOWEST (-900) /* below every product; the inverse of its unit is still a number */
+#define MPG_WIDE_LOWEST (-900)  /* below every product; the inverse of its unit is still a number */
 
 typedef struct {
-    int terms;         /* products of one operation as packed: 4, 8, 16 or 32 for each group */
-    int fraction_bits; /* F of the products */
-    int floor;         /* alignment exponent that is never undercut, MPG_WIDE_LOWEST or more */
-    int output;        /* MPG_OUT_FP32 truncates, MPG_OUT_FP16 rounds to nearest even */
-    int raw_exponent;  /* addends below 2^raw_exponent other than 0 align there; -1022 for none */
-    int positive_zero; /* a negative sum that rounds to zero gives +0 */
-    int round_down;    /* FDRDA: 1, GFDRDA: 2 groups; 0: FDA */
+    int terms;            /* products of one operation as packed: 4, 8, 16 or 32 for each group */
+    int fraction_bits;    /* F of the products */
+    int floor;            /* alignment exponent that is never undercut, MPG_WIDE_LOWEST or more */
+    int output;           /* MPG_OUT_FP32 truncates, MPG_OUT_FP16 rounds to nearest even */
+    int raw_exponent;     /* addends below 2^raw_exponent other than 0 align there; -1022 for none */
+    int positive_zero;    /* a negative sum that rounds to zero gives +0 */
+    int round_down;       /* FDRDA: 1, GFDRDA: 2 groups; 0: FDA */
     int dot_bits, c_bits; /* FDRDA: fraction bits of the dot product and of c at their alignment */
-    int sum_bits;      /* FDRDA: to which the normalised sum is rounded down; 52 for all */
-    int c_cutoff;      /* GFDRDA: c further below the largest exponent than this is dropped */
-    int overflow;      /* FDRDA: products at or beyond 2 to this power go to the generic kernel; 4000 for none */
-    int promote;       /* > 0: after that many positions of k the sums are added to d outside, and start from zero */
+    int sum_bits;         /* FDRDA: to which the normalised sum is rounded down; 52 for all */
+    int c_cutoff;         /* GFDRDA: c further below the largest exponent than this is dropped */
+    int overflow;         /* FDRDA: products at or beyond 2 to this power go to the generic kernel; 4000 for none */
+    int promote;          /* > 0: after that many positions of k the sums are added to d outside, and start from zero */
 } mpg_wide_task;
 
 /* Packed operands from some k on; rows of A are `stride` apart. */
@@ -185,7 +185,8 @@ MPG_INLINE void mpg_wide_pack_a_body(const mpg_source *s, const mpg_operand *for
         if (s->scales)
             for (int i = 0; i < count; i++) {
                 const int64_t position = s->order[k + i];
-                if (position >= 0 && (block < 0 || position < block * s->block_size || position >= (block + 1) * s->block_size)) {
+                if (position >= 0 &&
+                    (block < 0 || position < block * s->block_size || position >= (block + 1) * s->block_size)) {
                     block = position / s->block_size;
                     scale = mpg_scale(s, row, block, &flags);
                 }
@@ -231,8 +232,9 @@ static void mpg_wide_pack_a(const mpg_source *s, const mpg_operand *f, int64_t r
                             double *values, uint32_t *exponents, uint32_t *lowest, uint8_t *special, int level)
 {
     (level == MPG_ISA_AVX512 ? mpg_wide_pack_a_avx512
-     : level == MPG_ISA_AVX2 ? mpg_wide_pack_a_avx2
-                             : mpg_wide_pack_a_baseline)(s, f, row, begin, end, plain_order, values, exponents, lowest, special);
+     : level == MPG_ISA_AVX2
+         ? mpg_wide_pack_a_avx2
+         : mpg_wide_pack_a_baseline)(s, f, row, begin, end, plain_order, values, exponents, lowest, special);
 }
 
 #endif

@@ -152,8 +152,8 @@ MPG_LANES512 __m512d mpg_wide_to_fp32_512(__m512d x, int positive_zero)
  * c aligns at the smallest normal number. */
 enum { MPG_INFINITE = 1, MPG_REPEAT = 2 };
 
-MPG_LANES512 int mpg_wide_fda512(int rows, int terms, int output, int careful, const mpg_wide_task *t, const mpg_wide_operands *p,
-                                 __m512d (*c)[4])
+MPG_LANES512 int mpg_wide_fda512(int rows, int terms, int output, int careful, const mpg_wide_task *t,
+                                 const mpg_wide_operands *p, __m512d (*c)[4])
 {
     const __m512i to_magic = mpg_word512(mpg_word_to_magic(t->fraction_bits));
     const __m512i least = mpg_word512((t->raw_exponent + MPG_WORD_BIAS) << 4);
@@ -223,9 +223,12 @@ MPG_LANES512 int mpg_wide_round_down512(int rows, int terms, int groups, const m
     __m512d top[2][2][4], dot[2][2][4];
     __mmask8 infinite = 0;
     for (int n = 0; n < groups; n++) {
-        const mpg_wide_operands part = {p->a + n * each,         p->ea + n * each,
-                                        p->la + n * each,        p->stride,
-                                        p->b + n * each * MPG_WIDE, p->eb + n * each * MPG_WIDE,
+        const mpg_wide_operands part = {p->a + n * each,
+                                        p->ea + n * each,
+                                        p->la + n * each,
+                                        p->stride,
+                                        p->b + n * each * MPG_WIDE,
+                                        p->eb + n * each * MPG_WIDE,
                                         p->lb + n * each * MPG_WIDE};
         __m512i words[2], magic[2], high[4];
         __m512d end[2][4];
@@ -326,19 +329,19 @@ MPG_LANES512 int mpg_wide_rows_body512(int rows, int terms, int groups, int outp
     return 1;
 }
 
-#define MPG_WIDE_CALL512(NAME, ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, REPEAT)                                                 \
-    MPG_TARGET_AVX512 static void NAME(const mpg_wide_task *t, const mpg_wide_operands *p, float *d, int64_t ldd, int count, \
-                                       int64_t steps, uint8_t *overflow)                                                     \
-    {                                                                                                                        \
-        if (!mpg_wide_rows_body512(ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, t, p, d, ldd, count, steps, overflow))              \
-            REPEAT(t, p, d, ldd, count, steps, overflow);                                                                    \
+#define MPG_WIDE_CALL512(NAME, ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, REPEAT)                                                   \
+    MPG_TARGET_AVX512 static void NAME(const mpg_wide_task *t, const mpg_wide_operands *p, float *d, int64_t ldd, int count,   \
+                                       int64_t steps, uint8_t *overflow)                                                       \
+    {                                                                                                                          \
+        if (!mpg_wide_rows_body512(ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, t, p, d, ldd, count, steps, overflow))                \
+            REPEAT(t, p, d, ldd, count, steps, overflow);                                                                      \
     }
 #define MPG_NEVER_REPEATED(t, p, d, ldd, count, steps, overflow) (void)0
-#define MPG_WIDE_BOTH512(NAME, TERMS, GROUPS, OUTPUT)                                   \
-    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, GROUPS, OUTPUT, 1, MPG_NEVER_REPEATED)         \
+#define MPG_WIDE_BOTH512(NAME, TERMS, GROUPS, OUTPUT)                                                                          \
+    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, GROUPS, OUTPUT, 1, MPG_NEVER_REPEATED)                                                \
     MPG_WIDE_CALL512(NAME##_2, 2, TERMS, GROUPS, OUTPUT, 1, MPG_NEVER_REPEATED)
-#define MPG_WIDE_FDA512(NAME, TERMS)                                                    \
-    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, 0, MPG_OUT_FP32, 0, mpg_wide_fda_careful_512_1) \
+#define MPG_WIDE_FDA512(NAME, TERMS)                                                                                           \
+    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, 0, MPG_OUT_FP32, 0, mpg_wide_fda_careful_512_1)                                       \
     MPG_WIDE_CALL512(NAME##_2, 2, TERMS, 0, MPG_OUT_FP32, 0, mpg_wide_fda_careful_512_2)
 
 MPG_WIDE_BOTH512(mpg_wide_fda_careful_512, t->terms, 0, MPG_OUT_FP32)
@@ -373,11 +376,11 @@ static mpg_wide_rows512 mpg_wide_kernel512(const mpg_wide_task *t, int two)
 }
 #endif
 
-#define MPG_WIDE_BLOCK_K 96 /* a panel's part that stays in the first-level cache: 96 * 32 * 12 bytes; at least all terms */
+#define MPG_WIDE_BLOCK_K 96     /* a panel's part that stays in the first-level cache: 96 * 32 * 12 bytes; at least all terms */
 enum { MPG_WIDE_TOGETHER = 4 }; /* rows that the plain-C kernels take at a time */
 
-static void mpg_wide_rows_plain(const mpg_wide_task *t, const mpg_wide_operands *p, int rows, int count, int64_t steps, float *d,
-                                uint8_t *redo, int64_t ldd, int level)
+static void mpg_wide_rows_plain(const mpg_wide_task *t, const mpg_wide_operands *p, int rows, int count, int64_t steps,
+                                float *d, uint8_t *redo, int64_t ldd, int level)
 {
     double c[MPG_WIDE_TOGETHER][MPG_WIDE] = {{0}};
     uint8_t overflow[MPG_WIDE_TOGETHER][MPG_WIDE] = {{0}};

@@ -151,7 +151,7 @@ MPG_INLINE void mpg_exponent_words(const double *c, int16_t least, int16_t *word
 /* One fused dot-add; c are float32 or fp16 values. Returns whether there may be infinite results: 2 to the power of the format's
  * bound or more. */
 MPG_INLINE int mpg_wide_fda(int terms, int fused, int output, const mpg_wide_task *t, const double *a, const uint32_t *ea,
-                             const uint32_t *la, const double *b, const int16_t *eb, const int16_t *lb, double *MPG_RESTRICT c)
+                            const uint32_t *la, const double *b, const int16_t *eb, const int16_t *lb, double *MPG_RESTRICT c)
 {
     int16_t tops[MPG_WIDE], own[MPG_WIDE];
     double magic[MPG_WIDE], sum[MPG_WIDE];
@@ -199,9 +199,9 @@ MPG_INLINE double mpg_nearest_normal_fp32(double x)
 
 /* One fused dot-round-down-add over 1 or 2 groups of `terms` products. Returns whether there may be infinite results; lanes
  * whose products overflow get one. */
-MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_wide_task *t, const double *a, const uint32_t *ea,
-                                   const uint32_t *la, const double *b, const int16_t *eb, const int16_t *lb,
-                                   double *MPG_RESTRICT c)
+MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_wide_task *t, const double *a,
+                                   const uint32_t *ea, const uint32_t *la, const double *b, const int16_t *eb,
+                                   const int16_t *lb, double *MPG_RESTRICT c)
 {
     double top[2][MPG_WIDE], dot[2][MPG_WIDE];
     const double to_unit = mpg_power(-t->fraction_bits), to_magic = to_unit * MPG_MAGIC;
@@ -277,19 +277,19 @@ MPG_INLINE void mpg_wide_rows_body(int terms, int fused, const mpg_wide_task *ta
 #define MPG_BASELINE_FUSED 0
 #endif
 
-#define MPG_WIDE_ROWS(SUFFIX, TARGET, FUSED)                                                                               \
-    MPG_NOINLINE TARGET static void mpg_wide_rows_##SUFFIX(int terms, const mpg_wide_task *t, const mpg_wide_operands *p,  \
-                                                           int rows, double (*c)[MPG_WIDE], int64_t steps,                 \
-                                                           uint8_t (*overflow)[MPG_WIDE])                                  \
-    {                                                                                                                      \
-        if (terms == 4)                                                                                                    \
-            mpg_wide_rows_body(4, FUSED, t, p, rows, c, steps, overflow);                                                  \
-        else if (terms == 8)                                                                                               \
-            mpg_wide_rows_body(8, FUSED, t, p, rows, c, steps, overflow);                                                  \
-        else if (terms == 16)                                                                                              \
-            mpg_wide_rows_body(16, FUSED, t, p, rows, c, steps, overflow);                                                 \
-        else                                                                                                               \
-            mpg_wide_rows_body(32, FUSED, t, p, rows, c, steps, overflow);                                                 \
+#define MPG_WIDE_ROWS(SUFFIX, TARGET, FUSED)                                                                                   \
+    MPG_NOINLINE TARGET static void mpg_wide_rows_##SUFFIX(int terms, const mpg_wide_task *t, const mpg_wide_operands *p,      \
+                                                           int rows, double (*c)[MPG_WIDE], int64_t steps,                     \
+                                                           uint8_t (*overflow)[MPG_WIDE])                                      \
+    {                                                                                                                          \
+        if (terms == 4)                                                                                                        \
+            mpg_wide_rows_body(4, FUSED, t, p, rows, c, steps, overflow);                                                      \
+        else if (terms == 8)                                                                                                   \
+            mpg_wide_rows_body(8, FUSED, t, p, rows, c, steps, overflow);                                                      \
+        else if (terms == 16)                                                                                                  \
+            mpg_wide_rows_body(16, FUSED, t, p, rows, c, steps, overflow);                                                     \
+        else                                                                                                                   \
+            mpg_wide_rows_body(32, FUSED, t, p, rows, c, steps, overflow);                                                     \
     }
 
 MPG_WIDE_ROWS(baseline, , MPG_BASELINE_FUSED)

@@ -108,9 +108,7 @@ class Campaign:
         self.device, self.out, self.experiments = device, Path(out), experiments
         self.target, self.seed, self.clock, self.say = target, seed, clock, say
         self.start, self.budget = clock(), budget
-        self.rows = (
-            list(rows) if rows is not None else [r for r in list_instructions(device.arch) if r.published]
-        )
+        self.rows = list(rows) if rows is not None else [r for r in list_instructions(device.arch) if r.published]
         self.libraries = libraries
         date = datetime.datetime.now(datetime.UTC).date().isoformat()
         kind = "cpu" if isinstance(device, Machine) else "gpu"
@@ -295,7 +293,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--target", type=int, default=10_000_000, help="dot products of each instruction (default 1e7)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cpu", action="store_true", help="compare the CPU's matrix instructions")
-    parser.add_argument("--emulated", action="store_true", help="with --cpu: their emulation in plain C, on any machine")
+    parser.add_argument(
+        "--emulated", action="store_true", help="with --cpu: their emulation in plain C, on any machine"
+    )
     parser.add_argument("--only", default="", help="only instructions whose name contains this")
     options = parser.parse_args(arguments)
     try:

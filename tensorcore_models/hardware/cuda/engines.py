@@ -61,7 +61,9 @@ class CudaEngine(Engine):
     def require(self) -> None:
         """Raise OSError or RuntimeError now if what the engine needs is missing."""
         if self.device.arch != self.row.arch:
-            raise RuntimeError(f"{self.row} needs GPU architecture {self.row.arch}, {self.device.name} is {self.device.arch}")
+            raise RuntimeError(
+                f"{self.row} needs GPU architecture {self.row.arch}, {self.device.name} is {self.device.arch}"
+            )
 
     @property
     def label(self) -> str:

@@ -35,13 +35,17 @@ def require(condition: bool, reason: str) -> None:
 
 def _check_format(fmt: Format) -> None:
     exponents = (fmt.emin - fmt.fraction_bits, fmt.emax + 1)
-    require(
-        max(map(abs, exponents)) < LARGEST_EXPONENT, f"format {fmt.name} has exponents beyond {LARGEST_EXPONENT}"
-    )
+    require(max(map(abs, exponents)) < LARGEST_EXPONENT, f"format {fmt.name} has exponents beyond {LARGEST_EXPONENT}")
 
 
 def format_fields(
-    fmt: Format, spec: Accumulator, zero: str = "format_minimum", *, normalise=False, flush=KEEP, below: int | None = None
+    fmt: Format,
+    spec: Accumulator,
+    zero: str = "format_minimum",
+    *,
+    normalise=False,
+    flush=KEEP,
+    below: int | None = None,
 ) -> dict:
     """mpg_format of generic_number.h: how operands and addends are taken apart, zeros aligned by the edge rule `zero`."""
     _check_format(fmt)
@@ -81,7 +85,15 @@ def result_fields(fmt: Format) -> dict:
 
 
 def rule_fields(
-    fmt: Format, spec: Accumulator, rounding: str, *, kept=None, to_inf=False, saturate=False, flush=FLUSH_NONE, positive=False
+    fmt: Format,
+    spec: Accumulator,
+    rounding: str,
+    *,
+    kept=None,
+    to_inf=False,
+    saturate=False,
+    flush=FLUSH_NONE,
+    positive=False,
 ) -> dict:
     """mpg_rule of generic_number.h: how sums are rounded into it, `kept` bits of the fraction."""
     all_ones = fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)

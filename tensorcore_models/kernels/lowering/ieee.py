@@ -28,7 +28,9 @@ from .fields import (
 _FMA_PASS = 64
 
 
-def _ieee_fields(spec, formats, rounding: str, *, flush_inputs: int, to_inf=False, saturate=False, flush=FLUSH_NONE) -> dict:
+def _ieee_fields(
+    spec, formats, rounding: str, *, flush_inputs: int, to_inf=False, saturate=False, flush=FLUSH_NONE
+) -> dict:
     """Fields of the algorithms made of IEEE operations."""
     a, b, c, d = formats
     rule = rule_fields(d, spec, rounding, to_inf=to_inf, saturate=saturate, flush=flush)
@@ -66,7 +68,9 @@ def _lanes_hold(formats) -> bool:
 
 
 def _require_lanes(formats) -> None:
-    require(_lanes_hold(formats), "products or results that are not exact in double, or a result format without infinity")
+    require(
+        _lanes_hold(formats), "products or results that are not exact in double, or a result format without infinity"
+    )
 
 
 def lower_sequential(spec: SequentialFMA, formats, scale, block_size) -> dict:
@@ -115,7 +119,9 @@ def lower_pairwise(spec: GroupPairwiseSum, formats, scale, block_size) -> dict:
     require(spec.group <= generic.MAX_GROUP, f"groups of more than {generic.MAX_GROUP} products")
     flush = KEEP if spec.flush_input == "none" else FLUSH_POSITIVE
     below = FORMATS["fp32"].emin
-    fields = _ieee_fields(spec, formats, "rne", flush_inputs=flush, flush=FLUSH_SUBNORMAL if spec.flush_results else FLUSH_NONE)
+    fields = _ieee_fields(
+        spec, formats, "rne", flush_inputs=flush, flush=FLUSH_SUBNORMAL if spec.flush_results else FLUSH_NONE
+    )
     if spec.flush_input == "fp32":
         fields["a"]["flush_below"] = fields["b"]["flush_below"] = below
     if flush:

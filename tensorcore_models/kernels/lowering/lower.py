@@ -175,7 +175,12 @@ def _tree(begin: int, count: int, places: int) -> list[int]:
         return _tree(begin, count, middle) if count > 1 else []
     if count < 2:
         return []
-    return [*_tree(begin, middle, middle), *_tree(begin + middle, count - middle, places - middle), begin, begin + middle]
+    return [
+        *_tree(begin, middle, middle),
+        *_tree(begin + middle, count - middle, places - middle),
+        begin,
+        begin + middle,
+    ]
 
 
 def _sums_after(count: int) -> list[int]:
@@ -340,7 +345,9 @@ def _via_table(spec: InterleavedDotAdd, fmt: Format | IntegerFormat) -> np.ndarr
         return None
     if not isinstance(fmt, Format):
         raise BeyondKernels(f"conversion of {fmt.name} to {via.name}")
-    require(fmt.container.itemsize <= 2, f"conversion of {fmt.name} to {via.name} takes a table of 2^{fmt.bits} entries")
+    require(
+        fmt.container.itemsize <= 2, f"conversion of {fmt.name} to {via.name} takes a table of 2^{fmt.bits} entries"
+    )
     count = 1 << 8 * fmt.container.itemsize
     return np.array([via_bits(fmt, bits, spec) for bits in range(count)], via.container)
 
