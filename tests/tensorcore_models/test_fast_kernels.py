@@ -37,7 +37,7 @@ NARROW = (
     Unit(FusedDotAdd(16, 13, **RNE), "e4m3fn", "e5m2", **HALF),
     Unit(FusedDotAdd(16, 25), "e4m3fn", "e4m3fn"),
     Unit(FusedDotAdd(16, 24, exponent_floor=-132), "fp16", "fp16"),
-    Unit(FusedDotAdd(7, 20, exponent_floor=-3), "e2m1", "e4m3fnuz"),
+    Unit(FusedDotAdd(7, 6, exponent_floor=-3), "e2m1", "e4m3fnuz"),
     Unit(FusedDotAdd(5, 25, nan="quiet"), "e5m2fnuz", "e3m2"),
     Unit(ParametricDotAdd(terms=8, fraction_bits=24), "fp16", "fp16"),
     Unit(FusedDotAdd(32, 13, output_fraction_bits=13), "e5m2", "e4m3fn"),
@@ -324,12 +324,12 @@ def test_sums_beyond_31_bits(isa):
 
 
 def test_small_addends_without_products(isa):
-    """From 2^-68 on, c aligns at its own exponent where all products are zero: nothing of it is cut off."""
+    """c aligns at its own exponent where all products are zero: nothing of it is cut off, however small it is."""
     unit = NARROW[0]
     a, b = np.zeros((3, 8), np.uint16), np.full((8, 70), 0x3C00, np.uint16)
     a[1] = 0x8000
     a[2, 4:] = 0x0001  # the smallest number in the second operation
-    c = (np.arange(59, 59 + 70, dtype=np.uint32) << 23 | 0x7FFFFF) * np.ones((3, 1), np.uint32)
+    c = (np.arange(0, 140, 2, dtype=np.uint32) << 23 | 0x7FFFFF) * np.ones((3, 1), np.uint32)
     args = (a, b, c, None, None)
     d = reference.mma_bits(unit, a, b, c)
     assert (d[:2] == c[:2]).all()
