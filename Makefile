@@ -90,7 +90,7 @@ lint: $(VENV)/.lint-ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
-	$(BIN)/cython-lint tensorcore_models ascend mpgemm
+	PATH="$(abspath $(BIN)):$$PATH" cython-lint tensorcore_models ascend mpgemm  # it calls pycodestyle by name
 	$(BIN)/codespell
 	$(BIN)/mypy
 
