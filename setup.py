@@ -1,4 +1,4 @@
-"""Extension modules of mpgemm; everything else about the distribution stands in pyproject.toml."""
+"""Extension modules of mpgemm; everything else about the distribution is in pyproject.toml."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ def compiles(compiler, source, flags):
 
 
 class BuildKernels(build_ext):
-    """Adds the flags that the compiler at hand understands."""
+    """Adds the flags that the compiler understands."""
 
     def finalize_options(self):
         super().finalize_options()
@@ -41,7 +41,7 @@ class BuildKernels(build_ext):
     def build_extensions(self):
         compile_flags, link_flags = [], []
         if self.compiler.compiler_type == "msvc":
-            compile_flags += ["/O2", "/fp:precise", "/openmp"]
+            compile_flags += ["/O2", "/fp:precise", "/openmp", "/Zc:preprocessor"]
         else:
             compile_flags += GNU_FLAGS
             openmp = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"

@@ -1,7 +1,7 @@
 """What a schedule's order of summation costs in accuracy: measured on data, sampled from a distribution, or bounded.
 
 Only the ranges of k, the order of the sums and the operand's format change a bit (:attr:`TileSchedule.arithmetic`), so the
-error of a large product is that of a few of its elements: a sample of 16 x 16 with all of k.
+error of a large product is measured on a few of its elements: a sample of 16 x 16 with all of k.
 """
 
 from collections.abc import Callable
@@ -48,6 +48,7 @@ def data_error(a: Any, b: Any) -> ErrorOf:
     Parameters
     ----------
     a, b : array_like, shapes (m, k) and (k, n)
+        The operands.
     """
     exact = np.asarray(a, float) @ np.asarray(b, float)
     known: dict[tuple, float] = {}
@@ -69,6 +70,7 @@ def sampled_error(distribution: Distribution = "normal", seed: int = 0) -> Error
     distribution : {"normal", "uniform", "positive"}
         Of the elements of A and B. int8 operands: integers from -127 to 127, whatever the distribution.
     seed : int
+        Seed of the random numbers.
 
     Raises
     ------
@@ -126,6 +128,7 @@ def error_bound(schedule: TileSchedule) -> float:
     Parameters
     ----------
     schedule : TileSchedule
+        As :func:`ascend.build_schedule` builds it.
     """
     s = schedule
     u = 2.0**-24

@@ -94,6 +94,7 @@ class Blocking:
         Parameters
         ----------
         chip : Chip
+            The chip whose parameters are used.
         buffering : {"double", "single"}
             Two or one B buffers.
         words : int
@@ -239,6 +240,7 @@ def optimal_bm(chip: Chip, fusion_efficiency: float) -> float:
     Parameters
     ----------
     chip : Chip
+        The chip whose parameters are used.
     fusion_efficiency : float
         f of eq. 8, from 0 to 1.
     """

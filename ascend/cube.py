@@ -22,7 +22,7 @@ What the cube does with one term
     bit: only k groups, steps and orders do.
 
 Orders
-    - ``termwise`` (section 4.4): an FP32 C for each term over all of k, c in that of hh; then
+    - ``termwise`` (section 4.4): an FP32 C for each term over all of k, with c in the one of hh; then
       ``RN(hh + RN(RN(lh + hl) / s_f))``. See :func:`reconstruct`.
     - ``termwise_inplace``: Algorithm 1 run for each term into one C: all groups of hh, then of lh, then of hl
       (then of ll); C = RN(C + RN(L0C / s_f)) at each write-back. A re-seeded L0C starts from RN(C s_f), and
@@ -114,6 +114,7 @@ def cube_gemm(
     chip : Chip or str
         What a `blocking` is planned for.
     order : {"termwise", "termwise_inplace", "elementwise"}
+        The order of the terms (section 4.4 of the paper).
     scale_exponent : int, (int, int) or "auto"
         s_b of eq. 7 for both matrices, or (s_a, s_b), or chosen for each matrix from its elements
         (:func:`tensorcore_models.formats.split_analysis.automatic_scale_exponent`).
@@ -275,6 +276,7 @@ def reconstruct(
     scale : int or (int, int)
         s_b of eq. 7, or (s_a, s_b).
     overflow : {"inf", "saturate"}
+        What becomes of results beyond the largest number.
 
     Returns
     -------
@@ -390,6 +392,7 @@ def schedule_product(schedule: TileSchedule, a: Any, b: Any, c: Any = None, **op
     Parameters
     ----------
     schedule : TileSchedule
+        As :func:`ascend.build_schedule` builds it.
     a, b, c : array_like
         As for :func:`cube_gemm`.
     **options

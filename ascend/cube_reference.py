@@ -203,6 +203,7 @@ def cube_gemm_reference(
     Parameters
     ----------
     a, b, c : ndarray of float32, shapes (m, k), (k, n), (m, n)
+        The operands.
     schedule : TileSchedule
         k groups, cube step and re-seeding.
     order, scales, terms, step_order, overflow, group, accumulate

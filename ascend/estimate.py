@@ -2,7 +2,7 @@
 
 The forms follow the simulator without its transients: a k block takes the longest of cube, loads, moves and the round trip
 through its buffers (their sum with single buffers, the paper's T_comp + T_mem); panels, launches and the passes over whole
-matrices are exposed; a tile's way to memory hides behind the next tile where two fit L0C. Misses of L2 are those of
+matrices are exposed; a tile's way to memory hides behind the next tile where two fit L0C. Misses of L2 are counted as in
 :mod:`ascend.memory`, from the same formulas.
 """
 
@@ -26,7 +26,9 @@ class Request:
     Parameters
     ----------
     m, k, n : int
+        Sizes: A is m x k, B is k x n.
     chip : Chip
+        The chip whose parameters are used.
     terms, buffering, mode, operand, merge, layout
         As in :class:`ascend.tile_schedule.TileSchedule`.
     """
@@ -65,9 +67,11 @@ class Candidates:
     Parameters
     ----------
     bm, bk, bn : ndarray of float
+        Sizes of the blocks.
     at_m, slices, at_n : ndarray of float
         The grid of cores; where nothing is resident `at_m` is the width of the swizzle's bands.
     resident : {"a", "b", "none"}
+        The operand whose panel stays in L1.
     direction : {0, 1}
         Of the swizzle.
     """
@@ -106,7 +110,9 @@ def estimate(r: Request, c: Candidates) -> Estimate:
     Parameters
     ----------
     r : Request
+        What the caller asked for.
     c : Candidates
+        The blockings to choose from.
     """
     chip, size = r.chip, OPERAND_BYTES[r.operand]
     rows, columns = up(r.m, c.bm), up(r.n, c.bn)

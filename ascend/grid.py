@@ -54,6 +54,7 @@ class Swizzle:
     offset : int
         Width of a band, at least 1.
     direction : {0, 1}
+        0 for bands of tile rows, 1 for bands of tile columns.
 
     Raises
     ------
@@ -119,6 +120,7 @@ def balanced_ranges(length: int, most: int, unit: int) -> tuple[Range, ...]:
     Parameters
     ----------
     length : int
+        The length to divide.
     most : int
         Longest range, a multiple of `unit`.
     unit : int
@@ -135,6 +137,7 @@ def balanced_parts(length: int, parts: int, unit: int) -> tuple[Range, ...]:
     Parameters
     ----------
     length, parts : int
+        The length to divide, and the number of parts.
     unit : int
         Starts are multiples of it.
     """

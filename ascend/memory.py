@@ -54,11 +54,13 @@ def l2_misses(
     c_tile : number or array
         Bytes of C that leave for each tile.
     resident : {"a", "b", "none"}
+        The operand whose panel stays in L1.
     turns : bool
         Whether the walk goes back and forth (a swizzle with bands).
     distinct : float
         Share of the operand words of a pass that no earlier pass read.
     l2_bytes : int
+        Capacity of L2.
     """
     at_m, at_n = np.minimum(at_m, rows), np.minimum(at_n, columns)
     # One step: what the cores touch together.
@@ -130,6 +132,7 @@ def walk_misses(walk: str, **arguments: Any) -> Misses:
     Parameters
     ----------
     walk : str
+        The order in which tiles are computed.
     **arguments
         Of :func:`l2_misses`.
     """
@@ -149,6 +152,7 @@ def slices_at_once(tiles: Any, slices: Any, cores: int) -> Any:
     tiles, slices : number or array
         Tiles of C, slices of k.
     cores : int
+        Number of cores.
     """
     return np.clip(cores / tiles, 1, slices)
 
@@ -165,6 +169,7 @@ def concurrent_tiles(rows: Any, columns: Any, cores: Any, offset: Any, direction
     offset : number or array
         Of the swizzle.
     direction : {0, 1}
+        0 for bands of rows, 1 for bands of columns.
     """
     across, along = (rows, columns) if direction == 0 else (columns, rows)
     width = np.minimum(np.minimum(offset, across), np.maximum(cores, 1))

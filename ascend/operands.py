@@ -1,6 +1,6 @@
 """One pass of the cube on operands other than FP16 words: BF16, HF32, FP32 and INT8, as the catalogue models them.
 
-The rows are those of arch "ascend910b" in :mod:`tensorcore_models.catalogue.ascend`; what of their arithmetic is not published
+The rows belong to arch "ascend910b" in :mod:`tensorcore_models.catalogue.ascend`; what of their arithmetic is not published
 is said there. A k group is one chain in L0C; groups and slices are added in FP32 (INT8: exactly, in int32).
 """
 

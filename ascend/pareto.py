@@ -36,6 +36,7 @@ class Point:
     Attributes
     ----------
     plan : Plan
+        A plan of :func:`ascend.plan`.
     scale_exponent : int or None
         s_b; None without words.
     on_front : bool
@@ -89,10 +90,13 @@ def pareto(
     Parameters
     ----------
     m, k, n : int
+        Sizes: A is m x k, B is k x n.
     chip : Chip or str
+        A chip or its name.
     data : (a, b), optional
-        FP32 arrays; the error is then that of their product, else that of a sample of `distribution`.
+        FP32 arrays; the error is then measured on their product, else on a sample of `distribution`.
     distribution : {"normal", "uniform", "positive"}
+        Of the sample's elements.
     progress : callable, optional
         Called with (done, total).
 
@@ -184,11 +188,12 @@ def _no_error(schedule: TileSchedule) -> float:
 
 
 def mark_front(points: list[Point]) -> list[Point]:
-    """The points, fastest first, with those of the front marked and what each bit costs there.
+    """The points, fastest first, with the front marked and what each bit costs there.
 
     Parameters
     ----------
     points : list of Point
+        The plans with their time and error.
     """
     ordered = sorted(points, key=lambda point: (point.plan.seconds, -point.bits))
     marked: list[Point] = []

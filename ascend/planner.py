@@ -41,7 +41,7 @@ PlanKernel = Literal["grid", "paper"]
 PLAN_KERNELS = ("grid", "paper")
 #: Schedules that are simulated when ranking by time, for each mode; blocks of the paper's kernel.
 SIMULATED = {"grid": 24, "paper": 200}
-#: Modes with the bits of termwise order; the planner takes the faster one where none is asked for.
+#: Modes with the bits of termwise order; the planner takes the faster one unless the caller names one.
 TERMWISE_MODES: tuple[Mode, ...] = ("termwise", "fused")
 #: FP32 elements of A, B and C together: 64 GiB, the largest memory of a chip here (910B).
 MOST_ELEMENTS = 2**34
@@ -56,6 +56,7 @@ class Plan:
     Attributes
     ----------
     schedule : TileSchedule
+        As :func:`ascend.build_schedule` builds it.
     timeline : Timeline or None
         The simulation; None where ranking did not need it.
     analytic_seconds : float
@@ -187,7 +188,9 @@ def plan(
     Parameters
     ----------
     m, k, n : int
+        Sizes: A is m x k, B is k x n.
     chip : Chip
+        The chip whose parameters are used.
     terms, buffering, operand, merge, layout
         The kernel, see :func:`ascend.schedule.build_schedule`.
     rank : {"time", "traffic", "analytic"}
@@ -196,7 +199,7 @@ def plan(
     max_error : float, optional
         Leave out schedules whose relative error (eq. 13) is larger.
     data : (a, b), optional
-        FP32 arrays, m x k and k x n; the error of each arithmetic is then that of its product against FP64, else that of
+        FP32 arrays, m x k and k x n; the error of each arithmetic is then measured on this product against FP64, else on
         a sample of `distribution`.
     top : int
         Plans returned.
@@ -278,7 +281,7 @@ def plan_of(schedule: TileSchedule, error: float | None = None, source: str = "g
     schedule : TileSchedule
         Placed on a chip.
     error : float, optional
-        Of its product (eq. 13), to carry along; that of a sample of normal elements if None.
+        Of its product (eq. 13), to carry along; None: the error of a sample of normal elements.
     source : str
         Where the error comes from.
     """

@@ -70,9 +70,11 @@ def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
     Parameters
     ----------
     b : Blocking
+        Sizes of the blocks.
     m, k, n : int
         A is m x k, B is k x n.
     chip : Chip
+        The chip whose parameters are used.
 
     Raises
     ------
@@ -96,9 +98,11 @@ def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, eleme
     Parameters
     ----------
     b : Blocking
+        Sizes of the blocks.
     m, k, n : int
         A is m x k, B is k x n.
     chip : Chip
+        The chip whose parameters are used.
     element_bytes : int
         Bytes of each element moved.
 
@@ -116,9 +120,11 @@ def fp32_equivalent_peak(chip: Chip, terms: int = 3, operand: str = "fp16") -> f
     Parameters
     ----------
     chip : Chip
+        The chip whose parameters are used.
     terms : int
         Products for each FP32 product.
     operand : {"fp16", "fp32"}
+        The format of the operands in memory.
     """
     return chip.peak_flops(operand) / terms
 
@@ -154,7 +160,7 @@ def roofline(
 def schedule_roofline(schedule: TileSchedule) -> RooflinePoint:
     """The roofline of what a schedule moves: its FLOP over its own bytes from and to memory, for any m, k, n.
 
-    The peak is that of the cubes divided by the terms, or of the vector units: one multiply-add for each FP32 lane in two
+    The peak is the cubes' divided by the terms, or the vector units': one multiply-add for each FP32 lane in two
     cycles.
 
     Parameters
@@ -181,8 +187,11 @@ def traffic_of_sizes(sizes: np.ndarray, m: int, k: int, n: int, chip: Chip) -> n
     Parameters
     ----------
     sizes : ndarray of int, shape (blocks, 3)
+        bm, bk and bn of each blocking.
     m, k, n : int
+        Sizes: A is m x k, B is k x n.
     chip : Chip
+        The chip whose parameters are used.
     """
     check_sizes(m, k, n)
     bm, bk, bn = sizes.T

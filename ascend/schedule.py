@@ -65,7 +65,9 @@ def build_schedule(
     m, k, n : int
         Sizes, at least 1.
     chip : Chip or str
+        A chip or its name.
     blocking : Blocking
+        Sizes of the blocks.
     terms, buffering, mode, reseed_l0c, operand, merge, layout
         As in :class:`TileSchedule`.
     cores : int, optional
@@ -262,6 +264,7 @@ def variant(schedule: TileSchedule, **changes) -> TileSchedule:
     Parameters
     ----------
     schedule : TileSchedule
+        As :func:`ascend.build_schedule` builds it.
     **changes
         Fields of the schedule.
 

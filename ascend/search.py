@@ -43,6 +43,7 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
     Parameters
     ----------
     r : Request
+        What the caller asked for.
     split : int, optional
         Only this number of slices.
     """
@@ -82,7 +83,9 @@ def best_schedules(
     Parameters
     ----------
     r : Request
+        What the caller asked for.
     count : int
+        How many to keep.
     split : int, optional
         Only this number of slices of k.
     by_traffic : bool
@@ -141,6 +144,7 @@ def vector_schedules(r: Request) -> list[TileSchedule]:
     Parameters
     ----------
     r : Request
+        What the caller asked for.
     """
     if min(r.m, r.n) > MOST_VECTOR_ROWS or (r.terms == 1 and r.operand not in VECTOR_OPERANDS):
         return []

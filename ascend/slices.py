@@ -17,7 +17,9 @@ def merge_slices(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
     Parameters
     ----------
     partial : ndarray of float32 (or int32: wraps round), shape (slices, m, n)
+        The sums of the slices of k.
     overflow : {"inf", "saturate"}
+        What becomes of results beyond the largest number.
 
     Returns
     -------
@@ -45,6 +47,7 @@ def atomic_results(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarra
     partial : ndarray of float32, shape (slices, m, n)
         Products of at most 7 slices (2520 orders; the first two commute).
     overflow : {"inf", "saturate"}
+        What becomes of results beyond the largest number.
 
     Returns
     -------
@@ -76,6 +79,7 @@ def atomic_spread(partial: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     partial : ndarray of float32, shape (slices, m, n)
+        The sums of the slices of k.
 
     Returns
     -------

@@ -99,10 +99,13 @@ class TileSchedule:
     chip : Chip or None
         None: no chip limits (one core).
     blocking : Blocking
+        Sizes of the blocks.
     terms : int
         1 (plain FP16 GEMM), 3 (high-high, low-high, high-low) or 4 (low-low, too).
     buffering : {"double", "single"}
+        Whether a block is loaded while another is multiplied.
     mode : {"termwise", "termwise_inplace", "fused", "elementwise"}
+        How the terms are ordered and kept.
     reseed_l0c : bool
         L0C starts each k group after the first from C instead of 0.
     operand : {"fp16", "fp32"}
@@ -110,9 +113,11 @@ class TileSchedule:
     n_fused : int
         Blocks of bk in a k group.
     kernel : {"paper", "grid", "vector"}
+        Which kernel the schedule describes.
     grid : Grid
         Cores along m, k and n. The paper's kernel has all cores along m.
     resident : {"a", "b", "none"}
+        The operand whose panel stays in L1.
     swizzle : Swizzle
         Order of the tiles where nothing is resident.
     merge : {"reduce", "atomic"}
@@ -174,7 +179,7 @@ class TileSchedule:
 
     @cached_property
     def k_groups(self) -> tuple[Range, ...]:
-        """All k groups: L0C accumulates within one, the vector unit adds those of a slice."""
+        """All k groups: L0C accumulates within one, the vector unit adds the groups of a slice."""
         return tuple(group for k_slice in self.k_slices for group in self.groups_of(k_slice))
 
     @cached_property

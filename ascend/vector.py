@@ -7,7 +7,7 @@ Every product is rounded to FP32 and then added, each step RN: whether the units
 - A streamed (n < m): lanes along k: lane l adds the products of k = l, l + 64, ... in order, and the 64 sums are added
   by halves (lane l and l + 32, then l + 16, and so on).
 
-Slices of k are merged as those of the cube (:mod:`ascend.slices`); c is the start of the first slice's chain, or is added
+Slices of k are merged as on the cube (:mod:`ascend.slices`); c is the start of the first slice's chain, or is added
 to its sum of lanes.
 """
 
@@ -26,6 +26,7 @@ def vector_product(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, schedule:
     Parameters
     ----------
     a, b, c : ndarray of float32, shapes (m, k), (k, n), (m, n)
+        The operands.
     schedule : TileSchedule
         With kernel "vector".
 

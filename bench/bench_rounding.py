@@ -28,7 +28,7 @@ def interleaved(calls):
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1 << 24
     x = np.random.default_rng(0).standard_normal(count).astype(np.float32)
-    print(f"{count} float32 elements, median of {REPEATS}: G elements/s, and time over that of x.copy()")
+    print(f"{count} float32 elements, median of {REPEATS}: G elements/s, and time relative to x.copy()")
     for isa in tcm.available_isas():
         tcm.set_isa(isa)
         for threads in (1, 2):

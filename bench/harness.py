@@ -98,7 +98,7 @@ def blas_core_name() -> str:
 
 
 def _cpuinfo(key: str) -> str:
-    """The first entry of that name in /proc/cpuinfo, "" where there is none."""
+    """The first entry of that name in /proc/cpuinfo, "" without one."""
     info = Path("/proc/cpuinfo")
     if info.exists():
         for line in info.read_text().splitlines():

@@ -2,7 +2,7 @@
 
     python bench/run.py [--quick] [--size 512] [--threads 1] [--json out/bench.json]
 
-The ratio is that of median times. The limit is what the core could do if it started nothing but the path's vector instructions:
+The ratio is between median times. The limit is what the core could do if it started nothing but the path's vector instructions:
 instructions for 16 products (docs/performance.md counts them) against the rate that bench/probe.c measures beside each row,
 turn by turn.
 """

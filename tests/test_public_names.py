@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 import numpy as np
@@ -257,3 +258,16 @@ def test_exported_functions_describe_their_arguments(package):
     for what, value in vars(package).items():
         if inspect.isfunction(value) and len(parameters(value)) > 1:
             assert "Parameters\n----------" in inspect.getdoc(value), f"{package.__name__}.{what}"
+
+
+def undescribed(docstring):
+    """Entries of a numpydoc section that end after their type."""
+    lines = docstring.splitlines()
+    entries = [i for i, line in enumerate(lines) if re.fullmatch(r"[\w*, ]+ : .+", line)]
+    return [lines[i] for i in entries if i + 1 == len(lines) or not lines[i + 1].startswith(" ")]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_described_arguments_are_described(name):
+    for what, value, _ in public_objects(importlib.import_module(name)):
+        assert not undescribed(inspect.getdoc(value)), f"{name}.{what}"

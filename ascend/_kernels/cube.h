@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "block_sizes.h"
 #include "split.h"
 
 #if MPG_X86_VARIANTS
@@ -28,6 +28,10 @@
 
 enum { CUBE_SEQUENTIAL, CUBE_PAIRWISE, CUBE_EXACT }; /* order and rounding inside a cube step */
 enum { CUBE_HH, CUBE_LH, CUBE_HL, CUBE_LL, CUBE_TERMS };
+/*                       baseline, AVX2, AVX-512: see block_sizes.h */
+#define CUBE_ROWS_SIZES 2, 4, 4
+#define CUBE_WIDTH_SIZES 8, 8, 32
+
 /* CUBE_DEPTH: k of one pass, so that a panel of B stays in L1 while the groups of A run over it. CUBE_BLOCK: the most rows,
  * columns and k of one packed block. */
 enum { CUBE_MAX_STEP = 64, CUBE_MAX_WIDTH = 64, CUBE_DEPTH = 128, CUBE_BLOCK = 1024 };
@@ -208,92 +212,42 @@ MPG_INLINE float cube_reconstructed(float hh, float lh, float hl, float ll, cons
 #define CUBE_NAME_(name, variant) cube_##name##_##variant
 #define CUBE_NAME(name, variant) CUBE_NAME_(name, variant)
 
-#if defined(__GNUC__) || defined(__clang__)
-typedef float cube_float4 __attribute__((vector_size(16)));
-MPG_INLINE cube_float4 cube_load4(const float *p)
-{
-    cube_float4 v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-MPG_INLINE void cube_store4(float *p, cube_float4 v) { memcpy(p, &v, sizeof v); }
-#define CUBE_VARIANT baseline
-#define CUBE_TARGET
-#define CUBE_R 2
-#define CUBE_V 2
-#define CUBE_LANES 4
-#define CUBE_VECTOR cube_float4
-#define CUBE_LOAD(p) cube_load4(p)
-#define CUBE_STORE(p, v) cube_store4(p, v)
-#define CUBE_SET(x) ((cube_float4){(x), (x), (x), (x)})
-#define CUBE_MADD(a, b, c) ((c) + (a) * (b))
-#define CUBE_PREFETCH(p) ((void)(p))
-#include "cube_tile.h"
-#else
-#define CUBE_VARIANT baseline
-#define CUBE_TARGET
-#define CUBE_R 2
-#define CUBE_V 4
-#define CUBE_LANES 1
-#define CUBE_VECTOR float
-#define CUBE_LOAD(p) (*(p))
-#define CUBE_STORE(p, v) (*(p) = (v))
-#define CUBE_SET(x) (x)
-#define CUBE_MADD(a, b, c) ((c) + (a) * (b))
-#define CUBE_PREFETCH(p) ((void)(p))
-#include "cube_tile.h"
-#endif
+#define VECTOR_SIZE 4
 
+#define VECTOR_LEVEL MPG_ISA_BASELINE
+#include "vector_set.h"
+#define CUBE_VARIANT baseline
+#include "cube_tile.h"
+#undef VECTOR_LEVEL
+
+#define VECTOR_LEVEL MPG_ISA_AVX2
+#include "vector_set.h"
+#define CUBE_VARIANT avx2
 #if MPG_X86_VARIANTS
 #define CUBE_FROM_CODES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p)))
-#define CUBE_MUL(a, b) _mm256_mul_ps(a, b)
-#define CUBE_VARIANT avx2
-#define CUBE_TARGET MPG_TARGET_AVX2
-#define CUBE_R 4
-#define CUBE_V 1
-#define CUBE_LANES 8
-#define CUBE_VECTOR __m256
-#define CUBE_LOAD(p) _mm256_loadu_ps(p)
-#define CUBE_STORE(p, v) _mm256_storeu_ps(p, v)
-#define CUBE_SET(x) _mm256_set1_ps(x)
-#define CUBE_MADD(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define CUBE_PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T0)
-#include "cube_tile.h"
-
-#define CUBE_FROM_CODES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p)))
-#define CUBE_MUL(a, b) _mm512_mul_ps(a, b)
-#define CUBE_VARIANT avx512
-#define CUBE_TARGET MPG_TARGET_AVX512
-#define CUBE_R 4
-#define CUBE_V 2
-#define CUBE_LANES 16
-#define CUBE_VECTOR __m512
-#define CUBE_LOAD(p) _mm512_loadu_ps(p)
-#define CUBE_STORE(p, v) _mm512_storeu_ps(p, v)
-#define CUBE_SET(x) _mm512_set1_ps(x)
-#define CUBE_MADD(a, b, c) _mm512_fmadd_ps(a, b, c)
-#define CUBE_PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T0)
-#include "cube_tile.h"
 #endif
+#include "cube_tile.h"
+#undef VECTOR_LEVEL
+
+#define VECTOR_LEVEL MPG_ISA_AVX512
+#include "vector_set.h"
+#define CUBE_VARIANT avx512
+#if MPG_X86_VARIANTS
+#define CUBE_FROM_CODES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p)))
+#endif
+#include "cube_tile.h"
+#undef VECTOR_LEVEL
+#undef VECTOR_SIZE
 
 /* ---- choosing one ----------------------------------------------------------------------------------------------------- */
-static int cube_row_multiple(int level) { return level >= MPG_ISA_AVX2 ? 4 : 2; }
+static int cube_row_multiple(int level) { return MPG_SIZE(level, CUBE_ROWS_SIZES); }
 
-static int cube_panel_width(int level) { return level >= MPG_ISA_AVX512 ? 32 : 8; }
+static int cube_panel_width(int level) { return MPG_SIZE(level, CUBE_WIDTH_SIZES); }
 
-#if MPG_X86_VARIANTS
 #define CUBE_CALL(name, level, ...)                                                                                            \
-    do {                                                                                                                       \
-        if ((level) >= MPG_ISA_AVX512)                                                                                         \
-            cube_##name##_avx512(__VA_ARGS__);                                                                                 \
-        else if ((level) >= MPG_ISA_AVX2)                                                                                      \
-            cube_##name##_avx2(__VA_ARGS__);                                                                                   \
-        else                                                                                                                   \
-            cube_##name##_baseline(__VA_ARGS__);                                                                               \
-    } while (0)
-#else
-#define CUBE_CALL(name, level, ...) cube_##name##_baseline(__VA_ARGS__)
-#endif
+    ((level) >= MPG_ISA_AVX512 ? cube_##name##_avx512                                                                          \
+     : (level) >= MPG_ISA_AVX2 ? cube_##name##_avx2                                                                            \
+                               : cube_##name##_baseline)(__VA_ARGS__)
 
 /* Both words (one, if words is 1) of `depth` <= CUBE_BLOCK elements of row `row` of A into its group in every pass of
  * `pass` elements; NULL packs zeros. The low word is multiplied by low_factor, a power of two. */

@@ -65,7 +65,7 @@ cdef struct job:
     mpg_split a_split, b_split
     float a_low_factor, b_low_factor
     int words, level, threads, high, width
-    # the block at hand: its place in the result, its packed words, L0C in block.sums, C in totals
+    # the current block: its place in the result, its packed words, L0C in block.sums, C in totals
     ptrdiff_t row, column, rows, columns
     float *packed_a
     float *packed_b
@@ -250,7 +250,7 @@ def run(const float[:, ::1] a, const float[:, ::1] b, const float[:, ::1] c, con
     """Split a and b and run the chains of the whole product into `out`; arguments are checked by ascend.cube.
 
     `terms` is a bit mask (1 hh, 2 lh, 4 hl, 8 ll); `group_ends` holds the end of each k group, the last one k. `c` seeds
-    the first chain, or is None. `saturate` is the rule of the split, `clamp` that of the sums.
+    the first chain, or is None. `saturate` is the rule of the split, `clamp` the rule of the sums.
     """
     cdef job j
     cdef Workspace workspace

@@ -1,24 +1,26 @@
-/* One variant of the cube's loops; cube.h includes this file once for each instruction set, with the macros set:
- * CUBE_VARIANT, CUBE_TARGET, CUBE_R rows, CUBE_V vectors of CUBE_LANES columns, CUBE_VECTOR and its operations.
+/* One variant of the cube's loops; cube.h includes this file once for each instruction set, after vector_set.h, with CUBE_VARIANT, its
+ * name, and, where there is an instruction for it, CUBE_FROM_CODES: a vector of FP16 codes as FP32.
  */
-#define CUBE_W (CUBE_V * CUBE_LANES)
+#define CUBE_R MPG_SIZE(VECTOR_LEVEL, CUBE_ROWS_SIZES)
+#define CUBE_W MPG_SIZE(VECTOR_LEVEL, CUBE_WIDTH_SIZES)
+#define CUBE_V (CUBE_W / VECTOR_LANES)
 
 /* `count` FP16 codes as FP32, times a power of two. */
-CUBE_TARGET MPG_INLINE void CUBE_NAME(unpack, CUBE_VARIANT)(const uint16_t *MPG_RESTRICT codes, ptrdiff_t count, float factor,
-                                                            float *MPG_RESTRICT target)
+VECTOR_TARGET MPG_INLINE void CUBE_NAME(unpack, CUBE_VARIANT)(const uint16_t *MPG_RESTRICT codes, ptrdiff_t count, float factor,
+                                                              float *MPG_RESTRICT target)
 {
     ptrdiff_t i = 0;
 #ifdef CUBE_FROM_CODES
-    for (; i + CUBE_LANES <= count; i += CUBE_LANES)
-        CUBE_STORE(target + i, CUBE_MUL(CUBE_FROM_CODES(codes + i), CUBE_SET(factor)));
+    for (; i + VECTOR_LANES <= count; i += VECTOR_LANES)
+        VECTOR_STORE(target + i, VECTOR_MUL(CUBE_FROM_CODES(codes + i), VECTOR_SET(factor)));
 #endif
     for (; i < count; i++)
         target[i] = cube_from_half(codes[i]) * factor;
 }
 
-CUBE_TARGET static void CUBE_NAME(pack_a, CUBE_VARIANT)(const uint16_t *high, const uint16_t *low, ptrdiff_t row,
-                                                        ptrdiff_t groups, int words, ptrdiff_t depth, ptrdiff_t pass,
-                                                        float low_factor, float *packed)
+VECTOR_TARGET static void CUBE_NAME(pack_a, CUBE_VARIANT)(const uint16_t *high, const uint16_t *low, ptrdiff_t row,
+                                                          ptrdiff_t groups, int words, ptrdiff_t depth, ptrdiff_t pass,
+                                                          float low_factor, float *packed)
 {
     const ptrdiff_t group = CUBE_R * CUBE_DEPTH * 2;
     float *target = packed + row / CUBE_R * group + row % CUBE_R * CUBE_DEPTH;
@@ -30,8 +32,8 @@ CUBE_TARGET static void CUBE_NAME(pack_a, CUBE_VARIANT)(const uint16_t *high, co
     }
 }
 
-CUBE_TARGET static void CUBE_NAME(pack_b, CUBE_VARIANT)(const uint16_t *high, const uint16_t *low, ptrdiff_t k, int words,
-                                                        ptrdiff_t pass, float low_factor, float *packed, ptrdiff_t panels)
+VECTOR_TARGET static void CUBE_NAME(pack_b, CUBE_VARIANT)(const uint16_t *high, const uint16_t *low, ptrdiff_t k, int words,
+                                                          ptrdiff_t pass, float low_factor, float *packed, ptrdiff_t panels)
 {
     float *target = packed + ((k / pass) * panels * CUBE_DEPTH + k % pass) * 2 * CUBE_W;
     for (ptrdiff_t panel = 0; panel < panels; panel++, target += 2 * CUBE_W * CUBE_DEPTH) {
@@ -42,59 +44,59 @@ CUBE_TARGET static void CUBE_NAME(pack_b, CUBE_VARIANT)(const uint16_t *high, co
 }
 
 /* Three terms at once: R x W sums of each, one after the other in `sums`. `next` is what the next run will read. */
-CUBE_TARGET static void CUBE_NAME(three_chains, CUBE_VARIANT)(const float *a, const float *b, ptrdiff_t depth, float *sums,
-                                                              const float *next)
+VECTOR_TARGET static void CUBE_NAME(three_chains, CUBE_VARIANT)(const float *a, const float *b, ptrdiff_t depth, float *sums,
+                                                                const float *next)
 {
     const float *a_low = a + CUBE_R * CUBE_DEPTH;
-    CUBE_VECTOR sum[3][CUBE_R][CUBE_V];
+    VECTOR sum[3][CUBE_R][CUBE_V];
     for (int term = 0; term < 3; term++)
         for (int r = 0; r < CUBE_R; r++)
             for (int v = 0; v < CUBE_V; v++)
-                sum[term][r][v] = CUBE_LOAD(sums + (term * CUBE_R + r) * CUBE_W + v * CUBE_LANES);
+                sum[term][r][v] = VECTOR_LOAD(sums + (term * CUBE_R + r) * CUBE_W + v * VECTOR_LANES);
     for (ptrdiff_t k = 0; k < depth; k++) {
-        CUBE_VECTOR b_high[CUBE_V], b_low[CUBE_V];
-        CUBE_PREFETCH(next + k * 2 * CUBE_R);
+        VECTOR b_high[CUBE_V], b_low[CUBE_V];
+        VECTOR_PREFETCH(next + k * 2 * CUBE_R);
         for (int v = 0; v < CUBE_V; v++) {
-            b_high[v] = CUBE_LOAD(b + v * CUBE_LANES);
-            b_low[v] = CUBE_LOAD(b + CUBE_W + v * CUBE_LANES);
+            b_high[v] = VECTOR_LOAD(b + v * VECTOR_LANES);
+            b_low[v] = VECTOR_LOAD(b + CUBE_W + v * VECTOR_LANES);
         }
         b += 2 * CUBE_W;
         for (int r = 0; r < CUBE_R; r++) {
-            const CUBE_VECTOR high = CUBE_SET(a[r * CUBE_DEPTH + k]), low = CUBE_SET(a_low[r * CUBE_DEPTH + k]);
+            const VECTOR high = VECTOR_SET(a[r * CUBE_DEPTH + k]), low = VECTOR_SET(a_low[r * CUBE_DEPTH + k]);
             for (int v = 0; v < CUBE_V; v++) {
-                sum[CUBE_HH][r][v] = CUBE_MADD(high, b_high[v], sum[CUBE_HH][r][v]);
-                sum[CUBE_LH][r][v] = CUBE_MADD(low, b_high[v], sum[CUBE_LH][r][v]);
-                sum[CUBE_HL][r][v] = CUBE_MADD(high, b_low[v], sum[CUBE_HL][r][v]);
+                sum[CUBE_HH][r][v] = VECTOR_MADD(high, b_high[v], sum[CUBE_HH][r][v]);
+                sum[CUBE_LH][r][v] = VECTOR_MADD(low, b_high[v], sum[CUBE_LH][r][v]);
+                sum[CUBE_HL][r][v] = VECTOR_MADD(high, b_low[v], sum[CUBE_HL][r][v]);
             }
         }
     }
     for (int term = 0; term < 3; term++)
         for (int r = 0; r < CUBE_R; r++)
             for (int v = 0; v < CUBE_V; v++)
-                CUBE_STORE(sums + (term * CUBE_R + r) * CUBE_W + v * CUBE_LANES, sum[term][r][v]);
+                VECTOR_STORE(sums + (term * CUBE_R + r) * CUBE_W + v * VECTOR_LANES, sum[term][r][v]);
 }
 
 /* One chain in k order: R x W sums; a and b point to the words' first elements. */
-CUBE_TARGET static void CUBE_NAME(one_chain, CUBE_VARIANT)(const float *a, const float *b, ptrdiff_t depth, float *sums)
+VECTOR_TARGET static void CUBE_NAME(one_chain, CUBE_VARIANT)(const float *a, const float *b, ptrdiff_t depth, float *sums)
 {
-    CUBE_VECTOR sum[CUBE_R][CUBE_V];
+    VECTOR sum[CUBE_R][CUBE_V];
     for (int r = 0; r < CUBE_R; r++)
         for (int v = 0; v < CUBE_V; v++)
-            sum[r][v] = CUBE_LOAD(sums + r * CUBE_W + v * CUBE_LANES);
+            sum[r][v] = VECTOR_LOAD(sums + r * CUBE_W + v * VECTOR_LANES);
     for (ptrdiff_t k = 0; k < depth; k++, b += 2 * CUBE_W)
         for (int r = 0; r < CUBE_R; r++) {
-            const CUBE_VECTOR factor = CUBE_SET(a[r * CUBE_DEPTH + k]);
+            const VECTOR factor = VECTOR_SET(a[r * CUBE_DEPTH + k]);
             for (int v = 0; v < CUBE_V; v++)
-                sum[r][v] = CUBE_MADD(factor, CUBE_LOAD(b + v * CUBE_LANES), sum[r][v]);
+                sum[r][v] = VECTOR_MADD(factor, VECTOR_LOAD(b + v * VECTOR_LANES), sum[r][v]);
         }
     for (int r = 0; r < CUBE_R; r++)
         for (int v = 0; v < CUBE_V; v++)
-            CUBE_STORE(sums + r * CUBE_W + v * CUBE_LANES, sum[r][v]);
+            VECTOR_STORE(sums + r * CUBE_W + v * VECTOR_LANES, sum[r][v]);
 }
 
 /* `count` products of one step onto R x W sums, in the step order that the block asks for. */
-CUBE_TARGET static void CUBE_NAME(step, CUBE_VARIANT)(const cube_block *block, const float *a, const float *b, int count,
-                                                      double bin, float *sums)
+VECTOR_TARGET static void CUBE_NAME(step, CUBE_VARIANT)(const cube_block *block, const float *a, const float *b, int count,
+                                                        double bin, float *sums)
 {
     if (block->step_order == CUBE_SEQUENTIAL && !block->clamp && !block->half) {
         CUBE_NAME(one_chain, CUBE_VARIANT)(a, b, count, sums);
@@ -118,8 +120,8 @@ CUBE_TARGET static void CUBE_NAME(step, CUBE_VARIANT)(const cube_block *block, c
 }
 
 /* `depth` products of R x W elements, all terms that the block asks for. */
-CUBE_TARGET static void CUBE_NAME(micro_tile, CUBE_VARIANT)(const cube_block *block, const float *a, const float *b,
-                                                            ptrdiff_t depth, float *sums)
+VECTOR_TARGET static void CUBE_NAME(micro_tile, CUBE_VARIANT)(const cube_block *block, const float *a, const float *b,
+                                                              ptrdiff_t depth, float *sums)
 {
     const int three = 1 << CUBE_HH | 1 << CUBE_LH | 1 << CUBE_HL;
     const int plain = block->step_order == CUBE_SEQUENTIAL && !block->clamp && !block->half;
@@ -143,8 +145,8 @@ CUBE_TARGET static void CUBE_NAME(micro_tile, CUBE_VARIANT)(const cube_block *bl
         }
 }
 
-CUBE_TARGET static void CUBE_NAME(tile, CUBE_VARIANT)(const cube_block *block, ptrdiff_t group0, ptrdiff_t group1,
-                                                      ptrdiff_t panel0, ptrdiff_t panel1)
+VECTOR_TARGET static void CUBE_NAME(tile, CUBE_VARIANT)(const cube_block *block, ptrdiff_t group0, ptrdiff_t group1,
+                                                        ptrdiff_t panel0, ptrdiff_t panel1)
 {
     const ptrdiff_t pass = CUBE_DEPTH / block->step * block->step;
     for (ptrdiff_t k = 0, p = 0; k < block->depth; k += pass, p++) {
@@ -162,10 +164,10 @@ CUBE_TARGET static void CUBE_NAME(tile, CUBE_VARIANT)(const cube_block *block, p
     }
 }
 
-CUBE_TARGET static void CUBE_NAME(reconstruct, CUBE_VARIANT)(const float *MPG_RESTRICT hh, const float *MPG_RESTRICT lh,
-                                                             const float *MPG_RESTRICT hl, const float *MPG_RESTRICT ll,
-                                                             ptrdiff_t count, const cube_scales *scales,
-                                                             float *MPG_RESTRICT out)
+VECTOR_TARGET static void CUBE_NAME(reconstruct, CUBE_VARIANT)(const float *MPG_RESTRICT hh, const float *MPG_RESTRICT lh,
+                                                               const float *MPG_RESTRICT hl, const float *MPG_RESTRICT ll,
+                                                               ptrdiff_t count, const cube_scales *scales,
+                                                               float *MPG_RESTRICT out)
 {
     const cube_scales s = *scales;
     if (s.has_ll || s.clamp) {
@@ -179,17 +181,8 @@ CUBE_TARGET static void CUBE_NAME(reconstruct, CUBE_VARIANT)(const float *MPG_RE
     }
 }
 
-#undef CUBE_W
-#undef CUBE_FROM_CODES
-#undef CUBE_MUL
-#undef CUBE_VARIANT
-#undef CUBE_TARGET
 #undef CUBE_R
+#undef CUBE_W
 #undef CUBE_V
-#undef CUBE_LANES
-#undef CUBE_VECTOR
-#undef CUBE_LOAD
-#undef CUBE_STORE
-#undef CUBE_SET
-#undef CUBE_MADD
-#undef CUBE_PREFETCH
+#undef CUBE_FROM_CODES
+#undef CUBE_VARIANT

@@ -39,7 +39,7 @@ cdef enum Status:
 
 
 cdef class PipeEngine:
-    """Runs one phase. The arrays are those of :class:`ascend.flat.FlatPhase`; times are cycles."""
+    """Runs one phase. The arrays are as in :class:`ascend.flat.FlatPhase`; times are cycles."""
 
     cdef const int[::1] op_pipe, op_channel, op_takes, op_take_count, op_raises, op_raise_count
     cdef const double[::1] op_cycles, op_bytes, op_latency

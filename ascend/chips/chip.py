@@ -88,7 +88,7 @@ PARAMETERS: dict[str, Parameter] = {
         "loads of one core that miss L2",
         False,
         1e-9,
-        default_source="no limit of its own: that of the path from L2",
+        default_source="no limit of its own: as the path from L2",
         default_from="l2_read_rate",
     ),
     "launch_us": Parameter(
@@ -362,8 +362,11 @@ def check_value(name: str, parameter: Parameter, value: object, where: str) -> N
     Parameters
     ----------
     name : str
+        The name.
     parameter : Parameter
+        The parameter with its provenance.
     value : object
+        The value to check.
     where : str
         Begins the message.
 

@@ -89,6 +89,7 @@ def parse_toml(text: str, file_name: str) -> Chip:
     Parameters
     ----------
     text : str
+        The text to read.
     file_name : str
         For messages.
 
@@ -191,6 +192,7 @@ def parse_ini(text: str, file_name: str) -> Chip:
     Parameters
     ----------
     text : str
+        The text to read.
     file_name : str
         For messages, and the source of every number.
 

@@ -101,7 +101,9 @@ class Program:
     Parameters
     ----------
     schedule : TileSchedule
+        As :func:`ascend.build_schedule` builds it.
     phases : tuple of Phase
+        The phases in the order in which they run.
     initial_flags : dict of str to int
         Flags that are up at the start: the free slots.
     channel_rates : tuple of float

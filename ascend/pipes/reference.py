@@ -42,6 +42,7 @@ def run_phase(program: Program, phase: Phase, all_cores: bool, serial: bool = Fa
     Parameters
     ----------
     program : Program
+        The operations and what they wait for.
     phase : Phase
         One of the program's.
     all_cores : bool

@@ -115,6 +115,7 @@ class Timeline(Run):
         Parameters
         ----------
         path : path
+            The file.
         most_operations : int
             Operations in the file at most.
         """
@@ -206,6 +207,7 @@ def run_program(
     Parameters
     ----------
     program : Program
+        The operations and what they wait for.
     all_cores, record, latency, steady_state, progress
         As for :func:`simulate`.
 

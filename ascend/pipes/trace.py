@@ -107,6 +107,7 @@ def trace_events(run: Run, most_operations: int = 100_000) -> list[dict]:
     Parameters
     ----------
     run : Run
+        The simulated run.
     most_operations : int
         Later operations are left out (a trace of millions opens in no viewer).
     """
@@ -193,7 +194,9 @@ def write_trace(run: Run, path: str | Path, most_operations: int = 100_000) -> N
     run : Run
         Recorded.
     path : path
+        The file.
     most_operations : int
+        Later operations are left out.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Data of the paper's performance figures, and of our own, as rows: what the plots, CSV and JSON files show.
 
-Figures 6, 10, 11 and 12 are those of SGEMM-cube (arXiv:2507.23387v4). The paper prints no numbers in its plots beyond
+Figures 6, 10, 11 and 12 are from SGEMM-cube (arXiv:2507.23387v4). The paper prints no numbers in its plots beyond
 those in its text, so 10 to 12 are predictions of this model, not copies of its data.
 """
 
@@ -102,7 +102,9 @@ def heat_map(chip: Chip, bk: int = 64, size: Size = ASSUMED_SIZE, progress: Prog
     Parameters
     ----------
     chip : Chip
+        The chip whose parameters are used.
     bk : int
+        Size of the block along k.
     size : (int, int, int)
         m, k, n.
     progress : callable, optional

@@ -65,6 +65,7 @@ class ProfileFit(NamedTuple):
     parameters : dict of str to float
         launch_us, sync_cycles_per_block, non_overlapped_fraction, and hbm_bytes_per_second.
     residuals : list of Residual
+        Measured against predicted times.
     """
 
     chip: Chip
@@ -146,7 +147,9 @@ def fit_profile(chip: Chip, rows: list[Row], progress: Callable[[int, int], None
     Parameters
     ----------
     chip : Chip
+        The chip whose parameters are used.
     rows : list of Row
+        The measured rows.
     progress : callable, optional
         Called with (done, total) searches.
 

@@ -79,7 +79,9 @@ def broken_rules(fields: dict[str, int], chip: Chip, operand: str = "fp16", spli
     Parameters
     ----------
     fields : dict of str to int
+        AscendC's tiling fields.
     chip : Chip
+        The chip whose parameters are used.
     operand : str
         Format of A and B.
     split_k : bool
@@ -156,7 +158,7 @@ def notes(schedule: TileSchedule) -> list[str]:
             f"the {s.terms} terms are {s.terms} Matmuls on the FP16 words; splitting and combining them has no field"
         )
     if s.words > 1:
-        found.append("a fused kernel keeps both words in L1 and L0: the fields are those of one word")
+        found.append("a fused kernel keeps both words in L1 and L0: the fields describe one word")
     if s.k > LARGEST_ND or s.n > LARGEST_ND:
         found.append(f"K or N above {LARGEST_ND} in ND format: set intrinsicsCheck in MatmulConfig")
     if s.operand == "hf32":

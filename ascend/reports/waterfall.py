@@ -61,6 +61,7 @@ def waterfall(schedule: TileSchedule, latency: LatencyMode = "pipelined") -> lis
     schedule : TileSchedule
         With a chip; the chip's fitted parameters count as causes where they are not 0.
     latency : {"pipelined", "serial"}
+        Whether transfers hide each other's latency.
 
     Returns
     -------
@@ -164,6 +165,7 @@ def sensitivities(schedule: TileSchedule, kinds: tuple[str, ...] | None = None) 
     Parameters
     ----------
     schedule : TileSchedule
+        As :func:`ascend.build_schedule` builds it.
     kinds : tuple of str, optional
         Only numbers of these provenances, e.g. ("assumed", "calibrated").
     """
@@ -194,6 +196,7 @@ def sweep(schedule: TileSchedule, parameter: str, values: list[float]) -> list[t
     Parameters
     ----------
     schedule : TileSchedule
+        As :func:`ascend.build_schedule` builds it.
     parameter : str
         A chip parameter.
     values : list of float

@@ -32,7 +32,7 @@ typedef struct {
     int64_t m, n;
     char *d;       /* (m, n), 4 bytes each; a plane for each level */
     int64_t plane; /* bytes from one level to the next */
-    int first;     /* nothing stands in d yet */
+    int first;     /* d holds no result yet */
     int is_int8;
     int pairs;
     int left[SGEMM_PAIRS], right[SGEMM_PAIRS], level[SGEMM_PAIRS];
@@ -71,8 +71,8 @@ MPG_INLINE void sgemm_words(const float *x, uint16_t words[SGEMM_WORDS][SGEMM_PA
 }
 
 /* One panel of a slice: `rows` rows of A (row stride lda), `depth` of k. */
-MPG_INLINE void sgemm_pack_a(const float *a, int64_t lda, int64_t rows, int64_t depth, char *to, int64_t word,
-                             sgemm_range *range)
+MPG_INLINE void sgemm_pack_a_body(int level, const float *a, int64_t lda, int64_t rows, int64_t depth, char *to, int64_t word,
+                                  sgemm_range *range)
 {
     for (int64_t k = 0; k < depth; k += SGEMM_DEPTH, to += SGEMM_STEP_BYTES)
         for (int64_t r = 0; r < SGEMM_PANEL; r++) {
@@ -88,8 +88,8 @@ MPG_INLINE void sgemm_pack_a(const float *a, int64_t lda, int64_t rows, int64_t 
 }
 
 /* The same of B: `columns` columns (row stride ldb). */
-MPG_INLINE void sgemm_pack_b(const float *b, int64_t ldb, int64_t columns, int64_t depth, char *to, int64_t word,
-                             sgemm_range *range)
+MPG_INLINE void sgemm_pack_b_body(int level, const float *b, int64_t ldb, int64_t columns, int64_t depth, char *to,
+                                  int64_t word, sgemm_range *range)
 {
     for (int64_t k = 0; k < depth; k += 2) {
         uint16_t even[SGEMM_WORDS][SGEMM_PANEL], odd[SGEMM_WORDS][SGEMM_PANEL];
@@ -116,19 +116,10 @@ MPG_INLINE void sgemm_pack_b(const float *b, int64_t ldb, int64_t columns, int64
         }
 }
 
-#define SGEMM_PACKING(SUFFIX, TARGET)                                                                                          \
-    TARGET static void sgemm_pack_a_##SUFFIX(const float *a, int64_t lda, int64_t rows, int64_t depth, char *to, int64_t word, \
-                                             sgemm_range *range)                                                               \
-    {                                                                                                                          \
-        sgemm_pack_a(a, lda, rows, depth, to, word, range);                                                                    \
-    }                                                                                                                          \
-    TARGET static void sgemm_pack_b_##SUFFIX(const float *b, int64_t ldb, int64_t columns, int64_t depth, char *to,            \
-                                             int64_t word, sgemm_range *range)                                                 \
-    {                                                                                                                          \
-        sgemm_pack_b(b, ldb, columns, depth, to, word, range);                                                                 \
-    }
-SGEMM_PACKING(base, )
-SGEMM_PACKING(avx512, MPG_TARGET_AVX512)
+MPG_VARIANTS(sgemm_pack_a, (a, lda, rows, depth, to, word, range), const float *a, int64_t lda, int64_t rows, int64_t depth,
+             char *to, int64_t word, sgemm_range *range)
+MPG_VARIANTS(sgemm_pack_b, (b, ldb, columns, depth, to, word, range), const float *b, int64_t ldb, int64_t columns,
+             int64_t depth, char *to, int64_t word, sgemm_range *range)
 
 /* Panel `panel` of a slice of k of either operand (rows, columns in all; row stride `stride`), at `source`'s first element of the slice. */
 static void sgemm_pack(int is_b, const float *source, int64_t stride, int64_t panel, int64_t extent, int64_t depth,
@@ -136,14 +127,10 @@ static void sgemm_pack(int is_b, const float *source, int64_t stride, int64_t pa
 {
     const int64_t first = panel * SGEMM_PANEL, count = extent - first < SGEMM_PANEL ? extent - first : SGEMM_PANEL;
     char *to = packed + panel * ((depth + SGEMM_DEPTH - 1) / SGEMM_DEPTH) * SGEMM_STEP_BYTES;
-    if (is_b && level == MPG_ISA_AVX512)
-        sgemm_pack_b_avx512(source + first, stride, count, depth, to, word, range);
-    else if (is_b)
-        sgemm_pack_b_base(source + first, stride, count, depth, to, word, range);
-    else if (level == MPG_ISA_AVX512)
-        sgemm_pack_a_avx512(source + first * stride, stride, count, depth, to, word, range);
+    if (is_b)
+        sgemm_pack_b(source + first, stride, count, depth, to, word, range, level);
     else
-        sgemm_pack_a_base(source + first * stride, stride, count, depth, to, word, range);
+        sgemm_pack_a(source + first * stride, stride, count, depth, to, word, range, level);
 }
 
 /* The same of one plane of int8 words. */
@@ -169,7 +156,7 @@ static void sgemm_pack_int8(int is_b, const int8_t *source, int64_t stride, int6
     }
 }
 
-/* d += sum (or = where nothing stands there) for a tile of 32 x 32, cut to the matrix. */
+/* d += sum (= for the first slice) for a tile of 32 x 32, cut to the matrix. */
 MPG_INLINE void sgemm_update(const sgemm_job *job, const float *sum, int64_t i, int64_t j, int level, int fresh)
 {
     const int64_t rows = job->m - i < SGEMM_PANEL ? job->m - i : SGEMM_PANEL;

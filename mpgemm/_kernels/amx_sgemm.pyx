@@ -186,7 +186,7 @@ def multiply_slices(const int8_t[:, :, ::1] a, const int8_t[:, :, ::1] b, int32_
     Parameters
     ----------
     pairs : list of (int, int, int)
-        Word of a, word of b, level; those of a level side by side. Every level of d must be named.
+        Word of a, word of b, level; the pairs of a level side by side. Every level of d must be named.
     """
     cdef int64_t m = d.shape[1], n = d.shape[2], k = a.shape[2], i, rows = _up(m, SGEMM_PANEL), columns = _up(n, SGEMM_PANEL)
     cdef int words = a.shape[0]

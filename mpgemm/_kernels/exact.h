@@ -25,12 +25,16 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "block_sizes.h"
 #include "sums.h"
 
 #if MPG_X86_VARIANTS
 #include <immintrin.h>
 #endif
+
+/*                        baseline, AVX2, AVX-512: see block_sizes.h */
+#define EXACT_ROWS_SIZES 4, 4, 6
+#define EXACT_WIDTH_SIZES 4, 8, 16
 
 /* EXACT_DEPTH: k of one pass over a panel of B; EXACT_BLOCK: the most rows, columns and k of one packed block. */
 enum { EXACT_CHAIN = 64, EXACT_DEPTH = 128, EXACT_BLOCK = 1024, EXACT_MAX_WIDTH = 16 };
@@ -84,80 +88,38 @@ MPG_INLINE double exact_three_sum(double x, double y, double z, int what)
 #define EXACT_NAME_(name, variant) exact_##name##_##variant
 #define EXACT_NAME(name, variant) EXACT_NAME_(name, variant)
 
-#if defined(__GNUC__) || defined(__clang__)
-typedef double exact_double2 __attribute__((vector_size(16)));
-MPG_INLINE exact_double2 exact_load2(const double *p)
-{
-    exact_double2 v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-MPG_INLINE void exact_store2(double *p, exact_double2 v) { memcpy(p, &v, sizeof v); }
-#define EXACT_LANES 2
-#define EXACT_VECTOR exact_double2
-#define EXACT_LOAD(p) exact_load2(p)
-#define EXACT_STORE(p, v) exact_store2(p, v)
-#define EXACT_SET(x) ((exact_double2){(x), (x)})
-#else
-#define EXACT_LANES 1
-#define EXACT_VECTOR double
-#define EXACT_LOAD(p) (*(p))
-#define EXACT_STORE(p, v) (*(p) = (v))
-#define EXACT_SET(x) (x)
-#endif
+#define VECTOR_SIZE 8
+
+#define VECTOR_LEVEL MPG_ISA_BASELINE
+#include "vector_set.h"
 #define EXACT_VARIANT baseline
-#define EXACT_TARGET
-#define EXACT_R 4
-#define EXACT_V (4 / EXACT_LANES)
-#define EXACT_ADD(a, b) ((a) + (b))
-#define EXACT_MADD(a, b, c) ((c) + (a) * (b))
+#include "exact_tile.h"
+#undef VECTOR_LEVEL
+
+#define VECTOR_LEVEL MPG_ISA_AVX2
+#include "vector_set.h"
+#define EXACT_VARIANT avx2
+#include "exact_tile.h"
+#undef VECTOR_LEVEL
+
+#define VECTOR_LEVEL MPG_ISA_AVX512
+#include "vector_set.h"
+#define EXACT_VARIANT avx512
 #include "exact_tile.h"
 
 #if MPG_X86_VARIANTS
-#define EXACT_VARIANT avx2
-#define EXACT_TARGET MPG_TARGET_AVX2
-#define EXACT_R 4
-#define EXACT_V 2
-#define EXACT_LANES 4
-#define EXACT_VECTOR __m256d
-#define EXACT_LOAD(p) _mm256_loadu_pd(p)
-#define EXACT_STORE(p, v) _mm256_storeu_pd(p, v)
-#define EXACT_SET(x) _mm256_set1_pd(x)
-#define EXACT_ADD(a, b) _mm256_add_pd(a, b)
-#define EXACT_MADD(a, b, c) _mm256_fmadd_pd(a, b, c)
-#include "exact_tile.h"
-
-#define EXACT_VARIANT avx512
-#define EXACT_TARGET MPG_TARGET_AVX512
-#define EXACT_R 6
-#define EXACT_V 2
-#define EXACT_LANES 8
-#define EXACT_VECTOR __m512d
-#define EXACT_LOAD(p) _mm512_loadu_pd(p)
-#define EXACT_STORE(p, v) _mm512_storeu_pd(p, v)
-#define EXACT_SET(x) _mm512_set1_pd(x)
-#define EXACT_ADD(a, b) _mm512_add_pd(a, b)
-#define EXACT_MADD(a, b, c) _mm512_fmadd_pd(a, b, c)
-#include "exact_tile.h"
-
 /* With the 52-bit integer multiply-add both chains run side by side, one on each vector port. */
-#define EXACT_TARGET_IFMA                                                                                                      \
+#include "vector_set.h"
+#undef VECTOR_TARGET
+#define VECTOR_TARGET                                                                                                          \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512ifma,avx2,fma,bmi,bmi2,"                          \
                           "prefer-vector-width=512")))
 #define EXACT_VARIANT avx512ifma
-#define EXACT_TARGET EXACT_TARGET_IFMA
 #define EXACT_IFMA
-#define EXACT_R 6
-#define EXACT_V 2
-#define EXACT_LANES 8
-#define EXACT_VECTOR __m512d
-#define EXACT_LOAD(p) _mm512_loadu_pd(p)
-#define EXACT_STORE(p, v) _mm512_storeu_pd(p, v)
-#define EXACT_SET(x) _mm512_set1_pd(x)
-#define EXACT_ADD(a, b) _mm512_add_pd(a, b)
-#define EXACT_MADD(a, b, c) _mm512_fmadd_pd(a, b, c)
 #include "exact_tile.h"
 #endif
+#undef VECTOR_LEVEL
+#undef VECTOR_SIZE
 
 /* Levels of tensorcore_models.machine.instruction_sets, and one above them. */
 enum { EXACT_LEVEL_IFMA = MPG_ISA_AVX512 + 1 };
@@ -171,24 +133,19 @@ static int exact_best_level(int level)
     return level;
 }
 
-static int exact_row_multiple(int level) { return level >= MPG_ISA_AVX512 ? 6 : 4; }
-static int exact_panel_width(int level) { return level >= MPG_ISA_AVX512 ? 16 : level >= MPG_ISA_AVX2 ? 8 : 4; }
+static int exact_row_multiple(int level) { return MPG_SIZE(level, EXACT_ROWS_SIZES); }
+static int exact_panel_width(int level) { return MPG_SIZE(level, EXACT_WIDTH_SIZES); }
 
 #if MPG_X86_VARIANTS
-#define EXACT_CALL(name, level, ...)                                                                                           \
-    do {                                                                                                                       \
-        if ((level) >= EXACT_LEVEL_IFMA)                                                                                       \
-            exact_##name##_avx512ifma(__VA_ARGS__);                                                                            \
-        else if ((level) >= MPG_ISA_AVX512)                                                                                    \
-            exact_##name##_avx512(__VA_ARGS__);                                                                                \
-        else if ((level) >= MPG_ISA_AVX2)                                                                                      \
-            exact_##name##_avx2(__VA_ARGS__);                                                                                  \
-        else                                                                                                                   \
-            exact_##name##_baseline(__VA_ARGS__);                                                                              \
-    } while (0)
+#define EXACT_TOP(name) exact_##name##_avx512ifma
 #else
-#define EXACT_CALL(name, level, ...) exact_##name##_baseline(__VA_ARGS__)
+#define EXACT_TOP(name) exact_##name##_avx512
 #endif
+#define EXACT_CALL(name, level, ...)                                                                                           \
+    ((level) >= EXACT_LEVEL_IFMA ? EXACT_TOP(name)                                                                             \
+     : (level) >= MPG_ISA_AVX512 ? exact_##name##_avx512                                                                       \
+     : (level) >= MPG_ISA_AVX2   ? exact_##name##_avx2                                                                         \
+                                 : exact_##name##_baseline)(__VA_ARGS__)
 
 static void exact_tile(const exact_block *block, ptrdiff_t group0, ptrdiff_t group1, ptrdiff_t panel0, ptrdiff_t panel1,
                        int level)

@@ -381,7 +381,7 @@ cdef class Product:
                 self.settle(&j, addend, out, open)
 
     cdef int settle(self, job *j, const double *c, float[:, ::1] out, uint8_t[:, ::1] open) except -1:
-        """The block at hand through S + D."""
+        """The current block through S + D."""
         cdef Workspace work = self.lend(j, True, True)
         cdef size_t size = j.rows * j.columns * sizeof(double)
         cdef double *high = <double *>work.take(size)

@@ -1,9 +1,13 @@
-/* One variant of the loops of exact.h, which includes this file once for each instruction set with the macros set. */
-#define EXACT_W (EXACT_V * EXACT_LANES)
+/* One variant of the loops of exact.h, which includes this file once for each instruction set, after vector_set.h, with EXACT_VARIANT, its
+ * name, and EXACT_IFMA where it has the 52-bit integer multiply-add.
+ */
+#define EXACT_R MPG_SIZE(VECTOR_LEVEL, EXACT_ROWS_SIZES)
+#define EXACT_W MPG_SIZE(VECTOR_LEVEL, EXACT_WIDTH_SIZES)
+#define EXACT_V (EXACT_W / VECTOR_LANES)
 
 /* ---- packing --------------------------------------------------------------------------------------------------------- */
-EXACT_TARGET static void EXACT_NAME(pack_a, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t row, ptrdiff_t groups,
-                                                           ptrdiff_t depth, double factor, double *values, uint64_t *integers)
+VECTOR_TARGET static void EXACT_NAME(pack_a, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t row, ptrdiff_t groups,
+                                                            ptrdiff_t depth, double factor, double *values, uint64_t *integers)
 {
     const ptrdiff_t group = EXACT_R * EXACT_DEPTH;
     ptrdiff_t offset = row / EXACT_R * group + row % EXACT_R * EXACT_DEPTH;
@@ -26,9 +30,9 @@ EXACT_TARGET static void EXACT_NAME(pack_a, EXACT_VARIANT)(const void *source, i
     }
 }
 
-EXACT_TARGET static void EXACT_NAME(pack_b, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t columns, ptrdiff_t k,
-                                                           const double *MPG_RESTRICT factors, double *values,
-                                                           uint64_t *integers, ptrdiff_t panels)
+VECTOR_TARGET static void EXACT_NAME(pack_b, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t columns, ptrdiff_t k,
+                                                            const double *MPG_RESTRICT factors, double *values,
+                                                            uint64_t *integers, ptrdiff_t panels)
 {
     double row[EXACT_BLOCK + EXACT_MAX_WIDTH];
     const ptrdiff_t first = (k / EXACT_DEPTH * panels * EXACT_DEPTH + k % EXACT_DEPTH) * EXACT_W;
@@ -42,7 +46,7 @@ EXACT_TARGET static void EXACT_NAME(pack_b, EXACT_VARIANT)(const void *source, i
     for (ptrdiff_t panel = 0; panel < panels; panel++) {
         double *MPG_RESTRICT target = values + first + panel * EXACT_DEPTH * EXACT_W;
         for (int v = 0; v < EXACT_V; v++)
-            EXACT_STORE(target + v * EXACT_LANES, EXACT_LOAD(row + panel * EXACT_W + v * EXACT_LANES));
+            VECTOR_STORE(target + v * VECTOR_LANES, VECTOR_LOAD(row + panel * EXACT_W + v * VECTOR_LANES));
         if (integers) {
             uint64_t *MPG_RESTRICT integer = integers + first + panel * EXACT_DEPTH * EXACT_W;
             for (int i = 0; i < EXACT_W; i++)
@@ -51,8 +55,8 @@ EXACT_TARGET static void EXACT_NAME(pack_b, EXACT_VARIANT)(const void *source, i
     }
 }
 
-EXACT_TARGET static void EXACT_NAME(scan_columns, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t count,
-                                                                 double *largest, double *smallest, double *squares)
+VECTOR_TARGET static void EXACT_NAME(scan_columns, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t count,
+                                                                  double *largest, double *smallest, double *squares)
 {
     double part[EXACT_DEPTH];
     for (ptrdiff_t k = 0; k < count; k += EXACT_DEPTH) {
@@ -67,8 +71,8 @@ EXACT_TARGET static void EXACT_NAME(scan_columns, EXACT_VARIANT)(const void *sou
 }
 
 /* The same over one contiguous vector. */
-EXACT_TARGET static void EXACT_NAME(scan_vector, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t count,
-                                                                double *largest, double *smallest, double *squares)
+VECTOR_TARGET static void EXACT_NAME(scan_vector, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t count,
+                                                                 double *largest, double *smallest, double *squares)
 {
     enum { LANES = 32 };
     double most[LANES], least[LANES], sums[LANES], part[LANES];
@@ -101,32 +105,30 @@ EXACT_TARGET static void EXACT_NAME(scan_vector, EXACT_VARIANT)(const void *sour
 
 /* ---- chains ------------------------------------------------------------------------------------------------------------ */
 /* S: chains of EXACT_CHAIN products, each added to the sum so far, so that a product meets few roundings. */
-EXACT_TARGET static void EXACT_NAME(chains, EXACT_VARIANT)(const double *a, const double *b, ptrdiff_t depth, double *sums,
-                                                           const double *next)
+VECTOR_TARGET static void EXACT_NAME(chains, EXACT_VARIANT)(const double *a, const double *b, ptrdiff_t depth, double *sums,
+                                                            const double *next)
 {
     for (ptrdiff_t start = 0; start < depth; start += EXACT_CHAIN) {
         const ptrdiff_t end = depth - start < EXACT_CHAIN ? depth : start + EXACT_CHAIN;
-        EXACT_VECTOR sum[EXACT_R][EXACT_V];
+        VECTOR sum[EXACT_R][EXACT_V];
         for (int r = 0; r < EXACT_R; r++)
             for (int v = 0; v < EXACT_V; v++)
-                sum[r][v] = EXACT_SET(0.0);
+                sum[r][v] = VECTOR_SET(0.0);
         for (ptrdiff_t k = start; k < end; k++, b += EXACT_W) {
-            EXACT_VECTOR column[EXACT_V];
-#if MPG_X86_VARIANTS
-            _mm_prefetch((const char *)(next + k * EXACT_R), _MM_HINT_T0);
-#endif
+            VECTOR column[EXACT_V];
+            VECTOR_PREFETCH(next + k * EXACT_R);
             for (int v = 0; v < EXACT_V; v++)
-                column[v] = EXACT_LOAD(b + v * EXACT_LANES);
+                column[v] = VECTOR_LOAD(b + v * VECTOR_LANES);
             for (int r = 0; r < EXACT_R; r++) {
-                const EXACT_VECTOR factor = EXACT_SET(a[r * EXACT_DEPTH + k]);
+                const VECTOR factor = VECTOR_SET(a[r * EXACT_DEPTH + k]);
                 for (int v = 0; v < EXACT_V; v++)
-                    sum[r][v] = EXACT_MADD(factor, column[v], sum[r][v]);
+                    sum[r][v] = VECTOR_MADD(factor, column[v], sum[r][v]);
             }
         }
         for (int r = 0; r < EXACT_R; r++)
             for (int v = 0; v < EXACT_V; v++) {
-                double *place = sums + r * EXACT_W + v * EXACT_LANES;
-                EXACT_STORE(place, EXACT_ADD(EXACT_LOAD(place), sum[r][v]));
+                double *place = sums + r * EXACT_W + v * VECTOR_LANES;
+                VECTOR_STORE(place, VECTOR_ADD(VECTOR_LOAD(place), sum[r][v]));
             }
     }
     (void)next;
@@ -134,9 +136,9 @@ EXACT_TARGET static void EXACT_NAME(chains, EXACT_VARIANT)(const double *a, cons
 
 #ifdef EXACT_IFMA
 /* The same, and L beside it. */
-EXACT_TARGET static void EXACT_NAME(both_chains, EXACT_VARIANT)(const double *a, const double *b, const uint64_t *a_integer,
-                                                                const uint64_t *b_integer, ptrdiff_t depth, double *sums,
-                                                                uint64_t *residues)
+VECTOR_TARGET static void EXACT_NAME(both_chains, EXACT_VARIANT)(const double *a, const double *b, const uint64_t *a_integer,
+                                                                 const uint64_t *b_integer, ptrdiff_t depth, double *sums,
+                                                                 uint64_t *residues)
 {
     for (ptrdiff_t start = 0; start < depth; start += EXACT_CHAIN) {
         const ptrdiff_t end = depth - start < EXACT_CHAIN ? depth : start + EXACT_CHAIN;
@@ -151,8 +153,8 @@ EXACT_TARGET static void EXACT_NAME(both_chains, EXACT_VARIANT)(const double *a,
             __m512d column[EXACT_V];
             __m512i integer[EXACT_V];
             for (int v = 0; v < EXACT_V; v++) {
-                column[v] = _mm512_loadu_pd(b + v * EXACT_LANES);
-                integer[v] = _mm512_loadu_si512(b_integer + v * EXACT_LANES);
+                column[v] = _mm512_loadu_pd(b + v * VECTOR_LANES);
+                integer[v] = _mm512_loadu_si512(b_integer + v * VECTOR_LANES);
             }
             for (int r = 0; r < EXACT_R; r++) {
                 const __m512d factor = _mm512_set1_pd(a[r * EXACT_DEPTH + k]);
@@ -165,16 +167,16 @@ EXACT_TARGET static void EXACT_NAME(both_chains, EXACT_VARIANT)(const double *a,
         }
         for (int r = 0; r < EXACT_R; r++)
             for (int v = 0; v < EXACT_V; v++) {
-                double *place = sums + r * EXACT_W + v * EXACT_LANES;
-                uint64_t *rest = residues + r * EXACT_W + v * EXACT_LANES;
+                double *place = sums + r * EXACT_W + v * VECTOR_LANES;
+                uint64_t *rest = residues + r * EXACT_W + v * VECTOR_LANES;
                 _mm512_storeu_pd(place, _mm512_add_pd(_mm512_loadu_pd(place), sum[r][v]));
                 _mm512_storeu_si512(rest, _mm512_add_epi64(_mm512_loadu_si512(rest), residue[r][v]));
             }
     }
 }
 #else
-EXACT_TARGET static void EXACT_NAME(residues, EXACT_VARIANT)(const uint64_t *a, const uint64_t *b, ptrdiff_t depth,
-                                                             uint64_t *residues)
+VECTOR_TARGET static void EXACT_NAME(residues, EXACT_VARIANT)(const uint64_t *a, const uint64_t *b, ptrdiff_t depth,
+                                                              uint64_t *residues)
 {
     for (int r = 0; r < EXACT_R; r++) {
         uint64_t sum[EXACT_W];
@@ -191,8 +193,8 @@ EXACT_TARGET static void EXACT_NAME(residues, EXACT_VARIANT)(const uint64_t *a, 
 #endif
 
 /* Groups [group0, group1) and panels [panel0, panel1) over the whole slice of k. */
-EXACT_TARGET static void EXACT_NAME(tile, EXACT_VARIANT)(const exact_block *block, ptrdiff_t group0, ptrdiff_t group1,
-                                                         ptrdiff_t panel0, ptrdiff_t panel1)
+VECTOR_TARGET static void EXACT_NAME(tile, EXACT_VARIANT)(const exact_block *block, ptrdiff_t group0, ptrdiff_t group1,
+                                                          ptrdiff_t panel0, ptrdiff_t panel1)
 {
     const ptrdiff_t size = EXACT_R * EXACT_W;
     for (ptrdiff_t k = 0, p = 0; k < block->depth; k += EXACT_DEPTH, p++) {
@@ -226,11 +228,11 @@ EXACT_TARGET static void EXACT_NAME(tile, EXACT_VARIANT)(const exact_block *bloc
 /* ---- after the chains -------------------------------------------------------------------------------------------------- */
 /* FP32 results of `count` <= W sums of one row where S and its bound settle them; open[i] = 1 where they do not. Units give
  * values their scale back; sums of a magnitude that could leave binary64's exponents stay open. Returns how many are open. */
-EXACT_TARGET static ptrdiff_t EXACT_NAME(certify, EXACT_VARIANT)(const double *MPG_RESTRICT sums, ptrdiff_t count,
-                                                                 double row_bound, const double *MPG_RESTRICT column_bounds,
-                                                                 double row_unit, const double *MPG_RESTRICT column_units,
-                                                                 const double *MPG_RESTRICT c, float *MPG_RESTRICT out,
-                                                                 uint8_t *MPG_RESTRICT open)
+VECTOR_TARGET static ptrdiff_t EXACT_NAME(certify, EXACT_VARIANT)(const double *MPG_RESTRICT sums, ptrdiff_t count,
+                                                                  double row_bound, const double *MPG_RESTRICT column_bounds,
+                                                                  double row_unit, const double *MPG_RESTRICT column_units,
+                                                                  const double *MPG_RESTRICT c, float *MPG_RESTRICT out,
+                                                                  uint8_t *MPG_RESTRICT open)
 {
     ptrdiff_t left = 0;
     double settled[EXACT_W];
@@ -253,11 +255,11 @@ EXACT_TARGET static ptrdiff_t EXACT_NAME(certify, EXACT_VARIANT)(const double *M
 }
 
 /* S and D of `count` <= W sums of one row; open[i] = 1 where the bound is too large for them. */
-EXACT_TARGET static void EXACT_NAME(expand, EXACT_VARIANT)(const double *MPG_RESTRICT sums,
-                                                           const uint64_t *MPG_RESTRICT residues, ptrdiff_t count,
-                                                           double row_bound, const double *MPG_RESTRICT column_bounds,
-                                                           double *MPG_RESTRICT high, double *MPG_RESTRICT low,
-                                                           uint8_t *MPG_RESTRICT open)
+VECTOR_TARGET static void EXACT_NAME(expand, EXACT_VARIANT)(const double *MPG_RESTRICT sums,
+                                                            const uint64_t *MPG_RESTRICT residues, ptrdiff_t count,
+                                                            double row_bound, const double *MPG_RESTRICT column_bounds,
+                                                            double *MPG_RESTRICT high, double *MPG_RESTRICT low,
+                                                            uint8_t *MPG_RESTRICT open)
 {
     for (ptrdiff_t i = 0; i < count; i++) {
         const double sum = row_bound * column_bounds[i] < 0x1p50 ? sums[i] : 0.0;
@@ -275,10 +277,10 @@ EXACT_TARGET static void EXACT_NAME(expand, EXACT_VARIANT)(const double *MPG_RES
 
 /* What is asked of (high + low) * units for `count` elements of one row without an addend. choose_scale keeps units within
  * 2^453 of 1, so that nothing here leaves binary64's range; x that is not finite is its own difference. */
-EXACT_TARGET static void EXACT_NAME(finish, EXACT_VARIANT)(const double *MPG_RESTRICT high, const double *MPG_RESTRICT low,
-                                                           ptrdiff_t count, double row_unit,
-                                                           const double *MPG_RESTRICT column_units,
-                                                           const double *MPG_RESTRICT x, int what, double *MPG_RESTRICT out)
+VECTOR_TARGET static void EXACT_NAME(finish, EXACT_VARIANT)(const double *MPG_RESTRICT high, const double *MPG_RESTRICT low,
+                                                            ptrdiff_t count, double row_unit,
+                                                            const double *MPG_RESTRICT column_units,
+                                                            const double *MPG_RESTRICT x, int what, double *MPG_RESTRICT out)
 {
     if (what == EXACT_DIFFERENCE) {
         for (ptrdiff_t i = 0; i < count; i++) {
@@ -299,16 +301,8 @@ EXACT_TARGET static void EXACT_NAME(finish, EXACT_VARIANT)(const double *MPG_RES
     }
 }
 
-#undef EXACT_W
-#undef EXACT_VARIANT
-#undef EXACT_TARGET
-#undef EXACT_IFMA
 #undef EXACT_R
+#undef EXACT_W
 #undef EXACT_V
-#undef EXACT_LANES
-#undef EXACT_VECTOR
-#undef EXACT_LOAD
-#undef EXACT_STORE
-#undef EXACT_SET
-#undef EXACT_MADD
-#undef EXACT_ADD
+#undef EXACT_VARIANT
+#undef EXACT_IFMA

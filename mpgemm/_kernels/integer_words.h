@@ -80,12 +80,12 @@ MPG_INLINE void words_scan_range(const words_task *t, ptrdiff_t start, ptrdiff_t
     const words_operand *x = &t->operand;
     if (t->what == WORDS_SCAN_ROWS)
         for (ptrdiff_t i = start; i < stop; i++)
-            t->finite[i] = (uint8_t)(x->is_double ? words_scan_double_row(x->data, i * x->columns, x->columns, &t->largest[i])
-                                                  : words_scan_float_row(x->data, i * x->columns, x->columns, &t->largest[i]));
+            t->finite[i] = (uint8_t)(x->is_double ? words_scan_row_double(x->data, i * x->columns, x->columns, &t->largest[i])
+                                                  : words_scan_row_float(x->data, i * x->columns, x->columns, &t->largest[i]));
     else if (x->is_double)
-        words_scan_double_columns(x->data, t->rows, x->columns, start, stop - start, t->largest + start, t->finite + start);
+        words_scan_columns_double(x->data, t->rows, x->columns, start, stop - start, t->largest + start, t->finite + start);
     else
-        words_scan_float_columns(x->data, t->rows, x->columns, start, stop - start, t->largest + start, t->finite + start);
+        words_scan_columns_float(x->data, t->rows, x->columns, start, stop - start, t->largest + start, t->finite + start);
 }
 
 MPG_INLINE void words_quantise_range(const words_task *t, ptrdiff_t start, ptrdiff_t stop)
@@ -145,40 +145,17 @@ MPG_INLINE void words_range(const words_task *t, ptrdiff_t start, ptrdiff_t stop
 
 /* ---- the variants ---------------------------------------------------------------------------------------------------- */
 /* Fused multiply-adds give the same bits; without instructions for them they would be calls. */
-static void words_run_baseline(const words_task *t, ptrdiff_t start, ptrdiff_t stop)
-{
 #if defined(__FMA__) || defined(__aarch64__)
-    words_range(t, start, stop, 1);
+#define WORDS_BASELINE_FUSED 1
 #else
-    words_range(t, start, stop, 0);
-#endif
-}
-
-#if MPG_X86_VARIANTS
-MPG_TARGET_AVX2 static void words_run_avx2(const words_task *t, ptrdiff_t start, ptrdiff_t stop)
-{
-    words_range(t, start, stop, 1);
-}
-
-MPG_TARGET_AVX512 static void words_run_avx512(const words_task *t, ptrdiff_t start, ptrdiff_t stop)
-{
-    words_range(t, start, stop, 1);
-}
+#define WORDS_BASELINE_FUSED 0
 #endif
 
-static void words_run(const words_task *t, ptrdiff_t start, ptrdiff_t stop, int level)
+MPG_INLINE void words_run_body(int level, const words_task *t, ptrdiff_t start, ptrdiff_t stop)
 {
-#if MPG_X86_VARIANTS
-    if (level >= MPG_ISA_AVX512) {
-        words_run_avx512(t, start, stop);
-        return;
-    }
-    if (level >= MPG_ISA_AVX2) {
-        words_run_avx2(t, start, stop);
-        return;
-    }
-#endif
-    words_run_baseline(t, start, stop);
+    words_range(t, start, stop, WORDS_BASELINE_FUSED || (MPG_X86_VARIANTS && level != MPG_ISA_BASELINE));
 }
+
+MPG_VARIANTS(words_run, (t, start, stop), const words_task *t, ptrdiff_t start, ptrdiff_t stop)
 
 #endif

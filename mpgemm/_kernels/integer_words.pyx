@@ -261,7 +261,7 @@ def join_slices(list arrays, const int32_t[::1] types, const double[::1] steps, 
                 uint8_t[::1] out, bint is_double, int level, int threads):
     """FP64 sums of products, the sum multiplied by steps[j] before product j; times 2^(row + column exponent).
 
-    The powers are those of the exponents where multiplying by them is exact, else None.
+    Powers of two of the exponents where multiplying by them is exact, else None.
     """
     cdef words_task t
     cdef ptrdiff_t rows = row_exponents.shape[0], size = set_result(&t, out, is_double, rows, column_exponents.shape[0])

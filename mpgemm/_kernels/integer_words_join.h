@@ -88,27 +88,37 @@ MPG_INLINE void words_join_slices(const void *const *planes, const int *types, c
     }
 }
 
+/* Element i of numbers of a type, a constant, rounded to binary32. */
+MPG_INLINE float words_single(const void *numbers, int type, ptrdiff_t i)
+{
+    if (type == WORDS_INT32)
+        return (float)((const int32_t *)numbers)[i];
+    if (type == WORDS_INT64)
+        return (float)((const int64_t *)numbers)[i];
+    return ((const float *)numbers)[i];
+}
+
 /* sums (or 0, if fresh) + RN(RN(product) factor) in binary32. */
-#define WORDS_ADD(type)                                                                                                        \
-    do {                                                                                                                       \
-        const type *MPG_RESTRICT numbers = (const type *)product + start;                                                      \
-        if (fresh)                                                                                                             \
-            for (ptrdiff_t i = 0; i < size; i++)                                                                               \
-                sums[i] = 0.0f + (float)numbers[i] * factor; /* never -0 */                                                    \
-        else                                                                                                                   \
-            for (ptrdiff_t i = 0; i < size; i++)                                                                               \
-                sums[i] += (float)numbers[i] * factor;                                                                         \
-    } while (0)
+MPG_INLINE void words_add_type(const void *MPG_RESTRICT product, int type, float factor, int fresh, ptrdiff_t start,
+                               ptrdiff_t size, float *MPG_RESTRICT sums)
+{
+    if (fresh)
+        for (ptrdiff_t i = 0; i < size; i++)
+            sums[i] = 0.0f + words_single(product, type, start + i) * factor; /* never -0 */
+    else
+        for (ptrdiff_t i = 0; i < size; i++)
+            sums[i] += words_single(product, type, start + i) * factor;
+}
 
 MPG_INLINE void words_add_quantised(const void *product, int type, float factor, int fresh, ptrdiff_t start, ptrdiff_t size,
                                     float *MPG_RESTRICT sums)
 {
     if (type == WORDS_INT32)
-        WORDS_ADD(int32_t);
+        words_add_type(product, WORDS_INT32, factor, fresh, start, size, sums);
     else if (type == WORDS_INT64)
-        WORDS_ADD(int64_t);
+        words_add_type(product, WORDS_INT64, factor, fresh, start, size, sums);
     else
-        WORDS_ADD(float);
+        words_add_type(product, type, factor, fresh, start, size, sums);
 }
 
 /* Balanced residues of product * factor modulo p, with what `residues` holds added if `accumulate`; |factor| is at most 128, so

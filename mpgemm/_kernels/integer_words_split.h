@@ -169,85 +169,21 @@ MPG_INLINE void words_residues(double *MPG_RESTRICT values, ptrdiff_t count, int
     }
 }
 
-/* Scans compare magnitudes as integers, which order them as numbers do, infinities and NaN above all others: `most` is the largest
- * finite one and `all` the largest. Rows are reduced, columns updated by one row after the other. */
-#define WORDS_DEFINE_SCAN(name, integer, number, magnitude, infinity)                                                          \
-    static const integer name##_infinity = infinity;                                                                           \
-    MPG_INLINE integer name##_magnitude(const void *data, ptrdiff_t i)                                                         \
-    {                                                                                                                          \
-        integer bits;                                                                                                          \
-        memcpy(&bits, (const char *)data + i * (ptrdiff_t)sizeof bits, sizeof bits);                                           \
-        return bits & magnitude;                                                                                               \
-    }                                                                                                                          \
-    MPG_INLINE double name##_number(integer bits)                                                                              \
-    {                                                                                                                          \
-        number value;                                                                                                          \
-        memcpy(&value, &bits, sizeof value);                                                                                   \
-        return (double)value;                                                                                                  \
-    }                                                                                                                          \
-    MPG_INLINE int name##_row(const void *data, ptrdiff_t start, ptrdiff_t count, double *largest)                             \
-    {                                                                                                                          \
-        integer most = 0, all = 0;                                                                                             \
-        for (ptrdiff_t i = 0; i < count; i++) {                                                                                \
-            const integer size = name##_magnitude(data, start + i), finite = size < infinity ? size : 0;                       \
-            most = most > finite ? most : finite;                                                                              \
-            all = all > size ? all : size;                                                                                     \
-        }                                                                                                                      \
-        *largest = name##_number(most);                                                                                        \
-        return all < infinity;                                                                                                 \
-    }                                                                                                                          \
-    MPG_INLINE void name##_columns(const void *data, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t start, ptrdiff_t count,      \
-                                   double *largest, uint8_t *finite_columns)                                                   \
-    {                                                                                                                          \
-        integer most[WORDS_SCAN_BLOCK] = {0}, all[WORDS_SCAN_BLOCK] = {0};                                                     \
-        for (ptrdiff_t row = 0; row < rows; row++)                                                                             \
-            for (ptrdiff_t i = 0; i < count; i++) {                                                                            \
-                const integer size = name##_magnitude(data, row * columns + start + i);                                        \
-                const integer finite = size < infinity ? size : 0;                                                             \
-                most[i] = most[i] > finite ? most[i] : finite;                                                                 \
-                all[i] = all[i] > size ? all[i] : size;                                                                        \
-            }                                                                                                                  \
-        for (ptrdiff_t i = 0; i < count; i++) {                                                                                \
-            largest[i] = name##_number(most[i]);                                                                               \
-            finite_columns[i] = all[i] < infinity;                                                                             \
-        }                                                                                                                      \
-    }
+/* Scans and quantised words of one type of number. */
+#define NUMBER float
+#define INTEGER int32_t
+#define MAGNITUDE INT32_C(0x7FFFFFFF)
+#define INFINITY_CODE INT32_C(0x7F800000)
+#define ROUNDER 0x1.8p23f
+#define NAME(x) words_##x##_float
+#include "integer_words_number.h"
 
-WORDS_DEFINE_SCAN(words_scan_float, int32_t, float, INT32_C(0x7FFFFFFF), INT32_C(0x7F800000))
-WORDS_DEFINE_SCAN(words_scan_double, int64_t, double, INT64_C(0x7FFFFFFFFFFFFFFF), INT64_C(0x7FF0000000000000))
-
-/* Words clamp(RN(x / factor)) of what is left of x, and what they leave, x - factor word, in the type of x: `rest` gets it and its
- * largest finite magnitude is returned, unless rest is NULL. `limit` is below 2^20, so adding and subtracting `rounder` (1.5 units
- * whose last place is 1) rounds to nearest even. */
-#define WORDS_DEFINE_QUANTISE(name, type, integer, absolute, biggest, rounder, scan)                                           \
-    MPG_INLINE double name(const type *x, ptrdiff_t count, type factor, type limit, type *rest, int8_t *MPG_RESTRICT word)     \
-    {                                                                                                                          \
-        integer largest = 0;                                                                                                   \
-        for (ptrdiff_t start = 0; start < count; start += WORDS_CHUNK) {                                                       \
-            const ptrdiff_t size = count - start < WORDS_CHUNK ? count - start : WORDS_CHUNK;                                  \
-            type values[WORDS_CHUNK], whole[WORDS_CHUNK];                                                                      \
-            for (ptrdiff_t i = 0; i < size; i++) {                                                                             \
-                const type value = absolute(x[start + i]) <= biggest ? x[start + i] : 0;                                       \
-                type quotient = value / factor;                                                                                \
-                quotient = quotient > limit ? limit : quotient;                                                                \
-                quotient = quotient < -limit ? -limit : quotient;                                                              \
-                whole[i] = (quotient + rounder) - rounder;                                                                     \
-                values[i] = value - factor * whole[i];                                                                         \
-            }                                                                                                                  \
-            for (ptrdiff_t i = 0; i < size; i++)                                                                               \
-                word[start + i] = (int8_t)(int32_t)whole[i];                                                                   \
-            if (!rest)                                                                                                         \
-                continue;                                                                                                      \
-            for (ptrdiff_t i = 0; i < size; i++) {                                                                             \
-                const integer bits = scan##_magnitude(values, i), finite = bits < scan##_infinity ? bits : 0;                  \
-                rest[start + i] = values[i];                                                                                   \
-                largest = finite > largest ? finite : largest;                                                                 \
-            }                                                                                                                  \
-        }                                                                                                                      \
-        return scan##_number(largest);                                                                                         \
-    }
-
-WORDS_DEFINE_QUANTISE(words_quantise_float, float, int32_t, fabsf, FLT_MAX, 0x1.8p23f, words_scan_float)
-WORDS_DEFINE_QUANTISE(words_quantise_double, double, int64_t, fabs, DBL_MAX, 0x1.8p52, words_scan_double)
+#define NUMBER double
+#define INTEGER int64_t
+#define MAGNITUDE INT64_C(0x7FFFFFFFFFFFFFFF)
+#define INFINITY_CODE INT64_C(0x7FF0000000000000)
+#define ROUNDER 0x1.8p52
+#define NAME(x) words_##x##_double
+#include "integer_words_number.h"
 
 #endif

@@ -42,6 +42,7 @@ class Attribution:
     Attributes
     ----------
     method, engine : str
+        Their names.
     computed, exact : Fraction
         The result and the exact value.
     parts : dict of str to Fraction
@@ -102,6 +103,7 @@ def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None,
     a, b : array_like, shape (k,)
         The vectors.
     c : float, optional
+        The addend.
 
     Raises
     ------
@@ -306,7 +308,9 @@ def encode_fraction(x: Fraction, fmt: Format) -> int:
     Parameters
     ----------
     x : Fraction
+        The exact number.
     fmt : Format
+        The number format.
 
     Returns
     -------

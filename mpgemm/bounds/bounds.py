@@ -312,7 +312,9 @@ def steps_of(engine: Engine, k: int, terms: int) -> int:
     Parameters
     ----------
     engine : Engine
+        The matrix engine.
     k : int
+        Length of the sum.
     terms : int
         Products of one step.
     """
@@ -325,6 +327,7 @@ def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | 
     Parameters
     ----------
     engine : Engine
+        The matrix engine.
     sizes : array_like
         S for each element, or an upper bound of it.
     steps : int
@@ -382,6 +385,7 @@ def gemm_bound(engine: Engine, a, b, c=None, *, scale_a=None, scale_b=None) -> n
     Parameters
     ----------
     engine : Engine
+        The matrix engine.
     a, b, c : array_like, shapes (m, k), (k, n), (m, n)
         Values.
     scale_a, scale_b : array_like, shapes (m, ceil(k/bs)) and (ceil(k/bs), n)

@@ -60,7 +60,9 @@ def describe(method, a, b, c=None, engine=None, *, overflow: str | None = None, 
     method, engine, overflow, **options
         As for :func:`mpgemm.recovered_gemm`.
     a, b : array_like, shape (k,)
+        A row and a column.
     c : float, optional
+        The addend.
 
     Returns
     -------

@@ -135,6 +135,7 @@ def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b
     Parameters
     ----------
     engine : Engine
+        The matrix engine.
     a, b : ndarray of float64, shapes (m, k) and (k, n)
         Values of the elements.
     scale_a, scale_b : ndarray of float64, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), optional
@@ -172,6 +173,7 @@ def scaled_values(engine: Engine, a, b, scale_a=None, scale_b=None) -> tuple[np.
     Parameters
     ----------
     engine : Engine
+        The matrix engine.
     a, b : array_like, shapes (m, k) and (k, n)
         Values of the elements.
     scale_a, scale_b : array_like, shapes (m, ceil(k/bs)) and (ceil(k/bs), n)
@@ -197,6 +199,7 @@ def apply_scales(engine: Engine, a, b, scale_a, scale_b) -> tuple[np.ndarray, np
     Parameters
     ----------
     engine : Engine
+        The matrix engine.
     a, b, scale_a, scale_b
         From :func:`scaled_values`.
     """

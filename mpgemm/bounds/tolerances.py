@@ -298,6 +298,7 @@ class Tolerance:
     Attributes
     ----------
     relative, absolute : float
+        The tolerances.
     bound : numpy.ndarray or None
         The same for the data, element by element.
     derivation : str

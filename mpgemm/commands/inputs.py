@@ -57,6 +57,7 @@ def check_inputs(args: argparse.Namespace, reproduction: str = "") -> None:
     Parameters
     ----------
     args : argparse.Namespace
+        The options of the command.
     reproduction : str
         The option that brings matrices of its own, where it was given.
 

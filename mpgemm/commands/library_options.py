@@ -96,8 +96,10 @@ def make_recipe(
         If the library or a field is unknown, or options contradict each other.
     """
     name, _, version = library.partition("-")
-    if recorded is not None and (name != "cublaslt" or config):
-        raise ValueError("--recorded goes with --library cublaslt-VERSION and without --config")
+    if recorded is not None and name != "cublaslt" and (name, recorded) != ("scaled_mm", "mmaemu"):
+        raise ValueError("--recorded FILE goes with --library cublaslt-VERSION, --recorded mmaemu with scaled_mm")
+    if recorded is not None and name == "cublaslt" and config:
+        raise ValueError("--recorded names the configuration: leave --config out")
     if name == "cublaslt":
         if recorded is not None:
             recording = load_recording(recorded, device=gpu, version=version or None)
@@ -115,10 +117,13 @@ def make_recipe(
         fast = config.get("fast_accumulation", "false").lower()
         if fast not in ("true", "false", "1", "0"):
             raise ValueError(f"--config fast_accumulation={fast}: expected true or false")
-        return libraries.scaled_mm_recipe(
-            k, device=gpu, a_format=fmt, b_format=fmt, fast_accumulation=fast in ("true", "1"),
-            split_k=_integer("split_k", config.get("split_k", "1")), scheme=config.get("scheme"),
-        )  # fmt: skip
+        split = {"split_k": _integer("split_k", config.get("split_k", "1")), "scheme": config.get("scheme")}
+        how = {"device": gpu, "a_format": fmt, "b_format": fmt, "fast_accumulation": fast in ("true", "1")}
+        if recorded is not None:
+            if {"split_k", "scheme"} & set(config):
+                raise ValueError("--recorded mmaemu names split_k and scheme: leave them out of --config")
+            split = libraries.recorded_split(m, k, n, out_format=out_format, **how)
+        return libraries.scaled_mm_recipe(k, **how, **split)
     if name == "cutlass":
         _known(config, CUTLASS_OPTIONS)
         options: dict[str, Any] = {

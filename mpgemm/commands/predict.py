@@ -23,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="cublaslt: ALGO_ID, STAGES_ID, SPLITK_NUM, REDUCTION_SCHEME, CUSTOM_OPTION; scaled_mm: "
                         "fast_accumulation, "
                         "split_k, scheme; cutlass: tile_k, split_k, split_mode, sliced_k, residue")  # fmt: skip
-    parser.add_argument("--recorded", metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is")
+    parser.add_argument("--recorded", metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is; "
+                        "for scaled_mm: mmaemu, the choices that this package ships")  # fmt: skip
     options.add_format_arguments(parser)
     parser.add_argument("--scale", type=float, default=1.0, help="one FP32 factor (fp8: the product of both scales)")
     parser.add_argument("--out", metavar="FILE", help="write the result: .npy, encodings for formats that NumPy lacks")

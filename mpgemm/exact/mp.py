@@ -19,6 +19,7 @@ def mp_gemm(a: Any, b: Any, c: Any = None, prec: int | None = None) -> "mpmath.m
     a, b : array_like, shapes (m, k) and (k, n)
         Real numbers that binary64 holds exactly.
     c : array_like, shape (m, n), optional
+        The addend.
     prec : int, optional
         Working precision in bits. None: exact, with a precision that the exponents of the data make sufficient.
 
@@ -85,7 +86,7 @@ def mp_gemm_entries(
 def _matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     a, b = (source_array(x, name).astype(np.float64) for x, name in ((a, "a"), (b, "b")))
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
-        raise ValueError(f"shapes {a.shape} and {b.shape} are not those of a matrix product")
+        raise ValueError(f"shapes {a.shape} and {b.shape} do not fit a matrix product")
     if c is not None:
         c = source_array(c, "c").astype(np.float64)
         if c.shape != (a.shape[0], b.shape[1]):

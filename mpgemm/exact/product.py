@@ -1,7 +1,7 @@
 """The exact product of two matrices: correctly rounded results and exact differences from computed ones.
 
 The exact value of an element is c + sum of a_ik b_kj over the reals. How it is found (binary64 sums with
-certificates, their residues modulo 2^52, a long accumulator) stands in ``_kernels/exact.h``; every way gives
+certificates, their residues modulo 2^52, a long accumulator) is described in ``_kernels/exact.h``; every way gives
 the same bits, so nothing here depends on the CPU or the number of threads.
 
 What is not finite follows IEEE 754 element by element: with an infinite or NaN a, b or c among its operands, an
@@ -34,6 +34,7 @@ def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
         Real numbers of any type that binary64 holds exactly (fp64, fp32, fp16, bf16, fp8, integers up to 2^53),
         mixed if need be, of any strides and byte order. They are copied: changing them later changes nothing.
     c : array_like, shape (m, n), optional
+        The addend.
 
     Returns
     -------
@@ -157,6 +158,7 @@ class ExactResult:
         Parameters
         ----------
         computed : array_like, shape (m, n)
+            The result to judge.
 
         Returns
         -------
@@ -266,6 +268,7 @@ def exact_dot_integers(x: Any, y: Any, c: float = 0.0) -> tuple[int, int]:
     x, y : array_like, shape (k,)
         Finite numbers of any type that :func:`exact_gemm` takes.
     c : float
+        The addend.
 
     Returns
     -------

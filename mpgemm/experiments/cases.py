@@ -112,6 +112,7 @@ def with_addend(case: Case, source: str) -> Case:
     Parameters
     ----------
     case : Case
+        The input.
     source : str
         A matrix file (any name with a suffix), or a distribution, drawn with the case's seed (0 where it has none).
 
@@ -158,6 +159,7 @@ def given_case(a, b, c=None, label: str = "") -> Case:
     Parameters
     ----------
     a, b, c : array_like, shapes (m, k), (k, n), (m, n)
+        The operands.
     label : str
         By default the shapes.
     """

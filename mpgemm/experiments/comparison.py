@@ -28,6 +28,7 @@ class ComparisonRecord:
     Attributes
     ----------
     case, method, engine : str
+        Their names.
     passes : int
         Engine products of the full size.
     errors : ErrorReport
@@ -97,6 +98,7 @@ class Comparison(list):
     Attributes
     ----------
     skipped : tuple of (method, engine, reason)
+        Pairs that were not run, and why.
     """
 
     def __init__(self, records: Iterable[ComparisonRecord] = (), skipped: Sequence[tuple[str, str, str]] = ()):
@@ -238,6 +240,7 @@ def compare_cases(
     Parameters
     ----------
     cases : sequence of Case
+        The inputs.
     methods, engines, bounds, strict, overflow
         As for :func:`compare`.
     journal, progress, executor

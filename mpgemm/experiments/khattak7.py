@@ -46,6 +46,7 @@ class Device:
     Parameters
     ----------
     label, device : str
+        Name in the figure, and the device that it means.
     paths : tuple of (format, path)
         Path of the catalogued instruction for a format where there are several.
     lacks : tuple of str

@@ -18,6 +18,7 @@ class Outcome:
     name : str
         Stem of its files.
     tables : sequence of Table
+        The tables of the result.
     data : mapping
         JSON-compatible values.
     panels : sequence of Panel

@@ -66,6 +66,7 @@ def pair_method(
     Parameters
     ----------
     pair : Pair
+        A method with its engine.
     counts, bounds : bool
         Record the elements beyond the range of the words; compute the deterministic bound, too.
     label : str, optional

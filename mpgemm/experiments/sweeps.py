@@ -181,6 +181,7 @@ def run_sweep(
     name : str
         "8a", "8b", "9a", "9b" or "9c".
     methods : sequence of GemmMethod
+        The methods to run.
     seeds : sequence of int
         Errors are averaged over them.
     shape : tuple of int, optional

@@ -43,6 +43,7 @@ def results_of(
     Parameters
     ----------
     tasks : sequence of Task
+        The computations.
     journal : Journal, optional
         Finished results are taken from it, and each new one is added as soon as it is there. None: nothing is kept.
     progress : callable, optional

@@ -66,6 +66,7 @@ class SearchResult:
     engine, family : str
         Family "fp16": elements are fp16 numbers, as in the table, so that only the sums differ. "fp32": full FP32 elements.
     k, trials : int
+        Length of the sums, and how many are drawn.
     markidis_better, ootomo_better, equal : int
         By the exact error of each result.
     examples : tuple of dict
@@ -95,7 +96,9 @@ def search(
     Parameters
     ----------
     engine : str or Engine
+        An engine or the name of an instruction or device.
     family : {"fp16", "fp32"}
+        Which of the paper's two families.
     k, trials, seed, keep : int
         Length, how many, seed, and how many examples to keep.
 

@@ -317,7 +317,9 @@ def write_text(path: str | os.PathLike, text: str) -> None:
     Parameters
     ----------
     path : path
+        The file.
     text : str
+        The text to read.
     """
     with atomic_writer(path) as stream:
         stream.write(text.encode())

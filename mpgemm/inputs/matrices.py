@@ -305,7 +305,7 @@ def _draw(name: str, sizes: tuple[int, int, int], seed: int, parameters: Mapping
 class ShippedPair:
     """A pair of matrices in the package's data folder (an .npz file with arrays "a" and "b", float32).
 
-    The licence is that of the data; `tools/make_shipped_matrices.py` in the source repository makes the files.
+    The licence is the data's own; `tools/make_shipped_matrices.py` in the source repository makes the files.
     """
 
     name: str

@@ -19,6 +19,7 @@ def check_fits(shape: Sequence[int], itemsize: int, what: str) -> None:
     Parameters
     ----------
     shape : sequence of int
+        The sizes asked for.
     itemsize : int
         Bytes of an element.
     what : str

@@ -53,7 +53,9 @@ def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequenc
     words_a, words_b : sequence
         Words of A and B, as the arithmetic takes them.
     c : value or None
+        The addend.
     arithmetic : Arithmetic
+        What computes products and sums.
 
     Returns
     -------
@@ -117,6 +119,7 @@ class EngineArithmetic(Arithmetic):
     Parameters
     ----------
     engine : Engine
+        The matrix engine.
     order : {"step", "term"}
         Order of several products in one chain.
     shape : tuple of int

@@ -9,7 +9,7 @@ from tensorcore_models import hardware
 from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.engines.engine import Engine, MatrixEngine
 
-#: What "arch" or "device" alone stands for where paths compute differently.
+#: The path that "arch" or "device" alone means where paths compute differently.
 USUAL_PATH = {"hopper": "wgmma", "blackwell": "tcgen05"}
 
 
@@ -203,6 +203,7 @@ def suitable_engines(method: RecoveryMethod, limit: int = 8) -> list[str]:
     Parameters
     ----------
     method : RecoveryMethod
+        The method.
     limit : int
         Names at most.
     """

@@ -47,9 +47,11 @@ def joined_slices(
     Parameters
     ----------
     products : sequence of ndarray of int32 or int64, shape (m, n)
+        Products of pairs of words.
     exponents : sequence of int
         Of each product, not decreasing, the last one 0.
     rows, columns : ndarray of int, shapes (m,) and (n,)
+        Exponents of the rows of A and of the columns of B.
     dtype : dtype
         float64 or float32, to which the FP64 result is then rounded.
 
@@ -114,6 +116,7 @@ class Remainders:
         index : int
             Of the modulus.
         product : ndarray of int32
+            A product of residues.
         out : ndarray of int8, C-contiguous
             Becomes y, balanced.
         accumulate : bool
@@ -163,6 +166,7 @@ def remainders(moduli: tuple[int, ...]) -> Remainders:
     Parameters
     ----------
     moduli : tuple of int
+        Pairwise coprime.
 
     Raises
     ------
@@ -180,8 +184,11 @@ def add_quantised(sums: np.ndarray, product: np.ndarray, factor: np.float32, acc
     Parameters
     ----------
     sums : ndarray of float32, C-contiguous
+        The sums, changed in place.
     product : ndarray of int32, int64 or float32, of the same shape
+        The product to add.
     factor : FP32 number
+        The factor of the product.
     accumulate : bool
         False: 0 takes the place of what `sums` holds.
     """

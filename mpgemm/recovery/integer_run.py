@@ -153,12 +153,12 @@ class IntegerRun:
         return len(self._chains(self._largest_product)) < len(self.row.products)
 
     def _products_of_slices(self, planes, words, chains, largest: int) -> list[np.ndarray]:
-        """The sum of the products of each chain; `words` are views of `planes`, those of A and of B."""
+        """The sum of the products of each chain; `words` are views of the `planes` of A and of B."""
         words_a, words_b = self._encoded(*words)
         return [self._chained([(words_a[i], words_b[j]) for i, j in pairs], largest) for pairs in chains]
 
     def _chains(self, largest: int) -> list[list[tuple[int, int]]]:
-        """The products, those of a level together where that changes no bit.
+        """The products; products of a level together where that changes no bit.
 
         It changes none where int32 holds the sum of a level and FP64 every sum of all products, in units of the smallest level.
         """
@@ -260,6 +260,7 @@ def exact_product(engine: Engine, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     engine : Engine
         With int32 results.
     a, b : ndarray of int, shapes (m, k) and (k, n)
+        The operands.
 
     Returns
     -------

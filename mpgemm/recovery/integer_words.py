@@ -59,6 +59,7 @@ def magnitudes(x: np.ndarray, axis: int) -> Magnitudes:
     Parameters
     ----------
     x : ndarray of float32 or float64, 2 dimensions
+        The operand.
     axis : int
         1: of each row; 0: of each column.
 
@@ -80,6 +81,7 @@ def common_exponents(x: np.ndarray, axis: int) -> np.ndarray:
     Parameters
     ----------
     x : ndarray of float32 or float64, 2 dimensions
+        The operand.
     axis : int
         1: of each row; 0: of each column.
     """
@@ -110,9 +112,11 @@ def slice_operand(
     Parameters
     ----------
     x : ndarray of float32 or float64, 2 dimensions
+        The operand.
     axis : int
         1: rows share an exponent; 0: columns do.
     row : RecoveryMethod
+        The method.
     exponents : ndarray of int32, optional
         :func:`common_exponents` of x, where they are known.
     out : ndarray of int8, shape (words, *x.shape), C-contiguous, optional
@@ -185,11 +189,12 @@ def _modulus_facts(moduli: tuple[int, ...]) -> np.ndarray:
 def integers_below(
     x: np.ndarray, axis: int, bits: int, exponents: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(RZ(x 2^(bits - e)), e - bits) with the common exponents e: integers below 2^bits, and what their units stand for.
+    """(RZ(x 2^(bits - e)), e - bits) with the common exponents e: integers below 2^bits, and the values of their units.
 
     Parameters
     ----------
     x : ndarray of float32 or float64, 2 dimensions
+        The operand.
     axis : int
         1: rows share an exponent; 0: columns do.
     bits : int
@@ -269,7 +274,9 @@ def quantise(
     Parameters
     ----------
     x : ndarray of float32 or float64, 2 dimensions
+        The operand.
     words : int
+        Number of words.
     fmt : Format or IntegerFormat
         Of the words; integers of at most 8 bits.
     largest : float, optional

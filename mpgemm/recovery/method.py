@@ -52,7 +52,9 @@ def products_below(words: int, level: int | None = None) -> tuple[tuple[int, int
     Parameters
     ----------
     words : int
+        Number of words.
     level : int
+        Largest i + j; all products by default.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The rows of the recovery methods. What the fields mean stands in :mod:`mpgemm.recovery.method`.
+"""The rows of the recovery methods. :mod:`mpgemm.recovery.method` says what the fields mean.
 
 Names of sources: markidis = Markidis et al. 2018; ootomo-yokota = Ootomo and Yokota 2022 (IJHPCA 36:4); valpey = valpey-smt,
 section 6; egemm = Feng et al. 2021; ma = Ma et al. 2022; quantensor = Li et al. 2021; mixpert = Lin et al. 2024; xue =
@@ -51,7 +51,7 @@ def _native(name: str) -> RecoveryMethod:
         words=1,
         products=_HI,
         target="engine",
-        range_limits=f"that of {name}",
+        range_limits=f"as {name}",
         default_engine="ieee",
         options={"rounding": "rounding of operands that the format lacks"},
     )
@@ -81,14 +81,14 @@ def _library(name: str, fmt: str, words: int, products, range_limits: str, **fac
     )
 
 
-_BF16_RANGE = "that of FP32 but for its lowest binades: a low word below 2^-133 is lost"
+_BF16_RANGE = "as FP32 but for its lowest binades: a low word below 2^-133 is lost"
 
 ROWS: dict[str, RecoveryMethod] = {
     row.name: row
     for row in (
         _single("fp16", ("fp16",), "h100", _FP16_RANGE.format(low=-14)),
-        _single("bf16", ("bf16",), "h100", "that of FP32"),
-        _single("tf32", ("tf32",), "h100", "that of FP32"),
+        _single("bf16", ("bf16",), "h100", "as FP32"),
+        _single("tf32", ("tf32",), "h100", "as FP32"),
         _single("fp8", _FP8, "l40s", "e4m3fn: 2^-9 to 448; e5m2: 2^-16 to 57344"),
         _native("fp32"),
         _native("fp64"),
@@ -148,7 +148,7 @@ ROWS: dict[str, RecoveryMethod] = {
             scale_exponent=11,
             products=_HI_LO,
             accumulation="k_step",
-            range_limits="that of FP32 but for its lowest binades",
+            range_limits="as FP32 but for its lowest binades",
             claimed_loss="1",
             options=_OUTSIDE,
         ),
@@ -221,7 +221,7 @@ ROWS: dict[str, RecoveryMethod] = {
         _library("bf16x3", "bf16", 2, products_below(2, 1), _BF16_RANGE),
         _library("bf16x6", "bf16", 3, products_below(3, 2), _BF16_RANGE),
         _library("bf16x9", "bf16", 3, products_below(3), _BF16_RANGE),
-        _library("tf32x3", "tf32", 2, products_below(2, 1), "that of FP32 but for its lowest binades", rounding="rna"),
+        _library("tf32x3", "tf32", 2, products_below(2, 1), "as FP32 but for its lowest binades", rounding="rna"),
         RecoveryMethod(
             name="mixpert",
             title="four int8 segments on a common row or column exponent",

@@ -53,7 +53,7 @@ class WordRun:
 
     @property
     def scale(self) -> int:
-        """s: word j stands for 2^(-j s) times its value."""
+        """s: word j represents 2^(-j s) times its value."""
         return self.row.word_scale(self.word_format)
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
@@ -178,6 +178,7 @@ def scaling_target(word: Format, result: Format, k: int) -> float:
     word, result : Format
         Of the words (f_max) and of the sums (F_max).
     k : int
+        Length of the sum.
     """
     return min(word.max_finite, float(np.sqrt(result.max_finite / max(k, 1))))
 
@@ -190,8 +191,11 @@ def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarra
     Parameters
     ----------
     x : ndarray
+        The values.
     axis : int
+        The axis of k.
     theta : float
+        What equilibrated elements stay below.
     """
     largest = np.max(np.abs(x), axis=axis, initial=0.0, where=np.isfinite(x)).astype(np.float64)
     significand, exponent = np.frexp(largest)
@@ -206,6 +210,7 @@ def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     x : ndarray of float32 or float64
+        The operand.
     exponents : ndarray of int
         Broadcast against x.
     """
@@ -224,10 +229,13 @@ def split_operand(x: np.ndarray, row: RecoveryMethod, fmt: Format, overflow: str
     Parameters
     ----------
     x : ndarray
+        The values.
     row : RecoveryMethod
+        The method.
     fmt : Format
         Of the words.
     overflow : {"inf", "saturate"}
+        What becomes of results beyond the largest number.
     """
     return tcm.split(x, fmt, row.words, row.word_scale(fmt), row.rounding, overflow, bits=True)
 
@@ -238,9 +246,11 @@ def count_range(x: np.ndarray, words: Sequence[np.ndarray], fmt: Format, scale: 
     Parameters
     ----------
     x : ndarray
+        The values.
     words : sequence of ndarray
         Encodings, from :func:`split_operand`.
     fmt : Format
+        The number format.
     scale : int
         s.
     """

@@ -81,7 +81,9 @@ def save_figure(figure, path: str | os.PathLike, dpi: int = 130) -> None:
     Parameters
     ----------
     figure : matplotlib.figure.Figure
+        The figure to write.
     path : path
+        The file.
     dpi : int
         Dots per inch.
     """

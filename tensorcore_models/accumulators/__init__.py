@@ -25,7 +25,7 @@ zero_c
     ``"format_minimum"``.
 exponent_floor
     The alignment exponent is never below this; None: no floor. It shows where c = 0 and all products are small. The rows of the
-    catalogue have those of their architecture.
+    catalogue have the rules of their architecture.
 scaled_zero
     Whether zero products below block scales take part with the exponents of the scales: ``"skip"`` and ``"keeps_scale"``; for
     exact group sums also ``"skip_zero_products"``, which tells a group of zero products, which takes no part, from one that
@@ -41,7 +41,7 @@ nan
     of an addition the earlier partial sum, c before the dot product), made quiet, its sign and the leading bits of its
     payload kept; an invalid operation returns the negative quiet NaN (0xffc00000).
 tf32_nan
-    tf32 operand whose payload stands in the 13 ignored bits only: ``"truncated"`` (it becomes infinity) or ``"kept"`` (NaN).
+    tf32 operand whose payload is in the 13 ignored bits only: ``"truncated"`` (it becomes infinity) or ``"kept"`` (NaN).
 """
 
 from .base import Accumulator, AlignedSum, Unpublished

@@ -94,7 +94,7 @@ class Accumulator:
     nan : {"all_ones", "quiet", "x86"}
         Encoding of NaN results; "x86" for SequentialFMA and LanedFMA only.
     tf32_nan : {"truncated", "kept"}
-        What a tf32 operand is whose NaN payload stands in the ignored low bits only.
+        What a tf32 operand is whose NaN payload is in the ignored low bits only.
     """
 
     nan: NanRule = "all_ones"

@@ -47,7 +47,7 @@ def _resolve(arch: str) -> tuple[str, tuple[str, ...]]:
 def list_instructions(arch: str | None = None) -> list[Instruction]:
     """The catalogue's rows, of one architecture or device if named.
 
-    Instructions whose m or n is free (wgmma, tcgen05) stand there once, at their smallest shape; `get_instruction` knows every
+    Instructions whose m or n is free (wgmma, tcgen05) are listed once, at their smallest shape; `get_instruction` knows every
     legal one.
     """
     if arch is None:

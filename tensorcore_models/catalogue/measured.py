@@ -2,7 +2,7 @@
 
 The campaign (:mod:`tensorcore_models.hardware.campaign`) writes ``edge_rules.json``; put into the folder
 ``tensorcore_models/catalogue/measured/`` (any name ending in .json) it changes the defaults of that architecture's rows, and
-the instructions that were run get the table's evidence. Without tables the rows stand as published.
+the instructions that were run get the table's evidence. Without tables the rows stay as published.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ def load_tables(folder: Path = FOLDER) -> list[dict[str, Any]]:
 
 
 def is_shared(rule: str, row: Instruction) -> bool:
-    """Whether a rule of one instruction says something about others: floors go with the result, fp64 has a NaN of its own."""
+    """Whether a rule measured on one instruction holds for others: floors depend on the result, and fp64 has its own NaN."""
     return rule != "exponent_floor" and not (rule == "nan" and row.d_format == "fp64")
 
 
@@ -58,7 +58,7 @@ def with_table(row: Instruction, table: Mapping[str, Any] | None) -> Instruction
     known = table["instructions"].get(row.name)
     general = {rule: value for rule, value in table["rules"].items() if is_shared(rule, row)}
     spec = _applied(spec, known["rules"] if known else general)
-    if isinstance(spec, InterleavedDotAdd):  # its inner operation is that of the architecture
+    if isinstance(spec, InterleavedDotAdd):  # its inner operation is the architecture's
         spec = dataclasses.replace(spec, dot=_applied(spec.dot, table["rules"]))
     evidence = table["evidence"] if known and not known.get("unexplained") else row.evidence
     return dataclasses.replace(row, accumulator=spec, evidence=evidence)

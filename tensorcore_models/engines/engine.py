@@ -425,7 +425,7 @@ class MatrixEngine(Engine):
 
     accumulator: Accumulator = dataclasses.field(kw_only=False)
     a_format: FormatLike = "fp16"
-    # None stands for "as a's" and "the accumulator's"; both are set below.
+    # None means "as a's" and "the accumulator's"; both are set below.
     b_format: FormatLike = None  # type: ignore[assignment]
     c_format: FormatLike = "fp32"
     d_format: FormatLike = "fp32"

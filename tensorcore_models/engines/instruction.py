@@ -166,7 +166,7 @@ class Instruction(MatrixEngine):
         if a.shape != (*lead, m, k) or b.shape != (*lead, k, n) or c.shape != (*lead, m, n):
             raise ValueError(
                 f"{self}: a, b and c have shapes {a.shape}, {b.shape} and {c.shape}, expected (..., {m}, {k}), (..., {k}, {n}) "
-                f"and (..., {m}, {n}) with one lead, that of c: {lead}"
+                f"and (..., {m}, {n}) with the same lead as c: {lead}"
             )
         scale_a, scale_b = self.check_scales(a.shape, b.shape, scale_a, scale_b)
         if not lead:

@@ -200,7 +200,7 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 
 
 def _encode_exactly(source: np.ndarray, fmt: Format, target: EncodeTarget) -> np.ndarray | None:
-    """Encodings of float32 or float64 numbers that `fmt` has all of, by copying them; None where there is more to do.
+    """Encodings of float32 or float64 numbers by a copy, if `fmt` has the same bits; None if they must be rounded or checked.
 
     NaNs are left to the kernel: CPUs differ in what conversions make of them.
     """
@@ -413,7 +413,7 @@ def round_to(
     Parameters
     ----------
     x, fmt, rounding, saturate, nan, subnormals, seed
-        Those of :func:`encode`.
+        As in :func:`encode`.
 
     Returns
     -------

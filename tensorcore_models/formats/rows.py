@@ -51,7 +51,7 @@ class Format:
     padding_bits : int
         Bits below the fraction that are stored and ignored (13 for tf32, 12 for hf32 in their 32-bit containers).
     dtype_name : str
-        The numpy or ml_dtypes type whose values it holds; empty where there is none.
+        The numpy or ml_dtypes type whose values it holds; empty for none.
 
     Raises
     ------
@@ -109,7 +109,7 @@ class Format:
 
     @cached_property
     def dtype(self) -> np.dtype | None:
-        """The numpy or ml_dtypes type of its values, None where there is none; tf32 and hf32 values are float32."""
+        """The numpy or ml_dtypes type of its values, or None; tf32 and hf32 values are float32."""
         if not self.dtype_name:
             return None
         return np.dtype(getattr(ml_dtypes, self.dtype_name, self.dtype_name))
@@ -167,7 +167,7 @@ class Format:
 
     @property
     def sign_bit(self) -> int:
-        """The sign bit as a mask over encodings, 0 where there is none."""
+        """The sign bit as a mask over encodings, 0 for an unsigned format."""
         return 1 << (self.bits - 1) if self.signed else 0
 
     @property
@@ -182,12 +182,12 @@ class Format:
 
     @property
     def inf_bits(self) -> int | None:
-        """Encoding of +infinity, None where there is none."""
+        """Encoding of +infinity, None for a format without one."""
         return self.exponent_mask if self.has_inf else None
 
     @property
     def nan_bits(self) -> int | None:
-        """Encoding of the quiet NaN that conversions produce, None where there is none."""
+        """Encoding of the quiet NaN that conversions produce, None for a format without NaN."""
         if self.specials == "ieee":
             return self.exponent_mask | (1 << (self.fraction_bits + self.padding_bits - 1))
         if self.specials == "fnuz":
@@ -376,7 +376,7 @@ def get_float_format(fmt: "str | Format | IntegerFormat") -> Format:
     Raises
     ------
     ValueError
-        If the name is unknown or that of an integer format.
+        If the name is unknown or names an integer format.
     TypeError
         If `fmt` is neither a string nor a format.
     """

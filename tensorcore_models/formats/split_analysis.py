@@ -5,7 +5,7 @@ residual is ``(V - V_high) * 2**s_b`` before its own rounding. The *paper's even
 exponent of the residual is below -14" (underflow or gradual underflow) and "below -24" (underflow), a zero
 residual included. They overstate the loss of a split by rounding to nearest, which takes a residual in
 (2^-25, 2^-24) to 2^-24, not to 0: so the count of residuals that are *flushed* (they are not zero, their word
-is) stands beside the events. It is half as large, and as large as for a split by rounding toward zero.
+is) is given beside the events. It is half as large, and as large as for a split by rounding toward zero.
 
 The formulas are the paper's; the counts here go over all 2^23 fractions of an exponent, with the rounding of
 the kernels.
@@ -147,7 +147,7 @@ class RetainedBits:
 
 
 def _representatives(exponent: int) -> np.ndarray:
-    """Float32 numbers of one exponent that stand for all 2^23 of them, each for equally many.
+    """Float32 numbers of one exponent that represent all 2^23 of them, each equally many.
 
     The residual of a number depends on the fraction bits that the high word drops and on the last one that it
     keeps (ties to even), so one period of those is enough, except where the high word may overflow.
@@ -248,7 +248,7 @@ def bits_retained_formula(exponent: int, scale_exponent: int = 0) -> int:
     """Fig. 2(b) by eq. 6: one bit less for each exponent below the range where 22 are kept, never less than
     the high word's.
 
-    The number is that of the last bit whose weight is a float16 quantum (2^-24) or more in one of the words.
+    The number counts up to the last bit whose weight is a float16 quantum (2^-24) or more in one of the words.
     0 from exponent 16 up, whatever s_b: the high word overflows there (the paper's remark that exponents 15
     to 27 are remapped into range holds for the low word only).
     """

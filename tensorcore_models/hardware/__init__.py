@@ -1,9 +1,9 @@
-"""Runners for real hardware: single instructions of NVIDIA GPUs and of the CPU at hand with raw bits in and out, and what users
+"""Runners for real hardware: single instructions of NVIDIA GPUs and of this machine's CPU with raw bits in and out, and what users
 really call.
 
 `engine` looks an engine up by name, as the command line's ``--engine`` takes it. Importing needs no GPU; using an engine
 without one raises OSError or RuntimeError that says what is missing. ``python -m
-tensorcore_models.hardware.campaign`` compares a GPU with its models. What has been run on what stands in docs/hardware.md.
+tensorcore_models.hardware.campaign`` compares a GPU with its models. docs/hardware.md says what has been run on which hardware.
 """
 
 from .cpu import CpuEngine, cpu_engine

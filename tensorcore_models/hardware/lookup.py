@@ -20,7 +20,7 @@ def engine(name: str, device: Device | None = None) -> CudaEngine | TorchMatmulE
     Parameters
     ----------
     name : str
-        ``"cuda:mma.m16n8k16.f32.f16.f16.f32"``: one instruction of the GPU at hand. ``"torch:fp16"``: what
+        ``"cuda:mma.m16n8k16.f32.f16.f16.f32"``: one instruction of this machine's GPU. ``"torch:fp16"``: what
         ``torch.matmul`` does with
         float16 on the GPU; ``"torch:e4m3fn.fp32"`` names the result's format, ``"torch:fp16@cpu"`` the device.
         ``"cupy:fp16"``: cuBLAS through cupy. ``"npu:fp16"``: ``torch.matmul`` on an Ascend NPU through torch_npu.

@@ -89,7 +89,7 @@ class ChainsKernel:
         task = {"every": every or self.terms, "lanes": self.lanes, "flush": self.flush}
         nan = (
             self.nan if every is None else FORMATS[f"fp{8 * values.itemsize}"].nan_encoding()
-        )  # that of the sum outside
+        )  # the encoding that sums outside give
         chains.chains(x, y, values, task, nan, level, threads_for(m * n * k))
         if self.redo:
             again = np.isnan(values) if self.redo == "nan" else ~np.isfinite(values)

@@ -18,7 +18,7 @@ Formats = tuple[Format, Format, Format, Format]
 _NEVER = 4000
 _SIGNIFICAND = 52  # fraction bits of a double
 _FARTHEST = 900
-_LOWEST = -900  # alignment exponent below those of all products
+_LOWEST = -900  # alignment exponent below every product's
 _PADDED_TERMS = (4, 8, 16, 32)
 #: Products between two outside additions, at most: their operands are packed together.
 _LONGEST_CHAIN = 1 << 12

@@ -9,6 +9,7 @@ from .cutlass import cutlass
 from .recipe import Epilogue, Recipe, Unknown, folded_scale
 from .recorded import Recording, load_recording
 from .scaled_mm import scaled_mm, scaled_mm_recipe
+from .scaled_mm_choices import recorded_split
 
 __all__ = [
     "PLATFORMS",
@@ -22,6 +23,7 @@ __all__ = [
     "cutlass",
     "folded_scale",
     "load_recording",
+    "recorded_split",
     "scaled_mm",
     "scaled_mm_recipe",
     "tail_loss",

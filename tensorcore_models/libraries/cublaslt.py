@@ -170,7 +170,7 @@ def _strided(start: int, stop: int, step: int) -> Chain:
 
 
 def _lane(start: int, stop: int, lane: int, width: int, lanes: int) -> Chain:
-    """What one lane takes of the tiles from start to stop: `width` neighbours of each."""
+    """The values of k that one lane multiplies: `width` neighbours of each tile from start to stop."""
     tile = width * lanes
     if width == 1:
         return _strided(start + lane, stop, lanes)

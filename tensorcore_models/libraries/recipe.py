@@ -91,6 +91,7 @@ def finish(
     result, fmt : Format
         Formats of the sum and of the output.
     epilogue : Epilogue
+        How the sum becomes the output.
     scale : float
         One FP32 factor.
     scale_result : float, optional
@@ -129,6 +130,7 @@ class Recipe:
     order : Order
         Chains and the sums that join them.
     epilogue : Epilogue
+        How the sum becomes the output.
     name : str
         Which kernel of which library.
     source : str
@@ -288,7 +290,7 @@ def restarted(start: int, stop: int, length: int, *, begin: str = "first") -> Or
 
 
 def joined(parts, **options) -> Order:
-    """The parts added left to right; a single part stays as it is where nothing is done to it."""
+    """The parts added left to right; a single part is returned unless there is something to do to it."""
     parts = tuple(parts)
     return (
         parts[0]

@@ -96,6 +96,7 @@ def load_recording(path: str | os.PathLike, *, device: str | None = None, versio
     Parameters
     ----------
     path : path
+        The file.
     device, version : str, optional
         What it must be of.
 

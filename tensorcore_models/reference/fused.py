@@ -142,7 +142,7 @@ def parametric_step(
     a, b : list of Operand
         Up to `spec.terms` operands each.
     scales : list of tuple of Operand
-        The block scales of each product, empty tuples where there are none.
+        The block scales of each product, empty tuples without block scales.
     c, c_bits
         The addend, taken apart and encoded.
     formats : tuple of Format

@@ -25,7 +25,7 @@ def _rounded_sum(
 ) -> int:
     """IEEE sum of exact numbers, rounded once; signed zeros by IEEE 754-2019, 6.3.
 
-    `operands`, by default `terms`, are those of the operation in the order in which x86 looks for a NaN among them.
+    `operands`, by default `terms`, are the operation's, in the order in which x86 looks for a NaN among them.
     """
     special = special_result(terms)
     if special:

@@ -13,11 +13,12 @@ from .operands import Operand, decode
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """What one pass takes: the products and the addend of one result element.
+    """The input of one pass: the products and the addend of one result element.
 
     Parameters
     ----------
     spec : Accumulator
+        The algorithm.
     a, b : list of int
         Encodings of up to `spec.terms_per_step` operands each.
     c : int

@@ -47,11 +47,11 @@ static void fill(char *x, int64_t count, int size)
 static int64_t run_case(int64_t m, int64_t n, int64_t k, int size, int64_t every)
 {
     const int width = mpg_chain_width(size, MPG_ISA_BASELINE);
-    const int64_t pass = every ? MPG_CHAIN_DEPTH / every * every : MPG_CHAIN_DEPTH, passes = (k + pass - 1) / pass;
-    const int64_t groups = (m + MPG_CHAIN_R - 1) / MPG_CHAIN_R, panels = (n + width - 1) / width;
+    const int64_t pass = mpg_chain_pass(every, MPG_ISA_BASELINE), passes = (k + pass - 1) / pass;
+    const int64_t groups = (m + MPG_CHAIN_ROWS - 1) / MPG_CHAIN_R, panels = (n + width - 1) / width;
     char *a = malloc((size_t)(m * k * size)), *b = malloc((size_t)(k * n * size)), *d = malloc((size_t)(m * n * size));
-    char *packed_a = malloc((size_t)(groups * MPG_CHAIN_R * passes * MPG_CHAIN_DEPTH * size));
-    char *packed_b = malloc((size_t)(panels * width * passes * MPG_CHAIN_DEPTH * size));
+    char *packed_a = malloc((size_t)(groups * MPG_CHAIN_ROWS * passes * MPG_CHAIN_LONGEST * size));
+    char *packed_b = malloc((size_t)(panels * width * passes * pass * size));
     double *expected = malloc((size_t)(m * n) * sizeof *expected);
     int64_t wrong = 0;
     if (!a || !b || !d || !packed_a || !packed_b || !expected)
@@ -59,7 +59,7 @@ static int64_t run_case(int64_t m, int64_t n, int64_t k, int size, int64_t every
     fill(a, m * k, size), fill(b, k * n, size), fill(d, m * n, size);
     for (int64_t i = 0; i < m * n; i++)
         expected[i] = one_by_one(a + i / n * k * size, b + i % n * size, d + i * size, k, n, size, every);
-    for (int64_t i = 0; i < groups * MPG_CHAIN_R; i++)
+    for (int64_t i = 0; i < groups * MPG_CHAIN_ROWS; i++)
         mpg_chain_pack_a(i < m ? a + i * k * size : 0, i, groups, k, pass, size, packed_a);
     for (int64_t q = 0; q < k; q++)
         mpg_chain_pack_b(b + q * n * size, n, q, pass, size, panels, width, packed_b);
@@ -77,7 +77,8 @@ static int64_t run_case(int64_t m, int64_t n, int64_t k, int size, int64_t every
 
 int main(void)
 {
-    static const int64_t cases[][4] = {{7, 19, 300, 0}, {6, 16, 128, 0}, {1, 1, 1, 0}, {13, 33, 96, 16}, {20, 9, 384, 128}};
+    static const int64_t cases[][4] = {{7, 19, 300, 0},  {6, 16, 128, 0},   {1, 1, 1, 0},
+                                       {13, 33, 96, 16}, {20, 9, 384, 128}, {8, 17, 512, 256}};
     const int count = (int)(sizeof cases / sizeof *cases);
     int64_t wrong = 0;
     if (!mpg_has_chains(MPG_ISA_BASELINE, 0)) {

@@ -160,9 +160,9 @@ MUTANTS = (
     Mutant("formats: fp6 and fp4 do not clamp", "tensorcore_models/formats/rows.py", 'return self.specials == "finite"', "return False", ("tests/tensorcore_models/test_rounding.py",)),
     Mutant("fast: group sums F - 1", "tensorcore_models/_kernels/groups/groups_avx512.h", "mpg_group_power(-t->fraction_bits) * 0x1.8p52", "mpg_group_power(1 - t->fraction_bits) * 0x1.8p52", FAST),
     Mutant("fast: exponents of the other tile", "tensorcore_models/_kernels/narrow/narrow_items.h", "(ea[other + k] & 0xFF00u)", "(ea[k] & 0xFF00u)", FAST),
-    Mutant("chains: a pass at the wrong group", "tensorcore_models/_kernels/chains/chains_tile.h", "(p * job->groups + group) * CHAIN_R", "(p + group) * CHAIN_R", FAST),
+    Mutant("chains: a pass at the wrong group", "tensorcore_models/_kernels/chains/chains_tile.h", "(p * job->groups + group) * MPG_CHAIN_ROWS", "(p + group) * MPG_CHAIN_ROWS", FAST),
     Mutant("chains: edge rows not written back", "tensorcore_models/_kernels/chains/chains_tile.h", "        memcpy(d + r * ldd, whole", "        if (r + 1 < rows) memcpy(d + r * ldd, whole", FAST),
-    Mutant("chains: outside sums keep the inner one", "tensorcore_models/_kernels/chains/chains_tile.h", "sum[r][v] = every ? CHAIN_SET(0) :", "sum[r][v] =", FAST),
+    Mutant("chains: outside sums keep the inner one", "tensorcore_models/_kernels/chains/chains_tile.h", "sum[r][v] = every ? VECTOR_SET(0) :", "sum[r][v] =", FAST),
     Mutant("chains: NaN keeps its sign", "tensorcore_models/_kernels/chains/chains.h", "> 0x7F800000u ? (uint32_t)nan : bits", "> 0x7F800000u ? (uint32_t)nan | (bits & 0x80000000u) : bits", FAST),
     Mutant("chains: padding of the last panel", "tensorcore_models/_kernels/chains/chains.h", "for (int64_t left = columns * size; left > 0;", "for (int64_t left = columns * size; left >= bytes;", FAST),
     Mutant("chains: saturated results stay", "tensorcore_models/kernels/chains.py", "if again.any():", "if False:", FAST),
@@ -186,7 +186,7 @@ def copy_tree(target: Path) -> None:
         str(path.relative_to(ROOT))
         for package in ("tensorcore_models", "ascend", "mpgemm")
         for pattern in ("*.so", "*.c")  # with the C beside them only the mutated kernel is built again
-        for path in (ROOT / package / "_kernels").glob(pattern)
+        for path in (ROOT / package / "_kernels").rglob(pattern)
     ]
     for name in [n for n in names if n] + built:
         source = ROOT / name

@@ -3,11 +3,12 @@
  * The CPU's own fused multiply-add is the operation of the algorithm, rounding to nearest even, subnormals and specials included;
  * which elements are computed side by side changes no bit. Only the encoding of NaN differs between CPUs: mpg_chain_finish sets it.
  *
- * Layout. A slice of k is cut into passes of at most MPG_CHAIN_DEPTH. A stands in groups of R rows, [pass][group][R][DEPTH], B in
- * panels of W columns, [pass][panel][DEPTH][W], padded with zeros; R and W belong to the variant. A panel of a pass stays in the
- * first-level cache while the groups of A run over it; the running result stands in D. Sums outside every `every` products
- * start each chain at zero and add it to D. With `lanes` so many chains from zero share the `every` products of an operation, which
- * lie lane after lane; their sum, in order, is added to D.
+ * Layout. A slice of k is cut into passes. A is packed in groups of R rows, [pass][group][R][MPG_CHAIN_LONGEST], of which a pass uses
+ * `pass` places, B in panels of W columns, [pass][panel][pass][W], padded with zeros; R and W belong to the variant. A panel of a
+ * pass stays in the first-level cache (a panel of a pass longer than MPG_CHAIN_DEPTH_SIZES in the second) while the groups
+ * of A run over it; the running result is in D. Sums outside every `every` products start each chain at zero and add it to
+ * D. With `lanes` so many chains from zero share the `every` products of an operation, which lie lane after lane; their sum,
+ * in order, is added to D.
  *
  * With `flush` the CPU runs under FTZ and DAZ: subnormal operands are zero, and so are results that are below the smallest normal
  * number when rounded with an unbounded exponent (Intel SDM, volume 1, 4.9.1.5 and 10.2.3). Arm's flushing looks at results
@@ -19,10 +20,12 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "block_sizes.h"
 #include "driver.h"
-#include "cpu.h"
 
-enum { MPG_CHAIN_DEPTH = 128, MPG_CHAIN_TILE = 256 };
+/* MPG_CHAIN_LONGEST: products between two additions outside, at most; MPG_CHAIN_TILE: rows and columns of a tile;
+ * MPG_CHAIN_ROWS: of a group, at every level. */
+enum { MPG_CHAIN_LONGEST = 256, MPG_CHAIN_TILE = 256, MPG_CHAIN_ROWS = 6 };
 
 typedef struct {
     mpg_drive drive;
@@ -34,135 +37,28 @@ typedef struct {
     char *d;            /* rows of n elements */
     int64_t m, n;
     int64_t groups, panels;
-    int64_t pass;  /* products of a pass: MPG_CHAIN_DEPTH, or what `every` leaves of it */
-    int64_t every; /* products between two additions outside, at most MPG_CHAIN_DEPTH; 0: one chain */
+    int64_t pass;  /* products of a pass, a multiple of `every` */
+    int64_t every; /* products between two additions outside, at most MPG_CHAIN_LONGEST; 0: one chain */
     int64_t lanes; /* chains among which `every` products are dealt out; 0: one */
     int flush;
     uint64_t nan; /* encoding of NaN results */
 } mpg_chain_job;
 
-#define MPG_CHAIN_NAMED(name, variant) mpg_chain_##name##_##variant
-#define MPG_CHAIN_NAME(name, variant) MPG_CHAIN_NAMED(name, variant)
+#define VECTOR_SIZE 4
+#define CHAIN_TYPE float
+#include "chains_levels.h"
+#define VECTOR_SIZE 8
+#define CHAIN_TYPE double
+#include "chains_levels.h"
 
+/* There are chains where the vectors have a fused multiply-add; elsewhere the generic kernels run them. */
 #if MPG_X86_VARIANTS
-#include <immintrin.h>
 #define MPG_HAS_CHAINS(level) ((level) >= MPG_ISA_AVX2)
 #define MPG_HAS_FLUSHING 1
 #define MPG_CHAIN_FLUSHING 0x9FC0u /* MXCSR: nothing traps, to nearest even, FTZ and DAZ */
-
-#define CHAIN_VARIANT float_avx2
-#define CHAIN_TARGET MPG_TARGET_AVX2
-#define CHAIN_R 6
-#define CHAIN_V 2
-#define CHAIN_T float
-#define CHAIN_VECTOR __m256
-#define CHAIN_LOAD(p) _mm256_loadu_ps(p)
-#define CHAIN_STORE(p, v) _mm256_storeu_ps(p, v)
-#define CHAIN_SET(x) _mm256_set1_ps(x)
-#define CHAIN_ADD(a, b) _mm256_add_ps(a, b)
-#define CHAIN_FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
-#include "chains_tile.h"
-
-#define CHAIN_VARIANT double_avx2
-#define CHAIN_TARGET MPG_TARGET_AVX2
-#define CHAIN_R 6
-#define CHAIN_V 2
-#define CHAIN_T double
-#define CHAIN_VECTOR __m256d
-#define CHAIN_LOAD(p) _mm256_loadu_pd(p)
-#define CHAIN_STORE(p, v) _mm256_storeu_pd(p, v)
-#define CHAIN_SET(x) _mm256_set1_pd(x)
-#define CHAIN_ADD(a, b) _mm256_add_pd(a, b)
-#define CHAIN_FMA(a, b, c) _mm256_fmadd_pd(a, b, c)
-#include "chains_tile.h"
-
-#define CHAIN_VARIANT float_avx512
-#define CHAIN_TARGET MPG_TARGET_AVX512
-#define CHAIN_R 6
-#define CHAIN_V 4
-#define CHAIN_T float
-#define CHAIN_VECTOR __m512
-#define CHAIN_LOAD(p) _mm512_loadu_ps(p)
-#define CHAIN_STORE(p, v) _mm512_storeu_ps(p, v)
-#define CHAIN_SET(x) _mm512_set1_ps(x)
-#define CHAIN_ADD(a, b) _mm512_add_ps(a, b)
-#define CHAIN_FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
-#include "chains_tile.h"
-
-#define CHAIN_VARIANT double_avx512
-#define CHAIN_TARGET MPG_TARGET_AVX512
-#define CHAIN_R 6
-#define CHAIN_V 4
-#define CHAIN_T double
-#define CHAIN_VECTOR __m512d
-#define CHAIN_LOAD(p) _mm512_loadu_pd(p)
-#define CHAIN_STORE(p, v) _mm512_storeu_pd(p, v)
-#define CHAIN_SET(x) _mm512_set1_pd(x)
-#define CHAIN_ADD(a, b) _mm512_add_pd(a, b)
-#define CHAIN_FMA(a, b, c) _mm512_fmadd_pd(a, b, c)
-#include "chains_tile.h"
-
-#define MPG_CHAIN_CALL(name, size, level, ...)                                                                                 \
-    do {                                                                                                                       \
-        if ((level) == MPG_ISA_AVX512 && (size) == 4)                                                                          \
-            mpg_chain_##name##_float_avx512(__VA_ARGS__);                                                                      \
-        else if ((level) == MPG_ISA_AVX512)                                                                                    \
-            mpg_chain_##name##_double_avx512(__VA_ARGS__);                                                                     \
-        else if ((size) == 4)                                                                                                  \
-            mpg_chain_##name##_float_avx2(__VA_ARGS__);                                                                        \
-        else                                                                                                                   \
-            mpg_chain_##name##_double_avx2(__VA_ARGS__);                                                                       \
-    } while (0)
-#define MPG_CHAIN_ROW_BYTES(level) ((level) == MPG_ISA_AVX512 ? 256 : 64)
-enum { MPG_CHAIN_R = 6 };
-
-#elif (defined(__GNUC__) || defined(__clang__)) && defined(__aarch64__)
-#include <arm_neon.h>
-#define MPG_HAS_CHAINS(level) 1
+#else
+#define MPG_HAS_CHAINS(level) (VECTOR_FUSED)
 #define MPG_HAS_FLUSHING 0
-
-#define CHAIN_VARIANT float_base
-#define CHAIN_TARGET
-#define CHAIN_R 6
-#define CHAIN_V 4
-#define CHAIN_T float
-#define CHAIN_VECTOR float32x4_t
-#define CHAIN_LOAD(p) vld1q_f32(p)
-#define CHAIN_STORE(p, v) vst1q_f32(p, v)
-#define CHAIN_SET(x) vdupq_n_f32(x)
-#define CHAIN_ADD(a, b) vaddq_f32(a, b)
-#define CHAIN_FMA(a, b, c) vfmaq_f32(c, a, b)
-#include "chains_tile.h"
-
-#define CHAIN_VARIANT double_base
-#define CHAIN_TARGET
-#define CHAIN_R 6
-#define CHAIN_V 4
-#define CHAIN_T double
-#define CHAIN_VECTOR float64x2_t
-#define CHAIN_LOAD(p) vld1q_f64(p)
-#define CHAIN_STORE(p, v) vst1q_f64(p, v)
-#define CHAIN_SET(x) vdupq_n_f64(x)
-#define CHAIN_ADD(a, b) vaddq_f64(a, b)
-#define CHAIN_FMA(a, b, c) vfmaq_f64(c, a, b)
-#include "chains_tile.h"
-
-#define MPG_CHAIN_CALL(name, size, level, ...)                                                                                 \
-    do {                                                                                                                       \
-        if ((size) == 4)                                                                                                       \
-            mpg_chain_##name##_float_base(__VA_ARGS__);                                                                        \
-        else                                                                                                                   \
-            mpg_chain_##name##_double_base(__VA_ARGS__);                                                                       \
-    } while (0)
-#define MPG_CHAIN_ROW_BYTES(level) 64
-enum { MPG_CHAIN_R = 6 };
-
-#else /* no vectors, or no fused multiply-add in every CPU: the generic kernels run the chains */
-#define MPG_HAS_CHAINS(level) 0
-#define MPG_HAS_FLUSHING 0
-#define MPG_CHAIN_CALL(name, size, level, ...) ((void)0)
-#define MPG_CHAIN_ROW_BYTES(level) 64
-enum { MPG_CHAIN_R = 6 };
 #endif
 
 static int mpg_has_chains(int level, int flush)
@@ -172,18 +68,14 @@ static int mpg_has_chains(int level, int flush)
 }
 
 /* Columns of a panel, for elements of `size` bytes. */
-static int mpg_chain_width(int size, int level)
-{
-    (void)level;
-    return MPG_CHAIN_ROW_BYTES(level) / size;
-}
+static int mpg_chain_width(int size, int level) { return MPG_SIZE(level, MPG_CHAIN_BYTES_SIZES) / size; }
 
 /* Row `row` of A, `depth` elements of `size` bytes (zeros if null), into its place in every pass of `pass` of them. */
 static void mpg_chain_pack_a(const char *source, int64_t row, int64_t groups, int64_t depth, int64_t pass, int size,
                              char *packed)
 {
-    char *to = packed + (row / MPG_CHAIN_R * MPG_CHAIN_R + row % MPG_CHAIN_R) * MPG_CHAIN_DEPTH * size;
-    for (int64_t k = 0; k < depth; k += pass, to += groups * MPG_CHAIN_R * MPG_CHAIN_DEPTH * size) {
+    char *to = packed + row * MPG_CHAIN_LONGEST * size;
+    for (int64_t k = 0; k < depth; k += pass, to += groups * MPG_CHAIN_ROWS * MPG_CHAIN_LONGEST * size) {
         const size_t bytes = (size_t)((depth - k < pass ? depth - k : pass) * size);
         if (source)
             memcpy(to, source + k * size, bytes);
@@ -197,8 +89,8 @@ static void mpg_chain_pack_b(const char *source, int64_t columns, int64_t k, int
                              char *packed)
 {
     const int64_t bytes = (int64_t)width * size;
-    char *to = packed + (k / pass * panels * MPG_CHAIN_DEPTH + k % pass) * bytes;
-    for (int64_t left = columns * size; left > 0; left -= bytes, source += bytes, to += MPG_CHAIN_DEPTH * bytes) {
+    char *to = packed + (k / pass * panels * pass + k % pass) * bytes;
+    for (int64_t left = columns * size; left > 0; left -= bytes, source += bytes, to += pass * bytes) {
         const int64_t count = left < bytes ? left : bytes;
         memcpy(to, source, (size_t)count);
         memset(to + count, 0, (size_t)(bytes - count));
@@ -214,12 +106,14 @@ static void mpg_chain_tile(const mpg_chain_job *job, int64_t group0, int64_t gro
     if (job->flush)
         _mm_setcsr(MPG_CHAIN_FLUSHING);
 #endif
-    MPG_CHAIN_CALL(tile, size, level, job, group0, group1, panel0, panel1);
+    if (size == 4)
+        mpg_chain_tile_float(job, group0, group1, panel0, panel1, level);
+    else
+        mpg_chain_tile_double(job, group0, group1, panel0, panel1, level);
 #if MPG_HAS_FLUSHING
     if (job->flush)
         _mm_setcsr(mode);
 #endif
-    (void)job, (void)group0, (void)group1, (void)panel0, (void)panel1, (void)size, (void)level;
 }
 
 /* One encoding of NaN. */
@@ -269,7 +163,7 @@ static void mpg_chain_run_tile(const mpg_drive *drive, int64_t block, int64_t pa
         return;
     const int64_t width = mpg_chain_width(job->size, drive->level), column = first * width;
     const int64_t columns = (end * width < job->n ? end * width : job->n) - column;
-    for (int64_t r = group * MPG_CHAIN_R; r < group_end * MPG_CHAIN_R && r < job->m; r++)
+    for (int64_t r = group * MPG_CHAIN_ROWS; r < group_end * MPG_CHAIN_ROWS && r < job->m; r++)
         mpg_chain_finish(job->d + (r * job->n + column) * job->size, columns, job->size, job->nan);
 }
 
@@ -277,15 +171,22 @@ static void mpg_chain_run_tile(const mpg_drive *drive, int64_t block, int64_t pa
 static int64_t mpg_chain_bytes(const mpg_chain_job *job, int64_t length, int level)
 {
     const int64_t width = mpg_chain_width(job->size, level), passes = (length + job->pass - 1) / job->pass;
-    return (job->groups * MPG_CHAIN_R + job->panels * width) * passes * MPG_CHAIN_DEPTH * job->size;
+    return (job->groups * MPG_CHAIN_ROWS * MPG_CHAIN_LONGEST + job->panels * width * job->pass) * passes * job->size;
+}
+
+/* Products of a pass for additions outside every `every` products. */
+static int64_t mpg_chain_pass(int64_t every, int level)
+{
+    const int64_t depth = MPG_SIZE(level, MPG_CHAIN_DEPTH_SIZES);
+    return every > depth ? every : every ? depth / every * every : depth;
 }
 
 /* Products of a pass, groups and panels: what follows from m, n, `size` and `every`. */
 static void mpg_chain_measure(mpg_chain_job *job, int level)
 {
     const int64_t width = mpg_chain_width(job->size, level);
-    job->pass = job->every ? MPG_CHAIN_DEPTH / job->every * job->every : MPG_CHAIN_DEPTH;
-    job->groups = (job->m + MPG_CHAIN_R - 1) / MPG_CHAIN_R;
+    job->pass = mpg_chain_pass(job->every, level);
+    job->groups = (job->m + MPG_CHAIN_ROWS - 1) / MPG_CHAIN_ROWS;
     job->panels = (job->n + width - 1) / width;
 }
 
@@ -296,8 +197,8 @@ static void mpg_chain_start(mpg_chain_job *job, char *workspace, int threads)
     const int64_t width = mpg_chain_width(job->size, drive->level);
     const int64_t passes = (drive->length + job->pass - 1) / job->pass;
     job->b = workspace;
-    job->a = job->b + passes * MPG_CHAIN_DEPTH * job->panels * width * job->size;
-    job->high = MPG_CHAIN_TILE / MPG_CHAIN_R;
+    job->a = job->b + passes * job->pass * job->panels * width * job->size;
+    job->high = MPG_CHAIN_TILE / MPG_CHAIN_ROWS;
     job->wide = MPG_CHAIN_TILE / width > 1 ? MPG_CHAIN_TILE / width : 1;
     do {
         drive->blocks = (job->groups + job->high - 1) / job->high;
@@ -309,7 +210,7 @@ static void mpg_chain_start(mpg_chain_job *job, char *workspace, int threads)
         else
             job->high /= 2;
     } while (1);
-    drive->row_pieces = job->groups * MPG_CHAIN_R;
+    drive->row_pieces = job->groups * MPG_CHAIN_ROWS;
     drive->column_pieces = drive->length;
     drive->panels_first = 1;
     drive->work = (double)MPG_CHAIN_TILE * MPG_CHAIN_TILE;

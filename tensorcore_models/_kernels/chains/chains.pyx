@@ -9,7 +9,7 @@ from tensorcore_models._kernels.common.driver cimport drive, mpg_drive, slice_le
 from tensorcore_models._kernels.common.workspace cimport Workspace
 
 cdef extern from "chains.h":
-    enum: MPG_CHAIN_DEPTH
+    enum: MPG_CHAIN_LONGEST
 
     ctypedef struct mpg_chain_job:
         mpg_drive drive
@@ -26,7 +26,7 @@ cdef extern from "chains.h":
     void mpg_chain_start(mpg_chain_job *job, char *workspace, int threads)
 
 #: Products between two additions outside, at most.
-LONGEST = MPG_CHAIN_DEPTH
+LONGEST = MPG_CHAIN_LONGEST
 
 ctypedef fused real:
     float
@@ -45,6 +45,7 @@ def chains(const real[:, ::1] a, const real[:, ::1] b, real[:, ::1] d, dict task
     Parameters
     ----------
     a, b, d : memoryview of float or double
+        The operands, and the result that is updated in place.
     task : dict
         `every`: one chain for each element if 0, else chains of so many products from zero, added to d one after the other; k is
         then a multiple of it. `lanes`: with it operations of `every` products that lie lane after lane; the last one may have
@@ -52,6 +53,7 @@ def chains(const real[:, ::1] a, const real[:, ::1] b, real[:, ::1] d, dict task
     nan : int
         The encoding that NaNs get.
     level, threads : int
+        Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
     length : int
         Products that are packed at a time, a multiple of `every`; 0: what fits the caches.
     """
@@ -65,7 +67,7 @@ def chains(const real[:, ::1] a, const real[:, ::1] b, real[:, ::1] d, dict task
         raise ValueError(f"no kernel for chains at level {level}")
     if job.lanes < 0 or (job.lanes and not every):
         raise ValueError(f"{job.lanes} lanes of operations of {every} products")
-    if every < 0 or every > MPG_CHAIN_DEPTH or length < 0 or (every and ((k % every and not job.lanes) or length % every)):
+    if every < 0 or every > MPG_CHAIN_LONGEST or length < 0 or (every and ((k % every and not job.lanes) or length % every)):
         raise ValueError(f"chains of {every} products and slices of {length} do not fit {k} products")
     if m == 0 or n == 0 or k == 0:
         return

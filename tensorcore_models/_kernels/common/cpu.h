@@ -1,7 +1,7 @@
-/* What the CPU at hand can run, and the attributes that compile one function for more than the baseline.
+/* What this machine's CPU can run, and the attributes that compile one function for more than the baseline.
  *
- * A kernel with variants writes its loop once as a `static inline` body marked MPG_INLINE, wraps it in one function per
- * level (plain, MPG_TARGET_AVX2, MPG_TARGET_AVX512), and picks one by the level that tensorcore_models.machine.instruction_sets hands it.
+ * A kernel with variants writes its loop once, as a body marked MPG_INLINE; MPG_VARIANTS compiles that for every level and picks one by
+ * the level that tensorcore_models.machine.instruction_sets chose.
  * Where the compiler or the architecture lacks the attributes they expand to nothing and every level is the baseline
  * (mpg_cpu_level() then says 0). Every level must give the same bits.
  */
@@ -44,6 +44,23 @@
 
 /* a if c (0 or 1), else b, on uint32_t: masks, because compilers turn ?: chains into jumps that they cannot vectorise. */
 #define MPG_SELECT(c, a, b) ((b) ^ (((a) ^ (b)) & (0u - (uint32_t)(c))))
+
+#define MPG_LIST(...) __VA_ARGS__
+
+/* NAME_body, which has its level as a first and constant argument, compiled for the plain levels: functions NAME_baseline and
+ * NAME_avx2 of the parameters at the end, of which ARGUMENTS is the list of names in parentheses. */
+#define MPG_PLAIN_VARIANTS(NAME, ARGUMENTS, ...)                                                                               \
+    static void NAME##_baseline(__VA_ARGS__) { NAME##_body(MPG_ISA_BASELINE, MPG_LIST ARGUMENTS); }                            \
+    MPG_TARGET_AVX2 static void NAME##_avx2(__VA_ARGS__) { NAME##_body(MPG_ISA_AVX2, MPG_LIST ARGUMENTS); }
+
+/* The same for every level, and the function NAME, which takes the level last. */
+#define MPG_VARIANTS(NAME, ARGUMENTS, ...)                                                                                     \
+    MPG_PLAIN_VARIANTS(NAME, ARGUMENTS, __VA_ARGS__)                                                                           \
+    MPG_TARGET_AVX512 static void NAME##_avx512(__VA_ARGS__) { NAME##_body(MPG_ISA_AVX512, MPG_LIST ARGUMENTS); }              \
+    static void NAME(__VA_ARGS__, int level)                                                                                   \
+    {                                                                                                                          \
+        (level == MPG_ISA_AVX512 ? NAME##_avx512 : level == MPG_ISA_AVX2 ? NAME##_avx2 : NAME##_baseline) ARGUMENTS;           \
+    }
 
 /* The highest level that this CPU and its operating system run. */
 static int mpg_cpu_level(void)

@@ -14,7 +14,7 @@
 typedef struct mpg_drive mpg_drive;
 struct mpg_drive {
     int64_t total, length;             /* positions of k; of a slice */
-    int64_t begin, part;               /* first position and positions of the slice at hand */
+    int64_t begin, part;               /* first position and positions of the current slice */
     int64_t row_pieces, column_pieces; /* of packing */
     int64_t blocks, panels;            /* tiles of the result down and across */
     int panels_first;                  /* consecutive tiles share their rows, not their panel */

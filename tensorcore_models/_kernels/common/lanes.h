@@ -27,7 +27,7 @@ typedef struct {
 
 enum { MPG_OUT_FP32, MPG_OUT_FP16 }; /* results of a task */
 
-/* Where the encodings of one operand stand: element strides along its lanes or rows (`outer`) and along k. */
+/* Where the encodings of one operand lie: element strides along its lanes or rows (`outer`) and along k. */
 typedef struct {
     const void *data;
     int64_t outer, inner;
@@ -123,7 +123,7 @@ MPG_INLINE void mpg_mark_beyond(double *MPG_RESTRICT c, int lanes, double limit,
             }
 }
 
-/* Rounding toward zero, subnormal numbers kept, until mpg_restore_rounding. What depends on it stands in functions that are
+/* Rounding toward zero, subnormal numbers kept, until mpg_restore_rounding. What depends on it is in functions that are
  * marked MPG_NOINLINE and called in between: compilers move arithmetic past changes of the rounding. */
 #if defined(__x86_64__) || defined(_M_X64)
 #include <xmmintrin.h>

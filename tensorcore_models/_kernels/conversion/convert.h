@@ -295,56 +295,37 @@ MPG_INLINE uint32_t mpg_narrow_one(uint32_t source, const mpg_narrow *n)
     return MPG_SELECT((int32_t)a > 0x7F800000, nan, result);
 }
 
-#define MPG_NARROW_LOOP(NAME, TARGET, TYPE)                                                                                    \
-    TARGET static void NAME(const uint32_t *MPG_RESTRICT source, TYPE *MPG_RESTRICT out, int64_t count,                        \
-                            const mpg_narrow *parameters)                                                                      \
-    {                                                                                                                          \
-        const mpg_narrow n = *parameters;                                                                                      \
-        for (int64_t i = 0; i < count; i++)                                                                                    \
-            out[i] = (TYPE)mpg_narrow_one(source[i], &n);                                                                      \
-    }
-
-MPG_NARROW_LOOP(mpg_narrow8_base, , uint8_t)
-MPG_NARROW_LOOP(mpg_narrow16_base, , uint16_t)
-MPG_NARROW_LOOP(mpg_narrow32_base, , uint32_t)
-MPG_NARROW_LOOP(mpg_narrow8_avx2, MPG_TARGET_AVX2, uint8_t)
-MPG_NARROW_LOOP(mpg_narrow16_avx2, MPG_TARGET_AVX2, uint16_t)
-MPG_NARROW_LOOP(mpg_narrow32_avx2, MPG_TARGET_AVX2, uint32_t)
-MPG_NARROW_LOOP(mpg_narrow8_avx512, MPG_TARGET_AVX512, uint8_t)
-MPG_NARROW_LOOP(mpg_narrow16_avx512, MPG_TARGET_AVX512, uint16_t)
-MPG_NARROW_LOOP(mpg_narrow32_avx512, MPG_TARGET_AVX512, uint32_t)
-
-static void mpg_narrow_range(const void *source, void *out, int out_size, int64_t begin, int64_t end, const mpg_narrow *n,
-                             int isa)
+/* Codes of `size` bytes, a constant. */
+MPG_INLINE void mpg_narrow_codes(const uint32_t *MPG_RESTRICT source, void *MPG_RESTRICT out, int size, int64_t count,
+                                 const mpg_narrow *parameters)
 {
-    const uint32_t *s = (const uint32_t *)source + begin;
-    const int64_t count = end - begin;
-    if (out_size == 1) {
-        uint8_t *o = (uint8_t *)out + begin;
-        if (isa == MPG_ISA_AVX512)
-            mpg_narrow8_avx512(s, o, count, n);
-        else if (isa == MPG_ISA_AVX2)
-            mpg_narrow8_avx2(s, o, count, n);
+    const mpg_narrow n = *parameters;
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t code = mpg_narrow_one(source[i], &n);
+        if (size == 1)
+            ((uint8_t *)out)[i] = (uint8_t)code;
+        else if (size == 2)
+            ((uint16_t *)out)[i] = (uint16_t)code;
         else
-            mpg_narrow8_base(s, o, count, n);
-    } else if (out_size == 2) {
-        uint16_t *o = (uint16_t *)out + begin;
-        if (isa == MPG_ISA_AVX512)
-            mpg_narrow16_avx512(s, o, count, n);
-        else if (isa == MPG_ISA_AVX2)
-            mpg_narrow16_avx2(s, o, count, n);
-        else
-            mpg_narrow16_base(s, o, count, n);
-    } else {
-        uint32_t *o = (uint32_t *)out + begin;
-        if (isa == MPG_ISA_AVX512)
-            mpg_narrow32_avx512(s, o, count, n);
-        else if (isa == MPG_ISA_AVX2)
-            mpg_narrow32_avx2(s, o, count, n);
-        else
-            mpg_narrow32_base(s, o, count, n);
+            ((uint32_t *)out)[i] = code;
     }
 }
+
+MPG_INLINE void mpg_narrow_range_body(int level, const void *source, void *out, int out_size, int64_t begin, int64_t end,
+                                      const mpg_narrow *n)
+{
+    const uint32_t *from = (const uint32_t *)source + begin;
+    char *to = (char *)out + begin * out_size;
+    if (out_size == 1)
+        mpg_narrow_codes(from, to, 1, end - begin, n);
+    else if (out_size == 2)
+        mpg_narrow_codes(from, to, 2, end - begin, n);
+    else
+        mpg_narrow_codes(from, to, 4, end - begin, n);
+}
+
+MPG_VARIANTS(mpg_narrow_range, (source, out, out_size, begin, end, n), const void *source, void *out, int out_size,
+             int64_t begin, int64_t end, const mpg_narrow *n)
 
 /* ---- decoding ------------------------------------------------------------------------------------------------------ */
 typedef struct {

@@ -1,7 +1,7 @@
 /* AMX: whether this CPU and its operating system run it, and the tile operations under one set of names for the real unit and for the
  * emulated one (amx_tiles.h).
  *
- * Code that uses tiles stands in a file of its own that is included twice, with AMX_REAL 1 (only where MPG_HAS_AMX) and 0. Functions
+ * Code that uses tiles is in a file of its own that is included twice, with AMX_REAL 1 (only where MPG_HAS_AMX) and 0. Functions
  * with AMX instructions carry MPG_TARGET_AMX and names that begin with mpg_amx_unit_; nothing else in a build contains such
  * instructions (tests/test_packaging.py disassembles it).
  *

@@ -105,21 +105,33 @@ static void mpg_emulated_tile_dpbf16ps(mpg_emulated_tile *d, const mpg_emulated_
         }
 }
 
-#define MPG_EMULATED_INT8(NAME, A, B)                                                                                          \
+MPG_INLINE int32_t mpg_emulated_byte(uint32_t word, int byte, int is_signed)
+{
+    const uint32_t value = word >> byte & 0xFFu;
+    return is_signed ? (int32_t)(int8_t)(uint8_t)value : (int32_t)value;
+}
+
+MPG_INLINE void mpg_emulated_tile_int8(mpg_emulated_tile *d, const mpg_emulated_tile *a, const mpg_emulated_tile *b,
+                                       int a_signed, int b_signed)
+{
+    for (int i = 0; i < 16; i++)
+        for (int j = 0; j < 16; j++) {
+            int32_t sum = 0; /* 64 products below 2^16 */
+            for (int q = 0; q < 16; q++)
+                for (int byte = 0; byte < 32; byte += 8)
+                    sum += mpg_emulated_byte(a->row[i][q], byte, a_signed) * mpg_emulated_byte(b->row[q][j], byte, b_signed);
+            d->row[i][j] += (uint32_t)sum;
+        }
+}
+
+#define MPG_EMULATED_INT8(NAME, A_SIGNED, B_SIGNED)                                                                            \
     static void mpg_emulated_tile_##NAME(mpg_emulated_tile *d, const mpg_emulated_tile *a, const mpg_emulated_tile *b)         \
     {                                                                                                                          \
-        for (int i = 0; i < 16; i++)                                                                                           \
-            for (int j = 0; j < 16; j++) {                                                                                     \
-                int32_t sum = 0; /* 64 products below 2^16 */                                                                  \
-                for (int q = 0; q < 16; q++)                                                                                   \
-                    for (int byte = 0; byte < 32; byte += 8)                                                                   \
-                        sum += (int32_t)(A)(a->row[i][q] >> byte) * (int32_t)(B)(b->row[q][j] >> byte);                        \
-                d->row[i][j] += (uint32_t)sum;                                                                                 \
-            }                                                                                                                  \
+        mpg_emulated_tile_int8(d, a, b, A_SIGNED, B_SIGNED);                                                                   \
     }
-MPG_EMULATED_INT8(dpbssd, int8_t, int8_t)
-MPG_EMULATED_INT8(dpbsud, int8_t, uint8_t)
-MPG_EMULATED_INT8(dpbusd, uint8_t, int8_t)
-MPG_EMULATED_INT8(dpbuud, uint8_t, uint8_t)
+MPG_EMULATED_INT8(dpbssd, 1, 1)
+MPG_EMULATED_INT8(dpbsud, 1, 0)
+MPG_EMULATED_INT8(dpbusd, 0, 1)
+MPG_EMULATED_INT8(dpbuud, 0, 0)
 
 #endif

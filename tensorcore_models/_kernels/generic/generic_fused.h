@@ -69,10 +69,25 @@ static uint64_t NAME(finish)(ACC value, int64_t exponent, const mpg_result *t, c
     return mpg_encode_number(value < 0, (uint64_t)magnitude, sticky, exponent, t, r);
 }
 
+/* Specials among the products of packed operands (see generic_pack.h): significands signed, +-1 for infinities. */
 static int NAME(product_specials)(const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count, int limited,
                                   int64_t limit, int fraction)
 {
-    MPG_SPECIALS_BODY(SIG, UACC, NAME(leading))
+    int found = 0;
+    for (int q = 0; q < count; q++) {
+        const int a_special = ae[q] >= MPG_ALIGN_INF, b_special = be[q] >= MPG_ALIGN_INF;
+        const int negative = (a[q] < 0) != (b[q] < 0);
+        const int infinity = negative ? MPG_HAS_NEGATIVE_INF : MPG_HAS_POSITIVE_INF;
+        if (a_special || b_special) {
+            const int nan = ae[q] == MPG_ALIGN_NAN || be[q] == MPG_ALIGN_NAN || a[q] == 0 || b[q] == 0;
+            found |= nan ? MPG_HAS_NAN : infinity;
+        } else if (limited && a[q] != 0 && b[q] != 0) {
+            const UACC product = (UACC)(a[q] < 0 ? -a[q] : a[q]) * (UACC)(b[q] < 0 ? -b[q] : b[q]);
+            if ((int64_t)ae[q] + be[q] - fraction + NAME(leading)(product) >= limit)
+                found |= infinity;
+        }
+    }
+    return found;
 }
 
 typedef struct {
@@ -422,7 +437,7 @@ static uint64_t NAME(rounded_sum)(int x_negative, UACC x, int64_t x_exponent, in
         return NAME(finish)(y_negative ? -(ACC)y : (ACC)y, y_exponent, t, r);
     if (y == 0)
         return NAME(finish)(x_negative ? -(ACC)x : (ACC)x, x_exponent, t, r);
-    /* Leading bits of both go to one place, the smaller number then down; what it loses stays as a last bit. */
+    /* Leading bits of both go to one place, the smaller number then down; its last bit says whether it lost anything. */
     const int x_up = BITS - 3 - NAME(leading)(x), y_up = BITS - 3 - NAME(leading)(y);
     const int64_t x_unit = x_exponent - x_up, y_unit = y_exponent - y_up;
     const int64_t unit = x_unit > y_unit ? x_unit : y_unit;

@@ -122,9 +122,9 @@ MPG_INLINE double mpg_first_addend(double c, const mpg_plan *p)
 }
 
 /* Row i, columns [j, j + MPG_LANES) cut to `width`. */
-MPG_INLINE void mpg_lanes_block(const mpg_plan *p, const mpg_packed *a, const mpg_packed *b, const mpg_layout *whole,
-                                const mpg_layout *tail, const mpg_matrix *c, char *out, int64_t columns, int out_size,
-                                int64_t i, int64_t j, int width)
+MPG_INLINE void mpg_lanes_body(int level, const mpg_plan *p, const mpg_packed *a, const mpg_packed *b, const mpg_layout *whole,
+                               const mpg_layout *tail, const mpg_matrix *c, char *out, int64_t columns, int out_size, int64_t i,
+                               int64_t j, int width)
 {
     const mpg_lane_rule f = mpg_lane_rule_of(p);
     const double *x = a->values + i * a->depth, *y = b->values + j * b->depth; /* a panel holds depth * MPG_LANES */
@@ -143,16 +143,8 @@ MPG_INLINE void mpg_lanes_block(const mpg_plan *p, const mpg_packed *a, const mp
         mpg_store(out, out_size, i * columns + j + l, mpg_encode_double(total[l], &p->result, &p->late));
 }
 
-#define MPG_LANES_FUNCTION(NAME, TARGET)                                                                                       \
-    TARGET static void NAME(const mpg_plan *p, const mpg_packed *a, const mpg_packed *b, const mpg_layout *whole,              \
-                            const mpg_layout *tail, const mpg_matrix *c, char *out, int64_t columns, int out_size, int64_t i,  \
-                            int64_t j, int width)                                                                              \
-    {                                                                                                                          \
-        mpg_lanes_block(p, a, b, whole, tail, c, out, columns, out_size, i, j, width);                                         \
-    }
-
-MPG_LANES_FUNCTION(mpg_lanes_base, )
-MPG_LANES_FUNCTION(mpg_lanes_avx2, MPG_TARGET_AVX2)
-MPG_LANES_FUNCTION(mpg_lanes_avx512, MPG_TARGET_AVX512)
+MPG_VARIANTS(mpg_lanes, (p, a, b, whole, tail, c, out, columns, out_size, i, j, width), const mpg_plan *p, const mpg_packed *a,
+             const mpg_packed *b, const mpg_layout *whole, const mpg_layout *tail, const mpg_matrix *c, char *out,
+             int64_t columns, int out_size, int64_t i, int64_t j, int width)
 
 #endif

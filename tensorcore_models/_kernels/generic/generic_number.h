@@ -170,7 +170,7 @@ MPG_INLINE uint64_t mpg_special_code(int specials, const mpg_result *t, const mp
                              : 0)
 
 /* Encode (-1)^negative * (magnitude + something in (0, 1) if sticky) * 2^exponent, magnitude > 0. With `sticky` the
- * magnitude's top bit must be set: as formats here have at most 62 significand bits, it may then stand in the last bit. */
+ * magnitude's top bit must be set: as formats here have at most 62 significand bits, the last bit may then hold it. */
 MPG_INLINE uint64_t mpg_encode_number(int negative, uint64_t magnitude, int sticky, int64_t exponent, const mpg_result *t,
                                       const mpg_rule *r)
 {
@@ -214,24 +214,5 @@ MPG_INLINE uint64_t mpg_encode_number(int negative, uint64_t magnitude, int stic
         return negative && !r->positive_underflow ? t->zero_sign : 0;
     return code << t->padding_bits | (negative ? t->sign_bit : 0);
 }
-
-/* ---- products ------------------------------------------------------------------------------------------------------ */
-/* Specials among the products of packed operands (see generic_pack.h): significands signed, +-1 for infinities. */
-#define MPG_SPECIALS_BODY(SIG, WIDE, LEADING)                                                                                  \
-    int found = 0;                                                                                                             \
-    for (int q = 0; q < count; q++) {                                                                                          \
-        const int a_special = ae[q] >= MPG_ALIGN_INF, b_special = be[q] >= MPG_ALIGN_INF;                                      \
-        const int negative = (a[q] < 0) != (b[q] < 0);                                                                         \
-        const int infinity = negative ? MPG_HAS_NEGATIVE_INF : MPG_HAS_POSITIVE_INF;                                           \
-        if (a_special || b_special) {                                                                                          \
-            const int nan = ae[q] == MPG_ALIGN_NAN || be[q] == MPG_ALIGN_NAN || a[q] == 0 || b[q] == 0;                        \
-            found |= nan ? MPG_HAS_NAN : infinity;                                                                             \
-        } else if (limited && a[q] != 0 && b[q] != 0) {                                                                        \
-            const WIDE product = (WIDE)(a[q] < 0 ? -a[q] : a[q]) * (WIDE)(b[q] < 0 ? -b[q] : b[q]);                            \
-            if ((int64_t)ae[q] + be[q] - fraction + LEADING(product) >= limit)                                                 \
-                found |= infinity;                                                                                             \
-        }                                                                                                                      \
-    }                                                                                                                          \
-    return found;
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "generic_lanes.h"
 
-/* Significand and alignment exponent of position `at` of a row; B stands in panels where `panels`. */
+/* Significand and alignment exponent of position `at` of a row; `panels`: B is packed in panels. */
 MPG_INLINE void mpg_put(const mpg_plan *p, mpg_packed *out, int panels, int64_t row, int64_t at, int64_t significand,
                         int32_t align)
 {

@@ -12,75 +12,41 @@ typedef struct {
     int special;
 } mpg_operands;
 
-/* One pass: the encoding of the addend in, that of the result out. */
+#define SIG int32_t
+#define NAME(x) mpg_##x##_64
+#include "generic_families.h"
+
+#if MPG_HAS_WIDE
+#define SIG int64_t
+#define NAME(x) mpg_##x##_128
+#include "generic_families.h"
+
+static uint64_t mpg_exact_pass(const mpg_plan *p, const mpg_operands *o, int count, int step, uint64_t c)
+{
+    const mpg_number start = mpg_number_of(c, step ? &p->chained : &p->c);
+    const uint64_t dot =
+        mpg_exact(p, (const int64_t *)o->a, o->ae, (const int64_t *)o->b, o->be, count, o->special, p->late_c ? 0 : &start);
+    if (!p->late_c)
+        return dot;
+    return mpg_ieee_add_128(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c), &p->result,
+                            &p->late);
+}
+#endif
+
+/* One pass: takes the encoding of the addend, returns the encoding of the result. */
 MPG_INLINE uint64_t mpg_pass(const mpg_plan *p, const mpg_operands *o, int64_t step, const mpg_layout *layout, uint64_t c)
 {
-    const int64_t first = step * p->step;
-    const int32_t *ae = o->ae, *be = o->be;
-    const int count = layout->count, special = o->special;
-    const mpg_format *chained = step ? &p->chained : &p->c;
-
-#define MPG_FAMILIES(SIG, W)                                                                                                   \
-    const SIG *x = (const SIG *)o->a, *y = (const SIG *)o->b;                                                                  \
-    switch (p->family) {                                                                                                       \
-    case MPG_FAMILY_FUSED: {                                                                                                   \
-        const mpg_number start = mpg_number_of(c, chained);                                                                    \
-        const uint64_t dot = mpg_fused_##W(p, x, ae, y, be, count, layout, special, p->late_c ? 0 : &start);                   \
-        if (!p->late_c)                                                                                                        \
-            return dot;                                                                                                        \
-        return mpg_ieee_add_##W(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c), &p->result,     \
-                                &p->late);                                                                                     \
-    }                                                                                                                          \
-    case MPG_FAMILY_INTERLEAVED: {                                                                                             \
-        uint64_t dot = 0;                                                                                                      \
-        for (int g = 0; g < layout->segments; g++) {                                                                           \
-            const int at_g = layout->bounds[g];                                                                                \
-            const mpg_number start = mpg_number_of(dot, &p->chained);                                                          \
-            dot = mpg_fused_##W(p, x + at_g, ae + at_g, y + at_g, be + at_g, layout->bounds[g + 1] - at_g, layout, special,    \
-                                &start);                                                                                       \
-        }                                                                                                                      \
-        return mpg_ieee_add_##W(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c), &p->result,     \
-                                &p->late);                                                                                     \
-    }                                                                                                                          \
-    case MPG_FAMILY_GROUPS: {                                                                                                  \
-        const mpg_number start = mpg_number_of(c, chained);                                                                    \
-        return mpg_groups_##W(p, x, y, layout, special, o->a_scale, o->a_scale_align, o->b_scale, o->b_scale_align, first,     \
-                              &start);                                                                                         \
-    }                                                                                                                          \
-    case MPG_FAMILY_ROUND_DOWN: {                                                                                              \
-        const mpg_number start = mpg_number_of(c, chained);                                                                    \
-        return mpg_round_down_##W(p, x, ae, y, be, count, layout, special, &start);                                            \
-    }                                                                                                                          \
-    case MPG_FAMILY_SOFT_FMA:                                                                                                  \
-        for (int q = 0; q < count; q++) {                                                                                      \
-            const mpg_number start = mpg_number_of(c, step || q ? &p->chained : &p->c);                                        \
-            c = mpg_soft_fma_##W(p, x[q], ae[q], y[q], be[q], &start);                                                         \
-        }                                                                                                                      \
-        return c;                                                                                                              \
-    default:                                                                                                                   \
-        break;                                                                                                                 \
-    }
-
-    if (!p->wide) {
-        if (p->family == MPG_FAMILY_INTEGER)
-            return mpg_integer_dot(p, (const int32_t *)o->a, (const int32_t *)o->b, count, c, step == 0);
-        MPG_FAMILIES(int32_t, 64)
-    }
+    if (p->family == MPG_FAMILY_INTEGER)
+        return mpg_integer_dot(p, (const int32_t *)o->a, (const int32_t *)o->b, layout->count, c, step == 0);
+    if (!p->wide)
+        return mpg_family_pass_64(p, o, step, layout, c);
 #if MPG_HAS_WIDE
-    else {
-        MPG_FAMILIES(int64_t, 128)
-        if (p->family == MPG_FAMILY_EXACT) {
-            const mpg_number start = mpg_number_of(c, chained);
-            const uint64_t dot = mpg_exact(p, x, ae, y, be, count, special, p->late_c ? 0 : &start);
-            if (!p->late_c)
-                return dot;
-            return mpg_ieee_add_128(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c), &p->result,
-                                    &p->late);
-        }
-    }
+    if (p->family == MPG_FAMILY_EXACT)
+        return mpg_exact_pass(p, o, layout->count, step != 0, c);
+    return mpg_family_pass_128(p, o, step, layout, c);
+#else
+    return c; /* not reached: the lowering leaves wide sums to the reference */
 #endif
-#undef MPG_FAMILIES
-    return c;
 }
 
 /* The same for row i and column j of packed matrices. */

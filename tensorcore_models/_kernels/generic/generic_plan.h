@@ -60,7 +60,7 @@ typedef struct {
     int limbs;
     /* IEEE operations */
     double chained_flush, c_flush; /* addends below these become zero */
-    int c_flush_passes;            /* > 0: the addend of every so many passes, and zeros then become +0; 0: that of the first */
+    int c_flush_passes;            /* n > 0: addends of passes 0, n, 2 n, ..., zeros to +0; 0: only the first */
     /* integers */
     int a_bits, b_bits, c_bits, d_bits, a_signed, b_signed, c_signed, d_signed, clamp;
 } mpg_plan;

@@ -34,7 +34,7 @@ static void mpg_row_of_passes(const mpg_job *job, int64_t i, int64_t j0, int64_t
         mpg_store(job->out, job->out_size, at + j, total[j - j0]);
 }
 
-/* Rows [i0, i1), columns [j0, j1); between blocks of k the running results stand in the output. */
+/* Rows [i0, i1), columns [j0, j1); between blocks of k the output holds the running results. */
 static void mpg_tile(const mpg_job *job, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
 {
     const mpg_plan *p = job->plan;
@@ -45,15 +45,8 @@ static void mpg_tile(const mpg_job *job, int64_t i0, int64_t i1, int64_t j0, int
         for (int64_t i = i0; i < i1; i++)
             for (int64_t j = j0; j < j1; j += MPG_LANES) {
                 const int width = (int)(j1 - j < MPG_LANES ? j1 - j : MPG_LANES);
-                if (job->isa == MPG_ISA_AVX512)
-                    mpg_lanes_avx512(p, job->a, job->b, job->whole, job->tail, job->c, job->out, job->columns, job->out_size, i,
-                                     j, width);
-                else if (job->isa == MPG_ISA_AVX2)
-                    mpg_lanes_avx2(p, job->a, job->b, job->whole, job->tail, job->c, job->out, job->columns, job->out_size, i,
-                                   j, width);
-                else
-                    mpg_lanes_base(p, job->a, job->b, job->whole, job->tail, job->c, job->out, job->columns, job->out_size, i,
-                                   j, width);
+                mpg_lanes(p, job->a, job->b, job->whole, job->tail, job->c, job->out, job->columns, job->out_size, i, j, width,
+                          job->isa);
             }
         return;
     }

@@ -4,7 +4,7 @@
  * Exactness: beside what every generic kernel holds (sums below 2^61 or, wide, 2^125), tensorcore_models/kernels/lowering/fields.py sets
  * mpg_plan.vector only where products stay below 2^60 (2^124) and no significand of c or d has more than 60 bits. Values are two's complement; cutting `places` bits off after
  * adding 0 to 2^places - 1 is every rounding but the one to odd (W_(cut)), and |value| <= 2^(WBITS - 3) makes cuts beyond
- * WBITS - 2 places round as that one does. Results are rounded from a magnitude whose leading bit stands in place 62 and whose last bit
+ * WBITS - 2 places round as that one does. Results are rounded from a magnitude whose leading bit is in place 62 and whose last bit
  * holds all that is lost below: at least two more bits than any format keeps.
  *
  * Lanes with an infinity, a NaN, a product that may reach the overflow limit, or a tree with products that take no part, are

@@ -136,7 +136,7 @@ VFN V V_(multiply_signed)(V x, V y)
 #elif VISA == MPG_ISA_AVX2
     return (V)_mm256_mul_epi32((__m256i)x, (__m256i)y);
 #else
-    return x * y; /* both stand in 32 bits */
+    return x * y; /* both fit in 32 bits */
 #endif
 }
 

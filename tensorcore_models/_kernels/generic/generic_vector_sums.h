@@ -1,5 +1,5 @@
 /* Aligned sums of vectors, one accumulator in each lane; for one instruction set and width (generic_vector_isa.h). The vector
- * twin of generic_fused.h, under the same names. Products of a pass stand as (significand, alignment exponent): `a`
+ * twin of generic_fused.h, under the same names. Products of a pass are packed as (significand, alignment exponent): `a`
  * one after the other, `b` in rows of MPG_PANEL columns. `redo` marks lanes that the scalar kernel must compute.
  */
 typedef struct {
@@ -99,7 +99,7 @@ VFN V W_(floored)(const mpg_plan *p, V align)
     return p->has_floor && fused ? V_(max_signed)(align, V_(all)(p->floor)) : align;
 }
 
-/* Sums stand in units of 2^(their alignment exponent - fraction bits - 1 if sticky), whatever that is. */
+/* Sums are in units of 2^(their alignment exponent - fraction bits - 1 if sticky), whatever that is. */
 VFN W W_(wrapped)(const mpg_plan *p, W total)
 {
     const int place = p->integer_bits + p->fraction_bits + (p->sticky != 0);
@@ -231,27 +231,33 @@ VFN ADDEND W_(sum_normalising)(const mpg_plan *p, const int64_t *a, const int64_
     return pair[0];
 }
 
-/* One function for each rounding of all alignments, because the rounding stands in the innermost loop. */
+/* The sum of positions [begin, end) in the plan's alignment; the innermost loop rounds, so `rounding` is a constant. */
+VFN void W_(sum_of)(const mpg_plan *p, const int64_t *a, const int64_t *b, const mpg_layout *layout, int begin, int end,
+                    const V_(number) * c, ADDEND *total, V *redo, int rounding)
+{
+    a += 2 * begin;
+    b += 2 * MPG_PANEL * begin;
+    switch (p->alignment) {
+    case MPG_ALIGNMENT_PAIRWISE:
+        *total = W_(sum_pairwise)(p, a, b, layout, c, rounding, redo);
+        break;
+    case MPG_ALIGNMENT_ODD_EVEN:
+        *total = W_(sum_odd_even)(p, a, b, layout, c, rounding, redo);
+        break;
+    case MPG_ALIGNMENT_NORMALISING:
+        *total = W_(sum_normalising)(p, a, b, end - begin, c, rounding);
+        break;
+    default:
+        *total = W_(sum_global)(p, a, b, end - begin, c, rounding, redo);
+        break;
+    }
+}
+
 #define MPG_SUM_FUNCTION(NAME, ROUNDING)                                                                                       \
     VTARGET static void W_(NAME)(const mpg_plan *p, const int64_t *a, const int64_t *b, const mpg_layout *layout, int begin,   \
                                  int end, const V_(number) * c, ADDEND * total, V * redo)                                      \
     {                                                                                                                          \
-        a += 2 * begin;                                                                                                        \
-        b += 2 * MPG_PANEL * begin;                                                                                            \
-        switch (p->alignment) {                                                                                                \
-        case MPG_ALIGNMENT_PAIRWISE:                                                                                           \
-            *total = W_(sum_pairwise)(p, a, b, layout, c, ROUNDING, redo);                                                     \
-            break;                                                                                                             \
-        case MPG_ALIGNMENT_ODD_EVEN:                                                                                           \
-            *total = W_(sum_odd_even)(p, a, b, layout, c, ROUNDING, redo);                                                     \
-            break;                                                                                                             \
-        case MPG_ALIGNMENT_NORMALISING:                                                                                        \
-            *total = W_(sum_normalising)(p, a, b, end - begin, c, ROUNDING);                                                   \
-            break;                                                                                                             \
-        default:                                                                                                               \
-            *total = W_(sum_global)(p, a, b, end - begin, c, ROUNDING, redo);                                                  \
-            break;                                                                                                             \
-        }                                                                                                                      \
+        W_(sum_of)(p, a, b, layout, begin, end, c, total, redo, ROUNDING);                                                     \
     }
 
 MPG_SUM_FUNCTION(sum_rne, MPG_RNE)

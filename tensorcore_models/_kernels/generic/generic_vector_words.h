@@ -35,7 +35,7 @@ VFN W W_(either)(V mask, W x, W y) { return (W){V_(pick)(mask, x.low, y.low)}; }
 /* Place of the leading bit of the magnitude. */
 VFN V W_(leading)(W x) { return V_(leading)(V_(magnitude)(x.low)); }
 
-/* The magnitude with its leading bit, which stands in place `leading`, moved to place 62; what is lost stays as last bit. */
+/* The magnitude with its leading bit moved from place `leading` to place 62; the last bit says whether anything was lost. */
 VFN V W_(normalised)(W x, V leading) { return V_(shl)(V_(magnitude)(x.low), 62 - leading); }
 
 /* x + bit, bit 0 or 1 */

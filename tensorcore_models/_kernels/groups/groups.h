@@ -10,31 +10,31 @@
 #ifndef MPG_GROUPS_H
 #define MPG_GROUPS_H
 
+#include "block_sizes.h"
 #include "lanes.h"
 
 #define MPG_GROUP_LANES 32     /* lanes of a panel */
 #define MPG_GROUPS_MAX 16      /* group sums of one operation */
 #define MPG_GROUP_LONGEST 16   /* products of one group: a bit each */
 #define MPG_GROUP_SKIP (-8000) /* alignment exponent of scales that take no part */
-#define MPG_GROUP_BLOCK 512    /* products of k whose panel stays in the first-level cache */
 
 typedef struct {
     int group;         /* products of one exact sum, rounded up to an even number */
     int groups;        /* group sums of one operation, at most MPG_GROUPS_MAX */
     int fraction_bits; /* F */
-    int floor;         /* alignment exponent that is never undercut, -400 to 900 */
+    int floor;         /* lowest alignment exponent, -400 to 900 */
     int positive_zero; /* a negative sum that is rounded to zero gives +0 */
     int offset;        /* makes a's fixed-point numbers positive (AVX-512) */
 } mpg_group_task;
 
-/* Where the encodings and scales of one operand stand, and what each byte means. */
+/* Where the encodings and scales of one operand lie, and what each byte means. */
 typedef struct {
     const uint8_t *data, *scales;
     int64_t outer, inner, scale_outer, scale_inner; /* element strides along lanes or rows, and along k */
     int64_t k, given;                               /* products; of one group before padding */
     int block_size;
     int nibbles;                    /* only the low 4 bits of an encoding count */
-    const int8_t *values;           /* [256]: fixed-point number of an encoding, that of 0 is 0 */
+    const int8_t *values;           /* [256]: fixed-point number of each encoding */
     const double *scale_values;     /* [256]: scale times the operand's fixed-point unit, 0 for NaN */
     const int16_t *scale_exponents; /* [256]: alignment exponents, MPG_GROUP_SKIP for zeros */
     const uint8_t *scale_special;   /* [256]: NaN */
@@ -249,7 +249,7 @@ MPG_INLINE void mpg_group_step(const mpg_group_task *t, const int16_t *MPG_RESTR
         c[j] = mpg_group_to_fp32(total[j] * unit[j]) + zero_sign;
 }
 
-MPG_INLINE void mpg_group_row_body(const mpg_group_task *t, const int16_t *a, const double *sa, const uint32_t *ea,
+MPG_INLINE void mpg_group_row_body(int level, const mpg_group_task *t, const int16_t *a, const double *sa, const uint32_t *ea,
                                    const int16_t *b, const double *sb, const int16_t *eb, double *c, int64_t steps,
                                    uint8_t *overflow)
 {
@@ -266,15 +266,8 @@ MPG_INLINE void mpg_group_row_body(const mpg_group_task *t, const int16_t *a, co
     }
 }
 
-#define MPG_GROUP_ROW(SUFFIX, TARGET)                                                                                          \
-    TARGET static void mpg_group_row_##SUFFIX(const mpg_group_task *t, const int16_t *a, const double *sa, const uint32_t *ea, \
-                                              const int16_t *b, const double *sb, const int16_t *eb, double *c, int64_t steps, \
-                                              uint8_t *overflow)                                                               \
-    {                                                                                                                          \
-        mpg_group_row_body(t, a, sa, ea, b, sb, eb, c, steps, overflow);                                                       \
-    }
-
-MPG_GROUP_ROW(baseline, )
-MPG_GROUP_ROW(avx2, MPG_TARGET_AVX2)
+MPG_PLAIN_VARIANTS(mpg_group_row, (t, a, sa, ea, b, sb, eb, c, steps, overflow), const mpg_group_task *t, const int16_t *a,
+                   const double *sa, const uint32_t *ea, const int16_t *b, const double *sb, const int16_t *eb, double *c,
+                   int64_t steps, uint8_t *overflow)
 
 #endif

@@ -87,13 +87,17 @@ def groups(a, b, a_tables, b_tables, int64_t k, result, dict task, int level, in
     Parameters
     ----------
     a, b : tensorcore_models.kernels.common.Source
+        The operands.
     a_tables, b_tables : tensorcore_models.kernels.groups.GroupTables
+        What each byte of the operands and their scales means.
     k : int
         Products.
     result : tensorcore_models.kernels.common.Result
+        Where the results go.
     task : dict
         Fields of tensorcore_models.kernels.groups.GroupTask.
     level, threads : int
+        Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
     length : int
         Groups that are packed at a time, a multiple of one operation; 0: what fits the caches.
     """
@@ -122,7 +126,7 @@ def groups_batch(a, b, a_tables, b_tables, int64_t k, float[:, :, ::1] d, uint8_
                  int threads):
     """Update d (batch, m, n) by contiguous batches of operands; mark the products that need the generic kernel.
 
-    `a` and `b` are those of the first product, as in `groups`; where `swapped` they have changed places, and lanes run over m.
+    `a` and `b` belong to the first product, as in `groups`; `swapped`: they have changed places, and lanes run over m.
     """
     cdef int64_t count = d.shape[0], block = (k + a.block_size - 1) // a.block_size, products
     cdef mpg_group_items job

@@ -32,7 +32,7 @@ MPG_LANES512 __m512i mpg_group_decode512(const mpg_group_source *s, __m512i code
     return _mm512_loadu_si512(bytes);
 }
 
-/* Encodings of the columns at k and the place after it, side by side; 0 where there are none. */
+/* Encodings of the columns at k and the place after it, side by side; 0 beyond the last one. */
 MPG_LANES512 __m512i mpg_group_codes512(const mpg_group_source *s, int64_t first, int count, int64_t k, int64_t next)
 {
     const uint8_t *source = s->data + first * s->outer;
@@ -267,7 +267,7 @@ static void mpg_group_tile(const mpg_group_task *t, const uint8_t *av, const dou
                            int count, float *d, uint8_t *redo, int64_t ldd, int level)
 {
     const int64_t products = (int64_t)t->groups * t->group;
-    const int64_t wanted = (MPG_GROUP_BLOCK + products - 1) / products * t->groups;
+    const int64_t wanted = (MPG_SIZE(level, MPG_GROUP_DEPTH_SIZES) + products - 1) / products * t->groups;
     const int64_t a_bytes = 2 * t->group, b_bytes = (level == MPG_ISA_AVX512 ? 1 : 2) * t->group * MPG_GROUP_LANES;
     for (int64_t g = 0; g < length; g += wanted) {
         const int64_t steps = (length - g < wanted ? length - g : wanted) / t->groups;

@@ -9,10 +9,10 @@
 #ifndef MPG_INTEGER_H
 #define MPG_INTEGER_H
 
+#include "block_sizes.h"
 #include "lanes.h"
 
-#define MPG_INTEGER_LANES 32  /* columns of a panel */
-#define MPG_INTEGER_BLOCK 256 /* products of k whose panel stays in the first-level cache */
+#define MPG_INTEGER_LANES 32 /* columns of a panel */
 
 typedef struct {
     int terms; /* products of one operation, even */
@@ -76,10 +76,23 @@ MPG_INLINE void mpg_integer_pack_b_pairs(const mpg_integer_source *s, int64_t fi
     }
 }
 
-/* The same places of a row of A, as float or int16. */
-MPG_INLINE void mpg_integer_pack_a_body(const mpg_integer_source *s, int64_t row, int64_t begin, int64_t end, int pairs,
+/* The intrinsics of AVX-512 take pairs of int16, everything else float. */
+MPG_INLINE int mpg_integer_in_pairs(int level) { return MPG_X86_VARIANTS && level == MPG_ISA_AVX512; }
+
+MPG_INLINE void mpg_integer_pack_b_body(int level, const mpg_integer_source *s, int64_t first, int count, int64_t begin,
+                                        int64_t end, void *values)
+{
+    if (mpg_integer_in_pairs(level))
+        mpg_integer_pack_b_pairs(s, first, count, begin, end, values);
+    else
+        mpg_integer_pack_b_floats(s, first, count, begin, end, values);
+}
+
+/* The same places of a row of A. */
+MPG_INLINE void mpg_integer_pack_a_body(int level, const mpg_integer_source *s, int64_t row, int64_t begin, int64_t end,
                                         void *values)
 {
+    const int pairs = mpg_integer_in_pairs(level);
     const int keep = s->keep, flip = s->flip;
     const int64_t inner = s->inner, stop = end < s->k ? end : s->k;
     const uint8_t *MPG_RESTRICT source = s->data + row * s->outer;
@@ -131,7 +144,8 @@ MPG_INLINE void mpg_integer_add(int clamp, const float *MPG_RESTRICT sum, int32_
 }
 
 /* One row of packed operands, `length` products, against one panel. */
-MPG_INLINE void mpg_integer_row_body(const mpg_integer_task *t, const float *a, const float *b, int32_t *c, int64_t length)
+MPG_INLINE void mpg_integer_row_body(int level, const mpg_integer_task *t, const float *a, const float *b, int32_t *c,
+                                     int64_t length)
 {
     for (int64_t k = 0; k < length; k += t->terms) {
         const int64_t end = k + t->terms < length ? k + t->terms : length;
@@ -148,45 +162,11 @@ MPG_INLINE void mpg_integer_row_body(const mpg_integer_task *t, const float *a, 
     }
 }
 
-#define MPG_INTEGER_VARIANT(SUFFIX, TARGET)                                                                                    \
-    TARGET static void mpg_integer_pack_b_##SUFFIX(const mpg_integer_source *s, int64_t first, int count, int64_t begin,       \
-                                                   int64_t end, int pairs, void *values)                                       \
-    {                                                                                                                          \
-        if (pairs)                                                                                                             \
-            mpg_integer_pack_b_pairs(s, first, count, begin, end, values);                                                     \
-        else                                                                                                                   \
-            mpg_integer_pack_b_floats(s, first, count, begin, end, values);                                                    \
-    }                                                                                                                          \
-    TARGET static void mpg_integer_pack_a_##SUFFIX(const mpg_integer_source *s, int64_t row, int64_t begin, int64_t end,       \
-                                                   int pairs, void *values)                                                    \
-    {                                                                                                                          \
-        mpg_integer_pack_a_body(s, row, begin, end, pairs, values);                                                            \
-    }                                                                                                                          \
-    TARGET static void mpg_integer_row_##SUFFIX(const mpg_integer_task *t, const float *a, const float *b, int32_t *c,         \
-                                                int64_t length)                                                                \
-    {                                                                                                                          \
-        mpg_integer_row_body(t, a, b, c, length);                                                                              \
-    }
-
-MPG_INTEGER_VARIANT(baseline, )
-MPG_INTEGER_VARIANT(avx2, MPG_TARGET_AVX2)
-MPG_INTEGER_VARIANT(avx512, MPG_TARGET_AVX512)
-
-static void mpg_integer_pack_b(const mpg_integer_source *s, int64_t first, int count, int64_t begin, int64_t end, void *values,
-                               int level)
-{
-    if (level == MPG_ISA_AVX512)
-        mpg_integer_pack_b_avx512(s, first, count, begin, end, MPG_X86_VARIANTS, values);
-    else
-        (level == MPG_ISA_AVX2 ? mpg_integer_pack_b_avx2 : mpg_integer_pack_b_baseline)(s, first, count, begin, end, 0, values);
-}
-
-static void mpg_integer_pack_a(const mpg_integer_source *s, int64_t row, int64_t begin, int64_t end, void *values, int level)
-{
-    if (level == MPG_ISA_AVX512)
-        mpg_integer_pack_a_avx512(s, row, begin, end, MPG_X86_VARIANTS, values);
-    else
-        (level == MPG_ISA_AVX2 ? mpg_integer_pack_a_avx2 : mpg_integer_pack_a_baseline)(s, row, begin, end, 0, values);
-}
+MPG_PLAIN_VARIANTS(mpg_integer_row, (t, a, b, c, length), const mpg_integer_task *t, const float *a, const float *b, int32_t *c,
+                   int64_t length)
+MPG_VARIANTS(mpg_integer_pack_b, (s, first, count, begin, end, values), const mpg_integer_source *s, int64_t first, int count,
+             int64_t begin, int64_t end, void *values)
+MPG_VARIANTS(mpg_integer_pack_a, (s, row, begin, end, values), const mpg_integer_source *s, int64_t row, int64_t begin,
+             int64_t end, void *values)
 
 #endif

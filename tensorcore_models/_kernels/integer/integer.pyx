@@ -49,12 +49,15 @@ def integer(a, b, int64_t k, int32_t[:, ::1] d, dict task, int level, int thread
     Parameters
     ----------
     a, b : tensorcore_models.kernels.common.Source
+        The operands.
     k : int
         Products.
     d : memoryview of int32
+        The result, updated in place.
     task : dict
         Fields of tensorcore_models.kernels.integer.IntegerTask.
     level, threads : int
+        Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
     length : int
         Products that are packed at a time, a multiple of one operation or all of k rounded up to an even number; 0: what fits.
     """
@@ -78,7 +81,7 @@ def integer(a, b, int64_t k, int32_t[:, ::1] d, dict task, int level, int thread
 def integer_batch(a, b, int64_t k, int32_t[:, :, ::1] d, bint swapped, dict task, int level, int threads):
     """Update d (batch, m, n) by contiguous batches of operands.
 
-    `a` and `b` are those of the first product, as in `integer`; where `swapped` they have changed places, and lanes run over m.
+    `a` and `b` belong to the first product, as in `integer`; `swapped`: they have changed places, and lanes run over m.
     """
     cdef int64_t count = d.shape[0]
     cdef mpg_integer_items job

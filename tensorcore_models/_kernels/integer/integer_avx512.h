@@ -83,7 +83,8 @@ MPG_INTEGER_ROWS512(mpg_integer_clamp4_512, 4, 1)
 static void mpg_integer_tile(const mpg_integer_task *t, const void *av, int64_t length, int64_t rows, const void *bv, int count,
                              int32_t *d, int64_t ldd, int level)
 {
-    const int64_t block = MPG_INTEGER_BLOCK > t->terms ? MPG_INTEGER_BLOCK / t->terms * t->terms : t->terms;
+    const int64_t depth = MPG_SIZE(level, MPG_INTEGER_DEPTH_SIZES);
+    const int64_t block = depth > t->terms ? depth / t->terms * t->terms : t->terms;
     for (int64_t k = 0; k < length; k += block) {
         const int64_t part = length - k < block ? length - k : block;
         for (int64_t i = 0; i < rows;) {

@@ -48,21 +48,22 @@ MPG_INLINE uint32_t mpg_narrow_value(uint32_t code, const mpg_operand *f, int sc
     return bits | (uint32_t)x.negative << 31;
 }
 
-/* Lanes of one position of k: `source` is typed so that this vectorises. */
-#define MPG_PACK_LANES(TYPE, OUTER)                                                                                            \
-    {                                                                                                                          \
-        const TYPE *MPG_RESTRICT source = (const TYPE *)s->data + base;                                                        \
-        for (int j = 0; j < count; j++) {                                                                                      \
-            int32_t exponent, nonzero, special = 0;                                                                            \
-            v[j] = mpg_as_float(mpg_narrow_value(source[j * (OUTER)], &f, 0, &exponent, &nonzero, &special));                  \
-            x[j] = (uint8_t)((16 - exponent) | ~nonzero); /* MPG_NO_BYTE_B has all bits */                                     \
-            flags[j] |= special;                                                                                               \
-        }                                                                                                                      \
+/* Lanes of one position of k; `size` and an `outer` of 1 are constants. */
+MPG_INLINE void mpg_narrow_pack_lanes(const void *data, int size, int64_t base, int64_t outer, int count, const mpg_operand *f,
+                                      float *MPG_RESTRICT v, uint8_t *MPG_RESTRICT x, int32_t *MPG_RESTRICT flags)
+{
+    for (int j = 0; j < count; j++) {
+        int32_t exponent, nonzero, special = 0;
+        v[j] = mpg_as_float(mpg_narrow_value(mpg_code(data, size, base + j * outer), f, 0, &exponent, &nonzero, &special));
+        x[j] = (uint8_t)((16 - exponent) | ~nonzero); /* MPG_NO_BYTE_B has all bits */
+        flags[j] |= special;
     }
+}
 
 /* Columns first to first + count - 1 of B as one panel of `width` lanes, positions begin to end - 1 of the padded k. */
-MPG_INLINE void mpg_narrow_pack_b_body(const mpg_source *s, const mpg_operand *format, int64_t first, int count, int width,
-                                       int64_t begin, int64_t end, float *values, uint8_t *exponents, uint8_t *special)
+MPG_INLINE void mpg_narrow_pack_b_plain_body(int level, const mpg_source *s, const mpg_operand *format, int64_t first,
+                                             int count, int width, int64_t begin, int64_t end, float *values,
+                                             uint8_t *exponents, uint8_t *special)
 {
     const mpg_operand f = *format;
     const int64_t outer = s->outer;
@@ -79,42 +80,46 @@ MPG_INLINE void mpg_narrow_pack_b_body(const mpg_source *s, const mpg_operand *f
         if (position < 0)
             continue;
         if (f.size == 2 && outer == 1)
-            MPG_PACK_LANES(uint16_t, 1)
+            mpg_narrow_pack_lanes(s->data, 2, base, 1, count, &f, v, x, flags);
         else if (f.size == 2)
-            MPG_PACK_LANES(uint16_t, outer)
+            mpg_narrow_pack_lanes(s->data, 2, base, outer, count, &f, v, x, flags);
         else if (outer == 1)
-            MPG_PACK_LANES(uint8_t, 1)
+            mpg_narrow_pack_lanes(s->data, 1, base, 1, count, &f, v, x, flags);
         else
-            MPG_PACK_LANES(uint8_t, outer)
+            mpg_narrow_pack_lanes(s->data, 1, base, outer, count, &f, v, x, flags);
     }
     for (int j = 0; j < count; j++)
         special[first + j] |= (uint8_t)(flags[j] != 0);
 }
 
-#define MPG_PACK_ROW(TYPE)                                                                                                     \
-    {                                                                                                                          \
-        const TYPE *MPG_RESTRICT source = (const TYPE *)s->data + row * s->outer;                                              \
-        for (int64_t k = begin; k < end; k++) {                                                                                \
-            int32_t exponent, nonzero, flag = 0;                                                                               \
-            const uint32_t bits = mpg_narrow_value(source[k], &f, scale, &exponent, &nonzero, &flag);                          \
-            values[k - begin] = mpg_as_float(bits);                                                                            \
-            exponents[k - begin] = 0x01010101u * (uint32_t)((exponent + 143) & nonzero);                                       \
-            flags |= flag;                                                                                                     \
-        }                                                                                                                      \
+/* `count` neighbours in k from index `first`; `size` is a constant. */
+MPG_INLINE int32_t mpg_narrow_pack_run(const void *data, int size, int64_t first, int64_t count, const mpg_operand *f,
+                                       int scale, float *MPG_RESTRICT values, uint32_t *MPG_RESTRICT exponents)
+{
+    int32_t flags = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int32_t exponent, nonzero, flag = 0;
+        values[i] = mpg_as_float(mpg_narrow_value(mpg_code(data, size, first + i), f, scale, &exponent, &nonzero, &flag));
+        exponents[i] = 0x01010101u * (uint32_t)((exponent + 143) & nonzero);
+        flags |= flag;
     }
+    return flags;
+}
 
 /* Row `row` of A over the same positions; exponents four times over in one word. `plain_order`: position k is k. */
-MPG_INLINE void mpg_narrow_pack_a_body(const mpg_source *s, const mpg_operand *format, int64_t row, int64_t begin, int64_t end,
-                                       int plain_order, int scale, float *MPG_RESTRICT values, uint32_t *MPG_RESTRICT exponents,
-                                       uint8_t *special)
+MPG_INLINE void mpg_narrow_pack_a_plain_body(int level, const mpg_source *s, const mpg_operand *format, int64_t row,
+                                             int64_t begin, int64_t end, int plain_order, float *MPG_RESTRICT values,
+                                             uint32_t *MPG_RESTRICT exponents, uint8_t *special)
 {
     const mpg_operand f = *format;
+    const int scale = level == MPG_ISA_AVX512 ? 0 : -MPG_NARROW_PRESCALE;
     int32_t flags = 0;
     if (plain_order && s->inner == 1) {
+        const int64_t base = row * s->outer + begin;
         if (f.size == 2)
-            MPG_PACK_ROW(uint16_t)
+            flags = mpg_narrow_pack_run(s->data, 2, base, end - begin, &f, scale, values, exponents);
         else
-            MPG_PACK_ROW(uint8_t)
+            flags = mpg_narrow_pack_run(s->data, 1, base, end - begin, &f, scale, values, exponents);
     } else {
         for (int64_t k = begin; k < end; k++) {
             values[k - begin] = 0;

@@ -63,12 +63,15 @@ def narrow(a, b, const int32_t[::1] order, bint plain_order, result, dict task, 
     Parameters
     ----------
     a, b : tensorcore_models.kernels.common.Source
+        The operands.
     order : memoryview of int32
         Position in k of each padded position, -1 for padding; `plain_order` where that is 0, 1, 2, ...
     result : tensorcore_models.kernels.common.Result
+        Where the results go.
     task : dict
         Fields of tensorcore_models.kernels.narrow.NarrowTask.
     level, threads : int
+        Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
     length : int
         Positions of k that are packed at a time, a multiple of one chained group; 0: what fits the caches.
     """
@@ -102,6 +105,7 @@ cdef class NarrowItems:
     order : memoryview of int32
         Position in k of each padded position, -1 for padding; `plain_order` where that is 0, 1, 2, ...
     k : int
+        Length of the sum.
     task : dict
         Fields of tensorcore_models.kernels.narrow.NarrowTask.
     c_size, d_size : int

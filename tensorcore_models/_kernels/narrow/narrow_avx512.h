@@ -45,7 +45,7 @@ MPG_LANES512 __m512 mpg_float_of_sum(__m512i products, __m512i c, int wide_sum, 
 
 /* `rows` rows of A (at a + r * a_stride) against a panel of 16 * groups columns, `count` of which exist; c and overflow at
  * r * ldd. `overflow` marks the lanes whose fp16 result became infinite. With `pair` lanes 8 to 15 belong to another product,
- * whose rows of A stand `other` elements further on; for 4 rows `quads` holds their exponent bytes for each position: 2 r + h is row
+ * whose rows of A lie `other` elements further on; for 4 rows `quads` holds their exponent bytes for each position: 2 r + h is row
  * r of product h. */
 MPG_LANES512 void mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum, int pair,
                                          const mpg_narrow_task *t, const float *a, const uint32_t *ea, int64_t a_stride,

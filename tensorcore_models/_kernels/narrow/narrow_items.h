@@ -41,8 +41,8 @@ MPG_INLINE uint16_t mpg_fp16_code(float value)
     return (uint16_t)((mpg_as_bits(mpg_as_float(magnitude) * 0x1p-112f) >> 13) | (bits >> 16 & 0x8000u));
 }
 
-/* Bodies with n as a parameter of its own: the calls with n = 8, what mma.sync tiles have, become straight vector code. */
-MPG_INLINE int mpg_load_addends_body(const mpg_narrow_items *job, int64_t item, int64_t n, float *MPG_RESTRICT c, int64_t ld)
+/* With n as a parameter of its own: the calls with n = 8, what mma.sync tiles have, become straight vector code. */
+MPG_INLINE int mpg_load_columns(const mpg_narrow_items *job, int64_t item, int64_t n, float *MPG_RESTRICT c, int64_t ld)
 {
     const int64_t m = job->m;
     int32_t unusable = 0;
@@ -68,8 +68,7 @@ MPG_INLINE int mpg_load_addends_body(const mpg_narrow_items *job, int64_t item, 
     return unusable != 0;
 }
 
-MPG_INLINE void mpg_store_results_body(const mpg_narrow_items *job, int64_t item, int64_t n, const float *MPG_RESTRICT c,
-                                       int64_t ld)
+MPG_INLINE void mpg_store_columns(const mpg_narrow_items *job, int64_t item, int64_t n, const float *MPG_RESTRICT c, int64_t ld)
 {
     const int64_t m = job->m;
     if (job->d_size == 4) {
@@ -86,8 +85,9 @@ MPG_INLINE void mpg_store_results_body(const mpg_narrow_items *job, int64_t item
 }
 
 /* A decoded B (k, n) into lanes `lane` and on of a panel of 16; padding stays as the panel was set up. */
-MPG_INLINE void mpg_spread_body(const mpg_narrow_items *job, int64_t n, const float *MPG_RESTRICT values,
-                                const uint8_t *MPG_RESTRICT bytes, float *MPG_RESTRICT panel, uint8_t *MPG_RESTRICT exponents)
+MPG_INLINE void mpg_spread_columns(const mpg_narrow_items *job, int64_t n, const float *MPG_RESTRICT values,
+                                   const uint8_t *MPG_RESTRICT bytes, float *MPG_RESTRICT panel,
+                                   uint8_t *MPG_RESTRICT exponents)
 {
     for (int64_t t = 0; t < job->length; t++) {
         const int64_t k = job->order[t];
@@ -100,40 +100,34 @@ MPG_INLINE void mpg_spread_body(const mpg_narrow_items *job, int64_t n, const fl
     }
 }
 
-#define MPG_ITEMS_BODIES(SUFFIX, TARGET)                                                                                       \
-    TARGET static int mpg_load_addends_##SUFFIX(const mpg_narrow_items *job, int64_t item, float *c, int64_t ld)               \
-    {                                                                                                                          \
-        return job->n == 8 ? mpg_load_addends_body(job, item, 8, c, ld) : mpg_load_addends_body(job, item, job->n, c, ld);     \
-    }                                                                                                                          \
-    TARGET static void mpg_store_results_##SUFFIX(const mpg_narrow_items *job, int64_t item, const float *c, int64_t ld)       \
-    {                                                                                                                          \
-        if (job->n == 8)                                                                                                       \
-            mpg_store_results_body(job, item, 8, c, ld);                                                                       \
-        else                                                                                                                   \
-            mpg_store_results_body(job, item, job->n, c, ld);                                                                  \
-    }                                                                                                                          \
-    TARGET static void mpg_spread_##SUFFIX(const mpg_narrow_items *job, const float *values, const uint8_t *bytes,             \
-                                           float *panel, uint8_t *exponents)                                                   \
-    {                                                                                                                          \
-        if (job->n == 8)                                                                                                       \
-            mpg_spread_body(job, 8, values, bytes, panel, exponents);                                                          \
-        else                                                                                                                   \
-            mpg_spread_body(job, job->n, values, bytes, panel, exponents);                                                     \
-    }
-
-MPG_ITEMS_BODIES(baseline, )
-MPG_ITEMS_BODIES(avx512, MPG_TARGET_AVX512)
-
-/* The addends of one product into rows of `ld` lanes; whether the lanes cannot take one of them. */
-static int mpg_load_addends(const mpg_narrow_items *job, int64_t item, float *c, int64_t ld)
+MPG_INLINE void mpg_load_addends_body(int level, const mpg_narrow_items *job, int64_t item, float *c, int64_t ld, int *unusable)
 {
-    return (job->level == MPG_ISA_AVX512 ? mpg_load_addends_avx512 : mpg_load_addends_baseline)(job, item, c, ld);
+    *unusable = job->n == 8 ? mpg_load_columns(job, item, 8, c, ld) : mpg_load_columns(job, item, job->n, c, ld);
 }
 
-static void mpg_store_results(const mpg_narrow_items *job, int64_t item, const float *c, int64_t ld)
+MPG_INLINE void mpg_store_results_body(int level, const mpg_narrow_items *job, int64_t item, const float *c, int64_t ld)
 {
-    (job->level == MPG_ISA_AVX512 ? mpg_store_results_avx512 : mpg_store_results_baseline)(job, item, c, ld);
+    if (job->n == 8)
+        mpg_store_columns(job, item, 8, c, ld);
+    else
+        mpg_store_columns(job, item, job->n, c, ld);
 }
+
+MPG_INLINE void mpg_spread_body(int level, const mpg_narrow_items *job, const float *values, const uint8_t *bytes, float *panel,
+                                uint8_t *exponents)
+{
+    if (job->n == 8)
+        mpg_spread_columns(job, 8, values, bytes, panel, exponents);
+    else
+        mpg_spread_columns(job, job->n, values, bytes, panel, exponents);
+}
+
+/* The addends of one product into rows of `ld` lanes; `unusable`: whether the lanes cannot take one of them. */
+MPG_VARIANTS(mpg_load_addends, (job, item, c, ld, unusable), const mpg_narrow_items *job, int64_t item, float *c, int64_t ld,
+             int *unusable)
+MPG_VARIANTS(mpg_store_results, (job, item, c, ld), const mpg_narrow_items *job, int64_t item, const float *c, int64_t ld)
+MPG_VARIANTS(mpg_spread, (job, values, bytes, panel, exponents), const mpg_narrow_items *job, const float *values,
+             const uint8_t *bytes, float *panel, uint8_t *exponents)
 
 /* ---- one or two products ------------------------------------------------------------------------------------------- */
 typedef struct {
@@ -189,8 +183,7 @@ static int mpg_items_decode_b(const mpg_narrow_items *job, int64_t item, const m
 static int mpg_items_pack_few(const mpg_narrow_items *job, int64_t item, const mpg_items_memory *w, int lane)
 {
     const int special = mpg_items_decode_b(job, item, w);
-    (job->level == MPG_ISA_AVX512 ? mpg_spread_avx512 : mpg_spread_baseline)(job, w->loose, w->loose_e, w->bv + lane,
-                                                                             w->be + lane);
+    mpg_spread(job, w->loose, w->loose_e, w->bv + lane, w->be + lane, job->level);
     return special;
 }
 
@@ -221,9 +214,10 @@ static int mpg_any(const uint8_t *flags, int64_t count)
 static void mpg_items_one(const mpg_narrow_items *job, int64_t item, const mpg_items_memory *w)
 {
     const int64_t m = job->m, n = job->n, length = job->length;
-    int mark = mpg_items_pack_a(job, item, w, 0);
+    int unusable, mark = mpg_items_pack_a(job, item, w, 0);
     mark |= n < 16 ? mpg_items_pack_few(job, item, w, 0) : mpg_items_pack_b(job, item, w);
-    mark |= mpg_load_addends(job, item, w->c, n);
+    mpg_load_addends(job, item, w->c, n, &unusable, job->level);
+    mark |= unusable;
     if (!mark) {
         if (job->task.output == MPG_OUT_FP16)
             memset(w->overflow, 0, (size_t)(m * n));
@@ -233,7 +227,7 @@ static void mpg_items_one(const mpg_narrow_items *job, int64_t item, const mpg_i
                             mpg_panel_width(n, p), mpg_panel_count(n, p), w->c + start, w->overflow + start, n, job->level);
         }
         mark = job->task.output == MPG_OUT_FP16 && mpg_any(w->overflow, m * n);
-        mpg_store_results(job, item, w->c, n);
+        mpg_store_results(job, item, w->c, n, job->level);
     }
     job->marks[item] = (uint8_t)mark;
 }
@@ -257,11 +251,12 @@ static void mpg_items_two(const mpg_narrow_items *job, int64_t item, const mpg_i
 {
     const int64_t m = job->m, length = job->length, steps = length / job->task.terms;
     const unsigned mode = _mm_getcsr();
-    int mark[2];
+    int mark[2], unusable;
     for (int h = 0; h < 2; h++) {
         mark[h] = mpg_items_pack_a(job, item + h, w, h * m * length);
         mark[h] |= mpg_items_pack_few(job, item + h, w, h * MPG_HALF_PANEL);
-        mark[h] |= mpg_load_addends(job, item + h, w->c + h * MPG_HALF_PANEL, 16);
+        mpg_load_addends(job, item + h, w->c + h * MPG_HALF_PANEL, 16, &unusable, job->level);
+        mark[h] |= unusable;
         if (mark[h]) /* what the lanes do not take must not enter them */
             for (int64_t i = 0; i < m; i++)
                 memset(w->c + i * 16 + h * MPG_HALF_PANEL, 0, (size_t)job->n * sizeof(float));
@@ -283,7 +278,7 @@ static void mpg_items_two(const mpg_narrow_items *job, int64_t item, const mpg_i
         if (job->task.output == MPG_OUT_FP16)
             for (int64_t i = 0; i < m; i++)
                 mark[h] |= mpg_any(w->overflow + i * 16 + h * MPG_HALF_PANEL, job->n);
-        mpg_store_results(job, item + h, w->c + h * MPG_HALF_PANEL, 16);
+        mpg_store_results(job, item + h, w->c + h * MPG_HALF_PANEL, 16, job->level);
         job->marks[item + h] = (uint8_t)(mark[h] != 0);
     }
 }

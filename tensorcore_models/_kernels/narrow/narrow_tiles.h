@@ -4,30 +4,18 @@
 
 #include <stdlib.h>
 
+#include "block_sizes.h"
 #include "narrow.h"
 #include "narrow_avx2.h"
 #include "narrow_avx512.h"
 #include "narrow_fp16_avx512.h"
 
-#define MPG_BLOCK_K 128 /* a panel's part that stays in the first-level cache: 128 * 64 * 5 bytes */
-
-#define MPG_NARROW_PACK(SUFFIX, TARGET)                                                                                        \
-    TARGET static void mpg_narrow_pack_b_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t first, int count,         \
-                                                  int width, int64_t begin, int64_t end, float *values, uint8_t *exponents,    \
-                                                  uint8_t *special)                                                            \
-    {                                                                                                                          \
-        mpg_narrow_pack_b_body(s, f, first, count, width, begin, end, values, exponents, special);                             \
-    }                                                                                                                          \
-    TARGET static void mpg_narrow_pack_a_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin,       \
-                                                  int64_t end, int plain_order, int scale, float *values, uint32_t *exponents, \
-                                                  uint8_t *special)                                                            \
-    {                                                                                                                          \
-        mpg_narrow_pack_a_body(s, f, row, begin, end, plain_order, scale, values, exponents, special);                         \
-    }
-
-MPG_NARROW_PACK(baseline, )
-MPG_NARROW_PACK(avx2, MPG_TARGET_AVX2)
-MPG_NARROW_PACK(avx512, MPG_TARGET_AVX512)
+MPG_VARIANTS(mpg_narrow_pack_b_plain, (s, f, first, count, width, begin, end, values, exponents, special), const mpg_source *s,
+             const mpg_operand *f, int64_t first, int count, int width, int64_t begin, int64_t end, float *values,
+             uint8_t *exponents, uint8_t *special)
+MPG_VARIANTS(mpg_narrow_pack_a_plain, (s, f, row, begin, end, plain_order, values, exponents, special), const mpg_source *s,
+             const mpg_operand *f, int64_t row, int64_t begin, int64_t end, int plain_order, float *values, uint32_t *exponents,
+             uint8_t *special)
 
 static void mpg_narrow_pack_b(const mpg_source *s, const mpg_operand *f, int64_t first, int count, int width, int64_t begin,
                               int64_t end, float *values, uint8_t *exponents, uint8_t *special, int level)
@@ -38,12 +26,7 @@ static void mpg_narrow_pack_b(const mpg_source *s, const mpg_operand *f, int64_t
         return;
     }
 #endif
-    if (level == MPG_ISA_AVX512)
-        mpg_narrow_pack_b_avx512(s, f, first, count, width, begin, end, values, exponents, special);
-    else if (level == MPG_ISA_AVX2)
-        mpg_narrow_pack_b_avx2(s, f, first, count, width, begin, end, values, exponents, special);
-    else
-        mpg_narrow_pack_b_baseline(s, f, first, count, width, begin, end, values, exponents, special);
+    mpg_narrow_pack_b_plain(s, f, first, count, width, begin, end, values, exponents, special, level);
 }
 
 static void mpg_narrow_pack_a(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin, int64_t end,
@@ -56,12 +39,7 @@ static void mpg_narrow_pack_a(const mpg_source *s, const mpg_operand *f, int64_t
         return;
     }
 #endif
-    if (level == MPG_ISA_AVX512)
-        mpg_narrow_pack_a_avx512(s, f, row, begin, end, plain_order, 0, values, exponents, special);
-    else if (level == MPG_ISA_AVX2)
-        mpg_narrow_pack_a_avx2(s, f, row, begin, end, plain_order, -MPG_NARROW_PRESCALE, values, exponents, special);
-    else
-        mpg_narrow_pack_a_baseline(s, f, row, begin, end, plain_order, -MPG_NARROW_PRESCALE, values, exponents, special);
+    mpg_narrow_pack_a_plain(s, f, row, begin, end, plain_order, values, exponents, special, level);
 }
 
 /* `rows` packed rows of A (each `length` positions) against one packed panel, d and redo (leading dimension ldd) updated
@@ -71,7 +49,7 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const float *av, const uin
                             int level)
 {
     const int64_t group = t->terms * (t->chain ? t->chain : 1); /* c may be handed on between these only */
-    const int64_t block = MPG_BLOCK_K / group > 0 ? MPG_BLOCK_K / group * group : group;
+    const int64_t depth = MPG_SIZE(level, MPG_NARROW_DEPTH_SIZES), block = depth / group > 0 ? depth / group * group : group;
     float c[MPG_PANEL];
     uint8_t overflow[MPG_PANEL];
     const int terms_index = t->terms == 4 ? 0 : t->terms == 8 ? 1 : t->terms == 16 ? 2 : 3;
@@ -125,7 +103,7 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const float *av, const uin
 }
 
 /* ---- panels -------------------------------------------------------------------------------------------------------- */
-/* n columns are cut into panels of MPG_PANEL; what remains into panels of 16, unless it nearly fills a wide one. */
+/* n columns are cut into panels of MPG_PANEL; the rest into panels of 16, unless it nearly fills a wide one. */
 static int64_t mpg_wide_panels(int64_t n) { return (n + (n % MPG_PANEL > 48 ? MPG_PANEL - 1 : 0)) / MPG_PANEL; }
 
 static int64_t mpg_panels(int64_t n)

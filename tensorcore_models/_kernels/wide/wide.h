@@ -11,6 +11,7 @@
 #ifndef MPG_WIDE_H
 #define MPG_WIDE_H
 
+#include "block_sizes.h"
 #include "lanes.h"
 
 enum { MPG_WIDE = 32 }; /* lanes of a panel */
@@ -22,13 +23,13 @@ enum { MPG_WIDE = 32 }; /* lanes of a panel */
 #define MPG_WORD_BIAS_B (MPG_WORD_BIAS - MPG_WORD_BIAS_A)
 #define MPG_NO_WORD 0xC000      /* -16384: the alignment exponent of zeros, which take no part */
 #define MPG_LOWEST_BIAS 1024    /* for each operand */
-#define MPG_LOWEST_OF_ZERO 4096 /* in the place of an exponent: every multiple of it is one of the unit */
+#define MPG_LOWEST_OF_ZERO 4096 /* for zero, which is a multiple of every unit: above the exponent of any lowest bit */
 #define MPG_WIDE_LOWEST (-900)  /* below every product; the inverse of its unit is still a number */
 
 typedef struct {
     int terms;            /* products of one operation as packed: 4, 8, 16 or 32 for each group */
     int fraction_bits;    /* F of the products */
-    int floor;            /* alignment exponent that is never undercut, MPG_WIDE_LOWEST or more */
+    int floor;            /* lowest alignment exponent, MPG_WIDE_LOWEST or more */
     int output;           /* MPG_OUT_FP32 truncates, MPG_OUT_FP16 rounds to nearest even */
     int raw_exponent;     /* addends below 2^raw_exponent other than 0 align there; -1022 for none */
     int positive_zero;    /* a negative sum that rounds to zero gives +0 */
@@ -79,7 +80,7 @@ MPG_INLINE mpg_wide_number mpg_wide_decode(uint32_t code, int32_t scale, const m
     return number;
 }
 
-/* The word of a number's alignment exponent, that of a zero below all others whatever is added to it. */
+/* The word of a number's alignment exponent; the word of a zero stays below all others whatever is added to it. */
 MPG_INLINE int32_t mpg_exponent_word(const mpg_wide_number *number, int bias)
 {
     const int32_t x = number->exponent + bias;
@@ -119,8 +120,9 @@ MPG_INLINE void mpg_gather(const mpg_source *s, int size, int64_t base, int64_t 
 
 /* Columns of B as one panel: values [k][lane]; words [k][8][4], lane 8 g + i at [i][g], so that shifts of 64-bit lanes take
  * them apart. */
-MPG_INLINE void mpg_wide_pack_b_body(const mpg_source *s, const mpg_operand *format, int64_t first, int count, int64_t begin,
-                                     int64_t end, double *values, int16_t *exponents, int16_t *lowest, uint8_t *special)
+MPG_INLINE void mpg_wide_pack_b_body(int level, const mpg_source *s, const mpg_operand *format, int64_t first, int count,
+                                     int64_t begin, int64_t end, double *values, int16_t *exponents, int16_t *lowest,
+                                     uint8_t *special)
 {
     const mpg_operand f = *format;
     int32_t flags[MPG_WIDE] = {0}, scales[MPG_WIDE] = {0};
@@ -163,9 +165,9 @@ MPG_INLINE void mpg_wide_pack_b_body(const mpg_source *s, const mpg_operand *for
 
 #define MPG_WIDE_CHUNK 64
 /* A row of A: values, and words twice over. */
-MPG_INLINE void mpg_wide_pack_a_body(const mpg_source *s, const mpg_operand *format, int64_t row, int64_t begin, int64_t end,
-                                     int plain_order, double *MPG_RESTRICT values, uint32_t *MPG_RESTRICT exponents,
-                                     uint32_t *MPG_RESTRICT lowest, uint8_t *special)
+MPG_INLINE void mpg_wide_pack_a_body(int level, const mpg_source *s, const mpg_operand *format, int64_t row, int64_t begin,
+                                     int64_t end, int plain_order, double *MPG_RESTRICT values,
+                                     uint32_t *MPG_RESTRICT exponents, uint32_t *MPG_RESTRICT lowest, uint8_t *special)
 {
     const mpg_operand f = *format;
     int32_t flags = 0, scale = 0;
@@ -202,39 +204,11 @@ MPG_INLINE void mpg_wide_pack_a_body(const mpg_source *s, const mpg_operand *for
     special[row] |= (uint8_t)(flags != 0);
 }
 
-#define MPG_WIDE_PACK(SUFFIX, TARGET)                                                                                          \
-    TARGET static void mpg_wide_pack_b_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t first, int count,           \
-                                                int64_t begin, int64_t end, double *values, int16_t *exponents,                \
-                                                int16_t *lowest, uint8_t *special)                                             \
-    {                                                                                                                          \
-        mpg_wide_pack_b_body(s, f, first, count, begin, end, values, exponents, lowest, special);                              \
-    }                                                                                                                          \
-    TARGET static void mpg_wide_pack_a_##SUFFIX(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin,         \
-                                                int64_t end, int plain_order, double *values, uint32_t *exponents,             \
-                                                uint32_t *lowest, uint8_t *special)                                            \
-    {                                                                                                                          \
-        mpg_wide_pack_a_body(s, f, row, begin, end, plain_order, values, exponents, lowest, special);                          \
-    }
-
-MPG_WIDE_PACK(baseline, )
-MPG_WIDE_PACK(avx2, MPG_TARGET_AVX2)
-MPG_WIDE_PACK(avx512, MPG_TARGET_AVX512)
-
-static void mpg_wide_pack_b(const mpg_source *s, const mpg_operand *f, int64_t first, int count, int64_t begin, int64_t end,
-                            double *values, int16_t *exponents, int16_t *lowest, uint8_t *special, int level)
-{
-    (level == MPG_ISA_AVX512 ? mpg_wide_pack_b_avx512
-     : level == MPG_ISA_AVX2 ? mpg_wide_pack_b_avx2
-                             : mpg_wide_pack_b_baseline)(s, f, first, count, begin, end, values, exponents, lowest, special);
-}
-
-static void mpg_wide_pack_a(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin, int64_t end, int plain_order,
-                            double *values, uint32_t *exponents, uint32_t *lowest, uint8_t *special, int level)
-{
-    (level == MPG_ISA_AVX512 ? mpg_wide_pack_a_avx512
-     : level == MPG_ISA_AVX2
-         ? mpg_wide_pack_a_avx2
-         : mpg_wide_pack_a_baseline)(s, f, row, begin, end, plain_order, values, exponents, lowest, special);
-}
+MPG_VARIANTS(mpg_wide_pack_b, (s, f, first, count, begin, end, values, exponents, lowest, special), const mpg_source *s,
+             const mpg_operand *f, int64_t first, int count, int64_t begin, int64_t end, double *values, int16_t *exponents,
+             int16_t *lowest, uint8_t *special)
+MPG_VARIANTS(mpg_wide_pack_a, (s, f, row, begin, end, plain_order, values, exponents, lowest, special), const mpg_source *s,
+             const mpg_operand *f, int64_t row, int64_t begin, int64_t end, int plain_order, double *values,
+             uint32_t *exponents, uint32_t *lowest, uint8_t *special)
 
 #endif

@@ -37,9 +37,11 @@ def wide(a, b, const int32_t[::1] order, bint plain_order, result, dict task, in
     order : memoryview of int32
         Position in k of each padded position, -1 for padding; `plain_order` where that is 0, 1, 2, ...
     result : tensorcore_models.kernels.common.Result
+        Where the results go.
     task : dict
         Fields of tensorcore_models.kernels.wide.WideTask.
     level, threads : int
+        Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
     length : int
         Positions of k that are packed at a time, a multiple of one operation or chain; 0: what fits the caches.
     """

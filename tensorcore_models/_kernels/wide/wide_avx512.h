@@ -47,12 +47,12 @@ MPG_LANES512 void mpg_starts512(__m512i x, __m512d *start)
     start[3] = _mm512_castsi512_pd(_mm512_shuffle_epi8(x, three));
 }
 
-/* The same with word g of `high` in the highest and that of `low` in the lowest place. */
+/* The same with word g of `high` in the highest place and word g of `low` in the lowest. */
 MPG_LANES512 void mpg_ends512(__m512i high, __m512i low, __m512d *end)
 {
     const __m512i even = _mm512_set4_epi32(0x09088080, (int)0x80800D0C, 0x01008080, (int)0x80800504);
     const __m512i odd = _mm512_set4_epi32(0x0B0A8080, (int)0x80800F0E, 0x03028080, (int)0x80800706);
-    /* words 0 and 1, then 2 and 3, of `high` with those of `low` beside them in each 64-bit lane */
+    /* words 0 and 1, then 2 and 3, of `high` and of `low`, side by side in each 64-bit lane */
     const __m512i first = _mm512_mask_shuffle_epi32(high, 0xAAAA, low, _MM_PERM_CCAA);
     const __m512i second = _mm512_mask_shuffle_epi32(low, 0x5555, high, _MM_PERM_DDBB);
     end[0] = _mm512_castsi512_pd(_mm512_shuffle_epi8(first, even));
@@ -72,7 +72,7 @@ MPG_LANES512 __m512i mpg_exponent_words512(const __m512d *x)
     return _mm512_and_si512(words, mpg_word512(0x7FF0));
 }
 
-/* Words of the largest alignment exponent of `terms` products, at least those of `lowest`. */
+/* Words of the largest alignment exponent of `terms` products, or of `lowest` where that is larger. */
 MPG_LANES512 void mpg_wide_tops512(int rows, int terms, const mpg_wide_operands *p, __m512i lowest, __m512i *words)
 {
     for (int r = 0; r < rows; r++)
@@ -376,8 +376,7 @@ static mpg_wide_rows512 mpg_wide_kernel512(const mpg_wide_task *t, int two)
 }
 #endif
 
-#define MPG_WIDE_BLOCK_K 96     /* a panel's part that stays in the first-level cache: 96 * 32 * 12 bytes; at least all terms */
-enum { MPG_WIDE_TOGETHER = 4 }; /* rows that the plain-C kernels take at a time */
+enum { MPG_WIDE_TOGETHER = 4 }; /* rows that are taken at a time, at most */
 
 static void mpg_wide_rows_plain(const mpg_wide_task *t, const mpg_wide_operands *p, int rows, int count, int64_t steps,
                                 float *d, uint8_t *redo, int64_t ldd, int level)
@@ -432,8 +431,9 @@ static void mpg_wide_tile(const mpg_wide_task *t, const double *av, const uint32
 {
     const int fresh = t->promote && level != MPG_ISA_AVX512;
     const int64_t whole = t->promote ? t->promote : t->terms; /* what is not cut */
-    const int64_t block = fresh || whole > MPG_WIDE_BLOCK_K ? whole : MPG_WIDE_BLOCK_K / whole * whole;
-    const int together = level == MPG_ISA_AVX512 ? 2 : MPG_WIDE_TOGETHER;
+    const int64_t depth = MPG_SIZE(level, MPG_WIDE_DEPTH_SIZES);
+    const int64_t block = fresh || whole > depth ? whole : depth / whole * whole;
+    const int together = MPG_SIZE(level, MPG_WIDE_ROWS_SIZES);
     for (int64_t k = 0; k < length; k += block) {
         const int64_t taken = length - k < block ? length - k : block, steps = taken / t->terms;
         /* Each row asks for its share of what follows, also in the next panel. */

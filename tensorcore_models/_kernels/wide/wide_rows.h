@@ -99,7 +99,7 @@ MPG_INLINE void mpg_wide_counts(int terms, int fraction_bits, const uint32_t *MP
     }
 }
 
-/* The doubles whose highest words are those of 32 lanes, plus `more` (wide.h has their order). */
+/* The doubles that have the 32 lanes' words, plus `more`, as their highest words (wide.h has their order). */
 MPG_INLINE void mpg_wide_powers(const int16_t *MPG_RESTRICT words, int32_t more, double *MPG_RESTRICT powers)
 {
     int16_t sums[MPG_WIDE];
@@ -243,10 +243,10 @@ MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_w
     return (int)(odd >> 63);
 }
 
-/* Rows over several operations, turn by turn: an operation waits for the one before it in its row. `terms` is that of one
- * group. */
-MPG_INLINE void mpg_wide_rows_body(int terms, int fused, const mpg_wide_task *task, const mpg_wide_operands *p, int rows,
-                                   double (*c)[MPG_WIDE], int64_t steps, uint8_t (*overflow)[MPG_WIDE])
+/* Rows over several operations, turn by turn: an operation waits for the one before it in its row. `terms`, of one group, and
+ * `fused` are constants. */
+MPG_INLINE void mpg_wide_rows_of(int terms, int fused, const mpg_wide_task *task, const mpg_wide_operands *p, int rows,
+                                 double (*c)[MPG_WIDE], int64_t steps, uint8_t (*overflow)[MPG_WIDE])
 {
     const mpg_wide_task copy = *task, *t = &copy; /* nothing that is stored here can change it */
     const double limit = t->output == MPG_OUT_FP16 ? 0x1p16 : 0x1p128;
@@ -277,22 +277,21 @@ MPG_INLINE void mpg_wide_rows_body(int terms, int fused, const mpg_wide_task *ta
 #define MPG_BASELINE_FUSED 0
 #endif
 
-#define MPG_WIDE_ROWS(SUFFIX, TARGET, FUSED)                                                                                   \
-    MPG_NOINLINE TARGET static void mpg_wide_rows_##SUFFIX(int terms, const mpg_wide_task *t, const mpg_wide_operands *p,      \
-                                                           int rows, double (*c)[MPG_WIDE], int64_t steps,                     \
-                                                           uint8_t (*overflow)[MPG_WIDE])                                      \
-    {                                                                                                                          \
-        if (terms == 4)                                                                                                        \
-            mpg_wide_rows_body(4, FUSED, t, p, rows, c, steps, overflow);                                                      \
-        else if (terms == 8)                                                                                                   \
-            mpg_wide_rows_body(8, FUSED, t, p, rows, c, steps, overflow);                                                      \
-        else if (terms == 16)                                                                                                  \
-            mpg_wide_rows_body(16, FUSED, t, p, rows, c, steps, overflow);                                                     \
-        else                                                                                                                   \
-            mpg_wide_rows_body(32, FUSED, t, p, rows, c, steps, overflow);                                                     \
-    }
+MPG_INLINE void mpg_wide_rows_body(int level, int terms, const mpg_wide_task *t, const mpg_wide_operands *p, int rows,
+                                   double (*c)[MPG_WIDE], int64_t steps, uint8_t (*overflow)[MPG_WIDE])
+{
+    const int fused = MPG_BASELINE_FUSED || (MPG_X86_VARIANTS && level != MPG_ISA_BASELINE);
+    if (terms == 4)
+        mpg_wide_rows_of(4, fused, t, p, rows, c, steps, overflow);
+    else if (terms == 8)
+        mpg_wide_rows_of(8, fused, t, p, rows, c, steps, overflow);
+    else if (terms == 16)
+        mpg_wide_rows_of(16, fused, t, p, rows, c, steps, overflow);
+    else
+        mpg_wide_rows_of(32, fused, t, p, rows, c, steps, overflow);
+}
 
-MPG_WIDE_ROWS(baseline, , MPG_BASELINE_FUSED)
-MPG_WIDE_ROWS(avx2, MPG_TARGET_AVX2, MPG_X86_VARIANTS || MPG_BASELINE_FUSED)
+MPG_PLAIN_VARIANTS(mpg_wide_rows, (terms, t, p, rows, c, steps, overflow), int terms, const mpg_wide_task *t,
+                   const mpg_wide_operands *p, int rows, double (*c)[MPG_WIDE], int64_t steps, uint8_t (*overflow)[MPG_WIDE])
 
 #endif

@@ -34,7 +34,7 @@ class Mismatch:
     c, hardware, model : str
         Encodings of c and of both results.
     scale_a, scale_b : list of str
-        Block scales, empty where there are none.
+        Block scales, empty for an instruction without them.
     """
 
     instruction: str

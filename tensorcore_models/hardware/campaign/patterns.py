@@ -34,7 +34,7 @@ def _random_bits(fmt: Format | IntegerFormat, shape: Shape, rng: np.random.Gener
 
 
 def _fields(fmt: Format, exponent: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Random sign and fraction with the given exponent fields (those of infinities and NaN are not reached)."""
+    """Random sign and fraction with the given exponent fields (never infinities or NaN)."""
     top = (1 << fmt.exponent_bits) - (2 if fmt.specials == "ieee" else 1)
     field = np.clip(exponent, 0, top).astype(np.uint64)
     below = fmt.fraction_bits + fmt.padding_bits
@@ -64,7 +64,7 @@ def _clustered(fmt, shape, rng):
 
 
 def _near_one(fmt, shape, rng):
-    """Exponents around that of 1, from wide to narrow."""
+    """Exponents around the exponent of 1, from wide to narrow."""
     return _fields(fmt, fmt.bias + rng.integers(-12, 13, shape), rng)
 
 
@@ -99,7 +99,7 @@ def _smallest_normal(fmt, shape, rng):
     return (bits << np.uint64(fmt.padding_bits) | sign).astype(fmt.container)
 
 
-#: For kinds whose A and B are made together: exponents of their products above that of the result's last bit, from and to.
+#: For kinds whose A and B are made together: range of their products' exponents above the exponent of the result's last bit.
 UNDERFLOWING = {"underflow": (-6, 8), "smallest_normal": (-6, 1)}
 
 

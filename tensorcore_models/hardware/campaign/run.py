@@ -1,6 +1,6 @@
-"""One command that compares the GPU at hand with its models: ``python -m tensorcore_models.hardware.campaign --out DIR``.
+"""One command that compares this machine's GPU with its models: ``python -m tensorcore_models.hardware.campaign --out DIR``.
 
-With ``--cpu`` it is the CPU at hand, stages 2 and 3.
+With ``--cpu`` it is this machine's CPU, stages 2 and 3.
 
 1. The decisive experiments: which answer the hardware gives to each open question, and the edge rules that follow.
 2. Every instruction of the architecture against its model (with those rules), by kind of operands; mismatches shrunk.

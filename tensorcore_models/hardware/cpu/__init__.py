@@ -1,4 +1,4 @@
-"""Matrix instructions of the CPU at hand: which there are, and engines that run them or emulate them.
+"""Matrix instructions of this machine's CPU: which there are, and engines that run them or emulate them.
 
 Instructions: VDPBF16PS and AMX on x86, BFMMLA on Arm. What an AMX unit needs beside the CPU's own support is that the operating
 system saves its registers (XCR0) and grants them to the process (Linux: arch_prctl); :func:`status` asks for all of it.

@@ -1,4 +1,4 @@
-"""Instructions of the CPU at hand as matrix engines: raw bits in, raw bits out."""
+"""Instructions of this machine's CPU as matrix engines: raw bits in, raw bits out."""
 
 import dataclasses
 import platform
@@ -34,7 +34,7 @@ class CpuEngine(Engine):
 
     Notes
     -----
-    ``gemm`` and ``gemm_bits`` are those of every engine; `mma_bits` takes batches as an instruction's does.
+    ``gemm`` and ``gemm_bits`` work as every engine's; `mma_bits` takes batches as an instruction's does.
     """
 
     row: Instruction
@@ -96,7 +96,7 @@ class CpuEngine(Engine):
 
 
 def cpu_engine(name: str, emulated: bool = False) -> CpuEngine:
-    """The engine of an instruction of the CPU at hand.
+    """The engine of an instruction of this machine's CPU.
 
     Parameters
     ----------

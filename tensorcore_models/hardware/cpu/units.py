@@ -8,7 +8,7 @@ from ..._kernels.cpu_units import cpu_units
 from ...catalogue import list_instructions
 from ...engines.instruction import Instruction
 
-#: Environment variable that stands in for what the machine says about AMX, for tests: "refused" (as if the operating system had
+#: Environment variable that replaces what the machine says about AMX, for tests: "refused" (as if the operating system had
 #: refused the permission) or "emulated" (mpgemm.sgemm runs on the emulated unit).
 ENVIRONMENT = "MPGEMM_AMX"
 SETTINGS = ("", "refused", "emulated")

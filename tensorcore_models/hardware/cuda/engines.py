@@ -35,7 +35,7 @@ class CudaEngine(Engine):
 
     Notes
     -----
-    ``gemm`` and ``gemm_bits`` are those of every engine; `mma_bits` takes batches as an instruction's does.
+    ``gemm`` and ``gemm_bits`` work as every engine's; `mma_bits` takes batches as an instruction's does.
     """
 
     row: Instruction
@@ -147,7 +147,7 @@ def _continuing(row: Instruction) -> Instruction:
 
 
 def cuda_engine(name: str, device: Device | None = None) -> CudaEngine:
-    """The engine of an instruction of the GPU at hand.
+    """The engine of an instruction of this machine's GPU.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class Mode(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where an element stands: which of the instruction's blocks, row, column."""
+    """Where an element is: which of the instruction's blocks, row, column."""
 
     block: int
     row: int
@@ -205,7 +205,7 @@ class MmaLayout(NamedTuple):
 
 
 def register_width(fmt: str, *, packed: bool) -> int:
-    """Bits that one element takes in an mma.sync register: fp6 and, unless `packed`, fp4 stand in bytes of their own."""
+    """Bits that one element takes in an mma.sync register: fp6 and, unless `packed`, fp4 have bytes of their own."""
     row = get_format(fmt)
     if row.bits in (4, 6):
         return 4 if packed else 8

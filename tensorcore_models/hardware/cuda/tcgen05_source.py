@@ -1,7 +1,7 @@
 """CUDA C++ kernels of tcgen05.mma (Blackwell): one CTA or a pair, with and without block scales.
 
 Same interface as :mod:`tensorcore_models.hardware.cuda.source`, staging as
-:mod:`tensorcore_models.hardware.cuda.group_source`. The accumulator stands in tensor memory from column 0 on, the block
+:mod:`tensorcore_models.hardware.cuda.group_source`. The accumulator is in tensor memory from column 0 on, the block
 scales behind it. With m = 256 a cluster of two blocks takes a tile (``cta_group::2``): each block stages its half of the rows
 of A and of the columns of B and holds its half of the rows of D, their scales, and the scales of all columns; the even block
 issues the instruction.

@@ -136,5 +136,5 @@ def width_fields(operands: tuple[int, int], intermediates: int, c: Format, d: Fo
 
 
 def vector_holds(operands: tuple[int, int], c: Format, d: Format, wide: int) -> bool:
-    """Whether the vector kernel holds products and addends; what the width holds otherwise it holds too."""
+    """Whether the vector kernel holds products and addends; sums that fit the width fit the vectors, too."""
     return sum(operands) <= VECTOR_PRODUCTS[wide] and max(c.precision, d.precision) <= 60

@@ -289,7 +289,7 @@ def _lower_fused(spec, formats, scale: Format | None, block_size: int | None) ->
     _limit(fields, spec.product_overflow_exponent)
     if spec.fraction_bits is None:
         for name in {"a", "b", "c", "chained", "scale"} & set(fields):
-            fields[name]["zero_align"] = generic.ALIGN_NONE  # nothing is cut off: zeros add nothing wherever they stand
+            fields[name]["zero_align"] = generic.ALIGN_NONE  # nothing is cut off: zeros add nothing, wherever they are
         return fields | _exact_fields(spec, formats, scale, operands)
     if spec.integer_bits is not None:
         fields["integer_bits"] = spec.integer_bits

@@ -1,0 +1,74 @@
+"""Predictions of libraries' results beside the plain product on the same instruction, interleaved in one run.
+
+    python bench/bench_libraries.py [--size 2048] [--threads 1] [--quick] [--cpu-time] [--json out/libraries.json]
+
+The ratio says what chains, restarts, merges and the epilogue of a recipe cost beside `gemm_bits` of its engine.
+"""
+
+import argparse
+import time
+from functools import partial
+
+from harness import hold_blas, interleaved, pin, report, rows
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", type=int, default=2048)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="three turns")
+    parser.add_argument(
+        "--cpu-time", action="store_true", help="CPU time instead of wall time (one thread, shared machines)"
+    )
+    parser.add_argument("--json")
+    return parser.parse_args()
+
+
+def recipes(libraries, size: int) -> dict:
+    """Recipes by name, with the format of the operands."""
+
+    def cublaslt(**config):
+        return libraries.cublaslt("h100", "13.1", m=size, k=size, n=size, format="fp16", config=config)
+
+    return {
+        "nvjet, split-k 4": (
+            cublaslt(ALGO_ID=66, STAGES_ID=35, SPLITK_NUM=4, REDUCTION_SCHEME=2, CUSTOM_OPTION=0),
+            "fp16",
+        ),
+        "gemmSN": (cublaslt(ALGO_ID=11, CUSTOM_OPTION=1), "fp16"),
+        "CUTLASS, 4 serial slices": (
+            libraries.cutlass("h100", k=size, split_k=4, split_mode="serial"),
+            "fp16",
+        ),
+        "scaled_mm, slow, 3 pairwise parts": (
+            libraries.scaled_mm_recipe(size, split_k=3, scheme="pairwise"),
+            "e4m3fn",
+        ),
+    }
+
+
+def main() -> None:
+    args = arguments()
+    hold_blas(args.threads)
+    pin(args.threads)
+    import numpy as np
+
+    import tensorcore_models as tcm
+    from tensorcore_models import libraries
+
+    tcm.set_num_threads(args.threads)
+    clock = time.process_time if args.cpu_time else time.perf_counter
+    rng, size, records = np.random.default_rng(1), args.size, []
+    for name, (recipe, fmt) in recipes(libraries, size).items():
+        a, b = (tcm.encode(rng.standard_normal((size, size)), fmt) for _ in range(2))
+        functions = {
+            "gemm_bits": partial(recipe.engine.gemm_bits, a, b),
+            "recipe": partial(recipe.gemm_bits, a, b, out_format="fp32"),
+        }
+        timings = interleaved(functions, 3 if args.quick else 9, warm_up=1, clock=clock)
+        records += rows(f"{name}, {size}^3,", timings, "gemm_bits", size**3)
+    report(records, args.json)
+
+
+if __name__ == "__main__":
+    main()

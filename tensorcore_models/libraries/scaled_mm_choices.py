@@ -1,0 +1,92 @@
+"""What cuBLASLt chose for `torch._scaled_mm`, read from a package that recorded it.
+
+mmaemu 0.1.0 (PyPI, Apache-2.0, extra ``scaled-mm``) ships what cuBLASLt 12.8.3's heuristic answered on an RTX 4060 (1,228,448
+calls) and on an H100 PCIe (1,767,416 calls), with torch's workspace of 1 MiB. Only recorded calls have an answer.
+"""
+
+import numpy as np
+
+from .recipe import Unknown
+
+#: Names that mmaemu's tables have for devices.
+PROFILES = {"rtx4060": "ada", "h100": "hopper"}
+
+_FORMATS = {"e4m3fn": "e4m3", "e5m2": "e5m2"}
+_OUTPUTS = {
+    "fp32": "float32",
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "e4m3fn": "float8_e4m3fn",
+    "e5m2": "float8_e5m2",
+}
+
+
+def _scheme(device: str, custom_option: int) -> str:
+    """How the parts are joined: the H100's kernels know one way, the RTX 4060's customOption 1 is pairwise."""
+    return "pairwise" if device == "rtx4060" and custom_option == 1 else "serial"
+
+
+def recorded_split(
+    m: int,
+    k: int,
+    n: int,
+    *,
+    device: str = "rtx4060",
+    a_format: str = "e4m3fn",
+    b_format: str = "e4m3fn",
+    out_format: str = "bf16",
+    fast_accumulation: bool = False,
+) -> dict[str, int | str | None]:
+    """The `split_k` and `scheme` of :func:`scaled_mm_recipe` that cuBLASLt was recorded to choose.
+
+    Parameters
+    ----------
+    m, k, n : int
+        Sizes of the call: A is m x k, B is k x n.
+    device : {"rtx4060", "h100"}
+        The GPU; "h100" is an H100 PCIe.
+    a_format, b_format : {"e4m3fn", "e5m2"}
+        Operand formats.
+    out_format : {"fp32", "bf16", "fp16", "e4m3fn", "e5m2"}
+        Output format.
+    fast_accumulation : bool
+        torch's `use_fast_accum`.
+
+    Returns
+    -------
+    dict
+        Keyword arguments of :func:`scaled_mm_recipe`.
+
+    Raises
+    ------
+    Unknown
+        For a call that was not recorded.
+    ValueError
+        If mmaemu is not installed.
+    """
+    for name, value, known in (
+        ("device", device, PROFILES),
+        ("a_format", a_format, _FORMATS),
+        ("b_format", b_format, _FORMATS),
+        ("out_format", out_format, _OUTPUTS),
+    ):
+        if value not in known:
+            raise Unknown(f"{name} {value!r} has no recorded choices", field=name, known=known)
+    try:
+        from mmaemu.platform.splitk_table import lookup
+    except ImportError as error:
+        raise ValueError(
+            f"recorded choices need the package mmaemu ({error}): pip install 'mpgemm[scaled-mm]', "
+            "or name split_k and scheme"
+        ) from error
+    row = lookup(
+        m, n, k, a_dtype=_FORMATS[a_format], b_dtype=_FORMATS[b_format], out_dtype=_OUTPUTS[out_format],
+        use_fast_accum=fast_accumulation, profile=PROFILES[device],
+    )  # fmt: skip
+    if row is None:
+        raise Unknown(
+            f"{m} x {k} x {n} ({a_format} times {b_format} to {out_format}) was not recorded on {device}", field="shape",
+            advice="Record the choice where the GPU is, or name split_k and scheme",
+        )  # fmt: skip
+    parts = int(np.asarray(row["splitK"]))
+    return {"split_k": parts, "scheme": _scheme(device, row["custom"]) if parts > 1 else None}
