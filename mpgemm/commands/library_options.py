@@ -117,13 +117,18 @@ def make_recipe(
         fast = config.get("fast_accumulation", "false").lower()
         if fast not in ("true", "false", "1", "0"):
             raise ValueError(f"--config fast_accumulation={fast}: expected true or false")
-        split = {"split_k": _integer("split_k", config.get("split_k", "1")), "scheme": config.get("scheme")}
-        how = {"device": gpu, "a_format": fmt, "b_format": fmt, "fast_accumulation": fast in ("true", "1")}
-        if recorded is not None:
-            if {"split_k", "scheme"} & set(config):
-                raise ValueError("--recorded mmaemu names split_k and scheme: leave them out of --config")
-            split = libraries.recorded_split(m, k, n, out_format=out_format, **how)
-        return libraries.scaled_mm_recipe(k, **how, **split)
+        accumulation = fast in ("true", "1")
+        if recorded is None:
+            split_k, scheme = _integer("split_k", config.get("split_k", "1")), config.get("scheme")
+        elif {"split_k", "scheme"} & set(config):
+            raise ValueError("--recorded mmaemu names split_k and scheme: leave them out of --config")
+        else:
+            split_k, scheme = libraries.recorded_split(
+                m, k, n, device=gpu, a_format=fmt, b_format=fmt, out_format=out_format, fast_accumulation=accumulation
+            )
+        return libraries.scaled_mm_recipe(
+            k, device=gpu, a_format=fmt, b_format=fmt, fast_accumulation=accumulation, split_k=split_k, scheme=scheme
+        )
     if name == "cutlass":
         _known(config, CUTLASS_OPTIONS)
         options: dict[str, Any] = {

@@ -1,5 +1,5 @@
-"""Runners for real hardware: single instructions of NVIDIA GPUs and of this machine's CPU with raw bits in and out, and what users
-really call.
+"""Runners for real hardware: single instructions of NVIDIA GPUs and of this machine's CPU with raw bits in and out, and the
+libraries that users call.
 
 `engine` looks an engine up by name, as the command line's ``--engine`` takes it. Importing needs no GPU; using an engine
 without one raises OSError or RuntimeError that says what is missing. ``python -m

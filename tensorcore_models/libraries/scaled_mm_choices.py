@@ -36,7 +36,7 @@ def recorded_split(
     b_format: str = "e4m3fn",
     out_format: str = "bf16",
     fast_accumulation: bool = False,
-) -> dict[str, int | str | None]:
+) -> tuple[int, str | None]:
     """The `split_k` and `scheme` of :func:`scaled_mm_recipe` that cuBLASLt was recorded to choose.
 
     Parameters
@@ -54,8 +54,8 @@ def recorded_split(
 
     Returns
     -------
-    dict
-        Keyword arguments of :func:`scaled_mm_recipe`.
+    split_k, scheme : int, str or None
+        Arguments of :func:`scaled_mm_recipe`.
 
     Raises
     ------
@@ -89,4 +89,4 @@ def recorded_split(
             advice="Record the choice where the GPU is, or name split_k and scheme",
         )  # fmt: skip
     parts = int(np.asarray(row["splitK"]))
-    return {"split_k": parts, "scheme": _scheme(device, row["custom"]) if parts > 1 else None}
+    return parts, _scheme(device, row["custom"]) if parts > 1 else None

@@ -28,7 +28,7 @@ def recordings(monkeypatch):
 
 def test_a_call_is_asked_for_in_the_tables_order(recordings):
     found = recorded_split(16, 4096, 32, a_format="e5m2", out_format="fp16", fast_accumulation=True)
-    assert found == {"split_k": 3, "scheme": "pairwise"}
+    assert found == (3, "pairwise")
     options = {"a_dtype": "e5m2", "b_dtype": "e4m3", "out_dtype": "float16", "use_fast_accum": True, "profile": "ada"}
     assert recordings.asked == [((16, 32, 4096), options)]
 
@@ -36,10 +36,10 @@ def test_a_call_is_asked_for_in_the_tables_order(recordings):
 @pytest.mark.parametrize(
     ("device", "row", "expected"),
     [
-        ("rtx4060", {"splitK": 2, "custom": 0}, {"split_k": 2, "scheme": "serial"}),
-        ("rtx4060", {"splitK": 2, "custom": 2}, {"split_k": 2, "scheme": "serial"}),
-        ("rtx4060", {"splitK": 1, "custom": 1}, {"split_k": 1, "scheme": None}),
-        ("h100", {"splitK": 4, "custom": 1}, {"split_k": 4, "scheme": "serial"}),
+        ("rtx4060", {"splitK": 2, "custom": 0}, (2, "serial")),
+        ("rtx4060", {"splitK": 2, "custom": 2}, (2, "serial")),
+        ("rtx4060", {"splitK": 1, "custom": 1}, (1, None)),
+        ("h100", {"splitK": 4, "custom": 1}, (4, "serial")),
     ],
 )
 def test_schemes(recordings, device, row, expected):
@@ -74,6 +74,6 @@ def test_the_command_takes_recorded_choices(recordings):
 def test_the_real_table_agrees_with_recorded_results():
     """Two rows of mmaemu 0.1.0's tables, where it is installed."""
     pytest.importorskip("mmaemu", reason="mmaemu is not installed (extra scaled-mm)")
-    assert recorded_split(1, 1920, 1920, device="h100") == {"split_k": 1, "scheme": None}
+    assert recorded_split(1, 1920, 1920, device="h100") == (1, None)
     with pytest.raises(Unknown):
         recorded_split(1, 17 * 16, 1_000_003)
