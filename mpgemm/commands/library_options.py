@@ -13,7 +13,7 @@ from tensorcore_models.formats.interop import format_of_dtype
 from tensorcore_models.formats.operands import operand_bits
 from tensorcore_models.libraries.recorded import Problem, Recording, load_recording
 
-CUTLASS_OPTIONS = ("tile_k", "split_k", "split_mode", "sliced_k", "residue")
+CUTLASS_OPTIONS = ("tile_k", "split_k", "split_mode", "grain", "sliced_k", "residue")
 SCALED_OPTIONS = ("fast_accumulation", "split_k", "scheme")
 
 

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", nargs="+", default=[], metavar="FIELD=VALUE",
                         help="cublaslt: ALGO_ID, STAGES_ID, SPLITK_NUM, REDUCTION_SCHEME, CUSTOM_OPTION; scaled_mm: "
                         "fast_accumulation, "
-                        "split_k, scheme; cutlass: tile_k, split_k, split_mode, sliced_k, residue")  # fmt: skip
+                        "split_k, scheme; cutlass: tile_k, split_k, split_mode, grain, sliced_k, residue")  # fmt: skip
     parser.add_argument("--recorded", metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is; "
                         "for scaled_mm: mmaemu, the choices that this package ships")  # fmt: skip
     options.add_format_arguments(parser)

@@ -1,10 +1,10 @@
 """CUTLASS kernels and plain `mma` loops: tiles of k, split-k, stream-k and sliced-k as CUTLASS documents and its headers state.
 
-Sources: CUTLASS 2.x, media/docs/efficient_gemm.md (split-k, sliced-k), gemm/kernel/params_universal_base.h (length of a slice),
-transform/threadblock/predicated_tile_iterator.h (the residue tile comes first), gemm/kernel/gemm_splitk_parallel.h and
-reduction/kernel/reduce_split_k.h (forward in the workspace's format), gemm/kernel/gemm.h with semaphores (the running sum is
-read
-back from the output). How a kernel was built (tile, slices, ranges) is for its user to state.
+Sources: CUTLASS, media/docs/cpp/efficient_gemm.md (split-k, sliced-k), gemm/kernel/params_universal_base.h (length of a slice
+of GemmUniversal), gemm/kernel/gemm.h and gemm_splitk_parallel.h (the same of the older kernels; with semaphores the running sum is
+read back from the output), transform/threadblock/predicated_tile_access_iterator.h (the residue tile comes first),
+reduction/kernel/reduce_split_k.h (forward in the workspace's format); read at commit 7107b0553. How a kernel was built (tile,
+slices, ranges) is for its user to state.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ..catalogue import default_instruction, get_instruction
 from ..engines.instruction import Instruction
 from ..engines.order import Chain, Order
-from .recipe import Epilogue, Recipe, contiguous, joined
+from .recipe import Epilogue, Recipe, Unknown, contiguous, joined
 
 SOURCE = "CUTLASS's documentation and headers"
 
@@ -53,6 +53,7 @@ def cutlass(
     tile_k: int = 32,
     split_k: int = 1,
     split_mode: str = "parallel",
+    grain: int | None = None,
     sliced_k: int = 1,
     stream_k: Sequence[tuple[int, int]] | None = None,
     residue: str = "first",
@@ -70,10 +71,13 @@ def cutlass(
     tile_k : int
         k of a threadblock's tile, a multiple of the instruction's k times `sliced_k`.
     split_k : int
-        Slices of k: as many whole grains as divide k evenly, rounded up; the grain is 64 where that divides k, else 8.
+        Slices of k, of k / split_k rounded up to whole grains each; the last one has what is left.
     split_mode : {"parallel", "serial"}
         Partials in the accumulator's format and added forward, or a running sum that is rounded to the output format between
         slices.
+    grain : int, optional
+        Slices are multiples of it. By default GemmUniversal's with k contiguous in an operand (A by rows or B by columns): 128
+        bytes where they divide k, else 16 bytes. `tile_k` for the older kernels (device::Gemm, GemmSplitKParallel).
     sliced_k : int
         Warps of a threadblock that share each tile along k.
     stream_k : sequence of (start, stop), optional
@@ -89,8 +93,10 @@ def cutlass(
     ------
     ValueError
         If sizes are not positive or do not fit each other, or a mode is unknown.
+    Unknown
+        For slices of operands narrower than a byte without a `grain`.
     """
-    _positive(k=k, tile_k=tile_k, split_k=split_k, sliced_k=sliced_k)
+    _positive(k=k, tile_k=tile_k, split_k=split_k, sliced_k=sliced_k, grain=1 if grain is None else grain)
     unit = engine
     if isinstance(unit, str):
         unit = get_instruction(unit) if ":" in unit else default_instruction(unit, format, path="mma")
@@ -109,15 +115,25 @@ def cutlass(
             raise ValueError("stream_k and split_k exclude each other; leave one out")
         parts = _stream(k, tile_k, stream_k)
     else:
-        grain = 64 if k % 64 == 0 else 8
-        grains = -(-k // grain)
-        length = -(-grains // split_k) * grain
+        grain = (_grain(unit, k) if split_k > 1 else k) if grain is None else grain
+        length = -(-k // (split_k * grain)) * grain
         parts = list(contiguous(0, k, length))
     serial = split_mode == "serial" and len(parts) > 1 and stream_k is None
     order = joined((_warps(p, tile_k, residue, sliced_k) for p in parts), carry="output" if serial else None)
     splits = f"stream-k over {len(parts)} ranges" if stream_k is not None else f"split_k {split_k} {split_mode}"
     name = f"CUTLASS, tile k {tile_k}, {splits}, sliced_k {sliced_k}, residue {residue}"
     return Recipe(unit, k, order, Epilogue(scales=not serial), name, SOURCE)
+
+
+def _grain(unit: Instruction, k: int) -> int:
+    """Values of k in 128 bytes of the narrower operand where that divides k, else in 16 bytes."""
+    narrower = min(unit.formats[:2], key=lambda fmt: fmt.container.itemsize)
+    if narrower.bits < 8:
+        raise Unknown(
+            f"slices of {narrower.name} operands are not known", field="grain", advice="Name the grain of the kernel"
+        )
+    line = 128 // narrower.container.itemsize
+    return line if k % line == 0 else 16 // narrower.container.itemsize
 
 
 def _stream(k: int, tile: int, ranges: Sequence[tuple[int, int]]) -> list[range]:

@@ -34,6 +34,32 @@ def test_splits():
     assert pieces(warps) == [[(0, 8), (8, 24), (40, 56)], [(24, 40), (56, 72)]]
 
 
+@pytest.mark.parametrize(
+    ("fmt", "k", "parts", "length"),
+    [
+        ("fp16", 576, 4, 192),  # 128 bytes: 64 values
+        ("fp16", 584, 4, 152),  # 16 bytes: 8 values
+        ("e4m3fn", 1024, 3, 384),  # 128 values
+        ("e4m3fn", 1040, 3, 352),  # 16 values
+        ("tf32", 320, 3, 128),  # 32 values
+        ("tf32", 324, 3, 108),  # 4 values
+    ],
+)
+def test_slices_are_whole_cache_lines_of_the_format(fmt, k, parts, length):
+    """params_universal_base.h: ceil(k / parts) rounded up to 128 bytes where they divide k, else to 16 bytes."""
+    chains = cutlass("h100" if fmt == "e4m3fn" else "a100", k=k, format=fmt, split_k=parts).chains
+    assert [(chain.pieces[0].start, chain.pieces[-1].stop) for chain in chains] == [
+        (start, min(start + length, k)) for start in range(0, k, length)
+    ]
+
+
+def test_the_grain_of_older_kernels_is_their_tile():
+    """gemm.h: ceil of the tiles over the slices, in tiles."""
+    assert pieces(cutlass("a100", k=320, tile_k=32, split_k=3, grain=32)) == [[(0, 128)], [(128, 256)], [(256, 320)]]
+    with pytest.raises(ValueError, match="grain is 0"):
+        cutlass("a100", k=320, split_k=3, grain=0)
+
+
 def test_serial_split_k_rounds_between_slices():
     k = 128
     a, b = np.full((1, k), 1.0, np.float16), np.full((k, 1), 1.0, np.float16)
