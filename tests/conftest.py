@@ -4,16 +4,21 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # Tests call small kernels by the thousand, often with more processes than cores: threads that spin while they wait for
-# work cost a hundred times the work. Read when OpenMP's library is loaded, so it stands before the packages' imports.
+# work cost a hundred times the work. Read when OpenMP's library is loaded, so it is set before the packages' imports.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+# How long an example takes says more about the machine's load than about the code.
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 
 def _folder(variable: str, what: str) -> Path:
     value = os.environ.get(variable)
     if not value or not Path(value).is_dir():
-        pytest.skip(f"{what} not at hand: set {variable} to its folder")
+        pytest.skip(f"{what} not found: set {variable} to its folder")
     return Path(value)
 
 

@@ -1,7 +1,7 @@
 """CUTLASS kernels and plain `mma` loops: tiles of k, split-k, stream-k and sliced-k as CUTLASS documents and its headers state.
 
 Sources: CUTLASS, media/docs/cpp/efficient_gemm.md (split-k, sliced-k), gemm/kernel/params_universal_base.h (length of a slice
-of GemmUniversal), gemm/kernel/gemm.h and gemm_splitk_parallel.h (the same of the older kernels; with semaphores the running sum is
+of GemmUniversal), gemm/kernel/gemm.h and gemm_splitk_parallel.h (the older kernels; with semaphores the running sum is
 read back from the output), transform/threadblock/predicated_tile_access_iterator.h (the residue tile comes first),
 reduction/kernel/reduce_split_k.h (forward in the workspace's format); read at commit 7107b0553. How a kernel was built (tile,
 slices, ranges) is for its user to state.

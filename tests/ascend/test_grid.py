@@ -69,7 +69,7 @@ def test_balanced_ranges(length, most, parts):
 
 
 @given(size, size, size, st.sampled_from(["a", "b", "none"]), grids, st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_tile_of_every_slice_is_dealt_once(m, k, n, resident, grid, balanced):
     block = ascend.Blocking(48, 32, 64)
     grid = (grid[0], min(grid[1], -(-k // 32)), grid[2])
@@ -99,7 +99,7 @@ def test_every_tile_of_every_slice_is_dealt_once(m, k, n, resident, grid, balanc
     st.integers(1, 4),
     st.integers(1, 3),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_only_slices_groups_and_orders_change_bits(m, k, n, mode, terms, split, n_fused):
     m, n = min(m, 40), min(n, 40)
     rng = np.random.default_rng(m + 1000 * n + k)
@@ -199,7 +199,7 @@ def test_the_compiled_simulator_agrees_with_the_reference(chip):
     st.sampled_from(["single", "double"]), st.sampled_from(["910A", "910B3", "310P3"]), st.sampled_from(["reduce", "atomic"]),
     st.sampled_from([0.0, 17.5]),
 )  # fmt: skip
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_no_grid_deadlocks_and_one_core_has_all_its_operations(
     m, k, n, resident, grid, mode, terms, buffering, chip, merge, sync
 ):

@@ -18,7 +18,7 @@ sixteens = st.integers(1, 12).map(lambda x: 16 * x)
 
 
 @given(size, size, size, sixteens, st.integers(1, 5).map(lambda x: 16 * x), sixteens, st.integers(1, 6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_ranges_cover_each_index_once(m, n, k, bm, bk, bn, n_fused):
     s = build_schedule(m, k, n, A, ascend.Blocking(bm, bk, bn), n_fused=n_fused)
     for ranges, length, step in (
@@ -36,7 +36,7 @@ def test_ranges_cover_each_index_once(m, n, k, bm, bk, bn, n_fused):
 
 
 @given(size, size, size, sixteens, st.integers(1, 5).map(lambda x: 16 * x), sixteens, st.sampled_from([1, 3, 4]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_cube_steps(m, n, k, bm, bk, bn, terms):
     s = build_schedule(m, k, n, A, ascend.Blocking(bm, bk, bn), terms=terms)
     steps = sum(

@@ -187,7 +187,7 @@ def test_busy_and_stalls_are_the_whole_time():
     st.integers(100, 4000), st.integers(16, 4000), st.integers(100, 4000), st.sampled_from(MODES),
     st.sampled_from(["single", "double"]), st.sampled_from(["pipelined", "serial"]), st.booleans(),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_skipping_repetitions_changes_nothing(block, m, k, n, mode, buffering, latency, calibrated):
     chip = A.with_calibration() if calibrated else A
     options = {"buffering": buffering, "mode": mode}
@@ -255,7 +255,7 @@ def test_memory_bandwidth_is_shared_and_never_exceeded():
     st.integers(1, 700), st.sampled_from(MODES), st.sampled_from(["single", "double"]), st.sampled_from([1, 3, 4]),
     st.sampled_from([None, 1, 2, 3]), st.booleans(),
 )  # fmt: skip
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_schedule_that_is_built_deadlocks(name, index, m, k, n, mode, buffering, terms, n_fused, reseed):
     chip = ascend.get_chip(name)
     blocks = ascend.feasible_blocks(chip)

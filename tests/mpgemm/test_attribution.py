@@ -23,7 +23,7 @@ def vectors(seed, k, spread=3):
     )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(
     st.sampled_from([row.name for row in list_methods()]),
     st.sampled_from((None, *ENGINES)),

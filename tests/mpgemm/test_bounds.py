@@ -110,7 +110,7 @@ def cases(draw):
     return engine, a, b, c
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=250, derandomize=True)
 @given(cases())
 def test_no_error_beyond_the_bound_of_an_accumulator(case):
     engine, a, b, c = case
@@ -118,7 +118,7 @@ def test_no_error_beyond_the_bound_of_an_accumulator(case):
     assert_within(computed, exact(a, b, c), bounds.gemm_bound(engine, a, b, c))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(
     st.sampled_from([row.name for row in list_methods()]),
     st.integers(0, 2**32 - 1),

@@ -102,7 +102,7 @@ def test_an_exact_product_has_no_error():
     assert report.effective_bits() == math.inf
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 11), st.integers(-1000, 900), st.integers(-1070, 40), st.sampled_from([-1, 1]))
 def test_one_inexact_element_shows_in_every_error(place, scale, tiny, sign):
     """However small the difference is beside the product: no metric rounds it away."""

@@ -149,7 +149,7 @@ def test_differences_below_the_range_keep_their_sign():
     assert exact_gemm([[1.0, 2.0**-24]], [[1.0], [1.0]]).rounded("fp32")[0, 0] == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.sampled_from(ISAS), st.booleans())
 def test_any_bits(seed, k, isa, with_c):
     """Uniform encodings of float32 and float64, specials left out: against mpmath and the integers."""

@@ -62,7 +62,7 @@ def test_the_most_moduli():
         remainders((2,) * 55)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(st.integers(2, 54), st.data(), st.sampled_from(ISAS))
 def test_chinese_remainders(count, data, isa):
     tcm.set_isa(isa)
@@ -117,7 +117,7 @@ def test_edges_of_the_range_of_results():
             assert joined(numbers, moduli, rows, columns) == wanted(numbers, rows + columns), isa
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(st.data(), st.booleans(), st.sampled_from((7, 8)), st.sampled_from(ISAS))
 def test_slices_are_added_in_order(data, wide, bits, isa):
     tcm.set_isa(isa)

@@ -228,7 +228,7 @@ def test_threads_and_the_layout_change_nothing():
                     assert one.tobytes() == np.ascontiguousarray(other).tobytes(), (isa, threads)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(st.floats(-1e6, 1e6), st.integers(1, 62), st.integers(2, 256), st.sampled_from(ISAS))
 def test_any_number(x, bits, p, isa):
     tcm.set_isa(isa)

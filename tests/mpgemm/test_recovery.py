@@ -204,7 +204,7 @@ def test_enough_words_hold_fp32_exactly(fmt):
     assert (np.vectorize(Fraction, otypes=[object])(d) == exact(a, b)).all()
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(
     st.sampled_from(("multiword", "ozaki_int8", "ozaki2_int8", "mixpert")),
     st.integers(0, 2**32 - 1),

@@ -270,7 +270,7 @@ def test_clamping_is_done_after_each_pass(terms, expected, isa):
     assert int(up.view(np.int32)[0, 0]) == -(2**31) + 4 * 127 - 1
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     shape=st.tuples(st.integers(1, 70), st.integers(1, 70), st.integers(1, 300)),
     names=st.tuples(*[st.sampled_from(["s8", "u8"])] * 2),
@@ -287,7 +287,7 @@ def test_wrapping_is_numpy_modulo_2_to_32(shape, names, seed):
     assert np.array_equal(got, exact.astype(np.uint32))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32), shift=st.integers(-40, 40))
 def test_power_of_two_scales_shift_the_result(seed, shift):
     """Multiplying all scales and c by powers of two multiplies the result, as long as nothing under- or overflows."""

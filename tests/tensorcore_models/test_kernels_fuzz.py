@@ -36,7 +36,7 @@ FUNCTIONS = ("gemm_bits", "mma_bits", "gemm")
 
 
 @given(st.sampled_from(INSTRUCTIONS), arrays(), arrays(), arrays() | st.none(), st.sampled_from(FUNCTIONS))
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 def test_anything_in_a_result_or_a_clear_error_out(name, a, b, c, function):
     ins = tcm.get_instruction(name)
     before = [None if x is None else x.tobytes() for x in (a, b, c)]
@@ -50,7 +50,7 @@ def test_anything_in_a_result_or_a_clear_error_out(name, a, b, c, function):
 
 
 @given(st.sampled_from(INSTRUCTIONS), st.integers(0, 40), st.integers(0, 70), st.integers(0, 40), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_views_give_the_bits_of_their_copies(name, m, k, n, data):
     ins = tcm.get_instruction(name)
     rng = np.random.default_rng(m * 10_000 + k * 100 + n)

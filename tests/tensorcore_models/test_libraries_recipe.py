@@ -43,7 +43,7 @@ def orders(draw, k: int, depth: int = 3):
     return Sum(tuple(parts), start=draw(st.sampled_from(("first", "zero"))), **rounding)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), st.sampled_from(ENGINES), st.sampled_from((40, 64, 70)), st.sampled_from(("fp16", "bf16", "fp32")))
 def test_any_order_on_any_engine_equals_plain_loops(data, engine, k, out):
     order = data.draw(orders(k))

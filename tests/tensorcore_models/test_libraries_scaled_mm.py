@@ -22,7 +22,7 @@ def test_every_recorded_result(hardware_vectors):
     """All 385 cases of kind gemm are in scope: none is left out."""
     folder = hardware_vectors / "rtx4060"
     if not folder.is_dir():
-        pytest.skip("recordings of the RTX 4060 not at hand: MPGEMM_VECTORS has no folder rtx4060")
+        pytest.skip("recordings of the RTX 4060 not found: MPGEMM_VECTORS has no folder rtx4060")
     cases = [case for case in json.loads((folder / "index.json").read_text())["cases"] if case["kind"] == "gemm"]
     shards = {name: np.load(folder / name) for name in {case["inputs"]["a"][0] for case in cases}}
     met: Counter = Counter()

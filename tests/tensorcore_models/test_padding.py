@@ -46,7 +46,7 @@ def padded(row, rng, k: int, zeros: int, args) -> tuple:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(data=st.data(), seed=st.integers(0, 2**32), style=st.sampled_from(STYLES))
 def test_padding_changes_nothing(row, data, seed, style):
     k = data.draw(st.integers(1, min(2 * row.k, 96)), label="k")

@@ -24,7 +24,7 @@ WITNESS_C, WITNESS_D = 0x802A4A35, 0x802A4800
 def rtx4060_folder(hardware_vectors):
     folder = hardware_vectors / "rtx4060"
     if not (folder / "index.json").is_file():
-        pytest.skip(f"recordings of an RTX 4060 not at hand: no {folder / 'index.json'}")
+        pytest.skip(f"recordings of an RTX 4060 not found: no {folder / 'index.json'}")
     return folder
 
 
@@ -37,7 +37,7 @@ def recordings(rtx4060_folder):
 def vectors_path(shared):
     path = shared / "model_vectors" / "mmasim2.npz"
     if not path.is_file():
-        pytest.skip(f"expected bits of mmasim 2 not at hand: no {path}")
+        pytest.skip(f"expected bits of mmasim 2 not found: no {path}")
     return path
 
 

@@ -131,7 +131,7 @@ def test_float64_is_rounded_once():
     assert tcm.round_to(np.float32(x), "bf16") == 1.0
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.floats(width=64), st.sampled_from(ALL + CUSTOM), st.sampled_from(ROUNDINGS), st.integers(0, 2**64 - 1))
 def test_any_float_any_format_any_mode(x, fmt, mode, seed):
     try:
@@ -143,7 +143,7 @@ def test_any_float_any_format_any_mode(x, fmt, mode, seed):
     assert tcm.encode(x, fmt, mode, seed=seed) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.floats(width=64, allow_nan=False), st.sampled_from([f for f in ALL if f.signed]))
 def test_order_and_sign_survive_and_rounding_twice_changes_nothing(x, fmt):
     below, above = tcm.round_to(x, fmt, "rd", saturate=True), tcm.round_to(x, fmt, "ru", saturate=True)

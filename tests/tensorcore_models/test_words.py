@@ -104,7 +104,7 @@ def test_known_words():
     assert (float(high), float(low)) == (1365 / 4096, 1366 / 4096)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.floats(width=32, min_value=0.5, max_value=2.0**14),
     st.sampled_from(["rne", "rna", "rz"]),
@@ -116,7 +116,7 @@ def test_three_float16_words_are_exact(x, mode, shape):
     assert tcm.join(parts, scale) == np.float32(x)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.floats(width=64, min_value=-(2.0**60), max_value=2.0**60).filter(lambda x: x == 0 or abs(x) > 2.0**-60))
 def test_float64_in_bfloat16_words_and_back(x):
     words = tcm.split(x, "bf16", 7)
