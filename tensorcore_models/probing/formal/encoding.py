@@ -210,7 +210,7 @@ def _pass(p: Pass) -> Term:
 
 
 # -- the parametric accumulator, of which FDA is a point -------------------------------------------------------------------
-def _exact_sum(numbers: Sequence[Number]) -> tuple[Int, Int]:
+def exact_sum(numbers: Sequence[Number]) -> tuple[Int, Int]:
     """Sum of numbers and its exponent, nothing cut off."""
     lowest = min(x.align.low - x.point for x in numbers)
     addends = []
@@ -230,9 +230,12 @@ def _wrapped(total: Int, integer_bits: int | None, fraction_bits: int) -> Int:
     return z.ranged(z.as_bits(total, integer_bits + fraction_bits + 1), -half, half - 1)
 
 
-def sum_aligned(spec: ParametricDotAdd, numbers: Sequence[Number], fraction_bits: int) -> Number:
-    """One alignment of all addends, summed exactly; the result keeps the alignment exponent."""
-    largest = n.largest_exponent(numbers, spec.exponent_floor)
+def sum_aligned(
+    spec: ParametricDotAdd, numbers: Sequence[Number], fraction_bits: int, largest: Int | None = None
+) -> Number:
+    """One alignment of all addends (to `largest`, if given), summed exactly; the result keeps the alignment exponent."""
+    if largest is None:
+        largest = n.largest_exponent(numbers, spec.exponent_floor)
     kept, rounding = (fraction_bits + 1, "ro") if spec.sticky else (fraction_bits, spec.alignment_rounding)
     total = _wrapped(n.total_of([n.aligned(x, largest, kept, rounding) for x in numbers]), spec.integer_bits, kept)
     return _as_number(total, largest, kept, t.either(*(x.part for x in numbers)))
@@ -273,7 +276,7 @@ def fused_sum(
     if not everything:
         return None
     if spec.fraction_bits is None:
-        total, exponent = _exact_sum(everything)
+        total, exponent = exact_sum(everything)
         return _as_number(total, exponent, 0, t.TRUE)
     bits = spec.fraction_bits
     if spec.alignment == "odd_even":
@@ -286,6 +289,15 @@ def fused_sum(
     if spec.normalise_each_add:
         return _sum_normalising(spec, everything, bits)
     return sum_aligned(spec, everything, bits)
+
+
+def rounded_sum(spec: ParametricDotAdd, total: Number, fmt: Format) -> Term:
+    """The sum in the output format."""
+    signed = z.with_sign(total.negative, total.significand)
+    exponent = z.minus(total.align, z.number(total.point))
+    return n.finish(
+        signed, exponent, fmt, spec, spec.output_rounding, spec.output_fraction_bits, spec.flush_outputs
+    )
 
 
 def _taking_part(numbers: Sequence[Number]) -> list[Number]:
@@ -314,18 +326,8 @@ def _parametric(p: Pass) -> Term:
     if spec.normalised_products:
         products = [n.normalised(product) for product in products]
     early = [c] if spec.c_position == "early" else []
-    dot = t.constant(0, formats.d.bits)
     total = fused_sum(spec, products, early, p.conditions)
-    if total is not None:
-        dot = n.finish(
-            z.with_sign(total.negative, total.significand),
-            z.minus(total.align, z.number(total.point)),
-            formats.d,
-            spec,
-            spec.output_rounding,
-            spec.output_fraction_bits,
-            spec.flush_outputs,
-        )
+    dot = t.constant(0, formats.d.bits) if total is None else rounded_sum(spec, total, formats.d)
     dot = n.with_specials(products + early, dot, formats.d, spec)
     if spec.c_position == "early":
         return dot
@@ -430,7 +432,7 @@ def _group_dot(p: Pass) -> Term:
     for start in range(0, len(x), spec.group):
         part = slice(start, start + spec.group)
         products = [n.multiply(a, b) for a, b in zip(x[part], y[part], strict=True)]
-        total, exponent = _exact_sum(products)
+        total, exponent = exact_sum(products)
         takes_part = {
             "skip_zero_products": t.either(*(t.negation(product.is_zero) for product in products)),
             "skip": t.negation(z.is_zero(total)),

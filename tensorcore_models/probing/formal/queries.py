@@ -77,32 +77,45 @@ def shapes(formats: Formats, k: int) -> Iterable[tuple[Inputs, bool]]:
 
 
 @dataclass(frozen=True)
-class _Limits:
+class Limits:
+    """Limits of one question, from its start."""
+
     timeout: float
     memory: int
     backends: Sequence[str] | None
     start: float
 
     def solve(self, assertions: Iterable[Term], wanted: Iterable[Term], share: float) -> Answer:
-        left = self.timeout - (time.monotonic() - self.start)
+        left = self.timeout - self.seconds
         if left <= 0:
             return Answer("timeout")
         allowed = min(left, max(share * self.timeout, 0.05))
         return solve(assertions, wanted, timeout=allowed, memory=self.memory, backends=self.backends)
 
+    @property
+    def seconds(self) -> float:
+        """Time since the start."""
+        return time.monotonic() - self.start
 
-def _limits(timeout: float, memory: int, backends: Sequence[str] | None) -> _Limits:
-    return _Limits(timeout, memory, backends, time.monotonic())
+    def without_witness(self, answer: Answer, assumptions: tuple[str, ...]) -> "Verdict":
+        """The verdict of an answer that has no model."""
+        status = "none" if answer.status == "unsat" else answer.status
+        return Verdict(status, assumptions=assumptions, backend=answer.backend, seconds=self.seconds)  # type: ignore[arg-type]
+
+
+def limits_of(timeout: float, memory: int, backends: Sequence[str] | None) -> Limits:
+    """Limits that count from now."""
+    return Limits(timeout, memory, backends, time.monotonic())
 
 
 #: A question on one shape of inputs: what must hold, and the two dot products that it is about.
 Question = Callable[[Inputs, list[Term]], Term]
 
 
-def _ask(
+def ask(
     question: Question,
     attempts: Iterable[tuple[Inputs, bool, list[Term]]],
-    limits: _Limits,
+    limits: Limits,
 ) -> tuple[Answer, Inputs | None, list[Term]]:
     """The first attempt with a model, or the answer to the last one; attempts: inputs, whether all, what else must hold."""
     answer, conditions = Answer("unknown"), []
@@ -113,12 +126,6 @@ def _ask(
         if answer.status == "sat":
             return answer, inputs, conditions
     return answer, None, conditions
-
-
-def _open_verdict(answer: Answer, assumptions: tuple[str, ...], limits: _Limits) -> Verdict:
-    status = "none" if answer.status == "unsat" else answer.status
-    seconds = time.monotonic() - limits.start
-    return Verdict(status, assumptions=assumptions, backend=answer.backend, seconds=seconds)  # type: ignore[arg-type]
 
 
 def common_length(*engines: Engine) -> int:
@@ -164,7 +171,7 @@ def distinguishing_input(
     Contradiction
         If a kernel or the reference disagrees with the encoding.
     """
-    limits = _limits(timeout, memory, backends)
+    limits = limits_of(timeout, memory, backends)
     if inputs not in ("all", "finite"):
         raise ValueError(f"inputs is {inputs!r}, expected 'all' or 'finite'")
     formats = witness_formats(spec_a, spec_b)
@@ -182,17 +189,17 @@ def distinguishing_input(
             yield symbolic_inputs(formats, length, range(min(2, length))), False, []
             yield every[-1][0], True, []
 
-    answer, given, conditions = _ask(question, attempts(), limits)
+    answer, given, conditions = ask(question, attempts(), limits)
     if given is None:
         assumptions = ("finite operands",) * (inputs == "finite") + ("no product is zero",) * bool(conditions)
-        return _open_verdict(answer, assumptions, limits)
+        return limits.without_witness(answer, assumptions)
     values = {x.params[0]: answer.model.get(x.params[0], 0) for x in given.variables}
     witness = Witness.of(given, formats, values)
-    results = tuple(_confirmed(witness, spec, given, values) for spec in (spec_a, spec_b))
-    return Verdict("witness", witness, None, results, (), answer.backend, time.monotonic() - limits.start)
+    results = tuple(confirmed(witness, spec, given, values) for spec in (spec_a, spec_b))
+    return Verdict("witness", witness, None, results, (), answer.backend, limits.seconds)
 
 
-def _confirmed(witness: Witness, engine: Engine, inputs: Inputs, values: Mapping[str, int]) -> int:
+def confirmed(witness: Witness, engine: Engine, inputs: Inputs, values: Mapping[str, int]) -> int:
     """d of a witness by kernels and reference, which must be what the encoding says.
 
     Raises
@@ -248,7 +255,7 @@ def monotonicity_witness(
     Verdict
         `witness` has the smaller c, `other` the larger one; `results` are their d.
     """
-    limits, formats = _limits(timeout, memory, backends), witness_formats(engine)
+    limits, formats = limits_of(timeout, memory, backends), witness_formats(engine)
     length = engine.k if k is None else k
 
     def grown(given: Inputs) -> Inputs:  # where no neighbours of c part, no others do
@@ -264,26 +271,26 @@ def monotonicity_witness(
         for given, whole in shapes(formats, length):
             yield given, whole, finite_inputs(given, formats, engine.accumulator)
 
-    return _two_inputs(engine, question, attempts(), limits, formats, grown)
+    return two_inputs(engine, question, attempts(), limits, formats, grown)
 
 
-def _two_inputs(
+def two_inputs(
     engine: Engine,
     question: Question,
     attempts: Iterable[tuple[Inputs, bool, list[Term]]],
-    limits: _Limits,
+    limits: Limits,
     formats: Formats,
     second: Callable[[Inputs], Inputs],
 ) -> Verdict:
     """A witness of two inputs of one engine, both run again."""
-    answer, given, _ = _ask(question, attempts, limits)
+    answer, given, _ = ask(question, attempts, limits)
     if given is None:
-        return _open_verdict(answer, ("finite operands",), limits)
+        return limits.without_witness(answer, ("finite operands",))
     values = {x.params[0]: answer.model.get(x.params[0], 0) for x in given.variables}
     pair = (given, second(given))
     witnesses = [Witness.of(x, formats, values) for x in pair]
-    results = tuple(_confirmed(w, engine, x, values) for w, x in zip(witnesses, pair, strict=True))
-    return Verdict("witness", *witnesses, results, (), answer.backend, time.monotonic() - limits.start)
+    results = tuple(confirmed(w, engine, x, values) for w, x in zip(witnesses, pair, strict=True))
+    return Verdict("witness", *witnesses, results, (), answer.backend, limits.seconds)
 
 
 def carry_bits_needed(

@@ -1,7 +1,9 @@
 """Inputs that a solver found, and their second run: on the compiled kernels and on the integer reference."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from ...engines.engine import Engine
 from ...formats import Format
 from ...reference import dot_bits
+from ..dots import decode_value
 from . import terms as t
 from .encoding import Formats, Inputs, formats_of
 
@@ -55,13 +58,12 @@ class Witness:
         )
 
     def __str__(self) -> str:
-        pairs = [
-            f"{shown(x, self.formats.a)} * {shown(y, self.formats.b)}"
-            for x, y in zip(self.a, self.b, strict=True)
-            if x or y
-        ]
-        lines = [f"c = {shown(self.c, self.formats.c)}", *(f"+ {pair}" for pair in pairs)]
-        zeros = len(self.a) - len(pairs)
+        pairs = Counter(zip(self.a, self.b, strict=True))
+        zeros = pairs.pop((0, 0), 0)
+        lines = [f"c = {shown(self.c, self.formats.c)}"]
+        for (x, y), count in pairs.items():
+            times = "" if count == 1 else f"{count} times "
+            lines.append(f"+ {times}{shown(x, self.formats.a)} * {shown(y, self.formats.b)}")
         return "\n".join(lines + ([f"+ {zeros} products of zeros"] if zeros else []))
 
     def run(self, engine: Engine) -> int:
@@ -128,3 +130,17 @@ def witness_formats(*engines: Engine) -> Formats:
         if other != found[0]:
             raise ValueError(f"formats differ: {found[0]} and {other}; both need the same operands and the same result")
     return found[0]
+
+
+def exact_value(code: int, fmt: Format) -> Fraction:
+    """The value of a finite encoding.
+
+    Raises
+    ------
+    ValueError
+        If it is an infinity or a NaN.
+    """
+    value = decode_value(code, fmt)
+    if value is None:
+        raise ValueError(f"{shown(code, fmt)} of {fmt.name} has no value")
+    return value
