@@ -218,3 +218,9 @@ def normalised(x: Int) -> tuple[Term, Int]:
         places = plus(places, select(empty, number(step), number(0)))
         step >>= 1
     return bits, places
+
+
+def fits(x: Int, bits: int) -> Term:
+    """Whether x is a two's complement number of so many bits."""
+    half = 1 << (bits - 1)
+    return t.both(at_most(number(-half), x), less(x, number(half)))
