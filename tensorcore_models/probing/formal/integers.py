@@ -1,0 +1,226 @@
+"""Integers of known range as bit-vectors: arithmetic that cannot overflow, because each result is as wide as its range.
+
+An :class:`Int` is a two's complement term with the least and the greatest value that it can have. What the ranges decide
+(comparisons, shifts beyond the width, constants) is decided while the term is built.
+"""
+
+from typing import NamedTuple
+
+from . import terms as t
+from .terms import Term
+
+
+def width_of(low: int, high: int) -> int:
+    """Bits of a two's complement number from `low` to `high`."""
+    return max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0) + 1
+
+
+class Int(NamedTuple):
+    """An integer from `low` to `high`; `term` is two's complement, `width_of(low, high)` bits wide."""
+
+    term: Term
+    low: int
+    high: int
+
+    @property
+    def width(self) -> int:
+        return self.term.width
+
+
+def number(value: int) -> Int:
+    """A constant."""
+    return Int(t.constant(value, width_of(value, value)), value, value)
+
+
+def ranged(term: Term, low: int, high: int) -> Int:
+    """A two's complement term known to lie within `low` to `high`, cut or extended to the width of that."""
+    width = width_of(low, high)
+    if low == high:
+        return number(low)
+    return Int(
+        t.extract(term, width - 1, 0) if width <= term.width else t.sign_extended(term, width), low, high
+    )
+
+
+def natural(bits: Term, high: int | None = None) -> Int:
+    """An unsigned term as an Int, at most `high` if that is known."""
+    most = (1 << bits.width) - 1
+    return ranged(t.zero_extended(bits, bits.width + 1), 0, most if high is None else min(high, most))
+
+
+def as_bits(x: Int, width: int) -> Term:
+    """The two's complement term of that width (modulo 2**width)."""
+    return t.extract(x.term, width - 1, 0) if width <= x.width else t.sign_extended(x.term, width)
+
+
+def _extended(x: Int, y: Int) -> tuple[Term, Term]:
+    width = max(x.width, y.width)
+    return t.sign_extended(x.term, width), t.sign_extended(y.term, width)
+
+
+def plus(x: Int, y: Int) -> Int:
+    low, high = x.low + y.low, x.high + y.high
+    width = max(width_of(low, high), x.width, y.width)
+    return ranged(t.added(t.sign_extended(x.term, width), t.sign_extended(y.term, width)), low, high)
+
+
+def negated(x: Int) -> Int:
+    width = max(width_of(-x.high, -x.low), x.width)
+    return ranged(t.negative(t.sign_extended(x.term, width)), -x.high, -x.low)
+
+
+def minus(x: Int, y: Int) -> Int:
+    return plus(x, negated(y))
+
+
+def times(x: Int, y: Int) -> Int:
+    """Product of two natural numbers."""
+    high = x.high * y.high
+    width = max(width_of(0, high), x.width, y.width)
+    return ranged(t.multiplied(t.sign_extended(x.term, width), t.sign_extended(y.term, width)), 0, high)
+
+
+def scaled(x: Int, places: int) -> Int:
+    """x * 2**places, places >= 0."""
+    if places == 0:
+        return x
+    return ranged(t.joined(x.term, t.constant(0, places)), x.low << places, x.high << places)
+
+
+def less(x: Int, y: Int) -> Term:
+    """Whether x < y."""
+    if x.high < y.low:
+        return t.TRUE
+    if x.low >= y.high:
+        return t.FALSE
+    return t.below_signed(*_extended(x, y))
+
+
+def at_most(x: Int, y: Int) -> Term:
+    """Whether x <= y."""
+    return t.negation(less(y, x))
+
+
+def same(x: Int, y: Int) -> Term:
+    """Whether x = y."""
+    if x.high < y.low or y.high < x.low:
+        return t.FALSE
+    return t.equal(*_extended(x, y))
+
+
+def is_zero(x: Int) -> Term:
+    return same(x, number(0))
+
+
+def select(condition: Term, x: Int, y: Int) -> Int:
+    """x where the condition holds, else y."""
+    if condition is t.TRUE:
+        return x
+    if condition is t.FALSE:
+        return y
+    low, high = min(x.low, y.low), max(x.high, y.high)
+    return ranged(t.choose(condition, *_extended(x, y)), low, high)
+
+
+def larger(x: Int, y: Int) -> Int:
+    """The maximum."""
+    if x.low >= y.high:
+        return x
+    if y.low >= x.high:
+        return y
+    chosen = select(less(x, y), y, x)
+    return ranged(chosen.term, max(x.low, y.low), max(x.high, y.high))
+
+
+def smaller(x: Int, y: Int) -> Int:
+    """The minimum."""
+    return negated(larger(negated(x), negated(y)))
+
+
+def magnitude(x: Int) -> Int:
+    """|x|."""
+    if x.low >= 0:
+        return x
+    absolute = select(less(x, number(0)), negated(x), x)
+    return ranged(absolute.term, 0, max(x.high, -x.low))
+
+
+def with_sign(is_negative: Term, x: Int) -> Int:
+    """-x where the truth value holds, else x."""
+    return select(is_negative, negated(x), x)
+
+
+def _shift_amount(amount: Int, width: int) -> Term:
+    """A natural `amount` as a term of `width` bits; `width` stands for all that is larger."""
+    cut = number(width) if amount.low >= width else amount
+    if cut.high > width:
+        cut = ranged(select(less(number(width), cut), number(width), cut).term, min(cut.low, width), width)
+    return as_bits(cut, width)
+
+
+def shifted_left(x: Int, amount: Int) -> Int:
+    """x * 2**amount for a natural amount; exact, as wide as the largest amount asks for."""
+    if amount.low == amount.high:
+        return scaled(x, amount.low)
+    low, high = min(x.low, x.low << amount.high), max(x.high, x.high << amount.high)
+    width = max(width_of(low, high), amount.high.bit_length() + 1)
+    return ranged(t.shifted_left(t.sign_extended(x.term, width), as_bits(amount, width)), low, high)
+
+
+def shifted_right(x: Int, amount: Int, rounding: str = "rz", is_negative: Term = t.FALSE) -> Int:
+    """A magnitude x / 2**amount (both natural), rounded to an integer magnitude as `shift_right_rounded` does.
+
+    Parameters
+    ----------
+    rounding : str
+        One of :data:`tensorcore_models.ROUNDINGS` but "sr".
+    is_negative : Term
+        Sign of the number, for ru and rd.
+    """
+    if amount.high <= 0:
+        return x
+    spare = 0 if rounding == "rz" else 1  # one more bit below: the first that is cut off
+    wide = scaled(x, spare)
+    by = _shift_amount(amount, wide.width)
+    shifted = t.shifted_right(wide.term, by)
+    high = x.high >> max(amount.low, 0)
+    if not spare:
+        return ranged(shifted, 0, high)
+    kept = ranged(t.extract(shifted, wide.width - 1, 1), 0, high)
+    half = t.bit(shifted, 0)
+    rest = t.negation(t.equal(t.shifted_left(shifted, by), wide.term))
+    odd = t.bit(kept.term, 0)
+    if rounding == "ro":
+        width = width_of(0, high | 1)
+        last = t.choose(t.either(half, rest), t.constant(1, width), t.constant(0, width))
+        return ranged(t.bits_or(as_bits(kept, width), last), 0, high | 1)
+    up = {
+        "rne": t.both(half, t.either(rest, odd)),
+        "rna": half,
+        "ru": t.both(t.either(half, rest), t.negation(is_negative)),
+        "rd": t.both(t.either(half, rest), is_negative),
+    }[rounding]
+    return plus(kept, select(up, number(1), number(0)))
+
+
+def normalised(x: Int) -> tuple[Term, Int]:
+    """A natural number shifted left until the highest of its `width - 1` bits is 1, and by how many places.
+
+    For 0 the term is 0 and the places are as many as can be.
+    """
+    width = x.width - 1
+    bits = t.extract(x.term, width - 1, 0) if width else t.constant(0, 1)
+    width, places = bits.width, number(0)
+    step = 1 << max(width - 1, 1).bit_length() - 1 if width > 1 else 0
+    while step:
+        empty = t.negation(t.any_bit(t.extract(bits, width - 1, width - step)))
+        bits = t.choose(empty, t.shifted_left(bits, t.constant(step, width)), bits)
+        places = plus(places, select(empty, number(step), number(0)))
+        step >>= 1
+    return bits, places
+
+
+def fits(x: Int, bits: int) -> Term:
+    """Whether x is a two's complement number of so many bits."""
+    half = 1 << (bits - 1)
+    return t.both(at_most(number(-half), x), less(x, number(half)))

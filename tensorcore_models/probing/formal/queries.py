@@ -1,0 +1,344 @@
+"""Questions about specifications: which input tells two of them apart, where is one not monotone, does order matter?
+
+Every question is first asked on few shapes of inputs (most products zero, all products alike), which a solver answers fast; a
+witness found there is a witness. Only the question on all inputs can say that there is none.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ...engines.engine import Engine, MatrixEngine
+from ...formats import Format
+from . import integers as z
+from . import terms as t
+from .encoding import Formats, Inputs, finite_inputs, result, symbolic_inputs
+from .integers import Int
+from .solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Answer, solve
+from .terms import Term
+from .witnesses import Contradiction, Witness, witness_formats
+
+#: Share of the time that a question on a restricted shape of inputs may take.
+_SHAPE_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer to a question.
+
+    Parameters
+    ----------
+    status : {"witness", "none", "timeout", "memory", "unknown"}
+        "witness": there is an input, and it was run again; "none": proved that there is none, under `assumptions`; else the
+        solvers came to no end.
+    witness : Witness or None
+        The input.
+    other : Witness or None
+        The second input, where the question is about two.
+    results : tuple of int
+        Encodings of d, by the kernels and by the reference: for each specification, or for each input.
+    assumptions : tuple of str
+        What a "none" is restricted to.
+    backend : str
+        Who answered.
+    seconds : float
+        Wall time, the building of the terms included.
+    """
+
+    status: Literal["witness", "none", "timeout", "memory", "unknown"]
+    witness: Witness | None = None
+    other: Witness | None = None
+    results: tuple[int, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    backend: str = ""
+    seconds: float = 0.0
+
+
+def shapes(formats: Formats, k: int) -> Iterable[tuple[Inputs, bool]]:
+    """Inputs from restricted to free, and whether they are all there are.
+
+    A few products; all products alike, one factor nearly 2 (which fills the sum); one factor of each 1 (which leaves the
+    solver no multiplication); all products alike; all inputs.
+    """
+    for count in (2, 4):
+        if count < k:
+            yield symbolic_inputs(formats, k, range(count)), False
+    whole = symbolic_inputs(formats, k)
+    if k > 2:
+        one = formats.b.bias << (formats.b.fraction_bits + formats.b.padding_bits)
+        ones = ((1 << formats.b.fraction_bits) - 1) << formats.b.padding_bits
+        alike = replace(whole, a=(whole.a[0],) * k)
+        yield replace(alike, b=(t.constant(one | ones, formats.b.bits),) * k), False
+        yield replace(whole, b=(t.constant(one, formats.b.bits),) * k), False
+        yield replace(alike, b=(whole.b[0],) * k), False
+    yield whole, True
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of one question, from its start."""
+
+    timeout: float
+    memory: int
+    backends: Sequence[str] | None
+    start: float
+
+    def solve(self, assertions: Iterable[Term], wanted: Iterable[Term], share: float) -> Answer:
+        left = self.timeout - self.seconds
+        if left <= 0:
+            return Answer("timeout")
+        allowed = min(left, max(share * self.timeout, 0.05))
+        return solve(assertions, wanted, timeout=allowed, memory=self.memory, backends=self.backends)
+
+    @property
+    def seconds(self) -> float:
+        """Time since the start."""
+        return time.monotonic() - self.start
+
+    def without_witness(self, answer: Answer, assumptions: tuple[str, ...]) -> "Verdict":
+        """The verdict of an answer that has no model."""
+        status = "none" if answer.status == "unsat" else answer.status
+        return Verdict(status, assumptions=assumptions, backend=answer.backend, seconds=self.seconds)  # type: ignore[arg-type]
+
+
+def limits_of(timeout: float, memory: int, backends: Sequence[str] | None) -> Limits:
+    """Limits that count from now."""
+    return Limits(timeout, memory, backends, time.monotonic())
+
+
+#: A question on one shape of inputs: what must hold, and the two dot products that it is about.
+Question = Callable[[Inputs, list[Term]], Term]
+
+
+def ask(
+    question: Question,
+    attempts: Iterable[tuple[Inputs, bool, list[Term]]],
+    limits: Limits,
+) -> tuple[Answer, Inputs | None, list[Term]]:
+    """The first attempt with a model, or the answer to the last one; attempts: inputs, whether all, what else must hold."""
+    answer, conditions = Answer("unknown"), []
+    for inputs, whole, restrictions in attempts:
+        conditions = []
+        goal = question(inputs, conditions)
+        answer = limits.solve([*restrictions, *conditions, goal], inputs.variables, 1.0 if whole else _SHAPE_SHARE)
+        if answer.status == "sat":
+            return answer, inputs, conditions
+    return answer, None, conditions
+
+
+def common_length(*engines: Engine) -> int:
+    """Products of the shortest dot product that is whole steps of every engine."""
+    return math.lcm(*(engine.k for engine in engines))
+
+
+def distinguishing_input(
+    spec_a: Engine,
+    spec_b: Engine,
+    *,
+    k: int | None = None,
+    inputs: Literal["all", "finite"] = "all",
+    timeout: float = DEFAULT_TIMEOUT,
+    memory: int = DEFAULT_MEMORY,
+    backends: Sequence[str] | None = None,
+) -> Verdict:
+    """An input on which two specifications give different results.
+
+    Parameters
+    ----------
+    spec_a, spec_b : Engine
+        MatrixEngine or Instruction of the same formats, with an accumulator that :mod:`.encoding` has.
+    k : int, optional
+        Products; by default the shortest length that is whole steps of both.
+    inputs : {"all", "finite"}
+        Whether infinities and NaNs are among the operands. Finite witnesses are looked for first.
+    timeout, memory, backends
+        As for :func:`tensorcore_models.probing.formal.solvers.solve`; the time is that of the whole call.
+
+    Returns
+    -------
+    Verdict
+        "witness": `results` are those of `spec_a` and of `spec_b`, which the compiled kernels and the integer reference gave;
+        "none": they agree on all inputs.
+
+    Raises
+    ------
+    Unencodable
+        If a specification has no encoding.
+    ValueError
+        If the formats differ.
+    Contradiction
+        If a kernel or the reference disagrees with the encoding.
+    """
+    limits = limits_of(timeout, memory, backends)
+    if inputs not in ("all", "finite"):
+        raise ValueError(f"inputs is {inputs!r}, expected 'all' or 'finite'")
+    formats = witness_formats(spec_a, spec_b)
+    length = common_length(spec_a, spec_b) if k is None else k
+
+    def question(given: Inputs, conditions: list[Term]) -> Term:
+        return t.negation(t.equal(*(result(spec, given, conditions) for spec in (spec_a, spec_b))))
+
+    def attempts():
+        every = list(shapes(formats, length))
+        for given, whole in every:
+            if not whole or inputs == "finite":
+                yield given, whole, finite_inputs(given, formats, spec_a.accumulator)
+        if inputs == "all":
+            yield symbolic_inputs(formats, length, range(min(2, length))), False, []
+            yield every[-1][0], True, []
+
+    answer, given, conditions = ask(question, attempts(), limits)
+    if given is None:
+        assumptions = ("finite operands",) * (inputs == "finite") + ("no product is zero",) * bool(conditions)
+        return limits.without_witness(answer, assumptions)
+    values = {x.params[0]: answer.model.get(x.params[0], 0) for x in given.variables}
+    witness = Witness.of(given, formats, values)
+    results = tuple(confirmed(witness, spec, given, values) for spec in (spec_a, spec_b))
+    return Verdict("witness", witness, None, results, (), answer.backend, limits.seconds)
+
+
+def confirmed(witness: Witness, engine: Engine, inputs: Inputs, values: Mapping[str, int]) -> int:
+    """d of a witness by kernels and reference, which must be what the encoding says.
+
+    Raises
+    ------
+    Contradiction
+        If it is not.
+    """
+    (expected,) = t.evaluate([result(engine, inputs, [])], values)
+    found = witness.run(engine)
+    if found != expected:
+        raise Contradiction(f"{engine.label} on\n{witness}\ngives {found:#x}, its encoding {expected:#x}")
+    return found
+
+
+# -- monotonicity ------------------------------------------------------------------------------------------------------------
+def ordered(fmt: Format, code: Term) -> Int:
+    """A number whose order is that of the values of finite encodings (both zeros are 0)."""
+    width = fmt.exponent_bits + fmt.fraction_bits
+    magnitude = z.natural(t.extract(code, fmt.padding_bits + width - 1, fmt.padding_bits))
+    return z.with_sign(t.bit(code, fmt.bits - 1), magnitude) if fmt.signed else magnitude
+
+
+def next_above(fmt: Format, code: Term) -> Term:
+    """The encoding of the next larger number of a finite one; both zeros have the smallest positive one."""
+    step = t.constant(1 << fmt.padding_bits, fmt.bits)
+    if not fmt.signed:
+        return t.added(code, step)
+    sign = t.constant(fmt.sign_bit, fmt.bits)
+    falling = t.both(t.bit(code, fmt.bits - 1), t.any_bit(t.bits_and(code, t.constant(fmt.magnitude_mask, fmt.bits))))
+    positive = t.bits_and(code, t.inverted(sign))
+    return t.choose(falling, t.added(code, t.negative(step)), t.added(positive, step))
+
+
+def monotonicity_witness(
+    engine: Engine,
+    *,
+    k: int | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+    memory: int = DEFAULT_MEMORY,
+    backends: Sequence[str] | None = None,
+) -> Verdict:
+    """Two inputs that differ in c alone: c grows, d falls (fasi-numerical-behavior, section 3.1.5).
+
+    Parameters
+    ----------
+    engine : Engine
+        MatrixEngine or Instruction.
+    k, timeout, memory, backends
+        As for :func:`distinguishing_input`.
+
+    Returns
+    -------
+    Verdict
+        `witness` has the smaller c, `other` the larger one; `results` are their d.
+    """
+    limits, formats = limits_of(timeout, memory, backends), witness_formats(engine)
+    length = engine.k if k is None else k
+
+    def grown(given: Inputs) -> Inputs:  # where no neighbours of c part, no others do
+        return replace(given, c=next_above(formats.c, given.c))
+
+    def question(given: Inputs, conditions: list[Term]) -> Term:
+        conditions.extend(finite_inputs(grown(given), formats, engine.accumulator))
+        first, second = (ordered(formats.d, result(engine, x, conditions)) for x in (given, grown(given)))
+        most = z.number(formats.d.max_bits >> formats.d.padding_bits)
+        return t.both(z.less(second, first), *(z.at_most(z.magnitude(x), most) for x in (first, second)))
+
+    def attempts():
+        for given, whole in shapes(formats, length):
+            yield given, whole, finite_inputs(given, formats, engine.accumulator)
+
+    return two_inputs(engine, question, attempts(), limits, formats, grown)
+
+
+def two_inputs(
+    engine: Engine,
+    question: Question,
+    attempts: Iterable[tuple[Inputs, bool, list[Term]]],
+    limits: Limits,
+    formats: Formats,
+    second: Callable[[Inputs], Inputs],
+) -> Verdict:
+    """A witness of two inputs of one engine, both run again."""
+    answer, given, _ = ask(question, attempts, limits)
+    if given is None:
+        return limits.without_witness(answer, ("finite operands",))
+    values = {x.params[0]: answer.model.get(x.params[0], 0) for x in given.variables}
+    pair = (given, second(given))
+    witnesses = [Witness.of(x, formats, values) for x in pair]
+    results = tuple(confirmed(w, engine, x, values) for w, x in zip(witnesses, pair, strict=True))
+    return Verdict("witness", *witnesses, results, (), answer.backend, limits.seconds)
+
+
+def carry_bits_needed(
+    engine: Engine,
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
+    memory: int = DEFAULT_MEMORY,
+    backends: Sequence[str] | None = None,
+) -> tuple[int, list[Verdict]]:
+    """Carry bits that a sum of the engine's accumulator needs: integer bits after the first (fasi-numerical-behavior, 3.1.4).
+
+    Parameters
+    ----------
+    engine : MatrixEngine
+        With a ParametricDotAdd; its `integer_bits` is varied.
+    timeout, memory, backends
+        As for :func:`distinguishing_input`, for each width.
+
+    Returns
+    -------
+    needed : int
+        The smallest number of carry bits with which no input wraps.
+    verdicts : list of Verdict
+        For 1, 2, ... carry bits: a witness that they are too few, at last the proof that they are enough.
+
+    Raises
+    ------
+    TimeoutError
+        If the solvers do not decide one of the widths.
+    """
+    wide = with_integer_bits(engine, None)
+    verdicts: list[Verdict] = []
+    for carries in range(1, 60):
+        verdict = distinguishing_input(
+            with_integer_bits(engine, carries + 1), wide, inputs="finite", timeout=timeout, memory=memory, backends=backends
+        )
+        verdicts.append(verdict)
+        if verdict.status == "none":
+            return carries, verdicts
+        if verdict.status != "witness":
+            raise TimeoutError(f"{carries} carry bits of {engine.label}: {verdict.status} after {verdict.seconds:.1f} s")
+    raise ValueError(f"{engine.label} needs more than 59 carry bits")
+
+
+def with_integer_bits(engine: Engine, integer_bits: int | None) -> MatrixEngine:
+    """The engine with another width of its sum."""
+    from ...accumulators import as_parametric
+
+    names = ("a_format", "b_format", "c_format", "d_format", "scale_format", "block_size")
+    spec = replace(as_parametric(engine.accumulator), integer_bits=integer_bits)
+    return MatrixEngine(spec, **{name: getattr(engine, name) for name in names})

@@ -1,0 +1,146 @@
+"""Inputs that a solver found, and their second run: on the compiled kernels and on the integer reference."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...engines.engine import Engine
+from ...formats import Format
+from ...reference import dot_bits
+from ..dots import decode_value
+from . import terms as t
+from .encoding import Formats, Inputs, formats_of
+
+#: Rows and columns of the product that runs a witness on the fast kernels: large enough for all of them.
+_TILE = 64
+
+
+class Contradiction(RuntimeError):
+    """A kernel or the reference computes something else than the encoding: one of them is wrong."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Operands of one dot product, as encodings.
+
+    Parameters
+    ----------
+    a, b : tuple of int
+        K operands each.
+    c : int
+        The addend.
+    formats : Formats
+        What the encodings mean.
+    scale_a, scale_b : tuple of int
+        Block scales, empty without.
+    """
+
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    c: int
+    formats: Formats
+    scale_a: tuple[int, ...] = ()
+    scale_b: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, inputs: Inputs, formats: Formats, values: Mapping[str, int]) -> "Witness":
+        """The operands that values of the variables make."""
+
+        def read(codes) -> tuple[int, ...]:
+            return tuple(t.evaluate(codes, values))
+
+        return cls(
+            read(inputs.a), read(inputs.b), read([inputs.c])[0], formats, read(inputs.scale_a), read(inputs.scale_b)
+        )
+
+    def __str__(self) -> str:
+        pairs = Counter(zip(self.a, self.b, strict=True))
+        zeros = pairs.pop((0, 0), 0)
+        lines = [f"c = {shown(self.c, self.formats.c)}"]
+        for (x, y), count in pairs.items():
+            times = "" if count == 1 else f"{count} times "
+            lines.append(f"+ {times}{shown(x, self.formats.a)} * {shown(y, self.formats.b)}")
+        return "\n".join(lines + ([f"+ {zeros} products of zeros"] if zeros else []))
+
+    def run(self, engine: Engine) -> int:
+        """d, the same from the compiled kernels (one element, and each element of a tile) and from the integer reference.
+
+        Raises
+        ------
+        Contradiction
+            If they differ.
+        """
+        results = {"reference": self._on_reference(engine)}
+        for name, size in (("one element", 1), (f"a {_TILE} x {_TILE} tile", _TILE)):
+            found = np.unique(self._on_kernel(engine, size))
+            results[name] = int(found[0]) if found.size == 1 else found.tolist()
+        if len(set(map(str, results.values()))) > 1:
+            raise Contradiction(f"{engine.label} on\n{self}\nresults differ: {results}")
+        return results["reference"]
+
+    def _on_reference(self, engine: Engine) -> int:
+        scales: dict[str, Any] = {}
+        if self.scale_a:
+            scales = {
+                "scale_a": list(self.scale_a),
+                "scale_b": list(self.scale_b),
+                "scale_format": self.formats.scale,
+                "block_size": self.formats.block_size,
+            }
+        return dot_bits(engine.accumulator, list(self.a), list(self.b), self.c, engine.formats, **scales)
+
+    def _on_kernel(self, engine: Engine, size: int) -> np.ndarray:
+        def rows(codes: tuple[int, ...], fmt: Format) -> np.ndarray:
+            return np.tile(np.array(codes, fmt.container), (size, 1))
+
+        f, scales = self.formats, {}
+        if f.scale is not None:
+            scales = {"scale_a": rows(self.scale_a, f.scale), "scale_b": rows(self.scale_b, f.scale).T}
+        c = np.full((size, size), self.c, f.c.container)
+        return engine.gemm_bits(rows(self.a, f.a), rows(self.b, f.b).T, c, **scales)
+
+
+def shown(code: int, fmt: Format) -> str:
+    """An encoding and its value."""
+    kind, negative, significand, exponent = fmt.decode_exact(code)
+    if kind != "finite":
+        value = "-inf" if kind == "inf" and negative else kind
+    elif significand == 0:
+        value = "-0" if negative else "0"
+    else:
+        leading = significand.bit_length() - 1
+        value = f"{'-' if negative else ''}{significand / (1 << leading)!r} * 2^{exponent + leading}"
+    return f"0x{code:0{-(-fmt.bits // 4)}x} ({value})"
+
+
+def witness_formats(*engines: Engine) -> Formats:
+    """Formats of the operands that all engines take.
+
+    Raises
+    ------
+    ValueError
+        If they differ.
+    """
+    found = [formats_of(engine) for engine in engines]
+    for other in found[1:]:
+        if other != found[0]:
+            raise ValueError(f"formats differ: {found[0]} and {other}; both need the same operands and the same result")
+    return found[0]
+
+
+def exact_value(code: int, fmt: Format) -> Fraction:
+    """The value of a finite encoding.
+
+    Raises
+    ------
+    ValueError
+        If it is an infinity or a NaN.
+    """
+    value = decode_value(code, fmt)
+    if value is None:
+        raise ValueError(f"{shown(code, fmt)} of {fmt.name} has no value")
+    return value

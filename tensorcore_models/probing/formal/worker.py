@@ -1,0 +1,56 @@
+"""Runs one solver on an SMT-LIB script from standard input and prints its answer; started as a script, by path.
+
+It imports nothing but the solver, so that it starts fast and can be stopped at any time. Arguments: the back end and the
+limit of its memory in MiB (0: none).
+"""
+
+import sys
+
+
+def run_bitwuzla(script: str) -> str:
+    import bitwuzla
+
+    options = bitwuzla.Options()
+    options.set(bitwuzla.Option.PRODUCE_MODELS, True)
+    bitwuzla.Parser(bitwuzla.TermManager(), options).parse(script, False, False)  # prints the answers
+    return ""
+
+
+def run_z3(script: str) -> str:
+    import z3
+
+    return z3.Z3_eval_smtlib2_string(z3.main_ctx().ref(), script)
+
+
+def run_cvc5(script: str) -> str:
+    import cvc5
+
+    solver = cvc5.Solver()
+    solver.setOption("bitblast", "eager")
+    parser = cvc5.InputParser(solver)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, script, "script")
+    printed = []
+    while not (command := parser.nextCommand()).isNull():
+        printed.append(command.invoke(solver, parser.getSymbolManager()))
+    return "".join(printed)
+
+
+RUNS = {"bitwuzla": run_bitwuzla, "z3": run_z3, "cvc5": run_cvc5}
+
+
+def main() -> int:
+    name, mebibytes = sys.argv[1], int(sys.argv[2])
+    if mebibytes:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20, mebibytes << 20))
+    script = sys.stdin.read()
+    try:
+        print(RUNS[name](script))
+    except MemoryError:
+        print("memory")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

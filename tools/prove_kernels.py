@@ -1,0 +1,37 @@
+"""Proves the lemmas of docs/proofs.md, one line for each; needs the extra `smt`.
+
+    python tools/prove_kernels.py [--timeout 600] [--kernel narrow|wide]
+
+Exit status 1 if a lemma is not proved.
+"""
+
+import argparse
+import sys
+
+from tensorcore_models.probing.formal.lemmas import prove
+from tensorcore_models.probing.formal.proofs import CASES
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="prove the lemmas of docs/proofs.md")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each lemma")
+    parser.add_argument("--kernel", choices=("narrow", "wide"), help="only these lanes")
+    args = parser.parse_args()
+    seen: set[str] = set()
+    failed = 0
+    for case in CASES:
+        if args.kernel not in (None, case.kernel):
+            continue
+        for lemma in case.lemmas():
+            if lemma.name in seen:
+                continue
+            seen.add(lemma.name)
+            proof = prove(lemma, timeout=args.timeout)
+            failed += proof.status != "proved"
+            print(f"{proof.status:9} {proof.seconds:7.2f} s  {proof.backend:11} {lemma.name}", flush=True)
+    print(f"{len(seen)} lemmas, {failed} not proved")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
