@@ -1,6 +1,8 @@
 """FP32-accuracy GEMM recovered from low-precision matrix engines, with exact errors."""
 
 # ruff: noqa: F401  (what is imported here is the public interface)
+import importlib
+
 # Recovery methods, their errors and bounds.
 from mpgemm.amx import SgemmResult, sgemm, sgemm_report
 from mpgemm.bounds.attribution import Attribution, attribute
@@ -14,3 +16,12 @@ from mpgemm.experiments.comparison import Comparison, ComparisonRecord, compare
 from mpgemm.recovery.engines import UnsuitableEngine, hypothetical_engine, ieee_engine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, get_method, list_methods
 from mpgemm.recovery.run import RecoveryResult, recovered_gemm, recovered_gemm_report
+
+#: Modules that need an extra: imported when they are first asked for, never by `import mpgemm`.
+_ON_REQUEST = ("torch", "triton", "jax")
+
+
+def __getattr__(name: str):
+    if name in _ON_REQUEST:
+        return importlib.import_module(f"mpgemm.{name}")
+    raise AttributeError(f"module 'mpgemm' has no attribute {name!r}")

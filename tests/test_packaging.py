@@ -88,7 +88,7 @@ def test_the_wheel_of_the_sdist_holds_the_packages_only(sdist, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         tops = {name.partition("/")[0] for name in names}
-        assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
+        assert {top for top in tops if not top.endswith(".dist-info")} == {*PACKAGES, "pytest_mpgemm.py"}
         installed = {name for name in source_files() if not name.endswith((".pyx", ".pxd", ".h"))}
         assert not installed - names
         assert not [name for name in names if name.endswith((".pyx", ".pxd", ".h", ".c"))]
@@ -97,6 +97,7 @@ def test_the_wheel_of_the_sdist_holds_the_packages_only(sdist, tmp_path):
         assert {name.removesuffix(".pyx") for name in kernels} == compiled
         (entry_points,) = (name for name in names if name.endswith("entry_points.txt"))
         assert "mpgemm = mpgemm.cli:main" in archive.read(entry_points).decode()
+        assert "[pytest11]\npytest_mpgemm = pytest_mpgemm" in archive.read(entry_points).decode()
         archive.extractall(tmp_path / "installed")
     code = "from mpgemm.cli import main; raise SystemExit(main(['evaluate', '--methods', 'sgemm_cube']))"
     command = [sys.executable, "-P", "-c", code]

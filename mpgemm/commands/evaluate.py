@@ -5,6 +5,7 @@ import sys
 from dataclasses import asdict, astuple, fields
 
 from mpgemm.amx import USUAL, unit_missing
+from mpgemm.commands import attention
 from mpgemm.commands.ascend_options import parse_block
 from mpgemm.commands.inputs import add_input_arguments, cases_of, check_inputs, seeds_of
 from mpgemm.commands.outcomes import print_data, print_outcome, write_outcome
@@ -89,6 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="check N sampled entries of the exact product against mpmath (default 16)",
     )
+    attention.add_arguments(what)
     add_run_arguments(parser)
     add_output_arguments(parser)
 
@@ -104,6 +106,9 @@ def _scale_exponent(text: str) -> int | str:
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
+    attention.check(args)
+    if args.attention:
+        return attention.run(args)
     _check(args)
     return run_resumable(args, _run)
 

@@ -81,7 +81,7 @@ def hypothetical_engine(
     ValueError
         If there is no such device, format or path, or a changed field is not allowed.
     """
-    base = _of_device(device, model, path)
+    base = device_engine(device, model, path=path)
     accumulator = dataclasses.replace(base.accumulator, **changes)
     what = ", ".join(f"{key}={value}" for key, value in changes.items())
     name = f"{device} accumulator, {fmt} operands" + (f", {what}" if what else "") + " (hypothetical)"
@@ -95,14 +95,34 @@ def hypothetical_engine(
     )
 
 
-def _of_device(device: str, fmt: str, path: str | None = None):
+def device_engine(
+    device: str, fmt: str, b_format: str | None = None, d_format: str | None = None, path: str | None = None
+) -> tcm.Instruction:
+    """The instruction of a device for operands of these formats; where paths compute differently, the :data:`USUAL_PATH`.
+
+    Parameters
+    ----------
+    device : str
+        Device or architecture.
+    fmt, b_format : str
+        Formats of a and b; b's is a's by default.
+    d_format : str, optional
+        Format of c and d: by default fp32, fp64 for fp64 operands, s32 for integers.
+    path : str, optional
+        As for :func:`tensorcore_models.default_instruction`.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
     arch = DEVICES[device][0] if device in DEVICES else device
-    d_format = {"fp64": "fp64", "s8": "s32", "u8": "s32", "s4": "s32"}.get(fmt, "fp32")
+    d_format = d_format or {"fp64": "fp64", "s8": "s32", "u8": "s32", "s4": "s32"}.get(fmt, "fp32")
     try:
-        return tcm.default_instruction(device, fmt, d_format, path)
+        return tcm.default_instruction(device, fmt, d_format, path, b_format)
     except ValueError as error:
         if path is None and "differently by path" in str(error) and arch in USUAL_PATH:
-            return tcm.default_instruction(device, fmt, d_format, USUAL_PATH[arch])
+            return tcm.default_instruction(device, fmt, d_format, USUAL_PATH[arch], b_format)
         raise
 
 
@@ -174,7 +194,7 @@ def _by_name(name: str, method: RecoveryMethod) -> Engine:
     known = list(dict.fromkeys(row.a_format for row in tcm.list_instructions(device)))
     for fmt in method.formats:
         if fmt in known:
-            return _of_device(device, fmt, path or None)
+            return device_engine(device, fmt, path=path or None)
     raise UnsuitableEngine(
         f"method {method.name!r} needs words of {' or '.join(method.formats)}, {device} takes {', '.join(known)}; "
         f"engines that would do: {', '.join(suitable_engines(method))}"

@@ -68,11 +68,7 @@ def operand_bits(x, fmt: Format | IntegerFormat, rounding: str | None, name: str
     if isinstance(fmt, IntegerFormat):
         return _integer_bits(array, fmt, name)
     if format_of_dtype(array.dtype) == fmt:
-        return (
-            np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False))
-            .view(fmt.container)
-            .reshape(array.shape)
-        )
+        return array.astype(array.dtype.newbyteorder("="), copy=False).view(fmt.container)  # any strides, no copy
     if rounding is not None:
         return _rounded_bits(array, fmt, rounding, name, saturate)
     bits = encode(array, fmt, "rz", saturate=True) if not fmt.has_inf else encode(array, fmt, "rz")

@@ -1,0 +1,56 @@
+"""What the torch mode costs beside the product itself: `a @ b` under `mpgemm.torch.emulate` against `Instruction.gemm`.
+
+python bench/bench_torch.py [--sizes 256 1024] [--engine h100] [--threads 1] [--cpu-time] [--json out/torch.json]
+"""
+
+import argparse
+import time
+
+from harness import hold_blas, interleaved, pin, report, rows
+
+TYPES = ("float16", "bfloat16", "float32")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[256, 1024])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--engine", default="h100")
+    parser.add_argument("--cpu-time", action="store_true", help="CPU time instead of wall time (one thread)")
+    parser.add_argument("--json")
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
+    hold_blas(args.threads)
+    pin(args.threads)
+    import torch
+
+    import mpgemm.torch
+    import tensorcore_models as tcm
+    from mpgemm.integrations.torch_tensors import to_array
+
+    tcm.set_num_threads(args.threads)
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(0)
+    records = []
+    for size in args.sizes:
+        for name in TYPES:
+            a, b = (torch.randn(size, size).to(getattr(torch, name)) for _ in range(2))
+            with mpgemm.torch.emulate(args.engine) as run:
+                torch.mm(a, b)
+                engine = run.multipliers[0].engine_for(*run.report().rows[0].site.formats.split()[:3:2])
+                left, right = to_array(a, "a"), to_array(b, "b")
+                timed = {
+                    "Instruction.gemm": lambda engine=engine, left=left, right=right: engine.gemm(left, right),
+                    "torch.mm": lambda a=a, b=b: torch.mm(a, b),
+                }
+                clock = time.process_time if args.cpu_time else time.perf_counter
+                timings = interleaved(timed, 15, clock=clock)
+            records += rows(f"{size}^3 {name}", timings, "Instruction.gemm", size**3)
+    report(records, args.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,240 @@
+"""What ran emulated, call site by call site: sizes, engines, errors, and where two engines differ."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from mpgemm.exact.product import exact_gemm
+from mpgemm.reporting.report import Table, json_text
+
+
+@dataclass(frozen=True)
+class Site:
+    """Calls that are one row of a report.
+
+    Attributes
+    ----------
+    site : str
+        Where: the path of the module, or the name of the kernel.
+    phase : str
+        "forward" or "backward".
+    op : str
+        The library's operation.
+    batch, m, k, n : int
+        Number of products of one call, and their sizes.
+    formats : str
+        Operands and result, as text.
+    engines, orders : tuple of str
+        Engine and order of k, for each emulated device.
+    """
+
+    site: str
+    phase: str
+    op: str
+    batch: int
+    m: int
+    k: int
+    n: int
+    formats: str
+    engines: tuple[str, ...]
+    orders: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a report.
+
+    Attributes
+    ----------
+    site : Site
+    calls, elements : int
+        Calls, and elements of their results together.
+    error_fp64 : float or None
+        ||D - C||_F / ||C||_F over all calls: D the first engine's products as the library gets them, C the exact ones.
+        Differences are exact, each rounded once to FP64. None: not measured.
+    error_fp32 : float or None
+        ||D - F||_F / ||F||_F with F the products formed in FP32 by numpy on this machine.
+    fp32_error : float or None
+        ||F - C||_F / ||C||_F: what FP32 itself loses on these operands.
+    differing : tuple of int
+        Elements whose bits differ from the first engine's, for each further engine.
+    """
+
+    site: Site
+    calls: int
+    elements: int
+    error_fp64: float | None
+    error_fp32: float | None
+    fp32_error: float | None
+    differing: tuple[int, ...]
+
+    def to_dict(self) -> dict:
+        """JSON-compatible values."""
+        return {**asdict(self.site), **{k: v for k, v in asdict(self).items() if k != "site"}}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What ran, and what did not.
+
+    Attributes
+    ----------
+    engines : tuple of str
+        The emulated devices or engines; results are the first one's.
+    rows : tuple of Row
+        In the order in which the sites were first met.
+    fallbacks : dict of str to int
+        Products that ran natively because `strict` was off: operation and reason, and how many calls.
+    """
+
+    engines: tuple[str, ...]
+    rows: tuple[Row, ...]
+    fallbacks: dict[str, int]
+
+    @property
+    def differing(self) -> tuple[Row, ...]:
+        """Rows in which a further engine gives other bits than the first."""
+        return tuple(row for row in self.rows if any(row.differing))
+
+    def to_dict(self) -> dict:
+        """JSON-compatible values."""
+        return {
+            "engines": list(self.engines),
+            "rows": [row.to_dict() for row in self.rows],
+            "fallbacks": dict(self.fallbacks),
+        }
+
+    def to_json(self) -> str:
+        """:meth:`to_dict` as JSON text."""
+        return json_text(self.to_dict())
+
+    def table(self) -> Table:
+        """The rows for a reader."""
+        measured = any(row.error_fp64 is not None for row in self.rows)
+        headings = ["call site", "phase", "operation", "calls", "m x k x n", "formats", "engine", "order of k"]
+        headings += ["error", "vs FP32", "FP32's own error"] if measured else []
+        headings += [f"differs on {name}" for name in self.engines[1:]]
+        rows = []
+        for row in self.rows:
+            s = row.site
+            shape = (
+                f"{s.batch} x " * (s.batch != 1) + f"({s.m} x {s.k} x {s.n})"
+                if s.batch != 1
+                else f"{s.m} x {s.k} x {s.n}"
+            )
+            cells: list = [s.site, s.phase, s.op, row.calls, shape, s.formats, s.engines[0], s.orders[0]]
+            if measured:
+                cells += [_cell(row.error_fp64), _cell(row.error_fp32), _cell(row.fp32_error)]
+            cells += [f"{count} of {row.elements}" if count else "-" for count in row.differing]
+            rows.append(cells)
+        return Table(f"emulated on {' and '.join(self.engines)}", headings, rows)
+
+    def __str__(self) -> str:
+        lines = [str(self.table())]
+        if len(self.engines) > 1:
+            sites = list(dict.fromkeys(row.site.site for row in self.differing))
+            lines.append(f"results differ in {len(sites)} call site(s){': ' + ', '.join(sites) if sites else ''}")
+        for reason, count in self.fallbacks.items():
+            lines.append(f"NOT emulated, {count} call(s): {reason}")
+        return "\n".join(lines)
+
+
+def _cell(value: float | None) -> object:
+    return "-" if value is None else value
+
+
+@dataclass
+class _Tally:
+    calls: int = 0
+    elements: int = 0
+    exact: float = 0.0
+    fp32: float = 0.0
+    to_exact: float = 0.0
+    to_fp32: float = 0.0
+    fp32_to_exact: float = 0.0
+    measured: bool = False
+    differing: tuple[int, ...] = ()
+
+
+class CallLog:
+    """Collects calls; :meth:`report` gives what has been collected so far.
+
+    Parameters
+    ----------
+    engines : sequence of str
+        Names of the emulated devices.
+    """
+
+    def __init__(self, engines: Sequence[str]):
+        self.engines = tuple(engines)
+        self._rows: dict[Site, _Tally] = {}
+        self._fallbacks: dict[str, int] = {}
+
+    def add(self, site: Site, elements: int, differing: tuple[int, ...] = ()) -> None:
+        """Count one call with that many elements of its result, and those that differ on further engines.
+
+        Parameters
+        ----------
+        site : Site
+        elements : int
+        differing : tuple of int
+        """
+        tally = self._rows.setdefault(site, _Tally(differing=(0,) * (len(self.engines) - 1)))
+        tally.calls += 1
+        tally.elements += elements
+        tally.differing = tuple(x + y for x, y in zip(tally.differing, differing, strict=True))
+
+    def measure(self, site: Site, a: np.ndarray, b: np.ndarray, d: np.ndarray) -> None:
+        """Add the errors of one product of a call that :meth:`add` counted.
+
+        Parameters
+        ----------
+        site : Site
+        a, b : ndarray, shapes (m, k) and (k, n)
+        d : ndarray, shape (m, n)
+            What the library gets.
+        """
+        tally = self._rows[site]
+        tally.measured = True
+        exact = exact_gemm(a, b)
+        with np.errstate(all="ignore"):
+            fp32 = a.astype(np.float32) @ b.astype(np.float32)
+            values = np.asarray(d).astype(np.float64)
+            tally.exact += _squares(exact.rounded("fp64"))
+            tally.fp32 += _squares(fp32)
+            tally.to_exact += _squares(exact.error_of(d))
+            tally.to_fp32 += _squares(values - fp32)
+            tally.fp32_to_exact += _squares(exact.error_of(fp32))
+
+    def fall_back(self, reason: str) -> None:
+        """Count a product that ran natively.
+
+        Parameters
+        ----------
+        reason : str
+        """
+        self._fallbacks[reason] = self._fallbacks.get(reason, 0) + 1
+
+    def report(self) -> Report:
+        """What has been collected."""
+        rows = []
+        for site, t in self._rows.items():
+            errors = t.to_exact, t.exact, t.to_fp32, t.fp32, t.fp32_to_exact, t.exact
+            found = [_ratio(*pair) if t.measured else None for pair in zip(errors[::2], errors[1::2], strict=True)]
+            rows.append(Row(site, t.calls, t.elements, found[0], found[1], found[2], t.differing))
+        return Report(self.engines, tuple(rows), dict(self._fallbacks))
+
+
+def _squares(x: np.ndarray) -> float:
+    """The sum of squares; infinite where an element is not finite."""
+    total = float(np.sum(np.square(np.asarray(x, np.float64))))
+    return math.inf if math.isnan(total) else total
+
+
+def _ratio(error: float, size: float) -> float:
+    """sqrt(error / size), 0 for no error."""
+    if error == 0:
+        return 0.0
+    return math.inf if size == 0 or math.isinf(error) else math.sqrt(error / size)

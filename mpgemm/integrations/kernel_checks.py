@@ -1,0 +1,195 @@
+"""Assertions for tests of matrix kernels: within a certified tolerance, or equal to a recipe bit for bit."""
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm.bounds.attribution import attribute
+from mpgemm.integrations.kernel_bugs import SAMPLES, Failure, suspicions
+from mpgemm.integrations.kernel_tolerance import KernelTolerance, gemm_tolerance, kernel_engine
+from mpgemm.integrations.multiplier import recipe_values
+from mpgemm.recovery.methods import list_methods
+from tensorcore_models import libraries
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.instruction import Instruction
+from tensorcore_models.engines.order import Chain
+from tensorcore_models.formats.operands import operand_bits
+from tensorcore_models.libraries.compare import candidates
+
+#: Rows and columns on which other orders are tried.
+TRIED = 8
+
+
+def assert_gemm_close(
+    out,
+    a,
+    b,
+    c=None,
+    *,
+    engine: Engine | str,
+    splits: int = 1,
+    scale_a=None,
+    scale_b=None,
+    input_rounding: str | None = None,
+) -> None:
+    """Fail unless a kernel's result is within the certified tolerance of the exact product.
+
+    Parameters
+    ----------
+    out : array_like, shape (m, n)
+        The kernel's result; its type is the output format.
+    a, b, c, engine, splits, scale_a, scale_b, input_rounding
+        As for :func:`gemm_tolerance`.
+
+    Raises
+    ------
+    AssertionError
+        If an element is outside: the worst element, its bound, the engine's own part of its error, and what kind of bug would
+        look like this. Also if the tolerance is vacuous: a kernel that writes zeros would pass.
+    ValueError, TypeError
+        As :func:`gemm_tolerance`; and if the result has another shape or no format.
+    """
+    __tracebackhide__ = True
+    computed = tcm.as_array(out, "out")
+    fmt = tcm.format_of_dtype(computed.dtype)
+    if fmt is None:
+        raise TypeError(f"out has elements of type {computed.dtype}: no floating-point format")
+    allowed = gemm_tolerance(
+        engine, a, b, c, out_format=fmt.name, splits=splits, scale_a=scale_a, scale_b=scale_b,
+        input_rounding=input_rounding,
+    )  # fmt: skip
+    if computed.shape != allowed.bound.shape:
+        raise ValueError(f"out has shape {computed.shape}, expected {allowed.bound.shape} from a and b")
+    if allowed.vacuity.vacuous:
+        raise AssertionError(
+            f"the tolerance is vacuous: a kernel that writes zeros passes (largest bound {allowed.atol:.4g}). "
+            "Use operands whose product is larger than its rounding errors: fewer values of k, less cancellation, "
+            f"no overflow.\n{allowed}"
+        )
+    with np.errstate(invalid="ignore"):
+        error = np.abs(allowed.exact.error_of(computed))
+    true = allowed.exact.rounded("fp64")
+    right = (error <= allowed.bound) | (np.isnan(true) & np.isnan(computed.astype(np.float64)))
+    if not right.all():
+        raise AssertionError(_message(computed.astype(np.float64), allowed, error, ~right))
+
+
+def _message(out: np.ndarray, allowed: KernelTolerance, error: np.ndarray, wrong: np.ndarray) -> str:
+    exact, bound = np.asarray(allowed.exact.rounded("fp64")), allowed.bound
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess = np.where(wrong, np.where(bound > 0, error / bound, np.inf), -1.0)
+    excess = np.where(np.isnan(excess), np.inf, excess)
+    i, j = (int(x) for x in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    lines = [
+        f"{np.count_nonzero(wrong)} of {wrong.size} elements are outside of the certified tolerance "
+        f"of {allowed.engine.label}",
+        f"  worst: out[{i}, {j}] = {out[i, j]!r}, exact {exact[i, j]!r}: difference {out[i, j] - exact[i, j]:.6g}, "
+        f"bound {bound[i, j]:.6g} ({excess[i, j]:.4g} times)",
+        *_cause(allowed, i, j),
+    ]
+    places = np.flatnonzero(wrong)
+    chosen = places[np.unique(np.linspace(0, places.size - 1, min(SAMPLES, places.size)).astype(int))]
+    failure = Failure(allowed, out, exact, bound, *np.divmod(chosen, wrong.shape[1]))
+    found = suspicions(failure)
+    lines += [f"  looks like {text}" for text in found]
+    if not found:
+        lines.append(
+            "  looks like none of: lost or doubled terms, wrong scale, transposed or exchanged blocks, rounded operands, "
+            "narrow sums. Does the kernel chain k in more parts (splits=)?"
+        )
+    return "\n".join(lines)
+
+
+def _cause(allowed: KernelTolerance, i: int, j: int) -> list[str]:
+    """What the engine itself does on this element, stage by stage where that is known."""
+    row, column = allowed.a[i], allowed.b[:, j]
+    c = None if allowed.c is None else float(allowed.c[i, j])
+    name = allowed.engine.formats[0].name
+    same = name == allowed.engine.formats[1].name and name in {m.name for m in list_methods()}
+    if allowed.engine.scale_format is not None or not same or name.startswith("e"):
+        return ["  cause: not attributed for this engine's formats"]
+    try:
+        parts = attribute(name, row, column, c, engine=allowed.engine)
+    except (ValueError, TypeError) as error:
+        return [f"  cause: not attributed ({error})"]
+    stages = ", ".join(f"{stage} {float(part):.3g}" for stage, part in parts.parts.items() if part) or "none"
+    return [
+        f"  cause: the engine's own error here is {float(parts.total):.3g} ({stages}); the rest is not rounding of this engine"
+    ]
+
+
+def assert_bits(
+    out,
+    a,
+    b,
+    *,
+    recipe: libraries.Recipe | Engine | str,
+    scale: float = 1.0,
+    input_rounding: str | None = None,
+) -> None:
+    """Fail unless a kernel's result has exactly the bits of a recipe.
+
+    Parameters
+    ----------
+    out : array_like, shape (m, n)
+        The kernel's result; its type is the output format.
+    a, b : array_like, shapes (m, k) and (k, n)
+    recipe : Recipe, Engine or str
+        A library's recipe; or an engine, "arch:name" or a device for one chain over k and one rounding.
+    scale : float
+        One FP32 factor, as for :meth:`tensorcore_models.libraries.Recipe.gemm_bits`.
+    input_rounding : str, optional
+        As for :meth:`tensorcore_models.Instruction.gemm`.
+
+    Raises
+    ------
+    AssertionError
+        If bits differ: how many, the first element, and other orders of k that would explain them.
+    ValueError, TypeError
+        If shapes or types do not fit.
+    """
+    __tracebackhide__ = True
+    computed, left, right = (tcm.as_array(x, name) for x, name in ((out, "out"), (a, "a"), (b, "b")))
+    fmt = tcm.format_of_dtype(computed.dtype)
+    if fmt is None:
+        raise TypeError(f"out has elements of type {computed.dtype}: no floating-point format")
+    if not isinstance(recipe, libraries.Recipe):
+        unit = kernel_engine(recipe, left, right)
+        recipe = libraries.Recipe(
+            unit, left.shape[1], Chain((range(left.shape[1]),)), name=f"one chain on {unit.label}"
+        )
+    expected = operand_bits(
+        recipe_values(recipe, left, right, fmt.name, input_rounding, scale=scale), fmt, None, "expected"
+    )
+    got = operand_bits(computed, fmt, None, "out")
+    if got.shape != expected.shape:
+        raise ValueError(f"out has shape {got.shape}, expected {expected.shape} from a and b")
+    wrong = got != expected
+    if not wrong.any():
+        return
+    i, j = (int(x) for x in np.argwhere(wrong)[0])
+    digits = -(-fmt.bits // 4)
+    wanted = tcm.decode(expected[i : i + 1, j], fmt)[0]
+    lines = [
+        f"{np.count_nonzero(wrong)} of {wrong.size} elements have other bits than {recipe.name}",
+        f"  first: out[{i}, {j}] = {float(computed[i, j])!r} (0x{int(got[i, j]):0{digits}x}), expected {float(wanted)!r} "
+        f"(0x{int(expected[i, j]):0{digits}x})",
+    ]
+    if isinstance(recipe.engine, Instruction) and scale == 1:
+        lines.append(f"  {_other_orders(recipe, computed, left, right, wrong, fmt.name, input_rounding)}")
+    raise AssertionError("\n".join(lines))
+
+
+def _other_orders(recipe, out, a, b, wrong, out_format: str, rounding: str | None) -> str:
+    """Orders of k on the same architecture that give a part of the result with most wrong elements."""
+    rows = np.argsort(-wrong.sum(1), kind="stable")[:TRIED]
+    columns = np.argsort(-wrong[rows].sum(0), kind="stable")[:TRIED]
+    part = np.ascontiguousarray(out[np.ix_(rows, columns)])
+    same = []
+    for other in candidates(recipe.engine.arch, recipe.k, recipe.engine.a_format):
+        values = recipe_values(other, a[rows], b[:, columns], out_format, rounding)
+        if values.tobytes() == part.tobytes():
+            same.append(f"{other.name} on {other.engine.label}")
+    if not same:
+        return f"none of the other orders tried on {recipe.engine.arch} (one chain, split-k) gives these bits either"
+    more = f" and {len(same) - 3} more" if len(same) > 3 else ""
+    return f"these bits are those of {', or of '.join(same[:3])}{more} ({len(rows)} x {len(columns)} elements compared)"

@@ -1,0 +1,177 @@
+"""The tolerance of one kernel's result: an engine's certified bound, the output's rounding, and whether it could fail."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm.bounds import bounds
+from mpgemm.bounds.operand_facts import apply_scales, facts_of, scaled_values
+from mpgemm.bounds.tolerances import Tolerance, Vacuity, check_tolerance, tolerance
+from mpgemm.exact.product import ExactResult, exact_gemm
+from mpgemm.integrations.multiplier import Multiplier
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.formats import Format, get_format
+from tensorcore_models.formats.operands import operand_bits, values_of_bits
+
+#: Rows and columns on which the loss of one product is tried out.
+TRIED = 64
+
+
+@dataclass(frozen=True)
+class KernelTolerance:
+    """What a kernel may return for given operands.
+
+    Attributes
+    ----------
+    engine : Engine
+    bound : ndarray of float64, shape (m, n)
+        Certified: |out - exact| of a kernel that does what :func:`gemm_tolerance` says.
+    exact : ExactResult
+        The exact product of the operands as the engine takes them.
+    a, b, c : ndarray of float64
+        These operands, block scales multiplied in.
+    derivation : str
+        How the bound comes about.
+    vacuity : Vacuity
+        What the bound would let pass.
+    """
+
+    engine: Engine
+    bound: np.ndarray
+    exact: ExactResult
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray | None
+    derivation: str
+    vacuity: Vacuity
+
+    @property
+    def atol(self) -> float:
+        """The largest bound: an absolute tolerance for checks that take one number."""
+        return float(self.bound.max(initial=0.0))
+
+    def __str__(self) -> str:
+        return f"{self.derivation}\nlargest bound {self.atol:.4g}\n{self.vacuity}"
+
+
+def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray) -> Engine:
+    """The engine meant by a name, for operands of these types.
+
+    Parameters
+    ----------
+    engine : Engine or str
+        As for :class:`mpgemm.integrations.multiplier.Multiplier`.
+    a, b : ndarray
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is none.
+    """
+    target = Multiplier(engine)
+    if target.engine is not None:
+        return target.engine
+    formats = [tcm.format_of_dtype(x.dtype) for x in (a, b)]
+    if None in formats:
+        raise TypeError(
+            f"a is {a.dtype} and b is {b.dtype}: no formats of a matrix unit; convert them, or name an instruction 'arch:name'"
+        )
+    return target.engine_for(*(fmt.name for fmt in formats if fmt is not None))
+
+
+def gemm_tolerance(
+    engine: Engine | str,
+    a,
+    b,
+    c=None,
+    *,
+    out_format: str | None = None,
+    splits: int = 1,
+    scale_a=None,
+    scale_b=None,
+    input_rounding: str | None = None,
+) -> KernelTolerance:
+    """The tolerance that a test of a kernel on an engine may use for these operands.
+
+    It holds for a kernel that chains the engine's steps over k in order, in at most `splits` chains whose results are added in
+    any order in the format of the engine's results, adds c anywhere, and rounds once to the output's format.
+
+    Parameters
+    ----------
+    engine : Engine or str
+        The modelled unit: an engine, "arch:name", or a device ("h100": its instruction for the operands' types).
+    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
+        The operands of the test: numpy and ml_dtypes arrays, torch tensors on the CPU.
+    out_format : str, optional
+        Format of the kernel's result; the engine's by default.
+    splits : int
+        Chains: slices of k, or restarts.
+    scale_a, scale_b : array_like, optional
+        Block scales, for an engine with scales.
+    input_rounding : str, optional
+        How the kernel rounds operands that the engine lacks; the exact product is then that of the rounded operands.
+
+    Returns
+    -------
+    KernelTolerance
+
+    Raises
+    ------
+    ValueError
+        If values are not representable and `input_rounding` is None, shapes do not fit, or no bound is known for the engine.
+    TypeError
+        If `splits` is not an integer.
+    """
+    arrays = [tcm.as_array(a, "a"), tcm.as_array(b, "b")]
+    unit = kernel_engine(engine, *arrays)
+    if isinstance(splits, bool) or not hasattr(splits, "__index__"):
+        raise TypeError(f"splits is the number of chains, an integer, got {splits!r}")
+    if splits < 1:
+        raise ValueError(f"splits is {splits}, expected at least 1")
+    x, y = (
+        values_of_bits(operand_bits(x, fmt, input_rounding, name), fmt)
+        for x, fmt, name in zip(arrays, unit.formats, "ab", strict=False)
+    )
+    x, y, scales_a, scales_b = scaled_values(unit, x, y, scale_a, scale_b)
+    added = None if c is None else np.asarray(tcm.as_array(c, "c")).astype(np.float64)
+    found: Tolerance = tolerance(unit, x.shape[1])
+    facts = facts_of(unit, x, y, scales_a, scales_b)
+    step = bounds.step_error(unit, facts)
+    steps = bounds.steps_of(unit, x.shape[1], step.terms) + (splits - 1) * bounds.steps_of(unit, unit.k, step.terms)
+    x, y = apply_scales(unit, x, y, scales_a, scales_b)
+    exact = exact_gemm(x, y, added)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sizes = np.abs(x) @ np.abs(y) + (0.0 if added is None else np.abs(added))
+        finite = np.isfinite(sizes)
+        bound = bounds.accumulation_bound(unit, np.where(finite, sizes, 0.0), steps, facts)
+        additions = splits - 1 + (added is not None)
+        result = unit.formats[3]
+        if additions and isinstance(result, Format):
+            bound = bound + bounds.growth(result.unit_roundoff, additions) * (sizes + bound) * bounds.MARGIN
+        bound = np.where(finite, _rounded_once(bound, exact, result, out_format), np.inf)
+    lines = [found.derivation, *([f"{additions} addition(s) outside"] if additions else [])]
+    if out_format is not None and get_format(out_format) != result:
+        lines.append(f"rounded once to {get_format(out_format).name}")
+    return KernelTolerance(unit, bound, exact, x, y, added, "\n".join(lines), _vacuity(x, y, added, exact, bound))
+
+
+def _rounded_once(bound: np.ndarray, exact: ExactResult, result, out_format: str | None) -> np.ndarray:
+    """The bound after a rounding to the output's format, infinite where that can overflow."""
+    out = result if out_format is None else get_format(out_format)
+    if out == result or not isinstance(out, Format):
+        return bound
+    reach = np.abs(exact.rounded("fp64")) + bound
+    rounded = bound + out.unit_roundoff * reach * bounds.MARGIN + out.min_subnormal / 2
+    return np.where(reach * (1 + out.unit_roundoff) < out.max_finite, rounded, np.inf)
+
+
+def _vacuity(a, b, c, exact: ExactResult, bound: np.ndarray) -> Vacuity:
+    """Zeros on all elements; the loss of a product on the first rows and columns, as a share of all."""
+    values = np.abs(exact.rounded("fp64"))
+    part = check_tolerance(
+        a[:TRIED], b[:, :TRIED], None if c is None else c[:TRIED, :TRIED], bound=bound[:TRIED, :TRIED]
+    )
+    share = part.lost_product_passes / part.elements if part.elements else 0.0
+    passes = int(np.count_nonzero(~(values > bound)))
+    return replace(part, elements=values.size, zero_passes=passes, lost_product_passes=round(share * values.size))

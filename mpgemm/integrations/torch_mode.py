@@ -1,0 +1,453 @@
+"""Torch's matrix products on emulated matrix units: a dispatch mode under which every product of a model runs on an engine.
+
+What reaches the mode is what torch dispatches after autograd: `mm`, `addmm`, `bmm`, `baddbmm`, `_scaled_mm` and convolutions,
+of the forward and of the backward pass; `linear`, `matmul`, `einsum` and the math path of attention are made of these. A
+product that this module does not form raises (or, with ``strict=False``, runs natively and is counted).
+
+The end of a product: the engine's sum from +0, RN(alpha sum), RN(beta c), RN of their sum in the sum's format, then one
+rounding to the output's type. That is the order in :meth:`tensorcore_models.Instruction.gemm` for alpha or beta other than 1.
+A bias of a convolution is added after the rounding, in the output's type, as torch does with cuDNN.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.module_tracker import ModuleTracker
+
+from mpgemm.integrations import torch_convolution as convolution
+from mpgemm.integrations.call_log import CallLog, Report, Site
+from mpgemm.integrations.multiplier import Multiplier, Product, multipliers, recipe_values
+from mpgemm.integrations.torch_tensors import adds_in_fp16, allows_tf32, format_of, same_bits, to_array, to_tensor
+from tensorcore_models import libraries
+from tensorcore_models.engines.order import Chain
+from tensorcore_models.formats import get_format
+from tensorcore_models.formats.operands import operand_bits, values_of_bits
+from tensorcore_models.formats.sums import add_rounded, scale_rounded
+from tensorcore_models.libraries.scaled_mm import EPILOGUE
+
+aten = torch.ops.aten
+OUTSIDE = "(outside of modules)"
+
+#: Words of an operation's name that say that it multiplies matrices.
+_PRODUCT_WORDS = re.compile(
+    r"mm|bmm|addmm|baddbmm|addbmm|matmul|gemm|mv|addmv|dot|vdot|linear|conv([123]d)?|convolution|convtranspose[123]d"
+    r"|attention|rnn|lstm|gru|cdist|trilinear|transformer"
+)
+#: Operations with such a name that form no product: gates of recurrent cells, choices, packed layouts of weights.
+_NO_PRODUCTS = re.compile(
+    r"_thnn_(fused|differentiable)_.*|_fused_sdp_choice|_use_cudnn_rnn.*|.*_flatten_weight|.*prepack.*"
+)
+_INSTEAD = {
+    "mv": "write it as a product of matrices: (A @ x[:, None])[:, 0]",
+    "dot": "write it as a product of matrices: (x[None] @ y[:, None])[0, 0]",
+    "_scaled_dot_product_flash_attention_for_cpu": "leave the backend to emulate(), which takes the math path",
+}
+
+
+class Emulation(TorchDispatchMode):
+    """Products on engines; made by :func:`emulate`, whose parameters it has.
+
+    Attributes
+    ----------
+    multipliers : list of Multiplier
+        One for each engine; the first one's results go on.
+    """
+
+    def __init__(self, targets: list[Multiplier], strict: bool, errors: bool):
+        super().__init__()
+        self.multipliers, self.strict, self.errors = targets, strict, errors
+        self._log = CallLog([each.name for each in targets])
+        self.tracker = ModuleTracker()
+
+    def report(self) -> Report:
+        """What ran so far, call site by call site."""
+        return self._log.report()
+
+    # -- dispatch ---------------------------------------------------------------------------------------------------------
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if any(issubclass(t, FakeTensor) for t in types):
+            return func(*args, **kwargs)
+        if any(t not in (torch.Tensor, torch.nn.Parameter) for t in types):
+            return NotImplemented  # the subclass says of what its products are made
+        handler = _HANDLERS.get(func.overloadpacket)
+        if handler is None and _is_composite(func):
+            with self:
+                return func.decompose(*args, **kwargs)
+        if handler is None and not _forms_a_product(func.overloadpacket):
+            return func(*args, **kwargs)
+        if _without_values(args):
+            return func(*args, **kwargs)
+        try:
+            if handler is None:
+                name = func.overloadpacket.__name__
+                advice = _INSTEAD.get(name.rstrip("_"), "write it with torch.matmul")
+                raise NotImplementedError(f"{name}: its products are not emulated; {advice}, or pass strict=False")
+            return _deliver(func, handler(self, *args, **{k: v for k, v in kwargs.items() if k != "out"}), args, kwargs)
+        except (ValueError, TypeError, NotImplementedError) as error:
+            if self.strict:
+                # The operators of tensors replace a TypeError by one of their own.
+                raised = ValueError(str(error)) if isinstance(error, TypeError) else error
+                raised.add_note(f"while {func} in {self.site()[0]} ran on {self.multipliers[0].name}")
+                raise raised from None
+            self._log.fall_back(f"{func}: {error}")
+            return func(*args, **kwargs)
+
+    def site(self) -> tuple[str, str]:
+        """(path of the innermost module that runs, "forward" or "backward")."""
+        inside = self.tracker.parents - {"Global"}
+        return max(inside, key=len, default=OUTSIDE), "backward" if self.tracker.is_bw else "forward"
+
+    # -- products ---------------------------------------------------------------------------------------------------------
+    def products(
+        self,
+        op: str,
+        a: torch.Tensor,
+        b: torch.Tensor,
+        out_dtype=None,
+        c=None,
+        *,
+        alpha=1,
+        beta=1,
+        kind: str = "matmul",
+    ) -> torch.Tensor:
+        """alpha A B + beta C for a batch of matrices, on every engine; the first one's.
+
+        Parameters
+        ----------
+        op : str
+            Name for the report.
+        a, b, c : Tensor, shapes (batch, m, k), (batch, k, n), (batch, m, n)
+        out_dtype : torch.dtype, optional
+            Type of the result, a's by default.
+        alpha, beta : float
+        kind : {"matmul", "convolution"}
+            Whose precision flags hold.
+        """
+        out_dtype = out_dtype or a.dtype
+        arrays = to_array(a, "a"), to_array(b, "b")
+        formats = [self._operand_format(x.dtype, name, kind) for x, name in ((a, "a"), (b, "b"))]
+        out_format = format_of(out_dtype, "the result")
+        (batch, m, k), n = arrays[0].shape, arrays[1].shape[2]
+        sums = "fp16" if formats == ["fp16", "fp16"] and out_format == "fp16" and adds_in_fp16() else "fp32"
+        product = Product(op, m, k, n, formats[0], formats[1], out_format, sums)
+        added = None if c is None or beta == 0 else to_array(c, "c")
+        multiply = partial(
+            _run_batch, arrays=arrays, product=product, added=added, alpha=alpha, beta=beta, out_dtype=out_dtype
+        )
+        return self._on_all(product, batch, arrays, multiply)
+
+    def _operand_format(self, dtype: torch.dtype, name: str, kind: str) -> str:
+        fmt = format_of(dtype, name)
+        return "tf32" if fmt == "fp32" and allows_tf32(kind) else fmt
+
+    def _on_all(self, product: Product, batch: int, arrays, multiply: Callable[[Multiplier], tuple]) -> torch.Tensor:
+        """The first engine's result; `multiply` gives (result, products before c is added, in the output's type)."""
+        found = []
+        for each in self.multipliers:
+            try:
+                found.append(multiply(each))
+            except ValueError as error:
+                if "tf32" in (product.a_format, product.b_format) and each.input_rounding is None:
+                    raise ValueError(f"{error}. {_TF32_ADVICE}") from None
+                raise
+        out, plain = found[0]
+        differing = tuple(int((~same_bits(out, other)).sum()) for other, _ in found[1:])
+        described = [each.describe(product) for each in self.multipliers]
+        formats = f"{product.a_format} x {product.b_format} to {product.out_format}"
+        engines, orders = zip(*described, strict=True)
+        site = Site(*self.site(), product.op, batch, product.m, product.k, product.n, formats, engines, orders)
+        self._log.add(site, out.numel(), differing)
+        if self.errors:
+            for index in range(batch):
+                self._log.measure(site, arrays[0][index], arrays[1][index], to_array(plain[index], "result"))
+        return out
+
+    def scaled(self, a, b, scale_a, scale_b, scale_result, out_dtype, fast: bool) -> torch.Tensor:
+        """`torch._scaled_mm` of two FP8 matrices with one scale each.
+
+        Raises
+        ------
+        ValueError
+            For scales of another shape (:class:`tensorcore_models.libraries.Unknown`).
+        """
+        scale = libraries.folded_scale(_one_scale(scale_a, "scale_a"), _one_scale(scale_b, "scale_b"))
+        if scale_result is not None and get_format(format_of(out_dtype, "the result")).bits == 8:
+            raise libraries.Unknown(
+                "scale_result with this integration is not known", field="scale_result", known=("None",),
+                advice="tensorcore_models.libraries.scaled_mm takes it",
+            )  # fmt: skip
+        arrays = to_array(a, "a"), to_array(b, "b")
+        formats = [format_of(x.dtype, name) for x, name in ((a, "a"), (b, "b"))]
+        (m, k), n = arrays[0].shape, arrays[1].shape[1]
+        product = Product("_scaled_mm", m, k, n, formats[0], formats[1], format_of(out_dtype, "the result"))
+
+        def multiply(each: Multiplier) -> tuple[torch.Tensor, list[torch.Tensor]]:
+            recipe = scaled_recipe(each, product, fast)
+            rounding = each.input_rounding, each.input_saturate
+            out = to_tensor(recipe_values(recipe, *arrays, product.out_format, *rounding, scale=scale))
+            return out, [
+                out if scale == 1 else to_tensor(recipe_values(recipe, *arrays, product.out_format, *rounding))
+            ]
+
+        return self._on_all(product, 1, [x[None] for x in arrays], multiply)
+
+
+_TF32_ADVICE = (
+    "Torch's flags let the GPU form this FP32 product in TF32, and how a library rounds to TF32 is its own choice: pass "
+    "input_rounding='rna' (cvt.rna.tf32) or 'rz' (the unit ignores the low bits), or turn TF32 off "
+    "(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)"
+)
+
+
+def scaled_recipe(each: Multiplier, product: Product, fast: bool) -> libraries.Recipe:
+    """The recipe of a scaled FP8 product: the user's, else the measured one of the device with split_k 1, else one chain of a
+    named engine.
+
+    Parameters
+    ----------
+    each : Multiplier
+    product : Product
+    fast : bool
+        torch's `use_fast_accum`.
+
+    Raises
+    ------
+    Unknown
+        For a device that nobody has measured.
+    """
+    recipe = each.recipe_for(product)
+    if recipe is not None:
+        return recipe
+    if each.engine is not None:
+        order = Chain((range(product.k),))
+        return libraries.Recipe(each.engine, product.k, order, EPILOGUE, "one chain, torch._scaled_mm's end")
+    return libraries.scaled_mm_recipe(
+        product.k, device=each.device, a_format=product.a_format, b_format=product.b_format, fast_accumulation=fast
+    )
+
+
+def _one_scale(scale: torch.Tensor, name: str) -> float:
+    if scale.numel() != 1:
+        raise libraries.Unknown(
+            f"{name} has {scale.numel()} elements: scales for rows or blocks are not known", field=name,
+            known=("one FP32 number",), advice="Use one scale for each matrix, or strict=False",
+        )  # fmt: skip
+    return float(scale)
+
+
+def _run_batch(each: Multiplier, *, arrays, product: Product, added, alpha, beta, out_dtype):
+    """(results, products before c is added), both in the output's type."""
+    pairs = list(zip(*arrays, strict=True))
+    sums = [each.multiply(x, y, product) for x, y in pairs]
+    plain = [to_tensor(d).to(out_dtype) for d in sums]
+    if alpha != 1 or added is not None:
+        if each.recipe_for(product) is not None:
+            raise libraries.Unknown(
+                f"{product.op}: how a library's kernel adds a bias or scales is not known", field="bias", known=("none",),
+                advice="Multiply first and add afterwards",
+            )  # fmt: skip
+        engine = each.engine_for(product.a_format, product.b_format, product.accumulator)
+        cs = [None] * len(sums) if added is None else added
+        ended = [to_tensor(_end(d, engine, alpha, beta, c)).to(out_dtype) for d, c in zip(sums, cs, strict=True)]
+    else:
+        ended = plain
+    shape = (len(pairs), product.m, product.n)
+    out = ended[0][None] if len(ended) == 1 else torch.stack(ended) if ended else torch.zeros(shape, dtype=out_dtype)
+    return out, plain
+
+
+def _end(d: np.ndarray, engine, alpha: float, beta: float, c: np.ndarray | None) -> np.ndarray:
+    """RN(RN(alpha d) + RN(beta c)) in the format of the sums."""
+    fmt = engine.formats[3]
+    bits = scale_rounded(operand_bits(d, fmt, None, "d"), float(alpha), fmt, fmt)
+    if c is not None:
+        bits = add_rounded(bits, scale_rounded(operand_bits(c, fmt, "rne", "c"), float(beta), fmt, fmt), fmt)
+    return values_of_bits(bits, fmt)
+
+
+# -- what torch calls --------------------------------------------------------------------------------------------------------
+def _mm(run: Emulation, a, b, out_dtype=None):
+    return run.products("mm", a[None], b[None], out_dtype)[0]
+
+
+def _bmm(run: Emulation, a, b, out_dtype=None):
+    return run.products("bmm", a, b, out_dtype)
+
+
+def _addmm(run: Emulation, c, a, b, out_dtype=None, *, beta=1, alpha=1):
+    c = c.expand(a.shape[0], b.shape[1])
+    return run.products("addmm", a[None], b[None], out_dtype, c[None], alpha=alpha, beta=beta)[0]
+
+
+def _baddbmm(run: Emulation, c, a, b, out_dtype=None, *, beta=1, alpha=1):
+    c = c.expand(a.shape[0], a.shape[1], b.shape[2])
+    return run.products("baddbmm", a, b, out_dtype, c, alpha=alpha, beta=beta)
+
+
+def _scaled_mm(
+    run: Emulation, a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False
+):
+    if bias is not None:
+        raise libraries.Unknown(
+            "a bias in _scaled_mm is not known", field="bias", known=("None",), advice="Add it to the result"
+        )
+    return run.scaled(a, b, scale_a, scale_b, scale_result, out_dtype or a.dtype, use_fast_accum)
+
+
+def _convolution(run: Emulation, x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    geometry = convolution.Geometry.of(x.dim() - 2, stride, padding, dilation, output_padding, groups)
+    multiply = partial(run.products, "convolution", kind="convolution")
+    if transposed:
+        sizes = convolution.transposed_sizes(x, weight, geometry)
+        out = convolution.input_gradient(x, weight, sizes, geometry, multiply)
+    else:
+        out = convolution.forward(x, weight, geometry, multiply)
+    return out.contiguous() if bias is None else out + bias.reshape(-1, *(1,) * (x.dim() - 2))
+
+
+def _convolution_backward(
+    run: Emulation, y, x, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask
+):
+    geometry = convolution.Geometry.of(x.dim() - 2, stride, padding, dilation, output_padding, groups)
+    kernel = weight.shape[2:]
+    into_x, into_w = (
+        partial(run.products, f"convolution_backward, {name}", kind="convolution") for name in ("input", "weight")
+    )
+    grad_x = grad_w = grad_b = None
+    if output_mask[0]:
+        if transposed:  # output padding can leave room for more
+            grad_x = convolution.forward(y, weight, geometry, into_x)[(..., *(slice(size) for size in x.shape[2:]))]
+        else:
+            grad_x = convolution.input_gradient(y, weight, x.shape[2:], geometry, into_x)
+    if output_mask[1]:
+        pair = (y, x) if transposed else (x, y)
+        grad_w = convolution.weight_gradient(*pair, kernel, geometry, into_w)
+    if output_mask[2]:
+        grad_b = y.sum((0, *range(2, y.dim())))
+    return grad_x, grad_w, grad_b
+
+
+_HANDLERS: dict[Any, Callable] = {
+    aten.mm: _mm,
+    aten.bmm: _bmm,
+    aten.addmm: _addmm,
+    aten.addmm_: _addmm,
+    aten.baddbmm: _baddbmm,
+    aten.baddbmm_: _baddbmm,
+    aten._scaled_mm: _scaled_mm,
+    aten.convolution: _convolution,
+    aten.convolution_backward: _convolution_backward,
+}
+
+
+def _deliver(func, result, args, kwargs):
+    """The result where the overload wants it: new, in `out`, or in the first argument."""
+    out = kwargs.get("out")
+    if out is None and func.overloadpacket.__name__.endswith("_"):
+        out = args[0]
+    if out is None:
+        return result
+    if out.shape != result.shape:
+        out.resize_(result.shape)
+    return out.copy_(result)
+
+
+@cache
+def _is_composite(func) -> bool:
+    """Whether torch gives an operation by others for every device; such ones come here in inference mode."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
+
+
+@cache
+def _forms_a_product(packet) -> bool:
+    namespace, _, name = packet._qualified_op_name.partition("::")
+    if namespace == "mpgemm" or _NO_PRODUCTS.fullmatch(name):
+        return False
+    return any(_PRODUCT_WORDS.fullmatch(word) for word in name.split("_"))
+
+
+def _without_values(args) -> bool:
+    """Whether an argument is on the meta device: there is nothing to compute."""
+    return any(isinstance(x, torch.Tensor) and x.is_meta for x in args)
+
+
+@contextmanager
+def emulate(
+    engine,
+    *,
+    k_order="sequential",
+    promote_every: int | None = None,
+    recipe=None,
+    input_rounding: str | None = None,
+    input_saturate: bool = False,
+    strict: bool = True,
+    errors: bool = False,
+) -> Iterator[Emulation]:
+    """Run the matrix products of a torch program, forward and backward, on emulated matrix units.
+
+    Parameters
+    ----------
+    engine : str, Engine or sequence of them
+        What multiplies: a device or architecture ("h100"; "h100/mma" names the path), for which each product takes the
+        instruction of its operands' types and FP32 (not TF32) runs on fused multiply-adds; an instruction "arch:name" or an
+        engine, which takes every product; or "ieee". Of several the first one's results go on, and the report says where the
+        others give other bits on the same operands.
+    k_order, promote_every : optional
+        As for :meth:`tensorcore_models.Instruction.gemm`. The default, one chain over k, is an assumption about the library.
+    recipe : Recording or callable, optional
+        What the library does instead: a recording of its choices (:func:`tensorcore_models.libraries.load_recording`), or a
+        function of a :class:`Product` that gives a :class:`tensorcore_models.libraries.Recipe`, or None for the engine's order.
+    input_rounding, input_saturate : optional
+        As for :meth:`tensorcore_models.Instruction.gemm`: how values are rounded that an operand format lacks. Needed for FP32
+        where torch's flags allow TF32.
+    strict : bool
+        Raise where a product cannot be emulated. False: such a product runs natively, and the report counts it.
+    errors : bool
+        Measure each product's error against the exact product and against FP32; takes several times as long.
+
+    Yields
+    ------
+    Emulation
+        Its `report()` says what ran.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is no such engine, or options contradict each other. Inside of the block a ValueError for types, layouts and
+        values that an engine does not take, with what to do.
+    NotImplementedError
+        Inside of the block, for products that are not emulated.
+
+    Examples
+    --------
+    >>> import torch
+    >>> a, b = torch.randn(8, 32).half(), torch.randn(32, 4).half()
+    >>> with emulate(["h100", "a100"]) as run:
+    ...     c = a @ b
+    >>> run.report().rows[0].site.engines
+    ('hopper:mma.m16n8k16.f32.f16.f16.f32', 'ampere:mma.m16n8k16.f32.f16.f16.f32')
+    """
+    targets = multipliers(
+        engine, k_order=k_order, promote_every=promote_every, recipe=recipe, input_rounding=input_rounding,
+        input_saturate=input_saturate,
+    )  # fmt: skip
+    run = Emulation(targets, strict, errors)
+    with ExitStack() as stack:
+        # The math path is made of products that the mode sees; fused layers of oneDNN and of nn.Transformer are not.
+        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        stack.callback(setattr, torch.backends.mkldnn, "enabled", torch.backends.mkldnn.enabled)
+        torch.backends.mkldnn.enabled = False
+        stack.callback(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
+        torch.backends.mha.set_fastpath_enabled(False)
+        stack.enter_context(run.tracker)
+        stack.enter_context(run)
+        yield run

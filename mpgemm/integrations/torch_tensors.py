@@ -1,0 +1,85 @@
+"""Torch tensors as numpy arrays and back without copies, formats of torch types, and torch's own precision flags."""
+
+import ml_dtypes
+import numpy as np
+import torch
+
+from tensorcore_models.formats import get_format
+from tensorcore_models.formats.interop import as_array
+
+#: torch type: format of its values.
+FORMATS = {
+    torch.float64: "fp64",
+    torch.float32: "fp32",
+    torch.float16: "fp16",
+    torch.bfloat16: "bf16",
+    torch.float8_e4m3fn: "e4m3fn",
+    torch.float8_e5m2: "e5m2",
+    torch.float8_e4m3fnuz: "e4m3fnuz",
+    torch.float8_e5m2fnuz: "e5m2fnuz",
+}
+_TYPES = {get_format(name).dtype: dtype for dtype, name in FORMATS.items()}
+
+
+def format_of(dtype: torch.dtype, name: str) -> str:
+    """The format of a torch type.
+
+    Raises
+    ------
+    TypeError
+        If matrix units have no products of it.
+    """
+    if dtype not in FORMATS:
+        raise TypeError(
+            f"{name} is {dtype}: matrix units here take {', '.join(str(t) for t in FORMATS)}; convert it with .to()"
+        )
+    return FORMATS[dtype]
+
+
+def to_array(tensor: torch.Tensor, name: str) -> np.ndarray:
+    """The tensor's memory as a numpy array of the same strides.
+
+    Raises
+    ------
+    TypeError
+        If it is not a dense tensor of real numbers on the CPU.
+    """
+    format_of(tensor.dtype, name)
+    return as_array(tensor, name)
+
+
+def to_tensor(array: np.ndarray) -> torch.Tensor:
+    """An array's memory as a tensor of the same strides."""
+    if array.dtype.type.__module__ == ml_dtypes.__name__:
+        carrier = np.int16 if array.dtype.itemsize == 2 else np.uint8
+        return torch.from_numpy(array.view(carrier)).view(_TYPES[array.dtype])
+    return torch.from_numpy(array)
+
+
+def same_bits(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Which elements have the same encoding."""
+    carrier = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
+    return x.contiguous().view(carrier) == y.contiguous().view(carrier)
+
+
+def allows_tf32(kind: str) -> bool:
+    """Whether torch's flags let CUDA form FP32 products of this kind in TF32.
+
+    Parameters
+    ----------
+    kind : {"matmul", "convolution"}
+        ``torch.backends.cuda.matmul`` and ``torch.backends.cudnn.conv``, each with its ``fp32_precision`` (torch 2.9 or
+        newer) or ``allow_tf32``; ``torch.set_float32_matmul_precision`` sets the first.
+    """
+    if kind == "matmul":
+        flags, conv = torch.backends.cuda.matmul, None
+    else:
+        flags = torch.backends.cudnn
+        conv = getattr(flags, "conv", None)
+    precision = getattr(conv or flags, "fp32_precision", None)
+    return flags.allow_tf32 if precision is None else precision == "tf32"
+
+
+def adds_in_fp16() -> bool:
+    """Whether torch's flag lets CUDA add FP16 products in FP16 (``torch.backends.cuda.matmul.allow_fp16_accumulation``)."""
+    return bool(getattr(torch.backends.cuda.matmul, "allow_fp16_accumulation", False))

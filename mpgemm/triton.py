@@ -1,0 +1,13 @@
+"""Triton kernels on emulated matrix units, in Triton's interpreter (extra "triton").
+
+``with emulate("h100"): kernel[grid](...)`` makes every `tl.dot` and `tl.dot_scaled` the instruction's, bit for bit. See
+docs/triton.md.
+"""
+
+# ruff: noqa: F401  (what is imported here is the public interface)
+from mpgemm.integrations.extras import require
+
+require("triton", "triton")
+
+from mpgemm.integrations.call_log import Report, Row, Site  # noqa: E402
+from mpgemm.integrations.triton_dots import Emulation, emulate  # noqa: E402

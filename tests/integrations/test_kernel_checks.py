@@ -1,0 +1,240 @@
+"""Assertions for kernels: the model and its splits pass, and every kind of bug is found and called by its name."""
+
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tensorcore_models as tcm
+from mpgemm.testing import assert_bits, assert_gemm_close, gemm_tolerance
+from tensorcore_models import libraries
+
+pytest_plugins = ["pytester"]
+M, K, N = 64, 192, 48
+ENGINES = {
+    "fp16": "hopper:mma.m16n8k16.f32.f16.f16.f32",
+    "bf16": "ampere:mma.m16n8k16.f32.bf16.bf16.f32",
+    "e4m3fn": "hopper:wgmma.m64n8k32.f32.e4m3.e4m3",
+    "fp32": "ieee",
+}
+
+
+def operands(fmt="fp16", seed=0, shape=(M, K, N)):
+    rng = np.random.default_rng(seed)
+    m, k, n = shape
+    dtype = tcm.get_format(fmt).dtype
+    return rng.standard_normal((m, k)).astype(dtype), rng.standard_normal((k, n)).astype(dtype)
+
+
+def kernel(a, b, out=np.float32, fmt="fp16"):
+    engine = ENGINES[fmt] if fmt != "fp32" else "ieee"
+    unit = tcm.get_instruction(engine) if ":" in engine else None
+    d = unit.gemm(a, b) if unit else (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
+    return d.astype(out)
+
+
+@pytest.mark.parametrize("fmt", ENGINES)
+@pytest.mark.parametrize("out", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_the_engine_itself_passes(fmt, out):
+    a, b = operands(fmt)
+    assert_gemm_close(kernel(a, b, out, fmt), a, b, engine=ENGINES[fmt])
+
+
+def test_devices_and_splits():
+    a, b = operands()
+    engine = tcm.default_instruction("a100", "fp16")
+    assert_gemm_close(engine.gemm(a, b, k_order="split_k:4"), a, b, engine="a100", splits=4)
+    one, four = (gemm_tolerance("a100", a, b, splits=s).bound for s in (1, 4))
+    assert (four > one).all()
+
+
+def test_the_addend_in_front_or_behind():
+    a, b = operands()
+    c = np.random.default_rng(2).standard_normal((M, N)).astype(np.float32)
+    engine = tcm.get_instruction(ENGINES["fp16"])
+    assert_gemm_close(engine.gemm(a, b, c), a, b, c, engine=engine)
+    assert_gemm_close(engine.gemm(a, b) + c, a, b, c, engine=engine)
+
+
+def test_block_scales():
+    x = np.random.default_rng(0).standard_normal((8, 128))
+    a, b = tcm.quantize_blocks(x, "mxfp8_e4m3", axis=1), tcm.quantize_blocks(x.T, "mxfp8_e4m3", axis=0)
+    engine = tcm.get_instruction("rtx_blackwell:mma.m16n8k32.block32.f32.e4m3.e4m3.f32.ue8m0")
+    d = engine.gemm(a.elements, b.elements, scale_a=a.scales, scale_b=b.scales)
+    options = {"engine": engine, "scale_a": a.scales, "scale_b": b.scales}
+    assert_gemm_close(d, a.elements, b.elements, **options)
+    with pytest.raises(AssertionError, match="wrong scale: every result is 2"):
+        assert_gemm_close(2 * d, a.elements, b.elements, **options)
+
+
+def without(a, b, start, stop):
+    kept = np.ones(a.shape[1], bool)
+    kept[start:stop] = False
+    return kernel(np.ascontiguousarray(a[:, kept]), np.ascontiguousarray(b[kept]))
+
+
+def swapped(d):
+    out = d.copy()
+    out[:16, :16] = d[:16, :16].T
+    return out
+
+
+def fp16_sums(a, b):
+    total = np.zeros((a.shape[0], b.shape[1]), np.float16)
+    for k in range(a.shape[1]):
+        total = (total.astype(np.float64) + np.outer(a[:, k], b[k]).astype(np.float64)).astype(np.float16)
+    return total.astype(np.float32)
+
+
+def one_tile(d, value):
+    out = d.copy()
+    out[16:32, 8:24] = value
+    return out
+
+
+BUGS = {
+    "a lost term: k = 77 is missing": lambda a, b: without(a, b, 77, 78),
+    r"lost terms: k 64:128 is missing": lambda a, b: without(a, b, 64, 128),
+    r"lost terms: the sum ends at k = 185 of 192": lambda a, b: without(a, b, 185, 192),
+    r"a wrong scale: every result is 0.5 \(2\^-1\)": lambda a, b: kernel(a, b) / 2,
+    "a wrong scale: every result is -1": lambda a, b: -kernel(a, b),
+    "blocks of 16 x 16 are transposed": lambda a, b: swapped(kernel(a, b)),
+    "neighbouring blocks of 8 rows are exchanged": lambda a, b: kernel(a, b)[np.arange(M) ^ 8],
+    "0 everywhere": lambda a, b: one_tile(kernel(a, b), 0),
+    "infinities or NaN": lambda a, b: one_tile(kernel(a, b), np.nan),
+    "fp16 accumulation": fp16_sums,
+    "the operands were rounded to bf16": lambda a, b: kernel(
+        a.astype(ml_dtypes.bfloat16).astype(np.float16), b.astype(ml_dtypes.bfloat16).astype(np.float16)
+    ),
+}
+
+
+@pytest.mark.parametrize("text", BUGS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_bugs_are_called_by_their_names(text, seed):
+    a, b = operands(seed=seed)
+    with pytest.raises(AssertionError, match=f"looks like {text}") as caught:
+        assert_gemm_close(BUGS[text](a, b), a, b, engine=ENGINES["fp16"])
+    message = str(caught.value)
+    assert "worst: out[" in message and "bound" in message and "cause: the engine's own error here" in message
+
+
+def test_bugs_of_the_addend_and_of_square_operands():
+    a, b = operands()
+    c = np.full((M, N), 3.0, np.float32)
+    d = kernel(a, b)
+    for out, text in ((d, "C is left out"), (d + 2 * c, "C is added twice")):
+        with pytest.raises(AssertionError, match=text):
+            assert_gemm_close(out, a, b, c, engine="h100")
+    a, b = operands(shape=(48, 48, 48))
+    with pytest.raises(AssertionError, match="B is read transposed"):
+        assert_gemm_close(kernel(a, np.ascontiguousarray(b.T)), a, b, engine="h100")
+    with pytest.raises(AssertionError, match="the result is transposed"):
+        assert_gemm_close(kernel(a, b).T, a, b, engine="h100")
+
+
+def test_hoppers_short_fp8_sums_are_recognised():
+    a, b = operands("e4m3fn", shape=(32, 1024, 32))
+    with pytest.raises(AssertionError, match="13 fraction bits, as Hopper"):
+        assert_gemm_close(kernel(a, b, fmt="e4m3fn"), a, b, engine="ieee")
+
+
+def test_one_unit_in_the_last_place_of_the_bound_matters():
+    """The bound is tight enough that half of the elements' smallest products are seen."""
+    a, b = operands()
+    allowed = gemm_tolerance("h100", a, b)
+    assert allowed.vacuity.lost_product_passes == 0
+    worst = np.unravel_index(np.argmax(allowed.bound), allowed.bound.shape)
+    out = allowed.exact.rounded("fp32").copy()
+    out[worst] += np.float32(1.1 * allowed.bound[worst])
+    with pytest.raises(AssertionError, match=r"1 of 3072 elements"):
+        assert_gemm_close(out, a, b, engine="h100")
+
+
+def test_vacuous_tolerances_fail():
+    a, b = operands()
+    big = (a * np.float16(60000 / 4)).astype(np.float16)
+    with pytest.raises(AssertionError, match="the tolerance is vacuous: a kernel that writes zeros passes"):
+        assert_gemm_close(np.zeros((M, N), np.float16), big, big[:N].T, engine="h100")
+    signs = np.where(np.arange(K) % 2, -1, 1).astype(np.float16)
+    flat = np.ones((M, K), np.float16)
+    with pytest.raises(AssertionError, match="vacuous"):
+        assert_gemm_close(np.zeros((M, N), np.float32), flat, np.repeat(signs[:, None], N, 1), engine="h100")
+
+
+def test_exact_zeros_infinities_and_nan():
+    a, b = operands()
+    a[0], a[1, 0] = 0, np.inf
+    with np.errstate(invalid="ignore"):
+        assert_gemm_close(kernel(a, b), a, b, engine="h100")
+
+
+def test_bad_input():
+    a, b = operands()
+    with pytest.raises(ValueError, match="out has shape"):
+        assert_gemm_close(np.zeros((2, 2), np.float32), a, b, engine="h100")
+    with pytest.raises(ValueError, match="not representable in fp16.*input_rounding"):
+        assert_gemm_close(kernel(a, b), a.astype(np.float32) * np.float32(1 + 2**-20), b, engine=ENGINES["fp16"])
+    with pytest.raises(TypeError, match="no floating-point format"):
+        assert_gemm_close(np.zeros((M, N), int), a, b, engine="h100")
+    with pytest.raises(ValueError, match="splits is 0"):
+        gemm_tolerance("h100", a, b, splits=0)
+    with pytest.raises(TypeError, match="splits"):
+        gemm_tolerance("h100", a, b, splits=1.5)
+
+
+def test_rounded_inputs():
+    a, b = (x.astype(np.float32) for x in operands("fp32"))
+    engine = tcm.default_instruction("a100", "tf32")
+    assert_gemm_close(engine.gemm(a, b, input_rounding="rna"), a, b, engine=engine, input_rounding="rna")
+
+
+# -- bits ------------------------------------------------------------------------------------------------------------------
+def test_bits_of_engines_and_recipes():
+    a, b = operands()
+    engine = tcm.get_instruction(ENGINES["fp16"])
+    assert_bits(engine.gemm(a, b), a, b, recipe=engine)
+    assert_bits(engine.gemm(a, b).astype(np.float16), a, b, recipe="h100")
+    split = libraries.cutlass("a100", k=K, split_k=3)
+    out = split.gemm_bits(a.view("u2"), b.view("u2"), out_format="fp32").view(np.float32)
+    assert_bits(out, a, b, recipe=split)
+    with pytest.raises(AssertionError, match=r"these bits are those of CUTLASS.*split_k 3"):
+        assert_bits(out, a, b, recipe="a100")
+
+
+def test_one_wrong_bit_is_found():
+    a, b = operands()
+    out = kernel(a, b)
+    out.view(np.uint32)[5, 7] ^= 1
+    with pytest.raises(AssertionError, match=r"1 of 3072 elements have other bits.*\n  first: out\[5, 7\].*0x"):
+        assert_bits(out, a, b, recipe=ENGINES["fp16"])
+    with pytest.raises(AssertionError, match="none of the other orders"):
+        assert_bits(out, a, b, recipe=ENGINES["fp16"])
+
+
+# -- the plugin --------------------------------------------------------------------------------------------------------------
+def test_the_fixture(pytester):
+    pytester.makepyfile(
+        """
+        import numpy as np
+        import pytest
+
+        def test_tolerance(gemm_tolerance):
+            a = np.eye(16, dtype=np.float16)
+            assert gemm_tolerance("h100", a, a, out_format="fp16").atol < 0.01
+
+        def test_vacuous(gemm_tolerance):
+            a = np.zeros((4, 16), np.float16)
+            gemm_tolerance("h100", a, a.T)
+        """
+    )
+    result = pytester.runpytest("-p", "pytest_mpgemm")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*the tolerance is vacuous: a kernel that writes zeros passes*"])
+
+
+def test_the_plugin_imports_nothing_heavy():
+    code = "import sys, pytest_mpgemm; assert not {'numpy', 'mpgemm', 'tensorcore_models'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,100 @@
+"""Attention on exact cores: stages add up, tiles of keys are FlashAttention's, the command says what it does not claim."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tensorcore_models as tcm
+from mpgemm.cli import main
+from mpgemm.experiments.attention import STAGES, attention_errors
+from mpgemm.recovery.engines import ieee_engine
+
+
+@pytest.fixture
+def head():
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(s).astype(np.float32) for s in ((24, 32), (80, 32), (80, 16))]
+
+
+def engine(fmt="bf16", device="h100"):
+    return tcm.default_instruction(device, fmt)
+
+
+def softmax(s):
+    p = np.exp(s - s.max(1, keepdims=True))
+    return p / p.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("tile", [None, 16, 33, 80])
+def test_the_parts_add_up_and_the_exact_value_is_attention(head, tile):
+    found = attention_errors(*head, engine(), tile=tile)
+    q, k, v = (x.astype(np.float64) for x in head)
+    assert np.allclose(found.exact, softmax(q @ k.T / np.sqrt(32)) @ v, rtol=1e-13, atol=1e-14)
+    assert tuple(found.parts) == STAGES
+    assert np.allclose(sum(found.parts.values()), found.output - found.exact, rtol=0, atol=1e-15)
+    assert 1e-3 < found.total < 1e-2 and all(found.shares().values())
+
+
+@pytest.mark.parametrize("tile", [16, 80])
+def test_the_output_is_flash_attention_step_by_step(head, tile):
+    unit = engine("fp16", "a100")
+    q, k, v = (x.astype(np.float16) for x in head)
+    factor = np.float32(32**-0.5 * np.log2(np.e))
+    m, weight, o = np.full((24, 1), -np.inf, np.float32), np.zeros((24, 1), np.float32), np.zeros((24, 16), np.float32)
+    for start in range(0, 80, tile):
+        s = unit.gemm(q, k[start : start + tile].T)
+        top = np.maximum(m, s.max(1, keepdims=True))
+
+        def power(x, shift=top * factor):
+            return np.exp2(
+                (x.astype(np.float64) * factor - shift.astype(np.float64)).astype(np.float32), dtype=np.float64
+            )
+
+        p, shrink = power(s).astype(np.float32), power(m).astype(np.float32)
+        o = unit.gemm(p.astype(np.float16), v[start : start + tile], o * shrink)
+        total = np.zeros((24, 1), np.float32)
+        for column in p.T:
+            total += column[:, None]
+        weight, m = weight * shrink + total, top
+    expected = (o * (np.float32(1) / weight)).astype(np.float16)
+    assert np.array_equal(attention_errors(*head, unit, tile=tile).output, expected.astype(np.float64))
+
+
+def test_operands_that_the_format_holds_have_no_part_of_their_own(head):
+    q, k, v = (x.astype(np.float16) for x in head)
+    shares = attention_errors(q, k, v, engine("fp16")).shares()
+    assert shares["inputs"] == 0 and shares["P rounded"] > 100 * shares["Q K^T"]
+
+
+def test_fp32_units_lose_little(head):
+    assert attention_errors(*head, ieee_engine("fp32")).total < 1e-6
+
+
+def test_bad_input(head):
+    q, k, v = head
+    for wrong in ((q, k.T, v), (q, k, v[:4]), (q[0], k, v), (q[:0], k, v)):
+        with pytest.raises(ValueError, match="expected \\(queries, d\\)"):
+            attention_errors(*wrong, engine())
+    with pytest.raises(ValueError, match="K holds values that are not finite"):
+        attention_errors(q, k * np.inf, v, engine())
+    with pytest.raises(ValueError, match="FP32 sums"):
+        attention_errors(q, k, v, tcm.default_instruction("h100", "fp16", "fp16"))
+    with pytest.raises(ValueError, match="at least 1"):
+        attention_errors(q, k, v, engine(), tile=0)
+
+
+def test_the_command(head, tmp_path, capsys):
+    files = [str(tmp_path / f"{name}.npy") for name in "qkv"]
+    for path, x in zip(files, head, strict=True):
+        np.save(path, x)
+    assert main(["evaluate", "--attention", *files, "--engine", "h100", "--kv-tile", "16", "80"]) == 0
+    text = capsys.readouterr().out
+    assert "Q K^T" in text and "MUFU.EX2 are not modelled" in text and "hopper:" in text
+    assert main(["evaluate", "--attention", *files, "--json", "--out", str(tmp_path / "out")]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [row["kv_tile"] for row in data["attention"]] == [80, 64, 80, 64]
+    assert (tmp_path / "out" / "attention.csv").exists()
+    for extra in (["--kv-tile", "8"], ["--attention", *files, "--shipped", "digits"], ["--attention", *files[::-1]]):
+        assert main(["evaluate", *extra]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
