@@ -10,7 +10,7 @@ from fake_torch import fake_torch
 import tensorcore_models as tcm
 from tensorcore_models import hardware
 from tensorcore_models.hardware import CudaEngine, CupyMatmulEngine, TorchMatmulEngine
-from tensorcore_models.hardware.campaign.patterns import KINDS, edge_encodings, operands
+from tensorcore_models.probing.random_operands import KINDS, edge_encodings, operands
 from tensorcore_models.hardware.cuda import device as device_module
 
 NAMES = [
