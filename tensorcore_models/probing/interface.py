@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..formats import Format, IntegerFormat, get_format
+from ..formats import IntegerFormat, get_format
 
 
 class Shaped(Protocol):
@@ -45,9 +45,9 @@ class Interface:
         Rows and columns of one call.
     """
 
-    formats: tuple[Format | IntegerFormat, ...]
+    formats: tuple[Any, ...]
     k: int
-    scale_format: Format | IntegerFormat | None = None
+    scale_format: Any = None
     block_size: int | None = None
     m: int = 1
     n: int = 1
