@@ -7,6 +7,8 @@ results follow by hand from its published parameters and from no other ones.
 
 from .characterise import Characterisation, characterise
 from .identify import Box, Identification, as_box, identify
+from .tree import Tree
+from .tree_inputs import summation_tree
 from .vectors import ProbeSet, ProbeVector, probe_set, probe_vectors
 
 __all__ = [
@@ -15,9 +17,11 @@ __all__ = [
     "Identification",
     "ProbeSet",
     "ProbeVector",
+    "Tree",
     "as_box",
     "characterise",
     "identify",
     "probe_set",
     "probe_vectors",
+    "summation_tree",
 ]
