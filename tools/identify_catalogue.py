@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import tensorcore_models as tcm
-from tensorcore_models import kernels, probing
+from tensorcore_models import probing
 from tensorcore_models.probing.identify.box import as_box, model_answer
 from tensorcore_models.probing.identify.inputs import pool
 
@@ -89,7 +89,7 @@ def main() -> None:
         return
     done = {line["name"] for line in lines}
     part, parts = map(int, args.part.split("/"))
-    kernels.set_kernel(None)
+    tcm.set_num_threads(1)
     for name, names in list(boxes().items())[part::parts]:
         if name not in done:
             line = identified(name, names, args.vectors, args.check)

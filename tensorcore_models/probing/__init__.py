@@ -5,6 +5,7 @@ the probes of the literature on any engine and reports what it found; `probe_vec
 results follow by hand from its published parameters and from no other ones.
 """
 
+from . import suites
 from .characterise import Characterisation, characterise
 from .identify import Box, Identification, as_box, identify
 from .tree import Tree
@@ -23,5 +24,6 @@ __all__ = [
     "identify",
     "probe_set",
     "probe_vectors",
+    "suites",
     "summation_tree",
 ]

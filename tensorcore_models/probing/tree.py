@@ -1,8 +1,8 @@
 """The order of a sum as a tree: which addends meet in one operation, and which operation takes whose result.
 
 A tree is flat: leaves are numbered 0 to n - 1 (of a dot product, leaf k is product k and the last one may be c), operations
-follow, each after those whose results it takes. An operation of two addends is an addition, one of more is fused (or exact, where
-addends cancel without any other being lost). Flat, because a chain of thousands of additions is thousands deep.
+follow, each after those whose results it takes. An operation of two addends is an addition, one of more is fused (or exact:
+addends cancel and no other is lost). Flat, because a chain of thousands of additions is thousands deep.
 """
 
 import json

@@ -1,10 +1,10 @@
 """Finds the order of a sum from masks (FPRev; xie-mma-sim, section III): X at one addend, -X at another, a small y elsewhere.
 
 Those y are lost that are added before X and -X have met, so the sum counts the others, and the loss is the number of addends
-below the operation in which the two meet (below its two addends with X and -X, where it is exact). Against one pivot the losses
-sort all other addends into the operations on the pivot's way to the sum; each of those sets is then taken apart in the same way.
-With pivots in the middle a chain, a balanced tree and a chain of fused operations of N products take about 3 n, n log n and
-n N / 2 sums; all masks against one pivot are one batch.
+below the operation in which the two meet (below its two addends with X and -X, where it is exact). Against one pivot the
+losses sort all other addends into the operations on the pivot's way to the sum; each of those sets is then taken apart in the
+same way. With pivots in the middle a chain, a balanced tree and a chain of fused operations of N products take about 3 n,
+n log n and n N / 2 sums; all masks against one pivot are one batch.
 """
 
 from collections.abc import Callable

@@ -188,8 +188,10 @@ def fit(families: tuple[Family, ...], log: Log, progress=lambda text: None) -> l
         swept.append((left, family, found))
         swept.sort(key=lambda row: row[0])
         progress(f"{family.name}: {left} of {min(COARSE, log.size)} answers left")
-        if left == 0 and log.wrong(found) == 0:
-            break
+        if left == 0:
+            found, wrong = descend(family, log, found)
+            if wrong == 0:
+                return [(0, family, found), *((log.wrong(s), f, s) for _, f, s in swept if f is not family)]
     done: list[tuple[int, Family, Accumulator]] = []
     for _, family, spec in swept[:FOLLOWED]:
         coarse, _ = descend(family, log, spec, COARSE)
