@@ -5,7 +5,7 @@ import numpy as np
 from .. import reference
 from .._kernels.generic import generic
 from ..machine.instruction_sets import isa_level
-from ..machine.threads import get_num_threads, threads_for
+from ..machine.threads import threads_for
 from .lowering import Lowered
 
 
@@ -34,5 +34,7 @@ def generic_batch_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)
     out = np.empty((a.shape[0], a.shape[1], b.shape[2]), low.d_format.container)
     a, b = _tabled(low, a, b)
-    low.plan.run_batch(a, b, c, out, scale_a, scale_b, low.layout(a.shape[2]), isa_level(), get_num_threads())
+    low.plan.run_batch(
+        a, b, c, out, scale_a, scale_b, low.layout(a.shape[2]), isa_level(), threads_for(a.size * b.shape[2])
+    )
     return out

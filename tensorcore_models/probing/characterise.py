@@ -18,7 +18,7 @@ from ..formats import IntegerFormat
 from .dots import SCALES, Dots, Unreachable, leading_exponent, power
 from .outcomes import TAILS, rounding_of
 from .specials import Specials, probe_specials
-from .tree import SummationTree, summation_tree
+from .sum_order import SumOrder, sum_order
 
 ONE = Fraction(1)
 MAX_BITS = 130
@@ -32,7 +32,7 @@ class Characterisation:
     ----------
     label : str
         The engine.
-    tree : SummationTree
+    tree : SumOrder
         Order of the sum, terms of a fused operation, place of c.
     exact_products : bool or None
         Whether products are formed exactly.
@@ -66,7 +66,7 @@ class Characterisation:
     """
 
     label: str
-    tree: SummationTree
+    tree: SumOrder
     exact_products: bool | None
     fraction_bits: int | None
     c_fraction_bits: int | None
@@ -117,7 +117,7 @@ class _Unit:
     """Runs the numeric probes inside one fused operation: `places` are positions of its products."""
 
     dots: Dots
-    tree: SummationTree
+    tree: SumOrder
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -327,7 +327,7 @@ def characterise(engine: Engine) -> Characterisation:
     if any(isinstance(f, IntegerFormat) for f in engine.formats):
         raise ValueError(f"{engine.label} multiplies integers; the probes are for floating-point engines")
     dots = Dots(engine, max(8, 2 * engine.k) if engine.k > 1 else 8)
-    tree = summation_tree(dots)
+    tree = sum_order(engine, dots.length)
     unit = _Unit(dots, tree)
     # Later steps of a chain would cut the result again, where F is less than the result's fraction bits.
     last = unit

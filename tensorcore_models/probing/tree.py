@@ -1,164 +1,308 @@
-"""The order of a sum, from masks: which addends are lost while a large number and its opposite have not met yet (P3, FPRev).
+"""The order of a sum as a tree: which addends meet in one operation, and which operation takes whose result.
 
-With X at place i, -X at place j and a small y everywhere else, those y are lost that join before X and -X cancel; d / y counts
-the others. Place K means c.
+A tree is flat: leaves are numbered 0 to n - 1 (of a dot product, leaf k is product k and the last one may be c), operations
+follow, each after those whose results it takes. An operation of two addends is an addition, one of more is fused (or exact:
+addends cancel and no other is lost). Flat, because a chain of thousands of additions is thousands deep.
 """
 
+import json
+from collections import Counter
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
-from .dots import Dots, Unreachable, encode_value, factors, power
+import numpy as np
 
-#: Groups of interleaved products that are looked for: consecutive k of a group, number of groups.
-INTERLEAVINGS = ((1, 2), (2, 2), (4, 2), (1, 4), (2, 4))
+#: Lines of an outline that are shown.
+OUTLINE = 40
 
 
-@dataclass(frozen=True)
-class SummationTree:
-    """Order of the sum of one output element.
+class Operation(NamedTuple):
+    """One operation of a sum.
 
     Attributes
     ----------
-    order : {"fused", "interleaved", "sequential", "tree"}
-        One operation for `terms` consecutive products (chained); the same with interleaved groups; one product after the
-        other; anything else.
-    terms : int or None
-        Products in one operation, None for a tree.
-    c_position : {"early", "late"} or None
-        Whether c joins before or after the products of the first operation.
-    mates : tuple of int
-        Positions whose products are in the same operation as product 0.
-    following : tuple of int
-        Positions of the next operation.
-    survivors : tuple of int
-        The counts n_0j, j = 1 to K (K is c).
+    addends : tuple of int
+        Leaves, and operations as their number plus the number of leaves, in order of their first leaf.
+    kind : {"aligned", "exact"}
+        Whether small addends are lost beside large ones that cancel.
     """
 
-    order: Literal["fused", "interleaved", "sequential", "tree"]
-    terms: int | None
-    c_position: Literal["early", "late"] | None
-    mates: tuple[int, ...]
-    following: tuple[int, ...]
-    survivors: tuple[int, ...]
-
-    def __str__(self) -> str:
-        place = {"early": ", c in the first operation", "late": ", c added last", None: ""}[self.c_position]
-        if self.order == "fused":
-            return f"fused operations of {self.terms} products{place}"
-        if self.order == "interleaved":
-            return f"interleaved operations of {self.terms} products (with product 0: {', '.join(map(str, self.mates))}){place}"
-        return f"one product after the other{place}" if self.order == "sequential" else "a tree of additions"
+    addends: tuple[int, ...]
+    kind: Literal["aligned", "exact"] = "aligned"
 
 
-def _span(dots: Dots, *, subnormal: bool) -> tuple[Fraction, Fraction]:
-    """X and y: the largest and smallest powers of two that serve as products and as c, and whose counts d can show.
+class Difference(NamedTuple):
+    """An input on which two orders differ: X at one leaf, -X at the other, a small y everywhere else.
 
-    Products of subnormal operands are smaller still, but some units align them by a larger exponent and cut them off among
-    themselves, or flush them.
+    Attributes
+    ----------
+    i, j : int
+        The leaves with X and -X.
+    counts : tuple of int
+        How many y survive in the two orders.
     """
-    a, b, c, d = dots.formats
-    high = a.emax + b.emax
-    while True:
-        try:
-            factors(power(high), a, b)
-            break
-        except Unreachable:
-            high -= 1
-    # Chains carry X in the output format, next to K + 1 small ones; c holds it too.
-    high = min(high, c.emax - 1, d.emax - 1)
-    low = a.quantum_exponent + b.quantum_exponent if subnormal else a.emin + b.emin
-    low = max(low, c.quantum_exponent, d.quantum_exponent)
-    while low < high:
-        try:
-            factors(power(low), a, b)
-            encode_value(power(low), c)
-            break
-        except Unreachable:
-            low += 1
-    # Stay away from the ends: 160 binades are more than any unit aligns, and zeros may stand far above the smallest number.
-    middle = (high + low) // 2
-    if high - low > 160:
-        high, low = middle + 80, middle - 80
-    return power(high), power(low)
+
+    i: int
+    j: int
+    counts: tuple[int, int]
 
 
-def _count(dots: Dots, j: int, x: Fraction, y: Fraction) -> int | None:
-    k = dots.length
-    products = dict.fromkeys(range(k), y) | {0: x}
-    c = y
-    if j == k:
-        c = -x
-    else:
-        products[j] = -x
-    d = dots.run(products, c)
-    if d is None:
-        return None
-    count = d / y
-    return int(count) if count.denominator == 1 and 0 <= count <= k else None
+@dataclass(frozen=True)
+class Tree:
+    """The order of a sum.
 
-
-def _early_counts(groups: list[list[int]], k: int) -> tuple[int, ...]:
-    """n_0j, j = 1 to k, of a chain of fused operations over groups of positions, c in the first."""
-    group_of = {place: index for index, group in enumerate(groups) for place in group}
-    remaining = [sum(len(g) for g in groups[i + 1 :]) for i in range(len(groups))]
-    return (*(remaining[max(group_of[0], group_of[j])] for j in range(1, k)), remaining[group_of[0]])
-
-
-def _late_counts(groups: list[list[int]], k: int, step: int) -> tuple[int, ...]:
-    """n_0j for j within the first step of `step` products, and for c, where each step adds c (or what came before) last."""
-    first = [group for group in groups if group[0] < step]
-    group_of = {place: index for index, group in enumerate(first) for place in group}
-    remaining = [sum(len(g) for g in first[i + 1 :]) for i in range(len(first))]
-    return (*(remaining[max(group_of[0], group_of[j])] + 1 + k - step for j in range(1, step)), k - step)
-
-
-def _candidates(k: int, step: int):
-    """(order, terms, c position, groups) of the chains that are looked for, simplest first."""
-    for early in (True, False):
-        for terms in (n for n in range(1, k + 1) if step % n == 0 or n == k):
-            groups = [list(range(start, min(start + terms, k))) for start in range(0, k, terms)]
-            yield ("sequential" if terms == 1 else "fused"), terms, early, groups
-    for early in (True, False):
-        for run, count in INTERLEAVINGS:
-            members = [[i for i in range(step) if i // run % count == g] for g in range(count)]
-            if step % (run * count) == 0:
-                yield (
-                    "interleaved",
-                    step // count,
-                    early,
-                    [[s + i for i in m] for s in range(0, k, step) for m in members],
-                )
-
-
-def summation_tree(dots: Dots) -> SummationTree:
-    """Order of an engine's sum.
+    Parameters
+    ----------
+    leaves : int
+        Number of addends.
+    operations : tuple of Operation
+        Each after those whose results it takes; the last is the whole sum.
+    names : tuple of (int, str)
+        Leaves with names of their own, such as c.
+    calls : int
+        Sums that were evaluated to find it; 0 for a tree that was not observed.
 
     Raises
     ------
     ValueError
-        If the formats are too narrow for X to hide y.
+        If an addend is used twice or never, or an operation takes a later one's result.
     """
-    k, step = dots.length, dots.engine.k if dots.engine.k > 1 else dots.length
-    observed: tuple[int, ...] = ()
-    for subnormal, sign in ((False, 1), (False, -1), (True, 1), (True, -1)):
-        x, y = _span(dots, subnormal=subnormal)
-        if x / y < power(8):
-            continue
-        counts = (_count(dots, j, x, sign * y) for j in range(1, k + 1))
-        observed = tuple(-1 if n is None else n for n in counts)
-        for order, terms, early, groups in _candidates(k, step):
-            if early:
-                matches = observed == _early_counts(groups, k)
-            else:
-                matches = (*observed[: step - 1], observed[-1]) == _late_counts(groups, k, step)
-            if matches:
-                return SummationTree(
-                    order, terms, "early" if early else "late", tuple(groups[0]),
-                    tuple(groups[1]) if len(groups) > 1 else (), observed,
-                )  # fmt: skip
-    if not observed:
-        raise ValueError(
-            f"{dots.engine.label}: the operand formats span too few binades for the order of the sum to show"
+
+    leaves: int
+    operations: tuple[Operation, ...]
+    names: tuple[tuple[int, str], ...] = ()
+    calls: int = 0
+
+    def __post_init__(self):
+        used: set[int] = set()
+        for number, operation in enumerate(self.operations):
+            for addend in operation.addends:
+                if addend in used or not 0 <= addend < self.leaves + number:
+                    raise ValueError(f"operation {number} takes addend {addend}, which is used already or comes later")
+                used.add(addend)
+        if len(used) != self.leaves + len(self.operations) - 1:
+            raise ValueError(f"{self.leaves} leaves and {len(self.operations)} operations do not join to one sum")
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Leaves below each operation."""
+        found: list[int] = []
+        for operation in self.operations:
+            found.append(sum(1 if x < self.leaves else found[x - self.leaves] for x in operation.addends))
+        return tuple(found)
+
+    @cached_property
+    def parents(self) -> tuple[int, ...]:
+        """The operation (as its number) that takes each leaf and each result; -1 for the whole sum."""
+        found = [-1] * (self.leaves + len(self.operations))
+        for number, operation in enumerate(self.operations):
+            for addend in operation.addends:
+                found[addend] = number
+        return tuple(found)
+
+    def met(self, i: int, j: int) -> tuple[int, int, int]:
+        """The operation in which two leaves meet, and its addends through which they come."""
+        ways = {}
+        node = i
+        while node >= 0:
+            above = self.parents[node]
+            ways[above] = node
+            node = self.leaves + above if above >= 0 else -1
+        node = j
+        while self.parents[node] not in ways:
+            node = self.leaves + self.parents[node]
+        return self.parents[node], ways[self.parents[node]], node
+
+    def survivors(self, i: int, j: int) -> int:
+        """How many small addends survive where leaf i is X and leaf j is -X."""
+        number, one, two = self.met(i, j)
+        if self.operations[number].kind == "aligned":
+            return self.leaves - self.sizes[number]
+        return self.leaves - sum(1 if x < self.leaves else self.sizes[x - self.leaves] for x in (one, two))
+
+    # -- comparing ---------------------------------------------------------------------------------------------------------
+    @cached_property
+    def _shape(self) -> dict[frozenset[int], str]:
+        """Each operation as the set of its leaves; sets of thousands are replaced by a number once they are known."""
+        below: list[frozenset[int]] = []
+        for operation in self.operations:
+            parts = (frozenset([x]) if x < self.leaves else below[x - self.leaves] for x in operation.addends)
+            below.append(frozenset().union(*parts))
+        return {leaves: operation.kind for leaves, operation in zip(below, self.operations, strict=True)}
+
+    def same(self, other: "Tree") -> bool:
+        """Whether both orders are the same: addition commutes, so the order of an operation's addends does not count."""
+        return self.leaves == other.leaves and self._shape == other._shape
+
+    def difference(self, other: "Tree") -> Difference | None:
+        """An input on which two orders give different sums, None where they are the same.
+
+        Raises
+        ------
+        ValueError
+            If they add different numbers of addends.
+        """
+        if self.leaves != other.leaves:
+            raise ValueError(f"one tree has {self.leaves} leaves, the other {other.leaves}: no input fits both")
+        if self.same(other):
+            return None
+        for i, j in self._telling_pairs():
+            one, two = self.survivors(i, j), other.survivors(i, j)
+            if one != two:
+                return Difference(i, j, (one, two))
+        return other._all_pairs(self)
+
+    def _telling_pairs(self):
+        """Pairs of leaves that meet in each operation: a first leaf of each addend with those of all others."""
+        first: list[int] = []
+        for operation in self.operations:
+            leaves = [x if x < self.leaves else first[x - self.leaves] for x in operation.addends]
+            first.append(leaves[0])
+            for index, i in enumerate(leaves):
+                for j in leaves[index + 1 :]:
+                    yield i, j
+
+    def _all_pairs(self, other: "Tree") -> Difference | None:
+        """The same, from the other tree's operations: one of the two has a pair that tells."""
+        for i, j in self._telling_pairs():
+            one, two = other.survivors(i, j), self.survivors(i, j)
+            if one != two:
+                return Difference(i, j, (one, two))
+        return None
+
+    # -- showing -----------------------------------------------------------------------------------------------------------
+    @property
+    def depth(self) -> int:
+        """Operations on the longest way from a leaf to the sum."""
+        found: list[int] = []
+        for operation in self.operations:
+            found.append(1 + max(0 if x < self.leaves else found[x - self.leaves] for x in operation.addends))
+        return found[-1] if found else 0
+
+    @property
+    def summary(self) -> str:
+        """One line: how many addends meet at once, and how deep the tree is."""
+        widths = Counter(len(operation.addends) for operation in self.operations)
+        kinds = ", ".join(f"{count} of {width} addends" for width, count in sorted(widths.items()))
+        exact = sum(operation.kind == "exact" for operation in self.operations)
+        tail = f", {exact} of them exact" if exact else ""
+        return f"{self.leaves} addends, {len(self.operations)} operations ({kinds}{tail}), depth {self.depth}"
+
+    def name(self, leaf: int) -> str:
+        """Of a leaf."""
+        return dict(self.names).get(leaf, str(leaf))
+
+    def _terms(self, operation: Operation) -> str:
+        """Addends of an operation, leaves as ranges."""
+        own = [x for x in operation.addends if x < self.leaves and x not in dict(self.names)]
+        named = [self.name(x) for x in operation.addends if x < self.leaves and x in dict(self.names)]
+        results = [f"[{x - self.leaves}]" for x in operation.addends if x >= self.leaves]
+        return " + ".join(results + spelled(own) + named)
+
+    def __str__(self) -> str:
+        lines = [self.summary]
+        shown = list(enumerate(self.operations))
+        half = OUTLINE // 2
+        if len(shown) > OUTLINE:
+            gap = [f"  ... {len(shown) - 2 * half} operations"]
+            parts = [shown[:half], shown[-half:]]
+        else:
+            gap, parts = [], [shown, []]
+        outline = [
+            [f"  [{n}] = {self._terms(o)}{' (exact)' if o.kind == 'exact' else ''}" for n, o in part] for part in parts
+        ]
+        return "\n".join(lines + outline[0] + gap + outline[1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: leaves, operations as lists of addends, their kinds."""
+        return {
+            "leaves": self.leaves,
+            "operations": [list(operation.addends) for operation in self.operations],
+            "exact": [n for n, operation in enumerate(self.operations) if operation.kind == "exact"],
+            "names": {str(leaf): name for leaf, name in self.names},
+            "calls": self.calls,
+        }
+
+    def to_json(self) -> str:
+        """As text; :meth:`from_dict` reads it back."""
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Tree":
+        """The tree that :meth:`to_dict` wrote."""
+        exact = set(data["exact"])
+        operations = (
+            Operation(tuple(addends), "exact" if number in exact else "aligned")
+            for number, addends in enumerate(data["operations"])
         )
-    return SummationTree("tree", None, None, (0,), (), observed)
+        names = tuple((int(leaf), name) for leaf, name in data["names"].items())
+        return cls(data["leaves"], tuple(operations), names, data["calls"])
+
+    def picture(self, path: str) -> None:
+        """Draw the tree: leaves below, operations at the height of their depth.
+
+        Parameters
+        ----------
+        path : str
+            File to write; its ending says which kind.
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib (the extra `plot`).
+        """
+        try:
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise ImportError("pictures need matplotlib: pip install 'mpgemm[plot]'") from error
+        x, height = self._places()
+        figure = Figure(figsize=(min(40.0, max(5.0, self.leaves / 6)), min(20.0, max(3.0, self.depth / 4))))
+        axes = figure.subplots()
+        for number, operation in enumerate(self.operations):
+            at = self.leaves + number
+            for addend in operation.addends:
+                axes.plot([x[addend], x[addend], x[at]], [height[addend], height[at], height[at]], "k-", linewidth=0.6)
+            axes.plot([x[at]], [height[at]], "s" if operation.kind == "exact" else "o", markersize=3, color="k")
+        if self.leaves <= 64:
+            axes.set_xticks(x[: self.leaves], [self.name(leaf) for leaf in range(self.leaves)], fontsize=6)
+        axes.set_ylabel("operations below")
+        figure.savefig(path, bbox_inches="tight")
+
+    def _places(self) -> tuple[list[float], list[float]]:
+        """Where to draw leaves and operations: leaves in the order in which a walk through the tree meets them."""
+        order: list[int] = []
+        stack = [self.leaves + len(self.operations) - 1]
+        while stack:
+            node = stack.pop()
+            if node < self.leaves:
+                order.append(node)
+            else:
+                stack.extend(reversed(self.operations[node - self.leaves].addends))
+        x = [0.0] * self.leaves
+        for place, leaf in enumerate(order):
+            x[leaf] = float(place)
+        height = [0.0] * self.leaves
+        for operation in self.operations:
+            height.append(1 + max(height[a] for a in operation.addends))
+            x.append(float(np.mean([x[a] for a in operation.addends])))
+        return x, height
+
+
+def spelled(numbers: list[int]) -> list[str]:
+    """Numbers as ranges with their steps: 0..15, 1,3..31."""
+    found: list[str] = []
+    start = 0
+    while start < len(numbers):
+        stop = start + 1
+        step = numbers[stop] - numbers[start] if stop < len(numbers) else 0
+        while stop < len(numbers) and numbers[stop] - numbers[stop - 1] == step:
+            stop += 1
+        if stop - start < 3:
+            found.append(str(numbers[start]))
+            start += 1
+            continue
+        gap = "" if step == 1 else f" by {step}"
+        found.append(f"{numbers[start]}..{numbers[stop - 1]}{gap}")
+        start = stop
+    return found

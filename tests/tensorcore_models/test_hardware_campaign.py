@@ -15,11 +15,11 @@ from tensorcore_models.formats.sums import scale_rounded
 from tensorcore_models.hardware.campaign import run as campaign_module
 from tensorcore_models.hardware.campaign.comparison import compare, differences
 from tensorcore_models.hardware.campaign.decisive import Experiment, load_experiments
-from tensorcore_models.hardware.campaign.patterns import operands
 from tensorcore_models.hardware.campaign.recording import Recorder, recorded, replay
 from tensorcore_models.hardware.campaign.run import Campaign, main
 from tensorcore_models.hardware.cuda.engines import CudaEngine
 from tensorcore_models.hardware.libraries.orders import reproduce
+from tensorcore_models.probing.random_operands import operands
 
 RECORDED = Path(__file__).resolve().parent.parent / "vectors" / "hopper"
 FP16 = tcm.get_instruction("hopper:mma.m16n8k16.f32.f16.f16.f32")

@@ -10,8 +10,8 @@ from fake_torch import fake_torch
 import tensorcore_models as tcm
 from tensorcore_models import hardware
 from tensorcore_models.hardware import CudaEngine, CupyMatmulEngine, TorchMatmulEngine
-from tensorcore_models.hardware.campaign.patterns import KINDS, edge_encodings, operands
 from tensorcore_models.hardware.cuda import device as device_module
+from tensorcore_models.probing.random_operands import KINDS, edge_encodings, operands
 
 NAMES = [
     "hopper:mma.m16n8k16.f32.f16.f16.f32", "hopper:mma.m8n8k4.f64.f64.f64.f64", "hopper:wgmma.m64n24k32.f16.e4m3.e5m2",

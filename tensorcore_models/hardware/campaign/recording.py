@@ -17,8 +17,8 @@ import numpy as np
 
 from ...catalogue import get_instruction
 from ...engines.instruction import Instruction
+from ...probing.random_operands import Operands
 from .comparison import differences
-from .patterns import Operands
 
 VECTORS = "vectors.npz"
 INDEX = "index.json"

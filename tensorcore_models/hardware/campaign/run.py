@@ -26,6 +26,7 @@ from ...catalogue import list_instructions
 from ...catalogue.measured import with_table
 from ...engines.engine import Engine
 from ...engines.instruction import Instruction
+from ...probing.random_operands import KINDS, operands
 from ..cpu import CpuEngine, available, status, this_machine
 from ..cpu.units import Machine
 from ..cuda.device import Device, default_device
@@ -34,7 +35,6 @@ from ..libraries.engines import TorchMatmulEngine
 from ..libraries.orders import SHAPES, candidates, reproduce, torch_kernels
 from .comparison import compare
 from .decisive import edge_rules, load_experiments, run, survivors
-from .patterns import KINDS, operands
 from .recording import Recorder, write_json
 
 #: Dot products of one kind in the first round; later rounds take ROUND_GROWTH times more each until the target is reached.

@@ -13,7 +13,8 @@ holds is left to the plain-integer reference; :attr:`Lowered.reason` then says w
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
 import numpy as np
 
@@ -348,8 +349,16 @@ def _via_table(spec: InterleavedDotAdd, fmt: Format | IntegerFormat) -> np.ndarr
     require(
         fmt.container.itemsize <= 2, f"conversion of {fmt.name} to {via.name} takes a table of 2^{fmt.bits} entries"
     )
-    count = 1 << 8 * fmt.container.itemsize
-    return np.array([via_bits(fmt, bits, spec) for bits in range(count)], via.container)
+    return _conversion_table(fmt, via, spec.tf32_nan)
+
+
+@cache
+def _conversion_table(fmt: Format, via: Format, tf32_nan: Literal["truncated", "kept"]) -> np.ndarray:
+    """Encodings of `via` for all encodings of `fmt`; kept, because specifications that differ elsewhere share it."""
+    spec = InterleavedDotAdd(via_format=via.name, tf32_nan=tf32_nan)
+    table = np.array([via_bits(fmt, bits, spec) for bits in range(1 << 8 * fmt.container.itemsize)], via.container)
+    table.setflags(write=False)
+    return table
 
 
 def _lower_groups(spec: GroupDotFusedSum, formats, scale: Format | None, block_size: int | None) -> dict:

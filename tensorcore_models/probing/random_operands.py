@@ -1,13 +1,13 @@
-"""Random operands by kind, to compare an instruction with its model: encodings, so that no bit pattern is missing."""
+"""Random operands by kind, to compare a unit with a model of it: encodings, so that no bit pattern is missing."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from ...engines.instruction import Instruction
-from ...formats import Format, IntegerFormat, get_float_format
-from ...formats.rounding import encode
+from ..formats import Format, IntegerFormat, get_float_format
+from ..formats.rounding import encode
+from .interface import Shaped
 
 
 class Operands(NamedTuple):
@@ -104,7 +104,7 @@ UNDERFLOWING = {"underflow": (-6, 8), "smallest_normal": (-6, 1)}
 
 
 def _underflowing_factors(
-    row: Instruction, kind: str, a_shape: Shape, b_shape: Shape, rng: np.random.Generator
+    row: Shaped, kind: str, a_shape: Shape, b_shape: Shape, rng: np.random.Generator
 ) -> tuple[np.ndarray, ...]:
     """A and B whose products lie within some binades of the result's smallest numbers, if their formats reach so far down."""
     a_format, b_format, _, d_format = row.formats
@@ -182,12 +182,12 @@ def _cancel(a: np.ndarray, b: np.ndarray, sign: int, rng: np.random.Generator) -
     b[:, odd, :] = np.where(keep[:, :, None], b[:, even, :], b[:, odd, :])
 
 
-def operands(row: Instruction, kind: str, count: int, rng: np.random.Generator) -> Operands:
+def operands(row: Shaped, kind: str, count: int, rng: np.random.Generator) -> Operands:
     """A batch of `count` matrices for one instruction.
 
     Parameters
     ----------
-    row : Instruction
+    row : Instruction or Interface
         Shapes and formats.
     kind : str
         One of :data:`KINDS`.

@@ -1,0 +1,7 @@
+"""Identification of a black box: its specification as an engine, with the evidence; see :mod:`.run` for how."""
+
+from .box import Box, Fault, as_box
+from .outcome import Identification
+from .run import identify
+
+__all__ = ["Box", "Fault", "Identification", "as_box", "identify"]

@@ -1,0 +1,288 @@
+"""A black box, asked for dot products, and what is wrong with it before anybody looks at its arithmetic."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ... import kernels
+from ...engines.engine import Engine, FormatLike, MatrixEngine, as_engine
+from ...formats import get_format
+from ..interface import DotBatch, Interface, along_diagonals
+from ..random_operands import operands
+
+#: Rows and columns of the matrices in which the independence of positions is tried.
+TILE = 4
+#: Dot products that are asked twice.
+REPEATED = 64
+
+
+class Fault(Exception):
+    """A box that cannot be identified because it does not answer, or not always the same.
+
+    Parameters
+    ----------
+    kind : {"raises", "shape", "type", "not deterministic", "depends on the position"}
+    message : str
+        What happened.
+    batch : DotBatch, optional
+        The dot product on which it happened.
+    """
+
+    def __init__(self, kind: str, message: str, batch: DotBatch | None = None):
+        super().__init__(f"{kind}: {message}")
+        self.kind, self.message, self.batch = kind, message, batch
+
+
+@dataclass
+class Box:
+    """A black box that answers batches of dot products.
+
+    Parameters
+    ----------
+    interface : Interface
+        Its formats and the products of one call.
+    answer : callable
+        Encodings of d (size) for a DotBatch.
+    label : str
+        Its name.
+    matrix : callable, optional
+        Encodings of d (m, n) for encodings of matrices a (m, k), b (k, n), c (m, n) and scales; None: only single dot products.
+    recorded : DotBatch, optional
+        The only inputs that it can be asked: answers that were recorded.
+
+    Attributes
+    ----------
+    queries : int
+        Dot products asked one by one so far: each was chosen for what its answer would tell.
+    vectors : int
+        Dot products asked at random, to refute a specification.
+    """
+
+    interface: Interface
+    answer: Callable[[DotBatch], np.ndarray]
+    label: str = "box"
+    matrix: Callable[..., np.ndarray] | None = None
+    recorded: DotBatch | None = None
+    queries: int = field(default=0, init=False)
+    vectors: int = field(default=0, init=False)
+
+    def ask(self, batch: DotBatch, *, chosen: bool = True) -> np.ndarray:
+        """Encodings of d for each dot product; `chosen` says how they are counted.
+
+        Raises
+        ------
+        Fault
+            If the box raises, or returns something of another shape or type.
+        """
+        if chosen:
+            self.queries += batch.size
+        else:
+            self.vectors += batch.size
+        return self._checked(self.answer, (batch.size,), batch, batch)
+
+    def ask_matrices(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+        """Encodings of d for one product of matrices, made at random.
+
+        Raises
+        ------
+        Fault
+            As :meth:`ask`.
+        """
+        if self.matrix is None:
+            raise ValueError(f"{self.label} answers single dot products only")
+        self.vectors += c.size
+        return self._checked(self.matrix, c.shape, None, a, b, c, scale_a, scale_b)
+
+    def _checked(self, function, shape, batch, *args) -> np.ndarray:
+        try:
+            with np.errstate(all="ignore"):  # a user's callable may be numpy, and specials are what is probed
+                d = function(*args)
+        except (KeyboardInterrupt, SystemExit, MemoryError):
+            raise
+        except Exception as error:
+            raise Fault("raises", f"{type(error).__name__}: {error}", self._culprit(batch)) from error
+        container = self.interface.formats[3].container
+        if not isinstance(d, np.ndarray) or d.dtype.kind not in "ui" or d.dtype.itemsize != container.itemsize:
+            what = d.dtype if isinstance(d, np.ndarray) else type(d).__name__
+            raise Fault("type", f"the result holds {what}, expected encodings in {container}", batch)
+        if d.shape != shape:
+            raise Fault("shape", f"the result has shape {d.shape}, expected {shape}", batch)
+        return d.view(container)
+
+    def _culprit(self, batch: DotBatch | None) -> DotBatch | None:
+        """The first dot product that raises alone."""
+        if batch is None:
+            return None
+        for index in range(batch.size):
+            one = batch.rows(slice(index, index + 1))
+            try:
+                self.answer(one)
+            except Exception:
+                return one
+        return None
+
+
+def _wrapped(function: Callable) -> Callable:
+    """A function on matrices of raw encodings as one that takes no scales where there are none."""
+
+    def run(a, b, c, scale_a=None, scale_b=None):
+        return function(a, b, c) if scale_a is None else function(a, b, c, scale_a, scale_b)
+
+    return run
+
+
+def _one_by_one(matrix: Callable[..., np.ndarray], interface: Interface) -> Callable[[DotBatch], np.ndarray]:
+    """Answers of a function on matrices to single dot products, each a product of a row and a column."""
+    container = interface.formats[3].container
+
+    def answer(batch: DotBatch) -> np.ndarray:
+        out = np.empty(batch.size, container)
+        for i in range(batch.size):
+            scales = () if batch.scales is None else (batch.scales[0][i][None], batch.scales[1][i][:, None])
+            d = matrix(batch.a[i][None], batch.b[i][:, None], batch.c[i].reshape(1, 1), *scales)
+            if not isinstance(d, np.ndarray) or d.shape != (1, 1) or d.dtype.itemsize != container.itemsize:
+                return d  # what is wrong with it is said by who asked
+            out[i] = d[0, 0]
+        return out
+
+    return answer
+
+
+def _tiled(unit: Any, interface: Interface) -> Callable[[DotBatch], np.ndarray]:
+    """Answers of an instruction that takes batches of tiles: dot products along their diagonals."""
+
+    def answer(batch: DotBatch) -> np.ndarray:
+        d = unit.mma_bits(*along_diagonals(interface, batch))
+        return np.diagonal(d, axis1=1, axis2=2).reshape(-1)[: batch.size].copy()
+
+    return answer
+
+
+def model_answer(unit: MatrixEngine) -> Callable[[DotBatch], np.ndarray]:
+    """Answers of a model, by the kernels that prepare fastest."""
+    low = kernels.lowered(unit)
+
+    def answer(batch: DotBatch) -> np.ndarray:
+        scales = () if batch.scales is None else (batch.scales[0][:, None, :], batch.scales[1][:, :, None])
+        d = kernels.generic_batch_bits(low, batch.a[:, None, :], batch.b[:, :, None], batch.c[:, None, None], *scales)
+        return d[:, 0, 0]
+
+    return answer
+
+
+def as_box(
+    unit: Any,
+    *,
+    a_format: FormatLike | None = None,
+    b_format: FormatLike | None = None,
+    c_format: FormatLike | None = None,
+    d_format: FormatLike | None = None,
+    k: int | None = None,
+    scale_format: FormatLike | None = None,
+    block_size: int | None = None,
+    raw: bool = False,
+) -> Box:
+    """Anything that multiplies matrices as a black box.
+
+    Parameters
+    ----------
+    unit : Box, Engine or callable
+        A callable is f(a, b, c) -> d on arrays of shapes (m, k), (k, n), (m, n), with further arguments scale_a (m, blocks) and
+        scale_b (blocks, n) where there are block scales.
+    a_format, b_format, c_format, d_format, k, scale_format, block_size
+        What an engine says itself and a callable must be told; b defaults to a's format, c to d's.
+    raw : bool
+        The callable takes and returns encodings (unsigned integers); otherwise values in the formats' natural types.
+
+    Raises
+    ------
+    TypeError
+        If `unit` is none of these.
+    ValueError
+        If formats or k are missing or contradict each other.
+    """
+    if isinstance(unit, Box):
+        return unit
+    if isinstance(unit, Engine):
+        return _engine_box(unit)
+    if not callable(unit):
+        raise TypeError(f"a box is an engine or a callable f(a, b, c), got {type(unit).__name__}")
+    if a_format is None or d_format is None or k is None:
+        raise ValueError(
+            "a callable needs a_format, d_format and k: what does it multiply, and how many products at once?"
+        )
+    if (scale_format is None) != (block_size is None):
+        raise ValueError("scale_format and block_size go together")
+    if not raw:
+        if scale_format is not None:
+            raise ValueError("block scales need raw=True: the callable takes and returns encodings")
+        return _engine_box(
+            as_engine(unit, a_format=a_format, b_format=b_format, c_format=c_format, d_format=d_format, k=k)
+        )
+    formats = tuple(get_format(f) for f in (a_format, b_format or a_format, c_format or d_format, d_format))
+    scale = None if scale_format is None else get_format(scale_format)
+    interface = Interface(formats, k, scale, block_size)
+    matrix = _wrapped(unit)
+    return Box(interface, _one_by_one(matrix, interface), getattr(unit, "__name__", "callable"), matrix)
+
+
+def _engine_box(unit: Engine) -> Box:
+    interface = Interface.of(unit)
+    if isinstance(unit, MatrixEngine):
+        return Box(interface, model_answer(unit), unit.label, unit.gemm_bits)
+    row = getattr(unit, "row", None)
+    if row is not None and hasattr(unit, "mma_bits"):
+        return Box(interface, _tiled(unit, Interface.of(unit, row.m, row.n)), unit.label, unit.gemm_bits)
+    return Box(interface, _one_by_one(unit.gemm_bits, interface), unit.label, unit.gemm_bits)
+
+
+def examine(box: Box, rng: np.random.Generator) -> None:
+    """Try whether a box answers at all, always the same, and the same at each position of a matrix.
+
+    Raises
+    ------
+    Fault
+        If it does not.
+    """
+    kind = "random_bits" if box.interface.integer else "normals"
+    batch = box.recorded.rows(slice(0, REPEATED)) if box.recorded else random_dots(box.interface, kind, REPEATED, rng)
+    first = box.ask(batch)
+    for again in (batch, batch.rows(slice(None, None, -1))):
+        d = box.ask(again)
+        d = d if again is batch else d[::-1]
+        if (d != first).any():
+            one = int(np.flatnonzero(d != first)[0])
+            raise Fault("not deterministic", f"one dot product gave {first[one]:#x} and {d[one]:#x}", batch.rows([one]))
+    if box.matrix is not None:
+        _examine_positions(box, batch, first)
+
+
+def _examine_positions(box: Box, batch: DotBatch, wanted: np.ndarray) -> None:
+    """Each dot product in every element of a tile: one row of A and one column of B, again and again."""
+    for index in range(0, batch.size, 8):
+        a, b = np.repeat(batch.a[index][None], TILE, 0), np.repeat(batch.b[index][:, None], TILE, 1)
+        c = np.full((TILE, TILE), batch.c[index])
+        scales: tuple[np.ndarray, ...] = ()
+        if batch.scales is not None:
+            scales = (
+                np.repeat(batch.scales[0][index][None], TILE, 0),
+                np.repeat(batch.scales[1][index][:, None], TILE, 1),
+            )
+        d = box.ask_matrices(a, b, c, *scales)
+        if (d != wanted[index]).any():
+            row, column = (int(i) for i in np.argwhere(d != wanted[index])[0])
+            raise Fault(
+                "depends on the position",
+                f"the same operands give {wanted[index]:#x} alone and {d[row, column]:#x} in row {row}, column {column} "
+                f"of {TILE} x {TILE}",
+                batch.rows([index]),
+            )
+
+
+def random_dots(interface: Interface, kind: str, count: int, rng: np.random.Generator) -> DotBatch:
+    """Independent dot products of a kind of :data:`tensorcore_models.probing.random_operands.KINDS`."""
+    a, b, c, scale_a, scale_b = operands(interface.tile(1, 1), kind, count, rng)
+    scales = () if scale_a is None or scale_b is None else (scale_a[:, 0], scale_b[:, :, 0])
+    return DotBatch(a[:, 0], b[:, :, 0], c[:, 0, 0], *scales)

@@ -1,0 +1,182 @@
+"""Tries to refute a specification: inputs on which its alternatives part from it, then random ones."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ... import kernels
+from ...accumulators import Accumulator
+from ..interface import DotBatch, Interface
+from ..random_operands import KINDS, operands
+from .box import Box
+from .families import Family, Field, engine_of, with_values
+from .inputs import pool
+from .search import Log, differ, results
+
+#: A source of inputs that tell two specifications apart: a solver, a search. It may return none.
+Source = Callable[[Interface, Accumulator, Accumulator], Iterable[DotBatch]]
+
+#: Inputs made at once, and how often in a row they may separate nothing.
+POOL, QUIET = 3000, 3
+#: Inputs asked at once.
+ASKED = 24
+#: Rows and columns of random products of matrices, and dot products of one pool of the random phase.
+SIDE, RANDOM_POOL = 32, 4000
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A specification with one field changed that gives all answers, too."""
+
+    field: Field
+    values: tuple
+    spec: Accumulator
+
+
+def alternatives(family: Family, log: Log, spec: Accumulator) -> list[Alternative]:
+    """What else gives all answers of a log, one field away."""
+    return [
+        Alternative(field, values, other)
+        for field, values, other in family.variants(log.interface, spec)
+        if log.wrong(other, 1) == 0
+    ]
+
+
+def _most_divisive(spec_results: np.ndarray, table: np.ndarray) -> list[int]:
+    """Inputs, the one on which most alternatives part from the specification first, until each has one that can part."""
+    parts = table != spec_results
+    chosen: list[int] = []
+    left = parts.any(axis=1)
+    while left.any() and len(chosen) < ASKED:
+        votes = parts[left].sum(axis=0)
+        best = int(votes.argmax())
+        chosen.append(best)
+        left &= ~parts[:, best]
+    return chosen
+
+
+def _from_sources(sources: Iterable[Source], interface: Interface, spec: Accumulator, rivals: list[Alternative]):
+    """Inputs that the sources have for rivals that the pools do not separate."""
+    return [batch for source in sources for rival in rivals for batch in source(interface, spec, rival.spec)]
+
+
+def challenge(
+    box: Box,
+    family: Family,
+    log: Log,
+    spec: Accumulator,
+    rng: np.random.Generator,
+    sources: tuple[Source, ...] = (),
+    progress: Callable[[str], None] = lambda text: None,
+) -> list[Alternative] | None:
+    """Ask the box what tells a specification from its alternatives, until no input does.
+
+    Returns
+    -------
+    list of Alternative or None
+        What no input told apart; None if the box refuted the specification itself (the log has the answers).
+    """
+    rivals = alternatives(family, log, spec)
+    quiet = 0
+    asked_sources = False
+    while rivals and quiet < QUIET:
+        batch = pool(log.interface, POOL, rng, box.recorded)
+        wanted = results(spec, log.interface, batch)
+        chosen = _most_divisive(wanted, np.stack([results(rival.spec, log.interface, batch) for rival in rivals]))
+        inputs = batch.rows(np.array(chosen, int))
+        if not chosen:
+            quiet += 1
+            if quiet < QUIET or asked_sources or not sources or box.recorded is not None:
+                continue
+            asked_sources = True
+            found = _from_sources(sources, log.interface, spec, rivals)
+            if not found:
+                continue
+            inputs = DotBatch.joined(found)
+        quiet = 0
+        answers = box.ask(inputs)
+        log.add(inputs, answers)
+        rivals = [rival for rival in rivals if log.wrong(rival.spec, 1) == 0]
+        progress(f"{len(rivals)} alternatives left after {box.queries} queries")
+        if log.wrong(spec, 1):
+            return None
+    return rivals
+
+
+def plainest(family: Family, log: Log, spec: Accumulator, rivals: list[Alternative], pools: DotBatch) -> Accumulator:
+    """Of specifications that nothing told apart the one with the simplest value in each field."""
+    wanted = results(spec, log.interface, pools)
+    for field in family.fields:
+        if not field.matters(log.interface, spec):
+            continue
+        present = field.get(spec)
+        known = {rival.values for rival in rivals if rival.field.name == field.name}
+        for value in field.values(log.interface, spec):
+            values = value if len(field.paths) > 1 else (value,)
+            if values == present:
+                break
+            if values not in known:
+                continue
+            other = with_values(spec, dict(zip(field.paths, values, strict=True)))
+            if log.wrong(other, 1) == 0 and np.array_equal(results(other, log.interface, pools), wanted):
+                spec = other
+                break
+    return spec
+
+
+def _random_matrices(box: Box, spec: Accumulator, log: Log, kind: str, rng: np.random.Generator) -> DotBatch | None:
+    """The dot products of one random product of matrices on which box and specification differ."""
+    tile = log.interface.tile(SIDE, SIDE)
+    a, b, c, scale_a, scale_b = (None if x is None else x[0] for x in operands(tile, kind, 1, rng))
+    scales = () if scale_a is None else (scale_a, scale_b)
+    wanted = kernels.matrix_bits(engine_of(spec, log.interface), a, b, c, *scales)
+    places = np.argwhere(differ(wanted, box.ask_matrices(a, b, c, *scales), log))
+    if not len(places):
+        return None
+    rows, columns = places[:ASKED].T
+    scales = () if scale_a is None or scale_b is None else (scale_a[rows], scale_b[:, columns].T)
+    return DotBatch(a[rows], b[:, columns].T, c[rows, columns], *scales)  # type: ignore[index]
+
+
+def _random_inputs(box: Box, log: Log, rng: np.random.Generator) -> Iterator[DotBatch]:
+    """Batches for the random phase; recorded ones once each."""
+    if box.recorded is None:
+        while True:
+            yield pool(log.interface, RANDOM_POOL, rng)
+    for start in range(0, box.recorded.size, RANDOM_POOL):
+        yield box.recorded.rows(slice(start, start + RANDOM_POOL))
+
+
+def refute(
+    box: Box,
+    log: Log,
+    spec: Accumulator,
+    vectors: int,
+    rng: np.random.Generator,
+    progress: Callable[[str], None] = lambda text: None,
+) -> DotBatch | None:
+    """Random inputs of every kind, until one refutes the specification or `vectors` have been tried.
+
+    Returns
+    -------
+    DotBatch or None
+        Inputs on which box and specification differ.
+    """
+    goal = box.vectors + vectors
+    kinds = ("random_bits", "edges", "zeros") if log.interface.integer else tuple(KINDS)
+    for turn, batch in enumerate(_random_inputs(box, log, rng)):
+        apart = np.flatnonzero(differ(results(spec, log.interface, batch), box.ask(batch, chosen=False), log))
+        if apart.size:
+            return batch.rows(apart[:ASKED])
+        for kind in kinds if box.matrix is not None and box.recorded is None else ():
+            if box.vectors >= goal:
+                break
+            found = _random_matrices(box, spec, log, kind, rng)
+            if found is not None:
+                return found
+        if turn % 4 == 0:
+            progress(f"{box.vectors} random vectors, none refutes")
+        if box.vectors >= goal:
+            break
+    return None

@@ -1,0 +1,195 @@
+"""What the answers of a box excluded, and what they leave open."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...accumulators import Accumulator
+from ...formats import Format
+from ..dots import decode_value
+from ..interface import Dot, Interface
+from .challenge import POOL, QUIET, Alternative
+from .families import Family
+from .search import Log
+
+
+def number_text(bits: int, fmt: Any) -> str:
+    """An encoding with its value."""
+    digits = -(-fmt.bits // 4)
+    if not isinstance(fmt, Format):
+        return f"{fmt.decode_integer(bits)}"
+    value = decode_value(bits, fmt)
+    kind = fmt.decode_exact(bits).kind
+    shown = kind if value is None else float(value).hex() if value else "0"
+    return f"{bits:#0{digits + 2}x} ({'-' if kind == 'inf' and bits & fmt.sign_bit else ''}{shown})"
+
+
+def dot_text(interface: Interface, dot: Dot) -> str:
+    """A dot product in one line: the products that are not +0 times +0, c, and scales that are not 1."""
+    a_format, b_format, c_format, _ = interface.formats
+    parts = [
+        f"a[{i}] {number_text(int(dot.a[i]), a_format)} * b[{i}] {number_text(int(dot.b[i]), b_format)}"
+        for i in dot.live
+    ]
+    parts.append(f"c {number_text(int(dot.c[()]), c_format)}")
+    if dot.scale_a is not None and dot.scale_b is not None:
+        parts.append(f"scales {' '.join(f'{int(s):#04x}' for s in (*dot.scale_a, *dot.scale_b))}")
+    return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """An input that no specification of the families explains.
+
+    Attributes
+    ----------
+    a, b : dict of int to int
+        Encodings at positions of k; the rest is +0.
+    c : int
+        Encoding of the addend.
+    scale_a, scale_b : tuple of int
+        Encodings of the block scales, empty where there are none.
+    answer, nearest : int or None
+        Encodings that the box and the nearest specification give; None where the box gives no one answer.
+    text : str
+        The same in one line.
+    """
+
+    a: dict[int, int]
+    b: dict[int, int]
+    c: int
+    scale_a: tuple[int, ...]
+    scale_b: tuple[int, ...]
+    answer: int | None
+    nearest: int | None
+    text: str
+
+    @classmethod
+    def of(cls, interface: Interface, dot: Dot, answer: int | None, nearest: int | None) -> "Counterexample":
+        """From a dot product."""
+        d = interface.formats[3]
+        text = dot_text(interface, dot)
+        if answer is not None and nearest is not None:
+            text += f" -> {number_text(answer, d)}, not {number_text(nearest, d)}"
+        first, second = (() if s is None else tuple(int(x) for x in s) for s in (dot.scale_a, dot.scale_b))
+        a, b = ({int(i): int(x[i]) for i in dot.live} for x in (dot.a, dot.b))
+        return cls(a, b, int(dot.c[()]), first, second, answer, nearest, text)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One answer, and the values that it excludes.
+
+    Attributes
+    ----------
+    query : str
+        The dot product.
+    answer : str
+        What the box said.
+    excluded : dict of str to list
+        Values that would have given something else, by field.
+    """
+
+    query: str
+    answer: str
+    excluded: dict[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class OpenQuestion:
+    """A field that no answer decided.
+
+    Attributes
+    ----------
+    field : str
+    value : object
+        The one in the specification.
+    alternatives : list
+        Others that give the same on every input that was tried.
+    reason : str
+        Why: no input was found, or the formats cannot show it.
+    """
+
+    field: str
+    value: Any
+    alternatives: list[Any]
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.field} = {self.value}: {ranges(self.alternatives)} would do as well; {self.reason}"
+
+
+def ranges(values: list[Any]) -> str:
+    """Values as text, neighbouring integers as a range."""
+    numbers = sorted(v for v in values if isinstance(v, int) and not isinstance(v, bool))
+    others = [str(v) for v in values if not isinstance(v, int) or isinstance(v, bool)]
+    runs: list[list[int]] = []
+    for v in numbers:
+        if runs and v == runs[-1][-1] + 1:
+            runs[-1].append(v)
+        else:
+            runs.append([v])
+    return ", ".join(others + [str(r[0]) if len(r) == 1 else f"{r[0]} to {r[-1]}" for r in runs])
+
+
+def _plain(values: tuple) -> Any:
+    return values[0] if len(values) == 1 else list(values)
+
+
+def _weights(log: Log) -> np.ndarray:
+    """How many operands of each query are not +0: fewer are easier to read."""
+    return ((log.batch.a != 0) | (log.batch.b != 0)).sum(axis=1)
+
+
+def evidence_of(family: Family, log: Log, spec: Accumulator) -> tuple[Evidence, ...]:
+    """For each excluded value a query whose answer excludes it; few queries, short ones first."""
+    order = np.argsort(_weights(log), kind="stable")
+    columns = log.part(order)
+    excluded: dict[int, dict[str, list[Any]]] = {}
+    used: list[int] = []
+    for field, values, other in family.variants(log.interface, spec):
+        known = np.array(used, int)
+        if known.size and (hits := columns.differs(other, known)).any():
+            where = int(known[hits.argmax()])
+        else:
+            found = _first_difference(columns, other)
+            if found is None:
+                continue
+            where = found
+            used.append(where)
+        excluded.setdefault(where, {}).setdefault(field.name, []).append(_plain(values))
+    fmt = log.interface.formats[3]
+    return tuple(
+        Evidence(dot_text(log.interface, columns.batch.dot(i)), number_text(int(columns.answers[i]), fmt), excluded[i])
+        for i in sorted(excluded)
+    )
+
+
+def _first_difference(log: Log, spec: Accumulator) -> int | None:
+    """The first query whose answer a specification does not give."""
+    for start in range(0, log.size, 400):
+        apart = np.flatnonzero(log.differs(spec, slice(start, start + 400)))
+        if apart.size:
+            return start + int(apart[0])
+    return None
+
+
+def open_questions(family: Family, log: Log, spec: Accumulator, rivals: list[Alternative]) -> tuple[OpenQuestion, ...]:
+    """The rivals that are left, by field."""
+    found = []
+    reason = f"equal on {POOL * QUIET} inputs of all kinds for {log.interface}"
+    for field in family.fields:
+        values = [_plain(rival.values) for rival in rivals if rival.field.name == field.name]
+        if values:
+            found.append(OpenQuestion(field.name, _plain(field.get(spec)), values, reason))
+    if log.any_nan:
+        found.append(
+            OpenQuestion(
+                "nan",
+                "any",
+                [],
+                "encoded as by none of the rules; any two NaN count as equal",
+            )
+        )
+    return tuple(found)

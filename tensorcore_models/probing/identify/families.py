@@ -1,0 +1,461 @@
+"""The specifications that an identification can find: families of accumulators, their fields and the values that are tried.
+
+Everything is a row: a family has starting points and fields; a field lists its values, the simplest first, for the formats
+and the number of products of a box. Values that contradict each other are left out by the accumulators' own checks.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ...accumulators import (
+    Accumulator,
+    FusedDotAdd,
+    FusedDotRoundDownAdd,
+    GroupDotFusedSum,
+    GroupFusedDotRoundDownAdd,
+    GroupPairwiseSum,
+    IntegerDotAdd,
+    InterleavedDotAdd,
+    LanedFMA,
+    PairRoundOddSum,
+    ParametricDotAdd,
+    SequentialFMA,
+)
+from ...accumulators.base import MAX_FRACTION_BITS
+from ...engines.engine import MatrixEngine
+from ..interface import Interface
+
+C_POSITIONS: tuple[Literal["early", "late"], ...] = ("early", "late")
+ROUNDINGS = ("rne", "rz", "rna", "ru", "rd", "ro")
+#: Widths that the round-down classes and integer_bits may have.
+MAX_WIDTH = 60
+
+
+def value_of(spec: Any, path: str) -> Any:
+    """A field of a specification; ``dot.terms`` is a field of a field."""
+    for name in path.split("."):
+        spec = getattr(spec, name)
+    return spec
+
+
+def with_values(spec: Any, changes: Mapping[str, Any]) -> Any:
+    """A copy with other values of fields, all changed at once.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the accumulator does not take them.
+    """
+    inner: dict[str, dict[str, Any]] = {}
+    outer = {}
+    for path, value in changes.items():
+        name, _, rest = path.partition(".")
+        if rest:
+            inner.setdefault(name, {})[rest] = value
+        else:
+            outer[name] = value
+    outer.update({name: with_values(getattr(spec, name), values) for name, values in inner.items()})
+    return dataclasses.replace(spec, **outer)
+
+
+Values = Callable[[Interface, Any], Iterable[Any]]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One thing that a specification leaves open.
+
+    Parameters
+    ----------
+    paths : tuple of str
+        The fields that change together.
+    values : callable
+        Their values (a tuple for each), simplest first, for an interface and the present specification.
+    matters : callable
+        Whether any value can show, given the formats and the specification's other fields.
+    """
+
+    paths: tuple[str, ...]
+    values: Values
+    matters: Callable[[Interface, Any], bool] = lambda interface, spec: True
+
+    @property
+    def name(self) -> str:
+        """For reports."""
+        return " and ".join(self.paths)
+
+    def get(self, spec: Accumulator) -> tuple:
+        """The present values."""
+        return tuple(value_of(spec, path) for path in self.paths)
+
+    def variants(self, interface: Interface, spec: Accumulator) -> Iterator[tuple[tuple, Accumulator]]:
+        """(values, specification) for all other values that do not contradict the rest."""
+        present = self.get(spec)
+        for given in self.values(interface, spec):
+            values = given if len(self.paths) > 1 else (given,)
+            if values == present:
+                continue
+            try:
+                other = with_values(spec, dict(zip(self.paths, values, strict=True)))
+                engine_of(other, interface)
+            except (ValueError, TypeError):  # contradicts another field, or the class has no such value
+                continue
+            yield values, other
+
+
+def engine_of(spec: Accumulator, interface: Interface) -> MatrixEngine:
+    """The specification as an engine with the interface's formats.
+
+    Raises
+    ------
+    ValueError
+        If the specification does not take them.
+    """
+    a, b, c, d = interface.formats
+    return MatrixEngine(
+        spec, a_format=a, b_format=b, c_format=c, d_format=d, k=interface.k,
+        scale_format=interface.scale_format, block_size=interface.block_size,
+    )  # fmt: skip
+
+
+# -- values --------------------------------------------------------------------------------------------------------------------
+def one_of(*values: Any) -> Values:
+    """The same values for every box."""
+    return lambda interface, spec: values
+
+
+def divisors(interface: Interface, spec: Any = None) -> list[int]:
+    """Numbers of products that divide a call, largest first."""
+    return [n for n in range(interface.k, 0, -1) if interface.k % n == 0]
+
+
+def powers_of_two(interface: Interface, spec: Any = None) -> list[int]:
+    return [n for n in divisors(interface) if n & (n - 1) == 0]
+
+
+def lowest_product(interface: Interface) -> int:
+    """The smallest exponent of a product of normal numbers, scales included."""
+    a, b, _, _ = interface.formats
+    scales = 0 if interface.scale_format is None else 2 * interface.scale_format.emin
+    return a.emin + b.emin + scales
+
+
+def _floors(interface: Interface, spec: Any) -> list[int | None]:
+    lowest = min(lowest_product(interface), interface.formats[2].emin)
+    return [None, *range(max(lowest, -400), 9)]
+
+
+def _widths(interface: Interface, spec: Any) -> range:
+    return range(1, MAX_FRACTION_BITS + 1)
+
+
+def _integer_widths(interface: Interface, spec: Any) -> list[int | None]:
+    """Widths that the largest sum of one operation overflows: significands of products are below 4, those of c below 2."""
+    x, y, z = (2 - 2.0**-f.fraction_bits for f in interface.formats[:3])
+    return [None, *range(2, math.ceil(math.log2(spec.terms * x * y + z)))]
+
+
+def _kept(interface: Interface, spec: Any) -> list[int | None]:
+    return [None, *range(interface.formats[3].fraction_bits - 1, -1, -1)]
+
+
+def _overflows(interface: Interface, spec: Any) -> list[int | None]:
+    a, b, _, _ = interface.formats
+    return [None, *range(max(1, lowest_product(interface)), a.emax + b.emax + 2)]
+
+
+def _group_orders(interface: Interface, spec: InterleavedDotAdd) -> list[tuple[int, ...]]:
+    return list(itertools.permutations(range(spec.groups))) if spec.groups <= 4 else [tuple(range(spec.groups))]
+
+
+def _has(*attributes: str) -> Callable[[Interface, Any], bool]:
+    return lambda interface, spec: all(getattr(spec, name) for name in attributes)
+
+
+def _padded(interface: Interface, spec: Any) -> bool:
+    """Operands with ignored bits and infinities: a NaN's payload may lie in the ignored bits."""
+    return any(f.padding_bits for f in interface.formats[:2])
+
+
+def _scaled(interface: Interface, spec: Any) -> bool:
+    return interface.scale_format is not None
+
+
+def _nan_shows(interface: Interface, spec: Any) -> bool:
+    """Whether the result's format has more than one NaN."""
+    return interface.formats[3].has_inf
+
+
+def _cut(interface: Interface, spec: Any) -> bool:
+    return spec.fraction_bits is not None
+
+
+# -- families ------------------------------------------------------------------------------------------------------------------
+COMMON = (
+    Field(("nan",), lambda i, s: list(type(s).edge_rules["nan"] or ()), _nan_shows),
+    Field(("tf32_nan",), one_of("truncated", "kept"), _padded),
+)
+ALIGNMENT = (
+    *COMMON,
+    Field(("zero_operand",), one_of("skip", "minus126", "format_minimum")),
+    Field(("zero_c",), one_of("skip", "minus126", "format_minimum")),
+    Field(("subnormal_c",), one_of("raw", "normalised")),
+    Field(("negative_underflow",), one_of("positive", "negative")),
+    Field(("exponent_floor",), _floors),
+)
+CUTS = [("rz", False), ("rz", True), *((r, False) for r in ROUNDINGS if r != "rz")]
+SUMS = (("global", False), ("global", True), ("pairwise", False), ("odd_even", False))
+
+PARAMETRIC = (
+    Field(("terms",), divisors),
+    Field(("fraction_bits",), lambda i, s: [None, *_widths(i, s)]),
+    Field(("output_rounding",), one_of(*ROUNDINGS)),
+    Field(("alignment_rounding", "sticky"), lambda i, s: CUTS, _cut),
+    Field(("c_position",), one_of("early", "late")),
+    Field(("alignment", "normalise_each_add"), lambda i, s: SUMS, _cut),
+    Field(("output_fraction_bits",), _kept),
+    Field(("normalised_products",), one_of(False, True), _cut),
+    Field(("integer_bits",), _integer_widths, _cut),
+    Field(("late_rounding",), one_of(*ROUNDINGS), lambda i, s: s.c_position == "late"),
+    Field(("flush_inputs",), one_of(False, True)),
+    Field(("flush_outputs",), one_of(False, True)),
+    Field(("product_overflow_exponent",), _overflows),
+    *ALIGNMENT,
+    Field(("scaled_zero",), one_of("skip", "keeps_scale"), _scaled),
+)
+ROUND_DOWN = (
+    Field(("terms",), divisors),
+    Field(("fraction_bits",), lambda i, s: range(1, MAX_WIDTH + 1)),
+    Field(("dot_fraction_bits",), lambda i, s: range(1, MAX_WIDTH + 1)),
+    Field(("c_fraction_bits",), lambda i, s: range(1, MAX_WIDTH + 1)),
+    Field(("sum_fraction_bits",), lambda i, s: [None, *range(1, MAX_WIDTH + 1)]),
+    Field(("add_rounding",), one_of(*ROUNDINGS)),
+    Field(("output_rounding",), one_of(*ROUNDINGS)),
+    Field(("product_overflow_exponent",), _overflows),
+    Field(("c_inf_with_overflow",), one_of("nan", "c"), lambda i, s: s.product_overflow_exponent is not None),
+    *ALIGNMENT,
+)
+FMA_FLAGS = (Field(("flush_inputs",), one_of(False, True)),)
+
+
+def _inner(fields: Iterable[Field], path: str) -> tuple[Field, ...]:
+    """Fields of a specification inside of another one."""
+
+    def inside(field: Field) -> Field:
+        return Field(
+            tuple(f"{path}.{p}" for p in field.paths),
+            lambda i, s: field.values(i, getattr(s, path)),
+            lambda i, s: field.matters(i, getattr(s, path)),
+        )
+
+    return tuple(inside(field) for field in fields)
+
+
+FUSED_NAMES = {field.name for field in dataclasses.fields(FusedDotAdd)}
+INTERLEAVED = (
+    Field(
+        ("dot.terms", "run", "groups", "group_order"),
+        lambda i, s: [(n, r, g, tuple(range(g))) for n, r, g in _interleavings(i)],
+    ),
+    Field(("group_order",), _group_orders),
+    Field(("via_format",), lambda i, s: _carriers(i)),
+    Field(("final_rounding",), one_of(*ROUNDINGS)),
+    *_inner((f for f in PARAMETRIC if f.name in FUSED_NAMES and f.name not in ("terms", "scaled_zero")), "dot"),
+    *COMMON,
+)
+
+
+def _carriers(interface: Interface) -> list[str]:
+    """Formats in which products may be formed: the operands' own, and wider ones for operands of up to 8 bits."""
+    own, other = interface.formats[:2]
+    wider = ("fp16", "bf16", "fp32") if max(own.bits, other.bits) <= 8 else ()
+    return [own.name, *wider]
+
+
+def _interleavings(interface: Interface) -> list[tuple[int, int, int]]:
+    """(terms, run, groups) that divide a call."""
+    found = []
+    for groups in (2, 4, 8):
+        for run in (1, 2, 4, 8):
+            for terms in divisors(interface):
+                step = terms * groups
+                if interface.k % step == 0 and step % (run * groups) == 0:
+                    found.append((terms, run, groups))
+    return found
+
+
+@dataclass(frozen=True)
+class Family:
+    """A class of accumulators.
+
+    Parameters
+    ----------
+    name : str
+    fields : tuple of Field
+    starts : callable
+        Specifications to start from, for an interface.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    starts: Callable[[Interface], Iterable[Accumulator]]
+
+    def first(self, interface: Interface) -> list[Accumulator]:
+        """The starting points that the interface's formats allow."""
+        found = []
+        for spec in self.starts(interface):
+            try:
+                engine_of(spec, interface)
+            except ValueError:
+                continue
+            found.append(spec)
+        return found
+
+    def variants(self, interface: Interface, spec: Accumulator) -> Iterator[tuple[Field, tuple, Accumulator]]:
+        """Specifications with one field changed that can matter."""
+        for field in self.fields:
+            if field.matters(interface, spec):
+                for values, other in field.variants(interface, spec):
+                    yield field, values, other
+
+
+def _parametric_starts(interface: Interface) -> Iterator[Accumulator]:
+    digits = interface.formats[3].fraction_bits
+    widths = (digits, digits + 2, max(1, digits - 10))
+    shapes = itertools.product(divisors(interface), C_POSITIONS, widths, ("rz", "rne"))
+    for terms, c_position, bits, rounding in shapes:
+        yield ParametricDotAdd(terms, bits, c_position=c_position, output_rounding=rounding)
+    for terms, (alignment, each) in itertools.product(divisors(interface), SUMS[1:]):
+        yield ParametricDotAdd(terms, digits + 1, alignment=alignment, normalise_each_add=each)
+
+
+def _exact_starts(interface: Interface) -> Iterator[Accumulator]:
+    for terms, c_position, rounding in itertools.product(divisors(interface), C_POSITIONS, ("rz", "rne")):
+        yield ParametricDotAdd(terms, None, c_position=c_position, output_rounding=rounding)
+
+
+def _interleaved_starts(interface: Interface) -> Iterator[Accumulator]:
+    if interface.scale_format is not None:
+        return
+    for (terms, run, groups), rounding in itertools.product(_interleavings(interface), ("rz", "rne")):
+        for via in _carriers(interface)[:2]:
+            yield InterleavedDotAdd(
+                dot=FusedDotAdd(terms, 24, output_rounding=rounding), run=run, groups=groups,
+                group_order=tuple(range(groups)), via_format=via,
+            )  # fmt: skip
+
+
+def _group_starts(interface: Interface) -> Iterator[GroupDotFusedSum]:
+    if interface.scale_format is None or interface.block_size is None:
+        return
+    for terms in divisors(interface):
+        for group in divisors(interface):
+            if terms % group == 0 and interface.block_size % group == 0:
+                yield GroupDotFusedSum(group, terms)
+
+
+def _laned_starts(interface: Interface) -> Iterator[LanedFMA]:
+    for terms in divisors(interface):
+        for lanes in (n for n in (1, 2, 4, 8) if terms % n == 0):
+            for flush in (False, True):
+                yield LanedFMA(lanes, terms, flush)
+
+
+def _pairwise_starts(interface: Interface) -> Iterator[Accumulator]:
+    for group in powers_of_two(interface):
+        for flush in ("none", "format"):
+            yield GroupPairwiseSum(group, flush, flush_results=flush != "none", terms=interface.k)
+
+
+def _unscaled(specs: Callable[[Interface], Iterable[Accumulator]]) -> Callable[[Interface], Iterable[Accumulator]]:
+    return lambda interface: () if interface.scale_format is not None else specs(interface)
+
+
+FAMILIES: tuple[Family, ...] = (
+    Family(
+        "chain of fused multiply-adds",
+        (
+            Field(("rounding",), one_of(*ROUNDINGS)),
+            *FMA_FLAGS,
+            Field(("flush_outputs",), one_of(False, True)),
+            Field(("pair_order",), one_of("ascending", "odd_first"), lambda i, s: i.k > 1),
+            Field(("saturate",), one_of(False, True)),
+            *COMMON,
+        ),
+        _unscaled(
+            lambda i: [SequentialFMA(r, pair_order=o) for r in ("rne", "rz") for o in ("ascending", "odd_first")]
+        ),
+    ),
+    Family(
+        "lanes of fused multiply-adds",
+        (
+            Field(("lanes", "terms"), lambda i, s: [(x.lanes, x.terms) for x in _laned_starts(i) if x.flush_inputs]),
+            *FMA_FLAGS,
+            *COMMON,
+        ),
+        _unscaled(_laned_starts),
+    ),
+    Family(
+        "pairwise sums of groups",
+        (
+            Field(("group",), powers_of_two),
+            Field(("flush_input",), one_of("none", "format", "fp32")),
+            Field(("flush_results",), one_of(False, True)),
+            Field(("terms",), divisors),
+            *COMMON,
+        ),
+        _unscaled(_pairwise_starts),
+    ),
+    Family("pairs rounded to odd", COMMON, _unscaled(lambda i: [PairRoundOddSum()])),
+    Family("fused sums", PARAMETRIC, _parametric_starts),
+    Family("exact sums, rounded once", PARAMETRIC, _exact_starts),
+    Family("interleaved fused sums", INTERLEAVED, _interleaved_starts),
+    Family(
+        "exact sums of groups, then a fused sum",
+        (
+            Field(("group", "terms"), lambda i, s: [(x.group, x.terms) for x in _group_starts(i)]),
+            Field(("fraction_bits",), _widths),
+            Field(("output_rounding",), one_of(*ROUNDINGS)),
+            *ALIGNMENT,
+            Field(("scaled_zero",), one_of("skip_zero_products", "skip", "keeps_scale")),
+        ),
+        _group_starts,
+    ),
+    Family(
+        "fused sums rounded down",
+        ROUND_DOWN,
+        _unscaled(lambda i: [FusedDotRoundDownAdd(terms) for terms in divisors(i)]),
+    ),
+    Family(
+        "even and odd fused sums rounded down",
+        (*ROUND_DOWN, Field(("c_zero_below",), lambda i, s: range(0, 2 * MAX_WIDTH))),
+        _unscaled(lambda i: [GroupFusedDotRoundDownAdd(terms) for terms in divisors(i) if terms % 2 == 0]),
+    ),
+)
+
+INTEGERS = (
+    Family(
+        "exact integer sums",
+        (Field(("saturate",), one_of(False, True)), Field(("terms",), divisors, _has("saturate"))),
+        lambda i: [IntegerDotAdd(terms=i.k)],
+    ),
+)
+
+
+def families_for(interface: Interface) -> tuple[Family, ...]:
+    """The families whose specifications take the interface's formats."""
+    return INTEGERS if interface.integer else FAMILIES
+
+
+def simplest_form(spec: Accumulator) -> Accumulator:
+    """A parametric unit that is an FDA as FusedDotAdd, anything else as it is."""
+    if not isinstance(spec, ParametricDotAdd) or spec.fraction_bits is None:
+        return spec
+    fused = FusedDotAdd(**{name: getattr(spec, name) for name in FUSED_NAMES})
+    defaults = ParametricDotAdd()
+    beyond = (f.name for f in dataclasses.fields(spec) if f.name not in FUSED_NAMES)
+    return fused if all(getattr(spec, name) == getattr(defaults, name) for name in beyond) else spec

@@ -1,0 +1,342 @@
+"""Inputs on which specifications part: dot products built so that order, widths, roundings and rules show.
+
+Each kind is a recipe for one class of questions (fasi, section 3; khattak-mikaitis, section IV; xie-mma-sim, section III),
+drawn at random over positions, exponents and signs, so that no unit is met by inputs that were made for another one.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...formats import Format
+from ..interface import DotBatch, Interface
+from ..random_operands import KINDS as OPERAND_KINDS
+from ..random_operands import edge_encodings
+from .box import random_dots
+
+#: Widest distance between the exponents of addends that is tried.
+SPAN = 90
+
+
+class Draft:
+    """Dot products in the making: exponent, sign and significand of each product and of c, or encodings.
+
+    Exponents are those of products, a b; a product's exponent is shared between its operands at random.
+    """
+
+    def __init__(self, interface: Interface, size: int, rng: np.random.Generator):
+        self.interface, self.size, self.rng = interface, size, rng
+        a, b, c, _ = interface.formats
+        self.low, self.high = a.emin + b.emin, a.emax + b.emax
+        self.a = np.zeros((size, interface.k), a.container)
+        self.b = np.zeros((size, interface.k), b.container)
+        self.c = np.zeros(size, c.container)
+        self.rows = np.arange(size)
+
+    def number(self, fmt: Format, exponent: np.ndarray, negative: np.ndarray, style: np.ndarray) -> np.ndarray:
+        """Encodings with these exponents (clipped to the format's); style 0: a power of two, 1: all ones, 2: any fraction,
+        3: one and a half."""
+        fraction_bits = fmt.fraction_bits
+        full = (1 << fraction_bits) - 1
+        half = 1 << (fraction_bits - 1) if fraction_bits else 0
+        any_fraction = self.rng.integers(0, full + 1, exponent.shape, dtype=np.uint64)
+        fraction = np.choose(style, [np.uint64(0), np.uint64(full), any_fraction, np.uint64(half)])
+        field = (np.clip(exponent, fmt.emin, fmt.emax) + fmt.bias).astype(np.uint64)
+        bits = (field << np.uint64(fraction_bits) | fraction) << np.uint64(fmt.padding_bits)
+        limit = np.uint64(fmt.max_bits)
+        bits = np.minimum(bits, limit) | np.where(negative, np.uint64(fmt.sign_bit), np.uint64(0))
+        return bits.astype(fmt.container)
+
+    def place(self, where: np.ndarray, exponent, negative, style=0) -> None:
+        """Put an addend at position `where` of each dot product; position k is c."""
+        k = self.interface.k
+        a, b, c, _ = self.interface.formats
+        exponent, negative, style = (np.broadcast_to(np.asarray(x), (self.size,)) for x in (exponent, negative, style))
+        share = exponent // 2 + self.rng.integers(-1, 2, self.size)
+        first = np.clip(share, np.maximum(a.emin, exponent - b.emax), np.minimum(a.emax, exponent - b.emin))
+        x = self.number(a, first, negative, style)
+        y = self.number(
+            b, exponent - first, np.zeros(self.size, bool), np.where(style == 3, 3, np.where(style == 0, 0, style))
+        )
+        at = where < k
+        self.a[self.rows[at], where[at]], self.b[self.rows[at], where[at]] = x[at], y[at]
+        self.c[~at] = self.number(c, exponent, negative, style)[~at]
+
+    def exponents(self, low: int | None = None, high: int | None = None) -> np.ndarray:
+        """Random exponents of products: near 1 in half of the dot products, anywhere between the bounds in the others."""
+        low, high = self.low if low is None else low, self.high if high is None else high
+        anywhere = self.rng.integers(low, high + 1, self.size)
+        near = np.clip(self.rng.integers(-2, 3, self.size), low, high)
+        return np.where(self.rng.integers(0, 2, self.size) == 1, near, anywhere)
+
+    def positions(self, count: int) -> np.ndarray:
+        """`count` different positions (size, count), c among them; half of the dot products keep to neighbours."""
+        k = self.interface.k
+        order = np.argsort(self.rng.random((self.size, k + 1)), axis=1)[:, :count]
+        start = self.rng.integers(0, k + 1, (self.size, 1))
+        near = (start + np.arange(count)) % (k + 1)
+        near = self.rng.permuted(near, axis=1)
+        return np.where(self.rng.integers(0, 2, (self.size, 1)) == 1, near, order)
+
+    def sign(self) -> np.ndarray:
+        """Random signs."""
+        return self.rng.integers(0, 2, self.size) == 1
+
+    def done(self) -> DotBatch:
+        """The dot products; block scales are 1 in most, a few binades apart in the others."""
+        scale = self.interface.scale_format
+        if not isinstance(scale, Format):
+            return DotBatch(self.a, self.b, self.c)
+        one = scale.bias << scale.fraction_bits
+        shape = (self.size, self.interface.scale_blocks)
+        top = (1 << scale.exponent_bits + scale.fraction_bits) - 1
+        chosen = []
+        for _ in range(2):
+            near = one + (self.rng.integers(-3, 4, shape) << scale.fraction_bits)
+            wide = self.rng.integers(0, top + 1, shape)
+            fraction = np.clip(one + self.rng.integers(-8, 9, shape), 0, top)
+            kind = self.rng.integers(0, 6, (self.size, 1))
+            bits = np.where(kind < 2, one, np.where(kind < 4, near, np.where(kind == 4, fraction, wide)))
+            chosen.append(np.clip(bits, 0, top).astype(scale.container))
+        return DotBatch(self.a, self.b, self.c, *chosen)
+
+
+def _spread(draft: Draft, small: int = 0) -> np.ndarray:
+    """Distances between a large addend and a small one."""
+    reach = min(SPAN, max(2, draft.high - draft.low + draft.interface.formats[2].fraction_bits))
+    wide = draft.rng.integers(small, reach + 1, draft.size)
+    common = draft.rng.integers(small, min(reach, 36) + 1, draft.size)
+    return np.where(draft.rng.integers(0, 4, draft.size) == 0, wide, common)
+
+
+def ladder(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """X, -X and one to three small addends: what is lost beside X, how it is rounded, and who meets whom (P3, P4, P5)."""
+    draft = Draft(interface, size, rng)
+    count = min(interface.k + 1, 5)
+    where = draft.positions(count)
+    top, sign, style = draft.exponents(), draft.sign(), rng.choice([0, 0, 3], size)
+    draft.place(where[:, 0], top, sign, style)
+    if count > 1:
+        draft.place(where[:, 1], top, ~sign, style)
+    distance = _spread(draft)
+    for i in range(2, count):
+        here = where[:, i].copy()
+        used = rng.integers(0, i, size) == 0
+        here[~used] = where[~used, 0]  # not used: put X again where it is
+        gap = distance + rng.integers(-1, 2, size)
+        kind = rng.choice([0, 2, 1], size)
+        draft.place(
+            here, np.where(used, top - gap, top), np.where(used, draft.sign(), sign), np.where(used, kind, style)
+        )
+    return draft.done()
+
+
+def masks(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """X, -X and small addends everywhere else: how many are lost (P3; FPRev)."""
+    draft = Draft(interface, size, rng)
+    top, sign, distance, tiny = draft.exponents(), draft.sign(), _spread(draft, 2), draft.sign()
+    style = rng.choice([0, 0, 2], size)
+    for k in range(interface.k + 1):
+        draft.place(np.full(size, k), top - distance, tiny, style)
+    where = draft.positions(min(2, interface.k + 1))
+    draft.place(where[:, 0], top, sign)
+    draft.place(where[:, 1], top, ~sign)
+    return draft.done()
+
+
+def carries(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """Addends of one sign and like size and one near the result's last place: normalisation, width, rounding (P7 to P11)."""
+    draft = Draft(interface, size, rng)
+    top, sign = draft.exponents(), draft.sign()
+    digits = interface.formats[3].fraction_bits
+    chosen = rng.choice([1, 2, 3, interface.k, interface.k + 1], size)
+    order = np.argsort(rng.random((size, interface.k + 1)), axis=1)
+    mixed = rng.integers(0, 4, size) == 0
+    for rank in range(interface.k + 1):
+        where = order[:, rank].copy()
+        outside = rank >= chosen
+        where[outside] = order[outside, 0]
+        style = np.where(outside, 0, rng.choice([0, 1, 2], size))
+        draft.place(where, top + np.where(outside, 0, rng.integers(-1, 1, size)), sign ^ (mixed & draft.sign()), style)
+    for rank in range(1, min(3, interface.k + 1)):
+        tail = rng.integers(-4, 5, size)
+        draft.place(order[:, -rank], top - digits + tail, draft.sign(), rng.choice([0, 2, 3], size))
+    return draft.done()
+
+
+def _scattered(interface, size, rng, low: int | None, high: int | None) -> DotBatch:
+    """Addends over a window of exponents between the bounds, from few to all."""
+    draft = Draft(interface, size, rng)
+    centre = draft.exponents(low, high)
+    width = rng.choice([2, 6, 14, 30, 60], size)
+    density = rng.choice([0.15, 0.4, 1.0], size)
+    style = rng.choice([0, 1, 2, 2], size)
+    for k in range(interface.k + 1):
+        used = rng.random(size) < (density if k < interface.k else density / 2)
+        where = np.full(size, k)
+        exponent = centre - rng.integers(0, width + 1)
+        before = draft.a.copy(), draft.b.copy(), draft.c.copy()
+        draft.place(where, exponent, draft.sign(), style)
+        draft.a[~used], draft.b[~used], draft.c[~used] = before[0][~used], before[1][~used], before[2][~used]
+    return draft.done()
+
+
+def scattered(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """Few or many addends over a window of exponents anywhere."""
+    return _scattered(interface, size, rng, None, None)
+
+
+def small(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """Products at the low end of their range and of the result's: floors, flushes, underflow (P1, P16)."""
+    a, b, _, d = interface.formats
+    bottom = max(a.emin + b.emin, d.quantum_exponent - 4)
+    return _scattered(interface, size, rng, a.emin + b.emin, min(a.emax + b.emax, bottom + 16))
+
+
+def underflow(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """Addends about the result's smallest numbers, in the middle between them too."""
+    a, b, _, d = interface.formats
+    middle = min(max(d.quantum_exponent, a.emin + b.emin), a.emax + b.emax)
+    return _scattered(interface, size, rng, max(a.emin + b.emin, middle - 3), min(a.emax + b.emax, middle + 28))
+
+
+def large(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """Products at the high end of their range and of the result's: overflow."""
+    a, b, _, d = interface.formats
+    top = min(a.emax + b.emax, d.emax + 2)
+    return _scattered(interface, size, rng, max(a.emin + b.emin, top - 3), top)
+
+
+def overflowing(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """c near the result's largest number and addends near its last place."""
+    draft = Draft(interface, size, rng)
+    d = interface.formats[3]
+    sign, last = draft.sign(), d.emax - d.fraction_bits
+    draft.place(np.full(size, interface.k), np.full(size, d.emax), sign, rng.choice([1, 1, 1, 2], size))
+    for k in rng.permutation(interface.k)[: max(1, interface.k // 2)]:
+        draft.place(np.full(size, k), last + rng.integers(-4, 4, size), sign ^ (rng.integers(0, 4, size) == 0), 0)
+    return draft.done()
+
+
+def zeros(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """Zeros of either sign times numbers of any size, beside few small addends: do zeros take part? (P16)"""
+    batch = small(interface, size, rng) if rng.integers(0, 2) else scattered(interface, size, rng)
+    a, b, c, _ = interface.formats
+    for values, fmt in ((batch.a, a), (batch.b, b)):
+        chosen = rng.random(values.shape) < 0.5
+        signed = fmt.sign_bit if fmt.has_negative_zero else 0
+        values[chosen] = np.where(rng.integers(0, 2, values.shape) == 1, signed, 0).astype(values.dtype)[chosen]
+    co = batch.b if rng.integers(0, 2) else batch.a
+    fmt = b if co is batch.b else a
+    biggest = rng.random(co.shape) < 0.3
+    co[biggest] = fmt.max_bits
+    chosen = rng.random(size) < 0.5
+    signed = c.sign_bit if c.has_negative_zero else 0
+    batch.c[chosen] = np.where(rng.integers(0, 2, size) == 1, signed, 0).astype(batch.c.dtype)[chosen]
+    return batch
+
+
+def edges(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """One or two operands at the edges of their formats (specials among them), the others few and ordinary."""
+    batch = scattered(interface, size, rng)
+    rows = np.arange(size)
+    for values, fmt in ((batch.a, interface.formats[0]), (batch.b, interface.formats[1])):
+        table = edge_encodings(fmt)
+        where = rng.integers(0, interface.k, size)
+        values[rows, where] = np.where(
+            rng.random(size) < 0.6, table[rng.integers(0, len(table), size)], values[rows, where]
+        )
+    table = edge_encodings(interface.formats[2])
+    batch.c[:] = np.where(rng.random(size) < 0.4, table[rng.integers(0, len(table), size)], batch.c)
+    return batch
+
+
+def subnormal(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """Subnormal operands times large ones, and a subnormal c: flushes and exponents of subnormal numbers (P1)."""
+    batch = scattered(interface, size, rng)
+    for values, other, fmt, partner in (
+        (batch.a, batch.b, interface.formats[0], interface.formats[1]),
+        (batch.b, batch.a, interface.formats[1], interface.formats[0]),
+    ):
+        if fmt.fraction_bits == 0:
+            continue
+        chosen = rng.random(values.shape) < 0.25
+        fraction = rng.integers(1, 1 << fmt.fraction_bits, values.shape) << fmt.padding_bits
+        sign = np.where(rng.integers(0, 2, values.shape) == 1, fmt.sign_bit, 0)
+        values[chosen] = (fraction | sign).astype(values.dtype)[chosen]
+        big = rng.integers(0, 2, (size, 1)) == 1
+        field = rng.integers(max(1, partner.emax + partner.bias - 3), partner.emax + partner.bias, values.shape)
+        lifted = (field << (partner.fraction_bits + partner.padding_bits)).astype(other.dtype)
+        other[chosen & big] = lifted[chosen & big]
+    c = interface.formats[2]
+    chosen = rng.random(size) < 0.4
+    fraction = rng.integers(1, 1 << c.fraction_bits, size) << c.padding_bits
+    sign = np.where(rng.integers(0, 2, size) == 1, c.sign_bit, 0).astype(np.uint64)
+    batch.c[chosen] = (fraction.astype(np.uint64) | sign).astype(batch.c.dtype)[chosen]
+    return batch
+
+
+def alone(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """One addend among zeros of either sign: what happens to it where nothing else is added."""
+    draft = Draft(interface, size, rng)
+    c = interface.formats[2]
+    for values, fmt in ((draft.a, interface.formats[0]), (draft.b, interface.formats[1])):
+        signed = fmt.sign_bit if fmt.has_negative_zero else 0
+        values[:] = np.where(rng.integers(0, 4, values.shape) == 0, signed, 0)
+    table = edge_encodings(c)
+    drawn = draft.number(c, rng.integers(c.emin, c.emax + 1, size), draft.sign(), rng.choice([0, 1, 2], size))
+    low = drawn & c.container.type(c.sign_bit | ((1 << c.fraction_bits) - 1) << c.padding_bits)
+    kind = rng.integers(0, 4, size)
+    draft.c[:] = np.choose(kind, [table[rng.integers(0, len(table), size)], low, drawn, np.zeros_like(drawn)])
+    only = np.where(kind == 3, rng.integers(0, interface.k, size), interface.k)
+    kept = draft.c.copy()
+    draft.place(only, draft.exponents(), draft.sign(), 2)
+    draft.c[:] = np.where(kind == 3, 0, kept)
+    return draft.done()
+
+
+def fullest(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """All addends of one sign with the largest significands: does the sum wrap? (P10)"""
+    draft = Draft(interface, size, rng)
+    top, sign, style = draft.exponents(), draft.sign(), rng.choice([1, 1, 2], size)
+    odd = rng.integers(0, 3, size) == 0
+    for k in range(interface.k + 1):
+        # the significands of a product may reach 4, those of c 2: c one binade up where that is asked for
+        draft.place(np.full(size, k), top + (odd & (k == interface.k)), sign, style)
+    return draft.done()
+
+
+Recipe = Callable[[Interface, int, np.random.Generator], DotBatch]
+
+#: Kinds of inputs with their share of a pool.
+RECIPES: dict[str, tuple[Recipe, int]] = {
+    "ladder": (ladder, 6),
+    "masks": (masks, 3),
+    "carries": (carries, 4),
+    "scattered": (scattered, 3),
+    "small": (small, 3),
+    "underflow": (underflow, 2),
+    "large": (large, 1),
+    "overflowing": (overflowing, 1),
+    "zeros": (zeros, 2),
+    "edges": (edges, 2),
+    "subnormal": (subnormal, 2),
+    "alone": (alone, 2),
+    "fullest": (fullest, 1),
+}
+
+
+def pool(interface: Interface, size: int, rng: np.random.Generator, recorded: DotBatch | None = None) -> DotBatch:
+    """About `size` inputs of all kinds, in random order; from what is recorded where nothing else can be asked."""
+    if recorded is not None:
+        chosen = rng.choice(recorded.size, min(size, recorded.size), replace=False)
+        return recorded.rows(chosen)
+    parts = []
+    if interface.integer:
+        parts = [random_dots(interface, kind, size // 3, rng) for kind in ("random_bits", "edges", "zeros")]
+    else:
+        shares = sum(share for _, share in RECIPES.values()) + len(OPERAND_KINDS)
+        parts = [recipe(interface, max(1, size * share // shares), rng) for recipe, share in RECIPES.values()]
+        parts += [random_dots(interface, kind, max(1, size // shares), rng) for kind in OPERAND_KINDS]
+    batch = DotBatch.joined(parts)
+    return batch.rows(rng.permutation(batch.size))

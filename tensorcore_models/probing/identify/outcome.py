@@ -1,0 +1,171 @@
+"""The result of an identification."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from ...accumulators import Accumulator
+from ...engines.engine import MatrixEngine
+from ..interface import Interface
+from .evidence import Counterexample, Evidence, OpenQuestion
+
+
+def spec_text(spec: Accumulator) -> str:
+    """A specification as Python, without the fields that have their class's defaults."""
+    default = type(spec)()
+    changed = []
+    for field in dataclasses.fields(spec):
+        value = getattr(spec, field.name)
+        if value != getattr(default, field.name):
+            changed.append(f"{field.name}={spec_text(value) if isinstance(value, Accumulator) else repr(value)}")
+    return f"{type(spec).__name__}({', '.join(changed)})"
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """A specification and how far off it is.
+
+    Attributes
+    ----------
+    specification : Accumulator
+    wrong, of : int
+        Answers that it does not give, and answers in all.
+    """
+
+    specification: Accumulator
+    wrong: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{spec_text(self.specification)}: {self.wrong} of {self.of} answers are not its own"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identification:
+    """What a black box computes.
+
+    Attributes
+    ----------
+    label : str
+        The box.
+    interface : Interface
+        Its formats and products of one call.
+    engine : MatrixEngine or None
+        Runs the specification; None if no specification of the families explains the box, or it is faulty.
+    family : str
+        The family of the specification, empty for a faulty box.
+    nearest : Nearest or None
+        The specification, or the nearest one that was found.
+    others : tuple of Nearest
+        The nearest of other families that were followed.
+    evidence : tuple of Evidence
+        For each excluded value an answer that excludes it.
+    open_questions : tuple of OpenQuestion
+        What no answer decided.
+    counterexample : Counterexample or None
+        An input that the nearest specification does not explain, or on which the box is faulty.
+    fault : str
+        What is wrong with the box itself: it raises, is not deterministic, ...; empty if nothing.
+    any_nan : bool
+        NaN were compared as NaN, not by encoding.
+    queries, queries_before_random : int
+        Dot products that were chosen and asked; those before the first random phase.
+    vectors : int
+        Dot products asked at random.
+    seconds : float
+        Time it took.
+    """
+
+    label: str
+    interface: Interface
+    seconds: float
+    queries: int
+    vectors: int
+    engine: MatrixEngine | None = None
+    family: str = ""
+    nearest: Nearest | None = None
+    others: tuple[Nearest, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    open_questions: tuple[OpenQuestion, ...] = ()
+    counterexample: Counterexample | None = None
+    fault: str = ""
+    any_nan: bool = False
+    queries_before_random: int = 0
+
+    @property
+    def specification(self) -> Accumulator | None:
+        """The accumulator that was identified."""
+        return None if self.engine is None else self.engine.accumulator
+
+    @property
+    def verdict(self) -> str:
+        """One line."""
+        if self.fault:
+            return f"the box cannot be identified: {self.fault}"
+        if self.engine is not None:
+            return f"identified: {spec_text(self.engine.accumulator)}"
+        return "outside of the families: no specification explains every answer"
+
+    def catalogue_row(self, arch: str = "mine", name: str = "unit") -> str:
+        """A row for a table of :mod:`tensorcore_models.catalogue`.
+
+        Raises
+        ------
+        ValueError
+            If nothing was identified.
+        """
+        if self.engine is None:
+            raise ValueError(f"{self.label}: nothing was identified, so there is no row")
+        a, b, c, d = (f.name for f in self.interface.formats)
+        scales = ""
+        if self.interface.scale_format is not None:
+            scales = f"scale_format={self.interface.scale_format.name!r}, block_size={self.interface.block_size}, "
+        return (
+            f"Instruction(\n    {spec_text(self.engine.accumulator)},\n    arch={arch!r}, name={name!r}, m=1, n=1, "
+            f"k={self.interface.k}, {scales}\n    a_format={a!r}, b_format={b!r}, c_format={c!r}, d_format={d!r},\n"
+            f"    source={f'identified as a black box: {self.label}'!r}, evidence='inferred',\n"
+            f"    note='{self.queries} queries, {self.vectors} random vectors',\n)"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        plain = {
+            name: getattr(self, name)
+            for name in (
+                "label",
+                "family",
+                "fault",
+                "any_nan",
+                "queries",
+                "queries_before_random",
+                "vectors",
+                "seconds",
+            )
+        }
+        spec = self.specification
+        return {
+            **plain,
+            "verdict": self.verdict,
+            "interface": str(self.interface),
+            "specification": None if spec is None else {"class": type(spec).__name__, **dataclasses.asdict(spec)},
+            "nearest": None if self.nearest is None else str(self.nearest),
+            "others": [str(other) for other in self.others],
+            "evidence": [dataclasses.asdict(row) for row in self.evidence],
+            "open_questions": [dataclasses.asdict(row) for row in self.open_questions],
+            "counterexample": None if self.counterexample is None else dataclasses.asdict(self.counterexample),
+        }
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.label} ({self.interface})",
+            self.verdict,
+            f"{self.queries} queries ({self.queries_before_random} before the random phase), {self.vectors} random vectors, "
+            f"{self.seconds:.1f} s",
+        ]
+        if self.counterexample is not None:
+            lines.append(f"counter-example: {self.counterexample.text}")
+        if self.engine is None and self.nearest is not None:
+            lines.append(f"nearest: {self.nearest}")
+        lines += [f"other family: {other}" for other in self.others]
+        lines += [f"open: {question}" for question in self.open_questions]
+        return "\n".join(lines)

@@ -1,0 +1,192 @@
+"""Identification: from a black box to its specification, by synthesis that is guided by the box's own answers.
+
+1. The box is examined: does it answer, always the same, and the same at each position (:mod:`.box`)?
+2. A pool of inputs of all kinds is asked (:mod:`.inputs`), and each family's fields are set so that most answers come out
+   (:mod:`.search`), until a specification gives them all.
+3. Each other value of each field is a rival. The inputs on which most rivals part from the specification are asked, until no
+   input that was made separates any (:mod:`.challenge`). What is left then is open.
+4. Random inputs try to refute what is left. One that does is shrunk and asked with its like, and the search goes on from 2.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...accumulators import Accumulator
+from ..interface import Dot, DotBatch
+from ..shrinking import shrink
+from .box import Box, Fault, as_box, examine
+from .challenge import Alternative, Source, challenge, plainest, refute
+from .evidence import Counterexample, Evidence, OpenQuestion, evidence_of, open_questions
+from .families import Family, engine_of, families_for, simplest_form
+from .inputs import pool
+from .outcome import Identification, Nearest
+from .search import Log, descend, differ, fit, is_nan, results
+
+#: Inputs of the first pool.
+FIRST_POOL = 2600
+#: Specifications that may be refuted before a box counts as outside of the families.
+ROUNDS = 40
+#: Rounds of shrinking a counter-example.
+SHRINK_ROUNDS = 25
+
+
+class _Run:
+    """One identification under way."""
+
+    def __init__(self, box: Box, seed: int, vectors: int, sources: tuple[Source, ...], progress: Callable[[str], None]):
+        self.box, self.vectors, self.sources, self.progress = box, vectors, sources, progress
+        self.rng = np.random.default_rng([seed, 1])
+        self.families = families_for(box.interface)
+        first = pool(box.interface, FIRST_POOL, self.rng, box.recorded)
+        self.log = Log(box.interface, first, box.ask(first))
+        self.fits: list[tuple[int, Family, Accumulator]] = []
+        self.before_random: int | None = None
+
+    def fitted(self, family: Family | None, spec: Accumulator | None) -> tuple[int, Family, Accumulator]:
+        """A specification for the log, from the one at hand if there is one."""
+        if family is not None and spec is not None:
+            found, wrong = descend(family, self.log, spec, detours=True)
+            if not wrong:
+                return 0, family, found
+        self.progress("looking for a specification")
+        self.fits = fit(self.families, self.log, self.progress)
+        wrong, family, spec = self.fits[0]
+        if wrong and not self.log.any_nan and self._only_nan(spec):
+            self.log.any_nan = True
+            return self.fitted(family, spec)
+        return wrong, family, spec
+
+    def _only_nan(self, spec: Accumulator) -> bool:
+        """Whether a specification and the box differ in the encodings of NaN alone."""
+        apart = self.log.differs(spec)
+        found = results(spec, self.log.interface, self.log.batch.rows(apart))
+        wanted = self.log.answers[apart]
+        return bool((is_nan(found, self.log.interface) & is_nan(wanted, self.log.interface)).all())
+
+    def identify(self) -> tuple[Family, Accumulator, list[Alternative] | None]:
+        """The specification and what is open, None where the box is outside of the families."""
+        family: Family | None = None
+        spec: Accumulator | None = None
+        for _ in range(ROUNDS):
+            wrong, family, spec = self.fitted(family, spec)
+            if wrong:
+                return family, spec, None
+            rivals = challenge(self.box, family, self.log, spec, self.rng, self.sources, self.progress)
+            if rivals is None:
+                continue
+            checked = pool(self.box.interface, FIRST_POOL, self.rng, self.box.recorded)
+            plain = plainest(family, self.log, spec, rivals, checked)
+            if plain != spec:
+                spec = plain
+                rivals = challenge(self.box, family, self.log, spec, self.rng, self.sources, self.progress)
+                if rivals is None:
+                    continue
+            self.before_random = self.box.queries if self.before_random is None else self.before_random
+            refuting = refute(self.box, self.log, spec, self.vectors, self.rng, self.progress)
+            if refuting is None:
+                return family, spec, rivals
+            self.progress("a random vector refutes it; shrinking")
+            small = DotBatch.of([self.shrunk(spec, refuting.dot(0))])
+            batch = DotBatch.joined([refuting, small]) if self.box.recorded is None else refuting
+            self.log.add(batch, self.box.ask(batch))
+        assert family is not None and spec is not None  # ROUNDS is positive
+        return family, spec, None
+
+    def shrunk(self, spec: Accumulator, dot: Dot) -> Dot:
+        """The simplest input found on which the box and a specification differ."""
+        if self.box.recorded is not None:
+            return dot
+
+        def apart(batch: DotBatch) -> np.ndarray:
+            return differ(results(spec, self.box.interface, batch), self.box.ask(batch), self.log)
+
+        return shrink(self.box.interface, apart, dot, SHRINK_ROUNDS)
+
+    def counterexample(self, spec: Accumulator) -> Counterexample:
+        """The simplest input on which the box and the nearest specification differ."""
+        apart = np.flatnonzero(self.log.differs(spec))
+        batch = self.log.batch.rows(apart)
+        fewest = int(((batch.a != 0) | (batch.b != 0)).sum(axis=1).argmin())
+        small = DotBatch.of([self.shrunk(spec, batch.dot(fewest))])
+        got = self.log.answers[apart[fewest]] if self.box.recorded is not None else self.box.ask(small)[0]
+        return Counterexample.of(
+            self.box.interface, small.dot(0), int(got), int(results(spec, self.box.interface, small)[0])
+        )
+
+
+def identify(
+    unit: Any,
+    *,
+    vectors: int = 100_000,
+    seed: int = 0,
+    sources: tuple[Source, ...] = (),
+    progress: Callable[[str], None] = lambda text: None,
+    **interface: Any,
+) -> Identification:
+    """Find out what a matrix unit computes.
+
+    Parameters
+    ----------
+    unit : Engine, Box or callable
+        The black box; see :func:`tensorcore_models.probing.identify.box.as_box` for callables and for `interface`.
+    vectors : int
+        Random dot products that must not refute the result.
+    seed : int
+        Of all random choices: the same seed asks the same questions.
+    sources : tuple of callables
+        Further sources of inputs that tell two specifications apart, source(interface, one, other) -> batches: a solver, say.
+        They are asked where the built-in ones find nothing.
+    progress : callable
+        Called with one line at a time.
+    **interface
+        a_format, b_format, c_format, d_format, k, scale_format, block_size, raw: what a callable must be told.
+
+    Returns
+    -------
+    Identification
+        Its `engine` runs the specification; None if the box is outside of the families, or faulty.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `unit` is no box, or its formats or k are missing.
+    """
+    started = time.monotonic()
+    box = as_box(unit, **interface)
+    if vectors < 0:
+        raise ValueError(f"vectors is {vectors}, expected 0 or more")
+    try:
+        examine(box, np.random.default_rng([seed, 0]))
+        run = _Run(box, seed, vectors, sources, progress)
+        family, spec, rivals = run.identify()
+        return _outcome(run, family, spec, rivals, time.monotonic() - started)
+    except Fault as fault:
+        seen = None if fault.batch is None else Counterexample.of(box.interface, fault.batch.dot(0), None, None)
+        return Identification(
+            label=box.label, interface=box.interface, fault=f"{fault.kind}: {fault.message}", counterexample=seen,
+            queries=box.queries, vectors=box.vectors, seconds=time.monotonic() - started,
+        )  # fmt: skip
+
+
+def _outcome(
+    run: _Run, family: Family, spec: Accumulator, rivals: list[Alternative] | None, seconds: float
+) -> Identification:
+    box = run.box
+    evidence: tuple[Evidence, ...] = ()
+    questions: tuple[OpenQuestion, ...] = ()
+    if rivals is not None:
+        evidence, questions = evidence_of(family, run.log, spec), open_questions(family, run.log, spec, rivals)
+    counterexample = run.counterexample(spec) if rivals is None else None
+    spec = simplest_form(spec)
+    return Identification(
+        label=box.label, interface=box.interface, seconds=seconds, family=family.name,
+        engine=None if rivals is None else engine_of(spec, box.interface),
+        nearest=Nearest(spec, int(np.count_nonzero(run.log.differs(spec))), run.log.size),
+        others=tuple(Nearest(simplest_form(s), wrong, run.log.size) for wrong, f, s in run.fits if f is not family),
+        evidence=evidence, open_questions=questions, counterexample=counterexample, any_nan=run.log.any_nan,
+        queries=box.queries, queries_before_random=box.queries if run.before_random is None else run.before_random,
+        vectors=box.vectors,
+    )  # fmt: skip

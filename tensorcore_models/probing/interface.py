@@ -1,0 +1,175 @@
+"""What a unit says about itself before anybody probes it: shape and formats. And dot products for it, one or many."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..formats import IntegerFormat, get_format
+
+
+class Shaped(Protocol):
+    """Shape and formats of a unit: an instruction of the catalogue, or an :class:`Interface`."""
+
+    @property
+    def m(self) -> int: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def k(self) -> int: ...
+    @property
+    def formats(self) -> tuple: ...
+    @property
+    def scale_format(self) -> Any: ...
+    @property
+    def scale_blocks(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Interface:
+    """Shape and formats of a black box.
+
+    Parameters
+    ----------
+    formats : tuple of Format or IntegerFormat
+        Of a, b, c and d.
+    k : int
+        Products of one call.
+    scale_format : Format, optional
+        Format of the block scales.
+    block_size : int, optional
+        Products that share a scale.
+    m, n : int
+        Rows and columns of one call.
+    """
+
+    formats: tuple[Any, ...]
+    k: int
+    scale_format: Any = None
+    block_size: int | None = None
+    m: int = 1
+    n: int = 1
+
+    @classmethod
+    def of(cls, unit: Any, m: int = 1, n: int = 1) -> "Interface":
+        """The interface of an engine."""
+        scale = None if unit.scale_format is None else get_format(unit.scale_format)
+        return cls(tuple(unit.formats), unit.k, scale, unit.block_size, m, n)
+
+    @property
+    def scale_blocks(self) -> int:
+        """Block scales of one row of A, or column of B; 0 without."""
+        return 0 if self.block_size is None else -(-self.k // self.block_size)
+
+    @property
+    def integer(self) -> bool:
+        """Whether it multiplies integers."""
+        return isinstance(self.formats[0], IntegerFormat)
+
+    def tile(self, m: int, n: int) -> "Interface":
+        """The same with other numbers of rows and columns."""
+        return dataclasses.replace(self, m=m, n=n)
+
+    def __str__(self) -> str:
+        a, b, c, d = (f.name for f in self.formats)
+        scales = (
+            "" if self.scale_format is None else f", {self.scale_format.name} scales for {self.block_size} products"
+        )
+        return f"{a} x {b} + {c} -> {d}, {self.k} products{scales}"
+
+
+@dataclass
+class Dot:
+    """Encodings of one dot product: a (k), b (k), c (no axis), scales along k or None."""
+
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+    scale_a: np.ndarray | None
+    scale_b: np.ndarray | None
+
+    def copy(self) -> "Dot":
+        """A copy whose arrays are its own."""
+        scales = (None if x is None else x.copy() for x in (self.scale_a, self.scale_b))
+        return Dot(self.a.copy(), self.b.copy(), self.c.copy(), *scales)
+
+    @property
+    def live(self) -> np.ndarray:
+        """Positions at which an operand is not +0."""
+        return np.flatnonzero(self.a | self.b)
+
+
+@dataclass(frozen=True, eq=False)
+class DotBatch:
+    """Encodings of many dot products: a and b (size, k), c (size), scales (size, blocks) or None."""
+
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+    scale_a: np.ndarray | None = None
+    scale_b: np.ndarray | None = None
+
+    @property
+    def size(self) -> int:
+        """How many."""
+        return len(self.c)
+
+    @property
+    def scales(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The block scales, None without."""
+        return None if self.scale_a is None or self.scale_b is None else (self.scale_a, self.scale_b)
+
+    def rows(self, part) -> "DotBatch":
+        """Part of the batch."""
+        scales = () if self.scales is None else (self.scales[0][part], self.scales[1][part])
+        return DotBatch(self.a[part], self.b[part], self.c[part], *scales)
+
+    def dot(self, index: int) -> Dot:
+        """One of them."""
+        scales = (None, None) if self.scales is None else (self.scales[0][index].copy(), self.scales[1][index].copy())
+        return Dot(self.a[index].copy(), self.b[index].copy(), np.array(self.c[index]), *scales)
+
+    @classmethod
+    def of(cls, dots: Sequence[Dot]) -> "DotBatch":
+        """A batch of single dot products."""
+        a, b, c = (np.stack([getattr(x, name) for x in dots]) for name in "abc")
+        if dots[0].scale_a is None:
+            return cls(a, b, c)
+        return cls(a, b, c, *(np.stack([getattr(x, name) for x in dots]) for name in ("scale_a", "scale_b")))
+
+    @classmethod
+    def joined(cls, batches: Iterable["DotBatch"]) -> "DotBatch":
+        """Batches one after the other."""
+        batches = list(batches)
+        a, b, c = (np.concatenate([getattr(x, name) for x in batches]) for name in "abc")
+        if batches[0].scales is None:
+            return cls(a, b, c)
+        return cls(a, b, c, *(np.concatenate([getattr(x, name) for x in batches]) for name in ("scale_a", "scale_b")))
+
+
+def along_diagonals(unit: Shaped, batch: DotBatch) -> tuple[Any, ...]:
+    """The dots along the diagonals of a batch of matrices of the unit's shape; what else these hold does not matter.
+
+    Returns
+    -------
+    a (count, m, k), b (count, k, n), c (count, m, n), scales or None
+    """
+    width = min(unit.m, unit.n)
+    count = -(-batch.size // width)
+    tile, place = np.divmod(np.arange(batch.size), width)
+
+    def spread(values: np.ndarray | None, rows: int, columns: bool) -> np.ndarray | None:
+        if values is None:
+            return None
+        full = np.zeros((count, rows, values.shape[1]), values.dtype)
+        full[tile, place] = values
+        return np.ascontiguousarray(full.swapaxes(1, 2)) if columns else full
+
+    c = np.zeros((count, unit.m, unit.n), batch.c.dtype)
+    c[tile, place, place] = batch.c
+    return (
+        spread(batch.a, unit.m, False), spread(batch.b, unit.n, True), c,
+        spread(batch.scale_a, unit.m, False), spread(batch.scale_b, unit.n, True),
+    )  # fmt: skip

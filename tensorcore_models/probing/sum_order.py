@@ -1,0 +1,93 @@
+"""The order of an engine's sum in the words of the papers: terms of a fused operation, the place of c, interleaving."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..engines.engine import Engine
+from .tree import Tree
+from .tree_inputs import summation_tree
+
+
+@dataclass(frozen=True)
+class SumOrder:
+    """Order of the sum of one output element.
+
+    Attributes
+    ----------
+    order : {"fused", "interleaved", "sequential", "tree"}
+        One operation for `terms` consecutive products (chained); the same with interleaved groups; one product after the
+        other; anything else.
+    terms : int or None
+        Products in one operation, None for a tree.
+    c_position : {"early", "late"} or None
+        Whether c joins before or after the products of the first operation.
+    mates : tuple of int
+        Positions whose products are in the same operation as product 0.
+    following : tuple of int
+        Positions of the next operation.
+    tree : Tree
+        The whole order; leaf K is c.
+    """
+
+    order: Literal["fused", "interleaved", "sequential", "tree"]
+    terms: int | None
+    c_position: Literal["early", "late"] | None
+    mates: tuple[int, ...]
+    following: tuple[int, ...]
+    tree: Tree
+
+    def __str__(self) -> str:
+        place = {"early": ", c in the first operation", "late": ", c added last", None: ""}[self.c_position]
+        if self.order == "fused":
+            return f"fused operations of {self.terms} products{place}"
+        if self.order == "interleaved":
+            return f"interleaved operations of {self.terms} products (with product 0: {', '.join(map(str, self.mates))}){place}"
+        return f"one product after the other{place}" if self.order == "sequential" else "a tree of additions"
+
+
+def sum_order(engine: Engine, length: int) -> SumOrder:
+    """Order of an engine's sum of `length` products and c.
+
+    Raises
+    ------
+    ValueError
+        If the formats are too narrow for it to show.
+    """
+    try:
+        tree = summation_tree(engine, length)
+    except ValueError:
+        # A sum that no tree describes, a normalising adder for one, still has an order in one call of the unit.
+        if length <= engine.k:
+            raise
+        tree = summation_tree(engine, engine.k)
+    return in_words(tree)
+
+
+def in_words(tree: Tree) -> SumOrder:
+    """A tree of K products and c, leaf K."""
+    c = tree.leaves - 1
+    first = tree.parents[0]
+    operation = tree.operations[first]
+    groups = [tuple(x for x in operation.addends if x < c)]
+    place: Literal["early", "late"] | None = "early" if c in operation.addends else None
+    node = first
+    while (above := tree.parents[tree.leaves + node]) >= 0:
+        others = [x for x in tree.operations[above].addends if x != tree.leaves + node]
+        if others == [c]:
+            place = "late"
+            break
+        if any(x >= c for x in others):
+            break
+        groups.append(tuple(others))
+        node = above
+    inner = len(operation.addends) - len(groups[0]) - (c in operation.addends)
+    plain = place is not None and not inner and operation.kind == "aligned" and len({len(g) for g in groups}) == 1
+    if not plain:
+        return SumOrder("tree", None, None, (0,), (), tree)
+    terms = len(groups[0])
+    consecutive = groups[0] == tuple(range(terms))
+    order: Literal["fused", "interleaved", "sequential"] = (
+        "sequential" if terms == 1 else "fused" if consecutive else "interleaved"
+    )
+    following = groups[1] if len(groups) > 1 else tuple(range(terms, min(2 * terms, c))) if consecutive else ()
+    return SumOrder(order, terms, place, groups[0], following, tree)

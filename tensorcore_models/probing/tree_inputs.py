@@ -1,0 +1,208 @@
+"""Sums as counters of small addends: what X, -X and y are for an engine, a library's recipe or a function on numbers."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import kernels
+from ..engines.engine import Engine, MatrixEngine
+from ..formats import Format, IntegerFormat, get_format
+from ..formats.rounding import decode
+from ..libraries.recipe import Recipe
+from .dots import Unreachable, encode_value, factors, power
+from .tree import Tree
+from .tree_search import ABSENT, MINUS, PLUS, TINY, Counts, Inconsistent, TreeSearch
+
+#: Operands of one batch.
+BATCH_ELEMENTS = 1 << 22
+#: Binades between X and y: more than any unit aligns, and zeros may stand far above the smallest number.
+REACH = 160
+
+
+def spans(formats: tuple[Format, ...], addend: bool) -> Iterator[tuple[Any, Any]]:
+    """X and y to try: powers of two that serve as products (and as c), and whose counts the result can show.
+
+    Products of subnormal operands are smaller still, but some units align them by a larger exponent and cut them off among
+    themselves, or flush them; and a rounding up makes something of every y, so that -y must serve.
+    """
+    a, b, c, d = formats
+    for subnormal in (False, True):
+        high = min(a.emax + b.emax, d.emax - 1, c.emax - 1)
+        low = a.quantum_exponent + b.quantum_exponent if subnormal else a.emin + b.emin
+        low = max(low, d.quantum_exponent, c.quantum_exponent if addend else low)
+        high, low = _reachable(formats, high, -1, addend), _reachable(formats, low, 1, addend)
+        middle = (high + low) // 2
+        if high - low > REACH:
+            high, low = middle + REACH // 2, middle - REACH // 2
+        if high - low > 8:
+            yield power(high), power(low)
+            yield power(high), -power(low)
+
+
+def _reachable(formats: tuple[Format, ...], exponent: int, step: int, addend: bool) -> int:
+    """The first exponent at which a power of two is a product, and a number of c."""
+    for _ in range(4096):
+        try:
+            factors(power(exponent), *formats[:2])
+            if addend:
+                encode_value(power(exponent), formats[2])
+            return exponent
+        except Unreachable:
+            exponent += step
+    raise ValueError("no power of two is a product of these formats")
+
+
+def _counted(values: np.ndarray, y: float) -> np.ndarray:
+    """Sums as numbers of y, -1 where they are none."""
+    with np.errstate(all="ignore"):
+        counts = np.asarray(values, np.float64) / y
+        whole = np.isfinite(counts) & (counts == np.round(counts)) & (counts >= 0)
+    return np.where(whole, counts, -1).astype(np.int64)
+
+
+def _ones(unit: Any, length: int) -> tuple[np.ndarray, np.ndarray] | tuple[()]:
+    """Block scales of 1 for a dot product, if the unit has any."""
+    if unit.scale_format is None:
+        return ()
+    fmt = get_format(unit.scale_format)
+    one = encode_value(power(0), fmt)
+    blocks = -(-length // unit.block_size)
+    return np.full((1, blocks), one, fmt.container), np.full((blocks, 1), one, fmt.container)
+
+
+def engine_counts(unit: Engine, n: int, x: Any, y: Any) -> Counts:
+    """Counts of an engine's dot products of n products and c."""
+    a_format, b_format, c_format, d_format = unit.formats
+    pairs = [(0, 0), factors(y, a_format, b_format), factors(x, a_format, b_format), factors(-x, a_format, b_format)]
+    a_table, b_table = (np.array([pair[i] for pair in pairs], f.container) for i, f in enumerate((a_format, b_format)))
+    c_table = np.array([0, *(encode_value(v, c_format) for v in (y, x, -x))], c_format.container)
+    scales = _ones(unit, n)
+    rows = max(1, BATCH_ELEMENTS // n)
+
+    def few(masks: np.ndarray) -> np.ndarray:
+        a, b, c = a_table[masks[:, :n]], b_table[masks[:, :n]], c_table[masks[:, n]]
+        if isinstance(unit, MatrixEngine) and not n % unit.k:
+            spread = [np.broadcast_to(s, (len(masks), *s.shape)) for s in scales]
+            d = kernels.generic_batch_bits(
+                kernels.lowered(unit),
+                a[:, None, :],
+                b[:, :, None],
+                c[:, None, None],
+                *map(np.ascontiguousarray, spread),
+            )
+            return d[:, 0, 0]
+        return np.array(
+            [
+                unit.gemm_bits(p[None], q[:, None], r.reshape(1, 1), *scales)[0, 0]
+                for p, q, r in zip(a, b, c, strict=True)
+            ]
+        )
+
+    def counts(masks: np.ndarray) -> np.ndarray:
+        d = np.concatenate([few(masks[i : i + rows]) for i in range(0, len(masks), rows)])
+        return _counted(decode(d.astype(d_format.container), d_format, np.float64), float(y))
+
+    return counts
+
+
+def recipe_counts(recipe: Recipe, x: Any, y: Any) -> Counts:
+    """Counts of a library recipe's dot products, which add no c."""
+    a_format, b_format = recipe.engine.formats[:2]
+    pairs = [(0, 0), factors(y, a_format, b_format), factors(x, a_format, b_format), factors(-x, a_format, b_format)]
+    a_table, b_table = (np.array([pair[i] for pair in pairs], f.container) for i, f in enumerate((a_format, b_format)))
+
+    def counts(masks: np.ndarray) -> np.ndarray:
+        d = [recipe.gemm_bits(a_table[row][None], b_table[row][:, None], out_format="fp32")[0, 0] for row in masks]
+        return _counted(np.array(d, np.uint32).view(np.float32), float(y))
+
+    return counts
+
+
+def function_counts(function: Callable, dtype: np.dtype, batched: bool, y: float = 1.0) -> Counts:
+    """Counts of a function that adds up numbers."""
+    info = np.finfo(dtype)
+    y = y * (1.0 if info.maxexp > 64 else float(info.smallest_subnormal))
+    x = 2.0 ** (info.maxexp - 2)
+    table = np.zeros(4, dtype)
+    table[[ABSENT, TINY, PLUS, MINUS]] = 0.0, y, x, -x
+
+    def counts(masks: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            if batched:
+                sums = np.asarray(function(table[masks]), np.float64)
+            else:
+                sums = np.array([float(function(table[row])) for row in masks])
+        if sums.shape != (len(masks),):
+            raise ValueError(f"the function returned shape {sums.shape} for {len(masks)} sums")
+        return _counted(sums, y)
+
+    return counts
+
+
+def _attempts(f: Any, n: int, dtype: Any, batched: bool) -> tuple[int, Iterator[Counts], int]:
+    """Leaves, ways to count, and up to what the result shows every count."""
+    if isinstance(f, Engine):
+        if any(isinstance(fmt, IntegerFormat) for fmt in f.formats):
+            raise ValueError(f"{f.label} multiplies integers: their sum has no order that could show")
+        return n + 1, (engine_counts(f, n, x, y) for x, y in spans(f.formats, True)), 1 << f.formats[3].precision
+    if isinstance(f, Recipe):
+        formats = tuple(f.engine.formats)
+        return n, (recipe_counts(f, x, y) for x, y in spans(formats, False)), 1 << 24
+    if not callable(f):
+        raise TypeError(f"f is an engine, a recipe or a function of the addends, got {type(f).__name__}")
+    kind = np.dtype(dtype)
+    if kind.kind != "f":
+        raise ValueError(f"addends are floating-point numbers of numpy, got dtype {kind}")
+    digits = np.finfo(kind).nmant + 1
+    return n, (function_counts(f, kind, batched, sign) for sign in (1.0, -1.0)), 1 << digits
+
+
+def summation_tree(
+    f: Any,
+    n: int,
+    *,
+    dtype: Any = np.float32,
+    batched: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Tree:
+    """The order in which a unit, a library or a function adds up.
+
+    Parameters
+    ----------
+    f : Engine, Recipe or callable
+        An engine's dot product of n products and c (leaf n); a recipe's of n products; or a function that adds up n numbers:
+        ``f(x)`` for x of shape (n,). What is multiplied by 1 is added: ``lambda x: np.dot(x, ones)``.
+    n : int
+        Products, or addends.
+    dtype : dtype
+        Type of the numbers that a function takes (float64, float32 or float16).
+    batched : bool
+        The function takes many sums at once: x of shape (batch, n), results of shape (batch,).
+    progress : callable
+        Called with the leaves placed so far and their number.
+
+    Returns
+    -------
+    Tree
+
+    Raises
+    ------
+    ValueError
+        If the formats span too few binades for X to hide y, or no tree gives what was counted: the order depends on the
+        numbers, or the sum is not one of two or more operations at all.
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
+        raise ValueError(f"n is {n!r}, expected at least 2 addends")
+    leaves, attempts, most = _attempts(f, int(n), dtype, batched)
+    why = "the operand formats span too few binades for the order of the sum to show"
+    for counts in attempts:
+        for chunk in dict.fromkeys((min(leaves, most), 8, 1)):
+            try:
+                tree = TreeSearch(counts, leaves, progress, chunk).find()
+            except Inconsistent as error:
+                why = f"no tree gives these counts: {error}"
+                continue
+            named = ((n, "c"),) if isinstance(f, Engine) else ()
+            return Tree(leaves, tree.operations, named, tree.calls)
+    raise ValueError(f"{getattr(f, 'label', getattr(f, '__name__', f))}: {why}")

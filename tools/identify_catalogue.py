@@ -1,0 +1,106 @@
+"""Identifies every instruction of the catalogue as a black box and writes what came out, one JSON line each.
+
+Instructions with the same arithmetic and formats are one box. A run that is stopped goes on where it was:
+
+    python tools/identify_catalogue.py catalogue.jsonl --vectors 20000
+    python tools/identify_catalogue.py catalogue.jsonl --table      # what the file says, as Markdown
+"""
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+import tensorcore_models as tcm
+from tensorcore_models import probing
+from tensorcore_models.probing.identify.box import as_box, model_answer
+from tensorcore_models.probing.identify.inputs import pool
+
+
+def boxes() -> dict[str, list[str]]:
+    """Instructions by what they compute, the first one's name first."""
+    groups: dict[tuple, list[str]] = defaultdict(list)
+    for row in tcm.list_instructions():
+        if row.published:
+            formats = (row.a_format, row.b_format, row.c_format, row.d_format, row.scale_format, row.block_size, row.k)
+            groups[(row.accumulator, *formats)].append(str(row))
+    return {names[0]: names for names in groups.values()}
+
+
+def differences(row: tcm.Instruction, engine: tcm.MatrixEngine, vectors: int) -> int:
+    """Results on fresh inputs that the identified engine does not give."""
+    rng = np.random.default_rng(2027)
+    wrong = done = 0
+    true, found, interface = model_answer(row), model_answer(engine), as_box(row).interface
+    while done < vectors:
+        batch = pool(interface, min(20000, vectors - done), rng)
+        wrong += int(np.count_nonzero(true(batch) != found(batch)))
+        done += batch.size
+    return wrong
+
+
+def identified(name: str, names: list[str], vectors: int, check: int) -> dict:
+    """One box: what came out, what it cost, and whether it is right."""
+    row = tcm.get_instruction(name)
+    started, cpu = time.monotonic(), time.process_time()
+    result = probing.identify(row, vectors=vectors)
+    seconds, cpu = time.monotonic() - started, time.process_time() - cpu
+    line = result.to_dict() | {"name": name, "instructions": len(names), "seconds": seconds, "cpu_seconds": cpu}
+    line["evidence"] = len(result.evidence)
+    line["wrong"] = None if result.engine is None else differences(row, result.engine, check)
+    line["algorithm"] = type(row.accumulator).__name__
+    return line
+
+
+def table(lines: list[dict]) -> str:
+    """Markdown, one row for each algorithm and operand format."""
+    groups = defaultdict(list)
+    for line in lines:
+        groups[line["algorithm"]].append(line)
+    rows = [
+        "| algorithm | boxes | instructions | identified | wrong | queries | CPU seconds |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, members in sorted(groups.items()):
+        right = [m for m in members if m["wrong"] == 0]
+        queries, cpu = ([m[key] for m in members] for key in ("queries", "cpu_seconds"))
+        rows.append(
+            f"| {name} | {len(members)} | {sum(m['instructions'] for m in members)} | {len(right)} | "
+            f"{sum(1 for m in members if m['wrong'])} | {min(queries)} to {max(queries)} | {min(cpu):.0f} to {max(cpu):.0f} |"
+        )
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--vectors", type=int, default=100_000, help="random vectors of each identification")
+    parser.add_argument("--check", type=int, default=100_000, help="fresh vectors on which the result is compared")
+    parser.add_argument("--part", default="0/1", help="I/N: every Nth box from the Ith")
+    parser.add_argument("--table", action="store_true", help="print the table of a file")
+    args = parser.parse_args()
+    lines = [json.loads(line) for line in args.out.read_text().splitlines()] if args.out.exists() else []
+    if args.table:
+        print(table(lines))
+        return
+    done = {line["name"] for line in lines}
+    part, parts = map(int, args.part.split("/"))
+    tcm.set_num_threads(1)
+    for name, names in list(boxes().items())[part::parts]:
+        if name not in done:
+            line = identified(name, names, args.vectors, args.check)
+            with args.out.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+            print(
+                f"{name}: {line['verdict'][:90]}, wrong {line['wrong']}, {line['queries']} queries, "
+                f"{line['cpu_seconds']:.0f} s of CPU time",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
