@@ -266,8 +266,8 @@ def index_page() -> str:
     lines = [
         "# Atlas of instructions", "",
         "One page for each matrix instruction of the catalogue: its arithmetic in words, as a formula and as a picture, what "
-        "the row rests on, inputs that tell it from its neighbours, and what is open. All of it is generated from the catalogue; "
-        "[one table](../instructions.md) has every row.", "",
+        "the row rests on, inputs that tell it from its neighbours, and what is open. All of it is generated from the "
+        "catalogue; [one table](../instructions.md) has every row.", "",
         "`mpgemm models ARCH:NAME --url` prints the address of an instruction's page.", "",
         "| architecture | devices | instructions | reproduces hardware |", "|---|---|---|---|",
     ]  # fmt: skip
