@@ -63,9 +63,16 @@ cross: $(VENV)/.test-ready
 	here=$$(out/units_here) && there=$$($(CROSS_RUN) out/units_there) && echo "emulated units: $$here here, $$there there" \
 		&& test "$$here" = "$$there"
 
-# Pages that are generated from the tables.
-docs: $(VENV)/.run-ready
+$(VENV)/.docs-ready: $(VENV)/.run-ready pyproject.toml
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
+
+SITE ?= out/site
+# The generated table of instructions, and the site in out/site: its code runs, its pictures are made, warnings are errors, links are checked.
+docs: $(VENV)/.docs-ready
 	$(BIN)/python -m tensorcore_models.catalogue.page > docs/instructions.md
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx -W --keep-going -q -j auto -d out/doctrees docs $(SITE)
+	$(BIN)/python docs/_ext/check_site.py $(SITE)
 
 # The suite with every kernel under AddressSanitizer and UndefinedBehaviorSanitizer, in a clone of its own.
 sanitize: $(VENV)/.test-ready

@@ -30,6 +30,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "do rows of a GEMM change their bits with the batch size on a GPU library?",
     ),
     "report": ("mpgemm.commands.report", "one Markdown page from the folders that other commands wrote"),
+    "info": ("mpgemm.commands.info", "versions, kernels, instruction sets, engines at hand"),
+    "selftest": (
+        "mpgemm.commands.selftest",
+        "kernels beside their exact twins, and outputs of real GPUs: about a minute",
+    ),
 }
 
 

@@ -28,7 +28,7 @@ from tensorcore_models.machine.fp_state import default_fp_state
 
 @dataclass(frozen=True)
 class MethodBound:
-    """Deterministic bound of |computed - exact| of a recovery method, element by element.
+    """Deterministic bound of ``|computed - exact|`` of a recovery method, element by element.
 
     Attributes
     ----------
@@ -293,7 +293,7 @@ class Vacuity:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What a test of a kernel may allow: |computed - exact| <= relative * S + absolute, with S = |A||B| + |C|.
+    """What a test of a kernel may allow: ``|computed - exact| <= relative S + absolute``, ``S = |A||B| + |C|``.
 
     Attributes
     ----------

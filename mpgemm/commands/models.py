@@ -3,9 +3,12 @@
 import argparse
 
 import tensorcore_models as tcm
+from mpgemm.inputs.files import write_text
 from mpgemm.recovery.methods import list_methods
 from mpgemm.reporting import report
+from mpgemm.reporting.site import page_address
 from tensorcore_models.accumulators import Unpublished
+from tensorcore_models.atlas import catalogued, page_path, svg, tree_of
 from tensorcore_models.catalogue.devices import DEVICES
 
 
@@ -19,6 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--evidence", metavar="TEXT", help="only rows whose evidence contains TEXT")
     parser.add_argument("--methods", action="store_true", help="list the recovery methods instead")
     parser.add_argument("--devices", action="store_true", help="list the devices instead")
+    parser.add_argument("--url", action="store_true", help="of one instruction: the address of its page in the atlas")
+    parser.add_argument("--picture", metavar="FILE.svg", help="of one instruction: draw the order of its sum")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -32,6 +37,8 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.methods and args.devices:
         raise ValueError("--methods or --devices, not both")
+    if (args.url or args.picture) and not (args.arch and ":" in args.arch):
+        raise ValueError("--url and --picture are for one instruction: give arch:name")
     if args.methods:
         rows, table = _methods()
     elif args.devices:
@@ -126,7 +133,18 @@ def _facts(row) -> dict:
 
 
 def _one(args) -> int:
-    facts = _facts(tcm.get_instruction(args.arch))
+    row = tcm.get_instruction(args.arch)
+    if args.url:
+        print(page_address(page_path(catalogued(row))))
+        return 0
+    if args.picture:
+        tree = tree_of(row.accumulator, row.k)
+        if tree is None:
+            raise ValueError(f"{row}: its arithmetic is not public, so there is no order to draw")
+        write_text(args.picture, svg(tree, f"Order of the sum of {row}") + "\n")
+        print(f"wrote {args.picture}")
+        return 0
+    facts = _facts(row)
     if args.json:
         print(report.json_text(facts), end="")
     else:

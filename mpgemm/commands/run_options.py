@@ -17,7 +17,9 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers", type=int, default=1, metavar="N", help="measurements side by side, in threads (default 1)"
     )
     how.add_argument(
-        "--scheduler", metavar="ADDRESS", help="run on a dask cluster instead, for instance tcp://host:8786"
+        "--cluster",
+        metavar="ADDRESS|local:N",
+        help="on a dask cluster instead (tcp://host:8786), or in N processes of this machine",
     )
 
 

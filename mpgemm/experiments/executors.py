@@ -1,34 +1,45 @@
-"""Executors for sweeps: threads, or the workers of a dask cluster."""
+"""Executors for sweeps: threads, or the workers of a dask cluster, there already or started on this machine."""
 
+import logging
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
+
+from mpgemm.experiments.provenance import code_digest
+
+#: What a cluster on this machine is called, before the number of its processes.
+LOCAL = "local:"
+#: Seconds in which a scheduler and its first worker must answer.
+PATIENCE = 30
 
 
 @contextmanager
-def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[Executor | None]:
+def open_executor(workers: int = 1, cluster: str | None = None) -> Iterator[Executor | None]:
     """An executor for the time of a block; what has not begun when the block ends is dropped.
 
     Parameters
     ----------
     workers : int
         Threads; 1 gives None (run in the caller's thread).
-    scheduler : str, optional
-        Address of a dask scheduler ("tcp://host:port"); its workers need this package.
+    cluster : str, optional
+        Address of a dask scheduler ("tcp://host:port"), whose workers need this package in this version, or "local:N":
+        N processes on this machine, stopped at the end. What a worker was computing when it died is given to another one.
 
     Raises
     ------
     ValueError
-        If `workers` is below 1, dask.distributed is missing, or the scheduler does not answer.
+        If `workers` is below 1, `cluster` is no address, dask.distributed is missing, the scheduler or its workers do not
+        answer, or their code is another.
     """
     if workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
-    if scheduler is not None:
-        client = _connect(scheduler)
-        try:
+    if cluster is not None and workers > 1:
+        raise ValueError("--workers or --cluster, not both: a cluster has workers of its own")
+    if cluster is not None:
+        with _client(cluster) as client:
+            _check_code(client)
             yield client.get_executor()
-        finally:
-            client.close()
         return
     if workers == 1:
         yield None
@@ -40,12 +51,64 @@ def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[Ex
         executor.shutdown(cancel_futures=True)
 
 
-def _connect(scheduler: str):
+@contextmanager
+def _client(cluster: str) -> Iterator[Any]:
+    """A client of the cluster; one of processes on this machine lives as long as the block."""
     try:
         from distributed import Client
     except ImportError:
-        raise ValueError("--scheduler needs dask.distributed: pip install 'mpgemm[cluster]'") from None
+        raise ValueError("--cluster needs dask.distributed: pip install 'mpgemm[cluster]'") from None
+    if not cluster.startswith(LOCAL):
+        try:
+            client = Client(cluster, timeout=PATIENCE, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise ValueError(f"no dask scheduler answers at {cluster!r}: {error}") from None
+        with client:
+            yield client
+        return
+    with _local_cluster(_processes(cluster)) as local, Client(local, set_as_default=False) as client:
+        yield client
+
+
+def _processes(cluster: str) -> int:
+    count = cluster.removeprefix(LOCAL)
+    if not count.isdecimal() or int(count) < 1:
+        raise ValueError(
+            f"--cluster is {cluster!r}, expected local:N with a number of processes, or a scheduler's address"
+        )
+    return int(count)
+
+
+def _local_cluster(processes: int):
+    """Processes with one thread each: a kernel's threads would compete for the same cores."""
+    from distributed import LocalCluster
+
+    return LocalCluster(
+        n_workers=processes, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL,
+        env={"MPGEMM_NUM_THREADS": "1"},
+    )  # fmt: skip
+
+
+def _check_code(client: Any) -> None:
+    """Refuse workers that would compute something else than this process.
+
+    Raises
+    ------
+    ValueError
+        If no worker answers, or one has another version of this package, or none.
+    """
     try:
-        return Client(scheduler, timeout="10s", set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise ValueError(f"no dask scheduler answers at {scheduler!r}: {error}") from None
+        client.wait_for_workers(1, timeout=PATIENCE)
+        found = client.run(code_digest, on_error="return")
+    except (OSError, TimeoutError) as error:
+        raise ValueError(f"the cluster has no worker that answers: {error}") from None
+    here = code_digest()
+    for address, digest in found.items():
+        if isinstance(digest, BaseException):
+            raise ValueError(
+                f"worker {address} cannot run this package: {digest}; install mpgemm on the cluster's workers"
+            )
+        if digest != here:
+            raise ValueError(
+                f"worker {address} has other code than this process: install the same version of mpgemm there"
+            )

@@ -7,6 +7,8 @@ import ascend
 from ascend.blocking import feasible_sizes, optimal_bm
 from ascend.paper_kernel import rejections
 
+pytestmark = pytest.mark.smoke
+
 A = ascend.get_chip("910A")
 
 

@@ -202,15 +202,6 @@ def test_command_with_workers_and_csv(capsys):
     assert len(capsys.readouterr().out.splitlines()) == 9
 
 
-def test_command_on_a_dask_cluster(capsys):
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, protocol="tcp"
-    ) as cluster:
-        assert main([*SMALL, "--scheduler", cluster.scheduler_address, "--csv"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 9
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -245,12 +236,6 @@ def test_bad_input_is_one_line(arguments, message, capsys):
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert message in captured.err and captured.err.count("\n") == 1
-
-
-def test_a_cluster_that_does_not_answer_says_so(capsys):
-    pytest.importorskip("distributed")
-    assert main([*SMALL, "--scheduler", "nonsense://nowhere"]) == 2
-    assert "no dask scheduler" in capsys.readouterr().err
 
 
 def test_explain(capsys):

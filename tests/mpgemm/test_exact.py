@@ -13,6 +13,8 @@ import tensorcore_models as tcm
 from mpgemm import exact_dot_integers, exact_gemm, mp_gemm, mp_gemm_entries
 from tensorcore_models.formats.exact_rounding import round_to_bits
 
+pytestmark = pytest.mark.smoke
+
 ISAS = tcm.available_isas()
 FORMATS = ("fp64", "fp32", "fp16", "bf16", "e4m3fn")
 TINY = 2.0**-1074

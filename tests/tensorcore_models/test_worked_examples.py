@@ -8,6 +8,8 @@ from dots import dot, dot_bits
 
 import tensorcore_models as tcm
 
+pytestmark = pytest.mark.smoke
+
 V100 = tcm.get_instruction("v100", "mma.m8n8k4.f32.f16.f16.f32")
 V100_HALF = tcm.get_instruction("v100", "mma.m8n8k4.f16.f16.f16.f16")
 T4 = tcm.get_instruction("t4", "wmma.m16n16k16.f32.f16.f16.f32")

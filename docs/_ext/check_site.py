@@ -1,0 +1,94 @@
+"""Checks the built site: every local link, anchor, picture and script is there, and nothing is loaded from the network.
+
+``python docs/_ext/check_site.py out/site``
+"""
+
+import sys
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urlsplit
+
+#: Attributes that name another file, by tag.
+LINKS = {"a": "href", "link": "href", "img": "src", "script": "src", "source": "src", "iframe": "src"}
+
+
+class Page(HTMLParser):
+    """Anchors and links of one page; pictures without a text."""
+
+    def __init__(self):
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: list[tuple[str, str]] = []
+        self.silent: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.anchors |= {values[name] for name in ("id", "name") if values.get(name)}
+        if values.get(LINKS.get(tag, "")):
+            self.links.append((tag, values[LINKS[tag]]))
+        if tag == "img" and not values.get("alt"):
+            self.silent.append(values.get("src", ""))
+
+
+@cache
+def read_page(path: Path) -> Page:
+    """A page taken apart."""
+    page = Page()
+    page.feed(path.read_text(encoding="utf-8"))
+    return page
+
+
+def complaints(site: Path) -> list[str]:
+    """What is wrong, one line for each fault."""
+    found = []
+    for path in sorted(site.rglob("*.html")):
+        page = read_page(path)
+        where = path.relative_to(site)
+        found += [f"{where}: the picture {source} has no text" for source in page.silent]
+        for tag, target in page.links:
+            fault = _fault(site, path, tag, target)
+            if fault:
+                found.append(f"{where}: {fault}")
+    return found
+
+
+def _fault(site: Path, path: Path, tag: str, target: str) -> str:
+    parts = urlsplit(target)
+    if parts.scheme or parts.netloc:
+        if tag == "a":
+            return "" if parts.scheme in ("https", "mailto") else f"{target} is neither https nor local"
+        return "" if parts.scheme == "data" else f"{tag} loads {target} from the network"
+    address, anchor = urldefrag(target)
+    file = path if not address else (path.parent / unquote(urlsplit(address).path)).resolve()
+    if file.is_dir():
+        file = file / "index.html"
+    if not file.exists():
+        return f"{target} does not exist"
+    if not file.is_relative_to(site):
+        return f"{target} is outside of the site"
+    if (
+        anchor
+        and file.suffix == ".html"
+        and anchor not in read_page(file).anchors
+        and unquote(anchor) not in read_page(file).anchors
+    ):
+        return f"{target} has no such anchor"
+    return ""
+
+
+def main(argv: list[str]) -> int:
+    """Check the site of a folder; 1 if something is wrong."""
+    site = Path(argv[0]).resolve()
+    pages = sum(1 for _ in site.rglob("*.html"))
+    if not pages:
+        print(f"{site}: no pages", file=sys.stderr)
+        return 2
+    found = complaints(site)
+    print(*found, sep="\n", end="\n" if found else "")
+    print(f"{pages} pages, {len(found)} faults")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

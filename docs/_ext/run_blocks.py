@@ -1,0 +1,142 @@
+"""Code blocks are checked while the site is built; those of the tutorials and how-to pages run, and their output is shown.
+
+On the pages that `run_pages` names, ``python`` blocks run one after the other in one namespace and ``console`` blocks run
+their `mpgemm` commands, all in a scratch folder of the page. On other pages Python must compile and commands must parse.
+"""
+
+import ast
+import contextlib
+import fnmatch
+import io
+import os
+import shlex
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+from mpgemm.cli import build_parser, main
+
+LOGGER = logging.getLogger(__name__)
+#: Commands of a console block that are shown and not run.
+NOT_RUN = ("make", "pip", "python", "export", "git", "source", "cd")
+MOST_LINES = 60
+
+
+@contextlib.contextmanager
+def _scratch_folder() -> Iterator[None]:
+    """Commands run in a folder of their own, which is gone afterwards."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+
+def commands(text: str) -> list[list[str]]:
+    """The words of each command of a console block, comments left out."""
+    joined = text.replace("\\\n", " ")
+    return [shlex.split(line[2:], comments=True) for line in joined.splitlines() if line.startswith("$ ")]
+
+
+def _shortened(text: str) -> str:
+    lines = [line.rstrip() for line in text.strip("\n").splitlines()]
+    if len(lines) > MOST_LINES:
+        left_out = len(lines) - MOST_LINES + 1
+        lines = [*lines[: MOST_LINES - 10], f"... {left_out} lines left out ...", *lines[left_out - 10 - MOST_LINES :]]
+    return "\n".join(lines)
+
+
+def run_python(code: str, namespace: dict) -> str:
+    """What the code prints; the value of a last line that is an expression is printed, too."""
+    tree = ast.parse(code)
+    last = tree.body[-1] if tree.body else None
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if isinstance(last, ast.Expr):
+            tree.body.pop()
+            exec(compile(tree, "<page>", "exec"), namespace)
+            value = eval(compile(ast.Expression(last.value), "<page>", "eval"), namespace)
+            if value is not None:
+                print(value if isinstance(value, str) else repr(value))
+        else:
+            exec(compile(tree, "<page>", "exec"), namespace)
+    return printed.getvalue()
+
+
+def run_console(text: str) -> str:
+    """What the `mpgemm` commands of a block print.
+
+    Raises
+    ------
+    ValueError
+        If a command fails, or is none that a page may have.
+    """
+    printed, complaints = io.StringIO(), io.StringIO()
+    for words in commands(text):
+        if words[0] in NOT_RUN:
+            continue
+        if words[0] != "mpgemm":
+            raise ValueError(f"{words[0]!r} is no command that the build can run; it runs mpgemm")
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(complaints):
+            status = main(words[1:])
+        if status:
+            raise ValueError(f"{shlex.join(words)} ended with {status}: {complaints.getvalue().strip()}")
+    return printed.getvalue()
+
+
+def _checked(language: str, text: str) -> None:
+    if language == "python":
+        compile(text, "<page>", "exec")
+        return
+    for words in commands(text):
+        if words[0] == "mpgemm":
+            try:
+                with contextlib.redirect_stderr(io.StringIO()) as complaint:
+                    build_parser(words[1]).parse_args(words[1:])
+            except SystemExit as error:
+                if error.code:
+                    raise ValueError(complaint.getvalue().strip()) from None
+
+
+def _output_block(text: str) -> nodes.container:
+    block = nodes.literal_block(text, text, language="none")
+    return nodes.container("", block, classes=["output"])
+
+
+def check_blocks(app: Sphinx, doctree: nodes.document) -> None:
+    """Run or check the code blocks of a page."""
+    page = app.env.docname
+    runs = any(fnmatch.fnmatch(page, pattern) for pattern in app.config.run_pages)
+    if page.startswith(("api/", "notebooks/")):  # docstrings have doctests of their own, notebooks run as notebooks
+        return
+    namespace: dict = {"__name__": "page"}
+    with _scratch_folder():
+        for block in list(doctree.findall(nodes.literal_block)):
+            language, text = block.get("language"), block.astext()
+            if language not in ("python", "console"):
+                continue
+            try:
+                if not runs:
+                    _checked(language, text)
+                    continue
+                printed = run_python(text, namespace) if language == "python" else run_console(text)
+            except BaseException as error:
+                LOGGER.warning("the %s block fails: %s: %s", language, type(error).__name__, error, location=block)
+                continue
+            if printed.strip():
+                block.parent.insert(block.parent.index(block) + 1, _output_block(_shortened(printed)))
+
+
+def setup(app: Sphinx) -> dict:
+    """Register the check."""
+    app.add_config_value("run_pages", [], "env")
+    app.connect("doctree-read", check_blocks)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,62 @@
+"""How sphinx builds the site: `make docs`."""
+
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+from generated_pages import PUBLIC  # noqa: E402
+
+project = "mpgemm"
+author = "The mpgemm authors"
+copyright = "the mpgemm authors, BSD-3-Clause"
+release = version = installed_version("mpgemm")
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_design",
+    "sphinx_copybutton",
+    "myst_nb",
+    # of this folder
+    "generated_pages",
+    "run_blocks",
+    "mathml",
+]
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
+exclude_patterns = ["_ext", "_templates"]
+templates_path = ["_templates"]
+highlight_language = "none"
+suppress_warnings = ["mystnb.unknown_mime_type"]
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_execution_show_tb = True
+
+autosummary_generate = [f"api/{module}.md" for module in PUBLIC]
+autosummary_imported_members = True
+autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+default_role = "py:obj"
+
+html_theme = "furo"
+html_title = "mpgemm"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sphinx = False
+html_copy_source = False
+copybutton_prompt_text = r"\$ |>>> "
+copybutton_prompt_is_regexp = True
+
+#: Pages whose code blocks run and show what they print; those of all other pages are only checked.
+run_pages = ["quickstart", "tutorials/*", "how-to/*"]

@@ -1,0 +1,85 @@
+"""`mpgemm info`: versions, kernels, instruction sets, and the engines at hand."""
+
+import argparse
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+import tensorcore_models as tcm
+from mpgemm.experiments.provenance import environment
+from mpgemm.reporting.report import json_text
+from tensorcore_models.hardware.cpu.units import available, processor
+from tensorcore_models.hardware.cuda.device import CudaDevice
+
+#: What the package needs, and what its extras bring.
+DISTRIBUTIONS = (
+    "numpy",
+    "ml_dtypes",
+    "mpmath",
+    "matplotlib",
+    "rich",
+    "safetensors",
+    "distributed",
+    "cupy-cuda12x",
+    "torch",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status."""
+    facts = gather()
+    if args.json:
+        sys.stdout.write(json_text(facts))
+        return 0
+    for group, members in facts.items():
+        print(group)
+        width = max(map(len, members), default=0)
+        for name, value in members.items():
+            print(f"  {name:{width}}  {', '.join(value) if isinstance(value, list) else value}")
+    return 0
+
+
+def gather() -> dict[str, dict]:
+    """What the command shows, by groups."""
+    here = environment()
+    return {
+        "versions": {
+            "mpgemm": here["mpgemm"],
+            "code": here["code"][:16],
+            "python": f"{platform.python_implementation()} {here['python']}",
+            "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+            "blas of numpy": here["blas"],
+            **{name: _version(name) for name in DISTRIBUTIONS},
+        },
+        "kernels": {
+            "instruction sets": list(tcm.available_isas()),
+            "in use": tcm.active_isa(),
+            "threads": tcm.get_num_threads(),
+        },
+        "engines": {
+            "catalogue": f"{len(tcm.list_instructions())} instructions of {len(tcm.architectures())} architectures",
+            "CPU": processor(),
+            "matrix instructions of the CPU": [row.name for row in available()] or "none",
+            "GPU": _gpu(),
+        },
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _gpu() -> str:
+    try:
+        device = CudaDevice()
+    except (OSError, RuntimeError, ValueError) as error:
+        return f"none ({str(error).splitlines()[0]})"
+    return f"{device.name} ({device.arch}), driver {device.driver}"

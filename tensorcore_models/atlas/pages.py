@@ -1,0 +1,318 @@
+"""The atlas's pages as Markdown (MyST), from the catalogue alone."""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from ..catalogue import architectures, list_instructions
+from ..catalogue.devices import DEVICES
+from ..catalogue.page import describe
+from ..engines.instruction import EVIDENCE, Instruction
+from ..formats import IntegerFormat
+from ..formats.operands import values_of_bits
+from .arithmetic import Arithmetic, arithmetic_of
+from .drawing import svg
+from .evidence import MEANING, level_of, links_of, open_questions
+from .trees import tree_of
+from .witnesses import Witness, witness
+
+#: Where the site has the atlas.
+FOLDER = "atlas"
+
+
+def catalogued(row: Instruction) -> Instruction:
+    """The row of the catalogue whose page describes an instruction: of free shapes there is one page."""
+    rows = [
+        other
+        for other in list_instructions(row.arch)
+        if other.path == row.path and other.accumulator == row.accumulator
+    ]
+    same = [other for other in rows if other == row] or [
+        other for other in rows if other.legal_shapes and other.with_shape(row.m, row.n) == row
+    ]
+    if not same:
+        raise ValueError(f"{row} is no row of the catalogue, so it has no page")
+    return same[0]
+
+
+def page_path(row: Instruction) -> str:
+    """Path of an instruction's page below the site's root."""
+    return f"{FOLDER}/{row.arch}/{row.name}.html"
+
+
+def _formats_key(row: Instruction) -> tuple:
+    return tuple(fmt.name for fmt in row.formats), row.scale_format, row.block_size
+
+
+@cache
+def _kin() -> dict[tuple, list[Instruction]]:
+    """Rows by their formats."""
+    kin: dict[tuple, list[Instruction]] = {}
+    for row in list_instructions():
+        kin.setdefault(_formats_key(row), []).append(row)
+    return kin
+
+
+def same_bits(row: Instruction) -> list[Instruction]:
+    """Other rows with the same formats and the same accumulator: chained over k they give the same bits."""
+    return [other for other in _kin()[_formats_key(row)] if other.accumulator == row.accumulator and other != row]
+
+
+def neighbours(row: Instruction) -> list[Instruction]:
+    """For each other accumulator with the same formats the first row that has it."""
+    if not row.published:
+        return []
+    first = {other.accumulator: other for other in reversed(_kin()[_formats_key(row)])}
+    return [other for spec, other in reversed(first.items()) if spec != row.accumulator and other.published]
+
+
+@cache
+def _witness(first: Instruction, second: Instruction) -> Witness | None:
+    return witness(first, second)
+
+
+def _representative(row: Instruction) -> Instruction:
+    """The first row with the same arithmetic and k, so that a search is made once for all of them."""
+    return next(
+        other for other in _kin()[_formats_key(row)] if (other.accumulator, other.k) == (row.accumulator, row.k)
+    )
+
+
+# -- parts of an instruction's page --------------------------------------------------------------------------------------
+def _link(row: Instruction, here: str) -> str:
+    address = f"{row.name}.md" if row.arch == here else f"../{row.arch}/{row.name}.md"
+    return f"[{row}]({address})"
+
+
+def _facts(row: Instruction) -> list[str]:
+    scales = f"{row.scale_format}, one for each {row.block_size} elements" if row.scale_format else "none"
+    devices = ", ".join(
+        name for name, (arch, lacks) in DEVICES.items() if arch == row.arch and row.a_format not in lacks
+    )
+    lines = [
+        ("shape (m x n x k)", row.shape_text + (f", {row.blocks} blocks side by side" if row.blocks > 1 else "")),
+        ("A, B", f"{row.a_format}, {row.b_format}"),
+        ("C, D", f"{row.c_format}, {row.d_format}"),
+        ("block scales", scales),
+        ("path", row.path),
+        ("devices", devices or "-"),
+        ("evidence", f"**{row.evidence}**: {MEANING[level_of(row)]}"),
+    ]
+    return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in lines)]
+
+
+def _arithmetic(row: Instruction, words: Arithmetic) -> list[str]:
+    lines = ["## Arithmetic", "", f"**{words.title}.**", ""]
+    lines += [f"{number}. {step}" for number, step in enumerate(words.steps, 1)]
+    step = row.accumulator.terms_per_step
+    if row.published and row.k > step > 1:
+        lines += [
+            "",
+            f"The {row.k} products of one instruction are a chain of {row.k // step} such steps: the result of one is the c "
+            "of the next, and so it goes on from instruction to instruction.",
+        ]
+    elif row.published:
+        lines += ["", "A longer sum is a chain: the result of one instruction is the c of the next."]
+    for formula in filter(None, words.formula.split(r", \quad ")):
+        lines += ["", "$$", formula, "$$"]
+    if row.published:
+        lines += ["", f"In Python: `{describe(row.accumulator)}`."]
+    return lines
+
+
+def _picture(row: Instruction) -> list[str]:
+    tree = tree_of(row.accumulator, row.k)
+    if tree is None:
+        return []
+    drawn = svg(tree, f"Order of the sum of {row}")
+    text = "Order of the sum for one element of D. Circles are products, labelled by k; boxes are operations, *d* the result."
+    return ["", "## Order of the sum", "", "```{raw} html", f'<div class="picture">{drawn}</div>', "```", "", text]
+
+
+def _value(bits: int, fmt) -> str:
+    if isinstance(fmt, IntegerFormat):
+        value = bits - (1 << fmt.bits) if fmt.signed and bits >> (fmt.bits - 1) else bits
+        return str(value)
+    return f"{float(values_of_bits(np.array([bits], fmt.container), fmt)[0]):.10g}"
+
+
+def _spelled(bits: int, fmt) -> str:
+    return f"{_value(bits, fmt)} (`0x{bits:0{max(1, fmt.container.itemsize * 2)}x}`)"
+
+
+#: Products of an input that a page spells out.
+SPELLED = 6
+
+
+def _input(found: Witness, row: Instruction) -> str:
+    a_format, b_format, c_format, _ = row.formats
+    nonzero = [k for k, (x, y) in enumerate(zip(found.a, found.b, strict=True)) if x and y]
+    terms = [
+        f"k = {k}: {_spelled(found.a[k], a_format)} times {_spelled(found.b[k], b_format)}" for k in nonzero[:SPELLED]
+    ]
+    if len(nonzero) > SPELLED:
+        terms.append(f"and {len(nonzero) - SPELLED} more products")
+    return "; ".join([*terms, f"c = {_spelled(found.c, c_format)}"])
+
+
+def _told_apart(row: Instruction) -> list[str]:
+    twins = same_bits(row)
+    lines = ["", "## Neighbours", ""]
+    if twins:
+        listed = ", ".join(_link(other, row.arch) for other in twins[:12])
+        more = f", and {len(twins) - 12} more" if len(twins) > 12 else ""
+        lines += [f"The same bits, chained over the same k: {listed}{more}.", ""]
+    others = neighbours(row)
+    if not others and not twins:
+        lines.append("No other instruction of the catalogue has these formats.")
+    searched = [(other, _witness(_representative(row), _representative(other))) for other in others]
+    alike = [_link(other, row.arch) for other, found in searched if found is None]
+    if alike:
+        lines += [f"None of the inputs that were tried tells it from {', '.join(alike)}.", ""]
+    for other, found in searched:
+        lines += _comparison(row, other, found) if found else []
+    return lines
+
+
+def _comparison(row: Instruction, other: Instruction, found: Witness) -> list[str]:
+    d_format = row.formats[3]
+    scales = " All block scales are 1." if row.scale_format else ""
+    return [
+        f"### {_link(other, row.arch)}", "", f"{arithmetic_of(other.accumulator, other.d_format).title}.", "",
+        "| | |", "|---|---|",
+        f"| input | {_input(found, row)}.{scales} |",
+        f"| {row} | {_spelled(found.here, d_format)} |",
+        f"| {other} | {_spelled(found.there, d_format)} |", "",
+    ]  # fmt: skip
+
+
+def _evidence(row: Instruction) -> list[str]:
+    note = f"{row.source}. {row.note}".rstrip(". ") + "."
+    lines = ["", "## Evidence", "", f"{row.evidence}. Source: {note}", ""]
+    lines += [f"- [{name}]({address})" for name, address in links_of(row)]
+    questions = open_questions(row)
+    lines += ["", "## Open", ""]
+    return lines + (
+        [f"- {text}" for text in questions] if questions else ["Nothing is known to be open about this row."]
+    )
+
+
+def instruction_page(row: Instruction) -> str:
+    """The page of one instruction."""
+    words = arithmetic_of(row.accumulator, row.d_format)
+    lines = [
+        "---",
+        "orphan: true",
+        "---",
+        "",
+        f"# {row.name}",
+        "",
+        f"[Atlas](../index.md) / [{row.arch}](index.md)",
+        "",
+        *_facts(row),
+        "",
+    ]
+    lines += _arithmetic(row, words) + _picture(row) + _told_apart(row) + _evidence(row)
+    lines += [
+        "",
+        "## Run it",
+        "",
+        "```python",
+        "import tensorcore_models as tcm",
+        "",
+        f'unit = tcm.get_instruction("{row}")',
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def architecture_page(arch: str) -> str:
+    """The page of one architecture: its devices, its arithmetic, its instructions."""
+    rows = list_instructions(arch)
+    devices = [name for name, (owner, _) in DEVICES.items() if owner == arch]
+    lines = [
+        f"# {arch}",
+        "",
+        f"{len(rows)} instructions." + (f" Devices: {', '.join(devices)}." if devices else ""),
+        "",
+    ]
+    levels = Counter(level_of(row) for row in rows)
+    lines += [
+        "| evidence | instructions |",
+        "|---|---|",
+        *(f"| {level} | {levels[level]} |" for level in EVIDENCE if levels[level]),
+        "",
+    ]
+    groups: dict[tuple, list[Instruction]] = {}
+    for row in rows:
+        groups.setdefault((arithmetic_of(row.accumulator, row.d_format).title, row.d_format), []).append(row)
+    for (title, d_format), members in groups.items():
+        lines += [f"## {title}, to {d_format}", "", "| instruction | operands | evidence |", "|---|---|---|"]
+        for row in members:
+            scale = f", scales {row.scale_format}" if row.scale_format else ""
+            lines.append(
+                f"| [{row.name}]({row.name}.md) | {row.a_format} x {row.b_format} + {row.c_format}{scale} | {row.evidence} |"
+            )
+        lines.append("")
+    return "\n".join(lines)
+
+
+def index_page() -> str:
+    """The atlas's first page."""
+    lines = [
+        "# Atlas of instructions", "",
+        "One page for each matrix instruction of the catalogue: its arithmetic in words, as a formula and as a picture, what "
+        "the row rests on, inputs that tell it from its neighbours, and what is open. All of it is generated from the "
+        "catalogue; [one table](../instructions.md) has every row.", "",
+        "`mpgemm models ARCH:NAME --url` prints the address of an instruction's page.", "",
+        "| architecture | devices | instructions | reproduces hardware |", "|---|---|---|---|",
+    ]  # fmt: skip
+    for arch in architectures():
+        rows = list_instructions(arch)
+        devices = ", ".join(name for name, (owner, _) in DEVICES.items() if owner == arch) or "-"
+        hardware = sum(level_of(row).startswith("hardware") for row in rows)
+        lines.append(f"| [{arch}]({arch}/index.md) | {devices} | {len(rows)} | {hardware} |")
+    lines += ["", "Levels of evidence, strongest first:", ""]
+    lines += [f"- **{level}**: {MEANING[level]}." for level in EVIDENCE]
+    lines += [
+        "",
+        "```{toctree}",
+        ":hidden:",
+        "",
+        *(f"{arch}/index" for arch in architectures()),
+        "../instructions",
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def all_pages() -> Iterator[tuple[str, str]]:
+    """(path below the atlas's folder, text) of every page."""
+    yield "index.md", index_page()
+    for arch in architectures():
+        yield f"{arch}/index.md", architecture_page(arch)
+        for row in list_instructions(arch):
+            yield f"{arch}/{row.name}.md", instruction_page(row)
+
+
+def write_atlas(folder: str | Path) -> int:
+    """Write all pages below a folder; a page whose text has not changed is left as it is. The number of pages.
+
+    Pages of rows that the catalogue no longer has are removed.
+    """
+    folder = Path(folder)
+    known = set()
+    for name, text in all_pages():
+        path = folder / name
+        known.add(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    for path in set(folder.rglob("*.md")) - known:
+        path.unlink()
+    return len(known)

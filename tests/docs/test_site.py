@@ -1,0 +1,114 @@
+"""The site's own tools, its notebooks, and its pages as far as they can be checked without building it."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+GENERATED = ("atlas/", "api/", "gallery/")
+sys.path.insert(0, str(DOCS / "_ext"))
+
+import check_site  # noqa: E402
+
+NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
+
+
+def code_cells(path):
+    return ["".join(c["source"]) for c in json.loads(path.read_text())["cells"] if c["cell_type"] == "code"]
+
+
+def test_there_are_three_notebooks_without_stored_results():
+    assert len(NOTEBOOKS) == 3
+    for path in NOTEBOOKS:
+        cells = [c for c in json.loads(path.read_text())["cells"] if c["cell_type"] == "code"]
+        assert all(not c["outputs"] and c["execution_count"] is None for c in cells), path.name
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs(path):
+    pytest.importorskip("matplotlib")
+    code = "\n".join(code_cells(path))
+    environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+PAGES = sorted(path for path in DOCS.rglob("*.md") if not str(path.relative_to(DOCS)).startswith(GENERATED))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(DOCS)))
+def test_a_page_links_to_what_is_there_and_its_python_compiles(path):
+    text = path.read_text()
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        inside = os.path.relpath((path.parent / target).resolve(), DOCS)
+        assert "://" in target or inside.startswith(GENERATED) or (path.parent / target).exists(), target
+    for code in re.findall(r"^```python\n(.*?)^```", text, re.S | re.M):
+        ast.parse(code)
+
+
+def test_every_page_is_in_the_table_of_contents():
+    listed = set(re.findall(r"^([\w/-]+)$", (DOCS / "index.md").read_text(), re.M))
+    pages = {str(path.relative_to(DOCS).with_suffix("")) for path in [*PAGES, *NOTEBOOKS]}
+    assert pages - listed == {"index", "instructions"}  # the table of instructions is part of the atlas
+    assert {name for name in listed - pages if not f"{name}".startswith(GENERATED)} == set()
+
+
+@pytest.fixture
+def site(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "other.html").write_text('<h1 id="here">x</h1>')
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ('<a href="sub/other.html#here">x</a>', None),
+        ('<a href="https://example.org">x</a>', None),
+        ('<img src="data:image/png;base64,AA" alt="x">', None),
+        ('<a href="sub/gone.html">x</a>', "does not exist"),
+        ('<a href="sub/other.html#gone">x</a>', "no such anchor"),
+        ('<a href="#gone">x</a>', "no such anchor"),
+        ('<a href="../../etc">x</a>', "exist|outside"),
+        ('<a href="http://example.org">x</a>', "neither https"),
+        ('<img src="gone.png" alt="x">', "does not exist"),
+        ('<img src="sub/other.html">', "has no text"),
+        ('<script src="https://example.org/x.js"></script>', "from the network"),
+        ('<link rel="stylesheet" href="https://example.org/x.css">', "from the network"),
+    ],
+)
+def test_the_checker_finds_what_is_wrong(site, body, fault):
+    (site / "index.html").write_text(body)
+    found = check_site.complaints(site)
+    assert (found == []) if fault is None else (len(found) == 1 and re.search(fault, found[0]))
+
+
+def test_the_checker_refuses_an_empty_folder(tmp_path, capsys):
+    assert check_site.main([str(tmp_path)]) == 2
+    assert "no pages" in capsys.readouterr().err
+
+
+def test_blocks_run_and_failures_are_seen(tmp_path, monkeypatch):
+    pytest.importorskip("sphinx", reason="pip install --group docs")
+    import run_blocks
+
+    monkeypatch.chdir(tmp_path)
+    namespace: dict = {}
+    assert run_blocks.run_python("x = 2\nx + 1", namespace) == "3\n"
+    assert run_blocks.run_python("print(x)", namespace) == "2\n"
+    assert run_blocks.commands("$ mpgemm a \\\n  b  # why\noutput\n$ make c") == [["mpgemm", "a", "b"], ["make", "c"]]
+    assert "a100" in run_blocks.run_console("$ mpgemm models --devices\n")
+    with pytest.raises(ValueError, match="no command"):
+        run_blocks.run_console("$ rm x\n")
+    with pytest.raises(ValueError, match="ended with 2"):
+        run_blocks.run_console("$ mpgemm evaluate nowhere.npy nothing.npy\n")

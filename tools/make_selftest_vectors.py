@@ -1,0 +1,45 @@
+"""Make mpgemm/selftest/hardware.npz: a sample of published outputs of real GPUs, for `mpgemm selftest`.
+
+Run it from the repository root with the folder of the published vectors: python tools/make_selftest_vectors.py FOLDER
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+TARGET = Path(__file__).resolve().parent.parent / "mpgemm" / "selftest" / "hardware.npz"
+ROWS = 24
+ARCHITECTURES = {
+    "V100": "volta", "A100": "ampere", "A2": "ampere", "Ada": "ada", "L40S": "ada", "H100": "hopper", "H200": "hopper",
+    "B200": "blackwell",
+}  # fmt: skip
+FORMATS = {"E4M3": "e4m3fn", "E5M2": "e5m2"}
+
+
+def instruction_of(facts: dict) -> str:
+    """The catalogue's instruction for a set; tf32 sets have K = 4, which is what WMMA takes at a time."""
+    import tensorcore_models as tcm
+
+    a_format, arch = FORMATS.get(facts["a_format"], facts["a_format"]), ARCHITECTURES[facts["device"]]
+    wide = arch == "hopper" and a_format.startswith("e") and facts["d_format"] == "fp32"
+    path = "wmma" if a_format == "tf32" else "wgmma" if wide else "mma"
+    return str(tcm.default_instruction(arch, a_format, facts["d_format"], path))
+
+
+def main(folder: Path) -> None:
+    """Draw the same number of rows of every set."""
+    rng = np.random.default_rng(0)
+    arrays, sets = {}, []
+    for number, (name, facts) in enumerate(json.loads((folder / "index.json").read_text()).items()):
+        data = np.load(folder / f"{name}.npz")
+        rows = np.sort(rng.choice(len(data["d"]), ROWS, replace=False))
+        arrays |= {f"{letter}{number}": data[letter][rows] for letter in "abcd"}
+        sets.append({"device": facts["device"], "instruction": instruction_of(facts)})
+    np.savez_compressed(TARGET, sets=json.dumps(sets), **arrays)
+    print(f"{TARGET.name}: {len(sets)} sets of {ROWS} rows, {TARGET.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
