@@ -255,7 +255,9 @@ class ExactResult:
                 out[chosen] = self._dots_of(b, (1, k), *at, at[1] - start, what, x)
         return out
 
-    def _dots_of(self, b, steps, rows, columns, columns_of_b, what: int, x: np.ndarray | None) -> np.ndarray:
+    def _dots_of(
+        self, b: np.ndarray, steps: tuple[int, int], rows, columns, columns_of_b, what: int, x: np.ndarray | None
+    ) -> np.ndarray:
         """Elements by the long accumulator, from columns of B with given strides along k and from column to column."""
         k = self._b.shape[0]
         out = np.empty(rows.size)

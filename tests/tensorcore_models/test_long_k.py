@@ -79,9 +79,13 @@ def peak(function) -> int:
 
 @pytest.mark.parametrize(
     ("accumulator", "fmt", "dtype"),
-    [(FusedDotAdd(8, 24), "fp16", np.float16), (FusedDotAdd(8, 24), "fp32", np.float32), (tcm.SequentialFMA(), "fp32", np.float32)],
+    [
+        (FusedDotAdd(8, 24), "fp16", np.float16),
+        (FusedDotAdd(8, 24), "fp32", np.float32),
+        (tcm.SequentialFMA(), "fp32", np.float32),
+    ],
     ids=["narrow", "wide", "chain"],
-)  # fmt: skip
+)
 def test_memory_of_a_product_does_not_grow_with_k(accumulator, fmt, dtype):
     engine = tcm.MatrixEngine(accumulator, a_format=fmt)
     a = np.ones((1, 1 << 21), dtype)
