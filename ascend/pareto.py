@@ -15,6 +15,7 @@ from ascend.chips.files import get_chip
 from ascend.planner import Plan, plan, plan_of, with_error
 from ascend.schedule import variant
 from ascend.tile_schedule import TileSchedule
+from tensorcore_models.integers import integer_arguments
 
 #: (terms, mode): kernels on FP16 words.
 KERNELS = ((1, "termwise"), (3, "termwise"), (3, "elementwise"), (3, "termwise_inplace"), (4, "termwise"))
@@ -74,6 +75,7 @@ class Point:
         }  # fmt: skip
 
 
+@integer_arguments("m", "k", "n")
 def pareto(
     m: int,
     k: int,

@@ -33,6 +33,7 @@ from ascend.roofline import (
 from ascend.schedule import build_schedule
 from ascend.search import SAME_TIME, best_schedules, vector_schedules
 from ascend.tile_schedule import LARGEST_SIZE, Layout, Merge, Mode, TileSchedule, check_options
+from tensorcore_models.integers import integer_arguments
 
 Rank = Literal["time", "traffic", "analytic"]
 RANKS = ("time", "traffic", "analytic")
@@ -159,6 +160,7 @@ class Plan:
         }  # fmt: skip
 
 
+@integer_arguments("m", "k", "n", "terms", "top", "split", "simulated")
 def plan(
     m: int,
     k: int,

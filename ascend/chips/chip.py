@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, fields
 from dataclasses import replace as dataclass_replace
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 #: How far a number can be trusted. ``nominal``: the vendor's file or the paper states it; ``measured``: a
 #: published measurement (the source says on which chip); ``assumed``: carried over or inferred;
 #: ``calibrated``: fitted.
@@ -270,7 +272,11 @@ class Chip:
 
     def __post_init__(self):
         for name, parameter in PARAMETERS.items():
-            check_value(name, parameter, getattr(self, name), f"chip {self.name}")
+            value = getattr(self, name)
+            if isinstance(value, np.integer | np.floating):  # their products wrap, and JSON has none of them
+                value = value.item()
+                object.__setattr__(self, name, value)
+            check_value(name, parameter, value, f"chip {self.name}")
             if name not in self.provenance:
                 raise ValueError(f"chip {self.name}: {name} has no provenance")
         if self.non_overlapped_fraction > 1:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..integers import integer_arguments
 from .rounding import decode, encode, source_array
 from .rows import FORMATS
 from .words import bits_kept, split_fp16
@@ -258,6 +259,7 @@ def bits_retained_formula(exponent: int, scale_exponent: int = 0) -> int:
     return max(high, min(FULL_BITS, exponent - _FP16.quantum_exponent + scale_exponent))
 
 
+@integer_arguments("min_exponent", "max_exponent")
 def allowed_scale_exponents(min_exponent: int, max_exponent: int) -> tuple[int, int]:
     """Eq. 6 (Rules 1 and 2): the s_b that keep 22 bits of every number with exponents in [min_exponent,
     max_exponent].
