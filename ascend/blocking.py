@@ -12,6 +12,7 @@ import numpy as np
 
 from ascend.chips.chip import Chip
 from tensorcore_models.integers import integer_arguments, integer_fields
+from tensorcore_models.machine.fp_state import default_fp_state
 
 #: One or two buffers for the operands: B in L1, A and B in L0 (the paper's section 5.1.2; A stays resident in L1).
 Buffering = Literal["single", "double"]
@@ -110,6 +111,7 @@ class Blocking:
         elements = chip.l1_bytes // OPERAND_BYTES[operand]
         return (elements - slots(buffering) * words * self.bk * self.bn) // (words * self.bm * self.bk)
 
+    @default_fp_state
     @integer_arguments("words")
     def fusion_efficiency(
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
@@ -237,6 +239,7 @@ def feasible_blocks(
     return [Blocking(*sizes) for sizes in feasible_sizes(chip, buffering, words, operand).tolist()]
 
 
+@default_fp_state
 def optimal_bm(chip: Chip, fusion_efficiency: float) -> float:
     """The real-valued bm that minimises the traffic of eq. 9: sqrt(f L1 / (2 N_core)), L1 in elements.
 

@@ -14,6 +14,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from tensorcore_models.machine.fp_state import members_in_default_fp_state
+
 #: How far a number can be trusted. ``nominal``: the vendor's file or the paper states it; ``measured``: a
 #: published measurement (the source says on which chip); ``assumed``: carried over or inferred;
 #: ``calibrated``: fitted.
@@ -201,6 +203,7 @@ PARAMETERS: dict[str, Parameter] = {
 CALIBRATED_PARAMETERS = ("non_overlapped_fraction", "sync_cycles_per_block")
 
 
+@members_in_default_fp_state
 @dataclass(frozen=True)
 class Chip:
     """One chip. The numeric fields are the rows of :data:`PARAMETERS`, in the units given there.

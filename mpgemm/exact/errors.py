@@ -177,6 +177,7 @@ class ErrorMeter:
         If the reference is unknown or shapes do not match.
     """
 
+    @default_fp_state
     def __init__(self, a, b, c=None, reference: str = "exact"):
         if reference not in REFERENCES:
             raise ValueError(f"unknown reference {reference!r}; known: {', '.join(REFERENCES)}")

@@ -12,6 +12,7 @@ from tensorcore_models.machine.fp_state import default_fp_state
 
 
 @default_fp_state
+@default_fp_state
 @integer_arguments("prec")
 def mp_gemm(a: Any, b: Any, c: Any = None, prec: int | None = None) -> "mpmath.matrix":
     """A B (+ C) in mpmath arithmetic, for small matrices.
@@ -50,6 +51,7 @@ def mp_gemm(a: Any, b: Any, c: Any = None, prec: int | None = None) -> "mpmath.m
     return result
 
 
+@default_fp_state
 @integer_arguments("prec")
 def mp_gemm_entries(
     a: Any, b: Any, c: Any, indices: Iterable[tuple[int, int]], prec: int | None = None

@@ -287,6 +287,7 @@ def _bytes(x: np.ndarray) -> tuple[np.ndarray, bool]:
     return x.reshape(-1).view(np.uint8), x.dtype == np.float64
 
 
+@default_fp_state
 def exact_dot_integers(x: Any, y: Any, c: float = 0.0) -> tuple[int, int]:
     """c + the dot product of two vectors of finite numbers in Python integers: the readable truth, slow.
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..integers import integer_arguments
+from ..machine.fp_state import default_fp_state
 from .rounding import decode, encode, source_array
 from .rows import FORMATS
 from .words import bits_kept, split_fp16
@@ -402,6 +403,7 @@ def _high_exponents(values: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.frexp(np.where(words == 0, values, words))[1] - 1
 
 
+@default_fp_state
 def automatic_scale_exponent(x: Any) -> ScaleChoice:
     """Choose s_b for an array from its nonzero finite elements.
 

@@ -13,6 +13,7 @@ from ..catalogue import get_instruction
 from ..engines.order import Chain, Order, Sum, merged
 from ..formats import get_format
 from ..integers import integer_arguments
+from ..machine.fp_state import default_fp_state
 from .recipe import Epilogue, Recipe, Unknown, contiguous, folded_scale, joined
 
 SOURCE = "measured by the authors of mmaemu 0.1.0 (torch 2.7.1, cuBLASLt 12.8.3.14)"
@@ -165,6 +166,7 @@ def _scalar(value, name: str) -> float:
     return float(np.float32(array.reshape(())[()]))
 
 
+@default_fp_state
 def scaled_mm(
     a,
     b,
