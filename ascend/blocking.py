@@ -11,6 +11,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ascend.chips.chip import Chip
+from tensorcore_models.integers import integer_arguments, integer_fields
+from tensorcore_models.machine.fp_state import default_fp_state
 
 #: One or two buffers for the operands: B in L1, A and B in L0 (the paper's section 5.1.2; A stays resident in L1).
 Buffering = Literal["single", "double"]
@@ -73,21 +75,20 @@ class Blocking:
     bn: int
 
     def __post_init__(self):
+        integer_fields(self, "bm", "bk", "bn")
         for name in ("bm", "bk", "bn"):
             size = getattr(self, name)
-            if isinstance(size, bool) or not isinstance(size, int | np.integer):
-                raise ValueError(f"{name} must be a whole number, got {size!r}")
             if size < 1 or size % ALIGNMENT:
                 raise ValueError(
                     f"{name} = {size} is no positive multiple of {ALIGNMENT} (16x16 fractals); "
                     f"next to it are {max(size // ALIGNMENT, 1) * ALIGNMENT} and "
                     f"{(max(size, 0) // ALIGNMENT + 1) * ALIGNMENT}"
                 )
-            object.__setattr__(self, name, int(size))
 
     def __str__(self) -> str:
         return f"({self.bm}, {self.bk}, {self.bn})"
 
+    @integer_arguments("words")
     def n_fused(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> int:
         """A blocks that fit in L1 beside the B buffers (eq. 8: double, one word).
 
@@ -111,6 +112,8 @@ class Blocking:
         elements = chip.l1_bytes // OPERAND_BYTES[operand]
         return (elements - slots(buffering) * words * self.bk * self.bn) // (words * self.bm * self.bk)
 
+    @default_fp_state
+    @integer_arguments("words")
     def fusion_efficiency(
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
     ) -> float:
@@ -124,6 +127,7 @@ class Blocking:
         resident = self.n_fused(chip, buffering, words, operand) * words * self.bm * self.bk
         return resident * OPERAND_BYTES[operand] / chip.l1_bytes
 
+    @integer_arguments("words")
     def rejections(
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
     ) -> list[Rejection]:
@@ -166,6 +170,7 @@ class Blocking:
         return not self.rejections(chip, buffering, words, operand)
 
 
+@integer_arguments("bm", "bk", "bn", "words")
 def candidate_rejections(
     bm: int,
     bk: int,
@@ -192,6 +197,7 @@ def candidate_rejections(
     return unaligned or Blocking(bm, bk, bn).rejections(chip, buffering, words, operand)
 
 
+@integer_arguments("words")
 def feasible_sizes(chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> np.ndarray:
     """The feasible space of eq. 12 as an int64 array of rows (bm, bk, bn), in lexicographic order.
 
@@ -234,6 +240,7 @@ def feasible_blocks(
     return [Blocking(*sizes) for sizes in feasible_sizes(chip, buffering, words, operand).tolist()]
 
 
+@default_fp_state
 def optimal_bm(chip: Chip, fusion_efficiency: float) -> float:
     """The real-valued bm that minimises the traffic of eq. 9: sqrt(f L1 / (2 N_core)), L1 in elements.
 

@@ -58,6 +58,7 @@ from ascend.tile_schedule import Mode, TileSchedule
 from ascend.vector import vector_product, vector_slices
 from tensorcore_models.formats.rounding import round_to, source_array
 from tensorcore_models.formats.split_analysis import automatic_scale_exponent
+from tensorcore_models.integers import checked_integer
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import threads_for
@@ -409,9 +410,7 @@ def schedule_product(schedule: TileSchedule, a: Any, b: Any, c: Any = None, **op
 
 
 def _checked_group(group: int, step: int) -> int:
-    if isinstance(group, bool) or not hasattr(group, "__index__"):
-        raise TypeError(f"group is an integer, got {type(group).__name__}")
-    group = group.__index__()
+    group = checked_integer(group, "group")
     if not 1 <= group <= step:
         raise ValueError(f"group must lie between 1 and the cube step of {step}, got {group}")
     return group

@@ -8,6 +8,8 @@ consecutive cores.
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tensorcore_models.integers import integer_fields
+
 Range = tuple[int, int]
 
 
@@ -22,7 +24,7 @@ class Grid:
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If a number is not a positive integer.
     """
 
@@ -31,9 +33,10 @@ class Grid:
     n: int = 1
 
     def __post_init__(self):
+        integer_fields(self, "m", "k", "n")
         for name in ("m", "k", "n"):
             size = getattr(self, name)
-            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            if size < 1:
                 raise ValueError(f"a grid has at least 1 core along {name}, got {size!r}")
 
     @property
@@ -58,7 +61,7 @@ class Swizzle:
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If a number is none of those.
     """
 
@@ -66,7 +69,8 @@ class Swizzle:
     direction: int = 0
 
     def __post_init__(self):
-        if isinstance(self.offset, bool) or not isinstance(self.offset, int) or self.offset < 1:
+        integer_fields(self, "offset", "direction")
+        if self.offset < 1:
             raise ValueError(f"a swizzle's offset is an integer from 1, got {self.offset!r}")
         if self.direction not in (0, 1):
             raise ValueError(

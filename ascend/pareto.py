@@ -15,6 +15,8 @@ from ascend.chips.files import get_chip
 from ascend.planner import Plan, plan, plan_of, with_error
 from ascend.schedule import variant
 from ascend.tile_schedule import TileSchedule
+from tensorcore_models.integers import integer_arguments
+from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 
 #: (terms, mode): kernels on FP16 words.
 KERNELS = ((1, "termwise"), (3, "termwise"), (3, "elementwise"), (3, "termwise_inplace"), (4, "termwise"))
@@ -29,6 +31,7 @@ LEAST_GAIN = 0.1
 OPERANDS = ("bf16", "hf32", "fp32")
 
 
+@members_in_default_fp_state
 @dataclass(frozen=True)
 class Point:
     """A schedule with its time and its error.
@@ -75,6 +78,8 @@ class Point:
         }  # fmt: skip
 
 
+@default_fp_state
+@integer_arguments("m", "k", "n")
 def pareto(
     m: int,
     k: int,

@@ -33,6 +33,8 @@ from ascend.roofline import (
 from ascend.schedule import build_schedule
 from ascend.search import SAME_TIME, best_schedules, vector_schedules
 from ascend.tile_schedule import LARGEST_SIZE, Layout, Merge, Mode, TileSchedule, check_options
+from tensorcore_models.integers import integer_arguments
+from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 
 Rank = Literal["time", "traffic", "analytic"]
 RANKS = ("time", "traffic", "analytic")
@@ -49,6 +51,7 @@ MOST_ELEMENTS = 2**34
 IDLE_SHARE = 0.1
 
 
+@members_in_default_fp_state
 @dataclass(frozen=True)
 class Plan:
     """A schedule and what speaks for it.
@@ -160,6 +163,8 @@ class Plan:
         }  # fmt: skip
 
 
+@default_fp_state
+@integer_arguments("m", "k", "n", "terms", "top", "split", "simulated")
 def plan(
     m: int,
     k: int,
@@ -273,6 +278,7 @@ def with_error(plan: Plan, error: float, source: str) -> Plan:
     return Plan(plan.schedule, plan.timeline, plan.analytic_seconds, plan.roofline, error, source, plan.traffic)
 
 
+@default_fp_state
 def plan_of(schedule: TileSchedule, error: float | None = None, source: str = "given") -> Plan:
     """The plan of one schedule, simulated.
 

@@ -14,6 +14,8 @@ from ascend.blocking import Blocking
 from ascend.chips.chip import Chip
 from ascend.memory import memory_bytes
 from ascend.tile_schedule import TileSchedule
+from tensorcore_models.integers import integer_arguments
+from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 
 #: s_A = s_B = s_C in eq. 10 (the paper counts FP32 elements).
 ELEMENT_BYTES = 4
@@ -21,6 +23,7 @@ ELEMENT_BYTES = 4
 L1_ELEMENT_BYTES = 2
 
 
+@members_in_default_fp_state
 class Traffic(NamedTuple):
     """Elements moved between memory and L1 (eq. 9)."""
 
@@ -33,6 +36,7 @@ class Traffic(NamedTuple):
         """data_rw of eq. 9."""
         return self.a_read + self.b_read + self.c_read_write
 
+    @integer_arguments("element_bytes")
     def bytes(self, element_bytes: int = ELEMENT_BYTES) -> float:
         """Bytes, with the same size for each element."""
         return element_bytes * self.elements
@@ -64,6 +68,8 @@ def check_sizes(m: int, k: int, n: int) -> None:
             raise ValueError(f"{name} must be at least 1, got {size}")
 
 
+@default_fp_state
+@integer_arguments("m", "k", "n")
 def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
     """Elements moved between memory and L1 for one term (eq. 9).
 
@@ -92,6 +98,8 @@ def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
     )
 
 
+@default_fp_state
+@integer_arguments("m", "k", "n", "element_bytes")
 def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, element_bytes: int = ELEMENT_BYTES) -> float:
     """FLOP for each byte between memory and L1 (eq. 10).
 
@@ -129,6 +137,8 @@ def fp32_equivalent_peak(chip: Chip, terms: int = 3, operand: str = "fp16") -> f
     return chip.peak_flops(operand) / terms
 
 
+@default_fp_state
+@integer_arguments("m", "k", "n", "element_bytes")
 def roofline(
     b: Blocking,
     m: int,

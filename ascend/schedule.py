@@ -25,6 +25,7 @@ from ascend.tile_schedule import (
     check_options,
     fractals,
 )
+from tensorcore_models.integers import integer_arguments
 
 #: Ranges of row or column blocks beyond this are a mistake: half a million elements a core in blocks of 16.
 MOST_BLOCKS = 2**20
@@ -34,6 +35,7 @@ DEEPEST_STREAM = 8
 VECTOR_OPERANDS = ("fp32", "fp16")
 
 
+@integer_arguments("m", "k", "n", "terms", "cores", "split", "n_fused", "depth")
 def build_schedule(
     m: int,
     k: int,

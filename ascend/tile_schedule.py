@@ -35,6 +35,7 @@ from typing import Literal
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, SPLIT_OPERANDS, Blocking, Buffering, slots
 from ascend.chips.chip import Chip
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, balanced_ranges, split_range
+from tensorcore_models.integers import integer_arguments, integer_fields
 
 #: ``termwise``: one pass over the schedule for each term, an FP32 C for each, combined in the last write-back
 #: (section 4.4). ``termwise_inplace``: Algorithm 1 run for each term into one C. ``fused``: both words of A
@@ -149,6 +150,9 @@ class TileSchedule:
     depth: int = 2
     layout: Layout = "nz"
     balanced: bool = False
+
+    def __post_init__(self):
+        integer_fields(self, "m", "k", "n", "terms", "n_fused", "depth")
 
     # -------------------------------------------------------- geometry, for both interpreters
 
@@ -462,6 +466,7 @@ class TileSchedule:
         return self.terms * rows * columns * depth
 
     @classmethod
+    @integer_arguments("m", "k", "n", "terms")
     def unblocked(
         cls, *, m: int, k: int, n: int, terms: int = 3, mode: Mode = "termwise", reseed_l0c: bool = False
     ) -> "TileSchedule":

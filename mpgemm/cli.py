@@ -12,6 +12,8 @@ import sys
 from concurrent.futures import BrokenExecutor, CancelledError
 from typing import NoReturn
 
+from tensorcore_models.machine.fp_state import default_fp_state
+
 # name: (module, one line of help). A module is imported only when its command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
     "evaluate": ("mpgemm.commands.evaluate", "accuracy of SGEMM-cube and native GEMMs on files or generated matrices"),
@@ -67,6 +69,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     return parser
 
 
+@default_fp_state
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 2 on bad input, 130 after Ctrl-C."""
     argv = sys.argv[1:] if argv is None else argv

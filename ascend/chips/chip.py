@@ -12,6 +12,10 @@ from dataclasses import dataclass, field, fields
 from dataclasses import replace as dataclass_replace
 from typing import Literal, NamedTuple
 
+import numpy as np
+
+from tensorcore_models.machine.fp_state import members_in_default_fp_state
+
 #: How far a number can be trusted. ``nominal``: the vendor's file or the paper states it; ``measured``: a
 #: published measurement (the source says on which chip); ``assumed``: carried over or inferred;
 #: ``calibrated``: fitted.
@@ -199,6 +203,7 @@ PARAMETERS: dict[str, Parameter] = {
 CALIBRATED_PARAMETERS = ("non_overlapped_fraction", "sync_cycles_per_block")
 
 
+@members_in_default_fp_state
 @dataclass(frozen=True)
 class Chip:
     """One chip. The numeric fields are the rows of :data:`PARAMETERS`, in the units given there.
@@ -270,7 +275,11 @@ class Chip:
 
     def __post_init__(self):
         for name, parameter in PARAMETERS.items():
-            check_value(name, parameter, getattr(self, name), f"chip {self.name}")
+            value = getattr(self, name)
+            if isinstance(value, np.integer | np.floating):  # their products wrap, and JSON has none of them
+                value = value.item()
+                object.__setattr__(self, name, value)
+            check_value(name, parameter, value, f"chip {self.name}")
             if name not in self.provenance:
                 raise ValueError(f"chip {self.name}: {name} has no provenance")
         if self.non_overlapped_fraction > 1:

@@ -22,6 +22,7 @@ from ascend.pipes.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program
 from ascend.pipes.records import PhaseResult, Records, Run, Stall
 from ascend.pipes.trace import occupancy, write_trace
 from ascend.tile_schedule import TileSchedule
+from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 
 #: ``pipelined``: a pipe starts its next transfer while the last one's latency passes; ``serial``: it waits.
 LatencyMode = Literal["pipelined", "serial"]
@@ -31,6 +32,7 @@ SLICE = 1_000_000
 MOST_RECORDS = 20_000_000
 
 
+@members_in_default_fp_state
 @dataclass(frozen=True)
 class Timeline(Run):
     """What a schedule does in time: a :class:`ascend.pipes.records.Run` with the options it was run with."""
@@ -140,6 +142,7 @@ class Timeline(Run):
         }  # fmt: skip
 
 
+@default_fp_state
 def simulate(
     schedule: TileSchedule,
     *,

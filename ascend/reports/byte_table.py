@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ascend.pipes.build import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
 from ascend.roofline import ELEMENT_BYTES, traffic
 from ascend.tile_schedule import TileSchedule
+from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 
 
 class Factor(NamedTuple):
@@ -20,6 +21,7 @@ class Factor(NamedTuple):
     value: float
 
 
+@members_in_default_fp_state
 class ByteRow(NamedTuple):
     """One operand: bytes by eq. 9, bytes the schedule moves over all cores, and what makes the difference."""
 
@@ -34,6 +36,7 @@ class ByteRow(NamedTuple):
         return self.schedule_bytes / self.eq9_bytes if self.eq9_bytes else math.inf
 
 
+@default_fp_state
 def byte_table(schedule: TileSchedule) -> list[ByteRow]:
     """Rows for A, B, C and, with more than one term, the split pass.
 

@@ -11,11 +11,13 @@ from ascend.reports.calibration import PUBLISHED_BLOCK, PUBLISHED_DOUBLE
 from ascend.roofline import operational_intensity, roofline
 from ascend.schedule import variant
 from ascend.tile_schedule import TileSchedule
+from tensorcore_models.machine.fp_state import default_fp_state
 
 #: Square blocks that the paper discusses: its traffic optimum, its best, and the next one up.
 LANDMARKS = (96, 176, 192)
 
 
+@default_fp_state
 def explain(schedule: TileSchedule) -> list[str]:
     """Sentences on a schedule's block and on the square blocks of 96, 176 and 192 beside it.
 

@@ -8,6 +8,7 @@ atlasascendc_api_07_0673, and its 8.0.RC3 edition for the L0 capacities; EnableM
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES
 from ascend.chips.chip import Chip
 from ascend.tile_schedule import TileSchedule, fractals
+from tensorcore_models.machine.fp_state import default_fp_state
 
 #: AscendC's iterateOrder: 0 steps along M first, 1 along N first.
 ITERATE_M_FIRST, ITERATE_N_FIRST = 0, 1
@@ -43,6 +44,7 @@ def core_rectangle(schedule: TileSchedule) -> tuple[int, int]:
     return min(up(rows, along_m) * b.bm, s.m), min(up(columns, min(cores // along_m, columns)) * b.bn, s.n)
 
 
+@default_fp_state
 def tiling_fields(schedule: TileSchedule) -> dict[str, int]:
     """AscendC tiling fields of a schedule; empty for a vector kernel, which has no Matmul.
 

@@ -14,6 +14,7 @@ from ascend.pipes.program import Loop, Program, Segment
 from ascend.pipes.simulate import LatencyMode, run_program, simulate
 from ascend.roofline import schedule_roofline
 from ascend.tile_schedule import TileSchedule
+from tensorcore_models.machine.fp_state import default_fp_state
 
 
 class Cause(NamedTuple):
@@ -53,6 +54,7 @@ class Step(NamedTuple):
     fitted: bool
 
 
+@default_fp_state
 def waterfall(schedule: TileSchedule, latency: LatencyMode = "pipelined") -> list[Step]:
     """Steps from the FP32-equivalent peak to the simulated speed of a schedule.
 
@@ -159,6 +161,7 @@ TIMING_PARAMETERS = tuple(
 STEP = 0.2
 
 
+@default_fp_state
 def sensitivities(schedule: TileSchedule, kinds: tuple[str, ...] | None = None) -> list[Sensitivity]:
     """Speed with each timing number 20 % lower and higher, strongest first.
 
@@ -190,6 +193,7 @@ def sensitivities(schedule: TileSchedule, kinds: tuple[str, ...] | None = None) 
     return sorted(rows, key=lambda row: -abs(row.elasticity))
 
 
+@default_fp_state
 def sweep(schedule: TileSchedule, parameter: str, values: list[float]) -> list[tuple[float, float]]:
     """(value, TFLOP/s) of a what-if sweep over one chip parameter.
 

@@ -3,6 +3,7 @@ import numpy as np
 NEAREST: int
 ODD: int
 DIFFERENCE: int
+BLOCK: int
 
 class Product:
     def __init__(

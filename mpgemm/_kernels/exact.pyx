@@ -464,3 +464,4 @@ def dots(const unsigned char[::1] a, bint a_double, const unsigned char[::1] b, 
 
 
 NEAREST, ODD, DIFFERENCE = EXACT_NEAREST, EXACT_ODD, EXACT_DIFFERENCE
+BLOCK = EXACT_BLOCK

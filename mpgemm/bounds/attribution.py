@@ -29,6 +29,7 @@ from tensorcore_models.accumulators import FusedDotAdd, FusedDotRoundDownAdd, In
 from tensorcore_models.engines.engine import Engine, MatrixEngine
 from tensorcore_models.formats import Format
 from tensorcore_models.formats.exact_rounding import round_to_bits
+from tensorcore_models.machine.fp_state import default_fp_state
 
 #: Holds every sum of a fused core before it is rounded: 49 significand bits and the exponents of binary128.
 WIDE = Format("wide", 15, 48, 16383)
@@ -93,6 +94,7 @@ def _number(x: Fraction) -> str:
     return repr(value) if Fraction(value) == x else f"{value:.17g}"
 
 
+@default_fp_state
 def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None, **options) -> Attribution:
     """Take the error of one dot product apart.
 

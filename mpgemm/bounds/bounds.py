@@ -418,6 +418,7 @@ def gamma(n: float, u: float) -> float:
     return n * u / (1 - n * u) if n * u < 1 else math.inf
 
 
+@default_fp_state
 def block_fma_bounds(
     n: int, block: int, u_low: float, u_high: float, u_out: float | None = None, probability: float = 0.99
 ):
@@ -459,6 +460,7 @@ def block_fma_bounds(
     }
 
 
+@default_fp_state
 def multiword_bound(n: int, words: int, word: Format, result: Format, theta: float) -> float:
     """2u + nU + 4 n^2 f_min/theta + 4 n^2 F_min/theta^2 with u = 2^-(t p): fig. 7 of khattak-mikaitis, after Mary and Mikaitis.
 

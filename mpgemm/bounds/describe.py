@@ -11,6 +11,7 @@ from mpgemm.recovery.arithmetic import EngineArithmetic, combine
 from tensorcore_models.accumulators import FusedDotAdd
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format
+from tensorcore_models.machine.fp_state import default_fp_state
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Description:
         }
 
 
+@default_fp_state
 def describe(method, a, b, c=None, engine=None, *, overflow: str | None = None, **options) -> Description:
     """Follow one dot product ``sum a_k b_k + c`` through a method, step by step.
 

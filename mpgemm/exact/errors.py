@@ -21,7 +21,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.exact.mp_reference import MpResult
-from mpgemm.exact.product import exact_gemm
+from mpgemm.exact.product import ExactResult, exact_gemm
 from tensorcore_models.machine.fp_state import default_fp_state
 
 REFERENCES = ("exact", "mpmath")
@@ -34,6 +34,10 @@ RELATIVE_METRICS = {
     "normwise": "||dC||_F / || |A||B| ||_F",
     "componentwise": "max |dC| / (|A||B|)",
 }
+
+
+#: Elements of an operand of which a norm is taken at a time.
+_NORM_SLICE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,7 @@ class ErrorMeter:
         If the reference is unknown or shapes do not match.
     """
 
+    @default_fp_state
     def __init__(self, a, b, c=None, reference: str = "exact"):
         if reference not in REFERENCES:
             raise ValueError(f"unknown reference {reference!r}; known: {', '.join(REFERENCES)}")
@@ -182,7 +187,7 @@ class ErrorMeter:
         self.exact = exact_gemm(a, b, c) if reference == "exact" else MpResult(a, b, c)
         self.shape = (a.shape[0], b.shape[1], a.shape[1])
         self._values = np.asarray(self.exact.rounded("fp64"))
-        self._sizes = _exact_sizes(a, b, c)
+        self._sizes = _exact_sizes(self.exact if isinstance(self.exact, ExactResult) else exact_gemm(a, b, c))
         self._scale_inf = _input_norm_inf(a) * _input_norm_inf(b) + (0.0 if c is None else _input_norm_inf(c))
 
     @default_fp_state
@@ -237,9 +242,9 @@ class ErrorMeter:
         return both_nan | same_inf, np.isfinite(values) & np.isfinite(self._values)
 
 
-def _exact_sizes(a, b, c) -> np.ndarray:
+def _exact_sizes(exact: ExactResult) -> np.ndarray:
     """S = |A||B| + |C0|, correctly rounded to binary64; where it is not finite it is infinite."""
-    sizes = np.asarray(exact_gemm(np.abs(a), np.abs(b), None if c is None else np.abs(c)).rounded("fp64"))
+    sizes = np.asarray(exact.magnitudes().rounded("fp64"))
     return np.where(np.isnan(sizes), np.inf, sizes)
 
 
@@ -253,9 +258,16 @@ def _norm_inf(x: np.ndarray) -> float:
 
 
 def _input_norm_inf(x: np.ndarray) -> float:
-    """Largest row sum over the finite elements."""
-    values = x.astype(np.float64)
-    return _norm_inf(np.where(np.isfinite(values), values, 0.0))
+    """Largest row sum over the finite elements, a slice of them at a time."""
+    largest, rows = 0.0, max(_NORM_SLICE // max(x.shape[1], 1), 1)
+    for row in range(0, x.shape[0], rows):
+        sums = 0.0
+        for column in range(0, x.shape[1], _NORM_SLICE):
+            values = np.abs(x[row : row + rows, column : column + _NORM_SLICE].astype(np.float64))
+            with np.errstate(over="ignore"):
+                sums = sums + np.where(np.isfinite(values), values, 0.0).sum(axis=1)
+        largest = max(largest, float(np.max(sums)))
+    return largest
 
 
 def _norm_frobenius(x: np.ndarray) -> float:

@@ -7,10 +7,13 @@ import mpmath
 import numpy as np
 
 from tensorcore_models.formats.rounding import source_array
+from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state
 
 
 @default_fp_state
+@default_fp_state
+@integer_arguments("prec")
 def mp_gemm(a: Any, b: Any, c: Any = None, prec: int | None = None) -> "mpmath.matrix":
     """A B (+ C) in mpmath arithmetic, for small matrices.
 
@@ -49,6 +52,8 @@ def mp_gemm(a: Any, b: Any, c: Any = None, prec: int | None = None) -> "mpmath.m
     return result
 
 
+@default_fp_state
+@integer_arguments("prec")
 def mp_gemm_entries(
     a: Any, b: Any, c: Any, indices: Iterable[tuple[int, int]], prec: int | None = None
 ) -> list["mpmath.mpf"]:

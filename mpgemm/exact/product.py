@@ -21,8 +21,11 @@ from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import threads_for
 
-#: Elements left to the long accumulator, one in so many of all, from which transposing B pays.
+#: Elements left to the long accumulator, one in so many of all, from which transposing B pays; columns transposed at a time.
 _TRANSPOSE_FROM = 64
+_TRANSPOSED = 64
+#: Columns of which a cache line has a whole row: as they are, they are read as fast as transposed ones.
+_FEW_COLUMNS = 8
 
 
 def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
@@ -86,9 +89,7 @@ class ExactResult:
         self._c = None if c is None else source_array(c, "c").astype(np.float64)  # astype copies
         if self._c is not None and self._c.shape != self.shape:
             raise ValueError(f"c has shape {self._c.shape}, the product {self.shape}")
-        self._product: exact_kernel.Product | None = None
-        self._expansion: tuple[np.ndarray, ...] | None = None
-        self._rounded: dict[str, np.ndarray] = {}
+        self._start()
 
     @default_fp_state
     def rounded(self, fmt: str | tcm.Format = "fp32") -> np.ndarray:
@@ -172,7 +173,22 @@ class ExactResult:
             both_nan &= np.isnan(x) & np.isnan(self.rounded("fp64"))
         return (error == 0) | both_nan
 
+    @default_fp_state
+    def magnitudes(self) -> "ExactResult":
+        """The exact product |A||B| (+ |C|) of the absolute values: what rounding errors scale with."""
+        other = object.__new__(type(self))
+        other._a, other._b, other._c = np.abs(self._a), np.abs(self._b), None if self._c is None else np.abs(self._c)
+        other.shape = self.shape
+        other._start()
+        return other
+
     # ------------------------------------------------------------ how
+
+    def _start(self) -> None:
+        """Nothing has been asked so far."""
+        self._product: exact_kernel.Product | None = None
+        self._expansion: tuple[np.ndarray, ...] | None = None
+        self._rounded: dict[str, np.ndarray] = {}
 
     def _round(self, fmt: tcm.Format) -> np.ndarray:
         if fmt.name == "fp64":
@@ -188,9 +204,9 @@ class ExactResult:
     def _kernel(self) -> exact_kernel.Product:
         if self._product is None:
             (m, k), n = self._a.shape, self._b.shape[1]
-            self._product = exact_kernel.Product(
-                *_bytes(self._a), *_bytes(self._b), m, k, n, isa_level(), threads_for(m * k * n)
-            )
+            # threads share a block at a time: those of a block's work, however long k is
+            threads = threads_for(min(m, exact_kernel.BLOCK) * min(k, exact_kernel.BLOCK) * min(n, exact_kernel.BLOCK))
+            self._product = exact_kernel.Product(*_bytes(self._a), *_bytes(self._b), m, k, n, isa_level(), threads)
         return self._product
 
     def _rounded_fp32(self) -> np.ndarray:
@@ -230,9 +246,22 @@ class ExactResult:
     def _dots(self, rows: np.ndarray, columns: np.ndarray, what: int, x: np.ndarray | None = None) -> np.ndarray:
         """Elements that only the long accumulator settles."""
         k, n = self._b.shape
-        b, steps = self._b, (n, 1)
-        if rows.size * _TRANSPOSE_FROM > self.shape[0] * self.shape[1]:
-            b, steps = np.ascontiguousarray(self._b.T), (1, k)
+        if n <= _FEW_COLUMNS or rows.size * _TRANSPOSE_FROM <= self.shape[0] * n:
+            return self._dots_of(self._b, (n, 1), rows, columns, columns, what, x)
+        out = np.empty(rows.size)
+        for start in range(0, n, _TRANSPOSED):
+            chosen = np.flatnonzero((columns >= start) & (columns < start + _TRANSPOSED))
+            if chosen.size:
+                b = np.ascontiguousarray(self._b[:, start : start + _TRANSPOSED].T)
+                at = rows[chosen], columns[chosen]
+                out[chosen] = self._dots_of(b, (1, k), *at, at[1] - start, what, x)
+        return out
+
+    def _dots_of(
+        self, b: np.ndarray, steps: tuple[int, int], rows, columns, columns_of_b, what: int, x: np.ndarray | None
+    ) -> np.ndarray:
+        """Elements by the long accumulator, from columns of B with given strides along k and from column to column."""
+        k = self._b.shape[0]
         out = np.empty(rows.size)
         exact_kernel.dots(
             *_bytes(self._a),
@@ -240,7 +269,7 @@ class ExactResult:
             k,
             *steps,
             rows.astype(np.int64),
-            columns.astype(np.int64),
+            columns_of_b.astype(np.int64),
             None if self._c is None else self._c[rows, columns],
             None if x is None else x[rows, columns],
             what,
@@ -260,6 +289,7 @@ def _bytes(x: np.ndarray) -> tuple[np.ndarray, bool]:
     return x.reshape(-1).view(np.uint8), x.dtype == np.float64
 
 
+@default_fp_state
 def exact_dot_integers(x: Any, y: Any, c: float = 0.0) -> tuple[int, int]:
     """c + the dot product of two vectors of finite numbers in Python integers: the readable truth, slow.
 

@@ -16,6 +16,7 @@ from mpgemm.experiments.recovery_methods import Pair, pair_method, resolve_pairs
 from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.reporting.report import Table
 from tensorcore_models.engines.engine import Engine
+from tensorcore_models.machine.fp_state import default_fp_state
 
 #: Metrics of the error report that a row of the table has.
 METRICS = ("relative_frobenius", "relative_inf", "normwise", "componentwise", "max_ulp", "mean_ulp", "bits_equal")
@@ -169,6 +170,7 @@ def _csv(records: Sequence[ComparisonRecord]) -> str:
     return text.getvalue()
 
 
+@default_fp_state
 def compare(
     methods: Sequence[str | RecoveryMethod],
     engines: Sequence[str | Engine | None],

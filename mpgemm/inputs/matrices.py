@@ -12,6 +12,9 @@ from types import MappingProxyType
 
 import numpy as np
 
+from tensorcore_models.integers import integer_arguments
+from tensorcore_models.machine.fp_state import default_fp_state
+
 Pair = tuple[np.ndarray, np.ndarray]
 Generator = np.random.Generator
 
@@ -232,6 +235,8 @@ def get_distribution(name: str) -> Distribution:
         raise ValueError(f"unknown distribution {name!r}; known: {', '.join(DISTRIBUTIONS)}") from None
 
 
+@default_fp_state
+@integer_arguments("m", "k", "n", "seed")
 def generate(name: str, m: int, k: int, n: int, seed: int = 0, **parameters: float) -> Pair:
     """Draw a pair of matrices.
 
@@ -265,6 +270,8 @@ def generate(name: str, m: int, k: int, n: int, seed: int = 0, **parameters: flo
     return _draw(name, (m, k, n), seed, parameters, streams=(0, 1))
 
 
+@default_fp_state
+@integer_arguments("m", "n", "seed")
 def generate_addend(name: str, m: int, n: int, seed: int = 0, **parameters: float) -> np.ndarray:
     """Draw a matrix C to add: one that the distribution draws for A, from a stream of its own.
 
@@ -341,6 +348,7 @@ SHIPPED: dict[str, ShippedPair] = {
 }
 
 
+@default_fp_state
 def load_shipped(name: str) -> Pair:
     """The shipped pair of that name, two fresh float32 arrays.
 

@@ -32,8 +32,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from tensorcore_models import ROUNDINGS, get_format
 from tensorcore_models.formats import Format, IntegerFormat
+from tensorcore_models.integers import checked_integer, integer_fields
 
 ACCUMULATIONS = ("core", "blocks", "nested", "outside", "k_step", "termwise", "elementwise")
 ORDERS = ("step", "term")
@@ -134,6 +137,9 @@ class RecoveryMethod:
     options: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self):
+        for name in ("words", "scale_exponent", "restart_every", "slice_bits"):
+            if getattr(self, name) is not None:
+                integer_fields(self, name)
         for name, known in (
             ("kind", KINDS),
             ("accumulation", ACCUMULATIONS),
@@ -149,17 +155,13 @@ class RecoveryMethod:
             self._fail("a row needs name, title, formula, source and formats")
         for fmt in self.formats:
             get_format(fmt)
-        if isinstance(self.words, bool) or not isinstance(self.words, int) or not 1 <= self.words <= 32:
+        if not 1 <= self.words <= 32:
             self._fail(f"words is {self.words!r}, expected an integer from 1 to 32")
         if len(set(self.products)) != len(self.products) or not self.products:
             self._fail(f"products {self.products} must be different pairs, at least one")
         if any(not (0 <= i < self.words and 0 <= j < self.words) for i, j in self.products):
             self._fail(f"products {self.products} name words beyond the {self.words} there are")
-        if self.scale_exponent is not None and (
-            isinstance(self.scale_exponent, bool)
-            or not isinstance(self.scale_exponent, int)
-            or not 0 <= self.scale_exponent <= 100
-        ):
+        if self.scale_exponent is not None and not 0 <= self.scale_exponent <= 100:
             self._fail(f"scale_exponent is {self.scale_exponent!r}, expected an integer from 0 to 100, or None")
         if self.accumulation in ("core", "blocks") and self.scale_exponent != 0 and self.words > 1:
             self._fail(
@@ -234,8 +236,8 @@ def check_moduli(moduli) -> tuple[int, ...]:
     ValueError
         Otherwise.
     """
-    moduli = tuple(moduli)
-    if len(moduli) < 2 or any(isinstance(p, bool) or not isinstance(p, int) or not 2 <= p <= 256 for p in moduli):
+    moduli = tuple(checked_integer(p, "a modulus") for p in moduli)
+    if len(moduli) < 2 or any(not 2 <= p <= 256 for p in moduli):
         raise ValueError(f"moduli {moduli} must be at least two integers from 2 to 256")
     for i, p in enumerate(moduli):
         for q in moduli[:i]:
@@ -252,7 +254,8 @@ def _choice(name: str, value, known: Mapping):
 
 
 def _count(name: str, value, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+    value = checked_integer(value, name)
+    if not low <= value <= high:
         raise ValueError(f"{name} is {value!r}, expected an integer from {low} to {high}")
     return value
 
@@ -284,7 +287,7 @@ def _changes(row: RecoveryMethod, options: Mapping) -> dict:
             words = _count(name, value, 1, 8 if name == "words" else 16)
             changes |= {"words": words, "products": products_below(words, words - 1)}
         elif name == "moduli":
-            chosen = MODULI[: _count(name, value, 2, len(MODULI))] if isinstance(value, int) else value
+            chosen = MODULI[: _count(name, value, 2, len(MODULI))] if isinstance(value, int | np.integer) else value
             changes["moduli"] = check_moduli(chosen)
         elif name == "products":
             pairs = {"upper": products_below(words, words - 1), "all": products_below(words)}

@@ -1,7 +1,6 @@
 """What all accumulator specifications share: validation, and the edge rules for specials, zeros and underflow."""
 
 import dataclasses
-import operator
 import types
 from dataclasses import dataclass
 from importlib import import_module
@@ -10,6 +9,7 @@ from typing import Any, ClassVar, Literal, Union, get_args, get_origin
 import numpy as np
 
 from ..formats.exact_rounding import check_rounding
+from ..integers import checked_integer
 
 ZeroExponent = Literal["skip", "minus126", "format_minimum"]
 NanRule = Literal["all_ones", "quiet", "x86"]
@@ -49,9 +49,7 @@ def checked_value(value: Any, expected: Any, what: str) -> Any:
             raise TypeError(f"{what} is {value!r}, expected True or False")
         return bool(value)
     if expected is int:
-        if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
-            raise TypeError(f"{what} is {value!r}, expected an integer")
-        return operator.index(value)
+        return checked_integer(value, what)
     if get_origin(expected) is tuple and choices == (int, ...):
         if isinstance(value, str) or not hasattr(value, "__iter__"):
             raise TypeError(f"{what} is {value!r}, expected integers")

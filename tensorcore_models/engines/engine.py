@@ -15,7 +15,6 @@ import abc
 import dataclasses
 import functools
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,6 +26,7 @@ from ..formats import Format, IntegerFormat, get_format
 from ..formats.exact_rounding import check_rounding
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
 from ..formats.sums import add_rounded, scale_rounded
+from ..integers import checked_integer, integer_arguments
 from ..machine.fp_state import default_fp_state
 from .order import KOrder, Order, Unit, evaluate, leaves, merged, order_of, uncovered
 
@@ -446,9 +446,7 @@ class MatrixEngine(Engine):
             value = getattr(self, field)
             if value is None:
                 continue
-            if isinstance(value, bool) or not hasattr(value, "__index__"):
-                raise TypeError(f"{field} is an integer, got {value!r}")
-            object.__setattr__(self, field, operator.index(value))
+            object.__setattr__(self, field, checked_integer(value, field))
             if value < least:
                 raise ValueError(f"{field} is {value}, expected at least {least}")
         if (self.scale_format is None) != (self.block_size is None):
@@ -540,6 +538,7 @@ class CallableEngine(Engine):
         return total
 
 
+@integer_arguments("k")
 def as_engine(
     function: Callable[[Any, Any, Any], Any],
     *,

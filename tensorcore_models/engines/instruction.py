@@ -9,6 +9,7 @@ import numpy as np
 from .. import kernels
 from ..accumulators import Accumulator, Unpublished
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
+from ..integers import integer_arguments
 from ..machine.fp_state import default_fp_state
 from .engine import MatrixEngine
 
@@ -121,6 +122,7 @@ class Instruction(MatrixEngine):
             return f"{self.m} x {self.n} x {self.k}"
         return "; ".join(f"{m} x ({_spell(widths)}) x {self.k}" for m, widths in self.legal_shapes)
 
+    @integer_arguments("m", "n")
     def with_shape(self, m: int, n: int) -> "Instruction":
         """The same instruction at another legal m and n; its name says so.
 

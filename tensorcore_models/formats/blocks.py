@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..integers import checked_integer, integer_arguments
 from ..machine.fp_state import default_fp_state
 from .exact_rounding import check_rounding
 from .interop import as_array
@@ -70,6 +71,7 @@ class BlockScaled:
 
 
 @default_fp_state
+@integer_arguments("axis")
 def quantize_blocks(
     x,
     kind: str | tuple[str, str, int] = "mxfp8_e4m3",
@@ -138,9 +140,10 @@ def _kind(kind) -> tuple[Format, Format, int]:
             raise ValueError(f"unknown block format {kind!r}; known: {', '.join(BLOCK_FORMATS)}")
         kind = BLOCK_FORMATS[kind]
     element, scale, block_size = kind
-    if int(block_size) < 1:
+    block_size = checked_integer(block_size, "block_size")
+    if block_size < 1:
         raise ValueError(f"block_size is {block_size}, expected at least 1")
-    return get_float_format(element), get_float_format(scale), int(block_size)
+    return get_float_format(element), get_float_format(scale), block_size
 
 
 def _block_maxima(magnitudes: np.ndarray, block_size: int, axis: int) -> np.ndarray:

@@ -71,19 +71,39 @@ def operand_bits(x, fmt: Format | IntegerFormat, rounding: str | None, name: str
         return array.astype(array.dtype.newbyteorder("="), copy=False).view(fmt.container)  # any strides, no copy
     if rounding is not None:
         return _rounded_bits(array, fmt, rounding, name, saturate)
-    bits = encode(array, fmt, "rz", saturate=True) if not fmt.has_inf else encode(array, fmt, "rz")
-    back = decode(bits, fmt)
-    with np.errstate(invalid="ignore"):  # signalling NaNs
-        values = array.astype(np.float64)
-    same = (back == values) | (np.isnan(back) & np.isnan(values))
-    if not same.all():
-        flat = np.flatnonzero(~same.ravel())
-        index = tuple(int(i) for i in np.unravel_index(flat[0], array.shape))
+    return _exact_bits(array, fmt, name)
+
+
+#: Values that are checked at a time: what a check keeps beside its operands stays small.
+_CHECKED = 1 << 20
+
+
+def _exact_bits(array: np.ndarray, fmt: Format, name: str) -> np.ndarray:
+    """Values that the format has as its encodings; others raise."""
+    out, flat = np.empty(array.shape, fmt.container), array.reshape(-1)
+    bits = out.reshape(-1)
+    wrong, first = 0, 0
+    for start in range(0, flat.size, _CHECKED):
+        part = slice(start, start + _CHECKED)
+        bits[part] = encode(flat[part], fmt, "rz", saturate=not fmt.has_inf)
+        lost = ~_same(decode(bits[part], fmt), flat[part])
+        if not wrong and lost.any():
+            first = start + int(np.argmax(lost))
+        wrong += int(np.count_nonzero(lost))
+    if wrong:
+        index = tuple(int(i) for i in np.unravel_index(first, array.shape))
         raise ValueError(
-            f"{name}: {flat.size} of {array.size} values are not representable in {fmt.name}, the first is "
-            f"{values[index]!r} at {index}; round them first, or pass input_rounding"
+            f"{name}: {wrong} of {array.size} values are not representable in {fmt.name}, the first is "
+            f"{float(array[index])!r} at {index}; round them first, or pass input_rounding"
         )
-    return bits
+    return out
+
+
+def _same(found: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """Where values are equal, or both NaN."""
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        values = given.astype(np.float64)
+    return (found == values) | (np.isnan(found) & np.isnan(values))
 
 
 def _rounded_bits(array: np.ndarray, fmt: Format, rounding: str, name: str, saturate: bool) -> np.ndarray:

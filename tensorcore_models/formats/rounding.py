@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels.conversion import convert
+from ..integers import checked_integer
 from ..machine.fp_state import default_fp_state
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads
@@ -134,9 +135,8 @@ def encode_target(
     check_rounding(rounding)
     if subnormals not in SUBNORMALS:
         raise ValueError(f"unknown subnormals {subnormals!r}; known: {', '.join(SUBNORMALS)}")
-    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-        raise TypeError(f"seed must be an integer, got {type(seed).__name__}")
-    if not 0 <= seed.__index__() < 1 << 64:
+    seed = checked_integer(seed, "seed")
+    if not 0 <= seed < 1 << 64:
         raise ValueError(f"seed must lie in [0, 2**64), got {seed}")
     target = _target(fmt, rounding, None if saturate is None else bool(saturate), subnormals == "flush")
     if nan is not None and not np.isnan(nan):
@@ -145,8 +145,8 @@ def encode_target(
     # A source has at most 2200 binades: beyond twice that and the format's own range every scale does the
     # same.
     reach = 5000 + abs(fmt.quantum_exponent) + abs(fmt.emax)
-    scale = max(-reach, min(reach, int(scale_exponent)))
-    return replace(target, seed=seed.__index__(), scale=scale)
+    scale = max(-reach, min(reach, checked_integer(scale_exponent, "scale_exponent")))
+    return replace(target, seed=seed, scale=scale)
 
 
 def source_array(x: Any, name: str = "x") -> np.ndarray:

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from ..integers import integer_arguments
+from ..machine.fp_state import default_fp_state
 from .rounding import decode, encode, source_array
 from .rows import FORMATS
 from .words import bits_kept, split_fp16
@@ -258,6 +260,7 @@ def bits_retained_formula(exponent: int, scale_exponent: int = 0) -> int:
     return max(high, min(FULL_BITS, exponent - _FP16.quantum_exponent + scale_exponent))
 
 
+@integer_arguments("min_exponent", "max_exponent")
 def allowed_scale_exponents(min_exponent: int, max_exponent: int) -> tuple[int, int]:
     """Eq. 6 (Rules 1 and 2): the s_b that keep 22 bits of every number with exponents in [min_exponent,
     max_exponent].
@@ -400,6 +403,7 @@ def _high_exponents(values: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.frexp(np.where(words == 0, values, words))[1] - 1
 
 
+@default_fp_state
 def automatic_scale_exponent(x: Any) -> ScaleChoice:
     """Choose s_b for an array from its nonzero finite elements.
 

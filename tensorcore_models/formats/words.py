@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels.conversion import split as split_kernel
+from ..integers import checked_integer
 from ..machine.fp_state import default_fp_state
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads
@@ -137,8 +138,7 @@ def split(
     [0.333251953125, 0.333251953125]
     """
     row, saturate = get_float_format(fmt), _check_overflow(overflow)
-    if isinstance(words, bool) or not hasattr(words, "__index__"):
-        raise TypeError(f"words must be an integer, got {type(words).__name__}")
+    words = checked_integer(words, "words")
     if words < 1:
         raise ValueError(f"words must be at least 1, got {words}")
     if not bits and row.dtype is None:

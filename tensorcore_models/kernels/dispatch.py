@@ -8,6 +8,7 @@ plain-integer reference for what is wider than those. Environment variable ``MPG
 Arguments are validated by :mod:`tensorcore_models.engines.engine` before they come here.
 """
 
+import math
 import os
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -73,6 +74,9 @@ class FastPath:
 _SMALLEST = 1 << 14
 _SMALLEST_BATCH = 1 << 9
 _SMALLEST_BATCH_OF_BYTES = 1 << 13
+
+#: Products of one slice of k, at most: what the kernels prepare for every value of k stays small, however long k is.
+LONGEST_SLICE = 1 << 17
 
 #: Fast paths in the order in which they are tried.
 FAST_PATHS: tuple[FastPath, ...] = (
@@ -230,9 +234,36 @@ def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     """
     low = lowered(engine)
     a, b, c, scale_a, scale_b = _operands(low, a, b, c, scale_a, scale_b)
-    (m, k), n = a.shape, b.shape[1]
-    if k == 0:
+    if a.shape[1] == 0:
         return c.astype(low.d_format.container)
+    for part in _slices(low, a.shape[1]):
+        c = _slice_bits(low, a[:, part], b[part], c, *_scales_of(low, part, scale_a, scale_b))
+        low = low.continued
+    return c
+
+
+def _slices(low: Lowered, k: int, every: int = 1) -> list[slice]:
+    """Slices of k that are computed one after the other: each starts where an instruction does, at a multiple of `every`.
+
+    The reference takes all of k: it keeps nothing for each value of k, and counts the steps of an accumulator of the user's.
+    """
+    if low.plan is None or get_kernel() == "reference":
+        return [slice(0, k)]
+    unit = math.lcm(low.cycle, low.block_size or 1, every)
+    length = max(LONGEST_SLICE // unit, 1) * unit
+    return [slice(start, min(start + length, k)) for start in range(0, k, length)]
+
+
+def _scales_of(low: Lowered, part: slice, scale_a, scale_b) -> tuple:
+    """Block scales of a slice of k that starts where a block does."""
+    if scale_a is None or low.block_size is None:
+        return scale_a, scale_b
+    blocks = slice(part.start // low.block_size, -(-part.stop // low.block_size))
+    return scale_a[:, blocks], scale_b[blocks]
+
+
+def _slice_bits(low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
+    (m, k), n = a.shape, b.shape[1]
     chosen = get_kernel()
     if chosen == "auto":
         size = m * n * k
@@ -276,7 +307,9 @@ def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarr
     if path is None or not path.promotes or not kernel.promotes(every):
         return None
     a, b, total, scale_a, scale_b = _operands(low, a, b, total, scale_a, scale_b)
-    return kernel.run(low, a, b, total, scale_a, scale_b, every)
+    for part in _slices(low, a.shape[1], every):
+        total = kernel.run(low, a[:, part], b[part], total, *_scales_of(low, part, scale_a, scale_b), every)
+    return total
 
 
 def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:

@@ -13,6 +13,7 @@ from ..catalogue import default_instruction, get_instruction
 from ..engines.engine import Engine, MatrixEngine
 from ..engines.order import Chain, Order, Sum
 from ..formats import get_format
+from ..integers import checked_integer, integer_arguments
 from . import cublaslt_tables as tables
 from .cublaslt_tables import PLATFORMS, TARGETS, Platform
 from .recipe import Epilogue, Recipe, Unknown, butterfly, contiguous, joined, residue_first, restarted
@@ -65,10 +66,11 @@ def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
         raise ValueError(
             "config lacks ALGO_ID, which says what kernel runs; record it from cublasLtMatmulAlgoGetHeuristic"
         )
-    for name, value in config.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            raise TypeError(f"config field {name} is {value!r}, expected an integer")
-    return {name: config.get(name) for name in tables.FIELDS}
+    given = {
+        name: None if value is None else checked_integer(value, f"config field {name}")
+        for name, value in config.items()
+    }
+    return {name: given.get(name) for name in tables.FIELDS}
 
 
 def _lookup(table: Mapping, key, field: str, value, family: str):
@@ -259,6 +261,7 @@ def _engine(device: str, family: str, fmt: str, step: int) -> Engine:
     return MatrixEngine(SequentialFMA(), a_format=fmt)
 
 
+@integer_arguments("m", "k", "n")
 def cublaslt(
     device: str, version: str, *, m: int, k: int, n: int, format: str, config: Mapping[str, int | None]
 ) -> Recipe:
@@ -292,7 +295,7 @@ def cublaslt(
     """
     platform = platform_of(device, version)
     for name, size in (("m", m), ("k", k), ("n", n)):
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        if size < 1:
             raise ValueError(f"{name} is {size!r}, expected a positive integer")
     fmt = get_format(format).name
     if fmt not in OUTPUTS:

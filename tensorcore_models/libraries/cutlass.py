@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ..catalogue import default_instruction, get_instruction
 from ..engines.instruction import Instruction
 from ..engines.order import Chain, Order
+from ..integers import integer_arguments
 from .recipe import Epilogue, Recipe, Unknown, contiguous, joined
 
 SOURCE = "CUTLASS's documentation and headers"
@@ -19,7 +20,7 @@ SOURCE = "CUTLASS's documentation and headers"
 
 def _positive(**sizes: int) -> None:
     for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        if size < 1:
             raise ValueError(f"{name} is {size!r}, expected a positive integer")
 
 
@@ -45,6 +46,7 @@ def _warps(part: range, tile: int, residue: str, slices: int) -> Order:
     return joined(chains)
 
 
+@integer_arguments("k", "tile_k", "split_k", "sliced_k")
 def cutlass(
     engine: str | Instruction,
     *,

@@ -13,6 +13,7 @@ from ..engines.engine import Engine
 from ..engines.order import Chain, Order, Sum, leaves, uncovered, with_output
 from ..formats import Format, get_format
 from ..formats.rounding import decode, encode
+from ..machine.fp_state import default_fp_state
 
 #: Parts of a sum that the text shows before and after it leaves some out.
 SHOWN = 3
@@ -68,6 +69,7 @@ class Epilogue:
         )
 
 
+@default_fp_state
 def folded_scale(scale_a: float, scale_b: float) -> float:
     """RN32(scale_a * scale_b) of two FP32 factors; overflow gives an infinity."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):

@@ -12,6 +12,8 @@ import numpy as np
 from ..catalogue import get_instruction
 from ..engines.order import Chain, Order, Sum, merged
 from ..formats import get_format
+from ..integers import integer_arguments
+from ..machine.fp_state import default_fp_state
 from .recipe import Epilogue, Recipe, Unknown, contiguous, folded_scale, joined
 
 SOURCE = "measured by the authors of mmaemu 0.1.0 (torch 2.7.1, cuBLASLt 12.8.3.14)"
@@ -80,6 +82,7 @@ def pairwise(parts: list[Order]) -> Order:
     return Sum((parts[last], *slots))
 
 
+@integer_arguments("k", "split_k")
 def scaled_mm_recipe(
     k: int,
     *,
@@ -125,9 +128,9 @@ def scaled_mm_recipe(
         raise Unknown(
             "b_format 'e5m2' with a_format 'e5m2': cuBLASLt has no such kernel", field="b_format", known=("e4m3fn",)
         )
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 16 or k % 16:
+    if k < 16 or k % 16:
         raise ValueError(f"k is {k!r}; torch._scaled_mm takes positive multiples of 16: pad A and B with zeros")
-    if isinstance(split_k, bool) or not isinstance(split_k, int | np.integer) or split_k < 1:
+    if split_k < 1:
         raise ValueError(f"split_k is {split_k!r}, expected a positive integer (the library's SPLITK_NUM)")
     scheme = None if scheme == "none" or split_k == 1 else scheme
     if split_k > 1:
@@ -163,6 +166,7 @@ def _scalar(value, name: str) -> float:
     return float(np.float32(array.reshape(())[()]))
 
 
+@default_fp_state
 def scaled_mm(
     a,
     b,

@@ -8,12 +8,14 @@ are marked here set and restore.
 
 import functools
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from types import FunctionType
+from typing import Any, ParamSpec, TypeVar
 
 from .._kernels.common.fp_state import enter, leave
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+_C = TypeVar("_C", bound=Any)
 
 
 def default_fp_state(function: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -28,3 +30,17 @@ def default_fp_state(function: Callable[_P, _T]) -> Callable[_P, _T]:
             leave(state)
 
     return run
+
+
+def members_in_default_fp_state(cls: type[_C]) -> type[_C]:
+    """Class decorator: public methods and properties of the class, lazily computed ones too, run in the default state."""
+    for name, member in list(vars(cls).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(member, functools.cached_property):
+            member.func = default_fp_state(member.func)
+        elif isinstance(member, property) and member.fget is not None:
+            setattr(cls, name, property(default_fp_state(member.fget)))
+        elif isinstance(member, FunctionType):
+            setattr(cls, name, default_fp_state(member))
+    return cls

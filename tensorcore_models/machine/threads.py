@@ -3,6 +3,7 @@
 import os
 
 from .._kernels.common.cpu import has_openmp
+from ..integers import checked_integer
 
 _chosen: int | None = None
 _shared_work = False  # whether threads may have been started
@@ -58,9 +59,7 @@ def checked_threads(n) -> int:
     ValueError, TypeError
         If it is not an integer from 1 to 1024.
     """
-    if isinstance(n, bool) or not hasattr(n, "__index__"):
-        raise TypeError(f"the number of threads is an integer, got {type(n).__name__}")
-    return _checked(n.__index__(), "the number of threads")
+    return _checked(checked_integer(n, "the number of threads"), "the number of threads")
 
 
 def get_num_threads() -> int:

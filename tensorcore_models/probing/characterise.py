@@ -15,6 +15,7 @@ from functools import partial
 
 from ..engines.engine import Engine
 from ..formats import IntegerFormat
+from ..machine.fp_state import default_fp_state
 from .dots import SCALES, Dots, Unreachable, leading_exponent, power
 from .outcomes import TAILS, rounding_of
 from .specials import Specials, probe_specials
@@ -306,6 +307,7 @@ class _Unit:
         return None if d not in (2, 2 + power(-9)) else d == 2
 
 
+@default_fp_state
 def characterise(engine: Engine) -> Characterisation:
     """Find out by probes what a matrix engine computes.
 

@@ -1,5 +1,6 @@
 """The command as a user runs it: output, files, exit status and one line for bad input."""
 
+import contextlib
 import csv
 import json
 import os
@@ -170,12 +171,38 @@ def test_no_command_and_unknown_command(capsys):
         assert capsys.readouterr().err.count("\n") == 1
 
 
+#: The command line with Ctrl-C at work: a process that a shell starts in the background, and its children, ignore it.
+INTERRUPTIBLE = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from mpgemm.cli import main; sys.exit(main())"
+)
+
+
+@contextlib.contextmanager
+def started(command):
+    """A process that does not outlive its test, whatever fails there."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_interrupt_keeps_what_is_finished_and_resumes(tmp_path):
+@pytest.mark.parametrize("ignored", [False, True], ids=["foreground", "background"])
+def test_interrupt_keeps_what_is_finished_and_resumes(tmp_path, ignored):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if ignored else signal.getsignal(signal.SIGINT)
+    try:
+        interrupt_and_resume(tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def interrupt_and_resume(tmp_path):
     command = [
         sys.executable,
-        "-m",
-        "mpgemm",
+        "-c",
+        INTERRUPTIBLE,
         "evaluate",
         "--distribution",
         "normal",
@@ -192,15 +219,15 @@ def test_interrupt_keeps_what_is_finished_and_resumes(tmp_path):
         str(tmp_path),
         "--no-figures",
     ]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     journal = tmp_path / "journal.jsonl"
-    deadline = time.monotonic() + 60
-    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 3):
-        assert time.monotonic() < deadline
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    with started(command) as process:
+        deadline = time.monotonic() + 60
+        while not (journal.exists() and journal.read_bytes().count(b"\n") >= 3):
+            assert time.monotonic() < deadline
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "run again to resume" in err
     assert "Traceback" not in err

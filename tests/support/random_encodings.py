@@ -1,11 +1,13 @@
-"""Encodings that make accumulators err: random bits, clustered exponents, cancellation, zeros, edges, specials."""
+"""Encodings that make accumulators err: random bits, clustered exponents, cancellation, zeros, edges, specials.
+
+"underflow": products and their sums lie around the smallest numbers of FP32, where formats reach that far."""
 
 import numpy as np
 
 import tensorcore_models as tcm
 from tensorcore_models.formats import Format, IntegerFormat
 
-STYLES = ("bits", "normal", "clustered", "cancelling", "sparse", "subnormal", "overflow", "specials")
+STYLES = ("bits", "normal", "clustered", "cancelling", "sparse", "subnormal", "overflow", "underflow", "specials")
 
 
 def width_mask(fmt) -> int:
@@ -58,6 +60,9 @@ def encodings(rng: np.random.Generator, fmt, shape, style: str) -> np.ndarray:
         return np.where(zero, zeros.astype(fmt.container), bits).astype(fmt.container)
     if style == "subnormal":
         return _finite(fmt, _with_exponents(rng, fmt, shape, rng.integers(0, 3, shape)))
+    if style == "underflow":
+        lowest = max(fmt.bias - 77, 0)  # products of two from 2^-152 to 2^-122, or a format's smallest numbers
+        return _finite(fmt, _with_exponents(rng, fmt, shape, lowest + rng.integers(0, 16, shape)))
     if style == "overflow":
         return _finite(fmt, _with_exponents(rng, fmt, shape, rng.choice([middle, top - 1, top], shape)))
     bits = _finite(fmt, random_bits(rng, fmt, shape))

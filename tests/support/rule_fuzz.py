@@ -55,7 +55,7 @@ FIELDS = {
         "saturate": (False, False, True),
     },
     LanedFMA: {"lanes": (2, 4), "terms": (8, 32), "flush_inputs": (False, True)},
-    GroupPairwiseSum: {"group": (2, 4), "flush_results": (False, True)},
+    GroupPairwiseSum: {"group": (2, 4, 8), "flush_results": (False, True), "terms": (None, None, 8, 16)},
     PairRoundOddSum: {},
 }
 OPERANDS = {

@@ -37,7 +37,7 @@ def operands(rng: np.random.Generator, unit, m: int, k: int, n: int, style: str)
     if style == "cancelling":  # b alike in both halves, so that products cancel
         half = k // 2
         b[:, half : 2 * half] = b[:, :half]
-    c = encodings(rng, c_format, (m, n), style if style != "cancelling" else "clustered")
+    c = encodings(rng, c_format, (m, n), {"cancelling": "clustered", "underflow": "subnormal"}.get(style, style))
     if rng.random() < 0.3:
         c = np.zeros_like(c)
     scales = (None, None)

@@ -1,12 +1,11 @@
 """Foreign floating-point states change no bit: flush-to-zero, as -ffast-math leaves it behind, and other rounding modes."""
 
-import ctypes
-import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from foreign_state import MODES, needs_compiler, polluter_library, setter_library
 
 import ascend
 import mpgemm
@@ -14,52 +13,12 @@ import tensorcore_models as tcm
 from tensorcore_models.kernels import set_kernel
 from tensorcore_models.machine.instruction_sets import set_isa
 
-pytestmark = pytest.mark.skipif(
-    sys.platform == "win32" or shutil.which("cc") is None, reason="needs a C compiler named cc to build a small library"
-)
-
-SETTER = """
-#include <fenv.h>
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-static void flush(int on) { _mm_setcsr((_mm_getcsr() & ~0x8040u) | (on ? 0x8040u : 0)); }
-#elif defined(__aarch64__)
-static void flush(int on)
-{
-    unsigned long x;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(x));
-    x = on ? x | (1ul << 24) : x & ~(1ul << 24);
-    __asm__ volatile("msr fpcr, %0" : : "r"(x));
-}
-#else
-static void flush(int on) { (void)on; }
-#endif
-int foreign(int mode)
-{
-    static const int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
-    flush(mode == 4);
-    return fesetround(mode < 4 ? modes[mode] : FE_TONEAREST);
-}
-/* 1 where subnormal numbers are gone or sums are rounded otherwise */
-int is_foreign(void)
-{
-    volatile double tiny = 5e-324, one = 1.0, eps = 1.2e-16;
-    return tiny * one == 0.0 || one + eps != 1.0000000000000002 || -(one + eps) != -1.0000000000000002
-           || one + eps / 4 != 1.0 || -one - eps / 4 != -1.0;
-}
-"""
-MODES = {"towards zero": 1, "up": 2, "down": 3, "flush to zero": 4}
+pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("foreign")
-    (folder / "setter.c").write_text(SETTER)
-    target = folder / "setter.so"
-    subprocess.run(
-        ["cc", "-O0", "-frounding-math", "-shared", "-fPIC", folder / "setter.c", "-o", target, "-lm"], check=True
-    )
-    return ctypes.CDLL(str(target))
+    return setter_library(tmp_path_factory.mktemp("foreign"))
 
 
 def bits(x):
@@ -170,3 +129,48 @@ e = mpgemm.exact_gemm(x[None], np.ones((3, 1), np.float32)).rounded("fp32")
 assert e.view(np.uint32).tolist() == [[0x7FFFFD]], e
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+@pytest.mark.parametrize("mode", ["up", "flush to zero"])
+def test_threads_that_another_openmp_library_used(tmp_path, mode):
+    """All threads of the pool are in a foreign state; they still are afterwards, and no bit differs."""
+    library, threads = polluter_library(tmp_path), 3
+    tcm.set_num_threads(threads)
+    try:
+        wanted = shared_work()
+        assert library.foreign_everywhere(MODES[mode], threads) == threads
+        library.foreign(0)
+        found = shared_work()
+        assert library.foreign_threads(threads) == threads - 1, "a thread's state was not restored"
+    finally:
+        library.foreign_everywhere(0, threads)
+        tcm.set_num_threads(None)
+    assert [key for key in wanted if found[key] != wanted[key]] == []
+
+
+def shared_work():
+    """Products and conversions that are large enough to be shared among threads."""
+    a, b = operands(5, 160, 96, 150)
+    wide = a.astype(np.float64) * 2.0**-900
+    half = tcm.split(a, "fp16", 1)[0], tcm.split(b, "fp16", 1)[0]
+    results = {
+        "encode": tcm.encode(np.tile(wide, (8, 8)), "bf16"),
+        "split": tcm.split(np.tile(a, (8, 8)), "bf16", 3)[2],
+        "fp16": tcm.get_instruction("hopper:mma.m16n8k16.f32.f16.f16.f32").gemm(*half),
+        "cube": ascend.cube_gemm(a, b),
+        "exact": mpgemm.exact_gemm(wide, b).rounded("fp64"),
+        "sgemm": mpgemm.sgemm(a, b, method="bf16x6"),
+    }
+    accumulators = {
+        "fma": (tcm.SequentialFMA(), "fp32"), "fma flushed": (tcm.SequentialFMA(flush_inputs=True, flush_outputs=True), "fp32"),
+        "fda": (tcm.FusedDotAdd(8, 24), "bf16"), "fda generic": (tcm.FusedDotAdd(8, 40, output_rounding="rne"), "fp32"),
+        "fdrda": (tcm.FusedDotRoundDownAdd(), "bf16"), "gps": (tcm.GroupPairwiseSum(), "bf16"),
+        "gps kept": (tcm.GroupPairwiseSum(flush_results=False, flush_input="none"), "bf16"), "lanes": (tcm.LanedFMA(), "bf16"),
+        "bfmmla": (tcm.PairRoundOddSum(), "bf16"), "parametric": (tcm.ParametricDotAdd(4, fraction_bits=None), "bf16"),
+    }  # fmt: skip
+    for name, (accumulator, fmt) in accumulators.items():
+        engine = tcm.MatrixEngine(accumulator, a_format=fmt)
+        results[name] = engine.gemm(a, b, input_rounding="rne")
+    for method in ("ozaki_int8", "mixpert", "quantensor", "ootomo"):
+        results[method] = mpgemm.recovered_gemm(a, b, method=method)
+    return {key: bits(np.asarray(value)) for key, value in results.items()}

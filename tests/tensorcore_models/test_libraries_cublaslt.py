@@ -213,7 +213,7 @@ def test_bad_input():
         cublaslt("h100", "13.1", **SIZE, config={**CONFIG, "SPLIT": 1})
     with pytest.raises(ValueError, match="lacks ALGO_ID"):
         cublaslt("h100", "13.1", **SIZE, config={"STAGES_ID": 35})
-    with pytest.raises(TypeError, match="STAGES_ID is '35'"):
+    with pytest.raises(TypeError, match="STAGES_ID must be an integer, got '35'"):
         cublaslt("h100", "13.1", **SIZE, config={**CONFIG, "STAGES_ID": "35"})
     with pytest.raises(ValueError, match="k is 0"):
         cublaslt("h100", "13.1", **{**SIZE, "k": 0}, config=CONFIG)

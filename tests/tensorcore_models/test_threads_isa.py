@@ -41,7 +41,7 @@ def test_bad_thread_numbers():
     with pytest.raises(ValueError, match="at most 1024, got 100000"):
         tcm.set_num_threads(100_000)
     for n in (2.0, "2", True):
-        with pytest.raises(TypeError, match="the number of threads is an integer"):
+        with pytest.raises(TypeError, match="the number of threads must be an integer"):
             tcm.set_num_threads(n)
 
 

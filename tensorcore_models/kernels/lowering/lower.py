@@ -12,8 +12,8 @@ holds is left to the plain-integer reference; :attr:`Lowered.reason` then says w
 - everything that needs 128-bit integers where the compiler has none.
 """
 
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -121,6 +121,16 @@ class Lowered:
         if isinstance(a, Format) and isinstance(b, Format) and isinstance(c, Format) and isinstance(d, Format):
             return a, b, c, d
         return None
+
+    @property
+    def cycle(self) -> int:
+        """Products after which a chain goes on as it began."""
+        return self.accumulator.terms_per_step * getattr(self.accumulator, "groups_per_instruction", 1)
+
+    @cached_property
+    def continued(self) -> "Lowered":
+        """The same for the rest of a chain, whose addend is a result."""
+        return self if self.c_format == self.d_format else lower(replace(self, c_format=self.d_format))
 
     def layout(self, k: int) -> generic.Layout:
         """Arrangement of the last pass over a chain of `k` products."""
