@@ -6,7 +6,9 @@ from mpgemm.amx import SgemmResult, sgemm, sgemm_report
 from mpgemm.bounds.attribution import Attribution, attribute
 from mpgemm.bounds.bounds import block_fma_bounds, gemm_bound, multiword_bound
 from mpgemm.bounds.describe import Description, describe
-from mpgemm.bounds.tolerances import MethodBound, Tolerance, Vacuity, check_tolerance, method_bound, tolerance
+from mpgemm.bounds.method_bounds import MethodBound, method_bound
+from mpgemm.bounds.tolerances import Tolerance, tolerance
+from mpgemm.bounds.vacuity import Vacuity, check_tolerance
 from mpgemm.exact.errors import ErrorMeter, ErrorReport, errors
 from mpgemm.exact.mp import mp_gemm, mp_gemm_entries
 from mpgemm.exact.product import ExactResult, exact_dot_integers, exact_gemm
