@@ -148,12 +148,8 @@ def moved(rng, data):
 def search(product, seed: int, steps: int) -> float:
     """Hill climbing: the largest excess found."""
     rng = np.random.default_rng(seed)
-    data = Data(
-        *(
-            rng.standard_normal(s).astype(np.float32) * np.float32(2.0 ** rng.integers(-10, 4))
-            for s in ((2, 48), (48, 2))
-        )
-    )
+    shapes = ((2, 96), (96, 2))
+    data = Data(*(np.float32(rng.uniform(1, 1.5, s) * 2.0 ** rng.integers(-9, 8, s)) for s in shapes))
     best = excess(product, data)
     for _ in range(steps):
         tried = moved(rng, data)
