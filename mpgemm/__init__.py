@@ -13,6 +13,7 @@ from mpgemm.exact.errors import ErrorMeter, ErrorReport, errors
 from mpgemm.exact.mp import mp_gemm, mp_gemm_entries
 from mpgemm.exact.product import ExactResult, exact_dot_integers, exact_gemm
 from mpgemm.experiments.comparison import Comparison, ComparisonRecord, compare
+from mpgemm.experiments.promotion import PromotionAdvice, advise_promotion
 from mpgemm.recovery.engines import UnsuitableEngine, hypothetical_engine, ieee_engine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, get_method, list_methods
 from mpgemm.recovery.run import RecoveryResult, recovered_gemm, recovered_gemm_report
