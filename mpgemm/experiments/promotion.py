@@ -104,8 +104,8 @@ class PromotionAdvice:
     @property
     def beside(self) -> str:
         """What other parts of the error amount to, in a sentence."""
-        text = f"Beside it, on the same operands: FP32 chain {self.fp32:.3g}; rounding the operands to the engine's format alone "
-        text += f"{self.operands:.3g}, which no interval cures."
+        text = f"Beside it, on the same operands: FP32 chain {self.fp32:.3g}; rounding the operands to the engine's format "
+        text += f"alone {self.operands:.3g}, which no interval cures."
         never = self.intervals[-1].error
         if 0 < 3 * never < self.operands:
             text += f" That is {self.operands / never:.3g} times the error of the sums without any additions outside."
