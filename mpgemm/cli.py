@@ -20,6 +20,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("mpgemm.commands.compare", "recovery methods times matrix engines: errors, bits, passes, bounds"),
     "explain": ("mpgemm.commands.explain", "one recovered dot product step by step, and where its error comes from"),
     "models": ("mpgemm.commands.models", "the catalogue of matrix engines and recovery methods"),
+    "tolerance": ("mpgemm.commands.tolerance", "what a kernel's test may allow, and what a tolerance would miss"),
+    "advise-promotion": (
+        "mpgemm.commands.advise_promotion",
+        "how often to add up outside of the core: error, bound, cost",
+    ),
+    "whodunit": ("mpgemm.commands.whodunit", "which GPU's arithmetic, order of k or recovery method made these bits?"),
     "plan": ("mpgemm.commands.plan", "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel"),
     "simulate": ("mpgemm.commands.simulate", "a tile schedule on the pipes of an Ascend core: speed, stalls, traces"),
     "predict": ("mpgemm.commands.predict", "what a GPU library returns for two matrices, bit for bit"),

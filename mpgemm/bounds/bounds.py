@@ -362,6 +362,47 @@ def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | 
     return bound * MARGIN
 
 
+def promoted_bound(
+    engine: Engine, sizes, k: int, every: int, facts: OperandFacts | None = None, addend=0.0
+) -> np.ndarray:
+    """Bound of |computed - exact| where every `every` products the chain is added to an FP32 sum outside and starts anew.
+
+    Each block is a chain from zero; as the blocks' sizes add up to S, so do their relative errors. Outside there is one
+    rounding to nearest for each block.
+
+    Parameters
+    ----------
+    engine : Engine
+        With FP32 results.
+    sizes : array_like
+        |A||B| for each element, or an upper bound of it.
+    k, every : int
+    facts : OperandFacts, optional
+        See :func:`step_error`.
+    addend : array_like
+        |C|, from which the sum outside starts.
+
+    Returns
+    -------
+    ndarray of float64, shape of `sizes`
+        Infinite where a sum may overflow.
+
+    Raises
+    ------
+    ValueError
+        As :func:`step_error`.
+    """
+    error = step_error(engine, facts)
+    blocks, steps = -(-k // every), steps_of(engine, min(every, k), error.terms)
+    inside = accumulation_bound(engine, sizes, steps, facts)
+    factor = growth(error.relative, steps)
+    with np.errstate(over="ignore", invalid="ignore"):
+        inside = inside + max(blocks - 1, 0) * error.absolute * steps * (1 + factor) * MARGIN
+        total = np.asarray(sizes, np.float64) * MARGIN + addend + inside
+        bound = (inside + total * growth(2.0**-24, blocks) + blocks * 2.0**-149) * MARGIN
+        return np.where((total + bound) * MARGIN < engine.formats[3].max_finite, bound, np.inf)
+
+
 def growth(relative: float, steps: int) -> float:
     """(1 + alpha)^T - 1: what T steps with a relative error of alpha each come to.
 

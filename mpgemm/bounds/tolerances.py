@@ -1,294 +1,51 @@
-"""Bounds of whole recovery methods, tolerances for tests of GPU kernels, and whether such a test could fail at all."""
+"""Tolerances for tests of GPU kernels: a certified one, a statistical one, and whether a test with them could fail at all."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-import tensorcore_models as tcm
 from mpgemm.bounds import bounds
-from mpgemm.bounds.operand_facts import (
-    OperandFacts,
-    accumulator_of,
-    apply_scales,
-    facts_of,
-    facts_of_formats,
-    scaled_values,
-)
-from mpgemm.exact.product import exact_gemm
-from mpgemm.recovery import integer_words
-from mpgemm.recovery.arithmetic import combine
-from mpgemm.recovery.run import prepare
-from mpgemm.recovery.word_run import CubeRun, scaling_target
-from tensorcore_models.catalogue import get_instruction
+from mpgemm.bounds.bounded_product import BoundedProduct, Data, EngineProduct, MethodProduct, upwards
+from mpgemm.bounds.operand_facts import facts_of, scaled_values
+from mpgemm.bounds.statistical import SIDE, Statistical, corner, draws_for, orders_of_k, sample, tightest_line
+from mpgemm.bounds.vacuity import Vacuity, check_line, check_tolerance
+from mpgemm.inputs.matrices import generate
+from mpgemm.recovery.engines import plain_engine, resolve_engine
+from mpgemm.recovery.methods import RecoveryMethod, get_method
 from tensorcore_models.engines.engine import Engine
-from tensorcore_models.formats import Format, IntegerFormat
+from tensorcore_models.formats import Format, get_float_format
 from tensorcore_models.machine.fp_state import default_fp_state
 
-
-@dataclass(frozen=True)
-class MethodBound:
-    """Deterministic bound of ``|computed - exact|`` of a recovery method, element by element.
-
-    Attributes
-    ----------
-    split, dropped, sums : numpy.ndarray, shape (m, n)
-        What the words leave of the operands, the products left out, and every addition inside and outside the core. The
-        first two come from the words themselves, the third is a priori.
-    published : dict of str to float
-        Published bounds of the relative error, where there are some, to compare with.
-    """
-
-    split: np.ndarray
-    dropped: np.ndarray
-    sums: np.ndarray
-    published: dict[str, float]
-
-    @property
-    def total(self) -> np.ndarray:
-        """The bound."""
-        return (self.split + self.dropped + self.sums) * bounds.MARGIN
+#: Multiplications up to which the certified line covers every element; of larger products it covers a corner.
+WHOLE = 1 << 31
 
 
-@default_fp_state
-def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | None = None, **options) -> MethodBound:
-    """The deterministic bound of :func:`mpgemm.recovered_gemm` with the same arguments.
+class Line(NamedTuple):
+    """|computed - expected| <= atol + rtol |expected|, as numpy.allclose and torch.allclose take it."""
 
-    Parameters
-    ----------
-    a, b, c, method, engine, overflow, **options
-        As for :func:`mpgemm.recovered_gemm`.
-
-    Returns
-    -------
-    MethodBound
-
-    Raises
-    ------
-    ValueError
-        As :func:`mpgemm.recovered_gemm`; or if no bound is known for the core.
-    """
-    run = prepare(a, b, c, method, engine, overflow, options)
-    words_a, words_b, undo = word_values(run)
-    magnitude_c = 0.0 if run.c is None else np.abs(run.c.astype(np.float64))
-    with np.errstate(over="ignore", invalid="ignore"):
-        split = _split_bound(run, words_a, words_b)
-        kept = set(run.row.products)
-        pairs = [(i, j) for i in range(len(words_a)) for j in range(len(words_b))]
-        dropped = sum(
-            (np.abs(words_a[i]) @ np.abs(words_b[j]) for i, j in pairs if (i, j) not in kept), np.zeros(split.shape)
-        )
-        sums = _sums_bound(run, words_a, words_b, undo, magnitude_c)
-    split, dropped, sums = (np.where(np.isnan(x), np.inf, x) for x in (split, dropped, sums))
-    return MethodBound(split, dropped, sums, published_bounds(run))
+    rtol: float
+    atol: float
 
 
-def word_values(run):
-    """(words of A, words of B) as float64 in the operands' units, and the exponents that undo the equilibration."""
-    if run.row.kind != "words":
-        return *_integer_word_values(run), None
-    rows, columns = run.equilibrated()[2:]
-    values = []
-    for words, exponents, axis in zip(run.words(), (rows, columns), (1, 0), strict=True):
-        shift = 0 if exponents is None else (exponents[:, None] if axis else exponents)
-        values.append([np.ldexp(tcm.decode(w, run.word_format), -j * run.scale - shift) for j, w in enumerate(words)])
-    return *values, None if rows is None else rows[:, None] + columns
+class Checked(NamedTuple):
+    """A given tolerance: what it would let pass, and how often a right kernel fails it."""
 
+    line: Line
+    vacuity: Vacuity
+    draws: int
+    failures: int
 
-def _integer_word_values(run):
-    row, found = run.row, []
-    for x, axis in ((run.clean_a, 1), (run.clean_b, 0)):
-        if row.kind == "quantised":
-            found.append(
-                [np.float64(s) * w.astype(np.float64) for w, s in integer_words.quantise(x, row.words, run.word_format)]
-            )
-        elif row.kind == "residues":
-            whole, exponents = integer_words.integers_below(
-                x, axis, integer_words.residue_bits(row.moduli, run.a.shape[1])
-            )
-            found.append([np.ldexp(whole.astype(np.float64), exponents[:, None] if axis else exponents)])
-        else:
-            slices, exponents = integer_words.slice_operand(x, axis, row)
-            unit = exponents - integer_words.top_exponent(row)
-            unit = unit[:, None] if axis else unit
-            found.append([np.ldexp(w.astype(np.float64), unit - row.slice_bits * j) for j, w in enumerate(slices)])
-    return found
-
-
-def _split_bound(run, words_a, words_b) -> np.ndarray:
-    a, b = run.a.astype(np.float64), run.b.astype(np.float64)
-    left_a, left_b = a, b
-    for w in words_a:
-        left_a = left_a - w
-    for w in words_b:
-        left_b = left_b - w
-    return np.abs(left_a) @ np.abs(b) + np.abs(a - left_a) @ np.abs(left_b)
-
-
-def _sums_bound(run, words_a, words_b, undo, magnitude_c) -> np.ndarray:
-    row = run.row
-    kept = sum(np.abs(words_a[i]) @ np.abs(words_b[j]) for i, j in row.products)
-    if row.kind != "words":
-        return _integer_sums(run, kept, magnitude_c)
-    if isinstance(run, CubeRun):  # one chain is at most as long as all products, and at most four operations follow
-        steps = run.a.shape[1] * len(row.products) + 4
-        return bounds.accumulation_bound(run.engine, kept + magnitude_c, steps, facts_of_formats(run.engine, (0, 0)))
-    raw_a, raw_b = ([tcm.decode(w, run.word_format) for w in words] for words in run.words())
-    arithmetic = _BoundArithmetic(run.engine, facts_of(run.engine, _stack(raw_a, 1), _stack(raw_b, 0)))
-    c = None if run.c is None else (magnitude_c, np.zeros(kept.shape))
-    if run.a.shape[1] == 0:
-        return np.zeros(kept.shape)
-    size, error = combine(row, run.scale, raw_a, raw_b, None if undo is not None else c, arithmetic)
-    if undo is not None:
-        size, error = np.ldexp(size, -undo), np.ldexp(error, -undo) + arithmetic.tiny
-        size, error = (size, error) if c is None else arithmetic.add((size, error), c)
-    limit = np.finfo(np.float64 if arithmetic.wide else np.float32).max
-    return np.where((size + error) * bounds.MARGIN < limit, error, np.inf)
-
-
-def _stack(words, axis: int) -> np.ndarray:
-    return np.concatenate(words, axis=1 - axis) if words else np.zeros((1, 1))
-
-
-def _integer_sums(run, kept, magnitude_c) -> np.ndarray:
-    """Products are exact; FP64 joins slices and residues, FP32 quantised words, then the result is rounded and c added."""
-    target = 2.0**-53 if run.dtype == np.float64 else 2.0**-24
-    tiny = np.finfo(run.dtype).smallest_subnormal
-    inner = 2.0**-53 * (2 * len(run.row.products) + 4)
-    bound, largest = np.zeros(kept.shape), float(np.finfo(run.dtype).max)
-    if run.row.kind == "quantised":
-        factors, lost = _quantised_underflow(run)
-        largest = min(largest, float(np.finfo(np.float32).max))
-        if max(factors) * bounds.MARGIN >= largest:
-            return np.full(kept.shape, np.inf)
-        inner = 2.0**-24 * (3 * len(run.row.products) + 4)
-        if isinstance(run.word_format, Format):
-            step = bounds.step_error(run.engine, facts_of_formats(run.engine, (0, 0)))
-            steps = bounds.steps_of(run.engine, run.a.shape[1], step.terms)
-            bound = kept * bounds.growth(step.relative, steps)
-            bound = bound + step.absolute * steps * 2 * float(np.max(kept, initial=1.0))
-        bound = bound + lost
-    rounding = 2 * target if np.any(magnitude_c) else target
-    bound = (bound + inner * kept + rounding * (kept + bound + magnitude_c)) * bounds.MARGIN + 3 * tiny
-    return np.where((kept + magnitude_c + bound) * bounds.MARGIN < largest, bound, np.inf)
-
-
-def _quantised_underflow(run) -> tuple[list[float], np.ndarray]:
-    """Products of the FP32 scales of each kept pair of words, and what their underflow can cost.
-
-    A product of two scales is rounded to a multiple of 2^-149, and so is each product with it.
-    """
-    words_a, words_b = (integer_words.quantise(x, run.row.words, run.word_format) for x in (run.clean_a, run.clean_b))
-    tiny, factors, lost = 2.0**-149, [0.0], np.zeros((run.a.shape[0], run.b.shape[1]))
-    for i, j in run.row.products:
-        (word_a, scale_a), (word_b, scale_b) = words_a[i], words_b[j]
-        factors.append(float(scale_a) * float(scale_b))
-        size = np.abs(word_a.astype(np.float64)) @ np.abs(word_b.astype(np.float64))
-        lost = lost + tiny * (2.0 + size if factors[-1] < 2.0**-125 else 2.0)
-    return factors, lost
-
-
-class _BoundArithmetic:
-    """Carries (size, error) through a method; words are values of the operand format."""
-
-    def __init__(self, engine: Engine, facts: OperandFacts | None):
-        self.engine = engine
-        self.facts = facts
-        self.wide = engine.formats[3].name == "fp64"
-        self.unit = 2.0**-53 if self.wide else 2.0**-24
-        self.tiny = 2.0**-1074 if self.wide else 2.0**-149
-        self.step = bounds.step_error(engine, facts)
-
-    def _size(self, pairs) -> np.ndarray:
-        return sum(np.abs(a) @ np.abs(b) for a, b in pairs)
-
-    def chain(self, pairs, seed):
-        size, error = self._size(pairs), 0.0
-        if seed is not None:
-            size, error = size + seed[0], seed[1]
-            error = error + self._seed_rounding(seed)
-        steps = len(pairs) * bounds.steps_of(self.engine, pairs[0][0].shape[1], self.step.terms)
-        return size, error + bounds.accumulation_bound(self.engine, size + error, steps, self.facts)
-
-    def _seed_rounding(self, seed):
-        fmt = self.engine.formats[2]
-        return 0.0 if fmt.name in ("fp32", "fp64") else fmt.unit_roundoff * (seed[0] + seed[1]) + fmt.min_subnormal
-
-    def promoted(self, pair):
-        return self.elementwise([(pair, 0)])
-
-    def elementwise(self, weighted):
-        """Every k step is one chain from zero; as the sizes of the steps add up, so do their errors."""
-        count = -(-weighted[0][0][0].shape[1] // self.engine.k)
-        steps = bounds.steps_of(self.engine, self.engine.k, self.step.terms)
-        size, error = 0.0, 0.0
-        for pair, exponent in weighted:
-            part = self._size([pair])
-            whole = bounds.accumulation_bound(self.engine, part, steps, self.facts)  # infinite where it may overflow
-            whole = whole + (count - 1) * steps * self.step.absolute * 2
-            size, error = size + np.ldexp(part, exponent), error + np.ldexp(whole, exponent) + count * self.tiny
-        additions = count * len(weighted)
-        growth = bounds.growth(self.unit, additions)
-        return size, error + (size + error) * growth + additions * self.tiny
-
-    def scale(self, value, exponent):
-        if not exponent:
-            return value
-        size, error = value
-        return np.ldexp(size, exponent), np.ldexp(error, exponent) + (self.tiny if exponent < 0 else 0.0)
-
-    def add(self, x, y):
-        size, error = x[0] + y[0], x[1] + y[1]
-        return size, error + self.unit * (size + error) * bounds.MARGIN + self.tiny
-
-
-def published_bounds(run) -> dict[str, float]:
-    """Published relative bounds that go with a run: block FMA (of |A||B|) and multiword (of ||A||_inf ||B||_inf)."""
-    engine, k = run.engine, max(run.a.shape[1], 1)
-    word, result = engine.formats[0], engine.formats[3]
-    accumulator = accumulator_of(engine)
-    if isinstance(word, IntegerFormat) or accumulator is None:
-        return {}
-    words = run.row.words
-    u = 2.0 ** -(word.precision * words)
-    found = bounds.block_fma_bounds(k * len(run.row.products), accumulator.terms_per_step, u, result.unit_roundoff)
-    published = {f"block FMA, {name}": value for name, value in found.items()}
-    if run.row.name == "multiword":
-        theta = scaling_target(word, result, k)
-        published["multiword"] = bounds.multiword_bound(k, words, word, result, theta)
-    return published
-
-
-# -- tolerances for tests of kernels -------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Vacuity:
-    """What a tolerance would let pass.
-
-    Attributes
-    ----------
-    elements : int
-        Elements compared.
-    zero_passes : int
-        Elements for which a result of 0 passes.
-    lost_product_passes : int
-        Elements for which the loss of the largest product of the sum passes.
-    """
-
-    elements: int
-    zero_passes: int
-    lost_product_passes: int
-
-    @property
-    def vacuous(self) -> bool:
-        """Whether a kernel that writes zeros passes everywhere: the check cannot fail in any useful sense."""
-        return self.elements > 0 and self.zero_passes == self.elements
-
-    def __str__(self) -> str:
-        verdict = "VACUOUS: a kernel that writes zeros passes" if self.vacuous else "can fail"
-        return (
-            f"{verdict}; of {self.elements} elements, 0 passes for {self.zero_passes} and the loss of the largest product for "
-            f"{self.lost_product_passes}"
-        )
+    def to_dict(self) -> dict:
+        """JSON-compatible values."""
+        return {
+            **self.line._asdict(),
+            "vacuity": self.vacuity.to_dict(),
+            "draws": self.draws,
+            "failures": self.failures,
+        }
 
 
 @dataclass(frozen=True)
@@ -297,8 +54,12 @@ class Tolerance:
 
     Attributes
     ----------
+    label : str
+        The engine, or the method on its engine.
+    k : int
     relative, absolute : float
-        The tolerances.
+        Certified. Without data they hold for any operands of the formats, else for operands with the data's exponents (a
+        recovery method: for the data).
     bound : numpy.ndarray or None
         The same for the data, element by element.
     derivation : str
@@ -307,6 +68,18 @@ class Tolerance:
         Published bounds of the relative part.
     vacuity : Vacuity or None
         What the bound lets pass on the data.
+    certified : Line or None
+        A line above every bound of the data, or of the drawn pairs; None where a bound is infinite.
+    statistical : Statistical or None
+        By sampling; None without data and distribution.
+    lines : mapping of str to Vacuity
+        What the certified and the statistical line let pass on the data.
+    checked : Checked or None
+        The tolerance that was given.
+    reference : str
+        "given" or "rounded": from which operands the expected result must be computed.
+    notes : tuple of str
+        What a reader must know.
     """
 
     relative: float
@@ -315,6 +88,62 @@ class Tolerance:
     derivation: str
     published: dict[str, float]
     vacuity: Vacuity | None
+    label: str = ""
+    k: int = 0
+    certified: Line | None = None
+    statistical: Statistical | None = None
+    lines: Mapping[str, Vacuity] | None = None
+    checked: Checked | None = None
+    reference: str = "rounded"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def snippet(self) -> str:
+        """Python to paste into a test; d is the kernel's result, a, b (and c) its operands."""
+        rounded = " as rounded for the kernel" if self.reference == "rounded" else ""
+        lines = [
+            "import numpy as np",
+            f"# a, b: operands{rounded}, in float64; d: the kernel's result",
+            "expected = a @ b",
+        ]
+        if math.isfinite(self.relative):
+            lines += [
+                "size = np.abs(a) @ np.abs(b)",
+                "# certified:",
+                f"assert (np.abs(d - expected) <= {self.relative:.3g} * size + {self.absolute:.3g}).all()",
+            ]
+        if self.certified is not None:
+            lines += ["# certified on these data:", _allclose(self.certified)]
+        if self.statistical is not None and math.isfinite(self.statistical.atol):
+            s = self.statistical
+            lines += [
+                f"# {s.quantile:.4g} of all such products, confidence {s.confidence:.4g}:",
+                _allclose(Line(s.rtol, s.atol)),
+            ]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict:
+        """JSON-compatible values."""
+        return {
+            "label": self.label,
+            "k": self.k,
+            "reference": self.reference,
+            "certified": {
+                "relative": self.relative,
+                "absolute": self.absolute,
+                "line": None if self.certified is None else self.certified._asdict(),
+                "derivation": self.derivation.split("\n"),
+                "published": self.published,
+            },
+            "statistical": None if self.statistical is None else asdict(self.statistical),
+            "vacuity": {
+                "certified by size": None if self.vacuity is None else self.vacuity.to_dict(),
+                **{name: value.to_dict() for name, value in (self.lines or {}).items()},
+            },
+            "checked": None if self.checked is None else self.checked.to_dict(),
+            "snippet": self.snippet,
+            "notes": list(self.notes),
+        }
 
     def __str__(self) -> str:
         lines = [f"|computed - exact| <= {self.relative:.6g} (|A||B| + |C|) + {self.absolute:.3g}", self.derivation]
@@ -323,25 +152,78 @@ class Tolerance:
             lines.append(str(self.vacuity))
         elif self.relative >= 1:
             lines.append("VACUOUS: at least |A||B| + |C| itself, so zeros pass")
-        return "\n".join(lines)
+        if self.certified is not None:
+            lines.append(f"certified on the data: rtol={self.certified.rtol:.3g}, atol={self.certified.atol:.3g}")
+        if self.statistical is not None:
+            s = self.statistical
+            lines.append(
+                f"statistical: rtol={s.rtol:.3g}, atol={s.atol:.3g} ({s.quantile:.4g} of whole products, confidence "
+                f"{s.confidence:.4g}, {s.draws} draws of {s.population})"
+            )
+        return "\n".join([*lines, *self.notes])
+
+
+def _allclose(line: Line) -> str:
+    return f"np.testing.assert_allclose(d, expected, rtol={line.rtol:.3g}, atol={line.atol:.3g})"
 
 
 @default_fp_state
-def tolerance(engine: Engine | str, k: int, data=None, *, scale_a=None, scale_b=None) -> Tolerance:
-    """The tolerance that a test of a kernel on an engine may use, with its derivation (see :mod:`mpgemm.bounds`).
+def tolerance(
+    engine: Engine | str | None = None,
+    k: int | None = None,
+    data=None,
+    *,
+    method: str | RecoveryMethod | None = None,
+    fmt: str | None = None,
+    distribution: str | None = None,
+    parameters: Mapping[str, float] | None = None,
+    shape: tuple[int, int] = (SIDE, SIDE),
+    seed: int = 0,
+    scale_a=None,
+    scale_b=None,
+    reference: str = "given",
+    out_format: str | None = None,
+    quantile: float = 0.99,
+    confidence: float = 0.95,
+    check: tuple[float, float] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Tolerance:
+    """The tolerance that a test of a kernel may use, with its derivation (see :mod:`mpgemm.bounds`).
+
+    Certified means never violated by a kernel that computes as the model does, whatever the operands (`relative`, `absolute`)
+    or on the data (`bound`, `certified`). The statistical one is measured on the exact model
+    (:mod:`mpgemm.bounds.statistical`).
 
     Parameters
     ----------
     engine : Engine or str
-        The modelled instruction, or its "arch:name". The kernel may chain its k steps in order only.
+        The modelled instruction, its "arch:name" in any spelling, or a device (its usual instruction for `fmt`). The kernel may
+        chain its k steps in order only. With `method` what it runs on; the method's own engine by default.
     k : int
-        Length of the dot products.
+        Length of the dot products; that of the data by default.
     data : (a, b) or (a, b, c), optional
-        The operands, in the engine's formats, shapes (m, k), (k, n), (m, n). Without them exponents are taken to be the
-        formats' largest.
+        The operands, shapes (m, k), (k, n), (m, n), as values. Values that the engine's formats lack are rounded to nearest.
+        Without them exponents are taken to be the formats' largest.
+    method : str or RecoveryMethod, optional
+        A recovery method instead of the plain product; needs data or a distribution.
+    fmt : str, optional
+        Operand format where `engine` is a device ("fp8", "half", ...; fp16 by default).
+    distribution, parameters, shape, seed
+        Draw the data instead: a name of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`, its parameters, (m, n), the first seed.
     scale_a, scale_b : array_like, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), optional
         Block scales that go with `data` on a block-scaled engine, as :meth:`Engine.gemm` takes them (values, or encodings
         where they are uint8). |A|, |B| and the exact product are then those of the scaled operands.
+    reference : {"given", "rounded"}
+        Whether the test computes its expected result from the operands as given, so that their rounding counts, or from the
+        rounded ones. Without data nothing is known of a rounding: it is left out.
+    out_format : str, optional
+        Format to which the kernel rounds its result to nearest.
+    quantile, confidence : float
+        Of the statistical tolerance.
+    check : (rtol, atol), optional
+        A tolerance to judge.
+    progress : callable, optional
+        (done, total, label) of the draws.
 
     Returns
     -------
@@ -350,7 +232,7 @@ def tolerance(engine: Engine | str, k: int, data=None, *, scale_a=None, scale_b=
     Raises
     ------
     ValueError
-        If no bound is known for the core, k does not fit the data, or scales are missing or not wanted.
+        If no bound is known for the core, k does not fit the data, scales are missing or not wanted, or names are unknown.
     TypeError
         If k is not an integer.
 
@@ -365,73 +247,221 @@ def tolerance(engine: Engine | str, k: int, data=None, *, scale_a=None, scale_b=
     >>> bool((abs(d - a.values() @ b.values()) <= found.bound).all()), found.vacuity.vacuous
     (True, False)
     """
-    engine = get_instruction(engine) if isinstance(engine, str) else engine
+    product = _product(engine, method, fmt, reference, out_format)
+    draws_for(quantile, confidence)
+    if check is not None:
+        check_line(*check)
+    if distribution is not None:
+        if data is not None:
+            raise ValueError("data or a distribution, not both")
+        if k is None:
+            raise ValueError("a distribution needs k, the length of the dot products")
+        m, n = shape
+        draw = _Drawn(distribution, m, _length(k), n, seed, dict(parameters or {}))
+        whole = draw(0)
+    elif data is not None:
+        draw, whole = None, _given(data, scale_a, scale_b)
+    else:
+        return _without_data(product, k, scale_a, scale_b)
+    if k is not None and whole.a.shape[1] != _length(k):
+        raise ValueError(f"k is {k}, the data have {whole.a.shape[1]}")
+    return _with_data(product, whole, draw, quantile, confidence, check, progress)
+
+
+def _length(k) -> int:
     if isinstance(k, bool) or not hasattr(k, "__index__") or np.ndim(k):
         raise TypeError(f"k is the length of the dot products, an integer, got {type(k).__name__}")
-    k = int(k)
-    if k < 0:
-        raise ValueError(f"k is {k}, expected at least 0")
-    facts = None
-    if data is not None:
-        a, b, *rest = (np.asarray(x) for x in data if x is not None)
-        c = rest[0] if rest else None
-        a, b, scales_a, scales_b = scaled_values(engine, a, b, scale_a, scale_b)
-        if a.shape[1] != k:
-            raise ValueError(f"k is {k}, the data have {a.shape[1]}")
-        facts = facts_of(engine, a, b, scales_a, scales_b)
-    elif scale_a is not None or scale_b is not None:
-        raise ValueError("scale_a and scale_b go with data")
+    if int(k) < 0:
+        raise ValueError(f"k is {int(k)}, expected at least 0")
+    return int(k)
+
+
+def _product(engine, method, fmt, reference: str, out_format: str | None) -> EngineProduct | MethodProduct:
+    """What is tested."""
+    narrow = None if out_format is None else get_float_format(out_format)
+    if method is not None:
+        row = get_method(method)
+        if fmt is not None:
+            raise ValueError("a method has a word format of its own: leave fmt out, or give it as the method's option")
+        return MethodProduct(row, resolve_engine(engine, row), narrow)
+    if engine is None:
+        raise ValueError("a tolerance needs an engine or a method")
+    engine = plain_engine(engine, fmt) if isinstance(engine, str) else engine
+    if engine.formats[3].name == (narrow.name if narrow else None):
+        narrow = None
+    return EngineProduct(engine, None, reference, narrow)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Pairs of a distribution."""
+
+    distribution: str
+    m: int
+    k: int
+    n: int
+    seed: int
+    parameters: dict
+
+    def __call__(self, index: int) -> Data:
+        return Data(*generate(self.distribution, self.m, self.k, self.n, self.seed + index, **self.parameters))
+
+    def __str__(self) -> str:
+        return f"fresh pairs of {self.distribution}, seeds {self.seed} and up"
+
+
+def _given(data, scale_a, scale_b) -> Data:
+    arrays = [np.asarray(x) for x in data if x is not None]
+    a, b = arrays[:2]
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
+        raise ValueError(f"a is {a.shape} and b is {b.shape}: the columns of a must be as many as the rows of b")
+    scales = (None if x is None else np.asarray(x) for x in (scale_a, scale_b))
+    return Data(a, b, arrays[2] if len(arrays) > 2 else None, *scales)
+
+
+# -- the parts -----------------------------------------------------------------------------------------------------------
+def _a_priori(product: EngineProduct, k: int, facts) -> tuple[float, float, list[str], dict[str, float]]:
+    """(relative, absolute, derivation, published bounds) of an engine, its operands exact."""
+    engine = product.engine
     step = bounds.step_error(engine, facts)
     steps = bounds.steps_of(engine, k, step.terms)
     relative = bounds.growth(step.relative, steps) * bounds.MARGIN**2
     absolute = step.absolute * steps * (1 + bounds.growth(step.relative, steps)) * bounds.MARGIN if steps else 0.0
-    lines = [
-        f"{engine.label}: {steps} steps of {step.terms} products",
-        *(f"each step: {text}" for text in step.derivation),
-    ]
-    lines += [f"alpha = {step.relative:.4g}, beta = {step.absolute:.4g}; (1 + alpha)^{steps} - 1 = {relative:.6g}"]
-    if data is None and engine.scale_format is not None:
-        lines.append(
-            "without data beta is that of zeros below the largest scales; give data for the one of your scales"
-        )
+    lines = [f"{engine.label}: {steps} steps of {step.terms} products", *(f"each step: {t}" for t in step.derivation)]
+    lines.append(f"alpha = {step.relative:.4g}, beta = {step.absolute:.4g}; (1 + alpha)^{steps} - 1 = {relative:.6g}")
     published = {}
     if isinstance(engine.formats[0], Format):
         found = bounds.block_fma_bounds(max(k, 1), step.terms, 0.0, engine.formats[3].unit_roundoff)
         published = {f"block FMA, {name}": value for name, value in found.items()}
-    if data is None:
-        return Tolerance(relative, absolute, None, "\n".join(lines), published, None)
-    bound = bounds.gemm_bound(engine, a, b, c, scale_a=scale_a, scale_b=scale_b)
-    a, b = apply_scales(engine, a, b, scales_a, scales_b)
-    return Tolerance(relative, absolute, bound, "\n".join(lines), published, check_tolerance(a, b, c, bound=bound))
+    return relative, absolute, lines, published
 
 
-@default_fp_state
-def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound=None) -> Vacuity:
-    """What the test ``|computed - exact| <= atol + rtol |exact|`` (or `<= bound`) would let pass on these data.
-
-    Parameters
-    ----------
-    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
-        The operands of the test; block-scaled ones multiplied by their scales (:meth:`BlockScaled.values`).
-    rtol, atol : float
-        As for numpy.allclose.
-    bound : array_like, optional
-        Tolerance of each element instead.
-
-    Returns
-    -------
-    Vacuity
-    """
-    a, b = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
-    c = None if c is None else np.asarray(c).astype(np.float64)
-    exact = np.abs(np.asarray(exact_gemm(a, b, c).rounded("fp64")))
-    allowed = atol + rtol * exact if bound is None else np.broadcast_to(np.asarray(bound, np.float64), exact.shape)
-    largest = np.zeros(exact.shape)
-    for column, row in zip(np.abs(a).T, np.abs(b), strict=True):
-        np.maximum(largest, np.outer(column, row), out=largest)
-    return Vacuity(exact.size, int(np.count_nonzero(exact <= allowed)), int(np.count_nonzero(largest <= allowed)))
+def _rounded_output(relative: float, absolute: float, fmt: Format | None, lines: list[str]) -> tuple[float, float]:
+    if fmt is None:
+        return relative, absolute
+    u = fmt.unit_roundoff
+    lines.append(f"the result is rounded to {fmt.name}: {u:.4g} of it more")
+    return (relative + u + relative * u) * bounds.MARGIN, (absolute * (1 + u) + fmt.min_subnormal) * bounds.MARGIN
 
 
-def reaches(relative: float) -> float:
-    """Bits that a relative tolerance leaves certain: -log2."""
-    return math.inf if relative == 0 else -math.log2(relative)
+def _without_data(product: BoundedProduct, k, scale_a, scale_b) -> Tolerance:
+    if scale_a is not None or scale_b is not None:
+        raise ValueError("scale_a and scale_b go with data")
+    if k is None:
+        raise ValueError("a tolerance needs k, the length of the dot products, or data")
+    if not isinstance(product, EngineProduct):
+        raise ValueError(f"what the words of {product.label} lose depends on the operands: give data or a distribution")
+    k = _length(k)
+    relative, absolute, lines, published = _a_priori(product, k, None)
+    if product.engine.scale_format is not None:
+        lines.append(
+            "without data beta is that of zeros below the largest scales; give data for the one of your scales"
+        )
+    relative, absolute = _rounded_output(relative, absolute, product.out_format, lines)
+    return Tolerance(
+        relative, absolute, None, "\n".join(lines), published, None, label=product.label, k=k,
+        notes=("for operands that the formats hold: rounding wider ones comes on top",),
+    )  # fmt: skip
+
+
+def _rounding_of_operands(engine: Engine, a, b, used_a, used_b, relative: float, absolute: float, lines: list[str]):
+    """(relative, absolute) with the rounding of the operands, where they are rounded."""
+    if np.array_equal(a, used_a) and np.array_equal(b, used_b):
+        return relative, absolute
+    u, tiny, largest = [], [], []
+    for fmt, x in zip(engine.formats[:2], (a, b), strict=True):
+        u.append(fmt.unit_roundoff)
+        tiny.append(fmt.min_subnormal)
+        largest.append(float(np.max(np.abs(x), initial=0.0)))
+    both = u[0] + u[1] + u[0] * u[1]
+    lines.append(
+        f"operands are rounded to {engine.formats[0].name}: (1 + u)^2 - 1 = {both:.4g} of |A||B| more, and what is below "
+        "the format's range"
+    )
+    k = a.shape[1]
+    absolute += k * (1 + relative) * (tiny[0] * largest[1] + tiny[1] * largest[0] + tiny[0] * tiny[1])
+    return (relative + both + relative * both) * bounds.MARGIN, absolute * bounds.MARGIN
+
+
+def _size_form(product: BoundedProduct, data: Data, bound, sizes):
+    """(relative, absolute, derivation, published) of the form relative S + absolute."""
+    if not isinstance(product, EngineProduct):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(bound == 0, 0.0, bound / sizes)
+        relative = float(np.max(ratio, initial=0.0))
+        return relative, 0.0, [f"{product.label}: largest bound over |A||B| + |C| on the data"], {}
+    engine, k = product.engine, data.a.shape[1]
+    used = product.rounded(data)
+    *_, scales_a, scales_b = scaled_values(engine, *used, data.scale_a, data.scale_b)
+    relative, absolute, lines, published = _a_priori(product, k, facts_of(engine, *used, scales_a, scales_b))
+    if product.reference == "given" and engine.scale_format is None:
+        given = (data.a.astype(np.float64), data.b.astype(np.float64))
+        relative, absolute = _rounding_of_operands(engine, *given, *used, relative, absolute, lines)
+    relative, absolute = _rounded_output(relative, absolute, product.out_format, lines)
+    return relative, absolute, lines, published
+
+
+def _with_data(product, whole: Data, draw: _Drawn | None, quantile, confidence, check, progress) -> Tolerance:
+    """Everything that data tell."""
+    m, k = whole.a.shape
+    n = whole.b.shape[1]
+    small = corner(whole)
+    complete = m * k * n <= WHOLE
+    measured = product.measure(whole if complete else small)
+    relative, absolute, lines, published = _size_form(product, whole, measured.bound, measured.sizes)
+    line = tightest_line(measured)
+    count = draws_for(quantile, confidence)
+    block = getattr(getattr(product, "engine", None), "block_size", None) or 1
+    draws = orders_of_k(small, block, count) if draw is None else (corner(draw(i)) for i in range(count))
+    tried = [line or Line(0.0, 1.0)] + ([] if check is None else [Line(*check)])
+    found = sample(product, draws, count, tried, progress)
+    expected = product.expected(small)
+    notes = _notes(product, whole, small, complete, line, draw)
+    certified, statistical, vacuities = None, None, {}
+    if line is not None:
+        stretch = max(1.0, float(found.bounds.max())) if draw is not None else 1.0
+        certified = Line(upwards(line[0] * stretch), upwards(line[1] * stretch))
+        vacuities["certified"] = check_tolerance(*expected, **certified._asdict())
+    reached = float(found.lines[:, 0].max())
+    shape = (small.a.shape[0], k, small.b.shape[1])
+    population = "random orders of k on these data" if draw is None else str(draw)
+    statistical = Statistical(
+        quantile, confidence, count, population, shape, upwards(float(found.relative.max())),
+        upwards(tried[0][0] * reached), upwards(tried[0][1] * reached), float(found.of_bound.max()),
+    )  # fmt: skip
+    if math.isfinite(statistical.atol):
+        vacuities["statistical"] = check_tolerance(*expected, rtol=statistical.rtol, atol=statistical.atol)
+    vacuity = check_tolerance(*expected, bound=product.measure(small).bound)
+    tolerance = Tolerance(
+        upwards(relative), upwards(absolute), measured.bound if complete else None, "\n".join(lines), published, vacuity,
+        label=product.label, k=k, certified=certified, statistical=statistical, lines=vacuities, notes=notes,
+        reference=getattr(product, "reference", "given"),
+    )  # fmt: skip
+    if check is None:
+        return tolerance
+    failures = int(np.count_nonzero(found.lines[:, 1] > 1))
+    checked = Checked(Line(*check), check_tolerance(*expected, rtol=check[0], atol=check[1]), count, failures)
+    return replace(tolerance, checked=checked)
+
+
+def _notes(product, whole: Data, small: Data, complete: bool, line, draw) -> tuple[str, ...]:
+    notes = []
+    if line is None:
+        notes.append("no line is certified: a sum of these operands may overflow")
+    if not complete:
+        rows, columns = small.a.shape[0], small.b.shape[1]
+        notes.append(f"the certified line covers {rows} x {columns} elements, evenly spread; by size it covers all")
+    if draw is not None:
+        notes.append(
+            f"the certified line covers the pairs drawn from {draw.distribution}; by size it covers any with their exponents"
+        )
+    if isinstance(product, EngineProduct) and product.reference == "given":
+        pairs = zip((small.a, small.b), product.rounded(small), strict=True)
+        changed = sum(int(np.count_nonzero(given.astype(np.float64) != used)) for given, used in pairs)
+        if changed:
+            share = changed / max(1, small.a.size + small.b.size)
+            notes.append(
+                f"{share:.0%} of the operands are rounded to {product.engine.formats[0].name}, which counts here; where the "
+                'expected result is computed from the rounded operands, take reference="rounded"'
+            )
+    return tuple(notes)

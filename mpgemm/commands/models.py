@@ -1,21 +1,33 @@
-"""`mpgemm models`: the catalogue of matrix engines, recovery methods and formats."""
+"""`mpgemm models`: the catalogue of matrix engines and recovery methods; an instruction in words, formula and picture."""
 
 import argparse
 
 import tensorcore_models as tcm
+from mpgemm.commands.prose import with_examples, wrapped
 from mpgemm.inputs.files import write_text
 from mpgemm.recovery.methods import list_methods
 from mpgemm.reporting import report
 from mpgemm.reporting.site import page_address
 from tensorcore_models.accumulators import Unpublished
 from tensorcore_models.atlas import catalogued, page_path, svg, tree_of
+from tensorcore_models.catalogue import find_instructions
 from tensorcore_models.catalogue.devices import DEVICES
+from tensorcore_models.catalogue.explanation import explain_engine
+from tensorcore_models.catalogue.names import formats_of_alias
+from tensorcore_models.engines.instruction import Instruction
+
+#: Names that mean at most so many arithmetics are explained, others listed.
+EXPLAINED = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument(
-        "arch", nargs="?", help="architecture, device, or arch:name for everything about one instruction"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="device, architecture, operand format, or an instruction as the catalogue, PTX, SASS or AMD's compiler spell "
+        "it, in any case; several must all fit. Few enough instructions are explained, others listed",
     )
     parser.add_argument("--a-format", metavar="FORMAT", help="only instructions with these operands")
     parser.add_argument("--d-format", metavar="FORMAT", help="only instructions with this result")
@@ -25,6 +37,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", action="store_true", help="of one instruction: the address of its page in the atlas")
     parser.add_argument("--picture", metavar="FILE.svg", help="of one instruction: draw the order of its sum")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    with_examples(
+        parser,
+        "mpgemm models h100",
+        "mpgemm models H100 fp8",
+        "mpgemm models HMMA.16816.F32",
+        "mpgemm models h100:wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16",
+        "mpgemm models gfx942 v_mfma_f32_16x16x16_f16",
+        "mpgemm models --methods",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -37,8 +58,10 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.methods and args.devices:
         raise ValueError("--methods or --devices, not both")
-    if (args.url or args.picture) and not (args.arch and ":" in args.arch):
-        raise ValueError("--url and --picture are for one instruction: give arch:name")
+    if args.names and (args.methods or args.devices):
+        raise ValueError("--methods and --devices list everything: leave the names out")
+    if (args.url or args.picture) and not args.names:
+        raise ValueError("--url and --picture are for one instruction: name it")
     if args.methods:
         rows, table = _methods()
     elif args.devices:
@@ -48,15 +71,22 @@ def run(args: argparse.Namespace) -> int:
             ["device", "architecture", "lacks"],
             [[r["device"], r["architecture"], ", ".join(r["lacks"])] for r in rows],
         )
-    elif args.arch and ":" in args.arch:
-        return _one(args)
     else:
-        rows, table = _instructions(args)
+        found = [row for row in _named(args.names) if _wanted(row, args)]
+        if args.url or args.picture:
+            return _page(found, args)
+        if args.names and 0 < len(_by_arithmetic(found)) <= EXPLAINED:
+            return _explain(found, args.json)
+        rows, table = _instructions(found, args)
     if args.json:
         print(report.json_text(rows), end="")
     else:
         table.print()
     return 0
+
+
+def _named(names: list[str]) -> list[Instruction]:
+    return find_instructions(" ".join(names)) if names else tcm.list_instructions()
 
 
 def _methods():
@@ -81,36 +111,40 @@ def _methods():
     return rows, report.Table("Recovery methods", ["method", "passes", "words of", "certainty", "what it does"], cells)
 
 
-def _instructions(args):
-    found = [row for row in tcm.list_instructions(args.arch) if _wanted(row, args)]
+def _instructions(found: list[Instruction], args):
     rows = [_facts(row) for row in found]
     cells = [
         [str(row), f"{row.m}x{row.n}x{row.k}", row.a_format, row.d_format, _algorithm(row), row.evidence]
         for row in found
     ]
-    title = f"{len(rows)} instructions" + (f" of {args.arch}" if args.arch else "")
+    title = f"{len(rows)} instructions" + (f" of {' '.join(args.names)}" if args.names else "")
     return rows, report.Table(title, ["instruction", "m x n x k", "A", "D", "algorithm", "evidence"], cells)
 
 
-def _wanted(row, args) -> bool:
+def _wanted(row: Instruction, args) -> bool:
     return (
-        (args.a_format is None or row.a_format == tcm.get_format(args.a_format).name)
-        and (args.d_format is None or row.d_format == tcm.get_format(args.d_format).name)
+        (args.a_format is None or row.a_format in _formats(args.a_format))
+        and (args.d_format is None or row.d_format in _formats(args.d_format))
         and (args.evidence is None or args.evidence in row.evidence)
     )
 
 
-def _algorithm(row) -> str:
+def _formats(text: str) -> tuple[str, ...]:
+    return formats_of_alias(text) or (tcm.get_format(text).name,)
+
+
+def _algorithm(row: Instruction) -> str:
     spec = row.accumulator
     if isinstance(spec, Unpublished):
         return "not public"
     text = type(spec).__name__
     facts = [f"N={spec.terms}"] if hasattr(spec, "terms") else []
-    facts += [f"F={spec.fraction_bits}"] if getattr(spec, "fraction_bits", None) else []
+    kept = getattr(spec, "fraction_bits", None)
+    facts += [f"F={kept}"] if kept else []
     return f"{text}({', '.join(facts)})" if facts else text
 
 
-def _facts(row) -> dict:
+def _facts(row: Instruction) -> dict:
     names = (
         "arch",
         "name",
@@ -132,22 +166,55 @@ def _facts(row) -> dict:
     return {**{name: getattr(row, name) for name in names}, "accumulator": repr(row.accumulator)}
 
 
-def _one(args) -> int:
-    row = tcm.get_instruction(args.arch)
+def _page(found: list[Instruction], args: argparse.Namespace) -> int:
+    """The address or the picture of one instruction."""
+    if len(found) != 1:
+        raise ValueError(f"--url and --picture are for one instruction: the names mean {len(found)}")
+    row = found[0]
     if args.url:
         print(page_address(page_path(catalogued(row))))
-        return 0
     if args.picture:
         tree = tree_of(row.accumulator, row.k)
         if tree is None:
             raise ValueError(f"{row}: its arithmetic is not public, so there is no order to draw")
         write_text(args.picture, svg(tree, f"Order of the sum of {row}") + "\n")
         print(f"wrote {args.picture}")
-        return 0
-    facts = _facts(row)
-    if args.json:
-        print(report.json_text(facts), end="")
-    else:
-        width = max(map(len, facts))
-        print("\n".join(f"{name:{width}}  {value}" for name, value in facts.items() if value not in (None, "")))
     return 0
+
+
+# -- instructions explained ----------------------------------------------------------------------------------------------
+def _by_arithmetic(rows: list[Instruction]) -> list[list[Instruction]]:
+    """Rows that compute the same together: accumulator, formats and k."""
+    groups: dict[tuple, list[Instruction]] = {}
+    for row in rows:
+        formats = (row.a_format, row.b_format, row.c_format, row.d_format, row.scale_format, row.block_size)
+        groups.setdefault((row.accumulator, formats, row.k), []).append(row)
+    return list(groups.values())
+
+
+def _explain(rows: list[Instruction], json: bool) -> int:
+    if json:
+        whole = [{**_facts(row), "explanation": explain_engine(row).to_dict()} for row in rows]
+        print(report.json_text(whole[0] if len(whole) == 1 else whole), end="")
+        return 0
+    print("\n\n".join("\n".join(_lines(group)) for group in _by_arithmetic(rows)))
+    return 0
+
+
+def _lines(group: list[Instruction]):
+    row = group[0]
+    told = explain_engine(row)
+    yield wrapped(", ".join(map(str, group)), hang="  ")
+    yield wrapped(
+        f"{row.shape_text}{f', {row.blocks} blocks' if row.blocks > 1 else ''}: "
+        f"A {row.a_format}, B {row.b_format}, C {row.c_format}, D {row.d_format}",
+        "  ",
+    )
+    yield f"\n{wrapped(told.words, '  ')}\n"
+    if told.formula:
+        yield "\n".join(wrapped(line, "  ", "      ") for line in told.formula)
+        yield "\n" + wrapped("order of the additions ([..] fused, (..) rounded, {..} exact; s0 is c):", "  ", "    ")
+        yield "\n".join(wrapped(line, "    ", "        ") if line else "" for line in told.picture) + "\n"
+    facts = [("evidence", row.evidence), ("source", row.source), ("note", row.note)]
+    yield "\n".join(wrapped(f"{name}: {text}", "  ", "    ") for name, text in facts if text)
+    yield wrapped(f"accumulator: {row.accumulator!r}", "  ", "    ")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpgemm.bounds.tolerances import method_bound
+from mpgemm.bounds.method_bounds import method_bound
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.recovery.engines import UnsuitableEngine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, get_method

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpgemm.bounds.tolerances import word_values
+from mpgemm.bounds.method_bounds import word_values
 from mpgemm.experiments import sweeps
 from mpgemm.experiments.cases import generated_cases
 from mpgemm.experiments.evaluate import evaluate, summarise

@@ -2,7 +2,7 @@
 
 :func:`combine` states how each accumulation puts products of words together; an :class:`Arithmetic` says what a sum inside
 the core and one outside are. :class:`EngineArithmetic` is the hardware's; exact rational numbers and error bounds are others
-(:mod:`mpgemm.bounds.attribution`, :mod:`mpgemm.bounds.tolerances`).
+(:mod:`mpgemm.bounds.attribution`, :mod:`mpgemm.bounds.method_bounds`).
 """
 
 from collections.abc import Sequence

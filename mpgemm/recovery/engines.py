@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import tensorcore_models as tcm
 from mpgemm.recovery.methods import RecoveryMethod
 from tensorcore_models import hardware
+from tensorcore_models.catalogue import canonical_device
 from tensorcore_models.catalogue.devices import DEVICES
+from tensorcore_models.catalogue.names import formats_of_alias
 from tensorcore_models.engines.engine import Engine, MatrixEngine
 
 #: The path that "arch" or "device" alone means where paths compute differently.
@@ -116,6 +118,7 @@ def device_engine(
     ValueError
         If there is none.
     """
+    device = canonical_device(device)
     arch = DEVICES[device][0] if device in DEVICES else device
     d_format = d_format or {"fp64": "fp64", "s8": "s32", "u8": "s32", "s4": "s32"}.get(fmt, "fp32")
     try:
@@ -124,6 +127,45 @@ def device_engine(
         if path is None and "differently by path" in str(error) and arch in USUAL_PATH:
             return tcm.default_instruction(device, fmt, d_format, USUAL_PATH[arch], b_format)
         raise
+
+
+def plain_engine(name: str, fmt: str | None = None, d_format: str | None = None) -> Engine:
+    """The engine that a name means without a recovery method.
+
+    Parameters
+    ----------
+    name : str
+        "arch:name" in any spelling; a device or architecture ("h100": its usual instruction for the operand format, "h100/mma"
+        names the path); "ieee" (a chain of fused multiply-adds); hardware as :func:`tensorcore_models.hardware.engine`
+        names it.
+    fmt : str, optional
+        Operand format or an alias of one ("fp8": e4m3fn, or what the device has); fp16 by default.
+    d_format : str, optional
+        Result format, fp32 (fp64, s32) by default.
+
+    Raises
+    ------
+    ValueError
+        If there is no such engine, or it has other operands than `fmt`.
+    """
+    wanted = formats_of_alias(fmt) if fmt is not None else ()
+    if fmt is not None and not wanted:
+        raise ValueError(
+            f"unknown operand format {fmt!r}; known are fp16, bf16, tf32, fp8, e4m3, fp32, fp64, int8, ..."
+        )
+    if name.partition(":")[0] in hardware.PREFIXES or ":" in name:
+        engine = hardware_engine(name) if name.partition(":")[0] in hardware.PREFIXES else tcm.get_instruction(name)
+        if wanted and engine.formats[0].name not in wanted:
+            raise ValueError(f"{engine.label} takes {engine.formats[0].name}, not {fmt}: leave the format out")
+        return engine
+    if name == "ieee":
+        return ieee_engine(wanted[0] if wanted else "fp32", d_format)
+    device, _, path = name.partition("/")
+    has = list(dict.fromkeys(row.a_format for row in tcm.list_instructions(device)))
+    found = [f for f in wanted or ("fp16", *has) if f in has]
+    if not found:
+        raise ValueError(f"{device} has no matrix unit for {fmt}; it takes {', '.join(has)}")
+    return device_engine(device, found[0], d_format=d_format, path=path or None)
 
 
 def engine_formats(engine: Engine) -> tuple[str, str]:

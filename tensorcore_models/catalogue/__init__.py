@@ -6,7 +6,7 @@ from functools import cache
 
 from ..engines.instruction import Instruction
 from ..formats import get_format
-from . import amd, ascend, nvidia, other
+from . import amd, ascend, names, nvidia, other
 from .devices import DEVICES
 from .measured import load_tables, with_table
 
@@ -28,20 +28,35 @@ def architectures() -> list[str]:
     return list(dict.fromkeys(arch for arch, _ in _catalogue()))
 
 
-def _resolve(arch: str) -> tuple[str, tuple[str, ...]]:
-    """Architecture of a device alias and the operand formats it lacks."""
-    if not isinstance(arch, str):
-        raise TypeError(f"an architecture is a name, got {type(arch).__name__}")
-    if arch in DEVICES:
-        return DEVICES[arch]
+def canonical_device(name: str) -> str:
+    """A device or architecture as the tables spell it: "H100", "NVIDIA A100-SXM4-80GB", "sm_90" and "gfx942" are known, too.
+
+    Raises
+    ------
+    TypeError
+        If it is not a string.
+    ValueError
+        If there is none of that name; the message has the nearest.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"an architecture is a name, got {type(name).__name__}")
     known = architectures()
-    if arch not in known:
-        near = difflib.get_close_matches(arch.lower(), [*known, *DEVICES], 3)
+    if name in DEVICES or name in known:
+        return name
+    found = names.device_or_architecture(name, known)
+    if found is None:
+        near = difflib.get_close_matches(name.lower(), [*known, *DEVICES], 3)
         hint = f"; did you mean {' or '.join(near)}?" if near else "."
         raise ValueError(
-            f"unknown architecture {arch!r}{hint} Architectures: {', '.join(known)}. Devices: {', '.join(DEVICES)}"
+            f"unknown architecture {name!r}{hint} Architectures: {', '.join(known)}. Devices: {', '.join(DEVICES)}"
         )
-    return arch, ()
+    return found
+
+
+def _resolve(arch: str) -> tuple[str, tuple[str, ...]]:
+    """Architecture of a device alias and the operand formats it lacks."""
+    name = canonical_device(arch)
+    return DEVICES.get(name, (name, ()))
 
 
 def list_instructions(arch: str | None = None) -> list[Instruction]:
@@ -64,7 +79,7 @@ def get_instruction(arch: str, name: str | None = None) -> Instruction:
     arch : str
         Architecture, device ("h100"), or "arch:name".
     name : str, optional
-        Name as :func:`list_instructions` gives it.
+        Name as :func:`list_instructions` gives it, or as PTX, SASS, AMD's compiler or x86's intrinsics spell it, in any case.
 
     Raises
     ------
@@ -77,7 +92,7 @@ def get_instruction(arch: str, name: str | None = None) -> Instruction:
         if not separator:
             raise ValueError(f"an instruction is 'arch:name', got {arch!r}; list_instructions() names them")
     resolved, lacking = _resolve(arch)
-    row = _find(resolved, name)
+    row = _find(resolved, name) or _find(resolved, name.lower()) or _spelled(resolved, name)
     if row is None:
         raise ValueError(_not_found(arch, resolved, name))
     if row.a_format in lacking:
@@ -98,6 +113,102 @@ def _find(arch: str, name: str) -> Instruction | None:
             if renamed == name:
                 return base.with_shape(m, n)
     return None
+
+
+def _spelled(arch: str, name: str) -> Instruction | None:
+    """The one row of an architecture that another spelling of a name means, None for none.
+
+    Raises
+    ------
+    ValueError
+        If it means several.
+    """
+    rows = [row for row in _answers(name) if row.arch == arch]
+    if len(rows) > 1:
+        listed = ", ".join(row.name for row in rows[:6]) + (", ..." if len(rows) > 6 else "")
+        raise ValueError(f"{name} on {arch} is one of {len(rows)} instructions, choose one: {listed}")
+    return rows[0] if rows else None
+
+
+def _answers(text: str) -> list[Instruction]:
+    """Rows of all architectures that a spelling of an instruction means."""
+    query = names.instruction_query(text)
+    if query is None or query.empty:
+        return []
+    rows = [row for row in _catalogue().values() if query.answers(row)]
+    if query.shape is None:
+        return rows
+    m, n, _ = query.shape
+    return [row.with_shape(m, n) if row.legal_shapes else row for row in rows]
+
+
+def find_instructions(text: str) -> list[Instruction]:
+    """Rows that words mean: devices, operand formats and instructions in any spelling, all of which must fit.
+
+    Parameters
+    ----------
+    text : str
+        "h100 fp8", "HMMA.16816.F32", "hopper:mma.m16n8k16.f32.f16.f16.f32",
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", "RTX 4060 half", "v_mfma_f32_16x16x16f16", in any case.
+
+    Raises
+    ------
+    ValueError
+        If a word means nothing (the message has the nearest names), or nothing is all of them.
+
+    Examples
+    --------
+    >>> [row.arch for row in find_instructions("HMMA.16816.F32.BF16")]
+    ['ampere', 'ada', 'hopper', 'blackwell', 'rtx_blackwell']
+    """
+    rows, words = list(_catalogue().values()), text.replace("::", "\0").replace(":", " ").replace("\0", "::").split()
+    if not words:
+        raise ValueError("a name is empty: give a device, a format or an instruction")
+    while words:
+        count, found = _first_meaning(words)
+        rows = _both(rows, found)
+        words = words[count:]
+    if not rows:
+        raise ValueError(f"no instruction is all of {text!r}")
+    return rows
+
+
+def _both(rows: list[Instruction], found: list[Instruction]) -> list[Instruction]:
+    """Rows in both lists; of a row with free m and n the one whose shape was asked for."""
+
+    def key(row: Instruction) -> tuple[str, str]:
+        return row.arch, re.sub(r"\.m\d+n\d+k", ".k", row.name) if row.legal_shapes else row.name
+
+    meant = {key(row): row for row in found}
+    pairs = [(row, meant[key(row)]) for row in rows if key(row) in meant]
+    return [other if (row.arch, row.name) in _catalogue() else row for row, other in pairs]
+
+
+def _first_meaning(words: list[str]) -> tuple[int, list[Instruction]]:
+    """How many of the words make the first name, and its rows."""
+    for count in range(len(words), 0, -1):
+        device = names.device_or_architecture(" ".join(words[:count]), architectures())
+        if device is not None:
+            return count, list_instructions(device)
+    formats = names.formats_of_alias(words[0])
+    if formats:
+        return 1, [row for row in _catalogue().values() if row.a_format in formats]
+    named = [row for row in _catalogue().values() if row.name == words[0].lower()]
+    rows = list(dict.fromkeys([*named, *_answers(words[0])]))
+    if rows:
+        return 1, rows
+    known = [
+        *architectures(),
+        *DEVICES,
+        *names.FORMAT_ALIASES,
+        *dict.fromkeys(row.name for row in _catalogue().values()),
+    ]
+    near = difflib.get_close_matches(words[0].lower(), known, 3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(near)}?" if near else "."
+    raise ValueError(
+        f"unknown name {words[0]!r}{hint} Known are devices (mpgemm models --devices), formats (fp16, fp8, ...) and "
+        "instructions as PTX, SASS and AMD spell them"
+    )
 
 
 def _not_found(arch: str, resolved: str, name: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 import mpgemm
 import tensorcore_models as tcm
 from mpgemm.bounds.bounds import gemm_bound
-from mpgemm.bounds.tolerances import method_bound
+from mpgemm.bounds.method_bounds import method_bound
 from tensorcore_models import accumulators as acc
 
 

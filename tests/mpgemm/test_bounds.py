@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
-from mpgemm.bounds.tolerances import method_bound
+from mpgemm.bounds.method_bounds import method_bound
 from mpgemm.recovery.engines import ieee_engine, resolve_engine
 from mpgemm.recovery.methods import get_method, list_methods
 from mpgemm.recovery.run import recovered_gemm

@@ -227,7 +227,7 @@ def test_command_with_workers_and_csv(capsys):
         (["explain", "--a", "1", "2"], "go together"),
         (["explain", "--a", "1", "--b", "1", "2"], "two vectors"),
         (["explain", "--distribution", "normal", "--element", "-1", "0"], "outside"),
-        (["models", "nowhere"], "unknown architecture"),
+        (["models", "nowhere"], "unknown name 'nowhere'"),
         (["models", "--a-format", "fp17"], "unknown format"),
         (["models", "--methods", "--devices"], "not both"),
     ],

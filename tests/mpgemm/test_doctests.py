@@ -5,7 +5,14 @@ import importlib
 
 import pytest
 
-MODULES = ("experiments.comparison", "recovery.engines", "exact.errors", "inputs.matrices", "bounds.tolerances")
+MODULES = (
+    "experiments.comparison",
+    "recovery.engines",
+    "exact.errors",
+    "inputs.matrices",
+    "bounds.tolerances",
+    "bounds.statistical",
+)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -1,11 +1,20 @@
 """Tolerances for tests of kernels, and checks that could not fail."""
 
+import json
+
 import numpy as np
 import pytest
 
+import mpgemm
 import tensorcore_models as tcm
 from mpgemm import check_tolerance, method_bound, tolerance
+from mpgemm.bounds.bounded_product import Data, EngineProduct, MethodProduct, upwards
 from mpgemm.bounds.bounds import gemm_bound, multiword_bound
+from mpgemm.bounds.statistical import draws_for, largest_ratio, orders_of_k
+from mpgemm.cli import main
+from mpgemm.inputs.matrices import generate
+from mpgemm.recovery.engines import plain_engine, resolve_engine
+from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.word_run import scaling_target
 
 A100 = tcm.default_instruction("a100", "fp16")
@@ -98,3 +107,239 @@ def test_an_engine_by_name_and_a_bad_k():
         tolerance(name, 64.0)
     with pytest.raises(TypeError, match="an integer, got ndarray"):
         tolerance(name, np.zeros((2, 2), int))
+
+
+# -- operands that are rounded, lines and samples ------------------------------------------------------------------------
+ENGINES = (
+    ("h100", "fp16"), ("h100", "fp8"), ("v100", "fp16"), ("a100", "tf32"), ("rtx4060", "e5m2"), ("mi100", "bf16"),
+    ("mi250", "fp16"), ("mi300x", "fp16"), ("mi300x", "fp8"), ("x86/amx", "bf16"), ("arm", "bf16"), ("910b3", "bf16"),
+    ("ieee", "fp16"), ("b200/mma", "fp8"),
+)  # fmt: skip
+
+
+def excess(product, data) -> float:
+    """Largest error over its bound."""
+    measured = product.measure(data)
+    return largest_ratio(measured.error, measured.bound)
+
+
+def moved(rng, data):
+    """One element, row or matrix scaled, negated, replaced or moved by an ulp, within the range of every operand format."""
+    pair = [data.a.copy(), data.b.copy()]
+    x = pair[int(rng.integers(2))]
+    places = [
+        (slice(None), slice(None)),
+        (int(rng.integers(x.shape[0])),),
+        tuple(int(rng.integers(n)) for n in x.shape),
+    ]
+    where, kind = places[int(rng.integers(3))], int(rng.integers(4))
+    if kind == 0:
+        x[where] = x[where] * np.float32(2.0 ** rng.integers(-12, 13))
+    elif kind == 1:
+        x[where] = -x[where]
+    elif kind == 2:
+        x[where] = np.float32(rng.choice([0.0, 1.0, 2.0**-24, 2.0**-14, 2.0**-149, 192.0, 1.0009765]))
+    else:
+        x[where] = np.nextafter(x[where], np.float32(rng.choice([-np.inf, np.inf])))
+    limit = np.float32(200)
+    return Data(*(np.clip(x, -limit, limit) for x in pair))
+
+
+def search(product, seed: int, steps: int) -> float:
+    """Hill climbing: the largest excess found."""
+    rng = np.random.default_rng(seed)
+    shapes = ((2, 96), (96, 2))
+    data = Data(*(np.float32(rng.uniform(1, 1.5, s) * 2.0 ** rng.integers(-9, 8, s)) for s in shapes))
+    best = excess(product, data)
+    for _ in range(steps):
+        tried = moved(rng, data)
+        value = excess(product, tried)
+        if value >= best:
+            data, best = tried, value
+    return best
+
+
+@pytest.mark.parametrize("reference", ["given", "rounded"])
+@pytest.mark.parametrize("device, fmt", ENGINES)
+def test_certified_is_never_violated(device, fmt, reference):
+    product = EngineProduct(plain_engine(device, fmt), reference=reference)
+    found = search(product, 5, 40)
+    assert 0 < found <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device, fmt", ENGINES)
+def test_certified_is_never_violated_long(device, fmt):
+    for seed in range(10):
+        assert search(EngineProduct(plain_engine(device, fmt)), seed, 400) <= 1, seed
+
+
+@pytest.mark.parametrize("every", [32, 64, 1024])
+@pytest.mark.parametrize("device, fmt", [("h100", "fp8"), ("v100", "fp16"), ("mi300x", "fp8")])
+def test_certified_with_sums_outside(device, fmt, every):
+    product = EngineProduct(plain_engine(device, fmt), promote_every=every, reference="rounded")
+    assert 0 < search(product, 6, 40) <= 1
+
+
+@pytest.mark.parametrize("fmt", ["fp16", "bf16"])
+def test_certified_with_a_narrow_result(fmt):
+    product = EngineProduct(plain_engine("h100"), out_format=tcm.get_format(fmt))
+    assert 0.01 < search(product, 7, 40) <= 1
+
+
+@pytest.mark.parametrize("method", ["fp16", "markidis", "ootomo", "sgemm_cube", "bf16x9", "multiword", "ozaki_int8"])
+def test_certified_of_methods(method):
+    row = get_method(method)
+    assert search(MethodProduct(row, resolve_engine(None, row)), 8, 20) <= 1
+
+
+def test_fp32_operands_count():
+    """What a bound of the fp16 sums alone leaves out: three elements of four violated it."""
+    a, b = generate("normal", 16, 256, 16)
+    found = tolerance("h100", 256, (a, b), quantile=0.5)
+    exact = np.asarray(mpgemm.exact_gemm(a, b).rounded("fp64"))
+    d = tcm.default_instruction("h100", "fp16").gemm(a, b, input_rounding="rne")
+    error = np.abs(d - exact)
+    size = np.abs(a.astype(float)) @ np.abs(b.astype(float))
+    assert (error <= found.bound).all() and (error <= found.relative * size + found.absolute).all()
+    alone = tolerance("h100", 256, (a, b), quantile=0.5, reference="rounded")
+    assert np.mean(error > alone.bound) > 0.5
+    assert "rounded to fp16" in found.derivation and "100% of the operands" in found.notes[-1]
+
+
+def test_the_line_is_above_every_bound_and_touches_it():
+    a, b = data(96)
+    found = tolerance(A100, 96, (a, b), quantile=0.5)
+    exact = np.abs(np.asarray(mpgemm.exact_gemm(a, b).rounded("fp64")))
+    ratio = found.bound / (found.certified.atol + found.certified.rtol * exact)
+    assert 0.98 < ratio.max() <= 1
+
+
+def test_draws_and_their_meaning():
+    assert [draws_for(q, c) for q, c in ((0.5, 0.5), (0.99, 0.95), (0.95, 0.95))] == [1, 299, 59]
+    for q, c in ((0.9, 0.9), (0.99, 0.5)):
+        n = draws_for(q, c)
+        assert 1 - q**n >= c > 1 - q ** (n - 1)
+    for wrong in ((0, 0.5), (1, 0.5), (0.5, float("nan")), (0.9999999, 0.999)):
+        with pytest.raises(ValueError):
+            draws_for(*wrong)
+
+
+def test_the_statistical_line_covers_about_its_share():
+    found = tolerance(
+        "h100", 64, distribution="normal", shape=(8, 8), quantile=0.9, confidence=0.9, reference="rounded"
+    )
+    s = found.statistical
+    assert s.draws == 22 and 0 < s.of_bound < 1 and s.atol < found.certified.atol
+    product = EngineProduct(plain_engine("h100"), reference="rounded")
+    measured = [product.measure(Data(*generate("normal", 8, 64, 8, 1000 + i))) for i in range(100)]
+    inside = np.mean([(m.error <= s.atol + s.rtol * np.abs(m.exact)).all() for m in measured])
+    assert inside > 0.8
+    repeated = tolerance(
+        "h100", 64, distribution="normal", shape=(8, 8), quantile=0.9, confidence=0.9, reference="rounded"
+    )
+    assert repeated.statistical == s
+
+
+def test_random_orders_keep_products_together():
+    rng = np.random.default_rng(0)
+    data = Data(rng.random((2, 10)), rng.random((10, 2)))
+    whole, *others = orders_of_k(data, 4, 5)
+    assert whole is data and len(others) == 4
+    for other in others:
+        np.testing.assert_allclose(other.a @ other.b, data.a @ data.b)
+        np.testing.assert_array_equal(other.a[:, 8:], data.a[:, 8:])
+        assert {tuple(x) for x in other.a[0, :8].reshape(2, 4)} == {tuple(x) for x in data.a[0, :8].reshape(2, 4)}
+
+
+def test_faults_that_a_tolerance_does_not_see():
+    a, b = np.ones((2, 64)), np.ones((64, 2))
+    a[:, 32:40] = 1e-3
+    found = [check_tolerance(a, b, atol=atol, block=8) for atol in (1e-4, 2e-3, 0.1, 8, 100)]
+    assert [x.unseen_terms for x in found] == [0, 8, 8, 64, 64]
+    assert [x.unseen_blocks for x in found] == [0, 0, 1, 8, 8]
+    assert [x.vacuous for x in found] == [False, False, False, False, True]
+    assert [x.verdict.split(":")[0].split(",")[0] for x in found] == ["can fail", "can fail", "WEAK", "WEAK", "VACUOUS"]
+    with pytest.raises(ValueError, match="rtol is nan"):
+        check_tolerance(a, b, rtol=float("nan"))
+
+
+def test_the_snippet_runs_and_passes():
+    a32, b32 = generate("normal", 8, 128, 8)
+    found = tolerance("h100", 128, (a32, b32), quantile=0.5)
+    d = tcm.default_instruction("h100", "fp16").gemm(a32, b32, input_rounding="rne")
+    exec(found.snippet, {"a": a32.astype(np.float64), "b": b32.astype(np.float64), "d": d})
+    with pytest.raises(AssertionError):
+        exec(found.snippet, {"a": a32.astype(np.float64), "b": b32.astype(np.float64), "d": d + 1})
+
+
+def test_upwards():
+    for x in (1.0, 1.0001, 0.3333333, 9.999e-12, 123456.0, 5e-324, 0.0, float("inf")):
+        assert x <= upwards(x) <= x * 1.0101 + 5e-324
+        assert float(f"{upwards(x):.3g}") == upwards(x)
+
+
+def test_wrong_kinds_of_arguments():
+    a, b = data()
+    for arguments, message in (
+        ({"engine": None}, "needs an engine or a method"),
+        ({"engine": A100}, "needs k"),
+        ({"engine": A100, "k": 4, "data": (a, b), "distribution": "normal"}, "not both"),
+        ({"method": "ootomo", "k": 4}, "give data or a distribution"),
+        ({"engine": "h100", "k": 4, "reference": "mine"}, "reference is 'mine'"),
+        ({"engine": "h100", "k": 4, "fmt": "fp17"}, "unknown operand format"),
+        ({"engine": "a100", "k": 4, "fmt": "fp8"}, "no matrix unit for fp8"),
+        ({"method": "ootomo", "fmt": "fp16", "k": 4}, "leave fmt out"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            tolerance(**arguments)
+
+
+# -- the command ---------------------------------------------------------------------------------------------------------
+QUICK = ["--quantile", "0.5", "--confidence", "0.6"]
+
+
+def test_the_command(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "70")
+    assert main(["tolerance", "--k", "64", "--check-rtol", "1", "--check-atol", "0.1", *QUICK]) == 0
+    text = capsys.readouterr().out
+    assert "VACUOUS" in text and "np.testing.assert_allclose" in text and "operands are rounded to fp16" in text
+    prose = text.split("import numpy")[0]
+    assert max(map(len, prose.splitlines())) <= 70
+    assert main(["tolerance", "--k", "64", "--check-atol", "1e-9", "--reference", "rounded", *QUICK]) == 0
+    assert "TOO TIGHT" in capsys.readouterr().out
+    a, b = generate("normal", 1, 300, 4)  # a GEMV
+    np.save(tmp_path / "a.npy", a)
+    np.save(tmp_path / "b.npy", b)
+    files = [str(tmp_path / "a.npy"), str(tmp_path / "b.npy")]
+    assert (
+        main(["tolerance", *files, "--engine", "H100", "--format", "FP8", "--out-format", "bf16", "--json", *QUICK])
+        == 0
+    )
+    found = json.loads(capsys.readouterr().out)
+    assert found["k"] == 300 and found["statistical"]["shape"] == [1, 300, 4] and found["certified"]["line"]["atol"] > 0
+    assert main(["tolerance", "--method", "ootomo", "--shipped", "digits", *QUICK]) == 0
+    assert "ootomo on hopper" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--k", "-5"], "--k is -5"),
+        (["--k", "0"], "--k is 0"),
+        (["--engine", "h1000"], "unknown architecture"),
+        (["--format", "fp9"], "unknown operand format"),
+        (["--check-rtol", "nan"], "rtol is nan"),
+        (["--check-atol", "-1"], "atol is -1"),
+        (["--quantile", "2"], "quantile is 2"),
+        (["--shape", "4", "4", "4", "--k", "4"], "not both"),
+        (["--shape", "0", "4", "4"], "at least 1"),
+        (["missing.npy", "missing.npy"], "missing.npy"),
+        (["--shipped", "digits", "--distribution", "normal"], "one kind of input"),
+        (["--param", "a=1"], "goes with --distribution"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, message, capsys):
+    assert main(["tolerance", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.err.count("\n") == 1

@@ -1,0 +1,134 @@
+"""What a tolerance would let pass: faults that a test with it does not see."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from mpgemm.exact.product import exact_gemm
+from tensorcore_models.machine.fp_state import default_fp_state
+
+#: Products in a dropped block of k, where nothing else is said: a small tile of a kernel.
+BLOCK = 32
+
+
+@dataclass(frozen=True)
+class Vacuity:
+    """What a tolerance would let pass on data.
+
+    Attributes
+    ----------
+    elements : int
+        Elements compared.
+    zero_passes : int
+        Elements for which a result of 0 passes.
+    lost_product_passes : int
+        Elements for which the loss of the largest product of the sum passes.
+    block : int
+        Products of a block of k.
+    blocks, unseen_blocks : int
+        Blocks that k has, and those that a kernel can leave out of the whole product with every element still passing.
+    terms, unseen_terms : int
+        The same for single values of k.
+    """
+
+    elements: int
+    zero_passes: int
+    lost_product_passes: int
+    block: int = 0
+    blocks: int = 0
+    unseen_blocks: int = 0
+    terms: int = 0
+    unseen_terms: int = 0
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether a kernel that writes zeros passes everywhere: the check cannot fail in any useful sense."""
+        return self.elements > 0 and self.zero_passes == self.elements
+
+    @property
+    def verdict(self) -> str:
+        """The worst fault that passes everywhere, in a few words."""
+        if self.vacuous:
+            return "VACUOUS: a kernel that writes zeros passes"
+        if self.unseen_blocks:
+            return f"WEAK: a kernel that drops {self.block} products of k can pass"
+        if self.unseen_terms:
+            return "can fail, but not where a single product is lost"
+        return "can fail: zeros, a dropped block and a lost product are all seen"
+
+    def to_dict(self) -> dict:
+        """JSON-compatible values, with the verdict."""
+        return {**asdict(self), "vacuous": self.vacuous, "verdict": self.verdict}
+
+    def __str__(self) -> str:
+        return (
+            f"{self.verdict}; of {self.elements} elements, 0 passes for {self.zero_passes} and the loss of the largest product "
+            f"for {self.lost_product_passes}; {self.unseen_blocks} of {self.blocks} blocks of {self.block} products and "
+            f"{self.unseen_terms} of {self.terms} single values of k can be left out unseen"
+        )
+
+
+def check_line(rtol: float, atol: float) -> None:
+    """Refuse a tolerance that is negative or NaN.
+
+    Raises
+    ------
+    ValueError
+        With the part at fault.
+    """
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if not value >= 0:
+            raise ValueError(f"{name} is {value}, expected a number of at least 0")
+
+
+@default_fp_state
+def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound=None, block: int = BLOCK) -> Vacuity:
+    """What the test ``|computed - exact| <= atol + rtol |exact|`` (or `<= bound`) would let pass on these data.
+
+    A fault counts as unseen where every element of the product passes with it; the rounding errors of the kernel are left out.
+
+    Parameters
+    ----------
+    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
+        The operands of the test; block-scaled ones multiplied by their scales (:meth:`BlockScaled.values`).
+    rtol, atol : float
+        As for numpy.allclose.
+    bound : array_like, optional
+        Tolerance of each element instead.
+    block : int
+        Products of a dropped block of k.
+
+    Returns
+    -------
+    Vacuity
+
+    Raises
+    ------
+    ValueError
+        If a tolerance is negative or NaN, or the block is empty.
+    """
+    check_line(rtol, atol)
+    if block < 1:
+        raise ValueError(f"a block of k has at least one product, got {block}")
+    a, b = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
+    c = None if c is None else np.asarray(c).astype(np.float64)
+    exact = np.abs(np.asarray(exact_gemm(a, b, c).rounded("fp64")))
+    allowed = atol + rtol * exact if bound is None else np.broadcast_to(np.asarray(bound, np.float64), exact.shape)
+    k = a.shape[1]
+    largest, unseen_terms = np.zeros(exact.shape), 0
+    for column, row in zip(np.abs(a).T, np.abs(b), strict=True):
+        product = np.outer(column, row)
+        np.maximum(largest, product, out=largest)
+        unseen_terms += bool((product <= allowed).all())
+    starts = range(0, k, block)
+    lost = (np.abs(a[:, start : start + block] @ b[start : start + block]) for start in starts)
+    return Vacuity(
+        exact.size,
+        int(np.count_nonzero(exact <= allowed)),
+        int(np.count_nonzero(largest <= allowed)),
+        block,
+        len(starts),
+        sum(bool((x <= allowed).all()) for x in lost),
+        k,
+        unseen_terms,
+    )

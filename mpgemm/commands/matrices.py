@@ -1,0 +1,100 @@
+"""What the commands about one pair of matrices share: files, a shipped pair, or a distribution."""
+
+import argparse
+from typing import NamedTuple
+
+import numpy as np
+
+from mpgemm.inputs import matrices
+from mpgemm.inputs.files import read_matrix
+
+
+class Pair(NamedTuple):
+    """A and B with what to call them."""
+
+    a: np.ndarray
+    b: np.ndarray
+    label: str
+
+
+def add_matrix_arguments(parser: argparse.ArgumentParser, default: str, k: bool = False) -> argparse._ArgumentGroup:
+    """The group "input"; `default` says what is taken without any, `k` adds --k beside --shape."""
+    source = parser.add_argument_group(f"input (default: {default})")
+    source.add_argument("files", nargs="*", metavar="FILE", help="A and B: .npy, .npz, .mtx or .safetensors")
+    source.add_argument("--a-name", help="array or tensor of the first file")
+    source.add_argument("--b-name", help="array or tensor of the second file")
+    source.add_argument("--shipped", metavar="NAME", help=f"a shipped pair: {', '.join(matrices.SHIPPED)}")
+    source.add_argument("--distribution", metavar="NAME", help=f"draw: {', '.join(matrices.DISTRIBUTIONS)}")
+    source.add_argument("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
+    source.add_argument("--shape", nargs=3, type=int, metavar=("M", "K", "N"), help="sizes of drawn matrices")
+    if k:
+        source.add_argument("--k", type=int, help="length of the dot products, instead of --shape")
+    source.add_argument("--seed", type=int, default=0, help="seed of drawn matrices (default 0)")
+    return source
+
+
+def parameters_of(args: argparse.Namespace) -> dict[str, float]:
+    """Parameters of the distribution.
+
+    Raises
+    ------
+    ValueError
+        If one is not KEY=NUMBER, or there is no distribution.
+    """
+    if args.param and args.distribution is None:
+        raise ValueError("--param goes with --distribution")
+    found = {}
+    for text in args.param:
+        key, _, value = text.partition("=")
+        try:
+            found[key] = float(value)
+        except ValueError:
+            raise ValueError(f"--param {text!r}: expected KEY=NUMBER") from None
+    return found
+
+
+def given_pair(args: argparse.Namespace) -> Pair | None:
+    """The pair of files or the shipped pair, None where neither is given.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        If several kinds of input are given, a file cannot be read, or shapes do not match.
+    """
+    kinds = [("two files", args.files), ("--shipped", args.shipped), ("--distribution", args.distribution)]
+    given = [name for name, value in kinds if value]
+    if len(given) > 1:
+        raise ValueError(f"one kind of input at a time, got {' and '.join(given)}")
+    if args.shape is not None and (args.files or args.shipped):
+        raise ValueError("--shape is for drawn matrices; files and shipped pairs have their own")
+    if args.shape is not None and min(args.shape) < 1:
+        raise ValueError(f"--shape is {' '.join(map(str, args.shape))}, expected three sizes of at least 1")
+    if len(args.files) == 1 and args.a_name and args.b_name:
+        args.files = 2 * args.files
+    if args.files and len(args.files) != 2:
+        raise ValueError(f"give two matrix files, A and B; got {len(args.files)}")
+    if not args.files and (args.a_name or args.b_name):
+        raise ValueError("--a-name and --b-name go with matrix files")
+    if args.shipped:
+        return Pair(*matrices.load_shipped(args.shipped), args.shipped)
+    if not args.files:
+        return None
+    a, b = read_matrix(args.files[0], args.a_name), read_matrix(args.files[1], args.b_name)
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(f"A is {a.shape} and B is {b.shape}: the columns of A must be as many as the rows of B")
+    return Pair(a, b, f"{args.files[0]} x {args.files[1]}")
+
+
+def pair_of(args: argparse.Namespace, distribution: str, shape: tuple[int, int, int]) -> Pair:
+    """The pair that is asked for; drawn from `distribution` in `shape` where nothing is.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        As :func:`given_pair`; also for an unknown distribution.
+    """
+    given, parameters = given_pair(args), parameters_of(args)
+    if given is not None:
+        return given
+    name, (m, k, n) = args.distribution or distribution, args.shape or shape
+    return Pair(*matrices.generate(name, m, k, n, args.seed, **parameters), f"{name} {m} x {k} x {n}, seed {args.seed}")

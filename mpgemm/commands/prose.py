@@ -1,0 +1,35 @@
+"""Text for people on the command line: paragraphs as wide as the terminal, and examples under --help."""
+
+import argparse
+import shutil
+import textwrap
+
+
+def width() -> int:
+    """Columns of the terminal, or COLUMNS; 80 where there is neither."""
+    return max(20, shutil.get_terminal_size((80, 24)).columns)
+
+
+def wrapped(text: str, indent: str = "", hang: str | None = None) -> str:
+    """Text broken at the terminal's width; each of its lines is a paragraph.
+
+    Parameters
+    ----------
+    text : str
+    indent : str
+        Before every first line.
+    hang : str, optional
+        Before the lines that follow it (default: as `indent`).
+    """
+    hang = indent if hang is None else hang
+    lines = (
+        textwrap.fill(line, width(), initial_indent=indent, subsequent_indent=hang, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
+    return "\n".join(lines)
+
+
+def with_examples(parser: argparse.ArgumentParser, *commands: str) -> None:
+    """Examples at the end of the command's --help."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "examples:\n" + "\n".join(f"  {command}" for command in commands)

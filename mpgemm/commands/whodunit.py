@@ -1,0 +1,101 @@
+"""`mpgemm whodunit`: which instruction, order of k or recovery method gives a result bit for bit."""
+
+import argparse
+import sys
+
+import tensorcore_models as tcm
+from mpgemm.commands import library_options as options
+from mpgemm.commands.prose import with_examples, wrapped
+from mpgemm.experiments.whodunit import Suspect, Whodunit, whodunit
+from mpgemm.inputs.files import read_matrix
+from mpgemm.recovery.methods import get_method
+from mpgemm.reporting import report
+from tensorcore_models.formats.operands import values_of_bits
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    for name, text in (("a", "A"), ("b", "B"), ("c", "the result")):
+        parser.add_argument(name, metavar=name.upper(), help=f"matrix file: {text}")
+    parser.add_argument(
+        "--format", metavar="FORMAT", help="format of A and B where their files hold encodings (unsigned integers)"
+    )
+    parser.add_argument("--out-format", metavar="FORMAT", help="format of C where its file holds encodings")
+    parser.add_argument("--addend", metavar="FILE", help="C0, where the result is A B + C0")
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these recovery methods (default: all)")
+    library = parser.add_argument_group("a library's kernel to try as well")
+    library.add_argument("--gpu", help="device: h100, rtx4060, ...")
+    library.add_argument("--library", metavar="NAME[-VERSION]", help="cublaslt-13.1, scaled_mm or cutlass")
+    library.add_argument("--config", nargs="+", default=[], metavar="FIELD=VALUE", help="as --config of predict")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    with_examples(
+        parser,
+        "mpgemm whodunit A.npy B.npy C.npy",
+        "mpgemm whodunit A.npy B.npy C.npy --format e4m3fn",
+        "mpgemm whodunit A.npy B.npy C.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        On bad input.
+    """
+    a_bits, a_format = options.read_operand(args.a, args.format, None)
+    b_bits, b_format = options.read_operand(args.b, args.format, None)
+    found, result = options.read_operand(args.c, args.out_format, None)
+    a, b = values_of_bits(a_bits, tcm.get_format(a_format)), values_of_bits(b_bits, tcm.get_format(b_format))
+    addend = None if args.addend is None else read_matrix(args.addend)
+    if addend is not None and addend.shape != found.shape:
+        raise ValueError(f"--addend {args.addend} is {addend.shape}, the result {found.shape}")
+    answer = whodunit(
+        a, b, found, tcm.get_format(result), addend,
+        methods=None if args.methods is None else [get_method(name) for name in args.methods],
+        recipes=_recipes(args, a.shape[0], a.shape[1], b.shape[1], a_format, result), progress=report.Progress(sys.stderr),
+    )  # fmt: skip
+    if args.json:
+        print(report.json_text(answer.to_dict()), end="")
+    else:
+        print("\n".join(_lines(answer)))
+    return 0
+
+
+def _recipes(args, m: int, k: int, n: int, fmt: str, out_format: str):
+    if (args.gpu is None) != (args.library is None):
+        raise ValueError("--gpu and --library go together")
+    if args.gpu is None:
+        if args.config:
+            raise ValueError("--config goes with --library")
+        return []
+    config = options.parse_config(args.config)
+    return [options.make_recipe(args.gpu, args.library, config, None, m, k, n, fmt, out_format)]
+
+
+def _lines(answer: Whodunit):
+    yield wrapped(answer.verdict)
+    for who, suspects in answer.by_who().items():
+        yield ""
+        yield wrapped(f"exact: {who}", hang="  ")
+        yield from (wrapped(s.how, "  ", "    ") for s in suspects)
+        yield from _same(suspects[0])
+    if answer.nearest:
+        yield "\nwhat tells others from it:" if answer.exact else "\nnearest:"
+    for suspect in answer.nearest:
+        yield wrapped(f"{suspect.agree} of {suspect.of} elements: {suspect.who}, {suspect.how}", "  ", "    ")
+        if suspect.first is not None:
+            d = suspect.first
+            yield f"    row {d.row} column {d.column}: C {d.found:.9g}, this {d.candidate:.9g}"
+
+
+def _same(suspect: Suspect):
+    """The other instructions of the same arithmetic, by architecture."""
+    if not suspect.same:
+        return
+    by_arch: dict[str, int] = {}
+    for name in suspect.same:
+        by_arch[name.partition(":")[0]] = by_arch.get(name.partition(":")[0], 0) + 1
+    text = ", ".join(f"{arch} ({count})" for arch, count in by_arch.items())
+    yield wrapped(f"the same arithmetic: {text}", "  ", "    ")

@@ -1,0 +1,257 @@
+"""Promotion, adding a chain up in FP32 outside of the core every so many products: error, certified bound and cost."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from mpgemm.bounds.bounded_product import Data, EngineProduct, Measured
+from mpgemm.bounds.statistical import corner
+from mpgemm.recovery.engines import ieee_engine, plain_engine
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.formats import Format, IntegerFormat
+from tensorcore_models.machine.fp_state import default_fp_state
+
+INTERVALS = tuple(2**e for e in range(4, 13))
+#: Rows of A and columns of B at most that are computed.
+SIDE = 64
+
+
+@dataclass(frozen=True)
+class Interval:
+    """One interval.
+
+    Attributes
+    ----------
+    every : int or None
+        Products between two additions outside; None: never.
+    additions : float
+        Extra FP32 additions for each product.
+    error, bound : float
+        Relative Frobenius error against the exact product of the rounded operands, and the certified bound of it.
+    """
+
+    every: int | None
+    additions: float
+    error: float
+    bound: float
+
+    @property
+    def bits(self) -> float:
+        """-log2 of the error."""
+        return math.inf if self.error == 0 else -math.log2(self.error)
+
+
+@dataclass(frozen=True)
+class PromotionAdvice:
+    """Error, bound and cost of each interval, and which suffices.
+
+    Attributes
+    ----------
+    engine : str
+    shape : (m, k, n)
+        What was computed.
+    intervals : tuple of Interval
+        From the shortest to never.
+    wanted : float
+        Error that is wanted.
+    wanted_by : str
+        Where that comes from.
+    measured, certain : Interval or None
+        The cheapest interval whose measured error, and whose certified bound, is at most `wanted`; None where none is.
+    fp32 : float
+        Error of a chain of FP32 fused multiply-adds on the same rounded operands.
+    operands : float
+        Error that rounding the operands to the engine's format makes, which no interval cures.
+    scaled : (int, int)
+        Powers of two by which A and B were multiplied first, to fill the range of a narrow format.
+    """
+
+    engine: str
+    shape: tuple[int, int, int]
+    intervals: tuple[Interval, ...]
+    wanted: float
+    wanted_by: str
+    measured: Interval | None
+    certain: Interval | None
+    fp32: float
+    operands: float
+    scaled: tuple[int, int]
+
+    def to_dict(self) -> dict:
+        """JSON-compatible values."""
+        return asdict(self)
+
+    @property
+    def verdict(self) -> str:
+        """The recommendation in a sentence."""
+        best = min(self.intervals, key=lambda i: i.error)
+        if self.measured is None:
+            return (
+                f"No interval reaches {self.wanted:.3g} ({self.wanted_by}): the smallest error is {best.error:.3g}, "
+                f"{_spelled(best)}."
+            )
+        text = f"Add up outside {_spelled(self.measured)}: {self.measured.error:.3g} on these data, "
+        text += f"within {self.wanted:.3g} ({self.wanted_by}), for {self.measured.additions:.2%} extra additions."
+        if self.measured.every is None:
+            text = f"Nothing needs to be added up outside: the error {self.measured.error:.3g} is within {self.wanted:.3g} "
+            text += f"({self.wanted_by})."
+        if self.certain is None:
+            return f"{text} No interval is certified to reach it."
+        return f"{text} Certified to reach it: {_spelled(self.certain)}."
+
+    @property
+    def beside(self) -> str:
+        """What other parts of the error amount to, in a sentence."""
+        text = f"Beside it, on the same operands: FP32 chain {self.fp32:.3g}; rounding the operands to the engine's format "
+        text += f"alone {self.operands:.3g}, which no interval cures."
+        never = self.intervals[-1].error
+        if 0 < 3 * never < self.operands:
+            text += f" That is {self.operands / never:.3g} times the error of the sums without any additions outside."
+        return text
+
+    def __str__(self) -> str:
+        lines = [f"{self.engine}, {' x '.join(map(str, self.shape))}"]
+        lines += [
+            f"  {_spelled(i):20}  {i.additions:8.3%} additions  error {i.error:.3e}  bound {i.bound:.3e}"
+            for i in self.intervals
+        ]
+        return "\n".join([*lines, self.verdict, self.beside])
+
+
+def _spelled(interval: Interval) -> str:
+    return "never" if interval.every is None else f"every {interval.every} products"
+
+
+@default_fp_state
+def advise_promotion(
+    a,
+    b,
+    engine: Engine | str = "h100",
+    *,
+    fmt: str | None = None,
+    wanted: float | None = None,
+    intervals: Sequence[int] = INTERVALS,
+    scale: bool = True,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> PromotionAdvice:
+    """Error, bound and cost of adding up outside of the core at each interval, and the longest interval that suffices.
+
+    Parameters
+    ----------
+    a, b : array_like, shapes (m, k) and (k, n)
+        The operands; values that the engine's formats lack are rounded to nearest. Of large products at most 64 rows and
+        columns are computed.
+    engine : Engine or str
+        With FP32 results: a device, "arch:name", or an engine. A device without `fmt` means its fp8 unit if it has one.
+    fmt : str, optional
+        Operand format where `engine` is a device.
+    wanted : float, optional
+        Relative Frobenius error of the sums that is wanted; by default twice the smallest one that an interval reaches.
+    intervals : sequence of int
+        Those that are no multiple of the engine's k step, or not below k, are left out.
+    scale : bool
+        Multiply A and B by powers of two that fill the range of operand formats of 8 bits or fewer, as programs do.
+    progress : callable, optional
+        (done, total, label).
+
+    Returns
+    -------
+    PromotionAdvice
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, the engine does not give FP32 sums or takes block scales or integers, or `wanted` is not positive.
+
+    Examples
+    --------
+    >>> from mpgemm.inputs import generate
+    >>> advice = advise_promotion(*generate("uniform_nonnegative", 8, 1024, 8), "h100")
+    >>> advice.intervals[0].every, advice.intervals[-1].error > 10 * advice.intervals[0].error
+    (32, True)
+    """
+    if wanted is not None and not wanted > 0:
+        raise ValueError(f"the wanted error is {wanted}, expected a positive number")
+    engine = _engine(engine, fmt)
+    data = corner(_checked(a, b), SIDE)
+    data, exponents = _filled(data, engine) if scale else (data, (0, 0))
+    m, k, n = data.a.shape[0], data.a.shape[1], data.b.shape[1]
+    chosen: list[int | None] = [q for q in sorted(set(intervals)) if q % engine.k == 0 and q < k]
+    found = []
+    for done, every in enumerate([*chosen, None]):
+        if progress is not None:
+            progress(done, len(chosen) + 2, "intervals")
+        measured = EngineProduct(engine, every, "rounded").measure(data)
+        found.append(
+            Interval(every, 0.0 if every is None else 1 / every, _relative(measured), _relative_bound(measured))
+        )
+    product = EngineProduct(engine, None, "rounded")
+    rounded = Data(*product.rounded(data))
+    fp32 = EngineProduct(ieee_engine("fp32"), None, "given").measure(rounded)
+    exact = EngineProduct(ieee_engine("fp64"), None, "given").measure(data)
+    operands = float(_ratio(np.linalg.norm(fp32.exact - exact.exact), np.linalg.norm(exact.exact)))
+    best = min(i.error for i in found)
+    target, by = (2 * best, "twice the smallest error reached") if wanted is None else (wanted, "the error wanted")
+    enough = [i for i in found if i.error <= target]
+    certain = [i for i in found if i.bound <= target]
+    return PromotionAdvice(
+        engine.label, (m, k, n), tuple(found), target, by, enough[-1] if enough else None, certain[-1] if certain else None,
+        _relative(fp32), operands, exponents,
+    )  # fmt: skip
+
+
+def _engine(engine: Engine | str, fmt: str | None) -> Engine:
+    if isinstance(engine, str):
+        engine = _device_engine(engine, fmt)
+    a_format, _, _, result = engine.formats
+    if result.name != "fp32" or isinstance(a_format, IntegerFormat):
+        raise ValueError(f"{engine.label} gives {result.name}: sums outside are those of FP32 results")
+    if engine.scale_format is not None:
+        raise ValueError(f"{engine.label} takes block scales: name a unit without them")
+    return engine
+
+
+def _device_engine(name: str, fmt: str | None) -> Engine:
+    if fmt is not None or ":" in name or name == "ieee":
+        return plain_engine(name, fmt)
+    try:
+        return plain_engine(name, "fp8")
+    except ValueError:
+        return plain_engine(name)
+
+
+def _checked(a, b) -> Data:
+    a, b = np.asarray(a), np.asarray(b)
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or 0 in (*a.shape, *b.shape):
+        raise ValueError(
+            f"a is {a.shape} and b is {b.shape}: two matrices, columns of a as many as rows of b, none empty"
+        )
+    if not (np.isfinite(a.astype(np.float64)).all() and np.isfinite(b.astype(np.float64)).all()):
+        raise ValueError("the operands hold values that are not finite: no interval helps there")
+    return Data(a, b)
+
+
+def _filled(data: Data, engine: Engine) -> tuple[Data, tuple[int, int]]:
+    """Operands of narrow formats times powers of two that bring their largest element just below the largest number."""
+    scaled, exponents = [], []
+    for x, fmt in zip(data[:2], engine.formats[:2], strict=True):
+        largest = float(np.max(np.abs(x.astype(np.float64))))
+        narrow = isinstance(fmt, Format) and fmt.bits <= 8 and largest > 0
+        exponent = math.floor(math.log2(fmt.max_finite / largest)) if narrow else 0
+        scaled.append(np.ldexp(x.astype(np.float64), exponent) if exponent else x)
+        exponents.append(exponent)
+    return Data(*scaled), (exponents[0], exponents[1])
+
+
+def _relative(measured: Measured) -> float:
+    return _ratio(np.linalg.norm(measured.error), np.linalg.norm(measured.exact))
+
+
+def _relative_bound(measured: Measured) -> float:
+    return _ratio(np.linalg.norm(measured.bound), np.linalg.norm(measured.exact))
+
+
+def _ratio(error, size) -> float:
+    return 0.0 if error == 0 else float(error / size) if size else math.inf

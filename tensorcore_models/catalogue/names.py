@@ -1,0 +1,265 @@
+"""Other spellings of what the catalogue holds: PTX, SASS, compiler built-ins, marketing names, framework names, in any case.
+
+PTX spellings follow the PTX ISA (mma, wmma, wgmma and tcgen05.mma), SASS spellings what cuobjdump prints (HMMA.16816.F32 is
+16 x 8 x 16), AMD's the CDNA ISA documents and clang's built-ins, x86's and Arm's the vendors' intrinsics. Nothing here knows
+the rows: a spelling becomes a :class:`Query`, which the lookups of the catalogue answer.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+
+from .devices import DEVICES
+from .nvidia import ARCHITECTURES, PTX_NAMES
+
+#: Spellings of operand formats; the families name all of their members.
+FORMAT_ALIASES: dict[str, tuple[str, ...]] = {
+    "half": ("fp16",), "f16": ("fp16",), "float16": ("fp16",),
+    "bfloat16": ("bf16",), "brain": ("bf16",),
+    "f32": ("fp32",), "float": ("fp32",), "single": ("fp32",), "float32": ("fp32",),
+    "f64": ("fp64",), "double": ("fp64",), "float64": ("fp64",),
+    "xf32": ("tf32",), "tensorfloat32": ("tf32",), "hfloat32": ("hf32",),
+    "fp8": ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz"), "float8": ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz"),
+    "e4m3": ("e4m3fn", "e4m3fnuz"), "e5m2": ("e5m2", "e5m2fnuz"), "bf8": ("e5m2fnuz",),
+    "fp6": ("e3m2", "e2m3"), "fp4": ("e2m1",),
+    "int8": ("s8", "u8"), "i8": ("s8",), "uint8": ("u8",), "int4": ("s4", "u4"), "i4": ("s4",), "uint4": ("u4",),
+}  # fmt: skip
+
+#: Compilation targets beyond those that the architectures name.
+TARGETS = {
+    "sm_72": "volta", "sm_86": "ampere", "sm_87": "ampere", "sm_90": "hopper", "sm_100": "blackwell", "sm_103": "blackwell",
+    "sm_103a": "blackwell", "sm_120": "rtx_blackwell", "sm_121": "rtx_blackwell", "sm_121a": "rtx_blackwell",
+    "gfx908": "cdna1", "gfx90a": "cdna2", "gfx940": "cdna3", "gfx941": "cdna3", "gfx942": "cdna3",
+    **{row.target: arch for arch, row in ARCHITECTURES.items()},
+}  # fmt: skip
+
+#: Words of a product's full name that say nothing of its matrix unit.
+_DECORATION = re.compile(
+    r"(nvidia|amd|huawei|instinct|geforce|tesla|quadro|ascend|tensor|core|gpu|sxm\d*|pcie|nvl|oam|hbm\d*e?|\d+gb)$"
+)
+
+#: SASS mnemonics: (path, formats where the mnemonic alone says them).
+SASS = {
+    "hmma": ("mma", ("fp16",)), "imma": ("mma", ()), "dmma": ("mma", ("fp64",)), "qmma": ("mma", ()), "omma": ("mma", ()),
+    "hgmma": ("wgmma", ("fp16",)), "igmma": ("wgmma", ()), "qgmma": ("wgmma", ()),
+    "utchmma": ("tcgen05", ("fp16", "bf16", "tf32")), "utcimma": ("tcgen05", ("s8", "u8")),
+    "utcqmma": ("tcgen05", ("e5m2", "e4m3fn", "e3m2", "e2m3", "e2m1")), "utcomma": ("tcgen05", ("e2m1",)),
+}  # fmt: skip
+_NARROW = ("e5m2", "e4m3fn", "e3m2", "e2m3", "e2m1")
+#: Operand formats of PTX's kinds of mma and tcgen05.mma, the k of those that have block scales, and the scales' only format.
+KINDS: dict[str, tuple[tuple[str, ...], int | None, str | None]] = {
+    "f16": (("fp16", "bf16"), None, None), "tf32": (("tf32",), None, None), "i8": (("s8", "u8"), None, None),
+    "f8f6f4": (_NARROW, None, None), "mxf8f6f4": (_NARROW, 32, "ue8m0"),
+    "mxf4": (("e2m1",), 64, "ue8m0"), "mxf4nvf4": (("e2m1",), 64, None),
+}  # fmt: skip
+_QUALIFIERS = {"sync", "aligned", "mma_async", "row", "col", "block_scale", "mma", "cta_group:1", "cta_group:2"}
+_TYPES = {**{ptx: name for name, ptx in PTX_NAMES.items()}, **{
+    t: t for t in ("bf16", "tf32", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "s32", "ue8m0", "ue4m3")
+}}  # fmt: skip
+#: Intrinsics and built-ins: (pattern, what the catalogue calls it).
+_INTRINSICS = (
+    (re.compile(r"__builtin_amdgcn_mfma_(\w+)"), r"v_mfma_\1"),
+    (re.compile(r"_tile_(dp\w+)"), r"t\1"),
+    (re.compile(r"_mm\d*_dpbf16_ps"), "vdpbf16ps"),
+    (re.compile(r"vbfmmlaq_f32"), "bfmmla"),
+)
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a spelling says of an instruction; None where it says nothing.
+
+    Attributes
+    ----------
+    path : str
+    shape : (m, n, k)
+    k : int
+        Where the rest of the shape is free.
+    a_formats, b_formats : tuple of str
+        Allowed operand formats.
+    c_format, d_format : str
+    scale_format : str
+    block_size : int
+    scaled, saturating : bool
+        Whether it has block scales; whether an integer sum is clamped.
+    stem : str
+        First word of the name, underscores left out.
+    """
+
+    path: str | None = None
+    shape: tuple[int, int, int] | None = None
+    k: int | None = None
+    a_formats: tuple[str, ...] | None = None
+    b_formats: tuple[str, ...] | None = None
+    c_format: str | None = None
+    d_format: str | None = None
+    scale_format: str | None = None
+    block_size: int | None = None
+    scaled: bool | None = None
+    saturating: bool | None = None
+    stem: str | None = None
+
+    def answers(self, row) -> bool:
+        """Whether a row of the catalogue is meant, its m and n aside where they are free."""
+        facts = {
+            "path": row.path,
+            "k": row.k,
+            "c_format": row.c_format,
+            "d_format": row.d_format,
+            "scale_format": row.scale_format,
+            "block_size": row.block_size,
+            "scaled": row.scale_format is not None,
+            "saturating": row.name.endswith(".satfinite"),
+            "stem": stem(row.name),
+        }
+        if any(getattr(self, name) not in (None, value) for name, value in facts.items()):
+            return False
+        if self.a_formats is not None and row.a_format not in self.a_formats:
+            return False
+        if self.b_formats is not None and row.b_format not in self.b_formats:
+            return False
+        return self.shape is None or self._shape_fits(row)
+
+    def _shape_fits(self, row) -> bool:
+        m, n, k = self.shape  # type: ignore[misc]
+        legal = dict(row.legal_shapes) or {row.m: (row.n,)}
+        return k == row.k and n in legal.get(m, ())
+
+    @property
+    def empty(self) -> bool:
+        """Whether the spelling said nothing."""
+        return all(getattr(self, field.name) is None for field in fields(self))
+
+
+def stem(name: str) -> str:
+    """First word of an instruction's name without underscores: v_mfma_f32_16x16x16_f16 and ...16f16 are one."""
+    return name.lower().split(".")[0].replace("_", "")
+
+
+def formats_of_alias(text: str) -> tuple[str, ...]:
+    """Operand formats that a word means, none where it is no format.
+
+    Parameters
+    ----------
+    text : str
+        "fp8", "Half", "torch.float8_e4m3fn", "bfloat16", a format's own name, in any case.
+    """
+    word = text.lower().removeprefix("torch.").removeprefix("ml_dtypes.")
+    exact = re.sub(r"^(float|fp)[468]_(?=e\d)", "", word)  # a framework's full name means one format, not its family
+    if exact == word and word in FORMAT_ALIASES:
+        return FORMAT_ALIASES[word]
+    return (exact,) if exact in _FORMAT_NAMES else FORMAT_ALIASES.get(exact, ())[:1]
+
+
+_FORMAT_NAMES = {
+    "fp64", "fp32", "tf32", "hf32", "bf16", "fp16", "e5m2", "e4m3fn", "e5m2fnuz", "e4m3fnuz", "e3m2", "e2m3", "e2m1",
+    "s8", "u8", "s4", "u4",
+}  # fmt: skip
+
+
+def device_or_architecture(text: str, architectures: Collection[str]) -> str | None:
+    """The device or architecture that a name means, None for none: "H100", "NVIDIA A100-SXM4-80GB", "sm_90", "gfx942"."""
+    known = {_joined(name): name for name in (*architectures, *DEVICES)}
+    known |= {_joined(target): arch for target, arch in TARGETS.items()}
+    words = [word for word in re.split(r"[\s_\-/]+", text.strip().lower()) if word]
+    if "".join(words) in known:
+        return known["".join(words)]
+    plain = "".join(word for word in words if not _DECORATION.match(word)).replace("compute", "sm")
+    return known.get(plain)
+
+
+def _joined(name: str) -> str:
+    return re.sub(r"[\s_\-]+", "", name.lower())
+
+
+def instruction_query(text: str) -> Query | None:
+    """What a spelling of an instruction asks for, None where it is none."""
+    word = text.strip().rstrip(";").lower().replace("::", ":")
+    for pattern, name in _INTRINSICS:
+        word = pattern.sub(name, word)
+    parts = [part for part in word.split(".") if part]
+    if not parts:
+        return None
+    if parts[0] in SASS:
+        return _sass(parts)
+    if parts[0] in ("mma", "wmma", "wgmma", "tcgen05"):
+        return _ptx(parts)
+    return Query(stem=stem(word)) if re.fullmatch(r"\w+", parts[0]) and len(parts) == 1 else None
+
+
+def _ptx(parts: list[str]) -> Query | None:
+    """PTX, or the catalogue's own shorter spelling of it."""
+    path, kind, block, shape, vector = parts[0], None, None, None, None
+    types: list[str] = []
+    saturating = False
+    for part in parts[1:]:
+        found = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", part)
+        if found:
+            shape = (int(found[1]), int(found[2]), int(found[3]))
+        elif part in _TYPES:
+            types.append(_TYPES[part])
+        elif part.startswith("kind:") and part[5:] in KINDS:
+            kind = part[5:]
+        elif re.fullmatch(r"scale_vec:[124]x", part):
+            vector = int(part[-2])
+        elif re.fullmatch(r"block\d+", part):
+            block = int(part[5:])
+        elif part == "satfinite":
+            saturating = True
+        elif part not in _QUALIFIERS:
+            return None
+    scale = types.pop() if types and types[-1].startswith("ue") else None
+    facts: dict = {"path": path, "shape": shape, "block_size": block, "scale_format": scale, "saturating": saturating}
+    if kind is not None:
+        operands, depth, only = KINDS[kind]
+        facts |= {"scaled": depth is not None, "a_formats": operands, "b_formats": operands, "k": depth}
+        facts["scale_format"] = scale or only
+        if vector is not None and depth is not None:
+            facts["block_size"] = depth // vector
+    elif scale is None and block is None:
+        facts["scaled"] = False
+    if path == "wmma" and len(types) == 2:
+        types = [types[0], "fp16", "fp16", types[1]]
+    if types:
+        wanted = {"mma": (4,), "wmma": (4,), "wgmma": (3,), "tcgen05": (3,)}[path]
+        if len(types) not in wanted or shape is None:
+            return None
+        facts |= {"d_format": types[0], "a_formats": (types[1],), "b_formats": (types[2],)}
+        facts["c_format"] = types[3] if len(types) == 4 else None
+    elif path != "tcgen05":
+        return None
+    return Query(**facts)
+
+
+def _sass(parts: list[str]) -> Query | None:
+    """SASS: mnemonic, shape, result, operands."""
+    path, operands = SASS[parts[0]]
+    facts: dict = {"path": path, "scaled": False, "saturating": False}
+    types: list[str] = []
+    for part in parts[1:]:
+        digits = re.fullmatch(r"(16|8)(8)(4|8|16|32|64)", part)
+        free = re.fullmatch(r"(\d+)x(\d+)x(\d+)", part)
+        if digits or free:
+            found = digits or free
+            facts["shape"] = tuple(int(x) for x in found.groups())  # type: ignore[union-attr]
+        elif part in _TYPES:
+            types.append(_TYPES[part])
+        elif part in ("sf", "e8"):
+            facts |= {"scaled": True} if part == "sf" else {"scale_format": "ue8m0"}
+        elif part == "sat":
+            facts["saturating"] = True
+        elif part not in ("step0", "step1", "step2", "step3", "row", "col"):
+            return None
+    results = [t for t in types if t in ("fp32", "fp16")]
+    others = [t for t in types if t not in results and not t.startswith("ue")]
+    if results:
+        facts["d_format"] = results[0]
+    elif parts[0] in ("imma", "igmma", "utcimma"):
+        facts["d_format"] = "s32"
+    if len(results) == 2:
+        facts["c_format"] = results[1]
+    elif path == "mma" and results:
+        facts["c_format"] = results[0]
+    a = (others[0],) if others else operands or None
+    b = (others[1],) if len(others) > 1 else a
+    return Query(**facts, a_formats=a, b_formats=b)

@@ -1,0 +1,80 @@
+"""Advice on promotion: its numbers, its bounds, its recommendation."""
+
+import json
+
+import numpy as np
+import pytest
+
+import mpgemm
+import tensorcore_models as tcm
+from mpgemm.cli import main
+from mpgemm.inputs.matrices import generate
+
+PAIR = generate("normal", 8, 512, 8)
+
+
+def test_the_numbers_are_those_of_the_engine():
+    engine = tcm.default_instruction("h100", "e4m3fn", path="wgmma")
+    advice = mpgemm.advise_promotion(*PAIR, engine, scale=False)
+    assert [i.every for i in advice.intervals] == [32, 64, 128, 256, None]
+    a, b = (tcm.round_to(x, "e4m3fn") for x in PAIR)
+    exact = np.asarray(mpgemm.exact_gemm(a, b).rounded("fp64"))
+    for interval in advice.intervals:
+        d = engine.gemm(a, b, promote_every=interval.every).astype(np.float64)
+        assert interval.error == pytest.approx(np.linalg.norm(d - exact) / np.linalg.norm(exact), rel=1e-6)
+        assert interval.error <= interval.bound
+        assert interval.additions == (0 if interval.every is None else 1 / interval.every)
+    given = np.asarray(mpgemm.exact_gemm(*PAIR).rounded("fp64"))
+    assert advice.operands == pytest.approx(np.linalg.norm(exact - given) / np.linalg.norm(given), rel=1e-6)
+
+
+def test_the_cheapest_interval_that_suffices():
+    pair = generate("uniform_nonnegative", 8, 2048, 8)
+    advice = mpgemm.advise_promotion(*pair, "h100")
+    errors = {i.every: i.error for i in advice.intervals}
+    assert errors[None] > 4 * errors[128]
+    between = (errors[128] * errors[256]) ** 0.5
+    chosen = mpgemm.advise_promotion(*pair, "h100", wanted=between)
+    assert chosen.measured.every == 128 and "every 128 products" in chosen.verdict
+    assert mpgemm.advise_promotion(*pair, "h100", wanted=1.0).measured.every is None
+    bounds = {i.every: i.bound for i in advice.intervals}
+    assert mpgemm.advise_promotion(*pair, "h100", wanted=(bounds[256] * bounds[512]) ** 0.5).certain.every == 256
+    assert mpgemm.advise_promotion(*pair, "h100", wanted=1e-9).measured is None
+
+
+def test_narrow_operands_fill_their_range():
+    a, b = (x * np.float32(2.0**-12) for x in PAIR)
+    advice = mpgemm.advise_promotion(a, b, "h100")
+    plain = mpgemm.advise_promotion(a, b, "h100", scale=False)
+    assert min(advice.scaled) > 12 and plain.scaled == (0, 0)
+    assert plain.operands > 2 * advice.operands
+    assert mpgemm.advise_promotion(a, b, "a100", fmt="half").scaled == (0, 0)
+
+
+def test_wrong_arguments():
+    for arguments, message in (
+        ({"wanted": 0}, "the wanted error is 0"),
+        ({"engine": "a100", "fmt": "int8"}, "gives s32"),
+        ({"engine": "h100:mma.m16n8k16.f16.f16.f16.f16"}, "gives fp16"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            mpgemm.advise_promotion(*PAIR, **arguments)
+    with pytest.raises(ValueError, match="not finite"):
+        mpgemm.advise_promotion(np.full((2, 64), np.inf), np.ones((64, 2)))
+
+
+def test_the_command(capsys, tmp_path):
+    assert main(["advise-promotion", "--shape", "1", "300", "8", "--wanted", "1e-3"]) == 0
+    text = capsys.readouterr().out
+    assert "every" in text and "never" in text and max(map(len, text.splitlines())) <= 80
+    for name, x in zip("ab", PAIR, strict=True):
+        np.save(tmp_path / f"{name}.npy", x)
+    files = [str(tmp_path / "a.npy"), str(tmp_path / "b.npy")]
+    assert main(["advise-promotion", *files, "--engine", "A100", "--format", "half", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["engine"].startswith("ampere:mma.m16n8k16") and found["intervals"][0]["every"] == 16
+    for arguments, message in ((["--intervals", "0"], "no number of products"), (["--wanted", "-1"], "wanted error is -1"),
+                               (["--engine", "q1"], "unknown architecture"), (["x.npy"], "two matrix files")):  # fmt: skip
+        assert main(["advise-promotion", *arguments]) == 2
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1

@@ -1,0 +1,143 @@
+"""Other spellings of instructions, devices and formats; instructions explained."""
+
+import re
+
+import pytest
+
+import tensorcore_models as tcm
+from tensorcore_models.catalogue import canonical_device, find_instructions
+from tensorcore_models.catalogue.explanation import explain_engine
+from tensorcore_models.catalogue.names import formats_of_alias, instruction_query
+from tensorcore_models.catalogue.nvidia import PTX_NAMES
+
+ROWS = tcm.list_instructions()
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("HMMA.16816.F32 sm_90", ["hopper:mma.m16n8k16.f32.f16.f16.f32"]),
+        ("a100:hmma.16816.f32.bf16", ["ampere:mma.m16n8k16.f32.bf16.bf16.f32"]),
+        ("A100 HMMA.1688.F32.TF32", ["ampere:mma.m16n8k8.f32.tf32.tf32.f32"]),
+        ("T4 HMMA.16816.F16", []),
+        ("V100 HMMA.884.F32.F32.STEP0", ["volta:mma.m8n8k4.f32.f16.f16.f32"]),
+        ("h100 DMMA.16816", ["hopper:mma.m16n8k16.f64.f64.f64.f64"]),
+        ("L40S QMMA.16832.F32.E4M3.E5M2", ["ada:mma.m16n8k32.f32.e4m3.e5m2.f32"]),
+        ("QGMMA.64x16x32.F32.E4M3.E4M3", ["hopper:wgmma.m64n16k32.f32.e4m3.e4m3"]),
+        ("h100 HGMMA.64x128x16.F32.BF16", ["hopper:wgmma.m64n128k16.f32.bf16.bf16"]),
+        ("a100 IMMA.16832.S8.U8.SAT", ["ampere:mma.m16n8k32.s32.s8.u8.s32.satfinite"]),
+        ("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 RTX 4090", ["ada:mma.m16n8k16.f16.f16.f16.f16"]),
+        ("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", ["hopper:wgmma.m64n128k16.f32.f16.f16"]),
+        ("wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32 v100", ["volta:wmma.m16n16k16.f16.f16.f16.f32"]),
+        (
+            "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+            ["rtx_blackwell:mma.m16n8k64.block16.f32.e2m1.e2m1.f32.ue4m3"],
+        ),
+        (
+            "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X",
+            ["blackwell:tcgen05.mma.m128n8k64.block32.f32.e2m1.e2m1.ue8m0"],
+        ),
+        ("gfx942 v_mfma_f32_16x16x16f16", ["cdna3:v_mfma_f32_16x16x16_f16"]),
+        ("__builtin_amdgcn_mfma_f32_16x16x16f16 MI250X", ["cdna2:v_mfma_f32_16x16x16f16"]),
+        ("_tile_dpbf16ps", ["x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32"]),
+        ("_mm512_dpbf16_ps", ["x86:vdpbf16ps.k2.f32.bf16.bf16.f32"]),
+    ],
+)  # fmt: skip
+def test_spellings(text, names):
+    if not names:
+        with pytest.raises(ValueError, match="no instruction is all of"):
+            find_instructions(text)
+        return
+    assert [str(row) for row in find_instructions(text)] == names
+    assert [str(row) for row in find_instructions(text.swapcase())] == names
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_every_row_is_found_by_its_name_in_any_case(row):
+    assert row in find_instructions(str(row).upper())
+    assert tcm.get_instruction(row.arch.upper(), row.name.upper()) == row
+
+
+def test_every_ptx_row_is_found_by_its_ptx_spelling():
+    ptx = {name: PTX_NAMES.get(name, name) for row in ROWS for name in (row.a_format, row.d_format, row.b_format)}
+    for row in ROWS:
+        if row.path == "wgmma":
+            full = row.name.replace("wgmma.", "wgmma.mma_async.sync.aligned.")
+        elif row.path == "mma" and row.scale_format is None:
+            full = f"mma.sync.aligned.m{row.m}n{row.n}k{row.k}.row.col." + ".".join(
+                ptx.get(f, f) for f in (row.d_format, row.a_format, row.b_format, PTX_NAMES.get(row.c_format, row.c_format))
+            ) + (".satfinite" if row.name.endswith("satfinite") else "")  # fmt: skip
+        else:
+            continue
+        assert tcm.get_instruction(row.arch, full) == row, full
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("H100", "h100"), ("NVIDIA H100 PCIe", "h100"), ("A100-SXM4-80GB", "a100"), ("sm_90a", "hopper"), ("sm86", "ampere"),
+     ("compute_100", "blackwell"), ("gfx90a", "cdna2"), ("RTX 4060", "rtx4060"), ("AMD Instinct MI300X", "mi300x"),
+     ("Rtx-A6000", "rtx_a6000"), ("Ascend 910B3", "910b3")],
+)  # fmt: skip
+def test_devices(name, known):
+    assert canonical_device(name) == known
+
+
+@pytest.mark.parametrize("name", ["RTX 6000 Ada", "h1000", "", "nvidia", "sm_21", "RTX 4060 Ti Super"])
+def test_devices_that_are_not_known_are_not_guessed(name):
+    with pytest.raises(ValueError, match="unknown architecture"):
+        canonical_device(name)
+
+
+@pytest.mark.parametrize(
+    ("alias", "formats"),
+    [("half", ("fp16",)), ("Half", ("fp16",)), ("E4M3", ("e4m3fn", "e4m3fnuz")), ("torch.float8_e4m3fn", ("e4m3fn",)),
+     ("float8_e5m2", ("e5m2",)), ("bfloat16", ("bf16",)), ("fp8_e4m3", ("e4m3fn",)), ("fp9", ()), ("e4m3fnuz", ("e4m3fnuz",))],
+)  # fmt: skip
+def test_aliases_of_formats(alias, formats):
+    assert formats_of_alias(alias) == formats
+
+
+def test_a_device_and_a_format():
+    rows = find_instructions("H100 fp8")
+    assert {row.arch for row in rows} == {"hopper"} and {row.a_format for row in rows} == {"e4m3fn", "e5m2"}
+    assert find_instructions("fp8 H100") == rows
+
+
+def test_unknown_names_suggest():
+    with pytest.raises(ValueError, match="unknown name 'fp9'; did you mean fp8"):
+        find_instructions("fp9")
+    with pytest.raises(ValueError, match="did you mean .*h100"):
+        find_instructions("h10")
+    with pytest.raises(ValueError, match="no instruction is all of 'a100 fp8'"):
+        find_instructions("a100 fp8")
+    with pytest.raises(ValueError, match="choose one: mma.m16n8k16.f32"):
+        tcm.get_instruction("h100", "hmma")
+    assert instruction_query("...") is None and instruction_query("mma.sync.nonsense") is None
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_every_row_is_explained(row):
+    told = explain_engine(row)
+    if not row.published:
+        assert "not public" in told.words and not told.formula
+        return
+    spec = getattr(row.accumulator, "dot", row.accumulator)
+    for field in ("terms", "fraction_bits"):
+        value = getattr(spec, field, None)
+        assert (
+            value is None
+            or type(spec).__name__ in ("LanedFMA", "IntegerDotAdd", "GroupPairwiseSum")
+            or str(value) in told.words
+        )
+    order = "\n".join(told.picture)
+    named = {int(k) for k in re.findall(r"a(\d+)b\1\b", order)}
+    assert 0 in named and max(named) in (row.k - 1, row.k - 2, 3), order  # 3: lanes are not written out
+    assert re.search(r"^d = ", order, re.M)
+
+
+def test_the_order_of_an_instruction_of_two_steps():
+    told = explain_engine(tcm.get_instruction("a100", "mma.m16n8k16.f32.f16.f16.f32"))
+    assert told.picture[:2] == ("s1 = [s0 + a0b0 + a1b1 + ... + a7b7]", "d = [s1 + a8b8 + a9b9 + ... + a15b15]")
+    assert "keep 24 fraction bits" in told.words and "2 such steps" in told.words
+    told = explain_engine(tcm.get_instruction("h100", "mma.m16n8k32.f32.e4m3.e4m3.f32"))
+    assert told.picture[1].startswith("t2 = [t1 + a2b2 + a3b3")
