@@ -265,14 +265,14 @@ def test_explain(capsys):
     assert added["attribution"]["exact"] != found["attribution"]["exact"]
     c = mpgemm.inputs.matrices.generate_addend("normal", 2, 3)[1, 2]
     assert main([*arguments, "--c", repr(float(c))]) == 0
-    assert json.loads(capsys.readouterr().out) == added
+    assert json.loads(capsys.readouterr().out)["attribution"] == added["attribution"]
     assert main(["explain", "fp16", "--a", "1", "2", "--b", "3", "4", "--c", "0.5", "--attribution-only"]) == 0
     assert "exactly the total" in capsys.readouterr().out
 
 
 def test_models(capsys):
     assert main(["models", "h100", "--a-format", "fp16", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["rows"]
     assert (
         rows
         and {row["a_format"] for row in rows} == {"fp16"}
