@@ -6,10 +6,10 @@ With the words' sums ``A' = A_h + A_l / 2^s_a`` and B', the computed product dif
 
 The first two terms are the split's, the third is the low-low product that is left out, the rest what the sums round
 (*accumulation*). The first three are taken apart by what happened to the elements: beyond fp16's range (*overflow*), or so
-small that a word is subnormal, or fewer than 22 bits are kept (*range*: the low word is then no longer small, and the product
-that is left out is not either); what remains is the 22 bits that two words hold (*split*) and the *dropped term*. Products of differences are
-formed in binary64: their own error is 2^-53 of a part. :func:`mpgemm.bounds.attribution.attribute` does the same for one
-dot product of any method, step by step in rational numbers.
+small that a word is subnormal or fewer than 22 bits are kept (*range*: the low word is then no longer small, and neither is
+the product that is left out). What remains is the 22 bits that two words hold (*split*) and the *dropped term*. Products of
+differences are formed in binary64: their own error is 2^-53 of a part. :func:`mpgemm.bounds.attribution.attribute` does the
+same for one dot product of any method, step by step in rational numbers.
 """
 
 from collections.abc import Mapping
