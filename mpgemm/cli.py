@@ -13,6 +13,8 @@ from concurrent.futures import BrokenExecutor, CancelledError
 from typing import NoReturn
 
 from tensorcore_models.machine.fp_state import default_fp_state
+from mpgemm.commands.examples import epilog
+from mpgemm.reporting.report import running
 
 # name: (module, one line of help). A module is imported only when its command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -69,9 +71,16 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (module, summary) in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=summary, description=summary)
+        subparser = subparsers.add_parser(
+            name,
+            help=summary,
+            description=summary,
+            epilog=epilog(name),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         if name == chosen:
             importlib.import_module(module).add_arguments(subparser)
+            subparser.add_argument("--wide", action="store_true", help="tables with all columns, however wide")
     return parser
 
 
@@ -84,7 +93,8 @@ def main(argv: list[str] | None = None) -> int:
     if sys.stdout is None:  # it was closed before we started; whatever is printed is not wanted
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, it stays open until the end
     try:
-        status = importlib.import_module(COMMANDS[args.command][0]).run(args)
+        with running(argv, args.wide):
+            status = importlib.import_module(COMMANDS[args.command][0]).run(args)
         sys.stdout.flush()  # a full disk shows here, not when the interpreter ends
         return status
     except BrokenPipeError:  # the reader of our output went away, as `mpgemm ... | head` does

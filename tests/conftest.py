@@ -15,6 +15,12 @@ settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 
 
+@pytest.fixture(autouse=True)
+def _no_terminal(monkeypatch):
+    """Tables in full: pytest-xdist sets COLUMNS to the width of its own terminal."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 def _folder(variable: str, what: str) -> Path:
     value = os.environ.get(variable)
     if not value or not Path(value).is_dir():

@@ -14,13 +14,17 @@ from mpgemm.experiments import khattak7, side_by_side, valpey5
 from mpgemm.experiments.cases import Case, generated_cases
 from mpgemm.experiments.comparison import Comparison, compare_cases
 from mpgemm.experiments.executors import open_executor
+from mpgemm.experiments.framework_names import FRAMEWORK_NAMES
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.outcome import Context, Outcome
 from mpgemm.inputs.files import write_text
 from mpgemm.recovery.methods import list_methods
 from mpgemm.reporting import plots, report
 
-DEFAULT_METHODS = ("fp16", "markidis", "egemm", "ootomo", "ootomo_inside", "sgemm_cube", "multiword", "ozaki_int8")
+DEFAULT_METHODS = (
+    "fp16", "tf32", "markidis", "egemm", "ootomo", "ootomo_inside", "sgemm_cube", "multiword", "bf16x9:restart_every=16",
+    "ozaki_int8",
+)  # fmt: skip
 DEFAULT_ENGINES = ("a100", "h100")
 DEFAULT_INPUTS = ("uniform_symmetric", "ootomo_type1")
 DEFAULT_SHAPE = (64, 256, 64)
@@ -67,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=list(DEFAULT_METHODS),
         metavar="NAME",
-        help=f"methods, with options as in multiword:words=3,format=bf16 ({', '.join(m.name for m in list_methods())})",
+        help=f"methods, with options as in multiword:words=3,format=bf16 ({', '.join(m.name for m in list_methods())}), "
+        f"or names of frameworks ({', '.join(row.name for row in FRAMEWORK_NAMES.values())})",
     )
     what.add_argument(
         "--engine",
@@ -84,6 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--table", choices=TABLES, help="reproduce instead: " + "; ".join(f"{k}: {v[0]}" for k, v in TABLES.items())
     )
+    what.add_argument("--bits", type=float, metavar="N", help="also recommend the cheapest method with at least N bits")
     what.add_argument("--bounds", action="store_true", help="deterministic bounds beside the errors")
     what.add_argument("--strict", action="store_true", help="elements beyond the range of the words are an error")
     what.add_argument(
@@ -132,11 +138,11 @@ def _compare(args: argparse.Namespace, context: Context) -> int:
         journal=context.journal, progress=context.progress, executor=context.executor,
     )  # fmt: skip
     if args.json:
-        sys.stdout.write(comparison.to_json())
+        sys.stdout.write(comparison.to_json(args.bits))
     elif args.csv:
         sys.stdout.write(comparison.to_csv())
     else:
-        print(comparison)
+        print(report.fitted(comparison.text(report.shown_width(sys.stdout), args.bits)))
         notes = {case.group: case.note for case in cases if case.note}
         print("\n".join(f"{group}: {note}" for group, note in notes.items()))
     if args.out:
@@ -147,7 +153,7 @@ def _compare(args: argparse.Namespace, context: Context) -> int:
 
 
 def _write_comparison(args, comparison: Comparison) -> list[str]:
-    write_text(args.out / "comparison.json", comparison.to_json())
+    write_text(args.out / "comparison.json", comparison.to_json(args.bits))
     write_text(args.out / "comparison.csv", comparison.to_csv())
     written = ["comparison.json", "comparison.csv", "journal.jsonl"]
     if not args.no_figures:

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, astuple, fields
 
 from mpgemm.amx import USUAL, unit_missing
@@ -15,6 +16,7 @@ from mpgemm.experiments import evaluate as evaluation
 from mpgemm.experiments.cases import Case, shipped_case
 from mpgemm.experiments.executors import open_executor
 from mpgemm.experiments.journal import Journal
+from mpgemm.experiments.judging import judge
 from mpgemm.experiments.methods import (
     DEFAULT_SCALE_EXPONENTS,
     FAMILIES,
@@ -24,19 +26,20 @@ from mpgemm.experiments.methods import (
     CubeOptions,
     build_methods,
 )
+from mpgemm.experiments.operand_ranges import MatrixRange, matrix_range
 from mpgemm.experiments.outcome import Context, Outcome
-from mpgemm.experiments.provenance import environment
 from mpgemm.experiments.split_figures import SPLIT_FIGURES, split_figure
-from mpgemm.experiments.suitability import Suitability, examine
 from mpgemm.experiments.sweeps import SWEEP_FIGURES, SWEEP_METHODS, SWEEP_OPTIONS, run_sweep
+from mpgemm.experiments.verdict import Verdict
 from mpgemm.inputs import matrices
 from mpgemm.inputs.files import write_text
 from mpgemm.reporting import plots, report
 
-_STEP_NOTE = (
-    "How the cube rounds inside a step of 16 products is not published: sequential sums are the pessimistic assumption, "
-    "--step-orders exact the optimistic one."
-)
+#: How a cube step of 16 products rounds is not published: after every product (pessimistic) and once (optimistic).
+DEFAULT_STEP_ORDERS = ("sequential", "exact")
+#: Metrics of the table, the most telling first: those at the end are left out first where the terminal is narrow.
+METRICS = ("effective_bits", "relative_frobenius", "componentwise")
+MORE_METRICS = ("bits_equal", "relative_inf", "normwise", "mean_ulp", "max_ulp")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,9 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--step-orders",
         nargs="+",
-        default=["sequential"],
         choices=STEP_ORDERS,
-        help="rounding inside a cube step of 16 products (not published; default sequential)",
+        help="rounding inside a cube step of 16 products (not published; default sequential, after every product, "
+        "beside exact, once a step; figures: sequential)",
     )
     what.add_argument("--block", metavar="BM,BK,BN", help="block sizes on the 910A (default: all of k in one chain)")
     what.add_argument(
@@ -135,22 +138,17 @@ def _check(args: argparse.Namespace) -> None:
 def _run_cases(args: argparse.Namespace, context: Context) -> int:
     cases = cases_of(args, [shipped_case(name) for name in matrices.SHIPPED])
     names = [*(args.methods or FAMILIES), *(f"engine:{name}" for name in args.engine)]
-    options = _cube_options(args, DEFAULT_SCALE_EXPONENTS)
+    options = _cube_options(args, DEFAULT_SCALE_EXPONENTS, DEFAULT_STEP_ORDERS)
     if "amx" in names and (missing := unit_missing(USUAL)):
         print(f"mpgemm evaluate: amx is left out: {missing}", file=sys.stderr)
         names = [name for name in names if name != "amx"]
     methods = build_methods(names, options)
     records = evaluation.evaluate(cases, methods, context.journal, context.progress, context.executor)
     summaries = evaluation.summarise(records)
-    fixed_scales = [s for s in options.scale_exponents if isinstance(s, int)]
-    inputs = [(case, examine(*case.load(), fixed_scales)) for case in _one_each(cases)]
+    inputs = [Input(case, methods, summaries, options.scale_exponents) for case in _one_each(cases)]
     checks = [(case, *evaluation.verify_entries(case, args.verify)) for case in cases] if args.verify else []
-    result = {
-        "environment": environment(),
-        "inputs": [
-            {"case": case.label, "identity": dict(case.identity), "note": case.note, **suit.to_dict()}
-            for case, suit in inputs
-        ],
+    result: dict = {
+        "inputs": [entry.to_dict() for entry in inputs],
         "summaries": [asdict(summary) for summary in summaries],
         "records": [record.to_dict() for record in records],
         "verified": [{"case": case.label, "checked": n, "agreeing": good} for case, n, good in checks],
@@ -175,11 +173,31 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
     return 1 if wrong else 0
 
 
-def _cube_options(args: argparse.Namespace, default_scales: tuple) -> CubeOptions:
+class Input:
+    """What is said about one input beside its errors: the range of its operands, and the verdict."""
+
+    def __init__(self, case: Case, methods: list, summaries: list, scale_exponents: Sequence[int | str]):
+        fixed = [scale for scale in scale_exponents if isinstance(scale, int)]
+        self.case = case
+        self.operands = [matrix_range(name, x, fixed) for name, x in zip("AB", case.load(), strict=True)]
+        self.verdict: Verdict | None = judge(case, methods, summaries)
+
+    def to_dict(self) -> dict:
+        """JSON-compatible values."""
+        return {
+            "case": self.case.label,
+            "identity": dict(self.case.identity),
+            "note": self.case.note,
+            "operands": [asdict(operand) for operand in self.operands],
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
+        }
+
+
+def _cube_options(args: argparse.Namespace, default_scales: tuple, default_steps: tuple) -> CubeOptions:
     return CubeOptions(
         tuple(args.orders),
         tuple(args.scale_exponents or default_scales),
-        tuple(args.step_orders),
+        tuple(args.step_orders or default_steps),
         parse_block(args.block) if args.block else None,
     )
 
@@ -189,93 +207,56 @@ def _one_each(cases: list[Case]) -> list[Case]:
     return list({case.group: case for case in reversed(cases)}.values())[::-1]
 
 
-def _print_cases(inputs, summaries, checks) -> None:
-    for case, suit in inputs:
-        members = [summary for summary in summaries if summary.group == case.group]
+def _print_cases(inputs: list[Input], summaries: list, checks: list) -> None:
+    for entry in inputs:
+        members = [summary for summary in summaries if summary.group == entry.case.group]
         print()
-        accuracy_table(case.group, members).print()
-        if any(summary.method.startswith(("sgemm_cube", "fp16")) for summary in members):
-            print(_STEP_NOTE)
-        if case.note:
-            print(f"Input: {case.note}")
-        print(f"This input {suit.verdict}")
-        range_table(suit).print()
+        accuracy_table(entry.case.group, members).print()
+        if entry.case.note:
+            print(f"Input: {entry.case.note}")
+        print()
+        range_table(entry.operands).print()
+        print()
+        print(report.fitted(str(entry.verdict or "No verdict: it needs the methods fp32 and sgemm_cube.")))
     for case, count, agreeing in checks:
         print(f"{case.label}: {agreeing} of {count} sampled entries of the exact product agree with mpmath")
 
 
 def accuracy_table(group: str, summaries: list[evaluation.Summary]) -> report.Table:
-    """Errors of the methods on one input."""
+    """Errors of the methods on one input; the ways in which a cube step may round stand side by side."""
     seeds = max((summary.count for summary in summaries), default=1)
     title = group + (f", mean over {seeds} seeds" if seeds > 1 else "")
-    headings = [
-        "method",
-        "result",
-        "error (eq. 13)",
-        "bits",
-        "inf-norm error",
-        "normwise",
-        "componentwise",
-        "max ulp",
-        "mean ulp",
-        "correctly rounded",
-    ]
+    steps = list(dict.fromkeys(s.step_order for s in summaries if s.step_order)) or [""]
+    by_label: dict[str, dict[str, evaluation.Summary]] = {}
+    for summary in summaries:
+        by_label.setdefault(summary.label, {})[summary.step_order] = summary
+    columns = [(metric, step) for metrics in (METRICS, MORE_METRICS) for metric in metrics for step in steps]
     rows = [
-        [
-            s.label,
-            s.format,
-            s.relative_frobenius,
-            s.effective_bits,
-            s.relative_inf,
-            s.normwise,
-            s.componentwise,
-            s.max_ulp,
-            s.mean_ulp,
-            f"{s.bits_equal:.1%}",
-        ]
-        for s in summaries
+        [label, *(getattr(found.get(s, found.get("")), m) for m, s in columns), next(iter(found.values())).format]
+        for label, found in by_label.items()
     ]
+    headings = ["label", *(f"{metric} {step}" if len(steps) > 1 else metric for metric, step in columns), "format"]
     if any(s.method == "amx" for s in summaries):  # a real unit's time; of the models it is the model's
-        headings.append("seconds here")
-        rows = [[*row, s.seconds] for row, s in zip(rows, summaries, strict=True)]
+        headings.append("seconds")
+        rows = [[*row, next(iter(by_label[row[0]].values())).seconds] for row in rows]
     return report.Table(title, headings, rows)
 
 
-def range_table(suit: Suitability) -> report.Table:
+def range_table(operands: Sequence[MatrixRange]) -> report.Table:
     """Range and bits kept of both operands."""
     rows = []
-    for matrix in (suit.a, suit.b):
-        exponents = f"{matrix.smallest_exponent} to {matrix.largest_exponent}" if matrix.histogram else "-"
-        for kept in matrix.choices:
-            mark = " (recommended)" if kept.scale_exponent == matrix.recommended else ""
-            bits = ("-", "-") if kept.worst_bits is None else (f"{kept.worst_bits:.1f}", f"{kept.mean_bits:.1f}")
-            rows.append(
-                [
-                    matrix.name,
-                    exponents,
-                    matrix.zeros,
-                    matrix.overflow,
-                    matrix.lost,
-                    matrix.subnormal,
-                    f"{kept.scale_exponent}{mark}",
-                    *bits,
-                    kept.losing,
-                ]
-            )
+    for operand in operands:
+        exponents = f"{operand.smallest_exponent} to {operand.largest_exponent}" if operand.histogram else "-"
+        for kept in operand.choices:
+            bits = ["-" if x is None else f"{x:.1f}" for x in (kept.fewest_bits, kept.mean_bits)]
+            auto = " (auto)" if kept.scale_exponent == operand.auto else ""
+            scale = f"{kept.scale_exponent}{auto}"
+            counts = [operand.zeros, operand.overflow, operand.vanishing, operand.subnormal]
+            rows.append([operand.name, exponents, scale, *bits, kept.below_22_bits, *counts])
             exponents = ""
-    headings = [
-        "operand",
-        "exponents",
-        "zeros",
-        "overflow fp16",
-        "lost in fp16",
-        "fp16 subnormal",
-        "s_b",
-        "fewest bits kept",
-        "mean",
-        "below 22 bits",
-    ]
-    return report.Table("Range of the operands and bits kept by the split", headings, rows)
+    headings = ["operand", "exponents", "s_b", "fewest_bits", "mean_bits", "below_22_bits"]
+    headings += ["zeros", "overflow", "vanishing", "subnormal"]
+    return report.Table("Range of the operands in fp16, and bits kept by two fp16 words", headings, rows)
 
 
 def _write_cases(args, result, table, inputs, summaries) -> list[str]:
@@ -285,16 +266,16 @@ def _write_cases(args, result, table, inputs, summaries) -> list[str]:
     if args.no_figures:
         return written
     groups = {
-        case.group: [(s.label, getattr(s, args.metric)) for s in summaries if s.group == case.group]
-        for case, _ in inputs
+        case.group: [(s.full_label, getattr(s, args.metric)) for s in summaries if s.group == case.group]
+        for case in (entry.case for entry in inputs)
     }
     figure = plots.method_errors(groups, "Error of each method", RELATIVE_METRICS[args.metric])
     plots.save_figure(figure, args.out / "errors.png")
     written.append("errors.png")
-    for number, (case, suit) in enumerate(inputs, 1):
+    for number, entry in enumerate(inputs, 1):
         name = f"exponents_{number}.png" if len(inputs) > 1 else "exponents.png"
-        histograms = {"A": suit.a.histogram, "B": suit.b.histogram}
-        plots.save_figure(plots.exponent_histogram(histograms, case.group), args.out / name)
+        histograms = {operand.name: operand.histogram for operand in entry.operands}
+        plots.save_figure(plots.exponent_histogram(histograms, entry.case.group), args.out / name)
         written.append(name)
     return written
 
@@ -305,7 +286,7 @@ def _run_figures(args: argparse.Namespace, context: Context) -> int:
     written = [file for outcome in outcomes for file in write_outcome(args, outcome)] if args.out else []
     if args.json:
         figures = {name: outcome.data["figure"] for name, outcome in zip(args.figure, outcomes, strict=True)}
-        sys.stdout.write(report.json_text({"environment": environment(), "figures": figures, "written": written}))
+        sys.stdout.write(report.json_text({"figures": figures, "written": written}))
         return 0
     for outcome in outcomes:
         print_data(args, outcome) if args.csv else print_outcome(outcome)
@@ -319,7 +300,7 @@ def _figure(args: argparse.Namespace, name: str, context: Context) -> Outcome:
     if name in SPLIT_FIGURES:
         return split_figure(name, journal=context.journal, progress=context.progress).outcome(stem)
     names = [*(args.methods or SWEEP_METHODS), *(f"engine:{engine}" for engine in args.engine)]
-    methods = build_methods(names, _cube_options(args, SWEEP_OPTIONS.scale_exponents))
+    methods = build_methods(names, _cube_options(args, SWEEP_OPTIONS.scale_exponents, SWEEP_OPTIONS.step_orders))
     shape = tuple(args.shape[0]) if args.shape else None
     sweep = run_sweep(
         name, methods, seeds_of(args, 5), shape, None, context.journal, context.progress, context.executor

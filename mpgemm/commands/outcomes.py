@@ -4,7 +4,6 @@ import argparse
 import sys
 
 from mpgemm.experiments.outcome import Outcome
-from mpgemm.experiments.provenance import environment
 from mpgemm.inputs.files import write_text
 from mpgemm.reporting import plots, report
 
@@ -21,7 +20,7 @@ def print_outcome(outcome: Outcome) -> None:
 def print_data(args: argparse.Namespace, outcome: Outcome) -> None:
     """The outcome as JSON or CSV on standard output, as the options ask."""
     if args.json:
-        sys.stdout.write(report.json_text({"environment": environment(), **outcome.data}))
+        sys.stdout.write(report.json_text(dict(outcome.data)))
     else:
         sys.stdout.write(_csv(outcome))
 
@@ -35,7 +34,7 @@ def _csv(outcome: Outcome) -> str:
 
 def write_outcome(args: argparse.Namespace, outcome: Outcome) -> list[str]:
     """Write the outcome's JSON, CSV and figure into the folder of --out; the names of the files."""
-    write_text(args.out / f"{outcome.name}.json", report.json_text({"environment": environment(), **outcome.data}))
+    write_text(args.out / f"{outcome.name}.json", report.json_text(dict(outcome.data)))
     write_text(args.out / f"{outcome.name}.csv", _csv(outcome))
     written = [f"{outcome.name}.json", f"{outcome.name}.csv"]
     if outcome.panels and not args.no_figures:

@@ -37,6 +37,7 @@ class Record:
     errors: ErrorReport
     seconds: float
     details: Mapping = field(default_factory=dict)
+    step_order: str = ""
 
     def to_dict(self) -> dict:
         """JSON-compatible values."""
@@ -45,6 +46,7 @@ class Record:
             "group": self.group,
             "method": self.method,
             "label": self.label,
+            "step_order": self.step_order,
             "seconds": self.seconds,
             "errors": self.errors.to_dict(),
             **({"details": dict(self.details)} if self.details else {}),
@@ -106,8 +108,9 @@ def evaluate(
 
 def _record(case: Case, method: GemmMethod, result: Mapping) -> Record:
     errors = ErrorReport.from_dict(result["errors"])
+    details = result.get("details", {})
     return Record(
-        case.label, case.group, method.name, method.label, errors, result["seconds"], result.get("details", {})
+        case.label, case.group, method.name, method.label, errors, result["seconds"], details, method.step_order
     )
 
 
@@ -147,11 +150,15 @@ def measure(case: Case, method: GemmMethod) -> dict:
 
 @dataclass(frozen=True)
 class Summary:
-    """Records of one group and method taken together: means over the seeds, the maximum of `max_ulp`."""
+    """Records of one group and method taken together: means over the seeds, the maximum of `max_ulp`.
+
+    `step_order` is how a cube step rounds, empty for methods without a cube.
+    """
 
     group: str
     method: str
     label: str
+    step_order: str
     format: str
     count: int
     relative_frobenius: float
@@ -164,6 +171,11 @@ class Summary:
     effective_bits: float
     nonfinite: int
     seconds: float
+
+    @property
+    def full_label(self) -> str:
+        """The label, with the step order where it is not the usual one."""
+        return f"{self.label}, {self.step_order} steps" if self.step_order not in ("", "sequential") else self.label
 
 
 def summarise(records: Sequence[Record]) -> list[Summary]:
@@ -187,6 +199,7 @@ def summarise(records: Sequence[Record]) -> list[Summary]:
                 group=group,
                 method=method,
                 label=members[0].label,
+                step_order=members[0].step_order,
                 format=members[0].errors.format,
                 count=len(members),
                 max_ulp=max(member.errors.max_ulp for member in members),

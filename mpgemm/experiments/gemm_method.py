@@ -15,7 +15,7 @@ class GemmMethod:
     name : str
         Unique; stands in tables and files.
     label : str
-        For the legend of a figure.
+        For tables, without the step order.
     multiply : callable
         ``multiply(a, b)`` on float32 matrices gives the product, ``multiply(a, b, c)`` the product plus c where
         `takes_addend`; it can be pickled.
@@ -25,6 +25,8 @@ class GemmMethod:
         ``details(a, b)``, or ``details(a, b, c)``, gives JSON-compatible facts that are recorded beside the errors.
     takes_addend : bool
         Whether it adds a C.
+    step_order : str
+        How a cube step rounds (:data:`ascend.cube.STEP_ORDERS`), empty where there is no cube.
     """
 
     name: str
@@ -33,6 +35,7 @@ class GemmMethod:
     settings: Mapping = field(default_factory=dict)
     details: Callable[..., dict] | None = field(default=None, compare=False)
     takes_addend: bool = False
+    step_order: str = ""
 
     def __post_init__(self):
         object.__setattr__(self, "settings", {"name": self.name, **self.settings})

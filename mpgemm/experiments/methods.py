@@ -19,6 +19,7 @@ from mpgemm.amx import METHODS, USUAL, sgemm, sgemm_report
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.recovery_methods import recovery_method
 from mpgemm.recovery.engines import hardware_engine
+from mpgemm.recovery.run import recovered_gemm
 from tensorcore_models import hardware
 from tensorcore_models.hardware.cpu.units import setting
 
@@ -72,20 +73,18 @@ class CubeOptions:
                 raise ValueError(f'a scale exponent is an integer or "auto", got {scale!r}')
 
     def method(self, function: Callable, name: str, label: str, step_order: str = "sequential", **given) -> GemmMethod:
-        """`function` of ascend with these options and those given; what is not the default stands in the name."""
-        keywords, settings = dict(given), dict(given)
+        """`function` of ascend with these options and those given; a step order that is not the default stands in the name."""
+        keywords, settings = {**given, "step_order": step_order}, {**given, "step_order": step_order}
         if step_order != "sequential":
-            name, label = f"{name}_{step_order}", f"{label}, {step_order} steps"
-            keywords["step_order"] = settings["step_order"] = step_order
+            name = f"{name}_{step_order}"
         if self.blocking is not None:
             keywords["blocking"] = ascend.Blocking(*self.blocking)
             settings["blocking"] = list(self.blocking)
-        return GemmMethod(name, label, partial(function, **keywords), settings)
+        return GemmMethod(name, label, partial(function, **keywords), settings, step_order=step_order)
 
 
 def _fp16(options: CubeOptions) -> list[GemmMethod]:
-    # The rounding of the operands dwarfs the order of sums, so one step order is enough.
-    return [options.method(ascend.cube_hgemm, "fp16", "FP16, FP32 accumulation", options.step_orders[0])]
+    return [options.method(ascend.cube_hgemm, "fp16", "FP16, FP32 accumulation", step) for step in options.step_orders]
 
 
 def _fp16_accumulate(options: CubeOptions) -> list[GemmMethod]:
@@ -97,6 +96,15 @@ def _fp16_accumulate(options: CubeOptions) -> list[GemmMethod]:
 
 def _fp32(options: CubeOptions) -> list[GemmMethod]:
     return [GemmMethod("fp32", "FP32 SGEMM (NumPy)", native_fp32)]
+
+
+def fp32_chain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The float32 product with all of k in one chain of fused multiply-adds, in order: what a simple SGEMM does."""
+    return recovered_gemm(a, b, None, "fp32", "ieee")
+
+
+def _fp32_chain(options: CubeOptions) -> list[GemmMethod]:
+    return [GemmMethod("fp32_chain", "FP32, one chain of k", fp32_chain)]
 
 
 def _fp64(options: CubeOptions) -> list[GemmMethod]:
@@ -120,9 +128,9 @@ def _sgemm_cube(options: CubeOptions) -> list[GemmMethod]:
 
 
 def _sgemm_cube_scaled(options: CubeOptions) -> list[GemmMethod]:
-    label = "SGEMM-cube termwise, s_b = 12, scaled rows"
+    label, given = "SGEMM-cube termwise, s_b = 12, scaled rows", {"order": "termwise", "scale_exponent": 12}
     return [
-        options.method(ascend.cube_gemm, "sgemm_cube_scaled", label, step, row_scaling=True)
+        options.method(ascend.cube_gemm, "sgemm_cube_scaled", label, step, row_scaling=True, **given)
         for step in options.step_orders
     ]
 
@@ -158,12 +166,13 @@ def _engine_gemm(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 #: What makes a method from the part of a name behind "PREFIX:".
 PREFIXES: dict[str, Callable[[str], GemmMethod]] = {"engine": engine_method, "recovery": recovery_method}
 
-#: Families that need no engine. fp16 and SGEMM-cube are the Ascend cube's (910A: saturating); `sgemm_cube_scaled` is
+#: Families that are compared by default. fp16 and SGEMM-cube are the Ascend cube's (910A: saturating); `sgemm_cube_scaled` is
 #: the extension beyond the paper that brings each row of A and column of B into range by a power of two.
 FAMILIES: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
     "fp16": _fp16,
     "fp16_accumulate": _fp16_accumulate,
     "fp32": _fp32,
+    "fp32_chain": _fp32_chain,
     "fp64": _fp64,
     "sgemm_cube": _sgemm_cube,
     "sgemm_cube_scaled": _sgemm_cube_scaled,

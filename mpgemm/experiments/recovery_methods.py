@@ -7,20 +7,22 @@ from typing import NamedTuple
 import numpy as np
 
 from mpgemm.bounds.method_bounds import method_bound
+from mpgemm.experiments.framework_names import framework_name, method_of
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.recovery.engines import UnsuitableEngine, resolve_engine
-from mpgemm.recovery.methods import RecoveryMethod, get_method
+from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.recovery.run import prepare, recovered_gemm
 from mpgemm.recovery.word_run import WordStore
 from tensorcore_models.engines.engine import Engine
 
 
 class Pair(NamedTuple):
-    """A method, under the name it was asked for by, and an engine that takes its words."""
+    """A method and an engine that takes its words, with the names they were asked for by."""
 
     name: str
     row: RecoveryMethod
     engine: Engine
+    requested: str = ""
 
 
 def resolve_pairs(methods, engines) -> tuple[list[Pair], list[tuple[str, str, str]]]:
@@ -40,11 +42,13 @@ def resolve_pairs(methods, engines) -> tuple[list[Pair], list[tuple[str, str, st
     if not methods:
         raise ValueError("no methods to compare: name at least one of mpgemm.list_methods()")
     for method in methods:
-        row = get_method(method)
+        row = method_of(method)
         name = method if isinstance(method, str) else row.name
-        for engine in engines or (None,):
+        native = isinstance(method, str) and framework_name(method) and row.default_engine == "ieee"
+        for engine in (None,) if native else engines or (None,):
             try:
-                pairs.append(Pair(name, row, resolve_engine(engine, row)))
+                found = resolve_engine(engine, row)
+                pairs.append(Pair(name, row, found, engine if isinstance(engine, str) else found.label))
             except UnsuitableEngine as error:
                 skipped.append((name, getattr(engine, "label", str(engine)), str(error)))
     if not pairs:

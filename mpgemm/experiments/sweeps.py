@@ -120,7 +120,7 @@ class SweepResult:
     @property
     def methods(self) -> dict[str, str]:
         """name -> label of what was measured."""
-        return {s.method: s.label for s in self.summaries[0]} if self.summaries else {}
+        return {s.method: s.full_label for s in self.summaries[0]} if self.summaries else {}
 
     def to_dict(self) -> dict:
         """JSON-compatible values (floats may be infinite)."""

@@ -1,14 +1,69 @@
 """Results as text: tables for people, JSON and CSV for programs."""
 
+import contextlib
 import csv
+import html
 import io
 import json
 import math
+import os
+import shutil
 import sys
+import textwrap
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TextIO
+
+from mpgemm.experiments.provenance import environment
+
+#: Version of the layout of the JSON that commands and results write; docs/json.md describes it.
+SCHEMA = 1
+#: A text column is wrapped, down to this width, before a column is left out.
+NARROWEST_TEXT = 30
+
+
+@dataclass(frozen=True)
+class _Run:
+    """How the command that runs was called."""
+
+    command: tuple[str, ...] = ()
+    wide: bool = False
+
+
+_RUN: ContextVar[_Run | None] = ContextVar("run", default=None)
+
+
+def _current() -> _Run:
+    return _RUN.get() or _Run()
+
+
+@contextlib.contextmanager
+def running(command: Sequence[str], wide: bool = False) -> Iterator[None]:
+    """What is printed inside belongs to a command: its JSON names it.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The words of the command line.
+    wide : bool
+        Tables are printed in full, wider than the terminal if need be.
+    """
+    token = _RUN.set(_Run(tuple(command), wide))
+    try:
+        yield
+    finally:
+        _RUN.reset(token)
+
+
+def shown_width(stream: TextIO) -> int | None:
+    """Columns that a table may take: $COLUMNS, else the terminal's; None (any) for --wide, pipes and files."""
+    if _current().wide:
+        return None
+    if os.environ.get("COLUMNS", "").isdecimal() or stream.isatty():
+        return max(shutil.get_terminal_size().columns, 1)
+    return None
 
 
 @dataclass(frozen=True)
@@ -41,16 +96,33 @@ class Table:
 
     def __str__(self) -> str:
         """Plain text, columns two spaces apart."""
-        texts = [[format_cell(cell) for cell in row] for row in self.rows]
-        widths = [max(len(line[i]) for line in [list(self.headings), *texts]) for i in range(len(self.headings))]
+        return self.text()
+
+    def text(self, width: int | None = None) -> str:
+        """Plain text of at most `width` columns: long texts are wrapped, then columns left out from the right."""
+        kept, widths = self._fit(width)
         right = self._right()
+        lines = [] if width is None else textwrap.wrap(self.title, width)
+        lines = lines or [self.title]
+        rule = "  ".join("-" * widths[i] for i in kept)
+        for number, row in enumerate([self.headings, *self._texts()]):
+            cells = [_wrapped(row[i], widths[i]) for i in kept]
+            for level in range(max(map(len, cells), default=0)):
+                words = [cell[level] if level < len(cell) else "" for cell in cells]
+                padded = (
+                    word.rjust(widths[i]) if right[i] else word.ljust(widths[i])
+                    for word, i in zip(words, kept, strict=True)
+                )
+                lines.append("  ".join(padded).rstrip())
+            if number == 0:
+                lines.append(rule)
+        if width is not None and len(kept) < len(self.headings):
+            left_out = f"(left out, --wide shows them: {', '.join(self.headings[len(kept) :])})"
+            lines += textwrap.wrap(left_out, width)
+        return "\n".join(lines)
 
-        def line(cells: Sequence[str]) -> str:
-            padded = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True))
-            return "  ".join(padded).rstrip()
-
-        rule = "  ".join("-" * width for width in widths)
-        return "\n".join([self.title, line(list(self.headings)), rule, *map(line, texts)])
+    def _texts(self) -> list[list[str]]:
+        return [[format_cell(cell) for cell in row] for row in self.rows]
 
     def _right(self) -> list[bool]:
         """Which columns are numbers."""
@@ -59,29 +131,57 @@ class Table:
             for i in range(len(self.headings))
         ]
 
+    def _fit(self, width: int | None) -> tuple[list[int], list[int]]:
+        """(columns that are shown, width of each column)."""
+        texts = [list(self.headings), *self._texts()]
+        widths = [max(len(row[i]) for row in texts) for i in range(len(self.headings))]
+        kept = list(range(len(self.headings)))
+        if width is None:
+            return kept, widths
+        least = [self._least(i, widths[i], [row[i] for row in texts[1:]]) for i in kept]
+        while len(kept) > 1 and sum(least[i] + 2 for i in kept) - 2 > width:
+            kept.pop()
+        while kept and (over := sum(widths[i] + 2 for i in kept) - 2 - width) > 0:
+            widest = max(kept, key=lambda i: widths[i] - least[i])
+            if widths[widest] == least[widest]:  # one column is left, and it is too wide
+                widths[widest] = max(width, 1)
+                break
+            widths[widest] = max(least[widest], widths[widest] - over)
+        return kept, widths
+
+    def _least(self, column: int, width: int, cells: Sequence[str]) -> int:
+        """How narrow a column may get: headings and texts are wrapped, numbers are not."""
+        if not self._right()[column]:
+            return min(width, NARROWEST_TEXT)
+        return max(map(len, [*self.headings[column].split(), *cells]))
+
     def print(self, stream: TextIO | None = None) -> None:
-        """Print to a stream (standard output by default): with rich on a terminal where it is installed, else plain."""
+        """Print to a stream (standard output by default), no wider than the terminal or $COLUMNS."""
         stream = stream or sys.stdout
-        if stream.isatty():
-            try:
-                self._print_rich(stream)
-                return
-            except ImportError:
-                pass
-        print(self, file=stream)
+        print(self.text(shown_width(stream)), file=stream)
 
-    def _print_rich(self, stream: TextIO) -> None:
-        import rich.box
-        import rich.console
-        import rich.table
-        import rich.text
+    def _repr_html_(self) -> str:
+        """The table as notebooks show it."""
+        right = self._right()
 
-        table = rich.table.Table(title=self.title, title_justify="left", box=rich.box.SIMPLE_HEAD)
-        for heading, right in zip(self.headings, self._right(), strict=True):
-            table.add_column(heading, justify="right" if right else "left")
-        for row in self.rows:
-            table.add_row(*(rich.text.Text(format_cell(cell)) for cell in row))
-        rich.console.Console(file=stream).print(table)
+        def line(tag: str, cells: Sequence[str]) -> str:
+            styles = (" style='text-align: right'" if r else "" for r in right)
+            body = (f"<{tag}{s}>{html.escape(cell)}</{tag}>" for cell, s in zip(cells, styles, strict=True))
+            return f"<tr>{''.join(body)}</tr>"
+
+        rows = "".join(line("td", row) for row in self._texts())
+        head = line("th", list(self.headings))
+        return f"<table><caption>{html.escape(self.title)}</caption><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+    def to_dataframe(self):
+        """The rows as a pandas data frame, numbers in full.
+
+        Raises
+        ------
+        ImportError
+            If pandas is missing.
+        """
+        return data_frame([dict(zip(self.headings, row, strict=True)) for row in self.rows])
 
     def to_csv(self) -> str:
         """Comma-separated values with a header line; numbers in full."""
@@ -92,20 +192,59 @@ class Table:
         return text.getvalue()
 
 
+def fitted(text: str, stream: TextIO | None = None) -> str:
+    """Lines wrapped to the width of a stream (standard output by default), what is wrapped indented."""
+    width = shown_width(stream or sys.stdout)
+    if width is None:
+        return text
+    lines = []
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        lines += textwrap.wrap(line, width, subsequent_indent=indent if len(indent) < width else "") or [""]
+    return "\n".join(lines)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """The lines of a cell."""
+    return [text] if len(text) <= width else textwrap.wrap(text, width, break_on_hyphens=False)
+
+
+def data_frame(rows: Sequence[Mapping]):
+    """Rows as a pandas data frame.
+
+    Raises
+    ------
+    ImportError
+        If pandas is missing.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("data frames need pandas: pip install 'mpgemm[dataframe]'") from None
+    return pandas.DataFrame(list(rows))
+
+
 def format_cell(cell: object) -> str:
-    """A number in at most a few digits, anything else as it is."""
+    """A number in three to five digits, anything else as it is."""
     if isinstance(cell, bool) or not isinstance(cell, int | float):
         return str(cell)
     if isinstance(cell, int) or cell == 0 or not math.isfinite(cell):
         return f"{cell:g}" if isinstance(cell, float) else str(cell)
     if 0.1 <= abs(cell) < 1e4:
-        return f"{cell:.2f}"
+        return f"{cell:.{2 if abs(cell) < 100 else 1 if abs(cell) < 1000 else 0}f}"
     return f"{cell:.2e}"
 
 
 def json_text(value: object) -> str:
-    """Strict JSON, indented: what is not finite becomes the string "inf", "-inf" or "nan"."""
-    return json.dumps(_finite(value), indent=1, allow_nan=False) + "\n"
+    """Strict JSON, indented: what is not finite becomes the string "inf", "-inf" or "nan".
+
+    In front stand the layout's version ("schema"), the command line where a command runs ("command"), and what the numbers were
+    computed with ("environment"); a value that is no object stands under "rows".
+    """
+    command = _current().command
+    header = {"schema": SCHEMA, **({"command": list(command)} if command else {}), "environment": environment()}
+    body = value if isinstance(value, dict) else {"rows": value}
+    return json.dumps(_finite({**header, **body}), indent=1, allow_nan=False) + "\n"
 
 
 def _finite(value: object) -> object:

@@ -87,7 +87,7 @@ def test_plan_figures(capsys, tmp_path):
     assert names == sorted(
         f"{stem}.{suffix}" for stem in ("figure_6_910A", "heat_map_910A_bk512") for suffix in ("csv", "json", "png")
     )
-    assert len(json.loads((tmp_path / "figure_6_910A.json").read_text(encoding="utf-8"))) == 2329
+    assert len(json.loads((tmp_path / "figure_6_910A.json").read_text(encoding="utf-8"))["rows"]) == 2329
 
 
 def test_list_parameters(capsys):

@@ -13,8 +13,8 @@ from mpgemm.experiments import evaluate as evaluation
 from mpgemm.experiments.cases import file_case, generated_cases, shipped_case, to_float32
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.methods import FAMILIES, CubeOptions, GemmMethod, build_methods
+from mpgemm.experiments.operand_ranges import matrix_range
 from mpgemm.experiments.split_figures import split_figure
-from mpgemm.experiments.suitability import examine
 from mpgemm.experiments.sweeps import SWEEP_FIGURES, SWEEP_METHODS, run_sweep
 from mpgemm.inputs.matrices import generate
 
@@ -40,7 +40,7 @@ def test_empty_dimensions_give_zeros(shape):
 
 
 def test_unknown_methods_list_the_known_ones():
-    with pytest.raises(ValueError, match=r"unknown method 'x'; known: fp16, fp16_accumulate, fp32, fp64, sgemm_cube, "):
+    with pytest.raises(ValueError, match="unknown method 'x'; known: fp16, fp16_accumulate, fp32, fp32_chain, fp64, "):
         build_methods(["x"])
     with pytest.raises(ValueError, match="unknown order 'x'; known: elementwise"):
         CubeOptions(orders=("x",))
@@ -234,45 +234,26 @@ def test_verification_compares_with_mpmath_and_can_fail(monkeypatch):
     assert evaluation.verify_entries(case, 5) == (5, 0)
 
 
-# -- suitability ------------------------------------------------------------------------------------------------------
-def test_good_input_suits():
-    suit = examine(*generate("uniform_symmetric", 20, 20, 20))
-    assert suit.suits
-    assert suit.a.recommended == 12
-    assert sum(suit.a.histogram.values()) == 400
-    assert [choice.scale_exponent for choice in suit.a.choices] == [0, 6, 12]
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (70000.0, "1 elements of A exceed 65504"),
-        (np.inf, "1 elements of A are infinite or NaN"),
-        (2.0**-40 * 1.37, "keep fewer than 22 bits"),
-    ],
-)
-def test_bad_input_does_not_suit(value, words):
-    a = np.full((2, 2), 1.5, np.float32)
-    a[0, 1] = value
-    suit = examine(a, np.eye(2, dtype=np.float32))
-    assert not suit.suits
-    assert words in suit.verdict
-    assert ("sgemm_cube_scaled" in suit.verdict) == np.isfinite(value)
-
-
+# -- ranges of operands -----------------------------------------------------------------------------------------------
 def test_counts_of_the_range_at_its_boundaries():
     a = np.float32([[65519, 65520, 2.0**-25, 2.0**-25 * (1 + 2.0**-20), 2.0**-14, 0, np.nan, -(2.0**-15)]])
-    matrix = examine(a, np.zeros((8, 1), np.float32)).a
-    assert (matrix.overflow, matrix.lost, matrix.subnormal, matrix.zeros, matrix.nonfinite) == (1, 1, 2, 1, 1)
+    matrix = matrix_range("A", a)
+    assert (matrix.overflow, matrix.vanishing, matrix.subnormal, matrix.zeros, matrix.nonfinite) == (1, 1, 2, 1, 1)
     assert matrix.smallest_exponent == -25
     assert matrix.largest_exponent == 15
 
 
+def test_what_overflows_keeps_no_bits():
+    inside = matrix_range("A", np.float32([[1 / 3, 1 / 3]])).choices[-1]
+    half = matrix_range("A", np.float32([[1 / 3, 7e4]])).choices[-1]
+    assert inside.fewest_bits >= 22 and inside.below_22_bits == 0
+    assert half.fewest_bits == 0 and half.mean_bits == inside.mean_bits / 2 and half.below_22_bits == 1
+
+
 def test_empty_and_zero_matrices_have_no_exponents():
-    suit = examine(np.zeros((3, 0), np.float32), np.zeros((0, 2), np.float32))
-    assert suit.suits
-    assert suit.a.smallest_exponent is None
-    assert examine(np.zeros((2, 2), np.float32), np.ones((2, 2), np.float32)).suits
+    for x in (np.zeros((3, 0), np.float32), np.zeros((2, 2), np.float32)):
+        matrix = matrix_range("A", x)
+        assert matrix.smallest_exponent is None and matrix.choices[0].fewest_bits is None
 
 
 # -- figures of the paper ---------------------------------------------------------------------------------------------

@@ -2,10 +2,11 @@
 
 import io
 import json
+import sys
 
 import pytest
 
-from mpgemm.reporting.report import Progress, Table, format_cell, json_text
+from mpgemm.reporting.report import SCHEMA, Progress, Table, format_cell, json_text, running
 
 
 def test_plain_table():
@@ -45,23 +46,52 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_rich_table_has_the_same_cells():
-    pytest.importorskip("rich")
+def test_tables_never_exceed_the_terminal(monkeypatch):
+    rows = [["a method with a long name, s_b = 12", 1.5, 2.5e-7, "text that is long enough to be wrapped at a space"]]
+    table = Table("a title that is longer than a narrow terminal", ["label", "bits kept", "error", "why"], rows)
+    full = str(table)
+    for width in range(1, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        stream = Terminal()
+        table.print(stream)
+        lines = stream.getvalue().splitlines()
+        assert max(map(len, lines)) <= max(width, 1)
+        if width >= 30:
+            assert "label" in lines[1] or "label" in lines[2]
+        if width >= max(map(len, full.splitlines())):
+            assert stream.getvalue() == f"{full}\n"
+    monkeypatch.setenv("COLUMNS", "50")
+    assert "(left out, --wide shows them: why)" in table.text(50)
     stream = Terminal()
-    Table("title", ["method", "error"], [["[odd] name", 1e-7]]).print(stream)
-    assert "[odd] name" in stream.getvalue()
-    assert "1.00e-07" in stream.getvalue()
+    with running(["x"], wide=True):
+        table.print(stream)
+    assert stream.getvalue() == f"{full}\n"
 
 
-def test_terminal_without_rich(monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "rich", None)
-    monkeypatch.setitem(sys.modules, "rich.box", None)
-    stream = Terminal()
-    table = Table("title", ["method"], [["x"]])
+def test_pipes_get_all_columns(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    stream = io.StringIO()
+    table = Table("t", ["x" * 50, "y" * 50, "z" * 50], [["a", "b", "c"]])
     table.print(stream)
     assert stream.getvalue() == f"{table}\n"
+
+
+def test_html_and_data_frames(monkeypatch):
+    table = Table("a < b", ["name", "value"], [["<x>", 0.1 + 0.2]])
+    assert "&lt;x&gt;" in table._repr_html_() and "a &lt; b" in table._repr_html_()
+    pandas = pytest.importorskip("pandas")
+    frame = table.to_dataframe()
+    assert (
+        list(frame.columns) == ["name", "value"]
+        and frame["value"][0] == 0.1 + 0.2
+        and isinstance(frame, pandas.DataFrame)
+    )
+
+
+def test_data_frames_without_pandas_name_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"mpgemm\[dataframe\]"):
+        Table("t", ["a"], [[1]]).to_dataframe()
 
 
 def test_csv_keeps_all_digits_and_quotes():
@@ -70,7 +100,16 @@ def test_csv_keeps_all_digits_and_quotes():
 
 def test_json_is_strict():
     text = json_text({"a": [float("inf"), float("-inf"), float("nan"), 1.5], "b": (1, None), 3: "x"})
-    assert json.loads(text, parse_constant=pytest.fail) == {"a": ["inf", "-inf", "nan", 1.5], "b": [1, None], "3": "x"}
+    found = json.loads(text, parse_constant=pytest.fail)
+    assert found.pop("schema") == SCHEMA and found.pop("environment")["numpy"]
+    assert found == {"a": ["inf", "-inf", "nan", 1.5], "b": [1, None], "3": "x"}
+
+
+def test_json_names_the_command_that_runs():
+    with running(["evaluate", "--json"]):
+        found = json.loads(json_text([1, 2]))
+    assert found["command"] == ["evaluate", "--json"] and found["rows"] == [1, 2]
+    assert "command" not in json.loads(json_text({}))
 
 
 def test_progress_is_silent_on_quick_jobs_and_speaks_on_long_ones():

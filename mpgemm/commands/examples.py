@@ -1,0 +1,65 @@
+"""The examples under every command's `--help`; a test runs the parser over them."""
+
+EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
+    "evaluate": (
+        ("A.npy B.npy", "is SGEMM-cube accurate enough for these matrices?"),
+        ("W.safetensors X.npy --a-name layers.0.weight", "a tensor by its name"),
+        ("X.npy W.npy --transpose-b", "x @ W.T"),
+        ("--distribution normal --shape 128 4096 128 --repeats 5 --out out", "generated, five seeds, files in out"),
+        ("--figure 9b --step-orders sequential exact", "a figure of the SGEMM-cube paper"),
+    ),
+    "compare": (
+        ("A.npy B.npy --engines a100 h100", "the cheapest method that reaches FP32 on each engine"),
+        (
+            "A.npy B.npy --methods 3xTF32 bf16x9 ootomo --bits 20",
+            "or at least 20 bits; names of the frameworks will do",
+        ),
+        ("--methods markidis ootomo --engines h100 --distribution normal --shape 32 4096 32 --bounds", ""),
+        ("--figure khattak7 --out out", "a figure of a paper"),
+    ),
+    "explain": (
+        ("", "Valpey et al., table 5: every step and every bit"),
+        ("ootomo --engine a100 --a 1.5 2 --b 0.25 3", "your own dot product"),
+        ("markidis --files A.npy B.npy --element 3 7 --attribution-only", "where one result's error comes from"),
+    ),
+    "models": (
+        ("h100", "the instructions of a device"),
+        ("hopper:mma.m16n8k16.f32.f16.f16.f32", "one of them: order, widths, source, evidence"),
+        ("--methods", "the recovery methods"),
+    ),
+    "plan": (
+        ("4096 4096 4096 --chip 910A", "blocks, grid and order for one product (m k n)"),
+        ("32 4096 11008 --chip 910A --chip 910B3 --tiling", "two chips, and what to type into the kernel"),
+        ("128 7168 2048 --chip 910B3 --pareto", "time against bits"),
+    ),
+    "simulate": (
+        ("--block 176,64,176 --trace trace.json", "one schedule; the trace opens in Perfetto"),
+        ("--size 4096 4096 4096 --chip 910B3 --waterfall", "where the time goes"),
+        ("--published", "predictions beside published numbers"),
+    ),
+    "predict": (
+        (
+            "A.npy B.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35 --format fp16 "
+            "--input-rounding rne",
+            "the bits that cuBLASLt returns",
+        ),
+    ),
+    "diff": (
+        ("A.npy B.npy C1.npy C2.npy --gpus a100 h100 --format fp16", "where and why do two GPUs' results differ?"),
+    ),
+    "invariance": (("--recorded plan.json", "which weights' rows change their bits with the batch?"),),
+    "report": (
+        ("out", "one page of what --out wrote"),
+        ("out1 out2 --output page.md --title 'Our layers'", ""),
+    ),
+    "completion": (("bash", "then: source <(mpgemm completion bash)"),),
+}
+
+
+def epilog(command: str) -> str:
+    """The examples of one command as `--help` shows them."""
+    lines = []
+    for arguments, meaning in EXAMPLES.get(command, ()):
+        lines += [f"  # {meaning}"] if meaning else []
+        lines.append(f"  mpgemm {command} {arguments}".rstrip())
+    return "\n".join(["examples:", *lines]) if lines else ""

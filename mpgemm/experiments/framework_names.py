@@ -1,0 +1,91 @@
+"""What frameworks and libraries call their ways to multiply FP32 matrices, as rows: name, method here, source.
+
+Which instructions and orders a library really chains is another question (:mod:`tensorcore_models.libraries`); a name stands
+for the words and the products, in this project's order where none is published.
+"""
+
+import difflib
+from typing import NamedTuple
+
+from mpgemm.recovery.methods import RecoveryMethod, get_method
+from mpgemm.recovery.rows import ROWS
+
+
+class FrameworkName(NamedTuple):
+    """One name.
+
+    Attributes
+    ----------
+    name : str
+        As the framework spells it; case, "-" and "_" do not matter.
+    method : str
+        As :func:`mpgemm.get_method` takes it.
+    source : str
+        Where the name is defined.
+    """
+
+    name: str
+    method: str
+    source: str
+
+
+#: cuBLAS states for BF16x9 the accuracy of FP32 or better. One chain of all products in the core misses it by bits (its sums
+#: truncate); adding outside of the core after every 16 products reaches it on the models of A100 and H100.
+EMULATED_FP32 = "bf16x9:restart_every=16"
+_TORCH = "PyTorch, torch.backends.cuda.matmul and torch.set_float32_matmul_precision"
+_CUBLAS = "cuBLAS, cublasComputeType_t"
+_JAX = "JAX, jax.lax.DotAlgorithmPreset"
+_MKL = "oneMKL, MKL_BLAS_COMPUTE_MODE"
+
+FRAMEWORK_NAMES: dict[str, FrameworkName] = {
+    row.name.lower().replace("-", "_"): row
+    for row in (
+        FrameworkName("allow_tf32", "tf32", _TORCH),
+        FrameworkName("highest", "fp32", _TORCH),
+        FrameworkName("high", "tf32", f"{_TORCH}: TF32 where the GPU has it"),
+        FrameworkName("medium", "bf16", _TORCH),
+        FrameworkName("CUBLAS_COMPUTE_32F", "fp32", _CUBLAS),
+        FrameworkName("CUBLAS_COMPUTE_32F_FAST_16F", "fp16", _CUBLAS),
+        FrameworkName("CUBLAS_COMPUTE_32F_FAST_16BF", "bf16", _CUBLAS),
+        FrameworkName("CUBLAS_COMPUTE_32F_FAST_TF32", "tf32", _CUBLAS),
+        FrameworkName("CUBLAS_COMPUTE_32F_EMULATED_16BFX9", EMULATED_FP32, _CUBLAS),
+        FrameworkName("3xTF32", "tf32x3", "CUTLASS, OpMultiplyAddFastF32"),
+        FrameworkName("F32_F32_F32", "fp32", _JAX),
+        FrameworkName("BF16_BF16_F32", "bf16", _JAX),
+        FrameworkName("BF16_BF16_F32_X3", "bf16x3", _JAX),
+        FrameworkName("BF16_BF16_F32_X6", "bf16x6", _JAX),
+        FrameworkName("BF16_BF16_F32_X9", EMULATED_FP32, _JAX),
+        FrameworkName("TF32_TF32_F32", "tf32", _JAX),
+        FrameworkName("TF32_TF32_F32_X3", "tf32x3", _JAX),
+        FrameworkName("FLOAT_TO_BF16", "bf16", _MKL),
+        FrameworkName("FLOAT_TO_BF16X2", "bf16x3", f"{_MKL}: two words"),
+        FrameworkName("FLOAT_TO_BF16X3", "bf16x6", f"{_MKL}: three words"),
+        FrameworkName("FLOAT_TO_TF32", "tf32", _MKL),
+    )
+}
+
+
+def framework_name(name: str) -> FrameworkName | None:
+    """The row of a framework's name, None where it is none."""
+    return FRAMEWORK_NAMES.get(name.lower().replace("-", "_"))
+
+
+def method_of(name: str | RecoveryMethod) -> RecoveryMethod:
+    """The method of a name, ours (with options, in any case) or a framework's.
+
+    Raises
+    ------
+    ValueError
+        If neither knows it; with the nearest name of both.
+    """
+    if not isinstance(name, str):
+        return name
+    if row := framework_name(name):
+        return get_method(row.method)
+    own, _, options = name.partition(":")
+    if own.lower() in ROWS:
+        return get_method(f"{own.lower()}:{options}" if options else own.lower())
+    near = difflib.get_close_matches(own.lower().replace("-", "_"), [*ROWS, *FRAMEWORK_NAMES], 1)
+    if near and near[0] in FRAMEWORK_NAMES:
+        raise ValueError(f"unknown method {name!r} (did you mean {FRAMEWORK_NAMES[near[0]].name!r}?)")
+    return get_method(name)

@@ -1,0 +1,241 @@
+"""Is SGEMM-cube accurate enough for this input? Decided by measured errors beside those of FP32 on the same data.
+
+Both errors are against the exact product. Two metrics are compared, in bits: the relative error in the Frobenius norm (eq. 13),
+and the largest ``|dC_ij| / (|A||B|)_ij``, which sees single elements, and rows that are small beside others.
+
+What counts as a difference. The floor of both metrics is 2^-24: a correctly rounded FP32 result may have that error. Above
+it, two FP32 products of the same data differ, too: halving the chains in which k is summed changes the error by sqrt(2), half
+a bit, and how long they are is the choice of a BLAS. So half a bit of the norm is no difference (:data:`NOISE_BITS`; random
+orders of k through one BLAS spread by 0.1 to 0.4 bits on uniform, normal and digits' data, by 0.7 on the sparse diffusion
+pair), and a whole bit of the largest element, which spread up to twice as much. With few elements the estimate itself is
+uncertain: the ratio of two mean squares over N elements is Fisher's F, and 95 % of its root lies within ``1.96 / sqrt(N - 1)``
+nats (:func:`noise_bits`).
+
+A result is *lost* where its error exceeds 2^-10 |A||B|, twice fp16's unit roundoff: a plain FP16 product of operands in range
+is better. An element of an operand beyond fp16's range is lost whatever s_b is.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from mpgemm.exact.product import exact_gemm
+from mpgemm.experiments.cases import Case
+from mpgemm.experiments.error_sources import error_sources
+from mpgemm.experiments.evaluate import Summary
+from mpgemm.experiments.gemm_method import GemmMethod
+from mpgemm.experiments.methods import native_fp32
+from mpgemm.experiments.operand_ranges import FP16_OVERFLOW
+from mpgemm.experiments.verdict import METRICS, STATUSES, Judgement, LostOperand, Setting, Verdict
+from tensorcore_models.formats.split_analysis import automatic_scale_exponent
+
+#: Unit roundoff of FP32, the floor of both metrics.
+FP32_ROUNDOFF = 2.0**-24
+#: Error over |A||B| from which a result is lost.
+LOST = 2.0**-10
+#: Bits of each metric by which two FP32 products of one input may differ; see the module.
+NOISE_BITS = {"relative_frobenius": 0.5, "componentwise": 1.0}
+#: Bits by which settings of one method are the same, so that the usual one is taken: 7 % of the error.
+SAME_BITS = {"relative_frobenius": 0.1, "componentwise": 0.5}
+
+
+def noise_bits(results: int, base: Mapping[str, float] = NOISE_BITS) -> dict[str, float]:
+    """Bits of each metric that are no difference between two methods measured on that many results.
+
+    Examples
+    --------
+    >>> {name: round(bits, 2) for name, bits in noise_bits(65536).items()}
+    {'relative_frobenius': 0.5, 'componentwise': 1.0}
+    >>> {name: round(bits, 2) for name, bits in noise_bits(1).items()}
+    {'relative_frobenius': 4.67, 'componentwise': 4.67}
+    """
+    # N = 1: the ratio of two |normal| numbers lies below tan(0.975 pi / 2) = 25.45 with 97.5 %, 4.67 bits
+    sampling = 1.96 / math.log(2) / math.sqrt(results - 1) if results > 1 else math.log2(25.45)
+    return {metric: max(bits, sampling) for metric, bits in base.items()}
+
+
+Measured = Mapping[Setting, Mapping[str, tuple[GemmMethod, Summary]]]
+
+
+def judge(case: Case, methods: Sequence[GemmMethod], summaries: Sequence[Summary]) -> Verdict | None:
+    """The verdict on one input, from the summaries of methods measured on it.
+
+    Parameters
+    ----------
+    case : Case
+        The input, or the first seed of it.
+    methods : sequence of GemmMethod
+    summaries : sequence of Summary
+        Of these methods; those of other inputs are ignored.
+
+    Returns
+    -------
+    Verdict or None
+        None where FP32 (method "fp32") or SGEMM-cube without scaled rows was not measured.
+    """
+    mine = {summary.method: summary for summary in summaries if summary.group == case.group}
+    measured: dict[Setting, dict[str, tuple[GemmMethod, Summary]]] = {}
+    for method in methods:
+        if method.name.startswith("sgemm_cube") and method.name in mine:
+            facts = method.settings
+            setting = Setting(facts["order"], facts["scale_exponent"], facts.get("row_scaling", False))
+            measured.setdefault(setting, {})[method.step_order] = (method, mine[method.name])
+    plain = {setting: found for setting, found in measured.items() if not setting.row_scaling}
+    if "fp32" not in mine or not plain:
+        return None
+    look = _Look(case, mine["fp32"], mine.get("fp32_chain"))
+    best, same = _choose(plain, look.results * mine["fp32"].count)
+    judgements = look.judgements(best, plain[best])
+    scaled = next((look.judgements(setting, found) for setting, found in measured.items() if setting.row_scaling), ())
+    recommended = best
+    if scaled and _gain(scaled, judgements) > look.noise["relative_frobenius"]:
+        recommended, same = scaled[0].setting, ()
+    final = judgements if recommended == best else scaled
+    statuses = [judgement.status for judgement in final]
+    return Verdict(
+        case.group, max(statuses, key=STATUSES.index), len(set(statuses)) > 1, recommended, same, judgements, scaled,
+        look.noise, look.lost_operands(), int(np.count_nonzero(look.fp32_lost)), look.a.shape[1], look.results,
+    )  # fmt: skip
+
+
+def bits_between(error: float, other: float, floor: float = FP32_ROUNDOFF) -> float:
+    """How many bits smaller `error` is than `other`, both at least `floor`; 0 where both are infinite."""
+    error, other = max(error, floor), max(other, floor)
+    if math.isinf(error) or math.isinf(other):
+        return 0.0 if error == other else math.copysign(math.inf, -1 if math.isinf(error) else 1)
+    return math.log2(other / error)
+
+
+def _gain(scaled: Sequence[Judgement], plain: Sequence[Judgement]) -> float:
+    """Bits that scaling brings where it brings most; -inf where results are lost with it, or a status gets worse."""
+    before, after = ({j.step_order: j for j in found} for found in (plain, scaled))
+    steps = [step for step in before if step in after]
+    if any(
+        after[s].status == "lost" or STATUSES.index(after[s].status) > STATUSES.index(before[s].status) for s in steps
+    ):
+        return -math.inf
+    if any(STATUSES.index(after[step].status) < STATUSES.index(before[step].status) for step in steps):
+        return math.inf
+    if all(before[step].status == "as accurate" for step in steps):
+        return 0.0
+    return max((after[s].differences[m] - before[s].differences[m] for s in steps for m in METRICS), default=-math.inf)
+
+
+def _choose(plain: Measured, results: int) -> tuple[Setting, tuple[Setting, ...]]:
+    """The preferred setting among those as good as the best in every step order, and the others among them."""
+    tolerance = noise_bits(results, SAME_BITS)
+    errors = {
+        setting: {(step, metric): getattr(found[step][1], metric) for step in found for metric in METRICS}
+        for setting, found in plain.items()
+    }
+    best = {key: min(errors[setting][key] for setting in plain) for key in next(iter(errors.values()))}
+
+    def excess(setting: Setting) -> float:
+        """Bits behind the best beyond the tolerance, at most."""
+        return max(bits_between(best[key], errors[setting][key]) - tolerance[key[1]] for key in best)
+
+    order = sorted(plain, key=lambda setting: setting.preference)
+    good = [setting for setting in order if excess(setting) <= 0]
+    return (good[0], tuple(good[1:])) if good else (min(order, key=excess), ())
+
+
+# -- one input in detail -------------------------------------------------------------------------------------------------
+class _Look:
+    """The exact product of one input, and what is lost where."""
+
+    def __init__(self, case: Case, fp32: Summary, chain: Summary | None):
+        self.a, self.b, _ = case.operands()
+        self.fp32, self.chain = fp32, chain
+        self.exact = exact_gemm(self.a, self.b)
+        self.values = np.asarray(self.exact.rounded("fp64"))
+        self.results = self.values.size
+        self.noise = noise_bits(self.results * fp32.count)
+        with np.errstate(invalid="ignore", over="ignore"):
+            self.sizes = np.abs(self.a.astype(np.float64)) @ np.abs(self.b.astype(np.float64))
+        self.fp32_lost = self._lost(native_fp32(self.a, self.b))[0]
+
+    def _lost(self, product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(which results are lost, computed - exact)."""
+        with np.errstate(invalid="ignore"):
+            error = np.asarray(self.exact.error_of(product))
+            same = (product == self.values) | (np.isnan(product) & np.isnan(self.values))
+            far = ~(np.isfinite(error) & (np.abs(error) <= LOST * self.sizes))
+        return far & ~same, error
+
+    def judgements(self, setting: Setting, found: Mapping[str, tuple[GemmMethod, Summary]]) -> tuple[Judgement, ...]:
+        """One setting for each step order. What differs between them by no more than noise is no other status."""
+        judged = tuple(self._judgement(setting, *pair) for pair in found.values())
+        spread = {m: max(j.differences[m] for j in judged) - min(j.differences[m] for j in judged) for m in METRICS}
+        if any(j.status == "lost" for j in judged) or any(not spread[m] <= self.noise[m] for m in METRICS):
+            return judged
+        best = min((j.status for j in judged), key=STATUSES.index)
+        return tuple(replace(j, status=best, cause="" if best == "as accurate" else j.cause) for j in judged)
+
+    def _judgement(self, setting: Setting, method: GemmMethod, summary: Summary) -> Judgement:
+        """One setting beside FP32."""
+        lost, error = self._lost(method.multiply(self.a, self.b))
+        differences = {m: bits_between(getattr(summary, m), getattr(self.fp32, m)) for m in METRICS}
+        behind = [metric for metric in METRICS if differences[metric] < -self.noise[metric]]
+        overflowing = not setting.row_scaling and any(lost_operand.overflow for lost_operand in self.lost_operands())
+        status = "lost" if lost.any() or overflowing else "less accurate" if behind else "as accurate"
+        sources = self._sources(setting, error, lost, by_element=bool(behind) and behind[0] == "componentwise")
+        cause = max(sources, key=lambda source: sources[source]) if status != "as accurate" and sources else ""
+        return Judgement(
+            setting=setting,
+            step_order=method.step_order,
+            status=status,
+            effective_bits=summary.effective_bits,
+            fp32_bits=self.fp32.effective_bits,
+            chain_bits=math.nan if self.chain is None else self.chain.effective_bits,
+            differences=differences,
+            cause=cause,
+            sources=sources,
+            lost_results=int(np.count_nonzero(lost)),
+            worst=self._worst(lost, error),
+            low_low_bits=self._low_low_bits(method, summary, error) if cause == "dropped term" else None,
+        )
+
+    def _worst(self, lost: np.ndarray, error: np.ndarray) -> tuple[int, int] | None:
+        """Row and column of the lost result with the largest error over |A||B|."""
+        if not lost.any():
+            return None
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            share = np.where(lost, np.nan_to_num(np.abs(error) / self.sizes, nan=np.inf), -1.0)
+        i, j = np.unravel_index(int(np.argmax(share)), share.shape)
+        return int(i), int(j)
+
+    def _low_low_bits(self, method: GemmMethod, summary: Summary, error: np.ndarray) -> float:
+        """Bits of the same method with the low-low product kept."""
+        kept = np.asarray(self.exact.error_of(method.multiply(self.a, self.b, low_low=True)))
+        return summary.effective_bits + bits_between(float(np.linalg.norm(kept)), float(np.linalg.norm(error)), 0.0)
+
+    def _sources(self, setting: Setting, error: np.ndarray, lost: np.ndarray, by_element: bool) -> Mapping[str, float]:
+        """Parts of the error, over the largest; where single elements decide, each over its |A||B|, lost ones alone."""
+        if setting.row_scaling or not error.size:
+            return {}
+        weights: np.ndarray | float = 1.0
+        if by_element or lost.any():
+            with np.errstate(divide="ignore"):
+                weights = np.where((self.sizes > 0) & (lost | (not lost.any())), 1 / self.sizes, 0.0)
+        auto = setting.scale_exponent == "auto"
+        s_a, s_b = (
+            automatic_scale_exponent(x).scale_exponent if auto else int(setting.scale_exponent)
+            for x in (self.a, self.b)
+        )
+        parts = error_sources(self.a, self.b, error, (s_a, s_b), weights)
+        largest = max(parts.values())
+        return {source: part / largest for source, part in parts.items()} if largest > 0 else {}
+
+    def lost_operands(self) -> tuple[LostOperand, ...]:
+        """The operands with elements that overflow or are not finite, and the first such element."""
+        found = []
+        for name, x in (("A", self.a), ("B", self.b)):
+            nonfinite = ~np.isfinite(x)
+            overflow = ~nonfinite & (np.abs(x) >= FP16_OVERFLOW)
+            if (nonfinite | overflow).any():
+                i, j = (int(place) for place in np.argwhere(nonfinite | overflow)[0])
+                counts = int(np.count_nonzero(overflow)), int(np.count_nonzero(nonfinite))
+                found.append(LostOperand(name, *counts, i, j, float(x[i, j])))
+        return tuple(found)

@@ -1,0 +1,270 @@
+"""What is said about SGEMM-cube on one input: the decision, the reasons, and what to use, as data and as sentences.
+
+:mod:`mpgemm.experiments.judging` finds the facts.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from tensorcore_models.formats.split_analysis import DEFAULT_SCALE_EXPONENT
+
+#: Metrics that are compared with FP32's, as fields of an error report.
+METRICS = ("relative_frobenius", "componentwise")
+#: From good to bad.
+STATUSES = ("as accurate", "less accurate", "lost")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to run SGEMM-cube: what a user of the method chooses."""
+
+    order: str
+    scale_exponent: int | str
+    row_scaling: bool = False
+
+    def __str__(self) -> str:
+        scaled = ", rows and columns scaled" if self.row_scaling else ""
+        return f"{self.order} order, s_b = {self.scale_exponent}{scaled}"
+
+    @property
+    def preference(self) -> tuple:
+        """Sorts the settings: the paper's first."""
+        fixed = isinstance(self.scale_exponent, int)
+        distance = abs(self.scale_exponent - DEFAULT_SCALE_EXPONENT) if isinstance(self.scale_exponent, int) else 0
+        return self.row_scaling, self.order != "termwise", self.order, not fixed, distance
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """SGEMM-cube in one setting beside FP32, for one rounding inside a cube step.
+
+    Attributes
+    ----------
+    setting : Setting
+    step_order : str
+        "sequential" rounds after every product, "exact" once a step of 16, "pairwise" in a tree.
+    status : str
+        One of :data:`STATUSES`.
+    effective_bits, fp32_bits, chain_bits : float
+        -log2 of `relative_frobenius` of the method, of NumPy's FP32 product, and of an FP32 product with all of k in one chain
+        (NaN where it was not measured).
+    differences : dict of str to float
+        For each of :data:`METRICS`, bits more than FP32 (less where negative).
+    cause : str
+        Which of :data:`mpgemm.experiments.error_sources.SOURCES` is the largest part of the error.
+    sources : dict of str to float
+        The parts' Frobenius norms over that of the error's largest.
+    lost_results : int
+        Results that are lost.
+    worst : tuple of int or None
+        Row and column of the worst of them.
+    low_low_bits : float or None
+        `effective_bits` with the low-low product kept, measured where its absence is the cause.
+    """
+
+    setting: Setting
+    step_order: str
+    status: str
+    effective_bits: float
+    fp32_bits: float
+    chain_bits: float
+    differences: Mapping[str, float]
+    cause: str
+    sources: Mapping[str, float]
+    lost_results: int
+    worst: tuple[int, int] | None
+    low_low_bits: float | None
+
+
+@dataclass(frozen=True)
+class LostOperand:
+    """Elements of an operand that no fp16 word can hold."""
+
+    name: str
+    overflow: int
+    nonfinite: int
+    row: int
+    column: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to do about one input.
+
+    Attributes
+    ----------
+    group : str
+        The input; of several seeds the first is looked at in detail.
+    status : str
+        The worst over the step orders, in the recommended setting.
+    depends_on_step_order : bool
+        Whether the status differs between them.
+    recommended : Setting
+    same : tuple of Setting
+        Other settings with the same result.
+    judgements : tuple of Judgement
+        The best setting without scaling of rows and columns, for each step order.
+    scaled : tuple of Judgement
+        The same with rows and columns scaled; empty where it was not measured.
+    noise : dict of str to float
+        Bits of each metric that are no difference here.
+    lost_operands : tuple of LostOperand
+    fp32_lost : int
+        Results that FP32 itself loses.
+    k, results : int
+        Length of the sums, and how many results a seed has.
+    """
+
+    group: str
+    status: str
+    depends_on_step_order: bool
+    recommended: Setting
+    same: tuple[Setting, ...]
+    judgements: tuple[Judgement, ...]
+    scaled: tuple[Judgement, ...]
+    noise: Mapping[str, float]
+    lost_operands: tuple[LostOperand, ...]
+    fp32_lost: int
+    k: int
+    results: int
+
+    def to_dict(self) -> dict:
+        """JSON-compatible values."""
+        return {**asdict(self), "text": sentences(self)}
+
+    def __str__(self) -> str:
+        return "\n".join(sentences(self))
+
+
+# -- sentences -----------------------------------------------------------------------------------------------------------
+STEPS = {
+    "sequential": "rounding after every product",
+    "exact": "rounding once a step",
+    "pairwise": "rounding in a tree inside a step",
+}
+HEADLINES = {
+    "as accurate": "as accurate as FP32",
+    "less accurate": "less accurate than FP32",
+    "lost": "results are lost",
+}
+#: What one part of the error means, and what helps against it.
+CAUSES = {
+    "overflow": "elements beyond fp16's largest number, 65504. No s_b helps",
+    "range": "elements so small that their fp16 words are subnormal or zero",
+    "split": "two fp16 words hold 22 bits of FP32's 24; no s_b changes that, a third word does (multiword:words=3)",
+    "dropped term": "the low-low product that is left out; with it {low_low}",
+    "accumulation": "the sums over k = {k}, not the split",
+}
+
+
+#: Bits that are worth telling where scaling does not change the decision.
+SCALING_BITS = 0.5
+
+
+def sentences(verdict: Verdict) -> list[str]:
+    """One line for each thing to know, the decision first."""
+    judged = verdict.scaled if verdict.recommended.row_scaling else verdict.judgements
+    lines = [_headline(verdict, judged), *(_step(judgement, verdict) for judgement in judged)]
+    if verdict.depends_on_step_order:
+        lines.append("The SGEMM-cube paper's own figure 9 fits rounding once a step (docs/results.md).")
+    if verdict.noise["relative_frobenius"] > 1:  # twice what it is on many results
+        few = f"{verdict.results} result{'s' * (verdict.results != 1)}"
+        bits = verdict.noise["relative_frobenius"]
+        lines.append(f"{few} can say no more: differences of up to {bits:.1f} bits are chance.")
+    lines += [*_causes(verdict), *_lost(verdict), _scaling(verdict)]
+    if verdict.fp32_lost:
+        lines.append(f"FP32 itself loses {verdict.fp32_lost} of {verdict.results} results.")
+    lines.append(_advice(verdict))
+    return [lines[0], *(f"  {line}" for line in lines[1:] if line)]
+
+
+def _headline(verdict: Verdict, judged: Sequence[Judgement]) -> str:
+    how = ", with rows and columns scaled" if verdict.recommended.row_scaling else ""
+    if verdict.depends_on_step_order:
+        parts = "; ".join(f"{HEADLINES[j.status]} if {STEPS[j.step_order]}" for j in judged)
+        return f"Verdict: it depends on how the cube rounds inside a step, which is not published: {parts}{how}."
+    if verdict.status == "lost" and verdict.fp32_lost >= max(j.lost_results for j in judged):
+        return "Verdict: results are lost, in FP32, too: they or their products leave FP32's range."
+    always = ", however the cube rounds inside a step" if len(judged) > 1 else ""
+    return f"Verdict: {HEADLINES[verdict.status]}{how}{always}."
+
+
+def _bits(bits: float) -> str:
+    return "every bit" if bits == float("inf") else "no bits" if bits < 0.05 else f"{bits:.1f} bits"
+
+
+def _step(judgement: Judgement, verdict: Verdict) -> str:
+    norm, element = (judgement.differences[metric] for metric in METRICS)
+    if norm == -float("inf"):
+        found = "nothing is left"
+    else:
+        found = f"{abs(norm):.1f} bits {'more' if norm > 0 else 'less'}"
+        if abs(norm) <= verdict.noise["relative_frobenius"]:
+            found = f"no difference ({found})" if abs(norm) >= 0.05 else "no difference"
+    if element < -verdict.noise["componentwise"] and norm >= -verdict.noise["relative_frobenius"]:
+        found += f", but single results are {abs(element):.1f} bits worse (componentwise)"
+    bits = f"{_bits(judgement.effective_bits)}, FP32 {_bits(judgement.fp32_bits)}"
+    return f"{STEPS[judgement.step_order]}: {bits}: {found}"
+
+
+def _causes(verdict: Verdict) -> list[str]:
+    """Why it is worse without scaling, each cause once; FP32 in one chain where the length of the chain is all of it."""
+    lines = []
+    for cause in dict.fromkeys(j.cause for j in verdict.judgements if j.cause):
+        steps = [j for j in verdict.judgements if j.cause == cause]
+        where = "" if len(steps) == len(verdict.judgements) else f" ({STEPS[steps[0].step_order]})"
+        why = f"Without scaling ({verdict.judgements[0].setting})" if verdict.recommended.row_scaling else "Why"
+        bits = f" {_bits(steps[0].effective_bits)};" if verdict.recommended.row_scaling else ""
+        low_low = "" if steps[0].low_low_bits is None else _bits(steps[0].low_low_bits)
+        lines.append(f"{why}{where}:{bits} {cause}: {CAUSES[cause].format(k=verdict.k, low_low=low_low)}.")
+        chain = steps[0].chain_bits
+        if cause == "accumulation" and abs(chain - steps[0].effective_bits) <= verdict.noise["relative_frobenius"]:
+            lines.append(
+                f"FP32 with all of k in one chain has {_bits(chain)}, too: this machine's BLAS sums shorter chains."
+            )
+    return lines
+
+
+def _lost(verdict: Verdict) -> list[str]:
+    lines = []
+    for operand in verdict.lost_operands:
+        counts = ((operand.overflow, "beyond 65504"), (operand.nonfinite, "infinite or NaN"))
+        what = " and ".join(f"{count} {text}" for count, text in counts if count)
+        first = f"{operand.name}[{operand.row}, {operand.column}] = {operand.value:g}"
+        lines.append(f"Lost elements of {operand.name}: {what}, the first {first}.")
+    worst = max(verdict.judgements, key=lambda judgement: judgement.lost_results)
+    if worst.worst is not None:
+        i, j = worst.worst
+        unscaled = " without scaling" if verdict.recommended.row_scaling else ""
+        lines.append(f"Lost results{unscaled}: {worst.lost_results} of {verdict.results}, the worst C[{i}, {j}].")
+    return lines
+
+
+def _scaling(verdict: Verdict) -> str:
+    if not verdict.scaled or verdict.recommended.row_scaling:
+        return ""
+    if verdict.status == "lost" and any(operand.nonfinite for operand in verdict.lost_operands):
+        return "Scaling rows and columns does not help: the 910A's conversion makes numbers of infinities and NaNs."
+    name, gained = "Scaling rows and columns by powers of two (sgemm_cube_scaled)", verdict.scaled[0].effective_bits
+    if verdict.status == "as accurate" or gained - verdict.judgements[0].effective_bits <= SCALING_BITS:
+        return f"{name} gains nothing."
+    return f"{name} is not enough: {_bits(gained)}."
+
+
+def _advice(verdict: Verdict) -> str:
+    if verdict.status == "lost" and not verdict.depends_on_step_order:
+        return "Scale A or B first, or use FP64." if verdict.fp32_lost else "Use FP32 here."
+    same = _same(verdict.recommended, verdict.same)
+    name = " (method sgemm_cube_scaled)" if verdict.recommended.row_scaling else ""
+    use = f"Use {verdict.recommended}{name}{f'; {same} the same' if same else ''}"
+    return f"{use}." if verdict.status == "as accurate" else f"{use}. FP32 where those bits matter."
+
+
+def _same(setting: Setting, others: Sequence[Setting]) -> str:
+    """Which other settings give the same: of the same order by their s_b, else by the order."""
+    scales = sorted((str(o.scale_exponent) for o in others if o.order == setting.order), key=lambda s: (len(s), s))
+    names = [f"s_b = {', '.join(scales)}"] if scales else []
+    names += [f"{order} order" for order in dict.fromkeys(o.order for o in others if o.order != setting.order)]
+    plural = len(scales) + len(names) - bool(scales) != 1
+    return f"{' and '.join(names)} give{'s' * (not plural)}" if names else ""

@@ -1,0 +1,158 @@
+"""The verdict on SGEMM-cube: for data of every kind, what an expert would say."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpgemm.exact.product import exact_gemm
+from mpgemm.experiments.cases import generated_cases, given_case, shipped_case
+from mpgemm.experiments.error_sources import SOURCES, error_sources
+from mpgemm.experiments.evaluate import evaluate, summarise
+from mpgemm.experiments.judging import bits_between, judge, noise_bits
+from mpgemm.experiments.methods import CubeOptions, build_methods
+from mpgemm.experiments.verdict import Setting
+
+METHODS = build_methods(
+    ["fp32", "fp32_chain", "sgemm_cube", "sgemm_cube_scaled"],
+    CubeOptions(orders=("termwise",), scale_exponents=(0, 12, "auto"), step_orders=("sequential", "exact")),
+)
+
+
+def verdict_on(case, methods=METHODS):
+    return judge(case, methods, summarise(evaluate([case], methods)))
+
+
+def generated(name, shape, **parameters):
+    return generated_cases(name, shape, [0], parameters)[0]
+
+
+def matrices(a, b):
+    return given_case(np.float32(a), np.float32(b))
+
+
+RNG = np.random.default_rng(0)
+SQUARE = RNG.standard_normal((48, 48))
+PLAIN, SCALED = Setting("termwise", 12), Setting("termwise", 12, True)
+ONE_BIG, INFINITE, COLUMNS = SQUARE.copy(), SQUARE.copy(), 10.0 ** RNG.uniform(-8, 8, (1, 48))
+ONE_BIG[3, 7], INFINITE[5, 1] = 7e4, np.inf
+#: case, status, depends on the step order, recommended setting, cause without scaling ("" for none)
+CASES = {
+    "the paper's": (generated("uniform_symmetric", (256, 256, 256)), "as accurate", False, PLAIN, ""),
+    "weights": (matrices(RNG.normal(0, 0.02, (64, 256)), RNG.standard_normal((256, 40))), "as accurate", False, PLAIN, ""),
+    "digits": (shipped_case("digits"), "less accurate", True, PLAIN, "accumulation"),
+    "diffusion": (shipped_case("diffusion"), "less accurate", False, PLAIN, "dropped term"),
+    "gemv": (generated("normal", (1024, 2048, 1)), "less accurate", True, PLAIN, "accumulation"),
+    "cancelling": (generated("cancelling", (64, 256, 64)), "as accurate", False, PLAIN, ""),
+    "too big": (generated("uniform_symmetric", (32, 64, 32), exponent=17), "as accurate", False, SCALED, "overflow"),
+    "too small": (generated("uniform_symmetric", (64, 128, 64), exponent=-20), "as accurate", False, SCALED, "range"),
+    "vanishing": (generated("uniform_symmetric", (32, 128, 32), exponent=-45), "as accurate", False, SCALED, "range"),
+    "one element too big": (matrices(ONE_BIG, SQUARE), "as accurate", False, SCALED, "overflow"),
+    "small rows": (matrices(SQUARE * 10.0 ** RNG.integers(-8, 4, (48, 1)), SQUARE), "as accurate", False, SCALED, "range"),
+    "columns of every size": (matrices(SQUARE * COLUMNS, SQUARE / COLUMNS.T), "lost", False, PLAIN, "overflow"),
+    "an infinity": (matrices(INFINITE, SQUARE), "lost", False, PLAIN, None),
+    "beyond FP32": (matrices(SQUARE * 1e25, SQUARE * 1e25), "lost", False, PLAIN, None),
+    "integers": (matrices(np.rint(4 * SQUARE), np.rint(4 * SQUARE)), "as accurate", False, PLAIN, ""),
+    "identity": (matrices(np.eye(48), SQUARE), "as accurate", False, PLAIN, ""),
+    "empty": (matrices(np.zeros((3, 0)), np.zeros((0, 2))), "as accurate", False, PLAIN, ""),
+    "zeros": (matrices(np.zeros((3, 4)), np.zeros((4, 2))), "as accurate", False, PLAIN, ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_expert_agrees(name):
+    case, status, depends, recommended, cause = CASES[name]
+    found = verdict_on(case)
+    assert (found.status, found.depends_on_step_order, found.recommended) == (status, depends, recommended), str(found)
+    if cause is not None:
+        assert found.judgements[0].cause == cause, found.judgements[0].sources
+    assert str(found).startswith("Verdict: ")
+    assert "nan" not in str(found)
+
+
+def test_what_is_said_about_lost_elements():
+    text = str(verdict_on(CASES["one element too big"][0]))
+    assert "Lost elements of A: 1 beyond 65504, the first A[3, 7] = 70000." in text
+    text = str(verdict_on(CASES["an infinity"][0]))
+    assert "A: 1 infinite or NaN, the first A[5, 1] = inf" in text
+    assert "Lost results: 48 of 2304" in text and "worst C[5, " in text
+
+
+def test_the_digits_depend_on_the_step_and_the_text_says_so():
+    found = verdict_on(CASES["digits"][0])
+    text = str(found)
+    assert "it depends on how the cube rounds inside a step" in text and "figure 9 fits rounding once a step" in text
+    assert "FP32 with all of k in one chain has" in text
+    sequential, exact = found.judgements
+    assert sequential.differences["relative_frobenius"] < -1 < 1 < exact.differences["relative_frobenius"]
+
+
+def test_single_rows_count_though_the_norm_hides_them():
+    found = verdict_on(CASES["small rows"][0])
+    assert abs(found.judgements[0].differences["relative_frobenius"]) < 0.5
+    assert found.judgements[0].differences["componentwise"] < -4
+
+
+def test_one_result_proves_little():
+    found = verdict_on(generated("normal", (1, 4096, 1)))
+    assert found.noise["relative_frobenius"] > 4 and "1 result can say no more" in str(found)
+
+
+def test_the_low_low_product_is_measured_where_it_is_missing():
+    (first, _) = verdict_on(CASES["diffusion"][0]).judgements
+    assert first.effective_bits + 0.3 < first.low_low_bits < first.fp32_bits
+
+
+def test_no_verdict_without_its_methods():
+    case = generated("normal", (4, 4, 4))
+    assert verdict_on(case, build_methods(["fp32"])) is None
+    assert verdict_on(case, build_methods(["sgemm_cube"])) is None
+    assert verdict_on(case, build_methods(["fp32", "sgemm_cube_scaled"])) is None
+    assert verdict_on(case, build_methods(["fp32", "sgemm_cube"])).scaled == ()
+
+
+def test_the_usual_scale_where_another_gives_the_same():
+    found = verdict_on(CASES["the paper's"][0])
+    assert found.recommended.scale_exponent == 12 and Setting("termwise", "auto") in found.same
+    small = verdict_on(generated("uniform_symmetric", (64, 128, 64), exponent=-10))
+    assert small.recommended.scale_exponent == 12 and Setting("termwise", 0) not in small.same
+
+
+def test_bits_between():
+    assert bits_between(2.0**-20, 2.0**-18) == 2
+    assert bits_between(0.0, 2.0**-20) == 4  # nothing counts below FP32's unit roundoff
+    assert bits_between(0.0, 2.0**-30) == bits_between(math.inf, math.inf) == 0
+    assert bits_between(math.inf, 1e-7) == -math.inf and bits_between(1e-7, math.inf) == math.inf
+
+
+@pytest.mark.parametrize("results", [2, 8, 64])
+def test_noise_covers_two_equal_methods(results):
+    """The ratio of the norms of two independent normal errors lies within the stated bits in about 95 % of the trials."""
+    draws = np.random.default_rng(results).standard_normal((2, 4000, results))
+    norms = np.sqrt((draws**2).sum(axis=2))
+    within = np.mean(np.abs(np.log2(norms[0] / norms[1])) <= noise_bits(results)["relative_frobenius"])
+    assert within >= 0.94
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(1, 5), st.integers(1, 9), st.integers(1, 5), st.integers(-30, 20), st.sampled_from([0, 6, 12, 20]),
+    st.integers(0, 99),
+)  # fmt: skip
+def test_the_parts_add_up(m, k, n, exponent, scale, seed):
+    """With one source alone in weights of one element, the parts' signed sum is the error: |error| <= sum of the norms, and
+    without sums (k = 1) nothing is left for the accumulation but its last roundings."""
+    import ascend
+
+    rng = np.random.default_rng(seed)
+    a = np.ldexp(rng.standard_normal((m, k)), exponent).astype(np.float32)
+    b = rng.standard_normal((k, n)).astype(np.float32)
+    error = exact_gemm(a, b).error_of(ascend.cube_gemm(a, b, scale_exponent=scale))
+    parts = error_sources(a, b, error, (scale, scale))
+    assert tuple(parts) == SOURCES
+    assert np.linalg.norm(error) <= sum(parts.values()) * (1 + 1e-9)
+    if k == 1:
+        size = np.linalg.norm(np.abs(a.astype(np.float64)) @ np.abs(b)) + 1e-300
+        assert parts["accumulation"] <= 2**-22 * size
