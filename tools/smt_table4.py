@@ -1,6 +1,6 @@
-"""The queries of valpey-smt-formalization, Table 4, for four units: what each found and how long it took; needs the extra `smt`.
+"""The queries of valpey-smt-formalization, Table 4, for four units: what each found, and how fast. Needs the extra `smt`.
 
-    python tools/smt_table4.py [--timeout 60] [--witnesses]
+python tools/smt_table4.py [--timeout 60] [--witnesses]
 """
 
 import argparse
