@@ -67,8 +67,8 @@ def check(engine, k: int, rng: np.random.Generator, rounds: int) -> int:
 @pytest.mark.parametrize("kind", ENCODED)
 def test_catalogue(kind):
     rng = np.random.default_rng(1)
-    for ins in KINDS[kind][:: max(1, len(KINDS[kind]) // 4)][:5]:
-        assert check(ins, ins.k, rng, 40) == 40
+    for ins in KINDS[kind][:: max(1, len(KINDS[kind]) // 3)][:3]:
+        assert check(ins, ins.k, rng, 16) == 16
 
 
 @pytest.mark.slow
@@ -120,10 +120,10 @@ def random_engine(rng: np.random.Generator):
 def test_random_parametric_units():
     rng = np.random.default_rng(3)
     compared = 0
-    for _ in range(60):
+    for _ in range(30):
         engine = random_engine(rng)
         compared += check(engine, engine.accumulator.terms * int(rng.integers(1, 3)), rng, 16)
-    assert compared > 600
+    assert compared > 300
 
 
 @pytest.mark.slow
@@ -181,12 +181,11 @@ RANGE = st.tuples(st.integers(-300, 300), st.integers(-300, 300)).map(sorted)
 
 
 @st.composite
-def numbers(draw, natural=False):
+def numbers(draw, name, natural=False):
     low, high = draw(RANGE)
     if natural:
         low, high = abs(low), abs(low) + high - low
     value = draw(st.integers(low, high))
-    name = f"x{draw(st.integers(0, 10**9))}"
     return z.ranged(t.variable(name, z.width_of(low, high)), low, high), value, {name: value}
 
 
@@ -198,11 +197,10 @@ def value_of(x: z.Int, values) -> int:
     return found
 
 
-@given(numbers(), numbers())
+@given(numbers("x"), numbers("y"))
 def test_arithmetic(first, second):
     (x, i, left), (y, j, right) = first, second
     values = left | right
-    i, j = values.get(_name(x), i), values.get(_name(y), j)
     assert value_of(z.plus(x, y), values) == i + j
     assert value_of(z.minus(x, y), values) == i - j
     assert value_of(z.larger(x, y), values) == max(i, j)
@@ -211,11 +209,9 @@ def test_arithmetic(first, second):
     assert t.evaluate([z.less(x, y), z.same(x, y)], values) == [i < j, i == j]
 
 
-def _name(x: z.Int):
-    return x.term.params[0]
-
-
-@given(numbers(natural=True), st.integers(0, 14), st.integers(0, 14), st.sampled_from(ROUNDINGS[:-1]), st.booleans())
+@given(
+    numbers("x", natural=True), st.integers(0, 14), st.integers(0, 14), st.sampled_from(ROUNDINGS[:-1]), st.booleans()
+)
 def test_shifts(number, least, more, rounding, negative):
     x, i, values = number
     amount = z.ranged(t.variable("amount", z.width_of(least, least + more)), least, least + more)

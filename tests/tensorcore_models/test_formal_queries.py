@@ -13,6 +13,14 @@ from tensorcore_models.probing.formal import terms as t
 from tensorcore_models.probing.formal.orders import order_lemmas
 from tensorcore_models.probing.formal.witnesses import Witness, exact_value, witness_formats
 
+#: Rows of Table 4 in the daily suite.
+QUICK = ("Exact Multiplication", "Rounding of Final Result", "Carry Bits, products normalised: enough")
+
+
+def long_case(*values):
+    """A case of the long campaign."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
 
 def unit(terms: int, fraction_bits: int | None, operands: str = "fp16", **changes) -> tcm.MatrixEngine:
     spec = tcm.ParametricDotAdd(terms=terms, fraction_bits=fraction_bits, **changes)
@@ -36,18 +44,18 @@ def test_one_fraction_bit_more_is_told_apart(terms, fraction_bits, operands):
     "changes",
     [
         {"output_rounding": "rne"},
-        {"alignment_rounding": "rne"},
-        {"sticky": True},
-        {"normalised_products": True},
-        {"c_position": "late"},
-        {"alignment": "odd_even"},
-        {"alignment": "pairwise"},
-        {"normalise_each_add": True},
-        {"output_fraction_bits": 20},
+        long_case({"alignment_rounding": "rne"}),
+        long_case({"sticky": True}),
+        long_case({"normalised_products": True}),
+        long_case({"c_position": "late"}),
+        long_case({"alignment": "odd_even"}),
+        long_case({"alignment": "pairwise"}),
+        long_case({"normalise_each_add": True}),
+        long_case({"output_fraction_bits": 20}),
         {"flush_inputs": True},
-        {"negative_underflow": "negative", "exponent_floor": -20},
-        {"zero_operand": "minus126"},
-        {"exponent_floor": -20},
+        long_case({"negative_underflow": "negative", "exponent_floor": -20}),
+        long_case({"zero_operand": "minus126"}),
+        long_case({"exponent_floor": -20}),
         {"nan": "quiet"},
     ],
     ids=lambda changes: next(iter(changes)),
@@ -60,6 +68,7 @@ def test_every_parameter_is_told_apart(changes):
     assert len(set(verdict.results)) == 2
 
 
+@pytest.mark.slow
 @needs_solver
 def test_narrow_formats_cannot_show_fraction_bits():
     """e2m1 products have exponents of -1 to 4 and two places below: without c, 16 fraction bits cut nothing off."""
@@ -71,6 +80,7 @@ def test_narrow_formats_cannot_show_fraction_bits():
     assert formal.distinguishing_input(*engines, timeout=120).status == "none"
 
 
+@pytest.mark.slow
 @needs_solver
 def test_interleaving_is_told_apart():
     spec = tcm.get_instruction("hopper:mma.m16n8k32.f32.e4m3.e4m3.f32").accumulator
@@ -97,10 +107,10 @@ def test_other_formats_are_refused():
 
 # -- solvers -----------------------------------------------------------------------------------------------------------------
 def _factors() -> tuple[list, list]:
-    """Factors of a 62-bit semiprime: out of reach within a second."""
-    x, y = (t.variable(name, 64) for name in "xy")
-    small = [t.both(t.below(t.constant(1, 64), v), t.below(v, t.constant(1 << 32, 64))) for v in (x, y)]
-    return [*small, t.equal(t.multiplied(x, y), t.constant(2147483647 * 2147483629, 64))], [x, y]
+    """Factors of the seventh Fermat number, of 57 and 73 bits: out of reach within a second."""
+    x, y = (t.variable(name, 160) for name in "xy")
+    small = [t.both(t.below(t.constant(1, 160), v), t.below(v, t.constant(1 << 80, 160))) for v in (x, y)]
+    return [*small, t.equal(t.multiplied(x, y), t.constant((1 << 128) + 1, 160))], [x, y]
 
 
 @needs_solver
@@ -146,8 +156,9 @@ def test_without_solver_the_message_names_the_extra(monkeypatch):
 
 
 # -- properties --------------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @needs_solver
-@pytest.mark.parametrize("terms, fraction_bits", [(4, 23), pytest.param(16, 25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("terms, fraction_bits", [(4, 23), (16, 25)])
 def test_fused_units_are_not_monotone(terms, fraction_bits):
     verdict = formal.monotonicity_witness(unit(terms, fraction_bits), timeout=300)
     assert verdict.status == "witness"
@@ -159,6 +170,7 @@ def test_fused_units_are_not_monotone(terms, fraction_bits):
     assert d > fallen
 
 
+@pytest.mark.slow
 @needs_solver
 def test_one_product_and_c_are_monotone():
     engine = tcm.MatrixEngine(tcm.FusedDotAdd(terms=1, fraction_bits=12), a_format="e2m1", b_format="e2m1",
@@ -184,6 +196,7 @@ def test_order_lemmas_can_fail():
     assert solvers.solve([wrong]).status == "sat"
 
 
+@pytest.mark.slow
 @needs_solver
 @pytest.mark.parametrize("changes, k", [({}, 8), ({"normalise_each_add": True}, 4), ({"alignment": "pairwise"}, 4)])
 def test_other_orders_matter(changes, k):
@@ -197,7 +210,8 @@ def test_other_orders_matter(changes, k):
 
 @needs_solver
 @pytest.mark.parametrize(
-    "name, normalised, needed", [("Volta", True, 3), ("Volta", False, 4), ("Ampere", True, 4), ("Hopper", False, 6)]
+    "name, normalised, needed",
+    [("Volta", True, 3), long_case("Volta", False, 4), long_case("Ampere", True, 4), long_case("Hopper", False, 6)],
 )
 def test_carry_bits(name, normalised, needed):
     """Three on Volta and four on Ampere with normalised products (valpey-smt-formalization, 4.3); one more as they are."""
@@ -206,6 +220,7 @@ def test_carry_bits(name, normalised, needed):
     assert [v.status for v in verdicts] == ["witness"] * (needed - 1) + ["none"]
 
 
+@pytest.mark.slow
 @needs_solver
 def test_each_way_to_add_c_can_win():
     engine = unit(8, 24)
@@ -222,7 +237,11 @@ def test_each_way_to_add_c_can_win():
 
 # -- valpey-smt-formalization ------------------------------------------------------------------------------------------------
 @needs_solver
-@pytest.mark.parametrize("query", published.QUERIES, ids=lambda query: query.name)
+@pytest.mark.parametrize(
+    "query",
+    [query if query.name in QUICK else long_case(query) for query in published.QUERIES],
+    ids=lambda query: query.name,
+)
 def test_table_4(query):
     verdict = query.ask("Volta", timeout=240)
     assert verdict.status == ("none" if "enough" in query.name else "witness")
