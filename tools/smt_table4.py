@@ -14,7 +14,8 @@ def main() -> int:
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds for each query")
     parser.add_argument("--witnesses", action="store_true", help="print the inputs, too")
     args = parser.parse_args()
-    print("| query | " + " | ".join(UNITS) + " |\n|---" * 1 + "|---" * len(UNITS) + "|")
+    print("| query | " + " | ".join(UNITS) + " |")
+    print("|---" * (1 + len(UNITS)) + "|")
     for query in QUERIES:
         verdicts = [query.ask(name, timeout=args.timeout) for name in UNITS]
         cells = [f"{v.status}, {v.seconds:.2f} s ({v.backend})" for v in verdicts]
