@@ -71,7 +71,7 @@ def test_every_parameter_is_told_apart(changes):
 @pytest.mark.slow
 @needs_solver
 def test_narrow_formats_cannot_show_fraction_bits():
-    """e2m1 products have exponents of -1 to 4 and two places below: without c, 16 fraction bits cut nothing off."""
+    """From 2^15, the largest exponent of c, to 2^-24, its last place, 39 fraction bits are enough."""
     engines = [
         tcm.MatrixEngine(tcm.FusedDotAdd(terms=2, fraction_bits=f), a_format="e2m1", c_format="fp16", d_format="fp16")
         for f in (40, 41)
