@@ -39,6 +39,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "mpgemm.commands.invariance",
         "do rows of a GEMM change their bits with the batch size on a GPU library?",
     ),
+    "distinguish": (
+        "mpgemm.commands.distinguish",
+        "an input on which two instructions give different results, verified",
+    ),
     "report": ("mpgemm.commands.report", "one Markdown page from the folders that other commands wrote"),
     "info": ("mpgemm.commands.info", "versions, kernels, instruction sets, engines at hand"),
     "selftest": (

@@ -1,6 +1,6 @@
-"""The queries of valpey-smt-formalization, Table 4, for four units: what each found and how long it took; needs the extra `smt`.
+"""The queries of valpey-smt-formalization, Table 4, for four units: what each found, and how fast. Needs the extra `smt`.
 
-    python tools/smt_table4.py [--timeout 60] [--witnesses]
+python tools/smt_table4.py [--timeout 60] [--witnesses]
 """
 
 import argparse
@@ -14,7 +14,8 @@ def main() -> int:
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds for each query")
     parser.add_argument("--witnesses", action="store_true", help="print the inputs, too")
     args = parser.parse_args()
-    print("| query | " + " | ".join(UNITS) + " |\n|---" * 1 + "|---" * len(UNITS) + "|")
+    print("| query | " + " | ".join(UNITS) + " |")
+    print("|---" * (1 + len(UNITS)) + "|")
     for query in QUERIES:
         verdicts = [query.ask(name, timeout=args.timeout) for name in UNITS]
         cells = [f"{v.status}, {v.seconds:.2f} s ({v.backend})" for v in verdicts]

@@ -19,7 +19,8 @@ from ...accumulators import (
     SequentialFMA,
     as_parametric,
 )
-from ...engines.engine import Engine
+from ...engines.engine import MatrixEngine
+from ...engines.instruction import Instruction
 from ...formats import Format, get_float_format
 from . import integers as z
 from . import numbers as n
@@ -27,6 +28,9 @@ from . import terms as t
 from .integers import Int
 from .numbers import Number
 from .terms import Term
+
+#: What has an accumulator that can be encoded.
+Modelled = MatrixEngine | Instruction
 
 
 class Unencodable(TypeError):
@@ -72,18 +76,22 @@ class Formats:
     block_size: int | None = None
 
 
-def formats_of(engine: Engine) -> Formats:
+def formats_of(engine: Modelled) -> Formats:
     """Formats of an engine's operands.
 
     Raises
     ------
     Unencodable
-        If a format is an integer format, or the result's has neither infinity nor NaN.
+        If the engine has no accumulator (it is no model), a format is an integer format, or the result's has neither
+        infinity nor NaN.
     """
+    if not isinstance(getattr(engine, "accumulator", None), Accumulator):
+        raise Unencodable(f"{engine!r} has no accumulator; a MatrixEngine or an Instruction is needed")
     if not all(isinstance(fmt, Format) for fmt in engine.formats):
         raise Unencodable(f"{engine.label} has integer formats; only floating-point formats have an encoding")
     scale = None if engine.scale_format is None else get_float_format(engine.scale_format)
-    found = Formats(*engine.formats, scale, engine.block_size)
+    a, b, c, d = engine.formats
+    found = Formats(a, b, c, d, scale, engine.block_size)
     if not (found.d.has_inf or found.d.has_nan):
         raise Unencodable(f"{engine.label}: results in {found.d.name} beyond its largest number have no encoding")
     return found
@@ -111,9 +119,7 @@ def symbolic_inputs(formats: Formats, k: int, active: Sequence[int] | None = Non
         for side, name in enumerate(("sa", "sb")):
             count = -(-k // formats.block_size)
             scales[side] = tuple(t.variable(f"{prefix}{name}{i}", formats.scale.bits) for i in range(count))
-    return Inputs(
-        operands("a", formats.a), operands("b", formats.b), t.variable(f"{prefix}c", formats.c.bits), *scales
-    )
+    return Inputs(operands("a", formats.a), operands("b", formats.b), t.variable(f"{prefix}c", formats.c.bits), *scales)
 
 
 def finite_inputs(inputs: Inputs, formats: Formats, spec: Accumulator) -> list[Term]:
@@ -162,12 +168,12 @@ class Pass:
         return n.normalised(c) if self.spec.subnormal_c == "normalised" else c
 
 
-def result(engine: Engine, inputs: Inputs, conditions: list[Term]) -> Term:
+def result(engine: Modelled, inputs: Inputs, conditions: list[Term]) -> Term:
     """The encoding of d.
 
     Parameters
     ----------
-    engine : Engine
+    engine : Modelled
         A MatrixEngine or Instruction.
     inputs : Inputs
         Operands of K products; K is cut into chained passes as the engine does.
@@ -295,9 +301,7 @@ def rounded_sum(spec: ParametricDotAdd, total: Number, fmt: Format) -> Term:
     """The sum in the output format."""
     signed = z.with_sign(total.negative, total.significand)
     exponent = z.minus(total.align, z.number(total.point))
-    return n.finish(
-        signed, exponent, fmt, spec, spec.output_rounding, spec.output_fraction_bits, spec.flush_outputs
-    )
+    return n.finish(signed, exponent, fmt, spec, spec.output_rounding, spec.output_fraction_bits, spec.flush_outputs)
 
 
 def _taking_part(numbers: Sequence[Number]) -> list[Number]:
@@ -458,7 +462,9 @@ def _group_dot(p: Pass) -> Term:
 def _sequential_fma(p: Pass) -> Term:
     spec, formats = p.spec, p.formats
     if spec.flush_inputs or spec.flush_outputs or spec.saturate or spec.nan == "x86":
-        raise Unencodable("a chain of fused multiply-adds that flushes, saturates or keeps NaN payloads has no encoding")
+        raise Unencodable(
+            "a chain of fused multiply-adds that flushes, saturates or keeps NaN payloads has no encoding"
+        )
     total = p.c
     for x, y in zip(p.x, p.y, strict=True):
         numbers = [n.multiply(x, y), n.decode(formats.c, total, spec)]

@@ -37,9 +37,7 @@ def ranged(term: Term, low: int, high: int) -> Int:
     width = width_of(low, high)
     if low == high:
         return number(low)
-    return Int(
-        t.extract(term, width - 1, 0) if width <= term.width else t.sign_extended(term, width), low, high
-    )
+    return Int(t.extract(term, width - 1, 0) if width <= term.width else t.sign_extended(term, width), low, high)
 
 
 def natural(bits: Term, high: int | None = None) -> Int:

@@ -9,12 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ...engines.engine import Engine
 from ...formats.exact_rounding import round_to_bits
 from . import integers as z
 from . import numbers as n
 from . import terms as t
-from .encoding import Formats, Inputs, exact_sum, finite_inputs, result
+from .encoding import Formats, Inputs, Modelled, exact_sum, finite_inputs, result
 from .integers import Int
 from .numbers import Number
 from .queries import Verdict, ask, limits_of, shapes
@@ -30,7 +29,7 @@ class Way:
     Parameters
     ----------
     name : str
-    engine : Engine
+    engine : Modelled
         The unit it uses.
     term : callable
         (inputs, conditions) -> encoding of its result, as :func:`.encoding.result`.
@@ -39,17 +38,17 @@ class Way:
     """
 
     name: str
-    engine: Engine
+    engine: Modelled
     term: Callable[[Inputs, list[Term]], Term]
     run: Callable[[Witness], int]
 
 
-def inside(engine: Engine) -> Way:
+def inside(engine: Modelled) -> Way:
     """c is added by the unit (Markidis et al.)."""
     return Way("inside", engine, lambda given, conditions: result(engine, given, conditions), lambda w: w.run(engine))
 
 
-def outside(engine: Engine) -> Way:
+def outside(engine: Modelled) -> Way:
     """The unit starts from zero, c is added to its result, rounded to nearest even (Ootomo and Yokota)."""
     c, d = engine.formats[2], engine.formats[3]
 
@@ -150,4 +149,3 @@ def _error(
 def _same_unit(x: tuple[Int, Int], y: tuple[Int, Int]) -> tuple[Int, Int]:
     unit = min(x[1].low, y[1].low)
     return z.scaled(x[0], x[1].low - unit), z.scaled(y[0], y[1].low - unit)
-

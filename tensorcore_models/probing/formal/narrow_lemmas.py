@@ -275,7 +275,7 @@ def result_is_nearest(bound: int, fraction_bits: int, floor: int) -> Lemma:
 
     return Lemma(
         f"narrow 7, sums to {bound}, F = {fraction_bits}",
-        "the sum rounded to 24 bits to odd, then by mpg_nearest_fp16_chopped, is the sum to the nearest fp16 number, and is marked "
-        "where that is infinite; (int32_t)x != total says whether the rounding to 24 bits was exact",
+        "the sum rounded to 24 bits to odd, then by mpg_nearest_fp16_chopped, is the sum to the nearest fp16 number, and is "
+        "marked where that is infinite; (int32_t)x != total says whether the rounding to 24 bits was exact",
         goal=goal,
     )

@@ -80,7 +80,9 @@ def decode(fmt: Format, code: Term, spec: Accumulator, *, zero_rule: str = "form
 
 def flushed(number: Number, below: int) -> Number:
     """`number`, its significand 0 if it is below 2**below; its leading bit is at the point or, in a subnormal number, below."""
-    subnormal = t.both(z.less(number.significand, z.number(1 << number.point)), z.at_most(number.align, z.number(below)))
+    subnormal = t.both(
+        z.less(number.significand, z.number(1 << number.point)), z.at_most(number.align, z.number(below))
+    )
     tiny = t.either(subnormal, z.less(number.align, z.number(below)))
     return number._replace(significand=z.select(tiny, z.number(0), number.significand))
 

@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ...accumulators import FusedDotAdd, ParametricDotAdd, as_parametric
-from ...engines.engine import Engine
 from . import integers as z
 from . import numbers as n
 from . import terms as t
-from .encoding import Formats, Inputs, finite_inputs, result, rounded_sum, sum_aligned, symbolic_inputs
+from .encoding import Formats, Inputs, Modelled, finite_inputs, result, rounded_sum, sum_aligned, symbolic_inputs
 from .integers import Int
 from .numbers import Number
 from .queries import Verdict, limits_of, two_inputs
@@ -22,7 +21,7 @@ _Item = TypeVar("_Item")
 
 
 def order_invariance(
-    engine: Engine,
+    engine: Modelled,
     *,
     k: int | None = None,
     timeout: float = DEFAULT_TIMEOUT,
@@ -33,7 +32,7 @@ def order_invariance(
 
     Parameters
     ----------
-    engine : Engine
+    engine : Modelled
         MatrixEngine or Instruction.
     k : int, optional
         Products; the engine's k by default.
@@ -69,7 +68,7 @@ def order_invariance(
     return last
 
 
-def _attempts(engine: Engine, formats: Formats, k: int) -> Iterable[tuple[Inputs, bool, list[Term]]]:
+def _attempts(engine: Modelled, formats: Formats, k: int) -> Iterable[tuple[Inputs, bool, list[Term]]]:
     few = symbolic_inputs(formats, k, sorted({0, 1, k // 2, k - 1}))
     for given, whole in ((few, False), (symbolic_inputs(formats, k), True)):
         yield given, whole, finite_inputs(given, formats, engine.accumulator)
@@ -87,7 +86,7 @@ def permuted(items: Sequence[_Item], order: Sequence[int]) -> tuple[_Item, ...]:
     return tuple(items[i] for i in order)
 
 
-def _one_alignment(engine: Engine, k: int) -> bool:
+def _one_alignment(engine: Modelled, k: int) -> bool:
     if not isinstance(engine.accumulator, FusedDotAdd | ParametricDotAdd) or engine.scale_format is not None:
         return False
     spec = as_parametric(engine.accumulator)
@@ -95,7 +94,7 @@ def _one_alignment(engine: Engine, k: int) -> bool:
     return early and not spec.normalise_each_add and k <= spec.terms
 
 
-def order_lemmas(engine: Engine, k: int) -> list[Term]:
+def order_lemmas(engine: Modelled, k: int) -> list[Term]:
     """What cannot hold if the order of k products and c is to change nothing, one alignment holding all of them.
 
     1. The larger of two exponents depends on their order, or that of three on how they are paired. (Neither can be, so that

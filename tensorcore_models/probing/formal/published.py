@@ -29,7 +29,11 @@ UNITS: dict[str, tuple[int, int]] = {"Volta": (4, 23), "Turing": (4, 24), "Amper
 def unit(name: str, output: str = "fp32", **changes: Any) -> MatrixEngine:
     """An fp16 unit of :data:`UNITS`, with changed parameters of its :class:`ParametricDotAdd`."""
     terms, fraction_bits = UNITS[name]
-    parameters = {"terms": terms, "fraction_bits": fraction_bits, "output_rounding": "rz" if output == "fp32" else "rne"}
+    parameters = {
+        "terms": terms,
+        "fraction_bits": fraction_bits,
+        "output_rounding": "rz" if output == "fp32" else "rne",
+    }
     spec = ParametricDotAdd(**{**parameters, **changes})
     return MatrixEngine(spec, a_format="fp16", b_format="fp16", c_format=output, d_format=output)
 
@@ -74,7 +78,9 @@ def _is_number(number: Number, engine: MatrixEngine) -> Term:
     return t.equal(_rounded(number, engine, "ru"), _rounded(number, engine, "rd"))
 
 
-def _search(engine: MatrixEngine, count: int, question: Callable[[Inputs, list[Number]], Term], limits: dict) -> Verdict:
+def _search(
+    engine: MatrixEngine, count: int, question: Callable[[Inputs, list[Number]], Term], limits: dict
+) -> Verdict:
     """A witness of `count` products with c = 0 for which a statement about the exact products holds."""
     allowed, formats = limits_of(**{**_DEFAULTS, **limits}), witness_formats(engine)
     given = replace(symbolic_inputs(formats, engine.k, range(count)), c=t.constant(0, formats.c.bits))
@@ -82,7 +88,9 @@ def _search(engine: MatrixEngine, count: int, question: Callable[[Inputs, list[N
 
     def about_products(inputs: Inputs, conditions: list[Term]) -> Term:
         pairs = zip(inputs.a[:count], inputs.b[:count], strict=True)
-        return question(inputs, [n.multiply(n.decode(formats.a, x, spec), n.decode(formats.b, y, spec)) for x, y in pairs])
+        return question(
+            inputs, [n.multiply(n.decode(formats.a, x, spec), n.decode(formats.b, y, spec)) for x, y in pairs]
+        )
 
     answer, found, _ = ask(about_products, [(given, True, finite_inputs(given, formats, spec))], allowed)
     if found is None:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ...engines.engine import Engine, MatrixEngine
+from ...accumulators import as_parametric
+from ...engines.engine import MatrixEngine
 from ...formats import Format
 from . import integers as z
 from . import terms as t
-from .encoding import Formats, Inputs, finite_inputs, result, symbolic_inputs
+from .encoding import Formats, Inputs, Modelled, finite_inputs, result, symbolic_inputs
 from .integers import Int
 from .solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Answer, solve
 from .terms import Term
@@ -118,7 +119,8 @@ def ask(
     limits: Limits,
 ) -> tuple[Answer, Inputs | None, list[Term]]:
     """The first attempt with a model, or the answer to the last one; attempts: inputs, whether all, what else must hold."""
-    answer, conditions = Answer("unknown"), []
+    answer = Answer("unknown")
+    conditions: list[Term] = []
     for inputs, whole, restrictions in attempts:
         conditions = []
         goal = question(inputs, conditions)
@@ -128,14 +130,14 @@ def ask(
     return answer, None, conditions
 
 
-def common_length(*engines: Engine) -> int:
+def common_length(*engines: Modelled) -> int:
     """Products of the shortest dot product that is whole steps of every engine."""
     return math.lcm(*(engine.k for engine in engines))
 
 
 def distinguishing_input(
-    spec_a: Engine,
-    spec_b: Engine,
+    spec_a: Modelled,
+    spec_b: Modelled,
     *,
     k: int | None = None,
     inputs: Literal["all", "finite"] = "all",
@@ -147,7 +149,7 @@ def distinguishing_input(
 
     Parameters
     ----------
-    spec_a, spec_b : Engine
+    spec_a, spec_b : Modelled
         MatrixEngine or Instruction of the same formats, with an accumulator that :mod:`.encoding` has.
     k : int, optional
         Products; by default the shortest length that is whole steps of both.
@@ -199,7 +201,7 @@ def distinguishing_input(
     return Verdict("witness", witness, None, results, (), answer.backend, limits.seconds)
 
 
-def confirmed(witness: Witness, engine: Engine, inputs: Inputs, values: Mapping[str, int]) -> int:
+def confirmed(witness: Witness, engine: Modelled, inputs: Inputs, values: Mapping[str, int]) -> int:
     """d of a witness by kernels and reference, which must be what the encoding says.
 
     Raises
@@ -234,7 +236,7 @@ def next_above(fmt: Format, code: Term) -> Term:
 
 
 def monotonicity_witness(
-    engine: Engine,
+    engine: Modelled,
     *,
     k: int | None = None,
     timeout: float = DEFAULT_TIMEOUT,
@@ -245,7 +247,7 @@ def monotonicity_witness(
 
     Parameters
     ----------
-    engine : Engine
+    engine : Modelled
         MatrixEngine or Instruction.
     k, timeout, memory, backends
         As for :func:`distinguishing_input`.
@@ -275,7 +277,7 @@ def monotonicity_witness(
 
 
 def two_inputs(
-    engine: Engine,
+    engine: Modelled,
     question: Question,
     attempts: Iterable[tuple[Inputs, bool, list[Term]]],
     limits: Limits,
@@ -288,13 +290,13 @@ def two_inputs(
         return limits.without_witness(answer, ("finite operands",))
     values = {x.params[0]: answer.model.get(x.params[0], 0) for x in given.variables}
     pair = (given, second(given))
-    witnesses = [Witness.of(x, formats, values) for x in pair]
-    results = tuple(confirmed(w, engine, x, values) for w, x in zip(witnesses, pair, strict=True))
-    return Verdict("witness", *witnesses, results, (), answer.backend, limits.seconds)
+    first, other = (Witness.of(x, formats, values) for x in pair)
+    results = tuple(confirmed(w, engine, x, values) for w, x in zip((first, other), pair, strict=True))
+    return Verdict("witness", first, other, results, (), answer.backend, limits.seconds)
 
 
 def carry_bits_needed(
-    engine: Engine,
+    engine: Modelled,
     *,
     timeout: float = DEFAULT_TIMEOUT,
     memory: int = DEFAULT_MEMORY,
@@ -325,20 +327,25 @@ def carry_bits_needed(
     verdicts: list[Verdict] = []
     for carries in range(1, 60):
         verdict = distinguishing_input(
-            with_integer_bits(engine, carries + 1), wide, inputs="finite", timeout=timeout, memory=memory, backends=backends
+            with_integer_bits(engine, carries + 1),
+            wide,
+            inputs="finite",
+            timeout=timeout,
+            memory=memory,
+            backends=backends,
         )
         verdicts.append(verdict)
         if verdict.status == "none":
             return carries, verdicts
         if verdict.status != "witness":
-            raise TimeoutError(f"{carries} carry bits of {engine.label}: {verdict.status} after {verdict.seconds:.1f} s")
+            raise TimeoutError(
+                f"{carries} carry bits of {engine.label}: {verdict.status} after {verdict.seconds:.1f} s"
+            )
     raise ValueError(f"{engine.label} needs more than 59 carry bits")
 
 
-def with_integer_bits(engine: Engine, integer_bits: int | None) -> MatrixEngine:
+def with_integer_bits(engine: Modelled, integer_bits: int | None) -> MatrixEngine:
     """The engine with another width of its sum."""
-    from ...accumulators import as_parametric
-
     names = ("a_format", "b_format", "c_format", "d_format", "scale_format", "block_size")
     spec = replace(as_parametric(engine.accumulator), integer_bits=integer_bits)
     return MatrixEngine(spec, **{name: getattr(engine, name) for name in names})

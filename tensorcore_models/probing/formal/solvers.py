@@ -1,4 +1,4 @@
-"""Solvers behind one call: every installed one gets the script in a process of its own, the first answer wins, the rest is stopped.
+"""Solvers behind one call: each that is installed gets the script in a process of its own, and the first answer wins.
 
 Limits of time and memory are the caller's; reaching one is an answer, not an error.
 """
@@ -96,7 +96,7 @@ class _Run:
 
     @classmethod
     def start(cls, backend: str, script: IO[bytes], memory: int) -> "_Run":
-        output, errors = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+        output, errors = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115, closed by stop
         command = [sys.executable, "-P", str(_WORKER), backend, str(memory)]
         script.seek(0)
         with os.fdopen(os.dup(script.fileno()), "rb") as source:
@@ -178,10 +178,11 @@ def solve(
 
 def _race(names: Sequence[str], script: IO[bytes], memory: int, start: float, timeout: float) -> Answer:
     runs: list[_Run] = []
-    waiting, failures = list(names), []
+    waiting = list(names)
+    failures: dict[str, Status] = {}
     next_start = start
     try:
-        while waiting or any(run.backend not in dict(failures) for run in runs):
+        while waiting or any(run.backend not in failures for run in runs):
             now = time.monotonic()
             if now - start > timeout:
                 return Answer("timeout", seconds=now - start)
@@ -189,16 +190,16 @@ def _race(names: Sequence[str], script: IO[bytes], memory: int, start: float, ti
                 runs.append(_Run.start(waiting.pop(0), script, memory))
                 next_start = now + HEAD_START
             for run in runs:
-                if run.backend in dict(failures) or run.process.poll() is None:
+                if run.backend in failures or run.process.poll() is None:
                     continue
                 printed, errors = run.text()
                 status = _status(printed, errors)
                 if status in _SOLVED:
                     return Answer(status, _model(printed), run.backend, time.monotonic() - start)
-                failures.append((run.backend, status))
+                failures[run.backend] = status
             time.sleep(min(0.05, 0.002 + (time.monotonic() - start) / 50))
     finally:
         for run in runs:
             run.stop()
-    reasons = {status for _, status in failures}
+    reasons = set(failures.values())
     return Answer("memory" if reasons == {"memory"} else "unknown", seconds=time.monotonic() - start)

@@ -73,7 +73,9 @@ def truncation_is_floor_and_count() -> Lemma:
         whole = z.same(n.aligned(product, z.number(50), 50, "ro"), truncated)
         one_more = t.both(product.negative, t.negation(_is_multiple(product)))
         corrected = z.plus(_floor(product), z.select(one_more, z.number(1), z.number(0)))
-        return Goal(tuple(premises), t.both(z.same(truncated, corrected), t.either(whole, t.negation(_is_multiple(product)))))
+        return Goal(
+            tuple(premises), t.both(z.same(truncated, corrected), t.either(whole, t.negation(_is_multiple(product))))
+        )
 
     return Lemma(
         "wide 2",
@@ -134,8 +136,8 @@ def words_count_negative_fractions(fraction_bits: int) -> Lemma:
 
     return Lemma(
         f"wide 4, F = {fraction_bits}",
-        "the sum of two operands' words is below the limit, as a signed 16-bit number, exactly where the product is negative and "
-        "its lowest set bit is below the unit",
+        "the sum of two operands' words is below the limit, as a signed 16-bit number, exactly where the product is "
+        "negative and its lowest set bit is below the unit",
         goal=goal,
     )
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...engines.engine import Engine
 from ...formats import Format
 from ...reference import dot_bits
 from ..dots import decode_value
 from . import terms as t
-from .encoding import Formats, Inputs, formats_of
+from .encoding import Formats, Inputs, Modelled, formats_of
 
 #: Rows and columns of the product that runs a witness on the fast kernels: large enough for all of them.
 _TILE = 64
@@ -66,7 +65,7 @@ class Witness:
             lines.append(f"+ {times}{shown(x, self.formats.a)} * {shown(y, self.formats.b)}")
         return "\n".join(lines + ([f"+ {zeros} products of zeros"] if zeros else []))
 
-    def run(self, engine: Engine) -> int:
+    def run(self, engine: Modelled) -> int:
         """d, the same from the compiled kernels (one element, and each element of a tile) and from the integer reference.
 
         Raises
@@ -82,7 +81,7 @@ class Witness:
             raise Contradiction(f"{engine.label} on\n{self}\nresults differ: {results}")
         return results["reference"]
 
-    def _on_reference(self, engine: Engine) -> int:
+    def _on_reference(self, engine: Modelled) -> int:
         scales: dict[str, Any] = {}
         if self.scale_a:
             scales = {
@@ -93,11 +92,12 @@ class Witness:
             }
         return dot_bits(engine.accumulator, list(self.a), list(self.b), self.c, engine.formats, **scales)
 
-    def _on_kernel(self, engine: Engine, size: int) -> np.ndarray:
+    def _on_kernel(self, engine: Modelled, size: int) -> np.ndarray:
         def rows(codes: tuple[int, ...], fmt: Format) -> np.ndarray:
             return np.tile(np.array(codes, fmt.container), (size, 1))
 
-        f, scales = self.formats, {}
+        f = self.formats
+        scales: dict[str, Any] = {}
         if f.scale is not None:
             scales = {"scale_a": rows(self.scale_a, f.scale), "scale_b": rows(self.scale_b, f.scale).T}
         c = np.full((size, size), self.c, f.c.container)
@@ -107,6 +107,7 @@ class Witness:
 def shown(code: int, fmt: Format) -> str:
     """An encoding and its value."""
     kind, negative, significand, exponent = fmt.decode_exact(code)
+    value: str
     if kind != "finite":
         value = "-inf" if kind == "inf" and negative else kind
     elif significand == 0:
@@ -117,7 +118,7 @@ def shown(code: int, fmt: Format) -> str:
     return f"0x{code:0{-(-fmt.bits // 4)}x} ({value})"
 
 
-def witness_formats(*engines: Engine) -> Formats:
+def witness_formats(*engines: Modelled) -> Formats:
     """Formats of the operands that all engines take.
 
     Raises

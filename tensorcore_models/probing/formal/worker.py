@@ -19,7 +19,11 @@ def run_bitwuzla(script: str) -> str:
 def run_z3(script: str) -> str:
     import z3
 
-    return z3.Z3_eval_smtlib2_string(z3.main_ctx().ref(), script)
+    context, (question, values, names) = z3.main_ctx().ref(), script.partition("(get-value")
+    printed = z3.Z3_eval_smtlib2_string(context, question)
+    if values and printed.startswith("sat"):  # without a model it would be an error
+        printed += z3.Z3_eval_smtlib2_string(context, values + names)
+    return printed
 
 
 def run_cvc5(script: str) -> str:

@@ -1,0 +1,40 @@
+"""`mpgemm distinguish`."""
+
+import json
+
+import pytest
+from solvers import needs_solver
+
+from mpgemm.cli import main
+
+AMPERE, HOPPER = (f"{arch}:mma.m16n8k16.f32.f16.f16.f32" for arch in ("ampere", "hopper"))
+
+
+@needs_solver
+def test_two_architectures(capsys):
+    assert main(["distinguish", AMPERE, HOPPER, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["status"] == "witness"
+    assert facts["results"][AMPERE] != facts["results"][HOPPER]
+    assert len(facts["inputs"]["a"]) == 16
+
+
+def test_one_instruction_is_not_told_from_itself(capsys):
+    assert main(["distinguish", HOPPER, HOPPER]) == 0
+    assert "no input tells them apart" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "second, word", [("hopper:nothing", "nothing"), ("hopper:mma.m16n8k16.f32.bf16.bf16.f32", "formats differ")]
+)
+def test_bad_input_is_one_line(capsys, second, word):
+    assert main(["distinguish", HOPPER, second]) == 2
+    error = capsys.readouterr().err
+    assert word in error
+    assert error.count("\n") == 1
+
+
+def test_without_a_solver_the_message_names_the_extra(capsys, monkeypatch):
+    monkeypatch.setattr("tensorcore_models.probing.formal.solvers.available_backends", lambda: ())
+    assert main(["distinguish", AMPERE, HOPPER]) == 2
+    assert "mpgemm[smt]" in capsys.readouterr().err

@@ -1,0 +1,99 @@
+"""Lemmas on the kernels: fast ones are proved, wrong ones refuted; the transcribed C computes what the kernel does."""
+
+import numpy as np
+import pytest
+from random_encodings import encodings
+from solvers import needs_solver
+
+import tensorcore_models as tcm
+from tensorcore_models.formats import FORMATS
+from tensorcore_models.probing.formal import integers as z
+from tensorcore_models.probing.formal import narrow_lemmas as narrow
+from tensorcore_models.probing.formal import numbers as n
+from tensorcore_models.probing.formal import terms as t
+from tensorcore_models.probing.formal import wide_lemmas as wide
+from tensorcore_models.probing.formal.lemmas import prove
+from tensorcore_models.probing.formal.proofs import CASES
+
+FP16, E4M3 = FORMATS["fp16"], FORMATS["e4m3fn"]
+
+FAST = (
+    lambda: narrow.product_is_aligned(E4M3, E4M3, 13),
+    lambda: narrow.addend_is_aligned(25),
+    lambda: narrow.sum_is_exact(FP16, FP16, 16, 25),
+    lambda: narrow.wrapped_sum_is_truncated(FP16, FP16, 16, 25),
+    lambda: narrow.result_is_truncated(2212495871, 25),
+    lambda: narrow.result_is_truncated(937983, 13, 13),
+    wide.lowest_bit_of_product,
+    lambda: wide.words_count_negative_fractions(25),
+    wide.count_is_added,
+)
+
+
+@needs_solver
+@pytest.mark.parametrize("build", FAST, ids=lambda build: build().name)
+def test_fast_lemmas(build):
+    assert prove(build(), timeout=120).status == "proved"
+
+
+@pytest.mark.parametrize("fmt", [FP16, E4M3, FORMATS["e5m2"]], ids=lambda fmt: fmt.name)
+def test_enumerations(fmt):
+    for lemma in (narrow.product_is_exact(fmt, fmt), narrow.exponent_bytes(fmt, fmt)):
+        assert prove(lemma).status == "proved"
+
+
+@needs_solver
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.kernel}-{c.operands}-{c.result}-{c.terms}-{c.fraction_bits}")
+def test_every_lemma(case):
+    for lemma in case.lemmas():
+        assert prove(lemma, timeout=1800).status == "proved", lemma.name
+
+
+def test_wider_formats_do_not_fit_the_narrow_lanes():
+    assert prove(narrow.product_is_exact(FORMATS["bf16"], FORMATS["bf16"])).status == "refuted"  # exponents
+    assert prove(narrow.exponent_bytes(FORMATS["bf16"], FORMATS["bf16"])).status == "refuted"
+
+
+@needs_solver
+def test_wrong_lemmas_are_refuted(monkeypatch):
+    assert prove(narrow.sum_is_exact(FP16, FP16, 32, 25)).status == "refuted"  # 32 products overflow int32
+    assert prove(narrow.result_is_truncated((1 << 32) - 1, 25, 22)).status == "proved"
+    monkeypatch.setattr(narrow, "_FLOOR", -100)  # a zero product's bits plus `up` would be 1 or more
+    assert prove(narrow.product_is_aligned(E4M3, E4M3, 13)).status == "refuted"
+    monkeypatch.setattr(wide, "_LOWEST_OF_ZERO", 0)  # zeros would be counted
+    assert prove(wide.words_count_negative_fractions(25)).status == "refuted"
+
+
+@needs_solver
+def test_a_wrong_step_is_refuted(monkeypatch):
+    right = narrow.m.times_power
+    monkeypatch.setattr(narrow.m, "times_power", lambda x, e, fmt, rounding="rz": right(x, z.plus(e, z.number(1)), fmt))
+    assert prove(narrow.addend_is_aligned(13)).status == "refuted"
+
+
+def constant(x: z.Int) -> int:
+    return t.signed(x.term.value, x.width)
+
+
+@pytest.mark.parametrize(
+    "operands, terms, fraction_bits, kept", [("fp16", 16, 25, None), ("fp16", 4, 23, None), ("e4m3fn", 32, 13, 13)]
+)
+def test_the_transcribed_steps_compute_what_the_kernel_computes(operands, terms, fraction_bits, kept):
+    """One fused operation: mpg_narrow_step as the lemmas have it, on constants, against the compiled lanes."""
+    spec = tcm.FusedDotAdd(terms=terms, fraction_bits=fraction_bits, output_fraction_bits=kept)
+    engine = tcm.MatrixEngine(spec, a_format=operands, b_format=operands)
+    fmt, rng, size = FORMATS[operands], np.random.default_rng(1), 64
+    a, b = (encodings(rng, fmt, shape, "normal") for shape in ((size, terms), (terms, size)))
+    c = encodings(rng, FORMATS["fp32"], (size, size), "clustered")
+    d = engine.gemm_bits(a, b, c)
+    for i in range(0, size, 4):
+        x, y = ([n.decode(fmt, t.constant(int(v), fmt.bits), spec) for v in row] for row in (a[i], b[:, i]))
+        products = [n.multiply(p, q) for p, q in zip(x, y, strict=True)]
+        bits = t.constant(int(c[i, i]), 32)
+        addend = n.decode(FORMATS["fp32"], bits, spec, zero_rule="skip")
+        top = n.largest_exponent([*(p._replace(part=t.negation(p.is_zero)) for p in products), addend])
+        total = sum(constant(narrow.product_units(p, top, fraction_bits)) for p in products)
+        total += constant(narrow.addend_units(bits, top, fraction_bits))
+        result = narrow.truncated_result(z.number(total), top, fraction_bits, narrow.keep_of(kept))
+        assert result.value == int(d[i, i])
