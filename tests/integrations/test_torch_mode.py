@@ -439,6 +439,21 @@ def test_sites_are_module_paths_and_calls_are_counted():
     ]  # fmt: skip
 
 
+def test_a_gradient_belongs_to_the_layer_of_its_product():
+    """Dropout of nothing gives its input back, and a layer may run twice."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(8, 6), torch.nn.Dropout(0.0), torch.nn.Linear(6, 6)).half()
+    net.append(net[2])
+    with emulate("h100") as run:
+        net(normal(3, 8, dtype=torch.float16).requires_grad_()).sum().backward()
+    counts: dict = {}
+    for row in run.report().rows:
+        key = row.site.phase, row.site.site
+        counts[key] = counts.get(key, 0) + row.calls
+    assert counts["backward", "Sequential.0"] == 2 and set(counts.values()) == {1, 2, 4}
+    assert sum(n for (phase, _), n in counts.items() if phase == "backward") == 6 and len(counts) == 4
+
+
 def test_layers_that_differ_between_two_gpus():
     """Products of 2^-25 beside 1: Hopper keeps that bit at the alignment, Ampere drops it."""
     a = torch.full((1, 16), 2.0**-12, dtype=torch.float16)
