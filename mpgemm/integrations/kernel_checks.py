@@ -82,8 +82,8 @@ def _message(out: np.ndarray, allowed: KernelTolerance, error: np.ndarray, wrong
     lines = [
         f"{np.count_nonzero(wrong)} of {wrong.size} elements are outside of the certified tolerance "
         f"of {allowed.engine.label}",
-        f"  worst: out[{i}, {j}] = {float(out[i, j])!r}, exact {float(exact[i, j])!r}: difference {out[i, j] - exact[i, j]:.6g}, "
-        f"bound {bound[i, j]:.6g} ({excess[i, j]:.4g} times)",
+        f"  worst: out[{i}, {j}] = {float(out[i, j])!r}, exact {float(exact[i, j])!r}: "
+        f"difference {out[i, j] - exact[i, j]:.6g}, bound {bound[i, j]:.6g} ({excess[i, j]:.4g} times)",
         *_cause(allowed, i, j),
     ]
     places = np.flatnonzero(wrong)
