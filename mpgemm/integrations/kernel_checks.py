@@ -4,7 +4,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.attribution import attribute
-from mpgemm.integrations.kernel_bugs import SAMPLES, Failure, suspicions
+from mpgemm.integrations.kernel_bugs import FEWEST, SAMPLES, Failure, suspicions
 from mpgemm.integrations.kernel_tolerance import KernelTolerance, gemm_tolerance, kernel_engine
 from mpgemm.integrations.multiplier import recipe_values
 from mpgemm.recovery.methods import list_methods
@@ -91,7 +91,9 @@ def _message(out: np.ndarray, allowed: KernelTolerance, error: np.ndarray, wrong
     failure = Failure(allowed, out, exact, bound, *np.divmod(chosen, wrong.shape[1]))
     found = suspicions(failure)
     lines += [f"  looks like {text}" for text in found]
-    if not found:
+    if not found and places.size < FEWEST:
+        lines.append(f"  looks like nothing in particular: only {places.size} of the elements fail")
+    elif not found:
         lines.append(
             "  looks like none of: lost or doubled terms, wrong scale, transposed or exchanged blocks, rounded operands, "
             "narrow sums. Does the kernel chain k in more parts (splits=)?"
