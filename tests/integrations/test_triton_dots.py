@@ -237,6 +237,8 @@ def test_what_is_not_emulated_raises():
         matmul(a.bfloat16(), b.bfloat16())
     with pytest.raises(ValueError, match="unknown architecture"), emulate("h1000"):
         pass
+    with pytest.raises(TypeError, match="got list"), emulate(["h100", "a100"]):
+        pass
 
 
 def test_the_interpreter_must_be_on(monkeypatch):
