@@ -119,6 +119,7 @@ def test_the_interpreters_own_bf16_is_wrong_and_comes_back():
 
 def test_input_precision():
     a, b = normal(32, 64), normal(64, 32, seed=1)
+    a, b = a * 2 ** (4 * normal(32, 64, seed=2)), b * 2 ** (4 * normal(64, 32, seed=3))  # the order of products shows
     x, y = a.numpy(), b.numpy()
     tf32 = tcm.default_instruction("a100", "tf32")
     with emulate("a100"):
