@@ -20,8 +20,8 @@ from mpgemm.recovery.engines import UnsuitableEngine, hypothetical_engine, ieee_
 from mpgemm.recovery.methods import RecoveryMethod, get_method, list_methods
 from mpgemm.recovery.run import RecoveryResult, recovered_gemm, recovered_gemm_report
 
-#: Modules that need an extra: imported when they are first asked for, never by `import mpgemm`.
-_ON_REQUEST = ("torch", "triton", "jax")
+#: Modules that are imported when they are first asked for, never by `import mpgemm`; most need an extra.
+_ON_REQUEST = ("torch", "triton", "jax", "testing")
 
 
 def __getattr__(name: str):

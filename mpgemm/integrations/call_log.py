@@ -119,11 +119,8 @@ class Report:
         rows = []
         for row in self.rows:
             s = row.site
-            shape = (
-                f"{s.batch} x " * (s.batch != 1) + f"({s.m} x {s.k} x {s.n})"
-                if s.batch != 1
-                else f"{s.m} x {s.k} x {s.n}"
-            )
+            shape = f"{s.m} x {s.k} x {s.n}"
+            shape = shape if s.batch == 1 else f"{s.batch} x ({shape})"
             cells: list = [s.site, s.phase, s.op, row.calls, shape, s.formats, s.engines[0], s.orders[0]]
             if measured:
                 cells += [_cell(row.error_fp64), _cell(row.error_fp32), _cell(row.fp32_error)]

@@ -109,6 +109,8 @@ def dot_general(
     ValueError
         For a precision that names no algorithm, types that it does not take, or an unknown engine. Inside of `jit` errors of
         the callback come wrapped by JAX.
+    TypeError
+        If the engine is not a name.
     """
     name = str(getattr(precision, "name", precision))
     algorithm = ALGORITHMS.get(name)
@@ -118,6 +120,8 @@ def dot_general(
         )
     lhs, rhs = jnp.asarray(lhs), jnp.asarray(rhs)
     _check_types(name, algorithm, (lhs.dtype, rhs.dtype), input_rounding)
+    if not isinstance(engine, str):
+        raise TypeError(f"engine is a {type(engine).__name__}, expected a device or 'arch:name'")
     Multiplier(engine)
     out = np.dtype(preferred_element_type or (np.float32 if lhs.dtype.itemsize == 1 else lhs.dtype))
     call = _Call(engine, name, input_rounding or algorithm.rounding, out)

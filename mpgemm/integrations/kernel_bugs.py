@@ -1,7 +1,8 @@
 """What kind of bug would make a kernel's result look like this: each suspicion is tried on the elements that fail.
 
-A suspicion is a statement with a prediction: it is reported only if the prediction is within the tolerance for every failing
-element that is looked at (the two about the precision of sums: if the size of the errors agrees).
+A suspicion is a statement with a prediction. It is reported only if the prediction is within the tolerance for every failing
+element that is looked at, and about as near as the nearest one: a certified bound is wide, so wrong predictions can lie inside
+of it. Only where no prediction fits, the size of the errors is compared with what narrower sums make.
 """
 
 import math
@@ -19,6 +20,10 @@ from tensorcore_models.formats.rounding import round_to
 
 #: Failing elements that are looked at, spread over all of them.
 SAMPLES = 64
+#: Failing elements below which a prediction with a free parameter fits by chance.
+FEWEST = 4
+#: Predictions are reported up to this many times as far away as the nearest.
+NEAR = 4.0
 #: Tiles that kernels have.
 TILES = (8, 16, 32, 64, 128, 256)
 
@@ -57,29 +62,40 @@ class Failure:
         """Their bounds."""
         return self.bound[self.rows, self.columns]
 
-    def explained(self, prediction: np.ndarray, slack: float = 1.0) -> bool:
-        """Whether a prediction is within the bound (times `slack`) of every element."""
-        with np.errstate(invalid="ignore", over="ignore"):
-            return bool(np.all(np.abs(self.got - prediction) <= slack * self.allowed))
+    def residual(self, prediction: np.ndarray, slack: float | np.ndarray = 1.0) -> float:
+        """The largest distance from a prediction in units of the bound (times `slack`); at most 1 where it explains all."""
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            distance = np.abs(self.got - prediction)
+            units = np.where(distance == 0, 0.0, distance / (slack * self.allowed))
+        return float(np.max(np.where(np.isnan(units), np.inf, units)))
 
     def products(self) -> np.ndarray:
         """Products of these elements along k, shape (elements, k)."""
         return self.tolerance.a[self.rows] * self.tolerance.b[:, self.columns].T
 
 
+#: (residual, statement).
+Finding = tuple[float, str]
+
+
 def suspicions(failure: Failure) -> list[str]:
-    """Every suspicion that explains the failing elements, the most particular first.
+    """Statements that explain the failing elements, the nearest first.
 
     Parameters
     ----------
     failure : Failure
     """
-    found: list[str] = []
-    for test in _TESTS:
-        text = test(failure)
+    for certain in (_not_finite, _zeros):
+        text = certain(failure)
         if text is not None:
-            found.append(text)
-    return found
+            return [text]
+    tests = _PREDICTIONS if failure.rows.size >= FEWEST else _WITHOUT_PARAMETERS
+    found = [finding for test in tests for finding in test(failure) if finding[0] <= 1]
+    if found:
+        nearest = min(residual for residual, _ in found)
+        return [text for residual, text in sorted(found) if residual <= NEAR * max(nearest, 1e-3)]
+    hint = _narrow_sums(failure) if failure.rows.size >= FEWEST else None
+    return [] if hint is None else [hint]
 
 
 def _not_finite(f: Failure) -> str | None:
@@ -92,33 +108,31 @@ def _zeros(f: Failure) -> str | None:
     return "0 everywhere: elements that the kernel never wrote, or a tile it skipped" if not f.got.any() else None
 
 
-def _addend(f: Failure) -> str | None:
-    c = f.tolerance.c
-    if c is None:
-        return None
-    c = c[f.rows, f.columns]
-    for times, text in ((-1, "C is left out"), (1, "C is added twice"), (-2, "C is subtracted")):
-        if f.explained(f.true + times * c):
-            return f"the addend: {text}"
-    return None
+def _addend(f: Failure) -> Iterator[Finding]:
+    if f.tolerance.c is None:
+        return
+    c = f.tolerance.c[f.rows, f.columns]
+    for times, text in ((-1, "left out"), (1, "added twice"), (-2, "subtracted")):
+        yield f.residual(f.true + times * c), f"the addend: C is {text}"
 
 
-def _scale(f: Failure) -> str | None:
+def _scale(f: Failure) -> Iterator[Finding]:
     best = int(np.argmax(np.abs(f.true)))
-    if f.true[best] == 0 or not np.isfinite(f.got).all():
-        return None
+    if f.true[best] == 0 or f.got[best] == 0:
+        return
     ratio = f.got[best] / f.true[best]
-    if ratio == 0 or f.true.size < 2 or not f.explained(ratio * f.true, 2 * (1 + abs(ratio))):
-        return None
-    mantissa, exponent = math.frexp(abs(ratio))
-    power = f" (2^{exponent - 1})" if abs(mantissa - 0.5) < 1e-3 else f" (2^{exponent})" if mantissa > 0.9995 else ""
-    return f"a wrong scale: every result is {ratio:.6g}{power} times the exact one"
+    exponent = round(math.log2(abs(ratio)))
+    power = f" (2^{exponent})" if abs(math.log2(abs(ratio)) - exponent) < 1e-3 else ""
+    text = f"a wrong scale: every result is {ratio:.6g}{power} times the exact one"
+    yield f.residual(ratio * f.true, 1 + abs(ratio)), text
 
 
-def _moved(f: Failure) -> str | None:
-    """Elements that belong elsewhere: transposed tiles, exchanged tiles."""
+def _moved(f: Failure) -> Iterator[Finding]:
+    """Elements that belong elsewhere: transposed tiles, exchanged tiles. The smallest tile that explains them."""
     m, n = f.exact.shape
-    for tile in (*TILES, max(m, n)):
+    whole = max(m, n)
+    found: list[Finding] = []
+    for tile in (*(t for t in TILES if t < whole), whole):
         top, left = f.rows // tile * tile, f.columns // tile * tile
         places = {
             f"blocks of {tile} x {tile} are transposed": (top + f.columns - left, left + f.rows - top),
@@ -126,70 +140,66 @@ def _moved(f: Failure) -> str | None:
             f"neighbouring blocks of {tile} columns are exchanged": (f.rows, f.columns ^ tile),
         }
         for text, (i, j) in places.items():
-            inside = (i < m) & (j < n)
-            same = (i == f.rows) & (j == f.columns)
-            if not inside.all() or same.all() or (tile > max(m, n)):
-                continue
-            if np.all(np.abs(f.got - f.exact[i, j]) <= f.bound[i, j]):
-                return text if tile < max(m, n) else "the result is transposed"
-    return None
+            if (i < m).all() and (j < n).all():
+                slack = np.maximum(f.bound[i, j] / f.allowed, 1.0)
+                found.append((f.residual(f.exact[i, j], slack), text if tile < whole else "the result is transposed"))
+    yield from sorted(found, key=lambda finding: finding[0])[:1]
 
 
-def _operand_transposed(f: Failure) -> str | None:
+def _operand_transposed(f: Failure) -> Iterator[Finding]:
     a, b = f.tolerance.a, f.tolerance.b
-    if f.tolerance.c is not None:
-        return None
-    if b.shape[0] == b.shape[1] and f.explained(np.einsum("ik,ik->i", a[f.rows], b[f.columns])):
-        return "B is read transposed"
-    if a.shape[0] == a.shape[1] and f.explained(np.einsum("ki,ki->i", a[:, f.rows], b[:, f.columns])):
-        return "A is read transposed"
-    return None
+    added = 0.0 if f.tolerance.c is None else f.tolerance.c[f.rows, f.columns]
+    if b.shape[0] == b.shape[1]:
+        yield f.residual(np.einsum("ik,ik->i", a[f.rows], b[f.columns]) + added), "B is read transposed"
+    if a.shape[0] == a.shape[1]:
+        yield f.residual(np.einsum("ki,ki->i", a[:, f.rows], b[:, f.columns]) + added), "A is read transposed"
 
 
-def _terms(f: Failure) -> str | None:
+def _terms(f: Failure) -> Iterator[Finding]:
     """Products along k that are missing, or there twice: one, a block, the end or the beginning."""
     products = f.products()
     k = products.shape[1]
-    if not k or not np.isfinite(f.got).all():
-        return None
+    if k < 2:
+        return
     sums = np.concatenate([np.zeros((len(products), 1)), np.cumsum(products, 1)], 1)
     difference = (f.got - f.true)[:, None]
 
-    def first(candidates: np.ndarray, sign: int) -> int | None:
-        fits = np.all(np.abs(difference + sign * candidates) <= f.allowed[:, None], axis=0)
-        return int(np.argmax(fits)) if fits.any() else None
+    def nearest(candidates: np.ndarray, sign: int) -> tuple[float, int]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            units = np.max(np.abs(difference + sign * candidates) / f.allowed[:, None], axis=0)
+        best = int(np.argmin(units))
+        return float(units[best]), best
 
     for sign, what in ((1, "is missing"), (-1, "is there twice")):
         for length in (1, *(t for t in (2, 4, *TILES) if t < k)):
             starts = np.arange(0, k, length)
-            blocks = sums[:, np.minimum(starts + length, k)] - sums[:, starts]
-            where = first(blocks, sign)
-            if where is not None:
-                start, stop = starts[where], min(starts[where] + length, k)
-                return f"a lost term: k = {start} {what}" if length == 1 else f"lost terms: k {start}:{stop} {what}"
-    ends = first(sums[:, -1:] - sums[:, 1:-1], 1)
-    if ends is not None:
-        return f"lost terms: the sum ends at k = {ends + 1} of {k} (a tail that fills no tile)"
-    begins = first(sums[:, 1:-1], 1)
-    return None if begins is None else f"lost terms: the sum begins at k = {begins + 1}"
+            residual, where = nearest(sums[:, np.minimum(starts + length, k)] - sums[:, starts], sign)
+            start, stop = starts[where], min(starts[where] + length, k)
+            yield (
+                residual,
+                f"a lost term: k = {start} {what}" if stop - start == 1 else f"lost terms: k {start}:{stop} {what}",
+            )
+    residual, end = nearest(sums[:, -1:] - sums[:, 1:-1], 1)
+    yield residual, f"lost terms: the sum ends at k = {end + 1} of {k} (a tail that fills no tile)"
+    residual, begin = nearest(sums[:, 1:-1], 1)
+    yield residual, f"lost terms: the sum begins at k = {begin + 1}"
 
 
-def _operands_rounded(f: Failure) -> str | None:
+def _operands_rounded(f: Failure) -> Iterator[Finding]:
     """The product of operands in a narrower format."""
-    formats = f.tolerance.engine.formats
+    fmt = f.tolerance.engine.formats[0]
     added = 0.0 if f.tolerance.c is None else f.tolerance.c[f.rows, f.columns]
+    a, b = f.tolerance.given
     for name in ("tf32", "bf16", "fp16", "e4m3fn", "e5m2"):
         narrow = get_float_format(name)
-        if not isinstance(formats[0], Format) or narrow.fraction_bits >= formats[0].fraction_bits:
+        if not isinstance(fmt, Format) or narrow.fraction_bits >= fmt.fraction_bits:
             continue
         for rounding, how in (("rne", "rounded"), ("rz", "cut")):
-            rounded = [
-                round_to(x, narrow, rounding, saturate=True)
-                for x in (f.tolerance.a[f.rows], f.tolerance.b[:, f.columns].T)
-            ]
-            if f.explained(np.einsum("ik,ik->i", *rounded) + added, 1 + 2.0**-6):
-                return f"the operands were {how} to {name} first"
-    return None
+            rounded = [round_to(x, narrow, rounding, saturate=True) for x in (a[f.rows], b[:, f.columns].T)]
+            yield (
+                f.residual(np.einsum("ik,ik->i", *rounded) + added, 1 + 2.0**-6),
+                f"the operands were {how} to {name} first",
+            )
 
 
 def _chains(f: Failure) -> Iterator[tuple[str, Engine]]:
@@ -231,6 +241,6 @@ def _rms(x: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.square(x)))) if np.isfinite(x).all() else math.inf
 
 
-_TESTS: tuple[Callable[[Failure], str | None], ...] = (
-    _not_finite, _zeros, _addend, _moved, _operand_transposed, _scale, _terms, _operands_rounded, _narrow_sums,
-)  # fmt: skip
+_Test = Callable[[Failure], Iterator[Finding]]
+_WITHOUT_PARAMETERS: tuple[_Test, ...] = (_addend, _operand_transposed)
+_PREDICTIONS: tuple[_Test, ...] = (*_WITHOUT_PARAMETERS, _moved, _scale, _terms, _operands_rounded)

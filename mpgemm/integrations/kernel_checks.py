@@ -4,7 +4,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.attribution import attribute
-from mpgemm.integrations.kernel_bugs import SAMPLES, Failure, suspicions
+from mpgemm.integrations.kernel_bugs import FEWEST, SAMPLES, Failure, suspicions
 from mpgemm.integrations.kernel_tolerance import KernelTolerance, gemm_tolerance, kernel_engine
 from mpgemm.integrations.multiplier import recipe_values
 from mpgemm.recovery.methods import list_methods
@@ -82,8 +82,8 @@ def _message(out: np.ndarray, allowed: KernelTolerance, error: np.ndarray, wrong
     lines = [
         f"{np.count_nonzero(wrong)} of {wrong.size} elements are outside of the certified tolerance "
         f"of {allowed.engine.label}",
-        f"  worst: out[{i}, {j}] = {out[i, j]!r}, exact {exact[i, j]!r}: difference {out[i, j] - exact[i, j]:.6g}, "
-        f"bound {bound[i, j]:.6g} ({excess[i, j]:.4g} times)",
+        f"  worst: out[{i}, {j}] = {float(out[i, j])!r}, exact {float(exact[i, j])!r}: "
+        f"difference {out[i, j] - exact[i, j]:.6g}, bound {bound[i, j]:.6g} ({excess[i, j]:.4g} times)",
         *_cause(allowed, i, j),
     ]
     places = np.flatnonzero(wrong)
@@ -91,7 +91,9 @@ def _message(out: np.ndarray, allowed: KernelTolerance, error: np.ndarray, wrong
     failure = Failure(allowed, out, exact, bound, *np.divmod(chosen, wrong.shape[1]))
     found = suspicions(failure)
     lines += [f"  looks like {text}" for text in found]
-    if not found:
+    if not found and places.size < FEWEST:
+        lines.append(f"  looks like nothing in particular: only {places.size} of the elements fail")
+    elif not found:
         lines.append(
             "  looks like none of: lost or doubled terms, wrong scale, transposed or exchanged blocks, rounded operands, "
             "narrow sums. Does the kernel chain k in more parts (splits=)?"

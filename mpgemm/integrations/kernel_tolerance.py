@@ -31,6 +31,8 @@ class KernelTolerance:
         The exact product of the operands as the engine takes them.
     a, b, c : ndarray of float64
         These operands, block scales multiplied in.
+    given : (ndarray, ndarray)
+        The operands before `input_rounding`, without block scales.
     derivation : str
         How the bound comes about.
     vacuity : Vacuity
@@ -43,6 +45,7 @@ class KernelTolerance:
     a: np.ndarray
     b: np.ndarray
     c: np.ndarray | None
+    given: tuple[np.ndarray, np.ndarray]
     derivation: str
     vacuity: Vacuity
 
@@ -153,7 +156,9 @@ def gemm_tolerance(
     lines = [found.derivation, *([f"{additions} addition(s) outside"] if additions else [])]
     if out_format is not None and get_format(out_format) != result:
         lines.append(f"rounded once to {get_format(out_format).name}")
-    return KernelTolerance(unit, bound, exact, x, y, added, "\n".join(lines), _vacuity(x, y, added, exact, bound))
+    given = (arrays[0].astype(np.float64), arrays[1].astype(np.float64)) if unit.scale_format is None else (x, y)
+    vacuity = _vacuity(x, y, added, exact, bound)
+    return KernelTolerance(unit, bound, exact, x, y, added, given, "\n".join(lines), vacuity)
 
 
 def _rounded_once(bound: np.ndarray, exact: ExactResult, result, out_format: str | None) -> np.ndarray:

@@ -66,6 +66,7 @@ class Emulation(TorchDispatchMode):
         self.multipliers, self.strict, self.errors = targets, strict, errors
         self._log = CallLog([each.name for each in targets])
         self.tracker = ModuleTracker()
+        self._forward_sites: dict[int, str] = {}  # by the number of the autograd node
 
     def report(self) -> Report:
         """What ran so far, call site by call site."""
@@ -103,8 +104,13 @@ class Emulation(TorchDispatchMode):
 
     def site(self) -> tuple[str, str]:
         """(path of the innermost module that runs, "forward" or "backward")."""
-        inside = self.tracker.parents - {"Global"}
-        return max(inside, key=len, default=OUTSIDE), "backward" if self.tracker.is_bw else "forward"
+        path = max(self.tracker.parents - {"Global"}, key=len, default=OUTSIDE)
+        if not self.tracker.is_bw:
+            if torch.is_grad_enabled():  # autograd has just made the node of this operation, if it made one
+                self._forward_sites.setdefault(torch.autograd._get_sequence_nr() - 1, path)
+            return path, "forward"
+        node = torch._C._current_autograd_node()
+        return self._forward_sites.get(-1 if node is None else node._sequence_nr(), path), "backward"
 
     # -- products ---------------------------------------------------------------------------------------------------------
     def products(

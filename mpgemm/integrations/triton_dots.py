@@ -24,7 +24,7 @@ from triton.runtime import interpreter
 
 import tensorcore_models as tcm
 from mpgemm.integrations.call_log import CallLog, Report, Site
-from mpgemm.integrations.multiplier import Multiplier, multipliers
+from mpgemm.integrations.multiplier import Multiplier
 from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
@@ -279,7 +279,7 @@ def emulate(
         does not take.
     """
     _check_interpreter(triton)
-    (target,) = multipliers(engine, k_order=k_order, promote_every=promote_every, input_rounding=input_rounding)
+    target = Multiplier(engine, k_order=k_order, promote_every=promote_every, input_rounding=input_rounding)
     run, builder = Emulation(target), interpreter.interpreter_builder
     options = builder.options
     default = HOPPER_DEFAULT if run.hopper else options.max_num_imprecise_acc_default

@@ -122,6 +122,8 @@ def test_bad_input():
         dot_general(a, b, MATRIX, "TF32_TF32_F32")
     with pytest.raises(ValueError, match="unknown architecture"):
         dot_general(a, b, MATRIX, "F32_F32_F32", engine="h1000")
+    with pytest.raises(TypeError, match="engine is a Instruction"):
+        dot_general(a, b, MATRIX, "F32_F32_F32", engine=tcm.default_instruction("a100", "fp16"))
     with pytest.raises(ValueError, match="do not fit dimension_numbers"):
         dot_general(a, a, MATRIX, "F32_F32_F32")
 

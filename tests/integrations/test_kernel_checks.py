@@ -6,8 +6,11 @@ import sys
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tensorcore_models as tcm
+from mpgemm.integrations.kernel_tolerance import kernel_engine
 from mpgemm.testing import assert_bits, assert_gemm_close, gemm_tolerance
 from tensorcore_models import libraries
 
@@ -118,6 +121,7 @@ def test_bugs_are_called_by_their_names(text, seed):
     with pytest.raises(AssertionError, match=f"looks like {text}") as caught:
         assert_gemm_close(BUGS[text](a, b), a, b, engine=ENGINES["fp16"])
     message = str(caught.value)
+    assert message.count("looks like") == 1
     assert "worst: out[" in message and "bound" in message and "cause: the engine's own error here" in message
 
 
@@ -135,6 +139,24 @@ def test_bugs_of_the_addend_and_of_square_operands():
         assert_gemm_close(kernel(a, b).T, a, b, engine="h100")
 
 
+@pytest.mark.parametrize("shape", [(1, 2048, 256), (256, 2048, 1)])
+def test_bugs_in_long_sums_of_one_row_or_column(shape):
+    """The bound is wide here: a wrong statement can lie inside of it, but is farther away than the right one."""
+    a, b = operands(shape=shape)
+    with pytest.raises(AssertionError) as caught:
+        assert_gemm_close(without(a, b, 2045, 2048), a, b, engine=ENGINES["fp16"])
+    (line,) = [line for line in str(caught.value).splitlines() if "looks like" in line]
+    assert "the sum ends at k = 2045 of 2048" in line
+
+
+def test_operands_that_were_rounded_twice():
+    a, b = (x.astype(np.float32) for x in operands("fp32"))
+    low = [x.astype(ml_dtypes.bfloat16).astype(np.float32) for x in (a, b)]
+    engine = tcm.get_instruction(ENGINES["fp16"])
+    with pytest.raises(AssertionError, match="looks like the operands were rounded to bf16"):
+        assert_gemm_close(engine.gemm(*low, input_rounding="rne"), a, b, engine=engine, input_rounding="rne")
+
+
 def test_hoppers_short_fp8_sums_are_recognised():
     a, b = operands("e4m3fn", shape=(32, 1024, 32))
     with pytest.raises(AssertionError, match="13 fraction bits, as Hopper"):
@@ -149,8 +171,33 @@ def test_one_unit_in_the_last_place_of_the_bound_matters():
     worst = np.unravel_index(np.argmax(allowed.bound), allowed.bound.shape)
     out = allowed.exact.rounded("fp32").copy()
     out[worst] += np.float32(1.1 * allowed.bound[worst])
-    with pytest.raises(AssertionError, match=r"1 of 3072 elements"):
+    with pytest.raises(AssertionError, match=r"1 of 3072 elements(.|\n)*nothing in particular: only 1"):
         assert_gemm_close(out, a, b, engine="h100")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    engine=st.sampled_from([*ENGINES.values(), "turing:mma.m16n8k8.f32.f16.f16.f32", "cdna3:v_mfma_f32_32x32x8_f16", "v100"]),
+    splits=st.integers(1, 5), promoted=st.booleans(), spread=st.sampled_from([0, 6, 20]), k=st.integers(1, 150),
+    out=st.sampled_from(["fp32", "fp16", "bf16"]), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_no_order_of_the_engine_ever_fails(engine, splits, promoted, spread, k, out, seed):
+    """The bound is certified: whatever the data and the order, the engine's own results pass."""
+    rng = np.random.default_rng(seed)
+    fmt = tcm.get_instruction(engine).a_format if ":" in engine else {"ieee": "fp32", "v100": "fp16"}[engine]
+    dtype = tcm.get_format(fmt).dtype
+    limit = min(float(tcm.get_format(fmt).max_finite), 2.0**12)
+    a, b = (np.ldexp(rng.standard_normal(s), rng.integers(-spread, 1, s)) for s in ((4, k), (k, 3)))
+    a, b = (np.clip(x, -limit, limit).astype(dtype) for x in (a, b))
+    unit = kernel_engine(engine, a, b)
+    if promoted:
+        every = splits * unit.k
+        options, chains = {"promote_every": every}, -(-k // every)
+    else:
+        options, chains = {"k_order": f"split_k:{splits}"}, splits
+    d = unit.gemm(a, b, **options).astype(tcm.get_format(out).dtype)
+    allowed = gemm_tolerance(engine, a, b, out_format=out, splits=chains)
+    assert (np.abs(allowed.exact.error_of(d)) <= allowed.bound).all()
 
 
 def test_vacuous_tolerances_fail():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import mpgemm
 import tensorcore_models as tcm
 from tensorcore_models import libraries
+from tensorcore_models.libraries.recorded import Problem, Recording
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'mpgemm[torch]'")
 
@@ -329,6 +330,22 @@ def test_recipes():
         pass
 
 
+def test_a_recording_of_what_the_library_chose():
+    a, b = normal(64, 4096, dtype=torch.float16), normal(4096, 64, dtype=torch.float16, seed=1)
+    config = {"ALGO_ID": 66, "STAGES_ID": 35, "SPLITK_NUM": 4, "REDUCTION_SCHEME": 2, "CUSTOM_OPTION": 0}
+    recording = Recording("h100", "13.1", 0, {Problem("fp16", "fp16", 4096, 64, 64): config})
+    with emulate("h100", recipe=recording) as run:
+        found = a @ b
+        with pytest.raises(libraries.Unknown, match="the recording has no m 32"):
+            a[:32] @ b
+    recipe = libraries.cublaslt("h100", "13.1", m=64, k=4096, n=64, format="fp16", config=config)
+    expected = recipe.gemm_bits(a.numpy().view("u2"), b.numpy().view("u2"), out_format="fp16")
+    assert np.array_equal(found.numpy().view("u2"), expected)
+    assert run.report().rows[0].site.orders == (recipe.name,)
+    with pytest.raises(TypeError, match="recipe is a str"), emulate("h100", recipe="cublaslt"):
+        pass
+
+
 @pytest.mark.parametrize("engine", ["h1000", "h100/mfma", "hopper:nothing", [], ["h100", "h100"]])
 def test_unknown_engines(engine):
     with pytest.raises(ValueError), emulate(engine):
@@ -371,6 +388,18 @@ def test_types_without_a_unit():
     with emulate("h100", strict=False) as run:
         assert torch.equal(whole @ whole, torch.full((2, 2), 2))
     assert sum(run.report().fallbacks.values()) == 1
+
+
+def test_sparse_tensors_and_subclasses():
+    class Own(torch.Tensor):
+        pass
+
+    x = normal(4, 4, dtype=torch.float16)
+    with emulate("h100") as run:
+        with pytest.raises(ValueError, match="make it dense first"):
+            torch.mm(x.to_sparse(), x)
+        assert equal((x.as_subclass(Own) @ x).as_subclass(torch.Tensor), product(x, x, "fp16"))
+    assert len(run.report().rows) == 1
 
 
 def test_every_product_of_aten_is_emulated_or_refused():
@@ -437,6 +466,21 @@ def test_sites_are_module_paths_and_calls_are_counted():
     assert [(row.site.site, row.site.op, row.calls) for row in rows] == [
         ("Sequential.0", "addmm", 3), ("Sequential.2", "addmm", 3), ("(outside of modules)", "mm", 1),
     ]  # fmt: skip
+
+
+def test_a_gradient_belongs_to_the_layer_of_its_product():
+    """Dropout of nothing gives its input back, and a layer may run twice."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(8, 6), torch.nn.Dropout(0.0), torch.nn.Linear(6, 6)).half()
+    net.append(net[2])
+    with emulate("h100") as run:
+        net(normal(3, 8, dtype=torch.float16).requires_grad_()).sum().backward()
+    counts: dict = {}
+    for row in run.report().rows:
+        key = row.site.phase, row.site.site
+        counts[key] = counts.get(key, 0) + row.calls
+    assert counts["backward", "Sequential.0"] == 2 and set(counts.values()) == {1, 2, 4}
+    assert sum(n for (phase, _), n in counts.items() if phase == "backward") == 6 and len(counts) == 4
 
 
 def test_layers_that_differ_between_two_gpus():

@@ -119,6 +119,7 @@ def test_the_interpreters_own_bf16_is_wrong_and_comes_back():
 
 def test_input_precision():
     a, b = normal(32, 64), normal(64, 32, seed=1)
+    a, b = a * 2 ** (4 * normal(32, 64, seed=2)), b * 2 ** (4 * normal(64, 32, seed=3))  # the order of products shows
     x, y = a.numpy(), b.numpy()
     tf32 = tcm.default_instruction("a100", "tf32")
     with emulate("a100"):
@@ -236,6 +237,8 @@ def test_what_is_not_emulated_raises():
     with emulate("v100"), pytest.raises(Exception, match="v100 has no bf16 x bf16"):
         matmul(a.bfloat16(), b.bfloat16())
     with pytest.raises(ValueError, match="unknown architecture"), emulate("h1000"):
+        pass
+    with pytest.raises(TypeError, match="got list"), emulate(["h100", "a100"]):
         pass
 
 
