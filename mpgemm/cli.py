@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "do rows of a GEMM change their bits with the batch size on a GPU library?",
     ),
     "report": ("mpgemm.commands.report", "one Markdown page from the folders that other commands wrote"),
+    "completion": ("mpgemm.commands.completion", "a script that completes commands and options in bash, zsh or fish"),
 }
 
 
