@@ -4,6 +4,7 @@ import json
 import shlex
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,20 @@ def test_help_ends_with_examples(command, capsys):
 def test_examples_parse(command, arguments):
     args = build_parser(command).parse_args([command, *shlex.split(arguments)])
     assert args.command == command
+
+
+DOCS = [
+    line.removeprefix("$ ")
+    for page in ("answers.md",)
+    for line in (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8").splitlines()
+    if line.startswith("$ mpgemm ")
+]
+
+
+@pytest.mark.parametrize("line", DOCS)
+def test_commands_of_the_docs_parse(line):
+    words = shlex.split(line)[1:]
+    assert build_parser(words[0]).parse_args(words).command == words[0]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
