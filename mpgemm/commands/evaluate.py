@@ -208,7 +208,7 @@ def _print_cases(inputs: list[Input], summaries: list, checks: list) -> None:
         print()
         accuracy_table(entry.case.group, members).print()
         if entry.case.note:
-            print(f"Input: {entry.case.note}")
+            print(report.fitted(f"Input: {entry.case.note}"))
         print()
         range_table(entry.operands).print()
         print()
