@@ -16,7 +16,7 @@ $(VENV)/.created:
 	touch $@
 
 $(VENV)/.run-ready: $(VENV)/.created $(BUILD_INPUTS)
-	$(BIN)/python -m pip install --quiet --editable ".[plot,cli]"
+	$(BIN)/python -m pip install --quiet --editable ".[plot]"
 	touch $@
 
 $(VENV)/.test-ready: $(VENV)/.created $(BUILD_INPUTS)

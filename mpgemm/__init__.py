@@ -1,6 +1,5 @@
 """FP32-accuracy GEMM recovered from low-precision matrix engines, with exact errors."""
 
-# ruff: noqa: F401  (what is imported here is the public interface)
 import importlib
 
 # Recovery methods, their errors and bounds.
@@ -15,10 +14,56 @@ from mpgemm.exact.errors import ErrorMeter, ErrorReport, errors
 from mpgemm.exact.mp import mp_gemm, mp_gemm_entries
 from mpgemm.exact.product import ExactResult, exact_dot_integers, exact_gemm
 from mpgemm.experiments.comparison import Comparison, ComparisonRecord, compare
+from mpgemm.experiments.judging import verdict
 from mpgemm.experiments.promotion import PromotionAdvice, advise_promotion
+from mpgemm.experiments.verdict import Verdict
 from mpgemm.recovery.engines import UnsuitableEngine, hypothetical_engine, ieee_engine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, get_method, list_methods
 from mpgemm.recovery.run import RecoveryResult, recovered_gemm, recovered_gemm_report
+
+__all__ = [
+    "Attribution",
+    "Comparison",
+    "ComparisonRecord",
+    "Description",
+    "ErrorMeter",
+    "ErrorReport",
+    "ExactResult",
+    "MethodBound",
+    "PromotionAdvice",
+    "RecoveryMethod",
+    "RecoveryResult",
+    "SgemmResult",
+    "Tolerance",
+    "UnsuitableEngine",
+    "Vacuity",
+    "Verdict",
+    "advise_promotion",
+    "attribute",
+    "block_fma_bounds",
+    "check_tolerance",
+    "compare",
+    "describe",
+    "errors",
+    "exact_dot_integers",
+    "exact_gemm",
+    "gemm_bound",
+    "get_method",
+    "hypothetical_engine",
+    "ieee_engine",
+    "list_methods",
+    "method_bound",
+    "mp_gemm",
+    "mp_gemm_entries",
+    "multiword_bound",
+    "recovered_gemm",
+    "recovered_gemm_report",
+    "resolve_engine",
+    "sgemm",
+    "sgemm_report",
+    "tolerance",
+    "verdict",
+]
 
 #: Modules that are imported when they are first asked for, never by `import mpgemm`; most need an extra.
 _ON_REQUEST = ("torch", "triton", "jax", "testing")

@@ -12,9 +12,9 @@ import sys
 from concurrent.futures import BrokenExecutor, CancelledError
 from typing import NoReturn
 
-from tensorcore_models.machine.fp_state import default_fp_state
 from mpgemm.commands.examples import epilog
 from mpgemm.reporting.report import running
+from tensorcore_models.machine.fp_state import default_fp_state
 
 # name: (module, one line of help). A module is imported only when its command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -49,6 +49,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "mpgemm.commands.selftest",
         "kernels beside their exact twins, and outputs of real GPUs: about a minute",
     ),
+    "completion": ("mpgemm.commands.completion", "a script that completes commands and options in bash, zsh or fish"),
 }
 
 

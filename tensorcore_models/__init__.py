@@ -4,7 +4,6 @@ Number formats, rounding, splitting into words, accumulator algorithms, the cata
 instructions, matrix engines, probes for black boxes, and runners for real hardware.
 """
 
-# ruff: noqa: F401  (what is imported here is the public interface)
 from . import reference
 from .accumulators import (
     Accumulator,
@@ -33,3 +32,52 @@ from .formats.split_analysis import allowed_scale_exponents, automatic_scale_exp
 from .formats.words import bits_kept, join, split, split_fp16
 from .machine.instruction_sets import active_isa, available_isas, set_isa
 from .machine.threads import get_num_threads, set_num_threads
+
+__all__ = [
+    "Accumulator",
+    "BLOCK_FORMATS",
+    "BlockScaled",
+    "CallableEngine",
+    "Engine",
+    "FORMATS",
+    "Format",
+    "FusedDotAdd",
+    "FusedDotRoundDownAdd",
+    "GroupDotFusedSum",
+    "GroupFusedDotRoundDownAdd",
+    "GroupPairwiseSum",
+    "Instruction",
+    "IntegerDotAdd",
+    "InterleavedDotAdd",
+    "LanedFMA",
+    "MatrixEngine",
+    "PairRoundOddSum",
+    "ParametricDotAdd",
+    "ROUNDINGS",
+    "SequentialFMA",
+    "active_isa",
+    "allowed_scale_exponents",
+    "architectures",
+    "as_array",
+    "as_engine",
+    "as_parametric",
+    "automatic_scale_exponent",
+    "available_isas",
+    "bits_kept",
+    "decode",
+    "default_instruction",
+    "encode",
+    "format_of_dtype",
+    "get_format",
+    "get_instruction",
+    "get_num_threads",
+    "join",
+    "list_instructions",
+    "quantize_blocks",
+    "reference",
+    "round_to",
+    "set_isa",
+    "set_num_threads",
+    "split",
+    "split_fp16",
+]

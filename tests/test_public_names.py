@@ -276,3 +276,33 @@ def undescribed(docstring):
 def test_described_arguments_are_described(name):
     for what, value, _ in public_objects(importlib.import_module(name)):
         assert not undescribed(inspect.getdoc(value)), f"{name}.{what}"
+
+
+# -- __all__ -------------------------------------------------------------------------------------------------------------
+PUBLIC = ["mpgemm", "mpgemm.inputs", "ascend", "tensorcore_models"]
+ROOMS = ("accumulators", "catalogue", "hardware", "libraries", "probing", "reference")
+PUBLIC += [f"tensorcore_models.{name}" for name in ROOMS]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_all_names_what_the_package_offers(name):
+    package = importlib.import_module(name)
+    assert package.__all__ == sorted(set(package.__all__), key=package.__all__.index)
+    assert all(hasattr(package, word) for word in package.__all__)
+    if name in ("mpgemm", "ascend", "tensorcore_models"):
+        tree = ast.parse(Path(package.__file__).read_text(encoding="utf-8"))
+        imported = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+        assert set(package.__all__) == imported
+
+
+def test_the_verdict_from_python():
+    a = np.random.default_rng(0).standard_normal((32, 64))
+    found = mpgemm.verdict(a, a.T)
+    assert found.status == "as accurate" and repr(found) == "<Verdict: as accurate; termwise order, s_b = 12>"
+    assert "<li>" in found._repr_html_()
+    report = mpgemm.errors(np.float32(a) @ np.float32(a.T), np.float32(a), np.float32(a.T))
+    assert len(repr(report)) < 120 and "<table>" in report._repr_html_()
+    with pytest.raises(ValueError, match="2 dimensions"):
+        mpgemm.verdict(a[0], a)
+    pytest.importorskip("pandas")
+    assert len(found.to_dataframe()) == 4 and report.to_dataframe()["effective_bits"][0] == report.effective_bits()

@@ -144,7 +144,7 @@ def _compare(args: argparse.Namespace, context: Context) -> int:
     else:
         print(report.fitted(comparison.text(report.shown_width(sys.stdout), args.bits)))
         notes = {case.group: case.note for case in cases if case.note}
-        print("\n".join(f"{group}: {note}" for group, note in notes.items()))
+        print(report.fitted("\n".join(f"{group}: {note}" for group, note in notes.items())))
     if args.out:
         written = _write_comparison(args, comparison)
         if not (args.json or args.csv):

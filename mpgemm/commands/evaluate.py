@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="NAME",
         help=f"{', '.join(FAMILIES)}; on request {', '.join(ON_REQUEST)}; "
-        "engine:ARCH:INSTRUCTION or recovery:METHOD@ENGINE",
+        "recovery methods as METHOD or METHOD@ENGINE; engine:ARCH:INSTRUCTION",
     )
     what.add_argument(
         "--engine",
@@ -59,8 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        metavar="ARCH:INSTRUCTION",
-        help="add matrix engines of the catalogue",
+        metavar="ENGINE",
+        help="add matrix engines: devices (a100: its FP16 instruction) or arch:name",
     )
     what.add_argument("--orders", nargs="+", default=["elementwise", "termwise"], choices=ORDERS)
     what.add_argument(
@@ -213,7 +213,7 @@ def _print_cases(inputs: list[Input], summaries: list, checks: list) -> None:
         print()
         accuracy_table(entry.case.group, members).print()
         if entry.case.note:
-            print(f"Input: {entry.case.note}")
+            print(report.fitted(f"Input: {entry.case.note}"))
         print()
         range_table(entry.operands).print()
         print()

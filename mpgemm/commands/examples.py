@@ -34,7 +34,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "simulate": (
         ("--block 176,64,176 --trace trace.json", "one schedule; the trace opens in Perfetto"),
-        ("--size 4096 4096 4096 --chip 910B3 --waterfall", "where the time goes"),
+        ("4096 4096 4096 --chip 910B3 --waterfall", "where the time goes"),
         ("--published", "predictions beside published numbers"),
     ),
     "predict": (

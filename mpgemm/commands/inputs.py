@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from mpgemm.experiments.cases import Case, file_case, generated_cases, shipped_case, with_addend
+from mpgemm.experiments.cases import Case, file_cases, generated_cases, shipped_case, with_addend
 from mpgemm.inputs import matrices
 
 SHAPE = (256, 256, 256)
@@ -17,9 +17,10 @@ def add_input_arguments(parser: argparse.ArgumentParser, default: str) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="A and B (or one file and both names): .npy, .npz, .mtx or .safetensors",
+        help="A and B (or one file and both names), or stacks of them: .npy, .npz (sparse, too), .mtx, .csv, .safetensors, .pt",
     )
     source.add_argument("--files", dest="more_files", nargs=2, default=[], metavar="FILE", help="the same as an option")
+    source.add_argument("--transpose-b", action="store_true", help="the second file holds B transposed: x @ W.T")
     source.add_argument("--a-name", help="array or tensor of the first file")
     source.add_argument("--b-name", help="array or tensor of the second file")
     source.add_argument(
@@ -85,6 +86,8 @@ def check_inputs(args: argparse.Namespace, reproduction: str = "") -> None:
         raise ValueError(f"give two matrix files, A and B, or one with --a-name and --b-name; got {len(args.files)}")
     if not args.files and (args.a_name or args.b_name):
         raise ValueError("--a-name and --b-name go with two matrix files")
+    if args.transpose_b and not args.files:
+        raise ValueError("--transpose-b goes with two matrix files")
     if args.param and len(args.distribution) != 1:
         raise ValueError("--param goes with --distribution and one name")
     if args.c and reproduction:
@@ -100,7 +103,8 @@ def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
         If a file cannot be read, a name is unknown, or shapes do not match.
     """
     if args.files:
-        cases = [file_case(Path(args.files[0]), Path(args.files[1]), args.a_name, args.b_name)]
+        a, b = map(Path, args.files)
+        cases = file_cases(a, b, args.a_name, args.b_name, transpose_b=args.transpose_b)
     elif args.shipped:
         cases = [shipped_case(name) for name in args.shipped]
     elif args.distribution:

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"schedules simulated for --rank time, for each mode ({SIMULATED['grid']}; --kernel paper {SIMULATED['paper']})",
     )  # fmt: skip
     choice.add_argument(
-        "--data", nargs=2, metavar=("A", "B"),
+        "--files", "--data", dest="data", nargs=2, metavar=("A", "B"),
         help="matrix files: the error (eq. 13) of each plan on them, computed as the chip would",
     )  # fmt: skip
     choice.add_argument(

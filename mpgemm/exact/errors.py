@@ -22,6 +22,7 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.exact.mp_reference import MpResult
 from mpgemm.exact.product import ExactResult, exact_gemm
+from mpgemm.reporting.report import Table, data_frame
 from tensorcore_models.machine.fp_state import default_fp_state
 
 REFERENCES = ("exact", "mpmath")
@@ -40,7 +41,7 @@ RELATIVE_METRICS = {
 _NORM_SLICE = 1 << 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ErrorReport:
     """How far a computed product is from the exact one. Every error is 0 if and only if all elements are exact.
 
@@ -114,6 +115,27 @@ class ErrorReport:
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON text."""
         return json.dumps(self.to_dict())
+
+    def __repr__(self) -> str:
+        size = f"{self.m} x {self.k} x {self.n}"
+        return f"<ErrorReport {self.format}, {size}: {self.effective_bits():.2f} bits, componentwise {self.componentwise:.3g}>"
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
+
+    def to_dataframe(self):
+        """The fields as a pandas data frame of one row.
+
+        Raises
+        ------
+        ImportError
+            If pandas is missing.
+        """
+        return data_frame([{**asdict(self), "effective_bits": self.effective_bits()}])
+
+    def _table(self) -> Table:
+        rows = [[row.name, getattr(self, row.name)] for row in fields(self)[5:]]
+        return Table(str(self).splitlines()[0], ("metric", "value"), [*rows, ["effective_bits", self.effective_bits()]])
 
     def __str__(self) -> str:
         width = max(len(row.name) for row in fields(self))

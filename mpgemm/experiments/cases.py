@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mpgemm.inputs import matrices
-from mpgemm.inputs.files import check_matrix, read_matrix
+from mpgemm.inputs.files import check_matrix, read_matrix, read_stack
 from mpgemm.inputs.sizes import check_fits
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -83,19 +83,58 @@ def generated_cases(
 
 
 def file_case(a_path: Path, b_path: Path, a_name: str | None = None, b_name: str | None = None) -> Case:
-    """Two matrix files. Elements that float32 lacks are rounded to nearest, and the note says how many.
+    """Two matrix files, each with one matrix; see :func:`file_cases`.
 
     Raises
     ------
     ValueError, TypeError, OSError
         As :func:`mpgemm.inputs.files.read_matrix`; ValueError also where the shapes do not match.
     """
-    a, a_changed = to_float32(read_matrix(a_path, a_name), str(a_path))
-    b, b_changed = to_float32(read_matrix(b_path, b_name), str(b_path))
+    return _matrices_case(read_matrix(a_path, a_name), read_matrix(b_path, b_name), str(a_path), str(b_path))
+
+
+def file_cases(
+    a_path: Path, b_path: Path, a_name: str | None = None, b_name: str | None = None, *, transpose_b: bool = False
+) -> list[Case]:
+    """Two files of matrices or of stacks of them: a case for each pair of a stack, a single matrix with all of the other's.
+
+    Elements that float32 lacks are rounded to nearest, and the note says how many.
+
+    Parameters
+    ----------
+    a_path, b_path, a_name, b_name
+        As for :func:`mpgemm.inputs.files.read_stack`.
+    transpose_b : bool
+        The file holds B transposed, as layers keep their weights (x @ W.T).
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        As :func:`mpgemm.inputs.files.read_stack`; ValueError also where the shapes or the stacks do not match.
+    """
+    a, b = read_stack(a_path, a_name), read_stack(b_path, b_name)
+    if transpose_b:
+        b = b.swapaxes(-1, -2)
+    count = max(len(x) if x.ndim == 3 else 1 for x in (a, b))
+    if any(x.ndim == 3 and len(x) != count for x in (a, b)):
+        raise ValueError(f"{a_path} holds {len(a)} matrices and {b_path} {len(b)}: expected as many, or one")
+    if a.ndim == b.ndim == 2:
+        return [_matrices_case(a, b, str(a_path), str(b_path))]
+    cases = []
+    for number in range(count):
+        first, second = (x[number] if x.ndim == 3 else x for x in (a, b))
+        names = [f"{path}[{number}]" if x.ndim == 3 else str(path) for x, path in ((a, a_path), (b, b_path))]
+        cases.append(_matrices_case(first, second, *names))
+    return cases
+
+
+def _matrices_case(a_read: np.ndarray, b_read: np.ndarray, a_path: str, b_path: str) -> Case:
+    (a, a_changed), (b, b_changed) = to_float32(a_read, a_path), to_float32(b_read, b_path)
     if a.shape[1] != b.shape[0]:
+        hint = "; --transpose-b takes B as it is stored for x @ W.T" if a.shape[1] == b.shape[1] else ""
         raise ValueError(
             f"{a_path} is {a.shape[0]} x {a.shape[1]} and {b_path} {b.shape[0]} x {b.shape[1]}: "
-            f"A has {a.shape[1]} columns, B must have as many rows"
+            f"A has {a.shape[1]} columns, B must have as many rows{hint}"
         )
     changed = [
         f"{count} of {x.size} elements of {which} rounded to fp32"

@@ -37,7 +37,7 @@ COLUMNS = (
 METRICS = ("relative_frobenius", "relative_inf", "normwise", "componentwise", "max_ulp", "mean_ulp", "bits_equal")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparisonRecord:
     """One method on one engine on one input.
 
@@ -115,6 +115,9 @@ class ComparisonRecord:
     def to_csv(self) -> str:
         """The row as CSV text with a header line."""
         return _csv([self])
+
+    def __repr__(self) -> str:
+        return f"<ComparisonRecord {self}>"
 
     def __str__(self) -> str:
         return f"{self.case}: {self.method} on {self.engine}: {self.effective_bits:.2f} bits, {self.passes} passes"

@@ -6,10 +6,10 @@ With the words' sums ``A' = A_h + A_l / 2^s_a`` and B', the computed product dif
 
 The first two terms are the split's, the third is the low-low product that is left out, the rest what the sums round
 (*accumulation*). The first three are taken apart by what happened to the elements: beyond fp16's range (*overflow*), or so
-small that a word is subnormal or fewer than 22 bits are kept (*range*: the low word is then no longer small, and neither is
-the product that is left out). What remains is the 22 bits that two words hold (*split*) and the *dropped term*. Products of
-differences are formed in binary64: their own error is 2^-53 of a part. :func:`mpgemm.bounds.attribution.attribute` does the
-same for one dot product of any method, step by step in rational numbers.
+small that fewer than 22 bits are kept (*range*: the low word is then no longer small, and neither is the product that is left
+out). What remains is the 22 bits that two words hold (*split*) and the *dropped term*. Products of differences are formed in
+binary64: their own error is 2^-53 of a part. :func:`mpgemm.bounds.attribution.attribute` does the same for one dot product of
+any method, step by step in rational numbers.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.experiments.operand_ranges import FP16_NORMAL, FP16_OVERFLOW
+from mpgemm.experiments.operand_ranges import FP16_OVERFLOW
 from tensorcore_models.formats.split_analysis import FULL_BITS
 from tensorcore_models.formats.words import bits_kept
 
@@ -49,8 +49,7 @@ def _split(x: np.ndarray, scale: int) -> _Words:
     finite = np.where(np.isfinite(x), x, np.float32(0))
     high, low = tcm.split_fp16(finite, scale, overflow="saturate")
     overflow = np.abs(finite) >= FP16_OVERFLOW
-    few_bits = bits_kept(finite, (high, low), scale) < FULL_BITS
-    small = (few_bits | (np.abs(finite) < FP16_NORMAL)) & ~overflow & (finite != 0)
+    small = (bits_kept(finite, (high, low), scale) < FULL_BITS) & ~overflow & (finite != 0)
     scaled = np.ldexp(low.astype(np.float64), -scale)
     return _Words(finite.astype(np.float64), scaled, high.astype(np.float64) + scaled, overflow, small)
 

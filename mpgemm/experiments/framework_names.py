@@ -70,6 +70,11 @@ def framework_name(name: str) -> FrameworkName | None:
     return FRAMEWORK_NAMES.get(name.lower().replace("-", "_"))
 
 
+def is_method(name: str) -> bool:
+    """Whether a name, options and case apart, is a method of ours or of a framework."""
+    return name.partition(":")[0].lower() in ROWS or framework_name(name) is not None
+
+
 def method_of(name: str | RecoveryMethod) -> RecoveryMethod:
     """The method of a name, ours (with options, in any case) or a framework's.
 

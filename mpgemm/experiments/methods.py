@@ -16,6 +16,7 @@ import ascend
 import tensorcore_models as tcm
 from ascend.cube import ORDERS, STEP_ORDERS
 from mpgemm.amx import METHODS, USUAL, sgemm, sgemm_report
+from mpgemm.experiments.framework_names import is_method
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.recovery_methods import recovery_method
 from mpgemm.recovery.engines import hardware_engine
@@ -155,7 +156,9 @@ def engine_method(name: str) -> GemmMethod:
 
 
 def _engine(name: str) -> tcm.Engine:
-    """A model of the catalogue, or hardware that is there."""
+    """A model of the catalogue, a device's default FP16 instruction, or hardware that is there."""
+    if ":" not in name:
+        return tcm.default_instruction(name, a_format="fp16", d_format="fp32")
     return hardware_engine(name) if name.partition(":")[0] in hardware.PREFIXES else tcm.get_instruction(name)
 
 
@@ -209,7 +212,8 @@ def build_methods(names: Sequence[str] = tuple(FAMILIES), options: CubeOptions |
     Parameters
     ----------
     names : sequence of str
-        Families of :data:`FAMILIES` or :data:`ON_REQUEST`, ``engine:ARCH:INSTRUCTION`` or ``recovery:METHOD@ENGINE``.
+        Families of :data:`FAMILIES` or :data:`ON_REQUEST`, ``engine:ARCH:INSTRUCTION``, or METHOD or METHOD@ENGINE as compare
+        takes them (``recovery:METHOD`` where a family has the same name).
     options : CubeOptions, optional
         For the families that run the Ascend cube.
 
@@ -227,8 +231,10 @@ def build_methods(names: Sequence[str] = tuple(FAMILIES), options: CubeOptions |
         elif name.partition(":")[0] in PREFIXES:
             prefix, _, rest = name.partition(":")
             found = [PREFIXES[prefix](rest)]
+        elif is_method(name.partition("@")[0]):
+            found = [recovery_method(name)]
         else:
-            known = [*FAMILIES, *ON_REQUEST, *(f"{prefix}:NAME" for prefix in PREFIXES)]
+            known = [*FAMILIES, *ON_REQUEST, *(f"{prefix}:NAME" for prefix in PREFIXES), "METHOD@ENGINE"]
             raise ValueError(f"unknown method {name!r}; known: {', '.join(known)}")
         methods.update((method.name, method) for method in found)
     return list(methods.values())

@@ -31,7 +31,7 @@ def resolve_pairs(methods, engines) -> tuple[list[Pair], list[tuple[str, str, st
     Parameters
     ----------
     methods, engines : sequence
-        As for :func:`mpgemm.compare`.
+        As for :func:`mpgemm.compare`; a method with its own engine is METHOD@ENGINE.
 
     Raises
     ------
@@ -42,10 +42,11 @@ def resolve_pairs(methods, engines) -> tuple[list[Pair], list[tuple[str, str, st
     if not methods:
         raise ValueError("no methods to compare: name at least one of mpgemm.list_methods()")
     for method in methods:
-        row = method_of(method)
+        row = method_of(method.partition("@")[0] if isinstance(method, str) else method)
         name = method if isinstance(method, str) else row.name
         native = isinstance(method, str) and framework_name(method) and row.default_engine == "ieee"
-        for engine in (None,) if native else engines or (None,):
+        own = name.partition("@")[2]
+        for engine in (None,) if native else (own,) if own else engines or (None,):
             try:
                 found = resolve_engine(engine, row)
                 pairs.append(Pair(name, row, found, engine if isinstance(engine, str) else found.label))
@@ -101,9 +102,8 @@ def recovery_method(text: str) -> GemmMethod:
     ValueError
         If there is no such method or engine, or the engine does not take the words.
     """
-    method, _, engine = text.partition("@")
-    (pair,), _ = resolve_pairs([method], [engine or None])
-    return pair_method(pair)
+    (pair,), _ = resolve_pairs([text], [None])
+    return pair_method(pair._replace(name=text.partition("@")[0]))
 
 
 def _product(pair: Pair, options: dict, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:

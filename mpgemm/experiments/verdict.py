@@ -3,9 +3,11 @@
 :mod:`mpgemm.experiments.judging` finds the facts.
 """
 
+import html
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from mpgemm.reporting.report import data_frame
 from tensorcore_models.formats.split_analysis import DEFAULT_SCALE_EXPONENT
 
 #: Metrics that are compared with FP32's, as fields of an error report.
@@ -88,7 +90,7 @@ class LostOperand:
     value: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """What to do about one input.
 
@@ -135,6 +137,25 @@ class Verdict:
 
     def __str__(self) -> str:
         return "\n".join(sentences(self))
+
+    def __repr__(self) -> str:
+        return f"<Verdict: {self.status}; {self.recommended}>"
+
+    def _repr_html_(self) -> str:
+        first, *rest = sentences(self)
+        items = "".join(f"<li>{html.escape(line.strip())}</li>" for line in rest)
+        return f"<p><b>{html.escape(first)}</b></p><ul>{items}</ul>"
+
+    def to_dataframe(self):
+        """The judgements, one a row, as a pandas data frame.
+
+        Raises
+        ------
+        ImportError
+            If pandas is missing.
+        """
+        judged = (*self.judgements, *self.scaled)
+        return data_frame([{**asdict(judgement), "setting": str(judgement.setting)} for judgement in judged])
 
 
 # -- sentences -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""Matrices in files: NumPy .npy and .npz, Matrix Market .mtx, and .safetensors by tensor name.
+"""Matrices in files: NumPy .npy and .npz (SciPy's sparse ones, too), Matrix Market .mtx, .csv, and by tensor name .safetensors
+and PyTorch's .pt. A pickle is never executed: .pt goes through ``torch.load(weights_only=True)``.
 
 :func:`read_matrix` gives a two-dimensional numeric array in native byte order or raises an error of one line.
 Writers go through a temporary file in the same folder and ``os.replace``, so that a reader sees the old file or the
@@ -8,16 +9,18 @@ Source of the .mtx syntax: Boisvert, Pozo, Remington, "The Matrix Market Exchang
 NISTIR 5935 (1996).
 """
 
+import csv
 import json
 import math
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+import ml_dtypes
 import numpy as np
 
 import tensorcore_models as tcm
@@ -44,6 +47,10 @@ def check_matrix(array: object, name: str) -> np.ndarray:
     array = tcm.as_array(array, name)
     if array.ndim != 2:
         raise ValueError(f"{name}: a matrix has 2 dimensions, got shape {array.shape}")
+    return _native(array)
+
+
+def _native(array: np.ndarray) -> np.ndarray:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
@@ -53,9 +60,9 @@ def read_matrix(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
     Parameters
     ----------
     path : path
-        A file whose suffix says its format: .npy, .npz, .mtx or .safetensors.
+        A file whose suffix says its format: .npy, .npz, .mtx, .csv, .safetensors, .pt or .pth.
     name : str, optional
-        Which array of an .npz or which tensor of a .safetensors file; needed where there are several.
+        Which array of an .npz or which tensor of a .safetensors or .pt file; needed where there are several.
 
     Returns
     -------
@@ -72,16 +79,36 @@ def read_matrix(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
     TypeError
         If the elements are not real numbers.
     """
-    path = Path(path)
+    return check_matrix(_read(Path(path), name), str(path))
+
+
+def read_stack(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
+    """Read one matrix, or a stack of matrices (an array of more dimensions, the last two the matrices').
+
+    Parameters and errors as for :func:`read_matrix`.
+
+    Returns
+    -------
+    numpy.ndarray
+        Two dimensions for one matrix, three for a stack: the leading dimensions taken together.
+    """
+    array = tcm.as_array(_read(Path(path), name), str(path))
+    if array.ndim < 2:
+        raise ValueError(f"{path}: a matrix has 2 dimensions, got shape {array.shape}")
+    return _native(array if array.ndim == 2 else array.reshape(-1, *array.shape[-2:]))
+
+
+def _read(path: Path, name: str | None) -> object:
+    """What the file's reader gives."""
     try:
         reader = _READERS[path.suffix.lower()]
     except KeyError:
         raise ValueError(f"{path}: unknown matrix format {path.suffix!r}; known: {', '.join(_READERS)}") from None
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
-    if name is not None and path.suffix.lower() in (".npy", ".mtx"):
+    if name is not None and path.suffix.lower() in (".npy", ".mtx", ".csv"):
         raise ValueError(f"{path}: a {path.suffix} file holds one matrix; drop the name {name!r}")
-    return check_matrix(reader(path, name), str(path))
+    return reader(path, name)
 
 
 @contextmanager
@@ -143,9 +170,70 @@ def _check_size(shape: Sequence[int], itemsize: int, path: Path) -> None:
 def _read_npz(path: Path, name: str | None) -> np.ndarray:
     with _damage(path, ".npz file"), zipfile.ZipFile(path) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        if name is None and {"format", "shape", "data"} <= members.keys():
+            return _read_sparse(path)
         member = members[_choose(path, name, list(members))]
         with archive.open(member) as stream:
             return _read_array(stream, member.file_size, path)
+
+
+def _read_sparse(path: Path) -> np.ndarray:
+    """What `scipy.sparse.save_npz` wrote, as a dense matrix."""
+    try:
+        import scipy.sparse
+    except ImportError:
+        raise _Refused(f"{path}: a sparse matrix needs the extra: pip install 'mpgemm[sparse]'") from None
+    matrix = scipy.sparse.load_npz(path)
+    if hasattr(matrix, "check_format"):  # indices beyond the matrix would be written outside of it
+        matrix.check_format(full_check=True)
+    _check_size(matrix.shape, matrix.dtype.itemsize, path)
+    return matrix.toarray()
+
+
+def _read_csv(path: Path, name: str | None) -> np.ndarray:
+    """Numbers between commas; a first line that is none is a heading."""
+    with _damage(path, ".csv file of numbers"), path.open(encoding="utf-8-sig", newline="") as stream:
+        rows = [row for row in csv.reader(stream) if row]
+        if rows and not all(map(_is_number, rows[0])):
+            rows = rows[1:]
+        widths = {len(row) for row in rows}
+        if len(widths) != 1:
+            raise ValueError(f"its rows have {sorted(widths)} numbers" if rows else "it holds no numbers")
+        return np.array([[float(cell) for cell in row] for row in rows])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_torch(path: Path, name: str | None) -> object:
+    """A tensor, or one of a (nested) mapping of tensors, its keys joined by dots."""
+    try:
+        import torch
+    except ImportError:
+        raise ValueError(
+            f"{path}: reading {path.suffix} needs PyTorch (pip install torch); without it, save as .safetensors or .npy"
+        ) from None
+    with _damage(path, f"{path.suffix} file of tensors"):
+        loaded = torch.load(path, map_location="cpu", weights_only=True)
+        tensors = {key: value for key, value in _flat(loaded) if isinstance(value, torch.Tensor)}
+        tensor = tensors[_choose(path, name, sorted(tensors))].detach()
+        if tensor.dtype == torch.bfloat16:  # NumPy has no such type: by its bits
+            return tensor.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+        return tensor.numpy()
+
+
+def _flat(value: object, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """(name, leaf) of nested mappings."""
+    if not isinstance(value, Mapping):
+        yield prefix or "tensor", value
+        return
+    for key, item in value.items():
+        yield from _flat(item, f"{prefix}.{key}" if prefix else str(key))
 
 
 def _choose(path: Path, name: str | None, known: list[str]) -> str:
@@ -178,8 +266,6 @@ _SAFETENSORS_FP8 = {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "F8_E8
 
 def _safetensors_fp8(path: Path, name: str, dtype: str) -> np.ndarray:
     """A tensor of one-byte floats, from its bytes: the header's length in 8 bytes, the header in JSON, the data."""
-    import ml_dtypes
-
     with path.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
         entry = json.loads(stream.read(length))[name]
@@ -274,7 +360,15 @@ def _mtx_put(matrix: np.ndarray, i: int, j: int, value: float, symmetry: str) ->
         matrix[j, i] += -value if symmetry == "skew-symmetric" else value
 
 
-_READERS = {".npy": _read_npy, ".npz": _read_npz, ".mtx": _read_mtx, ".safetensors": _read_safetensors}
+_READERS = {
+    ".npy": _read_npy,
+    ".npz": _read_npz,
+    ".mtx": _read_mtx,
+    ".csv": _read_csv,
+    ".safetensors": _read_safetensors,
+    ".pt": _read_torch,
+    ".pth": _read_torch,
+}
 
 
 # -- writing --------------------------------------------------------------------------------------------------------

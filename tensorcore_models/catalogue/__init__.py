@@ -10,6 +10,8 @@ from . import amd, ascend, names, nvidia, other
 from .devices import DEVICES
 from .measured import load_tables, with_table
 
+__all__ = ["architectures", "default_instruction", "get_instruction", "list_instructions"]
+
 
 @cache
 def _catalogue() -> dict[tuple[str, str], Instruction]:

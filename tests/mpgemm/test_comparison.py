@@ -43,7 +43,7 @@ def test_records_say_what_was_measured():
     assert len(rows["records"]) == 3 and rows["records"][0]["case"] == "mine" and rows["skipped"][0]["engine"] == "v100"
     parsed = list(csv.DictReader(io.StringIO(found.to_csv())))
     assert float(parsed[0]["relative_frobenius"]) == first.errors.relative_frobenius
-    assert json.loads(first.to_json())["passes"] == 3 and "left out" in str(found) and "ootomo" in str(first)
+    assert json.loads(first.to_json())["passes"] == 3 and "Left out" in str(found) and "ootomo" in str(first)
 
 
 def test_what_is_not_finite_is_strict_json():

@@ -234,6 +234,17 @@ def test_verification_compares_with_mpmath_and_can_fail(monkeypatch):
     assert evaluation.verify_entries(case, 5) == (5, 0)
 
 
+def test_one_spelling_of_methods_and_engines():
+    """What compare takes, evaluate takes, too: METHOD, METHOD@ENGINE, names of frameworks, devices."""
+    plain, device, framework, engine = build_methods(["ootomo", "ootomo:terms=4@a100", "3xTF32@h100", "engine:a100"])
+    assert plain.name.startswith("recovery:ootomo@")
+    assert device.name == "recovery:ootomo:terms=4@ampere:mma.m16n8k16.f32.f16.f16.f32"
+    assert framework.name.startswith("recovery:3xTF32@hopper:")
+    assert engine.name == "engine:ampere:mma.m16n8k16.f32.f16.f16.f32"
+    with pytest.raises(ValueError, match="METHOD@ENGINE"):
+        build_methods(["nonsense@a100"])
+
+
 # -- ranges of operands -----------------------------------------------------------------------------------------------
 def test_counts_of_the_range_at_its_boundaries():
     a = np.float32([[65519, 65520, 2.0**-25, 2.0**-25 * (1 + 2.0**-20), 2.0**-14, 0, np.nan, -(2.0**-15)]])

@@ -2,12 +2,15 @@
 
 import os
 import stat
+import sys
+import types
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from mpgemm.inputs.files import atomic_writer, check_matrix, read_matrix, write_matrix, write_text
+from mpgemm.experiments.cases import file_cases
+from mpgemm.inputs.files import atomic_writer, check_matrix, read_matrix, read_stack, write_matrix, write_text
 
 
 @pytest.fixture
@@ -140,7 +143,7 @@ def test_truncated_and_foreign_files(tmp_path, matrix):
 def test_missing_file_and_unknown_suffix(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_matrix(tmp_path / "x.npy")
-    with pytest.raises(ValueError, match=r"unknown matrix format '.txt'; known: .npy, .npz, .mtx, .safetensors"):
+    with pytest.raises(ValueError, match=r"unknown matrix format '.txt'; known: .npy, .npz, .mtx, .csv, .safetensors"):
         read_matrix(tmp_path / "x.txt")
     (tmp_path / "y.npy").touch()
     with pytest.raises(ValueError, match="holds one matrix"):
@@ -189,3 +192,127 @@ def test_files_get_the_usual_mode(tmp_path):
 def test_write_matrix_refuses_other_suffixes(tmp_path):
     with pytest.raises(ValueError, match=r"can write .npy and .mtx"):
         write_matrix(tmp_path / "x.csv", np.zeros((1, 1)))
+
+
+# -- more formats --------------------------------------------------------------------------------------------------------
+def test_csv(tmp_path, matrix):
+    path = tmp_path / "x.csv"
+    np.savetxt(path, matrix, delimiter=",", fmt="%.17g")
+    np.testing.assert_array_equal(read_matrix(path), matrix)
+    path.write_text("first, second\r\n1, 2.5\r\n-3e-4, inf\r\n", newline="")
+    np.testing.assert_array_equal(read_matrix(path), [[1, 2.5], [-3e-4, np.inf]])
+    for text, message in (("", "holds no numbers"), ("1,2\n3\n", r"rows have \[1, 2\] numbers"), ("1,2\n3,x\n", "'x'")):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            read_matrix(path)
+    with pytest.raises(ValueError, match="holds one matrix"):
+        read_matrix(path, "a")
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "dia", "bsr"])
+def test_sparse_npz(tmp_path, kind):
+    sparse = pytest.importorskip("scipy.sparse")
+    dense = np.zeros((4, 6), np.float32)
+    dense[1, 2], dense[3, 5], dense[0, 0] = 1.5, -2, 7
+    sparse.save_npz(tmp_path / "x.npz", sparse.csr_matrix(dense).asformat(kind))
+    back = read_matrix(tmp_path / "x.npz")
+    assert back.dtype == np.float32
+    np.testing.assert_array_equal(back, dense)
+
+
+def test_a_damaged_sparse_matrix_is_one_line(tmp_path):
+    sparse = pytest.importorskip("scipy.sparse")
+    path = tmp_path / "x.npz"
+    good = sparse.csr_matrix(np.eye(3))
+    np.savez(path, format=b"csr", shape=(3, 3), data=good.data, indices=good.indices + 100, indptr=good.indptr)
+    with pytest.raises(ValueError, match="not a complete .npz file"):
+        read_matrix(path)
+
+
+class Tensor:
+    """What the reader uses of a torch.Tensor."""
+
+    def __init__(self, array, dtype=None):
+        self.array, self.dtype = array, dtype
+
+    def detach(self):
+        return self
+
+    def contiguous(self):
+        return self
+
+    def view(self, dtype):
+        return Tensor(self.array.view(dtype))
+
+    def numpy(self):
+        return self.array
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """torch.load and the types that the reader asks for; what is loaded is set by the test."""
+    module = types.SimpleNamespace(Tensor=Tensor, bfloat16="bfloat16", int16=np.int16, calls=[], loaded=None)
+
+    def load(path, **options):
+        module.calls.append(options)
+        if isinstance(module.loaded, Exception):
+            raise module.loaded
+        return module.loaded
+
+    module.load = load
+    monkeypatch.setitem(sys.modules, "torch", module)
+    return module
+
+
+def test_pt(tmp_path, matrix, torch):
+    path = tmp_path / "x.pt"
+    path.touch()
+    torch.loaded = Tensor(matrix)
+    np.testing.assert_array_equal(read_matrix(path), matrix)
+    assert torch.calls == [{"map_location": "cpu", "weights_only": True}]
+    narrow = matrix.astype(ml_dtypes.bfloat16)
+    torch.loaded = {"layer": {"weight": Tensor(matrix), "bias": Tensor(narrow, "bfloat16")}, "step": 3}
+    np.testing.assert_array_equal(read_matrix(path, "layer.weight"), matrix)
+    back = read_matrix(path, "layer.bias")
+    assert back.dtype == ml_dtypes.bfloat16
+    np.testing.assert_array_equal(back, narrow)
+    with pytest.raises(ValueError, match=r"holds 2 arrays, say which; known: layer.bias, layer.weight"):
+        read_matrix(path)
+    torch.loaded = RuntimeError("Weights only load failed:\nunsafe")
+    with pytest.raises(ValueError, match=r"not a complete .pt file of tensors \(Weights only load failed: unsafe\)"):
+        read_matrix(path)
+
+
+def test_pt_without_torch_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    (tmp_path / "x.pt").touch()
+    with pytest.raises(ValueError, match="needs PyTorch .* save as .safetensors"):
+        read_matrix(tmp_path / "x.pt")
+
+
+def test_stacks(tmp_path, matrix):
+    stack = np.stack([matrix, 2 * matrix])
+    np.save(tmp_path / "s.npy", stack)
+    np.save(tmp_path / "four.npy", stack[None])
+    np.save(tmp_path / "v.npy", np.ones(3))
+    np.testing.assert_array_equal(read_stack(tmp_path / "s.npy"), stack)
+    np.testing.assert_array_equal(read_stack(tmp_path / "four.npy"), stack)
+    with pytest.raises(ValueError, match=r"2 dimensions, got shape \(3,\)"):
+        read_stack(tmp_path / "v.npy")
+    with pytest.raises(ValueError, match="2 dimensions"):
+        read_matrix(tmp_path / "s.npy")
+
+
+def test_cases_of_stacks_and_transposed_files(tmp_path, matrix):
+    a, w = tmp_path / "a.npy", tmp_path / "w.npy"
+    np.save(a, np.stack([matrix, 2 * matrix]))
+    np.save(w, np.arange(8.0).reshape(2, 4))
+    first, second = file_cases(a, w, transpose_b=True)
+    assert (first.label, second.label) == ("a.npy[0] x w.npy", "a.npy[1] x w.npy")
+    np.testing.assert_array_equal(second.load()[0], np.float32(2 * matrix))
+    np.testing.assert_array_equal(second.load()[1], np.arange(8.0).reshape(2, 4).T)
+    with pytest.raises(ValueError, match="--transpose-b takes B"):
+        file_cases(a, w)
+    np.save(w, np.zeros((3, 4, 2)))
+    with pytest.raises(ValueError, match="2 matrices and .*w.npy 3: expected as many"):
+        file_cases(a, w)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ascend
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import generated_cases, given_case, shipped_case
 from mpgemm.experiments.error_sources import SOURCES, error_sources
@@ -95,6 +96,19 @@ def test_single_rows_count_though_the_norm_hides_them():
     assert found.judgements[0].differences["componentwise"] < -4
 
 
+def test_results_that_plain_fp16_would_have_are_lost():
+    """Elements below 2^-22 keep fewer bits in two words than FP16 keeps in range: their results count one by one."""
+    case = generated("uniform_symmetric", (16, 16, 16), exponent=-22)
+    judgement = verdict_on(case).judgements[0]
+    a, b = case.load()
+    product = ascend.cube_gemm(a, b, scale_exponent=judgement.setting.scale_exponent)
+    sizes = np.abs(a.astype(np.float64)) @ np.abs(b)
+    share = np.abs(exact_gemm(a, b).error_of(product)) / sizes
+    assert judgement.status == "lost"
+    assert 0 < judgement.lost_results == np.count_nonzero(share > 2**-10) < 256
+    assert judgement.worst == np.unravel_index(np.argmax(share), share.shape)
+
+
 def test_one_result_proves_little():
     found = verdict_on(generated("normal", (1, 4096, 1)))
     assert found.noise["relative_frobenius"] > 4 and "1 result can say no more" in str(found)
@@ -144,8 +158,6 @@ def test_noise_covers_two_equal_methods(results):
 def test_the_parts_add_up(m, k, n, exponent, scale, seed):
     """With one source alone in weights of one element, the parts' signed sum is the error: |error| <= sum of the norms, and
     without sums (k = 1) nothing is left for the accumulation but its last roundings."""
-    import ascend
-
     rng = np.random.default_rng(seed)
     a = np.ldexp(rng.standard_normal((m, k)), exponent).astype(np.float32)
     b = rng.standard_normal((k, n)).astype(np.float32)

@@ -1,0 +1,109 @@
+"""What all commands share: examples in their help, completion, JSON with a header, tables that fit."""
+
+import json
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mpgemm.cli import COMMANDS, build_parser, main
+from mpgemm.commands.examples import EXAMPLES
+
+ALL_EXAMPLES = [(command, arguments) for command, rows in EXAMPLES.items() for arguments, _ in rows]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_ends_with_examples(command, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    assert f"  mpgemm {command}" in text.partition("examples:\n")[2]
+
+
+@pytest.mark.parametrize(("command", "arguments"), ALL_EXAMPLES)
+def test_examples_parse(command, arguments):
+    args = build_parser(command).parse_args([command, *shlex.split(arguments)])
+    assert args.command == command
+
+
+DOCS = [
+    line.removeprefix("$ ")
+    for page in ("answers.md",)
+    for line in (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8").splitlines()
+    if line.startswith("$ mpgemm ")
+]
+
+
+@pytest.mark.parametrize("line", DOCS)
+def test_commands_of_the_docs_parse(line):
+    words = shlex.split(line)[1:]
+    assert build_parser(words[0]).parse_args(words).command == words[0]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_command_and_option(shell, capsys):
+    assert main(["completion", shell]) == 0
+    text = capsys.readouterr().out
+    assert all(command in text for command in COMMANDS)
+    assert "step-orders" in text and "sequential" in text
+    if shutil.which(shell):
+        assert subprocess.run([shell, "-n"], input=text, text=True).returncode == 0
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("mpgemm ev", "evaluate"), ("mpgemm evaluate --step-orders ex", "exact"), ("mpgemm compare --bit", "--bits")],
+)
+def test_bash_completes(words, expected, capsys):
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    given = shlex.split(words)
+    script += f'COMP_WORDS=({words}); COMP_CWORD={len(given) - 1}; _mpgemm; echo "${{COMPREPLY[@]}}"\n'
+    assert subprocess.run(["bash"], input=script, text=True, capture_output=True).stdout.strip() == expected
+
+
+JSON_COMMANDS = [
+    ["evaluate", "--methods", "fp32", "--distribution", "normal", "--shape", "4", "4", "4", "--json"],
+    ["compare", "--methods", "fp16", "--engines", "a100", "--distribution", "normal", "--shape", "4", "4", "4", "--json"],
+    ["explain", "--json"],
+    ["models", "h100", "--json"],
+    ["models", "--methods", "--json"],
+    ["plan", "256", "256", "256", "--json", "--top", "1"],
+    ["simulate", "--json"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", JSON_COMMANDS, ids=" ".join)
+def test_json_says_what_made_it(command, capsys):
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert found["schema"] == 1 and found["command"] == command
+    assert {"mpgemm", "code", "python", "numpy", "blas", "machine"} <= found["environment"].keys()
+
+
+@pytest.mark.parametrize("columns", [40, 80, 132])
+@pytest.mark.parametrize(
+    "command", [*JSON_COMMANDS[:2], *JSON_COMMANDS[3:5], JSON_COMMANDS[6]], ids=lambda words: words[0]
+)
+def test_tables_fit_the_terminal(command, columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main([word for word in command if word != "--json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    ruled = [number for number, line in enumerate(lines) if line and set(line) <= {"-", " "}]
+    assert ruled
+    for number in ruled:
+        assert all(len(line) <= columns for line in lines[max(number - 1, 0) : number + 3]), lines[number + 1]
+
+
+def test_wide_shows_all_columns(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "60")
+    command = [word for word in JSON_COMMANDS[0] if word != "--json"]
+    assert main(command) == 0
+    assert "left out, --wide shows them" in capsys.readouterr().out
+    assert main([*command, "--wide"]) == 0
+    out = capsys.readouterr().out
+    assert "max_ulp" in out and "left out" not in out
