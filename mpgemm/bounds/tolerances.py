@@ -306,6 +306,10 @@ class _Drawn:
     def __call__(self, index: int) -> Data:
         return Data(*generate(self.distribution, self.m, self.k, self.n, self.seed + index, **self.parameters))
 
+    def small(self) -> "_Drawn":
+        """The same with few rows and columns."""
+        return replace(self, m=min(self.m, SIDE), n=min(self.n, SIDE))
+
     def __str__(self) -> str:
         return f"fresh pairs of {self.distribution}, seeds {self.seed} and up"
 
@@ -412,7 +416,7 @@ def _with_data(product, whole: Data, draw: _Drawn | None, quantile, confidence, 
     line = tightest_line(measured)
     count = draws_for(quantile, confidence)
     block = getattr(getattr(product, "engine", None), "block_size", None) or 1
-    draws = orders_of_k(small, block, count) if draw is None else (corner(draw(i)) for i in range(count))
+    draws = orders_of_k(small, block, count) if draw is None else (draw.small()(i) for i in range(count))
     tried = [line or Line(0.0, 1.0)] + ([] if check is None else [Line(*check)])
     found = sample(product, draws, count, tried, progress)
     expected = product.expected(small)
@@ -453,7 +457,8 @@ def _notes(product, whole: Data, small: Data, complete: bool, line, draw) -> tup
         notes.append(f"the certified line covers {rows} x {columns} elements, evenly spread; by size it covers all")
     if draw is not None:
         notes.append(
-            f"the certified line covers the pairs drawn from {draw.distribution}; by size it covers any with their exponents"
+            f"the certified line covers the pairs drawn from {draw.distribution}; by size it covers all operands whose "
+            "largest exponents are no larger"
         )
     if isinstance(product, EngineProduct) and product.reference == "given":
         pairs = zip((small.a, small.b), product.rounded(small), strict=True)
@@ -462,6 +467,6 @@ def _notes(product, whole: Data, small: Data, complete: bool, line, draw) -> tup
             share = changed / max(1, small.a.size + small.b.size)
             notes.append(
                 f"{share:.0%} of the operands are rounded to {product.engine.formats[0].name}, which counts here; where the "
-                'expected result is computed from the rounded operands, take reference="rounded"'
+                'expected result is computed from the rounded operands, take the reference "rounded"'
             )
     return tuple(notes)

@@ -111,8 +111,8 @@ def test_long_dot_products_are_folded_to_what_matters():
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("-1e-3", -1e-3), ("1/3", 1 / 3), ("-1/4", -0.25), ("2^-12", 2.0**-12), ("-2**3", -8.0), ("0x1.8p-4", 0.09375), (".5", 0.5),
-     ("x", None), ("1/0", None), ("", None), ("2^", None), ("2^9999", None)],
+    [("-1e-3", -1e-3), ("1/3", 1 / 3), ("-1/4", -0.25), ("2^-12", 2.0**-12), ("-2**3", -8.0), ("0x1.8p-4", 0.09375),
+     (".5", 0.5), ("x", None), ("1/0", None), ("", None), ("2^", None), ("2^9999", None)],
 )  # fmt: skip
 def test_numbers_in_any_notation(text, value):
     assert _number(text) == (None if value is None else np.float32(value))
