@@ -125,6 +125,9 @@ def side_by_side(method, a, b, c=None, engines=("a100", "h100"), **options) -> S
     for run in runs:
         if run.row.kind != "words":
             raise ValueError(f"{run.row.name} multiplies integers, which every engine does exactly: nothing can differ")
+        for words in run.words():
+            if not all(np.isfinite(tcm.decode(word, run.word_format)).all() for word in words):
+                raise ValueError(f"{run.row.name}: an element is beyond the range of words in {run.word_format.name}")
     tracers = [trace(run) for run in runs]
     results = [float(run.product()[0, 0]) for run in runs]
     names = (runs[0].engine.label, runs[1].engine.label)
@@ -135,7 +138,7 @@ def side_by_side(method, a, b, c=None, engines=("a100", "h100"), **options) -> S
     if first is None:
         why, rules = _alike(short, results)
     else:
-        why, rules = _why(runs, pairs, first, short)
+        why, rules = _why(runs, tracers[0].events, pairs, first, short)
     return SideBySide(runs[0].row.name, names, (results[0], results[1]), rows, first, why, rules)
 
 
@@ -158,7 +161,7 @@ def _alike(names, results) -> tuple[str, tuple[str, ...]]:
 
 
 # -- why -----------------------------------------------------------------------------------------------------------------
-def _why(runs, pairs: list[tuple[Event, Event]], index: int, names) -> tuple[str, tuple[str, ...]]:
+def _why(runs, events: list[Event], pairs: list[tuple[Event, Event]], index: int, names) -> tuple[str, tuple[str, ...]]:
     """A sentence on the first row that differs, and the rules that explain it."""
     one, other = pairs[index]
     if one.pair is None:
@@ -166,7 +169,7 @@ def _why(runs, pairs: list[tuple[Event, Event]], index: int, names) -> tuple[str
             f"The sums outside differ, because the engines take k in steps of {runs[0].engine.k} and {runs[1].engine.k}.",
             ("k",),
         )
-    start, seed = _since(pairs, index)
+    start, seed = _since(events, pairs, index)
     where = f"Products {start} to {one.stop - 1}" if one.stop - start > 1 else f"Product {start}"
     engines = [run.engine for run in runs]
     ks = slice(start, one.stop)
@@ -184,21 +187,18 @@ def _why(runs, pairs: list[tuple[Event, Event]], index: int, names) -> tuple[str
     return f"{text}{_example(engines, names, a, b, seed, start)}.", rules
 
 
-def _since(pairs: list[tuple[Event, Event]], index: int) -> tuple[int, float | None]:
+def _since(events: list[Event], pairs: list[tuple[Event, Event]], index: int) -> tuple[int, float | None]:
     """Where the last common sum of the same chain ends, and its value."""
     one, _ = pairs[index]
     for before, _ in reversed(pairs[:index]):
         if before.key[0] == one.key[0] and before.pair is not None and before.text == one.text and one.seed is not None:
             return before.stop, (one.seed if one.start == before.stop else before.value)
-    return (one.start, one.seed) if one.key[1] == "part" else (0, _chain_seed(pairs, index))
+    return (one.start, one.seed) if one.key[1] == "part" else (0, _chain_seed(events, one))
 
 
-def _chain_seed(pairs, index: int) -> float | None:
-    """What the chain started from: the seed of its first sum."""
-    one, _ = pairs[index]
-    return next(
-        (e.seed for e, _ in pairs if e.key[0] == one.key[0] and e.start == 0), one.seed if one.start == 0 else None
-    )
+def _chain_seed(events: list[Event], one: Event) -> float | None:
+    """What a chain started from: the seed of its first sum."""
+    return next((event.seed for event in events if event.key[0] == one.key[0]), None)
 
 
 def _value(spec: Accumulator, engine: Engine, a, b, seed: float | None, formats=None) -> float:

@@ -204,7 +204,8 @@ def _method(args) -> str:
     if args.format is not None:
         return _plain(args.format)
     named = [tcm.get_instruction(name).a_format for name in args.engine if ":" in name]
-    return _plain(named[0] if named else plain_engine(args.engine[0]).formats[0].name)
+    devices = [name for name in args.engine if name != "ieee"]
+    return _plain(named[0] if named else plain_engine(devices[0]).formats[0].name if devices else "fp32")
 
 
 def _compare(args) -> int:

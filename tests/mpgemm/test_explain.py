@@ -82,6 +82,14 @@ def test_rows_are_the_sums_of_both_and_the_results_are_theirs(engines, method):
                 assert getattr(row, which) == part[0, 0]
 
 
+@pytest.mark.parametrize("c", [None, 0.25])
+def test_a_chain_that_starts_from_c(c):
+    a, b = (x.ravel() for x in generate("normal", 1, 16, 1, 3))
+    for engines in (("ieee", "h100"), ("v100", "mi300x")):
+        found = side_by_side("fp16", a, b, c, engines=engines)
+        assert found.first == 0 and found.rules == ("algorithm",), found
+
+
 def test_engines_of_one_arithmetic_agree():
     a, b = (x.ravel() for x in generate("normal", 1, 200, 1))
     found = side_by_side("fp16", a, b, engines=("h100", "b200"))
@@ -93,6 +101,8 @@ def test_integers_cannot_differ():
         side_by_side("ozaki_int8", [1.0], [1.0], engines=("a100", "h100"))
     with pytest.raises(ValueError, match="two engines"):
         side_by_side("fp16", [1.0], [1.0], engines=("a100",))
+    with pytest.raises(ValueError, match="beyond the range of words in fp16"):
+        side_by_side("fp16", [1e6], [1.0], engines=("a100", "h100"))
 
 
 def test_long_dot_products_are_folded_to_what_matters():
