@@ -84,10 +84,10 @@ def test_rows_are_the_sums_of_both_and_the_results_are_theirs(engines, method):
 
 @pytest.mark.parametrize("c", [None, 0.25])
 def test_a_chain_that_starts_from_c(c):
-    a, b = (x.ravel() for x in generate("normal", 1, 16, 1, 3))
-    for engines in (("ieee", "h100"), ("v100", "mi300x")):
+    a, b = (x.ravel() for x in generate("normal", 1, 48, 1, 3))
+    for engines in (("ieee", "h100"), ("ieee", "mi300x")):
         found = side_by_side("fp16", a, b, c, engines=engines)
-        assert found.first == 0 and found.rules == ("algorithm",), found
+        assert found.first is not None and found.rules == ("algorithm",), found
 
 
 def test_engines_of_one_arithmetic_agree():
