@@ -9,6 +9,7 @@ from mpgemm.bounds.bounds import block_fma_bounds, gemm_bound, multiword_bound
 from mpgemm.bounds.describe import Description, describe
 from mpgemm.bounds.method_bounds import MethodBound, method_bound
 from mpgemm.bounds.tolerances import Tolerance, tolerance
+from mpgemm.bounds.two_engines import SideBySide, side_by_side
 from mpgemm.bounds.vacuity import Vacuity, check_tolerance
 from mpgemm.exact.errors import ErrorMeter, ErrorReport, errors
 from mpgemm.exact.mp import mp_gemm, mp_gemm_entries

@@ -1,7 +1,9 @@
 """The arithmetic of one recovered dot product, step by step: every value with its encoding."""
 
+import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,15 +15,24 @@ from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format
 from tensorcore_models.machine.fp_state import default_fp_state
 
+#: Steps of a stage that are shown: all where there are no more than the first number, else the first ones, the last one and
+#: those that matter most.
+SHOWN, FIRST, MOST = 24, 2, 5
+
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what happens, the value that comes out and its encoding (empty where the value has none of its own)."""
+    """One step: what happens, the value that comes out and its encoding (empty where the value has none of its own).
+
+    `weight` says how much it matters where there are too many steps to show: the size of a product, or what the step loses;
+    None: it is one of a kind.
+    """
 
     stage: str
     text: str
     value: float | None = None
     bits: str = ""
+    weight: float | None = None
 
     def __str__(self) -> str:
         shown = "" if self.value is None else f" = {self.value!r}"
@@ -42,6 +53,20 @@ class Description:
         head = [f"{self.method} on {self.engine}", f"  {self.formula}"]
         return "\n".join([*head, *map(str, self.steps), str(self.attribution)])
 
+    def folded(self) -> str:
+        """As text, of each stage with many steps only the first, the last and those that matter most."""
+        shown = _folded(self.steps)
+        lines, left = [f"{self.method} on {self.engine}", f"  {self.formula}"], 0
+        for index, step in enumerate(self.steps):
+            if index not in shown:
+                left += 1
+                continue
+            if left:
+                lines.append(f"  ... {left} steps that matter less")
+            lines.append(str(step))
+            left = 0
+        return "\n".join([*lines, str(self.attribution)])
+
     def to_dict(self) -> dict:
         """JSON-compatible values."""
         return {
@@ -51,6 +76,22 @@ class Description:
             "steps": [asdict(step) for step in self.steps],
             "attribution": self.attribution.to_dict(),
         }
+
+
+def _folded(steps: tuple[Step, ...]) -> set[int]:
+    """Indices of the steps to show."""
+    shown: set[int] = set()
+    for stage in dict.fromkeys(step.stage for step in steps):
+        of_stage = [index for index, step in enumerate(steps) if step.stage == stage]
+        if len(of_stage) > SHOWN:
+            always = [index for index in of_stage if steps[index].weight is None]
+            weights = {index: steps[index].weight or 0.0 for index in of_stage if index not in always}
+            others = sorted(weights, key=lambda index: -weights[index])
+            heaviest = {weights[index] for index in others[:MOST]} - {0.0}
+            heavy = [index for index in others if weights[index] in heaviest][: 4 * MOST]
+            of_stage = [*of_stage[:FIRST], of_stage[-1], *always[:FIRST], *always[-1:], *heavy]
+        shown.update(of_stage)
+    return shown
 
 
 @default_fp_state
@@ -81,7 +122,7 @@ def describe(method, a, b, c=None, engine=None, *, overflow: str | None = None, 
     attribution = attribute(method, a, b, c, engine, overflow=overflow, **options)
     steps = _operand_steps(run)
     if run.row.kind == "words":
-        steps += _word_steps(run) + _core_steps(run)
+        steps += _word_steps(run) + trace(run).steps
     else:
         steps += _integer_steps(run)
     result = run.product()
@@ -102,11 +143,20 @@ def _bits_of(value: float, dtype) -> str:
 
 def _operand_steps(run) -> list[Step]:
     steps = []
+    sizes = _sizes(run)
     for name, x in (("a", run.a), ("b", run.b)):
-        steps += [Step("input", f"{name}[{k}]", float(v), _bits_of(v, x.dtype)) for k, v in enumerate(x.ravel())]
+        steps += [
+            Step("input", f"{name}[{k}]", float(v), _bits_of(v, x.dtype), sizes[k]) for k, v in enumerate(x.ravel())
+        ]
     if run.c is not None:
         steps.append(Step("input", "c", float(run.c[0, 0]), _bits_of(run.c[0, 0], run.c.dtype)))
     return steps
+
+
+def _sizes(run) -> list[float]:
+    """|a_k b_k|."""
+    with np.errstate(over="ignore"):
+        return [float(x) for x in np.abs(run.a.ravel().astype(np.float64) * run.b.ravel())]
 
 
 def _word_steps(run) -> list[Step]:
@@ -121,13 +171,16 @@ def _word_steps(run) -> list[Step]:
             Fraction(float(x)) - sum(w)
             for x, w in zip(operand.ravel(), zip(*exact_words(run, operand, axis), strict=True), strict=True)
         ]
+        other = (run.b if axis else run.a).ravel()
         for k in range(operand.size):
+            weight = abs(float(lost[k]) * float(other[k]))
             for j, word in enumerate(words):
                 bits = word.ravel()[k]
-                weight = f" (weight 2^-{j * run.scale})" if j * run.scale else ""
+                scaled = f" (weight 2^-{j * run.scale})" if j * run.scale else ""
                 value = float(tcm.decode(np.array([bits], fmt.container), fmt)[0])
-                steps.append(Step("split", f"{name}[{k}] word {j} in {fmt.name}{weight}", value, _hex(bits, fmt)))
-            steps.append(Step("split", f"{name}[{k}] minus its words", float(lost[k])))
+                text = f"{name}[{k}] word {j} in {fmt.name}{scaled}"
+                steps.append(Step("split", text, value, _hex(bits, fmt), weight))
+            steps.append(Step("split", f"{name}[{k}] minus its words", float(lost[k]), weight=weight))
     return steps
 
 
@@ -147,47 +200,75 @@ def _integer_steps(run) -> list[Step]:
     return steps
 
 
-def _core_steps(run) -> list[Step]:
+def trace(run) -> "Tracer":
+    """The hardware's arithmetic on a run of one dot product, every step written down."""
     names: dict[int, str] = {}
     words = run.words()
     for name, members in zip("ab", words, strict=True):
         names |= {id(word): f"{name}_{j}" for j, word in enumerate(members)}
-    tracer = _Tracer(run.engine, run.row.order, names)
+    tracer = Tracer(run.engine, run.row.order, names)
     rows, columns = run.equilibrated()[2:]
     c = None if run.c is None else tracer.operand(run.c)
     if run.a.shape[1] == 0:
-        return []
+        return tracer
     value = combine(run.row, run.scale, words[0], words[1], c if rows is None else None, tracer)
     if rows is not None:
         value = tracer.scale(value, -int(rows[0] + columns[0]))
         if c is not None:
             tracer.add(value, c)
-    return tracer.steps
+    return tracer
 
 
-class _Tracer(EngineArithmetic):
-    """The hardware's arithmetic on one element, writing down every step."""
+class Event(NamedTuple):
+    """A sum at a point that two engines can have in common.
+
+    `key` names the point; `pair` are the encodings whose products from k = `start` to `stop` came last, None for an operation
+    outside; `seed` is the sum before.
+    """
+
+    key: tuple
+    text: str
+    value: float
+    pair: tuple[np.ndarray, np.ndarray] | None = None
+    start: int = 0
+    stop: int = 0
+    seed: float | None = None
+
+
+class Tracer(EngineArithmetic):
+    """The hardware's arithmetic on one element, writing down every step (for a reader) and every sum (to compare engines)."""
 
     def __init__(self, engine: Engine, order: str, names: dict[int, str]):
         super().__init__(engine, order, (1, 1))
         self.names = names
         self.steps: list[Step] = []
+        self.events: list[Event] = []
+        self._chains = 0
 
-    def _note(self, stage: str, text: str, value: np.ndarray):
-        self.steps.append(Step(stage, text, float(value[0, 0]), _bits_of(value[0, 0], self.dtype)))
+    def _note(self, stage: str, text: str, value: np.ndarray, lost: float | None = None):
+        self.steps.append(Step(stage, text, float(value[0, 0]), _bits_of(value[0, 0], self.dtype), lost))
         return value
+
+    def _event(self, key: tuple, text: str, value: np.ndarray, pair=None, start=0, stop=0, seed=None) -> None:
+        before = None if seed is None else float(seed[0, 0])
+        self.events.append(Event((self._chains, *key), text, float(value[0, 0]), pair, start, stop, before))
 
     def _name(self, pair) -> str:
         return f"{self.names.get(id(pair[0]), 'a')} {self.names.get(id(pair[1]), 'b')}"
 
     def chain(self, pairs, seed):
+        self._chains += 1
         starts = f"from {float(seed[0, 0])!r}" if seed is not None else "from 0"
         self.steps.append(Step("core", f"chain of {', then '.join(map(self._name, pairs))}, {starts}"))
         if self.engine.formats[2] != self.engine.formats[3]:
-            return self._note("core", "whole chain", super().chain(pairs, seed))
+            value = self._note("core", "whole chain", super().chain(pairs, seed))
+            self._event(("whole",), "whole chain", value)
+            return value
         value = seed
         for pair, start in self._schedule(pairs):
+            before, stop = value, min(start + self.engine.k, pair[0].shape[1])
             value = self._one_step(pair, start, value)
+            self._event((self._name(pair), stop), self._name(pair), value, pair, start, stop, before)
         return value
 
     def _schedule(self, pairs):
@@ -205,50 +286,105 @@ class _Tracer(EngineArithmetic):
         accumulator = getattr(self.engine, "accumulator", None)
         if isinstance(accumulator, FusedDotAdd) and stop - start <= accumulator.terms:
             self._note_alignment(accumulator, a.ravel(), b.ravel(), seed)
-        return self._note("core", f"{self._name(pair)}, k = {start} to {stop - 1}", value)
+        lost = self._step_error(a.ravel(), b.ravel(), seed, value)
+        return self._note("core", f"{self._name(pair)}, k = {start} to {stop - 1}", value, lost)
+
+    def _step_error(self, a, b, seed, value) -> float | None:
+        """How far one step is from the exact sum of its addends."""
+        if not np.isfinite(value).all() or (seed is not None and not np.isfinite(seed).all()):
+            return None
+        x, y = (tcm.decode(v, f) for v, f in zip((a, b), self.engine.formats, strict=False))
+        if not (np.isfinite(x).all() and np.isfinite(y).all()):
+            return None
+        exact = sum((Fraction(float(p)) * Fraction(float(q)) for p, q in zip(x, y, strict=True)), Fraction(0))
+        exact += 0 if seed is None else Fraction(float(seed[0, 0]))
+        return abs(float(Fraction(float(value[0, 0])) - exact))
 
     def _note_alignment(self, spec: FusedDotAdd, a, b, seed) -> None:
         """What a fused dot-add cuts off each addend (zeros left out)."""
-        formats = self.engine.formats
-        addends = []
-        for k in range(a.size):
-            x, y = (f.decode_exact(int(v[k])) for f, v in ((formats[0], a), (formats[1], b)))
-            if x.significand and y.significand:
-                value = Fraction(x.significand * y.significand) * Fraction(2) ** (x.exponent + y.exponent)
-                value = -value if x.negative != y.negative else value
-                exponent = x.exponent + formats[0].fraction_bits + y.exponent + formats[1].fraction_bits
-                addends.append((f"product {k}", value, exponent if not spec.normalised_products else floor_log2(value)))
-        if seed is not None and seed[0, 0] != 0:
-            value = Fraction(float(seed[0, 0]))
-            addends.append(("c", value, max(floor_log2(value), formats[2].emin)))
-        if not addends:
+        found = alignment(spec, self.engine.formats, a, b, None if seed is None else float(seed[0, 0]))
+        if found is None:
             return
-        top = max(exponent for _, _, exponent in addends)
-        top = top if spec.exponent_floor is None else max(top, spec.exponent_floor)
-        quantum = Fraction(2) ** (top - spec.fraction_bits)
-        text = f"aligned to exponent {top}, kept to multiples of 2^{top - spec.fraction_bits}:"
-        for name, value, _ in addends:
-            units = value / quantum
-            cut = f" ({spec.alignment_rounding} of {float(units)!r})" if units.denominator != 1 else ""
-            kept = int(units) if spec.alignment_rounding == "rz" else float(units)
-            text += f" {name} {kept}{cut};"
-        self.steps.append(Step("align", text.rstrip(";")))
+        text = f"aligned to exponent {found.top}, kept to multiples of 2^{found.top - spec.fraction_bits}:"
+        for addend in found.addends:
+            cut = f" ({spec.alignment_rounding} of {float(addend.units)!r})" if addend.units.denominator != 1 else ""
+            kept = int(addend.units) if spec.alignment_rounding == "rz" else float(addend.units)
+            text += f" {addend.name} {kept}{cut};"
+        lost = sum(abs(float(x.units - int(x.units))) for x in found.addends) * float(found.quantum)
+        self.steps.append(Step("align", text.rstrip(";"), weight=lost))
 
     def promoted(self, pair):
         self.steps.append(Step("core", f"{self._name(pair)} from 0 at every k step, added outside"))
         return self.elementwise([(pair, 0)])
 
     def elementwise(self, weighted):
+        self._chains += 1
         total = self.nothing()
         for start in range(0, weighted[0][0][0].shape[1], self.engine.k):
             for pair, exponent in weighted:
-                total = self.add(total, self.scale(self._one_step(pair, start, None), exponent))
+                stop, name = min(start + self.engine.k, pair[0].shape[1]), self._name(pair)
+                part = self._one_step(pair, start, None)
+                self._event(("part", name, start, stop), f"{name} alone", part, pair, start, stop)
+                total = self.add(total, self.scale(part, exponent))
+                self._event(("total", name, stop), f"{name} added", total, None, start, stop)
         return total
 
     def scale(self, value, exponent):
         result = super().scale(value, exponent)
-        return self._note("outside", f"times 2^{exponent}", result) if exponent else result
+        return self._note("outside", f"times 2^{exponent}", result, 0.0) if exponent else result
 
     def add(self, x, y):
         result = super().add(x, y)
-        return self._note("outside", f"{float(x[0, 0])!r} + {float(y[0, 0])!r}", result)
+        first, second, found = (float(v[0, 0]) for v in (x, y, result))
+        lost = None
+        if all(map(math.isfinite, (first, second, found))):
+            lost = abs(float(Fraction(found) - Fraction(first) - Fraction(second)))
+        self._event(("outside", len(self.steps)), "sum outside", result)
+        return self._note("outside", f"{first!r} + {second!r}", result, lost)
+
+
+# -- alignment -----------------------------------------------------------------------------------------------------------
+class Addend(NamedTuple):
+    """One addend in units of the alignment's quantum."""
+
+    name: str
+    units: Fraction
+
+
+class Alignment(NamedTuple):
+    """The addends of one fused dot-add: largest exponent, unit to whose multiples they are cut, addends (zeros left out)."""
+
+    top: int
+    quantum: Fraction
+    addends: tuple[Addend, ...]
+
+
+def alignment(spec: FusedDotAdd, formats, a, b, seed: float | None) -> Alignment | None:
+    """How a fused dot-add aligns encodings a, b and the running sum; None where all addends are zero.
+
+    Parameters
+    ----------
+    spec : FusedDotAdd
+    formats : tuple of Format
+        Of the operands and of c.
+    a, b : ndarray of unsigned integers, shape (k,)
+    seed : float or None
+        c.
+    """
+    addends = []
+    for k in range(a.size):
+        x, y = (f.decode_exact(int(v[k])) for f, v in ((formats[0], a), (formats[1], b)))
+        if x.significand and y.significand:
+            value = Fraction(x.significand * y.significand) * Fraction(2) ** (x.exponent + y.exponent)
+            value = -value if x.negative != y.negative else value
+            exponent = x.exponent + formats[0].fraction_bits + y.exponent + formats[1].fraction_bits
+            addends.append((f"product {k}", value, exponent if not spec.normalised_products else floor_log2(value)))
+    if seed:
+        value = Fraction(seed)
+        addends.append(("c", value, max(floor_log2(value), formats[2].emin)))
+    if not addends:
+        return None
+    top = max(exponent for _, _, exponent in addends)
+    top = top if spec.exponent_floor is None else max(top, spec.exponent_floor)
+    quantum = Fraction(2) ** (top - spec.fraction_bits)
+    return Alignment(top, quantum, tuple(Addend(name, value / quantum) for name, value, _ in addends))

@@ -306,6 +306,10 @@ class _Drawn:
     def __call__(self, index: int) -> Data:
         return Data(*generate(self.distribution, self.m, self.k, self.n, self.seed + index, **self.parameters))
 
+    def small(self) -> "_Drawn":
+        """The same with few rows and columns."""
+        return replace(self, m=min(self.m, SIDE), n=min(self.n, SIDE))
+
     def __str__(self) -> str:
         return f"fresh pairs of {self.distribution}, seeds {self.seed} and up"
 
@@ -315,6 +319,9 @@ def _given(data, scale_a, scale_b) -> Data:
     a, b = arrays[:2]
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
         raise ValueError(f"a is {a.shape} and b is {b.shape}: the columns of a must be as many as the rows of b")
+    for x, name in zip(arrays, "abc", strict=False):
+        if not np.isfinite(x.astype(np.float64)).all():
+            raise ValueError(f"{name} holds values that are not finite: nothing can be said of such a product")
     scales = (None if x is None else np.asarray(x) for x in (scale_a, scale_b))
     return Data(a, b, arrays[2] if len(arrays) > 2 else None, *scales)
 
@@ -360,7 +367,7 @@ def _without_data(product: BoundedProduct, k, scale_a, scale_b) -> Tolerance:
     relative, absolute = _rounded_output(relative, absolute, product.out_format, lines)
     return Tolerance(
         relative, absolute, None, "\n".join(lines), published, None, label=product.label, k=k,
-        notes=("for operands that the formats hold: rounding wider ones comes on top",),
+        notes=("for operands that the formats hold (rounding wider ones comes on top), where no sum overflows",),
     )  # fmt: skip
 
 
@@ -410,9 +417,11 @@ def _with_data(product, whole: Data, draw: _Drawn | None, quantile, confidence, 
     measured = product.measure(whole if complete else small)
     relative, absolute, lines, published = _size_form(product, whole, measured.bound, measured.sizes)
     line = tightest_line(measured)
+    if line is None:
+        relative, absolute = math.inf, math.inf
     count = draws_for(quantile, confidence)
     block = getattr(getattr(product, "engine", None), "block_size", None) or 1
-    draws = orders_of_k(small, block, count) if draw is None else (corner(draw(i)) for i in range(count))
+    draws = orders_of_k(small, block, count) if draw is None else (draw.small()(i) for i in range(count))
     tried = [line or Line(0.0, 1.0)] + ([] if check is None else [Line(*check)])
     found = sample(product, draws, count, tried, progress)
     expected = product.expected(small)
@@ -447,13 +456,14 @@ def _with_data(product, whole: Data, draw: _Drawn | None, quantile, confidence, 
 def _notes(product, whole: Data, small: Data, complete: bool, line, draw) -> tuple[str, ...]:
     notes = []
     if line is None:
-        notes.append("no line is certified: a sum of these operands may overflow")
+        notes.append("nothing is certified: an operand or a sum may overflow")
     if not complete:
         rows, columns = small.a.shape[0], small.b.shape[1]
         notes.append(f"the certified line covers {rows} x {columns} elements, evenly spread; by size it covers all")
     if draw is not None:
         notes.append(
-            f"the certified line covers the pairs drawn from {draw.distribution}; by size it covers any with their exponents"
+            f"the certified line covers the pairs drawn from {draw.distribution}; by size it covers all operands whose "
+            "largest exponents are no larger"
         )
     if isinstance(product, EngineProduct) and product.reference == "given":
         pairs = zip((small.a, small.b), product.rounded(small), strict=True)
@@ -462,6 +472,6 @@ def _notes(product, whole: Data, small: Data, complete: bool, line, draw) -> tup
             share = changed / max(1, small.a.size + small.b.size)
             notes.append(
                 f"{share:.0%} of the operands are rounded to {product.engine.formats[0].name}, which counts here; where the "
-                'expected result is computed from the rounded operands, take reference="rounded"'
+                'expected result is computed from the rounded operands, take the reference "rounded"'
             )
     return tuple(notes)

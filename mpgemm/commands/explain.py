@@ -1,26 +1,48 @@
-"""`mpgemm explain`: one dot product of a recovery method step by step, and where its error comes from."""
+"""`mpgemm explain`: one dot product step by step and where its error comes from, or why two engines differ on it."""
 
 import argparse
+import re
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
+import tensorcore_models as tcm
 from mpgemm.bounds.describe import describe
+from mpgemm.bounds.two_engines import SideBySide, side_by_side
+from mpgemm.commands.prose import with_examples, wrapped
 from mpgemm.experiments.cases import file_case, generated_cases, with_addend
 from mpgemm.experiments.valpey5 import VALPEY_A, VALPEY_B, VALPEY_C
+from mpgemm.recovery.engines import plain_engine
 from mpgemm.recovery.methods import get_method
+from mpgemm.recovery.run import recovered_gemm
 from mpgemm.reporting import report
+from tensorcore_models.catalogue.names import formats_of_alias
+
+#: Rows and columns of a generated product in which an element that differs is looked for.
+SIDE = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
+    # Numbers such as -1e-3, -0x1p-4 and -1/3 are values; argparse alone takes them for options.
+    parser._negative_number_matcher = re.compile(r"^-[\d.]")  # type: ignore[attr-defined]
     parser.add_argument(
-        "method", nargs="?", default="ootomo", help="method, with options as in ootomo:terms=4 (default ootomo)"
+        "method",
+        nargs="?",
+        help="method, with options as in ootomo:terms=4 (default ootomo; with two engines their plain product)",
     )
-    parser.add_argument("--engine", help="arch:name, a device, or ieee (default: the method's)")
+    parser.add_argument(
+        "--engine",
+        nargs="+",
+        default=[],
+        metavar="ENGINE",
+        help="arch:name, a device, or ieee (default: the method's); two: why do they differ?",
+    )
+    parser.add_argument("--format", metavar="FORMAT", help="operands of the plain product: half, bf16, tf32, fp8, ...")
     source = parser.add_argument_group("dot product (default: Valpey et al., table 5)")
-    source.add_argument("--a", nargs="+", type=float, metavar="X", help="elements of the row of A")
-    source.add_argument("--b", nargs="+", type=float, metavar="X", help="elements of the column of B")
+    source.add_argument("--a", nargs="+", metavar="X", help="elements of the row of A: -1e-3, 1/3, 2^-12, 0x1.8p-4")
+    source.add_argument("--b", nargs="+", metavar="X", help="elements of the column of B")
     source.add_argument(
         "--c",
         metavar="X|FILE|NAME",
@@ -28,59 +50,190 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     source.add_argument("--files", nargs=2, metavar="FILE", help="A and B instead; see --element")
     source.add_argument("--distribution", metavar="NAME", help="generate A and B instead; see --element")
-    source.add_argument("--k", type=int, default=8, help="length of a generated dot product (default 8)")
+    source.add_argument("--k", type=int, help="length of a generated dot product (default 8)")
     source.add_argument("--seed", type=int, default=0, help="seed of a generated one")
     source.add_argument(
-        "--element", nargs=2, type=int, default=[0, 0], metavar=("I", "J"), help="which element of the product"
+        "--element",
+        nargs=2,
+        type=int,
+        metavar=("I", "J"),
+        help="which element of the product (default 0 0; with two engines the first that differs)",
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="every step of a long dot product, not only those that matter"
     )
     parser.add_argument("--attribution-only", action="store_true", help="only where the error comes from")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    with_examples(
+        parser,
+        "mpgemm explain ootomo --engine h100",
+        "mpgemm explain --engine a100 h100 --distribution normal --k 1024",
+        "mpgemm explain --engine h100/wgmma rtx4060 --format fp8 --files A.npy B.npy",
+        "mpgemm explain fp16 --engine v100 --a 1 -1e-3 2^-12 --b 1 1 1/3",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status."""
+    """Carry out the command; the exit status.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        On bad input.
+    """
+    if len(args.engine) > 2:
+        raise ValueError(f"--engine takes one engine, or two to compare, got {len(args.engine)}")
+    if args.method is not None and args.format is not None:
+        raise ValueError("--format goes without a method: methods have word formats of their own")
+    if len(args.engine) == 2:
+        return _compare(args)
+    engine = args.engine[0] if args.engine else None
+    method = args.method or ("ootomo" if args.format is None else _plain(args.format))
     a, b, c = _operands(args)
-    description = describe(get_method(args.method), a, b, c, args.engine)
+    description = describe(get_method(method), a, b, c, engine)
     if args.json:
         whole = description.attribution.to_dict() if args.attribution_only else description.to_dict()
         print(report.json_text(whole), end="")
-    else:
-        print(description.attribution if args.attribution_only else description)
+        return 0
+    text = description.attribution if args.attribution_only else description if args.all else description.folded()
+    print("\n".join(wrapped(line, hang="    ") if line.strip() else line for line in str(text).split("\n")))
     return 0
 
 
+# -- operands ------------------------------------------------------------------------------------------------------------
 def _operands(args):
+    """Row of A, column of B, c."""
     given = [name for name in ("a", "files", "distribution") if getattr(args, name)]
     if len(given) > 1:
         raise ValueError(f"one kind of input at a time, got --{' and --'.join(given)}")
     if (args.a is None) != (args.b is None):
         raise ValueError("--a and --b go together")
+    if args.k is not None and args.k < 0:
+        raise ValueError(f"--k must not be negative, got {args.k}")
+    if args.k is not None and not args.distribution:
+        raise ValueError("--k goes with --distribution: files and values have their own length")
     c = _number(args.c)
     if args.c is not None and c is None and not (args.files or args.distribution):
         raise ValueError(f"--c {args.c!r} is not a number; a file or distribution goes with --files or --distribution")
     if args.a:
-        return np.float32(args.a), np.float32(args.b), c
+        return _vector(args.a, "a"), _vector(args.b, "b"), c
     if not given:
         return VALPEY_A, VALPEY_B, VALPEY_C if args.c is None else c
-    if args.files:
-        case = file_case(Path(args.files[0]), Path(args.files[1]))
-    else:
-        if args.k < 0:
-            raise ValueError(f"--k must not be negative, got {args.k}")
-        i, j = (max(0, index) for index in args.element)
-        case = generated_cases(args.distribution, (i + 1, args.k, j + 1), [args.seed])[0]
-    if args.c is not None and c is None:
-        case = with_addend(case, args.c)
-    matrix_a, matrix_b, matrix_c = case.operands()
-    i, j = args.element
+    matrix_a, matrix_b, matrix_c = _matrices(args, c)
+    i, j = _element(args, matrix_a, matrix_b, matrix_c, c)
     if not (0 <= i < matrix_a.shape[0] and 0 <= j < matrix_b.shape[1]):
         raise ValueError(f"--element {i} {j} is outside the {matrix_a.shape[0]} x {matrix_b.shape[1]} product")
     return matrix_a[i], matrix_b[:, j], c if matrix_c is None else matrix_c[i, j]
 
 
+def _matrices(args, c):
+    """A, B and the matrix C, None where there is none."""
+    if args.files:
+        case = file_case(Path(args.files[0]), Path(args.files[1]))
+    else:
+        least = SIDE if len(args.engine) == 2 and args.element is None else 1
+        i, j = (max(least - 1, index) for index in args.element or (0, 0))
+        case = generated_cases(args.distribution, (i + 1, 8 if args.k is None else args.k, j + 1), [args.seed])[0]
+    if args.c is not None and c is None:
+        case = with_addend(case, args.c)
+    return case.operands()
+
+
+def _element(args, a, b, matrix_c, c) -> tuple[int, int]:
+    """The element that is asked for; with two engines by default the first whose bits differ."""
+    if args.element is not None:
+        return args.element[0], args.element[1]
+    if len(args.engine) < 2 or 0 in (*a.shape, *b.shape):
+        return 0, 0
+    addend = matrix_c if c is None else np.full((a.shape[0], b.shape[1]), c, np.float32)
+    results = [recovered_gemm(a, b, addend, _method(args), engine) for engine in args.engine]
+    unequal = np.argwhere(results[0] != results[1])
+    size = results[0].size
+    if not args.json:
+        print(wrapped(f"the results differ in {len(unequal)} of {size} elements"))
+    if not len(unequal):
+        return 0, 0
+    i, j = (int(x) for x in unequal[0])
+    if not args.json:
+        print(f"the first that differs, row {i} column {j}:\n")
+    return i, j
+
+
+def _vector(texts: list[str], name: str) -> np.ndarray:
+    values = [_number(text) for text in texts]
+    wrong = [text for text, value in zip(texts, values, strict=True) if value is None]
+    if wrong:
+        raise ValueError(f"--{name} {wrong[0]!r} is not a number; write it as -1e-3, 1/3, 2^-12 or 0x1.8p-4")
+    return np.array(values, np.float32)
+
+
 def _number(text: str | None) -> np.float32 | None:
-    """The number that a text is, None where it is none."""
-    try:
-        return None if text is None else np.float32(text)
-    except ValueError:
+    """The number that a text is, None where it is none: decimal, hexadecimal, a fraction, or a power of two."""
+    if text is None:
         return None
+    power = re.fullmatch(r"(-?)2(?:\^|\*\*)(-?\d{1,4})", text)
+    try:
+        if power:
+            return np.float32(float(f"{power[1]}1") * 2.0 ** int(power[2]))
+        if "0x" in text.lower():
+            return np.float32(float.fromhex(text))
+        return np.float32(float(Fraction(text)) if "/" in text else text)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return None
+
+
+# -- two engines ---------------------------------------------------------------------------------------------------------
+def _plain(fmt: str) -> str:
+    """The method that is the plain product of a format."""
+    names = formats_of_alias(fmt)
+    if not names:
+        raise ValueError(f"unknown operand format {fmt!r}; known are fp16, bf16, tf32, fp8, fp32, fp64, ...")
+    if names[0] in ("fp16", "bf16", "tf32", "fp32", "fp64"):
+        return names[0]
+    if fmt.lower() == "fp8":
+        return "fp8"
+    if names[0].startswith(("e4m3", "e5m2")):
+        return f"fp8:format={names[0]}"
+    raise ValueError(f"the plain product of {names[0]} is not explained; fp16, bf16, tf32, fp8, fp32 and fp64 are")
+
+
+def _method(args) -> str:
+    """The method that two engines run: their plain product unless another is named."""
+    if args.method is not None:
+        return args.method
+    if args.format is not None:
+        return _plain(args.format)
+    named = [tcm.get_instruction(name).a_format for name in args.engine if ":" in name]
+    devices = [name for name in args.engine if name != "ieee"]
+    return _plain(named[0] if named else plain_engine(devices[0]).formats[0].name if devices else "fp32")
+
+
+def _compare(args) -> int:
+    if args.attribution_only:
+        raise ValueError("--attribution-only takes one engine")
+    a, b, c = _operands(args)
+    found = side_by_side(get_method(_method(args)), a, b, c, tuple(args.engine))
+    if args.json:
+        print(report.json_text(found.to_dict()), end="")
+    else:
+        print("\n".join(_lines(found, args.all)))
+    return 0
+
+
+def _lines(found: SideBySide, everything: bool):
+    names = [name.partition(":")[0] for name in found.engines]
+    if names[0] == names[1]:
+        names = ["first", "second"]
+    yield wrapped(f"{found.method}: {found.engines[0]} and {found.engines[1]}", hang="  ")
+    cells, before = [], -1
+    for index in range(len(found.rows)) if everything else found.shown():
+        if index > before + 1:
+            alike = sum(row.alike for row in found.rows[before + 1 : index])
+            cells.append([f"... {index - before - 1} more", "", "", f"{alike} alike"])
+        row, before = found.rows[index], index
+        mark = "<- first that differs" if index == found.first else "" if row.alike else "differ"
+        cells.append([f"{row.text}, k < {row.stop}", f"{row.first:.9g}", f"{row.second:.9g}", mark])
+    yield ""
+    yield str(report.Table("sum after these products", ["products", *names, ""], cells))
+    yield f"\nresults: {found.results[0]:.9g} and {found.results[1]:.9g}\n"
+    yield wrapped(found.why)

@@ -1,6 +1,7 @@
 """`mpgemm tolerance`: what a test of a kernel may allow, certified and by sampling, and what a given tolerance would miss."""
 
 import argparse
+import math
 import sys
 
 from mpgemm.bounds.statistical import SIDE
@@ -94,7 +95,10 @@ def _tolerance(args: argparse.Namespace) -> Tolerance:
 def _lines(found: Tolerance):
     yield wrapped(f"{found.label}, k = {found.k}")
     yield "\ncertified (no kernel that computes so exceeds it):"
-    yield wrapped(f"|d - expected| <= {found.relative:.3g} (|A||B| + |C|) + {found.absolute:.3g}", "  ", "    ")
+    if math.isfinite(found.relative):
+        yield wrapped(f"|d - expected| <= {found.relative:.3g} (|A||B| + |C|) + {found.absolute:.3g}", "  ", "    ")
+    else:
+        yield "  nothing: an operand or a sum may overflow"
     if found.certified is not None:
         yield f"  rtol={found.certified.rtol:.3g} atol={found.certified.atol:.3g} on these data"
     yield from (wrapped(f"because {line}" if not i else line, "  ", "    ")

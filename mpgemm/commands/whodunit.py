@@ -10,7 +10,13 @@ from mpgemm.experiments.whodunit import Suspect, Whodunit, whodunit
 from mpgemm.inputs.files import read_matrix
 from mpgemm.recovery.methods import get_method
 from mpgemm.reporting import report
+from tensorcore_models.catalogue.names import formats_of_alias
 from tensorcore_models.formats.operands import values_of_bits
+
+#: Formats of integer files; unsigned ones may be encodings, so they need a name.
+INTEGERS = {"int8": "s8", "int32": "s32"}
+#: Arithmetics that are spelled out where many give the same.
+SHOWN = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,9 +50,9 @@ def run(args: argparse.Namespace) -> int:
     ValueError, TypeError, OSError
         On bad input.
     """
-    a_bits, a_format = options.read_operand(args.a, args.format, None)
-    b_bits, b_format = options.read_operand(args.b, args.format, None)
-    found, result = options.read_operand(args.c, args.out_format, None)
+    a_bits, a_format = _read(args.a, args.format)
+    b_bits, b_format = _read(args.b, args.format)
+    found, result = _read(args.c, args.out_format)
     a, b = values_of_bits(a_bits, tcm.get_format(a_format)), values_of_bits(b_bits, tcm.get_format(b_format))
     addend = None if args.addend is None else read_matrix(args.addend)
     if addend is not None and addend.shape != found.shape:
@@ -63,6 +69,16 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _read(path: str, fmt: str | None):
+    """Encodings of a matrix and their format: that of its elements, or the one that is named ("e4m3" means OCP's)."""
+    names = () if fmt is None else formats_of_alias(fmt)
+    if fmt is None:
+        fmt = INTEGERS.get(read_matrix(path).dtype.name)
+    elif len(names) == 1 or (names and names[0].startswith(fmt.lower())):
+        fmt = names[0]
+    return options.read_operand(path, fmt, None)
+
+
 def _recipes(args, m: int, k: int, n: int, fmt: str, out_format: str):
     if (args.gpu is None) != (args.library is None):
         raise ValueError("--gpu and --library go together")
@@ -76,11 +92,14 @@ def _recipes(args, m: int, k: int, n: int, fmt: str, out_format: str):
 
 def _lines(answer: Whodunit):
     yield wrapped(answer.verdict)
-    for who, suspects in answer.by_who().items():
+    groups = list(answer.by_who().items())
+    for who, suspects in groups[:SHOWN]:
         yield ""
         yield wrapped(f"exact: {who}", hang="  ")
         yield from (wrapped(s.how, "  ", "    ") for s in suspects)
         yield from _same(suspects[0])
+    if len(groups) > SHOWN:
+        yield f"\n... and {len(groups) - SHOWN} more (--json has them all)"
     if answer.nearest:
         yield "\nwhat tells others from it:" if answer.exact else "\nnearest:"
     for suspect in answer.nearest:

@@ -91,9 +91,8 @@ def candidates(
     for family in _distinct(_units(result), lambda e: (e.accumulator, *e.formats)):
         for rounding in _roundings(family[0], a, b, holds):
             yield _candidate(family, "one chain over k", {}, rounding, result)
-            for group in _distinct(family, lambda e: e.k):  # the k step matters only where k is cut
-                for how, order in _orders(group[0], a.shape[1], result):
-                    yield _candidate(group, how, order, rounding, result)
+            for how, order, engines in _orders(family, a.shape[1], result):
+                yield _candidate(engines, how, order, rounding, result)
     if any(x.dtype in (np.float32, np.float64) for x in (a, b)):
         yield from _methods(list_methods() if methods is None else methods, result)
 
@@ -157,26 +156,32 @@ def _candidate(engines: list[MatrixEngine], how: str, order: dict, rounding, res
     return Candidate(engine.label, how, multiply, tuple(other.label for other in others))
 
 
-def _orders(engine: MatrixEngine, k: int, result) -> Iterator[tuple[str, dict]]:
-    """Orders of several chains that are tried, with the arguments of `gemm_bits`."""
-    if isinstance(result, IntegerFormat):
-        return
-    yield from _joined(engine.k, k)
-    if engine.formats[3].name == "fp32":
-        every = [q for q in dict.fromkeys((engine.k, *INTERVALS)) if q % engine.k == 0 and q < k]
-        yield from ((f"added outside every {q} products", {"promote_every": q}) for q in every)
+def _orders(family: list[MatrixEngine], k: int, result) -> list[tuple[str, dict, list[MatrixEngine]]]:
+    """Orders of several chains: what they are, the arguments of `gemm_bits`, and the engines that add alike in them.
+
+    Engines of one arithmetic whose k steps differ add alike where k is cut at the same places.
+    """
+    found: dict = {}
+    for engine in () if isinstance(result, IntegerFormat) else family:
+        for how, arguments, order in _joined(engine, k):
+            found.setdefault(order, (how, arguments, []))[2].append(engine)
+    return list(found.values())
 
 
-def _joined(step: int, k: int) -> Iterator[tuple[str, dict]]:
-    """Different orders of several chains."""
+def _joined(engine: MatrixEngine, k: int) -> Iterator[tuple[str, dict, object]]:
+    """Different orders of several chains of one engine, each with what identifies it."""
     names = [(f"split-k in {s} parts", f"split_k:{s}") for s in SPLITS]
     names += [(f"sliced-k in {s} chains", f"sliced_k:{s}") for s in SLICES]
     seen = set()
     for how, name in names:
-        order = order_of(k, step, name)
+        order = order_of(k, engine.k, name)
         if isinstance(order, Sum) and len(order.parts) > 1 and order not in seen:
             seen.add(order)
-            yield how, {"k_order": name}
+            yield how, {"k_order": name}, order
+    if engine.formats[3].name == "fp32":
+        for every in dict.fromkeys((engine.k, *INTERVALS)):
+            if every % engine.k == 0 and every < k:
+                yield f"added outside every {every} products", {"promote_every": every}, every
 
 
 def _engine(engine: Engine, rounding, result, order: dict, a, b, c) -> np.ndarray:

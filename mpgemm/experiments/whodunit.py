@@ -102,8 +102,11 @@ class Whodunit:
                 "tell them apart: longer k, a wider result, or operands of more different sizes would."
             )
         ((name, suspects),) = who.items()
-        orders = " (in orders of k that add alike)" if len(suspects) > 1 else ""
-        return f"Only {name} of {self.tried} candidates gives {where} elements exactly{orders}."
+        archs = dict.fromkeys(label.partition(":")[0] for label in suspects[0].same)
+        others = [arch for arch in archs if f"{arch}:" not in name]
+        name += f" (the same arithmetic on {', '.join(others)})" if others else ""
+        orders = ", in orders of k that add alike" if len(suspects) > 1 else ""
+        return f"Of {self.tried} candidates only {name} gives {where} elements exactly{orders}."
 
     def by_who(self) -> dict[str, list[Suspect]]:
         """The exact ones by arithmetic."""

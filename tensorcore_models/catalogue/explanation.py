@@ -4,6 +4,7 @@ In formulas and pictures (x) is x rounded once to the result format, [x + y + ..
 exactly, rounded once), {x + y} is an exact sum. s0 is c.
 """
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import singledispatch
@@ -13,6 +14,7 @@ from ..accumulators import (
     FusedDotAdd,
     FusedDotRoundDownAdd,
     GroupDotFusedSum,
+    GroupFusedDotRoundDownAdd,
     GroupPairwiseSum,
     IntegerDotAdd,
     InterleavedDotAdd,
@@ -87,6 +89,31 @@ def explain_engine(engine: MatrixEngine) -> Explanation:
         [*lines[:LINES], f"... {len(lines) - 2 * LINES} more", *lines[-LINES:]] if len(lines) > 2 * LINES + 1 else lines
     )
     return Explanation(words, tuple(formula), (*kept, *_window(getattr(spec, "dot", spec))))
+
+
+#: Algorithms in a few words, for comparisons.
+BRIEFLY = {
+    FusedDotAdd: "aligns {terms} products and the running sum to the largest, cuts all below {fraction_bits} fraction bits and "
+    "rounds once",
+    FusedDotRoundDownAdd: "adds {terms} products cut below {fraction_bits} fraction bits, to which the running sum is joined "
+    "with both rounded down",
+    GroupFusedDotRoundDownAdd: "adds even and odd products of {terms} apart, cut below {fraction_bits} fraction bits, to which "
+    "the running sum is joined with both rounded down",
+    ParametricDotAdd: "adds {terms} products and the running sum and rounds once",
+    InterleavedDotAdd: "adds {groups} groups of interleaved products one after the other from zero and the running sum last",
+    GroupDotFusedSum: "aligns exact sums of {group} products by their scales",
+    SequentialFMA: "rounds after every single product",
+    LanedFMA: "adds {lanes} interleaved chains from zero, rounding after every product, and the running sum last",
+    GroupPairwiseSum: "rounds {group} products, adds them as a tree and rounds every sum",
+    PairRoundOddSum: "rounds pairs of products and every sum to odd",
+    IntegerDotAdd: "adds integers exactly",
+}
+
+
+def briefly(spec: Accumulator) -> str:
+    """An algorithm in a few words, as what a unit does."""
+    text = BRIEFLY.get(type(spec), f"computes by {type(spec).__name__}")
+    return text.format(**{field.name: getattr(spec, field.name) for field in dataclasses.fields(spec)})
 
 
 def products(ks, sign: str = " + ") -> str:

@@ -12,6 +12,8 @@ MODULES = (
     "inputs.matrices",
     "bounds.tolerances",
     "bounds.statistical",
+    "bounds.two_engines",
+    "experiments.promotion",
 )
 
 

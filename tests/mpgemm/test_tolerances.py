@@ -273,6 +273,15 @@ def test_the_snippet_runs_and_passes():
         exec(found.snippet, {"a": a32.astype(np.float64), "b": b32.astype(np.float64), "d": d + 1})
 
 
+def test_operands_that_overflow_certify_nothing():
+    a = np.full((2, 8), 1e6, np.float32)
+    found = tolerance("h100", data=(a, a.T), quantile=0.5)
+    assert found.certified is None and np.isinf(found.relative) and np.isinf(found.bound).all()
+    assert "overflow" in found.notes[0] and "assert" not in found.snippet
+    with pytest.raises(ValueError, match="b holds values that are not finite"):
+        tolerance("h100", data=(a, np.full((8, 2), np.nan)))
+
+
 def test_upwards():
     for x in (1.0, 1.0001, 0.3333333, 9.999e-12, 123456.0, 5e-324, 0.0, float("inf")):
         assert x <= upwards(x) <= x * 1.0101 + 5e-324

@@ -109,6 +109,17 @@ def test_candidates_are_different():
     assert any(c.whole for c in candidates(A, B, FP32))
 
 
+def test_integers(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-9, 9, shape).astype(np.int8) for shape in ((4, 64), (64, 4)))
+    names = [str(tmp_path / f"{name}.npy") for name in "abc"]
+    for name, x in zip(names, (a, b, a.astype(np.int32) @ b), strict=True):
+        np.save(name, x)
+    assert main(["whodunit", *names]) == 0
+    text = capsys.readouterr().out
+    assert "mma.m16n8k32.s32.s8.s8.s32" in text
+
+
 def test_the_command(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "70")
