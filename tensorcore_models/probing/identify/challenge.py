@@ -108,17 +108,19 @@ def plainest(family: Family, log: Log, spec: Accumulator, rivals: list[Alternati
     """Of specifications that nothing told apart the one with the simplest value in each field."""
     wanted = results(spec, log.interface, pools)
     for field in family.fields:
-        if not field.matters(log.interface, spec):
-            continue
         present = field.get(spec)
         known = {rival.values for rival in rivals if rival.field.name == field.name}
+        idle = not field.matters(log.interface, spec)
         for value in field.values(log.interface, spec):
             values = value if len(field.paths) > 1 else (value,)
             if values == present:
                 break
-            if values not in known:
+            if values not in known and not idle:
                 continue
-            other = with_values(spec, dict(zip(field.paths, values, strict=True)))
+            try:
+                other = with_values(spec, dict(zip(field.paths, values, strict=True)))
+            except (ValueError, TypeError):  # contradicts another field
+                continue
             if log.wrong(other, 1) == 0 and np.array_equal(results(other, log.interface, pools), wanted):
                 spec = other
                 break
