@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("mpgemm.commands.compare", "recovery methods times matrix engines: errors, bits, passes, bounds"),
     "explain": ("mpgemm.commands.explain", "one recovered dot product step by step, and where its error comes from"),
     "models": ("mpgemm.commands.models", "the catalogue of matrix engines and recovery methods"),
+    "identify": ("mpgemm.commands.identify", "what a matrix unit computes: a black box in, its specification out"),
     "plan": ("mpgemm.commands.plan", "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel"),
     "simulate": ("mpgemm.commands.simulate", "a tile schedule on the pipes of an Ascend core: speed, stalls, traces"),
     "predict": ("mpgemm.commands.predict", "what a GPU library returns for two matrices, bit for bit"),

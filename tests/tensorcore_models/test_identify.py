@@ -63,7 +63,7 @@ def test_instructions_are_identified_blind(name):
     row = tcm.get_instruction(name)
     result = check(row, 5000, 5000)
     assert isinstance(result.specification, type(row.accumulator))
-    assert not any(q.field in ("terms", "output_rounding", "lanes", "group") for q in result.open_questions)
+    assert not any(q.field in ("output_rounding", "lanes", "group") for q in result.open_questions)
     assert all(e.excluded for e in result.evidence)
 
 
@@ -133,20 +133,11 @@ def test_a_users_function():
 
 
 def test_a_box_outside_of_the_families_is_said_to_be_one():
-    """An FDA unit that takes one product too little when two operands are alike."""
-    unit = tcm.MatrixEngine(tcm.FusedDotAdd(4, 24))
-
-    def odd(a, b, c):
-        a = a.copy()
-        a[(a == 0x3C01).sum(axis=1) >= 2] = 0
-        return unit.gemm_bits(a, b, c)
-
-    result = probing.identify(odd, a_format="fp16", c_format="fp32", d_format="fp32", k=4, raw=True, vectors=40_000)
-    assert result.engine is not None or result.counterexample is not None
-    never = tcm.MatrixEngine(tcm.FusedDotAdd(2, 24))
+    """An FDA unit of which some results have another last bit."""
+    unit = tcm.MatrixEngine(tcm.FusedDotAdd(2, 24))
 
     def biased(a, b, c):
-        d = never.gemm_bits(a, b, c)
+        d = unit.gemm_bits(a, b, c)
         return np.where(d & 0xFF == 0x5A, d ^ 1, d).astype(np.uint32)
 
     result = probing.identify(biased, a_format="fp16", c_format="fp32", d_format="fp32", k=2, raw=True, vectors=2000)

@@ -333,7 +333,7 @@ def pool(interface: Interface, size: int, rng: np.random.Generator, recorded: Do
         return recorded.rows(chosen)
     parts = []
     if interface.integer:
-        parts = [random_dots(interface, kind, size // 3, rng) for kind in ("random_bits", "edges", "zeros")]
+        parts = [random_dots(interface, kind, max(1, size // 3), rng) for kind in ("random_bits", "edges", "zeros")]
     else:
         shares = sum(share for _, share in RECIPES.values()) + len(OPERAND_KINDS)
         parts = [recipe(interface, max(1, size * share // shares), rng) for recipe, share in RECIPES.values()]
