@@ -55,7 +55,7 @@ class _Run:
         self.fits = fit(self.families, self.log, self.progress)
         wrong, family, spec = self.fits[0]
         if wrong and not self.log.any_nan and self._odd_nan(spec):
-            self.log.any_nan = True
+            self.log.forgive_nan()
             return self.fitted(family, spec)
         return wrong, family, spec
 

@@ -56,6 +56,11 @@ class Log:
         """Which of the answers a specification does not give."""
         return differ(results(spec, self.interface, self.batch.rows(part)), self.answers[part], self)
 
+    def forgive_nan(self) -> None:
+        """From now on any two NaN count as equal."""
+        self.any_nan = True
+        self._counts.clear()
+
     def part(self, rows: np.ndarray) -> "Log":
         """Some of the answers."""
         return Log(self.interface, self.batch.rows(rows), self.answers[rows], self.any_nan)
