@@ -35,6 +35,7 @@ __all__ = [
     "RecoveryMethod",
     "RecoveryResult",
     "SgemmResult",
+    "SideBySide",
     "Tolerance",
     "UnsuitableEngine",
     "Vacuity",
@@ -62,6 +63,7 @@ __all__ = [
     "resolve_engine",
     "sgemm",
     "sgemm_report",
+    "side_by_side",
     "tolerance",
     "verdict",
 ]

@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "how often to add up outside of the core: error, bound, cost",
     ),
     "whodunit": ("mpgemm.commands.whodunit", "which GPU's arithmetic, order of k or recovery method made these bits?"),
+    "identify": ("mpgemm.commands.identify", "what a matrix unit computes: a black box in, its specification out"),
     "plan": ("mpgemm.commands.plan", "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel"),
     "simulate": ("mpgemm.commands.simulate", "a tile schedule on the pipes of an Ascend core: speed, stalls, traces"),
     "predict": ("mpgemm.commands.predict", "what a GPU library returns for two matrices, bit for bit"),

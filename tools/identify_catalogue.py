@@ -36,7 +36,7 @@ def differences(row: tcm.Instruction, engine: tcm.MatrixEngine, vectors: int) ->
     wrong = done = 0
     true, found, interface = model_answer(row), model_answer(engine), as_box(row).interface
     while done < vectors:
-        batch = pool(interface, min(20000, vectors - done), rng)
+        batch = pool(interface, 20_000, rng)
         wrong += int(np.count_nonzero(true(batch) != found(batch)))
         done += batch.size
     return wrong

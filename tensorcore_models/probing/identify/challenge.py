@@ -39,13 +39,12 @@ def alternatives(family: Family, log: Log, spec: Accumulator) -> list[Alternativ
     return [
         Alternative(field, values, other)
         for field, values, other in family.variants(log.interface, spec)
-        if log.wrong(other, 1) == 0
+        if log.wrong(other, 1) == 0 and not (log.any_nan and field.name.endswith("nan"))
     ]
 
 
-def _most_divisive(spec_results: np.ndarray, table: np.ndarray) -> list[int]:
-    """Inputs, the one on which most alternatives part from the specification first, until each has one that can part."""
-    parts = table != spec_results
+def _most_divisive(parts: np.ndarray) -> list[int]:
+    """Inputs, the one on which most alternatives (rows) part from the specification first, until each has one that can."""
     chosen: list[int] = []
     left = parts.any(axis=1)
     while left.any() and len(chosen) < ASKED:
@@ -83,17 +82,18 @@ def challenge(
     while rivals and quiet < QUIET:
         batch = pool(log.interface, POOL, rng, box.recorded)
         wanted = results(spec, log.interface, batch)
-        chosen = _most_divisive(wanted, np.stack([results(rival.spec, log.interface, batch) for rival in rivals]))
+        found = (results(rival.spec, log.interface, batch) for rival in rivals)
+        chosen = _most_divisive(np.stack([differ(one, wanted, log) for one in found]))
         inputs = batch.rows(np.array(chosen, int))
         if not chosen:
             quiet += 1
             if quiet < QUIET or asked_sources or not sources or box.recorded is not None:
                 continue
             asked_sources = True
-            found = _from_sources(sources, log.interface, spec, rivals)
-            if not found:
+            given = _from_sources(sources, log.interface, spec, rivals)
+            if not given:
                 continue
-            inputs = DotBatch.joined(found)
+            inputs = DotBatch.joined(given)
         quiet = 0
         answers = box.ask(inputs)
         log.add(inputs, answers)
@@ -108,18 +108,20 @@ def plainest(family: Family, log: Log, spec: Accumulator, rivals: list[Alternati
     """Of specifications that nothing told apart the one with the simplest value in each field."""
     wanted = results(spec, log.interface, pools)
     for field in family.fields:
-        if not field.matters(log.interface, spec):
-            continue
         present = field.get(spec)
         known = {rival.values for rival in rivals if rival.field.name == field.name}
+        idle = not field.matters(log.interface, spec)
         for value in field.values(log.interface, spec):
             values = value if len(field.paths) > 1 else (value,)
             if values == present:
                 break
-            if values not in known:
+            if values not in known and not idle:
                 continue
-            other = with_values(spec, dict(zip(field.paths, values, strict=True)))
-            if log.wrong(other, 1) == 0 and np.array_equal(results(other, log.interface, pools), wanted):
+            try:
+                other = with_values(spec, dict(zip(field.paths, values, strict=True)))
+            except (ValueError, TypeError):  # contradicts another field
+                continue
+            if log.wrong(other, 1) == 0 and not differ(results(other, log.interface, pools), wanted, log).any():
                 spec = other
                 break
     return spec

@@ -405,7 +405,7 @@ FAMILIES: tuple[Family, ...] = (
             Field(("group",), powers_of_two),
             Field(("flush_input",), one_of("none", "format", "fp32")),
             Field(("flush_results",), one_of(False, True)),
-            Field(("terms",), divisors),
+            Field(("terms",), divisors, lambda i, s: s.flush_input != "none"),
             *COMMON,
         ),
         _unscaled(_pairwise_starts),

@@ -295,6 +295,27 @@ def alone(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
     return draft.done()
 
 
+def ties(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """A tie of the result, about its smallest numbers in half of them, and a tail far below that may or may not count."""
+    draft = Draft(interface, size, rng)
+    a, b, c, d = interface.formats
+    top = np.where(rng.integers(0, 2, size) == 1, d.quantum_exponent + rng.integers(0, 4, size), draft.exponents())
+    half = np.maximum(top - d.fraction_bits, d.quantum_exponent) - 1
+    where, sign = draft.positions(min(3, interface.k + 1)), draft.sign()
+    draft.place(where[:, 0], half, sign)
+    if where.shape[1] > 2:
+        used = rng.integers(0, 2, size) == 1
+        draft.place(np.where(used, where[:, 2], where[:, 0]), np.where(used, top, half), sign)
+    least = min(c.quantum_exponent, a.quantum_exponent + b.quantum_exponent)
+    gap = rng.integers(1, np.clip(half - least, 2, SPAN) + 1)
+    draft.place(where[:, 1], half - gap, draft.sign())
+    tiny = (where[:, 1] < interface.k) & (rng.integers(0, 2, size) == 1)
+    for values, fmt in ((draft.a, a), (draft.b, b)):  # a tail of subnormal operands
+        bits = rng.integers(1, 1 << fmt.fraction_bits + 1, size, dtype=np.uint64) << np.uint64(fmt.padding_bits)
+        values[draft.rows[tiny], where[tiny, 1]] = bits.astype(values.dtype)[tiny]
+    return draft.done()
+
+
 def fullest(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
     """All addends of one sign with the largest significands: does the sum wrap? (P10)"""
     draft = Draft(interface, size, rng)
@@ -323,6 +344,7 @@ RECIPES: dict[str, tuple[Recipe, int]] = {
     "subnormal": (subnormal, 2),
     "alone": (alone, 2),
     "fullest": (fullest, 1),
+    "ties": (ties, 2),
 }
 
 
@@ -333,7 +355,7 @@ def pool(interface: Interface, size: int, rng: np.random.Generator, recorded: Do
         return recorded.rows(chosen)
     parts = []
     if interface.integer:
-        parts = [random_dots(interface, kind, size // 3, rng) for kind in ("random_bits", "edges", "zeros")]
+        parts = [random_dots(interface, kind, max(1, size // 3), rng) for kind in ("random_bits", "edges", "zeros")]
     else:
         shares = sum(share for _, share in RECIPES.values()) + len(OPERAND_KINDS)
         parts = [recipe(interface, max(1, size * share // shares), rng) for recipe, share in RECIPES.values()]

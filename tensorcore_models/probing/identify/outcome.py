@@ -119,10 +119,10 @@ class Identification:
         a, b, c, d = (f.name for f in self.interface.formats)
         scales = ""
         if self.interface.scale_format is not None:
-            scales = f"scale_format={self.interface.scale_format.name!r}, block_size={self.interface.block_size}, "
+            scales = f" scale_format={self.interface.scale_format.name!r}, block_size={self.interface.block_size},"
         return (
             f"Instruction(\n    {spec_text(self.engine.accumulator)},\n    arch={arch!r}, name={name!r}, m=1, n=1, "
-            f"k={self.interface.k}, {scales}\n    a_format={a!r}, b_format={b!r}, c_format={c!r}, d_format={d!r},\n"
+            f"k={self.interface.k},{scales}\n    a_format={a!r}, b_format={b!r}, c_format={c!r}, d_format={d!r},\n"
             f"    source={f'identified as a black box: {self.label}'!r}, evidence='inferred',\n"
             f"    note='{self.queries} queries, {self.vectors} random vectors',\n)"
         )

@@ -54,17 +54,16 @@ class _Run:
         self.progress("looking for a specification")
         self.fits = fit(self.families, self.log, self.progress)
         wrong, family, spec = self.fits[0]
-        if wrong and not self.log.any_nan and self._only_nan(spec):
-            self.log.any_nan = True
+        if wrong and not self.log.any_nan and self._odd_nan(spec):
+            self.log.forgive_nan()
             return self.fitted(family, spec)
         return wrong, family, spec
 
-    def _only_nan(self, spec: Accumulator) -> bool:
-        """Whether a specification and the box differ in the encodings of NaN alone."""
+    def _odd_nan(self, spec: Accumulator) -> bool:
+        """Whether the box returns NaN where the best specification does, but other ones."""
         apart = self.log.differs(spec)
         found = results(spec, self.log.interface, self.log.batch.rows(apart))
-        wanted = self.log.answers[apart]
-        return bool((is_nan(found, self.log.interface) & is_nan(wanted, self.log.interface)).all())
+        return bool((is_nan(found, self.log.interface) & is_nan(self.log.answers[apart], self.log.interface)).any())
 
     def identify(self) -> tuple[Family, Accumulator, list[Alternative] | None]:
         """The specification and what is open, None where the box is outside of the families."""
@@ -185,8 +184,17 @@ def _outcome(
         label=box.label, interface=box.interface, seconds=seconds, family=family.name,
         engine=None if rivals is None else engine_of(spec, box.interface),
         nearest=Nearest(spec, int(np.count_nonzero(run.log.differs(spec))), run.log.size),
-        others=tuple(Nearest(simplest_form(s), wrong, run.log.size) for wrong, f, s in run.fits if f is not family),
+        others=_others(run, family),
         evidence=evidence, open_questions=questions, counterexample=counterexample, any_nan=run.log.any_nan,
         queries=box.queries, queries_before_random=box.queries if run.before_random is None else run.before_random,
         vectors=box.vectors,
     )  # fmt: skip
+
+
+def _others(run: _Run, family: Family) -> tuple[Nearest, ...]:
+    """The best specification of each other family that was followed."""
+    best: dict[str, Nearest] = {}
+    for wrong, other, spec in sorted(run.fits, key=lambda row: row[0]):
+        if other is not family:
+            best.setdefault(other.name, Nearest(simplest_form(spec), wrong, run.log.size))
+    return tuple(best.values())

@@ -18,7 +18,7 @@ FOLLOWED_STARTS, FOLLOWED, DETOURED = 6, 4, 3
 #: A family whose first start ends this many times farther off than the best one is left.
 FAR = 3
 #: Detours: wrong answers that are looked at, fields changed, specifications kept, and how much worse these may be.
-MISSED, DETOUR_LENGTH, BEAM, SLACK = 200, 3, 10, 60
+MISSED, DETOUR_LENGTH, BEAM, SLACK = 200, 3, 8, 120
 REMEMBERED = 40_000
 
 
@@ -55,6 +55,11 @@ class Log:
     def differs(self, spec: Accumulator, part: slice | np.ndarray = slice(None)) -> np.ndarray:
         """Which of the answers a specification does not give."""
         return differ(results(spec, self.interface, self.batch.rows(part)), self.answers[part], self)
+
+    def forgive_nan(self) -> None:
+        """From now on any two NaN count as equal."""
+        self.any_nan = True
+        self._counts.clear()
 
     def part(self, rows: np.ndarray) -> "Log":
         """Some of the answers."""
@@ -119,23 +124,25 @@ def _detours(family: Family, log: Log, spec: Accumulator, wrong: int) -> tuple[A
     """A better specification behind worse ones: several fields changed, the most promising changes followed."""
     missed = np.flatnonzero(log.differs(spec))[:MISSED]
     spread = np.linspace(0, log.size - 1, min(COARSE, log.size)).astype(int)
-    few = log.part(np.unique(np.concatenate([missed, spread])))
+    few, hard = log.part(np.unique(np.concatenate([missed, spread]))), log.part(missed)
     best = few.wrong(spec)
     frontier, seen = [spec], {spec}
     for _ in range(DETOUR_LENGTH):
-        found: list[tuple[int, int, Accumulator]] = []
+        found: list[tuple[int, int, int, Accumulator]] = []
         for present in frontier:
             for _, _, other in family.variants(log.interface, present):
                 if other not in seen:
                     seen.add(other)
-                    found.append((few.wrong(other, best + SLACK), len(found), other))
+                    found.append((few.wrong(other, best + SLACK), len(found), hard.wrong(other), other))
         found.sort(key=lambda row: row[:2])
-        for left, _, other in found[:BEAM]:
+        # What mends the missed answers may break others, which the next change mends; what changes little may lead on, too.
+        mending = sorted(found, key=lambda row: (row[2], row[0], row[1]))
+        frontier = [row[3] for row in dict.fromkeys([*found[:BEAM], *mending[:BEAM]])]
+        for left, _, _, other in found[:BEAM]:
             if left < best:
                 better, total = _sweep(family, log, other, log.wrong(other), None)
                 if total < wrong:
                     return better, total
-        frontier = [other for _, _, other in found[:BEAM]]
     return spec, wrong
 
 

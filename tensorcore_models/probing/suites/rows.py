@@ -16,6 +16,8 @@ from .model import Input, PublishedTest, Results, Setting
 
 ONE = Fraction(1)
 THREE_QUARTERS = Fraction(3, 4)
+#: GNFT's ladder asks for one, two and three extra bits.
+MOST_EXTRA_BITS = 3
 
 
 def places(*products: Product) -> dict[int, Product]:
@@ -170,9 +172,9 @@ FASI = (
 
 # -- Khattak and Mikaitis ------------------------------------------------------------------------------------------------------
 def _ladder(s: Setting) -> list[Input]:
-    """n = 1, 2, ...: n products 2^-P, 2^-(P+1), ... and the last once more."""
+    """n = 1, 2, 3: n products 2^-P, 2^-(P+1), ... and the last once more."""
     found = []
-    for n in range(1, s.length):
+    for n in range(1, min(MOST_EXTRA_BITS, s.length - 1) + 1):
         steps = [power(-s.precision - i) for i in range(n)]
         found.append(Input(places(*steps, steps[-1]), ONE))
     return found
@@ -214,7 +216,7 @@ GNFT = (
     PublishedTest(
         "extra bits", "bits beyond the result's at the alignment (neab)", "khattak-mikaitis, III-A (GNFT)", _ladder,
         lambda s, r: str(_leading(r, 1 + power(1 - s.precision))), lambda s, t: str(t.extra),
-        lambda s, t: t.extra >= 0 and t.rounding == "rz" and t.alignment == "rz" and t.terms >= t.extra + 2, 2,
+        lambda s, t: 0 <= t.extra <= MOST_EXTRA_BITS and t.rounding == t.alignment == "rz" and t.terms >= t.extra + 2, 2,
     ),
     PublishedTest(
         "FMA size", "products of one fused operation", "khattak-mikaitis, III-A (GNFT)", _same_block,

@@ -1,0 +1,112 @@
+"""`mpgemm identify`: what does a matrix unit compute? A black box in, its specification out, with the evidence."""
+
+import argparse
+import importlib
+import os
+import sys
+from typing import Any
+
+import tensorcore_models as tcm
+from mpgemm.inputs.files import atomic_writer
+from mpgemm.reporting.report import json_text
+from tensorcore_models import hardware, probing
+from tensorcore_models.probing.identify.page import page
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    box = parser.add_mutually_exclusive_group(required=True)
+    box.add_argument("--instruction", metavar="ARCH:NAME", help="a modelled instruction of the catalogue")
+    box.add_argument("--python", metavar="MODULE:FUNCTION", help="f(a, b, c) -> d on arrays (m, k), (k, n), (m, n)")
+    box.add_argument("--engine", metavar="NAME", help="hardware: cuda:..., cpu:..., cpu-emulated:..., torch:...")
+    for name in "abcd":
+        parser.add_argument(f"--{name}-format", metavar="FORMAT", help=f"of {name}, for --python")
+    parser.add_argument("--k", type=int, help="products of one call, for --python")
+    parser.add_argument("--scale-format", metavar="FORMAT", help="of block scales, for --python with --raw")
+    parser.add_argument("--block-size", type=int, help="products that share a scale, for --python with --raw")
+    parser.add_argument("--raw", action="store_true", help="the function takes and returns encodings, not values")
+    parser.add_argument("--vectors", type=int, default=100_000, help="random vectors that must not refute the result")
+    parser.add_argument("--seed", type=int, default=0, help="of all random choices")
+    parser.add_argument("--suite", choices=sorted(probing.suites.SUITES), help="run a published suite first")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--html", metavar="FILE", help="write a page with all evidence")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status: 0 if the box was identified, 1 if it is outside of the families or faulty.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError, RuntimeError
+        If the box cannot be had, or something that a function must be told is missing.
+    """
+    unit, interface = _box(args)
+    if args.suite:
+        if not hasattr(unit, "formats"):
+            unit, interface = tcm.as_engine(unit, **_values_only(args, interface)), {}
+        print(probing.suites.run(args.suite, unit), file=sys.stderr if args.json else sys.stdout)
+    result = probing.identify(unit, vectors=args.vectors, seed=args.seed, progress=_say, **interface)
+    if args.html:
+        with atomic_writer(args.html) as stream:
+            stream.write(page(result).encode())
+    if args.json:
+        print(json_text(result.to_dict()), end="")
+    else:
+        print(result)
+        if result.engine is not None:
+            print(f"row to paste:\n{result.catalogue_row()}")
+    return 0 if result.engine is not None else 1
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _box(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    """What to identify, and what it must be told."""
+    names = ("a_format", "b_format", "c_format", "d_format", "k", "scale_format", "block_size")
+    told = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    if args.raw:
+        told["raw"] = True
+    if args.python is None:
+        if told:
+            given = ", ".join("--" + name.replace("_", "-") for name in told)
+            raise ValueError(f"{given}: only --python is told; an instruction or engine says it itself")
+        if args.instruction is not None:
+            return tcm.get_instruction(args.instruction), {}
+        return _hardware(args.engine), {}
+    return _function(args.python), told
+
+
+def _hardware(name: str) -> Any:
+    engine = hardware.engine(name)
+    require = getattr(engine, "require", None)
+    if require is not None:
+        try:
+            require()
+        except RuntimeError as error:
+            raise ValueError(str(error)) from error
+    return engine
+
+
+def _function(name: str) -> Any:
+    """A function by MODULE:FUNCTION, looked for in the current folder too."""
+    module_name, separator, attribute = name.partition(":")
+    if not separator or not module_name or not attribute:
+        raise ValueError(f"--python takes MODULE:FUNCTION, got {name!r}")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ValueError(f"--python {name}: {error}") from error
+    if not hasattr(module, attribute):
+        raise ValueError(f"--python {name}: module {module_name} has no {attribute}")
+    return getattr(module, attribute)
+
+
+def _values_only(args: argparse.Namespace, told: dict[str, Any]) -> dict[str, Any]:
+    """What a function on values must be told to be an engine, which suites need."""
+    if args.raw or args.a_format is None or args.d_format is None or args.k is None:
+        raise ValueError("--suite with --python needs a function on values, --a-format, --d-format and --k")
+    return {name: value for name, value in told.items() if name not in ("scale_format", "block_size")}

@@ -1,0 +1,90 @@
+"""`mpgemm identify`: boxes from the catalogue, from Python and from hardware; text, JSON and pages."""
+
+import json
+
+import pytest
+
+from mpgemm.cli import main
+
+MODULE = """
+import numpy as np
+import tensorcore_models as tcm
+
+UNIT = tcm.MatrixEngine(tcm.FusedDotAdd(4, 24))
+
+
+def multiply(a, b, c):
+    return UNIT.gemm(a, b, c)
+
+
+def bits(a, b, c):
+    return UNIT.gemm_bits(a, b, c)
+
+
+def broken(a, b, c):
+    raise RuntimeError("<out of order>")
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    (tmp_path / "boxes_of_mine.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_an_instruction_as_text(capsys):
+    assert main(["identify", "--instruction", "volta:mma.m8n8k4.f32.f16.f16.f32", "--vectors", "1000"]) == 0
+    shown = capsys.readouterr()
+    assert "identified: FusedDotAdd(terms=4, fraction_bits=23)" in shown.out and "row to paste" in shown.out
+    assert "looking for a specification" in shown.err
+
+
+def test_a_function_as_json_and_page(module, capsys):
+    told = ["--python", "boxes_of_mine:bits", "--raw", "--a-format", "fp16", "--c-format", "fp32", "--d-format", "fp32"]
+    page = module / "reports" / "page.html"
+    assert main(["identify", *told, "--k", "4", "--vectors", "1000", "--json", "--html", str(page)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["specification"]["class"] == "FusedDotAdd" and found["specification"]["fraction_bits"] == 24
+    text = page.read_text()
+    assert text.startswith("<!DOCTYPE html>") and "FusedDotAdd(terms=4, fraction_bits=24)" in text
+    assert "<h2>Evidence</h2>" in text and "exponent_floor" in text
+
+
+def test_a_suite_first(module, capsys):
+    told = ["--python", "boxes_of_mine:multiply", "--a-format", "fp16", "--c-format", "fp32", "--d-format", "fp32"]
+    assert main(["identify", *told, "--k", "4", "--vectors", "500", "--suite", "gnft"]) == 0
+    assert "FMA size" in capsys.readouterr().out
+
+
+def test_a_broken_box_is_said_to_be_one(module, capsys):
+    told = ["--python", "boxes_of_mine:broken", "--raw", "--a-format", "fp16", "--d-format", "fp32", "--k", "4"]
+    page = module / "page.html"
+    assert main(["identify", *told, "--html", str(page)]) == 1
+    assert "raises: RuntimeError: <out of order>" in capsys.readouterr().out
+    assert "&lt;out of order&gt;" in page.read_text()
+
+
+def test_hardware_by_name(capsys):
+    assert main(["identify", "--engine", "cpu-emulated:vdpbf16ps", "--vectors", "1000"]) == 0
+    assert "pair_order='odd_first'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--python", "nowhere:f"], "No module named"),
+        (["--python", "json"], "MODULE:FUNCTION"),
+        (["--python", "json:nothing"], "has no nothing"),
+        (["--python", "json:dumps"], "a_format, d_format and k"),
+        (["--python", "json:dumps", "--suite", "fasi"], "a_format, d_format and k|--a-format"),
+        (["--instruction", "volta:none"], "none"),
+        (["--instruction", "volta:mma.m8n8k4.f32.f16.f16.f32", "--k", "4"], "only --python is told"),
+        (["--engine", "abacus:fast"], "names no hardware engine"),
+    ],
+)
+def test_bad_input_is_one_line(argv, message, capsys):
+    assert main(["identify", *argv]) == 2
+    shown = capsys.readouterr()
+    assert shown.err.count("\n") == 1
+    assert any(part in shown.err for part in message.split("|"))
