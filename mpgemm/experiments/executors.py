@@ -1,5 +1,6 @@
 """Executors for sweeps: threads, or the workers of a dask cluster."""
 
+import logging
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -45,6 +46,10 @@ def _connect(scheduler: str):
         from distributed import Client
     except ImportError:
         raise ValueError("--scheduler needs dask.distributed: pip install 'mpgemm[cluster]'") from None
+    # What happens to the cluster reaches the caller as an exception; the loggers would print it too, with tracebacks.
+    for name in ("distributed", "tornado.application", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         return Client(scheduler, timeout="10s", set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
