@@ -60,7 +60,7 @@ SHARED = {
         lambda e: digest(e.gemm(A32, B32))),
     "Format of the user's": (
         lambda: tcm.Format("own", 4, 5, 7), lambda f: digest(tcm.encode(A32, f), tcm.decode(tcm.encode(A32, f), f))),
-    "BlockScaled": (lambda: tcm.quantize_blocks(A, "mxfp8_e4m3", axis=1), lambda q: digest(q.values(), q.elements())),
+    "BlockScaled": (lambda: tcm.quantize_blocks(A, "mxfp8_e4m3", axis=1), lambda q: digest(q.values(), q.elements)),
     "Recipe": (
         lambda: libraries.cutlass("hopper:mma.m16n8k16.f32.f16.f16.f32", k=96, tile_k=32, split_k=2),
         lambda r: digest(r.gemm_bits(*(x.view(np.uint16) for x in HALF)))),
