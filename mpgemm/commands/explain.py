@@ -50,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _operands(args):
+    if args.k < 0:
+        raise ValueError(f"--k must not be negative, got {args.k}")
     given = [name for name in ("a", "files", "distribution") if getattr(args, name)]
     if len(given) > 1:
         raise ValueError(f"one kind of input at a time, got --{' and --'.join(given)}")
@@ -65,8 +67,6 @@ def _operands(args):
     if args.files:
         case = file_case(Path(args.files[0]), Path(args.files[1]))
     else:
-        if args.k < 0:
-            raise ValueError(f"--k must not be negative, got {args.k}")
         i, j = (max(0, index) for index in args.element)
         case = generated_cases(args.distribution, (i + 1, args.k, j + 1), [args.seed])[0]
     if args.c is not None and c is None:
