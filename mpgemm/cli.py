@@ -112,7 +112,8 @@ def main(argv: list[str] | None = None) -> int:
         return _refuse(args.command, "an input is nested too deeply")
     except (CancelledError, BrokenExecutor) as error:
         return _refuse(
-            args.command, f"the workers were lost ({type(error).__name__} {error}); with --out, run again to resume"
+            args.command,
+            f"the workers were lost ({str(error) or type(error).__name__}); with --out, run again to resume",
         )
     except (ValueError, TypeError, OSError, OverflowError, csv.Error) as error:
         if isinstance(error, OSError):

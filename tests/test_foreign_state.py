@@ -56,7 +56,7 @@ FUNCTIONS = {
     "split_fp16": lambda: tcm.split_fp16(A32, 12),
     "join": lambda: tcm.join(tcm.split(A32, "fp16", 2, scale_exponent=12), 12),
     "quantize_blocks": lambda: [q.bits for q in (tcm.quantize_blocks(A32, "mxfp8_e4m3", axis=1),)],
-    "BlockScaled.values": lambda: tcm.quantize_blocks(A32, ("e4m3fn", "ue4m3", 16), axis=1).values,
+    "BlockScaled.values": lambda: tcm.quantize_blocks(A32, ("e4m3fn", "ue4m3", 16), axis=1).values(),
     "Instruction.mma_bits": lambda: tcm.get_instruction(HOPPER).mma_bits(*MMA),
     "Instruction.gemm": lambda: tcm.get_instruction(HOPPER).gemm(*PLAIN, input_rounding="rne"),
     "MatrixEngine.gemm": lambda: CUSTOM.gemm(A32, B32, alpha=1 / 3, c=COMPUTED, beta=0.7),

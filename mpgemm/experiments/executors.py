@@ -58,6 +58,10 @@ def _client(cluster: str) -> Iterator[Any]:
         from distributed import Client
     except ImportError:
         raise ValueError("--cluster needs dask.distributed: pip install 'mpgemm[cluster]'") from None
+    # What happens to the cluster reaches the caller as an exception; the loggers would print it too, with tracebacks.
+    for name in ("distributed", "tornado.application", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     if not cluster.startswith(LOCAL):
         try:
             client = Client(cluster, timeout=PATIENCE, set_as_default=False)

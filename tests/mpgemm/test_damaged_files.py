@@ -133,6 +133,7 @@ def test_sizes_come_before_memory(capsys):
     shown = capsys.readouterr().err
     assert shown.count("\n") == 1 and "GiB" in shown
     assert main(["explain", "--distribution", "gaussian", "--k", "-5"]) == 2
+    assert main(["explain", "--k", "-5"]) == 2
     assert "--k must not be negative" in capsys.readouterr().err
 
 

@@ -2,6 +2,7 @@
 
 import tracemalloc
 
+import ml_dtypes
 import numpy as np
 import pytest
 from rule_fuzz import FIELDS, changed, random_unit
@@ -47,9 +48,10 @@ def test_slices_of_k_change_no_bit(cls, short_slices):
         Unit(FusedDotAdd(32, 25), "e4m3fn", "e5m2", scale_format="ue8m0", block_size=32),
         Unit(InterleavedDotAdd(), "e4m3fn", "e5m2"),
         Unit(GroupPairwiseSum(2), "fp16", "fp16"),
+        Unit(GroupPairwiseSum(4, flush_results=False, terms=16), "bf16", "bf16"),
         Unit(IntegerDotAdd(saturate=True), "s8", "s8", "s32", "s32"),
     ],
-    ids=["wider result", "narrower result", "scales", "interleaved", "gps", "integers"],
+    ids=["wider result", "narrower result", "scales", "interleaved", "gps", "gps of 16", "integers"],
 )
 def test_slices_of_k_change_no_bit_of_other_units(unit, short_slices):
     rng = np.random.default_rng(42)
@@ -81,7 +83,7 @@ def peak(function) -> int:
     ("accumulator", "fmt", "dtype"),
     [
         (FusedDotAdd(8, 24), "fp16", np.float16),
-        (FusedDotAdd(8, 24), "fp32", np.float32),
+        (FusedDotAdd(8, 24), "bf16", ml_dtypes.bfloat16),
         (tcm.SequentialFMA(), "fp32", np.float32),
     ],
     ids=["narrow", "wide", "chain"],
@@ -89,7 +91,7 @@ def peak(function) -> int:
 def test_memory_of_a_product_does_not_grow_with_k(accumulator, fmt, dtype):
     engine = tcm.MatrixEngine(accumulator, a_format=fmt)
     a = np.ones((1, 1 << 21), dtype)
-    assert peak(lambda: engine.gemm(a, a.T)) < SLICE_BYTES * dispatch.LONGEST_SLICE + (1 << 20)
+    assert peak(lambda: engine.gemm(a, a.T)) < SLICE_BYTES * (1 << 17) + (1 << 20)
 
 
 def test_memory_of_values_is_that_of_their_encodings():

@@ -83,3 +83,20 @@ def test_nan_of_promotion_is_the_same_by_every_kernel(accumulator):
             found += [engine.gemm_bits(a, b, promote_every=16, promote_rounding=r)[3].tolist() for r in ("rne", "rz")]
     kernels.set_kernel(None)
     assert all(set(row) == {0x7FC00000} for row in found)
+
+
+@pytest.mark.parametrize(
+    "accumulator",
+    [tcm.LanedFMA(lanes=2, terms=32, flush_inputs=False), tcm.SequentialFMA(nan="x86")],
+    ids=["lanes", "fma"],
+)
+def test_of_two_nans_x86_takes_that_of_a(accumulator):
+    """In products of few columns, too, where A and B would change places."""
+    unit = Unit(accumulator, "fp16", "fp16")
+    a, b = np.full((8, 17), 0x3C00, np.uint16), np.full((17, 2), 0x3C00, np.uint16)
+    a[:, 9], b[9] = 0x7C01, 0xFE00
+    c = np.zeros((8, 2), np.uint32)
+    wanted = reference.mma_bits(unit, a, b, c)
+    assert set(wanted.ravel().tolist()) == {0x7FC02000}
+    for _ in every_isa():
+        assert np.array_equal(kernels.matrix_bits(unit, a, b, c), wanted)

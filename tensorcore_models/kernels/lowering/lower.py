@@ -92,7 +92,8 @@ class Lowered:
     a_table, b_table : ndarray or None
         Encodings of the format in which the unit multiplies, for every encoding of the operand's (InterleavedDotAdd).
     operands_alike : bool
-        A and B are taken apart by the same rules, so that they may change places.
+        A and B are taken apart by the same rules and no result shows which of them it comes from, so that they may change
+        places; under the rule nan "x86" the NaN of A comes before that of B.
     layouts, fast_kernels : dict
         What has been prepared so far: arrangements of passes by length, kernels of the fast paths by name.
     """
@@ -173,7 +174,7 @@ def lower(engine) -> Lowered:
         plan=generic.Plan(fields, whole),
         kernel=f"{_FAMILY_NAMES[fields['family']]}-{128 if fields['wide'] else 64}",
         step=step,
-        operands_alike=formats[0] == formats[1] and fields.get("a") == fields.get("b"),
+        operands_alike=formats[0] == formats[1] and fields.get("a") == fields.get("b") and spec.nan != "x86",
         layouts={step: whole},
     )
 
