@@ -29,7 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "mpgemm.commands.invariance",
         "do rows of a GEMM change their bits with the batch size on a GPU library?",
     ),
-    "report": ("mpgemm.commands.report", "one Markdown page from the folders that other commands wrote"),
+    "report": ("mpgemm.commands.report", "one page, HTML or Markdown, from the folders that other commands wrote"),
     "info": ("mpgemm.commands.info", "versions, kernels, instruction sets, engines at hand"),
     "selftest": (
         "mpgemm.commands.selftest",

@@ -81,8 +81,8 @@ def gantt(timeline: Timeline, path: str | Path, cycles: float = 12_000, first: f
     for bar in window:
         start, end = max(bar.start, first), min(bar.end, first + cycles)
         axes.broken_barh(
-            [(start / microsecond, (end - start) / microsecond)], (used.index(bar.pipe) - 0.38, 0.76), color=_colour(bar.kind), edgecolor="white",
-            linewidth=0.3,
+            [(start / microsecond, (end - start) / microsecond)], (used.index(bar.pipe) - 0.38, 0.76),
+            color=_colour(bar.kind), edgecolor="white", linewidth=0.3,
         )  # fmt: skip
     axes.set_yticks(range(len(used)), [PIPES[lane] for lane in used])
     axes.invert_yaxis()

@@ -217,7 +217,7 @@ def short_engines(engines: Sequence[str]) -> dict[str, str]:
     """Engines by labels that fit a legend: the architecture, with as much of the instruction's name as tells them apart."""
     unique = list(dict.fromkeys(engines))
     arches = [engine.partition(":")[0] for engine in unique]
-    labels = {}
+    labels: dict[str, str] = {}
     for engine, arch in zip(unique, arches, strict=True):
         path, shape, *_ = (*engine.partition(":")[2].split("."), "", "")
         wanted = [arch] if arches.count(arch) == 1 else [arch, path]
@@ -330,12 +330,12 @@ def exponent_histogram(
             f"22 bits with s_b = {scale}", ((left + right) / 2, height), xytext=(0, 2), textcoords="offset points", ha="center",
             va="bottom", fontsize=7, color="0.25",
         )  # fmt: skip
-    for left, right, colour, label in (
+    for start, end, colour, label in (
         (low, LOST_EXPONENT + 0.5, "#f4c7c3", "lost in fp16"),
         (LOST_EXPONENT + 0.5, -14.5, "#fbe7c6", "fp16 subnormal"),
         (LARGEST_EXPONENT + 0.5, high, "#d9c3f4", "overflows fp16"),
     ):
-        axes.axvspan(left, right, color=colour, alpha=0.5, linewidth=0, label=label, zorder=0)
+        axes.axvspan(start, end, color=colour, alpha=0.5, linewidth=0, label=label, zorder=0)
     axes.set_xlim(low, high)
     axes.set_title(f"{title}\n{'; '.join(lost_text)}", fontsize=9)
     axes.set(xlabel="exponent of the element, floor(log2 |x|)", ylabel="share of the nonzero elements")
