@@ -44,7 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "mpgemm.commands.distinguish",
         "an input on which two instructions give different results, verified",
     ),
-    "report": ("mpgemm.commands.report", "one Markdown page from the folders that other commands wrote"),
+    "report": ("mpgemm.commands.report", "one page, HTML or Markdown, from the folders that other commands wrote"),
     "info": ("mpgemm.commands.info", "versions, kernels, instruction sets, engines at hand"),
     "selftest": (
         "mpgemm.commands.selftest",

@@ -37,7 +37,7 @@ def sdist(tmp_path_factory):
 
 def source_files() -> set[str]:
     """Files of the three packages that a build or an installed package needs."""
-    kinds = {".py", ".pyx", ".pxd", ".pyi", ".h", ".toml", ".npz", ".typed"}
+    kinds = {".py", ".pyx", ".pxd", ".pyi", ".h", ".toml", ".npz", ".typed", ".css", ".js"}
     return {
         path.relative_to(ROOT).as_posix()
         for package in PACKAGES

@@ -70,8 +70,9 @@ def _default_start(timeline: Timeline, cycles: float) -> float:
 
 
 def gantt(timeline: Timeline, path: str | Path, cycles: float = 12_000, first: float | None = None) -> Path:
-    """What each pipe of core 0 does in a window of cycles, by default where a C block leaves."""
+    """What each pipe of core 0 does in a window of cycles, by default where a C block leaves; the axis shows time."""
     timeline = timeline.recorded()
+    microsecond = timeline.chip.frequency_mhz  # cycles
     first = _default_start(timeline, cycles) if first is None else first
     window = bars(timeline, first, first + cycles)
     used = [lane for lane in range(len(PIPES)) if any(bar.pipe == lane for bar in window)]
@@ -80,13 +81,13 @@ def gantt(timeline: Timeline, path: str | Path, cycles: float = 12_000, first: f
     for bar in window:
         start, end = max(bar.start, first), min(bar.end, first + cycles)
         axes.broken_barh(
-            [(start, end - start)], (used.index(bar.pipe) - 0.38, 0.76), color=_colour(bar.kind), edgecolor="white",
-            linewidth=0.3,
+            [(start / microsecond, (end - start) / microsecond)], (used.index(bar.pipe) - 0.38, 0.76),
+            color=_colour(bar.kind), edgecolor="white", linewidth=0.3,
         )  # fmt: skip
     axes.set_yticks(range(len(used)), [PIPES[lane] for lane in used])
     axes.invert_yaxis()
-    axes.set_xlim(first, first + cycles)
-    axes.set_xlabel(f"cycle of core 0 ({timeline.chip.frequency_mhz:g} MHz)")
+    axes.set_xlim(first / microsecond, (first + cycles) / microsecond)
+    axes.set_xlabel(f"time on core 0, us (at {timeline.chip.frequency_mhz:g} MHz)")
     s = timeline.schedule
     axes.set_title(
         f"{timeline.chip.name}, block {s.blocking}, {s.buffering} buffers, {s.mode}: {timeline.tflops:.1f} TFLOP/s",
@@ -241,18 +242,19 @@ def waterfall_plot(steps: Sequence[Step], path: str | Path, title: str) -> Path:
 
 
 def occupancy_plot(timeline: Timeline, path: str | Path, cycles: float = 60_000, first: float | None = None) -> Path:
-    """Bytes in use of each buffer of core 0 over a window of cycles."""
+    """Bytes in use of each buffer of core 0 over a window of cycles; the axis shows time."""
     timeline = timeline.recorded()
+    microsecond = timeline.chip.frequency_mhz  # cycles
     first = _default_start(timeline, cycles) if first is None else first
     series = timeline.occupancy()
     figure = _figure(11, 1.1 * len(series) + 0.8)
     for axes, (name, (times, used)) in zip(figure.subplots(len(series), sharex=True), series.items(), strict=True):
-        axes.step(times, used / 1024, where="post", linewidth=0.9, color="#0072B2")
+        axes.step(times / microsecond, used / 1024, where="post", linewidth=0.9, color="#0072B2")
         axes.set_ylabel(f"{name}\nKiB", fontsize=8)
         axes.set_ylim(bottom=0)
         axes.tick_params(labelsize=7)
-    axes.set_xlim(first, first + cycles)
-    axes.set_xlabel("cycle of core 0")
+    axes.set_xlim(first / microsecond, (first + cycles) / microsecond)
+    axes.set_xlabel(f"time on core 0, us (at {microsecond:g} MHz)")
     figure.suptitle(f"{timeline.chip.name}, block {timeline.schedule.blocking}: buffers in use", fontsize=10)
     return _save(figure, path)
 

@@ -70,6 +70,11 @@ PICTURES = (
         "mpgemm compare --figure khattak7 --quick --out out", "out/khattak7.png",
     ),
     Picture(
+        "order", "Order of a sum",
+        "How one element of an AMX instruction's result is added up: two interleaved chains, then c.",
+        "mpgemm models x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32 --picture order.svg", "order.svg",
+    ),
+    Picture(
         "gantt", "Pipes of an Ascend core",
         "When each pipe of a 910A core works while a block of C is computed: predicted by simulating the schedule.",
         "mpgemm simulate --block 176,64,176 --gantt gantt.png", "gantt.png",

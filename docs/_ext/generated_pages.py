@@ -19,6 +19,8 @@ LOGGER = logging.getLogger(__name__)
 PUBLIC = {
     "tensorcore_models": "Formats, rounding, accumulators, engines and the catalogue of instructions.",
     "tensorcore_models.accumulators": "Specifications of what a matrix unit does with the products of one result.",
+    "tensorcore_models.catalogue": "Rows of instructions, and looking them up.",
+    "tensorcore_models.reference": "The algorithms in exact integers: slow, and the truth of every test.",
     "tensorcore_models.libraries": "What GPU libraries return: recipes of cuBLASLt, CUTLASS and `torch._scaled_mm`.",
     "tensorcore_models.probing": "What does a black box compute?",
     "tensorcore_models.hardware": "Real GPUs and CPUs as engines.",
@@ -27,20 +29,20 @@ PUBLIC = {
     "mpgemm": "Recovery methods, exact references, errors and bounds.",
     "mpgemm.inputs": "Matrices that are generated, shipped, or read from files.",
 }
-PROJECT = ("tensorcore_models", "ascend", "mpgemm")
 
 
 def public_names(module_name: str) -> list[str]:
-    """What a module offers: its `__all__`, or the project's classes and functions that it imports."""
+    """What a module offers: its `__all__`, or the classes and functions of its own package."""
     module = import_module(module_name)
-    names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
-    return sorted(name for name in names if _documented(getattr(module, name)))
+    listed = getattr(module, "__all__", None)
+    names = listed or [
+        name for name in vars(module) if not name.startswith("_") and _is_own(module_name, vars(module)[name])
+    ]
+    return sorted(name for name in names if inspect.isclass(getattr(module, name)) or callable(getattr(module, name)))
 
 
-def _documented(thing: object) -> bool:
-    if inspect.ismodule(thing) or not (inspect.isclass(thing) or callable(thing)):
-        return False
-    return (getattr(thing, "__module__", "") or "").startswith(PROJECT)
+def _is_own(module_name: str, thing: object) -> bool:
+    return not inspect.ismodule(thing) and (getattr(thing, "__module__", "") or "").startswith(module_name)
 
 
 def _api_pages() -> Iterator[tuple[str, str]]:

@@ -160,9 +160,9 @@ def _write_comparison(args, comparison: Comparison) -> list[str]:
         groups: dict[str, list] = {}
         for record in comparison:
             groups.setdefault(record.case, []).append(
-                (f"{record.method}, {record.engine}", getattr(record.errors, args.metric))
+                (record.method, record.engine, getattr(record.errors, args.metric))
             )
-        figure = plots.method_errors(groups, "Error of each method", RELATIVE_METRICS[args.metric])
+        figure = plots.method_comparison(groups, "Error of each method", RELATIVE_METRICS[args.metric])
         plots.save_figure(figure, args.out / "comparison.png")
         written.append("comparison.png")
     return written

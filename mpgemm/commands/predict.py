@@ -7,8 +7,9 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.commands import library_options as options
-from mpgemm.inputs.files import write_matrix
+from mpgemm.inputs.files import write_matrix, write_text
 from mpgemm.reporting import report
+from tensorcore_models.atlas import svg, tree_of_order
 from tensorcore_models.formats.operands import values_of_bits
 
 
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_format_arguments(parser)
     parser.add_argument("--scale", type=float, default=1.0, help="one FP32 factor (fp8: the product of both scales)")
     parser.add_argument("--out", metavar="FILE", help="write the result: .npy, encodings for formats that NumPy lacks")
+    parser.add_argument("--picture", metavar="FILE.svg", help="draw the order of the recipe's sum")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -48,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     native = values if values.dtype.kind == "f" and values.dtype.isbuiltin == 1 else bits
     if args.out:
         write_matrix(args.out, native)
+    if args.picture:
+        write_text(args.picture, svg(tree_of_order(recipe.order), f"Order of {recipe.name}") + "\n")
     digest = sha256(np.ascontiguousarray(bits).tobytes()).hexdigest()
     if args.json:
         whole = {"recipe": options.facts(recipe, config, args.recorded), "m": m, "k": k, "n": n, "format": fmt,
@@ -64,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
         print(
             f"warning: this kernel leaves the last {recipe.lost.size} values of k out of the sum, and so does the prediction"
         )
+    if args.picture:
+        print(f"wrote {args.picture}")
     if args.out:
         print(f"wrote {args.out}" + ("" if native is values else f" (encodings of {out_format})"))
     return 0

@@ -1,15 +1,19 @@
-"""`mpgemm report`: one Markdown page from the folders that other commands wrote."""
+"""`mpgemm report`: one page, HTML or Markdown, from the folders that other commands wrote."""
 
 import argparse
-import csv
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from mpgemm.inputs.files import write_text
-from mpgemm.reporting.report import json_text
+from mpgemm.reporting.findings import Findings, findings_of
+from mpgemm.reporting.html_report import html_page
+from mpgemm.reporting.report import Table, format_cell, json_text
+from mpgemm.reporting.result_tables import read_tables, without_constants
 
 MOST_ROWS = 60
+FORMATS = ("html", "markdown")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "folders", nargs="+", metavar="FOLDER", help="what --out of evaluate, compare, plan or simulate wrote"
     )
     parser.add_argument("--output", metavar="FILE", help="where the page goes (standard output)")
+    parser.add_argument("--format", choices=FORMATS, help="of the page (html if FILE ends in .html, else markdown)")
     parser.add_argument("--title", default="Results", help="heading of the page")
     parser.add_argument(
         "--rows", type=int, default=MOST_ROWS, metavar="COUNT", help=f"rows shown of a table ({MOST_ROWS})"
@@ -33,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     Raises
     ------
     ValueError
-        If a folder is missing or has nothing to show.
+        If a folder is missing, or none has anything to show.
     """
     if args.rows < 1:
         raise ValueError(f"--rows is {args.rows}, expected at least 1")
@@ -41,14 +46,14 @@ def run(args: argparse.Namespace) -> int:
     for folder in folders:
         if not folder.is_dir():
             raise ValueError(f"{folder}: no such folder")
-        if not contents(folder):
-            raise ValueError(f"{folder}: no tables (.csv) and no pictures (.png) in it")
+    if not any(contents(folder) for folder in folders):
+        names = ", ".join(map(str, folders))
+        raise ValueError(f"{names}: no tables (.csv) and no pictures (.png) in it; give what --out of a command wrote")
     if args.json:
         found = [{"folder": str(f), "files": [path.name for path in contents(f)]} for f in folders]
         sys.stdout.write(json_text({"title": args.title, "folders": found}))
         return 0
-    base = Path(args.output).resolve().parent if args.output else Path.cwd()
-    text = page(folders, args.title, base, args.rows)
+    text = _page(args, folders)
     if args.output:
         write_text(args.output, text)
     else:
@@ -56,32 +61,78 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _page(args: argparse.Namespace, folders: list[Path]) -> str:
+    is_html = (args.output or "").lower().endswith((".html", ".htm"))
+    if (args.format or ("html" if is_html else "markdown")) == "html":
+        return html_page(folders, args.title, args.rows)
+    base = Path(args.output).resolve().parent if args.output else Path.cwd()
+    return markdown_page(folders, args.title, base, args.rows)
+
+
 def contents(folder: Path) -> list[Path]:
     """The tables and pictures of a folder, each picture behind the table of its name."""
     return sorted((p for p in folder.iterdir() if p.suffix in (".csv", ".png")), key=lambda p: (p.stem, p.suffix))
 
 
-def page(folders: list[Path], title: str, base: Path, rows: int = MOST_ROWS) -> str:
+def markdown_page(folders: list[Path], title: str, base: Path, rows: int = MOST_ROWS) -> str:
     """The page as Markdown; pictures are linked relative to `base`."""
     lines = [f"# {title}", ""]
     for folder in folders:
-        lines += [f"## {folder.name or folder.resolve().name}", ""]
+        found = findings_of(folder)
+        lines += [f"## {folder.name or folder.resolve().name}", "", *_findings(found)]
+        if not contents(folder):
+            lines += ["No tables (.csv) and no pictures (.png) are in this folder.", ""]
         for path in contents(folder):
-            lines += [f"### {path.stem}", ""] if path.suffix == ".csv" or not path.with_suffix(".csv").exists() else []
-            lines += table(path, rows) if path.suffix == ".csv" else [f"![{path.stem}]({os.path.relpath(path, base)})"]
-            lines.append("")
+            if path.suffix == ".csv":
+                lines += _tables(path, rows)
+                continue
+            lines += [f"### {path.stem}", ""] if not path.with_suffix(".csv").exists() else []
+            lines += [f"![{path.stem}]({os.path.relpath(path, base)})", ""]
+        lines += _basis(found)
     return "\n".join(lines).rstrip() + "\n"
 
 
-def table(path: Path, rows: int) -> list[str]:
-    """A CSV file as a Markdown table, with a line that says how many rows are left out."""
+def _findings(found: Findings) -> Iterator[str]:
+    if found.question:
+        yield from (f"*{found.question}*", "")
+    for text, reasons in found.verdicts:
+        yield from (f"**{text}**", "", *(f"- {reason}" for reason in reasons), *([""] if reasons else []))
+    for heading, members in (("What to do", found.recommendations), ("Caveats", found.caveats)):
+        if members:
+            yield from (f"### {heading}", "", *(f"- {line}" for line in members), "")
+
+
+def _basis(found: Findings) -> Iterator[str]:
+    """What the models rest on, and what the results were computed with."""
+    if found.engines:
+        yield from ("### What the models rest on", "")
+        for engine in found.engines:
+            links = ", ".join(f"[{name}]({address})" for name, address in engine.links)
+            yield f"- **{engine.name}**. {engine.evidence}. {engine.source}{f' See {links}.' if links else ''}"
+        yield ""
+    if found.origin:
+        yield from ("### Computed with", "", *(f"- {name}: {value}" for name, value in found.origin.items()), "")
+
+
+def _tables(path: Path, rows: int) -> Iterator[str]:
+    """The tables of a CSV file, each with a line that says how many rows are left out."""
     try:
-        with open(path, newline="") as stream:
-            cells = [[cell.replace("|", "\\|") for cell in row] for row in csv.reader(stream)]
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not a readable table ({error})") from None
-    if not cells:
-        return ["(empty)"]
-    heading, body = cells[0], cells[1:]
-    lines = ["| " + " | ".join(row) + " |" for row in (heading, ["---"] * len(heading), *body[:rows])]
-    return lines + ([f"\n{len(body) - rows} more rows in {path.name}."] if len(body) > rows else [])
+        tables = read_tables(path)
+    except ValueError as error:
+        yield from (f"### {path.stem}", "", f"{error}", "")
+        return
+    for table in tables or [Table(path.stem, [], [])]:
+        yield from (f"### {table.title}", "")
+        if not table.headings:
+            yield from ("(empty)", "")
+            continue
+        table, constants = without_constants(table)
+        if constants:
+            same = ", ".join(f"{name} = {format_cell(value)}" for name, value in constants.items())
+            yield from (f"The same in all rows: {same}.", "")
+        cells = [[format_cell(cell).replace("|", "\\|") for cell in row] for row in table.rows[:rows]]
+        for row in (list(table.headings), ["---"] * len(table.headings), *cells):
+            yield "| " + " | ".join(row) + " |"
+        if len(table.rows) > rows:
+            yield from ("", f"{len(table.rows) - rows} more rows in {path.name}.")
+        yield ""

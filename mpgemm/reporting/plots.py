@@ -50,6 +50,12 @@ _COLOURS = (
 )
 
 
+#: Errors that many times smaller than the reference's are beside the question and would press the others together.
+OFF_AXIS = 1e4
+#: An element of this exponent, or below, rounds to zero in fp16 (2^-25 is the tie); beyond the other it overflows.
+LOST_EXPONENT, LARGEST_EXPONENT = -26, 15
+
+
 def require_matplotlib() -> None:
     """Check that pictures can be made: before long work, not after it.
 
@@ -154,7 +160,9 @@ def curves(
     return figure
 
 
-def method_errors(groups: Mapping[str, Sequence[tuple[str, float]]], title: str, x_label: str):
+def method_errors(
+    groups: Mapping[str, Sequence[tuple[str, float]]], title: str, x_label: str, reference: str = "FP32 SGEMM (NumPy)"
+):
     """Errors of methods as dots on a logarithmic axis, one colour for each input.
 
     Parameters
@@ -164,22 +172,39 @@ def method_errors(groups: Mapping[str, Sequence[tuple[str, float]]], title: str,
         infinite at the right edge as a cross.
     title, x_label : str
         As they stand in the figure.
+    reference : str
+        The method that the others are compared with: a vertical line for each input that has it. An error more than
+        :data:`OFF_AXIS` times smaller than all of these stands at the left edge as an arrow with its value.
     """
     names = list(dict.fromkeys(name for members in groups.values() for name, _ in members))
     figure, axes = _new_figure(8.0, 1.0 + 0.28 * len(names) + 0.2 * len(groups))
-    values = [e for members in groups.values() for _, e in members if 0 < e < np.inf]
+    lines = [dict(members).get(reference, 0.0) for members in groups.values()]
+    least = min((error for error in lines if 0 < error < np.inf), default=0.0) / OFF_AXIS
+    values = [e for members in groups.values() for _, e in members if max(least, 0) < e < np.inf]
     low, high = (min(values) / 4, max(values) * 4) if values else (1e-9, 1.0)
-    for number, (group, members) in enumerate(groups.items()):
+    if any(0 < error < least for members in groups.values() for _, error in members):
+        low /= 10  # room for their values
+    for number, ((group, members), line) in enumerate(zip(groups.items(), lines, strict=True)):
         colour = _COLOURS[number % len(_COLOURS)]
         axes.plot([], [], "o", color=colour, label=group)
+        if 0 < line < np.inf:
+            axes.axvline(line, color=colour, linewidth=1, linestyle="--", zorder=1)
         for name, error in members:
             place = len(names) - 1 - names.index(name)
             if error == 0:
                 axes.plot(low, place, "o", color=colour, markerfacecolor="none", markersize=7)
             elif not np.isfinite(error):
                 axes.plot(high, place, "X", color=colour, markersize=7)
+            elif error < least:
+                axes.plot(low, place, "<", color=colour, markersize=6)
+                axes.annotate(
+                    f"{error:.0e}", (low, place), xytext=(8 + 40 * number, 0), textcoords="offset points", va="center",
+                    fontsize=7, color=colour,
+                )  # fmt: skip
             else:
                 axes.plot(error, place, "o", color=colour, markersize=5)
+    if any(0 < line < np.inf for line in lines):
+        axes.plot([], [], "--", color="0.4", linewidth=1, label=f"error of {reference}")
     axes.set_xscale("log")
     axes.set_xlim(low / 2, high * 2)
     axes.set_yticks(range(len(names)), names[::-1], fontsize=8)
@@ -190,8 +215,84 @@ def method_errors(groups: Mapping[str, Sequence[tuple[str, float]]], title: str,
     return figure
 
 
-def exponent_histogram(histograms: Mapping[str, Mapping[int, int]], title: str):
-    """How the elements' exponents lie in the range of fp16.
+def short_engines(engines: Sequence[str]) -> dict[str, str]:
+    """Engines by labels that fit a legend: the architecture, with as much of the instruction's name as tells them apart."""
+    unique = list(dict.fromkeys(engines))
+    arches = [engine.partition(":")[0] for engine in unique]
+    labels: dict[str, str] = {}
+    for engine, arch in zip(unique, arches, strict=True):
+        path, shape, *_ = (*engine.partition(":")[2].split("."), "", "")
+        wanted = [arch] if arches.count(arch) == 1 else [arch, path]
+        label = " ".join(filter(None, wanted))
+        labels[engine] = label if label not in labels.values() else f"{label} {shape}".strip()
+    return labels if len(set(labels.values())) == len(unique) else {engine: engine for engine in unique}
+
+
+def method_comparison(groups: Mapping[str, Sequence[tuple[str, str, float]]], title: str, x_label: str):
+    """Errors of methods on engines as grouped bars: a panel for each input, groups of methods, a colour for each engine.
+
+    Parameters
+    ----------
+    groups : mapping
+        input -> sequence of (method, engine, error). An error of 0 has no bar and says so; one that is infinite reaches
+        the edge.
+    title, x_label : str
+        As they stand in the figure.
+    """
+    require_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    methods = list(dict.fromkeys(method for members in groups.values() for method, _, _ in members))
+    labels = short_engines([engine for members in groups.values() for _, engine, _ in members])
+    finite = [error for members in groups.values() for _, _, error in members if 0 < error < np.inf]
+    low, high = (min(finite) / 3, max(finite) * 3) if finite else (1e-9, 1.0)
+    thick = 0.8 / max(len(labels), 1)
+    figure = Figure(
+        figsize=(8.0, 0.9 + len(groups) * (0.5 + len(methods) * (0.2 + 0.13 * len(labels)))), layout="constrained"
+    )
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(max(len(groups), 1), 1, squeeze=False, sharex=True).ravel()
+    order = list(labels)
+    for axes, (group, members) in zip(grid, groups.items(), strict=False):
+        for method, engine, error in members:
+            number = order.index(engine)
+            place = methods.index(method) + (number + 0.5) * thick - 0.4
+            if error == 0:
+                axes.annotate("exact", (low, place), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6)
+                continue
+            axes.barh(place, min(error, high) - low, thick * 0.92, left=low, color=_COLOURS[number % len(_COLOURS)],
+                      hatch=None if np.isfinite(error) else "////")  # fmt: skip
+        axes.set_yticks(range(len(methods)), methods, fontsize=8)
+        axes.set_ylim(len(methods) - 0.5, -0.5)
+        axes.set_xscale("log")
+        axes.set_xlim(low, high)
+        axes.set_title(group, fontsize=9, loc="left")
+        axes.grid(True, axis="x", color="0.9", linewidth=0.6)
+        axes.set_axisbelow(True)
+    grid[-1].set_xlabel(x_label)
+    figure.suptitle(title, fontsize=10)
+    handles = [grid[0].barh([0], [0], color=_COLOURS[n % len(_COLOURS)], left=low) for n in range(len(order))]
+    figure.legend(
+        handles, labels.values(), fontsize=8, frameon=False, loc="outside lower center", ncols=min(len(order), 4)
+    )
+    return figure
+
+
+def full_window(scale_exponent: int) -> tuple[int, int]:
+    """Smallest and largest exponent of which two fp16 words, the second scaled by 2^s_b, hold every number with 22 bits.
+
+    The last bit of the second word, 2^(e - 22), must not be below fp16's smallest number once it is scaled: e >= -2 - s_b
+    (-24 + 22); the first word must be normal and finite: -14 <= e <= 14 (of exponent 15 all but the largest fit); the scaled
+    second word, at most 2^(e - 11 + s_b), must be finite.
+    """
+    return max(-14, -2 - scale_exponent), min(14, 26 - scale_exponent)
+
+
+def exponent_histogram(
+    histograms: Mapping[str, Mapping[int, int]], title: str, scale_exponents: Sequence[int] = (0, 6, 12)
+):
+    """How the elements' exponents lie in the range of fp16, on a logarithmic share.
 
     Parameters
     ----------
@@ -199,30 +300,48 @@ def exponent_histogram(histograms: Mapping[str, Mapping[int, int]], title: str):
         matrix -> {exponent of the leading bit: number of elements}.
     title : str
         As it stands in the figure.
+    scale_exponents : sequence of int
+        s_b whose windows (:func:`full_window`) are drawn above the bars.
     """
-    figure, axes = _new_figure(7.0, 3.6)
+    figure, axes = _new_figure(8.0, 4.0)
     exponents = [e for histogram in histograms.values() for e in histogram] or [0]
     low, high = min([-26, *exponents]) - 1, max([17, *exponents]) + 1
     width = 0.8 / max(len(histograms), 1)
+    least, lost_text = 1.0, []
     for number, (name, histogram) in enumerate(histograms.items()):
-        places = np.array(sorted(histogram), float)
-        shares = np.array([histogram[int(place)] for place in places], float)
-        axes.bar(
-            places + (number + 0.5) * width - 0.4,
-            shares / max(shares.sum(), 1),
-            width,
-            label=name,
-            color=_COLOURS[number],
-        )
-    for left, right, colour, label in (
-        (low, -25.5, "#f4c7c3", "lost in fp16"),
-        (-25.5, -14.5, "#fbe7c6", "fp16 subnormal"),
-        (15.5, high, "#d9c3f4", "overflows fp16"),
+        places = sorted(histogram)
+        total = max(sum(histogram.values()), 1)
+        shares = np.array([histogram[place] / total for place in places])
+        least = min([least, *shares])
+        lost = [place <= LOST_EXPONENT or place > LARGEST_EXPONENT for place in places]
+        bars = axes.bar(np.array(places) + (number + 0.5) * width - 0.4, shares, width, color=_COLOURS[number])
+        axes.bar([low], [0], 0, label=name, color=_COLOURS[number])
+        for bar, gone in zip(bars, lost, strict=True):
+            bar.set(hatch="xxxx" if gone else None, edgecolor="#8B0000" if gone else bar.get_facecolor(), linewidth=0.4)
+        count = sum(histogram[place] for place, gone in zip(places, lost, strict=True) if gone)
+        lost_text.append(f"{name}: {count} lost ({count / total:.2g})" if count else f"{name}: none lost")
+    axes.set_yscale("log")
+    bottom = least / 3
+    top = (1 / bottom) ** (0.14 * len(scale_exponents))  # room for the windows above a share of 1
+    axes.set_ylim(bottom, top * 2)
+    for number, scale in enumerate(scale_exponents):
+        left, right = full_window(scale)
+        height = top ** ((number + 1) / (len(scale_exponents) + 0.3)) * 1.2
+        axes.plot([left - 0.5, right + 0.5], [height, height], color="0.25", linewidth=1.4, marker="|", markersize=7)
+        axes.annotate(
+            f"22 bits with s_b = {scale}", ((left + right) / 2, height), xytext=(0, 2), textcoords="offset points", ha="center",
+            va="bottom", fontsize=7, color="0.25",
+        )  # fmt: skip
+    for start, end, colour, label in (
+        (low, LOST_EXPONENT + 0.5, "#f4c7c3", "lost in fp16"),
+        (LOST_EXPONENT + 0.5, -14.5, "#fbe7c6", "fp16 subnormal"),
+        (LARGEST_EXPONENT + 0.5, high, "#d9c3f4", "overflows fp16"),
     ):
-        axes.axvspan(left, right, color=colour, alpha=0.5, linewidth=0, label=label, zorder=0)
+        axes.axvspan(start, end, color=colour, alpha=0.5, linewidth=0, label=label, zorder=0)
     axes.set_xlim(low, high)
-    axes.set_title(title, fontsize=10)
+    axes.set_title(f"{title}\n{'; '.join(lost_text)}", fontsize=9)
     axes.set(xlabel="exponent of the element, floor(log2 |x|)", ylabel="share of the nonzero elements")
+    axes.set_yticks([tick for tick in axes.get_yticks() if bottom <= tick <= 1])
     axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure
 
@@ -253,7 +372,7 @@ def panel_grid(panels: Sequence[Panel], columns: int = 3):
         raise ValueError("figures need matplotlib: pip install 'mpgemm[plot]', or pass --no-figures") from None
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(4.2 * columns + 2.2, 3.4 * rows + 0.3), layout="constrained")
+    figure = Figure(figsize=(4.2 * columns + 0.4, 3.2 * rows + 0.9), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.subplots(rows, columns, squeeze=False, sharey=columns > 1)
     labels = list(dict.fromkeys(line.label.replace(" (hyp.)", "") for panel in panels for line in panel.curves))
@@ -264,18 +383,29 @@ def panel_grid(panels: Sequence[Panel], columns: int = 3):
             number = labels.index(name)
             x, y = np.asarray(line.x, float), np.asarray(line.y, float)
             shown = np.isfinite(y) & ((y > 0) if panel.log_y else True)
+            # Curves that coincide stay visible: the first are wide and pale, the last thin.
+            rest = (len(labels) - 1 - number) / max(len(labels) - 1, 1)
             (handle,) = axes.plot(
-                x[shown], y[shown], line.style or "-", marker=_MARKERS[number % len(_MARKERS)], markersize=3, linewidth=1.1,
-                color=_COLOURS[number % len(_COLOURS)],
+                x[shown], y[shown], line.style or "-", marker=_MARKERS[number % len(_MARKERS)], markersize=3 + 6 * rest,
+                markerfacecolor="none", linewidth=1.1 + 4 * rest, alpha=1 - 0.5 * rest, color=_COLOURS[number % len(_COLOURS)],
             )  # fmt: skip
             handles.setdefault(name, handle)
-        axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
+        axes.set_title(panel.title, fontsize=11)
+        axes.set(xlabel=panel.x_label, ylabel=panel.y_label)
         if panel.log_x:
             axes.set_xscale("log")
         if panel.log_y:
             axes.set_yscale("log")
+        axes.label_outer()
         axes.grid(True, which="major", color="0.9", linewidth=0.6)
     for axes in grid.ravel()[len(panels) :]:
         axes.set_axis_off()
-    figure.legend(handles.values(), handles.keys(), fontsize=8, loc="outside right center", frameon=False)
+    figure.legend(
+        handles.values(),
+        handles.keys(),
+        fontsize=9,
+        loc="outside lower center",
+        frameon=False,
+        ncols=min(len(handles), 2 + 2 * columns),
+    )
     return figure

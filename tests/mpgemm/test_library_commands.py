@@ -89,6 +89,14 @@ def test_predict_fp8_encodings(folder, capsys):
     assert "first element 64 " in capsys.readouterr().out and np.load("C.npy").dtype == np.uint16
 
 
+def test_predict_draws_the_order(folder, capsys):
+    config = "ALGO_ID=66,STAGES_ID=35,SPLITK_NUM=4,REDUCTION_SCHEME=2"
+    common = ["predict", "A.npy", "B.npy", "--gpu", "h100", "--library", "cublaslt-13.1", "--config", config]
+    assert main([*common, "--picture", "order.svg"]) == 0
+    assert "wrote order.svg" in capsys.readouterr().out
+    assert "k 256:512" in (folder / "order.svg").read_text()
+
+
 def test_diff_says_where_and_why(folder, capsys):
     a, b = operands()
     for name, device in (("C1.npy", "a100"), ("C2.npy", "h100")):

@@ -9,6 +9,7 @@ pytest.importorskip("matplotlib")
 
 from mpgemm.cli import main
 from mpgemm.reporting import plots
+from tensorcore_models.formats.words import bits_kept, split_fp16
 
 
 def texts(axes):
@@ -39,10 +40,73 @@ def test_method_errors_shows_exact_and_lost_results_at_the_edges():
     plots.method_errors({"in": [("exact", 0.0)]}, "t", "error")
 
 
-def test_histogram_shares_add_up():
-    figure = plots.exponent_histogram({"A": {-30: 3, 0: 1}, "B": {}}, "t")
-    heights = [patch.get_height() for patch in figure.axes[0].containers[0]]
-    assert heights == [0.75, 0.25]
+def test_fp32_is_a_line_and_fp64_stands_off_the_axis():
+    members = [("FP16", 1e-3), ("FP32 SGEMM (NumPy)", 1e-7), ("FP64", 1e-16)]
+    axes = plots.method_errors({"in": members}, "t", "error").axes[0]
+    lines = [line for line in axes.get_lines() if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2]
+    assert [line.get_xdata()[0] for line in lines] == [1e-7]
+    assert axes.get_xlim()[0] > 1e-10
+    assert [text.get_text() for text in axes.texts] == ["1e-16"]
+    without = plots.method_errors({"in": members[::2]}, "t", "error").axes[0]
+    assert without.get_xlim()[0] < 1e-16 and not without.texts
+
+
+def test_histogram_shares_add_up_on_a_logarithmic_axis_and_lost_elements_are_marked():
+    figure = plots.exponent_histogram({"A": {-30: 3, 0: 1}, "B": {16: 1, 1: 7}}, "t")
+    axes = figure.axes[0]
+    first, second = (c for c in axes.containers if len(c) == 2)
+    assert [bar.get_height() for bar in first] == [0.75, 0.25]
+    assert [bool(bar.get_hatch()) for bar in first] == [True, False]
+    assert [bool(bar.get_hatch()) for bar in second] == [False, True]
+    assert axes.get_yscale() == "log" and "A: 3 lost (0.75); B: 1 lost (0.12)" in axes.get_title()
+    plots.exponent_histogram({"A": {}, "B": {0: 1}}, "t")
+
+
+@pytest.mark.parametrize("scale", [0, 3, 6, 12, 14, 20])
+def test_the_window_of_s_b_is_where_every_number_keeps_22_bits(scale):
+    rng, good = np.random.default_rng(scale), []
+    for exponent in range(-27, 18):
+        x = np.ldexp(rng.integers(1 << 23, 1 << 24, 20_000).astype(np.float64), exponent - 23).astype(np.float32)
+        x = np.append(x, np.nextafter(np.float32(2.0 ** (exponent + 1)), np.float32(0)))
+        kept = bits_kept(x, split_fp16(x, scale), scale)
+        if kept.min() >= 22:
+            good.append(exponent)
+    assert plots.full_window(scale) == (min(good), max(good)) and len(good) == max(good) - min(good) + 1
+
+
+def test_comparison_has_a_group_for_each_method_and_a_colour_for_each_engine():
+    groups = {
+        "one": [("x", "volta:mma.a.b", 1e-3), ("x", "hopper:mma.a.b", 1e-4), ("y", "volta:mma.a.b", np.inf)],
+        "two": [("x", "volta:mma.a.b", 0.0), ("y", "hopper:mma.a.b", 1e-6)],
+    }
+    figure = plots.method_comparison(groups, "t", "error")
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["one", "two"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["volta", "hopper"]
+    bars = [bar[0] for bar in figure.axes[0].containers[:3]]
+    assert len({bar.get_facecolor() for bar in bars}) == 2 and bars[2].get_hatch()
+    assert bars[0].get_x() + bars[0].get_width() == pytest.approx(1e-3)
+    assert "exact" in [text.get_text() for text in figure.axes[1].texts]
+
+
+@pytest.mark.parametrize(
+    ("engines", "labels"),
+    [
+        (["volta:mma.x", "hopper:mma.x"], ["volta", "hopper"]),
+        (["hopper:mma.m16n8k16.x", "hopper:wgmma.m64n8k16.x"], ["hopper mma", "hopper wgmma"]),
+        (["hopper:mma.m16n8k16.f32.x", "hopper:mma.m16n8k8.f32.x"], ["hopper mma", "hopper mma m16n8k8"]),
+        (["ieee", "a:mma.x"], ["ieee", "a"]),
+    ],
+)
+def test_short_engine_labels_differ(engines, labels):
+    assert list(plots.short_engines(engines).values()) == labels
+
+
+def test_coinciding_curves_stay_visible_in_a_grid():
+    lines = [plots.Curve(name, [1, 10], [1e-3, 1e-2]) for name in ("a", "b", "c")]
+    figure = plots.panel_grid([plots.Panel("t", lines, "x", "y"), plots.Panel("u", lines, "x", "y")], 2)
+    widths = [line.get_linewidth() for line in figure.axes[0].get_lines()]
+    assert widths == sorted(widths, reverse=True) and len(set(widths)) == 3
+    assert [axes.get_ylabel() for axes in figure.axes] == ["y", ""]
 
 
 def test_figures_are_saved_whole(tmp_path):

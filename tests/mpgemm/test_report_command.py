@@ -22,8 +22,8 @@ def test_page_holds_tables_and_pictures(results, tmp_path):
     page.parent.mkdir()
     assert main(["report", str(results), "--output", str(page), "--title", "Mine", "--rows", "2"]) == 0
     text = page.read_text()
-    assert text.startswith("# Mine\n\n## run\n\n### errors\n\n| method | error |\n| --- | --- |\n| fp16 | 1e-4 |\n")
-    assert "\n| a\\|b | 2e-7 |\n" in text
+    assert text.startswith("# Mine\n\n## run\n\n### errors\n\n| method | error |\n| --- | --- |\n| fp16 | 1.00e-04 |\n")
+    assert "\n| a\\|b | 2.00e-07 |\n" in text
     assert "1 more rows in errors.csv." in text
     assert "![errors](../run/errors.png)" in text and "### histogram\n\n![histogram](../run/histogram.png)" in text
     assert text.count("### errors") == 1

@@ -1,0 +1,179 @@
+"""What a folder of results says: question, verdict, recommendation, caveats, and what its engines' models rest on.
+
+Read from the JSON files that commands write. Damaged ones are named among the caveats, and the rest is shown.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import tensorcore_models as tcm
+from tensorcore_models.atlas.evidence import MEANING, level_of, links_of
+
+#: The Ascend cube that `mpgemm evaluate` runs its methods on.
+CUBE = "ascend:cube.m16n16k16.f32.f16.f16.f32"
+#: Methods of `mpgemm evaluate` that run on the cube.
+ON_CUBE = ("sgemm_cube", "fp16")
+_INSTRUCTION = re.compile(r"[a-z0-9_]+:[a-z][\w.]*")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A modelled engine and what its model rests on; links as (name, address)."""
+
+    name: str
+    evidence: str
+    source: str
+    links: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a page says before its tables.
+
+    Attributes
+    ----------
+    question : str
+    verdicts : list of (str, list of str)
+        The verdict on each input, and its reasons.
+    recommendations, caveats : list of str
+    engines : list of Engine
+    origin : dict of str to str
+        Version, command, date and what else the results were computed with.
+    """
+
+    question: str = ""
+    verdicts: list[tuple[str, list[str]]] = field(default_factory=list)
+    recommendations: list[str] = field(default_factory=list)
+    caveats: list[str] = field(default_factory=list)
+    engines: list[Engine] = field(default_factory=list)
+    origin: dict[str, str] = field(default_factory=dict)
+
+
+def findings_of(folder: Path) -> Findings:
+    """What the JSON files of a folder say, all together."""
+    found = Findings()
+    questions: list[str] = []
+    for path in sorted(folder.glob("*.json")):
+        data = _read(path, found.caveats)
+        if data is None:
+            continue
+        _origin(path, data, found.origin)
+        try:
+            questions += _add(data, found)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            found.caveats.append(f"{path.name} is not laid out as expected ({type(error).__name__}: {error}).")
+    engines = {engine.name: engine for engine in found.engines}
+    return Findings(
+        " ".join(dict.fromkeys(questions)), found.verdicts, list(dict.fromkeys(found.recommendations)),
+        list(dict.fromkeys(found.caveats)), list(engines.values()), found.origin,
+    )  # fmt: skip
+
+
+def _read(path: Path, caveats: list[str]) -> dict[str, Any] | None:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        caveats.append(f"{path.name} is damaged and was left out ({error}).")
+        return None
+    return data if isinstance(data, dict) else {"rows": data}
+
+
+def _origin(path: Path, data: Mapping, origin: dict[str, str]) -> None:
+    environment = data.get("environment")
+    for name, value in environment.items() if isinstance(environment, Mapping) else ():
+        origin.setdefault(str(name), str(value)[:16] if name == "code" else str(value))
+    command = data.get("command")
+    if isinstance(command, list):
+        origin.setdefault("command", " ".join(map(str, command)))
+    written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    origin.setdefault("date", f"{written:%Y-%m-%d %H:%M} UTC")
+
+
+def _add(data: Mapping, found: Findings) -> list[str]:
+    """Add what one file says; the questions that it answers."""
+    records = [record for record in data.get("records", []) if isinstance(record, Mapping)]
+    found.engines.extend(_engines(records))
+    if "inputs" in data:
+        groups = list(dict.fromkeys(entry["group"] for entry in data.get("summaries", [])))
+        for entry in data["inputs"]:
+            _add_verdict(entry, found)
+        found.caveats.extend(
+            f"{check['case']}: the exact reference disagrees with mpmath on {check['checked'] - check['agreeing']} entries."
+            for check in data.get("verified", []) if check["checked"] != check["agreeing"]
+        )  # fmt: skip
+        return [f"How accurate is SGEMM-cube beside native FP16 and FP32 on {_listed(groups)}?"]
+    if records and "engine" in records[0]:
+        _add_comparison(records, data, found)
+        methods, engines = (
+            list(dict.fromkeys(str(record[name]) for record in records)) for name in ("method", "engine")
+        )
+        return [f"Which of {_listed(methods)} is most accurate on {_listed(engines)}?"]
+    return []
+
+
+def _listed(names: Sequence[str], most: int = 4) -> str:
+    shown = [*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else "these inputs"
+
+
+def sentences_of(verdict: object) -> list[str]:
+    """The sentences of a verdict: the decision, its reasons, and what to do last; none where there is no verdict."""
+    if isinstance(verdict, str):
+        return [verdict]
+    if isinstance(verdict, Mapping):
+        return [str(line).strip() for line in verdict["text"]]
+    return []
+
+
+def _add_verdict(entry: Mapping, found: Findings) -> None:
+    lines = sentences_of(entry.get("verdict"))
+    if lines:
+        found.verdicts.append((f"{entry['case']}: {lines[0]}", lines[1:-1]))
+        found.recommendations.extend(f"{entry['case']}: {line}" for line in lines[1:][-1:])
+    if entry.get("note"):
+        found.caveats.append(f"{entry['case']} is generated: {entry['note']}.")
+
+
+def _add_comparison(records: Sequence[Mapping], data: Mapping, found: Findings) -> None:
+    for case in dict.fromkeys(str(record["case"]) for record in records):
+        members = [record for record in records if record["case"] == case and _error(record) is not None]
+        if members:
+            best = min(members, key=lambda record: _error(record) or 0.0)
+            text = f"{case}: {best['method']} on {best['engine']} has the smallest error, {_error(best):.2e}."
+            found.verdicts.append((text, []))
+    for row in data.get("recommendations", []):
+        what = f"{row['method']} is the cheapest that reaches" if row["method"] else "no method compared here reaches"
+        found.recommendations.append(f"{row['case']}, {row['engine']}: {what} {row['wanted']}.")
+    for row in data.get("skipped", []):
+        found.caveats.append(f"{row['method']} was not run on {row['engine']}: {row['reason']}.")
+    lost = [r for r in records if any(r.get(f"overflow_{x}") for x in "ab")]
+    if lost:
+        names = _listed(list(dict.fromkeys(str(record["method"]) for record in lost)))
+        found.caveats.append(f"Elements beyond the range of the words were lost by {names}: see the columns overflow.")
+
+
+def _error(record: Mapping) -> float | None:
+    value = record.get("relative_frobenius")
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _engines(records: Sequence[Mapping]) -> Iterator[Engine]:
+    """The instructions that methods and engines of records name."""
+    names: dict[str, None] = {}
+    for record in records:
+        method = str(record.get("method", ""))
+        if "engine" not in record and method.startswith(ON_CUBE):
+            names[CUBE] = None
+        names |= dict.fromkeys(_INSTRUCTION.findall(f"{record.get('engine', '')} {method.removeprefix('engine:')}"))
+    for name in names:
+        try:
+            row = tcm.get_instruction(name)
+        except ValueError:
+            continue  # a method's option or another engine, not an instruction
+        note = f"{row.source}. {row.note}".rstrip(". ") + "."
+        yield Engine(str(row), f"{row.evidence}: {MEANING[level_of(row)]}", note, tuple(links_of(row)))
