@@ -8,6 +8,9 @@ from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for
 from .lowering import Lowered
 
+#: Operations of vector lanes that take as long as one product here, for `threads_for`.
+_OPERATIONS = 64
+
 
 def _tabled(low: Lowered, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Operands in the encodings of the format in which the unit multiplies."""
@@ -23,7 +26,7 @@ def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarra
         return np.ascontiguousarray(generic_bits(low, b.T, a.T, c.T, *scales).T)
     out = np.empty((a.shape[0], b.shape[1]), low.d_format.container)
     a, b = _tabled(low, a, b)
-    threads = threads_for(a.size * b.shape[1])
+    threads = threads_for(_OPERATIONS * a.size * b.shape[1])
     low.plan.run(a, b, c, out, scale_a, scale_b, low.layout(a.shape[1]), isa_level(), threads)
     return out
 
@@ -35,6 +38,6 @@ def generic_batch_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.
     out = np.empty((a.shape[0], a.shape[1], b.shape[2]), low.d_format.container)
     a, b = _tabled(low, a, b)
     low.plan.run_batch(
-        a, b, c, out, scale_a, scale_b, low.layout(a.shape[2]), isa_level(), threads_for(a.size * b.shape[2])
+        a, b, c, out, scale_a, scale_b, low.layout(a.shape[2]), isa_level(), threads_for(_OPERATIONS * a.size * b.shape[2])
     )
     return out

@@ -53,7 +53,7 @@ def test_a_cluster_that_is_killed_is_one_line(tmp_path):
     with cluster_process(tmp_path) as (cluster, address):
         arguments = [
             "evaluate", "--distribution", "normal", "--shape", "64", "400", "64", "--repeats", "2000", "--methods",
-            "fp16_accumulate", "fp32", "--out", str(out), "--no-figures", "--scheduler", address,
+            "fp16_accumulate", "fp32", "--out", str(out), "--no-figures", "--cluster", address,
         ]  # fmt: skip
         command = [sys.executable, "-m", "mpgemm", *arguments]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
