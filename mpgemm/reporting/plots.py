@@ -372,7 +372,8 @@ def panel_grid(panels: Sequence[Panel], columns: int = 3):
         raise ValueError("figures need matplotlib: pip install 'mpgemm[plot]', or pass --no-figures") from None
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(4.2 * columns + 0.4, 3.2 * rows + 0.9), layout="constrained")
+    width = max(4.2 * columns + 0.4, 7.5)
+    figure = Figure(figsize=(width, 3.2 * rows + 0.9), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.subplots(rows, columns, squeeze=False, sharey=columns > 1)
     labels = list(dict.fromkeys(line.label.replace(" (hyp.)", "") for panel in panels for line in panel.curves))
@@ -400,12 +401,7 @@ def panel_grid(panels: Sequence[Panel], columns: int = 3):
         axes.grid(True, which="major", color="0.9", linewidth=0.6)
     for axes in grid.ravel()[len(panels) :]:
         axes.set_axis_off()
-    figure.legend(
-        handles.values(),
-        handles.keys(),
-        fontsize=9,
-        loc="outside lower center",
-        frameon=False,
-        ncols=min(len(handles), 2 + 2 * columns),
-    )
+    longest = max(map(len, handles), default=1) * 0.08 + 0.7  # inches of an entry, its line included
+    across = max(1, min(len(handles), int(width / longest)))
+    figure.legend(handles.values(), handles.keys(), fontsize=9, loc="outside lower center", frameon=False, ncols=across)
     return figure

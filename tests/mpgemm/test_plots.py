@@ -135,3 +135,14 @@ def test_a_legend_of_few_methods_stands_below_the_axis_label():
     figure.canvas.draw()
     legend, label = figure.legends[0].get_window_extent(), figure.axes[0].xaxis.label.get_window_extent()
     assert legend.y1 <= label.y0
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_legend_of_a_grid_lies_inside_of_the_figure(count):
+    lines = [plots.Curve(f"SGEMM-cube elementwise, s_b = {n}", [1, 10], [1e-3, 1e-2]) for n in range(8)]
+    title = "Figure 8a: uniform in [-2^e, 2^e], 1 seed, m x k x n = 64x64x64"
+    figure = plots.panel_grid([plots.Panel(title, lines, "x", "y")] * count, count)
+    figure.canvas.draw()
+    legend = figure.legends[0].get_window_extent()
+    assert legend.x0 >= 0 and legend.x1 <= figure.bbox.x1 and legend.y0 >= 0
+    assert count > 1 or figure.axes[0].title.get_window_extent().x1 <= figure.bbox.x1
