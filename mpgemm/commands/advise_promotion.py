@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from mpgemm.commands.matrices import add_matrix_arguments, pair_of
-from mpgemm.commands.prose import with_examples, wrapped
+from mpgemm.commands.prose import wrapped
 from mpgemm.experiments.promotion import INTERVALS, PromotionAdvice, advise_promotion
 from mpgemm.reporting import report
 
@@ -27,12 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-scale", action="store_true", help="leave operands of narrow formats unscaled")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    with_examples(
-        parser,
-        "mpgemm advise-promotion A.npy B.npy --engine h100",
-        "mpgemm advise-promotion --engine h100 --wanted 1e-4 --shape 1 7168 64",
-        "mpgemm advise-promotion --engine a100 --format half --distribution uniform_nonnegative",
-    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -21,12 +21,49 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("", "Valpey et al., table 5: every step and every bit"),
         ("ootomo --engine a100 --a 1.5 2 --b 0.25 3", "your own dot product"),
         ("markidis --files A.npy B.npy --element 3 7 --attribution-only", "where one result's error comes from"),
+        ("--engine a100 h100 --distribution normal --k 1024", "why do two GPUs differ?"),
+        ("fp16 --engine v100 --a 1 -1e-3 2^-12 --b 1 1 1/3", "numbers in any notation"),
     ),
     "models": (
         ("h100", "the instructions of a device"),
-        ("hopper:mma.m16n8k16.f32.f16.f16.f32", "one of them: order, widths, source, evidence"),
+        ("H100 fp8", "those for one format"),
+        ("hopper:mma.m16n8k16.f32.f16.f16.f32", "one of them in words, a formula and a picture"),
+        ("HMMA.16816.F32", "by its name in SASS, PTX or AMD's compiler"),
         ("--methods", "the recovery methods"),
     ),
+    "tolerance": (
+        ("--engine h100 --k 512", "what may a test of this kernel allow?"),
+        ("--engine h100 --format fp8 --reference rounded --k 512", "against the product of the rounded operands"),
+        ("--engine a100 --format bf16 --out-format bf16 A.npy B.npy", "on your data"),
+        ("--method ootomo --engine a100 --shipped digits", "of a recovery method"),
+        ("--engine h100 --k 512 --check-rtol 1e-2 --check-atol 1e-2", "what would this tolerance miss?"),
+    ),
+    "advise-promotion": (
+        ("A.npy B.npy --engine h100", "error, bound and cost of every interval"),
+        ("--engine h100 --wanted 1e-4 --shape 1 7168 64", "the interval that a wanted error needs"),
+        ("--engine a100 --format half --distribution uniform_nonnegative", ""),
+    ),
+    "whodunit": (
+        ("A.npy B.npy C.npy", "which instruction, order of k or method made C?"),
+        ("A.npy B.npy C.npy --format e4m3fn", "operands are encodings of FP8"),
+        (
+            "A.npy B.npy C.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35",
+            "a library's kernel among the candidates",
+        ),
+    ),
+    "identify": (
+        ("--instruction hopper:mma.m16n8k16.f32.f16.f16.f32", "a catalogued unit as a black box"),
+        ("--engine cpu:vdpbf16ps --html unit.html", "this machine's own unit; a page to keep"),
+        ("--python my_model:dot --a-format bf16 --d-format fp32 --k 8", "a function f(a, b, c) of your own"),
+    ),
+    "distinguish": (
+        (
+            "ampere:mma.m16n8k16.f32.f16.f16.f32 hopper:mma.m16n8k16.f32.f16.f16.f32",
+            "an input on which two units differ",
+        ),
+    ),
+    "info": (("", "versions, kernels, instruction sets, engines"),),
+    "selftest": (("", "about half a minute"), ("--seconds 120", "more of it")),
     "plan": (
         ("4096 4096 4096 --chip 910A", "blocks, grid and order for one product (m k n)"),
         ("32 4096 11008 --chip 910A --chip 910B3 --tiling", "two chips, and what to type into the kernel"),
@@ -50,7 +87,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "invariance": (("--recorded plan.json", "which weights' rows change their bits with the batch?"),),
     "report": (
         ("out", "one page of what --out wrote"),
-        ("out1 out2 --output page.md --title 'Our layers'", ""),
+        ("out1 out2 --output page.html --title 'Our layers'", "a page that opens without a network"),
     ),
     "completion": (("bash", "then: source <(mpgemm completion bash)"),),
 }

@@ -10,7 +10,7 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.bounds.describe import describe
 from mpgemm.bounds.two_engines import SideBySide, side_by_side
-from mpgemm.commands.prose import with_examples, wrapped
+from mpgemm.commands.prose import wrapped
 from mpgemm.experiments.cases import file_case, generated_cases, with_addend
 from mpgemm.experiments.valpey5 import VALPEY_A, VALPEY_B, VALPEY_C
 from mpgemm.recovery.engines import plain_engine
@@ -64,13 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--attribution-only", action="store_true", help="only where the error comes from")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    with_examples(
-        parser,
-        "mpgemm explain ootomo --engine h100",
-        "mpgemm explain --engine a100 h100 --distribution normal --k 1024",
-        "mpgemm explain --engine h100/wgmma rtx4060 --format fp8 --files A.npy B.npy",
-        "mpgemm explain fp16 --engine v100 --a 1 -1e-3 2^-12 --b 1 1 1/3",
-    )
 
 
 def run(args: argparse.Namespace) -> int:

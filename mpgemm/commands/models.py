@@ -3,7 +3,7 @@
 import argparse
 
 import tensorcore_models as tcm
-from mpgemm.commands.prose import with_examples, wrapped
+from mpgemm.commands.prose import wrapped
 from mpgemm.inputs.files import write_text
 from mpgemm.recovery.methods import list_methods
 from mpgemm.reporting import report
@@ -37,15 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", action="store_true", help="of one instruction: the address of its page in the atlas")
     parser.add_argument("--picture", metavar="FILE.svg", help="of one instruction: draw the order of its sum")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    with_examples(
-        parser,
-        "mpgemm models h100",
-        "mpgemm models H100 fp8",
-        "mpgemm models HMMA.16816.F32",
-        "mpgemm models h100:wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16",
-        "mpgemm models gfx942 v_mfma_f32_16x16x16_f16",
-        "mpgemm models --methods",
-    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if args.names and (args.methods or args.devices):
         raise ValueError("--methods and --devices list everything: leave the names out")
     if (args.url or args.picture) and not args.names:
-        raise ValueError("--url and --picture are for one instruction: name it")
+        raise ValueError("--url and --picture are for one instruction: give arch:name")
     if args.methods:
         rows, table = _methods()
     elif args.devices:
@@ -169,7 +160,7 @@ def _facts(row: Instruction) -> dict:
 def _page(found: list[Instruction], args: argparse.Namespace) -> int:
     """The address or the picture of one instruction."""
     if len(found) != 1:
-        raise ValueError(f"--url and --picture are for one instruction: the names mean {len(found)}")
+        raise ValueError(f"--url and --picture are for one instruction, give arch:name; these names mean {len(found)}")
     row = found[0]
     if args.url:
         print(page_address(page_path(catalogued(row))))

@@ -1,6 +1,5 @@
-"""Text for people on the command line: paragraphs as wide as the terminal, and examples under --help."""
+"""Text for people on the command line: paragraphs as wide as the terminal."""
 
-import argparse
 import shutil
 import textwrap
 
@@ -16,6 +15,7 @@ def wrapped(text: str, indent: str = "", hang: str | None = None) -> str:
     Parameters
     ----------
     text : str
+        The paragraphs.
     indent : str
         Before every first line.
     hang : str, optional
@@ -27,9 +27,3 @@ def wrapped(text: str, indent: str = "", hang: str | None = None) -> str:
         for line in text.split("\n")
     )
     return "\n".join(lines)
-
-
-def with_examples(parser: argparse.ArgumentParser, *commands: str) -> None:
-    """Examples at the end of the command's --help."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = "examples:\n" + "\n".join(f"  {command}" for command in commands)

@@ -8,7 +8,7 @@ from mpgemm.bounds.statistical import SIDE
 from mpgemm.bounds.tolerances import Checked, Line, Tolerance, tolerance
 from mpgemm.bounds.vacuity import Vacuity
 from mpgemm.commands.matrices import add_matrix_arguments, given_pair, parameters_of
-from mpgemm.commands.prose import with_examples, wrapped
+from mpgemm.commands.prose import wrapped
 from mpgemm.inputs.files import read_matrix
 from mpgemm.reporting import report
 
@@ -41,14 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--check-rtol", type=float, metavar="RTOL", help="relative part, as of numpy.allclose")
     check.add_argument("--check-atol", type=float, metavar="ATOL", help="absolute part")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    with_examples(
-        parser,
-        "mpgemm tolerance --engine h100 --k 4096",
-        "mpgemm tolerance --engine h100 --format fp8 --reference rounded --k 4096",
-        "mpgemm tolerance --engine a100 --format bf16 --out-format bf16 A.npy B.npy",
-        "mpgemm tolerance --method ootomo --engine a100 --shipped digits",
-        "mpgemm tolerance --engine h100 --k 1024 --check-rtol 1e-2 --check-atol 1e-2",
-    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ import sys
 
 import tensorcore_models as tcm
 from mpgemm.commands import library_options as options
-from mpgemm.commands.prose import with_examples, wrapped
+from mpgemm.commands.prose import wrapped
 from mpgemm.experiments.whodunit import Suspect, Whodunit, whodunit
 from mpgemm.inputs.files import read_matrix
 from mpgemm.recovery.methods import get_method
@@ -34,12 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     library.add_argument("--library", metavar="NAME[-VERSION]", help="cublaslt-13.1, scaled_mm or cutlass")
     library.add_argument("--config", nargs="+", default=[], metavar="FIELD=VALUE", help="as --config of predict")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    with_examples(
-        parser,
-        "mpgemm whodunit A.npy B.npy C.npy",
-        "mpgemm whodunit A.npy B.npy C.npy --format e4m3fn",
-        "mpgemm whodunit A.npy B.npy C.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35",
-    )
 
 
 def run(args: argparse.Namespace) -> int:

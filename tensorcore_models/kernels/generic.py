@@ -38,6 +38,14 @@ def generic_batch_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.
     out = np.empty((a.shape[0], a.shape[1], b.shape[2]), low.d_format.container)
     a, b = _tabled(low, a, b)
     low.plan.run_batch(
-        a, b, c, out, scale_a, scale_b, low.layout(a.shape[2]), isa_level(), threads_for(_OPERATIONS * a.size * b.shape[2])
+        a,
+        b,
+        c,
+        out,
+        scale_a,
+        scale_b,
+        low.layout(a.shape[2]),
+        isa_level(),
+        threads_for(_OPERATIONS * a.size * b.shape[2]),
     )
     return out
