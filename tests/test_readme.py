@@ -40,6 +40,7 @@ def test_commands(command, tmp_path, monkeypatch, capsys):
     rng = np.random.default_rng(0)
     np.save("A.npy", rng.standard_normal((20, 30)).astype(np.float32))
     np.save("B.npy", rng.standard_normal((30, 10)).astype(np.float32))
+    np.save("C.npy", np.load("A.npy") @ np.load("B.npy"))
     assert main(shlex.split(command)[1:]) == 0
     assert capsys.readouterr().out
 
