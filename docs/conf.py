@@ -37,6 +37,8 @@ myst_heading_anchors = 4
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
+#: These need extras: their stored results are shown.
+nb_execution_excludepatterns = ["notebooks/torch.ipynb", "notebooks/pytest.ipynb"]
 nb_execution_show_tb = True
 
 autosummary_generate = [f"api/{module}.md" for module in PUBLIC]
