@@ -123,11 +123,9 @@ def _listed(names: Sequence[str], most: int = 4) -> str:
 
 def sentences_of(verdict: object) -> list[str]:
     """The sentences of a verdict: the decision, its reasons, and what to do last; none where there is no verdict."""
-    if isinstance(verdict, str):
-        return [verdict]
-    if isinstance(verdict, Mapping):
-        return [str(line).strip() for line in verdict["text"]]
-    return []
+    if not isinstance(verdict, Mapping):
+        return []
+    return [str(line).strip().removeprefix("Verdict: ") for line in verdict["text"]]
 
 
 def _add_verdict(entry: Mapping, found: Findings) -> None:

@@ -77,14 +77,14 @@ def test_the_command_is_shown_where_it_was_recorded(tmp_path):
 
 def test_verdicts_with_reasons_and_recommendations_of_a_comparison(tmp_path):
     verdict = {"text": ["Verdict: fine.", "  because", "Use termwise order."]}
-    assert sentences_of(verdict) == ["Verdict: fine.", "because", "Use termwise order."] and sentences_of(None) == []
+    assert sentences_of(verdict) == ["fine.", "because", "Use termwise order."] and sentences_of(None) == []
     (tmp_path / "results.json").write_text(json.dumps({"inputs": [{"case": "x", "verdict": verdict}], "summaries": []}))
     row = {"case": "y", "engine": "a100", "wanted": "FP32", "method": None, "best": "ootomo"}
     record = {"case": "y", "method": "ootomo", "engine": "ampere:nothing", "relative_frobenius": 1e-7, "overflow_a": 3}
     skipped = {"method": "egemm", "engine": "a100", "reason": "no such words"}
     (tmp_path / "c.json").write_text(json.dumps({"records": [record], "recommendations": [row], "skipped": [skipped]}))
     found = findings_of(tmp_path)
-    assert ("x: Verdict: fine.", ["because"]) in found.verdicts
+    assert ("x: fine.", ["because"]) in found.verdicts
     assert found.recommendations == ["y, a100: no method compared here reaches FP32.", "x: Use termwise order."]
     assert any("lost by ootomo" in text for text in found.caveats) and any(
         "egemm was not run" in text for text in found.caveats
