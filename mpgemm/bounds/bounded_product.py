@@ -127,7 +127,7 @@ class EngineProduct:
         return self.engine.label
 
     def operands(self, data: Data) -> tuple[np.ndarray | None, ...]:
-        """Encodings (A, B, C, scales of A, scales of B) as the engine takes them, C and scales None where there are none."""
+        """Encodings (A, B, C, scales of A, scales of B) as the engine takes them, None for C and scales that are not given."""
         formats = self.engine.formats
         a, b = (_encoded(x, f, n) for x, f, n in zip(data[:2], formats[:2], "ab", strict=True))
         c = None if data.c is None else operand_bits(data.c, formats[2], None, "c")

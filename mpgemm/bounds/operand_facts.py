@@ -44,7 +44,7 @@ class OperandFacts:
     largest : (int, int)
         Largest alignment exponents in A and in B.
     small : (int or None, int or None)
-        The same of those that are zero or subnormal, or whose scale is; None where there are none that take part.
+        The same of those that are zero or subnormal, or whose scale is; None if none of them takes part.
     groups : GroupFacts or None
         For units that sum groups exactly.
     """

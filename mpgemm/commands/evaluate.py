@@ -223,7 +223,7 @@ def _print_cases(inputs: list[Input], summaries: list, checks: list) -> None:
 
 
 def accuracy_table(group: str, summaries: list[evaluation.Summary]) -> report.Table:
-    """Errors of the methods on one input; the ways in which a cube step may round stand side by side."""
+    """Errors of the methods on one input; the ways in which a cube step may round are side by side."""
     seeds = max((summary.count for summary in summaries), default=1)
     title = group + (f", mean over {seeds} seeds" if seeds > 1 else "")
     steps = list(dict.fromkeys(s.step_order for s in summaries if s.step_order)) or [""]

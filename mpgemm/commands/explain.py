@@ -120,7 +120,7 @@ def _operands(args):
 
 
 def _matrices(args, c):
-    """A, B and the matrix C, None where there is none."""
+    """A, B and the matrix C or None."""
     if args.files:
         case = file_case(Path(args.files[0]), Path(args.files[1]))
     else:

@@ -326,7 +326,7 @@ def compare(
     methods : sequence of str or RecoveryMethod
         Names, with options as in "multiword:words=3,format=bf16".
     engines : sequence of str, Engine or None
-        As for :func:`mpgemm.recovered_gemm`; a device stands for its instruction of the method's word format.
+        As for :func:`mpgemm.recovered_gemm`; a device means its instruction of the method's word format.
     a, b, c : array_like
         The matrices.
     case : str

@@ -13,7 +13,7 @@ class GemmMethod:
     Parameters
     ----------
     name : str
-        Unique; stands in tables and files.
+        Unique; for tables and files.
     label : str
         For tables, without the step order.
     multiply : callable

@@ -68,7 +68,7 @@ class Journal:
         return len(self._results)
 
     def get(self, configuration: Mapping) -> dict | None:
-        """The finished result of that configuration, None where there is none."""
+        """The finished result of that configuration, or None."""
         return self._results.get(content_key(configuration))
 
     def add(self, configuration: Mapping, result: Mapping) -> None:

@@ -74,7 +74,7 @@ class CubeOptions:
                 raise ValueError(f'a scale exponent is an integer or "auto", got {scale!r}')
 
     def method(self, function: Callable, name: str, label: str, step_order: str = "sequential", **given) -> GemmMethod:
-        """`function` of ascend with these options and those given; a step order that is not the default stands in the name."""
+        """`function` of ascend with these options and those given; the name shows a step order that is not the default."""
         keywords, settings = {**given, "step_order": step_order}, {**given, "step_order": step_order}
         if step_order != "sequential":
             name = f"{name}_{step_order}"

@@ -63,7 +63,7 @@ class MatrixRange:
     zeros, nonfinite, overflow, vanishing, subnormal : int
         Numbers of elements; the last three as the module defines them.
     smallest_exponent, largest_exponent : int or None
-        Of the nonzero finite elements; None where there are none.
+        Of the nonzero finite elements; None if all are zero or not finite.
     histogram : dict
         Exponent -> number of elements.
     choices : tuple of BitsKept

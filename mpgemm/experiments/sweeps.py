@@ -1,7 +1,7 @@
 """Figures 8 and 9 of Xue et al. (arXiv:2507.23387v4): relative error against offset exponent and against matrix size.
 
 The paper gives k = 64 * 44 for fig. 9a, five seeds and s_b in {0, 6, 12}. It does not give the size of fig. 8, nor the
-fixed sizes and ranges of fig. 9b and 9c, nor the range of offset exponents: those are this project's choice, and stand
+fixed sizes and ranges of fig. 9b and 9c, nor the range of offset exponents: those are this project's choice, and are
 in the result.
 """
 
@@ -31,13 +31,13 @@ class SweepFigure:
     name : str
         As in the paper.
     title, x_label : str
-        As they stand in ours.
+        As our figure has them.
     distribution : str
         A row of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`.
     points : tuple of int
         Values on the x axis.
     shape : tuple of int
-        (m, k, n); -1 stands for the value on the x axis.
+        (m, k, n); -1 means the value on the x axis.
     sweeps_exponent : bool
         Whether x is the offset exponent; otherwise the offset exponent is 0.
     """

@@ -1,6 +1,6 @@
 """Table 5 of Valpey et al.: inputs for which Ootomo and Yokota's method is less accurate than that of Markidis et al.
 
-The table prints b_1 = 1.998046875 * 2^-7; the text's steps need 2^+7 (the misprint is in the exponent), which is what stands
+The table prints b_1 = 1.998046875 * 2^-7; the text's steps need 2^+7 (the misprint is in the exponent), which is used
 here.
 """
 

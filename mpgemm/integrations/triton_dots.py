@@ -172,7 +172,7 @@ class _Scaled:
         return None if self.scales is None else self.values.shape[self.axis] // self.scales.shape[self.axis]
 
     def scale_bits(self, engine: Engine) -> np.ndarray:
-        """Encodings of the scales; ones where there are none."""
+        """Encodings of the scales; ones if none are given."""
         if self.scales is not None:
             return self.scales
         shape = list(self.values.shape)

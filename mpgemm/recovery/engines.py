@@ -26,7 +26,7 @@ class NamedEngine(MatrixEngine):
     Parameters
     ----------
     name : str
-        Stands in tables.
+        For tables.
     note : str
         What a reader must know about it.
     """

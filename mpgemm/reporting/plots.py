@@ -116,7 +116,7 @@ def curves(
     lines : sequence of Curve
         On a logarithmic y axis values that are 0 or not finite are left out.
     title, x_label, y_label : str
-        As they stand in the figure.
+        As the figure shows them.
     log_x, log_y : bool
         Logarithmic axes (base 2 and 10).
     marks : mapping, optional
@@ -168,13 +168,13 @@ def method_errors(
     Parameters
     ----------
     groups : mapping
-        input -> sequence of (method, error). An error of 0 stands at the left edge as an open marker; one that is
+        input -> sequence of (method, error). An error of 0 is at the left edge as an open marker; one that is
         infinite at the right edge as a cross.
     title, x_label : str
-        As they stand in the figure.
+        As the figure shows them.
     reference : str
         The method that the others are compared with: a vertical line for each input that has it. An error more than
-        :data:`OFF_AXIS` times smaller than all of these stands at the left edge as an arrow with its value.
+        :data:`OFF_AXIS` times smaller than all of these is at the left edge as an arrow with its value.
     """
     names = list(dict.fromkeys(name for members in groups.values() for name, _ in members))
     figure, axes = _new_figure(8.0, 1.0 + 0.28 * len(names) + 0.2 * len(groups))
@@ -237,7 +237,7 @@ def method_comparison(groups: Mapping[str, Sequence[tuple[str, str, float]]], ti
         input -> sequence of (method, engine, error). An error of 0 has no bar and says so; one that is infinite reaches
         the edge.
     title, x_label : str
-        As they stand in the figure.
+        As the figure shows them.
     """
     require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -299,7 +299,7 @@ def exponent_histogram(
     histograms : mapping
         matrix -> {exponent of the leading bit: number of elements}.
     title : str
-        As it stands in the figure.
+        As the figure shows it.
     scale_exponents : sequence of int
         s_b whose windows (:func:`full_window`) are drawn above the bars.
     """

@@ -73,7 +73,7 @@ class Table:
     Parameters
     ----------
     title : str
-        Stands above.
+        The heading.
     headings : sequence of str
         One for each column.
     rows : sequence of sequences
@@ -238,8 +238,8 @@ def format_cell(cell: object) -> str:
 def json_text(value: object) -> str:
     """Strict JSON, indented: what is not finite becomes the string "inf", "-inf" or "nan".
 
-    In front stand the layout's version ("schema"), the command line where a command runs ("command"), and what the numbers were
-    computed with ("environment"); a value that is no object stands under "rows".
+    In front are the layout's version ("schema"), the command line where a command runs ("command"), and what the numbers were
+    computed with ("environment"); a value that is no object goes under "rows".
     """
     command = _current().command
     header = {"schema": SCHEMA, **({"command": list(command)} if command else {}), "environment": environment()}

@@ -16,7 +16,7 @@ from .tree_search import ABSENT, MINUS, PLUS, TINY, Counts, Inconsistent, TreeSe
 
 #: Operands of one batch.
 BATCH_ELEMENTS = 1 << 22
-#: Binades between X and y: more than any unit aligns, and zeros may stand far above the smallest number.
+#: Binades between X and y: more than any unit aligns, and a zero may be aligned far above the smallest number.
 REACH = 160
 
 

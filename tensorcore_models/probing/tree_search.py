@@ -154,7 +154,7 @@ class TreeSearch:
         left = members
         while len(left):
             first, rest = int(left[0]), left[1:]
-            # the pivot alone stands for its own side: with it among them, a loss of all means different addends
+            # the pivot alone represents its own side: with it among them, a loss of all means different addends
             among = np.concatenate([left, [pivot]])
             lost = self.losses(first, rest, among) if len(rest) else np.zeros(0, int)
             inside = lost < len(among) if each is None else lost <= each

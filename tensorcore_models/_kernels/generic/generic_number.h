@@ -133,7 +133,7 @@ typedef struct {
     uint64_t sign_bit;
     uint64_t zero_sign; /* sign_bit where the format has -0, else 0 */
     uint64_t max_code;  /* largest finite number without its padding */
-    uint64_t inf_code;  /* infinity, or NaN where there is none */
+    uint64_t inf_code;  /* infinity, or NaN in a format without it */
     uint64_t inf_sign;  /* sign_bit if that carries a sign, else 0 */
 } mpg_result;
 

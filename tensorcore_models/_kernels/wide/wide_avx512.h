@@ -88,7 +88,7 @@ MPG_LANES512 void mpg_wide_tops512(int rows, int terms, const mpg_wide_operands 
     }
 }
 
-/* Adds `terms` products to `sum`, near 1.5 * 2^52 units of 2^(top - F), each rounded down to its unit. `end`: what stands for
+/* Adds `terms` products to `sum`, near 1.5 * 2^52 units of 2^(top - F), each rounded down to its unit. `end`: what represents
  * zero in the sum of the products truncated to their units, given that it was mpg_starts512 of `words` before. */
 MPG_LANES512 void mpg_wide_sums512(int rows, int terms, int fraction_bits, const mpg_wide_operands *p, const __m512i *tops,
                                    const __m512i *words, __m512d (*sum)[4], __m512d (*end)[4])

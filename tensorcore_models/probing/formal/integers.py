@@ -149,7 +149,7 @@ def with_sign(is_negative: Term, x: Int) -> Int:
 
 
 def _shift_amount(amount: Int, width: int) -> Term:
-    """A natural `amount` as a term of `width` bits; `width` stands for all that is larger."""
+    """A natural `amount` as a term of `width` bits; `width` means any larger amount, too."""
     cut = number(width) if amount.low >= width else amount
     if cut.high > width:
         cut = ranged(select(less(number(width), cut), number(width), cut).term, min(cut.low, width), width)
