@@ -1,7 +1,7 @@
 """What frameworks and libraries call their ways to multiply FP32 matrices, as rows: name, method here, source.
 
-Which instructions and orders a library really chains is another question (:mod:`tensorcore_models.libraries`); a name is used here
-for the words and the products, in this project's order where none is published.
+Which instructions and orders a library really chains is another question (:mod:`tensorcore_models.libraries`); a name means
+the words and the products, in this project's order where none is published.
 """
 
 import difflib
