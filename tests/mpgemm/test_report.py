@@ -68,6 +68,15 @@ def test_tables_never_exceed_the_terminal(monkeypatch):
     assert stream.getvalue() == f"{full}\n"
 
 
+def test_a_label_is_wrapped_only_where_it_does_not_fit_alone():
+    label = "a method with a long name, s_b = 12, and more"
+    table = Table("t", ["label", "error", "why"], [[label, 2.5e-7, "text that is long enough to be wrapped"]])
+    for width in range(len(label), 200):
+        lines = table.text(width).splitlines()
+        assert any(line.startswith(label) for line in lines) and max(map(len, lines)) <= width
+    assert label not in table.text(len(label) - 1) and "2.50e-07" in table.text(len(label) + 10)
+
+
 def test_pipes_get_all_columns(monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     stream = io.StringIO()
