@@ -70,7 +70,7 @@ _PLAIN = (
     (r"\\sum_\{i=1\}\^\{(\d+)\}", r"sum(i=1..\1)"), (r"\\sum_\{i \\in G_j\}", "sum(i in G_j)"), (r"\\sum_(\w)", r"sum(\1)"),
     (r"\\mathrm\{([^{}]*)\}", r"\1"), (r"\\pmod\{([^{}]*)\}", r"(mod \1)"), (r"([_^])\{([A-Za-z0-9]+)\}", r"\1\2"),
     (r"([_^])\{([^{}]*)\}", r"\1(\2)"), (r"\\alpha", "x"), (r"\\beta", "y"), (r"\\equiv", "="), (r"\\(left|right)", ""),
-    (r"\\[ ,;]", " "), (r"\\quad", " "), (r"\\(min|max|bmod)", lambda found: found[1].removeprefix("b")), (r"  +", " "),
+    (r"\\[ ,;]", " "), (r"\\(min|max|bmod)", lambda found: found[1].removeprefix("b")), (r"  +", " "),
 )  # fmt: skip
 
 
