@@ -1,6 +1,7 @@
-"""Where the tests find published data that does not ship with the project."""
+"""What tests share: published data that does not ship with the project, and what memory a function takes."""
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,18 @@ def hardware_vectors() -> Path:
 def shared() -> Path:
     """Folder with the facts, experiments and platform files that do not ship with the project."""
     return _folder("MPGEMM_SHARED", "shared facts, experiments and platform files")
+
+
+@pytest.fixture(scope="session")
+def peak():
+    """A function's peak: bytes that arrays and objects take at the same time while it runs."""
+
+    def measured(function) -> int:
+        tracemalloc.start()
+        try:
+            function()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    return measured

@@ -15,8 +15,8 @@ import tensorcore_models as tcm
 from mpgemm.bounds.attribution import dot_run
 from mpgemm.bounds.describe import Event, Tracer, alignment, trace
 from tensorcore_models.accumulators import Accumulator, FusedDotAdd
-from tensorcore_models.catalogue.explanation import ROUNDINGS, briefly
 from tensorcore_models.engines.engine import Engine, MatrixEngine
+from tensorcore_models.explanations.words import ROUNDINGS, words_of
 from tensorcore_models.machine.fp_state import default_fp_state
 
 #: Rows of the comparison before and after those where both agree.
@@ -237,8 +237,8 @@ RULES = {
     "output_fraction_bits": "rounds the sum to {value} fraction bits",
     "group": "adds groups of {value} products first",
     "format": "rounds every sum to {value}",
-    "output_rounding": "has the sum {value}",
-    "alignment_rounding": "has the addends {value} at the alignment",
+    "output_rounding": "has the sum rounded {value}",
+    "alignment_rounding": "has the addends rounded {value} at the alignment",
 }
 
 
@@ -246,9 +246,13 @@ def _spelled(engines, names, rules: tuple[str, ...]) -> str:
     """The rules in words, of both engines."""
     texts = []
     for engine, name in zip(engines, names, strict=True):
-        does = [briefly(engine.accumulator)] if rules == ("algorithm",) else [_does(engine, rule) for rule in rules]
+        does = [_brief(engine)] if rules == ("algorithm",) else [_does(engine, rule) for rule in rules]
         texts.append(f"{name} {' and '.join(does)}")
     return ", and ".join(texts)
+
+
+def _brief(engine: Engine) -> str:
+    return words_of(engine.accumulator, engine.formats[3].name).brief  # type: ignore[attr-defined]
 
 
 def _does(engine: Engine, rule: str) -> str:

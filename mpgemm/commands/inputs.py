@@ -52,6 +52,16 @@ def add_input_arguments(parser: argparse.ArgumentParser, default: str) -> None:
     source.add_argument("--repeats", type=int, help="number of seeds (default 1; figures and tables: their own)")
 
 
+def check_files(args: argparse.Namespace) -> None:
+    """Refuse matrix files that are not two; one file with two names becomes two."""
+    if len(args.files) == 1 and args.a_name and args.b_name:
+        args.files = 2 * args.files
+    if args.files and len(args.files) != 2:
+        raise ValueError(f"give two matrix files, A and B, or one with --a-name and --b-name; got {len(args.files)}")
+    if not args.files and (args.a_name or args.b_name):
+        raise ValueError("--a-name and --b-name go with two matrix files")
+
+
 def check_inputs(args: argparse.Namespace, reproduction: str = "") -> None:
     """Refuse inputs that contradict each other; one file with two names becomes two.
 
@@ -80,12 +90,7 @@ def check_inputs(args: argparse.Namespace, reproduction: str = "") -> None:
     ]
     if len(sources) > 1:
         raise ValueError(f"one kind of input at a time, got {' and '.join(sources)}")
-    if len(args.files) == 1 and args.a_name and args.b_name:
-        args.files = 2 * args.files
-    if args.files and len(args.files) != 2:
-        raise ValueError(f"give two matrix files, A and B, or one with --a-name and --b-name; got {len(args.files)}")
-    if not args.files and (args.a_name or args.b_name):
-        raise ValueError("--a-name and --b-name go with two matrix files")
+    check_files(args)
     if args.transpose_b and not args.files:
         raise ValueError("--transpose-b goes with two matrix files")
     if args.param and len(args.distribution) != 1:

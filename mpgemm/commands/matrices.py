@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mpgemm.commands.inputs import check_files
 from mpgemm.inputs import matrices
 from mpgemm.inputs.files import read_matrix
 
@@ -69,12 +70,7 @@ def given_pair(args: argparse.Namespace) -> Pair | None:
         raise ValueError("--shape is for drawn matrices; files and shipped pairs have their own")
     if args.shape is not None and min(args.shape) < 1:
         raise ValueError(f"--shape is {' '.join(map(str, args.shape))}, expected three sizes of at least 1")
-    if len(args.files) == 1 and args.a_name and args.b_name:
-        args.files = 2 * args.files
-    if args.files and len(args.files) != 2:
-        raise ValueError(f"give two matrix files, A and B; got {len(args.files)}")
-    if not args.files and (args.a_name or args.b_name):
-        raise ValueError("--a-name and --b-name go with matrix files")
+    check_files(args)
     if args.shipped:
         return Pair(*matrices.load_shipped(args.shipped), args.shipped)
     if not args.files:

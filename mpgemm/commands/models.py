@@ -9,12 +9,13 @@ from mpgemm.recovery.methods import list_methods
 from mpgemm.reporting import report
 from mpgemm.reporting.site import page_address
 from tensorcore_models.accumulators import Unpublished
-from tensorcore_models.atlas import catalogued, page_path, svg, tree_of
+from tensorcore_models.atlas import catalogued, page_path
 from tensorcore_models.catalogue import find_instructions
 from tensorcore_models.catalogue.devices import DEVICES
-from tensorcore_models.catalogue.explanation import explain_engine
 from tensorcore_models.catalogue.names import formats_of_alias
 from tensorcore_models.engines.instruction import Instruction
+from tensorcore_models.explanations.orders import tree_of
+from tensorcore_models.explanations.words import plain, words_of_engine
 
 #: Names that mean at most so many arithmetics are explained, others listed.
 EXPLAINED = 4
@@ -168,7 +169,7 @@ def _page(found: list[Instruction], args: argparse.Namespace) -> int:
         tree = tree_of(row.accumulator, row.k)
         if tree is None:
             raise ValueError(f"{row}: its arithmetic is not public, so there is no order to draw")
-        write_text(args.picture, svg(tree, f"Order of the sum of {row}") + "\n")
+        write_text(args.picture, tree.svg(f"Order of the sum of {row}") + "\n")
         print(f"wrote {args.picture}")
     return 0
 
@@ -185,27 +186,38 @@ def _by_arithmetic(rows: list[Instruction]) -> list[list[Instruction]]:
 
 def _explain(rows: list[Instruction], json: bool) -> int:
     if json:
-        whole = [{**_facts(row), "explanation": explain_engine(row).to_dict()} for row in rows]
+        whole = [
+            {**_facts(row), "explanation": {**words_of_engine(row).to_dict(), "order": _order(row)}} for row in rows
+        ]
         print(report.json_text(whole[0] if len(whole) == 1 else whole), end="")
         return 0
     print("\n\n".join("\n".join(_lines(group)) for group in _by_arithmetic(rows)))
     return 0
 
 
+def _order(row: Instruction) -> list[str]:
+    tree = tree_of(row.accumulator, row.k)
+    return tree.outline() if tree else []
+
+
 def _lines(group: list[Instruction]):
     row = group[0]
-    told = explain_engine(row)
+    told = words_of_engine(row)
     yield wrapped(", ".join(map(str, group)), hang="  ")
     yield wrapped(
         f"{row.shape_text}{f', {row.blocks} blocks' if row.blocks > 1 else ''}: "
         f"A {row.a_format}, B {row.b_format}, C {row.c_format}, D {row.d_format}",
         "  ",
     )
-    yield f"\n{wrapped(told.words, '  ')}\n"
+    yield f"\n{wrapped(' '.join([f'{told.title}.', *told.steps]), '  ')}\n"
     if told.formula:
-        yield "\n".join(wrapped(line, "  ", "      ") for line in told.formula)
-        yield "\n" + wrapped("order of the additions ([..] fused, (..) rounded, {..} exact; s0 is c):", "  ", "    ")
-        yield "\n".join(wrapped(line, "    ", "        ") if line else "" for line in told.picture) + "\n"
+        yield "\n".join(wrapped(plain(line), "  ", "      ") for line in told.equations)
+        yield "\n" + wrapped(
+            "order of the additions (k is a_k b_k, [n] the result of line n, in parentheses what is done):", "  "
+        )
+        yield "\n".join(wrapped(line, "    ", "        ") for line in _order(row)) + "\n"
+    if told.window:
+        yield "\n".join(f"  {line}" for line in told.window) + "\n"
     facts = [("evidence", row.evidence), ("source", row.source), ("note", row.note)]
     yield "\n".join(wrapped(f"{name}: {text}", "  ", "    ") for name, text in facts if text)
     yield wrapped(f"accumulator: {row.accumulator!r}", "  ", "    ")

@@ -9,7 +9,7 @@ import tensorcore_models as tcm
 from mpgemm.commands import library_options as options
 from mpgemm.inputs.files import write_matrix, write_text
 from mpgemm.reporting import report
-from tensorcore_models.atlas import svg, tree_of_order
+from tensorcore_models.explanations.orders import tree_of_order
 from tensorcore_models.formats.operands import values_of_bits
 
 
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out:
         write_matrix(args.out, native)
     if args.picture:
-        write_text(args.picture, svg(tree_of_order(recipe.order), f"Order of {recipe.name}") + "\n")
+        write_text(args.picture, tree_of_order(recipe.order).svg(f"Order of {recipe.name}", shown=4) + "\n")
     digest = sha256(np.ascontiguousarray(bits).tobytes()).hexdigest()
     if args.json:
         whole = {"recipe": options.facts(recipe, config, args.recorded), "m": m, "k": k, "n": n, "format": fmt,
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
                  "sha256": digest, "first": float(values[0, 0]), "out": args.out}  # fmt: skip
         print(report.json_text(whole), end="")
         return 0
-    print(recipe)
+    print(report.fitted(str(recipe)))
     print(
         f"\nresult: {m} x {n} in {out_format}, first element {float(values[0, 0]):.9g} "
         f"({int(bits[0, 0]):#x}), sha256 {digest[:16]}"

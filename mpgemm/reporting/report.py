@@ -20,7 +20,7 @@ from mpgemm.experiments.provenance import environment
 
 #: Version of the layout of the JSON that commands and results write; docs/json.md describes it.
 SCHEMA = 1
-#: A text column is wrapped, down to this width, before a column is left out.
+#: A text column after the first is wrapped, down to this width, before a column is left out.
 NARROWEST_TEXT = 30
 
 
@@ -99,7 +99,10 @@ class Table:
         return self.text()
 
     def text(self, width: int | None = None) -> str:
-        """Plain text of at most `width` columns: long texts are wrapped, then columns left out from the right."""
+        """Plain text of at most `width` columns: long texts are wrapped, then columns left out from the right.
+
+        The first column, which says what a row is, is wrapped only where it does not fit alone.
+        """
         kept, widths = self._fit(width)
         right = self._right()
         lines = [] if width is None else textwrap.wrap(self.title, width)
@@ -152,7 +155,7 @@ class Table:
     def _least(self, column: int, width: int, cells: Sequence[str]) -> int:
         """How narrow a column may get: headings and texts are wrapped, numbers are not."""
         if not self._right()[column]:
-            return min(width, NARROWEST_TEXT)
+            return width if column == 0 else min(width, NARROWEST_TEXT)
         return max(map(len, [*self.headings[column].split(), *cells]))
 
     def print(self, stream: TextIO | None = None) -> None:

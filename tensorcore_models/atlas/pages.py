@@ -11,12 +11,11 @@ from ..catalogue import architectures, list_instructions
 from ..catalogue.devices import DEVICES
 from ..catalogue.page import describe
 from ..engines.instruction import EVIDENCE, Instruction
+from ..explanations.orders import tree_of
+from ..explanations.words import words_of, words_of_engine
 from ..formats import IntegerFormat
 from ..formats.operands import values_of_bits
-from .arithmetic import Arithmetic, arithmetic_of
-from .drawing import svg
 from .evidence import MEANING, level_of, links_of, open_questions
-from .trees import tree_of
 from .witnesses import Witness, witness
 
 #: Where the site has the atlas.
@@ -104,20 +103,12 @@ def _facts(row: Instruction) -> list[str]:
     return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in lines)]
 
 
-def _arithmetic(row: Instruction, words: Arithmetic) -> list[str]:
+def _arithmetic(row: Instruction) -> list[str]:
+    words = words_of_engine(row)
     lines = ["## Arithmetic", "", f"**{words.title}.**", ""]
     lines += [f"{number}. {step}" for number, step in enumerate(words.steps, 1)]
-    step = row.accumulator.terms_per_step
-    if row.published and row.k > step > 1:
-        lines += [
-            "",
-            f"The {row.k} products of one instruction are a chain of {row.k // step} such steps: the result of one is the c "
-            "of the next, and so it goes on from instruction to instruction.",
-        ]
-    elif row.published:
-        lines += ["", "A longer sum is a chain: the result of one instruction is the c of the next."]
-    for formula in filter(None, words.formula.split(r", \quad ")):
-        lines += ["", "$$", formula, "$$"]
+    for equation in words.equations:
+        lines += ["", "$$", equation, "$$"]
     if row.published:
         lines += ["", f"In Python: `{describe(row.accumulator)}`."]
     return lines
@@ -127,7 +118,7 @@ def _picture(row: Instruction) -> list[str]:
     tree = tree_of(row.accumulator, row.k)
     if tree is None:
         return []
-    drawn = svg(tree, f"Order of the sum of {row}")
+    drawn = tree.svg(f"Order of the sum of {row}")
     text = "Order of the sum for one element of D. Circles are products, labelled by k; boxes are operations, *d* the result."
     return ["", "## Order of the sum", "", "```{raw} html", f'<div class="picture">{drawn}</div>', "```", "", text]
 
@@ -181,7 +172,7 @@ def _comparison(row: Instruction, other: Instruction, found: Witness) -> list[st
     d_format = row.formats[3]
     scales = " All block scales are 1." if row.scale_format else ""
     return [
-        f"### {_link(other, row.arch)}", "", f"{arithmetic_of(other.accumulator, other.d_format).title}.", "",
+        f"### {_link(other, row.arch)}", "", f"{words_of(other.accumulator, other.d_format).title}.", "",
         "| | |", "|---|---|",
         f"| input | {_input(found, row)}.{scales} |",
         f"| {row} | {_spelled(found.here, d_format)} |",
@@ -202,7 +193,6 @@ def _evidence(row: Instruction) -> list[str]:
 
 def instruction_page(row: Instruction) -> str:
     """The page of one instruction."""
-    words = arithmetic_of(row.accumulator, row.d_format)
     lines = [
         "---",
         "orphan: true",
@@ -215,7 +205,7 @@ def instruction_page(row: Instruction) -> str:
         *_facts(row),
         "",
     ]
-    lines += _arithmetic(row, words) + _picture(row) + _told_apart(row) + _evidence(row)
+    lines += _arithmetic(row) + _picture(row) + _told_apart(row) + _evidence(row)
     lines += [
         "",
         "## Run it",
@@ -249,7 +239,7 @@ def architecture_page(arch: str) -> str:
     ]
     groups: dict[tuple, list[Instruction]] = {}
     for row in rows:
-        groups.setdefault((arithmetic_of(row.accumulator, row.d_format).title, row.d_format), []).append(row)
+        groups.setdefault((words_of(row.accumulator, row.d_format).title, row.d_format), []).append(row)
     for (title, d_format), members in groups.items():
         lines += [f"## {title}, to {d_format}", "", "| instruction | operands | evidence |", "|---|---|---|"]
         for row in members:

@@ -4,19 +4,16 @@ A recipe is data. :meth:`Recipe.gemm_bits` is the one interpreter: chains and su
 :func:`tensorcore_models.engines.order.evaluate`, the end in :func:`finish`.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..engines.engine import Engine
 from ..engines.order import Chain, Order, Sum, leaves, uncovered, with_output
+from ..explanations.orders import tree_of_order
 from ..formats import Format, get_format
 from ..formats.rounding import decode, encode
 from ..machine.fp_state import default_fp_state
-
-#: Parts of a sum that the text shows before and after it leaves some out.
-SHOWN = 3
 
 
 class Unknown(ValueError):
@@ -236,47 +233,20 @@ class Recipe:
     def __str__(self) -> str:
         return self.picture()
 
-    def picture(self, shown: int = SHOWN) -> str:
-        """The recipe as a text tree; of long sums the first `shown` parts and the last."""
+    def picture(self) -> str:
+        """The recipe as text, with the outline of its order."""
         lost = self.lost
         lines = [f"{self.name}, k = {self.k}", f"  engine: {self.engine.label}, k step {self.engine.k}"]
-        lines += [f"  {line}" for line in _draw(self.order, str(self.engine.d_format), shown)]
+        lines.append(
+            f"  order in {self.engine.d_format} (k a:b is a chain of the instruction from a to b - 1, from +0):"
+        )
+        lines += [f"    {line}" for line in tree_of_order(self.order).outline()]
         if lost.size:
             lines.append(f"  left out: {lost.size} values, k {lost[0]}:{lost[-1] + 1}")
         lines.append(f"  output: {self.epilogue}")
         if self.source:
             lines.append(f"  source: {self.source}")
         return "\n".join(lines)
-
-
-def _spell(piece: range) -> str:
-    if len(piece) == 1:
-        return f"{piece.start}"
-    return f"{piece.start}:{piece[-1] + 1}" + (f" every {piece.step}" if piece.step != 1 else "")
-
-
-def _draw(order: Order, result: str, shown: int) -> Iterator[str]:
-    if isinstance(order, Chain):
-        if not order.pieces:
-            yield "+0"
-            return
-        pieces = [_spell(piece) for piece in order.pieces]
-        if len(pieces) > 2 * shown:
-            pieces = [*pieces[:shown], f"... ({len(pieces) - shown - 1} more)", pieces[-1]]
-        yield f"chain over k {', '.join(pieces)}"
-        return
-    formats = [f"each part rounded to {order.partials} first"] if order.partials else []
-    formats += [f"rounded to {order.carry} after each addition"] if order.carry else []
-    start = "from +0" if order.start == "zero" else "from the first part"
-    yield ", ".join([f"sum of {len(order.parts)} parts in {result}, left to right {start}", *formats])
-    last = len(order.parts) - 1
-    for index, part in enumerate(order.parts):
-        if shown < index < last:
-            if index == shown + 1:
-                yield f"| ... {last - shown - 1} more"
-            continue
-        for number, line in enumerate(_draw(part, result, shown)):
-            yield f"{'+- ' if number == 0 else ('|  ' if index < last else '   ')}{line}"
 
 
 # -- building blocks of orders ------------------------------------------------------------------------------------------------

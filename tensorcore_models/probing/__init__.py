@@ -5,10 +5,10 @@ the probes of the literature on any engine and reports what it found; `probe_vec
 results follow by hand from its published parameters and from no other ones.
 """
 
+from ..explanations.tree import Tree
 from . import suites
 from .characterise import Characterisation, characterise
 from .identify import Box, Identification, as_box, identify
-from .tree import Tree
 from .tree_inputs import summation_tree
 from .vectors import ProbeSet, ProbeVector, probe_set, probe_vectors
 

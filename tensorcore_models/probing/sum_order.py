@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..engines.engine import Engine
-from .tree import Tree
+from ..explanations.tree import Tree
 from .tree_inputs import summation_tree
 
 

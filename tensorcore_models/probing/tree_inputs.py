@@ -7,11 +7,11 @@ import numpy as np
 
 from .. import kernels
 from ..engines.engine import Engine, MatrixEngine
+from ..explanations.tree import Tree
 from ..formats import Format, IntegerFormat, get_format
 from ..formats.rounding import decode
 from ..libraries.recipe import Recipe
 from .dots import Unreachable, encode_value, factors, power
-from .tree import Tree
 from .tree_search import ABSENT, MINUS, PLUS, TINY, Counts, Inconsistent, TreeSearch
 
 #: Operands of one batch.
@@ -57,7 +57,7 @@ def _counted(values: np.ndarray, y: float) -> np.ndarray:
     """Sums as numbers of y, -1 where they are none."""
     with np.errstate(all="ignore"):
         counts = np.asarray(values, np.float64) / y
-        whole = np.isfinite(counts) & (counts == np.round(counts)) & (counts >= 0)
+        whole = np.isfinite(counts) & (counts == np.round(counts)) & (counts >= 0) & (counts < 2.0**53)
     return np.where(whole, counts, -1).astype(np.int64)
 
 

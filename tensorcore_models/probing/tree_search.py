@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .tree import Operation, Tree
+from ..explanations.tree import Operation, Tree
 
 #: Mask values: addend absent, y, X, -X.
 ABSENT, TINY, PLUS, MINUS = range(4)

@@ -43,7 +43,7 @@ def test_predict_by_configuration_and_by_recording(folder, capsys):
     config = "ALGO_ID=66,STAGES_ID=35,SPLITK_NUM=4,REDUCTION_SCHEME=2"
     assert main([*common, "--config", config, "--out", "C.npy"]) == 0
     text = capsys.readouterr().out
-    assert "sum of 4 parts" in text and "wrote C.npy" in text
+    assert "(4 parts, left to right)" in text and "wrote C.npy" in text
     recipe = libraries.cublaslt("h100", "13.1", m=8, k=1024, n=40, format="fp16", config={**NVJET, "SPLITK_NUM": 4})
     want = recipe.gemm_bits(*operands(), out_format="fp16")
     np.testing.assert_array_equal(np.load("C.npy").view(np.uint16), want)

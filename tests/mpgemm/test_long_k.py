@@ -1,7 +1,5 @@
 """Exact products of long k keep copies of their operands and blocks of fixed size, nothing else that grows with k."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
@@ -15,25 +13,15 @@ BLOCK = exact_kernel.BLOCK
 BLOCK_BYTES = 8 * 8 * BLOCK * 16 + (1 << 20)
 
 
-def peak(function) -> int:
-    """Bytes that arrays and objects take at the same time while a function runs."""
-    tracemalloc.start()
-    try:
-        function()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 @pytest.mark.parametrize(("dtype", "copy"), [(np.float16, 4), (np.float32, 4), (np.float64, 8)])
 @pytest.mark.parametrize("fmt", ["fp32", "fp64"])
-def test_an_exact_product_keeps_one_copy(dtype, copy, fmt):
+def test_an_exact_product_keeps_one_copy(dtype, copy, fmt, peak):
     rng = np.random.default_rng(1)
     a, b = rng.standard_normal((2, K)).astype(dtype), rng.standard_normal((K, 3)).astype(dtype)
     assert peak(lambda: mpgemm.exact_gemm(a, b).rounded(fmt)) < copy * 5 * K + BLOCK_BYTES
 
 
-def test_columns_for_the_long_accumulator_are_transposed_a_few_at_a_time():
+def test_columns_for_the_long_accumulator_are_transposed_a_few_at_a_time(peak):
     """Elements far apart in size are summed one by one: 64 columns of B beside the copy of B, not all of them."""
     k, n = 1 << 12, 512
     rng = np.random.default_rng(2)
@@ -51,7 +39,7 @@ def tcm_rounded(numerator: int, exponent: int) -> float:
     return numerator * 2**exponent if exponent >= 0 else numerator / 2**-exponent
 
 
-def test_errors_keep_two_copies():
+def test_errors_keep_two_copies(peak):
     """The exact product's and its magnitudes' copies; norms are taken 2^20 elements at a time in three float64 arrays."""
     rng = np.random.default_rng(3)
     a, b = rng.standard_normal((2, 2 * K)).astype(np.float32), rng.standard_normal((2 * K, 2)).astype(np.float32)
@@ -59,7 +47,7 @@ def test_errors_keep_two_copies():
     assert peak(lambda: mpgemm.errors(wrong, a, b)) < 2 * (a.nbytes + b.nbytes) + 3 * 8 * (1 << 20) + BLOCK_BYTES
 
 
-def test_cube_products_keep_nothing_of_k():
+def test_cube_products_keep_nothing_of_k(peak):
     a = np.ones((2, K), np.float32)
     assert peak(lambda: ascend.cube_gemm(a, a.T)) < a.nbytes + BLOCK_BYTES  # B, given transposed, is laid out once
 

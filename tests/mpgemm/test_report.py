@@ -60,12 +60,21 @@ def test_tables_never_exceed_the_terminal(monkeypatch):
             assert "label" in lines[1] or "label" in lines[2]
         if width >= max(map(len, full.splitlines())):
             assert stream.getvalue() == f"{full}\n"
-    monkeypatch.setenv("COLUMNS", "50")
-    assert "(left out, --wide shows them: why)" in table.text(50)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert "(left out, --wide shows them: why)" in table.text(60)
     stream = Terminal()
     with running(["x"], wide=True):
         table.print(stream)
     assert stream.getvalue() == f"{full}\n"
+
+
+def test_a_label_is_wrapped_only_where_it_does_not_fit_alone():
+    label = "a method with a long name, s_b = 12, and more"
+    table = Table("t", ["label", "error", "why"], [[label, 2.5e-7, "text that is long enough to be wrapped"]])
+    for width in range(len(label), 200):
+        lines = table.text(width).splitlines()
+        assert any(line.startswith(label) for line in lines) and max(map(len, lines)) <= width
+    assert label not in table.text(len(label) - 1) and "2.50e-07" in table.text(len(label) + 10)
 
 
 def test_pipes_get_all_columns(monkeypatch):

@@ -167,7 +167,7 @@ def test_picture_names_every_chain_of_a_small_recipe():
     )
     text = str(recipe)
     for chain in recipe.chains:
-        assert f"chain over k {chain.pieces[0].start}:{chain.pieces[0].stop}" in text
+        assert f"k {chain.pieces[0].start}:{chain.pieces[0].stop}" in text
     assert "hopper:wgmma.m64n8k16.f32.f16.f16" in text and "cublas_match" in text
 
 

@@ -1,7 +1,5 @@
 """Long k: computed in slices with the bits of one chain, and with memory that does not grow with k."""
 
-import tracemalloc
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -69,16 +67,6 @@ def test_slices_of_k_change_no_outside_sum(every, monkeypatch):
     assert np.array_equal(engine.gemm(a, b, promote_every=every), whole)
 
 
-def peak(function) -> int:
-    """Bytes that arrays and objects take at the same time while a function runs."""
-    tracemalloc.start()
-    try:
-        function()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 @pytest.mark.parametrize(
     ("accumulator", "fmt", "dtype"),
     [
@@ -88,13 +76,13 @@ def peak(function) -> int:
     ],
     ids=["narrow", "wide", "chain"],
 )
-def test_memory_of_a_product_does_not_grow_with_k(accumulator, fmt, dtype):
+def test_memory_of_a_product_does_not_grow_with_k(accumulator, fmt, dtype, peak):
     engine = tcm.MatrixEngine(accumulator, a_format=fmt)
     a = np.ones((1, 1 << 21), dtype)
     assert peak(lambda: engine.gemm(a, a.T)) < SLICE_BYTES * (1 << 17) + (1 << 20)
 
 
-def test_memory_of_values_is_that_of_their_encodings():
+def test_memory_of_values_is_that_of_their_encodings(peak):
     """float32 values into fp16 encodings, checked 2^20 at a time with two float64 copies and four masks."""
     engine = tcm.MatrixEngine(FusedDotAdd(8, 24), a_format="fp16")
     a = np.ones((1, 1 << 22), np.float32)

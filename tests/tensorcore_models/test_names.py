@@ -1,12 +1,9 @@
 """Other spellings of instructions, devices and formats; instructions explained."""
 
-import re
-
 import pytest
 
 import tensorcore_models as tcm
 from tensorcore_models.catalogue import canonical_device, find_instructions
-from tensorcore_models.catalogue.explanation import explain_engine
 from tensorcore_models.catalogue.names import formats_of_alias, instruction_query
 from tensorcore_models.catalogue.nvidia import PTX_NAMES
 
@@ -113,31 +110,3 @@ def test_unknown_names_suggest():
     with pytest.raises(ValueError, match="choose one: mma.m16n8k16.f32"):
         tcm.get_instruction("h100", "hmma")
     assert instruction_query("...") is None and instruction_query("mma.sync.nonsense") is None
-
-
-@pytest.mark.parametrize("row", ROWS, ids=str)
-def test_every_row_is_explained(row):
-    told = explain_engine(row)
-    if not row.published:
-        assert "not public" in told.words and not told.formula
-        return
-    spec = getattr(row.accumulator, "dot", row.accumulator)
-    for field in ("terms", "fraction_bits"):
-        value = getattr(spec, field, None)
-        assert (
-            value is None
-            or type(spec).__name__ in ("LanedFMA", "IntegerDotAdd", "GroupPairwiseSum")
-            or str(value) in told.words
-        )
-    order = "\n".join(told.picture)
-    named = {int(k) for k in re.findall(r"a(\d+)b\1\b", order)}
-    assert 0 in named and max(named) in (row.k - 1, row.k - 2, 3), order  # 3: lanes are not written out
-    assert re.search(r"^d = ", order, re.M)
-
-
-def test_the_order_of_an_instruction_of_two_steps():
-    told = explain_engine(tcm.get_instruction("a100", "mma.m16n8k16.f32.f16.f16.f32"))
-    assert told.picture[:2] == ("s1 = [s0 + a0b0 + a1b1 + ... + a7b7]", "d = [s1 + a8b8 + a9b9 + ... + a15b15]")
-    assert "keep 24 fraction bits" in told.words and "2 such steps" in told.words
-    told = explain_engine(tcm.get_instruction("h100", "mma.m16n8k32.f32.e4m3.e4m3.f32"))
-    assert told.picture[1].startswith("t2 = [t1 + a2b2 + a3b3")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import tensorcore_models as tcm
 from tensorcore_models import probing
 from tensorcore_models.engines.order import Chain, Sum
+from tensorcore_models.explanations.tree import Operation, Tree
 from tensorcore_models.libraries.recipe import Recipe
-from tensorcore_models.probing.tree import Operation, Tree
 from tensorcore_models.probing.tree_search import Inconsistent, TreeSearch
 
 
@@ -138,7 +138,15 @@ def test_json_text_and_picture(tmp_path):
     assert again == tree
     assert "0..3 + c" in str(tree)
     tree.picture(str(tmp_path / "tree.svg"))
-    assert (tmp_path / "tree.svg").read_text().count("<path") > 10
+    assert (tmp_path / "tree.svg").read_text().count("<rect") == 9 + len(tree.operations)
+    with pytest.raises(ValueError, match=r"ends in \.svg"):
+        tree.picture(str(tmp_path / "tree.png"))
+
+
+def test_a_deep_tree_is_drawn_and_told():
+    tree = chain(3000)
+    assert tree.svg().count("<rect") == 5999
+    assert len(tree.outline()) == 41 and "... 2959 operations" in tree.outline()
 
 
 def test_progress_reaches_all_leaves():

@@ -9,12 +9,15 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
+from .drawing import Box, svg
 
 #: Lines of an outline that are shown.
 OUTLINE = 40
+#: Names and ranges of one operation that an outline shows before the last, where it leaves some out.
+SHOWN = 4
 
 
 class Operation(NamedTuple):
@@ -26,10 +29,19 @@ class Operation(NamedTuple):
         Leaves, and operations as their number plus the number of leaves, in order of their first leaf.
     kind : {"aligned", "exact"}
         Whether small addends are lost beside large ones that cancel.
+    label, note : str
+        What the operation does, in a word and in a sentence; orders are compared without them.
     """
 
     addends: tuple[int, ...]
     kind: Literal["aligned", "exact"] = "aligned"
+    label: str = ""
+    note: str = ""
+
+    @property
+    def does(self) -> str:
+        """In a word; a plain sum is without words."""
+        return self.label or ("exact" if self.kind == "exact" else "")
 
 
 class Difference(NamedTuple):
@@ -189,30 +201,35 @@ class Tree:
         tail = f", {exact} of them exact" if exact else ""
         return f"{self.leaves} addends, {len(self.operations)} operations ({kinds}{tail}), depth {self.depth}"
 
+    @cached_property
+    def _named(self) -> dict[int, str]:
+        return dict(self.names)
+
     def name(self, leaf: int) -> str:
         """Of a leaf."""
-        return dict(self.names).get(leaf, str(leaf))
+        return self._named.get(leaf, str(leaf))
 
     def _terms(self, operation: Operation) -> str:
-        """Addends of an operation, leaves as ranges."""
-        own = [x for x in operation.addends if x < self.leaves and x not in dict(self.names)]
-        named = [self.name(x) for x in operation.addends if x < self.leaves and x in dict(self.names)]
-        results = [f"[{x - self.leaves}]" for x in operation.addends if x >= self.leaves]
-        return " + ".join(results + spelled(own) + named)
+        """Addends of an operation: results in brackets and leaves as ranges, the middle of long sums left out."""
+        results = [f"[{text}]" for text in spelled([x - self.leaves for x in operation.addends if x >= self.leaves])]
+        own = spelled([x for x in operation.addends if x < self.leaves and x not in self._named])
+        named = [self.name(x) for x in operation.addends if x in self._named]
+        return " + ".join(results + _shortened(own) + _shortened(named))
+
+    def outline(self) -> list[str]:
+        """A line for each operation: its addends, and in parentheses what it does; the middle of long orders left out."""
+        lines = [
+            f"[{n}] = {self._terms(o)}{f' ({o.does})' if o.does else ''}" for n, o in enumerate(self.operations)
+        ] or [self.name(0)]
+        half = OUTLINE // 2
+        return (
+            lines
+            if len(lines) <= OUTLINE
+            else [*lines[:half], f"... {len(lines) - OUTLINE} operations", *lines[-half:]]
+        )
 
     def __str__(self) -> str:
-        lines = [self.summary]
-        shown = list(enumerate(self.operations))
-        half = OUTLINE // 2
-        if len(shown) > OUTLINE:
-            gap = [f"  ... {len(shown) - 2 * half} operations"]
-            parts = [shown[:half], shown[-half:]]
-        else:
-            gap, parts = [], [shown, []]
-        outline = [
-            [f"  [{n}] = {self._terms(o)}{' (exact)' if o.kind == 'exact' else ''}" for n, o in part] for part in parts
-        ]
-        return "\n".join(lines + outline[0] + gap + outline[1])
+        return "\n  ".join([self.summary, *self.outline()])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: leaves, operations as lists of addends, their kinds."""
@@ -221,6 +238,7 @@ class Tree:
             "operations": [list(operation.addends) for operation in self.operations],
             "exact": [n for n, operation in enumerate(self.operations) if operation.kind == "exact"],
             "names": {str(leaf): name for leaf, name in self.names},
+            "labels": {str(n): [o.label, o.note] for n, o in enumerate(self.operations) if o.label or o.note},
             "calls": self.calls,
         }
 
@@ -231,62 +249,52 @@ class Tree:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Tree":
         """The tree that :meth:`to_dict` wrote."""
-        exact = set(data["exact"])
+        exact, labels = set(data["exact"]), data["labels"]
         operations = (
-            Operation(tuple(addends), "exact" if number in exact else "aligned")
+            Operation(tuple(addends), "exact" if number in exact else "aligned", *labels.get(str(number), ()))
             for number, addends in enumerate(data["operations"])
         )
         names = tuple((int(leaf), name) for leaf, name in data["names"].items())
         return cls(data["leaves"], tuple(operations), names, data["calls"])
 
-    def picture(self, path: str) -> None:
-        """Draw the tree: leaves below, operations at the height of their depth.
+    def svg(self, title: str = "Order of a sum", shown: int | None = None) -> str:
+        """The tree as an SVG element: the result is on top, what is added first lies lowest.
 
         Parameters
         ----------
-        path : str
-            File to write; its ending says which kind.
+        title : str
+            For readers who do not see the picture.
+        shown : int, optional
+            Addends of one operation that are drawn before the last, where it leaves some out; all by default.
+        """
+        boxes = [Box(self.name(leaf)) for leaf in range(self.leaves)]
+        at = list(range(self.leaves))  # the box of each leaf and result
+        for operation in self.operations:
+            below = [at[addend] for addend in operation.addends]
+            if shown is not None and len(below) > shown + 2:
+                boxes.append(Box(f"{len(below) - shown - 1} more"))
+                below = [*below[:shown], len(boxes) - 1, below[-1]]
+            sign = "+" if len(operation.addends) < 3 else "\u03a3"
+            at.append(len(boxes))
+            boxes.append(Box(f"{sign} {operation.does}".rstrip(), operation.note, tuple(below)))
+        return svg(boxes, title)
+
+    def picture(self, path: str) -> None:
+        """Write :meth:`svg` to a file whose name ends in .svg.
 
         Raises
         ------
-        ImportError
-            Without matplotlib (the extra `plot`).
+        ValueError
+            If the name has another ending.
         """
-        try:
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise ImportError("pictures need matplotlib: pip install 'mpgemm[plot]'") from error
-        x, height = self._places()
-        figure = Figure(figsize=(min(40.0, max(5.0, self.leaves / 6)), min(20.0, max(3.0, self.depth / 4))))
-        axes = figure.subplots()
-        for number, operation in enumerate(self.operations):
-            at = self.leaves + number
-            for addend in operation.addends:
-                axes.plot([x[addend], x[addend], x[at]], [height[addend], height[at], height[at]], "k-", linewidth=0.6)
-            axes.plot([x[at]], [height[at]], "s" if operation.kind == "exact" else "o", markersize=3, color="k")
-        if self.leaves <= 64:
-            axes.set_xticks(x[: self.leaves], [self.name(leaf) for leaf in range(self.leaves)], fontsize=6)
-        axes.set_ylabel("operations below")
-        figure.savefig(path, bbox_inches="tight")
+        if not str(path).endswith(".svg"):
+            raise ValueError(f"a tree is drawn as SVG, got {str(path)!r}: choose a name that ends in .svg")
+        Path(path).write_text(self.svg() + "\n", encoding="utf-8")
 
-    def _places(self) -> tuple[list[float], list[float]]:
-        """Where to draw leaves and operations: leaves in the order in which a walk through the tree meets them."""
-        order: list[int] = []
-        stack = [self.leaves + len(self.operations) - 1]
-        while stack:
-            node = stack.pop()
-            if node < self.leaves:
-                order.append(node)
-            else:
-                stack.extend(reversed(self.operations[node - self.leaves].addends))
-        x = [0.0] * self.leaves
-        for place, leaf in enumerate(order):
-            x[leaf] = float(place)
-        height = [0.0] * self.leaves
-        for operation in self.operations:
-            height.append(1 + max(height[a] for a in operation.addends))
-            x.append(float(np.mean([x[a] for a in operation.addends])))
-        return x, height
+
+def _shortened(texts: list[str]) -> list[str]:
+    """The first texts and the last, and how many are left out between them."""
+    return texts if len(texts) <= SHOWN + 2 else [*texts[:SHOWN], f"... ({len(texts) - SHOWN - 1} more)", texts[-1]]
 
 
 def spelled(numbers: list[int]) -> list[str]:

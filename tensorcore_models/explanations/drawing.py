@@ -1,0 +1,84 @@
+"""Boxes that hang from each other as SVG, drawn with the colour of the text around them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from xml.sax.saxutils import escape
+
+LEVEL = 46
+GAP = 4
+HEIGHT = 20
+CHARACTER = 7.2
+
+
+class Box(NamedTuple):
+    """One box: its text, a note for readers who point at it, and the boxes below it."""
+
+    label: str
+    note: str = ""
+    below: tuple[int, ...] = ()
+
+    @property
+    def width(self) -> float:
+        """In pixels."""
+        return max(HEIGHT, CHARACTER * len(self.label) + 8)
+
+
+def _places(boxes: Sequence[Box]) -> tuple[dict[int, tuple[float, float]], float]:
+    """The centre of each box that hangs from the last one, and the width of all; a box is centred above those below it.
+
+    A stack in place of recursion: a chain of thousands of additions is thousands deep.
+    """
+    found: dict[int, tuple[float, float]] = {}
+    edge, stack = 2.0, [(len(boxes) - 1, HEIGHT + 16.0, -1.0)]
+    while stack:
+        number, y, left = stack.pop()
+        box = boxes[number]
+        if box.below and left < 0:
+            stack.append((number, y, edge))
+            stack += [(child, y + LEVEL, -1.0) for child in reversed(box.below)]
+            continue
+        x = edge
+        if box.below:
+            x = max((found[box.below[0]][0] + found[box.below[-1]][0] - box.width) / 2, left)
+        found[number] = x + box.width / 2, y
+        edge = max(edge, x + box.width + GAP)
+    return found, edge - GAP + 2
+
+
+def _drawn(box: Box, x: float, y: float) -> str:
+    radius, fill = (3, "currentColor") if box.below else (HEIGHT / 2, "none")
+    title = f"<title>{escape(box.note)}</title>" if box.note else ""
+    return (
+        f'<g>{title}<rect x="{x - box.width / 2:.1f}" y="{y - HEIGHT / 2:.1f}" width="{box.width:.1f}" height="{HEIGHT}" '
+        f'rx="{radius:g}" fill="{fill}" fill-opacity="0.12" stroke="currentColor" stroke-opacity="0.6"/>'
+        f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" fill="currentColor">{escape(box.label)}</text></g>'
+    )
+
+
+def svg(boxes: Sequence[Box], title: str) -> str:
+    """Boxes as an SVG element, the last on top.
+
+    Parameters
+    ----------
+    boxes : sequence of Box
+        Each after those below it.
+    title : str
+        For readers who do not see the picture.
+    """
+    places, width = _places(boxes)
+    height = max(y for _, y in places.values()) + HEIGHT / 2 + 2
+    lines = "".join(
+        f'<line x1="{x:.1f}" y1="{y + HEIGHT / 2:.1f}" x2="{places[child][0]:.1f}" y2="{places[child][1] - HEIGHT / 2:.1f}"/>'
+        for number, (x, y) in places.items()
+        for child in boxes[number].below
+    )
+    x, y = places[len(boxes) - 1]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(title, {chr(34): "&quot;"})}" '
+        f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
+        'font-family="system-ui, sans-serif" font-size="11">'
+        f'<g stroke="currentColor" stroke-opacity="0.35">{lines}'
+        f'<line x1="{x:.1f}" y1="18" x2="{x:.1f}" y2="{y - HEIGHT / 2:.1f}"/></g>'
+        f'<text x="{x:.1f}" y="14" text-anchor="middle" fill="currentColor" font-style="italic">d</text>'
+        f"{''.join(_drawn(boxes[number], *place) for number, place in places.items())}</svg>"
+    )
