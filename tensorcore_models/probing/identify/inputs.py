@@ -28,8 +28,9 @@ class Draft:
         self.interface, self.size, self.rng = interface, size, rng
         a, b, c, _ = interface.formats
         self.low, self.high = a.emin + b.emin, a.emax + b.emax
-        #: Exponents of powers of two in the block scales of a dot product, both together: what addends are aimed by.
-        self.shift = np.zeros(size, int)
+        #: Exponents of the powers of two that the scales of a block multiply by, both together: what addends are aimed by.
+        self.shift = np.zeros((size, max(1, interface.scale_blocks)), int)
+        self.held = np.zeros(self.shift.shape, bool)
         scale = interface.scale_format
         self.reach = (2 * scale.emin, 2 * scale.emax) if isinstance(scale, Format) else (0, 0)
         self.a = np.zeros((size, interface.k), a.container)
@@ -38,15 +39,18 @@ class Draft:
         self.rows = np.arange(size)
 
     def number(self, fmt: Format, exponent: np.ndarray, negative: np.ndarray, style: np.ndarray) -> np.ndarray:
-        """Encodings with these exponents (clipped to the format's); style 0: a power of two, 1: all ones, 2: any fraction,
-        3: one and a half."""
+        """Encodings with these exponents (clipped to the format's, those of subnormal numbers included); style 0: a power of
+        two, 1: all ones, 2: any fraction, 3: one and a half."""
         fraction_bits = fmt.fraction_bits
         full = (1 << fraction_bits) - 1
         half = 1 << (fraction_bits - 1) if fraction_bits else 0
         any_fraction = self.rng.integers(0, full + 1, exponent.shape, dtype=np.uint64)
         fraction = np.choose(style, [np.uint64(0), np.uint64(full), any_fraction, np.uint64(half)])
         field = (np.clip(exponent, fmt.emin, fmt.emax) + fmt.bias).astype(np.uint64)
-        bits = (field << np.uint64(fraction_bits) | fraction) << np.uint64(fmt.padding_bits)
+        below = np.clip(fmt.emin - exponent, 0, fraction_bits).astype(np.uint64)
+        lead = np.uint64(1 << fraction_bits)
+        bits = np.where(below > 0, (lead | fraction) >> below, field << np.uint64(fraction_bits) | fraction)
+        bits = bits << np.uint64(fmt.padding_bits)
         limit = np.uint64(fmt.max_bits)
         bits = np.minimum(bits, limit) | np.where(negative, np.uint64(fmt.sign_bit), np.uint64(0))
         return bits.astype(fmt.container)
@@ -56,9 +60,14 @@ class Draft:
         k = self.interface.k
         a, b, c, _ = self.interface.formats
         exponent, negative, style = (np.broadcast_to(np.asarray(x), (self.size,)) for x in (exponent, negative, style))
-        product = exponent - self.shift
+        block = np.minimum(where, k - 1) // (self.interface.block_size or k)
+        self._reach_for(block, exponent)
+        self.held[self.rows, block] |= where < k
+        product = exponent - self.shift[self.rows, block]
         share = product // 2 + self.rng.integers(-1, 2, self.size)
-        first = np.clip(share, np.maximum(a.emin, product - b.emax), np.minimum(a.emax, product - b.emin))
+        subnormal = product < self.low
+        a_low, b_low = (np.where(subnormal, fmt.quantum_exponent, fmt.emin) for fmt in (a, b))
+        first = np.clip(share, np.maximum(a_low, product - b.emax), np.minimum(a.emax, product - b_low))
         x = self.number(a, first, negative, style)
         y = self.number(b, product - first, np.zeros(self.size, bool), style)
         at = where < k
@@ -78,7 +87,14 @@ class Draft:
         """Let block scales bring products of these exponents within reach; in half of the dot products only if they must."""
         bare = (self.rng.integers(0, 2, self.size) == 1) & (exponent >= self.low) & (exponent <= self.high)
         within = np.where(bare, exponent, self.rng.integers(self.low, self.high + 1, self.size))
-        self.shift = np.clip(exponent - within, *self.reach)
+        self.shift[:] = np.clip(exponent - within, *self.reach)[:, None]
+
+    def _reach_for(self, block: np.ndarray, exponent: np.ndarray) -> None:
+        """Give blocks without an addend yet the scales that an addend out of their reach needs."""
+        product = exponent - self.shift[self.rows, block]
+        far = ~self.held[self.rows, block] & ((product < self.low) | (product > self.high))
+        within = self.rng.integers(self.low, self.high + 1, self.size)
+        self.shift[self.rows[far], block[far]] = np.clip(exponent - within, *self.reach)[far]
 
     def positions(self, count: int) -> np.ndarray:
         """`count` different positions (size, count), c among them; half of the dot products keep to neighbours."""
@@ -100,11 +116,11 @@ class Draft:
             return DotBatch(self.a, self.b, self.c)
         shape = (self.size, self.interface.scale_blocks)
         top = (1 << scale.exponent_bits + scale.fraction_bits) - 1
-        share = np.clip(self.shift // 2 + self.rng.integers(-2, 3, self.size), scale.emin, scale.emax)
+        share = np.clip(self.shift // 2 + self.rng.integers(-2, 3, shape), scale.emin, scale.emax)
         share = np.clip(share, self.shift - scale.emax, self.shift - scale.emin)
         chosen = []
         for exponent in (share, self.shift - share):
-            one = ((exponent + scale.bias) << scale.fraction_bits)[:, None]
+            one = (exponent + scale.bias) << scale.fraction_bits
             near = one + (self.rng.integers(-3, 4, shape) << scale.fraction_bits)
             wide = self.rng.integers(0, top + 1, shape)
             fraction = np.clip(one + self.rng.integers(-8, 9, shape), 0, top)
@@ -331,17 +347,20 @@ def ties(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
     draft.aim(top)
     last = np.maximum(top - d.fraction_bits, d.quantum_exponent) - rng.integers(0, 2, size)
     where, sign = draft.positions(min(3, interface.k + 1)), draft.sign()
+    if where.shape[1] > 2:  # the number itself, half of the time in c
+        first = (rng.integers(0, 2, size) == 1) & (where[:, 1] != interface.k)
+        where[first, 0] = np.where(where[first, 0] == interface.k, where[first, 2], where[first, 0])
+        where[first, 2] = interface.k
     draft.place(where[:, 0], last, sign)
     if where.shape[1] > 2:
-        used = rng.integers(0, 2, size) == 1
+        used = rng.integers(0, 4, size) > 0
         draft.place(np.where(used, where[:, 2], where[:, 0]), np.where(used, top, last), sign)
-    least = min(c.quantum_exponent, a.quantum_exponent + b.quantum_exponent)
-    gap = rng.integers(1, np.clip(last - least, 2, SPAN) + 1)
+    lowest = np.where(
+        where[:, 1] < interface.k, a.quantum_exponent + b.quantum_exponent + draft.reach[0], c.quantum_exponent
+    )
+    reach = rng.choice([12, 36, SPAN], size)
+    gap = rng.integers(1, np.clip(last - lowest, 2, reach) + 1)
     draft.place(where[:, 1], last - gap, draft.sign())
-    tiny = (where[:, 1] < interface.k) & (rng.integers(0, 2, size) == 1)
-    for values, fmt in ((draft.a, a), (draft.b, b)):  # a tail of subnormal operands
-        bits = rng.integers(1, 1 << fmt.fraction_bits + 1, size, dtype=np.uint64) << np.uint64(fmt.padding_bits)
-        values[draft.rows[tiny], where[tiny, 1]] = bits.astype(values.dtype)[tiny]
     return draft.done()
 
 
@@ -372,6 +391,25 @@ def brinks(interface: Interface, size: int, rng: np.random.Generator) -> DotBatc
         exponent = np.where(rng.integers(0, 2, size) == 1, unit - rng.integers(-2, 5, size), top - _spread(draft, 1))
         exponent = np.where(used, exponent, unit)
         draft.place(np.where(used, where[:, rank], where[:, 0]), exponent, draft.sign(), rng.choice([0, 0, 2], size))
+    return draft.done()
+
+
+def carried(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """c a power of two or just below one, lifted to a number of the result or a tie, and a tail: what counts after a carry?"""
+    draft = Draft(interface, size, rng)
+    c, d = interface.formats[2:]
+    top, sign = np.clip(draft.exponents(), c.emin, c.emax), draft.sign()
+    draft.aim(top)
+    digits = np.where(rng.integers(0, 2, size) == 1, c.fraction_bits, min(c.fraction_bits, d.fraction_bits))
+    below = np.uint64(c.padding_bits) + (c.fraction_bits - digits).astype(np.uint64)
+    whole = rng.integers(0, 2, size)
+    bits = draft.number(c, top, sign, np.where(whole == 1, 0, 1)).astype(np.uint64) >> below << below
+    draft.c[:] = bits.astype(c.container)
+    where = np.argsort(rng.random((size, interface.k)), axis=1)
+    unit = top - digits - whole
+    draft.place(where[:, 0], unit + rng.integers(0, 2, size), sign)
+    if interface.k > 1:
+        draft.place(where[:, 1], unit - rng.integers(1, 17, size), draft.sign())
     return draft.done()
 
 
@@ -430,8 +468,9 @@ RECIPES: dict[str, tuple[Recipe, int]] = {
     "subnormal": (subnormal, 2),
     "alone": (alone, 2),
     "fullest": (fullest, 1),
-    "ties": (ties, 2),
+    "ties": (ties, 4),
     "brinks": (brinks, 3),
+    "carried": (carried, 4),
     "cancelling": (cancelling, 2),
 }
 
