@@ -397,19 +397,22 @@ def brinks(interface: Interface, size: int, rng: np.random.Generator) -> DotBatc
 def carried(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
     """c a power of two or just below one, lifted to a number of the result or a tie, and a tail: what counts after a carry?"""
     draft = Draft(interface, size, rng)
-    c, d = interface.formats[2:]
-    top, sign = np.clip(draft.exponents(), c.emin, c.emax), draft.sign()
-    draft.aim(top)
+    a, b, c, d = interface.formats
     digits = np.where(rng.integers(0, 2, size) == 1, c.fraction_bits, min(c.fraction_bits, d.fraction_bits))
     below = np.uint64(c.padding_bits) + (c.fraction_bits - digits).astype(np.uint64)
-    whole = rng.integers(0, 2, size)
+    whole, gap, sign = rng.integers(0, 2, size), rng.integers(1, 17, size), draft.sign()
+    # Half of the tails are the smallest product: only there do narrow formats reach far below c.
+    lowest = a.quantum_exponent + b.quantum_exponent + gap + digits + whole
+    top = np.where(rng.integers(0, 2, size) == 1, draft.exponents(), lowest)
+    top = np.clip(top, c.emin, c.emax)
+    draft.aim(top)
     bits = draft.number(c, top, sign, np.where(whole == 1, 0, 1)).astype(np.uint64) >> below << below
     draft.c[:] = bits.astype(c.container)
     where = np.argsort(rng.random((size, interface.k)), axis=1)
     unit = top - digits - whole
     draft.place(where[:, 0], unit + rng.integers(0, 2, size), sign)
     if interface.k > 1:
-        draft.place(where[:, 1], unit - rng.integers(1, 17, size), draft.sign())
+        draft.place(where[:, 1], unit - gap, draft.sign())
     return draft.done()
 
 
