@@ -61,16 +61,18 @@ def table(lines: list[dict]) -> str:
     for line in lines:
         groups[line["algorithm"]].append(line)
     rows = [
-        "| algorithm | boxes | instructions | identified | wrong | queries | CPU seconds |",
-        "|---|---|---|---|---|---|---|",
+        "| algorithm | boxes | instructions | right | wrong | outside | open questions | queries | CPU seconds |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, members in sorted(groups.items()):
-        right = [m for m in members if m["wrong"] == 0]
+        right = sum(1 for m in members if m["wrong"] == 0)
+        wrong = sum(1 for m in members if m["wrong"])
+        open_ = [len(m["open_questions"]) for m in members]
         queries, cpu = ([m[key] for m in members] for key in ("queries", "cpu_seconds"))
-        rows.append(
-            f"| {name} | {len(members)} | {sum(m['instructions'] for m in members)} | {len(right)} | "
-            f"{sum(1 for m in members if m['wrong'])} | {min(queries)} to {max(queries)} | {min(cpu):.0f} to {max(cpu):.0f} |"
-        )
+        ranges = f"{min(open_)} to {max(open_)} | {min(queries)} to {max(queries)} | {min(cpu):.0f} to {max(cpu):.0f}"
+        count = sum(m["instructions"] for m in members)
+        outside = len(members) - right - wrong
+        rows.append(f"| {name} | {len(members)} | {count} | {right} | {wrong} | {outside} | {ranges} |")
     return "\n".join(rows)
 
 

@@ -10,7 +10,9 @@ import tensorcore_models as tcm
 from mpgemm.inputs.files import atomic_writer
 from mpgemm.reporting.report import json_text
 from tensorcore_models import hardware, probing
+from tensorcore_models.probing import formal
 from tensorcore_models.probing.identify.page import page
+from tensorcore_models.probing.identify.solver import EACH, TOTAL
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vectors", type=int, default=100_000, help="random vectors that must not refute the result")
     parser.add_argument("--seed", type=int, default=0, help="of all random choices")
     parser.add_argument("--suite", choices=sorted(probing.suites.SUITES), help="run a published suite first")
+    parser.add_argument(
+        "--solver", nargs="*", choices=formal.BACKENDS, metavar="NAME",
+        help=f"ask SMT solvers what no input decided: {', '.join(formal.BACKENDS)}; without names all that are installed",
+    )  # fmt: skip
+    parser.add_argument(
+        "--solver-timeout", type=float, default=EACH, help="seconds for each question (default %(default)s)"
+    )
+    parser.add_argument(
+        "--solver-total", type=float, default=TOTAL, help="seconds for all questions (default %(default)s)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--html", metavar="FILE", help="write a page with all evidence")
 
@@ -45,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
         if not hasattr(unit, "formats"):
             unit, interface = tcm.as_engine(unit, **_values_only(args, interface)), {}
         print(probing.suites.run(args.suite, unit), file=sys.stderr if args.json else sys.stdout)
-    result = probing.identify(unit, vectors=args.vectors, seed=args.seed, progress=_say, **interface)
+    sources = _solvers(args)
+    result = probing.identify(unit, vectors=args.vectors, seed=args.seed, sources=sources, progress=_say, **interface)
     if args.html:
         with atomic_writer(args.html) as stream:
             stream.write(page(result).encode())
@@ -56,6 +69,16 @@ def run(args: argparse.Namespace) -> int:
         if result.engine is not None:
             print(f"row to paste:\n{result.catalogue_row()}")
     return 0 if result.engine is not None else 1
+
+
+def _solvers(args: argparse.Namespace) -> tuple[probing.Solver, ...]:
+    """The solvers that are asked for, none without --solver."""
+    if args.solver is None:
+        return ()
+    try:
+        return (probing.Solver(args.solver_timeout, args.solver_total, backends=args.solver or None),)
+    except formal.NoSolver as error:
+        raise ValueError(str(error)) from None
 
 
 def _say(line: str) -> None:

@@ -88,3 +88,16 @@ def test_bad_input_is_one_line(argv, message, capsys):
     shown = capsys.readouterr()
     assert shown.err.count("\n") == 1
     assert any(part in shown.err for part in message.split("|"))
+
+
+def test_a_solver_is_asked_on_demand(capsys):
+    pytest.importorskip("bitwuzla")
+    told = ["identify", "--instruction", "volta:mma.m8n8k4.f32.f16.f16.f32", "--vectors", "1000"]
+    assert main([*told, "--solver", "bitwuzla", "--solver-timeout", "1", "--solver-total", "4"]) == 0
+    assert "proved equal" in capsys.readouterr().out
+
+
+def test_no_solver_installed_is_one_line(capsys, monkeypatch):
+    monkeypatch.setattr("tensorcore_models.probing.formal.solvers.find_spec", lambda name: None)
+    assert main(["identify", "--instruction", "volta:mma.m8n8k4.f32.f16.f16.f32", "--solver"]) == 2
+    assert "mpgemm[smt]" in capsys.readouterr().err

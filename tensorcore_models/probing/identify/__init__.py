@@ -3,5 +3,6 @@
 from .box import Box, Fault, as_box
 from .outcome import Identification
 from .run import identify
+from .solver import Solver
 
-__all__ = ["Box", "Fault", "Identification", "as_box", "identify"]
+__all__ = ["Box", "Fault", "Identification", "Solver", "as_box", "identify"]

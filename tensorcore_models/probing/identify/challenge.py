@@ -55,9 +55,17 @@ def _most_divisive(parts: np.ndarray) -> list[int]:
     return chosen
 
 
-def _from_sources(sources: Iterable[Source], interface: Interface, spec: Accumulator, rivals: list[Alternative]):
-    """Inputs that the sources have for rivals that the pools do not separate."""
-    return [batch for source in sources for rival in rivals for batch in source(interface, spec, rival.spec)]
+def _ask_sources(
+    box: Box, log: Log, spec: Accumulator, rivals: list[Alternative], sources: Iterable[Source]
+) -> list[Alternative]:
+    """The rivals that are left when the box has answered what the sources have for those that the pools do not separate."""
+    for rival in rivals:
+        for source in sources:
+            if log.wrong(rival.spec, 1):  # excluded by what was asked for another one
+                break
+            for batch in source(log.interface, spec, rival.spec):
+                log.add(batch, box.ask(batch))
+    return [rival for rival in rivals if log.wrong(rival.spec, 1) == 0]
 
 
 def challenge(
@@ -78,30 +86,25 @@ def challenge(
     """
     rivals = alternatives(family, log, spec)
     quiet = 0
-    asked_sources = False
     while rivals and quiet < QUIET:
         batch = pool(log.interface, POOL, rng, box.recorded)
         wanted = results(spec, log.interface, batch)
         found = (results(rival.spec, log.interface, batch) for rival in rivals)
         chosen = _most_divisive(np.stack([differ(one, wanted, log) for one in found]))
-        inputs = batch.rows(np.array(chosen, int))
         if not chosen:
             quiet += 1
-            if quiet < QUIET or asked_sources or not sources or box.recorded is not None:
-                continue
-            asked_sources = True
-            given = _from_sources(sources, log.interface, spec, rivals)
-            if not given:
-                continue
-            inputs = DotBatch.joined(given)
+            continue
         quiet = 0
-        answers = box.ask(inputs)
-        log.add(inputs, answers)
+        inputs = batch.rows(np.array(chosen, int))
+        log.add(inputs, box.ask(inputs))
         rivals = [rival for rival in rivals if log.wrong(rival.spec, 1) == 0]
         progress(f"{len(rivals)} alternatives left after {box.queries} queries")
         if log.wrong(spec, 1):
             return None
-    return rivals
+    if sources and box.recorded is None:
+        rivals = _ask_sources(box, log, spec, rivals, sources)
+        progress(f"{len(rivals)} alternatives left after further sources, {box.queries} queries")
+    return None if log.wrong(spec, 1) else rivals
 
 
 def plainest(family: Family, log: Log, spec: Accumulator, rivals: list[Alternative], pools: DotBatch) -> Accumulator:

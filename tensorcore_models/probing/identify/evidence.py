@@ -1,5 +1,6 @@
 """What the answers of a box excluded, and what they leave open."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..interface import Dot, Interface
 from .challenge import POOL, QUIET, Alternative
 from .families import Family
 from .search import Log
+from .solver import PROVED
 
 
 def number_text(bits: int, fmt: Any) -> str:
@@ -108,7 +110,7 @@ class OpenQuestion:
     alternatives : list
         Others that give the same on every input that was tried.
     reason : str
-        Why: no input was found, or the formats cannot show it.
+        Why: no input was found, or a solver proved that there is none.
     """
 
     field: str
@@ -175,14 +177,26 @@ def _first_difference(log: Log, spec: Accumulator) -> int | None:
     return None
 
 
-def open_questions(family: Family, log: Log, spec: Accumulator, rivals: list[Alternative]) -> tuple[OpenQuestion, ...]:
-    """The rivals that are left, by field."""
+def open_questions(
+    family: Family,
+    log: Log,
+    spec: Accumulator,
+    rivals: list[Alternative],
+    statement: Callable[[Accumulator, Accumulator], str] = lambda one, other: "",
+) -> tuple[OpenQuestion, ...]:
+    """The rivals that are left, by field and by why: `statement` says what a solver knows about two specifications."""
     found = []
-    reason = f"equal on {POOL * QUIET} inputs of all kinds for {log.interface}"
+    equal = f"equal on {POOL * QUIET} inputs of all kinds for {log.interface}"
     for field in family.fields:
-        values = [_plain(rival.values) for rival in rivals if rival.field.name == field.name]
-        if values:
-            found.append(OpenQuestion(field.name, _plain(field.get(spec)), values, reason))
+        groups: dict[str, list[Any]] = {}
+        for rival in rivals:
+            if rival.field.name == field.name:
+                said = statement(spec, rival.spec)
+                reason = said if said.startswith(PROVED) else "; ".join(filter(None, (equal, said)))
+                groups.setdefault(reason, []).append(_plain(rival.values))
+        found += [
+            OpenQuestion(field.name, _plain(field.get(spec)), values, reason) for reason, values in groups.items()
+        ]
     if log.any_nan:
         found.append(
             OpenQuestion(

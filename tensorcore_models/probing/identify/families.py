@@ -325,7 +325,8 @@ class Family:
 
 def _parametric_starts(interface: Interface) -> Iterator[Accumulator]:
     digits = interface.formats[3].fraction_bits
-    widths = (digits, digits + 2, max(1, digits - 10))
+    # Narrow results come from wide sums, too: with another width a floor cannot be told from the width.
+    widths = sorted({digits, digits + 2, max(1, digits - 10), 23, 25})
     shapes = itertools.product(divisors(interface), C_POSITIONS, widths, ("rz", "rne"))
     for terms, c_position, bits, rounding in shapes:
         yield ParametricDotAdd(terms, bits, c_position=c_position, output_rounding=rounding)

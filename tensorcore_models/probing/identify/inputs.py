@@ -28,21 +28,29 @@ class Draft:
         self.interface, self.size, self.rng = interface, size, rng
         a, b, c, _ = interface.formats
         self.low, self.high = a.emin + b.emin, a.emax + b.emax
+        #: Exponents of the powers of two that the scales of a block multiply by, both together: what addends are aimed by.
+        self.shift = np.zeros((size, max(1, interface.scale_blocks)), int)
+        self.held = np.zeros(self.shift.shape, bool)
+        scale = interface.scale_format
+        self.reach = (2 * scale.emin, 2 * scale.emax) if isinstance(scale, Format) else (0, 0)
         self.a = np.zeros((size, interface.k), a.container)
         self.b = np.zeros((size, interface.k), b.container)
         self.c = np.zeros(size, c.container)
         self.rows = np.arange(size)
 
     def number(self, fmt: Format, exponent: np.ndarray, negative: np.ndarray, style: np.ndarray) -> np.ndarray:
-        """Encodings with these exponents (clipped to the format's); style 0: a power of two, 1: all ones, 2: any fraction,
-        3: one and a half."""
+        """Encodings with these exponents (clipped to the format's, those of subnormal numbers included); style 0: a power of
+        two, 1: all ones, 2: any fraction, 3: one and a half."""
         fraction_bits = fmt.fraction_bits
         full = (1 << fraction_bits) - 1
         half = 1 << (fraction_bits - 1) if fraction_bits else 0
         any_fraction = self.rng.integers(0, full + 1, exponent.shape, dtype=np.uint64)
         fraction = np.choose(style, [np.uint64(0), np.uint64(full), any_fraction, np.uint64(half)])
         field = (np.clip(exponent, fmt.emin, fmt.emax) + fmt.bias).astype(np.uint64)
-        bits = (field << np.uint64(fraction_bits) | fraction) << np.uint64(fmt.padding_bits)
+        below = np.clip(fmt.emin - exponent, 0, fraction_bits).astype(np.uint64)
+        lead = np.uint64(1 << fraction_bits)
+        bits = np.where(below > 0, (lead | fraction) >> below, field << np.uint64(fraction_bits) | fraction)
+        bits = bits << np.uint64(fmt.padding_bits)
         limit = np.uint64(fmt.max_bits)
         bits = np.minimum(bits, limit) | np.where(negative, np.uint64(fmt.sign_bit), np.uint64(0))
         return bits.astype(fmt.container)
@@ -52,12 +60,16 @@ class Draft:
         k = self.interface.k
         a, b, c, _ = self.interface.formats
         exponent, negative, style = (np.broadcast_to(np.asarray(x), (self.size,)) for x in (exponent, negative, style))
-        share = exponent // 2 + self.rng.integers(-1, 2, self.size)
-        first = np.clip(share, np.maximum(a.emin, exponent - b.emax), np.minimum(a.emax, exponent - b.emin))
+        block = np.minimum(where, k - 1) // (self.interface.block_size or k)
+        self._reach_for(block, exponent)
+        self.held[self.rows, block] |= where < k
+        product = exponent - self.shift[self.rows, block]
+        share = product // 2 + self.rng.integers(-1, 2, self.size)
+        subnormal = product < self.low
+        a_low, b_low = (np.where(subnormal, fmt.quantum_exponent, fmt.emin) for fmt in (a, b))
+        first = np.clip(share, np.maximum(a_low, product - b.emax), np.minimum(a.emax, product - b_low))
         x = self.number(a, first, negative, style)
-        y = self.number(
-            b, exponent - first, np.zeros(self.size, bool), np.where(style == 3, 3, np.where(style == 0, 0, style))
-        )
+        y = self.number(b, product - first, np.zeros(self.size, bool), style)
         at = where < k
         self.a[self.rows[at], where[at]], self.b[self.rows[at], where[at]] = x[at], y[at]
         self.c[~at] = self.number(c, exponent, negative, style)[~at]
@@ -67,7 +79,22 @@ class Draft:
         low, high = self.low if low is None else low, self.high if high is None else high
         anywhere = self.rng.integers(low, high + 1, self.size)
         near = np.clip(self.rng.integers(-2, 3, self.size), low, high)
-        return np.where(self.rng.integers(0, 2, self.size) == 1, near, anywhere)
+        chosen = np.where(self.rng.integers(0, 2, self.size) == 1, near, anywhere)
+        self.aim(chosen)
+        return chosen
+
+    def aim(self, exponent: np.ndarray) -> None:
+        """Let block scales bring products of these exponents within reach; in half of the dot products only if they must."""
+        bare = (self.rng.integers(0, 2, self.size) == 1) & (exponent >= self.low) & (exponent <= self.high)
+        within = np.where(bare, exponent, self.rng.integers(self.low, self.high + 1, self.size))
+        self.shift[:] = np.clip(exponent - within, *self.reach)[:, None]
+
+    def _reach_for(self, block: np.ndarray, exponent: np.ndarray) -> None:
+        """Give blocks without an addend yet the scales that an addend out of their reach needs."""
+        product = exponent - self.shift[self.rows, block]
+        far = ~self.held[self.rows, block] & ((product < self.low) | (product > self.high))
+        within = self.rng.integers(self.low, self.high + 1, self.size)
+        self.shift[self.rows[far], block[far]] = np.clip(exponent - within, *self.reach)[far]
 
     def positions(self, count: int) -> np.ndarray:
         """`count` different positions (size, count), c among them; half of the dot products keep to neighbours."""
@@ -87,11 +114,13 @@ class Draft:
         scale = self.interface.scale_format
         if not isinstance(scale, Format):
             return DotBatch(self.a, self.b, self.c)
-        one = scale.bias << scale.fraction_bits
         shape = (self.size, self.interface.scale_blocks)
         top = (1 << scale.exponent_bits + scale.fraction_bits) - 1
+        share = np.clip(self.shift // 2 + self.rng.integers(-2, 3, shape), scale.emin, scale.emax)
+        share = np.clip(share, self.shift - scale.emax, self.shift - scale.emin)
         chosen = []
-        for _ in range(2):
+        for exponent in (share, self.shift - share):
+            one = (exponent + scale.bias) << scale.fraction_bits
             near = one + (self.rng.integers(-3, 4, shape) << scale.fraction_bits)
             wide = self.rng.integers(0, top + 1, shape)
             fraction = np.clip(one + self.rng.integers(-8, 9, shape), 0, top)
@@ -99,6 +128,12 @@ class Draft:
             bits = np.where(kind < 2, one, np.where(kind < 4, near, np.where(kind == 4, fraction, wide)))
             chosen.append(np.clip(bits, 0, top).astype(scale.container))
         return DotBatch(self.a, self.b, self.c, *chosen)
+
+
+def products(interface: Interface) -> tuple[int, int]:
+    """Exponents of the smallest and of the largest product, block scales included."""
+    draft = Draft(interface, 0, np.random.default_rng(0))
+    return draft.low + draft.reach[0], draft.high + draft.reach[1]
 
 
 def _spread(draft: Draft, small: int = 0) -> np.ndarray:
@@ -188,23 +223,31 @@ def scattered(interface: Interface, size: int, rng: np.random.Generator) -> DotB
 
 def small(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
     """Products at the low end of their range and of the result's: floors, flushes, underflow (P1, P16)."""
-    a, b, _, d = interface.formats
-    bottom = max(a.emin + b.emin, d.quantum_exponent - 4)
-    return _scattered(interface, size, rng, a.emin + b.emin, min(a.emax + b.emax, bottom + 16))
+    low, high = products(interface)
+    bottom = max(low, interface.formats[3].quantum_exponent - 4)
+    return _scattered(interface, size, rng, low, min(high, bottom + 16))
 
 
 def underflow(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
     """Addends about the result's smallest numbers, in the middle between them too."""
-    a, b, _, d = interface.formats
-    middle = min(max(d.quantum_exponent, a.emin + b.emin), a.emax + b.emax)
-    return _scattered(interface, size, rng, max(a.emin + b.emin, middle - 3), min(a.emax + b.emax, middle + 28))
+    low, high = products(interface)
+    middle = min(max(interface.formats[3].quantum_exponent, low), high)
+    return _scattered(interface, size, rng, max(low, middle - 3), min(high, middle + 28))
 
 
 def large(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Products at the high end of their range and of the result's: overflow."""
-    a, b, _, d = interface.formats
-    top = min(a.emax + b.emax, d.emax + 2)
-    return _scattered(interface, size, rng, max(a.emin + b.emin, top - 3), top)
+    """Products at the high end of their range or of the result's, beside a c that may be infinite: overflow."""
+    low, high = products(interface)
+    c, d = interface.formats[2:]
+    top = min(high, d.emax + 2)
+    parts = [
+        _scattered(interface, count, rng, max(low, start), end)
+        for start, end, count in ((top - 3, top, size - size // 3), (top, high, size // 3))
+    ]
+    batch = DotBatch.joined(parts)
+    table = edge_encodings(c)
+    batch.c[:] = np.where(rng.integers(0, 4, size) == 0, table[rng.integers(0, len(table), size)], batch.c)
+    return batch
 
 
 def overflowing(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
@@ -212,6 +255,7 @@ def overflowing(interface: Interface, size: int, rng: np.random.Generator) -> Do
     draft = Draft(interface, size, rng)
     d = interface.formats[3]
     sign, last = draft.sign(), d.emax - d.fraction_bits
+    draft.aim(np.full(size, last))
     draft.place(np.full(size, interface.k), np.full(size, d.emax), sign, rng.choice([1, 1, 1, 2], size))
     for k in rng.permutation(interface.k)[: max(1, interface.k // 2)]:
         draft.place(np.full(size, k), last + rng.integers(-4, 4, size), sign ^ (rng.integers(0, 4, size) == 0), 0)
@@ -296,23 +340,106 @@ def alone(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
 
 
 def ties(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """A tie of the result, about its smallest numbers in half of them, and a tail far below that may or may not count."""
+    """A number of the result or a tie, about its smallest numbers in half of them, and a tail far below that may not count."""
     draft = Draft(interface, size, rng)
     a, b, c, d = interface.formats
     top = np.where(rng.integers(0, 2, size) == 1, d.quantum_exponent + rng.integers(0, 4, size), draft.exponents())
-    half = np.maximum(top - d.fraction_bits, d.quantum_exponent) - 1
+    draft.aim(top)
+    last = np.maximum(top - d.fraction_bits, d.quantum_exponent) - rng.integers(0, 2, size)
     where, sign = draft.positions(min(3, interface.k + 1)), draft.sign()
-    draft.place(where[:, 0], half, sign)
+    if where.shape[1] > 2:  # the number itself, half of the time in c
+        first = (rng.integers(0, 2, size) == 1) & (where[:, 1] != interface.k)
+        where[first, 0] = np.where(where[first, 0] == interface.k, where[first, 2], where[first, 0])
+        where[first, 2] = interface.k
+    draft.place(where[:, 0], last, sign)
     if where.shape[1] > 2:
+        used = rng.integers(0, 4, size) > 0
+        draft.place(np.where(used, where[:, 2], where[:, 0]), np.where(used, top, last), sign)
+    lowest = np.where(
+        where[:, 1] < interface.k, a.quantum_exponent + b.quantum_exponent + draft.reach[0], c.quantum_exponent
+    )
+    reach = rng.choice([12, 36, SPAN], size)
+    gap = rng.integers(1, np.clip(last - lowest, 2, reach) + 1)
+    draft.place(where[:, 1], last - gap, draft.sign())
+    return draft.done()
+
+
+def brinks(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """c a few of its last places from a number with few digits, and tails about there and far below: do they carry it over?
+
+    Whatever number of digits a result keeps, it is rounded at one of these numbers; c may be subnormal.
+    """
+    draft = Draft(interface, size, rng)
+    c, d = interface.formats[2:]
+    lowest = max(c.quantum_exponent, d.quantum_exponent - 2)
+    anywhere = rng.integers(lowest, min(c.emax, d.emax) + 1, size)
+    kind = rng.integers(0, 3, size)
+    bottom = rng.integers(lowest, max(lowest, d.emin + 2) + 1, size)
+    top = np.clip(np.choose(kind, [draft.exponents(), bottom, anywhere]), c.quantum_exponent, c.emax)
+    draft.aim(top)
+    unit = np.maximum(top - c.fraction_bits, c.quantum_exponent)
+    digits = np.minimum(rng.integers(0, d.fraction_bits + 2, size), top - unit)
+    lead = (1 << digits) + rng.integers(0, 1 << digits)
+    places = (lead << (top - unit - digits)) + rng.integers(-2, 3, size)
+    field = np.where(top < c.emin, 0, top + c.bias - 1)  # adding the leading bit makes it whole
+    bits = ((field << c.fraction_bits) + np.maximum(places, 0)) << c.padding_bits
+    sign = np.where(draft.sign(), np.uint64(c.sign_bit), np.uint64(0))
+    draft.c[:] = (np.minimum(bits.astype(np.uint64), np.uint64(c.max_bits)) | sign).astype(c.container)
+    where = np.argsort(rng.random((size, interface.k)), axis=1)
+    for rank in range(min(2, interface.k)):
+        used = (rng.integers(0, 2, size) == 1) | (rank == 0)
+        exponent = np.where(rng.integers(0, 2, size) == 1, unit - rng.integers(-2, 5, size), top - _spread(draft, 1))
+        exponent = np.where(used, exponent, unit)
+        draft.place(np.where(used, where[:, rank], where[:, 0]), exponent, draft.sign(), rng.choice([0, 0, 2], size))
+    return draft.done()
+
+
+def carried(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """c a power of two or just below one, lifted to a number of the result or a tie, and a tail: what counts after a carry?"""
+    draft = Draft(interface, size, rng)
+    a, b, c, d = interface.formats
+    digits = np.where(rng.integers(0, 2, size) == 1, c.fraction_bits, min(c.fraction_bits, d.fraction_bits))
+    below = np.uint64(c.padding_bits) + (c.fraction_bits - digits).astype(np.uint64)
+    whole, gap, sign = rng.integers(0, 2, size), rng.integers(1, 17, size), draft.sign()
+    # Half of the tails are the smallest product: only there do narrow formats reach far below c.
+    lowest = a.quantum_exponent + b.quantum_exponent + gap + digits + whole
+    top = np.where(rng.integers(0, 2, size) == 1, draft.exponents(), lowest)
+    top = np.clip(top, c.emin, c.emax)
+    draft.aim(top)
+    bits = draft.number(c, top, sign, np.where(whole == 1, 0, 1)).astype(np.uint64) >> below << below
+    draft.c[:] = bits.astype(c.container)
+    where = np.argsort(rng.random((size, interface.k)), axis=1)
+    unit = top - digits - whole
+    draft.place(where[:, 0], unit + rng.integers(0, 2, size), sign)
+    if interface.k > 1:
+        draft.place(where[:, 1], unit - gap, draft.sign())
+    return draft.done()
+
+
+def cancelling(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """Products that cancel exactly, of any size: overflow on the way, the sign of a sum of zero, what is left of a tail."""
+    draft = Draft(interface, size, rng)
+    a, _, c, d = interface.formats
+    low, high = products(interface)
+    top = np.where(rng.integers(0, 2, size) == 1, high - rng.integers(0, 4, size), rng.integers(low, high + 1, size))
+    draft.aim(top)
+    where, sign = draft.positions(min(3, interface.k + 1)), draft.sign()
+    style = np.where((where[:, :2] == interface.k).any(axis=1), 0, rng.choice([0, 1, 2], size))
+    draft.place(where[:, 0], top, sign, style)
+    draft.place(where[:, 1], top, ~sign, style)
+    both = (where[:, :2] < interface.k).all(axis=1)
+    first, second, rows = where[both, 0], where[both, 1], draft.rows[both]
+    draft.b[rows, second] = draft.b[rows, first]
+    draft.a[rows, second] = draft.a[rows, first] ^ a.container.type(a.sign_bit)
+    draft.c[both] = np.where(rng.integers(0, 2, int(both.sum())) == 1, c.sign_bit, 0)
+    if where.shape[1] > 2:
+        tail = np.where(
+            rng.integers(0, 2, size) == 1, d.quantum_exponent + rng.integers(-2, 3, size), top - _spread(draft)
+        )
         used = rng.integers(0, 2, size) == 1
-        draft.place(np.where(used, where[:, 2], where[:, 0]), np.where(used, top, half), sign)
-    least = min(c.quantum_exponent, a.quantum_exponent + b.quantum_exponent)
-    gap = rng.integers(1, np.clip(half - least, 2, SPAN) + 1)
-    draft.place(where[:, 1], half - gap, draft.sign())
-    tiny = (where[:, 1] < interface.k) & (rng.integers(0, 2, size) == 1)
-    for values, fmt in ((draft.a, a), (draft.b, b)):  # a tail of subnormal operands
-        bits = rng.integers(1, 1 << fmt.fraction_bits + 1, size, dtype=np.uint64) << np.uint64(fmt.padding_bits)
-        values[draft.rows[tiny], where[tiny, 1]] = bits.astype(values.dtype)[tiny]
+        batch = draft.a.copy(), draft.b.copy(), draft.c.copy()
+        draft.place(where[:, 2], tail, draft.sign())
+        draft.a[~used], draft.b[~used], draft.c[~used] = (x[~used] for x in batch)
     return draft.done()
 
 
@@ -337,14 +464,17 @@ RECIPES: dict[str, tuple[Recipe, int]] = {
     "scattered": (scattered, 3),
     "small": (small, 3),
     "underflow": (underflow, 2),
-    "large": (large, 1),
+    "large": (large, 2),
     "overflowing": (overflowing, 1),
     "zeros": (zeros, 2),
     "edges": (edges, 2),
     "subnormal": (subnormal, 2),
     "alone": (alone, 2),
     "fullest": (fullest, 1),
-    "ties": (ties, 2),
+    "ties": (ties, 4),
+    "brinks": (brinks, 3),
+    "carried": (carried, 4),
+    "cancelling": (cancelling, 2),
 }
 
 

@@ -24,6 +24,7 @@ from .families import Family, engine_of, families_for, simplest_form
 from .inputs import pool
 from .outcome import Identification, Nearest
 from .search import Log, descend, differ, fit, is_nan, results
+from .solver import Solver
 
 #: Inputs of the first pool.
 FIRST_POOL = 2600
@@ -94,6 +95,11 @@ class _Run:
         assert family is not None and spec is not None  # ROUNDS is positive
         return family, spec, None
 
+    def statement(self, one: Accumulator, other: Accumulator) -> str:
+        """What the solvers among the sources say about two specifications for which they found no input."""
+        said = (source.statement(one, other) for source in self.sources if isinstance(source, Solver))
+        return "; ".join(filter(None, said))
+
     def shrunk(self, spec: Accumulator, dot: Dot) -> Dot:
         """The simplest input found on which the box and a specification differ."""
         if self.box.recorded is not None:
@@ -136,8 +142,9 @@ def identify(
     seed : int
         Of all random choices: the same seed asks the same questions.
     sources : tuple of callables
-        Further sources of inputs that tell two specifications apart, source(interface, one, other) -> batches: a solver, say.
-        They are asked where the built-in ones find nothing.
+        Further sources of inputs that tell two specifications apart, source(interface, one, other) -> batches. They are asked
+        where the built-in ones find nothing. A :class:`tensorcore_models.probing.Solver` is one; what it proves equal is said
+        among the open questions.
     progress : callable
         Called with one line at a time.
     **interface
@@ -177,7 +184,8 @@ def _outcome(
     evidence: tuple[Evidence, ...] = ()
     questions: tuple[OpenQuestion, ...] = ()
     if rivals is not None:
-        evidence, questions = evidence_of(family, run.log, spec), open_questions(family, run.log, spec, rivals)
+        evidence = evidence_of(family, run.log, spec)
+        questions = open_questions(family, run.log, spec, rivals, run.statement)
     counterexample = run.counterexample(spec) if rivals is None else None
     spec = simplest_form(spec)
     return Identification(
