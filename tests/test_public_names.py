@@ -306,7 +306,13 @@ def test_the_verdict_from_python():
     assert "<li>" in found._repr_html_()
     report = mpgemm.errors(np.float32(a) @ np.float32(a.T), np.float32(a), np.float32(a.T))
     assert len(repr(report)) < 120 and "<table>" in report._repr_html_()
+    result = mpgemm.recovered_gemm_report(np.float32(a), np.float32(a.T), method="ootomo", engine="h100")
+    assert (
+        repr(result).startswith("<RecoveryResult 32 x 32 float32: ootomo on hopper:")
+        and "<td>3</td>" in result._repr_html_()
+    )
     with pytest.raises(ValueError, match="2 dimensions"):
         mpgemm.verdict(a[0], a)
     pytest.importorskip("pandas")
+    assert result.to_dataframe()["passes"][0] == 3
     assert len(found.to_dataframe()) == 4 and report.to_dataframe()["effective_bits"][0] == report.effective_bits()

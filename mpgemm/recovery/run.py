@@ -13,13 +13,14 @@ from mpgemm.recovery.engines import resolve_engine
 from mpgemm.recovery.integer_run import IntegerRun
 from mpgemm.recovery.methods import RecoveryMethod, get_method
 from mpgemm.recovery.word_run import CubeRun, RangeCounts, WordRun, WordStore
+from mpgemm.reporting.report import Table, data_frame
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats.rounding import source_array
 from tensorcore_models.machine.fp_state import default_fp_state
 
 
 # -- results -------------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RecoveryResult:
     """A recovered product and what it took.
 
@@ -53,6 +54,34 @@ class RecoveryResult:
             f"overflow {self.a.overflow} of A, {self.b.overflow} of B; "
             f"underflow {self.a.underflow} of A, {self.b.underflow} of B; {self.nonfinite} results not finite"
         )
+
+    def __repr__(self) -> str:
+        return f"<RecoveryResult {self.d.shape[0]} x {self.d.shape[1]} {self.d.dtype}: {self}>"
+
+    def to_dict(self) -> dict[str, str | int]:
+        """Everything but the product."""
+        counts = {f"{name}_{x}": getattr(getattr(self, x), name) for name in ("overflow", "underflow") for x in "ab"}
+        return {
+            "method": self.method.name,
+            "engine": self.engine,
+            "passes": self.passes,
+            **counts,
+            "nonfinite": self.nonfinite,
+        }
+
+    def _repr_html_(self) -> str:
+        row = self.to_dict()
+        return Table("Recovered product", list(row), [list(row.values())])._repr_html_()
+
+    def to_dataframe(self):
+        """Everything but the product, as a pandas data frame of one row.
+
+        Raises
+        ------
+        ImportError
+            If pandas is missing.
+        """
+        return data_frame([self.to_dict()])
 
 
 @default_fp_state

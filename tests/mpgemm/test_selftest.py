@@ -43,7 +43,7 @@ def test_a_wrong_kernel_is_seen(name, monkeypatch, capsys):
         return d
 
     monkeypatch.setattr(kernels, name, wrong)
-    assert main(["selftest", "--seconds", "2"]) == 1
+    assert main(["selftest", "--seconds", "30"]) == 1
     text = capsys.readouterr().out
     assert "FAILED" in text and "the first that differs is hopper:" in text
 
