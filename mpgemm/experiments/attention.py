@@ -11,6 +11,7 @@ accumulator times the FP32 reciprocal of the row sum, rounded to the operands' f
 value: a GPU's MUFU.EX2 returns other bits, which are not modelled.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -166,7 +167,7 @@ def _power(scores: np.ndarray, top: np.ndarray, scale: float, modelled: bool) ->
     with np.errstate(under="ignore"):
         if not modelled:
             return np.exp(scale * (scores - top))
-        factor = np.float64(np.float32(scale * np.log2(np.e)))
+        factor = np.float64(np.float32(scale * math.log2(math.e)))
         shift = (top * factor).astype(np.float32).astype(np.float64)
         # FP32 values times an FP32 factor are exact in FP64.
         return (

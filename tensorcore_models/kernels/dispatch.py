@@ -236,6 +236,8 @@ def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     a, b, c, scale_a, scale_b = _operands(low, a, b, c, scale_a, scale_b)
     if a.shape[1] == 0:
         return c.astype(low.d_format.container)
+    if a.shape[1] <= LONGEST_SLICE:
+        return _slice_bits(low, a, b, c, scale_a, scale_b)
     for part in _slices(low, a.shape[1]):
         c = _slice_bits(low, a[:, part], b[part], c, *_scales_of(low, part, scale_a, scale_b))
         low = low.continued
