@@ -32,6 +32,10 @@ from mpgemm.reporting.report import Progress, Table, json_text
 Size = tuple[int, int, int]
 
 
+#: Columns of a plan that describe its schedule and what it reaches.
+_OF_A_SCHEDULE = ("chain", "mode", "cores", "placed", "us", "TFLOP/s", "bound", "busy %", "bits")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     add_shared_arguments(parser, several_chips=True)
@@ -212,15 +216,7 @@ def _table(plans: list[Plan], title: str) -> Table:
         "bm",
         "bk",
         "bn",
-        "chain",
-        "mode",
-        "cores",
-        "placed",
-        "us",
-        "TFLOP/s",
-        "bound",
-        "busy %",
-        "bits",
+        *_OF_A_SCHEDULE,
         "error",
     ]
     rows = []
@@ -305,15 +301,7 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
         "shape",
         "chip",
         "block",
-        "chain",
-        "mode",
-        "cores",
-        "placed",
-        "us",
-        "TFLOP/s",
-        "bound",
-        "busy %",
-        "bits",
+        *_OF_A_SCHEDULE,
     ]
     lines = []
     for name, _, plans in best:

@@ -11,6 +11,9 @@ from .recipe import Unknown
 #: Names that mmaemu's tables have for devices.
 PROFILES = {"rtx4060": "ada", "h100": "hopper"}
 
+#: device: (how parts are joined, and other ways by cuBLASLt's CUSTOM_OPTION).
+SCHEMES: dict[str, tuple[str, dict[int, str]]] = {"rtx4060": ("serial", {1: "pairwise"}), "h100": ("serial", {})}
+
 _FORMATS = {"e4m3fn": "e4m3", "e5m2": "e5m2"}
 _OUTPUTS = {
     "fp32": "float32",
@@ -19,11 +22,6 @@ _OUTPUTS = {
     "e4m3fn": "float8_e4m3fn",
     "e5m2": "float8_e5m2",
 }
-
-
-def _scheme(device: str, custom_option: int) -> str:
-    """How the parts are joined: the H100's kernels know one way, the RTX 4060's customOption 1 is pairwise."""
-    return "pairwise" if device == "rtx4060" and custom_option == 1 else "serial"
 
 
 def recorded_split(
@@ -89,4 +87,5 @@ def recorded_split(
             advice="Record the choice where the GPU is, or name split_k and scheme",
         )  # fmt: skip
     parts = int(np.asarray(row["splitK"]))
-    return parts, _scheme(device, row["custom"]) if parts > 1 else None
+    usual, others = SCHEMES[device]
+    return parts, others.get(row["custom"], usual) if parts > 1 else None
