@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from ascend.cube import schedule_product
+from ascend.schedule_product import schedule_product
 from ascend.tile_schedule import TileSchedule
 
 Distribution = Literal["normal", "uniform", "positive"]

@@ -43,40 +43,36 @@ Overflow
     opposite infinity, so the result is NaN.
 """
 
-from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 
 from ascend._kernels import cube as cube_kernel
 from ascend.blocking import Blocking
 from ascend.chips.chip import Chip
-from ascend.operands import operand_product, operand_slices
-from ascend.schedule import build_schedule
+from ascend.cube_arguments import (
+    ORDERS,
+    OVERFLOWS,
+    STEP_ORDERS,
+    Order,
+    ScaleExponent,
+    StepOrder,
+    check_choice,
+    checked_group,
+    checked_matrices,
+    checked_schedule,
+    fp32_array,
+    scale_exponents,
+    scale_pair,
+)
+from ascend.row_scaling import scaled, unscaled
 from ascend.slices import Overflow, merge_slices
-from ascend.tile_schedule import Mode, TileSchedule
-from ascend.vector import vector_product, vector_slices
-from tensorcore_models.formats.rounding import round_to, source_array
-from tensorcore_models.formats.split_analysis import automatic_scale_exponent
-from tensorcore_models.integers import checked_integer
+from ascend.tile_schedule import TileSchedule
+from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import threads_for
 
-Order = Literal["elementwise", "termwise", "termwise_inplace"]
-StepOrder = Literal["sequential", "pairwise", "exact"]
-ScaleExponent = int | tuple[int, int] | Literal["auto"]
-
-ORDERS = ("elementwise", "termwise", "termwise_inplace")
-#: In the order of the kernel's numbers.
-STEP_ORDERS = ("sequential", "pairwise", "exact")
-OVERFLOWS = ("saturate", "inf")
-#: Powers of two by which words and sums are scaled stay float32 numbers.
-LARGEST_SCALE_EXPONENT = 126
-#: Elementwise: a word over 2^s stays far enough inside FP32 that its products are exact.
-ELEMENTWISE_SCALE_EXPONENTS = (-60, 100)
-#: Row scaling brings the largest element of a row to this binade: neither FP16 word overflows for s_b up to 12.
-ROW_SCALING_EXPONENT = 14
 _FP32_MAX = np.finfo(np.float32).max
 _TERM_MASKS = {1: 0b0001, 3: 0b0111, 4: 0b1111}
 
@@ -154,20 +150,20 @@ def cube_gemm(
     >>> cube_gemm(a, a.T)[0, 0]
     np.float32(0.5555556)
     """
-    a, b, c = _matrices(a, b, c)
-    _check_choice("order", order, ORDERS)
-    _check_choice("step_order", step_order, STEP_ORDERS)
-    _check_choice("overflow", overflow, OVERFLOWS)
+    a, b, c = checked_matrices(a, b, c)
+    check_choice("order", order, ORDERS)
+    check_choice("step_order", step_order, STEP_ORDERS)
+    check_choice("overflow", overflow, OVERFLOWS)
     terms = 4 if low_low else 3
-    schedule = _schedule(a, b, schedule, blocking, chip, terms, order, reseed_l0c)
-    group = _checked_group(group, schedule.cube_step[1])
+    schedule = checked_schedule(a, b, schedule, blocking, chip, terms, order, reseed_l0c)
+    group = checked_group(group, schedule.cube_step[1])
     if a.shape[1] == 0:
         return _without_products(a, b, c)
     added_last, shifts = None, None
     if row_scaling:
-        (a, row_shifts), (b, column_shifts) = _scaled(a, axis=1), _scaled(b, axis=0)
+        (a, row_shifts), (b, column_shifts) = scaled(a, axis=1), scaled(b, axis=0)
         added_last, c, shifts = c, None, row_shifts + column_shifts
-    exponents = _scale_exponents(scale_exponent, a, b, order)
+    exponents = scale_exponents(scale_exponent, a, b, order)
     largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
     out = _run(
         a,
@@ -184,7 +180,7 @@ def cube_gemm(
     )
     if shifts is None:
         return out
-    return _unscaled(out, shifts, added_last, overflow)
+    return unscaled(out, shifts, _seed(added_last, overflow), overflow)
 
 
 @default_fp_state
@@ -222,15 +218,15 @@ def cube_hgemm(
     TypeError, ValueError
         As :func:`cube_gemm`.
     """
-    a, b, c = _matrices(a, b, c)
-    _check_choice("accumulate", accumulate, ("fp32", "fp16"))
-    _check_choice("step_order", step_order, STEP_ORDERS)
-    _check_choice("overflow", overflow, OVERFLOWS)
+    a, b, c = checked_matrices(a, b, c)
+    check_choice("accumulate", accumulate, ("fp32", "fp16"))
+    check_choice("step_order", step_order, STEP_ORDERS)
+    check_choice("overflow", overflow, OVERFLOWS)
     half = accumulate == "fp16"
     if half and c is not None:
         nan = 0.0 if overflow == "saturate" else None
         c = round_to(c, "fp16", saturate=overflow == "saturate", nan=nan).astype(np.float32)
-    schedule = _schedule(a, b, schedule, blocking, chip, 1, "termwise", reseed_l0c)
+    schedule = checked_schedule(a, b, schedule, blocking, chip, 1, "termwise", reseed_l0c)
     if half and len(schedule.k_slices) > 1:
         raise ValueError("slices of k are merged in FP32: accumulate='fp16' needs a schedule without split-k")
     if a.shape[1] == 0:
@@ -289,14 +285,14 @@ def reconstruct(
     ValueError, TypeError
         If shapes differ, values are not FP32 numbers, or the scale is not one or two integers in [-126, 126].
     """
-    hh, lh, hl = _fp32_array(hh, "hh"), _fp32_array(lh, "lh"), _fp32_array(hl, "hl")
-    ll = None if ll is None else _fp32_array(ll, "ll")
+    hh, lh, hl = fp32_array(hh, "hh"), fp32_array(lh, "lh"), fp32_array(hl, "hl")
+    ll = None if ll is None else fp32_array(ll, "ll")
     shape = hh.shape
     for x, name in ((lh, "lh"), (hl, "hl"), (ll, "ll")):
         if x is not None and x.shape != shape:
             raise ValueError(f"{name} has shape {x.shape}, hh has {shape}")
-    _check_choice("overflow", overflow, OVERFLOWS)
-    a_exponent, b_exponent = _pair(scale)
+    check_choice("overflow", overflow, OVERFLOWS)
+    a_exponent, b_exponent = scale_pair(scale)
     out = np.empty(shape, np.float32)
     cube_kernel.reconstruct(
         hh.reshape(-1),
@@ -310,137 +306,6 @@ def reconstruct(
         level=isa_level(),
     )
     return out
-
-
-# ---------------------------------------------------------------- arguments
-
-
-def _check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ValueError(f"unknown {name} {value!r}; known: {', '.join(known)}")
-
-
-def _fp32_array(x: Any, name: str) -> np.ndarray:
-    """FP32 values as a C-contiguous float32 array; wider types must hold FP32 numbers."""
-    source = source_array(x, name)
-    if source.dtype == np.float32:
-        return source
-    with np.errstate(over="ignore", under="ignore"):
-        narrow = source.astype(np.float32)
-    different = int(np.count_nonzero((narrow != source) & ~np.isnan(source)))
-    if different:
-        raise ValueError(
-            f"{name} holds {different} values that are no FP32 numbers: round it explicitly, .astype(numpy.float32)"
-        )
-    return narrow
-
-
-def _matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    a, b = _fp32_array(a, "a"), _fp32_array(b, "b")
-    if a.ndim != 2 or b.ndim != 2:
-        raise ValueError(f"a and b must be matrices (2 dimensions), got shapes {a.shape} and {b.shape}")
-    if a.shape[1] != b.shape[0]:
-        raise ValueError(f"a has {a.shape[1]} columns and b has {b.shape[0]} rows (shapes {a.shape} and {b.shape})")
-    if c is not None:
-        c = _fp32_array(c, "c")
-        if c.shape != (a.shape[0], b.shape[1]):
-            raise ValueError(f"c has shape {c.shape}, the product {(a.shape[0], b.shape[1])}")
-    return a, b, c
-
-
-def _schedule(
-    a: np.ndarray,
-    b: np.ndarray,
-    schedule: TileSchedule | None,
-    blocking: Blocking | None,
-    chip: Chip | str,
-    terms: int,
-    order: Order,
-    reseed_l0c: bool,
-) -> TileSchedule:
-    """The schedule that the caller gave, checked against the matrices and options, or one made from the options."""
-    m, k, n = a.shape[0], a.shape[1], b.shape[1]
-    if schedule is None:
-        if blocking is not None and not isinstance(blocking, Blocking):
-            raise TypeError(
-                f"blocking is a Blocking or None, got {type(blocking).__name__}; a schedule goes to schedule="
-            )
-        mode: Mode = order if terms > 1 else "termwise"
-        if blocking is None or 0 in (m, k, n):
-            return TileSchedule.unblocked(m=m, k=k, n=n, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
-        return build_schedule(m, k, n, chip, blocking, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
-    if not isinstance(schedule, TileSchedule):
-        raise TypeError(f"schedule is a TileSchedule or None, got {type(schedule).__name__}")
-    if blocking is not None:
-        raise ValueError("give a schedule or a blocking, not both: the schedule has its own blocks")
-    if (schedule.m, schedule.k, schedule.n) != (m, k, n):
-        raise ValueError(
-            f"the schedule is for (m, k, n) = {(schedule.m, schedule.k, schedule.n)}, the matrices give {(m, k, n)}"
-        )
-    if schedule.terms != terms:
-        raise ValueError(f"the schedule runs {schedule.terms} terms, the options ask for {terms}")
-    if terms > 1 and schedule.order != order:
-        raise ValueError(f"the schedule's mode {schedule.mode!r} does not give order {order!r}")
-    if schedule.operand != "fp16":
-        raise ValueError(f"the schedule's operands are {schedule.operand}, SGEMM-cube multiplies fp16 words")
-    return schedule
-
-
-def schedule_product(schedule: TileSchedule, a: Any, b: Any, c: Any = None, **options: Any) -> np.ndarray:
-    """What a schedule computes: :func:`cube_gemm` in its order, :func:`cube_hgemm` for one FP16 term, or the vector units'
-    or the other operands' product.
-
-    Parameters
-    ----------
-    schedule : TileSchedule
-        As :func:`ascend.build_schedule` builds it.
-    a, b, c : array_like
-        As for :func:`cube_gemm`.
-    **options
-        Other keywords of those functions.
-    """
-    if schedule.kernel == "vector":
-        return vector_product(*_matrices(a, b, c), schedule)
-    if schedule.operand != "fp16":
-        return operand_product(schedule, *_matrices(a, b, c))
-    if schedule.terms == 1:
-        return cube_hgemm(a, b, c, schedule=schedule, **options)
-    order = cast(Order, schedule.order)
-    return cube_gemm(a, b, c, schedule=schedule, order=order, low_low=schedule.terms == 4, **options)
-
-
-def _checked_group(group: int, step: int) -> int:
-    group = checked_integer(group, "group")
-    if not 1 <= group <= step:
-        raise ValueError(f"group must lie between 1 and the cube step of {step}, got {group}")
-    return group
-
-
-def _pair(scale: Any) -> tuple[int, int]:
-    pair = scale if isinstance(scale, tuple | list) else (scale, scale)
-    if len(pair) != 2 or any(isinstance(s, bool) or not hasattr(s, "__index__") for s in pair):
-        raise TypeError(f"a scale exponent is an integer or a pair (s_a, s_b) of integers, got {scale!r}")
-    first, second = (s.__index__() for s in pair)
-    if max(abs(first), abs(second), abs(first + second), abs(first - second)) > LARGEST_SCALE_EXPONENT:
-        raise ValueError(
-            f"scale exponents, their sum and difference must lie within {LARGEST_SCALE_EXPONENT} of 0, got {scale!r}"
-        )
-    return first, second
-
-
-def _scale_exponents(scale: ScaleExponent, a: np.ndarray, b: np.ndarray, order: str) -> tuple[int, int]:
-    if isinstance(scale, str):
-        if scale != "auto":
-            raise ValueError(f"scale_exponent is an integer, a pair or 'auto', got {scale!r}")
-        scale = (automatic_scale_exponent(a).scale_exponent, automatic_scale_exponent(b).scale_exponent)
-    pair = _pair(scale)
-    low, high = ELEMENTWISE_SCALE_EXPONENTS
-    if order == "elementwise" and not all(low <= s <= high for s in (*pair, sum(pair))):
-        raise ValueError(
-            f"elementwise order needs scale exponents (and their sum) between {low} and {high}, got {pair}: "
-            "use termwise order, or row_scaling"
-        )
-    return pair
 
 
 # ---------------------------------------------------------------- running
@@ -496,58 +361,5 @@ def _run_slice(
     return out
 
 
-def slice_products(schedule: TileSchedule, a: Any, b: Any, c: Any = None, **options: Any) -> np.ndarray:
-    """What the slices of k add up to, before they are merged.
-
-    Parameters
-    ----------
-    schedule, a, b, c, **options
-        As for :func:`schedule_product`; c is the seed of the first slice.
-
-    Returns
-    -------
-    numpy.ndarray
-        float32, shape (slices, m, n).
-    """
-    a, b, c = _matrices(a, b, c)
-    if schedule.kernel == "vector":
-        return vector_slices(a, b, c, schedule)
-    if schedule.operand != "fp16":
-        return operand_slices(schedule, a, b, c)
-    found = []
-    for number, (start, stop) in enumerate(schedule.k_slices):
-        part = replace(schedule, k=stop - start, grid=replace(schedule.grid, k=1))
-        found.append(schedule_product(part, a[:, start:stop], b[start:stop], c if number == 0 else None, **options))
-    return np.stack(found)
-
-
 def _without_products(a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> np.ndarray:
     return np.zeros((a.shape[0], b.shape[1]), np.float32) if c is None else c.copy()
-
-
-# ---------------------------------------------------------------- power-of-two scaling of rows and columns
-
-
-def _scaled(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    """x with every row (axis 1) or column (axis 0) shifted, and the shifts, kept as a matrix of one column or row.
-
-    Elements more than 2^126 below the largest of their row may be rounded to FP32 subnormals; both FP16 words of
-    them are 0 anyway for s_b up to 88.
-    """
-    finite = np.where(np.isfinite(x), np.abs(x), np.float32(0))
-    largest = finite.max(axis=axis, keepdims=True, initial=0.0)
-    shifts = np.where(largest > 0, ROW_SCALING_EXPONENT + 1 - np.frexp(largest)[1], 0).astype(np.int32)
-    return np.ldexp(x, shifts), shifts
-
-
-def _unscaled(out: np.ndarray, shifts: np.ndarray, c: np.ndarray | None, overflow: str) -> np.ndarray:
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        out = np.ldexp(out, -shifts)
-        if overflow == "saturate":
-            out = np.clip(out, -_FP32_MAX, _FP32_MAX)
-        if c is not None:
-            out = out + _seed(c, overflow)
-    if overflow == "saturate":
-        return np.clip(out, -_FP32_MAX, _FP32_MAX)
-    out[np.isnan(out)] = np.nan
-    return out

@@ -5,9 +5,10 @@ import importlib
 # Recovery methods, their errors and bounds.
 from mpgemm.amx import SgemmResult, sgemm, sgemm_report
 from mpgemm.bounds.attribution import Attribution, attribute
-from mpgemm.bounds.bounds import block_fma_bounds, gemm_bound, multiword_bound
+from mpgemm.bounds.bounds import gemm_bound
 from mpgemm.bounds.describe import Description, describe
 from mpgemm.bounds.method_bounds import MethodBound, method_bound
+from mpgemm.bounds.published_bounds import block_fma_bounds, multiword_bound
 from mpgemm.bounds.tolerances import Tolerance, tolerance
 from mpgemm.bounds.two_engines import SideBySide, side_by_side
 from mpgemm.bounds.vacuity import Vacuity, check_tolerance

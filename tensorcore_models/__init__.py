@@ -21,8 +21,10 @@ from .accumulators import (
     as_parametric,
 )
 from .catalogue import architectures, default_instruction, get_instruction, list_instructions
-from .engines.engine import CallableEngine, Engine, MatrixEngine, as_engine
+from .engines.callable_engine import CallableEngine, as_engine
+from .engines.engine import Engine
 from .engines.instruction import Instruction
+from .engines.matrix_engine import MatrixEngine
 from .formats import FORMATS, Format, get_format
 from .formats.blocks import BLOCK_FORMATS, BlockScaled, quantize_blocks
 from .formats.exact_rounding import ROUNDINGS

@@ -26,7 +26,8 @@ from mpgemm.recovery import integer_words
 from mpgemm.recovery.arithmetic import EngineArithmetic, combine
 from mpgemm.recovery.run import prepare
 from tensorcore_models.accumulators import FusedDotAdd, FusedDotRoundDownAdd, InterleavedDotAdd, ParametricDotAdd
-from tensorcore_models.engines.engine import Engine, MatrixEngine
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.formats import Format
 from tensorcore_models.formats.exact_rounding import round_to_bits
 from tensorcore_models.machine.fp_state import default_fp_state

@@ -12,6 +12,7 @@ from mpgemm.bounds.operand_facts import (
     facts_of,
     facts_of_formats,
 )
+from mpgemm.bounds.published_bounds import block_fma_bounds, multiword_bound
 from mpgemm.recovery import integer_words
 from mpgemm.recovery.arithmetic import combine
 from mpgemm.recovery.run import prepare
@@ -246,9 +247,9 @@ def published_bounds(run) -> dict[str, float]:
         return {}
     words = run.row.words
     u = 2.0 ** -(word.precision * words)
-    found = bounds.block_fma_bounds(k * len(run.row.products), accumulator.terms_per_step, u, result.unit_roundoff)
+    found = block_fma_bounds(k * len(run.row.products), accumulator.terms_per_step, u, result.unit_roundoff)
     published = {f"block FMA, {name}": value for name, value in found.items()}
     if run.row.name == "multiword":
         theta = scaling_target(word, result, k)
-        published["multiword"] = bounds.multiword_bound(k, words, word, result, theta)
+        published["multiword"] = multiword_bound(k, words, word, result, theta)
     return published

@@ -10,6 +10,7 @@ import numpy as np
 from mpgemm.bounds import bounds
 from mpgemm.bounds.bounded_product import BoundedProduct, Data, EngineProduct, MethodProduct, upwards
 from mpgemm.bounds.operand_facts import facts_of, scaled_values
+from mpgemm.bounds.published_bounds import block_fma_bounds
 from mpgemm.bounds.statistical import SIDE, Statistical, corner, draws_for, orders_of_k, sample, tightest_line
 from mpgemm.bounds.vacuity import Vacuity, check_line, check_tolerance
 from mpgemm.inputs.matrices import generate
@@ -338,7 +339,7 @@ def _a_priori(product: EngineProduct, k: int, facts) -> tuple[float, float, list
     lines.append(f"alpha = {step.relative:.4g}, beta = {step.absolute:.4g}; (1 + alpha)^{steps} - 1 = {relative:.6g}")
     published = {}
     if isinstance(engine.formats[0], Format):
-        found = bounds.block_fma_bounds(max(k, 1), step.terms, 0.0, engine.formats[3].unit_roundoff)
+        found = block_fma_bounds(max(k, 1), step.terms, 0.0, engine.formats[3].unit_roundoff)
         published = {f"block FMA, {name}": value for name, value in found.items()}
     return relative, absolute, lines, published
 

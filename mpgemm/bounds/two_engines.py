@@ -15,7 +15,8 @@ import tensorcore_models as tcm
 from mpgemm.bounds.attribution import dot_run
 from mpgemm.bounds.describe import Event, Tracer, alignment, trace
 from tensorcore_models.accumulators import Accumulator, FusedDotAdd
-from tensorcore_models.engines.engine import Engine, MatrixEngine
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.explanations.words import ROUNDINGS, words_of
 from tensorcore_models.machine.fp_state import default_fp_state
 

@@ -11,8 +11,9 @@ import tensorcore_models as tcm
 from mpgemm.recovery.engines import UnsuitableEngine, ieee_engine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, list_methods
 from mpgemm.recovery.run import recovered_gemm
-from tensorcore_models.engines.engine import Engine, MatrixEngine
+from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
+from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.engines.order import Sum, order_of
 from tensorcore_models.formats import Format, IntegerFormat
 from tensorcore_models.formats.interop import format_of_dtype

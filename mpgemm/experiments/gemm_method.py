@@ -26,7 +26,7 @@ class GemmMethod:
     takes_addend : bool
         Whether it adds a C.
     step_order : str
-        How a cube step rounds (:data:`ascend.cube.STEP_ORDERS`), empty where there is no cube.
+        How a cube step rounds (:data:`ascend.cube_arguments.STEP_ORDERS`), empty where there is no cube.
     """
 
     name: str

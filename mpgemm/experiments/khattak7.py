@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.bounds.bounds import multiword_bound
+from mpgemm.bounds.published_bounds import multiword_bound
 from mpgemm.experiments.cases import generated_cases
 from mpgemm.experiments.evaluate import evaluate
 from mpgemm.experiments.outcome import Context, Outcome
@@ -22,7 +22,7 @@ from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.word_run import WordStore, scaling_target
 from mpgemm.reporting.plots import Curve, Panel
 from mpgemm.reporting.report import Table
-from tensorcore_models.engines.engine import MatrixEngine
+from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.formats import FORMATS
 
 SIZES = tuple(int(n) for n in np.floor(np.logspace(1, 6, 20)))

@@ -14,7 +14,7 @@ import numpy as np
 
 import ascend
 import tensorcore_models as tcm
-from ascend.cube import ORDERS, STEP_ORDERS
+from ascend.cube_arguments import ORDERS, STEP_ORDERS
 from mpgemm.amx import METHODS, USUAL, sgemm, sgemm_report
 from mpgemm.experiments.framework_names import is_method
 from mpgemm.experiments.gemm_method import GemmMethod

@@ -13,7 +13,8 @@ import numpy as np
 
 from mpgemm.recovery.methods import RecoveryMethod
 from tensorcore_models import kernels
-from tensorcore_models.engines.engine import Engine, MatrixEngine
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
 
 #: Bytes of operand copies that one chained call of the engine may take: longer k is cut into chained calls (same bits).

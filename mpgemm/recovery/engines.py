@@ -9,7 +9,8 @@ from tensorcore_models import hardware
 from tensorcore_models.catalogue import canonical_device
 from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.catalogue.names import formats_of_alias
-from tensorcore_models.engines.engine import Engine, MatrixEngine
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.matrix_engine import MatrixEngine
 
 #: The path that "arch" or "device" alone means where paths compute differently.
 USUAL_PATH = {"hopper": "wgmma", "blackwell": "tcgen05"}

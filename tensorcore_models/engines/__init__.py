@@ -1,1 +1,1 @@
-"""Matrix engines: custom units and users' functions in `engine`, instructions of the catalogue in `instruction`."""
+"""Matrix engines: what every engine has in `engine`, custom units, users' functions, instructions of the catalogue."""

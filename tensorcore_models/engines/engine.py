@@ -1,8 +1,8 @@
 """Matrix engines: anything with formats, a k step and `gemm`.
 
-An engine is an accumulator with operand formats (:class:`MatrixEngine`), a catalogued instruction (a MatrixEngine with a shape
-and a name), or a user's callable (:class:`CallableEngine`). Recovery methods, probes and experiments see only what
-:class:`Engine` defines. Sizes: a is (m, k), b is (k, n), c and d are (m, n).
+An engine is an accumulator with operand formats (:mod:`.matrix_engine`), a catalogued instruction, which has a shape and a name
+besides (:mod:`.instruction`), or a user's callable (:mod:`.callable_engine`). Recovery methods, probes and experiments see only
+what :class:`Engine` defines. Sizes: a is (m, k), b is (k, n), c and d are (m, n).
 
 How k is covered. K is padded with +0 up to a multiple of the engine's k step and chained in order: the result of one step is
 the c of the next. Under the default edge rules padding changes nothing, because zero products take no part in an alignment,
@@ -12,21 +12,16 @@ scales that are missing get the encoding 0, which is what memory filled with zer
 """
 
 import abc
-import dataclasses
 import functools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from .. import kernels
-from ..accumulators import Accumulator, GroupDotFusedSum, IntegerDotAdd, InterleavedDotAdd
 from ..formats import Format, IntegerFormat, get_format
 from ..formats.exact_rounding import check_rounding
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
 from ..formats.sums import add_rounded, scale_rounded
-from ..integers import checked_integer, integer_arguments
 from ..machine.fp_state import default_fp_state
 from .order import KOrder, Order, Unit, evaluate, leaves, merged, order_of, uncovered
 
@@ -43,14 +38,6 @@ def format_name(fmt: FormatLike) -> FormatLike:
 
 
 _ONE_ZERO = bytes(16)
-
-
-def _holds(wide: Format | IntegerFormat, narrow: Format | IntegerFormat) -> bool:
-    """Whether a floating-point format has all finite numbers of another one."""
-    if not isinstance(wide, Format) or not isinstance(narrow, Format):
-        return False
-    fits = narrow.fraction_bits <= wide.fraction_bits and narrow.max_finite <= wide.max_finite
-    return fits and narrow.emin - narrow.fraction_bits >= wide.emin - wide.fraction_bits
 
 
 def _scalar(x, name: str) -> float:
@@ -400,176 +387,3 @@ class Engine(abc.ABC):
         if scale_a is not None:
             scale_a, scale_b = np.concatenate(pieces_sa, axis=1), np.concatenate(pieces_sb, axis=0)
         return self._chain_bits(a, b, c, scale_a, scale_b)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class MatrixEngine(Engine):
-    """An accumulator with operand formats: a custom matrix unit.
-
-    Parameters
-    ----------
-    accumulator : Accumulator
-        The algorithm (positional).
-    a_format, b_format, c_format, d_format : str or Format
-        Operand formats; c and d default to fp32, b to a's.
-    k : int, optional
-        k step; the accumulator's by default.
-    scale_format, block_size
-        For block-scaled units.
-
-    Raises
-    ------
-    ValueError
-        If k is not positive, or only one of scale_format and block_size is given.
-    """
-
-    accumulator: Accumulator = dataclasses.field(kw_only=False)
-    a_format: FormatLike = "fp16"
-    # None means "as a's" and "the accumulator's"; both are set below.
-    b_format: FormatLike = None  # type: ignore[assignment]
-    c_format: FormatLike = "fp32"
-    d_format: FormatLike = "fp32"
-    k: int = None  # type: ignore[assignment]
-    scale_format: FormatLike | None = None
-    block_size: int | None = None
-
-    def __post_init__(self):
-        if not isinstance(self.accumulator, Accumulator):
-            raise TypeError(f"accumulator must be an Accumulator, got {type(self.accumulator).__name__}")
-        if self.b_format is None:
-            object.__setattr__(self, "b_format", self.a_format)
-        for field in ("a_format", "b_format", "c_format", "d_format"):
-            object.__setattr__(self, field, format_name(getattr(self, field)))
-        if self.k is None:
-            object.__setattr__(self, "k", self.accumulator.terms_per_step)
-        for field, least in (("k", 1), ("block_size", 1)):
-            value = getattr(self, field)
-            if value is None:
-                continue
-            object.__setattr__(self, field, checked_integer(value, field))
-            if value < least:
-                raise ValueError(f"{field} is {value}, expected at least {least}")
-        if (self.scale_format is None) != (self.block_size is None):
-            raise ValueError("scale_format and block_size go together")
-        if self.scale_format is not None and not self.accumulator.takes_scales:
-            raise ValueError(
-                f"{type(self.accumulator).__name__} takes no block scales; FusedDotAdd, ParametricDotAdd, GroupDotFusedSum do"
-            )
-        if (
-            isinstance(self.accumulator, GroupDotFusedSum)
-            and self.block_size
-            and self.block_size % self.accumulator.group
-        ):
-            raise ValueError(
-                f"a scale for {self.block_size} products cuts through groups of {self.accumulator.group}: "
-                "block_size must be a multiple of the group"
-            )
-        self._check_formats()
-
-    def _check_formats(self) -> None:
-        """Integers are multiplied by an integer accumulator, and nothing else is; a conversion on the way is exact."""
-        wants = isinstance(self.accumulator, IntegerDotAdd)
-        for field, fmt in zip(("a_format", "b_format", "c_format", "d_format"), self.formats, strict=True):
-            if isinstance(fmt, IntegerFormat) != wants:
-                raise ValueError(
-                    f"{type(self.accumulator).__name__} takes {'integers' if wants else 'floating-point numbers'}, "
-                    f"{field} is {fmt.name}"
-                )
-        if isinstance(self.accumulator, InterleavedDotAdd):
-            via = get_format(self.accumulator.via_format)
-            for field, fmt in zip(("a_format", "b_format"), self.formats[:2], strict=True):
-                if not _holds(via, fmt):
-                    raise ValueError(
-                        f"InterleavedDotAdd converts its operands to {via.name} first, which lacks numbers of "
-                        f"{field} {fmt.name}"
-                    )
-
-    @property
-    def label(self) -> str:
-        return (
-            f"{type(self.accumulator).__name__}({get_format(self.a_format).name} to {get_format(self.d_format).name})"
-        )
-
-    def with_rules(self, **edge_rules):
-        """A copy whose accumulator has other edge rules; see :mod:`tensorcore_models.accumulators` for their names."""
-        return dataclasses.replace(self, accumulator=self.accumulator.with_rules(**edge_rules))
-
-    def _chain_bits(self, a, b, c, scale_a, scale_b):
-        return kernels.matrix_bits(self, a, b, c, scale_a, scale_b)
-
-    def _promoted_bits(self, a, b, total, scale_a, scale_b, every):
-        if get_format(self.c_format).name != "fp32" or get_format(self.d_format).name != "fp32":
-            return None
-        return kernels.promoted_bits(self, a, b, total, scale_a, scale_b, every)
-
-
-@dataclasses.dataclass(frozen=True)
-class CallableEngine(Engine):
-    """A user's function as an engine: f(a, b, c) on value arrays of shapes (m, k), (k, n), (m, n), k the k step.
-
-    Made by :func:`as_engine`.
-    """
-
-    function: Callable[[Any, Any, Any], Any]
-    a_format: FormatLike
-    b_format: FormatLike
-    c_format: FormatLike
-    d_format: FormatLike
-    k: int
-    name: str = "callable"
-
-    @property
-    def label(self) -> str:
-        return self.name
-
-    def _chain_bits(self, a, b, c, scale_a, scale_b):
-        formats = self.formats
-        total, total_format = c.copy(), formats[2]  # the function may write to what it is given
-        for start in range(0, a.shape[1], self.k):
-            part = slice(start, start + self.k)
-            d = self.function(
-                values_of_bits(a[:, part], formats[0]),
-                values_of_bits(b[part], formats[1]),
-                values_of_bits(total, total_format),
-            )
-            if np.shape(d) != c.shape:
-                raise ValueError(f"{self.name} returned shape {np.shape(d)}, expected {c.shape}")
-            total, total_format = operand_bits(d, formats[3], None, f"the result of {self.name}"), formats[3]
-        return total
-
-
-@integer_arguments("k")
-def as_engine(
-    function: Callable[[Any, Any, Any], Any],
-    *,
-    a_format: FormatLike,
-    b_format: FormatLike | None = None,
-    c_format: FormatLike | None = None,
-    d_format: FormatLike,
-    k: int,
-) -> CallableEngine:
-    """Wrap a user's callable as a matrix engine.
-
-    Parameters
-    ----------
-    function : callable
-        f(a, b, c) -> d on value arrays in the natural types of the formats, shapes (m, k), (k, n), (m, n).
-    a_format, b_format, c_format, d_format : str or Format
-        Formats; b defaults to a's, c to d's.
-    k : int
-        Products that one call takes.
-
-    Raises
-    ------
-    TypeError
-        If `function` cannot be called.
-    ValueError
-        For an unknown format, or k below 1.
-    """
-    if not callable(function):
-        raise TypeError(f"as_engine wraps a callable, got {type(function).__name__}")
-    if k < 1:
-        raise ValueError(f"k step is {k}, expected at least 1")
-    given = (a_format, b_format or a_format, c_format or d_format, d_format)
-    a, b, c, d = (format_name(f) for f in given)
-    return CallableEngine(function, a, b, c, d, k, getattr(function, "__name__", "callable"))

@@ -11,7 +11,7 @@ from ..accumulators import Accumulator, Unpublished
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
 from ..integers import integer_arguments
 from ..machine.fp_state import default_fp_state
-from .engine import MatrixEngine
+from .matrix_engine import MatrixEngine
 
 #: Evidence levels, strongest first.
 EVIDENCE = (

@@ -24,7 +24,7 @@ from ..accumulators import (
     SequentialFMA,
     Unpublished,
 )
-from ..engines.engine import MatrixEngine
+from ..engines.matrix_engine import MatrixEngine
 
 ROUNDINGS = {
     "rne": "to nearest, ties to even", "rna": "to nearest, ties away from zero", "rz": "toward zero", "ru": "up", "rd": "down",

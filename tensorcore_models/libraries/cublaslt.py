@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from ..accumulators import SequentialFMA
 from ..catalogue import default_instruction, get_instruction
-from ..engines.engine import Engine, MatrixEngine
+from ..engines.engine import Engine
+from ..engines.matrix_engine import MatrixEngine
 from ..engines.order import Chain, Order, Sum
 from ..formats import get_format
 from ..integers import checked_integer, integer_arguments

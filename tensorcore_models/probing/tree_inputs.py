@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..engines.engine import Engine, MatrixEngine
+from ..engines.engine import Engine
+from ..engines.matrix_engine import MatrixEngine
 from ..explanations.tree import Tree
 from ..formats import Format, IntegerFormat, get_format
 from ..formats.rounding import decode

@@ -8,13 +8,13 @@ import pytest
 import ascend
 import tensorcore_models as tcm
 from ascend.accuracy import data_error, error_bound, sampled_error
-from ascend.cube import schedule_product
 from ascend.operands import cube_instruction
 from ascend.pareto import LEAST_GAIN, mark_front
 from ascend.reports.profile import COLUMNS, Row, fit_profile, read_profile
 from ascend.reports.published import comparisons, measured_schedule
 from ascend.reports.tiling import ascendc_snippet, broken_rules, catlass_snippet, notes, tiling_fields
 from ascend.schedule import build_schedule, variant
+from ascend.schedule_product import schedule_product
 
 A, B3, P3 = (ascend.get_chip(name) for name in ("910A", "910B3", "310P3"))
 BLOCK = ascend.Blocking(64, 64, 64)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import ascend
 import tensorcore_models as tcm
 from ascend.blocking import Blocking
-from ascend.cube import ORDERS, OVERFLOWS, STEP_ORDERS
+from ascend.cube_arguments import ORDERS, OVERFLOWS, STEP_ORDERS
 from ascend.cube_reference import cube_gemm_reference
 from ascend.tile_schedule import TileSchedule
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ascend
-from ascend.cube import schedule_product, slice_products
 from ascend.cube_reference import Arithmetic, cube_gemm_reference
 from ascend.estimate import Request, estimate
 from ascend.grid import Grid, Swizzle, balanced_parts, balanced_ranges
@@ -18,6 +17,7 @@ from ascend.pipes.build import build_program
 from ascend.pipes.reference import run_phase
 from ascend.pipes.simulate import run_program
 from ascend.schedule import build_schedule, variant
+from ascend.schedule_product import schedule_product, slice_products
 from ascend.search import grid_candidates
 from ascend.slices import atomic_results, atomic_spread, merge_slices
 from ascend.tile_schedule import MODES

@@ -9,7 +9,8 @@ import mpgemm
 import tensorcore_models as tcm
 from mpgemm import check_tolerance, method_bound, tolerance
 from mpgemm.bounds.bounded_product import Data, EngineProduct, MethodProduct, upwards
-from mpgemm.bounds.bounds import gemm_bound, multiword_bound
+from mpgemm.bounds.bounds import gemm_bound
+from mpgemm.bounds.published_bounds import multiword_bound
 from mpgemm.bounds.statistical import draws_for, largest_ratio, orders_of_k
 from mpgemm.cli import main
 from mpgemm.inputs.matrices import generate

@@ -19,8 +19,8 @@ from ...accumulators import (
     SequentialFMA,
     as_parametric,
 )
-from ...engines.engine import MatrixEngine
 from ...engines.instruction import Instruction
+from ...engines.matrix_engine import MatrixEngine
 from ...formats import Format, get_float_format
 from . import integers as z
 from . import numbers as n

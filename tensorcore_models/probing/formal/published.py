@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...accumulators import ParametricDotAdd
-from ...engines.engine import MatrixEngine
+from ...engines.matrix_engine import MatrixEngine
 from . import integers as z
 from . import numbers as n
 from . import terms as t

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...accumulators import as_parametric
-from ...engines.engine import MatrixEngine
+from ...engines.matrix_engine import MatrixEngine
 from ...formats import Format
 from . import integers as z
 from . import terms as t

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from ... import kernels
-from ...engines.engine import Engine, FormatLike, MatrixEngine, as_engine
+from ...engines.callable_engine import as_engine
+from ...engines.engine import Engine, FormatLike
+from ...engines.matrix_engine import MatrixEngine
 from ...formats import get_format
 from ..interface import DotBatch, Interface, along_diagonals
 from ..random_operands import operands

@@ -26,7 +26,7 @@ from ...accumulators import (
     SequentialFMA,
 )
 from ...accumulators.base import MAX_FRACTION_BITS
-from ...engines.engine import MatrixEngine
+from ...engines.matrix_engine import MatrixEngine
 from ..interface import Interface
 
 C_POSITIONS: tuple[Literal["early", "late"], ...] = ("early", "late")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...accumulators import Accumulator
-from ...engines.engine import MatrixEngine
+from ...engines.matrix_engine import MatrixEngine
 from ..interface import Interface
 from .evidence import Counterexample, Evidence, OpenQuestion
 

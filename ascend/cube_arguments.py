@@ -1,0 +1,186 @@
+"""What the products of the Ascend cube accept: options, matrices of FP32 numbers, schedules, scale exponents."""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ascend.blocking import Blocking
+from ascend.chips.chip import Chip
+from ascend.schedule import build_schedule
+from ascend.tile_schedule import Mode, TileSchedule
+from tensorcore_models.formats.rounding import source_array
+from tensorcore_models.formats.split_analysis import automatic_scale_exponent
+from tensorcore_models.integers import checked_integer
+
+Order = Literal["elementwise", "termwise", "termwise_inplace"]
+StepOrder = Literal["sequential", "pairwise", "exact"]
+ScaleExponent = int | tuple[int, int] | Literal["auto"]
+
+ORDERS = ("elementwise", "termwise", "termwise_inplace")
+#: In the order of the kernel's numbers.
+STEP_ORDERS = ("sequential", "pairwise", "exact")
+OVERFLOWS = ("saturate", "inf")
+#: Powers of two by which words and sums are scaled stay float32 numbers.
+LARGEST_SCALE_EXPONENT = 126
+#: Elementwise: a word over 2^s stays far enough inside FP32 that its products are exact.
+ELEMENTWISE_SCALE_EXPONENTS = (-60, 100)
+
+
+def check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
+    """Refuse an option that is not among the known ones.
+
+    Raises
+    ------
+    ValueError
+        With those that are.
+    """
+    if value not in known:
+        raise ValueError(f"unknown {name} {value!r}; known: {', '.join(known)}")
+
+
+def fp32_array(x: Any, name: str) -> np.ndarray:
+    """FP32 values as a C-contiguous float32 array.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of real numbers.
+    ValueError
+        If values of a wider type are no FP32 numbers.
+    """
+    source = source_array(x, name)
+    if source.dtype == np.float32:
+        return source
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = source.astype(np.float32)
+    different = int(np.count_nonzero((narrow != source) & ~np.isnan(source)))
+    if different:
+        raise ValueError(
+            f"{name} holds {different} values that are no FP32 numbers: round it explicitly, .astype(numpy.float32)"
+        )
+    return narrow
+
+
+def checked_matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Operands as float32 matrices of shapes (m, k), (k, n) and (m, n); c may be None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`fp32_array`; or if the shapes do not fit.
+    """
+    a, b = fp32_array(a, "a"), fp32_array(b, "b")
+    if a.ndim != 2 or b.ndim != 2:
+        raise ValueError(f"a and b must be matrices (2 dimensions), got shapes {a.shape} and {b.shape}")
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(f"a has {a.shape[1]} columns and b has {b.shape[0]} rows (shapes {a.shape} and {b.shape})")
+    if c is not None:
+        c = fp32_array(c, "c")
+        if c.shape != (a.shape[0], b.shape[1]):
+            raise ValueError(f"c has shape {c.shape}, the product {(a.shape[0], b.shape[1])}")
+    return a, b, c
+
+
+def checked_schedule(
+    a: np.ndarray,
+    b: np.ndarray,
+    schedule: TileSchedule | None,
+    blocking: Blocking | None,
+    chip: Chip | str,
+    terms: int,
+    order: Order,
+    reseed_l0c: bool,
+) -> TileSchedule:
+    """The schedule that the caller gave, checked against the matrices and options, or one made from the options.
+
+    Raises
+    ------
+    TypeError
+        If `schedule` or `blocking` is something else.
+    ValueError
+        If the schedule has other sizes, terms, order or operands, both are given, or a block does not fit the chip.
+    """
+    m, k, n = a.shape[0], a.shape[1], b.shape[1]
+    if schedule is None:
+        if blocking is not None and not isinstance(blocking, Blocking):
+            raise TypeError(
+                f"blocking is a Blocking or None, got {type(blocking).__name__}; a schedule goes to schedule="
+            )
+        mode: Mode = order if terms > 1 else "termwise"
+        if blocking is None or 0 in (m, k, n):
+            return TileSchedule.unblocked(m=m, k=k, n=n, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
+        return build_schedule(m, k, n, chip, blocking, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
+    if not isinstance(schedule, TileSchedule):
+        raise TypeError(f"schedule is a TileSchedule or None, got {type(schedule).__name__}")
+    if blocking is not None:
+        raise ValueError("give a schedule or a blocking, not both: the schedule has its own blocks")
+    if (schedule.m, schedule.k, schedule.n) != (m, k, n):
+        raise ValueError(
+            f"the schedule is for (m, k, n) = {(schedule.m, schedule.k, schedule.n)}, the matrices give {(m, k, n)}"
+        )
+    if schedule.terms != terms:
+        raise ValueError(f"the schedule runs {schedule.terms} terms, the options ask for {terms}")
+    if terms > 1 and schedule.order != order:
+        raise ValueError(f"the schedule's mode {schedule.mode!r} does not give order {order!r}")
+    if schedule.operand != "fp16":
+        raise ValueError(f"the schedule's operands are {schedule.operand}, SGEMM-cube multiplies fp16 words")
+    return schedule
+
+
+def checked_group(group: int, step: int) -> int:
+    """Products of one term before the next one's, in elementwise order.
+
+    Raises
+    ------
+    TypeError
+        If `group` is no integer.
+    ValueError
+        If it does not lie between 1 and the cube step.
+    """
+    group = checked_integer(group, "group")
+    if not 1 <= group <= step:
+        raise ValueError(f"group must lie between 1 and the cube step of {step}, got {group}")
+    return group
+
+
+def scale_pair(scale: Any) -> tuple[int, int]:
+    """s_a and s_b of eq. 7 from one integer or two.
+
+    Raises
+    ------
+    TypeError
+        If they are no integers.
+    ValueError
+        If a power of two that is made of them is no float32 number.
+    """
+    pair = scale if isinstance(scale, tuple | list) else (scale, scale)
+    if len(pair) != 2 or any(isinstance(s, bool) or not hasattr(s, "__index__") for s in pair):
+        raise TypeError(f"a scale exponent is an integer or a pair (s_a, s_b) of integers, got {scale!r}")
+    first, second = (s.__index__() for s in pair)
+    if max(abs(first), abs(second), abs(first + second), abs(first - second)) > LARGEST_SCALE_EXPONENT:
+        raise ValueError(
+            f"scale exponents, their sum and difference must lie within {LARGEST_SCALE_EXPONENT} of 0, got {scale!r}"
+        )
+    return first, second
+
+
+def scale_exponents(scale: ScaleExponent, a: np.ndarray, b: np.ndarray, order: str) -> tuple[int, int]:
+    """s_a and s_b of eq. 7, chosen from the elements where they are "auto".
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`scale_pair`; or beyond what elementwise order takes.
+    """
+    if isinstance(scale, str):
+        if scale != "auto":
+            raise ValueError(f"scale_exponent is an integer, a pair or 'auto', got {scale!r}")
+        scale = (automatic_scale_exponent(a).scale_exponent, automatic_scale_exponent(b).scale_exponent)
+    pair = scale_pair(scale)
+    low, high = ELEMENTWISE_SCALE_EXPONENTS
+    if order == "elementwise" and not all(low <= s <= high for s in (*pair, sum(pair))):
+        raise ValueError(
+            f"elementwise order needs scale exponents (and their sum) between {low} and {high}, got {pair}: "
+            "use termwise order, or row_scaling"
+        )
+    return pair

@@ -1,0 +1,75 @@
+"""Bounds of the literature, beside which those derived here are put."""
+
+import math
+
+from tensorcore_models.formats import Format
+from tensorcore_models.machine.fp_state import default_fp_state
+
+
+def gamma(n: float, u: float) -> float:
+    """gamma_n = n u / (1 - n u), infinite from n u = 1 on."""
+    return n * u / (1 - n * u) if n * u < 1 else math.inf
+
+
+@default_fp_state
+def block_fma_bounds(
+    n: int, block: int, u_low: float, u_high: float, u_out: float | None = None, probability: float = 0.99
+):
+    """Bounds of ``|C^ - C| <= f |A||B|`` for a block FMA, after Blanchard, Higham, Lopez, Mary and Pranesh 2020.
+
+    Operands are rounded to u_low, products are summed in precision u_high, and every block of `block` products is rounded to
+    u_out if that is coarser. They leave out alignment, directed rounding, underflow and overflow.
+
+    Parameters
+    ----------
+    n : int
+        Length of the dot products.
+    block : int
+        Products of one block.
+    u_low, u_high : float
+        Unit roundoffs of the operands and of the sums inside a block.
+    u_out : float, optional
+        Unit roundoff of a block's result where that is coarser than `u_high`.
+    probability : float
+        With which the probabilistic bound holds for all n roundings.
+
+    Returns
+    -------
+    dict of str to float
+        "deterministic": (1 + u_low)^2 (1 + gamma_n(u_high)) (1 + gamma_(n/block)(u_out)) - 1.
+        "probabilistic": the same with lambda sqrt(n) for n, where 2 n exp(-lambda^2 / 2) = 1 - probability (Higham and
+        Mary 2019, under independent rounding errors of mean zero, which directed rounding does not have). Never asserted.
+    """
+    blocks = -(-n // block)
+    coarse = 0.0 if u_out is None or u_out <= u_high else u_out
+    spread = math.sqrt(2 * math.log(2 * max(n, 1) / (1 - probability)))
+
+    def total(count: float, block_count: float) -> float:
+        return (1 + u_low) ** 2 * (1 + gamma(count, u_high)) * (1 + gamma(block_count, coarse)) - 1
+
+    return {
+        "deterministic": total(n, blocks),
+        "probabilistic": total(spread * math.sqrt(n), spread * math.sqrt(blocks)),
+    }
+
+
+@default_fp_state
+def multiword_bound(n: int, words: int, word: Format, result: Format, theta: float) -> float:
+    """2u + nU + 4 n^2 f_min/theta + 4 n^2 F_min/theta^2 with u = 2^-(t p): fig. 7 of khattak-mikaitis, after Mary and Mikaitis.
+
+    Relative to ||A||_inf ||B||_inf. The published figure takes f_min as the smallest normal number, and u of one word
+    whatever p is (its data files have one bound for all p); here u is that of p words.
+
+    Parameters
+    ----------
+    n : int
+        Length of the dot products.
+    words : int
+        p.
+    word, result : Format
+        Of the words and of the sums (U, F_min).
+    theta : float
+        What equilibrated elements stay below, :func:`mpgemm.recovery.word_run.scaling_target`.
+    """
+    u, big = 2.0 ** -(word.precision * words), result.unit_roundoff
+    return 2 * u + n * big + 4 * n**2 * word.min_normal / theta + 4 * n**2 * result.min_normal / theta**2

@@ -1,0 +1,118 @@
+"""An accumulator with operand formats as an engine: what custom units and the instructions of the catalogue are."""
+
+import dataclasses
+
+from .. import kernels
+from ..accumulators import Accumulator, GroupDotFusedSum, IntegerDotAdd, InterleavedDotAdd
+from ..formats import Format, IntegerFormat, get_format
+from ..integers import checked_integer
+from .engine import Engine, FormatLike, format_name
+
+
+def _holds(wide: Format | IntegerFormat, narrow: Format | IntegerFormat) -> bool:
+    """Whether a floating-point format has all finite numbers of another one."""
+    if not isinstance(wide, Format) or not isinstance(narrow, Format):
+        return False
+    fits = narrow.fraction_bits <= wide.fraction_bits and narrow.max_finite <= wide.max_finite
+    return fits and narrow.emin - narrow.fraction_bits >= wide.emin - wide.fraction_bits
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MatrixEngine(Engine):
+    """An accumulator with operand formats: a custom matrix unit.
+
+    Parameters
+    ----------
+    accumulator : Accumulator
+        The algorithm (positional).
+    a_format, b_format, c_format, d_format : str or Format
+        Operand formats; c and d default to fp32, b to a's.
+    k : int, optional
+        k step; the accumulator's by default.
+    scale_format, block_size
+        For block-scaled units.
+
+    Raises
+    ------
+    ValueError
+        If k is not positive, or only one of scale_format and block_size is given.
+    """
+
+    accumulator: Accumulator = dataclasses.field(kw_only=False)
+    a_format: FormatLike = "fp16"
+    # None means "as a's" and "the accumulator's"; both are set below.
+    b_format: FormatLike = None  # type: ignore[assignment]
+    c_format: FormatLike = "fp32"
+    d_format: FormatLike = "fp32"
+    k: int = None  # type: ignore[assignment]
+    scale_format: FormatLike | None = None
+    block_size: int | None = None
+
+    def __post_init__(self):
+        if not isinstance(self.accumulator, Accumulator):
+            raise TypeError(f"accumulator must be an Accumulator, got {type(self.accumulator).__name__}")
+        if self.b_format is None:
+            object.__setattr__(self, "b_format", self.a_format)
+        for field in ("a_format", "b_format", "c_format", "d_format"):
+            object.__setattr__(self, field, format_name(getattr(self, field)))
+        if self.k is None:
+            object.__setattr__(self, "k", self.accumulator.terms_per_step)
+        for field, least in (("k", 1), ("block_size", 1)):
+            value = getattr(self, field)
+            if value is None:
+                continue
+            object.__setattr__(self, field, checked_integer(value, field))
+            if value < least:
+                raise ValueError(f"{field} is {value}, expected at least {least}")
+        if (self.scale_format is None) != (self.block_size is None):
+            raise ValueError("scale_format and block_size go together")
+        if self.scale_format is not None and not self.accumulator.takes_scales:
+            raise ValueError(
+                f"{type(self.accumulator).__name__} takes no block scales; FusedDotAdd, ParametricDotAdd, GroupDotFusedSum do"
+            )
+        if (
+            isinstance(self.accumulator, GroupDotFusedSum)
+            and self.block_size
+            and self.block_size % self.accumulator.group
+        ):
+            raise ValueError(
+                f"a scale for {self.block_size} products cuts through groups of {self.accumulator.group}: "
+                "block_size must be a multiple of the group"
+            )
+        self._check_formats()
+
+    def _check_formats(self) -> None:
+        """Integers are multiplied by an integer accumulator, and nothing else is; a conversion on the way is exact."""
+        wants = isinstance(self.accumulator, IntegerDotAdd)
+        for field, fmt in zip(("a_format", "b_format", "c_format", "d_format"), self.formats, strict=True):
+            if isinstance(fmt, IntegerFormat) != wants:
+                raise ValueError(
+                    f"{type(self.accumulator).__name__} takes {'integers' if wants else 'floating-point numbers'}, "
+                    f"{field} is {fmt.name}"
+                )
+        if isinstance(self.accumulator, InterleavedDotAdd):
+            via = get_format(self.accumulator.via_format)
+            for field, fmt in zip(("a_format", "b_format"), self.formats[:2], strict=True):
+                if not _holds(via, fmt):
+                    raise ValueError(
+                        f"InterleavedDotAdd converts its operands to {via.name} first, which lacks numbers of "
+                        f"{field} {fmt.name}"
+                    )
+
+    @property
+    def label(self) -> str:
+        return (
+            f"{type(self.accumulator).__name__}({get_format(self.a_format).name} to {get_format(self.d_format).name})"
+        )
+
+    def with_rules(self, **edge_rules):
+        """A copy whose accumulator has other edge rules; see :mod:`tensorcore_models.accumulators` for their names."""
+        return dataclasses.replace(self, accumulator=self.accumulator.with_rules(**edge_rules))
+
+    def _chain_bits(self, a, b, c, scale_a, scale_b):
+        return kernels.matrix_bits(self, a, b, c, scale_a, scale_b)
+
+    def _promoted_bits(self, a, b, total, scale_a, scale_b, every):
+        if get_format(self.c_format).name != "fp32" or get_format(self.d_format).name != "fp32":
+            return None
+        return kernels.promoted_bits(self, a, b, total, scale_a, scale_b, every)
