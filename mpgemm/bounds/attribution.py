@@ -30,14 +30,15 @@ from tensorcore_models.engines.engine import Engine, MatrixEngine
 from tensorcore_models.formats import Format
 from tensorcore_models.formats.exact_rounding import round_to_bits
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Result
 
 #: Holds every sum of a fused core before it is rounded: 49 significand bits and the exponents of binary128.
 WIDE = Format("wide", 15, 48, 16383)
 STAGES = ("split", "dropped terms", "alignment", "core rounding", "outside")
 
 
-@dataclass(frozen=True)
-class Attribution:
+@dataclass(frozen=True, repr=False)
+class Attribution(Result):
     """The error of one dot product, taken apart.
 
     Attributes
@@ -76,6 +77,11 @@ class Attribution:
             "parts_in_ulp": {stage: float(part / self.ulp) for stage, part in self.parts.items()},
             "total_in_ulp": float(self.total / self.ulp),
         }
+
+    def to_rows(self) -> list[dict]:
+        """One for each part, and the total."""
+        parts = {**self.parts, "total": self.total}
+        return [{"part": name, "error": float(part), "ulps": float(part / self.ulp)} for name, part in parts.items()]
 
     def __str__(self) -> str:
         width = max(map(len, self.parts))

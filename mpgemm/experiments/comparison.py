@@ -24,9 +24,10 @@ from mpgemm.experiments.methods import native_fp32
 from mpgemm.experiments.recovery_methods import Pair, pair_method, resolve_pairs
 from mpgemm.experiments.verdict import METRICS as JUDGED
 from mpgemm.recovery.methods import RecoveryMethod
-from mpgemm.reporting.report import Table, data_frame, json_text
+from mpgemm.reporting.report import Table, json_text
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Result
 
 #: Columns of the table, those left out first at the end.
 COLUMNS = (
@@ -38,7 +39,7 @@ METRICS = ("relative_frobenius", "relative_inf", "normwise", "componentwise", "m
 
 
 @dataclass(frozen=True, repr=False)
-class ComparisonRecord:
+class ComparisonRecord(Result):
     """One method on one engine on one input.
 
     Attributes
@@ -108,6 +109,10 @@ class ComparisonRecord:
             "seconds": self.seconds,
         }
 
+    def to_rows(self) -> list[dict]:
+        """One record."""
+        return [self.row()]
+
     def to_json(self) -> str:
         """The row as JSON text; what is not finite is a string."""
         return json_text(self.row())
@@ -146,7 +151,7 @@ class Recommendation:
     best: str
 
 
-class Comparison(list):
+class Comparison(list, Result):
     """A list of :class:`ComparisonRecord`, with the pairs that could not run.
 
     Attributes
@@ -210,15 +215,9 @@ class Comparison(list):
         """All rows as CSV text."""
         return _csv(self)
 
-    def to_dataframe(self):
-        """All rows as a pandas data frame.
-
-        Raises
-        ------
-        ImportError
-            If pandas is missing.
-        """
-        return data_frame([record.row() for record in self])
+    def to_rows(self) -> list[dict]:
+        """One for each record."""
+        return [record.row() for record in self]
 
     def tables(self) -> list[Table]:
         """A table for each case, the smallest error first."""

@@ -7,8 +7,8 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from mpgemm.reporting.report import data_frame
 from tensorcore_models.formats.split_analysis import DEFAULT_SCALE_EXPONENT
+from tensorcore_models.results import Result
 
 #: Metrics that are compared with FP32's, as fields of an error report.
 METRICS = ("relative_frobenius", "componentwise")
@@ -91,7 +91,7 @@ class LostOperand:
 
 
 @dataclass(frozen=True, repr=False)
-class Verdict:
+class Verdict(Result):
     """What to do about one input.
 
     Attributes
@@ -141,21 +141,20 @@ class Verdict:
     def __repr__(self) -> str:
         return f"<Verdict: {self.status}; {self.recommended}>"
 
+    def to_rows(self) -> list[dict]:
+        """The judgements, one a row."""
+        judged = (*self.judgements, *self.scaled)
+        return [{**asdict(judgement), "setting": str(judgement.setting)} for judgement in judged]
+
+    def sentences(self) -> list[str]:
+        """The decision, then one line for each thing to know."""
+        return sentences(self)
+
     def _repr_html_(self) -> str:
+        """The sentences; the numbers behind them are in the data frame."""
         first, *rest = sentences(self)
         items = "".join(f"<li>{html.escape(line.strip())}</li>" for line in rest)
         return f"<p><b>{html.escape(first)}</b></p><ul>{items}</ul>"
-
-    def to_dataframe(self):
-        """The judgements, one a row, as a pandas data frame.
-
-        Raises
-        ------
-        ImportError
-            If pandas is missing.
-        """
-        judged = (*self.judgements, *self.scaled)
-        return data_frame([{**asdict(judgement), "setting": str(judgement.setting)} for judgement in judged])
 
 
 # -- sentences -----------------------------------------------------------------------------------------------------------
