@@ -53,7 +53,7 @@ class Judgement:
     differences : dict of str to float
         For each of :data:`METRICS`, bits more than FP32 (less where negative).
     cause : str
-        Which of :data:`mpgemm.experiments.error_sources.SOURCES` is the largest part of the error.
+        Which of :data:`mpgemm.bounds.error_parts.CAUSES` is the largest part of the error.
     sources : dict of str to float
         The parts' Frobenius norms over that of the error's largest.
     lost_results : int

@@ -175,11 +175,11 @@ def whodunit(
         raise ValueError(f"A is {a.shape}, B is {b.shape} and C is {found.shape}: they do not fit as C = A B")
     if 0 in (*found.shape, a.shape[1]):
         raise ValueError(f"A is {a.shape} and B is {b.shape}: an empty product tells nothing")
-    found, result = _encoded(found, result)
-    line = list(candidates(a, b, result, methods=methods, recipes=recipes))
+    found, fmt = _encoded(found, result)
+    line = list(candidates(a, b, fmt, methods=methods, recipes=recipes))
     if not line:
-        raise ValueError(f"nothing modelled takes {a.dtype} and {b.dtype} operands and gives {result.name}")
-    scene = _Scene(a, b, found, result, addend)
+        raise ValueError(f"nothing modelled takes {a.dtype} and {b.dtype} operands and gives {fmt.name}")
+    scene = _Scene(a, b, found, fmt, addend)
     first, second, last = scene.spread(FIRST), scene.spread(SECOND), scene.affordable()
     scored = []
     for done, candidate in enumerate(line):
@@ -201,11 +201,13 @@ def whodunit(
     if progress is not None:
         progress(len(line), len(line), "")
     return Whodunit(
-        (a.shape[0], a.shape[1], b.shape[1]), result.name, len(line), scene.count(last), tuple(exact), tuple(nearest)
+        (a.shape[0], a.shape[1], b.shape[1]), fmt.name, len(line), scene.count(last), tuple(exact), tuple(nearest)
     )
 
 
-def _encoded(found: np.ndarray, result: str | Format | IntegerFormat | None):
+def _encoded(
+    found: np.ndarray, result: str | Format | IntegerFormat | None
+) -> tuple[np.ndarray, Format | IntegerFormat]:
     """Encodings of a result and their format."""
     if result is not None:
         fmt = get_format(result)
