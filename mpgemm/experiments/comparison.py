@@ -19,10 +19,11 @@ from mpgemm.experiments.evaluate import Record, evaluate
 from mpgemm.experiments.framework_names import framework_name
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.judging import bits_between, noise_bits
+from mpgemm.experiments.judging import LOST, bits_between, noise_bits
 from mpgemm.experiments.methods import native_fp32
 from mpgemm.experiments.recovery_methods import Pair, pair_method, resolve_pairs
 from mpgemm.experiments.verdict import METRICS as JUDGED
+from mpgemm.experiments.verdict import spelled_bits
 from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.reporting.report import Table, json_text
 from tensorcore_models.engines.engine import Engine
@@ -180,20 +181,26 @@ class Comparison(list, Result):
         """For each case and engine the cheapest method that reaches FP32, and one for `bits` where they are given.
 
         FP32 is reached where neither the norm nor a single result is worse than NumPy's FP32 product by more than two FP32
-        products of one input may differ (:mod:`mpgemm.experiments.judging`).
+        products of one input may differ (:mod:`mpgemm.experiments.judging`). Where FP32 itself loses the product,
+        there is nothing to reach.
         """
         found = []
         for case in dict.fromkeys(record.case for record in self):
             ranked = self.ranked(case)
             for engine in dict.fromkeys(record.requested for record in ranked):
                 here = [record for record in ranked if record.requested == engine]
-                wanted = {"FP32": [r for r in here if self.reaches_fp32(r)]} if case in self.fp32 else {}
+                meaningful = case in self.fp32 and not self.fp32_lost(case)
+                wanted = {"FP32": [r for r in here if self.reaches_fp32(r)]} if meaningful else {}
                 if bits is not None:
                     wanted[f"{bits:g} bits"] = [r for r in here if r.effective_bits >= bits]
                 for what, good in wanted.items():
                     cheapest = min(good, key=lambda r: r.cost).method if good else None
                     found.append(Recommendation(case, engine, what, cheapest, here[0].method))
         return sorted(found, key=lambda r: (r.case, r.engine))
+
+    def fp32_lost(self, case: str) -> bool:
+        """Whether NumPy's FP32 product of a case is lost: its operands or results leave FP32's range."""
+        return self.fp32[case].normwise > LOST
 
     def reaches_fp32(self, record: ComparisonRecord) -> bool:
         """Whether a record is as accurate as NumPy's FP32 product of its case."""
@@ -237,7 +244,9 @@ class Comparison(list, Result):
         """What the table of a case says, in sentences."""
         lines = []
         if case in self.fp32:
-            lines.append(f"FP32 here (NumPy): {self.fp32[case].effective_bits():.1f} bits.")
+            lines.append(f"FP32 here (NumPy): {spelled_bits(self.fp32[case].effective_bits())}.")
+            if self.fp32_lost(case):
+                lines.append("FP32 itself loses this product, which leaves its range: scale A or B first.")
         for row in self.recommendations(bits):
             if row.case != case:
                 continue
@@ -245,7 +254,8 @@ class Comparison(list, Result):
             if row.method is None:
                 best = by_method[row.best]
                 lines.append(
-                    f"{row.engine}: none reaches {row.wanted}; the best is {row.best} ({best.effective_bits:.1f} bits)."
+                    f"{row.engine}: none reaches {row.wanted}; the best is {row.best} "
+                    f"({spelled_bits(best.effective_bits)})."
                 )
                 continue
             record = by_method[row.method]
@@ -253,7 +263,7 @@ class Comparison(list, Result):
             passes = f"{record.passes} pass{'es' * (record.passes != 1)}"
             lines.append(
                 f"{row.engine}: the cheapest that reaches {row.wanted} is {row.method}{known}: {passes}, "
-                f"{record.effective_bits:.1f} bits."
+                f"{spelled_bits(record.effective_bits)}."
             )
         return lines
 
