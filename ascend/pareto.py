@@ -17,6 +17,7 @@ from ascend.schedule import variant
 from ascend.tile_schedule import TileSchedule
 from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
+from tensorcore_models.results import Result
 
 #: (terms, mode): kernels on FP16 words.
 KERNELS = ((1, "termwise"), (3, "termwise"), (3, "elementwise"), (3, "termwise_inplace"), (4, "termwise"))
@@ -32,8 +33,8 @@ OPERANDS = ("bf16", "hf32", "fp32")
 
 
 @members_in_default_fp_state
-@dataclass(frozen=True)
-class Point:
+@dataclass(frozen=True, repr=False)
+class Point(Result):
     """A schedule with its time and its error.
 
     Attributes
@@ -69,6 +70,14 @@ class Point:
         if len(s.k_slices) > 1:
             parts.append(f"split {len(s.k_slices)}")
         return ", ".join(parts)
+
+    def to_rows(self) -> list[dict]:
+        """One record."""
+        return [self.to_dict()]
+
+    def sentences(self) -> list[str]:
+        """What the point is, its speed and its bits."""
+        return [f"{self.label()}: {self.plan.tflops:.4g} TFLOP/s, {self.bits:.1f} bits"]
 
     def to_dict(self) -> dict:
         """Plain data for JSON and CSV."""

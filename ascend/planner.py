@@ -35,6 +35,7 @@ from ascend.search import SAME_TIME, best_schedules, vector_schedules
 from ascend.tile_schedule import LARGEST_SIZE, Layout, Merge, Mode, TileSchedule, check_options
 from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
+from tensorcore_models.results import Result
 
 Rank = Literal["time", "traffic", "analytic"]
 RANKS = ("time", "traffic", "analytic")
@@ -52,8 +53,8 @@ IDLE_SHARE = 0.1
 
 
 @members_in_default_fp_state
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Result):
     """A schedule and what speaks for it.
 
     Attributes
@@ -142,6 +143,18 @@ class Plan:
     def warnings(self) -> list[str]:
         """Cores that are idle, and why."""
         return list(_warnings(self))
+
+    def to_rows(self) -> list[dict]:
+        """One record."""
+        return [self.to_dict()]
+
+    def sentences(self) -> list[str]:
+        """The schedule with its speed and error, and the warnings."""
+        s = self.schedule
+        speed = f"{self.tflops:.4g} TFLOP/s {'simulated' if self.timeline else 'by the closed forms'}"
+        bits = "" if self.bits is None else f", {self.bits:.1f} bits"
+        how = f"{s.kernel} kernel, block {self.blocking}, {s.mode}, grid {s.grid}"
+        return [f"{s.m} x {s.k} x {s.n} on {s.placed_on.name}: {speed}{bits}; {how}", *self.warnings]
 
     def to_dict(self) -> dict:
         """Plain data for JSON and CSV."""

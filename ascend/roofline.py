@@ -5,8 +5,7 @@ by the cores and C read and written in every k group; :func:`ascend.reports.byte
 beside them.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from ascend.memory import memory_bytes
 from ascend.tile_schedule import TileSchedule
 from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
+from tensorcore_models.results import Result
 
 #: s_A = s_B = s_C in eq. 10 (the paper counts FP32 elements).
 ELEMENT_BYTES = 4
@@ -24,7 +24,8 @@ L1_ELEMENT_BYTES = 2
 
 
 @members_in_default_fp_state
-class Traffic(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Traffic(Result):
     """Elements moved between memory and L1 (eq. 9)."""
 
     a_read: float
@@ -41,9 +42,17 @@ class Traffic(NamedTuple):
         """Bytes, with the same size for each element."""
         return element_bytes * self.elements
 
+    def to_rows(self) -> list[dict]:
+        """One record."""
+        return [{**asdict(self), "elements": self.elements}]
 
-@dataclass(frozen=True)
-class RooflinePoint:
+    def sentences(self) -> list[str]:
+        """The elements in all."""
+        return [f"{self.elements:.6g} elements between memory and L1"]
+
+
+@dataclass(frozen=True, repr=False)
+class RooflinePoint(Result):
     """A block in the roofline (eq. 11): FLOP/s are FP32-equivalent."""
 
     operational_intensity: float  # FLOP/B
@@ -53,6 +62,14 @@ class RooflinePoint:
     flops: float  # FLOP/s: the lower of the two
     bound: str  # "compute" or "memory"
     knee: float  # FLOP/B where the two roofs meet
+
+    def to_rows(self) -> list[dict]:
+        """One record."""
+        return [asdict(self)]
+
+    def sentences(self) -> list[str]:
+        """What bounds the speed, and the speed."""
+        return [f"{self.bound}-bound, {self.flops:.4g} FLOP/s at {self.operational_intensity:.4g} FLOP/B"]
 
 
 def check_sizes(m: int, k: int, n: int) -> None:

@@ -19,6 +19,7 @@ from mpgemm.experiments.comparison import Comparison, ComparisonRecord, compare
 from mpgemm.experiments.judging import verdict
 from mpgemm.experiments.promotion import PromotionAdvice, advise_promotion
 from mpgemm.experiments.verdict import Verdict
+from mpgemm.experiments.whodunit import Whodunit, whodunit
 from mpgemm.recovery.engines import UnsuitableEngine, hypothetical_engine, ieee_engine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, get_method, list_methods
 from mpgemm.recovery.run import RecoveryResult, recovered_gemm, recovered_gemm_report
@@ -41,6 +42,7 @@ __all__ = [
     "UnsuitableEngine",
     "Vacuity",
     "Verdict",
+    "Whodunit",
     "advise_promotion",
     "attribute",
     "block_fma_bounds",
@@ -67,6 +69,7 @@ __all__ = [
     "side_by_side",
     "tolerance",
     "verdict",
+    "whodunit",
 ]
 
 #: Modules that are imported when they are first asked for, never by `import mpgemm`; most need an extra.

@@ -22,6 +22,7 @@ from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import checked_threads, get_num_threads, threads_here
 from tensorcore_models.machine.workspace import workspace
+from tensorcore_models.results import Result
 
 #: Products of k after which the tiles restart from zero and are added to the result.
 RESTART = 256
@@ -53,8 +54,8 @@ _SMALLEST_MAGNITUDE = 2.0**-102
 _LARGEST_SUM = 2.0**127
 
 
-@dataclass(frozen=True)
-class SgemmResult:
+@dataclass(frozen=True, repr=False)
+class SgemmResult(Result):
     """A product and how it was computed.
 
     Attributes
@@ -78,6 +79,10 @@ class SgemmResult:
     def model(self) -> Mapping[str, Any]:
         """Arguments of :func:`mpgemm.recovered_gemm` that give the same bits; empty on the path "numpy"."""
         return METHODS.get(self.path, {})
+
+    def to_rows(self) -> list[dict]:
+        """Everything but the product."""
+        return [{"path": self.path, "unit": self.unit, "reason": self.reason}]
 
     def __str__(self) -> str:
         return f"{self.path}{' on ' + self.unit if self.unit else ''}: {self.reason}"

@@ -23,6 +23,7 @@ from ascend.pipes.records import PhaseResult, Records, Run, Stall
 from ascend.pipes.trace import occupancy, write_trace
 from ascend.tile_schedule import TileSchedule
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
+from tensorcore_models.results import Result
 
 #: ``pipelined``: a pipe starts its next transfer while the last one's latency passes; ``serial``: it waits.
 LatencyMode = Literal["pipelined", "serial"]
@@ -33,8 +34,8 @@ MOST_RECORDS = 20_000_000
 
 
 @members_in_default_fp_state
-@dataclass(frozen=True)
-class Timeline(Run):
+@dataclass(frozen=True, repr=False)
+class Timeline(Result, Run):
     """What a schedule does in time: a :class:`ascend.pipes.records.Run` with the options it was run with."""
 
     options: dict = field(repr=False, default_factory=dict)
@@ -122,6 +123,20 @@ class Timeline(Run):
             Operations in the file at most.
         """
         write_trace(self.recorded(), path, most_operations)
+
+    def to_rows(self) -> list[dict]:
+        """For each pipe the fraction of the time that it is busy, and what it waits for longest."""
+        rows = []
+        for pipe, busy in self.utilization.items():
+            stall = next((row for row in self.stalls if row.pipe == pipe), None)
+            rows.append({"pipe": pipe, "busy": busy, "waits_for": stall.reason if stall else "",
+                         "waiting": stall.fraction if stall else 0.0})  # fmt: skip
+        return rows
+
+    def sentences(self) -> list[str]:
+        """Time and speed."""
+        s = self.schedule
+        return [f"{s.m} x {s.k} x {s.n} on {self.chip.name}: {self.cycles:.6g} cycles, {self.tflops:.4g} TFLOP/s"]
 
     def to_dict(self) -> dict:
         """Plain data for JSON."""

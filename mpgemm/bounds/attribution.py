@@ -10,9 +10,10 @@ The stages of a method are replaced by their exact values one after the other, i
 6. computed: the method as it is
 
 The part of a stage is its value minus the value of the stage before, so the parts add up to the total error exactly. What a
-part
-is called depends on that order. Cores made of IEEE operations have no alignment; of a callable's core nothing is known apart:
-their whole error is core rounding.
+part is called depends on that order. What the split and the missing products cost is taken apart further by
+:func:`mpgemm.bounds.error_parts.error_parts`, the same function that the verdict on whole products uses; alignment, core
+rounding and outside are together its *accumulation*. Cores made of IEEE operations have no alignment; of a callable's core
+nothing is known apart: their whole error is core rounding.
 """
 
 import dataclasses
@@ -22,6 +23,7 @@ from fractions import Fraction
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.bounds.error_parts import CAUSES, SplitOperand, error_parts, full_bits, overflow_threshold
 from mpgemm.recovery import integer_words
 from mpgemm.recovery.arithmetic import EngineArithmetic, combine
 from mpgemm.recovery.run import prepare
@@ -31,14 +33,17 @@ from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.formats import Format
 from tensorcore_models.formats.exact_rounding import round_to_bits
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Result
 
 #: Holds every sum of a fused core before it is rounded: 49 significand bits and the exponents of binary128.
 WIDE = Format("wide", 15, 48, 16383)
-STAGES = ("split", "dropped terms", "alignment", "core rounding", "outside")
+#: The stages of the sums: together the cause "accumulation".
+ACCUMULATION = ("alignment", "core rounding", "outside")
+PARTS = (*CAUSES[:-1], *ACCUMULATION)
 
 
-@dataclass(frozen=True)
-class Attribution:
+@dataclass(frozen=True, repr=False)
+class Attribution(Result):
     """The error of one dot product, taken apart.
 
     Attributes
@@ -48,7 +53,7 @@ class Attribution:
     computed, exact : Fraction
         The result and the exact value.
     parts : dict of str to Fraction
-        Stage -> its part, in the order of :data:`STAGES`; they sum exactly to `total`.
+        Name -> part, in the order of :data:`PARTS`; they sum exactly to `total`.
     ulp : Fraction
         Unit in the last place of the result format at the exact value.
     """
@@ -65,6 +70,18 @@ class Attribution:
         """computed - exact."""
         return self.computed - self.exact
 
+    @property
+    def causes(self) -> dict[str, Fraction]:
+        """The parts by :data:`mpgemm.bounds.error_parts.CAUSES`: the stages of the sums are one."""
+        sums = sum((self.parts[stage] for stage in ACCUMULATION), Fraction(0))
+        return {**{name: part for name, part in self.parts.items() if name not in ACCUMULATION}, CAUSES[-1]: sums}
+
+    @property
+    def cause(self) -> str:
+        """The largest of the causes, empty where there is no error."""
+        causes = self.causes
+        return max(causes, key=lambda name: abs(causes[name])) if any(causes.values()) else ""
+
     def to_dict(self) -> dict:
         """JSON-compatible values: floats for reading, fractions as text for checking."""
         return {
@@ -73,21 +90,38 @@ class Attribution:
             "computed": float(self.computed),
             "exact": str(self.exact),
             "total": str(self.total),
+            "cause": self.cause,
             "parts": {stage: str(part) for stage, part in self.parts.items()},
             "parts_in_ulp": {stage: float(part / self.ulp) for stage, part in self.parts.items()},
             "total_in_ulp": float(self.total / self.ulp),
         }
 
+    def to_rows(self) -> list[dict]:
+        """One for each part, and the total."""
+        parts = {**self.parts, "total": self.total}
+        return [
+            {"part": _spelled(name), "error": float(part), "ulps": float(part / self.ulp)}
+            for name, part in parts.items()
+        ]
+
     def __str__(self) -> str:
-        width = max(map(len, self.parts))
+        width = max(len(_spelled(name)) for name in self.parts)
         lines = [
             f"error of {self.method} on {self.engine}: {_number(self.total)} = {float(self.total / self.ulp):+.4f} ulp",
             f"  computed {_number(self.computed)}, exact {_number(self.exact)}",
         ]
-        lines += [f"  {s:{width}}  {_number(p):>24}  {float(p / self.ulp):+10.4f} ulp" for s, p in self.parts.items()]
+        lines += [
+            f"  {_spelled(s):{width}}  {_number(p):>24}  {float(p / self.ulp):+10.4f} ulp"
+            for s, p in self.parts.items()
+        ]
         check = "exactly the total" if sum(self.parts.values()) == self.total else "NOT the total"
-        lines.append(f"  sum of the parts: {check}")
+        lines.append(f"  sum of the parts: {check}" + (f"; the largest cause: {self.cause}" if self.cause else ""))
         return "\n".join(lines)
+
+
+def _spelled(part: str) -> str:
+    """A part with the cause that it belongs to."""
+    return f"{CAUSES[-1]}: {part}" if part in ACCUMULATION else part
 
 
 def _number(x: Fraction) -> str:
@@ -119,15 +153,15 @@ def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None,
         raise ValueError(
             f"{run.row.name} gives {computed[0, 0]}: the error of a result that is not finite has no parts"
         )
-    words_a, words_b = exact_words(run, run.a, 1), exact_words(run, run.b, 0)
     c_value = Fraction(0) if run.c is None else Fraction(float(run.c[0, 0]))
     exact = sum((Fraction(float(x)) * Fraction(float(y)) for x, y in zip(run.a[0], run.b[:, 0], strict=True)), c_value)
-    split = _dot([sum(w) for w in zip(*words_a, strict=True)], [sum(w) for w in zip(*words_b, strict=True)]) + c_value
-    terms = sum((_dot(words_a[i], words_b[j]) for i, j in run.row.products), c_value)
-    aligned, core = _core_stages(run, terms, c_value)
     hardware = Fraction(float(computed[0, 0]))
-    values = (exact, split, terms, aligned, core, hardware)
-    parts = dict(zip(STAGES, (y - x for x, y in zip(values, values[1:], strict=False)), strict=True))
+    x, y = _split_operand(run, run.a, 1), _split_operand(run, run.b, 0)
+    matrices = error_parts(x, y, run.row.products, np.array([[hardware - exact]]))
+    parts = {name: Fraction(matrix[0, 0]) for name, matrix in matrices.items() if name != CAUSES[-1]}
+    terms = exact + sum(parts.values())
+    values = (terms, *_core_stages(run, terms, c_value), hardware)
+    parts |= zip(ACCUMULATION, (after - before for before, after in zip(values, values[1:], strict=False)), strict=True)
     ulp = ulp_at(exact, format_of(computed))
     return Attribution(run.row.name, run.engine.label, hardware, exact, parts, ulp)
 
@@ -169,14 +203,21 @@ def floor_log2(x: Fraction) -> int:
     return guess if Fraction(2) ** guess <= x else guess - 1
 
 
-def _dot(x, y) -> Fraction:
-    return sum((p * q for p, q in zip(x, y, strict=True)), Fraction(0))
-
-
 def _fractions(values: np.ndarray) -> list[Fraction]:
     if not np.isfinite(values).all():
         raise ValueError("a word is infinite or NaN: an element is beyond the range of the words")
     return [Fraction(float(v)) for v in values.ravel()]
+
+
+def _split_operand(run, operand: np.ndarray, axis: int) -> SplitOperand:
+    """An operand beside its words, in rational numbers."""
+    value = np.array([Fraction(float(v)) for v in operand.ravel()], object).reshape(operand.shape)
+    words = [np.array(word, object).reshape(operand.shape) for word in exact_words(run, operand, axis)]
+    if run.row.kind != "words":
+        return SplitOperand(value, words, np.zeros(operand.shape, bool), None)
+    threshold = overflow_threshold(run.word_format)
+    beyond = np.abs(run.equilibrated()[0 if axis == 1 else 1].astype(np.float64)) >= threshold
+    return SplitOperand(value, words, beyond, full_bits(run.word_format, run.row.words, run.row.rounding))
 
 
 def exact_words(run, operand: np.ndarray, axis: int) -> list[list[Fraction]]:

@@ -14,6 +14,7 @@ from tensorcore_models.accumulators import FusedDotAdd
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Result
 
 #: Steps of a stage that are shown: all where there are no more than the first number, else the first ones, the last one and
 #: those that matter most.
@@ -39,8 +40,8 @@ class Step:
         return f"[{self.stage}] {self.text}{shown}{f'  {self.bits}' if self.bits else ''}"
 
 
-@dataclass(frozen=True)
-class Description:
+@dataclass(frozen=True, repr=False)
+class Description(Result):
     """The steps of one dot product and where its error comes from."""
 
     method: str
@@ -48,6 +49,10 @@ class Description:
     formula: str
     steps: tuple[Step, ...]
     attribution: Attribution
+
+    def to_rows(self) -> list[dict]:
+        """One for each step."""
+        return [asdict(step) for step in self.steps]
 
     def __str__(self) -> str:
         head = [f"{self.method} on {self.engine}", f"  {self.formula}"]

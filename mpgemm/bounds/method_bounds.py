@@ -20,10 +20,11 @@ from mpgemm.recovery.word_run import CubeRun, scaling_target
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Result
 
 
-@dataclass(frozen=True)
-class MethodBound:
+@dataclass(frozen=True, repr=False)
+class MethodBound(Result):
     """Deterministic bound of ``|computed - exact|`` of a recovery method, element by element.
 
     Attributes
@@ -44,6 +45,24 @@ class MethodBound:
     def total(self) -> np.ndarray:
         """The bound."""
         return (self.split + self.dropped + self.sums) * bounds.MARGIN
+
+    def to_rows(self) -> list[dict]:
+        """The largest and the mean of each part and of the bound."""
+        parts = {"split": self.split, "dropped": self.dropped, "sums": self.sums, "total": self.total}
+        return [
+            {
+                "part": name,
+                "largest": float(np.max(part, initial=0.0)),
+                "mean": float(part.mean()) if part.size else 0.0,
+            }
+            for name, part in parts.items()
+        ]
+
+    def sentences(self) -> list[str]:
+        """The shape, and the published bounds."""
+        shape = " x ".join(map(str, self.total.shape))
+        published = [f"published, {name}: {value:.3g} relative" for name, value in self.published.items()]
+        return [f"certified |computed - exact| of {shape} results", *published]
 
 
 @default_fp_state

@@ -19,6 +19,7 @@ from mpgemm.recovery.methods import RecoveryMethod, get_method
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Result
 
 #: Multiplications up to which the certified line covers every element; of larger products it covers a corner.
 WHOLE = 1 << 31
@@ -49,8 +50,8 @@ class Checked(NamedTuple):
         }
 
 
-@dataclass(frozen=True)
-class Tolerance:
+@dataclass(frozen=True, repr=False)
+class Tolerance(Result):
     """What a test of a kernel may allow: ``|computed - exact| <= relative S + absolute``, ``S = |A||B| + |C|``.
 
     Attributes
@@ -97,6 +98,25 @@ class Tolerance:
     checked: Checked | None = None
     reference: str = "rounded"
     notes: tuple[str, ...] = ()
+
+    def to_rows(self) -> list[dict]:
+        """The certified bound, then the lines above it, above the sample, and what was given."""
+        s, lines = self.statistical, {"certified": self.certified}
+        lines |= {"statistical": None if s is None else Line(s.rtol, s.atol)}
+        lines |= {"given": None if self.checked is None else self.checked.line}
+        seen = {**(self.lines or {}), **({"given": self.checked.vacuity} if self.checked else {})}
+        by_size = {"tolerance": "certified by size", "relative": self.relative, "absolute": self.absolute}
+        by_size |= {"rtol": None, "atol": None, "verdict": self.vacuity.verdict if self.vacuity else None}
+        return [by_size] + [
+            {"tolerance": name, "relative": None if s is None or name != "statistical" else s.relative, "absolute": None,
+             "rtol": line.rtol, "atol": line.atol, "verdict": seen[name].verdict if name in seen else None}
+            for name, line in lines.items()
+            if line is not None
+        ]  # fmt: skip
+
+    def sentences(self) -> list[str]:
+        """What is tested, how the bound comes about, and what a reader must know."""
+        return [f"{self.label}, k = {self.k}", *self.derivation.split("\n"), *self.notes]
 
     @property
     def snippet(self) -> str:

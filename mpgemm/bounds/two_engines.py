@@ -19,6 +19,7 @@ from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.explanations.words import ROUNDINGS, words_of
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Result
 
 #: Rows of the comparison before and after those where both agree.
 AROUND = 2
@@ -39,8 +40,8 @@ class Row:
         return self.first == self.second or (self.first != self.first and self.second != self.second)
 
 
-@dataclass(frozen=True)
-class SideBySide:
+@dataclass(frozen=True, repr=False)
+class SideBySide(Result):
     """A dot product on two engines.
 
     Attributes
@@ -69,6 +70,14 @@ class SideBySide:
     def to_dict(self) -> dict:
         """JSON-compatible values."""
         return asdict(self)
+
+    def to_rows(self) -> list[dict]:
+        """The sums at the points that both engines have."""
+        return [asdict(row) for row in self.rows]
+
+    def sentences(self) -> list[str]:
+        """What was compared, and why the results differ."""
+        return [f"{self.method} on {self.engines[0]} and {self.engines[1]}", self.why]
 
     def shown(self) -> list[int]:
         """Indices of the rows that matter: around the first that differs, the first and the last."""

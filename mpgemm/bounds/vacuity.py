@@ -6,13 +6,14 @@ import numpy as np
 
 from mpgemm.exact.product import exact_gemm
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Result
 
 #: Products in a dropped block of k, where nothing else is said: a small tile of a kernel.
 BLOCK = 32
 
 
-@dataclass(frozen=True)
-class Vacuity:
+@dataclass(frozen=True, repr=False)
+class Vacuity(Result):
     """What a tolerance would let pass on data.
 
     Attributes
@@ -55,6 +56,10 @@ class Vacuity:
         if self.unseen_terms:
             return "can fail, but not where a single product is lost"
         return "can fail: zeros, a dropped block and a lost product are all seen"
+
+    def to_rows(self) -> list[dict]:
+        """One record."""
+        return [self.to_dict()]
 
     def to_dict(self) -> dict:
         """JSON-compatible values, with the verdict."""

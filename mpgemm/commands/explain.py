@@ -17,7 +17,7 @@ from mpgemm.recovery.engines import plain_engine
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.run import recovered_gemm
 from mpgemm.reporting import report
-from tensorcore_models.catalogue.names import formats_of_alias
+from tensorcore_models.formats.names import FP8, format_family
 
 #: Rows and columns of a generated product in which an element that differs is looked for.
 SIDE = 8
@@ -178,16 +178,14 @@ def _number(text: str | None) -> np.float32 | None:
 # -- two engines ---------------------------------------------------------------------------------------------------------
 def _plain(fmt: str) -> str:
     """The method that is the plain product of a format."""
-    names = formats_of_alias(fmt)
-    if not names:
-        raise ValueError(f"unknown operand format {fmt!r}; known are fp16, bf16, tf32, fp8, fp32, fp64, ...")
-    if names[0] in ("fp16", "bf16", "tf32", "fp32", "fp64"):
-        return names[0]
-    if fmt.lower() == "fp8":
+    if format_family(fmt) == FP8:
         return "fp8"
-    if names[0].startswith(("e4m3", "e5m2")):
-        return f"fp8:format={names[0]}"
-    raise ValueError(f"the plain product of {names[0]} is not explained; fp16, bf16, tf32, fp8, fp32 and fp64 are")
+    name = tcm.get_format(fmt).name
+    if name in ("fp16", "bf16", "tf32", "fp32", "fp64"):
+        return name
+    if name in FP8:
+        return f"fp8:format={name}"
+    raise ValueError(f"the plain product of {name} is not explained; fp16, bf16, tf32, fp8, fp32 and fp64 are")
 
 
 def _method(args) -> str:

@@ -56,7 +56,8 @@ def read_operands(args: argparse.Namespace) -> tuple[np.ndarray, np.ndarray, str
         raise ValueError(f"A is {a.shape} and B is {b.shape}: the columns of A must be as many as the rows of B")
     if min(*a.shape, b.shape[1]) < 1:
         raise ValueError(f"A is {a.shape} and B is {b.shape}: empty products have no recipe")
-    return a, b, fmt, args.out_format or (fmt if fmt in ("fp16", "bf16", "fp32") else "bf16")
+    out_format = None if args.out_format is None else tcm.get_format(args.out_format).name
+    return a, b, fmt, out_format or (fmt if fmt in ("fp16", "bf16", "fp32") else "bf16")
 
 
 def parse_config(texts: list[str]) -> dict[str, str]:

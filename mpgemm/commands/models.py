@@ -12,10 +12,10 @@ from tensorcore_models.accumulators import Unpublished
 from tensorcore_models.atlas import catalogued, page_path
 from tensorcore_models.catalogue import find_instructions
 from tensorcore_models.catalogue.devices import DEVICES
-from tensorcore_models.catalogue.names import formats_of_alias
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.explanations.orders import tree_of
 from tensorcore_models.explanations.words import plain, words_of_engine
+from tensorcore_models.formats.names import format_family, unknown_format
 
 #: Names that mean at most so many arithmetics are explained, others listed.
 EXPLAINED = 4
@@ -122,7 +122,10 @@ def _wanted(row: Instruction, args) -> bool:
 
 
 def _formats(text: str) -> tuple[str, ...]:
-    return formats_of_alias(text) or (tcm.get_format(text).name,)
+    family = format_family(text)
+    if not family:
+        raise unknown_format(text)
+    return family
 
 
 def _algorithm(row: Instruction) -> str:

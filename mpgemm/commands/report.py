@@ -9,8 +9,9 @@ from pathlib import Path
 from mpgemm.inputs.files import write_text
 from mpgemm.reporting.findings import Findings, findings_of
 from mpgemm.reporting.html_report import html_page
-from mpgemm.reporting.report import Table, format_cell, json_text
+from mpgemm.reporting.report import Table, json_text
 from mpgemm.reporting.result_tables import read_tables, without_constants
+from tensorcore_models.results import format_cell
 
 MOST_ROWS = 60
 FORMATS = ("html", "markdown")

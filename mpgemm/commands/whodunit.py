@@ -10,7 +10,6 @@ from mpgemm.experiments.whodunit import Suspect, Whodunit, whodunit
 from mpgemm.inputs.files import read_matrix
 from mpgemm.recovery.methods import get_method
 from mpgemm.reporting import report
-from tensorcore_models.catalogue.names import formats_of_alias
 from tensorcore_models.formats.operands import values_of_bits
 
 #: Formats of integer files; unsigned ones may be encodings, so they need a name.
@@ -64,12 +63,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _read(path: str, fmt: str | None):
-    """Encodings of a matrix and their format: that of its elements, or the one that is named ("e4m3" means OCP's)."""
-    names = () if fmt is None else formats_of_alias(fmt)
+    """Encodings of a matrix and their format: that of its elements, or the one that is named."""
     if fmt is None:
         fmt = INTEGERS.get(read_matrix(path).dtype.name)
-    elif len(names) == 1 or (names and names[0].startswith(fmt.lower())):
-        fmt = names[0]
     return options.read_operand(path, fmt, None)
 
 

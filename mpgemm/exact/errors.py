@@ -22,8 +22,8 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.exact.mp_reference import MpResult
 from mpgemm.exact.product import ExactResult, exact_gemm
-from mpgemm.reporting.report import Table, data_frame
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Result
 
 REFERENCES = ("exact", "mpmath")
 
@@ -42,7 +42,7 @@ _NORM_SLICE = 1 << 20
 
 
 @dataclass(frozen=True, repr=False)
-class ErrorReport:
+class ErrorReport(Result):
     """How far a computed product is from the exact one. Every error is 0 if and only if all elements are exact.
 
     Attributes
@@ -120,22 +120,9 @@ class ErrorReport:
         size = f"{self.m} x {self.k} x {self.n}"
         return f"<ErrorReport {self.format}, {size}: {self.effective_bits():.2f} bits, componentwise {self.componentwise:.3g}>"
 
-    def _repr_html_(self) -> str:
-        return self._table()._repr_html_()
-
-    def to_dataframe(self):
-        """The fields as a pandas data frame of one row.
-
-        Raises
-        ------
-        ImportError
-            If pandas is missing.
-        """
-        return data_frame([{**asdict(self), "effective_bits": self.effective_bits()}])
-
-    def _table(self) -> Table:
-        rows = [[row.name, getattr(self, row.name)] for row in fields(self)[5:]]
-        return Table(str(self).splitlines()[0], ("metric", "value"), [*rows, ["effective_bits", self.effective_bits()]])
+    def to_rows(self) -> list[dict]:
+        """One record."""
+        return [{**asdict(self), "effective_bits": self.effective_bits()}]
 
     def __str__(self) -> str:
         width = max(len(row.name) for row in fields(self))

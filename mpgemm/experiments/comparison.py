@@ -19,14 +19,16 @@ from mpgemm.experiments.evaluate import Record, evaluate
 from mpgemm.experiments.framework_names import framework_name
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.judging import bits_between, noise_bits
+from mpgemm.experiments.judging import LOST, bits_between, noise_bits
 from mpgemm.experiments.methods import native_fp32
 from mpgemm.experiments.recovery_methods import Pair, pair_method, resolve_pairs
 from mpgemm.experiments.verdict import METRICS as JUDGED
+from mpgemm.experiments.verdict import spelled_bits
 from mpgemm.recovery.methods import RecoveryMethod
-from mpgemm.reporting.report import Table, data_frame, json_text
+from mpgemm.reporting.report import Table, json_text
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Result
 
 #: Columns of the table, those left out first at the end.
 COLUMNS = (
@@ -38,7 +40,7 @@ METRICS = ("relative_frobenius", "relative_inf", "normwise", "componentwise", "m
 
 
 @dataclass(frozen=True, repr=False)
-class ComparisonRecord:
+class ComparisonRecord(Result):
     """One method on one engine on one input.
 
     Attributes
@@ -108,6 +110,10 @@ class ComparisonRecord:
             "seconds": self.seconds,
         }
 
+    def to_rows(self) -> list[dict]:
+        """One record."""
+        return [self.row()]
+
     def to_json(self) -> str:
         """The row as JSON text; what is not finite is a string."""
         return json_text(self.row())
@@ -146,7 +152,7 @@ class Recommendation:
     best: str
 
 
-class Comparison(list):
+class Comparison(list, Result):
     """A list of :class:`ComparisonRecord`, with the pairs that could not run.
 
     Attributes
@@ -175,20 +181,26 @@ class Comparison(list):
         """For each case and engine the cheapest method that reaches FP32, and one for `bits` where they are given.
 
         FP32 is reached where neither the norm nor a single result is worse than NumPy's FP32 product by more than two FP32
-        products of one input may differ (:mod:`mpgemm.experiments.judging`).
+        products of one input may differ (:mod:`mpgemm.experiments.judging`). Where FP32 itself loses the product,
+        there is nothing to reach.
         """
         found = []
         for case in dict.fromkeys(record.case for record in self):
             ranked = self.ranked(case)
             for engine in dict.fromkeys(record.requested for record in ranked):
                 here = [record for record in ranked if record.requested == engine]
-                wanted = {"FP32": [r for r in here if self.reaches_fp32(r)]} if case in self.fp32 else {}
+                meaningful = case in self.fp32 and not self.fp32_lost(case)
+                wanted = {"FP32": [r for r in here if self.reaches_fp32(r)]} if meaningful else {}
                 if bits is not None:
                     wanted[f"{bits:g} bits"] = [r for r in here if r.effective_bits >= bits]
                 for what, good in wanted.items():
                     cheapest = min(good, key=lambda r: r.cost).method if good else None
                     found.append(Recommendation(case, engine, what, cheapest, here[0].method))
         return sorted(found, key=lambda r: (r.case, r.engine))
+
+    def fp32_lost(self, case: str) -> bool:
+        """Whether NumPy's FP32 product of a case is lost: its operands or results leave FP32's range."""
+        return self.fp32[case].normwise > LOST
 
     def reaches_fp32(self, record: ComparisonRecord) -> bool:
         """Whether a record is as accurate as NumPy's FP32 product of its case."""
@@ -210,15 +222,9 @@ class Comparison(list):
         """All rows as CSV text."""
         return _csv(self)
 
-    def to_dataframe(self):
-        """All rows as a pandas data frame.
-
-        Raises
-        ------
-        ImportError
-            If pandas is missing.
-        """
-        return data_frame([record.row() for record in self])
+    def to_rows(self) -> list[dict]:
+        """One for each record."""
+        return [record.row() for record in self]
 
     def tables(self) -> list[Table]:
         """A table for each case, the smallest error first."""
@@ -238,7 +244,9 @@ class Comparison(list):
         """What the table of a case says, in sentences."""
         lines = []
         if case in self.fp32:
-            lines.append(f"FP32 here (NumPy): {self.fp32[case].effective_bits():.1f} bits.")
+            lines.append(f"FP32 here (NumPy): {spelled_bits(self.fp32[case].effective_bits())}.")
+            if self.fp32_lost(case):
+                lines.append("FP32 itself loses this product, which leaves its range: scale A or B first.")
         for row in self.recommendations(bits):
             if row.case != case:
                 continue
@@ -246,7 +254,8 @@ class Comparison(list):
             if row.method is None:
                 best = by_method[row.best]
                 lines.append(
-                    f"{row.engine}: none reaches {row.wanted}; the best is {row.best} ({best.effective_bits:.1f} bits)."
+                    f"{row.engine}: none reaches {row.wanted}; the best is {row.best} "
+                    f"({spelled_bits(best.effective_bits)})."
                 )
                 continue
             record = by_method[row.method]
@@ -254,7 +263,7 @@ class Comparison(list):
             passes = f"{record.passes} pass{'es' * (record.passes != 1)}"
             lines.append(
                 f"{row.engine}: the cheapest that reaches {row.wanted} is {row.method}{known}: {passes}, "
-                f"{record.effective_bits:.1f} bits."
+                f"{spelled_bits(record.effective_bits)}."
             )
         return lines
 

@@ -12,6 +12,7 @@ from mpgemm.recovery.engines import ieee_engine, plain_engine
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Result
 
 INTERVALS = tuple(2**e for e in range(4, 13))
 #: Rows of A and columns of B at most that are computed.
@@ -43,8 +44,8 @@ class Interval:
         return math.inf if self.error == 0 else -math.log2(self.error)
 
 
-@dataclass(frozen=True)
-class PromotionAdvice:
+@dataclass(frozen=True, repr=False)
+class PromotionAdvice(Result):
     """Error, bound and cost of each interval, and which suffices.
 
     Attributes
@@ -82,6 +83,14 @@ class PromotionAdvice:
     def to_dict(self) -> dict:
         """JSON-compatible values."""
         return asdict(self)
+
+    def to_rows(self) -> list[dict]:
+        """One for each interval."""
+        return [{**asdict(interval), "bits": interval.bits} for interval in self.intervals]
+
+    def sentences(self) -> list[str]:
+        """What was computed, the recommendation, and what lies beside it."""
+        return [f"{self.engine}, {' x '.join(map(str, self.shape))}", self.verdict, self.beside]
 
     @property
     def verdict(self) -> str:

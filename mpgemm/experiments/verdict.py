@@ -4,11 +4,12 @@
 """
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from mpgemm.reporting.report import data_frame
 from tensorcore_models.formats.split_analysis import DEFAULT_SCALE_EXPONENT
+from tensorcore_models.results import Result
 
 #: Metrics that are compared with FP32's, as fields of an error report.
 METRICS = ("relative_frobenius", "componentwise")
@@ -53,7 +54,7 @@ class Judgement:
     differences : dict of str to float
         For each of :data:`METRICS`, bits more than FP32 (less where negative).
     cause : str
-        Which of :data:`mpgemm.experiments.error_sources.SOURCES` is the largest part of the error.
+        Which of :data:`mpgemm.bounds.error_parts.CAUSES` is the largest part of the error.
     sources : dict of str to float
         The parts' Frobenius norms over that of the error's largest.
     lost_results : int
@@ -91,7 +92,7 @@ class LostOperand:
 
 
 @dataclass(frozen=True, repr=False)
-class Verdict:
+class Verdict(Result):
     """What to do about one input.
 
     Attributes
@@ -141,21 +142,20 @@ class Verdict:
     def __repr__(self) -> str:
         return f"<Verdict: {self.status}; {self.recommended}>"
 
+    def to_rows(self) -> list[dict]:
+        """The judgements, one a row."""
+        judged = (*self.judgements, *self.scaled)
+        return [{**asdict(judgement), "setting": str(judgement.setting)} for judgement in judged]
+
+    def sentences(self) -> list[str]:
+        """The decision, then one line for each thing to know."""
+        return sentences(self)
+
     def _repr_html_(self) -> str:
+        """The sentences; the numbers behind them are in the data frame."""
         first, *rest = sentences(self)
         items = "".join(f"<li>{html.escape(line.strip())}</li>" for line in rest)
         return f"<p><b>{html.escape(first)}</b></p><ul>{items}</ul>"
-
-    def to_dataframe(self):
-        """The judgements, one a row, as a pandas data frame.
-
-        Raises
-        ------
-        ImportError
-            If pandas is missing.
-        """
-        judged = (*self.judgements, *self.scaled)
-        return data_frame([{**asdict(judgement), "setting": str(judgement.setting)} for judgement in judged])
 
 
 # -- sentences -----------------------------------------------------------------------------------------------------------
@@ -211,21 +211,24 @@ def _headline(verdict: Verdict, judged: Sequence[Judgement]) -> str:
     return f"Verdict: {HEADLINES[verdict.status]}{how}{always}."
 
 
-def _bits(bits: float) -> str:
-    return "every bit" if bits == float("inf") else "no bits" if bits < 0.05 else f"{bits:.1f} bits"
+def spelled_bits(bits: float) -> str:
+    """Bits that agree, in words: "21.8 bits", "24 bits or more" (what a correctly rounded FP32 result has), "every bit"."""
+    if bits == float("inf"):
+        return "every bit"
+    return "24 bits or more" if bits >= 24 else f"{bits:.1f} bits" if bits >= 0.05 else "no bits"
 
 
 def _step(judgement: Judgement, verdict: Verdict) -> str:
     norm, element = (judgement.differences[metric] for metric in METRICS)
-    if norm == -float("inf"):
-        found = "nothing is left"
+    if math.isinf(norm):
+        found = "nothing is left" if norm < 0 else "FP32 leaves its range"
     else:
         found = f"{abs(norm):.1f} bits {'more' if norm > 0 else 'less'}"
         if abs(norm) <= verdict.noise["relative_frobenius"]:
             found = f"no difference ({found})" if abs(norm) >= 0.05 else "no difference"
     if element < -verdict.noise["componentwise"] and norm >= -verdict.noise["relative_frobenius"]:
         found += f", but single results are {abs(element):.1f} bits worse (componentwise)"
-    bits = f"{_bits(judgement.effective_bits)}, FP32 {_bits(judgement.fp32_bits)}"
+    bits = f"{spelled_bits(judgement.effective_bits)}, FP32 {spelled_bits(judgement.fp32_bits)}"
     return f"{STEPS[judgement.step_order]}: {bits}: {found}"
 
 
@@ -236,13 +239,13 @@ def _causes(verdict: Verdict) -> list[str]:
         steps = [j for j in verdict.judgements if j.cause == cause]
         where = "" if len(steps) == len(verdict.judgements) else f" ({STEPS[steps[0].step_order]})"
         why = f"Without scaling ({verdict.judgements[0].setting})" if verdict.recommended.row_scaling else "Why"
-        bits = f" {_bits(steps[0].effective_bits)};" if verdict.recommended.row_scaling else ""
-        low_low = "" if steps[0].low_low_bits is None else _bits(steps[0].low_low_bits)
+        bits = f" {spelled_bits(steps[0].effective_bits)};" if verdict.recommended.row_scaling else ""
+        low_low = "" if steps[0].low_low_bits is None else spelled_bits(steps[0].low_low_bits)
         lines.append(f"{why}{where}:{bits} {cause}: {CAUSES[cause].format(k=verdict.k, low_low=low_low)}.")
         chain = steps[0].chain_bits
         if cause == "accumulation" and abs(chain - steps[0].effective_bits) <= verdict.noise["relative_frobenius"]:
             lines.append(
-                f"FP32 with all of k in one chain has {_bits(chain)}, too: this machine's BLAS sums shorter chains."
+                f"FP32 with all of k in one chain has {spelled_bits(chain)}, too: this machine's BLAS sums shorter chains."
             )
     return lines
 
@@ -270,7 +273,7 @@ def _scaling(verdict: Verdict) -> str:
     name, gained = "Scaling rows and columns by powers of two (sgemm_cube_scaled)", verdict.scaled[0].effective_bits
     if verdict.status == "as accurate" or gained - verdict.judgements[0].effective_bits <= SCALING_BITS:
         return f"{name} gains nothing."
-    return f"{name} is not enough: {_bits(gained)}."
+    return f"{name} is not enough: {spelled_bits(gained)}."
 
 
 def _advice(verdict: Verdict) -> str:

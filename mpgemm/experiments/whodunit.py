@@ -7,10 +7,12 @@ import numpy as np
 
 from mpgemm.experiments.candidates import Candidate, candidates
 from mpgemm.recovery.methods import RecoveryMethod
-from tensorcore_models.formats import Format, IntegerFormat
-from tensorcore_models.formats.operands import values_of_bits
+from tensorcore_models.formats import Format, IntegerFormat, get_format
+from tensorcore_models.formats.interop import format_of_dtype
+from tensorcore_models.formats.operands import check_bits, operand_bits, values_of_bits
 from tensorcore_models.libraries import Recipe
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Result
 
 #: Rows and columns of the elements that are tried first, and of those by which the nearest are told.
 FIRST, SECOND = 2, 8
@@ -58,8 +60,8 @@ class Suspect:
         return self.agree == self.of
 
 
-@dataclass(frozen=True)
-class Whodunit:
+@dataclass(frozen=True, repr=False)
+class Whodunit(Result):
     """Who gives a result exactly.
 
     Attributes
@@ -85,6 +87,13 @@ class Whodunit:
     def to_dict(self) -> dict:
         """JSON-compatible values."""
         return {**asdict(self), "verdict": self.verdict}
+
+    def to_rows(self) -> list[dict]:
+        """One for each candidate that gives the result, then the nearest others."""
+        return [
+            {"who": s.who, "how": s.how, "exact": s.exact, "agree": s.agree, "of": s.of, "same": len(s.same)}
+            for s in (*self.exact, *self.nearest)
+        ]
 
     @property
     def verdict(self) -> str:
@@ -127,7 +136,7 @@ def whodunit(
     a: np.ndarray,
     b: np.ndarray,
     found: np.ndarray,
-    result: Format | IntegerFormat,
+    result: str | Format | IntegerFormat | None = None,
     addend: np.ndarray | None = None,
     *,
     methods: Sequence[RecoveryMethod] | None = None,
@@ -140,10 +149,10 @@ def whodunit(
     ----------
     a, b : ndarray, shapes (m, k) and (k, n)
         Values in the natural types of their formats.
-    found : ndarray of unsigned integers, shape (m, n)
-        Encodings of the result.
-    result : Format or IntegerFormat
-        Their format.
+    found : ndarray, shape (m, n)
+        The result: values in the natural type of their format (int32 for integer sums), or encodings.
+    result : str, Format or IntegerFormat, optional
+        The format where they are encodings (unsigned integers).
     addend : ndarray, shape (m, n), optional
         C0 of A B + C0.
     methods : sequence of RecoveryMethod, optional
@@ -166,10 +175,11 @@ def whodunit(
         raise ValueError(f"A is {a.shape}, B is {b.shape} and C is {found.shape}: they do not fit as C = A B")
     if 0 in (*found.shape, a.shape[1]):
         raise ValueError(f"A is {a.shape} and B is {b.shape}: an empty product tells nothing")
-    line = list(candidates(a, b, result, methods=methods, recipes=recipes))
+    found, fmt = _encoded(found, result)
+    line = list(candidates(a, b, fmt, methods=methods, recipes=recipes))
     if not line:
-        raise ValueError(f"nothing modelled takes {a.dtype} and {b.dtype} operands and gives {result.name}")
-    scene = _Scene(a, b, found, result, addend)
+        raise ValueError(f"nothing modelled takes {a.dtype} and {b.dtype} operands and gives {fmt.name}")
+    scene = _Scene(a, b, found, fmt, addend)
     first, second, last = scene.spread(FIRST), scene.spread(SECOND), scene.affordable()
     scored = []
     for done, candidate in enumerate(line):
@@ -191,8 +201,21 @@ def whodunit(
     if progress is not None:
         progress(len(line), len(line), "")
     return Whodunit(
-        (a.shape[0], a.shape[1], b.shape[1]), result.name, len(line), scene.count(last), tuple(exact), tuple(nearest)
+        (a.shape[0], a.shape[1], b.shape[1]), fmt.name, len(line), scene.count(last), tuple(exact), tuple(nearest)
     )
+
+
+def _encoded(
+    found: np.ndarray, result: str | Format | IntegerFormat | None
+) -> tuple[np.ndarray, Format | IntegerFormat]:
+    """Encodings of a result and their format."""
+    if result is not None:
+        fmt = get_format(result)
+        return check_bits(found, fmt, "C"), fmt
+    known = get_format("s32") if found.dtype == np.int32 else format_of_dtype(found.dtype)
+    if known is None:
+        raise TypeError(f"C is {found.dtype}, which is no format of a result; give encodings and their format")
+    return operand_bits(found, known, None, "C"), known
 
 
 def _ranked(scene: "_Scene", line: Sequence[Candidate], where: "Elements") -> list[tuple[int, Candidate]]:

@@ -8,9 +8,9 @@ from mpgemm.recovery.methods import RecoveryMethod
 from tensorcore_models import hardware
 from tensorcore_models.catalogue import canonical_device
 from tensorcore_models.catalogue.devices import DEVICES
-from tensorcore_models.catalogue.names import formats_of_alias
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
+from tensorcore_models.formats.names import format_family, unknown_format
 
 #: The path that "arch" or "device" alone means where paths compute differently.
 USUAL_PATH = {"hopper": "wgmma", "blackwell": "tcgen05"}
@@ -55,7 +55,8 @@ def ieee_engine(fmt: str = "fp32", result: str | None = None) -> NamedEngine:
     >>> ieee_engine("fp16", "fp16").label
     'ieee:fp16 to fp16'
     """
-    result = result or ("fp64" if fmt == "fp64" else "fp32")
+    fmt = tcm.get_format(fmt).name
+    result = tcm.get_format(result or ("fp64" if fmt == "fp64" else "fp32")).name
     return NamedEngine(
         tcm.SequentialFMA(), a_format=fmt, c_format=result, d_format=result, name=f"ieee:{fmt} to {result}"
     )
@@ -121,6 +122,7 @@ def device_engine(
     """
     device = canonical_device(device)
     arch = DEVICES[device][0] if device in DEVICES else device
+    fmt = tcm.get_format(fmt).name
     d_format = d_format or {"fp64": "fp64", "s8": "s32", "u8": "s32", "s4": "s32"}.get(fmt, "fp32")
     try:
         return tcm.default_instruction(device, fmt, d_format, path, b_format)
@@ -149,11 +151,9 @@ def plain_engine(name: str, fmt: str | None = None, d_format: str | None = None)
     ValueError
         If there is no such engine, or it has other operands than `fmt`.
     """
-    wanted = formats_of_alias(fmt) if fmt is not None else ()
+    wanted = format_family(fmt) if fmt is not None else ()
     if fmt is not None and not wanted:
-        raise ValueError(
-            f"unknown operand format {fmt!r}; known are fp16, bf16, tf32, fp8, e4m3, fp32, fp64, int8, ..."
-        )
+        raise unknown_format(fmt)
     if name.partition(":")[0] in hardware.PREFIXES or ":" in name:
         engine = hardware_engine(name) if name.partition(":")[0] in hardware.PREFIXES else tcm.get_instruction(name)
         if wanted and engine.formats[0].name not in wanted:

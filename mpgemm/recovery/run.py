@@ -13,15 +13,15 @@ from mpgemm.recovery.engines import resolve_engine
 from mpgemm.recovery.integer_run import IntegerRun
 from mpgemm.recovery.methods import RecoveryMethod, get_method
 from mpgemm.recovery.word_run import CubeRun, RangeCounts, WordRun, WordStore
-from mpgemm.reporting.report import Table, data_frame
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats.rounding import source_array
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Result
 
 
 # -- results -------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, repr=False)
-class RecoveryResult:
+class RecoveryResult(Result):
     """A recovered product and what it took.
 
     Attributes
@@ -69,19 +69,9 @@ class RecoveryResult:
             "nonfinite": self.nonfinite,
         }
 
-    def _repr_html_(self) -> str:
-        row = self.to_dict()
-        return Table("Recovered product", list(row), [list(row.values())])._repr_html_()
-
-    def to_dataframe(self):
-        """Everything but the product, as a pandas data frame of one row.
-
-        Raises
-        ------
-        ImportError
-            If pandas is missing.
-        """
-        return data_frame([self.to_dict()])
+    def to_rows(self) -> list[dict]:
+        """Everything but the product."""
+        return [self.to_dict()]
 
 
 @default_fp_state

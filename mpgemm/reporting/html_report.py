@@ -8,8 +8,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from mpgemm.reporting.findings import Findings, findings_of
-from mpgemm.reporting.report import Table, format_cell
+from mpgemm.reporting.report import Table
 from mpgemm.reporting.result_tables import read_tables, without_constants
+from tensorcore_models.results import format_cell
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 

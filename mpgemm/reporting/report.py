@@ -2,7 +2,6 @@
 
 import contextlib
 import csv
-import html
 import io
 import json
 import math
@@ -11,12 +10,13 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TextIO
 
 from mpgemm.experiments.provenance import environment
+from tensorcore_models.results import data_frame, format_cell, html_table, number_columns
 
 #: Version of the layout of the JSON that commands and results write; docs/json.md describes it.
 SCHEMA = 1
@@ -129,10 +129,7 @@ class Table:
 
     def _right(self) -> list[bool]:
         """Which columns are numbers."""
-        return [
-            bool(self.rows) and all(isinstance(row[i], int | float) for row in self.rows)
-            for i in range(len(self.headings))
-        ]
+        return number_columns(self.rows, len(self.headings))
 
     def _fit(self, width: int | None) -> tuple[list[int], list[int]]:
         """(columns that are shown, width of each column)."""
@@ -165,16 +162,7 @@ class Table:
 
     def _repr_html_(self) -> str:
         """The table as notebooks show it."""
-        right = self._right()
-
-        def line(tag: str, cells: Sequence[str]) -> str:
-            styles = (" style='text-align: right'" if r else "" for r in right)
-            body = (f"<{tag}{s}>{html.escape(cell)}</{tag}>" for cell, s in zip(cells, styles, strict=True))
-            return f"<tr>{''.join(body)}</tr>"
-
-        rows = "".join(line("td", row) for row in self._texts())
-        head = line("th", list(self.headings))
-        return f"<table><caption>{html.escape(self.title)}</caption><thead>{head}</thead><tbody>{rows}</tbody></table>"
+        return html_table(self.title, self.headings, self.rows)
 
     def to_dataframe(self):
         """The rows as a pandas data frame, numbers in full.
@@ -210,32 +198,6 @@ def fitted(text: str, stream: TextIO | None = None) -> str:
 def _wrapped(text: str, width: int) -> list[str]:
     """The lines of a cell."""
     return [text] if len(text) <= width else textwrap.wrap(text, width, break_on_hyphens=False)
-
-
-def data_frame(rows: Sequence[Mapping]):
-    """Rows as a pandas data frame.
-
-    Raises
-    ------
-    ImportError
-        If pandas is missing.
-    """
-    try:
-        import pandas
-    except ImportError:
-        raise ImportError("data frames need pandas: pip install 'mpgemm[dataframe]'") from None
-    return pandas.DataFrame(list(rows))
-
-
-def format_cell(cell: object) -> str:
-    """A number in three to five digits, anything else as it is."""
-    if isinstance(cell, bool) or not isinstance(cell, int | float):
-        return str(cell)
-    if isinstance(cell, int) or cell == 0 or not math.isfinite(cell):
-        return f"{cell:g}" if isinstance(cell, float) else str(cell)
-    if 0.1 <= abs(cell) < 1e4:
-        return f"{cell:.{2 if abs(cell) < 100 else 1 if abs(cell) < 1000 else 0}f}"
-    return f"{cell:.2e}"
 
 
 def json_text(value: object) -> str:

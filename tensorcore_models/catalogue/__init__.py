@@ -5,7 +5,8 @@ import re
 from functools import cache
 
 from ..engines.instruction import Instruction
-from ..formats import get_format
+from ..formats import format_family, get_format
+from ..formats.names import FORMAT_ALIASES
 from . import amd, ascend, names, nvidia, other
 from .devices import DEVICES
 from .measured import load_tables, with_table
@@ -192,7 +193,7 @@ def _first_meaning(words: list[str]) -> tuple[int, list[Instruction]]:
         device = names.device_or_architecture(" ".join(words[:count]), architectures())
         if device is not None:
             return count, list_instructions(device)
-    formats = names.formats_of_alias(words[0])
+    formats = format_family(words[0])
     if formats:
         return 1, [row for row in _catalogue().values() if row.a_format in formats]
     named = [row for row in _catalogue().values() if row.name == words[0].lower()]
@@ -202,7 +203,7 @@ def _first_meaning(words: list[str]) -> tuple[int, list[Instruction]]:
     known = [
         *architectures(),
         *DEVICES,
-        *names.FORMAT_ALIASES,
+        *FORMAT_ALIASES,
         *dict.fromkeys(row.name for row in _catalogue().values()),
     ]
     near = difflib.get_close_matches(words[0].lower(), known, 3, cutoff=0.5)
@@ -244,9 +245,7 @@ def default_instruction(
     ValueError
         If there is none, or paths differ in their arithmetic and none is named (the message names them).
     """
-    b_format = b_format or a_format
-    for fmt in (a_format, b_format, d_format):
-        get_format(fmt)
+    a_format, b_format, d_format = (get_format(fmt).name for fmt in (a_format, b_format or a_format, d_format))
     rows = [
         row
         for row in list_instructions(arch)

@@ -12,19 +12,6 @@ from dataclasses import dataclass, fields
 from .devices import DEVICES
 from .nvidia import ARCHITECTURES, PTX_NAMES
 
-#: Spellings of operand formats; the families name all of their members.
-FORMAT_ALIASES: dict[str, tuple[str, ...]] = {
-    "half": ("fp16",), "f16": ("fp16",), "float16": ("fp16",),
-    "bfloat16": ("bf16",), "brain": ("bf16",),
-    "f32": ("fp32",), "float": ("fp32",), "single": ("fp32",), "float32": ("fp32",),
-    "f64": ("fp64",), "double": ("fp64",), "float64": ("fp64",),
-    "xf32": ("tf32",), "tensorfloat32": ("tf32",), "hfloat32": ("hf32",),
-    "fp8": ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz"), "float8": ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz"),
-    "e4m3": ("e4m3fn", "e4m3fnuz"), "e5m2": ("e5m2", "e5m2fnuz"), "bf8": ("e5m2fnuz",),
-    "fp6": ("e3m2", "e2m3"), "fp4": ("e2m1",),
-    "int8": ("s8", "u8"), "i8": ("s8",), "uint8": ("u8",), "int4": ("s4", "u4"), "i4": ("s4",), "uint4": ("u4",),
-}  # fmt: skip
-
 #: Compilation targets beyond those that the architectures name.
 TARGETS = {
     "sm_72": "volta", "sm_86": "ampere", "sm_87": "ampere", "sm_90": "hopper", "sm_100": "blackwell", "sm_103": "blackwell",
@@ -134,27 +121,6 @@ class Query:
 def stem(name: str) -> str:
     """First word of an instruction's name without underscores: v_mfma_f32_16x16x16_f16 and ...16f16 are one."""
     return name.lower().split(".")[0].replace("_", "")
-
-
-def formats_of_alias(text: str) -> tuple[str, ...]:
-    """Operand formats that a word means, none where it is no format.
-
-    Parameters
-    ----------
-    text : str
-        "fp8", "Half", "torch.float8_e4m3fn", "bfloat16", a format's own name, in any case.
-    """
-    word = text.lower().removeprefix("torch.").removeprefix("ml_dtypes.")
-    exact = re.sub(r"^(float|fp)[468]_(?=e\d)", "", word)  # a framework's full name means one format, not its family
-    if exact == word and word in FORMAT_ALIASES:
-        return FORMAT_ALIASES[word]
-    return (exact,) if exact in _FORMAT_NAMES else FORMAT_ALIASES.get(exact, ())[:1]
-
-
-_FORMAT_NAMES = {
-    "fp64", "fp32", "tf32", "hf32", "bf16", "fp16", "e5m2", "e4m3fn", "e5m2fnuz", "e4m3fnuz", "e3m2", "e2m3", "e2m1",
-    "s8", "u8", "s4", "u4",
-}  # fmt: skip
 
 
 def device_or_architecture(text: str, architectures: Collection[str]) -> str | None:

@@ -25,6 +25,7 @@ from ..accumulators import (
     Unpublished,
 )
 from ..engines.matrix_engine import MatrixEngine
+from ..results import Result
 
 ROUNDINGS = {
     "rne": "to nearest, ties to even", "rna": "to nearest, ties away from zero", "rz": "toward zero", "ru": "up", "rd": "down",
@@ -32,8 +33,8 @@ ROUNDINGS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Words:
+@dataclass(frozen=True, repr=False)
+class Words(Result):
     """What is computed.
 
     Attributes
@@ -59,6 +60,15 @@ class Words:
     def equations(self) -> tuple[str, ...]:
         """The formula's equations in LaTeX."""
         return tuple(filter(None, self.formula.split(r", \quad ")))
+
+    def to_rows(self) -> list[dict]:
+        """One for each step, then the formula's equations."""
+        told = [{"kind": "step", "text": step} for step in self.steps]
+        return [*told, *({"kind": "formula", "text": plain(line)} for line in self.equations)]
+
+    def sentences(self) -> list[str]:
+        """The title."""
+        return [self.title]
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-compatible values; the formula as plain text, too."""

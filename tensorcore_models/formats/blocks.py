@@ -15,9 +15,10 @@ from ..integers import checked_integer, integer_arguments
 from ..machine.fp_state import default_fp_state
 from .exact_rounding import check_rounding
 from .interop import as_array
+from .names import get_float_format
 from .operands import values_of_bits
 from .rounding import decode, encode
-from .rows import Format, get_float_format
+from .rows import Format
 
 #: Usual combinations: (element format, scale format, block size).
 BLOCK_FORMATS: dict[str, tuple[str, str, int]] = {

@@ -4,8 +4,9 @@ import numpy as np
 
 from ..machine.fp_state import default_fp_state
 from .interop import as_array, format_of_dtype
+from .names import get_format
 from .rounding import decode, encode
-from .rows import Format, IntegerFormat, get_format
+from .rows import Format, IntegerFormat
 
 
 def check_bits(

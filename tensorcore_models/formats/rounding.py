@@ -38,7 +38,8 @@ from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads
 from .exact_rounding import ROUNDINGS, check_rounding, encode_exact
 from .interop import as_array, format_of_dtype, is_ml_float, is_ml_integer
-from .rows import Format, get_float_format
+from .names import get_float_format
+from .rows import Format
 
 #: Elements between two looks at pending signals (Ctrl-C).
 SLICE = 1 << 24

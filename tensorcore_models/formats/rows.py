@@ -5,8 +5,8 @@ plain integers here (see :meth:`Format.decode_exact`); arrays of them are handle
 :mod:`tensorcore_models.formats.rounding`.
 
 Sources: IEEE 754-2019 (binary64/32/16); NVIDIA's PTX ISA (tf32, bf16, ue4m3); CANN's --allow_hf32 (hf32); OCP 8-bit
-Floating Point (e4m3fn, e5m2); OCP Microscaling Formats (e3m2, e2m3, e2m1, ue8m0); Noune et al. 2022 (the FNUZ formats); the
-names follow ml_dtypes.
+Floating Point (e4m3fn, e5m2); OCP Microscaling Formats (e3m2, e2m3, e2m1, ue8m0); Noune et al. 2022 (the FNUZ formats);
+ml_dtypes (e4m3_ieee, e3m4). Other spellings are in :mod:`tensorcore_models.formats.names`.
 """
 
 from dataclasses import dataclass
@@ -288,7 +288,7 @@ FORMATS: dict[str, Format] = {
         Format("e4m3fn", 4, 3, 7, "fn", dtype_name="float8_e4m3fn"),
         Format("e5m2fnuz", 5, 2, 16, "fnuz", dtype_name="float8_e5m2fnuz"),
         Format("e4m3fnuz", 4, 3, 8, "fnuz", dtype_name="float8_e4m3fnuz"),
-        Format("e4m3", 4, 3, 7, dtype_name="float8_e4m3"),
+        Format("e4m3_ieee", 4, 3, 7, dtype_name="float8_e4m3"),
         Format("e3m4", 3, 4, 3, dtype_name="float8_e3m4"),
         Format("e3m2", 3, 2, 3, "finite", dtype_name="float6_e3m2fn"),
         Format("e2m3", 2, 3, 1, "finite", dtype_name="float6_e2m3fn"),
@@ -343,46 +343,3 @@ INTEGER_FORMATS: dict[str, IntegerFormat] = {
         IntegerFormat("s32", 32, True),
     )
 }
-
-
-def get_format(fmt: "str | Format | IntegerFormat") -> "Format | IntegerFormat":
-    """The format of that name; a format is returned as it is.
-
-    Parameters
-    ----------
-    fmt : str, Format or IntegerFormat
-        A name as in :data:`FORMATS` or :data:`INTEGER_FORMATS`. Names are exact: another case is another name.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown; the message lists the known ones.
-    TypeError
-        If `fmt` is neither a string nor a format.
-    """
-    if isinstance(fmt, Format | IntegerFormat):
-        return fmt
-    if not isinstance(fmt, str):
-        raise TypeError(f"a format is a name or a Format, got {type(fmt).__name__}")
-    found = FORMATS.get(fmt) or INTEGER_FORMATS.get(fmt)
-    if found is None:
-        raise ValueError(f"unknown format {fmt!r}; known: {', '.join([*FORMATS, *INTEGER_FORMATS])}")
-    return found
-
-
-def get_float_format(fmt: "str | Format | IntegerFormat") -> Format:
-    """The floating-point format of that name: :func:`get_format` without the integer formats.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown or names an integer format.
-    TypeError
-        If `fmt` is neither a string nor a format.
-    """
-    found = get_format(fmt)
-    if isinstance(found, IntegerFormat):
-        raise ValueError(
-            f"{found.name} is an integer format, here a floating-point one is needed: {', '.join(FORMATS)}"
-        )
-    return found

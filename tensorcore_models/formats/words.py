@@ -36,9 +36,10 @@ from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads
 from .exact_rounding import encode_exact
 from .interop import as_array
+from .names import get_float_format
 from .operands import values_of_bits
 from .rounding import SLICE, decode, encode, source_array
-from .rows import FORMATS, Format, get_float_format
+from .rows import FORMATS, Format
 
 OVERFLOWS = ("inf", "saturate")
 

@@ -114,10 +114,10 @@ def divergence(first: Recipe, second: Recipe, row, column, out_format: str) -> D
 
 def candidates(device: str, k: int, format: str) -> Iterator[Recipe]:
     """Recipes of a device to try where nobody says which kernel ran: one chain, then split-k, on each arithmetic it has."""
-    units: dict = {}
+    operands, units = get_format(format).name, {}  # type: str, dict
     for row in list_instructions(device):
         same = (
-            row.a_format == row.b_format == format
+            row.a_format == row.b_format == operands
             and row.c_format == row.d_format == "fp32"
             and row.scale_format is None
         )

@@ -16,6 +16,7 @@ from functools import partial
 from ..engines.engine import Engine
 from ..formats import IntegerFormat
 from ..machine.fp_state import default_fp_state
+from ..results import Result
 from .dots import SCALES, Dots, Unreachable, leading_exponent, power
 from .outcomes import TAILS, rounding_of
 from .specials import Specials, probe_specials
@@ -25,8 +26,8 @@ ONE = Fraction(1)
 MAX_BITS = 130
 
 
-@dataclass(frozen=True)
-class Characterisation:
+@dataclass(frozen=True, repr=False)
+class Characterisation(Result):
     """What the probes found out about an engine; None where its formats cannot show it.
 
     Attributes
@@ -88,6 +89,11 @@ class Characterisation:
     def terms(self) -> int | None:
         """N, products in one fused operation."""
         return self.tree.terms
+
+    def to_rows(self) -> list[dict]:
+        """One record."""
+        facts = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in ("specials", "tree")}
+        return [{**facts, "sum": str(self.tree), **dataclasses.asdict(self.specials)}]
 
     def to_dict(self) -> dict:
         """Plain data for JSON."""

@@ -1,5 +1,6 @@
 """The error taken apart: parts sum exactly to the whole and stand where the error is made; every step is shown."""
 
+import itertools
 import json
 from fractions import Fraction
 
@@ -10,8 +11,11 @@ from hypothesis import strategies as st
 
 import tensorcore_models as tcm
 from mpgemm import attribute, describe, ieee_engine, list_methods, recovered_gemm
-from mpgemm.bounds.attribution import STAGES, WIDE, encode_fraction, floor_log2, ulp_at
+from mpgemm.bounds.attribution import PARTS, WIDE, encode_fraction, floor_log2, ulp_at
+from mpgemm.bounds.error_parts import CAUSES, SplitOperand, error_parts, full_bits, overflow_threshold
+from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.valpey5 import MARKIDIS, OOTOMO, VALPEY_A, VALPEY_B, VALPEY_C
+from mpgemm.recovery.run import prepare
 
 ENGINES = ("v100", "a100", "h100", "mi250", "mi300x", "l40s", "t4")
 
@@ -45,7 +49,7 @@ def test_parts_sum_exactly_to_the_error(method, engine, seed, k, with_c):
     )
     computed = recovered_gemm(a[None], b[:, None], None if c is None else c.reshape(1, 1), method, engine)[0, 0]
     assert found.exact == exact and found.computed == Fraction(float(computed))
-    assert tuple(found.parts) == STAGES
+    assert tuple(found.parts) == PARTS
     assert sum(found.parts.values()) == found.total == found.computed - exact
 
 
@@ -67,7 +71,7 @@ def test_each_part_stands_where_the_error_is_made():
     low = np.float32([1 + 2.0**-11 + 2.0**-20])
     dropped = attribute("ma", low, low, None, ieee_engine("fp16", "fp64"))
     rest = Fraction(float(low[0])) - Fraction(float(np.float16(low[0])))
-    assert dropped.parts["dropped terms"] == -rest * rest and only(dropped, "dropped terms")
+    assert dropped.parts["dropped term"] == -rest * rest and only(dropped, "dropped term")
 
 
 def test_valpey_walk_through():
@@ -100,6 +104,43 @@ def test_steps_of_the_core_are_those_of_the_whole_chain():
         core = [step for step in description.steps if step.stage == "core" and step.value is not None]
         assert core[-1].value == description.steps[-1].value
         assert len(core) == 4 * 3
+
+
+@settings(max_examples=25, derandomize=True, deadline=None)
+@given(
+    st.sampled_from(("sgemm_cube", "markidis", "ootomo", "bf16x3", "multiword:words=3,dynamic_scaling=False", "fp16")),
+    st.integers(0, 2**32 - 1),
+)
+def test_one_dot_product_and_a_whole_one_have_the_same_causes(method, seed):
+    """Elements from 2^-30 up to beyond fp16's largest number: every cause is there, and none is of two kinds."""
+    rng = np.random.default_rng(seed)
+    a, b = (np.ldexp(rng.uniform(-1, 1, s), rng.integers(-30, 18, s)).astype(np.float32) for s in ((3, 7), (7, 2)))
+    run = prepare(a, b, None, method, "a100", "saturate", {})
+    operands = []
+    for x, encodings in zip((a, b), run.words(), strict=True):
+        words = [np.ldexp(tcm.decode(w, run.word_format), -j * run.scale) for j, w in enumerate(encodings)]
+        beyond = np.abs(x) >= overflow_threshold(run.word_format)
+        bits = full_bits(run.word_format, run.row.words, run.row.rounding)
+        operands.append(SplitOperand(x.astype(np.float64), words, beyond, bits))
+    error = np.asarray(exact_gemm(a, b).error_of(run.product()))
+    whole = error_parts(*operands, run.row.products, error)
+    sizes = np.abs(a.astype(np.float64)) @ np.abs(b)
+    for i, j in itertools.product(range(3), range(2)):
+        one = attribute(method, a[i], b[:, j], None, "a100", overflow="saturate")
+        assert tuple(one.causes) == CAUSES == tuple(whole) and sum(one.causes.values()) == one.total
+        for cause in CAUSES:
+            assert abs(float(one.causes[cause]) - whole[cause][i, j]) <= 2**-48 * sizes[i, j]
+        parts = {name: abs(part) for name, part in one.causes.items()}
+        assert not one.cause or parts[one.cause] == max(parts.values())
+
+
+def test_the_words_say_what_they_hold():
+    """`full_bits` is what splits of numbers in range keep at least, and some of them no more."""
+    x = (1 + np.arange(1, 1 << 23, 37) * 2.0**-23).astype(np.float32)
+    rows = [("fp16", 2, "rne", 12), ("fp16", 2, "rz", 12), ("bf16", 2, "rne", 0), ("fp16", 1, "rne", 0)]
+    for fmt, words, rounding, scale in rows:
+        kept = tcm.bits_kept(x, tcm.split(x, fmt, words, scale, rounding), scale)
+        assert kept.min() >= full_bits(tcm.get_format(fmt), words, rounding) > kept.min() - 1
 
 
 def test_callables_have_core_rounding_only():

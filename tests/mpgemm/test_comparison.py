@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import mpgemm
+from mpgemm.bounds.attribution import PARTS
 from mpgemm.cli import main
 from mpgemm.commands.compare import FIGURES, TABLES
 from mpgemm.experiments.comparison import Comparison, compare, resolve_pairs
@@ -244,7 +245,7 @@ def test_explain(capsys):
     assert "0x3f800001" in capsys.readouterr().out
     assert main(["explain", "ootomo", "--distribution", "normal", "--k", "20", "--element", "1", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["attribution"]["parts"].keys() == {"split", "dropped terms", "alignment", "core rounding", "outside"}
+    assert found["attribution"]["parts"].keys() == set(PARTS)
     arguments = ["explain", "ootomo", "--distribution", "normal", "--k", "20", "--element", "1", "2", "--json"]
     assert main([*arguments, "--c", "normal"]) == 0
     added = json.loads(capsys.readouterr().out)
@@ -363,3 +364,20 @@ def test_data_frames_and_short_reprs(judged):
     assert repr(judged) == "<Comparison: 13 records, 0 left out>" and "<table>" in judged._repr_html_()
     pytest.importorskip("pandas")
     assert list(judged.to_dataframe()["method"]) == [record.method for record in judged]
+
+
+@pytest.mark.parametrize("exponent", [-100, 85])
+def test_what_fp32_loses_is_not_reached(exponent):
+    """A product beyond FP32's range: no method is recommended because it loses as much."""
+    rng = np.random.default_rng(0)
+    a, b = (np.ldexp(rng.standard_normal(s), exponent).astype(np.float32) for s in ((8, 16), (16, 8)))
+    found = compare(["fp16", "ootomo"], ["a100"], a, b, case="x")
+    assert found.fp32_lost("x") and not found.recommendations()
+    assert found.remarks("x")[-1].startswith("FP32 itself loses this product")
+
+
+def test_bits_are_spelled():
+    ones = np.ones((4, 4), np.float32)
+    found = compare(["fp16"], ["a100"], ones, ones, case="x")
+    remarks = ["FP32 here (NumPy): every bit.", "a100: the cheapest that reaches FP32 is fp16: 1 pass, every bit."]
+    assert found.remarks("x") == remarks

@@ -89,6 +89,21 @@ def test_predict_fp8_encodings(folder, capsys):
     assert "first element 64 " in capsys.readouterr().out and np.load("C.npy").dtype == np.uint16
 
 
+def test_formats_have_one_spelling_in_all_commands(folder, capsys):
+    """e4m3 is OCP's e4m3fn, which has no infinity: 0x78 is 256 there, infinity in an IEEE-like format."""
+    np.save("A.npy", np.full((4, 64), 0x78, np.uint8))
+    np.save("B.npy", np.full((64, 4), 0x38, np.uint8))
+    common = ["A.npy", "B.npy", "--format", "E4M3", "--out-format", "f32"]
+    assert main(["predict", *common, "--gpu", "rtx4060", "--library", "scaled_mm", "--out", "C.npy", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["format"], facts["out_format"], facts["first"]) == ("e4m3fn", "fp32", 64 * 256.0)
+    diff = ["diff", *common[:2], "C.npy", "C.npy", *common[2:], "--gpus", "l40s", "h100", "--json"]
+    assert main(diff) == 0
+    assert all(side["explained"] for side in json.loads(capsys.readouterr().out)["sides"])
+    assert main(["predict", *common[:2], "--format", "fp8", "--gpu", "rtx4060"]) == 2
+    assert "'fp8' is several formats, name one: e4m3fn, e5m2" in capsys.readouterr().err
+
+
 def test_predict_draws_the_order(folder, capsys):
     config = "ALGO_ID=66,STAGES_ID=35,SPLITK_NUM=4,REDUCTION_SCHEME=2"
     common = ["predict", "A.npy", "B.npy", "--gpu", "h100", "--library", "cublaslt-13.1", "--config", config]

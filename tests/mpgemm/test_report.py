@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from mpgemm.reporting.report import SCHEMA, Progress, Table, format_cell, json_text, running
+from mpgemm.reporting.report import SCHEMA, Progress, Table, json_text, running
+from tensorcore_models.results import format_cell
 
 
 def test_plain_table():

@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ascend
+import mpgemm
+from mpgemm.bounds.error_parts import CAUSES
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import generated_cases, given_case, shipped_case
-from mpgemm.experiments.error_sources import SOURCES, error_sources
+from mpgemm.experiments.error_sources import error_sources
 from mpgemm.experiments.evaluate import evaluate, summarise
 from mpgemm.experiments.judging import bits_between, judge, noise_bits
 from mpgemm.experiments.methods import CubeOptions, build_methods
@@ -163,8 +165,18 @@ def test_the_parts_add_up(m, k, n, exponent, scale, seed):
     b = rng.standard_normal((k, n)).astype(np.float32)
     error = exact_gemm(a, b).error_of(ascend.cube_gemm(a, b, scale_exponent=scale))
     parts = error_sources(a, b, error, (scale, scale))
-    assert tuple(parts) == SOURCES
+    assert tuple(parts) == CAUSES
     assert np.linalg.norm(error) <= sum(parts.values()) * (1 + 1e-9)
     if k == 1:
         size = np.linalg.norm(np.abs(a.astype(np.float64)) @ np.abs(b)) + 1e-300
         assert parts["accumulation"] <= 2**-22 * size
+
+
+def test_the_words_of_a_product_beyond_fp32():
+    """Overflow of FP32 itself is said in words, not as infinitely many bits; bits beyond FP32's own are not counted."""
+    rng = np.random.default_rng(0)
+    a, b = (np.ldexp(rng.standard_normal(s), 85).astype(np.float32) for s in ((8, 16), (16, 8)))
+    text = str(mpgemm.verdict(a, b))
+    assert "no bits, FP32 no bits: FP32 leaves its range" in text and "inf bits" not in text
+    k1 = str(mpgemm.verdict(a[:, :1] / 2**85, b[:1] / 2**85))
+    assert "FP32 24 bits or more" in k1

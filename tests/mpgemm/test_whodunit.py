@@ -127,7 +127,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     x, y = tcm.encode(A, "e4m3fn"), tcm.encode(B, "e4m3fn")
     for name, array in (("x", x), ("y", y), ("d", e.gemm_bits(x, y).view(np.float32)), ("a", A), ("b", B)):
         np.save(f"{name}.npy", array)
-    assert main(["whodunit", "x.npy", "y.npy", "d.npy", "--format", "e4m3fn"]) == 0
+    assert main(["whodunit", "x.npy", "y.npy", "d.npy", "--format", "e4m3"]) == 0
     text = capsys.readouterr().out
     assert "exact: hopper:wgmma" in text and "what tells others from it" in text
     assert max(map(len, text.splitlines())) <= 70
@@ -140,7 +140,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     for arguments, message in (
         (["x.npy", "y.npy", "a.npy", "--format", "e4m3fn"], "do not fit as C = A B"),
         (["x.npy", "y.npy", "d.npy"], "name one with --format"),
-        (["x.npy", "y.npy", "d.npy", "--format", "fp8"], "unknown format"),
+        (["x.npy", "y.npy", "d.npy", "--format", "fp8"], "is several formats, name one: e4m3fn, e5m2"),
         (["a.npy", "b.npy", "d.npy", "--gpu", "h100"], "go together"),
         (["a.npy", "b.npy", "d.npy", "--methods", "nothing"], "unknown method"),
         (["a.npy", "b.npy", "missing.npy"], "missing.npy"),

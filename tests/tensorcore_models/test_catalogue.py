@@ -193,8 +193,9 @@ def test_default_instruction():
     assert tcm.default_instruction("h100", "e4m3fn", path="wgmma").accumulator.fraction_bits == 13
     with pytest.raises(ValueError, match="v100 has no bf16"):
         tcm.default_instruction("v100", "bf16")
+    assert tcm.default_instruction("v100", "half", "f32") == tcm.default_instruction("v100", "fp16")
     with pytest.raises(ValueError, match="unknown format"):
-        tcm.default_instruction("v100", "half")
+        tcm.default_instruction("v100", "hulf")
 
 
 def test_unpublished_arithmetic_says_so():

@@ -19,7 +19,7 @@ PUBLISHED = {
     "e4m3fn": (448.0, 2.0**-6, 2.0**-9),
     "e5m2fnuz": (57344.0, 2.0**-15, 2.0**-17),
     "e4m3fnuz": (240.0, 2.0**-7, 2.0**-10),
-    "e4m3": (240.0, 2.0**-6, 2.0**-9),
+    "e4m3_ieee": (240.0, 2.0**-6, 2.0**-9),
     "e3m4": (15.5, 2.0**-2, 2.0**-6),
     "e3m2": (28.0, 0.25, 0.0625),
     "e2m3": (7.5, 1.0, 0.125),
@@ -67,8 +67,10 @@ def test_impossible_formats_are_refused(arguments):
 
 
 def test_unknown_names_list_the_known_ones():
-    with pytest.raises(ValueError, match=r"unknown format 'fp8'; known: fp64, fp32, .*ue4m3"):
-        tcm.get_format("fp8")
+    with pytest.raises(ValueError, match=r"unknown format 'xyz'; known: fp64, fp32, .*ue4m3"):
+        tcm.get_format("xyz")
+    with pytest.raises(ValueError, match=r"unknown format 'fp9'; did you mean fp8.* Known: fp64, fp32, .*ue4m3"):
+        tcm.get_format("fp9")
     with pytest.raises(TypeError, match="a format is a name or a Format, got int"):
         tcm.get_format(16)
 

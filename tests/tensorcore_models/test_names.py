@@ -1,11 +1,13 @@
 """Other spellings of instructions, devices and formats; instructions explained."""
 
+import numpy as np
 import pytest
 
 import tensorcore_models as tcm
 from tensorcore_models.catalogue import canonical_device, find_instructions
-from tensorcore_models.catalogue.names import formats_of_alias, instruction_query
+from tensorcore_models.catalogue.names import instruction_query
 from tensorcore_models.catalogue.nvidia import PTX_NAMES
+from tensorcore_models.formats import FORMATS, INTEGER_FORMATS, format_family, get_format
 
 ROWS = tcm.list_instructions()
 
@@ -91,7 +93,31 @@ def test_devices_that_are_not_known_are_not_guessed(name):
      ("float8_e5m2", ("e5m2",)), ("bfloat16", ("bf16",)), ("fp8_e4m3", ("e4m3fn",)), ("fp9", ()), ("e4m3fnuz", ("e4m3fnuz",))],
 )  # fmt: skip
 def test_aliases_of_formats(alias, formats):
-    assert formats_of_alias(alias) == formats
+    assert format_family(alias) == formats
+
+
+def test_every_format_is_known_by_its_own_names():
+    for row in (*FORMATS.values(), *INTEGER_FORMATS.values()):
+        assert get_format(row.name) is row and get_format(row.name.upper()) is row
+        assert format_family(row.name)[0] == row.name
+    for row in FORMATS.values():
+        if row.dtype_name and not row.padding_bits:
+            assert get_format(f"ml_dtypes.{row.dtype_name}") is row
+            assert get_format(row.dtype_name) is (FORMATS["e4m3fn"] if row.name == "e4m3_ieee" else row)
+
+
+@pytest.mark.parametrize("name", ["fp8", "FP6"])
+def test_a_family_is_no_encoding(name):
+    with pytest.raises(ValueError, match=f"'{name}' is several formats, name one: e"):
+        get_format(name)
+
+
+@pytest.mark.parametrize("name", ["e4m3", "E4M3", "float8_e4m3", "torch.float8_e4m3fn", "f8e4m3"])
+def test_e4m3_is_what_machine_learning_calls_so(name):
+    assert get_format(name) is FORMATS["e4m3fn"]
+    assert tcm.encode(np.float32(448), name) == tcm.encode(np.float32(448), "e4m3fn")
+    assert tcm.MatrixEngine(tcm.FusedDotAdd(4, 24), a_format=name).a_format == "e4m3fn"
+    assert tcm.default_instruction("ada", name).a_format == "e4m3fn"
 
 
 def test_a_device_and_a_format():

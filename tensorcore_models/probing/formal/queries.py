@@ -13,6 +13,7 @@ from typing import Literal
 from ...accumulators import as_parametric
 from ...engines.matrix_engine import MatrixEngine
 from ...formats import Format
+from ...results import Result
 from . import integers as z
 from . import terms as t
 from .encoding import Formats, Inputs, Modelled, finite_inputs, result, symbolic_inputs
@@ -25,8 +26,8 @@ from .witnesses import Contradiction, Witness, witness_formats
 _SHAPE_SHARE = 0.1
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Result):
     """The answer to a question.
 
     Parameters
@@ -55,6 +56,18 @@ class Verdict:
     assumptions: tuple[str, ...] = ()
     backend: str = ""
     seconds: float = 0.0
+
+    def to_rows(self) -> list[dict]:
+        """One record."""
+        return [{
+            "status": self.status, "witness": None if self.witness is None else str(self.witness),
+            "other": None if self.other is None else str(self.other), "results": list(self.results),
+            "assumptions": list(self.assumptions), "backend": self.backend, "seconds": self.seconds,
+        }]  # fmt: skip
+
+    def sentences(self) -> list[str]:
+        """The status, and under which assumptions."""
+        return [f"{self.status} ({self.backend or 'no solver'})", *(f"assuming {text}" for text in self.assumptions)]
 
 
 def shapes(formats: Formats, k: int) -> Iterable[tuple[Inputs, bool]]:

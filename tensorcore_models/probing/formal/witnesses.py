@@ -10,6 +10,7 @@ import numpy as np
 
 from ...formats import Format
 from ...reference import dot_bits
+from ...results import Result
 from ..dots import decode_value
 from . import terms as t
 from .encoding import Formats, Inputs, Modelled, formats_of
@@ -22,8 +23,8 @@ class Contradiction(RuntimeError):
     """A kernel or the reference computes something else than the encoding: one of them is wrong."""
 
 
-@dataclass(frozen=True)
-class Witness:
+@dataclass(frozen=True, repr=False)
+class Witness(Result):
     """Operands of one dot product, as encodings.
 
     Parameters
@@ -44,6 +45,14 @@ class Witness:
     formats: Formats
     scale_a: tuple[int, ...] = ()
     scale_b: tuple[int, ...] = ()
+
+    def to_rows(self) -> list[dict]:
+        """One for each product: the encodings of a and b."""
+        return [{"k": k, "a": x, "b": y} for k, (x, y) in enumerate(zip(self.a, self.b, strict=True))]
+
+    def sentences(self) -> list[str]:
+        """The addend, and how many products there are."""
+        return [f"{len(self.a)} products and c = {shown(self.c, self.formats.c)}"]
 
     @classmethod
     def of(cls, inputs: Inputs, formats: Formats, values: Mapping[str, int]) -> "Witness":

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...accumulators import Accumulator
 from ...engines.matrix_engine import MatrixEngine
+from ...results import Result
 from ..interface import Interface
 from .evidence import Counterexample, Evidence, OpenQuestion
 
@@ -40,8 +41,8 @@ class Nearest:
         return f"{spec_text(self.specification)}: {self.wrong} of {self.of} answers are not its own"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Identification:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Identification(Result):
     """What a black box computes.
 
     Attributes
@@ -126,6 +127,15 @@ class Identification:
             f"    source={f'identified as a black box: {self.label}'!r}, evidence='inferred',\n"
             f"    note='{self.queries} queries, {self.vectors} random vectors',\n)"
         )
+
+    def to_rows(self) -> list[dict]:
+        """One record."""
+        names = ("label", "family", "fault", "queries", "vectors", "seconds")
+        return [{"verdict": self.verdict, **{name: getattr(self, name) for name in names}}]
+
+    def sentences(self) -> list[str]:
+        """The verdict, and what no answer decided."""
+        return [f"{self.label}: {self.verdict}", *(f"open: {question}" for question in self.open_questions)]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

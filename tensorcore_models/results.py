@@ -1,0 +1,100 @@
+"""How results show themselves in notebooks and data frames: the base of every public result of the three packages."""
+
+import html
+import math
+import textwrap
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+#: Of the headline in a result's repr.
+MOST_CHARACTERS = 100
+
+
+class Result(ABC):
+    """What a function found out, as rows of a table and sentences beside them."""
+
+    @abstractmethod
+    def to_rows(self) -> list[dict]:
+        """The rows of its table, all with the same names; one row for a result that is one record."""
+
+    def sentences(self) -> Sequence[str]:
+        """What the table means, for people; the first one is the headline."""
+        return (str(self).partition("\n")[0],)
+
+    def to_dataframe(self):
+        """The rows as a pandas data frame, numbers in full.
+
+        Raises
+        ------
+        ImportError
+            If pandas is missing.
+        """
+        return data_frame(self.to_rows())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {textwrap.shorten(self.sentences()[0], MOST_CHARACTERS, placeholder=' ...')}>"
+
+    def _repr_html_(self) -> str:
+        """The table as notebooks show it, under the headline; one record is shown a line for each field."""
+        headline, *others = self.sentences()
+        rows = self.to_rows()
+        if len(rows) == 1:
+            table = html_table(headline, ("", ""), list(rows[0].items()))
+        else:
+            table = html_table(headline, list(rows[0]) if rows else (), [list(row.values()) for row in rows])
+        return table + "".join(f"<p>{html.escape(text.strip())}</p>" for text in others)
+
+
+def format_cell(cell: object) -> str:
+    """A number in three to five digits, anything else as it is."""
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        return str(cell)
+    if isinstance(cell, int) or cell == 0 or not math.isfinite(cell):
+        return f"{cell:g}" if isinstance(cell, float) else str(cell)
+    if 0.1 <= abs(cell) < 1e4:
+        return f"{cell:.{2 if abs(cell) < 100 else 1 if abs(cell) < 1000 else 0}f}"
+    return f"{cell:.2e}"
+
+
+def number_columns(rows: Sequence[Sequence[object]], count: int) -> list[bool]:
+    """Which of `count` columns hold numbers only."""
+    return [bool(rows) and all(isinstance(row[i], int | float) for row in rows) for i in range(count)]
+
+
+def html_table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table in HTML; columns of numbers are aligned to the right.
+
+    Parameters
+    ----------
+    caption : str
+        The line above it.
+    headings : sequence of str
+        One for each column; no line where all are empty.
+    rows : sequence of sequences
+        As many cells as there are headings.
+    """
+    right = number_columns(rows, len(headings))
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        styles = (" style='text-align: right'" if r else "" for r in right)
+        body = (f"<{tag}{s}>{html.escape(cell)}</{tag}>" for cell, s in zip(cells, styles, strict=True))
+        return f"<tr>{''.join(body)}</tr>"
+
+    body = "".join(line("td", [format_cell(cell) for cell in row]) for row in rows)
+    head = line("th", list(headings)) if any(headings) else ""
+    return f"<table><caption>{html.escape(caption)}</caption><thead>{head}</thead><tbody>{body}</tbody></table>"
+
+
+def data_frame(rows: Sequence[Mapping]):
+    """Rows as a pandas data frame.
+
+    Raises
+    ------
+    ImportError
+        If pandas is missing.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("data frames need pandas: pip install 'mpgemm[dataframe]'") from None
+    return pandas.DataFrame(list(rows))

@@ -1,0 +1,132 @@
+"""Every public result shows itself: a table in notebooks, a data frame, a short repr. A new result cannot be forgotten."""
+
+import importlib
+import inspect
+import pkgutil
+
+import numpy as np
+import pytest
+
+import ascend
+import mpgemm
+import tensorcore_models as tcm
+from mpgemm.experiments.comparison import compare
+from tensorcore_models import probing
+from tensorcore_models.explanations.words import words_of_engine
+from tensorcore_models.results import Result
+
+ROOMS = ("accumulators", "catalogue", "hardware", "libraries", "probing", "probing.formal", "reference")
+PACKAGES = ["mpgemm", "mpgemm.inputs", "ascend", "tensorcore_models", *(f"tensorcore_models.{room}" for room in ROOMS)]
+#: Public classes that are no results: what functions take, and what computes.
+NO_RESULTS = {
+    "mpgemm": {"ErrorMeter", "ExactResult", "RecoveryMethod"},
+    "ascend": {"Blocking", "Chip", "Grid", "Rejection", "Swizzle", "TileSchedule"},
+    "tensorcore_models": {"BlockScaled", "Format"},
+    "tensorcore_models.libraries": {"Chain", "Epilogue", "Recipe", "Recording", "Sum"},
+    "tensorcore_models.probing": {"Box", "ProbeSet", "ProbeVector", "Solver", "Tree"},
+    "tensorcore_models.probing.formal": {"Answer", "Way"},
+    "tensorcore_models.reference": {"Pass"},
+}
+A = np.random.default_rng(0).standard_normal((4, 32)).astype(np.float32)
+B = np.random.default_rng(1).standard_normal((32, 3)).astype(np.float32)
+UNIT = "hopper:mma.m16n8k16.f32.f16.f16.f32"
+
+
+def plan():
+    return ascend.plan(64, 64, 64, "910A", top=1, rank="analytic")[0]
+
+
+def box():
+    return probing.Box.of_instruction("ampere:mma.m16n8k8.f32.f16.f16.f32")
+
+
+def formal_verdict():
+    formal = importlib.import_module("tensorcore_models.probing.formal")
+    return formal.Verdict("witness", witness(), results=(1, 2), assumptions=("finite operands",), backend="z3")
+
+
+def witness():
+    formal = importlib.import_module("tensorcore_models.probing.formal")
+    formats = importlib.import_module("tensorcore_models.probing.formal.encoding").formats_of(tcm.get_instruction(UNIT))
+    return formal.Witness((0x3C00, 0), (0x3C00, 0x4000), 0, formats)
+
+
+MAKERS = {
+    "Attribution": lambda: mpgemm.attribute("ootomo", A[0], B[:, 0], engine="a100"),
+    "Characterisation": lambda: probing.characterise(tcm.get_instruction("ampere:mma.m16n8k8.f32.f16.f16.f32")),
+    "Comparison": lambda: compare(["fp16", "ootomo"], ["a100"], A, B),
+    "ComparisonRecord": lambda: compare(["fp16"], ["a100"], A, B)[0],
+    "Description": lambda: mpgemm.describe("fp16", A[0, :4], B[:4, 0], engine="a100"),
+    "ErrorReport": lambda: mpgemm.errors(A @ B, A, B),
+    "Identification": lambda: probing.identify(tcm.get_instruction("ampere:mma.m16n8k8.f32.f16.f16.f32"), vectors=1000),
+    "MethodBound": lambda: mpgemm.method_bound(A, B, method="ootomo", engine="a100"),
+    "Plan": plan,
+    "Point": lambda: ascend.pareto(64, 64, 64, "910A")[0],
+    "PromotionAdvice": lambda: mpgemm.advise_promotion(A, B, "h100"),
+    "RecoveryResult": lambda: mpgemm.recovered_gemm_report(A, B, method="ootomo", engine="h100"),
+    "RooflinePoint": lambda: plan().roofline,
+    "SgemmResult": lambda: mpgemm.sgemm_report(A, B),
+    "SideBySide": lambda: mpgemm.side_by_side("fp16", A[0], B[:, 0], engines=("a100", "h100")),
+    "Timeline": lambda: ascend.simulate(plan().schedule),
+    "Tolerance": lambda: mpgemm.tolerance("h100", data=(A, B), check=(1e-2, 1e-2)),
+    "Traffic": lambda: ascend.traffic(ascend.Blocking(64, 64, 64), 100, 200, 300, ascend.get_chip("910A")),
+    "Vacuity": lambda: mpgemm.check_tolerance(A, B, rtol=1e-2),
+    "mpgemm.Verdict": lambda: mpgemm.verdict(A, B),
+    "tensorcore_models.Verdict": formal_verdict,
+    "Whodunit": lambda: mpgemm.whodunit(A.astype(np.float16), B.astype(np.float16), A @ B, methods=[]),
+    "Witness": witness,
+    "Words": lambda: words_of_engine(tcm.get_instruction(UNIT)),
+}  # fmt: skip
+
+
+def result_classes():
+    """Every class of the packages that is a result, imported or not so far."""
+    for package in ("tensorcore_models", "ascend", "mpgemm"):
+        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            if not found.name.endswith("__main__"):
+                try:
+                    importlib.import_module(found.name)
+                except ImportError:  # an extra that is not installed
+                    continue
+    left, seen = [Result], set()
+    while left:
+        for found in left.pop().__subclasses__():
+            left.append(found)
+            seen.add(found)
+    return seen
+
+
+def name_of(found):
+    """Its key in MAKERS."""
+    return found.__name__ if found.__name__ != "Verdict" else f"{found.__module__.partition('.')[0]}.Verdict"
+
+
+def test_every_result_is_made_here():
+    assert {name_of(found) for found in result_classes()} == set(MAKERS)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_public_class_is_a_result_or_named(name):
+    package = importlib.import_module(name)
+    computing = (Result, tcm.Accumulator, tcm.Engine, BaseException)
+    others = {
+        word
+        for word in package.__all__
+        if inspect.isclass(getattr(package, word)) and not issubclass(getattr(package, word), computing)
+    }
+    assert others == NO_RESULTS.get(name, set())
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_result_shows_itself(name):
+    found = MAKERS[name]()
+    assert name_of(type(found)) == name
+    rows = found.to_rows()
+    assert rows and all(list(row) == list(rows[0]) for row in rows)
+    page = found._repr_html_()
+    assert page.count("<tr>") >= len(rows) or name == "mpgemm.Verdict"  # which shows its sentences
+    assert all(page.count(f"<{tag}") == page.count(f"</{tag}>") for tag in ("table", "tr", "ul", "caption"))
+    assert len(repr(found)) < 200 and "\n" not in repr(found) and "object at 0x" not in repr(found) + str(found)
+    pandas = pytest.importorskip("pandas")
+    frame = found.to_dataframe()
+    assert isinstance(frame, pandas.DataFrame) and list(frame.columns) == list(rows[0]) and len(frame) == len(rows)
