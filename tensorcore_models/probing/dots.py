@@ -6,15 +6,16 @@ b = 1, which the 8-bit formats cannot do: 2^-24 does not exist in e4m3). All pro
 multiplied by the same power of two.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..engines.engine import Engine
+from ..engines.matrix_engine import MatrixEngine
 from ..formats import Format, get_float_format
 from ..formats.exact_rounding import round_to_bits
 
@@ -116,6 +117,44 @@ def product_bits(product: Product, scale: int, a_format: Format, b_format: Forma
     raise Unreachable(f"{x} * {y} * 2**{scale} in {a_format.name} and {b_format.name}")
 
 
+def unit_scales(engine: Engine, length: int) -> tuple[np.ndarray, np.ndarray] | tuple[()]:
+    """Block scales of 1 for a dot product, if the engine has any."""
+    if engine.scale_format is None or engine.block_size is None:
+        return ()
+    fmt = get_float_format(engine.scale_format)
+    one = encode_value(Fraction(1), fmt)
+    blocks = -(-length // engine.block_size)
+    return np.full((1, blocks), one, fmt.container), np.full((blocks, 1), one, fmt.container)
+
+
+def dot_codes(engine: Engine, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Encodings of d of a batch of dot products; scales, where there are any, are 1.
+
+    Parameters
+    ----------
+    engine : Engine
+        A model's dot products run at once, others' one by one.
+    a, b : ndarray of the formats' containers, shape (batch, length)
+    c : ndarray, shape (batch,)
+
+    Returns
+    -------
+    ndarray, shape (batch,)
+    """
+    count, length = a.shape
+    scales = unit_scales(engine, length)
+    if isinstance(engine, MatrixEngine) and not length % engine.k:
+        spread = [np.ascontiguousarray(np.broadcast_to(s, (count, *s.shape))) for s in scales]
+        low = kernels.lowered(engine)
+        return kernels.generic_batch_bits(low, a[:, None, :], b[:, :, None], c[:, None, None], *spread)[:, 0, 0]
+    with np.errstate(all="ignore"):  # a user's callable may be numpy, and specials are what is probed
+        rows = [
+            engine.gemm_bits(p[None], q[:, None], r.reshape(1, 1), *scales)[0, 0]
+            for p, q, r in zip(a, b, c, strict=True)
+        ]
+    return np.array(rows, engine.formats[3].container)
+
+
 @dataclass(frozen=True)
 class Dots:
     """Runs dot products of `length` products on an engine.
@@ -138,25 +177,35 @@ class Dots:
 
     def run_bits(self, a: Mapping[int, int], b: Mapping[int, int], c: int = 0) -> int:
         """Encoding of d for encodings at given positions; the rest is +0."""
-        formats = self.formats
-        x = np.zeros((1, self.length), formats[0].container)
-        y = np.zeros((self.length, 1), formats[1].container)
-        for place, bits in a.items():
-            x[0, place] = bits
-        for place, bits in b.items():
-            y[place, 0] = bits
-        z = np.full((1, 1), c, formats[2].container)
-        scales: dict[str, Any] = {}
-        if self.engine.scale_format is not None and self.engine.block_size is not None:
-            fmt = get_float_format(self.engine.scale_format)
-            blocks = -(-self.length // self.engine.block_size)
-            one = encode_value(Fraction(1), fmt)
-            scales = {
-                "scale_a": np.full((1, blocks), one, fmt.container),
-                "scale_b": np.full((blocks, 1), one, fmt.container),
-            }
-        with np.errstate(all="ignore"):  # a user's callable may be numpy, and specials are what is probed
-            return int(self.engine.gemm_bits(x, y, z, **scales)[0, 0])
+        return int(self.run_many([(a, b, c)])[0])
+
+    def run_many(self, cases: Sequence[tuple[Mapping[int, int], Mapping[int, int], int]]) -> np.ndarray:
+        """Encodings of d of several dot products, each given as for :meth:`run_bits`."""
+        shape = len(cases), self.length
+        x, y = (np.zeros(shape, fmt.container) for fmt in self.formats[:2])
+        z = np.array([case[2] for case in cases], self.formats[2].container)
+        for row, case in enumerate(cases):
+            for array, operands in zip((x, y), case[:2], strict=True):
+                array[row, list(operands)] = list(operands.values())
+        return dot_codes(self.engine, x, y, z)
+
+    def operands(
+        self, products: Mapping[int, Product], c: Fraction, scale: int
+    ) -> tuple[dict[int, int], dict[int, int], int]:
+        """Encodings of products and c, all times 2**scale, as :meth:`run_bits` takes them.
+
+        Raises
+        ------
+        Unreachable
+            If the formats lack one of the addends.
+        """
+        a_format, b_format, c_format, _ = self.formats
+        known: dict[int, tuple[int, int]] = {}  # by identity: long dot products repeat few numbers
+        for product in products.values():
+            if id(product) not in known:
+                known[id(product)] = product_bits(product, scale, a_format, b_format)
+        a, b = ({place: known[id(p)][i] for place, p in products.items()} for i in (0, 1))
+        return a, b, encode_value(c * power(scale), c_format)
 
     def run(self, products: Mapping[int, Product], c: Fraction | int = 0, scale: int = 0) -> Fraction | None:
         """d / 2**scale for products at given positions and c, all times 2**scale; None if d is not finite.
@@ -166,14 +215,8 @@ class Dots:
         Unreachable
             If the formats lack one of the addends.
         """
-        a_format, b_format, c_format, d_format = self.formats
-        pairs = {place: product_bits(p, scale, a_format, b_format) for place, p in products.items()}
-        bits = self.run_bits(
-            {place: pair[0] for place, pair in pairs.items()},
-            {place: pair[1] for place, pair in pairs.items()},
-            encode_value(Fraction(c) * power(scale), c_format),
-        )
-        value = decode_value(bits, d_format)
+        bits = self.run_bits(*self.operands(products, Fraction(c), scale))
+        value = decode_value(bits, self.formats[3])
         return None if value is None else value / power(scale)
 
     def run_any_scale(

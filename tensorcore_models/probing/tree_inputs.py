@@ -5,14 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from ..engines.engine import Engine
-from ..engines.matrix_engine import MatrixEngine
 from ..explanations.tree import Tree
-from ..formats import Format, IntegerFormat, get_format
+from ..formats import Format, IntegerFormat
 from ..formats.rounding import decode
 from ..libraries.recipe import Recipe
-from .dots import Unreachable, encode_value, factors, power
+from .dots import Unreachable, dot_codes, encode_value, factors, power
 from .tree_search import ABSENT, MINUS, PLUS, TINY, Counts, Inconsistent, TreeSearch
 
 #: Operands of one batch.
@@ -62,43 +60,16 @@ def _counted(values: np.ndarray, y: float) -> np.ndarray:
     return np.where(whole, counts, -1).astype(np.int64)
 
 
-def _ones(unit: Any, length: int) -> tuple[np.ndarray, np.ndarray] | tuple[()]:
-    """Block scales of 1 for a dot product, if the unit has any."""
-    if unit.scale_format is None:
-        return ()
-    fmt = get_format(unit.scale_format)
-    one = encode_value(power(0), fmt)
-    blocks = -(-length // unit.block_size)
-    return np.full((1, blocks), one, fmt.container), np.full((blocks, 1), one, fmt.container)
-
-
 def engine_counts(unit: Engine, n: int, x: Any, y: Any) -> Counts:
     """Counts of an engine's dot products of n products and c."""
     a_format, b_format, c_format, d_format = unit.formats
     pairs = [(0, 0), factors(y, a_format, b_format), factors(x, a_format, b_format), factors(-x, a_format, b_format)]
     a_table, b_table = (np.array([pair[i] for pair in pairs], f.container) for i, f in enumerate((a_format, b_format)))
     c_table = np.array([0, *(encode_value(v, c_format) for v in (y, x, -x))], c_format.container)
-    scales = _ones(unit, n)
     rows = max(1, BATCH_ELEMENTS // n)
 
     def few(masks: np.ndarray) -> np.ndarray:
-        a, b, c = a_table[masks[:, :n]], b_table[masks[:, :n]], c_table[masks[:, n]]
-        if isinstance(unit, MatrixEngine) and not n % unit.k:
-            spread = [np.broadcast_to(s, (len(masks), *s.shape)) for s in scales]
-            d = kernels.generic_batch_bits(
-                kernels.lowered(unit),
-                a[:, None, :],
-                b[:, :, None],
-                c[:, None, None],
-                *map(np.ascontiguousarray, spread),
-            )
-            return d[:, 0, 0]
-        return np.array(
-            [
-                unit.gemm_bits(p[None], q[:, None], r.reshape(1, 1), *scales)[0, 0]
-                for p, q, r in zip(a, b, c, strict=True)
-            ]
-        )
+        return dot_codes(unit, a_table[masks[:, :n]], b_table[masks[:, :n]], c_table[masks[:, n]])
 
     def counts(masks: np.ndarray) -> np.ndarray:
         d = np.concatenate([few(masks[i : i + rows]) for i in range(0, len(masks), rows)])

@@ -1,12 +1,12 @@
 """Published test suites, run against any engine: a table of features, evidence vectors and verdicts.
 
-The tests are data (:mod:`.rows`). Their verdicts are theirs: some misread units that their authors did not have
-(khattak-mikaitis, section V-A; `misread` says which tests do so on a modelled unit). The probes of
+The tests are data, one module for each suite (:mod:`.rows` names them). Their verdicts are theirs: some misread units that
+their authors did not have (khattak-mikaitis, section V-A; `misread` says which tests do so on a modelled unit). The probes of
 `tensorcore_models.probing.characterise` do not.
 """
 
 from .model import PublishedTest, Truth
 from .rows import SUITES
-from .table import Row, Table, misread, run, truth_of
+from .table import Judged, Row, Table, judged, misread, run, truth_of
 
-__all__ = ["SUITES", "PublishedTest", "Row", "Table", "Truth", "misread", "run", "truth_of"]
+__all__ = ["SUITES", "Judged", "PublishedTest", "Row", "Table", "Truth", "judged", "misread", "run", "truth_of"]

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..dots import Product
+from ...formats import Format
+from ..dots import SCALES, Product, Unreachable, factors, power
 
 
 class Setting(NamedTuple):
@@ -13,32 +14,64 @@ class Setting(NamedTuple):
 
     Attributes
     ----------
-    precision : int
-        P, of the result.
-    operand_precision : int
-        p, the smaller one of the operands.
+    formats : tuple of Format
+        Of a, b, c and the result.
     length : int
         Products of one dot product.
-    result : str
-        Name of the result's format.
     found : dict of str to str
         Verdicts so far.
     """
 
-    precision: int
-    operand_precision: int
+    formats: tuple[Format, Format, Format, Format]
     length: int
-    result: str
     found: Mapping[str, str]
+
+    @property
+    def precision(self) -> int:
+        """P, of the result."""
+        return self.formats[3].precision
+
+    @property
+    def operand_precision(self) -> int:
+        """p, the smaller one of the operands."""
+        return min(fmt.precision for fmt in self.formats[:2])
 
     @property
     def fraction_bits(self) -> int:
         """R."""
         return self.precision - 1
 
+    def number(self, name: str) -> int:
+        """The number that an earlier test found.
+
+        Raises
+        ------
+        Unreachable
+            If it found none.
+        """
+        text = self.found.get(name, "")
+        if not text.isdecimal():
+            raise Unreachable(f"{name} is not known: {text or 'no verdict'}")
+        return int(text)
+
+    def reaches(self, value: Fraction) -> bool:
+        """Whether the operand formats make a product of that value."""
+        try:
+            factors(value, *self.formats[:2])
+        except Unreachable:
+            return False
+        return True
+
+    def spans(self, binades: int) -> bool:
+        """Whether some 2^j and 2^(j - binades) are products, the smaller one a result."""
+        quantum = self.formats[3].quantum_exponent
+        return any(
+            j - binades >= quantum and self.reaches(power(j)) and self.reaches(power(j - binades)) for j in SCALES
+        )
+
 
 class Input(NamedTuple):
-    """One dot product: products by position, and c."""
+    """One dot product: products by position, and c; `scaled`: all may be multiplied by one power of two."""
 
     products: Mapping[int, Product]
     c: Fraction = Fraction(0)
@@ -57,6 +90,12 @@ class Truth(NamedTuple):
         Of the result, and at the alignment.
     normalised : bool
         Whether products are normalised.
+    result_bits : int
+        Fraction bits of the result, those of its format or fewer.
+    floor : int or None
+        The alignment exponent never goes below this.
+    product_overflow : int or None
+        Products at or beyond 2 to this power are infinite.
     """
 
     extra: int
@@ -64,6 +103,9 @@ class Truth(NamedTuple):
     rounding: str
     alignment: str
     normalised: bool
+    result_bits: int
+    floor: int | None
+    product_overflow: int | None
 
 
 Results = Sequence[Fraction | None]
@@ -78,7 +120,7 @@ class PublishedTest:
     name, feature, source : str
         What it is called, what it asks, and where it is published.
     inputs : callable
-        The dot products, for a setting.
+        The dot products, for a setting; :class:`~..dots.Unreachable` says that the test is not for these formats.
     verdict : callable
         What the results mean, for a setting.
     expected : callable
@@ -87,6 +129,11 @@ class PublishedTest:
         The units on which the test gives that verdict.
     needs : int
         Products that it takes.
+    narrow : bool
+        Whether `valid` is about units with fewer fraction bits than their result's format, too; otherwise the test is for
+        others only.
+    ladder : bool
+        Its dot products go on as far as the formats reach; otherwise they must have all of them.
     """
 
     name: str
@@ -97,3 +144,9 @@ class PublishedTest:
     expected: Callable[[Setting, Truth], str]
     valid: Callable[[Setting, Truth], bool] = lambda s, t: True
     needs: int = 1
+    narrow: bool = False
+    ladder: bool = False
+
+    def holds(self, setting: Setting, truth: Truth) -> bool:
+        """Whether the test gives a unit the verdict that it deserves."""
+        return (self.narrow or truth.result_bits == setting.fraction_bits) and self.valid(setting, truth)

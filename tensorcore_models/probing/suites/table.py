@@ -1,14 +1,15 @@
 """Runs a suite against an engine and reads its verdicts."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...accumulators import Accumulator, as_parametric
 from ...engines.engine import Engine
 from ...formats import IntegerFormat
-from ..dots import Dots, Unreachable
+from ..dots import SCALES, Dots, Unreachable, decode_value, encode_value, power
 from .model import Input, PublishedTest, Setting, Truth
 from .rows import SUITES
 
@@ -68,31 +69,53 @@ def _short(evidence: tuple[str, ...]) -> str:
     return text if len(evidence) <= 4 else f"{text} ... ({len(evidence)})"
 
 
-def _results(dots: Dots, inputs: list[Input]) -> list[Fraction | None]:
-    """Results of dot products, each at a scale at which the formats have its addends.
+def _results(dots: Dots, inputs: Sequence[Input], ladder: bool) -> list[Fraction | None]:
+    """Results of dot products, each at a scale at which the formats have its addends; a ladder may end early.
 
     Raises
     ------
     Unreachable
-        If there is none.
+        If a dot product has no such scale.
     """
-    found: list[Fraction | None] = []
+    cases: list[tuple] = []
+    scales: list[int] = []
     for case in inputs:
-        if case.scaled:
-            addends = [p if isinstance(p, Fraction) else p[0] * p[1] for p in case.products.values()] + [case.c]
-            smallest = min(abs(x) for x in addends if x)
-            value = dots.run_any_scale(case.products, case.c, _visible(smallest))
-            if value is None:  # no test is about overflow: at no scale does the range hold its numbers
-                raise Unreachable("a result beyond the largest number")
-            found.append(value)
-        else:
-            found.append(dots.run(case.products, case.c))
-    return found
+        try:
+            scale, codes = _encoded(dots, case)
+        except Unreachable:
+            if ladder and cases:
+                break
+            raise
+        scales.append(scale)
+        cases.append(codes)
+    results = []
+    for case, scale, bits in zip(inputs, scales, dots.run_many(cases) if cases else (), strict=False):
+        value = decode_value(int(bits), dots.formats[3])
+        if (
+            value is None and case.scaled
+        ):  # no test of these is about overflow: at no scale does the range hold its numbers
+            raise Unreachable("a result beyond the largest number")
+        results.append(None if value is None else value / power(scale))
+    return results
 
 
-def _visible(smallest: Fraction) -> Fraction:
-    """The lowest bit of the smallest addend: the result's format must reach so far down."""
-    return Fraction(1, smallest.denominator)
+def _encoded(dots: Dots, case: Input) -> tuple[int, tuple]:
+    """The scale nearest to 1 at which the formats have a dot product's addends, and their encodings.
+
+    The result's format must reach down to the lowest bit of the smallest addend, too.
+    """
+    if not case.scaled:
+        return 0, dots.operands(case.products, case.c, 0)
+    addends = {p if isinstance(p, Fraction) else p[0] * p[1] for p in case.products.values()} | {case.c}
+    smallest = min(abs(x) for x in addends if x)
+    last = Unreachable("no scale")
+    for scale in SCALES:
+        try:
+            encode_value(Fraction(1, smallest.denominator) * power(scale), dots.formats[3])
+            return scale, dots.operands(case.products, case.c, scale)
+        except Unreachable as error:
+            last = error
+    raise last
 
 
 def run(name: str, engine: Engine) -> Table:
@@ -127,16 +150,14 @@ def run(name: str, engine: Engine) -> Table:
 
 
 def _setting(engine: Engine, length: int, rows: list[Row]) -> Setting:
-    a, b, _, d = engine.formats
-    found = {row.name: row.verdict for row in rows if row.verdict != NOT_EXPRESSIBLE}
-    return Setting(d.precision, min(a.precision, b.precision), length, d.name, found)
+    return Setting(engine.formats, length, {row.name: row.verdict for row in rows if row.verdict != NOT_EXPRESSIBLE})
 
 
 def _row(test: PublishedTest, setting: Setting, dots: Dots) -> Row:
     try:
         if test.needs > setting.length:
             raise Unreachable(f"{test.needs} products")
-        results = _results(dots, list(test.inputs(setting)))
+        results = _results(dots, test.inputs(setting), test.ladder)
     except Unreachable:
         return Row(test.name, test.feature, test.source, (), NOT_EXPRESSIBLE)
     evidence = tuple("not finite" if r is None else float(r).hex() for r in results)
@@ -156,15 +177,50 @@ def truth_of(spec: Accumulator, result_precision: int) -> Truth | None:
         unit = as_parametric(spec)
     except TypeError:
         return None
-    plain = unit.alignment == "global" and not (unit.normalise_each_add or unit.sticky or unit.flush_inputs)
-    if unit.fraction_bits is None or unit.c_position != "early" or not plain or unit.output_fraction_bits is not None:
+    flushes = unit.flush_inputs or unit.flush_outputs
+    one_alignment = (
+        unit.alignment == "global" and unit.c_position == "early" and unit.zero_c == unit.zero_operand == "skip"
+    )
+    if unit.fraction_bits is None or unit.integer_bits is not None or not one_alignment:
         return None
-    extra = unit.fraction_bits - (result_precision - 1)
-    return Truth(extra, unit.terms, unit.output_rounding, unit.alignment_rounding, unit.normalised_products)
+    if unit.normalise_each_add or unit.sticky or flushes:
+        return None
+    kept = result_precision - 1
+    return Truth(
+        extra=unit.fraction_bits - kept,
+        terms=unit.terms,
+        rounding=unit.output_rounding,
+        alignment=unit.alignment_rounding,
+        normalised=unit.normalised_products,
+        result_bits=kept if unit.output_fraction_bits is None else min(kept, unit.output_fraction_bits),
+        floor=unit.exponent_floor,
+        product_overflow=unit.product_overflow_exponent,
+    )
 
 
-def misread(name: str, engine: Any) -> list[tuple[Row, str]]:
-    """Tests of a suite whose verdict contradicts a modelled unit's specification, with the verdict that it deserves.
+class Judged(NamedTuple):
+    """A test's outcome on a modelled unit, beside the verdict that the unit's specification deserves.
+
+    Attributes
+    ----------
+    row : Row
+    deserved : str
+    valid : bool
+        Whether the unit is one of those on which the test gives that verdict.
+    """
+
+    row: Row
+    deserved: str
+    valid: bool
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the test gave another verdict."""
+        return self.row.verdict not in (NOT_EXPRESSIBLE, self.deserved)
+
+
+def judged(name: str, engine: Any) -> list[Judged]:
+    """A suite on a modelled unit, each verdict beside the one that the specification deserves.
 
     Parameters
     ----------
@@ -178,17 +234,22 @@ def misread(name: str, engine: Any) -> list[tuple[Row, str]]:
     ValueError
         If the unit is no such one.
     """
-    a, b, _, d = engine.formats
-    truth = truth_of(engine.accumulator, d.precision)
+    truth = truth_of(engine.accumulator, engine.formats[3].precision)
     if truth is None:
         raise ValueError(
             f"{engine.label} is no fused unit with one alignment, so the tests' features do not describe it"
         )
     table = run(name, engine)
-    setting = Setting(d.precision, min(a.precision, b.precision), 2 * engine.k, d.name, {})
-    pairs = zip(table.rows, SUITES[name], strict=True)
+    setting = _setting(engine, 2 * engine.k, list(table.rows))
     return [
-        (row, test.expected(setting, truth))
-        for row, test in pairs
-        if row.verdict not in (NOT_EXPRESSIBLE, test.expected(setting, truth))
+        Judged(row, test.expected(setting, truth), test.holds(setting, truth))
+        for row, test in zip(table.rows, SUITES[name], strict=True)
     ]
+
+
+def misread(name: str, engine: Any) -> list[tuple[Row, str]]:
+    """Tests of a suite whose verdict contradicts a modelled unit's specification, with the verdict that it deserves.
+
+    Parameters and errors are those of :func:`judged`.
+    """
+    return [(x.row, x.deserved) for x in judged(name, engine) if x.wrong]
