@@ -8,17 +8,7 @@ from ...accumulators import Accumulator
 from ...engines.engine import MatrixEngine
 from ..interface import Interface
 from .evidence import Counterexample, Evidence, OpenQuestion
-
-
-def spec_text(spec: Accumulator) -> str:
-    """A specification as Python, without the fields that have their class's defaults."""
-    default = type(spec)()
-    changed = []
-    for field in dataclasses.fields(spec):
-        value = getattr(spec, field.name)
-        if value != getattr(default, field.name):
-            changed.append(f"{field.name}={spec_text(value) if isinstance(value, Accumulator) else repr(value)}")
-    return f"{type(spec).__name__}({', '.join(changed)})"
+from .families import spec_text
 
 
 @dataclass(frozen=True)
