@@ -1,15 +1,18 @@
-"""Identifies every instruction of the catalogue as a black box and writes what came out, one JSON line each.
+"""Identifies every instruction of the catalogue, or random units, as black boxes; writes what came out, one JSON line each.
 
 Instructions with the same arithmetic and formats are one box. A run that is stopped goes on where it was:
 
     python tools/identify_catalogue.py catalogue.jsonl --vectors 20000
+    python tools/identify_catalogue.py random.jsonl --random 500 --vectors 20000     # units of tests/support/boxes.py
     python tools/identify_catalogue.py catalogue.jsonl --table      # what the file says, as Markdown
 """
 
 import argparse
 import json
+import sys
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +22,11 @@ from tensorcore_models import probing
 from tensorcore_models.probing.identify.box import as_box, model_answer
 from tensorcore_models.probing.identify.inputs import pool
 
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+from boxes import random_unit
 
-def boxes() -> dict[str, list[str]]:
+
+def instructions() -> dict[str, list[str]]:
     """Instructions by what they compute, the first one's name first."""
     groups: dict[tuple, list[str]] = defaultdict(list)
     for row in tcm.list_instructions():
@@ -30,7 +36,15 @@ def boxes() -> dict[str, list[str]]:
     return {names[0]: names for names in groups.values()}
 
 
-def differences(row: tcm.Instruction, engine: tcm.MatrixEngine, vectors: int) -> int:
+def units(random: int) -> Iterator[tuple[str, tcm.MatrixEngine, int]]:
+    """(name, engine, instructions that compute the same) of each box."""
+    if random:
+        yield from ((f"random unit {seed}", random_unit(seed), 1) for seed in range(random))
+    else:
+        yield from ((name, tcm.get_instruction(name), len(names)) for name, names in instructions().items())
+
+
+def differences(row: tcm.MatrixEngine, engine: tcm.MatrixEngine, vectors: int) -> int:
     """Results on fresh inputs that the identified engine does not give."""
     rng = np.random.default_rng(2027)
     wrong = done = 0
@@ -42,13 +56,12 @@ def differences(row: tcm.Instruction, engine: tcm.MatrixEngine, vectors: int) ->
     return wrong
 
 
-def identified(name: str, names: list[str], vectors: int, check: int) -> dict:
+def identified(name: str, row: tcm.MatrixEngine, count: int, vectors: int, check: int) -> dict:
     """One box: what came out, what it cost, and whether it is right."""
-    row = tcm.get_instruction(name)
     started, cpu = time.monotonic(), time.process_time()
     result = probing.identify(row, vectors=vectors)
     seconds, cpu = time.monotonic() - started, time.process_time() - cpu
-    line = result.to_dict() | {"name": name, "instructions": len(names), "seconds": seconds, "cpu_seconds": cpu}
+    line = result.to_dict() | {"name": name, "instructions": count, "seconds": seconds, "cpu_seconds": cpu}
     line["evidence"] = len(result.evidence)
     line["wrong"] = None if result.engine is None else differences(row, result.engine, check)
     line["algorithm"] = type(row.accumulator).__name__
@@ -82,6 +95,9 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--vectors", type=int, default=100_000, help="random vectors of each identification")
     parser.add_argument("--check", type=int, default=100_000, help="fresh vectors on which the result is compared")
+    parser.add_argument(
+        "--random", type=int, default=0, metavar="N", help="the first N random units in place of the catalogue"
+    )
     parser.add_argument("--part", default="0/1", help="I/N: every Nth box from the Ith")
     parser.add_argument("--table", action="store_true", help="print the table of a file")
     args = parser.parse_args()
@@ -92,9 +108,9 @@ def main() -> None:
     done = {line["name"] for line in lines}
     part, parts = map(int, args.part.split("/"))
     tcm.set_num_threads(1)
-    for name, names in list(boxes().items())[part::parts]:
+    for name, unit, count in list(units(args.random))[part::parts]:
         if name not in done:
-            line = identified(name, names, args.vectors, args.check)
+            line = identified(name, unit, count, args.vectors, args.check)
             with args.out.open("a") as file:
                 file.write(json.dumps(line) + "\n")
             print(

@@ -121,6 +121,11 @@ class DotBatch:
         """The block scales, None without."""
         return None if self.scale_a is None or self.scale_b is None else (self.scale_a, self.scale_b)
 
+    @property
+    def addends(self) -> np.ndarray:
+        """Products of two operands that are not +0, and c where it is not, of each (size)."""
+        return np.count_nonzero((self.a != 0) & (self.b != 0), axis=1) + (self.c != 0)
+
     def rows(self, part) -> "DotBatch":
         """Part of the batch."""
         scales = () if self.scales is None else (self.scales[0][part], self.scales[1][part])

@@ -25,14 +25,17 @@ from ...accumulators import (
     ParametricDotAdd,
     SequentialFMA,
 )
-from ...accumulators.base import MAX_FRACTION_BITS
 from ...engines.matrix_engine import MatrixEngine
 from ..interface import Interface
 
 C_POSITIONS: tuple[Literal["early", "late"], ...] = ("early", "late")
 ROUNDINGS = ("rne", "rz", "rna", "ru", "rd", "ro")
+#: Lists of values that are longer are searched with strides first.
+LONG, STRIDE = 24, 8
 #: Widths that the round-down classes and integer_bits may have.
 MAX_WIDTH = 60
+#: Widths of other sums: those that the kernels hold whatever the number of terms.
+WIDEST = 108
 
 
 def value_of(spec: Any, path: str) -> Any:
@@ -92,19 +95,22 @@ class Field:
         """The present values."""
         return tuple(value_of(spec, path) for path in self.paths)
 
-    def variants(self, interface: Interface, spec: Accumulator) -> Iterator[tuple[tuple, Accumulator]]:
-        """(values, specification) for all other values that do not contradict the rest."""
+    def variants(
+        self, interface: Interface, spec: Accumulator, *, sparse: bool = False
+    ) -> Iterator[tuple[tuple, Accumulator]]:
+        """(values, specification) for all other values that do not contradict the rest; `sparse`: of a long list of values
+        those near the present one and few of the others."""
         present = self.get(spec)
-        for given in self.values(interface, spec):
-            values = given if len(self.paths) > 1 else (given,)
+        listed = [given if len(self.paths) > 1 else (given,) for given in self.values(interface, spec)]
+        if sparse and len(listed) > LONG:
+            here = listed.index(present) if present in listed else 0
+            listed = [v for i, v in enumerate(listed) if i < 2 or i % STRIDE == 0 or abs(i - here) < STRIDE]
+        for values in listed:
             if values == present:
                 continue
-            try:
-                other = with_values(spec, dict(zip(self.paths, values, strict=True)))
-                engine_of(other, interface)
-            except (ValueError, TypeError):  # contradicts another field, or the class has no such value
-                continue
-            yield values, other
+            other = changed(interface, spec, dict(zip(self.paths, values, strict=True)))
+            if other is not None:
+                yield values, other
 
 
 def engine_of(spec: Accumulator, interface: Interface) -> MatrixEngine:
@@ -120,6 +126,16 @@ def engine_of(spec: Accumulator, interface: Interface) -> MatrixEngine:
         spec, a_format=a, b_format=b, c_format=c, d_format=d, k=interface.k,
         scale_format=interface.scale_format, block_size=interface.block_size,
     )  # fmt: skip
+
+
+def changed(interface: Interface, spec: Accumulator, changes: Mapping[str, Any]) -> Accumulator | None:
+    """A specification with other values of fields; None if they contradict the rest, or the class has no such value."""
+    try:
+        other = with_values(spec, changes)
+        engine_of(other, interface)
+    except (ValueError, TypeError):
+        return None
+    return other
 
 
 # -- values --------------------------------------------------------------------------------------------------------------------
@@ -150,7 +166,7 @@ def _floors(interface: Interface, spec: Any) -> list[int | None]:
 
 
 def _widths(interface: Interface, spec: Any) -> range:
-    return range(1, MAX_FRACTION_BITS + 1)
+    return range(1, WIDEST + 1)
 
 
 def _integer_widths(interface: Interface, spec: Any) -> list[int | None]:
@@ -227,6 +243,7 @@ PARAMETRIC = (
     *ALIGNMENT,
     Field(("scaled_zero",), one_of("skip", "keeps_scale"), _scaled),
 )
+PARAMETRIC_SHAPE = ("terms", "c_position", "alignment", "normalise_each_add")
 ROUND_DOWN = (
     Field(("terms",), divisors),
     Field(("fraction_bits",), lambda i, s: range(1, MAX_WIDTH + 1)),
@@ -298,11 +315,18 @@ class Family:
     fields : tuple of Field
     starts : callable
         Specifications to start from, for an interface.
+    shape : tuple of str
+        Fields that say what meets what: of the starting points that are alike in them the nearest one is followed.
     """
 
     name: str
     fields: tuple[Field, ...]
     starts: Callable[[Interface], Iterable[Accumulator]]
+    shape: tuple[str, ...] = ()
+
+    def shape_of(self, spec: Accumulator) -> tuple:
+        """The values of the fields that say what meets what."""
+        return tuple(value_of(spec, path) for path in self.shape)
 
     def first(self, interface: Interface) -> list[Accumulator]:
         """The starting points that the interface's formats allow."""
@@ -315,11 +339,13 @@ class Family:
             found.append(spec)
         return found
 
-    def variants(self, interface: Interface, spec: Accumulator) -> Iterator[tuple[Field, tuple, Accumulator]]:
+    def variants(
+        self, interface: Interface, spec: Accumulator, *, sparse: bool = False
+    ) -> Iterator[tuple[Field, tuple, Accumulator]]:
         """Specifications with one field changed that can matter."""
         for field in self.fields:
             if field.matters(interface, spec):
-                for values, other in field.variants(interface, spec):
+                for values, other in field.variants(interface, spec, sparse=sparse):
                     yield field, values, other
 
 
@@ -330,8 +356,8 @@ def _parametric_starts(interface: Interface) -> Iterator[Accumulator]:
     shapes = itertools.product(divisors(interface), C_POSITIONS, widths, ("rz", "rne"))
     for terms, c_position, bits, rounding in shapes:
         yield ParametricDotAdd(terms, bits, c_position=c_position, output_rounding=rounding)
-    for terms, (alignment, each) in itertools.product(divisors(interface), SUMS[1:]):
-        yield ParametricDotAdd(terms, digits + 1, alignment=alignment, normalise_each_add=each)
+    for terms, c_position, (alignment, each) in itertools.product(divisors(interface), C_POSITIONS, SUMS[1:]):
+        yield ParametricDotAdd(terms, digits + 1, c_position=c_position, alignment=alignment, normalise_each_add=each)
 
 
 def _exact_starts(interface: Interface) -> Iterator[Accumulator]:
@@ -412,9 +438,9 @@ FAMILIES: tuple[Family, ...] = (
         _unscaled(_pairwise_starts),
     ),
     Family("pairs rounded to odd", COMMON, _unscaled(lambda i: [PairRoundOddSum()])),
-    Family("fused sums", PARAMETRIC, _parametric_starts),
-    Family("exact sums, rounded once", PARAMETRIC, _exact_starts),
-    Family("interleaved fused sums", INTERLEAVED, _interleaved_starts),
+    Family("fused sums", PARAMETRIC, _parametric_starts, PARAMETRIC_SHAPE),
+    Family("exact sums, rounded once", PARAMETRIC, _exact_starts, PARAMETRIC_SHAPE),
+    Family("interleaved fused sums", INTERLEAVED, _interleaved_starts, ("dot.terms", "run", "groups")),
     Family(
         "exact sums of groups, then a fused sum",
         (
@@ -460,3 +486,14 @@ def simplest_form(spec: Accumulator) -> Accumulator:
     defaults = ParametricDotAdd()
     beyond = (f.name for f in dataclasses.fields(spec) if f.name not in FUSED_NAMES)
     return fused if all(getattr(spec, name) == getattr(defaults, name) for name in beyond) else spec
+
+
+def spec_text(spec: Accumulator) -> str:
+    """A specification as Python, without the fields that have their class's defaults."""
+    default = type(spec)()
+    changed = []
+    for field in dataclasses.fields(spec):
+        value = getattr(spec, field.name)
+        if value != getattr(default, field.name):
+            changed.append(f"{field.name}={spec_text(value) if isinstance(value, Accumulator) else repr(value)}")
+    return f"{type(spec).__name__}({', '.join(changed)})"

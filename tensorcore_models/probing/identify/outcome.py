@@ -9,17 +9,7 @@ from ...engines.matrix_engine import MatrixEngine
 from ...results import Result
 from ..interface import Interface
 from .evidence import Counterexample, Evidence, OpenQuestion
-
-
-def spec_text(spec: Accumulator) -> str:
-    """A specification as Python, without the fields that have their class's defaults."""
-    default = type(spec)()
-    changed = []
-    for field in dataclasses.fields(spec):
-        value = getattr(spec, field.name)
-        if value != getattr(default, field.name):
-            changed.append(f"{field.name}={spec_text(value) if isinstance(value, Accumulator) else repr(value)}")
-    return f"{type(spec).__name__}({', '.join(changed)})"
+from .families import spec_text
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,15 @@ from .evidence import Counterexample, Evidence, OpenQuestion, evidence_of, open_
 from .families import Family, engine_of, families_for, simplest_form
 from .inputs import pool
 from .outcome import Identification, Nearest
-from .search import Log, descend, differ, fit, is_nan, results
+from .search import Log, descend, differ, evolve, fit, is_nan, results
 from .solver import Solver
 
 #: Inputs of the first pool.
 FIRST_POOL = 2600
 #: Specifications that may be refuted before a box counts as outside of the families.
 ROUNDS = 40
+#: Products evaluated to mend a specification that was refuted, before the search starts anew.
+REFIT_EFFORT = 80_000_000
 #: Rounds of shrinking a counter-example.
 SHRINK_ROUNDS = 25
 
@@ -49,11 +51,12 @@ class _Run:
     def fitted(self, family: Family | None, spec: Accumulator | None) -> tuple[int, Family, Accumulator]:
         """A specification for the log, from the one at hand if there is one."""
         if family is not None and spec is not None:
-            found, wrong = descend(family, self.log, spec, detours=True)
+            found, wrong = descend(family, self.log, spec)
+            wrong, family, found = evolve([(wrong, family, found)], self.log, self.rng, REFIT_EFFORT)
             if not wrong:
                 return 0, family, found
         self.progress("looking for a specification")
-        self.fits = fit(self.families, self.log, self.progress)
+        self.fits = fit(self.families, self.log, self.rng, self.progress)
         wrong, family, spec = self.fits[0]
         if wrong and not self.log.any_nan and self._odd_nan(spec):
             self.log.forgive_nan()

@@ -1,5 +1,10 @@
-"""Finds the specification of a family that gives the answers of a log: descent over fields, then over pairs of fields."""
+"""Finds the specification of a family that gives the answers of a log: descent over fields, from many starting points.
 
+Where every descent ends at a specification that misses answers, specifications are crossed and changed at random and descend
+again, the best ones most often (a memetic search).
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -7,19 +12,26 @@ import numpy as np
 from ...accumulators import Accumulator
 from ..interface import DotBatch, Interface
 from .box import model_answer
-from .families import Family, engine_of
+from .families import Family, Field, changed, engine_of, spec_text, value_of
 
 #: Answers that are compared in one go; a specification is given up as soon as it is worse than the best one.
 CHUNKS = (96, 400, 1600)
 #: Answers of the first, coarse descent.
 COARSE = 500
-#: Starting points of a family that are followed; results that are followed to their end.
-FOLLOWED_STARTS, FOLLOWED, DETOURED = 6, 4, 3
-#: A family whose first start ends this many times farther off than the best one is left.
-FAR = 3
-#: Detours: wrong answers that are looked at, fields changed, specifications kept, and how much worse these may be.
-MISSED, DETOUR_LENGTH, BEAM, SLACK = 200, 3, 8, 120
+#: Results that are followed to their end; those of each family that the random search crosses, and families.
+FOLLOWED, POPULATION, CROSSED = 4, 8, 3
+#: Of the answers that the best specification misses, so many are looked at in the random search.
+MISSED = 100
+#: Products that a search for a specification may evaluate in all; a comparison costs as much as so many of them.
+EFFORT, COMPARISON = 400_000_000, 800
 REMEMBERED = 40_000
+
+
+@dataclass
+class Effort:
+    """Products evaluated for comparisons so far."""
+
+    spent: int = 0
 
 
 @dataclass
@@ -33,12 +45,15 @@ class Log:
     answers : ndarray
     any_nan : bool
         Any two NaN count as equal.
+    effort : Effort
+        What looking at the answers cost; parts of a log count together.
     """
 
     interface: Interface
     batch: DotBatch
     answers: np.ndarray
     any_nan: bool = False
+    effort: Effort = field(default_factory=Effort, repr=False)
     _counts: dict = field(default_factory=dict, repr=False)
 
     @property
@@ -54,7 +69,9 @@ class Log:
 
     def differs(self, spec: Accumulator, part: slice | np.ndarray = slice(None)) -> np.ndarray:
         """Which of the answers a specification does not give."""
-        return differ(results(spec, self.interface, self.batch.rows(part)), self.answers[part], self)
+        answers = self.answers[part]
+        self.effort.spent += len(answers) * (self.interface.k + 4) + COMPARISON
+        return differ(results(spec, self.interface, self.batch.rows(part)), answers, self)
 
     def forgive_nan(self) -> None:
         """From now on any two NaN count as equal."""
@@ -63,7 +80,7 @@ class Log:
 
     def part(self, rows: np.ndarray) -> "Log":
         """Some of the answers."""
-        return Log(self.interface, self.batch.rows(rows), self.answers[rows], self.any_nan)
+        return Log(self.interface, self.batch.rows(rows), self.answers[rows], self.any_nan, self.effort)
 
     def wrong(self, spec: Accumulator, limit: int | None = None, size: int | None = None) -> int:
         """Answers among the first `size` that a specification does not give; counting ends at `limit`."""
@@ -106,48 +123,24 @@ def differ(found: np.ndarray, wanted: np.ndarray, log: Log) -> np.ndarray:
     return apart
 
 
-def _sweep(family: Family, log: Log, spec: Accumulator, wrong: int, size: int | None) -> tuple[Accumulator, int]:
+def _sweep(
+    fields: Iterable[Field], log: Log, spec: Accumulator, wrong: int, size: int | None, *, sparse: bool = False
+) -> tuple[Accumulator, int]:
     """Each field set to its best value, one after the other."""
-    for one in family.fields:
+    for one in fields:
         if not wrong:
             break
         if not one.matters(log.interface, spec):
             continue
-        for _, other in one.variants(log.interface, spec):
+        for _, other in one.variants(log.interface, spec, sparse=sparse):
             found = log.wrong(other, wrong, size)
             if found < wrong:
                 spec, wrong = other, found
     return spec, wrong
 
 
-def _detours(family: Family, log: Log, spec: Accumulator, wrong: int) -> tuple[Accumulator, int]:
-    """A better specification behind worse ones: several fields changed, the most promising changes followed."""
-    missed = np.flatnonzero(log.differs(spec))[:MISSED]
-    spread = np.linspace(0, log.size - 1, min(COARSE, log.size)).astype(int)
-    few, hard = log.part(np.unique(np.concatenate([missed, spread]))), log.part(missed)
-    best = few.wrong(spec)
-    frontier, seen = [spec], {spec}
-    for _ in range(DETOUR_LENGTH):
-        found: list[tuple[int, int, int, Accumulator]] = []
-        for present in frontier:
-            for _, _, other in family.variants(log.interface, present):
-                if other not in seen:
-                    seen.add(other)
-                    found.append((few.wrong(other, best + SLACK), len(found), hard.wrong(other), other))
-        found.sort(key=lambda row: row[:2])
-        # What mends the missed answers may break others, which the next change mends; what changes little may lead on, too.
-        mending = sorted(found, key=lambda row: (row[2], row[0], row[1]))
-        frontier = [row[3] for row in dict.fromkeys([*found[:BEAM], *mending[:BEAM]])]
-        for left, _, _, other in found[:BEAM]:
-            if left < best:
-                better, total = _sweep(family, log, other, log.wrong(other), None)
-                if total < wrong:
-                    return better, total
-    return spec, wrong
-
-
 def descend(
-    family: Family, log: Log, spec: Accumulator, size: int | None = None, *, detours: bool = False
+    family: Family, log: Log, spec: Accumulator, size: int | None = None, *, sparse: bool = False
 ) -> tuple[Accumulator, int]:
     """The specification to which single changes of fields lead, and how many answers it does not give.
 
@@ -159,59 +152,148 @@ def descend(
         Where to start.
     size : int, optional
         Answers that are looked at; all by default.
-    detours : bool
-        Where no single change helps, look behind changes that do not help by themselves.
+    sparse : bool
+        Of long lists of values try few.
     """
     wrong = log.wrong(spec, None, size)
     while wrong:
         before = wrong
-        spec, wrong = _sweep(family, log, spec, wrong, size)
-        if wrong == before and detours:
-            spec, wrong = _detours(family, log, spec, wrong)
+        spec, wrong = _sweep(family.fields, log, spec, wrong, size, sparse=sparse)
         if wrong == before:
             break
     return spec, wrong
 
 
-def fit(families: tuple[Family, ...], log: Log, progress=lambda text: None) -> list[tuple[int, Family, Accumulator]]:
+def _crossed(family: Family, interface: Interface, one: Accumulator, other: Accumulator, rng) -> Accumulator:
+    """A specification with some fields of another one, and up to three fields changed at random."""
+    taken = [f for f in family.fields if rng.random() < 0.3]
+    values = {p: value_of(other, p) for f in taken for p in f.paths}
+    spec = changed(interface, one, values) or one
+    for _ in range(rng.integers(0, 4)):
+        mattering = [f for f in family.fields if f.matters(interface, spec)]
+        variants = list(mattering[rng.integers(len(mattering))].variants(interface, spec, sparse=True))
+        if variants:
+            spec = variants[rng.integers(len(variants))][1]
+    return spec
+
+
+def evolve(
+    fits: list[tuple[int, Family, Accumulator]], log: Log, rng: np.random.Generator, effort: int = EFFORT
+) -> tuple[int, Family, Accumulator]:
+    """The best specification that crossing and changing others at random leads to.
+
+    Parameters
+    ----------
+    fits : list of (wrong answers, family, specification)
+        What there is, the best first.
+    log : Log
+    rng : Generator
+    effort : int
+        Products that may be evaluated.
+    """
+    limit = log.effort.spent + effort
+    best = fits[0]
+    while best[0] and log.effort.spent < limit:
+        few = _telling(log, best[2])
+        herds = _herds([(few.wrong(spec), family, spec) for _, family, spec in fits])
+        fits = [row for herd in _bred(herds, few, rng, limit) for row in herd]
+        found = []
+        for _, family, spec in fits[:FOLLOWED]:
+            spec, wrong = descend(family, log, spec, sparse=True)
+            found.append((wrong, family, spec))
+        best = min([best, *found], key=lambda row: row[0])
+        fits = [best, *found, *fits[FOLLOWED:]]
+    return best
+
+
+def _herds(fits: list[tuple[int, Family, Accumulator]]) -> list[list[tuple[int, Family, Accumulator]]]:
+    """The best specifications of each of the best families, the best family first."""
+    herds: dict[str, list[tuple[int, Family, Accumulator]]] = {}
+    for row in sorted(fits, key=lambda row: row[0]):
+        herd = herds.setdefault(row[1].name, [])
+        if len(herd) < POPULATION and row[2] not in (spec for _, _, spec in herd):
+            herd.append(row)
+    return list(herds.values())[:CROSSED]
+
+
+def _bred(herds: list[list], log: Log, rng: np.random.Generator, limit: int) -> list[list]:
+    """Specifications crossed within their families until one misses fewer answers than all before, or the limit is reached."""
+    fewest = herds[0][0][0]
+    while herds[0][0][0] >= fewest and log.effort.spent < limit:
+        herd = herds[int(len(herds) * rng.random() ** 2)]
+        family = herd[0][1]
+        one, other = (herd[int(len(herd) * rng.random() ** 2)][2] for _ in range(2))
+        child = _crossed(family, log.interface, one, other, rng)
+        child, left = _sweep(rng.permutation(family.fields), log, child, log.wrong(child), None, sparse=True)
+        if (len(herd) < POPULATION or left <= herd[-1][0]) and child not in (spec for _, _, spec in herd):
+            herd.append((left, family, child))
+            herd.sort(key=lambda row: row[0])
+            del herd[POPULATION:]
+            herds.sort(key=lambda herd: herd[0][0])
+    return herds
+
+
+def _telling(log: Log, spec: Accumulator) -> Log:
+    """The answers that a specification misses, and others."""
+    missed = np.flatnonzero(log.differs(spec))[:MISSED]
+    spread = np.linspace(0, log.size - 1, min(COARSE, log.size)).astype(int)
+    return log.part(np.unique(np.concatenate([missed, spread])))
+
+
+def _starts(family: Family, log: Log) -> list[tuple[int, Accumulator]]:
+    """A family's starting points, the nearest of each shape, as they are and with what single addends show; the best first.
+
+    Roundings of the result, flushes and overflow show with one addend alone, where no order and no alignment disturbs.
+    """
+    nearest: dict[tuple, tuple[int, Accumulator]] = {}
+    for start in family.first(log.interface):
+        wrong, shape = log.wrong(start, None, COARSE), family.shape_of(start)
+        if shape not in nearest or wrong < nearest[shape][0]:
+            nearest[shape] = wrong, start
+    alone = log.part(np.flatnonzero(log.batch.addends <= 1))
+    found = set(nearest.values())
+    for _, spec in nearest.values():
+        for _ in range(2):
+            spec, _ = _sweep(family.fields, alone, spec, alone.wrong(spec), None, sparse=True)
+        found.add((log.wrong(spec, None, COARSE), spec))
+    return sorted(found, key=lambda row: (row[0], spec_text(row[1])))
+
+
+def fit(
+    families: tuple[Family, ...], log: Log, rng: np.random.Generator, progress=lambda text: None
+) -> list[tuple[int, Family, Accumulator]]:
     """The best specifications that the families have for the answers of a log, best first.
 
     Returns
     -------
     list of (wrong answers, family, specification)
     """
-    begun = []
-    for family in families:
-        starts = [(log.wrong(spec, None, COARSE), i, spec) for i, spec in enumerate(family.first(log.interface))]
-        starts.sort(key=lambda row: row[:2])
-        begun += [(rank, wrong, family, spec) for rank, (wrong, _, spec) in enumerate(starts[:FOLLOWED_STARTS])]
+    begun = [
+        (rank, wrong, family, spec) for family in families for rank, (wrong, spec) in enumerate(_starts(family, log))
+    ]
     begun.sort(key=lambda row: row[:2])  # each family's best start first
     swept: list[tuple[int, Family, Accumulator]] = []
     for _, wrong, family, spec in begun:
-        reached = [left for left, other, _ in swept if other is family]
-        if reached and min(reached) > FAR * swept[0][0]:
-            continue
-        found, left = _sweep(family, log, spec, wrong, COARSE)
+        found, left = _sweep(family.fields, log, spec, wrong, COARSE, sparse=True)
         swept.append((left, family, found))
         swept.sort(key=lambda row: row[0])
-        progress(f"{family.name}: {left} of {min(COARSE, log.size)} answers left")
         if left == 0:
             found, wrong = descend(family, log, found)
             if wrong == 0:
                 return [(0, family, found), *((log.wrong(s), f, s) for _, f, s in swept if f is not family)]
+    progress(
+        f"{swept[0][1].name}: {swept[0][0]} of {min(COARSE, log.size)} answers left, the best of {len(swept)} starts"
+    )
     done: list[tuple[int, Family, Accumulator]] = []
     for _, family, spec in swept[:FOLLOWED]:
-        coarse, _ = descend(family, log, spec, COARSE)
-        found, wrong = descend(family, log, coarse)
+        coarse, _ = descend(family, log, spec, COARSE, sparse=True)
+        found, wrong = descend(family, log, coarse, sparse=True)
         done.append((wrong, family, found))
-        progress(f"{family.name}: {wrong} of {log.size} answers left")
         if not wrong:
             break
     done.sort(key=lambda row: row[0])
-    for wrong, family, spec in done[:DETOURED]:
-        if done[0][0] == 0 or wrong > FAR * done[0][0]:
-            break
-        found, left = descend(family, log, spec, detours=True)
-        done = sorted([(left, family, found), *done], key=lambda row: row[0])
-        progress(f"{family.name}, by detours: {left} of {log.size} answers left")
+    progress(f"{done[0][1].name}: {done[0][0]} of {log.size} answers left")
+    if done[0][0]:
+        done.insert(0, evolve([*done, *swept[FOLLOWED:]], log, rng))
+        progress(f"{done[0][1].name}: {done[0][0]} of {log.size} answers left after {log.effort.spent} comparisons")
     return done
