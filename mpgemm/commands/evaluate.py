@@ -164,7 +164,7 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
         _print_cases(inputs, summaries, checks)
         for record in records:
             if record.method == "amx" and record.details["path"] == "numpy":
-                print(f"{record.case}: {record.label} is numpy's product here: {record.details['reason']}")
+                report.say(f"{record.case}: {record.label} is numpy's product here: {record.details['reason']}")
         if args.out:
             print(f"\nwritten to {args.out}: {', '.join(sorted(result['written']))}")
     wrong = [case.label for case, n, good in checks if good != n]
@@ -219,7 +219,7 @@ def _print_cases(inputs: list[Input], summaries: list, checks: list) -> None:
         print()
         print(report.fitted(str(entry.verdict or "No verdict: it needs the methods fp32 and sgemm_cube.")))
     for case, count, agreeing in checks:
-        print(f"{case.label}: {agreeing} of {count} sampled entries of the exact product agree with mpmath")
+        report.say(f"{case.label}: {agreeing} of {count} sampled entries of the exact product agree with mpmath")
 
 
 def accuracy_table(group: str, summaries: list[evaluation.Summary]) -> report.Table:

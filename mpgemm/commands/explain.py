@@ -225,6 +225,6 @@ def _lines(found: SideBySide, everything: bool):
         mark = "<- first that differs" if index == found.first else "" if row.alike else "differ"
         cells.append([f"{row.text}, k < {row.stop}", f"{row.first:.9g}", f"{row.second:.9g}", mark])
     yield ""
-    yield str(report.Table("sum after these products", ["products", *names, ""], cells))
+    yield report.Table("sum after these products", ["products", *names, ""], cells).shown()
     yield f"\nresults: {found.results[0]:.9g} and {found.results[1]:.9g}\n"
     yield wrapped(found.why)

@@ -1,13 +1,16 @@
 """What all commands share: examples in their help, completion, JSON with a header, tables that fit."""
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import tensorcore_models as tcm
 from mpgemm.cli import COMMANDS, build_parser, main
 from mpgemm.commands.examples import EXAMPLES
 
@@ -28,6 +31,55 @@ def test_examples_parse(command, arguments):
     args = build_parser(command).parse_args([command, *shlex.split(arguments)])
     assert args.command == command
 
+
+#: Examples that compute a paper's figure or a page's worth of products: minutes each, their parts are tested elsewhere.
+LONG = ("--figure", "--seconds", "--published", "--pareto", "4096 4096", "11008", "--waterfall", "--shipped digits")
+#: Lines that are to be pasted, or drawn, and are not wrapped.
+CODE = re.compile(r"\s*(//|#|np\.|assert |import |expected|size|Instruction\(|\w+=|\)|tiling|.*(\||[;{}]$))|written")
+
+
+@pytest.fixture(scope="module")
+def examples_folder(tmp_path_factory):
+    """Files of the names that the examples have."""
+    folder = tmp_path_factory.mktemp("examples")
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((8, 64), (64, 8)))
+    np.save(folder / "A.npy", a)
+    np.save(folder / "B.npy", b)
+    np.save(folder / "X.npy", a.astype(np.float32))
+    np.save(folder / "W.npy", b.T.astype(np.float32))
+    for name, device in (("C", "h100"), ("C1", "a100"), ("C2", "h100")):
+        np.save(folder / f"{name}.npy", tcm.default_instruction(device, "fp16").gemm(a, b))
+    return folder
+
+
+@pytest.mark.parametrize(("command", "arguments"), [row for row in ALL_EXAMPLES if not any(w in row[1] for w in LONG)])
+def test_examples_run(command, arguments, examples_folder, monkeypatch, capsys):
+    """Each example does what it says on files of its names, and prints no line wider than the terminal."""
+    missing = [word for word in NEEDED if word in arguments.split() or word == command]
+    if missing:
+        pytest.skip(f"needs {NEEDED[missing[0]]}")
+    monkeypatch.chdir(examples_folder)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main([command, *shlex.split(arguments)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines
+    if command != "completion":
+        assert not [line for line in lines if len(line) > 60 and not CODE.match(line)]
+
+
+#: Words of examples that need what a checkout lacks.
+NEEDED = {
+    "W.safetensors": "a safetensors file",
+    "my_model:dot": "a module",
+    "plan.json": "a recording",
+    "out": "results",
+    "out1": "results",
+    "cpu:vdpbf16ps": "AVX512-BF16",
+    "e4m3fn": "encodings",
+    "distinguish": "an SMT solver",
+    "selftest": "half a minute",
+}
 
 DOCS = [
     line.removeprefix("$ ")
