@@ -41,6 +41,9 @@ DEFAULT_STEP_ORDERS = ("sequential", "exact")
 METRICS = ("effective_bits", "relative_frobenius", "componentwise")
 MORE_METRICS = ("bits_equal", "relative_inf", "normwise", "mean_ulp", "max_ulp")
 
+#: Where there is nothing to judge, or by.
+NO_VERDICT = "No verdict: it needs the methods fp32 and sgemm_cube, and a product with elements."
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
@@ -217,7 +220,7 @@ def _print_cases(inputs: list[Input], summaries: list, checks: list) -> None:
         print()
         range_table(entry.operands).print()
         print()
-        print(report.fitted(str(entry.verdict or "No verdict: it needs the methods fp32 and sgemm_cube.")))
+        report.say(str(entry.verdict or NO_VERDICT))
     for case, count, agreeing in checks:
         report.say(f"{case.label}: {agreeing} of {count} sampled entries of the exact product agree with mpmath")
 

@@ -25,8 +25,6 @@ SIDE = 8
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    # Numbers such as -1e-3, -0x1p-4 and -1/3 are values; argparse alone takes them for options.
-    parser._negative_number_matcher = re.compile(r"^-[\d.]")  # type: ignore[attr-defined]
     parser.add_argument(
         "method",
         nargs="?",
