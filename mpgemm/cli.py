@@ -6,8 +6,10 @@ OSError from `run`: it becomes one line on standard error and exit status 2.
 
 import argparse
 import csv
+import difflib
 import importlib
 import os
+import re
 import sys
 from concurrent.futures import BrokenExecutor, CancelledError
 from typing import NoReturn
@@ -57,6 +59,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
 class _Parser(argparse.ArgumentParser):
     """A parser that says what is wrong in one line; `--help` has the rest."""
 
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        # Numbers such as -1e-3, -0x1p-4 and -1/3 are values; argparse alone takes them for options.
+        self._negative_number_matcher = re.compile(r"^-[\d.]")
+
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
@@ -95,6 +102,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 2 on bad input, 130 after Ctrl-C."""
     argv = sys.argv[1:] if argv is None else argv
     chosen = next((word for word in argv if not word.startswith("-")), None)
+    if chosen is not None and chosen not in COMMANDS:
+        sys.exit(_refuse(chosen, _unknown_command(chosen)))
     args = build_parser(chosen).parse_args(argv)
     if sys.stdout is None:  # it was closed before we started; whatever is printed is not wanted
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, it stays open until the end
@@ -128,6 +137,12 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:  # commands that keep finished work say themselves how to go on
         print(f"\nmpgemm {args.command}: interrupted", file=sys.stderr)
         return 130
+
+
+def _unknown_command(name: str) -> str:
+    near = difflib.get_close_matches(name, COMMANDS, 1)
+    hint = f" did you mean {near[0]}?" if near else ""
+    return f"no such command;{hint} known: {', '.join(COMMANDS)}"
 
 
 def _refuse(command: str, reason: str) -> int:

@@ -433,6 +433,10 @@ def _with_data(product, whole: Data, draw: _Drawn | None, quantile, confidence, 
     """Everything that data tell."""
     m, k = whole.a.shape
     n = whole.b.shape[1]
+    if 0 in (m, n):
+        raise ValueError(
+            f"a is {whole.a.shape} and b is {whole.b.shape}: a test of an empty product has nothing to allow"
+        )
     small = corner(whole)
     complete = m * k * n <= WHOLE
     measured = product.measure(whole if complete else small)

@@ -60,9 +60,8 @@ def _lines(advice: PromotionAdvice, label: str):
     headings = ["every", "additions", "error", "bits", "certified"]
     yield wrapped(f"{label} on {advice.engine} ({' x '.join(map(str, advice.shape))} computed)")
     yield ""
-    yield str(
-        report.Table("error of the sums, relative (Frobenius); additions: extra ones for each product", headings, cells)
-    )
+    title = "error of the sums, relative (Frobenius); additions: extra ones for each product"
+    yield report.Table(title, headings, cells).shown()
     yield ""
     yield wrapped(advice.verdict)
     yield wrapped(advice.beside)

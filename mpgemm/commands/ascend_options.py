@@ -191,13 +191,13 @@ def parse_pair(text: str) -> tuple[int, int]:
 
 def print_parameters(chip: ascend.Chip) -> None:
     """The chip's numbers with units and provenance."""
-    from mpgemm.reporting.report import Table
+    from mpgemm.reporting.report import Table, say
 
     rows = [(name, f"{value:g}", unit, kind, source) for name, value, unit, kind, source in chip.describe()]
     Table(f"{chip.name} ({chip.soc_version})", ("parameter", "value", "unit", "kind", "source"), rows).print()
     if chip.calibrated:
         values = ", ".join(f"{name} = {value:g}" for name, value in chip.calibrated.items())
-        print(f"calibrated, in force with --calibrated: {values}\n  {chip.calibration_source}")
+        say(f"calibrated, in force with --calibrated: {values}\n  {chip.calibration_source}")
 
 
 def folder_of(args: argparse.Namespace) -> Path:

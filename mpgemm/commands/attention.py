@@ -63,5 +63,5 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(shown.to_csv())
     else:
         shown.print()
-        print(NOTE)
+        report.say(NOTE)
     return 0

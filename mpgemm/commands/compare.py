@@ -118,6 +118,8 @@ def _run(args: argparse.Namespace, journal: Journal) -> int:
 def _check(args: argparse.Namespace) -> None:
     if args.figure and args.table:
         raise ValueError("--figure or --table, not both")
+    if args.bits is not None and not args.bits > 0:
+        raise ValueError(f"--bits is {args.bits:g}, expected a number of bits above 0")
     check_inputs(args, "--figure" if args.figure else "--table" if args.table else "")
     check_run(args)
 

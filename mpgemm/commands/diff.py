@@ -6,7 +6,9 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.commands import library_options as options
+from mpgemm.inputs.files import read_matrix
 from mpgemm.reporting import report
+from tensorcore_models.formats.interop import format_of_dtype
 from tensorcore_models.formats.operands import values_of_bits
 from tensorcore_models.libraries import Recipe
 from tensorcore_models.libraries.compare import candidates, differences, divergence
@@ -22,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--configs", nargs=2, default=["", ""], metavar="FIELD=VALUE,...", help="as --config of predict, for each"
     )
-    options.add_format_arguments(parser)
+    options.add_format_arguments(parser, "that of C1's array, else that of A; fp8: bf16")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -34,6 +36,9 @@ def run(args: argparse.Namespace) -> int:
     ValueError, TypeError, OSError
         On bad input.
     """
+    if args.out_format is None:
+        held = format_of_dtype(read_matrix(args.c1).dtype)
+        args.out_format = held.name if held else None
     a, b, fmt, out_format = options.read_operands(args)
     shape = (a.shape[0], b.shape[1])
     results = []
@@ -49,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(report.json_text(facts), end="")
     else:
-        print("\n".join(_lines(facts)))
+        report.say("\n".join(_lines(facts)))
     return 0
 
 

@@ -52,12 +52,14 @@ def run(args: argparse.Namespace) -> int:
             "memory": "the solvers ran out of memory",
         }
         restricted = f" ({', '.join(verdict.assumptions)})" if verdict.assumptions else ""
-        print(f"{said.get(verdict.status, 'the solvers gave up')}{restricted}; {verdict.seconds:.1f} s")
+        report.say(f"{said.get(verdict.status, 'the solvers gave up')}{restricted}; {verdict.seconds:.1f} s")
         return 0
-    print(verdict.witness)
+    report.say(str(verdict.witness))
     for name, bits in zip(names, verdict.results, strict=True):
-        print(f"{name}: {shown(bits, verdict.witness.formats.d)}")
-    print(f"run on the kernels and on the integer reference; found by {verdict.backend} in {verdict.seconds:.1f} s")
+        report.say(f"{name}: {shown(bits, verdict.witness.formats.d)}")
+    report.say(
+        f"run on the kernels and on the integer reference; found by {verdict.backend} in {verdict.seconds:.1f} s"
+    )
     return 0
 
 

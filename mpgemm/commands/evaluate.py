@@ -41,6 +41,9 @@ DEFAULT_STEP_ORDERS = ("sequential", "exact")
 METRICS = ("effective_bits", "relative_frobenius", "componentwise")
 MORE_METRICS = ("bits_equal", "relative_inf", "normwise", "mean_ulp", "max_ulp")
 
+#: Where there is nothing to judge, or by.
+NO_VERDICT = "No verdict: it needs the methods fp32 and sgemm_cube, and a product with elements."
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
@@ -164,7 +167,7 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
         _print_cases(inputs, summaries, checks)
         for record in records:
             if record.method == "amx" and record.details["path"] == "numpy":
-                print(f"{record.case}: {record.label} is numpy's product here: {record.details['reason']}")
+                report.say(f"{record.case}: {record.label} is numpy's product here: {record.details['reason']}")
         if args.out:
             print(f"\nwritten to {args.out}: {', '.join(sorted(result['written']))}")
     wrong = [case.label for case, n, good in checks if good != n]
@@ -217,9 +220,9 @@ def _print_cases(inputs: list[Input], summaries: list, checks: list) -> None:
         print()
         range_table(entry.operands).print()
         print()
-        print(report.fitted(str(entry.verdict or "No verdict: it needs the methods fp32 and sgemm_cube.")))
+        report.say(str(entry.verdict or NO_VERDICT))
     for case, count, agreeing in checks:
-        print(f"{case.label}: {agreeing} of {count} sampled entries of the exact product agree with mpmath")
+        report.say(f"{case.label}: {agreeing} of {count} sampled entries of the exact product agree with mpmath")
 
 
 def accuracy_table(group: str, summaries: list[evaluation.Summary]) -> report.Table:

@@ -5,7 +5,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("A.npy B.npy", "is SGEMM-cube accurate enough for these matrices?"),
         ("W.safetensors X.npy --a-name layers.0.weight", "a tensor by its name"),
         ("X.npy W.npy --transpose-b", "x @ W.T"),
-        ("--distribution normal --shape 128 4096 128 --repeats 5 --out out", "generated, five seeds, files in out"),
+        ("--distribution normal --shape 64 1024 64 --repeats 3 --out out", "generated, three seeds, files in out"),
         ("--figure 9b --step-orders sequential exact", "a figure of the SGEMM-cube paper"),
     ),
     "compare": (
@@ -15,7 +15,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
             "or at least 20 bits; names of the frameworks will do",
         ),
         ("--methods markidis ootomo --engines h100 --distribution normal --shape 32 4096 32 --bounds", ""),
-        ("--figure khattak7 --out out", "a figure of a paper"),
+        ("--figure khattak7 --out out", "a figure of a paper; --quick for fewer points"),
     ),
     "explain": (
         ("", "Valpey et al., table 5: every step and every bit"),

@@ -25,8 +25,6 @@ SIDE = 8
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    # Numbers such as -1e-3, -0x1p-4 and -1/3 are values; argparse alone takes them for options.
-    parser._negative_number_matcher = re.compile(r"^-[\d.]")  # type: ignore[attr-defined]
     parser.add_argument(
         "method",
         nargs="?",
@@ -225,6 +223,6 @@ def _lines(found: SideBySide, everything: bool):
         mark = "<- first that differs" if index == found.first else "" if row.alike else "differ"
         cells.append([f"{row.text}, k < {row.stop}", f"{row.first:.9g}", f"{row.second:.9g}", mark])
     yield ""
-    yield str(report.Table("sum after these products", ["products", *names, ""], cells))
+    yield report.Table("sum after these products", ["products", *names, ""], cells).shown()
     yield f"\nresults: {found.results[0]:.9g} and {found.results[1]:.9g}\n"
     yield wrapped(found.why)

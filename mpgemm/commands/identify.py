@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorcore_models as tcm
 from mpgemm.inputs.files import atomic_writer
-from mpgemm.reporting.report import json_text
+from mpgemm.reporting.report import json_text, say
 from tensorcore_models import hardware, probing
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.identify.page import page
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json_text(result.to_dict()), end="")
     else:
-        print(result)
+        say(str(result))
         if result.engine is not None:
             print(f"row to paste:\n{result.catalogue_row()}")
     return 0 if result.engine is not None else 1

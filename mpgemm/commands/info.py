@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import tensorcore_models as tcm
 from mpgemm.experiments.provenance import environment
-from mpgemm.reporting.report import json_text
+from mpgemm.reporting.report import json_text, say
 from tensorcore_models.hardware.cpu.units import available, processor
 from tensorcore_models.hardware.cuda.device import CudaDevice
 
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         print(group)
         width = max(map(len, members), default=0)
         for name, value in members.items():
-            print(f"  {name:{width}}  {', '.join(value) if isinstance(value, list) else value}")
+            say(f"  {name:{width}}  {', '.join(value) if isinstance(value, list) else value}")
     return 0
 
 

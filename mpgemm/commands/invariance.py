@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         print(report.json_text({"device": recording.device, "cublaslt": recording.version, "weights": weights}), end="")
         return 0
     for weight in weights:
-        print("\n".join(_lines(weight)))
+        report.say("\n".join(_lines(weight)))
     return 0
 
 

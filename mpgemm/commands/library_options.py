@@ -17,7 +17,7 @@ CUTLASS_OPTIONS = ("tile_k", "split_k", "split_mode", "grain", "sliced_k", "resi
 SCALED_OPTIONS = ("fast_accumulation", "split_k", "scheme")
 
 
-def add_format_arguments(parser: argparse.ArgumentParser) -> None:
+def add_format_arguments(parser: argparse.ArgumentParser, out_default: str = "that of A; fp8: bf16") -> None:
     """Formats of operands and output."""
     parser.add_argument("--format", metavar="FORMAT", help="format of A and B (default: that of their arrays); unsigned "
                         "integers of its width are encodings")  # fmt: skip
@@ -26,7 +26,7 @@ def add_format_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODE",
         help="round values that the format lacks (rne, rz, ...); default: refuse them",
     )
-    parser.add_argument("--out-format", metavar="FORMAT", help="format of the result (default: that of A; fp8: bf16)")
+    parser.add_argument("--out-format", metavar="FORMAT", help=f"format of the result (default: {out_default})")
 
 
 def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.ndarray, str]:

@@ -27,7 +27,7 @@ from mpgemm.commands.ascend_options import (
 )
 from mpgemm.experiments.blocking_bits import VARIANTS, blocking_bits
 from mpgemm.inputs.files import check_matrix, read_matrix, write_text
-from mpgemm.reporting.report import Progress, Table, json_text
+from mpgemm.reporting.report import Progress, Table, json_text, say
 
 Size = tuple[int, int, int]
 
@@ -132,16 +132,16 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
         sys.stdout.write(json_text(result))
         return
     how = "simulated" if best.timeline else "by closed forms"
-    print(f"{evidence(args, chip)}; time {how}; bits from {best.error_source}")
+    say(f"{evidence(args, chip)}; time {how}; bits from {best.error_source}")
     title = f"{chip.name}, C = A B with A {m} x {k}, B {k} x {n}, {args.terms} term(s), {args.buffering} buffers"
     if args.kernel == "paper":
         feasible = len(ascend.feasible_blocks(chip, args.buffering, best.schedule.words, args.operand))
         title += f", the paper's kernel: {feasible} feasible blocks"
     _table(plans, title).print()
     for warning in best.warnings:
-        print(f"warning: {warning}")
+        say(f"warning: {warning}")
     for sentence in sentences:
-        print(sentence)
+        say(sentence)
     if args.tiling:
         _print_tiling(best)
 
@@ -240,7 +240,7 @@ def _print_tiling(plan: Plan) -> None:
         print(catlass_snippet(plan.schedule))
         print()
     for note in notes(plan.schedule):
-        print(f"note: {note}")
+        say(f"note: {note}")
     print()
     Table(
         "Buffers of a core",
@@ -317,16 +317,16 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
     table = Table(f"Best plans of C = A B (m x k x n), {args.terms} term(s)", headings, lines)
     if args.csv:
         write_text(args.csv, table.to_csv())
-    print("; ".join(evidence(args, chip) for chip in chips))
+    say("; ".join(evidence(args, chip) for chip in chips))
     table.print()
     for name, _, plans in best:
         for chip, p in zip(chips, plans, strict=True):
             for warning in p.warnings:
-                print(f"warning: {name} on {chip.name}: {warning}")
+                say(f"warning: {name} on {chip.name}: {warning}")
     if len(shapes) > 1:
         for number, chip in enumerate(chips):
             total = sum(plans[number].seconds for _, _, plans in best)
-            print(f"{chip.name}: {1e6 * total:.1f} us for all {len(shapes)} shapes, one after the other")
+            say(f"{chip.name}: {1e6 * total:.1f} us for all {len(shapes)} shapes, one after the other")
 
 
 # ---------------------------------------------------------------- other outputs
@@ -351,7 +351,7 @@ def _pareto(args: argparse.Namespace, chip: ascend.Chip) -> None:
     if args.json:
         sys.stdout.write(json_text({"chip": chip.name, "m": m, "k": k, "n": n, "points": rows}))
         return
-    print(f"{evidence(args, chip)}; bits from {points[0].plan.error_source}")
+    say(f"{evidence(args, chip)}; bits from {points[0].plan.error_source}")
     lines = [
         (
             f"{1e6 * p.plan.seconds:.1f}", f"{p.bits:.2f}",
@@ -389,7 +389,7 @@ def _bits(args: argparse.Namespace, chip: ascend.Chip) -> None:
     ]
     Table(title, ["bk * N_fused", "blocks", *(label for label, _ in VARIANTS)], rows).print()
     if sizes:
-        print("(at most 16 rows and columns of the size given: only k and the chain change a bit)")
+        say("(at most 16 rows and columns of the size given: only k and the chain change a bit)")
 
 
 def _rejections(args: argparse.Namespace, chip: ascend.Chip) -> None:

@@ -59,13 +59,13 @@ def run(args: argparse.Namespace) -> int:
                  "sha256": digest, "first": float(values[0, 0]), "out": args.out}  # fmt: skip
         print(report.json_text(whole), end="")
         return 0
-    print(report.fitted(str(recipe)))
-    print(
+    report.say(str(recipe))
+    report.say(
         f"\nresult: {m} x {n} in {out_format}, first element {float(values[0, 0]):.9g} "
         f"({int(bits[0, 0]):#x}), sha256 {digest[:16]}"
     )
     if recipe.lost.size:
-        print(
+        report.say(
             f"warning: this kernel leaves the last {recipe.lost.size} values of k out of the sum, and so does the prediction"
         )
     if args.picture:

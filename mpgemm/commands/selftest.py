@@ -5,7 +5,7 @@ import sys
 import time
 from dataclasses import asdict
 
-from mpgemm.reporting.report import Table, json_text
+from mpgemm.reporting.report import Table, json_text, say
 from mpgemm.selftest import checks
 from tensorcore_models.machine.instruction_sets import available_isas
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         rows = [[check.name, check.compared, check.different] for check in found]
         Table("Self-test", ["check", "dot products", "different"], rows).print()
         for check in wrong:
-            print(f"{check.name}: the first that differs is {check.first}")
+            say(f"{check.name}: the first that differs is {check.first}")
         result = "FAILED: do not trust results of this installation" if wrong else "passed"
-        print(f"{result} ({time.monotonic() - start:.0f} s; instruction sets: {', '.join(available_isas())})")
+        say(f"{result} ({time.monotonic() - start:.0f} s; instruction sets: {', '.join(available_isas())})")
     return 1 if wrong else 0

@@ -24,7 +24,7 @@ from mpgemm.commands.ascend_options import (
     size_of,
     write_rows,
 )
-from mpgemm.reporting.report import Progress, Table, json_text
+from mpgemm.reporting.report import Progress, Table, json_text, say
 
 FIGURES = ("10", "11", "12")
 
@@ -160,7 +160,7 @@ def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
     else:
         point = schedule_roofline(s)
         placed = f"grid {s.grid}, resident {s.resident}, order {s.swizzle}, {s.used_cores} cores, "
-    print(
+    say(
         f"{evidence(args, timeline.chip)}\n"
         f"m, k, n = {s.m}, {s.k}, {s.n}, {s.kernel} kernel, {placed}block {s.blocking}, N_fused {s.n_fused}, "
         f"{s.mode}, {s.buffering} buffers, {s.terms} term(s) of {s.operand}\n"
@@ -234,9 +234,9 @@ def _published(args: argparse.Namespace) -> None:
     lines = [
         (r.statement, r.published, r.nominal, r.calibrated, "fitted to" if r.used_in_fit else "predicted") for r in rows
     ]
-    print("910A and 910B: predictions beside published numbers; the fitted ones prove nothing")
+    say("910A and 910B: predictions beside published numbers; the fitted ones prove nothing")
     Table("Published (SGEMM-cube, section 6.3) and simulated, TFLOP/s", headings, lines).print()
-    print(f"The size behind 41.7 and 65.3 is not published; 5632 x 2816 x 5632 is assumed, block {PUBLISHED_BLOCK}.\n")
+    say(f"The size behind 41.7 and 65.3 is not published; 5632 x 2816 x 5632 is assumed, block {PUBLISHED_BLOCK}.\n")
     times = [
         (
             c.measurement.name, c.measurement.chip, f"{c.measurement.m} x {c.measurement.k} x {c.measurement.n}",
@@ -274,7 +274,7 @@ def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
         }  # fmt: skip
         sys.stdout.write(json_text(result))
         return
-    print(f"{chip.name}: calibrated to {len(rows)} product(s) of {args.calibrate}")
+    say(f"{chip.name}: calibrated to {len(rows)} product(s) of {args.calibrate}")
     lines = [
         (
             r.row.name, f"{r.row.m} x {r.row.k} x {r.row.n}", r.row.operand, f"{1e6 * r.row.seconds:.1f}",
@@ -287,8 +287,8 @@ def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     title = f"Residuals: rms {fit.spread(False):.1%} nominal, {fit.spread():.1%} calibrated"
     Table(title, headings, lines).print()
     if len(rows) <= len(fit.parameters):
-        print(f"{len(fit.parameters)} parameter(s) and {len(rows)} row(s): that they agree proves nothing")
-    print("use it: " + " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items()))
+        say(f"{len(fit.parameters)} parameter(s) and {len(rows)} row(s): that they agree proves nothing")
+    say("use it: " + " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items()))
 
 
 def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:

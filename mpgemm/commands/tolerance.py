@@ -86,20 +86,21 @@ def _tolerance(args: argparse.Namespace) -> Tolerance:
 
 def _lines(found: Tolerance):
     yield wrapped(f"{found.label}, k = {found.k}")
-    yield "\ncertified (no kernel that computes so exceeds it):"
+    yield "\n" + wrapped("certified (no kernel that computes so exceeds it):")
     if math.isfinite(found.relative):
         yield wrapped(f"|d - expected| <= {found.relative:.3g} (|A||B| + |C|) + {found.absolute:.3g}", "  ", "    ")
     else:
-        yield "  nothing: an operand or a sum may overflow"
+        yield wrapped("nothing: an operand or a sum may overflow", "  ", "    ")
     if found.certified is not None:
-        yield f"  rtol={found.certified.rtol:.3g} atol={found.certified.atol:.3g} on these data"
+        yield wrapped(f"rtol={found.certified.rtol:.3g} atol={found.certified.atol:.3g} on these data", "  ", "    ")
     yield from (wrapped(f"because {line}" if not i else line, "  ", "    ")
                 for i, line in enumerate(found.derivation.split("\n")))  # fmt: skip
     s = found.statistical
     if s is not None:
         m, k, n = s.shape
-        yield f"\nstatistical ({s.quantile:.4g} of whole {m} x {k} x {n} products, confidence {s.confidence:.4g}):"
-        yield f"  rtol={s.rtol:.3g} atol={s.atol:.3g}, or {s.relative:.3g} (|A||B| + |C|)"
+        title = f"statistical ({s.quantile:.4g} of whole {m} x {k} x {n} products, confidence {s.confidence:.4g}):"
+        yield "\n" + wrapped(title)
+        yield wrapped(f"rtol={s.rtol:.3g} atol={s.atol:.3g}, or {s.relative:.3g} (|A||B| + |C|)", "  ", "    ")
         yield wrapped(
             f"the largest of {s.draws} draws: {s.population}; errors reach {s.of_bound:.2%} of their certified bounds",
             "  ",
@@ -130,9 +131,10 @@ def _checked(checked: Checked, certified: Line | None):
     yield f"\nyour rtol={checked.line.rtol:g} atol={checked.line.atol:g}:"
     yield wrapped(_verdict(checked.vacuity), "  ", "    ")
     if checked.failures:
-        yield f"  TOO TIGHT: a right kernel fails it in {checked.failures} of {checked.draws} products drawn"
+        text = f"TOO TIGHT: a right kernel fails it in {checked.failures} of {checked.draws} products drawn"
+        yield wrapped(text, "  ", "    ")
     elif certified is not None and _covers(checked.line, certified):
-        yield "  a right kernel never fails it: it is wider than the certified one"
+        yield wrapped("a right kernel never fails it: it is wider than the certified one", "  ", "    ")
     else:
         yield wrapped(
             f"a right kernel passed it in all {checked.draws} products drawn, which is no proof", "  ", "    "

@@ -405,7 +405,10 @@ def compare_cases(
     methods_run = [_FP32, *(method for _, method in measured.values())]
     records = evaluate(cases, methods_run, journal, progress, executor)
     fp32 = {record.case: record.errors for record in records if record.method == _FP32.name}
-    found = (_comparison_record(r, measured[r.method][0]) for r in records if r.method in measured)
+    found = [_comparison_record(r, measured[r.method][0]) for r in records if r.method in measured]
+    empty = [record.case for record in found if 0 in (record.errors.m, record.errors.n)]
+    if empty:
+        raise ValueError(f"{empty[0]}: the product is empty, so there is nothing to compare")
     return Comparison(found, skipped, fp32)
 
 

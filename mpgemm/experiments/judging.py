@@ -73,7 +73,7 @@ def judge(case: Case, methods: Sequence[GemmMethod], summaries: Sequence[Summary
     Returns
     -------
     Verdict or None
-        None where FP32 (method "fp32") or SGEMM-cube without scaled rows was not measured.
+        None where FP32 (method "fp32") or SGEMM-cube without scaled rows was not measured, or the product has no elements.
     """
     mine = {summary.method: summary for summary in summaries if summary.group == case.group}
     measured: dict[Setting, dict[str, tuple[GemmMethod, Summary]]] = {}
@@ -86,6 +86,8 @@ def judge(case: Case, methods: Sequence[GemmMethod], summaries: Sequence[Summary
     if "fp32" not in mine or not plain:
         return None
     look = _Look(case, mine["fp32"], mine.get("fp32_chain"))
+    if not look.results:
+        return None
     best, same = _choose(plain, look.results * mine["fp32"].count)
     judgements = look.judgements(best, plain[best])
     scaled = next((look.judgements(setting, found) for setting, found in measured.items() if setting.row_scaling), ())
@@ -116,7 +118,7 @@ def verdict(a, b) -> Verdict:
     Raises
     ------
     ValueError, TypeError
-        If the operands are no matrices of real numbers, or do not fit.
+        If the operands are no matrices of real numbers, do not fit, or give no elements.
 
     Examples
     --------
@@ -128,6 +130,8 @@ def verdict(a, b) -> Verdict:
     """
     (a, _), (b, _) = to_float32(a, "a"), to_float32(b, "b")
     case = given_case(a, b)
+    if 0 in (a.shape[0], b.shape[1]):
+        raise ValueError(f"a is {a.shape} and b is {b.shape}: the product is empty, so there is nothing to judge")
     options = CubeOptions(step_orders=("sequential", "exact"))
     methods = build_methods(["fp32", "fp32_chain", "sgemm_cube", "sgemm_cube_scaled"], options)
     found = judge(case, methods, summarise(evaluate([case], methods)))

@@ -155,10 +155,13 @@ class Table:
             return width if column == 0 else min(width, NARROWEST_TEXT)
         return max(map(len, [*self.headings[column].split(), *cells]))
 
+    def shown(self, stream: TextIO | None = None) -> str:
+        """Plain text for a stream (standard output by default), no wider than the terminal or $COLUMNS."""
+        return self.text(shown_width(stream or sys.stdout))
+
     def print(self, stream: TextIO | None = None) -> None:
         """Print to a stream (standard output by default), no wider than the terminal or $COLUMNS."""
-        stream = stream or sys.stdout
-        print(self.text(shown_width(stream)), file=stream)
+        print(self.shown(stream), file=stream or sys.stdout)
 
     def _repr_html_(self) -> str:
         """The table as notebooks show it."""
@@ -193,6 +196,11 @@ def fitted(text: str, stream: TextIO | None = None) -> str:
         indent = " " * (len(line) - len(line.lstrip()) + 2)
         lines += textwrap.wrap(line, width, subsequent_indent=indent if len(indent) < width else "") or [""]
     return "\n".join(lines)
+
+
+def say(text: str) -> None:
+    """Print text on standard output, its lines wrapped to the terminal."""
+    print(fitted(text))
 
 
 def _wrapped(text: str, width: int) -> list[str]:

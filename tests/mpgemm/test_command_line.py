@@ -1,13 +1,16 @@
 """What all commands share: examples in their help, completion, JSON with a header, tables that fit."""
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import tensorcore_models as tcm
 from mpgemm.cli import COMMANDS, build_parser, main
 from mpgemm.commands.examples import EXAMPLES
 
@@ -28,6 +31,55 @@ def test_examples_parse(command, arguments):
     args = build_parser(command).parse_args([command, *shlex.split(arguments)])
     assert args.command == command
 
+
+#: Examples that compute a paper's figure or a page's worth of products: minutes each, their parts are tested elsewhere.
+LONG = ("--figure", "--seconds", "--published", "--pareto", "4096 4096", "11008", "--waterfall", "--shipped digits")
+#: Lines that are to be pasted, or drawn, and are not wrapped.
+CODE = re.compile(r"\s*(//|#|np\.|assert |import |expected|size|Instruction\(|\w+=|\)|tiling|.*(\||[;{}]$))|written")
+
+
+@pytest.fixture(scope="module")
+def examples_folder(tmp_path_factory):
+    """Files of the names that the examples have."""
+    folder = tmp_path_factory.mktemp("examples")
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((8, 64), (64, 8)))
+    np.save(folder / "A.npy", a)
+    np.save(folder / "B.npy", b)
+    np.save(folder / "X.npy", a.astype(np.float32))
+    np.save(folder / "W.npy", b.T.astype(np.float32))
+    for name, device in (("C", "h100"), ("C1", "a100"), ("C2", "h100")):
+        np.save(folder / f"{name}.npy", tcm.default_instruction(device, "fp16").gemm(a, b))
+    return folder
+
+
+@pytest.mark.parametrize(("command", "arguments"), [row for row in ALL_EXAMPLES if not any(w in row[1] for w in LONG)])
+def test_examples_run(command, arguments, examples_folder, monkeypatch, capsys):
+    """Each example does what it says on files of its names, and prints no line wider than the terminal."""
+    missing = [word for word in NEEDED if word in arguments.split() or word == command]
+    if missing:
+        pytest.skip(f"needs {NEEDED[missing[0]]}")
+    monkeypatch.chdir(examples_folder)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main([command, *shlex.split(arguments)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines
+    if command != "completion":
+        assert not [line for line in lines if len(line) > 60 and not CODE.match(line)]
+
+
+#: Words of examples that need what a checkout lacks.
+NEEDED = {
+    "W.safetensors": "a safetensors file",
+    "my_model:dot": "a module",
+    "plan.json": "a recording",
+    "out": "results",
+    "out1": "results",
+    "cpu:vdpbf16ps": "AVX512-BF16",
+    "e4m3fn": "encodings",
+    "distinguish": "an SMT solver",
+    "selftest": "half a minute",
+}
 
 DOCS = [
     line.removeprefix("$ ")
@@ -107,3 +159,62 @@ def test_wide_shows_all_columns(monkeypatch, capsys):
     assert main([*command, "--wide"]) == 0
     out = capsys.readouterr().out
     assert "max_ulp" in out and "left out" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("compare --bits -1e-3 --methods fp16", "--bits is -0.001, expected a number of bits above 0"),
+        ("compare --bits nan --methods fp16", "--bits is nan"),
+        ("tolerance --k 16 --check-rtol -1e-3", "rtol is -0.001, expected a number of at least 0"),
+        ("advise-promotion --wanted -1e-3 --shape 2 16 2", "the wanted error is -0.001"),
+        (
+            "compare empty.npy ok.npy --methods fp16 --engines a100",
+            "the product is empty, so there is nothing to compare",
+        ),
+        ("compare --distribution normal --shape 0 4 4 --methods fp16 --engines a100", "the product is empty"),
+        ("tolerance --engine a100 empty.npy ok.npy", "an empty product has nothing to allow"),
+        ("predict ok.npy ok.npy --gpu a100 --format hulf", "unknown format 'hulf'; did you mean half"),
+        ("explain --format fp9", "unknown format 'fp9'; did you mean fp8"),
+        ("models h100 --a-format fp9", "unknown format 'fp9'; did you mean fp8"),
+    ],
+)
+def test_bad_words_are_refused_in_one_line(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("ok.npy", np.ones((4, 4), np.float32))
+    np.save("empty.npy", np.ones((0, 4), np.float32))
+    assert main(words.split()) == 2
+    text = capsys.readouterr().err
+    assert message in text and text.count("\n") == 1
+
+
+#: File: bytes or array. None of them is a matrix of real numbers.
+NO_MATRICES = {
+    "missing.npy": None, "text.npy": b"hello\n", "zero.npy": b"", "no.pt": b"not torch", "words.csv": b"1,2\n3,x\n",
+    "ragged.csv": b"1,2\n3\n", "no.mtx": b"xx\n", "no.safetensors": b"\xff" * 20, "no.npz": b"PK\x03\x04junk", "x.foo": b"",
+    "complex.npy": np.ones((4, 4), complex), "texts.npy": np.array([["a", "b"], ["c", "d"]]), "vector.npy": np.ones(4),
+    "objects.npy": np.array([[1, "a"], [None, 2]], object), "times.npy": np.zeros((4, 4), "M8[s]"), "wide.npy": np.ones((4, 6)),
+    "structured.npy": np.zeros((4, 4), [("x", "f4")]), "truths.npy": np.ones((4, 4), bool),
+}  # fmt: skip
+TAKES_TWO_FILES = (
+    "evaluate {} ok.npy", "compare {} ok.npy --methods fp16 --engines a100", "explain fp16 --engine a100 --files {} ok.npy",
+    "explain --engine a100 h100 --files {} ok.npy", "tolerance --engine a100 {} ok.npy",
+    "advise-promotion {} ok.npy --engine a100 --format fp16", "whodunit {} ok.npy ok.npy --methods fp16",
+    "whodunit ok.npy ok.npy {} --methods fp16", "predict {} ok.npy --gpu a100 --format fp16 --input-rounding rne",
+    "diff {} ok.npy ok.npy ok.npy --gpus a100 a100 --format fp16 --input-rounding rne",
+    "diff ok.npy ok.npy {} ok.npy --gpus a100 a100 --format fp16 --input-rounding rne",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", TAKES_TWO_FILES)
+def test_what_is_no_matrix_is_refused_in_one_line(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("ok.npy", np.ones((4, 4), np.float32))
+    for name, held in NO_MATRICES.items():
+        if isinstance(held, bytes):
+            Path(name).write_bytes(held)
+        elif held is not None:
+            np.save(name, held, allow_pickle=True)
+        assert main(command.format(name).split()) == 2, name
+        text = capsys.readouterr().err
+        assert text.startswith("mpgemm ") and text.count("\n") == 1, (name, text)

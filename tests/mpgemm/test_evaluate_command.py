@@ -87,6 +87,7 @@ def test_empty_files(tmp_path, shapes, capsys):
         np.save(tmp_path / f"{name}.npy", np.zeros(shape, np.float32))
     out = tmp_path / "out"
     assert main(["evaluate", str(tmp_path / "a.npy"), str(tmp_path / "b.npy"), "--out", str(out)]) == 0
+    assert ("No verdict" in capsys.readouterr().out) == (shapes[0][0] * shapes[1][1] == 0)
 
 
 @pytest.mark.parametrize("name", ["8b", "9c"])
@@ -170,6 +171,9 @@ def test_no_command_and_unknown_command(capsys):
             main(arguments)
         assert stop.value.code == 2
         assert capsys.readouterr().err.count("\n") == 1
+    with pytest.raises(SystemExit):
+        main(["evaluat", "A.npy", "B.npy"])
+    assert "no such command; did you mean evaluate?" in capsys.readouterr().err
 
 
 #: The command line with Ctrl-C at work: a process that a shell starts in the background, and its children, ignore it.

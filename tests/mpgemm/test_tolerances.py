@@ -297,7 +297,7 @@ def test_wrong_kinds_of_arguments():
         ({"engine": A100, "k": 4, "data": (a, b), "distribution": "normal"}, "not both"),
         ({"method": "ootomo", "k": 4}, "give data or a distribution"),
         ({"engine": "h100", "k": 4, "reference": "mine"}, "reference is 'mine'"),
-        ({"engine": "h100", "k": 4, "fmt": "fp17"}, "unknown operand format"),
+        ({"engine": "h100", "k": 4, "fmt": "fp17"}, "unknown format"),
         ({"engine": "a100", "k": 4, "fmt": "fp8"}, "no matrix unit for fp8"),
         ({"method": "ootomo", "fmt": "fp16", "k": 4}, "leave fmt out"),
     ):
@@ -338,7 +338,7 @@ def test_the_command(capsys, monkeypatch, tmp_path):
         (["--k", "-5"], "--k is -5"),
         (["--k", "0"], "--k is 0"),
         (["--engine", "h1000"], "unknown architecture"),
-        (["--format", "fp9"], "unknown operand format"),
+        (["--format", "fp9"], "unknown format"),
         (["--check-rtol", "nan"], "rtol is nan"),
         (["--check-atol", "-1"], "atol is -1"),
         (["--quantile", "2"], "quantile is 2"),
