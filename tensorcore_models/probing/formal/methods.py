@@ -19,7 +19,7 @@ from .encoding import Formats, Inputs, Modelled, exact_sum, finite_inputs, forma
 from .integers import Int
 from .limits import LimitOptions, limits_of
 from .numbers import Number
-from .queries import Verdict, ask, shapes, without_witness
+from .queries import SHAPE_SHARE, Verdict, ask, shapes, without_witness
 from .terms import Term
 from .witnesses import Contradiction, Witness, exact_value
 
@@ -162,14 +162,16 @@ def beating_input(
         errors = [_error(way, given, addends, reach, conditions) for way in ways]
         return z.less(*_same_unit(*errors))
 
+    # Words of one product are enough where operands are split; where they are not, it takes several.
+    split = formats.a != formats_of(better.engine).a and length > 1
+
     def attempts():
         one = symbolic_inputs(formats, length, [0])
-        factor = (_factor_of_two_bits(formats.b), *one.b[1:])
-        simple = [(replace(one, b=factor), False), (one, False)] if length > 1 else []
+        simple = [(replace(one, b=(_factor_of_two_bits(formats.b), *one.b[1:])), False), (one, False)] if split else []
         for inputs, whole in [*simple, *shapes(formats, length)]:
             yield inputs, whole, finite_inputs(inputs, formats, better.engine.accumulator)
 
-    answer, found, _ = ask(question, attempts(), limits, share=_SHAPE_SHARE)
+    answer, found, _ = ask(question, attempts(), limits, share=_SPLIT_SHARE if split else SHAPE_SHARE)
     if found is None:
         return without_witness(limits, answer, (f"exponents {exponents}, of c {c_exponents}",))
     values = {x.params[0]: answer.model.get(x.params[0], 0) for x in found.variables}
@@ -188,8 +190,8 @@ def _factor_of_two_bits(fmt: Format) -> Term:
     return t.constant(((fmt.bias << fmt.fraction_bits) + bits) << fmt.padding_bits, fmt.bits)
 
 
-#: Share of the time for inputs of one shape: multiplications of FP32 operands make these questions hard.
-_SHAPE_SHARE = 0.3
+#: Share of the time for split operands of one shape: their multiplications make these questions hard.
+_SPLIT_SHARE = 0.3
 
 
 def _run(way: Way, witness: Witness, expected: int) -> int:

@@ -22,7 +22,7 @@ from .terms import Term
 from .witnesses import Contradiction, Witness, witness_formats
 
 #: Share of the time that a question on a restricted shape of inputs may take.
-_SHAPE_SHARE = 0.1
+SHAPE_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def ask(
     question: Question,
     attempts: Iterable[tuple[Inputs, bool, list[Term]]],
     limits: Limits,
-    share: float = _SHAPE_SHARE,
+    share: float = SHAPE_SHARE,
 ) -> tuple[Answer, Inputs | None, list[Term]]:
     """The first attempt with a model, or the answer to the last one.
 
