@@ -46,6 +46,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "mpgemm.commands.distinguish",
         "an input on which two instructions give different results, verified",
     ),
+    "beats": ("mpgemm.commands.beats", "FP32 operands on which one recovery method is nearer than another, verified"),
     "report": ("mpgemm.commands.report", "one page, HTML or Markdown, from the folders that other commands wrote"),
     "info": ("mpgemm.commands.info", "versions, kernels, instruction sets, engines at hand"),
     "selftest": (

@@ -62,6 +62,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
             "an input on which two units differ",
         ),
     ),
+    "beats": (("markidis ootomo --engine v100", "FP32 operands on which adding c inside of the core is nearer"),),
     "info": (("", "versions, kernels, instruction sets, engines"),),
     "selftest": (("", "about half a minute"), ("--seconds 120", "more of it")),
     "plan": (

@@ -91,11 +91,15 @@ def recipe_counts(recipe: Recipe, x: Any, y: Any) -> Counts:
     return counts
 
 
-def function_counts(function: Callable, dtype: np.dtype, batched: bool, y: float = 1.0) -> Counts:
+def function_spans(dtype: np.dtype) -> Iterator[tuple[float, float]]:
+    """X and y to try with a function: those of its addends' type, then those of fp16, which it may round or split them to."""
+    for info in dict.fromkeys(map(np.finfo, (dtype, np.dtype(np.float16)))):
+        y = 1.0 if info.maxexp > 64 else float(info.smallest_subnormal)
+        yield from ((2.0 ** (info.maxexp - 2), sign * y) for sign in (1, -1))
+
+
+def function_counts(function: Callable, dtype: np.dtype, batched: bool, x: float, y: float) -> Counts:
     """Counts of a function that adds up numbers."""
-    info = np.finfo(dtype)
-    y = y * (1.0 if info.maxexp > 64 else float(info.smallest_subnormal))
-    x = 2.0 ** (info.maxexp - 2)
     table = np.zeros(4, dtype)
     table[[ABSENT, TINY, PLUS, MINUS]] = 0.0, y, x, -x
 
@@ -127,7 +131,7 @@ def _attempts(f: Any, n: int, dtype: Any, batched: bool) -> tuple[int, Iterator[
     if kind.kind != "f":
         raise ValueError(f"addends are floating-point numbers of numpy, got dtype {kind}")
     digits = np.finfo(kind).nmant + 1
-    return n, (function_counts(f, kind, batched, sign) for sign in (1.0, -1.0)), 1 << digits
+    return n, (function_counts(f, kind, batched, x, y) for x, y in function_spans(kind)), 1 << digits
 
 
 def summation_tree(

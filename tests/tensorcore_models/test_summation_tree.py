@@ -132,6 +132,19 @@ def test_engines_with_k_orders():
     assert [tree.sizes[a - 96] for a in tree.operations[-1].addends] == [48, 48]
 
 
+def test_a_function_may_round_its_addends_to_fp16():
+    """2^126 is infinite there: X and y of fp16 are tried, too."""
+    engine = tcm.get_instruction("ampere:mma.m16n8k16.f32.f16.f16.f32")
+    one = np.ones((64, 1), np.float16)
+
+    def narrow(x):
+        with np.errstate(over="ignore"):
+            return engine.gemm(x[None].astype(np.float16), one)[0, 0]
+
+    tree = probing.summation_tree(narrow, 64)
+    assert [len(o.addends) for o in tree.operations] == [8, *[9] * 7]
+
+
 def test_json_text_and_picture(tmp_path):
     tree = probing.summation_tree(tcm.get_instruction("volta:mma.m8n8k4.f32.f16.f16.f32"), 8)
     again = Tree.from_dict(json.loads(tree.to_json()))

@@ -1,25 +1,36 @@
 """Inputs on which one way to compute d = c + a b is nearer to the exact sum than another (valpey-smt-formalization, section 6).
 
-With operands that FP16 holds, both methods of that section come down to where c is added: Markidis et al. give it to the unit,
-Ootomo and Yokota add it to the unit's result outside, rounded to nearest. A :class:`Way` is a term to ask about and a function
-to run.
+A :class:`Way` is a term to ask about and a function to run. With operands that FP16 holds, the two methods of that section come
+down to where c is added (:func:`inside`, :func:`outside`). Ways of FP32 operands, which a recovery method splits into words,
+are made of :func:`rounded_words`; mpgemm states its methods as such ways.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple, Unpack
 
+from ...formats import Format
 from ...formats.exact_rounding import round_to_bits
 from . import integers as z
 from . import numbers as n
 from . import terms as t
-from .encoding import Formats, Inputs, Modelled, exact_sum, finite_inputs, result
+from .encoding import Formats, Inputs, Modelled, exact_sum, finite_inputs, formats_of, result, symbolic_inputs
 from .integers import Int
+from .limits import LimitOptions, limits_of
 from .numbers import Number
-from .queries import Verdict, ask, limits_of, shapes
-from .solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT
+from .queries import SHAPE_SHARE, Verdict, ask, shapes, without_witness
 from .terms import Term
-from .witnesses import Contradiction, Witness, exact_value, witness_formats
+from .witnesses import Contradiction, Witness, exact_value
+
+
+class Given(NamedTuple):
+    """Operands of a way: their encodings, and the same as numbers whose exponents are known to be within those asked about."""
+
+    inputs: Inputs
+    a: tuple[Number, ...]
+    b: tuple[Number, ...]
+    c: Number
 
 
 @dataclass(frozen=True)
@@ -31,30 +42,35 @@ class Way:
     name : str
     engine : Modelled
         The unit it uses.
+    formats : Formats
+        Of its operands and its result, which need not be the unit's.
     term : callable
-        (inputs, conditions) -> encoding of its result, as :func:`.encoding.result`.
+        (given, conditions) -> encoding of its result, as :func:`.encoding.result`; `given` is a :class:`Given`.
     run : callable
         (witness) -> encoding of its result, from the kernels and the reference.
     """
 
     name: str
     engine: Modelled
-    term: Callable[[Inputs, list[Term]], Term]
+    formats: Formats
+    term: Callable[[Given, list[Term]], Term]
     run: Callable[[Witness], int]
 
 
 def inside(engine: Modelled) -> Way:
     """c is added by the unit (Markidis et al.)."""
-    return Way("inside", engine, lambda given, conditions: result(engine, given, conditions), lambda w: w.run(engine))
+    return Way("inside", engine, formats_of(engine), lambda given, conditions: result(engine, given.inputs, conditions),
+               lambda w: w.run(engine))  # fmt: skip
 
 
 def outside(engine: Modelled) -> Way:
     """The unit starts from zero, c is added to its result, rounded to nearest even (Ootomo and Yokota)."""
-    c, d = engine.formats[2], engine.formats[3]
+    formats = formats_of(engine)
+    c, d = formats.c, formats.d
 
-    def term(given: Inputs, conditions: list[Term]) -> Term:
-        dot = result(engine, replace(given, c=t.constant(0, c.bits)), conditions)
-        pair = [n.decode(d, dot, engine.accumulator), n.decode(c, given.c, engine.accumulator)]
+    def term(given: Given, conditions: list[Term]) -> Term:
+        dot = result(engine, replace(given.inputs, c=t.constant(0, c.bits)), conditions)
+        pair = [n.decode(d, dot, engine.accumulator), n.decode(c, given.inputs.c, engine.accumulator)]
         return n.ieee_sum(pair, d, engine.accumulator, "rne")
 
     def run(witness: Witness) -> int:
@@ -62,7 +78,42 @@ def outside(engine: Modelled) -> Way:
         exponent = -(total.denominator.bit_length() - 1)
         return round_to_bits(total < 0, abs(total.numerator), exponent, d)
 
-    return Way("outside", engine, term, run)
+    return Way("outside", engine, formats, term, run)
+
+
+def rounded_words(
+    x: Number, fmt: Format, count: int, scale: int, rounding: str, engine: Modelled, conditions: list[Term]
+) -> list[Term]:
+    """Encodings of the words that a number is split into: each the rest times 2^(j scale), rounded.
+
+    Parameters
+    ----------
+    x : Number
+        What is split.
+    fmt : Format
+        Of the words.
+    count, scale : int
+        Words, and the exponent from one to the next.
+    rounding : str
+        Of each word.
+    engine : Modelled
+        The unit that takes the words.
+    conditions : list of Term
+        Gets that no word overflows.
+    """
+    words = []
+    rest = x
+    for j in range(count):
+        exponent = z.minus(rest.align, z.number(rest.point - j * scale))
+        code, overflow = n.rounded_magnitude(rest.negative, rest.significand, exponent, fmt, rounding)
+        conditions.append(t.negation(overflow))
+        words.append(n.encoded(rest.negative, z.as_bits(code, fmt.exponent_bits + fmt.fraction_bits), fmt))
+        if j + 1 < count:
+            word = n.decode(fmt, words[-1], engine.accumulator)
+            taken = word._replace(align=z.minus(word.align, z.number(j * scale)), negative=t.negation(word.negative))
+            total, lowest = exact_sum([rest, taken])
+            rest = n.plain(z.less(total, z.number(0)), z.magnitude(total), lowest, 0)
+    return words
 
 
 def beating_input(
@@ -72,52 +123,82 @@ def beating_input(
     exponents: tuple[int, int] = (-15, 14),
     c_exponents: tuple[int, int] = (-30, 14),
     k: int | None = None,
-    timeout: float = DEFAULT_TIMEOUT,
-    memory: int = DEFAULT_MEMORY,
-    backends: Sequence[str] | None = None,
+    **options: Unpack[LimitOptions],
 ) -> Verdict:
     """Operands for which `better` has the smaller absolute error.
 
     Parameters
     ----------
     better, worse : Way
-        Of one unit.
+        With operands of the same formats.
     exponents, c_exponents : tuple of int
         The least and the greatest exponent of operands and of c that are not zero: -15 to 14 is Ootomo and Yokota's type 1.
-    k, timeout, memory, backends
-        As for :func:`distinguishing_input`.
+    k : int, optional
+        Products; the k step of the unit of `better` by default.
+    **options
+        Limits: :class:`~.limits.LimitOptions`.
 
     Returns
     -------
     Verdict
         `results` are those of `better` and of `worse`; that their errors are in this order is checked in rationals.
-    """
-    limits, engine = limits_of(timeout, memory, backends), better.engine
-    formats = witness_formats(engine, worse.engine)
 
-    def question(given: Inputs, conditions: list[Term]) -> Term:
-        spec = engine.accumulator
-        rows = ((formats.a, given.a), (formats.b, given.b))
-        a, b = ([_within(n.decode(fmt, x, spec), exponents, conditions) for x in codes] for fmt, codes in rows)
-        addends = [n.multiply(x, y) for x, y in zip(a, b, strict=True)]
-        addends.append(_within(n.decode(formats.c, given.c, spec), c_exponents, conditions))
-        reach = (c_exponents[0], 2 * exponents[1] + 2 + len(a).bit_length())
-        errors = [_error(way, given, addends, formats, reach, conditions) for way in (better, worse)]
+    Raises
+    ------
+    ValueError
+        If the formats of the operands differ.
+    Contradiction
+        If a way runs to something else than its term, or the errors are not in this order.
+    """
+    limits, formats, ways = limits_of(**options), better.formats, (better, worse)
+    if worse.formats != formats:
+        raise ValueError(f"formats differ: {formats} and {worse.formats}; both ways need the same operands and result")
+    length = better.engine.k if k is None else k
+
+    def question(inputs: Inputs, conditions: list[Term]) -> Term:
+        given = given_operands(inputs, formats, better.engine, exponents, c_exponents, conditions)
+        addends = [*(n.multiply(x, y) for x, y in zip(given.a, given.b, strict=True)), given.c]
+        reach = (c_exponents[0], 2 * exponents[1] + 2 + length.bit_length())
+        errors = [_error(way, given, addends, reach, conditions) for way in ways]
         return z.less(*_same_unit(*errors))
 
-    def attempts():
-        for given, whole in shapes(formats, engine.k if k is None else k):
-            yield given, whole, finite_inputs(given, formats, engine.accumulator)
+    # Words of one product are enough where operands are split; where they are not, it takes several.
+    split = formats.a != formats_of(better.engine).a and length > 1
 
-    answer, found, _ = ask(question, attempts(), limits)
+    def attempts():
+        one = symbolic_inputs(formats, length, [0])
+        simple = [(replace(one, b=(_factor_of_two_bits(formats.b), *one.b[1:])), False), (one, False)] if split else []
+        for inputs, whole in [*simple, *shapes(formats, length)]:
+            yield inputs, whole, finite_inputs(inputs, formats, better.engine.accumulator)
+
+    answer, found, _ = ask(question, attempts(), limits, share=_SPLIT_SHARE if split else SHAPE_SHARE)
     if found is None:
-        return limits.without_witness(answer, (f"exponents {exponents}, of c {c_exponents}",))
-    witness = Witness.of(found, formats, {x.params[0]: answer.model.get(x.params[0], 0) for x in found.variables})
-    results = tuple(way.run(witness) for way in (better, worse))
+        return without_witness(limits, answer, (f"exponents {exponents}, of c {c_exponents}",))
+    values = {x.params[0]: answer.model.get(x.params[0], 0) for x in found.variables}
+    witness = Witness.of(found, formats, values)
+    terms = [way.term(given_operands(found, formats, better.engine, exponents, c_exponents, []), []) for way in ways]
+    results = tuple(_run(way, witness, bits) for way, bits in zip(ways, t.evaluate(terms, values), strict=True))
     mine, theirs = (abs(exact_value(d, formats.d) - exact_dot(witness)) for d in results)
     if mine >= theirs:
         raise Contradiction(f"{better.name} has the error {mine}, {worse.name} {theirs} on\n{witness}")
     return Verdict("witness", witness, None, results, (), answer.backend, limits.seconds)
+
+
+def _factor_of_two_bits(fmt: Format) -> Term:
+    """1 + 2^-j, j beyond the middle of the fraction: nearly no multiplication, but words of its own."""
+    bits = 1 << (fmt.fraction_bits - fmt.fraction_bits // 2 - 1) if fmt.fraction_bits else 0
+    return t.constant(((fmt.bias << fmt.fraction_bits) + bits) << fmt.padding_bits, fmt.bits)
+
+
+#: Share of the time for split operands of one shape: their multiplications make these questions hard.
+_SPLIT_SHARE = 0.3
+
+
+def _run(way: Way, witness: Witness, expected: int) -> int:
+    found = way.run(witness)
+    if found != expected:
+        raise Contradiction(f"{way.name} on\n{witness}\ngives {found:#x}, its encoding {expected:#x}")
+    return found
 
 
 def exact_dot(witness: Witness) -> Fraction:
@@ -127,19 +208,39 @@ def exact_dot(witness: Witness) -> Fraction:
     return exact_value(witness.c, f.c) + sum(products)
 
 
+def given_operands(
+    inputs: Inputs,
+    formats: Formats,
+    engine: Modelled,
+    exponents: tuple[int, int],
+    c_exponents: tuple[int, int],
+    conditions: list[Term],
+) -> Given:
+    """Encodings as operands of ways; `conditions` gets that exponents are in their ranges, unless a number is zero."""
+
+    def numbers(codes: Sequence[Term], fmt: Format, within: tuple[int, int]) -> tuple[Number, ...]:
+        return tuple(_within(n.decode(fmt, x, engine.accumulator), within, conditions) for x in codes)
+
+    a, b = numbers(inputs.a, formats.a, exponents), numbers(inputs.b, formats.b, exponents)
+    return Given(inputs, a, b, numbers([inputs.c], formats.c, c_exponents)[0])
+
+
 def _within(number: Number, exponents: tuple[int, int], conditions: list[Term]) -> Number:
     """A number whose exponent is asked to be in a range, unless it is zero; `align` is known to be in it then."""
     low, high = max(exponents[0], number.align.low), min(exponents[1], number.align.high)
+    if low > high:  # it cannot be there, so it is zero, whose exponent is any
+        conditions.append(z.is_zero(number.significand))
+        return number._replace(align=z.number(exponents[0]))
     fits = t.both(z.at_most(z.number(low), number.align), z.at_most(number.align, z.number(high)))
     conditions.append(t.either(fits, z.is_zero(number.significand)))
     return number._replace(align=z.ranged(number.align.term, low, high))
 
 
 def _error(
-    way: Way, given: Inputs, addends: list[Number], formats: Formats, reach: tuple[int, int], conditions: list[Term]
+    way: Way, given: Given, addends: list[Number], reach: tuple[int, int], conditions: list[Term]
 ) -> tuple[Int, Int]:
     """|d - exact sum| and its exponent."""
-    d = n.decode(formats.d, way.term(given, conditions), way.engine.accumulator)
+    d = n.decode(way.formats.d, way.term(given, conditions), way.engine.accumulator)
     conditions.append(t.negation(t.either(d.nan, d.inf)))
     d = _within(d, reach, conditions)
     total, exponent = exact_sum([*addends, d._replace(negative=t.negation(d.negative))])

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 from ...accumulators import FusedDotAdd, ParametricDotAdd, as_parametric
 from . import integers as z
@@ -11,9 +11,9 @@ from . import numbers as n
 from . import terms as t
 from .encoding import Formats, Inputs, Modelled, finite_inputs, result, rounded_sum, sum_aligned, symbolic_inputs
 from .integers import Int
+from .limits import LimitOptions, limits_of
 from .numbers import Number
-from .queries import Verdict, limits_of, two_inputs
-from .solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT
+from .queries import Verdict, two_inputs, without_witness
 from .terms import Term
 from .witnesses import witness_formats
 
@@ -24,9 +24,7 @@ def order_invariance(
     engine: Modelled,
     *,
     k: int | None = None,
-    timeout: float = DEFAULT_TIMEOUT,
-    memory: int = DEFAULT_MEMORY,
-    backends: Sequence[str] | None = None,
+    **options: Unpack[LimitOptions],
 ) -> Verdict:
     """Two orders of the same products with different results, or the proof that there are none.
 
@@ -36,8 +34,8 @@ def order_invariance(
         MatrixEngine or Instruction.
     k : int, optional
         Products; the engine's k by default.
-    timeout, memory, backends
-        As for :func:`distinguishing_input`.
+    **options
+        Limits: :class:`~.limits.LimitOptions`.
 
     Returns
     -------
@@ -45,13 +43,13 @@ def order_invariance(
         "witness": `other` holds the products of `witness` in another order. "none": for one alignment of all addends it
         follows from two lemmas that the solver proves (:func:`order_lemmas`); elsewhere it is proved directly.
     """
-    limits, formats = limits_of(timeout, memory, backends), witness_formats(engine)
+    limits, formats = limits_of(**options), witness_formats(engine)
     length = engine.k if k is None else k
     if length < 2:
         raise ValueError(f"{length} products have one order; k must be at least 2")
     if _one_alignment(engine, length):
         answer = limits.solve([t.either(*order_lemmas(engine, length))], [], 1.0)
-        return limits.without_witness(answer, ("finite operands", "by lemmas on the maximum and on the sum"))
+        return without_witness(limits, answer, ("finite operands", "by lemmas on the maximum and on the sum"))
     last = Verdict("unknown")
     for swap in _swaps(length):
 

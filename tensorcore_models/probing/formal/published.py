@@ -7,7 +7,7 @@ normalises products, published units do not (khattak-mikaitis, IV-A1).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 from ...accumulators import ParametricDotAdd
 from ...engines.matrix_engine import MatrixEngine
@@ -15,10 +15,10 @@ from . import integers as z
 from . import numbers as n
 from . import terms as t
 from .encoding import Inputs, exact_sum, finite_inputs, result, symbolic_inputs
+from .limits import LimitOptions, limits_of
 from .numbers import Number
 from .orders import order_invariance
-from .queries import Verdict, ask, carry_bits_needed, confirmed, distinguishing_input, limits_of
-from .solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT
+from .queries import Verdict, ask, carry_bits_needed, confirmed, distinguishing_input, without_witness
 from .terms import Term
 from .witnesses import Witness, witness_formats
 
@@ -47,7 +47,7 @@ class Query:
     name : str
         As the paper has it, where it has it.
     ask : callable
-        (unit's name, limits) -> Verdict; the limits are timeout, memory and backends of :func:`solve`.
+        (unit's name, limits) -> Verdict; limits are :class:`~.limits.LimitOptions`.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Query:
 def _rival(output: str = "fp32", **changes: Any) -> Callable[..., Verdict]:
     """The unit against itself with changed parameters."""
 
-    def ask_rival(name: str, **limits: Any) -> Verdict:
+    def ask_rival(name: str, **limits: Unpack[LimitOptions]) -> Verdict:
         return distinguishing_input(unit(name, output), unit(name, output, **changes), inputs="finite", **limits)
 
     return ask_rival
@@ -79,10 +79,10 @@ def _is_number(number: Number, engine: MatrixEngine) -> Term:
 
 
 def _search(
-    engine: MatrixEngine, count: int, question: Callable[[Inputs, list[Number]], Term], limits: dict
+    engine: MatrixEngine, count: int, question: Callable[[Inputs, list[Number]], Term], limits: LimitOptions
 ) -> Verdict:
     """A witness of `count` products with c = 0 for which a statement about the exact products holds."""
-    allowed, formats = limits_of(**{**_DEFAULTS, **limits}), witness_formats(engine)
+    allowed, formats = limits_of(**limits), witness_formats(engine)
     given = replace(symbolic_inputs(formats, engine.k, range(count)), c=t.constant(0, formats.c.bits))
     spec = engine.accumulator
 
@@ -94,17 +94,14 @@ def _search(
 
     answer, found, _ = ask(about_products, [(given, True, finite_inputs(given, formats, spec))], allowed)
     if found is None:
-        return allowed.without_witness(answer, ("finite operands",))
+        return without_witness(allowed, answer, ("finite operands",))
     values = {x.params[0]: answer.model.get(x.params[0], 0) for x in found.variables}
     witness = Witness.of(found, formats, values)
     results = (confirmed(witness, engine, found, values),)
     return Verdict("witness", witness, None, results, (), answer.backend, allowed.seconds)
 
 
-_DEFAULTS: dict[str, Any] = {"timeout": DEFAULT_TIMEOUT, "memory": DEFAULT_MEMORY, "backends": None}
-
-
-def exact_multiplication(name: str, **limits: Any) -> Verdict:
+def exact_multiplication(name: str, **limits: Unpack[LimitOptions]) -> Verdict:
     """A product that FP16 arithmetic rounds in every mode (Listing 1.1)."""
     engine = unit(name)
 
@@ -117,7 +114,7 @@ def exact_multiplication(name: str, **limits: Any) -> Verdict:
     return _search(engine, 1, inexact, limits)
 
 
-def exact_addition(name: str, **limits: Any) -> Verdict:
+def exact_addition(name: str, **limits: Unpack[LimitOptions]) -> Verdict:
     """Products that FP16 has not, with a sum that it has, and another one when they are rounded first (Property 1)."""
     engine = unit(name, "fp16")
 
@@ -141,7 +138,7 @@ def _different(x: Number, y: Number) -> Term:
     return t.negation(z.is_zero(difference))
 
 
-def accumulation_order(name: str, **limits: Any) -> Verdict:
+def accumulation_order(name: str, **limits: Unpack[LimitOptions]) -> Verdict:
     """Two orders that matter to a unit which adds one by one, normalising (Property 3); they do not to `name`."""
     verdict = order_invariance(unit(name, normalise_each_add=True, fraction_bits=23), **limits)
     if verdict.status == "witness" and verdict.witness and verdict.other:
@@ -154,7 +151,7 @@ def accumulation_order(name: str, **limits: Any) -> Verdict:
 def _carry(count_from_enough: int, normalised: bool) -> Callable[..., Verdict]:
     """One of the last verdicts of `carry_bits_needed`: the proof (-1) or the last witness (-2)."""
 
-    def ask_carries(name: str, **limits: Any) -> Verdict:
+    def ask_carries(name: str, **limits: Unpack[LimitOptions]) -> Verdict:
         return carry_bits_needed(unit(name, normalised_products=normalised), **limits)[1][count_from_enough]
 
     return ask_carries

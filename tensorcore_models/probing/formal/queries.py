@@ -5,10 +5,9 @@ witness found there is a witness. Only the question on all inputs can say that t
 """
 
 import math
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Unpack
 
 from ...accumulators import as_parametric
 from ...engines.matrix_engine import MatrixEngine
@@ -18,12 +17,13 @@ from . import integers as z
 from . import terms as t
 from .encoding import Formats, Inputs, Modelled, finite_inputs, result, symbolic_inputs
 from .integers import Int
-from .solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Answer, solve
+from .limits import LimitOptions, Limits, limits_of
+from .solvers import Answer
 from .terms import Term
 from .witnesses import Contradiction, Witness, witness_formats
 
 #: Share of the time that a question on a restricted shape of inputs may take.
-_SHAPE_SHARE = 0.1
+SHAPE_SHARE = 0.1
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,36 +90,10 @@ def shapes(formats: Formats, k: int) -> Iterable[tuple[Inputs, bool]]:
     yield whole, True
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Limits of one question, from its start."""
-
-    timeout: float
-    memory: int
-    backends: Sequence[str] | None
-    start: float
-
-    def solve(self, assertions: Iterable[Term], wanted: Iterable[Term], share: float) -> Answer:
-        left = self.timeout - self.seconds
-        if left <= 0:
-            return Answer("timeout")
-        allowed = min(left, max(share * self.timeout, 0.05))
-        return solve(assertions, wanted, timeout=allowed, memory=self.memory, backends=self.backends)
-
-    @property
-    def seconds(self) -> float:
-        """Time since the start."""
-        return time.monotonic() - self.start
-
-    def without_witness(self, answer: Answer, assumptions: tuple[str, ...]) -> "Verdict":
-        """The verdict of an answer that has no model."""
-        status = "none" if answer.status == "unsat" else answer.status
-        return Verdict(status, assumptions=assumptions, backend=answer.backend, seconds=self.seconds)  # type: ignore[arg-type]
-
-
-def limits_of(timeout: float, memory: int, backends: Sequence[str] | None) -> Limits:
-    """Limits that count from now."""
-    return Limits(timeout, memory, backends, time.monotonic())
+def without_witness(limits: Limits, answer: Answer, assumptions: tuple[str, ...]) -> Verdict:
+    """The verdict of an answer that has no model."""
+    status = "none" if answer.status == "unsat" else answer.status
+    return Verdict(status, assumptions=assumptions, backend=answer.backend, seconds=limits.seconds)  # type: ignore[arg-type]
 
 
 #: A question on one shape of inputs: what must hold, and the two dot products that it is about.
@@ -130,14 +104,18 @@ def ask(
     question: Question,
     attempts: Iterable[tuple[Inputs, bool, list[Term]]],
     limits: Limits,
+    share: float = SHAPE_SHARE,
 ) -> tuple[Answer, Inputs | None, list[Term]]:
-    """The first attempt with a model, or the answer to the last one; attempts: inputs, whether all, what else must hold."""
+    """The first attempt with a model, or the answer to the last one.
+
+    Attempts are inputs, whether they are all there are, and what else must hold; `share` of the time is for one that is not.
+    """
     answer = Answer("unknown")
     conditions: list[Term] = []
     for inputs, whole, restrictions in attempts:
         conditions = []
         goal = question(inputs, conditions)
-        answer = limits.solve([*restrictions, *conditions, goal], inputs.variables, 1.0 if whole else _SHAPE_SHARE)
+        answer = limits.solve([*restrictions, *conditions, goal], inputs.variables, 1.0 if whole else share)
         if answer.status == "sat":
             return answer, inputs, conditions
     return answer, None, conditions
@@ -154,9 +132,7 @@ def distinguishing_input(
     *,
     k: int | None = None,
     inputs: Literal["all", "finite"] = "all",
-    timeout: float = DEFAULT_TIMEOUT,
-    memory: int = DEFAULT_MEMORY,
-    backends: Sequence[str] | None = None,
+    **options: Unpack[LimitOptions],
 ) -> Verdict:
     """An input on which two specifications give different results.
 
@@ -168,8 +144,8 @@ def distinguishing_input(
         Products; by default the shortest length that is whole steps of both.
     inputs : {"all", "finite"}
         Whether infinities and NaNs are among the operands. Finite witnesses are looked for first.
-    timeout, memory, backends
-        As for :func:`tensorcore_models.probing.formal.solvers.solve`; the time is that of the whole call.
+    **options
+        Limits: :class:`~.limits.LimitOptions`.
 
     Returns
     -------
@@ -186,7 +162,7 @@ def distinguishing_input(
     Contradiction
         If a kernel or the reference disagrees with the encoding.
     """
-    limits = limits_of(timeout, memory, backends)
+    limits = limits_of(**options)
     if inputs not in ("all", "finite"):
         raise ValueError(f"inputs is {inputs!r}, expected 'all' or 'finite'")
     formats = witness_formats(spec_a, spec_b)
@@ -207,7 +183,7 @@ def distinguishing_input(
     answer, given, conditions = ask(question, attempts(), limits)
     if given is None:
         assumptions = ("finite operands",) * (inputs == "finite") + ("no product is zero",) * bool(conditions)
-        return limits.without_witness(answer, assumptions)
+        return without_witness(limits, answer, assumptions)
     values = {x.params[0]: answer.model.get(x.params[0], 0) for x in given.variables}
     witness = Witness.of(given, formats, values)
     results = tuple(confirmed(witness, spec, given, values) for spec in (spec_a, spec_b))
@@ -252,9 +228,7 @@ def monotonicity_witness(
     engine: Modelled,
     *,
     k: int | None = None,
-    timeout: float = DEFAULT_TIMEOUT,
-    memory: int = DEFAULT_MEMORY,
-    backends: Sequence[str] | None = None,
+    **options: Unpack[LimitOptions],
 ) -> Verdict:
     """Two inputs that differ in c alone: c grows, d falls (fasi-numerical-behavior, section 3.1.5).
 
@@ -262,15 +236,17 @@ def monotonicity_witness(
     ----------
     engine : Modelled
         MatrixEngine or Instruction.
-    k, timeout, memory, backends
+    k
         As for :func:`distinguishing_input`.
+    **options
+        Limits: :class:`~.limits.LimitOptions`.
 
     Returns
     -------
     Verdict
         `witness` has the smaller c, `other` the larger one; `results` are their d.
     """
-    limits, formats = limits_of(timeout, memory, backends), witness_formats(engine)
+    limits, formats = limits_of(**options), witness_formats(engine)
     length = engine.k if k is None else k
 
     def grown(given: Inputs) -> Inputs:  # where no neighbours of c part, no others do
@@ -300,7 +276,7 @@ def two_inputs(
     """A witness of two inputs of one engine, both run again."""
     answer, given, _ = ask(question, attempts, limits)
     if given is None:
-        return limits.without_witness(answer, ("finite operands",))
+        return without_witness(limits, answer, ("finite operands",))
     values = {x.params[0]: answer.model.get(x.params[0], 0) for x in given.variables}
     pair = (given, second(given))
     first, other = (Witness.of(x, formats, values) for x in pair)
@@ -310,10 +286,7 @@ def two_inputs(
 
 def carry_bits_needed(
     engine: Modelled,
-    *,
-    timeout: float = DEFAULT_TIMEOUT,
-    memory: int = DEFAULT_MEMORY,
-    backends: Sequence[str] | None = None,
+    **options: Unpack[LimitOptions],
 ) -> tuple[int, list[Verdict]]:
     """Carry bits that a sum of the engine's accumulator needs: integer bits after the first (fasi-numerical-behavior, 3.1.4).
 
@@ -321,8 +294,8 @@ def carry_bits_needed(
     ----------
     engine : MatrixEngine
         With a ParametricDotAdd; its `integer_bits` is varied.
-    timeout, memory, backends
-        As for :func:`distinguishing_input`, for each width.
+    **options
+        Limits: :class:`~.limits.LimitOptions`.
 
     Returns
     -------
@@ -343,9 +316,7 @@ def carry_bits_needed(
             with_integer_bits(engine, carries + 1),
             wide,
             inputs="finite",
-            timeout=timeout,
-            memory=memory,
-            backends=backends,
+            **options,
         )
         verdicts.append(verdict)
         if verdict.status == "none":

@@ -1,0 +1,216 @@
+"""FP32 operands on which one recovery method is nearer to the exact product than another (valpey-smt-formalization, section 6).
+
+A method is stated once, by :func:`mpgemm.recovery.arithmetic.combine`; over :class:`TermArithmetic` it becomes a term for SMT
+solvers (extra `smt`), the split of the operands into words included.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Unpack
+
+import numpy as np
+
+from mpgemm.recovery.arithmetic import Arithmetic, Pair, combine
+from mpgemm.recovery.methods import RecoveryMethod
+from mpgemm.recovery.run import prepare, recovered_gemm
+from mpgemm.recovery.word_run import WordRun
+from tensorcore_models import reference
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.matrix_engine import MatrixEngine
+from tensorcore_models.formats import get_float_format
+from tensorcore_models.probing import formal
+from tensorcore_models.probing.formal import integers as z
+from tensorcore_models.probing.formal import methods as ways
+from tensorcore_models.probing.formal import numbers as n
+from tensorcore_models.probing.formal import terms as t
+from tensorcore_models.probing.formal.encoding import Formats, Inputs, Modelled, result
+from tensorcore_models.probing.formal.limits import LimitOptions
+from tensorcore_models.probing.formal.terms import Term
+from tensorcore_models.probing.formal.witnesses import Witness
+
+FP32 = get_float_format("fp32")
+OPERANDS = Formats(FP32, FP32, FP32, FP32)
+#: Rows and columns of the product that runs a witness on the fast kernels.
+_TILE = 64
+
+
+def beating_operands(
+    better: str | RecoveryMethod,
+    worse: str | RecoveryMethod,
+    engine: Engine | str | None = None,
+    *,
+    exponents: tuple[int, int] = (-14, 14),
+    c_exponents: tuple[int, int] = (-30, 14),
+    k: int | None = None,
+    **options: Unpack[LimitOptions],
+) -> formal.Verdict:
+    """FP32 operands of a dot product on which `better` has the smaller absolute error.
+
+    Parameters
+    ----------
+    better, worse : str or RecoveryMethod
+        Methods on words, with their options: "ootomo", "ootomo:accumulate_outside=c_only,terms=4".
+    engine : Engine, str or None
+        As for :func:`mpgemm.recovered_gemm`; the default engine of `better` by default.
+    exponents, c_exponents : tuple of int
+        The least and the greatest exponent of operands and of c that are not zero.
+    k : int, optional
+        Products; the engine's k step by default.
+    **options
+        Limits of time and memory, and solvers: :class:`tensorcore_models.probing.formal.limits.LimitOptions`.
+
+    Returns
+    -------
+    Verdict
+        "witness": `witness.a`, `.b` and `.c` are encodings of FP32 numbers, `results` the encodings of both methods' results,
+        which the compiled kernels (one element and a tile) and the integer reference gave; "none": there is no such input
+        within these exponents; else the solvers came to no end.
+
+    Raises
+    ------
+    Unencodable
+        If a method or its engine has no encoding: words of integers, equilibrated rows, restarted chains.
+    ValueError
+        If the engine does not take the words.
+    Contradiction
+        If kernels, reference and encoding do not agree.
+    """
+    first = recovery_way(better, engine)
+    second = recovery_way(worse, first.engine)
+    return formal.beating_input(first, second, exponents=exponents, c_exponents=c_exponents, k=k, **options)
+
+
+def recovery_way(method: str | RecoveryMethod, engine: Engine | str | None = None) -> formal.Way:
+    """A recovery method on an engine as a way to compute a dot product of FP32 operands.
+
+    Raises
+    ------
+    Unencodable, ValueError
+        As :func:`beating_operands`.
+    """
+    one = np.ones((1, 1), np.float32)
+    run = prepare(one, one, one, method, engine)
+    row, unit = run.row, run.engine
+    if not isinstance(run, WordRun) or row.equilibrate != "none" or row.restart_every is not None:
+        raise formal.Unencodable(f"{row.name}: only words without scaled rows and restarted chains have an encoding")
+    if not isinstance(unit, MatrixEngine):
+        raise formal.Unencodable(f"{unit.label} has no accumulator; a modelled engine is needed")
+    if {fmt.name for fmt in unit.formats[2:]} != {"fp32"}:
+        raise formal.Unencodable(f"{unit.label}: only fp32 results have an encoding outside of the unit")
+
+    def term(given: ways.Given, conditions: list[Term]) -> Term:
+        a, b = (_words(numbers, row, unit, conditions) for numbers in (given.a, given.b))
+        arithmetic = TermArithmetic(unit, row.order, conditions)
+        return combine(row, row.word_scale(unit.formats[0]), a, b, given.inputs.c, arithmetic)
+
+    return formal.Way(row.name, unit, OPERANDS, term, lambda witness: _run(witness, row, unit))
+
+
+def _words(
+    numbers: Sequence[n.Number], row: RecoveryMethod, unit: Modelled, conditions: list[Term]
+) -> list[tuple[Term, ...]]:
+    """Words of an operand's numbers, the highest first, padded with zeros to whole k steps."""
+    fmt, padding = unit.formats[0], (-len(numbers)) % unit.k
+    scale, zero = row.word_scale(fmt), t.constant(0, fmt.bits)
+    split = [ways.rounded_words(x, fmt, row.words, scale, row.rounding, unit, conditions) for x in numbers]
+    return [(*words, *[zero] * padding) for words in zip(*split, strict=True)]
+
+
+@dataclass(frozen=True)
+class TermArithmetic(Arithmetic):
+    """Sums as hardware forms them, of terms: the twin of :class:`mpgemm.recovery.arithmetic.EngineArithmetic`.
+
+    Words are tuples of encodings, one for each k; values are encodings of FP32.
+
+    Parameters
+    ----------
+    engine : Modelled
+    order : {"step", "term"}
+        Order of several products in one chain.
+    conditions : list of Term
+        Gets what :func:`tensorcore_models.probing.formal.encoding.result` asks for.
+    """
+
+    engine: Modelled
+    order: str
+    conditions: list[Term]
+
+    def chain(self, pairs: Sequence[Pair], seed: Term | None) -> Term:
+        length = len(pairs[0][0])
+        step = length if self.order == "term" else self.engine.k
+        parts = [(a[i : i + step], b[i : i + step]) for i in range(0, length, step) for a, b in pairs]
+        a, b = (tuple(code for part in side for code in part) for side in zip(*parts, strict=True))
+        return self._unit(a, b, seed)
+
+    def promoted(self, pair: Pair) -> Term:
+        return self.elementwise([(pair, 0)])
+
+    def elementwise(self, weighted: Sequence[tuple[Pair, int]]) -> Term:
+        total, step = _zero(), self.engine.k
+        for start in range(0, len(weighted[0][0][0]), step):
+            for (a, b), exponent in weighted:
+                part = self._unit(a[start : start + step], b[start : start + step], None)
+                total = self.add(total, self.scale(part, exponent))
+        return total
+
+    def scale(self, value: Term, exponent: int) -> Term:
+        if exponent == 0:
+            return value
+        x = self._number(value)
+        moved = x._replace(align=z.plus(x.align, z.number(exponent)))
+        nothing = n.plain(t.TRUE, z.number(0), z.number(0), 0, t.FALSE)  # -0 leaves every sign
+        return n.ieee_sum([moved, nothing], FP32, self.engine.accumulator, "rne")
+
+    def add(self, x: Term, y: Term) -> Term:
+        return n.ieee_sum([self._number(x), self._number(y)], FP32, self.engine.accumulator, "rne")
+
+    def _number(self, value: Term) -> n.Number:
+        return n.decode(FP32, value, self.engine.accumulator)
+
+    def _unit(self, a: Sequence[Term], b: Sequence[Term], c: Term | None) -> Term:
+        return result(self.engine, Inputs(tuple(a), tuple(b), _zero() if c is None else c), self.conditions)
+
+
+def _zero() -> Term:
+    return t.constant(0, FP32.bits)
+
+
+# -- running -------------------------------------------------------------------------------------------------------------------
+@dataclass(eq=False)
+class _OnReference(Engine):
+    """A modelled engine whose products are those of the integer reference."""
+
+    model: MatrixEngine
+
+    def __post_init__(self):
+        for name in ("a_format", "b_format", "c_format", "d_format", "k", "scale_format", "block_size"):
+            setattr(self, name, getattr(self.model, name))
+
+    @property
+    def label(self) -> str:
+        """Its name in messages."""
+        return f"the reference of {self.model.label}"
+
+    def _chain_bits(self, a, b, c, scale_a, scale_b):
+        return reference.mma_bits(self.model, a, b, c, scale_a, scale_b)
+
+
+def _run(witness: Witness, row: RecoveryMethod, unit: MatrixEngine) -> int:
+    """The method's result, the same from the compiled kernels (one element, and each of a tile) and from the reference.
+
+    Raises
+    ------
+    Contradiction
+        If they differ.
+    """
+    a, b, c = (np.array(codes, np.uint32).view(np.float32) for codes in (witness.a, witness.b, [witness.c]))
+    results = {}
+    for name, engine, size in (
+        ("one element", unit, 1), (f"a {_TILE} x {_TILE} tile", unit, _TILE), ("reference", _OnReference(unit), 1),
+    ):  # fmt: skip
+        x, y = np.tile(a, (size, 1)), np.tile(b, (size, 1)).T
+        d = recovered_gemm(x, y, np.full((size, size), c[0]), row, engine)
+        results[name] = np.unique(d.view(np.uint32)).tolist()
+    if len(set(map(str, results.values()))) > 1 or len(results["reference"]) != 1:
+        raise formal.Contradiction(f"{row.name} on {unit.label} on\n{witness}\nresults differ: {results}")
+    return results["reference"][0]

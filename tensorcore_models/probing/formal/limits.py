@@ -1,0 +1,55 @@
+"""Limits of a question to the solvers: the one place where they are described."""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypedDict, Unpack
+
+from .solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Answer, solve
+from .terms import Term
+
+
+class LimitOptions(TypedDict, total=False):
+    """Keyword arguments of every question. Reaching a limit is an answer: the verdict's status says which.
+
+    Attributes
+    ----------
+    timeout : float
+        Seconds of wall time of the whole call, the building of terms included; 60 by default.
+    memory : int
+        MiB of address space for each solver; 8192 by default, 0: no limit.
+    backends : sequence of str or None
+        Solvers of :data:`~.solvers.BACKENDS`; None: all that are installed.
+    """
+
+    timeout: float
+    memory: int
+    backends: Sequence[str] | None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of one question, from its start."""
+
+    start: float
+    timeout: float = DEFAULT_TIMEOUT
+    memory: int = DEFAULT_MEMORY
+    backends: Sequence[str] | None = None
+
+    def solve(self, assertions: Iterable[Term], wanted: Iterable[Term], share: float) -> Answer:
+        """The solvers' answer, within that share of the time at most."""
+        left = self.timeout - self.seconds
+        if left <= 0:
+            return Answer("timeout")
+        allowed = min(left, max(share * self.timeout, 0.05))
+        return solve(assertions, wanted, timeout=allowed, memory=self.memory, backends=self.backends)
+
+    @property
+    def seconds(self) -> float:
+        """Time since the start."""
+        return time.monotonic() - self.start
+
+
+def limits_of(**options: Unpack[LimitOptions]) -> Limits:
+    """Limits that count from now."""
+    return Limits(time.monotonic(), **options)
