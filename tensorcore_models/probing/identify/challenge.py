@@ -1,5 +1,6 @@
 """Tries to refute a specification: inputs on which its alternatives part from it, then random ones."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from ... import kernels
 from ...accumulators import Accumulator
 from ..interface import DotBatch, Interface
 from ..random_operands import KINDS, operands
+from .aimed import scaled_pool
 from .box import Box
 from .families import Family, Field, engine_of, with_values
 from .inputs import pool
@@ -18,7 +20,7 @@ from .search import Log, differ, results
 Source = Callable[[Interface, Accumulator, Accumulator], Iterable[DotBatch]]
 
 #: Inputs made at once, and how often in a row they may separate nothing.
-POOL, QUIET = 3000, 3
+POOL, QUIET = 3000, 8
 #: Inputs asked at once.
 ASKED = 24
 #: Rows and columns of random products of matrices, and dot products of one pool of the random phase.
@@ -59,13 +61,39 @@ def _ask_sources(
     box: Box, log: Log, spec: Accumulator, rivals: list[Alternative], sources: Iterable[Source]
 ) -> list[Alternative]:
     """The rivals that are left when the box has answered what the sources have for those that the pools do not separate."""
-    for rival in rivals:
+
+    def separated(rival: Alternative) -> bool:
         for source in sources:
             if log.wrong(rival.spec, 1):  # excluded by what was asked for another one
                 break
             for batch in source(log.interface, spec, rival.spec):
                 log.add(batch, box.ask(batch))
+        return log.wrong(rival.spec, 1) > 0
+
+    for row in _rows(rivals):
+        for end in (row, row[::-1]):  # a number is asked for where the one before it was separated
+            for rival in end:
+                if not separated(rival):
+                    break
     return [rival for rival in rivals if log.wrong(rival.spec, 1) == 0]
+
+
+def _rows(rivals: list[Alternative]) -> list[list[Alternative]]:
+    """Rivals that are numbers in one field together and in order, every other one alone."""
+    rows: list[list[Alternative]] = []
+    for _, group in itertools.groupby(rivals, key=lambda rival: rival.field.name):
+        members = list(group)
+        numbers = [rival for rival in members if type(rival.values[0]) is int]
+        rows += [sorted(numbers, key=lambda rival: rival.values)] if numbers else []
+        rows += [[rival] for rival in members if rival not in numbers]
+    return rows
+
+
+def _pool(box: Box, turn: int, rng: np.random.Generator) -> DotBatch:
+    """Inputs of all kinds, in every other turn at all magnitudes."""
+    if turn % 2 == 0 or box.recorded is not None:
+        return pool(box.interface, POOL, rng, box.recorded)
+    return scaled_pool(box.interface, POOL, rng)
 
 
 def challenge(
@@ -87,7 +115,7 @@ def challenge(
     rivals = alternatives(family, log, spec)
     quiet = 0
     while rivals and quiet < QUIET:
-        batch = pool(log.interface, POOL, rng, box.recorded)
+        batch = _pool(box, quiet, rng)
         wanted = results(spec, log.interface, batch)
         found = (results(rival.spec, log.interface, batch) for rival in rivals)
         chosen = _most_divisive(np.stack([differ(one, wanted, log) for one in found]))

@@ -186,7 +186,7 @@ def open_questions(
 ) -> tuple[OpenQuestion, ...]:
     """The rivals that are left, by field and by why: `statement` says what a solver knows about two specifications."""
     found = []
-    equal = f"equal on {POOL * QUIET} inputs of all kinds for {log.interface}"
+    equal = f"equal on {POOL * QUIET} inputs of all kinds and magnitudes for {log.interface}"
     for field in family.fields:
         groups: dict[str, list[Any]] = {}
         for rival in rivals:

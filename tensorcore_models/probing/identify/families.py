@@ -9,7 +9,10 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
+
+import numpy as np
 
 from ...accumulators import (
     Accumulator,
@@ -26,7 +29,8 @@ from ...accumulators import (
     SequentialFMA,
 )
 from ...engines.engine import MatrixEngine
-from ..interface import Interface
+from ..interface import DotBatch, Interface
+from .box import model_answer
 
 C_POSITIONS: tuple[Literal["early", "late"], ...] = ("early", "late")
 ROUNDINGS = ("rne", "rz", "rna", "ru", "rd", "ro")
@@ -136,6 +140,18 @@ def changed(interface: Interface, spec: Accumulator, changes: Mapping[str, Any])
     except (ValueError, TypeError):
         return None
     return other
+
+
+@lru_cache(8192)
+def model_of(spec: Accumulator, interface: Interface) -> Callable[[DotBatch], np.ndarray]:
+    """What computes a specification's results for dot products.
+
+    Raises
+    ------
+    ValueError
+        If the specification does not take the formats.
+    """
+    return model_answer(engine_of(spec, interface))
 
 
 # -- values --------------------------------------------------------------------------------------------------------------------

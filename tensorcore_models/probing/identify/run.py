@@ -17,6 +17,7 @@ import numpy as np
 from ...accumulators import Accumulator
 from ..interface import Dot, DotBatch
 from ..shrinking import shrink
+from .aimed import Aimed
 from .box import Box, Fault, as_box, examine
 from .challenge import Alternative, Source, challenge, plainest, refute
 from .evidence import Counterexample, Evidence, OpenQuestion, evidence_of, open_questions
@@ -24,7 +25,6 @@ from .families import Family, engine_of, families_for, simplest_form
 from .inputs import pool
 from .outcome import Identification, Nearest
 from .search import Log, descend, differ, evolve, fit, is_nan, results
-from .solver import Solver
 
 #: Inputs of the first pool.
 FIRST_POOL = 2600
@@ -40,7 +40,8 @@ class _Run:
     """One identification under way."""
 
     def __init__(self, box: Box, seed: int, vectors: int, sources: tuple[Source, ...], progress: Callable[[str], None]):
-        self.box, self.vectors, self.sources, self.progress = box, vectors, sources, progress
+        self.box, self.vectors, self.progress = box, vectors, progress
+        self.sources = (Aimed(seed=seed), *sources)
         self.rng = np.random.default_rng([seed, 1])
         self.families = families_for(box.interface)
         first = pool(box.interface, FIRST_POOL, self.rng, box.recorded)
@@ -99,8 +100,8 @@ class _Run:
         return family, spec, None
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
-        """What the solvers among the sources say about two specifications for which they found no input."""
-        said = (source.statement(one, other) for source in self.sources if isinstance(source, Solver))
+        """What the sources say about two specifications for which they found no input."""
+        said = (source.statement(one, other) for source in self.sources if hasattr(source, "statement"))
         return "; ".join(filter(None, said))
 
     def shrunk(self, spec: Accumulator, dot: Dot) -> Dot:

@@ -11,8 +11,7 @@ import numpy as np
 
 from ...accumulators import Accumulator
 from ..interface import DotBatch, Interface
-from .box import model_answer
-from .families import Family, Field, changed, engine_of, spec_text, value_of
+from .families import Family, Field, changed, model_of, spec_text, value_of
 
 #: Answers that are compared in one go; a specification is given up as soon as it is worse than the best one.
 CHUNKS = (96, 400, 1600)
@@ -104,7 +103,7 @@ class Log:
 
 def results(spec: Accumulator, interface: Interface, batch: DotBatch) -> np.ndarray:
     """What a specification gives for dot products."""
-    return model_answer(engine_of(spec, interface))(batch)
+    return model_of(spec, interface)(batch)
 
 
 def is_nan(bits: np.ndarray, interface: Interface) -> np.ndarray:
@@ -217,7 +216,7 @@ def _herds(fits: list[tuple[int, Family, Accumulator]]) -> list[list[tuple[int, 
 
 
 def _bred(herds: list[list], log: Log, rng: np.random.Generator, limit: int) -> list[list]:
-    """Specifications crossed within their families until one misses fewer answers than all before, or nothing is left to spend."""
+    """Specifications crossed within their families, until one misses fewer answers than all before or `limit` is spent."""
     fewest = herds[0][0][0]
     while herds[0][0][0] >= fewest and log.effort.spent < limit:
         herd = herds[int(len(herds) * rng.random() ** 2)]
