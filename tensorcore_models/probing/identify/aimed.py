@@ -51,7 +51,7 @@ class Aimed:
 
     def __call__(self, interface: Interface, one: Accumulator, other: Accumulator) -> list[DotBatch]:
         """Inputs on which two specifications part, if any are found within the limits."""
-        if interface.integer:
+        if interface.integer or frozenset((one, other)) in self._searched:
             return []
         pair = _Pair(interface, one, other)
         herd: list[DotBatch] = []

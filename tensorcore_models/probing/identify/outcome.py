@@ -52,6 +52,8 @@ class Identification:
         For each excluded value an answer that excludes it.
     open_questions : tuple of OpenQuestion
         What no answer decided.
+    equal_values : tuple of OpenQuestion
+        Values that certainly compute the same as the specification's with the formats at hand.
     counterexample : Counterexample or None
         An input that the nearest specification does not explain, or on which the box is faulty.
     fault : str
@@ -77,6 +79,7 @@ class Identification:
     others: tuple[Nearest, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     open_questions: tuple[OpenQuestion, ...] = ()
+    equal_values: tuple[OpenQuestion, ...] = ()
     counterexample: Counterexample | None = None
     fault: str = ""
     any_nan: bool = False
@@ -142,6 +145,7 @@ class Identification:
             "others": [str(other) for other in self.others],
             "evidence": [dataclasses.asdict(row) for row in self.evidence],
             "open_questions": [dataclasses.asdict(row) for row in self.open_questions],
+            "equal_values": [dataclasses.asdict(row) for row in self.equal_values],
             "counterexample": None if self.counterexample is None else dataclasses.asdict(self.counterexample),
         }
 
@@ -158,4 +162,5 @@ class Identification:
             lines.append(f"nearest: {self.nearest}")
         lines += [f"other family: {other}" for other in self.others]
         lines += [f"open: {question}" for question in self.open_questions]
+        lines += [f"the same: {question}" for question in self.equal_values]
         return "\n".join(lines)

@@ -20,7 +20,7 @@ from ..shrinking import shrink
 from .aimed import Aimed
 from .box import Box, Fault, as_box, examine
 from .challenge import Alternative, Source, challenge, plainest, refute
-from .evidence import Counterexample, Evidence, OpenQuestion, evidence_of, open_questions
+from .evidence import Counterexample, Evidence, OpenQuestion, equal_values, evidence_of, open_questions
 from .families import Family, engine_of, families_for, simplest_form
 from .inputs import pool
 from .outcome import Identification, Nearest
@@ -81,8 +81,7 @@ class _Run:
             rivals = challenge(self.box, family, self.log, spec, self.rng, self.sources, self.progress)
             if rivals is None:
                 continue
-            checked = pool(self.box.interface, FIRST_POOL, self.rng, self.box.recorded)
-            plain = plainest(family, self.log, spec, rivals, checked)
+            plain = plainest(self.box, family, self.log, spec, rivals, self.rng)
             if plain != spec:
                 spec = plain
                 rivals = challenge(self.box, family, self.log, spec, self.rng, self.sources, self.progress)
@@ -187,9 +186,11 @@ def _outcome(
     box = run.box
     evidence: tuple[Evidence, ...] = ()
     questions: tuple[OpenQuestion, ...] = ()
+    same: tuple[OpenQuestion, ...] = ()
     if rivals is not None:
         evidence = evidence_of(family, run.log, spec)
-        questions = open_questions(family, run.log, spec, rivals, run.statement)
+        questions = open_questions(run.log, spec, rivals, run.statement)
+        same = equal_values(spec, rivals)
     counterexample = run.counterexample(spec) if rivals is None else None
     spec = simplest_form(spec)
     return Identification(
@@ -197,7 +198,7 @@ def _outcome(
         engine=None if rivals is None else engine_of(spec, box.interface),
         nearest=Nearest(spec, int(np.count_nonzero(run.log.differs(spec))), run.log.size),
         others=_others(run, family),
-        evidence=evidence, open_questions=questions, counterexample=counterexample, any_nan=run.log.any_nan,
+        evidence=evidence, open_questions=questions, equal_values=same, counterexample=counterexample, any_nan=run.log.any_nan,
         queries=box.queries, queries_before_random=box.queries if run.before_random is None else run.before_random,
         vectors=box.vectors,
     )  # fmt: skip

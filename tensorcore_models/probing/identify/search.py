@@ -11,7 +11,7 @@ import numpy as np
 
 from ...accumulators import Accumulator
 from ..interface import DotBatch, Interface
-from .families import Family, Field, changed, model_of, spec_text, value_of
+from .families import Family, Field, changed, model_of, spec_text
 
 #: Answers that are compared in one go; a specification is given up as soon as it is worse than the best one.
 CHUNKS = (96, 400, 1600)
@@ -159,15 +159,26 @@ def descend(
         before = wrong
         spec, wrong = _sweep(family.fields, log, spec, wrong, size, sparse=sparse)
         if wrong == before:
+            spec, wrong = _slide(family, log, spec, wrong, size)
+        if wrong == before:
             break
+    return spec, wrong
+
+
+def _slide(family: Family, log: Log, spec: Accumulator, wrong: int, size: int | None) -> tuple[Accumulator, int]:
+    """The best of two numbers changed at once."""
+    start = spec
+    for _, _, other in family.slides(log.interface, start):
+        found = log.wrong(other, wrong, size)
+        if found < wrong:
+            spec, wrong = other, found
     return spec, wrong
 
 
 def _crossed(family: Family, interface: Interface, one: Accumulator, other: Accumulator, rng) -> Accumulator:
     """A specification with some fields of another one, and up to three fields changed at random."""
-    taken = [f for f in family.fields if rng.random() < 0.3]
-    values = {p: value_of(other, p) for f in taken for p in f.paths}
-    spec = changed(interface, one, values) or one
+    taken = [f.of(other) for f in family.fields if rng.random() < 0.3]
+    spec = changed(interface, one, {path: value for values in taken for path, value in values.items()}) or one
     for _ in range(rng.integers(0, 4)):
         mattering = [f for f in family.fields if f.matters(interface, spec)]
         variants = list(mattering[rng.integers(len(mattering))].variants(interface, spec, sparse=True))
