@@ -85,7 +85,7 @@ class Aimed:
 def scaled_pool(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
     """Inputs of all kinds, most of them moved to magnitudes anywhere."""
     batch = pool(interface, size, rng)
-    return batch if interface.integer else scaled(interface, batch, _magnitudes(interface, batch, rng))
+    return batch if interface.integer else scaled(interface, batch, _shifts(interface, batch, rng))
 
 
 class _Pair:
@@ -144,7 +144,7 @@ def _kept(spec: Accumulator) -> Accumulator:
 
 
 # -- magnitudes ----------------------------------------------------------------------------------------------------------------
-def _magnitudes(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> np.ndarray:
+def _shifts(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> np.ndarray:
     """Exponents of powers of two by which inputs are scaled: a third by 0, others anywhere or towards the result's ends."""
     a, b, c, d = interface.formats
     low, high = a.quantum_exponent + b.quantum_exponent, a.emax + b.emax
@@ -161,8 +161,18 @@ def _magnitudes(interface: Interface, batch: DotBatch, rng: np.random.Generator)
 
 def _exponents(values: np.ndarray, fmt: Format) -> np.ndarray:
     """Exponents of encodings, the smallest normal one for zeros and subnormal numbers."""
-    field_bits = (values.astype(np.int64) >> (fmt.fraction_bits + fmt.padding_bits)) & ((1 << fmt.exponent_bits) - 1)
-    return np.maximum(field_bits - fmt.bias, fmt.emin)
+    return np.maximum((_magnitudes(values, fmt) >> (fmt.fraction_bits + fmt.padding_bits)) - fmt.bias, fmt.emin)
+
+
+def _magnitudes(values: np.ndarray, fmt: Format) -> np.ndarray:
+    """Encodings without their signs."""
+    return (values & fmt.container.type(fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1))).astype(np.int64)
+
+
+def _signed(magnitudes: np.ndarray, signs: np.ndarray, fmt: Format) -> np.ndarray:
+    """Encodings of finite magnitudes with the signs of other encodings."""
+    finite = np.clip(magnitudes, 0, fmt.max_bits).astype(fmt.container)
+    return finite | (signs & fmt.container.type(fmt.sign_bit))
 
 
 def _top(interface: Interface, batch: DotBatch) -> np.ndarray:
@@ -178,13 +188,11 @@ def _top(interface: Interface, batch: DotBatch) -> np.ndarray:
 def _shifted(values: np.ndarray, fmt: Format, by: np.ndarray) -> np.ndarray:
     """Finite nonzero encodings times powers of two, as far as the format's normal numbers reach."""
     step = fmt.fraction_bits + fmt.padding_bits
-    bits = values.astype(np.int64)
-    magnitude = bits & fmt.magnitude_mask
+    magnitude = _magnitudes(values, fmt)
     exponent = magnitude >> step
     moved = np.clip(exponent + by, 1, fmt.emax + fmt.bias)
     special = (exponent == 0) | (magnitude > fmt.max_bits)
-    shifted = np.minimum(magnitude + ((moved - exponent) << step), fmt.max_bits) | (bits & fmt.sign_bit)
-    return np.where(special, bits, shifted).astype(values.dtype)
+    return np.where(special, values, _signed(magnitude + ((moved - exponent) << step), values, fmt))
 
 
 def scaled(interface: Interface, batch: DotBatch, shift: np.ndarray) -> DotBatch:
@@ -273,16 +281,16 @@ def _mutated(interface: Interface, batch: DotBatch, rng: np.random.Generator) ->
 
 def _changed(values: np.ndarray, fmt: Format, rng: np.random.Generator) -> np.ndarray:
     """Encodings with one bit, the sign, the exponent or the last places changed."""
-    size = values.size
-    bits = values.astype(np.int64)
-    step = fmt.fraction_bits + fmt.padding_bits
-    flipped = bits ^ (1 << rng.integers(fmt.padding_bits, max(step, fmt.padding_bits + 1), size))
-    exponent = np.clip((bits & fmt.magnitude_mask) + (rng.integers(-4, 5, size) << step), 0, fmt.max_bits)
-    last = np.clip((bits & fmt.magnitude_mask) + (rng.integers(-2, 3, size) << fmt.padding_bits), 0, fmt.max_bits)
+    size, step = values.size, fmt.fraction_bits + fmt.padding_bits
+    magnitude = _magnitudes(values, fmt)
+    flipped = magnitude ^ (1 << rng.integers(fmt.padding_bits, max(step, fmt.padding_bits + 1), size))
+    exponent = magnitude + (rng.integers(-4, 5, size) << step)
+    last = magnitude + (rng.integers(-2, 3, size) << fmt.padding_bits)
     power = (np.clip(_exponents(values, fmt) + rng.integers(-1, 2, size), fmt.emin, fmt.emax) + fmt.bias) << step
-    sign = bits & fmt.sign_bit
-    choices = [flipped, exponent | sign, last | sign, bits ^ fmt.sign_bit, np.minimum(power, fmt.max_bits) | sign]
-    return np.choose(rng.integers(0, len(choices), size), choices).astype(values.dtype)
+    chosen = np.choose(rng.integers(0, 4, size), [flipped, exponent, last, power])
+    opposite = fmt.container.type(fmt.sign_bit if fmt.has_negative_zero else 0)
+    sign = np.where(rng.integers(0, 5, size) == 0, values ^ opposite, values)
+    return _signed(chosen, sign, fmt)
 
 
 def _nudged(pair: _Pair, batch: DotBatch, rng: np.random.Generator) -> DotBatch:
