@@ -25,7 +25,7 @@ POOL, QUIET = 3000, 8
 #: Inputs asked at once.
 ASKED = 24
 #: Changes that fewer answers contradict are paired with others, so many of them.
-NEARLY, MENDED = 40, 100
+NEARLY, MENDED = 40, 40
 #: Rows and columns of random products of matrices, and dot products of one pool of the random phase.
 SIDE, RANDOM_POOL = 32, 4000
 

@@ -142,7 +142,7 @@ def changed(interface: Interface, spec: Accumulator, changes: Mapping[str, Any])
     """A specification with other values of fields; None if they contradict the rest, or the class has no such value."""
     try:
         other = with_values(spec, changes)
-        engine_of(other, interface)
+        model_of(other, interface)
     except (ValueError, TypeError):
         return None
     return other

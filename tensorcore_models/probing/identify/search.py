@@ -11,12 +11,14 @@ import numpy as np
 
 from ...accumulators import Accumulator
 from ..interface import DotBatch, Interface
-from .families import Family, Field, changed, model_of, spec_text
+from .families import Family, Field, changed, model_of
 
 #: Answers that are compared in one go; a specification is given up as soon as it is worse than the best one.
 CHUNKS = (96, 400, 1600)
 #: Answers of the first, coarse descent.
 COARSE = 500
+#: Shapes of each family that are tried before any other.
+FIRST = 2
 #: Results that are followed to their end; those of each family that the random search crosses, and families.
 FOLLOWED, POPULATION, CROSSED = 4, 8, 3
 #: Of the answers that the best specification misses, so many are looked at in the random search.
@@ -250,23 +252,41 @@ def _telling(log: Log, spec: Accumulator) -> Log:
     return log.part(np.unique(np.concatenate([missed, spread])))
 
 
-def _starts(family: Family, log: Log) -> list[tuple[int, Accumulator]]:
-    """A family's starting points, the nearest of each shape, as they are and with what single addends show; the best first.
-
-    Roundings of the result, flushes and overflow show with one addend alone, where no order and no alignment disturbs.
-    """
+def _nearest(family: Family, log: Log) -> list[tuple[int, Accumulator]]:
+    """Of a family's starting points the nearest of each shape, the best first."""
     nearest: dict[tuple, tuple[int, Accumulator]] = {}
     for start in family.first(log.interface):
         wrong, shape = log.wrong(start, None, COARSE), family.shape_of(start)
         if shape not in nearest or wrong < nearest[shape][0]:
             nearest[shape] = wrong, start
+    return sorted(nearest.values(), key=lambda row: row[0])
+
+
+def _informed(family: Family, log: Log, starts: list[Accumulator]) -> list[tuple[int, Accumulator]]:
+    """Starting points with what single addends show, and as they are; the best first.
+
+    Roundings of the result, flushes and overflow show with one addend alone, where no order and no alignment disturbs.
+    """
     alone = log.part(np.flatnonzero(log.batch.addends <= 1))
-    found = set(nearest.values())
-    for _, spec in nearest.values():
+    found = list(starts)
+    for spec in starts:
         for _ in range(2):
             spec, _ = _sweep(family.fields, alone, spec, alone.wrong(spec), None, sparse=True)
-        found.add((log.wrong(spec, None, COARSE), spec))
-    return sorted(found, key=lambda row: (row[0], spec_text(row[1])))
+        found.append(spec)
+    return sorted(((log.wrong(spec, None, COARSE), spec) for spec in dict.fromkeys(found)), key=lambda row: row[0])
+
+
+def _swept(log: Log, begun: list[tuple[int, int, Family, Accumulator]]) -> tuple[list, bool]:
+    """Specifications to which one sweep leads, and whether the first of them gives all answers; each family's best first."""
+    swept: list[tuple[int, Family, Accumulator]] = []
+    for _, wrong, family, spec in sorted(begun, key=lambda row: row[:2]):
+        found, left = _sweep(family.fields, log, spec, wrong, COARSE, sparse=True)
+        swept.append((left, family, found))
+        if left == 0:
+            found, wrong = descend(family, log, found)
+            if wrong == 0:
+                return [(0, family, found), *((log.wrong(s), f, s) for _, f, s in swept if f is not family)], True
+    return swept, False
 
 
 def fit(
@@ -278,19 +298,19 @@ def fit(
     -------
     list of (wrong answers, family, specification)
     """
-    begun = [
-        (rank, wrong, family, spec) for family in families for rank, (wrong, spec) in enumerate(_starts(family, log))
-    ]
-    begun.sort(key=lambda row: row[:2])  # each family's best start first
-    swept: list[tuple[int, Family, Accumulator]] = []
-    for _, wrong, family, spec in begun:
-        found, left = _sweep(family.fields, log, spec, wrong, COARSE, sparse=True)
-        swept.append((left, family, found))
-        swept.sort(key=lambda row: row[0])
-        if left == 0:
-            found, wrong = descend(family, log, found)
-            if wrong == 0:
-                return [(0, family, found), *((log.wrong(s), f, s) for _, f, s in swept if f is not family)]
+    nearest = {family.name: _nearest(family, log) for family in families}
+    first = [(i, wrong, f, s) for f in families for i, (wrong, s) in enumerate(nearest[f.name][:FIRST])]
+    swept, complete = _swept(log, first)
+    if complete:
+        return swept
+    begun = []
+    for family in families:
+        starts = [spec for _, spec in nearest[family.name]]
+        begun += [(i, wrong, family, spec) for i, (wrong, spec) in enumerate(_informed(family, log, starts))]
+    more, complete = _swept(log, begun)
+    if complete:
+        return more
+    swept = sorted(swept + more, key=lambda row: row[0])
     progress(
         f"{swept[0][1].name}: {swept[0][0]} of {min(COARSE, log.size)} answers left, the best of {len(swept)} starts"
     )
@@ -305,5 +325,7 @@ def fit(
     progress(f"{done[0][1].name}: {done[0][0]} of {log.size} answers left")
     if done[0][0]:
         done.insert(0, evolve([*done, *swept[FOLLOWED:]], log, rng))
-        progress(f"{done[0][1].name}: {done[0][0]} of {log.size} answers left after {log.effort.spent} comparisons")
+        progress(
+            f"{done[0][1].name}: {done[0][0]} of {log.size} answers left after {log.effort.spent} evaluated products"
+        )
     return done
