@@ -94,6 +94,8 @@ class Lowered:
     operands_alike : bool
         A and B are taken apart by the same rules and no result shows which of them it comes from, so that they may change
         places; under the rule nan "x86" the NaN of A comes before that of B.
+    arithmetic : tuple or None
+        Everything that the generic kernel is told about the algorithm: where it is equal, so are all results.
     layouts, fast_kernels : dict
         What has been prepared so far: arrangements of passes by length, kernels of the fast paths by name.
     """
@@ -112,6 +114,7 @@ class Lowered:
     a_table: np.ndarray | None = None
     b_table: np.ndarray | None = None
     operands_alike: bool = False
+    arithmetic: tuple | None = field(default=None, repr=False)
     layouts: dict[int, generic.Layout] = field(default_factory=dict, repr=False)
     fast_kernels: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -167,7 +170,8 @@ def lower(engine) -> Lowered:
     except BeyondKernels as error:
         return Lowered(**identity, reason=str(error))
     step = fields["step"]
-    whole = pass_layout(spec, step)
+    arrangement = _arrangement(spec, step)
+    whole = generic.Layout(*arrangement)
     return Lowered(
         **identity,
         **tables,
@@ -175,6 +179,7 @@ def lower(engine) -> Lowered:
         kernel=f"{_FAMILY_NAMES[fields['family']]}-{128 if fields['wide'] else 64}",
         step=step,
         operands_alike=formats[0] == formats[1] and fields.get("a") == fields.get("b") and spec.nan != "x86",
+        arithmetic=(fields, arrangement, getattr(spec, "via_format", None)),
         layouts={step: whole},
     )
 
@@ -214,7 +219,12 @@ def _segments(groups: list[list[int]]) -> tuple[list[int], list[int]]:
 
 
 def pass_layout(spec: Accumulator, length: int) -> generic.Layout:
-    """How the kernel arranges `length` products of one pass: their order, the segments, the tree of additions."""
+    """How the kernel arranges `length` products of one pass."""
+    return generic.Layout(*_arrangement(spec, length))
+
+
+def _arrangement(spec: Accumulator, length: int) -> tuple[list[int], list[int], list[int]]:
+    """The order of `length` products of one pass, the segments, and the tree of additions."""
     ks = list(range(length))
     groups = [ks]
     tree: list[int] = []
@@ -235,7 +245,7 @@ def pass_layout(spec: Accumulator, length: int) -> generic.Layout:
         tree = _tree(0, length, spec.terms_per_step)
     elif isinstance(spec, ParametricDotAdd) and spec.alignment == "pairwise":
         tree = _sums_after(length)
-    return generic.Layout(*_segments(groups), tree)
+    return *_segments(groups), tree
 
 
 # -- the families ------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Tries to refute a specification: inputs on which its alternatives part from it, then random ones."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -9,8 +10,10 @@ from ... import kernels
 from ...accumulators import Accumulator
 from ..interface import DotBatch, Interface
 from ..random_operands import KINDS, operands
+from .aimed import scaled_pool
 from .box import Box
-from .families import Family, Field, engine_of, with_values
+from .equalities import equal_because
+from .families import Family, Field, changed, engine_of, with_values
 from .inputs import pool
 from .search import Log, differ, results
 
@@ -18,29 +21,76 @@ from .search import Log, differ, results
 Source = Callable[[Interface, Accumulator, Accumulator], Iterable[DotBatch]]
 
 #: Inputs made at once, and how often in a row they may separate nothing.
-POOL, QUIET = 3000, 3
+POOL, QUIET = 3000, 8
 #: Inputs asked at once.
 ASKED = 24
+#: Changes that fewer answers contradict are paired with others, so many of them.
+NEARLY, MENDED = 40, 40
 #: Rows and columns of random products of matrices, and dot products of one pool of the random phase.
 SIDE, RANDOM_POOL = 32, 4000
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """A specification with one field changed that gives all answers, too."""
+    """A specification with one field changed, or two, that gives all answers, too.
 
-    field: Field
-    values: tuple
+    Parameters
+    ----------
+    fields : tuple of Field
+        What is changed.
+    spec : Accumulator
+        The specification.
+    equal : str
+        Why it certainly gives the same on every input; empty where it may not.
+    """
+
+    fields: tuple[Field, ...]
     spec: Accumulator
+    equal: str = ""
+
+    @property
+    def name(self) -> str:
+        """The changed fields."""
+        return " and ".join(field.name for field in self.fields)
+
+    @property
+    def values(self) -> tuple:
+        """Their values."""
+        return tuple(value for field in self.fields for value in field.get(self.spec))
 
 
 def alternatives(family: Family, log: Log, spec: Accumulator) -> list[Alternative]:
     """What else gives all answers of a log, one field away."""
     return [
-        Alternative(field, values, other)
-        for field, values, other in family.variants(log.interface, spec)
+        Alternative((field,), other, equal_because(log.interface, spec, other))
+        for field, _, other in family.variants(log.interface, spec)
         if log.wrong(other, 1) == 0 and not (log.any_nan and field.name.endswith("nan"))
     ]
+
+
+def pairs(family: Family, log: Log, spec: Accumulator) -> list[Alternative]:
+    """What else gives all answers of a log, two fields away, where one of the changes alone does not."""
+    near: list[tuple[int, int, Field, Accumulator]] = []
+    contradicted: set[Accumulator] = set()
+    for field, _, one in family.variants(log.interface, spec):
+        missed = log.wrong(one, NEARLY)
+        if missed:
+            contradicted.add(one)
+        if 0 < missed < NEARLY and not (log.any_nan and field.name.endswith("nan")):
+            near.append((missed, len(near), field, one))
+    found = {
+        other: (first, second)
+        for first, second, other in family.slides(log.interface, spec)
+        if not log.wrong(other, 1)
+        and all(changed(log.interface, spec, f.of(other)) in contradicted for f in (first, second))
+    }
+    for _, _, first, one in sorted(near, key=lambda row: row[:2])[:MENDED]:
+        hard = log.part(np.flatnonzero(log.differs(one)))
+        for second, _, other in family.variants(log.interface, one, sparse=True):
+            if second is not first and other not in found and not hard.wrong(other, 1) and not log.wrong(other, 1):
+                found[other] = first, second
+    rivals = [Alternative(fields, other, equal_because(log.interface, spec, other)) for other, fields in found.items()]
+    return [rival for rival in rivals if not rival.equal]
 
 
 def _most_divisive(parts: np.ndarray) -> list[int]:
@@ -59,13 +109,39 @@ def _ask_sources(
     box: Box, log: Log, spec: Accumulator, rivals: list[Alternative], sources: Iterable[Source]
 ) -> list[Alternative]:
     """The rivals that are left when the box has answered what the sources have for those that the pools do not separate."""
-    for rival in rivals:
+
+    def separated(rival: Alternative) -> bool:
         for source in sources:
             if log.wrong(rival.spec, 1):  # excluded by what was asked for another one
                 break
             for batch in source(log.interface, spec, rival.spec):
                 log.add(batch, box.ask(batch))
+        return log.wrong(rival.spec, 1) > 0
+
+    for row in _rows(rivals):
+        for end in (row, row[::-1]):  # a number is asked for where the one before it was separated
+            for rival in end:
+                if not separated(rival):
+                    break
     return [rival for rival in rivals if log.wrong(rival.spec, 1) == 0]
+
+
+def _rows(rivals: list[Alternative]) -> list[list[Alternative]]:
+    """Rivals that are numbers in one field together and in order, every other one alone."""
+    rows: list[list[Alternative]] = []
+    for _, group in itertools.groupby(rivals, key=lambda rival: rival.name):
+        members = list(group)
+        numbers = [rival for rival in members if type(rival.values[0]) is int]
+        rows += [sorted(numbers, key=lambda rival: rival.values)] if numbers else []
+        rows += [[rival] for rival in members if rival not in numbers]
+    return rows
+
+
+def _pool(box: Box, turn: int, rng: np.random.Generator) -> DotBatch:
+    """Inputs of all kinds, in every other turn at all magnitudes."""
+    if turn % 2 == 0 or box.recorded is not None:
+        return pool(box.interface, POOL, rng, box.recorded)
+    return scaled_pool(box.interface, POOL, rng)
 
 
 def challenge(
@@ -84,10 +160,14 @@ def challenge(
     list of Alternative or None
         What no input told apart; None if the box refuted the specification itself (the log has the answers).
     """
-    rivals = alternatives(family, log, spec)
+    known = alternatives(family, log, spec)
+    equal = [rival for rival in known if rival.equal]
+    rivals = [rival for rival in known if not rival.equal]
+    if box.recorded is None:
+        rivals += pairs(family, log, spec)
     quiet = 0
     while rivals and quiet < QUIET:
-        batch = pool(log.interface, POOL, rng, box.recorded)
+        batch = _pool(box, quiet, rng)
         wanted = results(spec, log.interface, batch)
         found = (results(rival.spec, log.interface, batch) for rival in rivals)
         chosen = _most_divisive(np.stack([differ(one, wanted, log) for one in found]))
@@ -104,15 +184,18 @@ def challenge(
     if sources and box.recorded is None:
         rivals = _ask_sources(box, log, spec, rivals, sources)
         progress(f"{len(rivals)} alternatives left after further sources, {box.queries} queries")
-    return None if log.wrong(spec, 1) else rivals
+    return None if log.wrong(spec, 1) else rivals + equal
 
 
-def plainest(family: Family, log: Log, spec: Accumulator, rivals: list[Alternative], pools: DotBatch) -> Accumulator:
+def plainest(
+    box: Box, family: Family, log: Log, spec: Accumulator, rivals: list[Alternative], rng: np.random.Generator
+) -> Accumulator:
     """Of specifications that nothing told apart the one with the simplest value in each field."""
+    pools = DotBatch.joined([_pool(box, turn, rng) for turn in range(QUIET)])
     wanted = results(spec, log.interface, pools)
     for field in family.fields:
         present = field.get(spec)
-        known = {rival.values for rival in rivals if rival.field.name == field.name}
+        known = {rival.values for rival in rivals if rival.fields == (field,)}
         idle = not field.matters(log.interface, spec)
         for value in field.values(log.interface, spec):
             values = value if len(field.paths) > 1 else (value,)

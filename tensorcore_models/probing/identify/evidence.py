@@ -100,7 +100,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """A field that no answer decided.
+    """A field, or two, that no answer decided, or that the formats cannot show.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class OpenQuestion:
     alternatives : list
         Others that give the same on every input that was tried.
     reason : str
-        Why: no input was found, or a solver proved that there is none.
+        Why: no input was found, or there is none.
     """
 
     field: str
@@ -178,32 +178,34 @@ def _first_difference(log: Log, spec: Accumulator) -> int | None:
 
 
 def open_questions(
-    family: Family,
     log: Log,
     spec: Accumulator,
     rivals: list[Alternative],
     statement: Callable[[Accumulator, Accumulator], str] = lambda one, other: "",
 ) -> tuple[OpenQuestion, ...]:
-    """The rivals that are left, by field and by why: `statement` says what a solver knows about two specifications."""
-    found = []
-    equal = f"equal on {POOL * QUIET} inputs of all kinds for {log.interface}"
-    for field in family.fields:
-        groups: dict[str, list[Any]] = {}
-        for rival in rivals:
-            if rival.field.name == field.name:
-                said = statement(spec, rival.spec)
-                reason = said if said.startswith(PROVED) else "; ".join(filter(None, (equal, said)))
-                groups.setdefault(reason, []).append(_plain(rival.values))
-        found += [
-            OpenQuestion(field.name, _plain(field.get(spec)), values, reason) for reason, values in groups.items()
-        ]
+    """The rivals that are left, by field and by why: `statement` says what the sources know about two specifications."""
+    tried = f"equal on {POOL * QUIET} inputs of all kinds and magnitudes for {log.interface}"
+
+    def reason(rival: Alternative) -> str:
+        said = statement(spec, rival.spec)
+        return said if said.startswith(PROVED) else "; ".join(filter(None, (tried, said)))
+
+    found = _questions(spec, [(rival, reason(rival)) for rival in rivals if not rival.equal])
     if log.any_nan:
-        found.append(
-            OpenQuestion(
-                "nan",
-                "any",
-                [],
-                "encoded as by none of the rules; any two NaN count as equal",
-            )
-        )
+        said = "encoded as by none of the rules; any two NaN count as equal"
+        found.append(OpenQuestion("nan", "any", [], said))
     return tuple(found)
+
+
+def equal_values(spec: Accumulator, rivals: list[Alternative]) -> tuple[OpenQuestion, ...]:
+    """The rivals that certainly compute the same with the formats at hand."""
+    return tuple(_questions(spec, [(rival, rival.equal) for rival in rivals if rival.equal]))
+
+
+def _questions(spec: Accumulator, reasons: list[tuple[Alternative, str]]) -> list[OpenQuestion]:
+    """One for each field, or pair of fields, and reason."""
+    groups: dict[tuple, list[Any]] = {}
+    for rival, reason in reasons:
+        present = _plain(tuple(value for field in rival.fields for value in field.get(spec)))
+        groups.setdefault((rival.name, repr(present), reason), [present]).append(_plain(rival.values))
+    return [OpenQuestion(name, present, others, why) for (name, _, why), (present, *others) in groups.items()]

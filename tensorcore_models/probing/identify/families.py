@@ -9,7 +9,10 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
+
+import numpy as np
 
 from ...accumulators import (
     Accumulator,
@@ -26,12 +29,15 @@ from ...accumulators import (
     SequentialFMA,
 )
 from ...engines.matrix_engine import MatrixEngine
-from ..interface import Interface
+from ..interface import DotBatch, Interface
+from .box import model_answer
 
 C_POSITIONS: tuple[Literal["early", "late"], ...] = ("early", "late")
 ROUNDINGS = ("rne", "rz", "rna", "ru", "rd", "ro")
 #: Lists of values that are longer are searched with strides first.
 LONG, STRIDE = 24, 8
+#: By how much two numbers change at once.
+SLIDE = (-3, -2, -1, 1, 2, 3)
 #: Widths that the round-down classes and integer_bits may have.
 MAX_WIDTH = 60
 #: Widths of other sums: those that the kernels hold whatever the number of terms.
@@ -95,6 +101,10 @@ class Field:
         """The present values."""
         return tuple(value_of(spec, path) for path in self.paths)
 
+    def of(self, spec: Accumulator) -> dict[str, Any]:
+        """The present values by path."""
+        return dict(zip(self.paths, self.get(spec), strict=True))
+
     def variants(
         self, interface: Interface, spec: Accumulator, *, sparse: bool = False
     ) -> Iterator[tuple[tuple, Accumulator]]:
@@ -132,10 +142,22 @@ def changed(interface: Interface, spec: Accumulator, changes: Mapping[str, Any])
     """A specification with other values of fields; None if they contradict the rest, or the class has no such value."""
     try:
         other = with_values(spec, changes)
-        engine_of(other, interface)
+        model_of(other, interface)
     except (ValueError, TypeError):
         return None
     return other
+
+
+@lru_cache(8192)
+def model_of(spec: Accumulator, interface: Interface) -> Callable[[DotBatch], np.ndarray]:
+    """What computes a specification's results for dot products.
+
+    Raises
+    ------
+    ValueError
+        If the specification does not take the formats.
+    """
+    return model_answer(engine_of(spec, interface))
 
 
 # -- values --------------------------------------------------------------------------------------------------------------------
@@ -160,9 +182,24 @@ def lowest_product(interface: Interface) -> int:
     return a.emin + b.emin + scales
 
 
+def lowest_bit(interface: Interface) -> int:
+    """The exponent of the last place that any product or c can have."""
+    a, b, c, d = interface.formats
+    scale = interface.scale_format
+    scales = 0 if scale is None else 2 * scale.quantum_exponent
+    return min(a.quantum_exponent + b.quantum_exponent + scales, c.quantum_exponent, d.quantum_exponent)
+
+
+def lowest_exponent(interface: Interface, spec: Any) -> int:
+    """The smallest exponent with which an addend takes part in an alignment."""
+    _, _, c, d = interface.formats
+    if getattr(spec, "normalised_products", False) or getattr(spec, "subnormal_c", "raw") != "raw":
+        return lowest_bit(interface)
+    return min(lowest_product(interface), c.emin, d.emin, -126)
+
+
 def _floors(interface: Interface, spec: Any) -> list[int | None]:
-    lowest = min(lowest_product(interface), interface.formats[2].emin)
-    return [None, *range(max(lowest, -400), 9)]
+    return [None, *range(max(lowest_exponent(interface, spec), -400), 9)]
 
 
 def _widths(interface: Interface, spec: Any) -> range:
@@ -338,6 +375,16 @@ class Family:
                 continue
             found.append(spec)
         return found
+
+    def slides(self, interface: Interface, spec: Accumulator) -> Iterator[tuple[Field, Field, Accumulator]]:
+        """Specifications with two numbers changed by a little, which may make up for each other: a width and a floor."""
+        fields = [f for f in self.fields if len(f.paths) == 1 and type(f.get(spec)[0]) is int]
+        for one, other in itertools.combinations([f for f in fields if f.matters(interface, spec)], 2):
+            for steps in itertools.product(SLIDE, SLIDE):
+                values = (f.get(spec)[0] + step for f, step in zip((one, other), steps, strict=True))
+                found = changed(interface, spec, dict(zip((one.name, other.name), values, strict=True)))
+                if found is not None:
+                    yield one, other, found
 
     def variants(
         self, interface: Interface, spec: Accumulator, *, sparse: bool = False

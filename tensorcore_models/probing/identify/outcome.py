@@ -53,6 +53,8 @@ class Identification(Result):
         For each excluded value an answer that excludes it.
     open_questions : tuple of OpenQuestion
         What no answer decided.
+    equal_values : tuple of OpenQuestion
+        Values that certainly compute the same as the specification's with the formats at hand.
     counterexample : Counterexample or None
         An input that the nearest specification does not explain, or on which the box is faulty.
     fault : str
@@ -78,6 +80,7 @@ class Identification(Result):
     others: tuple[Nearest, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     open_questions: tuple[OpenQuestion, ...] = ()
+    equal_values: tuple[OpenQuestion, ...] = ()
     counterexample: Counterexample | None = None
     fault: str = ""
     any_nan: bool = False
@@ -152,6 +155,7 @@ class Identification(Result):
             "others": [str(other) for other in self.others],
             "evidence": [dataclasses.asdict(row) for row in self.evidence],
             "open_questions": [dataclasses.asdict(row) for row in self.open_questions],
+            "equal_values": [dataclasses.asdict(row) for row in self.equal_values],
             "counterexample": None if self.counterexample is None else dataclasses.asdict(self.counterexample),
         }
 
@@ -168,4 +172,5 @@ class Identification(Result):
             lines.append(f"nearest: {self.nearest}")
         lines += [f"other family: {other}" for other in self.others]
         lines += [f"open: {question}" for question in self.open_questions]
+        lines += [f"the same: {question}" for question in self.equal_values]
         return "\n".join(lines)

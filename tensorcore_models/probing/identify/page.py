@@ -51,9 +51,11 @@ def page(result: Identification) -> str:
         parts.append(
             _section("Other families", _table(["nearest specification", "answers that are not its own"], rows))
         )
-    if result.open_questions:
-        rows = [[q.field, str(q.value), ranges(q.alternatives), q.reason] for q in result.open_questions]
-        parts.append(_section("Open questions", _table(["field", "value", "others that would do", "why"], rows)))
+    questions = (("Open questions", result.open_questions), ("Values that compute the same", result.equal_values))
+    for heading, found in questions:
+        if found:
+            rows = [[q.field, str(q.value), ranges(q.alternatives), q.reason] for q in found]
+            parts.append(_section(heading, _table(["field", "value", "others that would do", "why"], rows)))
     if result.evidence:
         rows = [
             [e.query, e.answer, "; ".join(f"{name}: {ranges(values)}" for name, values in e.excluded.items())]

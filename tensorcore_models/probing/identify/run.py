@@ -17,14 +17,14 @@ import numpy as np
 from ...accumulators import Accumulator
 from ..interface import Dot, DotBatch
 from ..shrinking import shrink
+from .aimed import Aimed
 from .box import Box, Fault, as_box, examine
 from .challenge import Alternative, Source, challenge, plainest, refute
-from .evidence import Counterexample, Evidence, OpenQuestion, evidence_of, open_questions
+from .evidence import Counterexample, Evidence, OpenQuestion, equal_values, evidence_of, open_questions
 from .families import Family, engine_of, families_for, simplest_form
 from .inputs import pool
 from .outcome import Identification, Nearest
 from .search import Log, descend, differ, evolve, fit, is_nan, results
-from .solver import Solver
 
 #: Inputs of the first pool.
 FIRST_POOL = 2600
@@ -40,7 +40,8 @@ class _Run:
     """One identification under way."""
 
     def __init__(self, box: Box, seed: int, vectors: int, sources: tuple[Source, ...], progress: Callable[[str], None]):
-        self.box, self.vectors, self.sources, self.progress = box, vectors, sources, progress
+        self.box, self.vectors, self.progress = box, vectors, progress
+        self.sources = (Aimed(seed=seed), *sources)
         self.rng = np.random.default_rng([seed, 1])
         self.families = families_for(box.interface)
         first = pool(box.interface, FIRST_POOL, self.rng, box.recorded)
@@ -80,8 +81,7 @@ class _Run:
             rivals = challenge(self.box, family, self.log, spec, self.rng, self.sources, self.progress)
             if rivals is None:
                 continue
-            checked = pool(self.box.interface, FIRST_POOL, self.rng, self.box.recorded)
-            plain = plainest(family, self.log, spec, rivals, checked)
+            plain = plainest(self.box, family, self.log, spec, rivals, self.rng)
             if plain != spec:
                 spec = plain
                 rivals = challenge(self.box, family, self.log, spec, self.rng, self.sources, self.progress)
@@ -99,8 +99,8 @@ class _Run:
         return family, spec, None
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
-        """What the solvers among the sources say about two specifications for which they found no input."""
-        said = (source.statement(one, other) for source in self.sources if isinstance(source, Solver))
+        """What the sources say about two specifications for which they found no input."""
+        said = (source.statement(one, other) for source in self.sources if hasattr(source, "statement"))
         return "; ".join(filter(None, said))
 
     def shrunk(self, spec: Accumulator, dot: Dot) -> Dot:
@@ -186,9 +186,11 @@ def _outcome(
     box = run.box
     evidence: tuple[Evidence, ...] = ()
     questions: tuple[OpenQuestion, ...] = ()
+    same: tuple[OpenQuestion, ...] = ()
     if rivals is not None:
         evidence = evidence_of(family, run.log, spec)
-        questions = open_questions(family, run.log, spec, rivals, run.statement)
+        questions = open_questions(run.log, spec, rivals, run.statement)
+        same = equal_values(spec, rivals)
     counterexample = run.counterexample(spec) if rivals is None else None
     spec = simplest_form(spec)
     return Identification(
@@ -196,7 +198,7 @@ def _outcome(
         engine=None if rivals is None else engine_of(spec, box.interface),
         nearest=Nearest(spec, int(np.count_nonzero(run.log.differs(spec))), run.log.size),
         others=_others(run, family),
-        evidence=evidence, open_questions=questions, counterexample=counterexample, any_nan=run.log.any_nan,
+        evidence=evidence, open_questions=questions, equal_values=same, counterexample=counterexample, any_nan=run.log.any_nan,
         queries=box.queries, queries_before_random=box.queries if run.before_random is None else run.before_random,
         vectors=box.vectors,
     )  # fmt: skip

@@ -11,13 +11,14 @@ import numpy as np
 
 from ...accumulators import Accumulator
 from ..interface import DotBatch, Interface
-from .box import model_answer
-from .families import Family, Field, changed, engine_of, spec_text, value_of
+from .families import Family, Field, changed, model_of
 
 #: Answers that are compared in one go; a specification is given up as soon as it is worse than the best one.
 CHUNKS = (96, 400, 1600)
 #: Answers of the first, coarse descent.
 COARSE = 500
+#: Shapes of each family that are tried before any other.
+FIRST = 2
 #: Results that are followed to their end; those of each family that the random search crosses, and families.
 FOLLOWED, POPULATION, CROSSED = 4, 8, 3
 #: Of the answers that the best specification misses, so many are looked at in the random search.
@@ -104,7 +105,7 @@ class Log:
 
 def results(spec: Accumulator, interface: Interface, batch: DotBatch) -> np.ndarray:
     """What a specification gives for dot products."""
-    return model_answer(engine_of(spec, interface))(batch)
+    return model_of(spec, interface)(batch)
 
 
 def is_nan(bits: np.ndarray, interface: Interface) -> np.ndarray:
@@ -160,15 +161,26 @@ def descend(
         before = wrong
         spec, wrong = _sweep(family.fields, log, spec, wrong, size, sparse=sparse)
         if wrong == before:
+            spec, wrong = _slide(family, log, spec, wrong, size)
+        if wrong == before:
             break
+    return spec, wrong
+
+
+def _slide(family: Family, log: Log, spec: Accumulator, wrong: int, size: int | None) -> tuple[Accumulator, int]:
+    """The best of two numbers changed at once."""
+    start = spec
+    for _, _, other in family.slides(log.interface, start):
+        found = log.wrong(other, wrong, size)
+        if found < wrong:
+            spec, wrong = other, found
     return spec, wrong
 
 
 def _crossed(family: Family, interface: Interface, one: Accumulator, other: Accumulator, rng) -> Accumulator:
     """A specification with some fields of another one, and up to three fields changed at random."""
-    taken = [f for f in family.fields if rng.random() < 0.3]
-    values = {p: value_of(other, p) for f in taken for p in f.paths}
-    spec = changed(interface, one, values) or one
+    taken = [f.of(other) for f in family.fields if rng.random() < 0.3]
+    spec = changed(interface, one, {path: value for values in taken for path, value in values.items()}) or one
     for _ in range(rng.integers(0, 4)):
         mattering = [f for f in family.fields if f.matters(interface, spec)]
         variants = list(mattering[rng.integers(len(mattering))].variants(interface, spec, sparse=True))
@@ -217,7 +229,11 @@ def _herds(fits: list[tuple[int, Family, Accumulator]]) -> list[list[tuple[int, 
 
 
 def _bred(herds: list[list], log: Log, rng: np.random.Generator, limit: int) -> list[list]:
+<<<<<<< HEAD
     """Specifications crossed within their families until one misses fewer answers than all before, or the limit is reached."""
+=======
+    """Specifications crossed within their families, until one misses fewer answers than all before or `limit` is spent."""
+>>>>>>> identify
     fewest = herds[0][0][0]
     while herds[0][0][0] >= fewest and log.effort.spent < limit:
         herd = herds[int(len(herds) * rng.random() ** 2)]
@@ -240,23 +256,41 @@ def _telling(log: Log, spec: Accumulator) -> Log:
     return log.part(np.unique(np.concatenate([missed, spread])))
 
 
-def _starts(family: Family, log: Log) -> list[tuple[int, Accumulator]]:
-    """A family's starting points, the nearest of each shape, as they are and with what single addends show; the best first.
-
-    Roundings of the result, flushes and overflow show with one addend alone, where no order and no alignment disturbs.
-    """
+def _nearest(family: Family, log: Log) -> list[tuple[int, Accumulator]]:
+    """Of a family's starting points the nearest of each shape, the best first."""
     nearest: dict[tuple, tuple[int, Accumulator]] = {}
     for start in family.first(log.interface):
         wrong, shape = log.wrong(start, None, COARSE), family.shape_of(start)
         if shape not in nearest or wrong < nearest[shape][0]:
             nearest[shape] = wrong, start
+    return sorted(nearest.values(), key=lambda row: row[0])
+
+
+def _informed(family: Family, log: Log, starts: list[Accumulator]) -> list[tuple[int, Accumulator]]:
+    """Starting points with what single addends show, and as they are; the best first.
+
+    Roundings of the result, flushes and overflow show with one addend alone, where no order and no alignment disturbs.
+    """
     alone = log.part(np.flatnonzero(log.batch.addends <= 1))
-    found = set(nearest.values())
-    for _, spec in nearest.values():
+    found = list(starts)
+    for spec in starts:
         for _ in range(2):
             spec, _ = _sweep(family.fields, alone, spec, alone.wrong(spec), None, sparse=True)
-        found.add((log.wrong(spec, None, COARSE), spec))
-    return sorted(found, key=lambda row: (row[0], spec_text(row[1])))
+        found.append(spec)
+    return sorted(((log.wrong(spec, None, COARSE), spec) for spec in dict.fromkeys(found)), key=lambda row: row[0])
+
+
+def _swept(log: Log, begun: list[tuple[int, int, Family, Accumulator]]) -> tuple[list, bool]:
+    """Specifications to which one sweep leads, and whether the first of them gives all answers; each family's best first."""
+    swept: list[tuple[int, Family, Accumulator]] = []
+    for _, wrong, family, spec in sorted(begun, key=lambda row: row[:2]):
+        found, left = _sweep(family.fields, log, spec, wrong, COARSE, sparse=True)
+        swept.append((left, family, found))
+        if left == 0:
+            found, wrong = descend(family, log, found)
+            if wrong == 0:
+                return [(0, family, found), *((log.wrong(s), f, s) for _, f, s in swept if f is not family)], True
+    return swept, False
 
 
 def fit(
@@ -268,19 +302,19 @@ def fit(
     -------
     list of (wrong answers, family, specification)
     """
-    begun = [
-        (rank, wrong, family, spec) for family in families for rank, (wrong, spec) in enumerate(_starts(family, log))
-    ]
-    begun.sort(key=lambda row: row[:2])  # each family's best start first
-    swept: list[tuple[int, Family, Accumulator]] = []
-    for _, wrong, family, spec in begun:
-        found, left = _sweep(family.fields, log, spec, wrong, COARSE, sparse=True)
-        swept.append((left, family, found))
-        swept.sort(key=lambda row: row[0])
-        if left == 0:
-            found, wrong = descend(family, log, found)
-            if wrong == 0:
-                return [(0, family, found), *((log.wrong(s), f, s) for _, f, s in swept if f is not family)]
+    nearest = {family.name: _nearest(family, log) for family in families}
+    first = [(i, wrong, f, s) for f in families for i, (wrong, s) in enumerate(nearest[f.name][:FIRST])]
+    swept, complete = _swept(log, first)
+    if complete:
+        return swept
+    begun = []
+    for family in families:
+        starts = [spec for _, spec in nearest[family.name]]
+        begun += [(i, wrong, family, spec) for i, (wrong, spec) in enumerate(_informed(family, log, starts))]
+    more, complete = _swept(log, begun)
+    if complete:
+        return more
+    swept = sorted(swept + more, key=lambda row: row[0])
     progress(
         f"{swept[0][1].name}: {swept[0][0]} of {min(COARSE, log.size)} answers left, the best of {len(swept)} starts"
     )
@@ -295,5 +329,7 @@ def fit(
     progress(f"{done[0][1].name}: {done[0][0]} of {log.size} answers left")
     if done[0][0]:
         done.insert(0, evolve([*done, *swept[FOLLOWED:]], log, rng))
-        progress(f"{done[0][1].name}: {done[0][0]} of {log.size} answers left after {log.effort.spent} comparisons")
+        progress(
+            f"{done[0][1].name}: {done[0][0]} of {log.size} answers left after {log.effort.spent} evaluated products"
+        )
     return done
