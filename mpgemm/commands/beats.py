@@ -57,11 +57,13 @@ def run(args: argparse.Namespace) -> int:
         print(report.json_text(facts(verdict, names)), end="")
         return 0
     if verdict.witness is None:
-        print(without_witness(verdict, f"{args.better} is nowhere nearer than {args.worse}"))
+        report.say(without_witness(verdict, f"{args.better} is nowhere nearer than {args.worse}"))
         return 0
-    print(verdict.witness)
+    report.say(str(verdict.witness))
     exact, fmt = exact_dot(verdict.witness), verdict.witness.formats.d
     for name, bits in zip(names, verdict.results, strict=True):
-        print(f"{name}: {shown(bits, fmt)}, error {float(abs(exact_value(bits, fmt) - exact)):.3e}")
-    print(f"run on the kernels and on the integer reference; found by {verdict.backend} in {verdict.seconds:.1f} s")
+        report.say(f"{name}: {shown(bits, fmt)}, error {float(abs(exact_value(bits, fmt) - exact)):.3e}")
+    report.say(
+        f"run on the kernels and on the integer reference; found by {verdict.backend} in {verdict.seconds:.1f} s"
+    )
     return 0

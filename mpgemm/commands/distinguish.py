@@ -39,17 +39,7 @@ def run(args: argparse.Namespace) -> int:
         print(report.json_text(facts(verdict, names)), end="")
         return 0
     if verdict.witness is None:
-<<<<<<< HEAD
-        said = {
-            "none": "no input tells them apart",
-            "timeout": "no answer in time",
-            "memory": "the solvers ran out of memory",
-        }
-        restricted = f" ({', '.join(verdict.assumptions)})" if verdict.assumptions else ""
-        report.say(f"{said.get(verdict.status, 'the solvers gave up')}{restricted}; {verdict.seconds:.1f} s")
-=======
-        print(without_witness(verdict, "no input tells them apart"))
->>>>>>> suites
+        report.say(without_witness(verdict, "no input tells them apart"))
         return 0
     report.say(str(verdict.witness))
     for name, bits in zip(names, verdict.results, strict=True):

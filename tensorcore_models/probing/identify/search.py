@@ -229,11 +229,7 @@ def _herds(fits: list[tuple[int, Family, Accumulator]]) -> list[list[tuple[int, 
 
 
 def _bred(herds: list[list], log: Log, rng: np.random.Generator, limit: int) -> list[list]:
-<<<<<<< HEAD
-    """Specifications crossed within their families until one misses fewer answers than all before, or the limit is reached."""
-=======
     """Specifications crossed within their families, until one misses fewer answers than all before or `limit` is spent."""
->>>>>>> identify
     fewest = herds[0][0][0]
     while herds[0][0][0] >= fewest and log.effort.spent < limit:
         herd = herds[int(len(herds) * rng.random() ** 2)]
