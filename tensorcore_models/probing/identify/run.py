@@ -41,7 +41,7 @@ class _Run:
 
     def __init__(self, box: Box, seed: int, vectors: int, sources: tuple[Source, ...], progress: Callable[[str], None]):
         self.box, self.vectors, self.progress = box, vectors, progress
-        self.sources = (Aimed(seed=seed), *sources)
+        self.sources: tuple[Source, ...] = (Aimed(seed=seed), *sources)
         self.rng = np.random.default_rng([seed, 1])
         self.families = families_for(box.interface)
         first = pool(box.interface, FIRST_POOL, self.rng, box.recorded)
