@@ -1,7 +1,7 @@
 """The pages of answers show what their commands print: every line shown is among the lines printed, in their order.
 
-A page may leave lines out ("..." or the tables above a verdict). FP32 there is NumPy's, whose bits are those of a machine's BLAS:
-where it adds up otherwise, the pages that judge by it are left out.
+A page may leave lines out ("..." or the tables above a verdict). FP32 there is NumPy's, whose bits are those of a machine's
+BLAS: where it adds up otherwise, the page that judges by it is left out.
 """
 
 import hashlib
