@@ -57,7 +57,7 @@ def _lines(advice: PromotionAdvice, label: str):
         ["never" if i.every is None else str(i.every), f"{i.additions:.3%}", i.error, i.bits, i.bound]
         for i in advice.intervals
     ]
-    headings = ["every", "additions", "error", "bits", "certified"]
+    headings = ["every", "additions", "error", "bits", "bound"]
     yield wrapped(f"{label} on {advice.engine} ({' x '.join(map(str, advice.shape))} computed)")
     yield ""
     title = "error of the sums, relative (Frobenius); additions: extra ones for each product"

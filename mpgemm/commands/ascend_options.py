@@ -106,7 +106,7 @@ def run_on_chip(args: argparse.Namespace, work: Callable[[argparse.Namespace, as
     """`work` with the chip that the options name, or its numbers where they are asked for; the exit status."""
     chip = chip_of(args)
     if args.list_parameters:
-        print_parameters(chip)
+        print_parameters(chip, args.json)
     else:
         work(args, chip)
     return 0
@@ -189,12 +189,17 @@ def parse_pair(text: str) -> tuple[int, int]:
     return offset, direction
 
 
-def print_parameters(chip: ascend.Chip) -> None:
+def print_parameters(chip: ascend.Chip, as_json: bool) -> None:
     """The chip's numbers with units and provenance."""
-    from mpgemm.reporting.report import Table, say
+    from mpgemm.reporting.report import Table, json_text, say
 
+    headings = ("parameter", "value", "unit", "kind", "source")
+    if as_json:
+        facts = [dict(zip(headings, row, strict=True)) for row in chip.describe()]
+        print(json_text({"chip": chip.name, "parameters": facts, "calibrated": dict(chip.calibrated)}), end="")
+        return
     rows = [(name, f"{value:g}", unit, kind, source) for name, value, unit, kind, source in chip.describe()]
-    Table(f"{chip.name} ({chip.soc_version})", ("parameter", "value", "unit", "kind", "source"), rows).print()
+    Table(f"{chip.name} ({chip.soc_version})", headings, rows).print()
     if chip.calibrated:
         values = ", ".join(f"{name} = {value:g}" for name, value in chip.calibrated.items())
         say(f"calibrated, in force with --calibrated: {values}\n  {chip.calibration_source}")

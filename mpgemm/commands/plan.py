@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     chip = chip_of(args)
     if args.list_parameters:
-        print_parameters(chip)
+        print_parameters(chip, args.json)
     elif args.figure:
         _figure(args, chip)
     elif args.rejections:

@@ -82,7 +82,7 @@ class PromotionAdvice(Result):
 
     def to_dict(self) -> dict:
         """JSON-compatible values."""
-        return asdict(self)
+        return {**asdict(self), "intervals": self.to_rows()}
 
     def to_rows(self) -> list[dict]:
         """One for each interval."""

@@ -218,3 +218,61 @@ def test_what_is_no_matrix_is_refused_in_one_line(command, tmp_path, monkeypatch
         assert main(command.format(name).split()) == 2, name
         text = capsys.readouterr().err
         assert text.startswith("mpgemm ") and text.count("\n") == 1, (name, text)
+
+
+# -- the JSON is what docs/json.md says -------------------------------------------------------------------------------------
+JSON_PAGE = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
+JSON_ROWS = dict(
+    re.findall(r"^\| `([^`]+)` \| (.+) \|$", JSON_PAGE.partition("| command | fields |")[2].partition("##")[0], re.M)
+)
+#: For each line of the page a command to run.
+JSON_RUNS = {
+    "evaluate": "evaluate X.npy W.npy --transpose-b --methods fp32 sgemm_cube --orders termwise --scale-exponents 12",
+    "evaluate --figure": "evaluate --figure 8a --methods fp16 fp32 --repeats 1",
+    "compare": "compare A.npy B.npy --methods fp16 --engines a100",
+    "explain": "explain fp16 --engine a100 --a 1 2 --b 1 1/3",
+    "explain --engine A B": "explain --engine a100 h100 --distribution normal --k 32",
+    "models": "models h100",
+    "models INSTRUCTION": "models HMMA.16816.F32 a100",
+    "models --methods": "models --methods",
+    "models --devices": "models --devices",
+    "tolerance": "tolerance --engine h100 --k 32 --check-rtol 1e-2",
+    "advise-promotion": "advise-promotion --engine h100 --shape 2 64 2",
+    "whodunit": "whodunit A.npy B.npy C.npy --methods fp16",
+    "identify": "identify --instruction ampere:mma.m16n8k8.f32.f16.f16.f32 --vectors 1000",
+    "plan": "plan 256 256 256 --top 1",
+    "plan --pareto": "plan 256 256 256 --pareto",
+    "plan --list-parameters": "plan --list-parameters",
+    "simulate": "simulate 256 256 256",
+    "simulate --published": "simulate --published",
+    "predict": "predict A.npy B.npy --gpu h100",
+    "diff": "diff A.npy B.npy C1.npy C2.npy --gpus a100 h100",
+    "info": "info",
+    "selftest": "selftest --seconds 1",
+}  # fmt: skip
+
+
+def test_the_page_of_the_json_has_a_run_for_each_line():
+    assert set(JSON_ROWS) == set(JSON_RUNS)
+
+
+@pytest.mark.parametrize("name", JSON_RUNS)
+def test_json_has_the_fields_of_the_page(name, examples_folder, monkeypatch, capsys):
+    monkeypatch.chdir(examples_folder)
+    words = [*JSON_RUNS[name].split(), "--json"]
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert found.pop("schema") == 1 and found.pop("command") == words and found.pop("environment")
+    outside = re.sub(r"\([^()]*\)", "", JSON_ROWS[name])  # what is in parentheses lies deeper
+    assert set(re.findall(r"`(\w+)`", outside)) == set(found)
+    deeper = {
+        inner for group in re.findall(r"\(([^()]*)\)", JSON_ROWS[name]) for inner in re.findall(r"`(\w+)`", group)
+    }
+    assert deeper <= _names(found)
+
+
+def _names(value):
+    """All names in a JSON value."""
+    if isinstance(value, dict):
+        return set(value) | {name for item in value.values() for name in _names(item)}
+    return {name for item in value for name in _names(item)} if isinstance(value, list) else set()
