@@ -120,6 +120,12 @@ def test_operands_of_other_formats_are_refused():
         formal.beating_input(way, formal.inside(way.engine))
 
 
+@pytest.mark.parametrize("asked", [{"exponents": (5, 2)}, {"c_exponents": (-300, -200)}])
+def test_exponents_must_exist(asked):
+    with pytest.raises(ValueError, match="exponents of fp32, -126 to 127"):
+        beating.beating_operands("ootomo", "markidis", "v100", **asked)
+
+
 # -- the command -------------------------------------------------------------------------------------------------------------
 @needs_solver
 def test_the_command_prints_operands_and_errors(capsys):
