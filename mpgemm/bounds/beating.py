@@ -71,7 +71,7 @@ def beating_operands(
     Unencodable
         If a method or its engine has no encoding: words of integers, equilibrated rows, restarted chains.
     ValueError
-        If the engine does not take the words.
+        If the engine does not take the words, or FP32 has no such exponents.
     Contradiction
         If kernels, reference and encoding do not agree.
     """

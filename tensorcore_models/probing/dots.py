@@ -207,22 +207,10 @@ class Dots:
         a, b = ({place: known[id(p)][i] for place, p in products.items()} for i in (0, 1))
         return a, b, encode_value(c * power(scale), c_format)
 
-    def run(self, products: Mapping[int, Product], c: Fraction | int = 0, scale: int = 0) -> Fraction | None:
-        """d / 2**scale for products at given positions and c, all times 2**scale; None if d is not finite.
-
-        Raises
-        ------
-        Unreachable
-            If the formats lack one of the addends.
-        """
-        bits = self.run_bits(*self.operands(products, Fraction(c), scale))
-        value = decode_value(bits, self.formats[3])
-        return None if value is None else value / power(scale)
-
-    def run_any_scale(
-        self, products: Mapping[int, Product], c: Fraction | int = 0, smallest: Fraction | None = None
-    ) -> Fraction | None:
-        """As :meth:`run`, at the scale nearest to 1 at which the formats have all addends and d has `smallest`.
+    def operands_at_any_scale(
+        self, products: Mapping[int, Product], c: Fraction, smallest: Fraction | None = None
+    ) -> tuple[int, tuple[dict[int, int], dict[int, int], int]]:
+        """The scale nearest to 1 at which the formats have all addends and d has `smallest`, and :meth:`operands` there.
 
         Raises
         ------
@@ -234,10 +222,38 @@ class Dots:
             try:
                 if smallest is not None:
                     encode_value(smallest * power(scale), self.formats[3])
-                return self.run(products, c, scale)
+                return scale, self.operands(products, c, scale)
             except Unreachable as error:
                 last = error
         raise last
+
+    def value(self, bits: int, scale: int) -> Fraction | None:
+        """A result / 2**scale; None if it is not finite."""
+        value = decode_value(bits, self.formats[3])
+        return None if value is None else value / power(scale)
+
+    def run(self, products: Mapping[int, Product], c: Fraction | int = 0, scale: int = 0) -> Fraction | None:
+        """d / 2**scale for products at given positions and c, all times 2**scale; None if d is not finite.
+
+        Raises
+        ------
+        Unreachable
+            If the formats lack one of the addends.
+        """
+        return self.value(self.run_bits(*self.operands(products, Fraction(c), scale)), scale)
+
+    def run_any_scale(
+        self, products: Mapping[int, Product], c: Fraction | int = 0, smallest: Fraction | None = None
+    ) -> Fraction | None:
+        """As :meth:`run`, at the scale of :meth:`operands_at_any_scale`.
+
+        Raises
+        ------
+        Unreachable
+            If there is none.
+        """
+        scale, operands = self.operands_at_any_scale(products, Fraction(c), smallest)
+        return self.value(self.run_bits(*operands), scale)
 
 
 #: Scales that are tried, nearest to 1 first.

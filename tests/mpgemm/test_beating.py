@@ -20,6 +20,8 @@ METHODS = (
     "fp16", "markidis", "markidis:rounding=rne,terms=3", "markidis:order=term", "markidis_scaled", "egemm", "ma", "ootomo",
     "ootomo:accumulate_outside=c_only,terms=4", "ootomo_inside", "sgemm_cube", "sgemm_cube:accumulation=elementwise",
 )  # fmt: skip
+#: Three words, scaled and not; words of other formats.
+OTHERS = (("multiword:words=3,dynamic_scaling=False", "h100"), ("bf16x9", "h100"), ("tf32x3", "a100"))
 #: What is asked of the exponents of random operands.
 LOW, HIGH = -20, 12
 
@@ -43,8 +45,7 @@ def by_term(way: formal.Way, witness: Witness) -> int:
     return result
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("engine", ["v100", "h100"])
+@pytest.mark.parametrize(("method", "engine"), [*((m, e) for m in METHODS for e in ("v100", "h100")), *OTHERS])
 def test_terms_of_methods_are_their_results(method, engine):
     """One k step, and three: chains, promotion and orders; kernels and reference agree inside of `run`."""
     rng = np.random.default_rng(3)
@@ -117,6 +118,12 @@ def test_operands_of_other_formats_are_refused():
     way = beating.recovery_way("ootomo", "v100")
     with pytest.raises(ValueError, match="formats differ"):
         formal.beating_input(way, formal.inside(way.engine))
+
+
+@pytest.mark.parametrize("asked", [{"exponents": (5, 2)}, {"c_exponents": (-300, -200)}])
+def test_exponents_must_exist(asked):
+    with pytest.raises(ValueError, match="exponents of fp32, -126 to 127"):
+        beating.beating_operands("ootomo", "markidis", "v100", **asked)
 
 
 # -- the command -------------------------------------------------------------------------------------------------------------

@@ -55,6 +55,9 @@ ROWS = (
 )
 FAST = tuple(f"tests/tensorcore_models/test_{name}.py" for name in ("fast_kernels", "fast_groups", "promotion"))
 
+SUITES = ("tests/tensorcore_models/test_suites.py",)
+BEATING = ("tests/mpgemm/test_beating.py",)
+
 MUTANTS = (
     Mutant("kernel: F + 1", KERNEL, "    const int32_t unit = largest - p->fraction_bits;", "    const int32_t unit = largest - p->fraction_bits - 1;", TWINS),
     Mutant("kernel: F - 1", KERNEL, "    const int32_t unit = largest - p->fraction_bits;", "    const int32_t unit = largest - p->fraction_bits + 1;", TWINS),
@@ -176,6 +179,15 @@ MUTANTS = (
     Mutant("bound: subnormal scales are normal", FACTS, "found.small | factor.small", "found.small", BOUNDS),
     Mutant("bound: group sums as large as their scales", FACTS, "(1 / (sums * ratio)[lifted])", "(1 / ratio[lifted])", BOUNDS),
     Mutant("bound: groups of zeros take no part", FACTS, "found = _largest(top, part & zero)", "found = None", BOUNDS),
+    Mutant("suites: Hawkeye's cancelling sets do not cancel", "tensorcore_models/probing/suites/hawkeye.py", "minus, twice = -large, 2 * large", "minus, twice = -large, 3 * large", SUITES),
+    Mutant("suites: fasi's subnormal result", "tensorcore_models/probing/suites/fasi.py", "-normal / 2 if difference", "-normal / 4 if difference", SUITES),
+    Mutant("suites: fasi's test of hardware", "tensorcore_models/probing/suites/fasi.py", "tiny = 3 * smallest", "tiny = 2 * smallest", SUITES),
+    Mutant("suites: GNFT's carries", "tensorcore_models/probing/suites/gnft.py", "return str(rows[right - 1][2])", "return str(rows[right - 1][2] + 1)", SUITES),
+    Mutant("suites: valpey's table 5", "tensorcore_models/probing/suites/valpey.py", "-7 if printed else 7", "-7 if printed else 6", SUITES),
+    Mutant("terms of methods: a word scaled the other way", "tensorcore_models/probing/formal/methods.py", "z.number(rest.point - j * scale)", "z.number(rest.point + j * scale)", BEATING),
+    Mutant("terms of methods: a word taken off unscaled", "tensorcore_models/probing/formal/methods.py", "z.minus(word.align, z.number(j * scale))", "word.align", BEATING),
+    Mutant("terms of methods: sums not scaled", "mpgemm/bounds/beating.py", "align=z.plus(x.align, z.number(exponent))", "align=x.align", BEATING),
+    Mutant("terms of methods: k not padded", "mpgemm/bounds/beating.py", "[zero] * padding", "[zero] * 0", BEATING),
 )  # fmt: skip
 
 

@@ -173,6 +173,12 @@ def test_fasi_s_subnormal_addend_is_lost_where_few_bits_are_kept():
     assert suites.run("fasi", fp8)["subnormal addend"].verdict == "flushed"
 
 
+def test_fasi_s_test_of_hardware_sees_round_to_nearest():
+    """3/4 unit: cut off by Volta, rounded up where a sum has two more bits and is rounded to nearest."""
+    read = [suites.run("fasi", x)["subnormal numbers in hardware"].verdict for x in (VOLTA, unit(2, 8, "rne"))]
+    assert read == ["in the unit", "rounded to nearest"]
+
+
 def test_fasi_s_last_rounding_test_needs_no_extra_bits():
     """5 and 3/4 unit: carries make room for what 2 and 3/4 unit lose at the alignment."""
     for rounding, name in (("rz", "rz"), ("rne", "nearest"), ("ru", "ru"), ("rd", "rd")):

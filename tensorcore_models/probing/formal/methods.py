@@ -146,7 +146,7 @@ def beating_input(
     Raises
     ------
     ValueError
-        If the formats of the operands differ.
+        If the formats of the operands differ, or have no such exponents.
     Contradiction
         If a way runs to something else than its term, or the errors are not in this order.
     """
@@ -154,11 +154,16 @@ def beating_input(
     if worse.formats != formats:
         raise ValueError(f"formats differ: {formats} and {worse.formats}; both ways need the same operands and result")
     length = better.engine.k if k is None else k
+    for name, asked, fmt in (("exponents", exponents, formats.a), ("c_exponents", c_exponents, formats.c)):
+        if max(asked[0], fmt.emin) > min(asked[1], fmt.emax):
+            raise ValueError(
+                f"{name} are {asked}, expected a range with exponents of {fmt.name}, {fmt.emin} to {fmt.emax}"
+            )
+    reach = (c_exponents[0], 2 * exponents[1] + 2 + length.bit_length())
 
     def question(inputs: Inputs, conditions: list[Term]) -> Term:
         given = given_operands(inputs, formats, better.engine, exponents, c_exponents, conditions)
         addends = [*(n.multiply(x, y) for x, y in zip(given.a, given.b, strict=True)), given.c]
-        reach = (c_exponents[0], 2 * exponents[1] + 2 + length.bit_length())
         errors = [_error(way, given, addends, reach, conditions) for way in ways]
         return z.less(*_same_unit(*errors))
 
@@ -173,7 +178,8 @@ def beating_input(
 
     answer, found, _ = ask(question, attempts(), limits, share=_SPLIT_SHARE if split else SHAPE_SHARE)
     if found is None:
-        return without_witness(limits, answer, (f"exponents {exponents}, of c {c_exponents}",))
+        assumed = f"exponents {exponents}, of c {c_exponents}", f"results of exponents {reach} or 0, no word infinite"
+        return without_witness(limits, answer, assumed)
     values = {x.params[0]: answer.model.get(x.params[0], 0) for x in found.variables}
     witness = Witness.of(found, formats, values)
     terms = [way.term(given_operands(found, formats, better.engine, exponents, c_exponents, []), []) for way in ways]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ...accumulators import Accumulator, as_parametric
 from ...engines.engine import Engine
 from ...formats import IntegerFormat
-from ..dots import SCALES, Dots, Unreachable, decode_value, encode_value, power
+from ..dots import Dots, Unreachable
 from .model import Input, PublishedTest, Setting, Truth
 from .rows import SUITES
 
@@ -77,25 +77,21 @@ def _results(dots: Dots, inputs: Sequence[Input], ladder: bool) -> list[Fraction
     Unreachable
         If a dot product has no such scale.
     """
-    cases: list[tuple] = []
-    scales: list[int] = []
+    encoded: list[tuple[int, tuple]] = []
     for case in inputs:
         try:
-            scale, codes = _encoded(dots, case)
+            encoded.append(_encoded(dots, case))
         except Unreachable:
-            if ladder and cases:
-                break
-            raise
-        scales.append(scale)
-        cases.append(codes)
-    results = []
-    for case, scale, bits in zip(inputs, scales, dots.run_many(cases) if cases else (), strict=False):
-        value = decode_value(int(bits), dots.formats[3])
-        if (
-            value is None and case.scaled
-        ):  # no test of these is about overflow: at no scale does the range hold its numbers
-            raise Unreachable("a result beyond the largest number")
-        results.append(None if value is None else value / power(scale))
+            if not (ladder and encoded):
+                raise
+            break
+    if not encoded:
+        return []
+    found = dots.run_many([operands for _, operands in encoded])
+    results = [dots.value(int(bits), scale) for bits, (scale, _) in zip(found, encoded, strict=True)]
+    # No scaled test is about overflow: at no scale does the range hold its numbers.
+    if any(value is None and case.scaled for value, case in zip(results, inputs, strict=False)):
+        raise Unreachable("a result beyond the largest number")
     return results
 
 
@@ -108,14 +104,7 @@ def _encoded(dots: Dots, case: Input) -> tuple[int, tuple]:
         return 0, dots.operands(case.products, case.c, 0)
     addends = {p if isinstance(p, Fraction) else p[0] * p[1] for p in case.products.values()} | {case.c}
     smallest = min(abs(x) for x in addends if x)
-    last = Unreachable("no scale")
-    for scale in SCALES:
-        try:
-            encode_value(Fraction(1, smallest.denominator) * power(scale), dots.formats[3])
-            return scale, dots.operands(case.products, case.c, scale)
-        except Unreachable as error:
-            last = error
-    raise last
+    return dots.operands_at_any_scale(case.products, case.c, Fraction(1, smallest.denominator))
 
 
 def run(name: str, engine: Engine) -> Table:
