@@ -17,7 +17,7 @@ from mpgemm.recovery.engines import plain_engine
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.run import recovered_gemm
 from mpgemm.reporting import report
-from tensorcore_models.formats.names import FP8, format_family
+from tensorcore_models.formats.names import FP8, format_family, operand_format
 
 #: Rows and columns of a generated product in which an element that differs is looked for.
 SIDE = 8
@@ -178,7 +178,7 @@ def _plain(fmt: str) -> str:
     """The method that is the plain product of a format."""
     if format_family(fmt) == FP8:
         return "fp8"
-    name = tcm.get_format(fmt).name
+    name = operand_format(fmt).name
     if name in ("fp16", "bf16", "tf32", "fp32", "fp64"):
         return name
     if name in FP8:

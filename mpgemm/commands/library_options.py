@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-import tensorcore_models as tcm
 from mpgemm.inputs.files import read_matrix
 from tensorcore_models import libraries
+from tensorcore_models.formats import operand_format
 from tensorcore_models.formats.interop import format_of_dtype
 from tensorcore_models.formats.operands import operand_bits
 from tensorcore_models.libraries.recorded import Problem, Recording, load_recording
@@ -38,7 +38,7 @@ def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.
         If the file cannot be read, its format is not clear, or values are not representable.
     """
     array = read_matrix(path)
-    fmt = format_of_dtype(array.dtype) if name is None else tcm.get_format(name)
+    fmt = format_of_dtype(array.dtype) if name is None else operand_format(name)
     if fmt is None:
         raise ValueError(f"{path}: {array.dtype} is no format of a matrix unit; name one with --format")
     if array.dtype.kind == "u" and array.dtype == fmt.container:
@@ -56,7 +56,7 @@ def read_operands(args: argparse.Namespace) -> tuple[np.ndarray, np.ndarray, str
         raise ValueError(f"A is {a.shape} and B is {b.shape}: the columns of A must be as many as the rows of B")
     if min(*a.shape, b.shape[1]) < 1:
         raise ValueError(f"A is {a.shape} and B is {b.shape}: empty products have no recipe")
-    out_format = None if args.out_format is None else tcm.get_format(args.out_format).name
+    out_format = None if args.out_format is None else operand_format(args.out_format).name
     return a, b, fmt, out_format or (fmt if fmt in ("fp16", "bf16", "fp32") else "bf16")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from mpgemm.experiments.candidates import Candidate, candidates
 from mpgemm.recovery.methods import RecoveryMethod
-from tensorcore_models.formats import Format, IntegerFormat, get_format
+from tensorcore_models.formats import Format, IntegerFormat, get_format, operand_format
 from tensorcore_models.formats.interop import format_of_dtype
 from tensorcore_models.formats.operands import check_bits, operand_bits, values_of_bits
 from tensorcore_models.libraries import Recipe
@@ -210,7 +210,7 @@ def _encoded(
 ) -> tuple[np.ndarray, Format | IntegerFormat]:
     """Encodings of a result and their format."""
     if result is not None:
-        fmt = get_format(result)
+        fmt = operand_format(result)
         return check_bits(found, fmt, "C"), fmt
     known = get_format("s32") if found.dtype == np.int32 else format_of_dtype(found.dtype)
     if known is None:

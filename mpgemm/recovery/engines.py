@@ -10,7 +10,7 @@ from tensorcore_models.catalogue import canonical_device
 from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
-from tensorcore_models.formats.names import format_family, unknown_format
+from tensorcore_models.formats.names import format_family, operand_format, unknown_format
 
 #: The path that "arch" or "device" alone means where paths compute differently.
 USUAL_PATH = {"hopper": "wgmma", "blackwell": "tcgen05"}
@@ -122,7 +122,7 @@ def device_engine(
     """
     device = canonical_device(device)
     arch = DEVICES[device][0] if device in DEVICES else device
-    fmt = tcm.get_format(fmt).name
+    fmt = operand_format(fmt).name
     d_format = d_format or {"fp64": "fp64", "s8": "s32", "u8": "s32", "s4": "s32"}.get(fmt, "fp32")
     try:
         return tcm.default_instruction(device, fmt, d_format, path, b_format)

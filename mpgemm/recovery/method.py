@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tensorcore_models import ROUNDINGS, get_format
-from tensorcore_models.formats import Format, IntegerFormat, format_family
+from tensorcore_models.formats import Format, IntegerFormat, format_family, operand_format
 from tensorcore_models.integers import checked_integer, integer_fields
 
 ACCUMULATIONS = ("core", "blocks", "nested", "outside", "k_step", "termwise", "elementwise")
@@ -271,7 +271,7 @@ def _changes(row: RecoveryMethod, options: Mapping) -> dict:
     for name in sorted(options, key=lambda n: _OPTION_ORDER.index(n) if n in _OPTION_ORDER else len(_OPTION_ORDER)):
         value = options[name]
         if name == "format":
-            value = get_format(value).name if isinstance(value, str) and format_family(value) else value
+            value = operand_format(value).name if isinstance(value, str) and format_family(value) else value
             family = _choice(name, value, {f: _word_family(f) for f in row.formats})
             changes["formats"] = (value, *(f for f in family if f != value))
         elif name == "terms":

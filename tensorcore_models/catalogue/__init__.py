@@ -5,7 +5,7 @@ import re
 from functools import cache
 
 from ..engines.instruction import Instruction
-from ..formats import format_family, get_format
+from ..formats import format_family, operand_format
 from ..formats.names import FORMAT_ALIASES
 from . import amd, ascend, names, nvidia, other
 from .devices import DEVICES
@@ -245,7 +245,7 @@ def default_instruction(
     ValueError
         If there is none, or paths differ in their arithmetic and none is named (the message names them).
     """
-    a_format, b_format, d_format = (get_format(fmt).name for fmt in (a_format, b_format or a_format, d_format))
+    a_format, b_format, d_format = (operand_format(fmt).name for fmt in (a_format, b_format or a_format, d_format))
     rows = [
         row
         for row in list_instructions(arch)

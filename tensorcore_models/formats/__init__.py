@@ -6,7 +6,7 @@
 an engine.
 """
 
-from .names import format_family, get_float_format, get_format
+from .names import format_family, get_float_format, get_format, operand_format
 from .rows import FORMATS, INTEGER_FORMATS, Decoded, Format, IntegerFormat
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "format_family",
     "get_float_format",
     "get_format",
+    "operand_format",
 ]

@@ -1,9 +1,11 @@
 """Formats by name: one reading of every spelling, for Python and for the command line.
 
 A format's own name is the key of its row. Besides, names of PTX, AMD, NumPy and frameworks are known, in any case ("half",
-"f16", "torch.bfloat16", "FP8"). ``e4m3`` is what machine learning calls so: OCP's e4m3fn, which has no infinity (OCP 8-bit
-Floating Point Specification; PTX's .e4m3). The format of the same widths with IEEE's infinities is ``e4m3_ieee``, ml_dtypes'
-``float8_e4m3``. "fp8" and "fp6" are families: one of a device's formats is meant by them, no encoding.
+"f16", "torch.bfloat16", "FP8"). Only "e4m3" is two things. The row of that name is the format with IEEE's infinities,
+ml_dtypes' ``float8_e4m3``: :func:`get_format` and all that computes with formats (encode, MatrixEngine, ...) mean this one.
+Hardware, libraries and frameworks have OCP's e4m3fn only and call it e4m3 (PTX's .e4m3): wherever operands of theirs are
+named (:func:`operand_format`: devices, instructions, recipes, methods, every command) e4m3 is e4m3fn, and the other one
+``e4m3_ieee``. "fp8" and "fp6" are families: one of a device's formats is meant by them, no encoding.
 """
 
 import difflib
@@ -19,7 +21,8 @@ FORMAT_ALIASES: dict[str, tuple[str, ...]] = {
     "f32": ("fp32",), "float": ("fp32",), "single": ("fp32",), "float32": ("fp32",),
     "f64": ("fp64",), "double": ("fp64",), "float64": ("fp64",),
     "xf32": ("tf32",), "tensorfloat32": ("tf32",), "hfloat32": ("hf32",),
-    "fp8": FP8, "float8": FP8, "e4m3": ("e4m3fn", "e4m3fnuz"), "e5m2": ("e5m2", "e5m2fnuz"), "bf8": ("e5m2fnuz",),
+    "fp8": FP8, "float8": FP8, "e4m3": ("e4m3fn", "e4m3fnuz"), "e5m2": ("e5m2", "e5m2fnuz"),
+    "bf8": ("e5m2fnuz",), "e4m3_ieee": ("e4m3",),
     "fp6": ("e3m2", "e2m3"), "fp4": ("e2m1",), "e8m0": ("ue8m0",),
     "int8": ("s8", "u8"), "i8": ("s8",), "uint8": ("u8",), "int4": ("s4", "u4"), "i4": ("s4",), "uint4": ("u4",),
     "int32": ("s32",), "i32": ("s32",),
@@ -50,9 +53,11 @@ def format_family(name: str) -> tuple[str, ...]:
     if word in FORMAT_ALIASES:
         return FORMAT_ALIASES[word]
     layout = _LAYOUT.sub("", word)
+    if layout in FORMAT_ALIASES:
+        return FORMAT_ALIASES[layout][:1]
     if layout in FORMATS or layout in INTEGER_FORMATS:
         return (layout,)
-    return FORMAT_ALIASES[layout][:1] if layout in FORMAT_ALIASES else (_BY_TYPE[word],) if word in _BY_TYPE else ()
+    return (_BY_TYPE[word],) if word in _BY_TYPE else ()
 
 
 def unknown_format(name: str) -> ValueError:
@@ -69,8 +74,8 @@ def get_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
     Parameters
     ----------
     fmt : str, Format or IntegerFormat
-        A name of :data:`tensorcore_models.FORMATS`, or another spelling of one, in any case: "half", "e4m3" (e4m3fn),
-        "torch.bfloat16", "f32", "int8" (s8).
+        A name of :data:`tensorcore_models.FORMATS` or the name of its ml_dtypes type; or another spelling as for
+        :func:`operand_format`.
 
     Raises
     ------
@@ -81,16 +86,40 @@ def get_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
 
     Examples
     --------
-    >>> get_format("Half").name, get_format("e4m3").name, get_format("ml_dtypes.float8_e4m3").name
-    ('fp16', 'e4m3fn', 'e4m3_ieee')
+    >>> get_format("Half").name, get_format("e4m3").has_inf, get_format("float8_e4m3").name
+    ('fp16', True, 'e4m3')
+    """
+    if isinstance(fmt, str):
+        word = fmt.strip().lower()
+        name = _BY_TYPE.get(word, word)
+        found = FORMATS.get(name) or INTEGER_FORMATS.get(name)
+        if found is not None:
+            return found
+    return operand_format(fmt)
+
+
+def operand_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
+    """The format that hardware, libraries and frameworks call so; a format is returned as it is.
+
+    Parameters
+    ----------
+    fmt : str, Format or IntegerFormat
+        A spelling in any case: "half", "e4m3" (OCP's e4m3fn), "torch.bfloat16", "f32", "int8" (s8).
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`get_format`.
+
+    Examples
+    --------
+    >>> operand_format("Half").name, operand_format("e4m3").name, operand_format("e4m3_ieee").name
+    ('fp16', 'e4m3fn', 'e4m3')
     """
     if isinstance(fmt, Format | IntegerFormat):
         return fmt
     if not isinstance(fmt, str):
         raise TypeError(f"a format is a name or a Format, got {type(fmt).__name__}")
-    found = FORMATS.get(fmt) or INTEGER_FORMATS.get(fmt)
-    if found is not None:
-        return found
     family = format_family(fmt)
     if not family:
         raise unknown_format(fmt)

@@ -6,7 +6,7 @@ plain integers here (see :meth:`Format.decode_exact`); arrays of them are handle
 
 Sources: IEEE 754-2019 (binary64/32/16); NVIDIA's PTX ISA (tf32, bf16, ue4m3); CANN's --allow_hf32 (hf32); OCP 8-bit
 Floating Point (e4m3fn, e5m2); OCP Microscaling Formats (e3m2, e2m3, e2m1, ue8m0); Noune et al. 2022 (the FNUZ formats);
-ml_dtypes (e4m3_ieee, e3m4). Other spellings are in :mod:`tensorcore_models.formats.names`.
+ml_dtypes (e4m3, e3m4). Other spellings are in :mod:`tensorcore_models.formats.names`.
 """
 
 from dataclasses import dataclass
@@ -288,7 +288,7 @@ FORMATS: dict[str, Format] = {
         Format("e4m3fn", 4, 3, 7, "fn", dtype_name="float8_e4m3fn"),
         Format("e5m2fnuz", 5, 2, 16, "fnuz", dtype_name="float8_e5m2fnuz"),
         Format("e4m3fnuz", 4, 3, 8, "fnuz", dtype_name="float8_e4m3fnuz"),
-        Format("e4m3_ieee", 4, 3, 7, dtype_name="float8_e4m3"),
+        Format("e4m3", 4, 3, 7, dtype_name="float8_e4m3"),
         Format("e3m4", 3, 4, 3, dtype_name="float8_e3m4"),
         Format("e3m2", 3, 2, 3, "finite", dtype_name="float6_e3m2fn"),
         Format("e2m3", 2, 3, 1, "finite", dtype_name="float6_e2m3fn"),

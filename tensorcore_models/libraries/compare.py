@@ -7,7 +7,7 @@ import numpy as np
 
 from ..catalogue import list_instructions
 from ..engines.order import Chain, Order, Sum
-from ..formats import get_format
+from ..formats import get_format, operand_format
 from ..formats.operands import values_of_bits
 from .cutlass import cutlass
 from .recipe import Recipe
@@ -114,7 +114,7 @@ def divergence(first: Recipe, second: Recipe, row, column, out_format: str) -> D
 
 def candidates(device: str, k: int, format: str) -> Iterator[Recipe]:
     """Recipes of a device to try where nobody says which kernel ran: one chain, then split-k, on each arithmetic it has."""
-    operands, units = get_format(format).name, {}  # type: str, dict
+    operands, units = operand_format(format).name, {}  # type: str, dict
     for row in list_instructions(device):
         same = (
             row.a_format == row.b_format == operands

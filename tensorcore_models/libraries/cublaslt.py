@@ -13,7 +13,7 @@ from ..catalogue import default_instruction, get_instruction
 from ..engines.engine import Engine
 from ..engines.matrix_engine import MatrixEngine
 from ..engines.order import Chain, Order, Sum
-from ..formats import get_format
+from ..formats import operand_format
 from ..integers import checked_integer, integer_arguments
 from . import cublaslt_tables as tables
 from .cublaslt_tables import PLATFORMS, TARGETS, Platform
@@ -298,7 +298,7 @@ def cublaslt(
     for name, size in (("m", m), ("k", k), ("n", n)):
         if size < 1:
             raise ValueError(f"{name} is {size!r}, expected a positive integer")
-    fmt = get_format(format).name
+    fmt = operand_format(format).name
     if fmt not in OUTPUTS:
         raise Unknown(f"format {fmt} is not known in cuBLASLt kernels", field="format", known=OUTPUTS, advice=RECORD)
     fields = check_config(config)

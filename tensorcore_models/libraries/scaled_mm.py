@@ -11,7 +11,7 @@ import numpy as np
 
 from ..catalogue import get_instruction
 from ..engines.order import Chain, Order, Sum, merged
-from ..formats import get_format
+from ..formats import get_format, operand_format
 from ..integers import integer_arguments
 from ..machine.fp_state import default_fp_state
 from .recipe import Epilogue, Recipe, Unknown, contiguous, folded_scale, joined
@@ -59,7 +59,7 @@ _SPELLING = {"e4m3fn": "e4m3", "e5m2": "e5m2"}
 
 
 def _fp8(name: str, argument: str) -> str:
-    fmt = get_format(name).name
+    fmt = operand_format(name).name
     if fmt not in FP8:
         raise Unknown(
             f"{argument} {name!r} is not known", field=argument, known=FP8, advice="scaled_mm takes FP8 operands"

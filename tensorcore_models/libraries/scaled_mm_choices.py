@@ -6,7 +6,7 @@ calls) and on an H100 PCIe (1,767,416 calls), with torch's workspace of 1 MiB. O
 
 import numpy as np
 
-from ..formats import get_format
+from ..formats import operand_format
 from .recipe import Unknown
 
 #: Names that mmaemu's tables have for devices.
@@ -63,7 +63,7 @@ def recorded_split(
     ValueError
         If mmaemu is not installed.
     """
-    a_format, b_format, out_format = (get_format(fmt).name for fmt in (a_format, b_format, out_format))
+    a_format, b_format, out_format = (operand_format(fmt).name for fmt in (a_format, b_format, out_format))
     for name, value, known in (
         ("device", device, PROFILES),
         ("a_format", a_format, _FORMATS),

@@ -56,7 +56,7 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
         Unit(FusedDotAdd(12, 100, output_rounding="rne"), "fp16", "fp16"),
         Unit(FusedDotAdd(3, 60, output_rounding="rd", alignment_rounding="rna"), "fp64", "fp32", "fp64", "fp64"),
         Unit(FusedDotAdd(3, 110), WIDE, WIDE, "fp64", "fp64"),
-        Unit(FusedDotAdd(8, 25, output_rounding="rne"), ODD, "e4m3_ieee", ODD, ODD),
+        Unit(FusedDotAdd(8, 25, output_rounding="rne"), ODD, "e4m3", ODD, ODD),
         Unit(FusedDotAdd(8, 25, output_rounding="rd"), "e3m4", "e2m3", "e4m3fnuz", "e4m3fnuz"),
         Unit(FusedDotAdd(1, 24), "fp16", "fp16"),
     ),
@@ -76,7 +76,7 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
         Unit(InterleavedDotAdd(FusedDotAdd(16, 25, output_rounding="rne")), "e5m2", "e4m3fn", **HALF),
         Unit(
             InterleavedDotAdd(FusedDotAdd(4, 24, zero_c="minus126"), run=1, groups=3, group_order=(2, 0, 1)),
-            "e4m3_ieee",
+            "e4m3",
             "e5m2",
         ),
         Unit(InterleavedDotAdd(FusedDotAdd(3, 24), final_rounding="rd", nan="quiet"), "e5m2", "fp16", "fp32"),
@@ -85,7 +85,7 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
         Unit(GroupDotFusedSum(), "e2m1", "e2m1", scale_format="ue4m3", block_size=16),
         Unit(GroupDotFusedSum(), "e2m1", "e2m1", scale_format="ue8m0", block_size=32),
         Unit(GroupDotFusedSum(8, 24, scaled_zero="skip"), "e3m2", "e2m3", scale_format="ue4m3", block_size=8),
-        Unit(GroupDotFusedSum(4, 16, 70, zero_c="minus126"), "e5m2", "e4m3_ieee", scale_format="ue4m3", block_size=4),
+        Unit(GroupDotFusedSum(4, 16, 70, zero_c="minus126"), "e5m2", "e4m3", scale_format="ue4m3", block_size=4),
         Unit(
             GroupDotFusedSum(16, 32, zero_operand="minus126", scaled_zero="keeps_scale"),
             "e2m1",

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
+from mpgemm import get_method
 from tensorcore_models.catalogue import canonical_device, find_instructions
 from tensorcore_models.catalogue.names import instruction_query
 from tensorcore_models.catalogue.nvidia import PTX_NAMES
-from tensorcore_models.formats import FORMATS, INTEGER_FORMATS, format_family, get_format
+from tensorcore_models.formats import FORMATS, INTEGER_FORMATS, format_family, get_format, operand_format
 
 ROWS = tcm.list_instructions()
 
@@ -99,11 +100,12 @@ def test_aliases_of_formats(alias, formats):
 def test_every_format_is_known_by_its_own_names():
     for row in (*FORMATS.values(), *INTEGER_FORMATS.values()):
         assert get_format(row.name) is row and get_format(row.name.upper()) is row
-        assert format_family(row.name)[0] == row.name
+        assert row.name == "e4m3" or operand_format(row.name) is row
     for row in FORMATS.values():
         if row.dtype_name and not row.padding_bits:
-            assert get_format(f"ml_dtypes.{row.dtype_name}") is row
-            assert get_format(row.dtype_name) is (FORMATS["e4m3fn"] if row.name == "e4m3_ieee" else row)
+            for reading in (get_format, operand_format):
+                assert reading(f"ml_dtypes.{row.dtype_name}") is row
+            assert get_format(row.dtype_name) is row
 
 
 @pytest.mark.parametrize("name", ["fp8", "FP6"])
@@ -113,11 +115,16 @@ def test_a_family_is_no_encoding(name):
 
 
 @pytest.mark.parametrize("name", ["e4m3", "E4M3", "float8_e4m3", "torch.float8_e4m3fn", "f8e4m3"])
-def test_e4m3_is_what_machine_learning_calls_so(name):
-    assert get_format(name) is FORMATS["e4m3fn"]
-    assert tcm.encode(np.float32(448), name) == tcm.encode(np.float32(448), "e4m3fn")
-    assert tcm.MatrixEngine(tcm.FusedDotAdd(4, 24), a_format=name).a_format == "e4m3fn"
+def test_e4m3_is_what_machine_learning_calls_so_where_operands_are_named(name):
+    assert operand_format(name) is FORMATS["e4m3fn"]
     assert tcm.default_instruction("ada", name).a_format == "e4m3fn"
+    assert get_method(f"fp8:format={name}").formats[0] == "e4m3fn"
+
+
+def test_e4m3_among_the_formats_has_infinities():
+    assert get_format("e4m3") is get_format("e4m3_ieee") is operand_format("e4m3_ieee") and get_format("e4m3").has_inf
+    assert np.isinf(tcm.decode(tcm.encode(np.float32(448), "e4m3"), "e4m3"))
+    assert tcm.MatrixEngine(tcm.FusedDotAdd(4, 24), a_format="e4m3").formats[0].has_inf
 
 
 def test_a_device_and_a_format():
