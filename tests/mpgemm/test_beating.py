@@ -86,7 +86,7 @@ def test_a_witness_has_residual_words_and_beats():
 @pytest.mark.slow
 @needs_solver
 @pytest.mark.parametrize("engine", ["v100", "t4", "a100", "h100"])
-@pytest.mark.parametrize("names", [("markidis", "ootomo"), ("ootomo", "markidis"), ("markidis", "sgemm_cube")])
+@pytest.mark.parametrize("names", [("markidis", "ootomo"), ("ootomo", "markidis")])
 def test_each_method_wins_somewhere(names, engine):
     verdict = beating.beating_operands(*names, engine, timeout=400)
     assert verdict.status == "witness"
