@@ -158,7 +158,7 @@ class Plan(Result):
 
     def to_dict(self) -> dict:
         """Plain data for JSON and CSV."""
-        b, s = self.blocking, self.schedule
+        b, s, (bound, busy) = self.blocking, self.schedule, self.bound
         return {
             "kernel": s.kernel, "bm": b.bm, "bk": b.bk, "bn": b.bn, "n_fused": self.n_fused, "mode": s.mode,
             "grid_m": s.grid.m, "grid_k": s.grid.k, "grid_n": s.grid.n, "resident": s.resident,
@@ -170,9 +170,9 @@ class Plan(Result):
             "cube_efficiency": self.timeline.cube_efficiency if self.timeline else None,
             "traffic_elements": self.traffic.elements if self.traffic else None,
             "memory_bytes": memory_bytes(s), "operational_intensity": self.roofline.operational_intensity,
-            "bound": self.bound[0], "waves": s.waves, "k_groups": s.groups, "l0c_slots": s.l0c_slots,
-            "accumulation_length": s.chain, "error": self.error, "error_source": self.error_source, "bits": self.bits,
-            "error_bound": self.error_bound, "warnings": self.warnings,
+            "bound": bound, "busy": busy if busy == busy else None, "waves": s.waves, "k_groups": s.groups,
+            "l0c_slots": s.l0c_slots, "chain": s.chain, "bits": self.bits, "error": self.error,
+            "error_source": self.error_source, "error_bound": self.error_bound, "warnings": self.warnings,
         }  # fmt: skip
 
 

@@ -33,7 +33,7 @@ Size = tuple[int, int, int]
 
 
 #: Columns of a plan that describe its schedule and what it reaches.
-_OF_A_SCHEDULE = ("chain", "mode", "cores", "placed", "us", "TFLOP/s", "bound", "busy %", "bits")
+_OF_A_SCHEDULE = ("chain", "mode", "grid", "placed", "seconds", "tflops", "bound", "busy", "bits")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -202,11 +202,14 @@ def _cores(plan: Plan) -> str:
 
 def _table(plans: list[Plan], title: str) -> Table:
     if plans[0].schedule.kernel == "paper":
-        headings = ["bm", "bk", "bn", "N_fused", "f", "TFLOP/s", "ms", "cube %", "FLOP/B", "waves", "k groups", "error"]
+        headings = [
+            "bm", "bk", "bn", "n_fused", "fusion_efficiency", "tflops", "seconds", "cube_efficiency", "operational_intensity",
+            "waves", "k_groups", "error",
+        ]  # fmt: skip
         rows = [
             [
                 p.blocking.bm, p.blocking.bk, p.blocking.bn, p.n_fused, f"{p.fusion_efficiency:.4f}", p.tflops,
-                1e3 * p.seconds, 100 * p.timeline.cube_efficiency if p.timeline else "",
+                p.seconds, p.timeline.cube_efficiency if p.timeline else "",
                 p.roofline.operational_intensity, p.schedule.waves, p.schedule.groups, p.error,
             ]
             for p in plans
@@ -224,8 +227,8 @@ def _table(plans: list[Plan], title: str) -> Table:
         b, s, (bound, share) = p.blocking, p.schedule, p.bound
         rows.append(
             [
-                b.bm, b.bk, b.bn, s.chain, s.mode if s.terms > 1 else "-", _cores(p), _order(p), f"{1e6 * p.seconds:.1f}",
-                p.tflops, bound, f"{100 * share:.0f}" if share == share else "", f"{p.bits:.1f}" if p.bits else "", p.error,
+                b.bm, b.bk, b.bn, s.chain, s.mode if s.terms > 1 else "-", _cores(p), _order(p), f"{p.seconds:.3e}",
+                p.tflops, bound, f"{share:.2f}" if share == share else "", f"{p.bits:.1f}" if p.bits else "", p.error,
             ]
         )  # fmt: skip
     return Table(title, headings, rows)
@@ -310,7 +313,7 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
             lines.append(
                 [
                     name, chip.name, f"{p.blocking}", s.chain, s.mode if s.terms > 1 else "-", _cores(p), _order(p),
-                    f"{1e6 * p.seconds:.1f}", p.tflops, bound, f"{100 * share:.0f}" if share == share else "",
+                    f"{p.seconds:.3e}", p.tflops, bound, f"{share:.2f}" if share == share else "",
                     f"{p.bits:.1f}" if p.bits else "",
                 ]
             )  # fmt: skip
@@ -326,7 +329,7 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
     if len(shapes) > 1:
         for number, chip in enumerate(chips):
             total = sum(plans[number].seconds for _, _, plans in best)
-            say(f"{chip.name}: {1e6 * total:.1f} us for all {len(shapes)} shapes, one after the other")
+            say(f"{chip.name}: {total:.4g} seconds for all {len(shapes)} shapes, one after the other")
 
 
 # ---------------------------------------------------------------- other outputs
@@ -354,15 +357,15 @@ def _pareto(args: argparse.Namespace, chip: ascend.Chip) -> None:
     say(f"{evidence(args, chip)}; bits from {points[0].plan.error_source}")
     lines = [
         (
-            f"{1e6 * p.plan.seconds:.1f}", f"{p.bits:.2f}",
-            f"{1e6 * p.seconds_per_bit:.1f}" if p.seconds_per_bit is not None else "", p.label(), str(p.plan.blocking),
+            f"{p.plan.seconds:.3e}", f"{p.bits:.2f}",
+            f"{p.seconds_per_bit:.2e}" if p.seconds_per_bit is not None else "", p.label(), str(p.plan.blocking),
             _cores(p.plan), _order(p.plan),
         )
         for p in points
         if p.on_front
     ]  # fmt: skip
     title = f"{chip.name}, A {m} x {k}, B {k} x {n}: {len(lines)} of {len(points)} schedules are on the front of time and bits"
-    Table(title, ("us", "bits", "us a bit", "what", "block", "cores", "placed"), lines).print()
+    Table(title, ("seconds", "bits", "seconds_per_bit", "label", "block", "grid", "placed"), lines).print()
     if written:
         print(f"written: {', '.join(map(str, written))}")
 

@@ -171,16 +171,11 @@ def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
         f"{point.operational_intensity:.3g} FLOP/B (knee {point.knee:.1f})\n"
         f"phases: {', '.join(f'{p.name} {p.cycles / timeline.cycles:.1%}' for p in timeline.phases)}\n"
     )
-    rows = [
-        (pipe, 100 * busy, reasons[0].reason if reasons else "", 100 * reasons[0].fraction if reasons else 0.0)
-        for pipe, busy in timeline.utilization.items()
-        if busy
-        for reasons in [[stall for stall in timeline.stalls if stall.pipe == pipe]]
-    ]
-    Table("Pipes", ("pipe", "busy %", "waits most for", "%"), rows).print()
+    rows = [row for row in timeline.to_rows() if row["busy"]]
+    Table("Pipes", tuple(rows[0]), [tuple(row.values()) for row in rows]).print()
     print()
-    stalls = [(s.pipe, s.reason, round(s.cycles), 100 * s.fraction) for s in timeline.stalls if s.pipe == "CUBE"]
-    Table("What the cube waits for", ("pipe", "reason", "cycles", "%"), stalls).print()
+    stalls = [(s.pipe, s.reason, round(s.cycles), s.fraction) for s in timeline.stalls if s.pipe == "CUBE"]
+    Table("What the cube waits for", ("pipe", "reason", "cycles", "fraction"), stalls).print()
 
 
 def _more_tables(args: argparse.Namespace, schedule: TileSchedule) -> list[Table]:

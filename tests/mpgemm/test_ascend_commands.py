@@ -43,7 +43,7 @@ def test_plan_json_and_csv(capsys, tmp_path):
     assert len(result["plans"]) == 5 and result["explanation"]
     rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
     assert [int(row["bm"]) for row in rows] == [plan["bm"] for plan in result["plans"]]
-    assert float(rows[0]["TFLOP/s"]) == result["plans"][0]["tflops"]
+    assert float(rows[0]["tflops"]) == result["plans"][0]["tflops"]
 
 
 def test_plan_with_data(capsys, tmp_path):
