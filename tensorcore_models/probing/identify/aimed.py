@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ... import kernels
 from ...accumulators import Accumulator
 from ...formats import Format, get_format
 from ...formats.rounding import decode, encode
 from ..interface import DotBatch, Interface
-from .families import model_of, value_of, with_values
+from .families import engine_of, model_of, value_of, with_values
 from .inputs import pool
 
 #: Inputs of one pool of the survey, of the herd that is bred, and of one answer.
@@ -98,12 +99,7 @@ class _Pair:
         self.result: Format = d
         self.digits = min(filled(one, d), filled(other, d))
         wide = dataclasses.replace(interface, formats=(a, b, c, get_format("fp64")))
-        self.wide: tuple[Callable, Callable] | None = None
-        try:
-            first, second = (model_of(_kept(spec), wide) for spec in (one, other))
-            self.wide = first, second
-        except (ValueError, TypeError):  # the algorithm has no such result
-            self.wide = None
+        self.wide = _wide_view(wide, one, other)
 
     def apart(self, batch: DotBatch) -> np.ndarray:
         """Where the results differ."""
@@ -123,6 +119,17 @@ class _Pair:
             low, high = np.ldexp(low, -last), np.ldexp(high, -last)  # boundaries are whole numbers
             far = np.minimum(np.ceil(high) - high, low - np.floor(low)) / (high - low)
         return np.where(useful & np.isfinite(far), far, np.inf)
+
+
+def _wide_view(interface: Interface, one: Accumulator, other: Accumulator) -> tuple[Callable, Callable] | None:
+    """Models of two specifications whose results keep all their bits; None where no kernel computes such results."""
+    try:
+        specs = _kept(one), _kept(other)
+        if any(kernels.lowered(engine_of(spec, interface)).plan is None for spec in specs):
+            return None
+        return model_of(specs[0], interface), model_of(specs[1], interface)
+    except (ValueError, TypeError):  # the algorithm has no such result
+        return None
 
 
 def filled(spec: Accumulator, result: Format) -> int:

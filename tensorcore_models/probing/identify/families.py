@@ -463,6 +463,7 @@ FAMILIES: tuple[Family, ...] = (
         _unscaled(
             lambda i: [SequentialFMA(r, pair_order=o) for r in ("rne", "rz") for o in ("ascending", "odd_first")]
         ),
+        ("pair_order",),
     ),
     Family(
         "lanes of fused multiply-adds",
@@ -472,6 +473,7 @@ FAMILIES: tuple[Family, ...] = (
             *COMMON,
         ),
         _unscaled(_laned_starts),
+        ("lanes", "terms"),
     ),
     Family(
         "pairwise sums of groups",
@@ -483,6 +485,7 @@ FAMILIES: tuple[Family, ...] = (
             *COMMON,
         ),
         _unscaled(_pairwise_starts),
+        ("group", "flush_input"),
     ),
     Family("pairs rounded to odd", COMMON, _unscaled(lambda i: [PairRoundOddSum()])),
     Family("fused sums", PARAMETRIC, _parametric_starts, PARAMETRIC_SHAPE),
@@ -498,16 +501,19 @@ FAMILIES: tuple[Family, ...] = (
             Field(("scaled_zero",), one_of("skip_zero_products", "skip", "keeps_scale")),
         ),
         _group_starts,
+        ("group", "terms"),
     ),
     Family(
         "fused sums rounded down",
         ROUND_DOWN,
         _unscaled(lambda i: [FusedDotRoundDownAdd(terms) for terms in divisors(i)]),
+        ("terms",),
     ),
     Family(
         "even and odd fused sums rounded down",
         (*ROUND_DOWN, Field(("c_zero_below",), lambda i, s: range(0, 2 * MAX_WIDTH))),
         _unscaled(lambda i: [GroupFusedDotRoundDownAdd(terms) for terms in divisors(i) if terms % 2 == 0]),
+        ("terms",),
     ),
 )
 

@@ -57,12 +57,16 @@ class _Run:
             if not wrong:
                 return 0, family, found
         self.progress("looking for a specification")
-        self.fits = fit(self.families, self.log, self.rng, self.progress)
+        self.fits = fit(self.families, self.log, self.progress)
         wrong, family, spec = self.fits[0]
         if wrong and not self.log.any_nan and self._odd_nan(spec):
             self.log.forgive_nan()
             return self.fitted(family, spec)
-        return wrong, family, spec
+        if wrong:
+            self.progress("crossing the best specifications")
+            self.fits.insert(0, evolve(self.fits, self.log, self.rng))
+            self.progress(f"{self.fits[0][1].name}: {self.fits[0][0]} of {self.log.size} answers left")
+        return self.fits[0]
 
     def _odd_nan(self, spec: Accumulator) -> bool:
         """Whether the box returns NaN where the best specification does, but other ones."""
@@ -206,8 +210,10 @@ def _outcome(
 
 def _others(run: _Run, family: Family) -> tuple[Nearest, ...]:
     """The best specification of each other family that was followed."""
-    best: dict[str, Nearest] = {}
-    for wrong, other, spec in sorted(run.fits, key=lambda row: row[0]):
-        if other is not family:
-            best.setdefault(other.name, Nearest(simplest_form(spec), wrong, run.log.size))
-    return tuple(best.values())
+    best: dict[str, tuple[int, Accumulator]] = {}
+    for _, other, spec in run.fits:
+        wrong = run.log.wrong(spec)
+        if other is not family and (other.name not in best or wrong < best[other.name][0]):
+            best[other.name] = wrong, spec
+    ranked = sorted(best.values(), key=lambda row: row[0])
+    return tuple(Nearest(simplest_form(spec), wrong, run.log.size) for wrong, spec in ranked)
