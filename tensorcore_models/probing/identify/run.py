@@ -1,10 +1,11 @@
 """Identification: from a black box to its specification, by synthesis that is guided by the box's own answers.
 
 1. The box is examined: does it answer, always the same, and the same at each position (:mod:`.box`)?
-2. A pool of inputs of all kinds is asked (:mod:`.inputs`), and each family's fields are set so that most answers come out
-   (:mod:`.search`), until a specification gives them all.
-3. Each other value of each field is a rival. The inputs on which most rivals part from the specification are asked, until no
-   input that was made separates any (:mod:`.challenge`). What is left then is open.
+2. A pool of inputs of all kinds is asked (:mod:`.inputs`), and each family's fields are set so that most answers come out,
+   from many starting points (:mod:`.search`), until a specification gives them all.
+3. Each other value of each field is a rival, and so are some pairs of changes. The inputs on which most rivals part from the
+   specification are asked, until no input that was made separates any; then inputs are aimed at each rival that is left
+   (:mod:`.challenge`, :mod:`.aimed`). What is left then is open, unless it is certainly equal (:mod:`.equalities`).
 4. Random inputs try to refute what is left. One that does is shrunk and asked with its like, and the search goes on from 2.
 """
 
@@ -36,12 +37,17 @@ REFIT_EFFORT = 80_000_000
 SHRINK_ROUNDS = 25
 
 
+def _silent(one: Accumulator, other: Accumulator) -> str:
+    """What a source says that only has inputs."""
+    return ""
+
+
 class _Run:
     """One identification under way."""
 
     def __init__(self, box: Box, seed: int, vectors: int, sources: tuple[Source, ...], progress: Callable[[str], None]):
         self.box, self.vectors, self.progress = box, vectors, progress
-        self.sources = (Aimed(seed=seed), *sources)
+        self.sources: tuple[Source, ...] = (Aimed(seed=seed), *sources)
         self.rng = np.random.default_rng([seed, 1])
         self.families = families_for(box.interface)
         first = pool(box.interface, FIRST_POOL, self.rng, box.recorded)
@@ -104,7 +110,7 @@ class _Run:
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
         """What the sources say about two specifications for which they found no input."""
-        said = (source.statement(one, other) for source in self.sources if hasattr(source, "statement"))
+        said = (getattr(source, "statement", _silent)(one, other) for source in self.sources)
         return "; ".join(filter(None, said))
 
     def shrunk(self, spec: Accumulator, dot: Dot) -> Dot:
