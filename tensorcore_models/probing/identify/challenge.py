@@ -131,7 +131,7 @@ def _rows(rivals: list[Alternative]) -> list[list[Alternative]]:
     rows: list[list[Alternative]] = []
     for _, group in itertools.groupby(rivals, key=lambda rival: rival.name):
         members = list(group)
-        numbers = [rival for rival in members if type(rival.values[0]) is int]
+        numbers = [rival for rival in members if [type(value) for value in rival.values] == [int]]
         rows += [sorted(numbers, key=lambda rival: rival.values)] if numbers else []
         rows += [[rival] for rival in members if rival not in numbers]
     return rows
