@@ -221,8 +221,9 @@ def test_a_solver_is_one_more_source():
         asked.append((one, other))
         return [DotBatch(np.zeros((1, 4), np.uint16), np.zeros((1, 4), np.uint16), np.array([0x80000000], np.uint32))]
 
-    result = probing.identify(TestFaults.unit, vectors=1000, sources=(source,))
-    assert asked and result.specification == TestFaults.unit.accumulator
+    unit = tcm.MatrixEngine(tcm.FusedDotAdd(4, 20))
+    result = probing.identify(unit, vectors=1000, sources=(source,))
+    assert asked and result.specification == unit.accumulator
     assert {type(spec) for pair in asked for spec in pair} == {tcm.ParametricDotAdd}
 
 
