@@ -10,6 +10,9 @@ from .families import engine_of, lowest_bit, lowest_exponent
 #: Fields that only raise the exponent to which addends are aligned, and only as far as a level that the formats tell.
 LEVELS = {"exponent_floor", "zero_c", "subnormal_c"}
 
+#: Fields that give zeros and a subnormal c an exponent.
+ZEROS = {"zero_operand", "zero_c", "subnormal_c"}
+
 
 def equal_because(interface: Interface, one: Accumulator, other: Accumulator) -> str:
     """Why two specifications give the same on every input; empty where that is not certain.
@@ -34,6 +37,8 @@ def equal_because(interface: Interface, one: Accumulator, other: Accumulator) ->
         return ""
     if apart <= LEVELS and _loses_nothing(interface, one, max(_level(interface, spec) for spec in (one, other))):
         return "no addend has a bit below the last place that is kept there"
+    if apart <= ZEROS and all(_below_the_floor(interface, spec) for spec in (one, other)):
+        return "the floor is above every exponent that a zero or a subnormal c is given"
     if apart == {"negative_underflow"} and _is_whole(interface, one):
         return "no sum has a bit below the last place of the smallest results"
     return ""
@@ -57,6 +62,24 @@ def _loses_nothing(interface: Interface, spec: Accumulator, level: int) -> bool:
         and full.integer_bits is None
         and not full.normalise_each_add
     )
+
+
+def _below_the_floor(interface: Interface, spec: Accumulator) -> bool:
+    """Whether zeros and a subnormal c never raise the one alignment of a sum above its floor.
+
+    In a tree of alignments a zero that takes part makes its neighbour go through one more alignment.
+    """
+    full = as_parametric(spec)
+    floor = full.exponent_floor
+    one = full.alignment == "global" and not full.normalise_each_add
+    if floor is None or not one or interface.scale_format is not None:
+        return False
+    a, b, _, _ = interface.formats
+    zero = {"skip": None, "minus126": -126, "format_minimum": max(a.emin, b.emin)}[
+        getattr(spec, "zero_operand", "skip")
+    ]
+    products = floor if zero is None else zero + max(a.emax, b.emax)
+    return max(products, _level(interface, spec)) <= floor
 
 
 def _is_whole(interface: Interface, spec: Accumulator) -> bool:
