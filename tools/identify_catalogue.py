@@ -21,10 +21,10 @@ import numpy as np
 import tensorcore_models as tcm
 from tensorcore_models import probing
 from tensorcore_models.accumulators import Accumulator
-from tensorcore_models.probing.identify.aimed import scaled_pool
 from tensorcore_models.probing.identify.box import as_box, model_answer
-from tensorcore_models.probing.identify.families import engine_of
+from tensorcore_models.probing.identify.fields import engine_of
 from tensorcore_models.probing.identify.inputs import pool
+from tensorcore_models.probing.identify.magnitudes import scaled_pool
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from boxes import random_unit

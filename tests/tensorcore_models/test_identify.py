@@ -12,12 +12,14 @@ from boxes import random_unit, recorded
 import tensorcore_models as tcm
 from tensorcore_models import probing, reference
 from tensorcore_models.formats.rounding import decode, encode
-from tensorcore_models.probing.identify.aimed import Aimed, scaled, scaled_pool
+from tensorcore_models.probing.identify.aimed import Aimed
 from tensorcore_models.probing.identify.box import model_answer
 from tensorcore_models.probing.identify.challenge import alternatives, pairs
 from tensorcore_models.probing.identify.equalities import equal_because
-from tensorcore_models.probing.identify.families import Family, engine_of, families_for
+from tensorcore_models.probing.identify.families import families_for
+from tensorcore_models.probing.identify.fields import Family, engine_of
 from tensorcore_models.probing.identify.inputs import pool
+from tensorcore_models.probing.identify.magnitudes import scaled, scaled_pool
 from tensorcore_models.probing.identify.search import Log, descend, results
 from tensorcore_models.probing.interface import DotBatch, Interface
 

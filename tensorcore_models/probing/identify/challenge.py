@@ -10,11 +10,11 @@ from ... import kernels
 from ...accumulators import Accumulator
 from ..interface import DotBatch, Interface
 from ..random_operands import KINDS, operands
-from .aimed import scaled_pool
 from .box import Box
 from .equalities import equal_because
-from .families import Family, Field, changed, engine_of, with_values
+from .fields import Family, Field, changed, engine_of, with_values
 from .inputs import pool
+from .magnitudes import scaled_pool
 from .search import Log, differ, results
 
 #: A source of inputs that tell two specifications apart: a solver, a search. It may return none.

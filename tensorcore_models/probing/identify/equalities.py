@@ -5,7 +5,8 @@ import dataclasses
 from ... import kernels
 from ...accumulators import Accumulator, FusedDotAdd, ParametricDotAdd, as_parametric
 from ..interface import Interface
-from .families import engine_of, lowest_bit, lowest_exponent
+from .families import lowest_bit, lowest_exponent
+from .fields import engine_of
 
 #: Fields that only raise the exponent to which addends are aligned, and only as far as a level that the formats tell.
 LEVELS = {"exponent_floor", "zero_c", "subnormal_c"}

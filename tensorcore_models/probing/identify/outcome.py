@@ -8,7 +8,7 @@ from ...accumulators import Accumulator
 from ...engines.engine import MatrixEngine
 from ..interface import Interface
 from .evidence import Counterexample, Evidence, OpenQuestion
-from .families import spec_text
+from .fields import spec_text
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from .aimed import Aimed
 from .box import Box, Fault, as_box, examine
 from .challenge import Alternative, Source, challenge, plainest, refute
 from .evidence import Counterexample, Evidence, OpenQuestion, equal_values, evidence_of, open_questions
-from .families import Family, engine_of, families_for, simplest_form
+from .families import families_for, simplest_form
+from .fields import Family, engine_of
 from .inputs import pool
 from .outcome import Identification, Nearest
 from .search import Log, descend, differ, evolve, fit, is_nan, results

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...accumulators import Accumulator
 from ..interface import DotBatch, Interface
-from .families import Family, Field, changed, model_of
+from .fields import Family, Field, changed, model_of
 
 #: Answers that are compared in one go; a specification is given up as soon as it is worse than the best one.
 CHUNKS = (96, 400, 1600)
