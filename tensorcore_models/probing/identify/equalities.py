@@ -4,6 +4,7 @@ import dataclasses
 
 from ... import kernels
 from ...accumulators import Accumulator, FusedDotAdd, ParametricDotAdd, as_parametric
+from ...accumulators.base import MAX_EXPONENT
 from ..interface import Interface
 from .families import lowest_bit, lowest_exponent
 from .fields import engine_of
@@ -36,21 +37,32 @@ def equal_because(interface: Interface, one: Accumulator, other: Accumulator) ->
             return "no addend's exponent lies below the floor"
     if not isinstance(one, FusedDotAdd | ParametricDotAdd):
         return ""
-    if apart <= LEVELS and _loses_nothing(interface, one, max(_level(interface, spec) for spec in (one, other))):
+    level = max((_raised(interface, spec, name) for spec in (one, other) for name in apart), default=MAX_EXPONENT)
+    if apart <= LEVELS and _loses_nothing(interface, one, level):
         return "no addend has a bit below the last place that is kept there"
-    if apart <= ZEROS and all(_below_the_floor(interface, spec) for spec in (one, other)):
+    if apart <= ZEROS and _has_one_floor_above(one, level) and interface.scale_format is None:
         return "the floor is above every exponent that a zero or a subnormal c is given"
     if apart == {"negative_underflow"} and _is_whole(interface, one):
         return "no sum has a bit below the last place of the smallest results"
     return ""
 
 
-def _level(interface: Interface, spec: Accumulator) -> int:
-    """The highest exponent to which a floor, a c of zero or a subnormal c can raise an alignment."""
-    _, _, c, d = interface.formats
-    floor = getattr(spec, "exponent_floor", None)
-    added = d.emin if interface.k > spec.terms_per_step else c.emin
-    return max(c.emin, added, -126, c.emin if floor is None else floor)
+def _raised(interface: Interface, spec: Accumulator, name: str) -> int:
+    """The highest exponent to which a field raises an alignment, the block scales left out."""
+    a, b, c, d = interface.formats
+    minimum = max(c.emin, d.emin) if interface.k > spec.terms_per_step else c.emin
+    value = getattr(spec, name)
+    if name == "subnormal_c":
+        return minimum
+    if name == "exponent_floor":
+        return -MAX_EXPONENT if value is None else value
+    if value == "skip":
+        return -MAX_EXPONENT
+    if name == "zero_c":
+        return -126 if value == "minus126" else minimum
+    if name == "zero_operand":
+        return (-126 if value == "minus126" else max(a.emin, b.emin)) + max(a.emax, b.emax)
+    return MAX_EXPONENT
 
 
 def _loses_nothing(interface: Interface, spec: Accumulator, level: int) -> bool:
@@ -65,22 +77,14 @@ def _loses_nothing(interface: Interface, spec: Accumulator, level: int) -> bool:
     )
 
 
-def _below_the_floor(interface: Interface, spec: Accumulator) -> bool:
-    """Whether zeros and a subnormal c never raise the one alignment of a sum above its floor.
+def _has_one_floor_above(spec: Accumulator, level: int) -> bool:
+    """Whether the one alignment of a sum never goes below a floor that is at least `level`.
 
     In a tree of alignments a zero that takes part makes its neighbour go through one more alignment.
     """
     full = as_parametric(spec)
-    floor = full.exponent_floor
     one = full.alignment == "global" and not full.normalise_each_add
-    if floor is None or not one or interface.scale_format is not None:
-        return False
-    a, b, _, _ = interface.formats
-    zero = {"skip": None, "minus126": -126, "format_minimum": max(a.emin, b.emin)}[
-        getattr(spec, "zero_operand", "skip")
-    ]
-    products = floor if zero is None else zero + max(a.emax, b.emax)
-    return max(products, _level(interface, spec)) <= floor
+    return one and full.exponent_floor is not None and level <= full.exponent_floor
 
 
 def _is_whole(interface: Interface, spec: Accumulator) -> bool:
