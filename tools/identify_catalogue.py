@@ -83,13 +83,12 @@ def specification(plain: dict) -> Accumulator:
     return getattr(tcm.accumulators, plain["class"])(**rest)
 
 
-def compare(lines: list[dict], out: Path, vectors: int, random: int) -> None:
+def compare(lines: list[dict], out: Path, vectors: int, random: int, most: int | None) -> None:
     """Compare what came out with the true engines on fresh inputs, one JSON line each; boxes that are done are left out."""
     done = {line["name"] for line in read(out)}
     true = {name: unit for name, unit, _ in units(random)}
-    for line in lines:
-        if line["name"] in done or line["specification"] is None:
-            continue
+    left = [line for line in lines if line["name"] not in done and line["specification"] is not None]
+    for line in left[:most]:
         unit = true[line["name"]]
         found = engine_of(specification(line["specification"]), as_box(unit).interface)
         row = {"name": line["name"], "vectors": vectors, "wrong": differences(unit, found, vectors)}
@@ -153,7 +152,7 @@ def main() -> None:
         for vectors, wrong in by_vectors.items():
             print(f"\n{len(wrong)} compared on {vectors} fresh vectors each, {sum(map(bool, wrong))} not equal")
     elif args.compare:
-        compare(lines, compared, args.compare, args.random)
+        compare(lines, compared, args.compare, args.random, args.most)
     else:
         done = {line["name"] for line in lines}
         part, parts = map(int, args.part.split("/"))
