@@ -4,7 +4,8 @@ Instructions with the same arithmetic and formats are one box. A run that is sto
 
     python tools/identify_catalogue.py catalogue.jsonl --vectors 20000
     python tools/identify_catalogue.py random.jsonl --random 500 --vectors 20000     # units of tests/support/boxes.py
-    python tools/identify_catalogue.py catalogue.jsonl --table      # what the file says, as Markdown
+    python tools/identify_catalogue.py catalogue.jsonl --compare 1000000     # what came out with the true engines
+    python tools/identify_catalogue.py catalogue.jsonl --table      # what the files say, as Markdown
 """
 
 import argparse
@@ -19,8 +20,11 @@ import numpy as np
 
 import tensorcore_models as tcm
 from tensorcore_models import probing
+from tensorcore_models.accumulators import Accumulator
 from tensorcore_models.probing.identify.box import as_box, model_answer
+from tensorcore_models.probing.identify.fields import engine_of
 from tensorcore_models.probing.identify.inputs import pool
+from tensorcore_models.probing.identify.magnitudes import scaled_pool
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from boxes import random_unit
@@ -50,7 +54,8 @@ def differences(row: tcm.MatrixEngine, engine: tcm.MatrixEngine, vectors: int) -
     wrong = done = 0
     true, found, interface = model_answer(row), model_answer(engine), as_box(row).interface
     while done < vectors:
-        batch = pool(interface, 20_000, rng)
+        made = scaled_pool if done // 20_000 % 2 else pool
+        batch = made(interface, min(20_000, vectors), rng)
         wrong += int(np.count_nonzero(true(batch) != found(batch)))
         done += batch.size
     return wrong
@@ -66,6 +71,40 @@ def identified(name: str, row: tcm.MatrixEngine, count: int, vectors: int, check
     line["wrong"] = None if result.engine is None else differences(row, result.engine, check)
     line["algorithm"] = type(row.accumulator).__name__
     return line
+
+
+def specification(plain: dict) -> Accumulator:
+    """A specification as it was before it became JSON."""
+    rest = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in plain.items() if name != "class"
+    }
+    if "dot" in rest:
+        rest["dot"] = tcm.FusedDotAdd(**rest["dot"])
+    return getattr(tcm.accumulators, plain["class"])(**rest)
+
+
+def compare(lines: list[dict], out: Path, vectors: int, random: int, most: int | None) -> None:
+    """Compare what came out with the true engines on fresh inputs, one JSON line each; boxes that are done are left out."""
+    done = {line["name"] for line in read(out)}
+    true = {name: unit for name, unit, _ in units(random)}
+    left = [line for line in lines if line["name"] not in done and line["specification"] is not None]
+    for line in left[:most]:
+        unit = true[line["name"]]
+        found = engine_of(specification(line["specification"]), as_box(unit).interface)
+        row = {"name": line["name"], "vectors": vectors, "wrong": differences(unit, found, vectors)}
+        append(out, row)
+        print(f"{row['name']}: {row['wrong']} of {vectors} differ", flush=True)
+
+
+def read(path: Path) -> list[dict]:
+    """The lines of a file; none if there is no file yet."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def append(path: Path, line: dict) -> None:
+    """One more line."""
+    with path.open("a") as file:
+        file.write(json.dumps(line) + "\n")
 
 
 def table(lines: list[dict]) -> str:
@@ -99,20 +138,28 @@ def main() -> None:
         "--random", type=int, default=0, metavar="N", help="the first N random units in place of the catalogue"
     )
     parser.add_argument("--part", default="0/1", help="I/N: every Nth box from the Ith")
+    parser.add_argument("--most", type=int, metavar="N", help="stop after N boxes")
+    parser.add_argument("--compare", type=int, metavar="N", help="compare what came out on N fresh vectors")
     parser.add_argument("--table", action="store_true", help="print the table of a file")
     args = parser.parse_args()
-    lines = [json.loads(line) for line in args.out.read_text().splitlines()] if args.out.exists() else []
+    tcm.set_num_threads(1)
+    lines, compared = read(args.out), args.out.with_suffix(".compared.jsonl")
     if args.table:
         print(table(lines))
-        return
-    done = {line["name"] for line in lines}
-    part, parts = map(int, args.part.split("/"))
-    tcm.set_num_threads(1)
-    for name, unit, count in list(units(args.random))[part::parts]:
-        if name not in done:
+        by_vectors = defaultdict(list)
+        for line in read(compared):
+            by_vectors[line["vectors"]].append(line["wrong"])
+        for vectors, wrong in by_vectors.items():
+            print(f"\n{len(wrong)} compared on {vectors} fresh vectors each, {sum(map(bool, wrong))} not equal")
+    elif args.compare:
+        compare(lines, compared, args.compare, args.random, args.most)
+    else:
+        done = {line["name"] for line in lines}
+        part, parts = map(int, args.part.split("/"))
+        left = [row for row in list(units(args.random))[part::parts] if row[0] not in done]
+        for name, unit, count in left[: args.most]:
             line = identified(name, unit, count, args.vectors, args.check)
-            with args.out.open("a") as file:
-                file.write(json.dumps(line) + "\n")
+            append(args.out, line)
             print(
                 f"{name}: {line['verdict'][:90]}, wrong {line['wrong']}, {line['queries']} queries, "
                 f"{line['cpu_seconds']:.0f} s of CPU time",

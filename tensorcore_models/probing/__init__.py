@@ -8,11 +8,12 @@ results follow by hand from its published parameters and from no other ones.
 from ..explanations.tree import Tree
 from . import suites
 from .characterise import Characterisation, characterise
-from .identify import Box, Identification, Solver, as_box, identify
+from .identify import Aimed, Box, Identification, Solver, as_box, identify
 from .tree_inputs import summation_tree
 from .vectors import ProbeSet, ProbeVector, probe_set, probe_vectors
 
 __all__ = [
+    "Aimed",
     "Box",
     "Characterisation",
     "Identification",

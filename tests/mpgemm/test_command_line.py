@@ -78,6 +78,7 @@ NEEDED = {
     "cpu:vdpbf16ps": "AVX512-BF16",
     "e4m3fn": "encodings",
     "distinguish": "an SMT solver",
+    "beats": "an SMT solver",
     "selftest": "half a minute",
 }
 

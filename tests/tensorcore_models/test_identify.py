@@ -10,10 +10,17 @@ import pytest
 from boxes import random_unit, recorded
 
 import tensorcore_models as tcm
-from tensorcore_models import probing
+from tensorcore_models import probing, reference
+from tensorcore_models.formats.rounding import decode, encode
+from tensorcore_models.probing.identify.aimed import Aimed
 from tensorcore_models.probing.identify.box import model_answer
+from tensorcore_models.probing.identify.challenge import alternatives, pairs
+from tensorcore_models.probing.identify.equalities import equal_because
+from tensorcore_models.probing.identify.families import families_for
+from tensorcore_models.probing.identify.fields import Family, engine_of
 from tensorcore_models.probing.identify.inputs import pool
-from tensorcore_models.probing.identify.search import results
+from tensorcore_models.probing.identify.magnitudes import scaled, scaled_pool
+from tensorcore_models.probing.identify.search import Log, descend, results
 from tensorcore_models.probing.interface import DotBatch, Interface
 
 VECTORS = os.environ.get("MPGEMM_VECTORS")
@@ -87,11 +94,9 @@ def test_every_instruction_of_the_catalogue(row):
     check(row, 100_000, 1_000_000)
 
 
-#: Units of the suite; all 500 are in the campaign.
-SAMPLE = (
-    *(0, 1, 3, 5, 7, 10, 15),
-    pytest.param(12, marks=pytest.mark.xfail(reason="wrong: its rounding shows only for sums about 2^-126")),
-)
+#: Units of the suite; all 500 are in the campaign. A search that follows few starting points calls 11, 26 and 100 outside of
+#: the families, one that crosses no specifications 75.
+SAMPLE = (3, 7, 10, 11, 12, 26, 65, 75, 100)
 
 
 @pytest.mark.parametrize("seed", SAMPLE)
@@ -219,8 +224,9 @@ def test_a_solver_is_one_more_source():
         asked.append((one, other))
         return [DotBatch(np.zeros((1, 4), np.uint16), np.zeros((1, 4), np.uint16), np.array([0x80000000], np.uint32))]
 
-    result = probing.identify(TestFaults.unit, vectors=1000, sources=(source,))
-    assert asked and result.specification == TestFaults.unit.accumulator
+    unit = tcm.MatrixEngine(tcm.FusedDotAdd(4, 20))
+    result = probing.identify(unit, vectors=1000, sources=(source,))
+    assert asked and result.specification == unit.accumulator
     assert {type(spec) for pair in asked for spec in pair} == {tcm.ParametricDotAdd}
 
 
@@ -236,13 +242,26 @@ class TestSolver:
         wanted, found = (results(spec, self.four, batch) for spec in (one, other))
         assert batch.size == 1 and wanted[0] != found[0]
 
-    def test_what_is_proved_is_an_open_question_that_says_so(self):
+    def test_what_is_proved_is_said(self):
         pytest.importorskip("bitwuzla")
-        solver = probing.Solver(timeout=1, total=15, backends=["bitwuzla"])
-        result = probing.identify(TestFaults.unit, vectors=1000, sources=(solver,))
+        solver = probing.Solver(timeout=10, backends=["bitwuzla"])
+        one, other = tcm.FusedDotAdd(4, 24), tcm.FusedDotAdd(4, 24, negative_underflow="negative")
+        assert solver(self.four, one, other) == []
+        assert solver.statement(one, other).startswith("proved equal")
+
+    def test_an_open_question_says_what_was_proved(self):
+        class Prover:
+            def __call__(self, interface, one, other):
+                return []
+
+            def statement(self, one, other):
+                return "proved equal (for the test)" if one.zero_c != other.zero_c else "no end in time"
+
+        result = probing.identify(tcm.MatrixEngine(tcm.FusedDotAdd(4, 20)), vectors=1000, sources=(Prover(),))
         proved = [q for q in result.open_questions if q.reason.startswith("proved equal")]
-        assert any(q.field == "exponent_floor" and q.alternatives == [-126] for q in proved)
-        assert all("equal on" in q.reason for q in result.open_questions if q not in proved)
+        assert [q.field for q in proved] == ["zero_c"]
+        others = [q.reason for q in result.open_questions if q not in proved]
+        assert others and all("equal on" in reason and "no end in time" in reason for reason in others)
 
     def test_no_time_left_is_no_answer(self):
         pytest.importorskip("bitwuzla")
@@ -282,6 +301,130 @@ def rival_is_separated(unit, size: int, **change) -> bool:
 def test_corners_that_only_inputs_made_for_them_reach(name, change):
     """Tails below a tie of the smallest numbers, blocks of far scales, bits that a carry shifts out."""
     assert rival_is_separated(tcm.get_instruction(name), 9000, **change)
+
+
+#: A unit of eight bf16 products whose results keep three bits, without a floor, and a unit of the catalogue.
+EIGHT = dataclasses.replace(
+    random_unit(8), accumulator=dataclasses.replace(random_unit(8).accumulator, exponent_floor=None)
+)
+HIDDEN = [
+    *((EIGHT, {"exponent_floor": floor}) for floor in (-126, -129, -130, -131, -132)),
+    (EIGHT, {"subnormal_c": "raw"}),
+    (tcm.get_instruction("cdna3:v_mfma_f32_32x32x16_fp8_fp8"), {"dot_fraction_bits": 32}),
+    (tcm.get_instruction("hopper:mma.m16n8k16.f32.f16.f16.f32"), {"zero_operand": "minus126"}),
+]
+
+
+class TestAimed:
+    """Inputs made for two specifications part them where no pool does."""
+
+    @pytest.mark.parametrize(("unit", "change"), HIDDEN, ids=[f"{str(u)[:12]} {x}" for u, x in HIDDEN])
+    def test_rivals_that_no_pool_separates(self, unit, change):
+        assert not rival_is_separated(unit, 9000, **change)
+        interface = Interface.of(unit)
+        other = dataclasses.replace(unit.accumulator, **change)
+        (batch,) = Aimed()(interface, unit.accumulator, other)
+        assert (results(unit.accumulator, interface, batch) != results(other, interface, batch)).all()
+        matrices = batch.a[:, None], batch.b[:, :, None], batch.c[:, None, None]
+        stated = reference.mma_bits(engine_of(other, interface), *matrices)[:, 0, 0]
+        assert np.array_equal(stated, results(other, interface, batch))  # as the algorithm states it, too
+
+    def test_breeding_finds_what_its_first_inputs_do_not_show(self):
+        interface = Interface.of(EIGHT)
+        other = dataclasses.replace(EIGHT.accumulator, exponent_floor=-130)
+        assert Aimed(generations=0)(interface, EIGHT.accumulator, other) == []
+        assert Aimed()(interface, EIGHT.accumulator, other)
+
+    def test_a_search_ends_at_its_limits(self):
+        interface, one = Interface.of(EIGHT), EIGHT.accumulator
+        rivals = [dataclasses.replace(one, exponent_floor=floor) for floor in (-130, -131, -132)]
+        aimed = Aimed(generations=10, total=15)
+        for rival, left in zip(rivals, (5, 0, 0), strict=True):
+            assert aimed(interface, one, rival) == [] and aimed.total == left
+        assert "found none" in aimed.statement(one, rivals[0]) and aimed.statement(one, rivals[2]) == ""
+
+    def test_equal_specifications_are_not_searched(self):
+        aimed = Aimed()
+        other = dataclasses.replace(EIGHT.accumulator, exponent_floor=-140)  # its zeros lie above that
+        assert aimed(Interface.of(EIGHT), EIGHT.accumulator, other) == [] and aimed.total == Aimed().total
+
+    def test_an_algorithm_without_a_wide_view_gets_pools_only(self):
+        unit = tcm.get_instruction("cdna2:v_mfma_f32_32x32x8f16")
+        aimed = Aimed(total=100)
+        assert aimed(Interface.of(unit), unit.accumulator, dataclasses.replace(unit.accumulator, terms=4)) == []
+        assert aimed.total == 100
+
+    @pytest.mark.parametrize("fmt", ["fp16", "tf32", "e4m3fnuz", "fp64"])
+    def test_scaling_multiplies_by_powers_of_two(self, fmt):
+        interface = Interface(tuple(map(tcm.get_format, (fmt, fmt, "fp64", "fp64"))), 1)
+        ones = encode(np.array([[1.5], [-1.25], [0.0]]), fmt)
+        batch = DotBatch(ones, ones, encode(np.array([3.0, -3.0, 0.0]), "fp64"))
+        moved = scaled(interface, batch, np.array([4, -6, 3]))
+        values = [decode(x, fmt)[:, 0] for x in (moved.a, moved.b)]
+        assert (values[0] * values[1]).tolist() == [2.25 * 16, 1.5625 / 64, 0.0]
+        assert decode(moved.c, "fp64").tolist() == [48.0, -3.0 / 64, 0.0]
+
+
+class TestTwoFields:
+    """A width and a floor that make up for each other: each change alone is contradicted."""
+
+    unit = random_unit(82)
+    interface = Interface.of(unit)
+    true = unit.accumulator
+    near = dataclasses.replace(true, fraction_bits=true.fraction_bits + 1, exponent_floor=true.exponent_floor + 1)
+    family = next(f for f in families_for(interface) if f.name == "fused sums")
+
+    def log(self, agreed: bool) -> Log:
+        batch = pool(self.interface, 3000, np.random.default_rng(1))
+        answers = results(self.true, self.interface, batch)
+        if agreed:
+            both = answers == results(self.near, self.interface, batch)
+            batch, answers = batch.rows(both), answers[both]
+        return Log(self.interface, batch, answers)
+
+    def test_both_are_changed_where_one_does_not_help(self, monkeypatch):
+        log = self.log(agreed=False)
+        assert log.wrong(self.near)
+        assert descend(self.family, log, self.near)[1] == 0
+        monkeypatch.setattr(Family, "slides", lambda *args: iter(()))
+        assert descend(self.family, log, self.near)[1] > 0
+
+    def test_such_a_rival_is_challenged(self):
+        log = self.log(agreed=True)
+        assert self.true not in {rival.spec for rival in alternatives(self.family, log, self.near)}
+        assert self.true in {rival.spec for rival in pairs(self.family, log, self.near)}
+
+
+class TestEqualities:
+    """What certainly computes the same is no open question."""
+
+    @pytest.mark.parametrize(
+        "seed", [*range(10), 53, 83, 129, 130]
+    )  # the last have trees, and a floor above their zeros
+    def test_what_is_called_equal_is_equal(self, seed):
+        unit = random_unit(seed)
+        interface, spec = Interface.of(unit), unit.accumulator
+        rng = np.random.default_rng(seed)
+        batch = DotBatch.joined([pool(interface, 1500, rng), scaled_pool(interface, 1500, rng)])
+        (family,) = (f for f in families_for(interface) if f.name == "fused sums")
+        wanted, equal = results(spec, interface, batch), 0
+        for _, _, other in family.variants(interface, spec):
+            if equal_because(interface, spec, other):
+                equal += 1
+                assert np.array_equal(results(other, interface, batch), wanted), other
+        assert equal or spec.fraction_bits is None or spec.exponent_floor is not None
+
+    def test_what_shows_is_not_called_equal(self):
+        interface = Interface.of(EIGHT)
+        for change in ({"exponent_floor": -132}, {"zero_c": "skip"}, {"fraction_bits": 21}):
+            assert not equal_because(interface, EIGHT.accumulator, dataclasses.replace(EIGHT.accumulator, **change))
+
+    def test_the_report_says_why(self):
+        result = probing.identify(tcm.MatrixEngine(tcm.FusedDotAdd(4, 24)), vectors=1000)
+        reasons = {q.reason for q in result.equal_values if q.field == "exponent_floor"}
+        assert any("no addend" in reason for reason in reasons)
+        assert "the same: exponent_floor" in str(result) and result.to_dict()["equal_values"]
+        assert not any(q.field == "exponent_floor" and -126 in q.alternatives for q in result.open_questions)
 
 
 def test_what_comes_out_is_plain_data_and_a_row_to_paste():

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ... import kernels
 from ...accumulators import Accumulator
 from ...formats import Format, get_format
 from ...formats.rounding import decode, encode
 from ..interface import DotBatch, Interface
-from .families import model_of, value_of, with_values
-from .inputs import pool
+from .fields import engine_of, model_of, value_of, with_values
+from .magnitudes import exponents, magnitudes, scaled, scaled_pool, signed
 
 #: Inputs of one pool of the survey, of the herd that is bred, and of one answer.
 POOL, HERD, ANSWER = 3000, 320, 24
@@ -82,12 +83,6 @@ class Aimed:
         return self._surveyed[interface]
 
 
-def scaled_pool(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Inputs of all kinds, most of them moved to magnitudes anywhere."""
-    batch = pool(interface, size, rng)
-    return batch if interface.integer else scaled(interface, batch, _shifts(interface, batch, rng))
-
-
 class _Pair:
     """Two specifications, as their results are and in the wide view."""
 
@@ -98,12 +93,7 @@ class _Pair:
         self.result: Format = d
         self.digits = min(filled(one, d), filled(other, d))
         wide = dataclasses.replace(interface, formats=(a, b, c, get_format("fp64")))
-        self.wide: tuple[Callable, Callable] | None = None
-        try:
-            first, second = (model_of(_kept(spec), wide) for spec in (one, other))
-            self.wide = first, second
-        except (ValueError, TypeError):  # the algorithm has no such result
-            self.wide = None
+        self.wide = _wide_view(wide, one, other)
 
     def apart(self, batch: DotBatch) -> np.ndarray:
         """Where the results differ."""
@@ -125,6 +115,17 @@ class _Pair:
         return np.where(useful & np.isfinite(far), far, np.inf)
 
 
+def _wide_view(interface: Interface, one: Accumulator, other: Accumulator) -> tuple[Callable, Callable] | None:
+    """Models of two specifications whose results keep all their bits; None where no kernel computes such results."""
+    try:
+        specs = _kept(one), _kept(other)
+        if any(kernels.lowered(engine_of(spec, interface)).plan is None for spec in specs):
+            return None
+        return model_of(specs[0], interface), model_of(specs[1], interface)
+    except (ValueError, TypeError):  # the algorithm has no such result
+        return None
+
+
 def filled(spec: Accumulator, result: Format) -> int:
     """Fraction bits that a specification's results keep."""
     kept = getattr(spec, "output_fraction_bits", None)
@@ -141,80 +142,6 @@ def _kept(spec: Accumulator) -> Accumulator:
             continue
         changes[path] = value
     return with_values(spec, changes)
-
-
-# -- magnitudes ----------------------------------------------------------------------------------------------------------------
-def _shifts(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> np.ndarray:
-    """Exponents of powers of two by which inputs are scaled: a third by 0, others anywhere or towards the result's ends."""
-    a, b, c, d = interface.formats
-    low, high = a.quantum_exponent + b.quantum_exponent, a.emax + b.emax
-    goals = [
-        rng.integers(min(low, c.quantum_exponent), max(high, c.emax) + 1, batch.size),
-        d.quantum_exponent + rng.integers(-4, d.fraction_bits + 6, batch.size),
-        d.emin + rng.integers(-3, 4, batch.size),
-        d.emax + rng.integers(-3, 2, batch.size),
-    ]
-    goal = np.choose(rng.choice([0, 0, 0, 1, 2, 3], batch.size), goals)
-    shift = goal - _top(interface, batch)
-    return np.where(rng.integers(0, 3, batch.size) == 0, 0, shift)
-
-
-def _exponents(values: np.ndarray, fmt: Format) -> np.ndarray:
-    """Exponents of encodings, the smallest normal one for zeros and subnormal numbers."""
-    return np.maximum((_magnitudes(values, fmt) >> (fmt.fraction_bits + fmt.padding_bits)) - fmt.bias, fmt.emin)
-
-
-def _magnitudes(values: np.ndarray, fmt: Format) -> np.ndarray:
-    """Encodings without their signs."""
-    return (values & fmt.container.type(fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1))).astype(np.int64)
-
-
-def _signed(magnitudes: np.ndarray, signs: np.ndarray, fmt: Format) -> np.ndarray:
-    """Encodings of finite magnitudes with the signs of other encodings."""
-    finite = np.clip(magnitudes, 0, fmt.max_bits).astype(fmt.container)
-    return finite | (signs & fmt.container.type(fmt.sign_bit))
-
-
-def _top(interface: Interface, batch: DotBatch) -> np.ndarray:
-    """The largest exponent of the addends of each dot product."""
-    a, b, c, _ = interface.formats
-    products = np.where(
-        (batch.a != 0) & (batch.b != 0), _exponents(batch.a, a) + _exponents(batch.b, b), a.emin + b.emin
-    )
-    alone = np.where(batch.c != 0, _exponents(batch.c, c), c.emin)
-    return np.maximum(products.max(axis=1), alone)
-
-
-def _shifted(values: np.ndarray, fmt: Format, by: np.ndarray) -> np.ndarray:
-    """Finite nonzero encodings times powers of two, as far as the format's normal numbers reach."""
-    step = fmt.fraction_bits + fmt.padding_bits
-    magnitude = _magnitudes(values, fmt)
-    exponent = magnitude >> step
-    moved = np.clip(exponent + by, 1, fmt.emax + fmt.bias)
-    special = (exponent == 0) | (magnitude > fmt.max_bits)
-    return np.where(special, values, _signed(magnitude + ((moved - exponent) << step), values, fmt))
-
-
-def scaled(interface: Interface, batch: DotBatch, shift: np.ndarray) -> DotBatch:
-    """Dot products whose products and c are multiplied by powers of two, each product's shared between its operands.
-
-    Parameters
-    ----------
-    interface : Interface
-    batch : DotBatch
-    shift : ndarray (size,)
-        Exponents of the powers of two.
-    """
-    a, b, c, _ = interface.formats
-    half = shift // 2
-    room = np.clip(half, a.emin - _exponents(batch.a, a).min(axis=1), a.emax - _exponents(batch.a, a).max(axis=1))
-    rest = shift - room
-    return DotBatch(
-        _shifted(batch.a, a, room[:, None]),
-        _shifted(batch.b, b, rest[:, None]),
-        _shifted(batch.c, c, shift),
-        *(batch.scales or ()),
-    )
 
 
 # -- breeding ------------------------------------------------------------------------------------------------------------------
@@ -282,15 +209,15 @@ def _mutated(interface: Interface, batch: DotBatch, rng: np.random.Generator) ->
 def _changed(values: np.ndarray, fmt: Format, rng: np.random.Generator) -> np.ndarray:
     """Encodings with one bit, the sign, the exponent or the last places changed."""
     size, step = values.size, fmt.fraction_bits + fmt.padding_bits
-    magnitude = _magnitudes(values, fmt)
+    magnitude = magnitudes(values, fmt)
     flipped = magnitude ^ (1 << rng.integers(fmt.padding_bits, max(step, fmt.padding_bits + 1), size))
     exponent = magnitude + (rng.integers(-4, 5, size) << step)
     last = magnitude + (rng.integers(-2, 3, size) << fmt.padding_bits)
-    power = (np.clip(_exponents(values, fmt) + rng.integers(-1, 2, size), fmt.emin, fmt.emax) + fmt.bias) << step
+    power = (np.clip(exponents(values, fmt) + rng.integers(-1, 2, size), fmt.emin, fmt.emax) + fmt.bias) << step
     chosen = np.choose(rng.integers(0, 4, size), [flipped, exponent, last, power])
     opposite = fmt.container.type(fmt.sign_bit if fmt.has_negative_zero else 0)
     sign = np.where(rng.integers(0, 5, size) == 0, values ^ opposite, values)
-    return _signed(chosen, sign, fmt)
+    return signed(chosen, sign, fmt)
 
 
 def _nudged(pair: _Pair, batch: DotBatch, rng: np.random.Generator) -> DotBatch:

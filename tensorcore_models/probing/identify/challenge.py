@@ -10,11 +10,11 @@ from ... import kernels
 from ...accumulators import Accumulator
 from ..interface import DotBatch, Interface
 from ..random_operands import KINDS, operands
-from .aimed import scaled_pool
 from .box import Box
 from .equalities import equal_because
-from .families import Family, Field, changed, engine_of, with_values
+from .fields import Family, Field, changed, engine_of, with_values
 from .inputs import pool
+from .magnitudes import scaled_pool
 from .search import Log, differ, results
 
 #: A source of inputs that tell two specifications apart: a solver, a search. It may return none.
@@ -131,7 +131,7 @@ def _rows(rivals: list[Alternative]) -> list[list[Alternative]]:
     rows: list[list[Alternative]] = []
     for _, group in itertools.groupby(rivals, key=lambda rival: rival.name):
         members = list(group)
-        numbers = [rival for rival in members if type(rival.values[0]) is int]
+        numbers = [rival for rival in members if [type(value) for value in rival.values] == [int]]
         rows += [sorted(numbers, key=lambda rival: rival.values)] if numbers else []
         rows += [[rival] for rival in members if rival not in numbers]
     return rows

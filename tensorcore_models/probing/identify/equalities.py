@@ -1,9 +1,19 @@
 """Specifications that certainly compute the same with the formats at hand, and why."""
 
+import dataclasses
+
 from ... import kernels
 from ...accumulators import Accumulator, FusedDotAdd, ParametricDotAdd, as_parametric
+from ...accumulators.base import MAX_EXPONENT
 from ..interface import Interface
-from .families import changed, engine_of, lowest_bit, lowest_exponent
+from .families import lowest_bit, lowest_exponent
+from .fields import engine_of
+
+#: Fields that only raise the exponent to which addends are aligned, and only as far as a level that the formats tell.
+LEVELS = {"exponent_floor", "zero_c", "subnormal_c"}
+
+#: Fields that give zeros and a subnormal c an exponent.
+ZEROS = {"zero_operand", "zero_c", "subnormal_c"}
 
 
 def equal_because(interface: Interface, one: Accumulator, other: Accumulator) -> str:
@@ -18,24 +28,68 @@ def equal_because(interface: Interface, one: Accumulator, other: Accumulator) ->
     low, high = (kernels.lowered(engine_of(spec, interface)) for spec in (one, other))
     if low.arithmetic is not None and low.arithmetic == high.arithmetic:
         return "with these formats both are the same arithmetic"
-    floors = [getattr(spec, "exponent_floor", None) for spec in (one, other)]
-    if changed(interface, one, {"exponent_floor": floors[1]}) != other:
+    if type(one) is not type(other):
         return ""
-    reasons = [_floor_is_idle(interface, one, floor) for floor in floors]
-    return next(filter(None, reversed(reasons)), "") if all(reasons) else ""
-
-
-def _floor_is_idle(interface: Interface, spec: Accumulator, floor: int | None) -> str:
-    """Why a floor of the alignment changes nothing, empty where it may."""
-    if floor is None:
-        return "no floor"
-    if floor <= lowest_exponent(interface, spec):
-        return "no addend's exponent lies below the floor"
-    if isinstance(spec, FusedDotAdd | ParametricDotAdd):
-        full = as_parametric(spec)
-        if full.fraction_bits is None:
-            return "nothing is cut off, wherever the floor is"
-        loses_nothing = floor - full.fraction_bits <= lowest_bit(interface)
-        if loses_nothing and full.integer_bits is None and not full.normalise_each_add:
-            return "no addend has a bit below the last place at the floor"
+    apart = {f.name for f in dataclasses.fields(one) if getattr(one, f.name) != getattr(other, f.name)}
+    if apart == {"exponent_floor"}:
+        lowest = max(lowest_exponent(interface, spec) for spec in (one, other))
+        if all(floor is None or floor <= lowest for floor in (one.exponent_floor, other.exponent_floor)):  # type: ignore[attr-defined]
+            return "no addend's exponent lies below the floor"
+    if not isinstance(one, FusedDotAdd | ParametricDotAdd):
+        return ""
+    level = max((_raised(interface, spec, name) for spec in (one, other) for name in apart), default=MAX_EXPONENT)
+    if apart <= LEVELS and _loses_nothing(interface, one, level):
+        return "no addend has a bit below the last place that is kept there"
+    if apart <= ZEROS and _has_one_floor_above(one, level) and interface.scale_format is None:
+        return "the floor is above every exponent that a zero or a subnormal c is given"
+    if apart == {"negative_underflow"} and _is_whole(interface, one):
+        return "no sum has a bit below the last place of the smallest results"
     return ""
+
+
+def _raised(interface: Interface, spec: Accumulator, name: str) -> int:
+    """The highest exponent to which a field raises an alignment, the block scales left out."""
+    a, b, c, d = interface.formats
+    minimum = max(c.emin, d.emin) if interface.k > spec.terms_per_step else c.emin
+    value = getattr(spec, name)
+    if name == "subnormal_c":
+        return minimum
+    if name == "exponent_floor":
+        return -MAX_EXPONENT if value is None else value
+    if value == "skip":
+        return -MAX_EXPONENT
+    if name == "zero_c":
+        return -126 if value == "minus126" else minimum
+    if name == "zero_operand":
+        return (-126 if value == "minus126" else max(a.emin, b.emin)) + max(a.emax, b.emax)
+    return MAX_EXPONENT
+
+
+def _loses_nothing(interface: Interface, spec: Accumulator, level: int) -> bool:
+    """Whether an alignment to an exponent up to `level` cuts nothing off, and its exponent shows in nothing else."""
+    full = as_parametric(spec)
+    if full.fraction_bits is None:
+        return True
+    return (
+        level - full.fraction_bits <= lowest_bit(interface)
+        and full.integer_bits is None
+        and not full.normalise_each_add
+    )
+
+
+def _has_one_floor_above(spec: Accumulator, level: int) -> bool:
+    """Whether the one alignment of a sum never goes below a floor that is at least `level`.
+
+    In a tree of alignments a zero that takes part makes its neighbour go through one more alignment.
+    """
+    full = as_parametric(spec)
+    one = full.alignment == "global" and not full.normalise_each_add
+    return one and full.exponent_floor is not None and level <= full.exponent_floor
+
+
+def _is_whole(interface: Interface, spec: Accumulator) -> bool:
+    """Whether every sum is a multiple of the result's smallest number."""
+    full = as_parametric(spec)
+    d = interface.formats[3]
+    whole = lowest_bit(interface) >= d.quantum_exponent
+    return whole and full.output_fraction_bits is None and not full.flush_outputs

@@ -11,7 +11,7 @@ from ...formats import Format
 from ..dots import decode_value
 from ..interface import Dot, Interface
 from .challenge import POOL, QUIET, Alternative
-from .families import Family
+from .fields import Family
 from .search import Log
 from .solver import PROVED
 

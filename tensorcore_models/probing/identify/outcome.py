@@ -9,7 +9,7 @@ from ...engines.matrix_engine import MatrixEngine
 from ...results import Result
 from ..interface import Interface
 from .evidence import Counterexample, Evidence, OpenQuestion
-from .families import spec_text
+from .fields import spec_text
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """Identification: from a black box to its specification, by synthesis that is guided by the box's own answers.
 
 1. The box is examined: does it answer, always the same, and the same at each position (:mod:`.box`)?
-2. A pool of inputs of all kinds is asked (:mod:`.inputs`), and each family's fields are set so that most answers come out
-   (:mod:`.search`), until a specification gives them all.
-3. Each other value of each field is a rival. The inputs on which most rivals part from the specification are asked, until no
-   input that was made separates any (:mod:`.challenge`). What is left then is open.
+2. A pool of inputs of all kinds is asked (:mod:`.inputs`), and each family's fields are set so that most answers come out,
+   from many starting points (:mod:`.search`), until a specification gives them all.
+3. Each other value of each field is a rival, and so are some pairs of changes. The inputs on which most rivals part from the
+   specification are asked, until no input that was made separates any; then inputs are aimed at each rival that is left
+   (:mod:`.challenge`, :mod:`.aimed`). What is left then is open, unless it is certainly equal (:mod:`.equalities`).
 4. Random inputs try to refute what is left. One that does is shrunk and asked with its like, and the search goes on from 2.
 """
 
@@ -21,7 +22,8 @@ from .aimed import Aimed
 from .box import Box, Fault, as_box, examine
 from .challenge import Alternative, Source, challenge, plainest, refute
 from .evidence import Counterexample, Evidence, OpenQuestion, equal_values, evidence_of, open_questions
-from .families import Family, engine_of, families_for, simplest_form
+from .families import families_for, simplest_form
+from .fields import Family, engine_of
 from .inputs import pool
 from .outcome import Identification, Nearest
 from .search import Log, descend, differ, evolve, fit, is_nan, results
@@ -34,6 +36,11 @@ ROUNDS = 40
 REFIT_EFFORT = 80_000_000
 #: Rounds of shrinking a counter-example.
 SHRINK_ROUNDS = 25
+
+
+def _silent(one: Accumulator, other: Accumulator) -> str:
+    """What a source says that only has inputs."""
+    return ""
 
 
 class _Run:
@@ -57,12 +64,16 @@ class _Run:
             if not wrong:
                 return 0, family, found
         self.progress("looking for a specification")
-        self.fits = fit(self.families, self.log, self.rng, self.progress)
+        self.fits = fit(self.families, self.log, self.progress)
         wrong, family, spec = self.fits[0]
         if wrong and not self.log.any_nan and self._odd_nan(spec):
             self.log.forgive_nan()
             return self.fitted(family, spec)
-        return wrong, family, spec
+        if wrong:
+            self.progress("crossing the best specifications")
+            self.fits.insert(0, evolve(self.fits, self.log, self.rng))
+            self.progress(f"{self.fits[0][1].name}: {self.fits[0][0]} of {self.log.size} answers left")
+        return self.fits[0]
 
     def _odd_nan(self, spec: Accumulator) -> bool:
         """Whether the box returns NaN where the best specification does, but other ones."""
@@ -100,7 +111,7 @@ class _Run:
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
         """What the sources say about two specifications for which they found no input."""
-        said = (source.statement(one, other) for source in self.sources if hasattr(source, "statement"))
+        said = (getattr(source, "statement", _silent)(one, other) for source in self.sources)
         return "; ".join(filter(None, said))
 
     def shrunk(self, spec: Accumulator, dot: Dot) -> Dot:
@@ -206,8 +217,10 @@ def _outcome(
 
 def _others(run: _Run, family: Family) -> tuple[Nearest, ...]:
     """The best specification of each other family that was followed."""
-    best: dict[str, Nearest] = {}
-    for wrong, other, spec in sorted(run.fits, key=lambda row: row[0]):
-        if other is not family:
-            best.setdefault(other.name, Nearest(simplest_form(spec), wrong, run.log.size))
-    return tuple(best.values())
+    best: dict[str, tuple[int, Accumulator]] = {}
+    for _, other, spec in run.fits:
+        wrong = run.log.wrong(spec)
+        if other is not family and (other.name not in best or wrong < best[other.name][0]):
+            best[other.name] = wrong, spec
+    ranked = sorted(best.values(), key=lambda row: row[0])
+    return tuple(Nearest(simplest_form(spec), wrong, run.log.size) for wrong, spec in ranked)

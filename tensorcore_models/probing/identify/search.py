@@ -11,14 +11,14 @@ import numpy as np
 
 from ...accumulators import Accumulator
 from ..interface import DotBatch, Interface
-from .families import Family, Field, changed, model_of
+from .fields import Family, Field, changed, model_of
 
 #: Answers that are compared in one go; a specification is given up as soon as it is worse than the best one.
 CHUNKS = (96, 400, 1600)
 #: Answers of the first, coarse descent.
 COARSE = 500
 #: Shapes of each family that are tried before any other.
-FIRST = 2
+FIRST = 4
 #: Results that are followed to their end; those of each family that the random search crosses, and families.
 FOLLOWED, POPULATION, CROSSED = 4, 8, 3
 #: Of the answers that the best specification misses, so many are looked at in the random search.
@@ -289,14 +289,13 @@ def _swept(log: Log, begun: list[tuple[int, int, Family, Accumulator]]) -> tuple
     return swept, False
 
 
-def fit(
-    families: tuple[Family, ...], log: Log, rng: np.random.Generator, progress=lambda text: None
-) -> list[tuple[int, Family, Accumulator]]:
-    """The best specifications that the families have for the answers of a log, best first.
+def fit(families: tuple[Family, ...], log: Log, progress=lambda text: None) -> list[tuple[int, Family, Accumulator]]:
+    """The best specifications to which descents lead in the families, the best first.
 
     Returns
     -------
     list of (wrong answers, family, specification)
+        Those beyond the first :data:`FOLLOWED` may miss more answers: they gave up at the first ones.
     """
     nearest = {family.name: _nearest(family, log) for family in families}
     first = [(i, wrong, f, s) for f in families for i, (wrong, s) in enumerate(nearest[f.name][:FIRST])]
@@ -323,9 +322,4 @@ def fit(
             break
     done.sort(key=lambda row: row[0])
     progress(f"{done[0][1].name}: {done[0][0]} of {log.size} answers left")
-    if done[0][0]:
-        done.insert(0, evolve([*done, *swept[FOLLOWED:]], log, rng))
-        progress(
-            f"{done[0][1].name}: {done[0][0]} of {log.size} answers left after {log.effort.spent} evaluated products"
-        )
-    return done
+    return done + swept[FOLLOWED:]

@@ -12,7 +12,7 @@ from ..formal.queries import Verdict, distinguishing_input
 from ..formal.solvers import DEFAULT_MEMORY, chosen_backends
 from ..formal.witnesses import Witness
 from ..interface import DotBatch, Interface
-from .families import engine_of
+from .fields import engine_of
 
 #: Seconds of one question, and of all questions of one identification.
 EACH, TOTAL = 10.0, 120.0

@@ -1,0 +1,84 @@
+"""Dot products moved to other magnitudes: their products and c multiplied by powers of two."""
+
+import numpy as np
+
+from ...formats import Format
+from ..interface import DotBatch, Interface
+from .inputs import pool
+
+
+def scaled_pool(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
+    """Inputs of all kinds, most of them moved to magnitudes anywhere."""
+    batch = pool(interface, size, rng)
+    return batch if interface.integer else scaled(interface, batch, _shifts(interface, batch, rng))
+
+
+def _shifts(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> np.ndarray:
+    """Exponents of powers of two by which inputs are scaled: a third by 0, others anywhere or towards the result's ends."""
+    a, b, c, d = interface.formats
+    low, high = a.quantum_exponent + b.quantum_exponent, a.emax + b.emax
+    goals = [
+        rng.integers(min(low, c.quantum_exponent), max(high, c.emax) + 1, batch.size),
+        d.quantum_exponent + rng.integers(-4, d.fraction_bits + 6, batch.size),
+        d.emin + rng.integers(-3, 4, batch.size),
+        d.emax + rng.integers(-3, 2, batch.size),
+    ]
+    goal = np.choose(rng.choice([0, 0, 0, 1, 2, 3], batch.size), goals)
+    shift = goal - _top(interface, batch)
+    return np.where(rng.integers(0, 3, batch.size) == 0, 0, shift)
+
+
+def exponents(values: np.ndarray, fmt: Format) -> np.ndarray:
+    """Exponents of encodings, the smallest normal one for zeros and subnormal numbers."""
+    return np.maximum((magnitudes(values, fmt) >> (fmt.fraction_bits + fmt.padding_bits)) - fmt.bias, fmt.emin)
+
+
+def magnitudes(values: np.ndarray, fmt: Format) -> np.ndarray:
+    """Encodings without their signs."""
+    return (values & fmt.container.type(fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1))).astype(np.int64)
+
+
+def signed(magnitudes: np.ndarray, signs: np.ndarray, fmt: Format) -> np.ndarray:
+    """Encodings of finite magnitudes with the signs of other encodings."""
+    finite = np.clip(magnitudes, 0, fmt.max_bits).astype(fmt.container)
+    return finite | (signs & fmt.container.type(fmt.sign_bit))
+
+
+def _top(interface: Interface, batch: DotBatch) -> np.ndarray:
+    """The largest exponent of the addends of each dot product."""
+    a, b, c, _ = interface.formats
+    products = np.where((batch.a != 0) & (batch.b != 0), exponents(batch.a, a) + exponents(batch.b, b), a.emin + b.emin)
+    alone = np.where(batch.c != 0, exponents(batch.c, c), c.emin)
+    return np.maximum(products.max(axis=1), alone)
+
+
+def _shifted(values: np.ndarray, fmt: Format, by: np.ndarray) -> np.ndarray:
+    """Finite nonzero encodings times powers of two, as far as the format's normal numbers reach."""
+    step = fmt.fraction_bits + fmt.padding_bits
+    magnitude = magnitudes(values, fmt)
+    exponent = magnitude >> step
+    moved = np.clip(exponent + by, 1, fmt.emax + fmt.bias)
+    special = (exponent == 0) | (magnitude > fmt.max_bits)
+    return np.where(special, values, signed(magnitude + ((moved - exponent) << step), values, fmt))
+
+
+def scaled(interface: Interface, batch: DotBatch, shift: np.ndarray) -> DotBatch:
+    """Dot products whose products and c are multiplied by powers of two, each product's shared between its operands.
+
+    Parameters
+    ----------
+    interface : Interface
+    batch : DotBatch
+    shift : ndarray (size,)
+        Exponents of the powers of two.
+    """
+    a, b, c, _ = interface.formats
+    half = shift // 2
+    room = np.clip(half, a.emin - exponents(batch.a, a).min(axis=1), a.emax - exponents(batch.a, a).max(axis=1))
+    rest = shift - room
+    return DotBatch(
+        _shifted(batch.a, a, room[:, None]),
+        _shifted(batch.b, b, rest[:, None]),
+        _shifted(batch.c, c, shift),
+        *(batch.scales or ()),
+    )
