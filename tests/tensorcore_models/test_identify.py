@@ -436,7 +436,7 @@ def test_what_comes_out_is_plain_data_and_a_row_to_paste():
         result.catalogue_row("mine", "unit"), {"Instruction": tcm.Instruction, "FusedDotAdd": tcm.FusedDotAdd}
     )
     assert same(row, pasted, 5000) and pasted.arch == "mine"
-    assert result.label in str(result) and "open: " in str(result)
+    assert result.label in str(result) and "the same: " in str(result)
 
 
 def test_the_same_seed_asks_the_same_questions():
