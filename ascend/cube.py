@@ -148,7 +148,7 @@ def cube_gemm(
     >>> import numpy as np
     >>> a = np.float32([[1 / 3, 2 / 3]])
     >>> cube_gemm(a, a.T)[0, 0]
-    np.float32(0.5555556)
+    np.float32(0.55555564)
     """
     a, b, c = checked_matrices(a, b, c)
     check_choice("order", order, ORDERS)

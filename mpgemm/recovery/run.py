@@ -124,7 +124,7 @@ def recovered_gemm(
     >>> import numpy as np
     >>> a = np.float32([[1 / 3, 2 / 3]])
     >>> recovered_gemm(a, a.T, method="ootomo", engine="a100")[0, 0]
-    np.float32(0.5555556)
+    np.float32(0.55555564)
     """
     run = prepare(a, b, c, method, engine, overflow, options)
     if strict:

@@ -58,6 +58,18 @@ def encode_value(value: Fraction, fmt: Format) -> int:
     return bits
 
 
+def hex_text(value: float | Fraction) -> str:
+    """A number in C's hexadecimal notation, without zeros at the end of its fraction.
+
+    Examples
+    --------
+    >>> hex_text(-0.75), hex_text(2.0**-24), hex_text(0.0)
+    ('-0x1.8p-1', '0x1p-24', '0x0p+0')
+    """
+    digits, _, exponent = float(value).hex().partition("p")
+    return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}p{exponent}"
+
+
 def decode_value(bits: int, fmt: Format) -> Fraction | None:
     """Value of an encoding, None for infinities and NaN; -0 is 0."""
     kind, negative, significand, exponent = fmt.decode_exact(bits)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...accumulators import Accumulator
 from ...formats import Format
-from ..dots import decode_value
+from ..dots import decode_value, hex_text
 from ..interface import Dot, Interface
 from .challenge import POOL, QUIET, Alternative
 from .fields import Family
@@ -23,7 +23,7 @@ def number_text(bits: int, fmt: Any) -> str:
         return f"{fmt.decode_integer(bits)}"
     value = decode_value(bits, fmt)
     kind = fmt.decode_exact(bits).kind
-    shown = kind if value is None else float(value).hex() if value else "0"
+    shown = kind if value is None else hex_text(value) if value else "0"
     return f"{bits:#0{digits + 2}x} ({'-' if kind == 'inf' and bits & fmt.sign_bit else ''}{shown})"
 
 

@@ -7,7 +7,7 @@ from .outcome import Identification, spec_text
 
 STYLE = """body { font-family: sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; line-height: 1.4 }
 table { border-collapse: collapse; width: 100%; font-size: 90% }
-th, td { border: 1px solid #bbb; padding: .3em .5em; text-align: left; vertical-align: top; overflow-wrap: anywhere }
+th, td { border: 1px solid #bbb; padding: .3em .5em; text-align: left; vertical-align: top; overflow-wrap: break-word }
 pre, code { background: #f3f3f3 } pre { padding: .6em; white-space: pre-wrap }"""
 
 

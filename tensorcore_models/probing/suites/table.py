@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ...accumulators import Accumulator, as_parametric
 from ...engines.engine import Engine
 from ...formats import IntegerFormat
-from ..dots import Dots, Unreachable
+from ..dots import Dots, Unreachable, hex_text
 from .model import Input, PublishedTest, Setting, Truth
 from .rows import SUITES
 
@@ -149,7 +149,7 @@ def _row(test: PublishedTest, setting: Setting, dots: Dots) -> Row:
         results = _results(dots, test.inputs(setting), test.ladder)
     except Unreachable:
         return Row(test.name, test.feature, test.source, (), NOT_EXPRESSIBLE)
-    evidence = tuple("not finite" if r is None else float(r).hex() for r in results)
+    evidence = tuple("not finite" if r is None else hex_text(r) for r in results)
     return Row(test.name, test.feature, test.source, evidence, test.verdict(setting, results))
 
 
