@@ -21,6 +21,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ascend.tile_schedule import TileSchedule
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import Case, given_case, to_float32
 from mpgemm.experiments.error_sources import error_sources
@@ -28,7 +29,7 @@ from mpgemm.experiments.evaluate import Summary, evaluate, summarise
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.methods import CubeOptions, build_methods, native_fp32
 from mpgemm.experiments.operand_ranges import FP16_OVERFLOW
-from mpgemm.experiments.verdict import METRICS, STATUSES, Judgement, LostOperand, Setting, Verdict
+from mpgemm.experiments.verdict import METRICS, SHORT_CHAIN, STATUSES, Judgement, LostOperand, Setting, Verdict
 from tensorcore_models.formats.split_analysis import automatic_scale_exponent
 
 #: Unit roundoff of FP32, the floor of both metrics.
@@ -234,7 +235,8 @@ class _Look:
             sources=sources,
             lost_results=int(np.count_nonzero(lost)),
             worst=self._worst(lost, error),
-            low_low_bits=self._low_low_bits(method, summary, error) if cause == "dropped term" else None,
+            low_low_bits=self._bits_with(method, summary, error, low_low=True) if cause == "dropped term" else None,
+            short_chain_bits=self._short_chain_bits(method, summary, error) if cause == "accumulation" else None,
         )
 
     def _worst(self, lost: np.ndarray, error: np.ndarray) -> tuple[int, int] | None:
@@ -246,10 +248,19 @@ class _Look:
         i, j = np.unravel_index(int(np.argmax(share)), share.shape)
         return int(i), int(j)
 
-    def _low_low_bits(self, method: GemmMethod, summary: Summary, error: np.ndarray) -> float:
-        """Bits of the same method with the low-low product kept."""
-        kept = np.asarray(self.exact.error_of(method.multiply(self.a, self.b, low_low=True)))
-        return summary.effective_bits + bits_between(float(np.linalg.norm(kept)), float(np.linalg.norm(error)), 0.0)
+    def _bits_with(self, method: GemmMethod, summary: Summary, error: np.ndarray, **options) -> float:
+        """Bits of the same method with other options."""
+        changed = np.asarray(self.exact.error_of(method.multiply(self.a, self.b, **options)))
+        return summary.effective_bits + bits_between(float(np.linalg.norm(changed)), float(np.linalg.norm(error)), 0.0)
+
+    def _short_chain_bits(self, method: GemmMethod, summary: Summary, error: np.ndarray) -> float | None:
+        """Bits of the same method where each chain of k has :data:`SHORT_CHAIN` products; None where k is no longer."""
+        (m, k), n = self.a.shape, self.b.shape[1]
+        if k <= SHORT_CHAIN:
+            return None
+        whole = TileSchedule.unblocked(m=m, k=k, n=n, mode=method.settings["order"])
+        short = replace(whole, blocking=replace(whole.blocking, bk=SHORT_CHAIN))
+        return self._bits_with(method, summary, error, schedule=short, blocking=None)
 
     def _sources(self, setting: Setting, error: np.ndarray, lost: np.ndarray, by_element: bool) -> Mapping[str, float]:
         """Parts of the error, over the largest; where single elements decide, each over its |A||B|, lost ones alone."""

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from tensorcore_models.formats.split_analysis import DEFAULT_SCALE_EXPONENT
 from tensorcore_models.results import Result
 
+#: Products of a chain that is called short: those of many blocks of the 910A.
+SHORT_CHAIN = 256
 #: Metrics that are compared with FP32's, as fields of an error report.
 METRICS = ("relative_frobenius", "componentwise")
 #: From good to bad.
@@ -63,6 +65,8 @@ class Judgement:
         Row and column of the worst of them.
     low_low_bits : float or None
         `effective_bits` with the low-low product kept, measured where its absence is the cause.
+    short_chain_bits : float or None
+        `effective_bits` in chains of :data:`SHORT_CHAIN` products, measured where accumulation over more of them is the cause.
     """
 
     setting: Setting
@@ -77,6 +81,7 @@ class Judgement:
     lost_results: int
     worst: tuple[int, int] | None
     low_low_bits: float | None
+    short_chain_bits: float | None
 
 
 @dataclass(frozen=True)
@@ -242,6 +247,12 @@ def _causes(verdict: Verdict) -> list[str]:
         bits = f" {spelled_bits(steps[0].effective_bits)};" if verdict.recommended.row_scaling else ""
         low_low = "" if steps[0].low_low_bits is None else spelled_bits(steps[0].low_low_bits)
         lines.append(f"{why}{where}:{bits} {cause}: {CAUSES[cause].format(k=verdict.k, low_low=low_low)}.")
+        short = steps[0].short_chain_bits
+        if short is not None:
+            lines.append(
+                f"Chains of {SHORT_CHAIN} products (bk * N_fused = {SHORT_CHAIN}; mpgemm plan --pareto) have "
+                f"{spelled_bits(short)}."
+            )
         chain = steps[0].chain_bits
         if cause == "accumulation" and abs(chain - steps[0].effective_bits) <= verdict.noise["relative_frobenius"]:
             lines.append(
@@ -282,7 +293,17 @@ def _advice(verdict: Verdict) -> str:
     same = _same(verdict.recommended, verdict.same)
     name = " (method sgemm_cube_scaled)" if verdict.recommended.row_scaling else ""
     use = f"Use {verdict.recommended}{name}{f'; {same} the same' if same else ''}"
-    return f"{use}." if verdict.status == "as accurate" else f"{use}. FP32 where those bits matter."
+    if verdict.status == "as accurate":
+        return f"{use}."
+    enough = all(j.status == "as accurate" or _short_chains_suffice(j, verdict) for j in verdict.judgements)
+    other = f"Chains of {SHORT_CHAIN} products" if enough and not verdict.recommended.row_scaling else "FP32"
+    return f"{use}. {other} where those bits matter."
+
+
+def _short_chains_suffice(judgement: Judgement, verdict: Verdict) -> bool:
+    """Whether a method that is less accurate reaches FP32's relative error in short chains."""
+    short = judgement.short_chain_bits
+    return short is not None and short >= judgement.fp32_bits - verdict.noise["relative_frobenius"]
 
 
 def _same(setting: Setting, others: Sequence[Setting]) -> str:

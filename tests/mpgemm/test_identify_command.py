@@ -92,9 +92,10 @@ def test_bad_input_is_one_line(argv, message, capsys):
 
 def test_a_solver_is_asked_on_demand(capsys):
     pytest.importorskip("bitwuzla")
-    told = ["identify", "--instruction", "volta:mma.m8n8k4.f32.f16.f16.f32", "--vectors", "1000"]
+    told = ["identify", "--instruction", "ada:mma.m16n8k32.f32.e4m3.e4m3.f32", "--vectors", "1000"]
     assert main([*told, "--solver", "bitwuzla", "--solver-timeout", "1", "--solver-total", "4"]) == 0
-    assert "proved equal" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert "the solvers came to no end in time" in said or "proved equal" in said
 
 
 def test_no_solver_installed_is_one_line(capsys, monkeypatch):

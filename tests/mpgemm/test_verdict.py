@@ -1,5 +1,6 @@
 """The verdict on SGEMM-cube: for data of every kind, what an expert would say."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 import ascend
 import mpgemm
+from ascend.tile_schedule import TileSchedule
 from mpgemm.bounds.error_parts import CAUSES
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import generated_cases, given_case, shipped_case
@@ -16,7 +18,7 @@ from mpgemm.experiments.error_sources import error_sources
 from mpgemm.experiments.evaluate import evaluate, summarise
 from mpgemm.experiments.judging import bits_between, judge, noise_bits
 from mpgemm.experiments.methods import CubeOptions, build_methods
-from mpgemm.experiments.verdict import Setting
+from mpgemm.experiments.verdict import SHORT_CHAIN, Setting
 
 METHODS = build_methods(
     ["fp32", "fp32_chain", "sgemm_cube", "sgemm_cube_scaled"],
@@ -119,6 +121,23 @@ def test_one_result_proves_little():
 def test_the_low_low_product_is_measured_where_it_is_missing():
     (first, _) = verdict_on(CASES["diffusion"][0]).judgements
     assert first.effective_bits + 0.3 < first.low_low_bits < first.fp32_bits
+
+
+def test_short_chains_are_measured_and_advised_where_sums_are_the_cause():
+    """What the schedule's own block computes, and enough where FP32 is reached with it."""
+    case = generated("normal", (16, 4096, 32))
+    found = verdict_on(case)
+    (first, exact) = found.judgements
+    assert first.cause == "accumulation" and exact.status == "as accurate" and exact.short_chain_bits is None
+    a, b = case.load()
+    blocking = ascend.Blocking(16, 256, 32)
+    schedule = dataclasses.replace(TileSchedule.unblocked(m=16, k=4096, n=32), blocking=blocking)
+    assert schedule.chain == SHORT_CHAIN
+    error = exact_gemm(a, b).error_of(ascend.cube_gemm(a, b, schedule=schedule))
+    bits = -np.log2(np.linalg.norm(error) / np.linalg.norm(exact_gemm(a, b).rounded("fp64")))
+    assert abs(first.short_chain_bits - bits) < 1e-6 and bits > first.effective_bits + 1
+    assert str(found).endswith("Chains of 256 products where those bits matter.")
+    assert verdict_on(generated("uniform_nonnegative", (4, 200, 4))).judgements[0].short_chain_bits is None
 
 
 def test_no_verdict_without_its_methods():
