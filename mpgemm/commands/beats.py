@@ -3,11 +3,9 @@
 import argparse
 
 from mpgemm.bounds.beating import beating_operands
-from mpgemm.commands.solver_options import add_limits, facts, limits_from, without_witness
-from mpgemm.reporting import report
-from tensorcore_models.probing import formal
+from mpgemm.commands.solver_options import add_options, answer
 from tensorcore_models.probing.formal.methods import exact_dot
-from tensorcore_models.probing.formal.witnesses import exact_value, shown
+from tensorcore_models.probing.formal.witnesses import Witness, exact_value, shown
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,8 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--c-exponents", nargs=2, type=int, default=(-30, 14), metavar=("LOW", "HIGH"), help="of c (default -30 14)"
     )
-    add_limits(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,29 +38,23 @@ def run(args: argparse.Namespace) -> int:
     ValueError, TypeError
         On bad input, and where no solver is installed.
     """
-    names = (args.better, args.worse)
-    try:
-        verdict = beating_operands(
-            *names,
+    return answer(
+        args,
+        (args.better, args.worse),
+        lambda limits: beating_operands(
+            args.better,
+            args.worse,
             args.engine,
             k=args.k,
             exponents=tuple(args.exponents),
             c_exponents=tuple(args.c_exponents),
-            **limits_from(args),
-        )
-    except formal.NoSolver as error:
-        raise ValueError(str(error)) from None
-    if args.json:
-        print(report.json_text(facts(verdict, names)), end="")
-        return 0
-    if verdict.witness is None:
-        report.say(without_witness(verdict, f"{args.better} is nowhere nearer than {args.worse}"))
-        return 0
-    report.say(str(verdict.witness))
-    exact, fmt = exact_dot(verdict.witness), verdict.witness.formats.d
-    for name, bits in zip(names, verdict.results, strict=True):
-        report.say(f"{name}: {shown(bits, fmt)}, error {float(abs(exact_value(bits, fmt) - exact)):.3e}")
-    report.say(
-        f"run on the kernels and on the integer reference; found by {verdict.backend} in {verdict.seconds:.1f} s"
+            **limits,
+        ),
+        f"{args.better} is nowhere nearer than {args.worse}",
+        _with_error,
     )
-    return 0
+
+
+def _with_error(witness: Witness, bits: int) -> str:
+    fmt = witness.formats.d
+    return f"{shown(bits, fmt)}, error {float(abs(exact_value(bits, fmt) - exact_dot(witness))):.3e}"

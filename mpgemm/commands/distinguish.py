@@ -3,8 +3,7 @@
 import argparse
 
 import tensorcore_models as tcm
-from mpgemm.commands.solver_options import add_limits, facts, limits_from, without_witness
-from mpgemm.reporting import report
+from mpgemm.commands.solver_options import add_options, answer
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.formal.witnesses import shown
 
@@ -15,8 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("second", metavar="SPEC_B", help="instruction of the same formats")
     parser.add_argument("--k", type=int, help="products of the dot product (default: whole steps of both)")
     parser.add_argument("--finite", action="store_true", help="leave infinities and NaNs out")
-    add_limits(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -29,22 +27,12 @@ def run(args: argparse.Namespace) -> int:
     """
     names = (args.first, args.second)
     engines = [tcm.get_instruction(name) for name in names]
-    try:
-        verdict = formal.distinguishing_input(
-            *engines, k=args.k, inputs="finite" if args.finite else "all", **limits_from(args)
-        )
-    except formal.NoSolver as error:
-        raise ValueError(str(error)) from None
-    if args.json:
-        print(report.json_text(facts(verdict, names)), end="")
-        return 0
-    if verdict.witness is None:
-        report.say(without_witness(verdict, "no input tells them apart"))
-        return 0
-    report.say(str(verdict.witness))
-    for name, bits in zip(names, verdict.results, strict=True):
-        report.say(f"{name}: {shown(bits, verdict.witness.formats.d)}")
-    report.say(
-        f"run on the kernels and on the integer reference; found by {verdict.backend} in {verdict.seconds:.1f} s"
+    return answer(
+        args,
+        names,
+        lambda limits: formal.distinguishing_input(
+            *engines, k=args.k, inputs="finite" if args.finite else "all", **limits
+        ),
+        "no input tells them apart",
+        lambda witness, bits: shown(bits, witness.formats.d),
     )
-    return 0

@@ -1,31 +1,71 @@
-"""What commands that ask SMT solvers have in common: limits as options, and what is said without a witness."""
+"""What commands that ask SMT solvers about two named things have in common: limits as options, how the answer is printed."""
 
 import argparse
+from collections.abc import Callable
 
+from mpgemm.reporting import report
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.formal.limits import LimitOptions
 from tensorcore_models.probing.formal.solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT
+from tensorcore_models.probing.formal.witnesses import Witness
 
 _SAID = {"timeout": "no answer in time", "memory": "the solvers ran out of memory"}
 
 
-def add_limits(parser: argparse.ArgumentParser) -> None:
-    """The options for limits of time and memory, and for the choice of solvers."""
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options for limits of time and memory, the choice of solvers, and JSON."""
     parser.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT, help="seconds (default %(default)s)")
     parser.add_argument("--memory", type=int, default=DEFAULT_MEMORY, help="MiB for each solver (default %(default)s)")
     parser.add_argument("--solver", action="append", choices=formal.BACKENDS, help="default: all that are installed")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def limits_from(args: argparse.Namespace) -> LimitOptions:
-    """The limits that were given."""
-    return {"timeout": args.timeout, "memory": args.memory, "backends": args.solver}
+def answer(
+    args: argparse.Namespace,
+    names: tuple[str, str],
+    question: Callable[[LimitOptions], formal.Verdict],
+    none: str,
+    result_text: Callable[[Witness, int], str],
+) -> int:
+    """Ask and print the answer; the exit status.
 
+    Parameters
+    ----------
+    args : Namespace
+        With the options of :func:`add_options`.
+    names : tuple of str
+        What is asked about.
+    question : callable
+        (limits) -> verdict.
+    none : str
+        What a proof that there is no such input means.
+    result_text : callable
+        (witness, encoding of a result) -> how it is printed.
 
-def without_witness(verdict: formal.Verdict, none: str) -> str:
-    """One line on a verdict without a witness; `none` says what a proof means."""
-    restricted = f" ({', '.join(verdict.assumptions)})" if verdict.assumptions else ""
-    said = none if verdict.status == "none" else _SAID.get(verdict.status, "the solvers gave up")
-    return f"{said}{restricted}; {verdict.seconds:.1f} s"
+    Raises
+    ------
+    ValueError
+        If no solver is installed, and what `question` raises.
+    """
+    try:
+        verdict = question({"timeout": args.timeout, "memory": args.memory, "backends": args.solver})
+    except formal.NoSolver as error:
+        raise ValueError(str(error)) from None
+    if args.json:
+        print(report.json_text(facts(verdict, names)), end="")
+        return 0
+    if verdict.witness is None:
+        restricted = f" ({', '.join(verdict.assumptions)})" if verdict.assumptions else ""
+        said = none if verdict.status == "none" else _SAID.get(verdict.status, "the solvers gave up")
+        report.say(f"{said}{restricted}; {verdict.seconds:.1f} s")
+        return 0
+    report.say(str(verdict.witness))
+    for name, bits in zip(names, verdict.results, strict=True):
+        report.say(f"{name}: {result_text(verdict.witness, bits)}")
+    report.say(
+        f"run on the kernels and on the integer reference; found by {verdict.backend} in {verdict.seconds:.1f} s"
+    )
+    return 0
 
 
 def facts(verdict: formal.Verdict, names: tuple[str, str]) -> dict:
