@@ -1,8 +1,8 @@
 """Boxes that hang from each other as SVG, drawn with the colour of the text around them."""
 
 from collections.abc import Sequence
+from html import escape
 from typing import NamedTuple
-from xml.sax.saxutils import escape
 
 LEVEL = 46
 GAP = 4
@@ -74,7 +74,7 @@ def svg(boxes: Sequence[Box], title: str) -> str:
     )
     x, y = places[len(boxes) - 1]
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(title, {chr(34): "&quot;"})}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(title)}" '
         f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
         'font-family="system-ui, sans-serif" font-size="11">'
         f'<g stroke="currentColor" stroke-opacity="0.35">{lines}'
