@@ -52,7 +52,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "identify": (
-        ("--instruction hopper:mma.m16n8k16.f32.f16.f16.f32", "a catalogued unit as a black box"),
+        ("--instruction volta:mma.m8n8k4.f32.f16.f16.f32", "a catalogued unit as a black box"),
         ("--engine cpu:vdpbf16ps --html unit.html", "this machine's own unit; a page to keep"),
         ("--python my_model:dot --a-format bf16 --d-format fp32 --k 8", "a function f(a, b, c) of your own"),
     ),

@@ -27,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scale-format", metavar="FORMAT", help="of block scales, for --python with --raw")
     parser.add_argument("--block-size", type=int, help="products that share a scale, for --python with --raw")
     parser.add_argument("--raw", action="store_true", help="the function takes and returns encodings, not values")
-    parser.add_argument("--vectors", type=int, default=100_000, help="random vectors that must not refute the result")
+    parser.add_argument(
+        "--vectors", type=int, default=1_000_000, help="random vectors that must not refute it (%(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of all random choices")
     parser.add_argument("--suite", choices=sorted(probing.suites.SUITES), help="run a published suite first")
     parser.add_argument(

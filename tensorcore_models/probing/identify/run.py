@@ -139,7 +139,7 @@ class _Run:
 def identify(
     unit: Any,
     *,
-    vectors: int = 100_000,
+    vectors: int = 1_000_000,
     seed: int = 0,
     sources: tuple[Source, ...] = (),
     progress: Callable[[str], None] = lambda text: None,
