@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from tensorcore_models.formats.split_analysis import DEFAULT_SCALE_EXPONENT
 from tensorcore_models.results import Result
 
-#: Products of a chain that is called short: those of many blocks of the 910A.
+#: Products of a chain that is called short.
 SHORT_CHAIN = 256
 #: Metrics that are compared with FP32's, as fields of an error report.
 METRICS = ("relative_frobenius", "componentwise")
