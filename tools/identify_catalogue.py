@@ -9,6 +9,7 @@ Instructions with the same arithmetic and formats are one box. A run that is sto
 """
 
 import argparse
+import itertools
 import json
 import sys
 import time
@@ -25,9 +26,13 @@ from tensorcore_models.probing.identify.box import as_box, model_answer
 from tensorcore_models.probing.identify.fields import engine_of
 from tensorcore_models.probing.identify.inputs import pool
 from tensorcore_models.probing.identify.magnitudes import scaled_pool
+from tensorcore_models.probing.identify.mutations import mutated
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from boxes import random_unit
+
+#: How often fresh inputs are changed before new ones are made.
+CHANGED = 4
 
 
 def instructions() -> dict[str, list[str]]:
@@ -53,12 +58,14 @@ def differences(row: tcm.MatrixEngine, engine: tcm.MatrixEngine, vectors: int) -
     rng = np.random.default_rng(2027)
     wrong = done = 0
     true, found, interface = model_answer(row), model_answer(engine), as_box(row).interface
-    while done < vectors:
-        made = scaled_pool if done // 20_000 % 2 else pool
+    for made in itertools.cycle((pool, scaled_pool)):
         batch = made(interface, min(20_000, vectors), rng)
-        wrong += int(np.count_nonzero(true(batch) != found(batch)))
-        done += batch.size
-    return wrong
+        for _ in range(1 if interface.integer else 1 + CHANGED):
+            wrong += int(np.count_nonzero(true(batch) != found(batch)))
+            done += batch.size
+            if done >= vectors:
+                return wrong
+            batch = batch if interface.integer else mutated(interface, batch, rng)
 
 
 def identified(name: str, row: tcm.MatrixEngine, count: int, vectors: int, check: int) -> dict:
@@ -83,17 +90,17 @@ def specification(plain: dict) -> Accumulator:
     return getattr(tcm.accumulators, plain["class"])(**rest)
 
 
-def compare(lines: list[dict], out: Path, vectors: int, random: int, most: int | None) -> None:
+def compare(lines: list[dict], boxes: list[tuple[str, tcm.MatrixEngine, int]], out: Path, vectors: int) -> None:
     """Compare what came out with the true engines on fresh inputs, one JSON line each; boxes that are done are left out."""
     done = {line["name"] for line in read(out)}
-    true = {name: unit for name, unit, _ in units(random)}
-    left = [line for line in lines if line["name"] not in done and line["specification"] is not None]
-    for line in left[:most]:
-        unit = true[line["name"]]
-        found = engine_of(specification(line["specification"]), as_box(unit).interface)
-        row = {"name": line["name"], "vectors": vectors, "wrong": differences(unit, found, vectors)}
+    specs = {line["name"]: specification(line["specification"]) for line in lines if line["specification"] is not None}
+    for name, unit, _ in boxes:
+        if name in done or name not in specs:
+            continue
+        row = {"name": name, "vectors": vectors}
+        row["wrong"] = differences(unit, engine_of(specs[name], as_box(unit).interface), vectors)
         append(out, row)
-        print(f"{row['name']}: {row['wrong']} of {vectors} differ", flush=True)
+        print(f"{name}: {row['wrong']} of {vectors} differ", flush=True)
 
 
 def read(path: Path) -> list[dict]:
@@ -138,7 +145,7 @@ def main() -> None:
         "--random", type=int, default=0, metavar="N", help="the first N random units in place of the catalogue"
     )
     parser.add_argument("--part", default="0/1", help="I/N: every Nth box from the Ith")
-    parser.add_argument("--most", type=int, metavar="N", help="stop after N boxes")
+    parser.add_argument("--most", type=int, metavar="N", help="the first N boxes only")
     parser.add_argument("--compare", type=int, metavar="N", help="compare what came out on N fresh vectors")
     parser.add_argument("--table", action="store_true", help="print the table of a file")
     args = parser.parse_args()
@@ -151,20 +158,23 @@ def main() -> None:
             by_vectors[line["vectors"]].append(line["wrong"])
         for vectors, wrong in by_vectors.items():
             print(f"\n{len(wrong)} compared on {vectors} fresh vectors each, {sum(map(bool, wrong))} not equal")
-    elif args.compare:
-        compare(lines, compared, args.compare, args.random, args.most)
-    else:
-        done = {line["name"] for line in lines}
-        part, parts = map(int, args.part.split("/"))
-        left = [row for row in list(units(args.random))[part::parts] if row[0] not in done]
-        for name, unit, count in left[: args.most]:
-            line = identified(name, unit, count, args.vectors, args.check)
-            append(args.out, line)
-            print(
-                f"{name}: {line['verdict'][:90]}, wrong {line['wrong']}, {line['queries']} queries, "
-                f"{line['cpu_seconds']:.0f} s of CPU time",
-                flush=True,
-            )
+        return
+    part, parts = map(int, args.part.split("/"))
+    boxes = list(units(args.random))[part::parts][: args.most]
+    if args.compare:
+        compare(lines, boxes, compared, args.compare)
+        return
+    done = {line["name"] for line in lines}
+    for name, unit, count in boxes:
+        if name in done:
+            continue
+        line = identified(name, unit, count, args.vectors, args.check)
+        append(args.out, line)
+        print(
+            f"{name}: {line['verdict'][:90]}, wrong {line['wrong']}, {line['queries']} queries, "
+            f"{line['cpu_seconds']:.0f} s of CPU time",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

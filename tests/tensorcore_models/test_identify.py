@@ -12,14 +12,15 @@ from boxes import random_unit, recorded
 import tensorcore_models as tcm
 from tensorcore_models import probing, reference
 from tensorcore_models.formats.rounding import decode, encode
+from tensorcore_models.probing.identify import run
 from tensorcore_models.probing.identify.aimed import Aimed
 from tensorcore_models.probing.identify.box import model_answer
-from tensorcore_models.probing.identify.challenge import alternatives, pairs
 from tensorcore_models.probing.identify.equalities import equal_because
 from tensorcore_models.probing.identify.families import families_for
 from tensorcore_models.probing.identify.fields import Family, engine_of
 from tensorcore_models.probing.identify.inputs import pool
 from tensorcore_models.probing.identify.magnitudes import scaled, scaled_pool
+from tensorcore_models.probing.identify.mutations import mutated
 from tensorcore_models.probing.identify.search import Log, descend, results
 from tensorcore_models.probing.interface import DotBatch, Interface
 
@@ -312,6 +313,7 @@ HIDDEN = [
     (EIGHT, {"subnormal_c": "raw"}),
     (tcm.get_instruction("cdna3:v_mfma_f32_32x32x16_fp8_fp8"), {"dot_fraction_bits": 32}),
     (tcm.get_instruction("hopper:mma.m16n8k16.f32.f16.f16.f32"), {"zero_operand": "minus126"}),
+    (tcm.get_instruction("rtx_blackwell:mma.m16n8k32.block32.f32.e2m3.e2m1.f32.ue8m0"), {"exponent_floor": None}),
 ]
 
 
@@ -325,7 +327,8 @@ class TestAimed:
         other = dataclasses.replace(unit.accumulator, **change)
         (batch,) = Aimed()(interface, unit.accumulator, other)
         assert (results(unit.accumulator, interface, batch) != results(other, interface, batch)).all()
-        matrices = batch.a[:, None], batch.b[:, :, None], batch.c[:, None, None]
+        scales = () if batch.scales is None else (batch.scales[0][:, None], batch.scales[1][:, :, None])
+        matrices = batch.a[:, None], batch.b[:, :, None], batch.c[:, None, None], *scales
         stated = reference.mma_bits(engine_of(other, interface), *matrices)[:, 0, 0]
         assert np.array_equal(stated, results(other, interface, batch))  # as the algorithm states it, too
 
@@ -364,6 +367,53 @@ class TestAimed:
         assert (values[0] * values[1]).tolist() == [2.25 * 16, 1.5625 / 64, 0.0]
         assert decode(moved.c, "fp64").tolist() == [48.0, -3.0 / 64, 0.0]
 
+    @pytest.mark.parametrize("scale", ["ue8m0", "ue4m3"])
+    def test_scaling_moves_block_scales_where_there_are_some(self, scale):
+        formats = tuple(map(tcm.get_format, ("e2m1", "e2m1", "fp32", "fp32")))
+        interface = Interface(formats, 4, tcm.get_format(scale), 2)
+        operands, c = np.arange(8, dtype=np.uint8).reshape(2, 4), encode(np.array([3.0, 5.0]), "fp32")
+        scales = encode(np.array([[1.0, 2.0], [0.5, 4.0]]), scale), encode(np.array([[2.0, 1.0], [1.0, 0.25]]), scale)
+        moved = scaled(interface, DotBatch(operands, operands, c, *scales), np.array([5, -3]))
+        assert np.array_equal(moved.a, operands) and np.array_equal(moved.b, operands)
+        products = decode(moved.scale_a, scale) * decode(moved.scale_b, scale)
+        assert products.tolist() == [[64.0, 64.0], [0.0625, 0.125]]
+        assert decode(moved.c, "fp32").tolist() == [96.0, 0.625]
+
+
+class TestMutations:
+    """Inputs that are like others."""
+
+    @pytest.mark.parametrize(
+        "name",
+        ["hopper:mma.m16n8k8.f32.tf32.tf32.f32", "ada:mma.m16n8k32.f32.e4m3.e4m3.f32", "hopper:mma.m8n8k4.f64.f64.f64.f64",
+         "rtx_blackwell:mma.m16n8k64.block16.f32.e2m1.e2m1.f32.ue4m3"],
+    )  # fmt: skip
+    def test_most_inputs_are_alike_and_all_are_encodings(self, name):
+        unit = tcm.get_instruction(name)
+        interface = Interface.of(unit)
+        batch = pool(interface, 2000, np.random.default_rng(1))
+        before = DotBatch.joined([batch])
+        changed = mutated(interface, batch, np.random.default_rng(2))
+        again = mutated(interface, batch, np.random.default_rng(2))
+        names = ("a", "b", "c") if batch.scales is None else ("a", "b", "c", "scale_a", "scale_b")
+        alike = np.zeros(batch.size)
+        for name in names:
+            one, other, old = (getattr(x, name) for x in (changed, again, batch))
+            assert np.array_equal(one, other) and np.array_equal(old, getattr(before, name))
+            assert one.dtype == old.dtype
+            alike += (one != old).reshape(batch.size, -1).sum(axis=1)
+        assert 0.5 < np.mean(alike) < 4 + interface.k / 3 and np.mean(alike > 0) > 0.5
+        model_answer(unit)(changed)  # encodings outside of a format are refused
+
+    def test_likes_of_missed_answers_lead_to_the_specification(self, monkeypatch):
+        """A unit of which one answer of the first pool shows several fields, and a short search."""
+        unit = random_unit(164)
+        monkeypatch.setattr(run, "EFFORT", 0)
+        found = probing.identify(unit, vectors=20_000)
+        assert same(unit, found.engine, 100_000) and found.queries < MOST_QUERIES
+        monkeypatch.setattr(run, "LIKE_IN_ALL", 0)
+        assert probing.identify(unit, vectors=0).engine is None
+
 
 class TestTwoFields:
     """A width and a floor that make up for each other: each change alone is contradicted."""
@@ -388,11 +438,6 @@ class TestTwoFields:
         assert descend(self.family, log, self.near)[1] == 0
         monkeypatch.setattr(Family, "slides", lambda *args: iter(()))
         assert descend(self.family, log, self.near)[1] > 0
-
-    def test_such_a_rival_is_challenged(self):
-        log = self.log(agreed=True)
-        assert self.true not in {rival.spec for rival in alternatives(self.family, log, self.near)}
-        assert self.true in {rival.spec for rival in pairs(self.family, log, self.near)}
 
 
 class TestEqualities:

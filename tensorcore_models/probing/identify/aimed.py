@@ -17,10 +17,13 @@ from ...formats import Format, get_format
 from ...formats.rounding import decode, encode
 from ..interface import DotBatch, Interface
 from .fields import engine_of, model_of, value_of, with_values
-from .magnitudes import exponents, magnitudes, scaled, scaled_pool, signed
+from .magnitudes import scaled_pool
+from .mutations import mutated
 
 #: Inputs of one pool of the survey, of the herd that is bred, and of one answer.
-POOL, HERD, ANSWER = 3000, 320, 24
+POOL, HERD, ANSWER = 3000, 480, 24
+#: Kinds of boundaries between two results; the third one is any other result.
+KINDS, ZERO, MIDDLES = 3, 0, 1
 #: Every so many generations the worse half of the herd is replaced by copies of the better one.
 CULLED = 12
 #: Fields of the final rounding, and the values with which it keeps all it can.
@@ -62,7 +65,7 @@ class Aimed:
                 return [batch.rows(apart[:ANSWER])]
             herd.append(_nearest(pair, batch))
         best = _nearest(pair, DotBatch.joined(herd))
-        if self.total <= 0 or not np.isfinite(pair.distance(best)).any():
+        if self.total <= 0 or not np.isfinite(pair.distance(best, _kinds(best.size))).any():
             return []
         found, spent = _bred(pair, best, min(self.generations, self.total), np.random.default_rng([self.seed, 3]))
         self.total -= spent
@@ -100,8 +103,12 @@ class _Pair:
         one, other = (model(batch) for model in self.models)
         return one != other
 
-    def distance(self, batch: DotBatch) -> np.ndarray:
-        """How far the sums are from a boundary between two results, in units of their difference; infinite where they agree."""
+    def distance(self, batch: DotBatch, kind: np.ndarray) -> np.ndarray:
+        """How far the sums are from a boundary between two results, in units of their difference; infinite where they agree.
+
+        `kind` (size,) says which boundaries count for each: zero (the sign of a result that underflows), the other results
+        (directed roundings, to odd), or the middles between them (to nearest).
+        """
         if self.wide is None:
             return np.full(batch.size, np.inf)
         one, other = (model(batch).view(np.float64) for model in self.wide)
@@ -109,9 +116,11 @@ class _Pair:
             low, high = np.minimum(np.abs(one), np.abs(other)), np.maximum(np.abs(one), np.abs(other))
             useful = np.isfinite(high) & (one != other) & (np.signbit(one) == np.signbit(other))
             exponent = np.frexp(np.where(useful, high, 1.0))[1] - 1
-            last = np.maximum(exponent, self.result.emin) - self.digits - 1
-            low, high = np.ldexp(low, -last), np.ldexp(high, -last)  # boundaries are whole numbers
-            far = np.minimum(np.ceil(high) - high, low - np.floor(low)) / (high - low)
+            last = np.maximum(exponent, self.result.emin) - self.digits
+            # In these units the boundaries other than zero are 1, 2, 3 and so on.
+            low, high = (np.ldexp(x, -last) + np.where(kind == MIDDLES, 0.5, 0.0) for x in (low, high))
+            below = np.where(low < 1, np.inf, low - np.floor(low))
+            far = np.where(kind == ZERO, low, np.minimum(np.ceil(high) - high, below)) / (high - low)
         return np.where(useful & np.isfinite(far), far, np.inf)
 
 
@@ -145,27 +154,44 @@ def _kept(spec: Accumulator) -> Accumulator:
 
 
 # -- breeding ------------------------------------------------------------------------------------------------------------------
+def _kinds(count: int) -> np.ndarray:
+    """The boundaries towards which the inputs of a herd are bred: each kind in turn."""
+    return np.arange(count) % KINDS
+
+
 def _nearest(pair: _Pair, batch: DotBatch) -> DotBatch:
-    """The inputs that are nearest to a boundary between two results."""
-    return batch.rows(np.argsort(pair.distance(batch), kind="stable")[:HERD])
+    """The inputs that are nearest to a boundary of each kind, the kinds in turn."""
+    far = (pair.distance(batch, np.full(batch.size, kind)) for kind in range(KINDS))
+    orders = [np.argsort(one, kind="stable")[: HERD // KINDS] for one in far]
+    return batch.rows(np.stack(orders, axis=1).reshape(-1))
+
+
+def _culled(distance: np.ndarray) -> np.ndarray:
+    """Which inputs go on: of each kind the better half, twice."""
+    kept = np.arange(len(distance))
+    for kind in range(KINDS):
+        order = kept[kind::KINDS][np.argsort(distance[kind::KINDS], kind="stable")]
+        half = (len(order) + 1) // 2
+        kept[kind::KINDS] = np.concatenate([order[:half], order[: len(order) - half]])
+    return kept
 
 
 def _bred(pair: _Pair, herd: DotBatch, generations: int, rng: np.random.Generator) -> tuple[list[DotBatch], int]:
     """Inputs on which a pair parts, and the generations it took; each child replaces its parent unless it is farther off."""
-    distance = pair.distance(herd)
+    kinds = _kinds(herd.size)
+    distance = pair.distance(herd, kinds)
     for generation in range(generations):
-        child = _mutated(pair.interface, herd, rng)
+        child = mutated(pair.interface, herd, rng)
         if generation % 4 == 0:
             child = _nudged(pair, child, rng)
         apart = np.flatnonzero(pair.apart(child))
         if apart.size:
             return [child.rows(apart[:ANSWER])], generation + 1
-        found = pair.distance(child)
+        found = pair.distance(child, kinds)
         better = found <= distance
         herd, distance = _chosen(herd, child, better), np.where(better, found, distance)
         if generation % CULLED == CULLED - 1:
-            order = np.argsort(distance, kind="stable")
-            kept = np.concatenate([order[: HERD // 2], order[: HERD - HERD // 2]])[: len(order)]
+            kept = _culled(distance)
             herd, distance = herd.rows(kept), distance[kept]
     return [], generations
 
@@ -174,50 +200,6 @@ def _chosen(one: DotBatch, other: DotBatch, second: np.ndarray) -> DotBatch:
     """Of two batches the rows of the second one where told."""
     both = DotBatch.joined([one, other])
     return both.rows(np.arange(one.size) + np.where(second, one.size, 0))
-
-
-def _mutated(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> DotBatch:
-    """Each dot product with one to three random changes."""
-    a, b, c = batch.a.copy(), batch.b.copy(), batch.c.copy()
-    scales = [s.copy() for s in batch.scales or ()]
-    rows = np.arange(batch.size)
-    for _ in range(int(rng.integers(1, 4))):
-        where, other = rng.integers(0, interface.k, batch.size), rng.integers(0, interface.k, batch.size)
-        mate = rng.permutation(batch.size)
-        move = rng.integers(0, 8, batch.size)
-        for values, fmt, kind in ((a, interface.formats[0], 0), (b, interface.formats[1], 1)):
-            at = move == kind
-            values[rows[at], where[at]] = _changed(values[rows[at], where[at]], fmt, rng)
-        c[move == 2] = _changed(c[move == 2], interface.formats[2], rng)
-        at = move == 3  # a product of the same dot product again
-        a[rows[at], where[at]], b[rows[at], where[at]] = a[rows[at], other[at]], b[rows[at], other[at]]
-        at = move == 4  # a product of another one
-        a[rows[at], where[at]], b[rows[at], where[at]] = a[mate[at], other[at]], b[mate[at], other[at]]
-        at = move == 5
-        a[rows[at], where[at]] = 0
-        at = move == 6
-        c[at] = np.where(rng.integers(0, 2, int(at.sum())) == 0, c[mate[at]], 0).astype(c.dtype)
-        at = move == 7
-        for values in scales:
-            block = rng.integers(0, values.shape[1], batch.size)
-            values[rows[at], block[at]] = values[mate[at], block[at]]
-    changed = DotBatch(a, b, c, *scales)
-    shift = np.where(rng.integers(0, 8, batch.size) == 0, rng.integers(-3, 4, batch.size), 0)
-    return scaled(interface, changed, shift) if shift.any() else changed
-
-
-def _changed(values: np.ndarray, fmt: Format, rng: np.random.Generator) -> np.ndarray:
-    """Encodings with one bit, the sign, the exponent or the last places changed."""
-    size, step = values.size, fmt.fraction_bits + fmt.padding_bits
-    magnitude = magnitudes(values, fmt)
-    flipped = magnitude ^ (1 << rng.integers(fmt.padding_bits, max(step, fmt.padding_bits + 1), size))
-    exponent = magnitude + (rng.integers(-4, 5, size) << step)
-    last = magnitude + (rng.integers(-2, 3, size) << fmt.padding_bits)
-    power = (np.clip(exponents(values, fmt) + rng.integers(-1, 2, size), fmt.emin, fmt.emax) + fmt.bias) << step
-    chosen = np.choose(rng.integers(0, 4, size), [flipped, exponent, last, power])
-    opposite = fmt.container.type(fmt.sign_bit if fmt.has_negative_zero else 0)
-    sign = np.where(rng.integers(0, 5, size) == 0, values ^ opposite, values)
-    return signed(chosen, sign, fmt)
 
 
 def _nudged(pair: _Pair, batch: DotBatch, rng: np.random.Generator) -> DotBatch:

@@ -12,9 +12,10 @@ from ..interface import DotBatch, Interface
 from ..random_operands import KINDS, operands
 from .box import Box
 from .equalities import equal_because
-from .fields import Family, Field, changed, engine_of, with_values
+from .fields import Family, Field, engine_of, with_values
 from .inputs import pool
 from .magnitudes import scaled_pool
+from .mutations import mutated
 from .search import Log, differ, results
 
 #: A source of inputs that tell two specifications apart: a solver, a search. It may return none.
@@ -24,10 +25,8 @@ Source = Callable[[Interface, Accumulator, Accumulator], Iterable[DotBatch]]
 POOL, QUIET = 3000, 8
 #: Inputs asked at once.
 ASKED = 24
-#: Changes that fewer answers contradict are paired with others, so many of them.
-NEARLY, MENDED = 40, 40
-#: Rows and columns of random products of matrices, and dot products of one pool of the random phase.
-SIDE, RANDOM_POOL = 32, 4000
+#: Rows and columns of random products of matrices, dot products of one pool of the random phase, and how often it is changed.
+SIDE, RANDOM_POOL, CHANGED = 32, 4000, 3
 
 
 @dataclass(frozen=True)
@@ -66,31 +65,6 @@ def alternatives(family: Family, log: Log, spec: Accumulator) -> list[Alternativ
         for field, _, other in family.variants(log.interface, spec)
         if log.wrong(other, 1) == 0 and not (log.any_nan and field.name.endswith("nan"))
     ]
-
-
-def pairs(family: Family, log: Log, spec: Accumulator) -> list[Alternative]:
-    """What else gives all answers of a log, two fields away, where one of the changes alone does not."""
-    near: list[tuple[int, int, Field, Accumulator]] = []
-    contradicted: set[Accumulator] = set()
-    for field, _, one in family.variants(log.interface, spec):
-        missed = log.wrong(one, NEARLY)
-        if missed:
-            contradicted.add(one)
-        if 0 < missed < NEARLY and not (log.any_nan and field.name.endswith("nan")):
-            near.append((missed, len(near), field, one))
-    found = {
-        other: (first, second)
-        for first, second, other in family.slides(log.interface, spec)
-        if not log.wrong(other, 1)
-        and all(changed(log.interface, spec, f.of(other)) in contradicted for f in (first, second))
-    }
-    for _, _, first, one in sorted(near, key=lambda row: row[:2])[:MENDED]:
-        hard = log.part(np.flatnonzero(log.differs(one)))
-        for second, _, other in family.variants(log.interface, one, sparse=True):
-            if second is not first and other not in found and not hard.wrong(other, 1) and not log.wrong(other, 1):
-                found[other] = first, second
-    rivals = [Alternative(fields, other, equal_because(log.interface, spec, other)) for other, fields in found.items()]
-    return [rival for rival in rivals if not rival.equal]
 
 
 def _most_divisive(parts: np.ndarray) -> list[int]:
@@ -163,8 +137,6 @@ def challenge(
     known = alternatives(family, log, spec)
     equal = [rival for rival in known if rival.equal]
     rivals = [rival for rival in known if not rival.equal]
-    if box.recorded is None:
-        rivals += pairs(family, log, spec)
     quiet = 0
     while rivals and quiet < QUIET:
         batch = _pool(box, quiet, rng)
@@ -227,13 +199,18 @@ def _random_matrices(box: Box, spec: Accumulator, log: Log, kind: str, rng: np.r
     return DotBatch(a[rows], b[:, columns].T, c[rows, columns], *scales)  # type: ignore[index]
 
 
-def _random_inputs(box: Box, log: Log, rng: np.random.Generator) -> Iterator[DotBatch]:
-    """Batches for the random phase; recorded ones once each."""
-    if box.recorded is None:
-        while True:
-            yield pool(log.interface, RANDOM_POOL, rng)
-    for start in range(0, box.recorded.size, RANDOM_POOL):
-        yield box.recorded.rows(slice(start, start + RANDOM_POOL))
+def _random_inputs(box: Box, rng: np.random.Generator) -> Iterator[tuple[DotBatch, bool]]:
+    """Batches for the random phase, recorded ones once each, and whether each is new: a changed one costs a tenth."""
+    if box.recorded is not None:
+        for start in range(0, box.recorded.size, RANDOM_POOL):
+            yield box.recorded.rows(slice(start, start + RANDOM_POOL)), False
+        return
+    for made in itertools.cycle((pool, scaled_pool)):
+        batch = made(box.interface, RANDOM_POOL, rng)
+        yield batch, True
+        for _ in range(0 if box.interface.integer else CHANGED):
+            batch = mutated(box.interface, batch, rng)
+            yield batch, False
 
 
 def refute(
@@ -253,17 +230,17 @@ def refute(
     """
     goal = box.vectors + vectors
     kinds = ("random_bits", "edges", "zeros") if log.interface.integer else tuple(KINDS)
-    for turn, batch in enumerate(_random_inputs(box, log, rng)):
+    for batch, new in _random_inputs(box, rng):
         apart = np.flatnonzero(differ(results(spec, log.interface, batch), box.ask(batch, chosen=False), log))
         if apart.size:
             return batch.rows(apart[:ASKED])
-        for kind in kinds if box.matrix is not None and box.recorded is None else ():
+        for kind in kinds if new and box.matrix is not None else ():
             if box.vectors >= goal:
                 break
             found = _random_matrices(box, spec, log, kind, rng)
             if found is not None:
                 return found
-        if turn % 4 == 0:
+        if new:
             progress(f"{box.vectors} random vectors, none refutes")
         if box.vectors >= goal:
             break

@@ -155,6 +155,8 @@ PARAMETRIC = (
     *ALIGNMENT,
     Field(("scaled_zero",), one_of("skip", "keeps_scale"), _scaled),
 )
+#: Two families with the same fields, which differ in where they start.
+FUSED, EXACT = "fused sums", "exact sums, rounded once"
 PARAMETRIC_SHAPE = ("terms", "c_position", "alignment", "normalise_each_add")
 ROUND_DOWN = (
     Field(("terms",), divisors),
@@ -309,8 +311,8 @@ FAMILIES: tuple[Family, ...] = (
         ("group", "flush_input"),
     ),
     Family("pairs rounded to odd", COMMON, _unscaled(lambda i: [PairRoundOddSum()])),
-    Family("fused sums", PARAMETRIC, _parametric_starts, PARAMETRIC_SHAPE),
-    Family("exact sums, rounded once", PARAMETRIC, _exact_starts, PARAMETRIC_SHAPE),
+    Family(FUSED, PARAMETRIC, _parametric_starts, PARAMETRIC_SHAPE),
+    Family(EXACT, PARAMETRIC, _exact_starts, PARAMETRIC_SHAPE),
     Family("interleaved fused sums", INTERLEAVED, _interleaved_starts, ("dot.terms", "run", "groups")),
     Family(
         "exact sums of groups, then a fused sum",
@@ -350,6 +352,13 @@ INTEGERS = (
 def families_for(interface: Interface) -> tuple[Family, ...]:
     """The families whose specifications take the interface's formats."""
     return INTEGERS if interface.integer else FAMILIES
+
+
+def name_of(family: Family, spec: Accumulator) -> str:
+    """The name of the family that a specification belongs to: a search may leave the one that it started in."""
+    if not isinstance(spec, ParametricDotAdd):
+        return family.name
+    return EXACT if spec.fraction_bits is None else FUSED
 
 
 def simplest_form(spec: Accumulator) -> Accumulator:

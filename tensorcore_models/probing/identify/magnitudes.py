@@ -4,7 +4,7 @@ import numpy as np
 
 from ...formats import Format
 from ..interface import DotBatch, Interface
-from .inputs import pool
+from .inputs import pool, products
 
 
 def scaled_pool(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
@@ -15,8 +15,8 @@ def scaled_pool(interface: Interface, size: int, rng: np.random.Generator) -> Do
 
 def _shifts(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> np.ndarray:
     """Exponents of powers of two by which inputs are scaled: a third by 0, others anywhere or towards the result's ends."""
-    a, b, c, d = interface.formats
-    low, high = a.quantum_exponent + b.quantum_exponent, a.emax + b.emax
+    _, _, c, d = interface.formats
+    low, high = products(interface)
     goals = [
         rng.integers(min(low, c.quantum_exponent), max(high, c.emax) + 1, batch.size),
         d.quantum_exponent + rng.integers(-4, d.fraction_bits + 6, batch.size),
@@ -48,6 +48,9 @@ def _top(interface: Interface, batch: DotBatch) -> np.ndarray:
     """The largest exponent of the addends of each dot product."""
     a, b, c, _ = interface.formats
     products = np.where((batch.a != 0) & (batch.b != 0), exponents(batch.a, a) + exponents(batch.b, b), a.emin + b.emin)
+    if batch.scales is not None and interface.block_size is not None:
+        one, other = (exponents(scale, interface.scale_format) for scale in batch.scales)
+        products += np.repeat(one + other, interface.block_size, axis=1)[:, : interface.k]
     alone = np.where(batch.c != 0, exponents(batch.c, c), c.emin)
     return np.maximum(products.max(axis=1), alone)
 
@@ -57,13 +60,24 @@ def _shifted(values: np.ndarray, fmt: Format, by: np.ndarray) -> np.ndarray:
     step = fmt.fraction_bits + fmt.padding_bits
     magnitude = magnitudes(values, fmt)
     exponent = magnitude >> step
-    moved = np.clip(exponent + by, 1, fmt.emax + fmt.bias)
-    special = (exponent == 0) | (magnitude > fmt.max_bits)
+    lowest = fmt.emin + fmt.bias
+    moved = np.clip(exponent + by, lowest, fmt.emax + fmt.bias)
+    special = (exponent < lowest) | (magnitude > fmt.max_bits)
     return np.where(special, values, signed(magnitude + ((moved - exponent) << step), values, fmt))
 
 
+def _shared(one: np.ndarray, other: np.ndarray, formats: tuple, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Factors multiplied by powers of two, `shift` of them both together, as far as their formats reach."""
+    first, second = formats
+    room = np.clip(
+        shift // 2, first.emin - exponents(one, first).min(axis=1), first.emax - exponents(one, first).max(axis=1)
+    )
+    rest = shift - room
+    return _shifted(one, first, room[:, None]), _shifted(other, second, rest[:, None])
+
+
 def scaled(interface: Interface, batch: DotBatch, shift: np.ndarray) -> DotBatch:
-    """Dot products whose products and c are multiplied by powers of two, each product's shared between its operands.
+    """Dot products whose products and c are multiplied by powers of two: block scales where there are some, else operands.
 
     Parameters
     ----------
@@ -72,13 +86,8 @@ def scaled(interface: Interface, batch: DotBatch, shift: np.ndarray) -> DotBatch
     shift : ndarray (size,)
         Exponents of the powers of two.
     """
-    a, b, c, _ = interface.formats
-    half = shift // 2
-    room = np.clip(half, a.emin - exponents(batch.a, a).min(axis=1), a.emax - exponents(batch.a, a).max(axis=1))
-    rest = shift - room
-    return DotBatch(
-        _shifted(batch.a, a, room[:, None]),
-        _shifted(batch.b, b, rest[:, None]),
-        _shifted(batch.c, c, shift),
-        *(batch.scales or ()),
-    )
+    c = _shifted(batch.c, interface.formats[2], shift)
+    if batch.scales is not None:
+        scales = _shared(*batch.scales, (interface.scale_format, interface.scale_format), shift)
+        return DotBatch(batch.a, batch.b, c, *scales)
+    return DotBatch(*_shared(batch.a, batch.b, interface.formats[:2], shift), c)

@@ -2,11 +2,13 @@
 
 1. The box is examined: does it answer, always the same, and the same at each position (:mod:`.box`)?
 2. A pool of inputs of all kinds is asked (:mod:`.inputs`), and each family's fields are set so that most answers come out,
-   from many starting points (:mod:`.search`), until a specification gives them all.
-3. Each other value of each field is a rival, and so are some pairs of changes. The inputs on which most rivals part from the
-   specification are asked, until no input that was made separates any; then inputs are aimed at each rival that is left
-   (:mod:`.challenge`, :mod:`.aimed`). What is left then is open, unless it is certainly equal (:mod:`.equalities`).
-4. Random inputs try to refute what is left. One that does is shrunk and asked with its like, and the search goes on from 2.
+   from many starting points (:mod:`.search`), until a specification gives them all. Where some answers are missed, inputs like
+   those are asked (:mod:`.mutations`), too.
+3. Each other value of each field is a rival. The inputs on which most rivals part from the specification are asked, until no
+   input that was made separates any; then inputs are aimed at each rival that is left (:mod:`.challenge`, :mod:`.aimed`). What
+   is left then is open, unless it is certainly equal (:mod:`.equalities`).
+4. Random inputs, and changes of them, try to refute what is left. One that does is shrunk and asked with its like, and the
+   search goes on from 2.
 """
 
 import time
@@ -22,11 +24,12 @@ from .aimed import Aimed
 from .box import Box, Fault, as_box, examine
 from .challenge import Alternative, Source, challenge, plainest, refute
 from .evidence import Counterexample, Evidence, OpenQuestion, equal_values, evidence_of, open_questions
-from .families import families_for, simplest_form
+from .families import families_for, name_of, simplest_form
 from .fields import Family, engine_of
 from .inputs import pool
+from .mutations import mutated
 from .outcome import Identification, Nearest
-from .search import Log, descend, differ, evolve, fit, is_nan, results
+from .search import EFFORT, Log, descend, differ, evolve, fit, is_nan, results
 
 #: Inputs of the first pool.
 FIRST_POOL = 2600
@@ -34,6 +37,8 @@ FIRST_POOL = 2600
 ROUNDS = 40
 #: Products evaluated to mend a specification that was refuted, before the search starts anew.
 REFIT_EFFORT = 80_000_000
+#: Inputs that are asked at once because they are like those that a specification misses, generations of them, and all together.
+LIKE, GENERATIONS, LIKE_IN_ALL = 80, 5, 4000
 #: Rounds of shrinking a counter-example.
 SHRINK_ROUNDS = 25
 
@@ -55,10 +60,12 @@ class _Run:
         self.log = Log(box.interface, first, box.ask(first))
         self.fits: list[tuple[int, Family, Accumulator]] = []
         self.before_random: int | None = None
+        self.like_missed = 0
 
     def fitted(self, family: Family | None, spec: Accumulator | None) -> tuple[int, Family, Accumulator]:
         """A specification for the log, from the one at hand if there is one."""
         if family is not None and spec is not None:
+            self.ask_like_missed(spec)
             found, wrong = descend(family, self.log, spec)
             wrong, family, found = evolve([(wrong, family, found)], self.log, self.rng, REFIT_EFFORT)
             if not wrong:
@@ -69,11 +76,41 @@ class _Run:
         if wrong and not self.log.any_nan and self._odd_nan(spec):
             self.log.forgive_nan()
             return self.fitted(family, spec)
+        while wrong and self.ask_like_missed(spec):
+            self.fits = sorted(((self.log.wrong(s), f, s) for _, f, s in self.fits), key=lambda row: row[0])
+            wrong, family, spec = self.crossed(REFIT_EFFORT)
         if wrong:
-            self.progress("crossing the best specifications")
-            self.fits.insert(0, evolve(self.fits, self.log, self.rng))
-            self.progress(f"{self.fits[0][1].name}: {self.fits[0][0]} of {self.log.size} answers left")
+            self.crossed(EFFORT)
         return self.fits[0]
+
+    def crossed(self, effort: int) -> tuple[int, Family, Accumulator]:
+        """The best specification that crossing leads to, now the first of all."""
+        self.progress("crossing the best specifications")
+        self.fits.insert(0, evolve(self.fits, self.log, self.rng, effort))
+        self.progress(f"{self.fits[0][1].name}: {self.fits[0][0]} of {self.log.size} answers left")
+        return self.fits[0]
+
+    def ask_like_missed(self, spec: Accumulator) -> bool:
+        """Ask inputs like those whose answers a specification misses, and inputs like those of them that it misses, too.
+
+        Where few answers are missed, no single change of the specification may give any of them: their likes show the way.
+
+        Returns
+        -------
+        bool
+            Whether any were asked.
+        """
+        if self.box.recorded is not None:
+            return False
+        missed = self.log.batch.rows(self.log.differs(spec))
+        for generation in range(GENERATIONS):
+            if self.like_missed >= LIKE_IN_ALL or not missed.size:
+                return generation > 0
+            batch = mutated(self.box.interface, missed.rows(self.rng.integers(0, missed.size, LIKE)), self.rng)
+            self.like_missed += LIKE
+            self.log.add(batch, self.box.ask(batch))
+            missed = DotBatch.joined([missed, batch.rows(self.log.differs(spec, slice(LIKE)))])
+        return True
 
     def _odd_nan(self, spec: Accumulator) -> bool:
         """Whether the box returns NaN where the best specification does, but other ones."""
@@ -203,9 +240,9 @@ def _outcome(
         questions = open_questions(run.log, spec, rivals, run.statement)
         same = equal_values(spec, rivals)
     counterexample = run.counterexample(spec) if rivals is None else None
-    spec = simplest_form(spec)
+    name, spec = name_of(family, spec), simplest_form(spec)
     return Identification(
-        label=box.label, interface=box.interface, seconds=seconds, family=family.name,
+        label=box.label, interface=box.interface, seconds=seconds, family=name,
         engine=None if rivals is None else engine_of(spec, box.interface),
         nearest=Nearest(spec, int(np.count_nonzero(run.log.differs(spec))), run.log.size),
         others=_others(run, family),
