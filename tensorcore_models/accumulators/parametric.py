@@ -54,7 +54,8 @@ class ParametricDotAdd(AlignedSum):
     product_overflow_exponent : int or None
         Products at or beyond 2 to this power are infinite.
     flush_inputs, flush_outputs : bool
-        Subnormal operands and c are taken as zero; subnormal results become zero. The sign is kept.
+        Subnormal operands and c are taken as zero; subnormal results become zero. The sign is kept. What was flushed takes part
+        in the alignment with the smallest normal exponent; `zero_operand` and `zero_c` are about zeros that were given.
     """
 
     terms: int = 16

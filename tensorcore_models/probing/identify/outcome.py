@@ -14,7 +14,7 @@ from .fields import spec_text
 
 @dataclass(frozen=True)
 class Nearest:
-    """A specification and how far off it is.
+    """A specification and how far off it is on the first inputs, which do not depend on any specification.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Nearest:
     of: int
 
     def __str__(self) -> str:
-        return f"{spec_text(self.specification)}: {self.wrong} of {self.of} answers are not its own"
+        return f"{spec_text(self.specification)}: {self.wrong} of the first {self.of} answers are not its own"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -37,8 +37,9 @@ FIRST_POOL = 2600
 ROUNDS = 40
 #: Products evaluated to mend a specification that was refuted, before the search starts anew.
 REFIT_EFFORT = 80_000_000
-#: Inputs that are asked at once because they are like those that a specification misses, generations of them, and all together.
-LIKE, GENERATIONS, LIKE_IN_ALL = 80, 5, 4000
+#: Inputs that are asked at once because they are like those that a specification misses, generations of them, the most in one
+#: identification, and how often a search goes on with new ones.
+LIKE, GENERATIONS, LIKE_IN_ALL, RENEWED = 80, 5, 4000, 3
 #: Rounds of shrinking a counter-example.
 SHRINK_ROUNDS = 25
 
@@ -61,6 +62,7 @@ class _Run:
         self.fits: list[tuple[int, Family, Accumulator]] = []
         self.before_random: int | None = None
         self.like_missed = 0
+        self.first = first.size
 
     def fitted(self, family: Family | None, spec: Accumulator | None) -> tuple[int, Family, Accumulator]:
         """A specification for the log, from the one at hand if there is one."""
@@ -76,7 +78,9 @@ class _Run:
         if wrong and not self.log.any_nan and self._odd_nan(spec):
             self.log.forgive_nan()
             return self.fitted(family, spec)
-        while wrong and self.ask_like_missed(spec):
+        for _ in range(RENEWED):
+            if not wrong or not self.ask_like_missed(spec):
+                break
             self.fits = sorted(((self.log.wrong(s), f, s) for _, f, s in self.fits), key=lambda row: row[0])
             wrong, family, spec = self.crossed(REFIT_EFFORT)
         if wrong:
@@ -161,6 +165,11 @@ class _Run:
 
         return shrink(self.box.interface, apart, dot, SHRINK_ROUNDS)
 
+    def nearest(self, spec: Accumulator) -> Nearest:
+        """How far off a specification is: on the first pool, which does not depend on what was missed."""
+        missed = self.log.differs(spec, slice(self.log.size - self.first, None))
+        return Nearest(simplest_form(spec), int(np.count_nonzero(missed)), self.first)
+
     def counterexample(self, spec: Accumulator) -> Counterexample:
         """The simplest input on which the box and the nearest specification differ."""
         apart = np.flatnonzero(self.log.differs(spec))
@@ -240,24 +249,22 @@ def _outcome(
         questions = open_questions(run.log, spec, rivals, run.statement)
         same = equal_values(spec, rivals)
     counterexample = run.counterexample(spec) if rivals is None else None
-    name, spec = name_of(family, spec), simplest_form(spec)
     return Identification(
-        label=box.label, interface=box.interface, seconds=seconds, family=name,
-        engine=None if rivals is None else engine_of(spec, box.interface),
-        nearest=Nearest(spec, int(np.count_nonzero(run.log.differs(spec))), run.log.size),
-        others=_others(run, family),
+        label=box.label, interface=box.interface, seconds=seconds, family=name_of(family, spec),
+        engine=None if rivals is None else engine_of(simplest_form(spec), box.interface),
+        nearest=run.nearest(spec),
+        others=_others(run, name_of(family, spec)),
         evidence=evidence, open_questions=questions, equal_values=same, counterexample=counterexample, any_nan=run.log.any_nan,
         queries=box.queries, queries_before_random=box.queries if run.before_random is None else run.before_random,
         vectors=box.vectors,
     )  # fmt: skip
 
 
-def _others(run: _Run, family: Family) -> tuple[Nearest, ...]:
+def _others(run: _Run, identified: str) -> tuple[Nearest, ...]:
     """The best specification of each other family that was followed."""
-    best: dict[str, tuple[int, Accumulator]] = {}
-    for _, other, spec in run.fits:
-        wrong = run.log.wrong(spec)
-        if other is not family and (other.name not in best or wrong < best[other.name][0]):
-            best[other.name] = wrong, spec
-    ranked = sorted(best.values(), key=lambda row: row[0])
-    return tuple(Nearest(simplest_form(spec), wrong, run.log.size) for wrong, spec in ranked)
+    best: dict[str, Nearest] = {}
+    for _, family, spec in run.fits:
+        name, found = name_of(family, spec), run.nearest(spec)
+        if name != identified and (name not in best or found.wrong < best[name].wrong):
+            best[name] = found
+    return tuple(sorted(best.values(), key=lambda nearest: nearest.wrong))

@@ -1,7 +1,8 @@
 """Tests of Khattak and Mikaitis 2025: their GNFT (vectors of its released code) and what section IV adds on single units.
 
-Their method takes the number of extra bits, neab, from its own first test. GNFT's list also names subnormal numbers; no vectors
-of that test are known here (those of Fasi et al. are in `fasi`).
+Their method takes the number of extra bits, neab, from its own first test. The list of features on its page names subnormal
+numbers, too, but no version of the released program tests them (faiziktk/IEEE_HPEC2025_block_FMA_tests, 78 commits to
+46136b5); the tests of Fasi et al. that it is based on are in `fasi`.
 """
 
 from collections.abc import Iterator
