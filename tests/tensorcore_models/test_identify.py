@@ -341,7 +341,7 @@ class TestAimed:
     def test_a_search_ends_at_its_limits(self):
         interface, one = Interface.of(EIGHT), EIGHT.accumulator
         rivals = [dataclasses.replace(one, exponent_floor=floor) for floor in (-130, -131, -132)]
-        aimed = Aimed(generations=10, total=15)
+        aimed = Aimed(generations=10, herds=1, total=15)
         for rival, left in zip(rivals, (5, 0, 0), strict=True):
             assert aimed(interface, one, rival) == [] and aimed.total == left
         assert "found none" in aimed.statement(one, rivals[0]) and aimed.statement(one, rivals[2]) == ""

@@ -38,8 +38,8 @@ class Aimed:
     ----------
     pools : int
         Pools of inputs at all magnitudes from which a search starts.
-    generations : int
-        Generations of one search.
+    generations, herds : int
+        Generations of one herd, and herds of one search, each from pools of its own.
     total : int
         Generations of all searches of this object; what is asked later gets the pools only.
     seed : int
@@ -48,9 +48,10 @@ class Aimed:
 
     pools: int = 6
     generations: int = 250
-    total: int = 4000
+    herds: int = 3
+    total: int = 6000
     seed: int = 0
-    _surveyed: dict[Interface, list[DotBatch]] = field(default_factory=dict, init=False, repr=False)
+    _surveyed: dict[tuple[Interface, int], list[DotBatch]] = field(default_factory=dict, init=False, repr=False)
     _searched: set[frozenset[Accumulator]] = field(default_factory=set, init=False, repr=False)
 
     def __call__(self, interface: Interface, one: Accumulator, other: Accumulator) -> list[DotBatch]:
@@ -58,20 +59,14 @@ class Aimed:
         if interface.integer or frozenset((one, other)) in self._searched:
             return []
         pair = _Pair(interface, one, other)
-        herd: list[DotBatch] = []
-        for batch in self._survey(interface):
-            apart = np.flatnonzero(pair.apart(batch))
-            if apart.size:
-                return [batch.rows(apart[:ANSWER])]
-            herd.append(_nearest(pair, batch))
-        best = _nearest(pair, DotBatch.joined(herd))
-        if self.total <= 0 or not np.isfinite(pair.distance(best, _kinds(best.size))).any():
-            return []
-        found, spent = _bred(pair, best, min(self.generations, self.total), np.random.default_rng([self.seed, 3]))
-        self.total -= spent
-        if not found:
-            self._searched.add(frozenset((one, other)))
-        return found
+        for herd in range(self.herds):
+            found = self._from_survey(pair, herd)
+            if found is None:
+                return []
+            if found:
+                return found
+        self._searched.add(frozenset((one, other)))
+        return []
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
         """What is known about a pair that was searched in vain; empty if nothing."""
@@ -79,11 +74,28 @@ class Aimed:
             return ""
         return "the sums differ where no result shows it, and a search for a result that does found none"
 
-    def _survey(self, interface: Interface) -> list[DotBatch]:
-        if interface not in self._surveyed:
-            rng = np.random.default_rng([self.seed, 2])
-            self._surveyed[interface] = [scaled_pool(interface, POOL, rng) for _ in range(self.pools)]
-        return self._surveyed[interface]
+    def _from_survey(self, pair: "_Pair", number: int) -> list[DotBatch] | None:
+        """Inputs of a survey on which a pair parts, or bred from it; None where the sums never differ or no search is left."""
+        nearest: list[DotBatch] = []
+        for batch in self._survey(pair.interface, number):
+            apart = np.flatnonzero(pair.apart(batch))
+            if apart.size:
+                return [batch.rows(apart[:ANSWER])]
+            nearest.append(_nearest(pair, batch))
+        herd = _nearest(pair, DotBatch.joined(nearest))
+        if self.total <= 0 or not np.isfinite(pair.distance(herd, _kinds(herd.size))).any():
+            return None
+        rng = np.random.default_rng([self.seed, number, 3])
+        found, spent = _bred(pair, herd, min(self.generations, self.total), rng)
+        self.total -= spent
+        return found
+
+    def _survey(self, interface: Interface, number: int) -> list[DotBatch]:
+        key = interface, number
+        if key not in self._surveyed:
+            rng = np.random.default_rng([self.seed, number, 2])
+            self._surveyed[key] = [scaled_pool(interface, POOL, rng) for _ in range(self.pools)]
+        return self._surveyed[key]
 
 
 class _Pair:
@@ -95,6 +107,8 @@ class _Pair:
         a, b, c, d = interface.formats
         self.result: Format = d
         self.digits = min(filled(one, d), filled(other, d))
+        self.top = 2.0**d.emax * 2  # beyond it all results are alike
+        self.flushes = all(getattr(spec, "flush_outputs", False) for spec in (one, other))
         wide = dataclasses.replace(interface, formats=(a, b, c, get_format("fp64")))
         self.wide = _wide_view(wide, one, other)
 
@@ -114,9 +128,11 @@ class _Pair:
         one, other = (model(batch).view(np.float64) for model in self.wide)
         with np.errstate(all="ignore"):
             low, high = np.minimum(np.abs(one), np.abs(other)), np.maximum(np.abs(one), np.abs(other))
-            useful = np.isfinite(high) & (one != other) & (np.signbit(one) == np.signbit(other))
+            useful = (low < self.top) & (one != other) & (np.signbit(one) == np.signbit(other))
             exponent = np.frexp(np.where(useful, high, 1.0))[1] - 1
             last = np.maximum(exponent, self.result.emin) - self.digits
+            if self.flushes:  # the smallest normal result is the first one
+                last = np.where(exponent < self.result.emin, self.result.emin, last)
             # In these units the boundaries other than zero are 1, 2, 3 and so on.
             low, high = (np.ldexp(x, -last) + np.where(kind == MIDDLES, 0.5, 0.0) for x in (low, high))
             below = np.where(low < 1, np.inf, low - np.floor(low))
