@@ -17,7 +17,7 @@ from ...formats import Format, get_format
 from ...formats.rounding import decode, encode
 from ..interface import DotBatch, Interface
 from .fields import engine_of, model_of, value_of, with_values
-from .magnitudes import scaled_pool
+from .magnitudes import magnitudes, scaled_pool, signed
 from .mutations import mutated
 
 #: Inputs of one pool of the survey, of the herd that is bred, and of one answer.
@@ -27,7 +27,10 @@ KINDS, ZERO, MIDDLES = 3, 0, 1
 #: Every so many generations the worse half of the herd is replaced by copies of the better one.
 CULLED = 12
 #: Fields of the final rounding, and the values with which it keeps all it can.
-KEPT = {"output_fraction_bits": None, "flush_outputs": False, "dot.output_fraction_bits": None}
+KEPT = {
+    "output_fraction_bits": None, "flush_outputs": False, "negative_underflow": "positive",
+    "dot.output_fraction_bits": None, "dot.negative_underflow": "positive",
+}  # fmt: skip
 
 
 @dataclass
@@ -52,7 +55,7 @@ class Aimed:
     total: int = 6000
     seed: int = 0
     _surveyed: dict[tuple[Interface, int], list[DotBatch]] = field(default_factory=dict, init=False, repr=False)
-    _searched: set[frozenset[Accumulator]] = field(default_factory=set, init=False, repr=False)
+    _searched: dict[frozenset[Accumulator], str] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, interface: Interface, one: Accumulator, other: Accumulator) -> list[DotBatch]:
         """Inputs on which two specifications part, if any are found within the limits."""
@@ -65,14 +68,16 @@ class Aimed:
                 return []
             if found:
                 return found
-        self._searched.add(frozenset((one, other)))
+        self._searched[frozenset((one, other))] = (
+            "only the last step of a result that underflows differs, and a search for one found none"
+            if pair.alike
+            else "the sums differ where no result shows it, and a search for a result that does found none"
+        )
         return []
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
         """What is known about a pair that was searched in vain; empty if nothing."""
-        if frozenset((one, other)) not in self._searched:
-            return ""
-        return "the sums differ where no result shows it, and a search for a result that does found none"
+        return self._searched.get(frozenset((one, other)), "")
 
     def _from_survey(self, pair: "_Pair", number: int) -> list[DotBatch] | None:
         """Inputs of a survey on which a pair parts, or bred from it; None where the sums never differ or no search is left."""
@@ -112,6 +117,11 @@ class _Pair:
         wide = dataclasses.replace(interface, formats=(a, b, c, get_format("fp64")))
         self.wide = _wide_view(wide, one, other)
 
+    @property
+    def alike(self) -> bool:
+        """Whether the sums are the same by construction: only the last step can differ."""
+        return self.wide is not None and self.wide[0] is self.wide[1]
+
     def apart(self, batch: DotBatch) -> np.ndarray:
         """Where the results differ."""
         one, other = (model(batch) for model in self.models)
@@ -121,10 +131,13 @@ class _Pair:
         """How far the sums are from a boundary between two results, in units of their difference; infinite where they agree.
 
         `kind` (size,) says which boundaries count for each: zero (the sign of a result that underflows), the other results
-        (directed roundings, to odd), or the middles between them (to nearest).
+        (directed roundings, to odd), or the middles between them (to nearest). Where the sums are alike it is their size.
         """
         if self.wide is None:
             return np.full(batch.size, np.inf)
+        if self.alike:
+            size = np.abs(self.wide[0](batch).view(np.float64))
+            return np.where(np.isfinite(size) & (size > 0), size, np.inf)
         one, other = (model(batch).view(np.float64) for model in self.wide)
         with np.errstate(all="ignore"):
             low, high = np.minimum(np.abs(one), np.abs(other)), np.maximum(np.abs(one), np.abs(other))
@@ -199,7 +212,7 @@ def _bred(pair: _Pair, herd: DotBatch, generations: int, rng: np.random.Generato
     for generation in range(generations):
         child = mutated(pair.interface, herd, rng)
         if generation % 4 == 0:
-            child = _nudged(pair, child, rng)
+            child = _nudged(pair, child, kinds, rng)
         apart = np.flatnonzero(pair.apart(child))
         if apart.size:
             return [child.rows(apart[:ANSWER])], generation + 1
@@ -218,8 +231,8 @@ def _chosen(one: DotBatch, other: DotBatch, second: np.ndarray) -> DotBatch:
     return both.rows(np.arange(one.size) + np.where(second, one.size, 0))
 
 
-def _nudged(pair: _Pair, batch: DotBatch, rng: np.random.Generator) -> DotBatch:
-    """Half of the dot products with c moved by as much as their sum lacks to the next boundary between two results."""
+def _nudged(pair: _Pair, batch: DotBatch, kinds: np.ndarray, rng: np.random.Generator) -> DotBatch:
+    """Half of the dot products with c moved by as much as their sum lacks to zero, or to the next other boundary."""
     c = pair.interface.formats[2]
     if pair.wide is None:
         return batch
@@ -229,8 +242,12 @@ def _nudged(pair: _Pair, batch: DotBatch, rng: np.random.Generator) -> DotBatch:
         exponent = np.frexp(np.where(known, total, 1.0))[1] - 1
         unit = np.ldexp(1.0, np.maximum(exponent, pair.result.emin) - pair.digits - 1)
         target = np.where(rng.integers(0, 2, batch.size) == 1, np.floor(total / unit), np.ceil(total / unit)) * unit
+        target = np.where(kinds == ZERO, 0.0, target)
         moved = decode(batch.c, c) + np.where(known, target - total, 0.0)
         known &= np.isfinite(moved)
     nudged = batch.c.copy()
     nudged[known] = encode(moved[known], c, saturate=True).astype(c.container)
+    near = known & (kinds == ZERO)  # a sum of zero is the same in both: go a few places beyond
+    places = rng.integers(-2, 3, int(near.sum())) << c.padding_bits
+    nudged[near] = signed(magnitudes(nudged[near], c) + places, nudged[near], c)
     return DotBatch(batch.a, batch.b, nudged, *(batch.scales or ()))
