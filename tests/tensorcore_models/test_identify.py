@@ -314,6 +314,9 @@ HIDDEN = [
     (tcm.get_instruction("cdna3:v_mfma_f32_32x32x16_fp8_fp8"), {"dot_fraction_bits": 32}),
     (tcm.get_instruction("hopper:mma.m16n8k16.f32.f16.f16.f32"), {"zero_operand": "minus126"}),
     (tcm.get_instruction("rtx_blackwell:mma.m16n8k32.block32.f32.e2m3.e2m1.f32.ue8m0"), {"exponent_floor": None}),
+    (random_unit(46), {"exponent_floor": None}),  # results are flushed
+    (random_unit(267), {"negative_underflow": "positive"}),  # the sums are alike
+    (random_unit(470), {"normalised_products": False}),  # shows where the sum nearly cancels
 ]
 
 
