@@ -91,11 +91,10 @@ def specification(plain: dict) -> Accumulator:
 
 
 def compare(lines: list[dict], boxes: list[tuple[str, tcm.MatrixEngine, int]], out: Path, vectors: int) -> None:
-    """Compare what came out with the true engines on fresh inputs, one JSON line each; boxes that are done are left out."""
-    done = {line["name"] for line in read(out)}
+    """Compare what came out with the true engines on fresh inputs, one JSON line each."""
     specs = {line["name"]: specification(line["specification"]) for line in lines if line["specification"] is not None}
     for name, unit, _ in boxes:
-        if name in done or name not in specs:
+        if name not in specs:
             continue
         row = {"name": name, "vectors": vectors}
         row["wrong"] = differences(unit, engine_of(specs[name], as_box(unit).interface), vectors)
@@ -145,7 +144,7 @@ def main() -> None:
         "--random", type=int, default=0, metavar="N", help="the first N random units in place of the catalogue"
     )
     parser.add_argument("--part", default="0/1", help="I/N: every Nth box from the Ith")
-    parser.add_argument("--most", type=int, metavar="N", help="the first N boxes only")
+    parser.add_argument("--most", type=int, metavar="N", help="stop after N boxes")
     parser.add_argument("--compare", type=int, metavar="N", help="compare what came out on N fresh vectors")
     parser.add_argument("--table", action="store_true", help="print the table of a file")
     args = parser.parse_args()
@@ -160,14 +159,12 @@ def main() -> None:
             print(f"\n{len(wrong)} compared on {vectors} fresh vectors each, {sum(map(bool, wrong))} not equal")
         return
     part, parts = map(int, args.part.split("/"))
-    boxes = list(units(args.random))[part::parts][: args.most]
+    done = {line["name"] for line in (read(compared) if args.compare else lines)}
+    boxes = [box for box in list(units(args.random))[part::parts] if box[0] not in done][: args.most]
     if args.compare:
         compare(lines, boxes, compared, args.compare)
         return
-    done = {line["name"] for line in lines}
     for name, unit, count in boxes:
-        if name in done:
-            continue
         line = identified(name, unit, count, args.vectors, args.check)
         append(args.out, line)
         print(

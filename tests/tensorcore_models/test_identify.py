@@ -405,6 +405,7 @@ class TestMutations:
             assert np.array_equal(one, other) and np.array_equal(old, getattr(before, name))
             assert one.dtype == old.dtype
             alike += (one != old).reshape(batch.size, -1).sum(axis=1)
+        # At most three rounds, each of 11/8 encodings in the mean; one in eight is scaled, 2k + 1 encodings: below 4 + k/3.
         assert 0.5 < np.mean(alike) < 4 + interface.k / 3 and np.mean(alike > 0) > 0.5
         model_answer(unit)(changed)  # encodings outside of a format are refused
 

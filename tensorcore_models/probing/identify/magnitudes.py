@@ -47,12 +47,14 @@ def signed(magnitudes: np.ndarray, signs: np.ndarray, fmt: Format) -> np.ndarray
 def _top(interface: Interface, batch: DotBatch) -> np.ndarray:
     """The largest exponent of the addends of each dot product."""
     a, b, c, _ = interface.formats
-    products = np.where((batch.a != 0) & (batch.b != 0), exponents(batch.a, a) + exponents(batch.b, b), a.emin + b.emin)
+    multiplied = np.where(
+        (batch.a != 0) & (batch.b != 0), exponents(batch.a, a) + exponents(batch.b, b), a.emin + b.emin
+    )
     if batch.scales is not None and interface.block_size is not None:
         one, other = (exponents(scale, interface.scale_format) for scale in batch.scales)
-        products += np.repeat(one + other, interface.block_size, axis=1)[:, : interface.k]
+        multiplied += np.repeat(one + other, interface.block_size, axis=1)[:, : interface.k]
     alone = np.where(batch.c != 0, exponents(batch.c, c), c.emin)
-    return np.maximum(products.max(axis=1), alone)
+    return np.maximum(multiplied.max(axis=1), alone)
 
 
 def _shifted(values: np.ndarray, fmt: Format, by: np.ndarray) -> np.ndarray:
@@ -69,9 +71,8 @@ def _shifted(values: np.ndarray, fmt: Format, by: np.ndarray) -> np.ndarray:
 def _shared(one: np.ndarray, other: np.ndarray, formats: tuple, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Factors multiplied by powers of two, `shift` of them both together, as far as their formats reach."""
     first, second = formats
-    room = np.clip(
-        shift // 2, first.emin - exponents(one, first).min(axis=1), first.emax - exponents(one, first).max(axis=1)
-    )
+    present = exponents(one, first)
+    room = np.clip(shift // 2, first.emin - present.min(axis=1), first.emax - present.max(axis=1))
     rest = shift - room
     return _shifted(one, first, room[:, None]), _shifted(other, second, rest[:, None])
 

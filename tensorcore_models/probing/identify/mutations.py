@@ -8,7 +8,21 @@ from .magnitudes import exponents, magnitudes, scaled, signed
 
 
 def mutated(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> DotBatch:
-    """Each dot product with one to three random changes."""
+    """Each dot product with one to three random changes, and one in eight of them moved by a few binades.
+
+    Parameters
+    ----------
+    interface : Interface
+        Of a floating-point unit.
+    batch : DotBatch
+        Encodings; they stay as they are.
+    rng : Generator
+
+    Returns
+    -------
+    DotBatch
+        As many dot products; numbers stay finite.
+    """
     a, b, c = batch.a.copy(), batch.b.copy(), batch.c.copy()
     scales = [s.copy() for s in batch.scales or ()]
     rows = np.arange(batch.size)
