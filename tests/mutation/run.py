@@ -37,7 +37,7 @@ NVIDIA = "tensorcore_models/catalogue/nvidia.py"
 AMD = "tensorcore_models/catalogue/amd.py"
 
 KERNEL = "tensorcore_models/_kernels/generic/generic_fused.h"
-LOWERING = "tensorcore_models/kernels/lowering/lower.py"
+LOWERING = "tensorcore_models/kernels/lowering.py"
 VECTORS = "tensorcore_models/_kernels/generic/generic_vector_sums.h"
 VECTOR_TESTS = ("tests/tensorcore_models/test_kernels_vectors.py",)
 TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_models/test_kernels_hardware.py")
@@ -129,8 +129,8 @@ MUTANTS = (
     Mutant("catalogue: GDFS floor", NVIDIA, "GROUPED_FLOOR = -139", "GROUPED_FLOOR = -138", ROWS),
     Mutant("catalogue: turing m8n8k4 on a unit of its own", NVIDIA, 'UNITS = {("turing", (8, 8, 4)): "volta"}', "UNITS = {}", ROWS),
     Mutant("catalogue: CDNA1 N", AMD, "        group, fraction_bits=None", "        group // 2, fraction_bits=None", ROWS),
-    Mutant("rules: zero operands have exponents", "tensorcore_models/accumulators/base.py", 'zero_operand: ZeroExponent = "skip"', 'zero_operand: ZeroExponent = "minus126"', ROWS),
-    Mutant("rules: c = 0 has an exponent", "tensorcore_models/accumulators/base.py", 'zero_c: ZeroExponent = "skip"', 'zero_c: ZeroExponent = "minus126"', ROWS),
+    Mutant("rules: zero operands have exponents", "tensorcore_models/families/base.py", 'zero_operand: ZeroExponent = "skip"', 'zero_operand: ZeroExponent = "minus126"', ROWS),
+    Mutant("rules: c = 0 has an exponent", "tensorcore_models/families/base.py", 'zero_c: ZeroExponent = "skip"', 'zero_c: ZeroExponent = "minus126"', ROWS),
     Mutant("catalogue: fp32 results to nearest", NVIDIA, '{"output_rounding": "rz", "output_fraction_bits"', '{"output_rounding": "rne", "output_fraction_bits"'),
     Mutant("catalogue: ada fp8 F", NVIDIA, '_fda("ada", 16, d, 13)', '_fda("ada", 16, d, 14)', ROWS),
     Mutant("catalogue: wgmma fp8 F", NVIDIA, '_fda("hopper", 32, d, 13)', '_fda("hopper", 32, d, 14)', ROWS),

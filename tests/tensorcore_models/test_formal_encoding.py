@@ -9,8 +9,8 @@ from random_encodings import STYLES, encodings
 import tensorcore_models as tcm
 from tensorcore_models.formats.exact_rounding import ROUNDINGS, shift_right_rounded
 from tensorcore_models.probing.formal import Unencodable, encoding
-from tensorcore_models.probing.formal import integers as z
-from tensorcore_models.probing.formal import terms as t
+from tensorcore_models.bitvectors import integers as z
+from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.reference import dot_bits
 
 

@@ -22,12 +22,12 @@ from ...accumulators import (
 from ...engines.instruction import Instruction
 from ...engines.matrix_engine import MatrixEngine
 from ...formats import Format, get_float_format
-from . import integers as z
-from . import numbers as n
-from . import terms as t
-from .integers import Int
-from .numbers import Number
-from .terms import Term
+from ...bitvectors import integers as z
+from ...bitvectors import numbers as n
+from ...bitvectors import terms as t
+from ...bitvectors.integers import Int
+from ...bitvectors.numbers import Number
+from ...bitvectors.terms import Term
 
 #: What has an accumulator that can be encoded.
 Modelled = MatrixEngine | Instruction

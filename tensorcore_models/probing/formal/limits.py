@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
 from .solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Answer, solve
-from .terms import Term
+from ...bitvectors.terms import Term
 
 
 class LimitOptions(TypedDict, total=False):

@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TypeVar, Unpack
 
 from ...accumulators import FusedDotAdd, ParametricDotAdd, as_parametric
-from . import integers as z
-from . import numbers as n
-from . import terms as t
+from ...bitvectors import integers as z
+from ...bitvectors import numbers as n
+from ...bitvectors import terms as t
 from .encoding import Formats, Inputs, Modelled, finite_inputs, result, rounded_sum, sum_aligned, symbolic_inputs
-from .integers import Int
+from ...bitvectors.integers import Int
 from .limits import LimitOptions, limits_of
-from .numbers import Number
+from ...bitvectors.numbers import Number
 from .queries import Verdict, two_inputs, without_witness
-from .terms import Term
+from ...bitvectors.terms import Term
 from .witnesses import witness_formats
 
 _Item = TypeVar("_Item")

@@ -12,7 +12,7 @@ from ...formats import Format
 from ...reference import dot_bits
 from ...results import Result
 from ..dots import decode_value
-from . import terms as t
+from ...bitvectors import terms as t
 from .encoding import Formats, Inputs, Modelled, formats_of
 
 #: Rows and columns of the product that runs a witness on the fast kernels: large enough for all of them.

@@ -4,7 +4,7 @@ import dataclasses
 
 from ... import kernels
 from ...accumulators import Accumulator, FusedDotAdd, ParametricDotAdd, as_parametric
-from ...accumulators.base import MAX_EXPONENT
+from ...families.base import MAX_EXPONENT
 from ..interface import Interface
 from .families import lowest_bit, lowest_exponent
 from .fields import engine_of

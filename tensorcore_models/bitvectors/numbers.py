@@ -7,10 +7,10 @@ difference of alignment exponents is all that an alignment needs. Zeros have the
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...accumulators import Accumulator, AlignedSum
-from ...formats import Format
-from ...formats.exact_rounding import overflow_bits
-from ...reference.operands import NAN, special_bits, zero_exponent
+from ..accumulators import Accumulator, AlignedSum
+from ..formats import Format
+from ..formats.exact_rounding import overflow_bits
+from ..reference.operands import NAN, special_bits, zero_exponent
 from . import integers as z
 from . import terms as t
 from .integers import Int

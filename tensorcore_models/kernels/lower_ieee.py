@@ -1,9 +1,9 @@
 """Turns accumulators made of IEEE operations into what the generic kernels take."""
 
-from ..._kernels.generic import generic
-from ...accumulators import GroupPairwiseSum, LanedFMA, PairRoundOddSum, SequentialFMA
-from ...formats import FORMATS, Format
-from .fields import (
+from .._kernels.generic import generic
+from ..accumulators import GroupPairwiseSum, LanedFMA, PairRoundOddSum, SequentialFMA
+from ..formats import FORMATS, Format
+from ..aspects.plans import (
     FLUSH_NONE,
     FLUSH_POSITIVE,
     FLUSH_SIGNED,

@@ -1,8 +1,8 @@
 """What every lowering shares: formats, results and rounding rules as the generic kernels take them, and integer widths."""
 
-from ..._kernels.generic import generic
-from ...accumulators import Accumulator
-from ...formats import Format
+from .._kernels.generic import generic
+from ..accumulators import Accumulator
+from ..formats import Format
 
 # Numbers of generic_plan.h and generic_number.h.
 (

@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..._kernels.generic import generic
-from ...accumulators import (
+from .._kernels.generic import generic
+from ..accumulators import (
     Accumulator,
     FusedDotAdd,
     FusedDotRoundDownAdd,
@@ -33,9 +33,9 @@ from ...accumulators import (
     SequentialFMA,
     as_parametric,
 )
-from ...formats import Format, IntegerFormat, get_format
-from ...reference.passes import via_bits
-from .fields import (
+from ..formats import Format, IntegerFormat, get_format
+from ..reference.passes import via_bits
+from ..aspects.plans import (
     EXACT,
     FLUSH_SIGNED,
     FUSED,
@@ -56,7 +56,7 @@ from .fields import (
     vector_holds,
     width_fields,
 )
-from .ieee import lower_laned, lower_pair_odd, lower_pairwise, lower_sequential
+from .lower_ieee import lower_laned, lower_pair_odd, lower_pairwise, lower_sequential
 
 _FAMILY_NAMES = (
     "fused", "interleaved", "groups", "round_down", "exact", "soft_fma", "integer", "fma", "fma64", "fma_exact", "laned",

@@ -44,16 +44,16 @@ tf32_nan
     tf32 operand whose payload is in the 13 ignored bits only: ``"truncated"`` (it becomes infinity) or ``"kept"`` (NaN).
 """
 
-from .base import Accumulator, AlignedSum, Unpublished
-from .fused import (
+from .families.base import Accumulator, AlignedSum, Unpublished
+from .families.fused import (
     FusedDotAdd,
     FusedDotRoundDownAdd,
     GroupDotFusedSum,
     GroupFusedDotRoundDownAdd,
     InterleavedDotAdd,
 )
-from .ieee import GroupPairwiseSum, IntegerDotAdd, LanedFMA, PairRoundOddSum, SequentialFMA
-from .parametric import ParametricDotAdd, as_parametric
+from .families.ieee import GroupPairwiseSum, IntegerDotAdd, LanedFMA, PairRoundOddSum, SequentialFMA
+from .families.parametric import ParametricDotAdd, as_parametric
 
 __all__ = [
     "Accumulator",
