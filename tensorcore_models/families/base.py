@@ -1,91 +1,108 @@
-"""What all accumulator specifications share: validation, and the edge rules for specials, zeros and underflow."""
+"""The base of every accumulator family: its specification, and each aspect of it as a method with a fallback."""
 
 import dataclasses
-import types
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, ClassVar, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-import numpy as np
+from ..explanations.sums import Position, SumBuilder
+from ..explanations.words import Words
+from ..formats import Format, IntegerFormat
+from .checks import checked_value
 
-from ..formats.exact_rounding import check_rounding
-from ..integers import checked_integer
+if TYPE_CHECKING:
+    import numpy as np
 
-ZeroExponent = Literal["skip", "minus126", "format_minimum"]
+    from ..aspects.errors import GroupFacts, OperandFacts, StepError
+    from ..aspects.search import Search
+    from ..bitvectors.passes import Pass as TermPass
+    from ..bitvectors.terms import Term
+    from ..reference.passes import Pass
+
 NanRule = Literal["all_ones", "quiet", "x86"]
-MAX_TERMS = 1024
-MAX_FRACTION_BITS = 120
-#: Exponents of parameters lie within this, beyond every product of two binary64 numbers: sums are integers of that many bits.
-MAX_EXPONENT = 4096
+ZeroExponent = Literal["skip", "minus126", "format_minimum"]
+Rules = dict[str, tuple[str, ...] | None]
+AnyFormat = Format | IntegerFormat
 
 
-def require(condition: bool, spec: object, message: str) -> None:
-    if not condition:
-        raise ValueError(f"{type(spec).__name__}: {message}")
+class Aspect(NamedTuple):
+    """One thing that a family says of its arithmetic.
 
-
-def checked_value(value: Any, expected: Any, what: str) -> Any:
-    """`value` as the plain type that the annotation `expected` says: NumPy's integers and booleans become Python's.
-
-    Raises
-    ------
-    TypeError
-        If it is of another type.
-    ValueError
-        If it is none of a Literal's values.
+    Attributes
+    ----------
+    title : str
+    method : str
+        The method that says it.
+    fallback : str
+        What holds for a family that does not.
+    others : tuple of str
+        Methods that go with it; their fallbacks do for most families.
     """
-    choices = get_args(expected)
-    if get_origin(expected) is Literal:
-        if value not in choices:
-            raise ValueError(f"{what} is {value!r}, expected one of {', '.join(map(repr, choices))}")
-        return value
-    if get_origin(expected) in (types.UnionType, Union):
-        if value is None and type(None) in choices:
-            return None
-        others = [choice for choice in choices if choice is not type(None)]
-        return checked_value(value, others[0], what) if len(others) == 1 else value
-    if expected is bool:
-        if not isinstance(value, bool | np.bool_):
-            raise TypeError(f"{what} is {value!r}, expected True or False")
-        return bool(value)
-    if expected is int:
-        return checked_integer(value, what)
-    if get_origin(expected) is tuple and choices == (int, ...):
-        if isinstance(value, str) or not hasattr(value, "__iter__"):
-            raise TypeError(f"{what} is {value!r}, expected integers")
-        return tuple(checked_value(item, int, what) for item in value)
-    if isinstance(expected, type) and not isinstance(value, expected):
-        raise TypeError(f"{what} is {value!r}, expected {expected.__name__}")
-    return value
+
+    title: str
+    method: str
+    fallback: str
+    others: tuple[str, ...] = ()
 
 
-def check_exponent(spec: object, name: str) -> None:
-    """A parameter that is an exponent, or None."""
-    value = getattr(spec, name)
-    require(
-        value is None or -MAX_EXPONENT <= value <= MAX_EXPONENT,
-        spec,
-        f"{name} {value} must be {-MAX_EXPONENT} to {MAX_EXPONENT}, or None",
-    )
+#: What a family can say, in the order in which it is worth writing. docs/families.md shows who says what.
+ASPECTS = (
+    Aspect("integers", "pass_bits", "nothing runs: NotImplementedError"),
+    Aspect("words", "words", "the name of the class, and no formula", ("scales_products",)),
+    Aspect("tree", "add_step", "no tree is drawn"),
+    Aspect("kernels", "plan_fields", "the plain integers run", ("arrangement", "operand_tables", "form")),
+    Aspect("bound", "step_error", "no bound: ValueError", ("group_facts", "group_facts_of_formats", "unrounded")),
+    Aspect("search", "searches", "identify does not look for it", ("simplest",)),
+    Aspect("terms", "pass_term", "solvers cannot be asked: Unencodable", ("parametric",)),
+)
 
 
-def check_kept(spec: object, name: str = "output_fraction_bits") -> None:
-    """A number of fraction bits that a result keeps, or None."""
-    value = getattr(spec, name)
-    require(
-        value is None or 0 <= value <= MAX_FRACTION_BITS,
-        spec,
-        f"{name} {value} must be 0 to {MAX_FRACTION_BITS}, or None",
-    )
+class Form(NamedTuple):
+    """An arithmetic that code outside of the families knows by name, and the specification with its fields."""
+
+    name: str
+    spec: Any
 
 
-def check_deterministic(spec: object, name: str) -> None:
-    require(check_rounding(getattr(spec, name)) != "sr", spec, f"{name} cannot be stochastic")
+class Arrangement(NamedTuple):
+    """How a kernel takes the products of one pass.
+
+    Attributes
+    ----------
+    groups : list of list of int
+        Products in the order in which they are taken, group after group.
+    tree : list of int
+        Additions after the products, as the generic kernel of the family reads them; empty where it needs none.
+    """
+
+    groups: list[list[int]]
+    tree: list[int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Accumulator:
-    """What all accumulator specifications share: the edge rules for specials.
+    """One accumulator algorithm: what a matrix unit does with the products of one output element.
+
+    A family is a subclass, frozen, whose fields specify the algorithm. It says what it knows of its arithmetic by overriding
+    methods; each has a fallback, so that a family that only overrides `pass_bits` runs at once:
+
+    =============  =================================  =====================================================================
+    aspect         method                             without it
+    =============  =================================  =====================================================================
+    integers       `pass_bits`                        nothing runs (NotImplementedError)
+    words          `words`, `scales_products`         the class's name stands for its words; no formula
+    tree           `add_step`                         no tree of the sum is drawn
+    kernels        `plan_fields`, `arrangement`,      it runs on `pass_bits` in plain Python
+                   `operand_tables`, `form`
+    bound          `step_error`, `group_facts`,       a bound raises ValueError
+                   `group_facts_of_formats`,
+                   `unrounded`
+    search         `searches`, `simplest`             identify does not look for it
+    terms          `pass_term`, `parametric`          SMT solvers cannot be asked about it (Unencodable)
+    =============  =================================  =====================================================================
+
+    A subclass that overrides `pass_bits` computes something else than the class it is derived from: what it does not override
+    of the other aspects goes back to the fallback, so that no kernel, bound or sentence of the other algorithm is used for it.
 
     Parameters
     ----------
@@ -100,11 +117,24 @@ class Accumulator:
 
     #: Whether an engine of this algorithm can have block scales.
     takes_scales: ClassVar[bool] = False
+    #: Whether it multiplies integers; else floating-point numbers.
+    takes_integers: ClassVar[bool] = False
+    #: Whether the algorithm is known: else the unit can be listed, and nothing can be computed with it.
+    published: ClassVar[bool] = True
+    #: Whether block scales multiply each product, and a sentence is added that says so; else `words` says what they do.
+    scales_products: ClassVar[bool] = True
     #: Allowed values of the named edge rules; None where any value that the class validates will do.
-    edge_rules: ClassVar[dict[str, tuple[str, ...] | None]] = {
-        "nan": ("all_ones", "quiet"),
-        "tf32_nan": ("truncated", "kept"),
-    }
+    edge_rules: ClassVar[Rules] = {"nan": ("all_ones", "quiet"), "tf32_nan": ("truncated", "kept")}
+    #: Aspects that a family leaves to the fallback, each with the reason.
+    left_out: ClassVar[dict[str, str]] = {}
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if "pass_bits" in vars(cls):
+            for aspect in ASPECTS:
+                for name in (aspect.method, *aspect.others):
+                    if name not in vars(cls):
+                        setattr(cls, name, vars(Accumulator)[name])
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -122,19 +152,62 @@ class Accumulator:
     def _check(self) -> None:
         """Hook for the checks of a class's own fields."""
 
-    #: The function of :mod:`tensorcore_models.reference.passes` that states the algorithm in plain integers.
-    reference: ClassVar[str] = ""
+    def with_rules(self, **rules):
+        """A copy with other edge rules.
 
+        Raises
+        ------
+        ValueError
+            If a name is not an edge rule of this class (the message lists them) or a value is not allowed.
+        """
+        unknown = sorted(set(rules) - set(self.edge_rules))
+        if unknown:
+            raise ValueError(
+                f"{type(self).__name__} has no edge rule {', '.join(map(repr, unknown))}; it has {', '.join(self.edge_rules)}"
+            )
+        return dataclasses.replace(self, **rules)
+
+    def check_formats(self, formats: Sequence[AnyFormat], block_size: int | None) -> None:
+        """Refuse operand formats that the algorithm does not take.
+
+        Parameters
+        ----------
+        formats : sequence of Format or IntegerFormat
+            Of a, b, c and d.
+        block_size : int or None
+            Products that share a block scale.
+
+        Raises
+        ------
+        ValueError
+            If a format is an integer format and the algorithm takes floating-point numbers, or the other way round.
+        """
+        for name, fmt in zip("abcd", formats, strict=True):
+            if isinstance(fmt, IntegerFormat) != self.takes_integers:
+                raise ValueError(
+                    f"{type(self).__name__} takes {'integers' if self.takes_integers else 'floating-point numbers'}, "
+                    f"{name}_format is {fmt.name}"
+                )
+
+    # -- steps -----------------------------------------------------------------------------------------------------------
     @property
     def terms_per_step(self) -> int:
         """Products that one pass of the algorithm takes; K is cut into chained passes of this length."""
         return 1
 
-    def pass_bits(self, p) -> int:
-        """One pass of the algorithm in plain integers: the truth that kernels are tested against.
+    @property
+    def groups_per_instruction(self) -> int:
+        """Passes after which a chain goes on as it began."""
+        return 1
 
-        A class of one's own overrides this and runs at once; it gets compiled kernels
-        when :mod:`tensorcore_models.kernels.lowering` has a lowering for it.
+    @property
+    def inner(self) -> "Accumulator":
+        """The specification of the sum in which products are aligned: of a chain of sums that of one of them."""
+        return self
+
+    # -- integers --------------------------------------------------------------------------------------------------------
+    def pass_bits(self, p: "Pass") -> int:
+        """One pass of the algorithm in plain integers: the truth that kernels are tested against.
 
         Parameters
         ----------
@@ -151,59 +224,120 @@ class Accumulator:
         NotImplementedError
             If the class states no algorithm.
         """
-        if not self.reference:
-            raise NotImplementedError(f"{type(self).__name__} states no algorithm: override pass_bits")
-        return getattr(import_module("tensorcore_models.reference.passes"), self.reference)(p)
+        raise NotImplementedError(f"{type(self).__name__} states no algorithm: override pass_bits")
 
-    def with_rules(self, **rules):
-        """A copy with other edge rules.
+    # -- words and tree --------------------------------------------------------------------------------------------------
+    def words(self, d: str) -> Words:
+        """What is computed, for readers; `d` is the format of the result.
+
+        By default a class is named, and has neither sentences nor a formula.
+        """
+        name = type(self).__name__
+        return Words(f"An algorithm of one's own, {name}", (), "", f"computes by {name}")
+
+    def add_step(self, ks: Sequence[Position], c: Position, to: SumBuilder) -> Position | None:
+        """Add the operations of one step over the products `ks` and the addend `c` to a tree of the sum.
+
+        Returns
+        -------
+        int or None
+            Position of the step's result; None (the default): the order is not said.
+        """
+        return None
+
+    # -- kernels ---------------------------------------------------------------------------------------------------------
+    def plan_fields(self, formats: Sequence[Any], scale: Format | None, block_size: int | None) -> dict[str, Any]:
+        """Fields of the plan that the compiled generic kernel runs (:mod:`tensorcore_models.aspects.plans`).
+
+        Parameters
+        ----------
+        formats : sequence of Format or IntegerFormat
+            Of a, b, c and d.
+        scale, block_size
+            Block scales, None without.
+
+        Raises
+        ------
+        BeyondKernels
+            Where no kernel holds it, and by default: `pass_bits` then runs in plain Python.
+        """
+        from ..aspects.plans import BeyondKernels
+
+        raise BeyondKernels(f"{type(self).__name__} has no lowering")
+
+    def arrangement(self, length: int) -> Arrangement:
+        """How the kernel takes `length` products of one pass; by default one after the other."""
+        return Arrangement([list(range(length))], [])
+
+    def operand_tables(self, formats: Sequence[Any]) -> "tuple[np.ndarray | None, np.ndarray | None]":
+        """Tables that convert encodings of A and B before they are multiplied; by default none."""
+        return None, None
+
+    def form(self) -> Form:
+        """The arithmetic as code outside knows it that is fast, or exact, for one arithmetic only; by default none of them.
+
+        A family that computes what another one does for some of its values may give that one's form, and gets its fast kernels.
+        """
+        return Form("", self)
+
+    # -- bound -----------------------------------------------------------------------------------------------------------
+    def step_error(self, unit: Any, facts: "OperandFacts") -> "StepError":
+        """Error of one step: relative to the largest size of its sum, and absolute.
+
+        Parameters
+        ----------
+        unit : Engine
+            Formats, block scales and label.
+        facts : OperandFacts
+            Exponents of the operands.
 
         Raises
         ------
         ValueError
-            If a name is not an edge rule of this class (the message lists them) or a value is not allowed.
+            If no error is derived, as by default.
         """
-        unknown = sorted(set(rules) - set(self.edge_rules))
-        if unknown:
-            raise ValueError(
-                f"{type(self).__name__} has no edge rule {', '.join(map(repr, unknown))}; it has {', '.join(self.edge_rules)}"
-            )
-        return dataclasses.replace(self, **rules)
+        raise ValueError(f"{unit.label}: no bound is derived for {type(self).__name__}")
 
+    def group_facts_of_formats(self, unit: Any) -> "GroupFacts | None":
+        """Facts of exact group sums of any operands of a unit's formats; None for a unit without such groups."""
+        return None
 
-@dataclass(frozen=True)
-class Unpublished(Accumulator):
-    """The arithmetic of a unit that nobody has published: it can be listed, nothing can be computed with it."""
+    def group_facts(self, unit: Any, a, b, scale_a, scale_b) -> "GroupFacts | None":
+        """The same of given operands, as float64 values."""
+        return None
 
-    takes_scales: ClassVar[bool] = True
+    def unrounded(self) -> "Accumulator | None":
+        """The specification whose sums are aligned alike and not rounded after that; None without an alignment."""
+        return None
 
-    def pass_bits(self, p) -> int:
-        raise ValueError("this arithmetic is not public, so there is nothing to compute with")
+    # -- search ----------------------------------------------------------------------------------------------------------
+    @classmethod
+    def searches(cls) -> "tuple[Search, ...]":
+        """How identify looks for the family: fields with their values, and specifications to start from; by default not."""
+        return ()
 
+    def simplest(self) -> "Accumulator":
+        """The specification of the plainest class that computes the same on every input."""
+        return self
 
-ALIGNMENT_RULES: dict[str, tuple[str, ...] | None] = {
-    **Accumulator.edge_rules,
-    "zero_operand": ("skip", "minus126", "format_minimum"),
-    "zero_c": ("skip", "minus126", "format_minimum"),
-    "subnormal_c": ("raw", "normalised"),
-    "negative_underflow": ("positive", "negative"),
-    "exponent_floor": None,
-}
+    # -- terms -----------------------------------------------------------------------------------------------------------
+    def pass_term(self, p: "TermPass") -> "Term":
+        """One pass as a term over bit-vectors, the twin of `pass_bits`.
 
+        Parameters
+        ----------
+        p : tensorcore_models.bitvectors.passes.Pass
 
-@dataclass(frozen=True, kw_only=True)
-class AlignedSum(Accumulator):
-    """Fields of every algorithm that aligns addends to a largest exponent."""
+        Raises
+        ------
+        Unencodable
+            If there is no term, as by default.
+        """
+        from ..bitvectors.passes import Unencodable
 
-    zero_operand: ZeroExponent = "skip"
-    zero_c: ZeroExponent = "skip"
-    subnormal_c: Literal["raw", "normalised"] = "raw"
-    negative_underflow: Literal["positive", "negative"] = "positive"
-    #: The alignment exponent never goes below this, None for no floor.
-    exponent_floor: int | None = None
+        reason = self.left_out.get("terms", "override pass_term")
+        raise Unencodable(f"{type(self).__name__} has no encoding as terms: {reason}")
 
-    edge_rules: ClassVar = ALIGNMENT_RULES
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_exponent(self, "exponent_floor")
+    def parametric(self) -> "Any | None":
+        """The point of the parametric space (ParametricDotAdd) that computes the same; None where there is none."""
+        return None

@@ -1,178 +1,64 @@
-"""Algorithms made of IEEE operations (SFMA, AMX lanes, GPS, BFMMLA), and integer units."""
+"""What the families made of IEEE operations share: fields of their plans, and what their operands lose to flushing."""
 
-import dataclasses
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+import math
+from typing import Any
 
-from .base import MAX_TERMS, Accumulator, NanRule, check_deterministic, require
+from ..aspects import plans
+from ..aspects.plans import FLUSH_NONE, format_fields, result_fields, rule_fields
+from ..formats import Format
+from .base import Accumulator, Rules
 
 #: Edge rules of the classes that x86 instructions are rows of.
-X86_RULES: dict[str, tuple[str, ...] | None] = {**Accumulator.edge_rules, "nan": ("all_ones", "quiet", "x86")}
+X86_RULES: Rules = {**Accumulator.edge_rules, "nan": ("all_ones", "quiet", "x86")}
 
 
-@dataclass(frozen=True)
-class SequentialFMA(Accumulator):
-    """SFMA: a chain of IEEE fused multiply-adds in the output format, k ascending (xie-mma-sim, section IV-A).
-
-    FP64 tensor cores, FP64 and FP32 matrix cores; with `flush_inputs`, `flush_outputs`, "odd_first" and the rule nan "x86"
-    VDPBF16PS (Intel SDM; measured: :mod:`tensorcore_models.catalogue.other`).
-
-    Parameters
-    ----------
-    rounding : str
-        Rounding of each FMA.
-    flush_inputs, flush_outputs : bool
-        Subnormal operands (a, b and c) are taken as zero. Results become zero that, rounded with an unbounded exponent, are
-        below the smallest normal number (x86: tininess is detected after rounding). The sign is kept.
-    pair_order : {"ascending", "odd_first"}
-        "odd_first": of each pair of products the one with odd k comes first (VDPBF16PS).
-    saturate : bool
-        Overflow gives the largest finite number, and NaN results are zero (Ascend 910A).
-    """
-
-    rounding: str = "rne"
-    flush_inputs: bool = False
-    flush_outputs: bool = False
-    pair_order: Literal["ascending", "odd_first"] = "ascending"
-    saturate: bool = False
-    nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
-
-    reference: ClassVar = "sequential_fma"
-    edge_rules: ClassVar = X86_RULES
-
-    def _check(self):
-        check_deterministic(self, "rounding")
-
-    @property
-    def terms_per_step(self) -> int:
-        return 2 if self.pair_order == "odd_first" else 1
+def ieee_fields(
+    spec, formats, rounding: str, *, flush_inputs: int, to_inf=False, saturate=False, flush=FLUSH_NONE
+) -> dict[str, Any]:
+    """Fields of the algorithms made of IEEE operations."""
+    a, b, c, d = formats
+    rule = rule_fields(d, spec, rounding, to_inf=to_inf, saturate=saturate, flush=flush)
+    return {
+        "wide": 0,
+        "step": spec.terms_per_step,
+        "a": format_fields(a, spec, flush=flush_inputs),
+        "b": format_fields(b, spec, flush=flush_inputs),
+        "c": format_fields(c, spec),
+        "chained": format_fields(d, spec),
+        "raw_c": format_fields(c, spec),
+        "raw_d": format_fields(d, spec),
+        "result": result_fields(d),
+        "rule": rule,
+        "late": rule,
+    }
 
 
-@dataclass(frozen=True)
-class LanedFMA(Accumulator):
-    """x86 AMX TDPBF16PS and TDPFP16PS: `lanes` interleaved FMA chains from zero, then their sum, then c (Intel SDM).
-
-    Lane l takes k = l, l + lanes, ...; the lanes are added in order, the total is added to c last; every step is an FP32
-    operation rounded to nearest even, its result flushed as by SequentialFMA's `flush_outputs`; a subnormal c is zero.
-
-    Parameters
-    ----------
-    lanes : int
-        2.
-    terms : int
-        Products in one instruction.
-    flush_inputs : bool
-        Subnormal operands are taken as zero (bf16); fp16 operands are widened exactly.
-    """
-
-    lanes: int = 2
-    terms: int = 32
-    flush_inputs: bool = True
-    nan: NanRule = dataclasses.field(default="x86", kw_only=True)
-
-    reference: ClassVar = "laned_fma"
-    edge_rules: ClassVar = X86_RULES
-
-    def _check(self):
-        require(
-            1 <= self.lanes <= self.terms <= MAX_TERMS and self.terms % self.lanes == 0,
-            self,
-            f"terms {self.terms} must be at most {MAX_TERMS} and a multiple of lanes {self.lanes}",
-        )
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms
+def double_holds(fmt: Format) -> bool:
+    """Whether every number of the format is a double."""
+    return fmt.precision <= 53 and fmt.emin - fmt.fraction_bits >= -1074 and fmt.emax <= 1022
 
 
-@dataclass(frozen=True)
-class GroupPairwiseSum(Accumulator):
-    """GPS(G): fp16 and bf16 on CDNA2 (xie-mma-sim, section IV-B; zeros: mmasim 2.1.1).
-
-    Products are rounded to FP32; every `group` of them is summed as a binary tree of FP32 additions; the group sums are added
-    to c one after the other. All FP32 operations round to nearest even.
-
-    Parameters
-    ----------
-    group : int
-        G, a power of two: 4, or 2 for the bf16 instructions without ``_1k``.
-    flush_input : {"format", "fp32", "none"}
-        Operands below the smallest normal number of their own format (the paper's text), below 2^-126 (its Algorithm 3), or
-        none, become +0, zeros of either sign too. c below 2^-126 becomes +0 unless "none".
-    flush_results : bool
-        FP32 products and sums below 2^-126 become zero, the sign kept.
-    terms : int or None
-        Products of one instruction, whose c is flushed; None: `group`.
-    """
-
-    group: int = 4
-    flush_input: Literal["format", "fp32", "none"] = "format"
-    flush_results: bool = True
-    terms: int | None = None
-    nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
-
-    reference: ClassVar = "group_pairwise_sum"
-    edge_rules: ClassVar = {**Accumulator.edge_rules, "flush_input": ("format", "fp32", "none"), "group": None}
-
-    def _check(self):
-        require(
-            1 <= self.group <= MAX_TERMS and self.group & (self.group - 1) == 0,
-            self,
-            f"group {self.group} must be a power of two up to {MAX_TERMS}",
-        )
-        require(
-            self.terms is None or (self.terms >= 1 and self.terms % self.group == 0),
-            self,
-            f"terms {self.terms} must be a multiple of group {self.group}",
-        )
-
-    @property
-    def groups_per_instruction(self) -> int:
-        """Groups between two flushes of c."""
-        return 1 if self.terms is None else self.terms // self.group
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.group
+def lanes_hold(formats) -> bool:
+    """Whether products are exact in double and a double rounded to odd decides every rounding (generic_lanes.h)."""
+    a, b, c, d = formats
+    return (
+        a.precision + b.precision <= 53
+        and a.emin - a.fraction_bits + b.emin - b.fraction_bits >= -1074
+        and a.emax + b.emax + 2 <= 1022
+        and all(double_holds(f) for f in formats)
+        and d.specials == "ieee"
+        and d.precision <= 50
+    )
 
 
-@dataclass(frozen=True)
-class PairRoundOddSum(Accumulator):
-    """Arm BFMMLA without the extended mode (Arm Architecture Reference Manual, BFMMLA).
-
-    Each pair of products is summed unfused and added to the accumulator; products, pair sum and accumulation are FP32, rounded
-    to odd, subnormal operands and results flushed to zero; overflow gives infinity.
-    """
-
-    reference: ClassVar = "pair_round_odd"
-
-    nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
-
-    @property
-    def terms_per_step(self) -> int:
-        return 2
+def require_lanes(formats) -> None:
+    """Leave to the plain integers what the lanes of doubles do not hold."""
+    plans.require(
+        lanes_hold(formats), "products or results that are not exact in double, or a result format without infinity"
+    )
 
 
-@dataclass(frozen=True)
-class IntegerDotAdd(Accumulator):
-    """Exact integer dot product into int32 (PTX ISA, mma.s32; AMD CDNA ISA, V_MFMA_I32; Ascend cube 16x32x16).
-
-    Parameters
-    ----------
-    saturate : bool
-        Clamp the result of each instruction to the int32 range (`.satfinite`) instead of wrapping.
-    terms : int
-        Products between two clamps.
-    """
-
-    reference: ClassVar = "integer"
-
-    saturate: bool = False
-    terms: int = 32
-
-    def _check(self):
-        require(1 <= self.terms <= 1 << 16, self, f"terms {self.terms} must be 1 to 65536")
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms
+def operand_flush(formats, largest: tuple[int, int]) -> float:
+    """What one product loses where a subnormal operand is taken as zero; `largest` exponents in A and in B."""
+    a, b = formats[:2]
+    return math.ldexp(a.min_normal, largest[1] + 1) + math.ldexp(b.min_normal, largest[0] + 1)

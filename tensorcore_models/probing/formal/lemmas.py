@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...bitvectors import terms as t
-from .solvers import DEFAULT_MEMORY, solve
 from ...bitvectors.terms import Term
+from .solvers import DEFAULT_MEMORY, solve
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ What the steps have to compute is said by the terms of the encoding, which tests
 import numpy as np
 
 from ...accumulators import FusedDotAdd
-from ...formats import Format
 from ...bitvectors import integers as z
-from . import machine as m
 from ...bitvectors import numbers as n
 from ...bitvectors import terms as t
 from ...bitvectors.integers import Int
-from .lemmas import Goal, Lemma
-from .machine import FP16, FP32
 from ...bitvectors.numbers import Number
 from ...bitvectors.terms import Term
+from ...formats import Format
+from . import machine as m
+from .lemmas import Goal, Lemma
+from .machine import FP16, FP32
 
 _PRESCALE = 33  # MPG_NARROW_PRESCALE
 _FLOOR = -68  # MPG_NARROW_FLOOR - 127

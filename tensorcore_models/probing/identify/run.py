@@ -24,7 +24,7 @@ from .aimed import Aimed
 from .box import Box, Fault, as_box, examine
 from .challenge import Alternative, Source, challenge, plainest, refute
 from .evidence import Counterexample, Evidence, OpenQuestion, equal_values, evidence_of, open_questions
-from .families import families_for, name_of, simplest_form
+from .families import families_for, name_of
 from .fields import Family, engine_of
 from .inputs import pool
 from .mutations import mutated
@@ -168,7 +168,7 @@ class _Run:
     def nearest(self, spec: Accumulator) -> Nearest:
         """How far off a specification is: on the first pool, which does not depend on what was missed."""
         missed = self.log.differs(spec, slice(self.log.size - self.first, None))
-        return Nearest(simplest_form(spec), int(np.count_nonzero(missed)), self.first)
+        return Nearest(spec.simplest(), int(np.count_nonzero(missed)), self.first)
 
     def counterexample(self, spec: Accumulator) -> Counterexample:
         """The simplest input on which the box and the nearest specification differ."""
@@ -251,7 +251,7 @@ def _outcome(
     counterexample = run.counterexample(spec) if rivals is None else None
     return Identification(
         label=box.label, interface=box.interface, seconds=seconds, family=name_of(family, spec),
-        engine=None if rivals is None else engine_of(simplest_form(spec), box.interface),
+        engine=None if rivals is None else engine_of(spec.simplest(), box.interface),
         nearest=run.nearest(spec),
         others=_others(run, name_of(family, spec)),
         evidence=evidence, open_questions=questions, equal_values=same, counterexample=counterexample, any_nan=run.log.any_nan,
