@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..aspects.errors import GroupFacts, OperandFacts, StepError
+    from ..aspects.probes import Builder
     from ..aspects.search import Search
     from ..bitvectors.passes import Pass as TermPass
     from ..bitvectors.terms import Term
@@ -54,6 +55,7 @@ ASPECTS = (
     Aspect("bound", "step_error", "no bound: ValueError", ("group_facts", "group_facts_of_formats", "unrounded")),
     Aspect("search", "searches", "identify does not look for it", ("simplest",)),
     Aspect("terms", "pass_term", "solvers cannot be asked: Unencodable", ("parametric",)),
+    Aspect("probe vectors", "probe", "there are none"),
 )
 
 
@@ -99,6 +101,7 @@ class Accumulator:
                    `unrounded`
     search         `searches`, `simplest`             identify does not look for it
     terms          `pass_term`, `parametric`          SMT solvers cannot be asked about it (Unencodable)
+    probe vectors  `probe`                            it has none: `probe_set` is empty
     =============  =================================  =====================================================================
 
     A subclass that overrides `pass_bits` computes something else than the class it is derived from: what it does not override
@@ -341,3 +344,12 @@ class Accumulator:
     def parametric(self) -> "Any | None":
         """The point of the parametric space (ParametricDotAdd) that computes the same; None where there is none."""
         return None
+
+    # -- probe vectors ---------------------------------------------------------------------------------------------------
+    def probe(self, build: "Builder") -> None:
+        """Add inputs whose results follow by hand from the specification and from no other one; by default none.
+
+        Parameters
+        ----------
+        build : tensorcore_models.aspects.probes.Builder
+        """

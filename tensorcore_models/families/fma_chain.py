@@ -6,7 +6,9 @@ from typing import ClassVar, Literal
 
 from ..aspects import errors, plans, search
 from ..aspects.plans import FLUSH_NONE, FLUSH_SIGNED, FLUSH_TINY, KEEP, format_fields, integer_width
+from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Field, Search, one_of
+from ..aspects.values import power
 from ..explanations.words import ROUNDINGS, Words
 from ..formats import FORMATS
 from ..reference import ieee
@@ -170,3 +172,35 @@ class SequentialFMA(Accumulator):
             total = n.ieee_sum(numbers, formats.d, self, self.rounding)
             formats = dataclasses.replace(formats, c=formats.d)
         return total
+
+    def probe(self, build):
+        """SFMA: one fused multiply-add after the other (fasi, section 3.3; khattak-mikaitis, section IV-A2)."""
+        single_rounding(build, 0, self.rounding)
+        half = power(-build.fraction_bits - 1)
+        order = [1, 0] if self.pair_order == "odd_first" else list(range(build.row.k))
+        if build.row.k > 1:
+            first, second = order[0], order[1]
+            build.add(
+                f"c = 1, then half a unit twice (k = {first}, {second})",
+                {first: half, second: half},
+                ONE,
+                ONE,
+                2 * half,
+            )
+            build.add(f"half a unit in c and at k = {first}, then 1", {first: half, second: ONE}, half, ONE + 2 * half)
+            build.add(
+                f"half a unit in c, 1 at k = {first}, then half a unit", {first: ONE, second: half}, half, ONE, 2 * half
+            )
+            build.add(
+                f"1 at k = {first}, -1 at k = {second}: c is lost",
+                {first: ONE, second: -ONE},
+                half * half,
+                0,
+                half * half,
+            )
+        p = build.row.formats[0].precision
+        if 2 * p - 1 > build.fraction_bits + 1:
+            root = 1 + power(-(build.fraction_bits + 1) // 2)
+            square = root * root
+            low = square - 1 - 2 * (root - 1)
+            build.add("the product is not rounded", {0: (root, root)}, low - square, low)

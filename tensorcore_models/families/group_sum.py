@@ -7,7 +7,9 @@ import numpy as np
 
 from ..aspects import errors, plans, search
 from ..aspects.plans import ROUNDINGS, growth_bits, integer_width
+from ..aspects.probes import ONE, alignment_rounding, kept_bits, output_rounding, terms_by_rounding
 from ..aspects.search import Field, Search, divisors, one_of
+from ..aspects.values import power
 from ..explanations import words as names
 from ..explanations.words import Words
 from ..formats import get_float_format
@@ -260,3 +262,16 @@ class GroupDotFusedSum(AlignedSum):
         exponent = z.minus(largest, z.number(self.fraction_bits))
         finite = n.finish(total, exponent, p.formats.d, self, self.output_rounding)
         return n.with_specials(everything, finite, p.formats.d, self)
+
+    def probe(self, build):
+        """GDFS: groups of 16 are summed exactly, the group sums aligned with c at F = 35."""
+        group, bits = self.group, self.fraction_bits
+        kept_bits(build, (0, group), bits, None)
+        alignment_rounding(build, (0, group), "rz", bits, None)
+        output_rounding(build, (0, group, 2 * group, 1), self.output_rounding)
+        terms_by_rounding(build, self.terms, self.output_rounding)
+        # c = -2^(F+1) has the quantum 2: two group sums of 1 are cut off one by one, one group sum of 2 is not.
+        c = -power(bits + 1)
+        nearer = c + power(bits - build.fraction_bits)
+        build.add(f"1 in each of two groups of {group} is cut off below c", {0: ONE, group: ONE}, c, c)
+        build.add("1 twice in one group is kept and truncates c", {0: ONE, group - 1: ONE}, c, nearer)

@@ -26,7 +26,10 @@ class IntegerDotAdd(Accumulator):
     terms: int = 32
 
     takes_integers: ClassVar[bool] = True
-    left_out: ClassVar = {"terms": "the term language is about floating-point formats"}
+    left_out: ClassVar = {
+        "terms": "the term language is about floating-point formats",
+        "probe vectors": "an integer sum has no alignment and no rounding to show",
+    }
 
     def _check(self):
         require(1 <= self.terms <= 1 << 16, self, f"terms {self.terms} must be 1 to 65536")

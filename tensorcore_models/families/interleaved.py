@@ -4,14 +4,18 @@ import dataclasses
 import itertools
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from ..aspects import errors, plans, search
+from ..aspects.outcomes import OUTCOMES, TAILS
 from ..aspects.plans import format_fields, rule_fields
+from ..aspects.probes import ONE, Builder, alignment_rounding, kept_bits, output_rounding, products_as_they_are
 from ..aspects.search import Field, Interface, Search, divisors, one_of
+from ..aspects.values import power
 from ..explanations.words import ROUNDINGS, Words
 from ..formats import Format, get_float_format, get_format
 from ..formats.exact_rounding import round_to_bits
@@ -219,6 +223,61 @@ class InterleavedDotAdd(Accumulator):
         late = [n.decode(formats.d, total, self), n.decode(formats.c, p.c, self)]
         return n.ieee_sum(late, formats.d, self, self.final_rounding)
 
+    def probe(self, build):
+        """fp8 through fp16: two chained FDAs over interleaved pairs, c last (khattak-mikaitis, section IV-A5)."""
+        bits, run, groups = self.dot.fraction_bits, self.run, self.groups
+        first = [k for k in range(build.row.k) if k // run % groups == self.group_order[0]]
+        other = [k for k in range(build.row.k) if k // run % groups == self.group_order[1]]
+        kept_bits(build, (first[0], first[1]), bits, first[2])
+        small = power(-bits - 1)
+        products = {first[0]: ONE, first[1]: -ONE, first[2]: small, first[3]: small}
+        build.add("1 - 1 and half a quantum twice in the first group: both lost", products, 0, 0, 2 * small)
+        alignment_rounding(build, (first[0], first[1]), self.dot.alignment_rounding, bits, first[2])
+        output_rounding(build, tuple(first[:5]), self.dot.output_rounding, use_c=False)
+        products_as_they_are(build, tuple(first[:3]), bits, use_c=False)
+        single_rounding_of_late_c(build, first[0], self.final_rounding)
+        small = power(-bits - build.row.k.bit_length() - 2)
+        build.add(
+            "1 and -1 in the first group, tiny in the second: kept",
+            {first[0]: ONE, first[1]: -ONE, other[0]: small},
+            0,
+            small,
+        )
+        build.add(
+            "1 in the first group, tiny and -1 in the second: lost",
+            {first[0]: ONE, other[0]: -ONE, other[1]: small},
+            0,
+            0,
+            small,
+        )
+        build.add(
+            "1 and tiny in the first group, -1 in the second: lost",
+            {first[0]: ONE, first[1]: small, other[0]: -ONE},
+            0,
+            0,
+            small,
+        )
+        build.add(
+            "1 and -1 in the second group, tiny in the first: lost",
+            {other[0]: ONE, other[1]: -ONE, first[0]: small},
+            0,
+            0,
+            small,
+        )
+        build.add("1 - 1 and c tiny: c is added last", {first[0]: ONE, first[1]: -ONE}, small, small)
+        half = power(-build.fraction_bits - 1)
+        build.add(
+            "1 + half a unit in each group: lost twice",
+            {first[0]: ONE, first[1]: half, other[0]: half},
+            0,
+            ONE,
+            2 * half,
+        )
+        build.add(
+            f"1, half a unit twice in the first group (at {first[1]}, {first[-1]}): a whole unit",
+            {first[0]: ONE, first[1]: half, first[-1]: half}, 0, ONE + 2 * half,
+        )  # fmt: skip
+
 
 def _holds(wide: Format, narrow: Format) -> bool:
     """Whether a format has all finite numbers of another one."""
@@ -291,3 +350,12 @@ def _interleavings(interface: Interface) -> list[tuple[int, int, int]]:
                 if interface.k % step == 0 and step % (run * groups) == 0:
                     found.append((terms, run, groups))
     return found
+
+
+def single_rounding_of_late_c(build: Builder, place: int, rounding: str) -> None:
+    """The dot product 1 plus c = t u, u the unit in the last place of 1."""
+    u = power(-build.fraction_bits)
+    for t in TAILS:
+        sign = -1 if t < 0 else 1
+        expected = sign + OUTCOMES[rounding][t] * u
+        build.add(f"{sign} + c = {t} u in the last addition", {place: Fraction(sign)}, t * u, expected, smallest=u)

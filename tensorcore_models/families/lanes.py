@@ -6,7 +6,9 @@ from typing import ClassVar
 
 from ..aspects import errors, plans, search
 from ..aspects.plans import FLUSH_SIGNED, FLUSH_TINY, KEEP
+from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Field, Search, divisors, one_of
+from ..aspects.values import power
 from ..explanations.words import Words
 from ..reference import ieee
 from ..reference.operands import decode, flushed
@@ -130,3 +132,20 @@ class LanedFMA(Accumulator):
             for lanes in (n for n in (1, 2, 4, 8) if terms % n == 0):
                 for flush in (False, True):
                     yield cls(lanes, terms, flush)
+
+    def probe(self, build):
+        """AMX: two interleaved chains from zero, their sum, then c."""
+        single_rounding(build, 0, "rne")
+        half = power(-build.fraction_bits - 1)
+        build.add("half a unit twice in one lane meets before c", {0: half, 2: half}, ONE, ONE + 2 * half)
+        last = build.row.k - 2
+        build.add(f"half a unit at 0 and {last}: one chain for all k", {0: half, last: half}, ONE, ONE + 2 * half)
+        build.add("half a unit in both lanes meets before c", {0: half, 1: half}, ONE, ONE + 2 * half)
+        build.add("1 and two halves of a unit in one lane: each is lost", {0: ONE, 2: half, 6: half}, 0, ONE, 2 * half)
+        build.add(
+            "1 in one lane, two halves of a unit in the other: a whole unit",
+            {0: ONE, 1: half, 3: half},
+            0,
+            ONE + 2 * half,
+        )
+        build.add("half a unit twice, then 1 in the same lane", {0: half, 2: half, 4: ONE}, 0, ONE + 2 * half)

@@ -3,11 +3,14 @@
 import dataclasses
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, Literal
 
 from ..aspects import errors, plans, search
 from ..aspects.plans import FLUSH_NONE, FLUSH_POSITIVE, FLUSH_SUBNORMAL, KEEP
+from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Field, Search, divisors, one_of, powers_of_two
+from ..aspects.values import power
 from ..explanations.words import Words
 from ..formats import FORMATS
 from ..reference import ieee
@@ -168,6 +171,41 @@ class GroupPairwiseSum(Accumulator):
         )
         shape = ("group", "flush_input")
         return (Search("pairwise sums of groups", fields, search.unscaled(starts), shape, rank=30),)
+
+    def probe(self, build):
+        """GPS: FP32 products, binary tree over a group, group sums added to c one after the other."""
+        single_rounding(build, 0, "rne")
+        half, group, k = power(-build.fraction_bits - 1), self.group, build.row.k
+        for distance in (1, group // 2, group - 1):
+            if 0 < distance < group:
+                build.add(
+                    f"half a unit at 0 and {distance} meet before c",
+                    {0: half, distance: half},
+                    ONE,
+                    ONE + 2 * half,
+                    smallest=2 * half,
+                )
+        if group < k:
+            build.add(
+                f"half a unit at 0 and {group}: each is lost to c", {0: half, group: half}, ONE, ONE, smallest=2 * half
+            )
+        if group == 4:
+            build.add(
+                "1 + half a unit, then a half again: a tree, not one fused sum",
+                {0: ONE, 1: half, 2: half},
+                0,
+                ONE,
+                2 * half,
+            )
+            build.add("halves of a unit in the second pair of the tree", {0: ONE, 2: half, 3: half}, 0, ONE + 2 * half)
+        fmt = build.row.formats[0]
+        subnormal = power(fmt.emin - 1)
+        seen = subnormal if self.flush_input == "none" else Fraction(0)
+        build.add("a subnormal operand", {0: (subnormal, ONE)}, 0, seen, scales=(0,))
+        if fmt.emin == -126:
+            below = power(-127)
+            expected = Fraction(0) if self.flush_results else below
+            build.add("a difference below 2^-126", {0: 3 * below, 1: -2 * below}, 0, expected, scales=(0,))
 
 
 def _to_positive(x, below: int):

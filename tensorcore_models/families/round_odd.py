@@ -6,7 +6,9 @@ from typing import ClassVar
 
 from ..aspects import errors, plans, search
 from ..aspects.plans import FLUSH_SIGNED, FLUSH_SUBNORMAL
+from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Search
+from ..aspects.values import power
 from ..explanations.words import Words
 from ..reference import ieee
 from ..reference.operands import decode, flushed
@@ -77,3 +79,14 @@ class PairRoundOddSum(Accumulator):
     @classmethod
     def searches(cls):
         return (Search("pairs rounded to odd", search.COMMON, search.unscaled(lambda i: [cls()]), rank=40),)
+
+    def probe(self, build):
+        """BFMMLA: every operation rounds to odd; pairs first."""
+        single_rounding(build, 0, "ro")
+        half = power(-build.fraction_bits - 1)
+        build.add("half a unit twice in a pair meets before c", {0: half, 1: half}, ONE, ONE + 2 * half)
+        # Each pair sticks to the odd neighbour: 1 + u/2 becomes 1 + u, and 1 + u + u/2 stays there.
+        build.add("half a unit in each of two pairs", {0: half, 2: half}, ONE, ONE + 2 * half)
+        build.add(
+            "1 - 1 in two pairs and c tiny: c is lost, its stickiness not", {0: ONE, 2: -ONE}, half * half, 2 * half
+        )

@@ -95,6 +95,11 @@ class FusedDotAdd(FusedSum):
     def form(self):
         return Form("fused", self)
 
+    def probe(self, build):
+        from .probes import fused
+
+        fused(self, build)
+
     def parametric(self):
         return ParametricDotAdd(**{name: getattr(self, name) for name in _SHARED})
 
@@ -199,6 +204,14 @@ class ParametricDotAdd(FusedSum):
             return Form("exact", self)
         fused = FusedDotAdd(**{name: getattr(self, name) for name in _SHARED})
         return Form("fused", fused) if fused.parametric() == self else Form("", self)
+
+    def probe(self, build):
+        """Vectors of exact sums; those of FusedDotAdd where it is one."""
+        from . import probes
+
+        name, spec = self.form()
+        if name:
+            {"exact": probes.exact, "fused": probes.fused}[name](spec, build)
 
     def parametric(self):
         return self

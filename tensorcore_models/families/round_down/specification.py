@@ -250,6 +250,11 @@ class FusedDotRoundDownAdd(AlignedSum):
         starts = search.unscaled(lambda i: [cls(terms) for terms in divisors(i)])
         return (Search("fused sums rounded down", fields, starts, ("terms",), rank=90),)
 
+    def probe(self, build):
+        from .probes import probe
+
+        probe(self, build)
+
     def pass_term(self, p):
         from .terms import step_term
 

@@ -52,11 +52,19 @@ def _silent(one: Accumulator, other: Accumulator) -> str:
 class _Run:
     """One identification under way."""
 
-    def __init__(self, box: Box, seed: int, vectors: int, sources: tuple[Source, ...], progress: Callable[[str], None]):
+    def __init__(
+        self,
+        box: Box,
+        seed: int,
+        vectors: int,
+        sources: tuple[Source, ...],
+        families: tuple[type[Accumulator], ...],
+        progress: Callable[[str], None],
+    ):
         self.box, self.vectors, self.progress = box, vectors, progress
         self.sources: tuple[Source, ...] = (Aimed(seed=seed), *sources)
         self.rng = np.random.default_rng([seed, 1])
-        self.families = families_for(box.interface)
+        self.families = families_for(box.interface, families)
         first = pool(box.interface, FIRST_POOL, self.rng, box.recorded)
         self.log = Log(box.interface, first, box.ask(first))
         self.fits: list[tuple[int, Family, Accumulator]] = []
@@ -188,6 +196,7 @@ def identify(
     vectors: int = 1_000_000,
     seed: int = 0,
     sources: tuple[Source, ...] = (),
+    families: tuple[type[Accumulator], ...] = (),
     progress: Callable[[str], None] = lambda text: None,
     **interface: Any,
 ) -> Identification:
@@ -205,6 +214,8 @@ def identify(
         Further sources of inputs that tell two specifications apart, source(interface, one, other) -> batches. They are asked
         where the built-in ones find nothing. A :class:`tensorcore_models.probing.Solver` is one; what it proves equal is said
         among the open questions.
+    families : tuple of type
+        Accumulator classes of your own to look for beside the package's: those whose `searches` says how.
     progress : callable
         Called with one line at a time.
     **interface
@@ -226,7 +237,7 @@ def identify(
         raise ValueError(f"vectors is {vectors}, expected 0 or more")
     try:
         examine(box, np.random.default_rng([seed, 0]))
-        run = _Run(box, seed, vectors, sources, progress)
+        run = _Run(box, seed, vectors, sources, families, progress)
         family, spec, rivals = run.identify()
         return _outcome(run, family, spec, rivals, time.monotonic() - started)
     except Fault as fault:
