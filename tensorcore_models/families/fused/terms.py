@@ -7,7 +7,7 @@ from ...bitvectors import integers as z
 from ...bitvectors import numbers as n
 from ...bitvectors import terms as t
 from ...bitvectors.numbers import Number
-from ...bitvectors.passes import Pass
+from ...bitvectors.passes import TermPass
 from ...bitvectors.sums import as_number, exact_sum, rounded_sum, scaled_product, sum_aligned, taking_part
 from ...bitvectors.terms import Term
 
@@ -56,7 +56,7 @@ def _fused_sum(spec: Any, products: Sequence[Number], start: Sequence[Number], c
     return sum_aligned(spec, everything, bits)
 
 
-def step_term(spec: Any, p: Pass) -> Term:
+def step_term(spec: Any, p: TermPass) -> Term:
     """One fused operation; c is added last where it is late."""
     formats = p.formats
     x, y, c = p.x, p.y, p.addend
