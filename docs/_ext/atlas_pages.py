@@ -6,12 +6,12 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from instructions_page import describe
 
 from tensorcore_models.atlas.evidence import MEANING, level_of, links_of, open_questions
 from tensorcore_models.atlas.witnesses import Witness, witness
 from tensorcore_models.catalogue import architectures, list_instructions
 from tensorcore_models.catalogue.devices import DEVICES
-from tensorcore_models.catalogue.page import describe
 from tensorcore_models.engines.instruction import EVIDENCE, Instruction
 from tensorcore_models.explanations.engine_words import words_of_engine
 from tensorcore_models.explanations.orders import tree_of
