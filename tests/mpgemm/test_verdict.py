@@ -66,6 +66,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.sweep(9)
 @pytest.mark.parametrize("name", CASES)
 def test_an_expert_agrees(name):
     case, status, depends, recommended, cause = CASES[name]
