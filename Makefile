@@ -64,7 +64,8 @@ SITE ?= out/site
 # The generated table of instructions, and the site in out/site: its code runs, its pictures are made, warnings are errors, links are checked.
 docs:
 	$(PREPARE) docs
-	$(BIN)/python -m tensorcore_models.catalogue.page > docs/instructions.md
+	$(BIN)/python docs/_ext/instructions_page.py > docs/instructions.md
+	$(BIN)/python docs/_ext/families_page.py > docs/families.md
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx -W --keep-going -q -j auto -d out/doctrees docs $(SITE)
 	$(BIN)/python docs/_ext/check_site.py $(SITE)
 
