@@ -13,7 +13,7 @@ from mpgemm.commands.outcomes import print_data, print_outcome, write_outcome
 from mpgemm.commands.run_options import add_output_arguments, add_run_arguments, check_run, run_resumable
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
-from mpgemm.experiments.cases import Case, shipped_case
+from mpgemm.experiments.cases import Case, as_fp32, shipped_case
 from mpgemm.experiments.executors import open_executor
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.judging import judge
@@ -182,7 +182,7 @@ class Input:
     def __init__(self, case: Case, methods: list, summaries: list, scale_exponents: Sequence[int | str]):
         fixed = [scale for scale in scale_exponents if isinstance(scale, int)]
         self.case = case
-        self.operands = [matrix_range(name, x, fixed) for name, x in zip("AB", case.load(), strict=True)]
+        self.operands = [matrix_range(name, as_fp32(x), fixed) for name, x in zip("AB", case.load(), strict=True)]
         self.verdict: Verdict | None = judge(case, methods, summaries)
 
     def to_dict(self) -> dict:
