@@ -54,13 +54,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _lines(advice: PromotionAdvice, label: str):
     cells = [
-        ["never" if i.every is None else str(i.every), f"{i.additions:.3%}", i.error, i.bits, i.bound]
+        ["never" if i.every is None else str(i.every), f"{i.additions:.3%}", i.error, i.bits, i.bound, i.whole]
         for i in advice.intervals
     ]
-    headings = ["every", "additions", "error", "bits", "bound"]
+    headings = ["every", "additions", "error", "bits", "bound", "whole error"]
     yield wrapped(f"{label} on {advice.engine} ({' x '.join(map(str, advice.shape))} computed)")
     yield ""
-    title = "error of the sums, relative (Frobenius); additions: extra ones for each product"
+    title = "relative errors (Frobenius): of the sums; whole: with the operands' rounding"
     yield report.Table(title, headings, cells).shown()
     yield ""
     yield wrapped(advice.verdict)

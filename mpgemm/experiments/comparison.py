@@ -130,8 +130,8 @@ class Comparison(list, Result):
         if any(record.certainty == "library practice" and "restart_every" not in record.method for record in self):
             lines.append(
                 "The order of bf16x3 to bf16x9 and tf32x3 is ours, one chain in the core; libraries publish none. "
-                "Added outside every 16 products (bf16x9:restart_every=16) they reach FP32 on A100 and H100 on uniform and normal "
-                "data (docs/answers.md)."
+                "Added outside every 16 products (bf16x9:restart_every=16) they reach FP32 on A100 and H100 on uniform and "
+                "normal data (docs/answers.md)."
             )
         return [*lines, *(f"Left out: {method} on {engine}: {reason}" for method, engine, reason in self.skipped)]
 
