@@ -1,0 +1,70 @@
+"""Exact products and errors in rational numbers, by NumPy's casts and Python's fractions alone."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+
+def exact_product(a, b):
+    """A B as rows of Fractions; None where an operand of the result is not finite."""
+    m, k = a.shape
+    left, right = ([[_fraction(x) for x in row] for row in matrix.tolist()] for matrix in (a, b.T))
+    return [
+        [
+            None if None in left[i] or None in right[j] else sum(map(_times, left[i], right[j]), Fraction(0))
+            for j in range(len(right))
+        ]
+        for i in range(m)
+    ]
+
+
+def _times(x, y):
+    return x * y
+
+
+def _fraction(x):
+    return Fraction(x) if math.isfinite(x) else None
+
+
+class Errors:
+    """Errors of a computed product against an exact one: what a sentence may say of it."""
+
+    def __init__(self, a, b, exact, computed):
+        values = np.asarray(computed).astype(np.float64).tolist()
+        sizes = exact_product(*(np.where(np.isfinite(x), np.abs(x.astype(np.float64)), 0.0) for x in (a, b)))
+        norm, total, size_norm, worst, wrong = Fraction(0), Fraction(0), Fraction(0), 0.0, 0
+        self.elements = []
+        for row, truth_row, size_row in zip(values, exact, sizes, strict=True):
+            errors = []
+            for value, truth, size in zip(row, truth_row, size_row, strict=True):
+                if truth is None:
+                    errors.append(None)
+                elif not math.isfinite(value):
+                    wrong += 1
+                    errors.append(math.inf)
+                else:
+                    error = abs(Fraction(value) - truth)
+                    norm += error * error
+                    total += truth * truth
+                    size_norm += size * size
+                    share = math.inf if error and not size else float(error / size) if error else 0.0
+                    worst = max(worst, share)
+                    errors.append(share)
+            self.elements.append(errors)
+        self.frobenius = math.inf if wrong else _root_ratio(norm, total)
+        self.normwise = math.inf if wrong else _root_ratio(norm, size_norm)
+        self.componentwise = math.inf if wrong else worst
+        self.bits = math.inf if self.frobenius == 0 else -math.log2(self.frobenius)
+
+
+def _root_ratio(x, y):
+    """sqrt(x / y) as a float, whatever the sizes; 0/0 is 0."""
+    if x == 0:
+        return 0.0
+    if y == 0:
+        return math.inf
+    ratio = x / y
+    shift = (ratio.numerator.bit_length() - ratio.denominator.bit_length()) // 2
+    scaled = ratio / Fraction(4) ** shift
+    return math.ldexp(math.sqrt(scaled.numerator / scaled.denominator), shift) if shift > -1070 else 5e-324
