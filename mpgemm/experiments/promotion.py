@@ -106,10 +106,10 @@ class PromotionAdvice(Result):
         """The recommendation in a sentence."""
         best = min(self.intervals, key=lambda i: i.error)
         if not self.matters:
+            least = min(interval.whole for interval in self.intervals)
             return (
-                f"Promotion does not matter here: the whole error, rounding the operands to the engine's format included, is "
-                f"{self.intervals[-1].whole:.3g} without additions outside, and at best {min(i.whole for i in self.intervals):.3g} "
-                "with them."
+                "Promotion does not matter here: the whole error, rounding the operands to the engine's format included, is "
+                f"{self.intervals[-1].whole:.3g} without additions outside, and at best {least:.3g} with them."
             )
         if self.measured is None:
             return (

@@ -1,4 +1,4 @@
-"""Every sentence of commands on random matrices, judged by rational numbers: an independent judge that shares no code with the verdicts.
+"""Every sentence of commands on random matrices, judged by rational numbers; the judge shares no code with the verdicts.
 
 What a method computes is asked of the package; what is said about it is checked here.
 """
@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from judge_comparison import ENGINES, METHODS, ComparisonJudge
 from judge_inputs import draw
+from judge_verdict import VerdictJudge
 
+import ascend
 import mpgemm
 from mpgemm.cli import main
 
@@ -42,8 +44,8 @@ def test_compare(seed, said):
     rng = np.random.default_rng(seed)
     kind, a, b = draw(rng)
     methods, engines = (
-        ["fp16", *chosen(rng, set(METHODS) - {"fp16"}, 3)],
-        ["a100", *chosen(rng, set(ENGINES) - {"a100"}, 4)],
+        ["fp16", *chosen(rng, sorted(METHODS.keys() - {"fp16"}), 3)],
+        ["a100", *chosen(rng, sorted(set(ENGINES) - {"a100"}), 4)],
     )
     bits = float(rng.choice([0, 0, 11, 20, 50]))
     text = said(
@@ -51,4 +53,13 @@ def test_compare(seed, said):
     )
     judge = ComparisonJudge(a, b, methods, engines, bits, recovered)
     false = judge.judge(text)
+    assert not false, "\n".join([f"{kind} {a.dtype} {a.shape} {b.shape}", *false, text])
+
+
+@pytest.mark.parametrize("seed", RUNS)
+def test_evaluate(seed, said):
+    rng = np.random.default_rng(seed)
+    kind, a, b = draw(rng)
+    text = said("evaluate", a, b, "--methods", "fp32", "fp32_chain", "sgemm_cube", "sgemm_cube_scaled", "--wide")
+    false = VerdictJudge(a, b, ascend.cube_gemm).judge(text)
     assert not false, "\n".join([f"{kind} {a.dtype} {a.shape} {b.shape}", *false, text])

@@ -1,4 +1,4 @@
-"""Judges what `mpgemm compare` prints: every row and every sentence against rational numbers and data sheets typed again here."""
+"""Judges what `mpgemm compare` prints, every row and every sentence, by rational numbers and data sheets typed again here."""
 
 import math
 import re

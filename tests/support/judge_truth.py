@@ -8,19 +8,14 @@ import numpy as np
 
 def exact_product(a, b):
     """A B as rows of Fractions; None where an operand of the result is not finite."""
-    m, k = a.shape
     left, right = ([[_fraction(x) for x in row] for row in matrix.tolist()] for matrix in (a, b.T))
-    return [
-        [
-            None if None in left[i] or None in right[j] else sum(map(_times, left[i], right[j]), Fraction(0))
-            for j in range(len(right))
-        ]
-        for i in range(m)
-    ]
+    return [[_dot(row, column) for column in right] for row in left]
 
 
-def _times(x, y):
-    return x * y
+def _dot(row, column):
+    return (
+        None if None in row or None in column else sum((x * y for x, y in zip(row, column, strict=True)), Fraction(0))
+    )
 
 
 def _fraction(x):
