@@ -12,7 +12,8 @@ estimate itself is uncertain: the ratio of two mean squares over N elements is F
 ``1.96 / sqrt(N - 1)`` nats (:func:`noise_bits`).
 
 A result is *lost* where its error exceeds 2^-10 |A||B|, twice fp16's unit roundoff: a plain FP16 product of operands in range
-is better. An element of an operand beyond fp16's range is lost whatever s_b is.
+is better. An element of an operand beyond fp16's range is lost where results are; up to twice that range the second word can
+hold what is beyond, if s_b is small enough.
 """
 
 import math
@@ -227,8 +228,7 @@ class _Look:
         of_words = error if self.exact_of_words is self.exact else np.asarray(self.exact_of_words.error_of(product))
         differences = {m: bits_between(getattr(summary, m), getattr(self.fp32, m)) for m in METRICS}
         behind = [metric for metric in METRICS if differences[metric] < -self.noise[metric]]
-        overflowing = not setting.row_scaling and any(lost_operand.overflow for lost_operand in self.lost_operands())
-        status = "lost" if lost.any() or overflowing else "less accurate" if behind else "as accurate"
+        status = "lost" if lost.any() else "less accurate" if behind else "as accurate"
         sources = self._sources(setting, of_words, lost, by_element=bool(behind) and behind[0] == "componentwise")
         cause = max(sources, key=lambda source: sources[source]) if status != "as accurate" and sources else ""
         return Judgement(

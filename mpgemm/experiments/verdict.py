@@ -301,12 +301,15 @@ def _causes(verdict: Verdict) -> list[str]:
 
 def _lost(verdict: Verdict) -> list[str]:
     lines = []
+    worst = max(verdict.judgements, key=lambda judgement: judgement.lost_results)
     for operand in verdict.lost_operands:
         counts = ((operand.overflow, "beyond 65504"), (operand.nonfinite, "infinite or NaN"))
         what = " and ".join(f"{count} {text}" for count, text in counts if count)
         first = f"{operand.name}[{operand.row}, {operand.column}] = {operand.value:g}"
-        lines.append(f"Lost elements of {operand.name}: {what}, the first {first}.")
-    worst = max(verdict.judgements, key=lambda judgement: judgement.lost_results)
+        kind = (
+            f"Lost elements of {operand.name}" if worst.worst else f"Elements of {operand.name} beyond their first word"
+        )
+        lines.append(f"{kind}: {what}, the first {first}.")
     if worst.worst is not None:
         i, j = worst.worst
         unscaled = " without scaling" if verdict.recommended.row_scaling else ""

@@ -4,7 +4,7 @@ import math
 import re
 
 import numpy as np
-from judge_truth import Errors, exact_product
+from judge_truth import Errors, exact_product, places_fit, sizes_of
 
 #: Dense peaks by operand format, read from the data sheets a second time: NVIDIA V100, A100, H100, H200, Blackwell (HGX B200),
 #: Blackwell Ultra (HGX B300), L40S; AMD MI200 series, MI300X. Engines without an entry have no rate.
@@ -59,7 +59,7 @@ class ComparisonJudge:
 
     def __init__(self, a, b, methods, engines, bits, product):
         self.a, self.b, self.bits = a, b, bits
-        self.exact = exact_product(a, b)
+        self.exact, self.sizes = exact_product(a, b), sizes_of(a, b)
         self.results = a.shape[0] * b.shape[1]
         self.missing = sum(x is None for row in self.exact for x in row)
         self.zero = all(x == 0 for row in self.exact for x in row if x is not None)
@@ -77,7 +77,7 @@ class ComparisonJudge:
         self.false = []
 
     def errors(self, computed):
-        return Errors(self.a, self.b, self.exact, computed)
+        return Errors(self.exact, self.sizes, computed)
 
     def claim(self, true, text):
         if not true:
@@ -162,8 +162,13 @@ class ComparisonJudge:
                 return
         self.claim(False, f"not judged: {line}")
 
-    def not_finite(self, said, count, of):
-        return self.missing == int(count) and self.results == int(of) and self.missing
+    def not_finite(self, said, places, count, of):
+        return (
+            places_fit(places, self.a, self.b)
+            and self.missing == int(count)
+            and self.results == int(of)
+            and self.missing
+        )
 
     def fp32_bits(self, said, bits):
         return same_bits(bits, self.fp32.bits) and not self.missing
@@ -229,7 +234,7 @@ class ComparisonJudge:
 
 _WANTED = r"(FP32|[\d.]+ bits)"
 SENTENCES = (
-    (r"[AB] holds \d+ elements? that .*: (\d+) of (\d+) results are infinite or NaN whatever computes them\. No bits are told "
+    (r"([AB] holds .*): (\d+) of (\d+) results are infinite or NaN whatever computes them\. No bits are told "
      r"and no method is recommended: replace them first\.", ComparisonJudge.not_finite),
     (rf"FP32 here \(NumPy\): {_BITS}\.", ComparisonJudge.fp32_bits),
     (r"The exact product is 0: there are no leading bits to compare, only errors over \|A\|\|B\| \(componentwise\)\.",

@@ -1,6 +1,7 @@
 """Exact products and errors in rational numbers, by NumPy's casts and Python's fractions alone."""
 
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -22,12 +23,33 @@ def _fraction(x):
     return Fraction(x) if math.isfinite(x) else None
 
 
-class Errors:
-    """Errors of a computed product against an exact one: what a sentence may say of it."""
+def sizes_of(a, b):
+    """|A||B| as rows of Fractions, of the finite elements."""
+    return exact_product(*(np.where(np.isfinite(x), np.abs(x.astype(np.float64)), 0.0) for x in (a, b)))
 
-    def __init__(self, a, b, exact, computed):
+
+def places_fit(text, a, b):
+    """Whether "A holds 2 elements that are not finite, the first A[0, 3] = nan; B holds ..." is true and complete."""
+    told = {}
+    for name, count, again, i, j, value in re.findall(
+        r"([AB]) holds (\d+) elements? that (?:is|are) not finite, (?:the first )?([AB])\[(\d+), (\d+)\] = (\S+?)(?:;|$)",
+        text,
+    ):
+        told[name] = (int(count), int(i), int(j), value, name == again)
+    true = {}
+    for name, x in (("A", a), ("B", b)):
+        places = np.argwhere(~np.isfinite(x.astype(np.float64)))
+        if len(places):
+            i, j = (int(place) for place in places[0])
+            true[name] = (len(places), i, j, f"{float(x[i, j]):g}", True)
+    return told == true
+
+
+class Errors:
+    """Errors of a computed product against an exact one, over |A||B|: what a sentence may say of it."""
+
+    def __init__(self, exact, sizes, computed):
         values = np.asarray(computed).astype(np.float64).tolist()
-        sizes = exact_product(*(np.where(np.isfinite(x), np.abs(x.astype(np.float64)), 0.0) for x in (a, b)))
         norm, total, size_norm, worst, wrong = Fraction(0), Fraction(0), Fraction(0), 0.0, 0
         self.elements = []
         for row, truth_row, size_row in zip(values, exact, sizes, strict=True):

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 from judge_comparison import behind, chance, spelled
-from judge_truth import Errors, exact_product
+from judge_truth import Errors, exact_product, places_fit, sizes_of
 
 STEPS = {"rounding after every product": "sequential", "rounding once a step": "exact"}
 ORDERS = ("termwise", "elementwise")
@@ -26,7 +26,7 @@ class Measured:
 
     def __init__(self, judge, computed):
         self.errors = judge.errors(computed)
-        values = np.asarray(computed, np.float64)
+        self.values = values = np.asarray(computed, np.float64)
         self.lost = np.zeros(values.shape, bool)
         self.shares = np.zeros(values.shape)
         for place, share in np.ndenumerate(np.array(self.errors.elements, object)):
@@ -50,12 +50,13 @@ class VerdictJudge:
     ----------
     a, b : ndarray
     cube : callable
-        ``cube(a, b, order=..., scale_exponent=..., step_order=..., row_scaling=..., low_low=...)``: what is judged.
+        ``cube(a, b, order=..., scale_exponent=..., step_order=..., row_scaling=..., low_low=...)``: what is judged; with
+        ``cube.short_chains(a, b, setting, step_order)``, the same in chains of 256 products.
     """
 
     def __init__(self, a, b, cube):
         self.a, self.b, self.cube = a.astype(np.float64), b.astype(np.float64), cube
-        self.exact = exact_product(a, b)
+        self.exact, self.sizes = exact_product(a, b), sizes_of(a, b)
         with np.errstate(all="ignore"):
             self.narrow = a.astype(np.float32), b.astype(np.float32)
             self.ieee = a.astype(np.float64) @ b.astype(np.float64)
@@ -68,7 +69,7 @@ class VerdictJudge:
         self.cache, self.false = {}, []
 
     def errors(self, computed):
-        return Errors(self.a, self.b, self.exact, computed)
+        return Errors(self.exact, self.sizes, computed)
 
     def measured(self, order, scale, scaled, step, low_low=False):
         key = order, scale, scaled, step, low_low
@@ -93,7 +94,7 @@ class VerdictJudge:
         """One step order by itself."""
         found = self.measured(*setting, step)
         norm, largest = self.bits_behind(found)
-        if found.count or (any(self.beyond) and not setting[2]):
+        if found.count:
             return "results are lost"
         slower = norm > self.norm_noise + 1e-9 or largest > self.largest_noise + 1e-9
         return "less accurate than FP32" if slower else "as accurate as FP32"
@@ -210,8 +211,8 @@ class VerdictJudge:
             x and "exact" or "not exact" for x in (found.frobenius == 0, self.fp32.errors.frobenius == 0)
         ]
 
-    def not_finite(self, names, count, of):
-        return self.missing == int(count) > 0 and int(of) == self.results
+    def not_finite(self, places, count, of):
+        return places_fit(places, self.a, self.b) and self.missing == int(count) > 0 and int(of) == self.results
 
     def cancel(self):
         return self.fp32.errors.bits < 1 and not self.zero and not self.fp32.count
@@ -219,7 +220,9 @@ class VerdictJudge:
     def chance_is(self, results, bits):
         return int(results) == self.results and abs(float(bits) - self.norm_noise) < 0.051
 
-    def lost_elements(self, name, counts, i, j, value):
+    def lost_elements(self, kind, name, counts, i, j, value):
+        if (kind == "Lost elements") != any(self.measured(*self.unscaled, step).count for step in STEPS.values()):
+            return False
         x = self.a if name == "A" else self.b
         odd = ~(np.abs(x) < 65520)
         found = [int((odd & np.isfinite(x)).sum()), int((~np.isfinite(x)).sum())]
@@ -265,11 +268,41 @@ class VerdictJudge:
             return False
         if with_it is not None and not bits_fit(with_it, self.measured(*self.unscaled, step, True).errors.bits):
             return False
-        if cause == "overflow":
-            return any(self.beyond)
-        if cause == "range":
-            return any((np.abs(x[x != 0]) < 2.0**-2).any() for x in self.narrow)
-        return True
+        return self.unscaled[1] == "auto" or self.is_cause(cause, found)
+
+    def is_cause(self, cause, found):
+        """Whether no other part of the error is much larger, over all results, lost ones, or relative to |A||B|."""
+        if cause == "overflow":  # the largest error is in a row or column of such an element
+            row, column = np.unravel_index(int(np.argmax(found.shares)), found.shares.shape)
+            return bool((np.abs(self.a[row]) >= 65520).any() or (np.abs(self.b[:, column]) >= 65520).any())
+        operand, dropped, sums = (np.abs(part) for part in self.parts(int(self.unscaled[1]), found))
+        mine = {"dropped term": dropped, "accumulation": sums}.get(cause, operand)
+        sizes = np.array([[float(x) for x in row] for row in self.sizes])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weights = [np.ones(sizes.shape), np.where(sizes > 0, 1 / sizes, 0.0)]
+        weights += [weight * found.lost for weight in weights]
+        norms = [[np.linalg.norm(weight * part) for part in (mine, operand / 3, dropped, sums)] for weight in weights]
+        return any(own > 0.4 * max(others) for own, *others in norms)
+
+    def parts(self, s, found):
+        """(what the words lose of the operands, the low-low product, the rest) of a product's error, in binary64."""
+        with np.errstate(all="ignore"):
+            halves = []
+            for x in (self.narrow[0].astype(np.float64), self.narrow[1].astype(np.float64)):
+                x = np.where(np.isfinite(x), x, 0.0)
+                high = np.clip(x, -65504, 65504).astype(np.float16).astype(np.float64)
+                low = np.clip(np.ldexp(x - high, s), -65504, 65504).astype(np.float16).astype(np.float64)
+                halves.append((x, high, np.ldexp(low, -s)))
+            (a, a_high, a_low), (b, b_high, b_low) = halves
+            operand = (a_high + a_low - a) @ b + (a_high + a_low) @ (b_high + b_low - b)
+            dropped = a_low @ b_low
+            error = found.values - a @ b
+            return (np.nan_to_num(part, posinf=0, neginf=0) for part in (operand, dropped, error - operand + dropped))
+
+    def short_chains(self, bits):
+        """In chains of 256 products each; of which step order is not said."""
+        chains = [self.errors(self.cube.short_chains(*self.narrow, self.unscaled, step)) for step in STEPS.values()]
+        return self.k > 256 and any(bits_fit(bits, errors.bits) for errors in chains)
 
     def chain_of_fp32(self, bits):
         a, b = (x.astype(np.float64) for x in self.narrow)
@@ -335,7 +368,7 @@ SENTENCES = (
      VerdictJudge.cancel),
     (r"The SGEMM-cube paper's own figure 9 fits rounding once a step \(docs/results\.md\)\.", lambda judge: True),
     (r"(\d+) results? can say no more: differences of up to ([\d.]+) bits are chance\.", VerdictJudge.chance_is),
-    (r"Lost elements of ([AB]): (.*), the first [AB]\[(\d+), (\d+)\] = (\S+)\.", VerdictJudge.lost_elements),
+    (r"(Lost elements|Elements) of ([AB])(?: beyond their first word)?: (.*), the first [AB]\[(\d+), (\d+)\] = (\S+)\.", VerdictJudge.lost_elements),
     (r"Lost results( without scaling)?: (\d+) of (\d+), the worst C\[(\d+), (\d+)\]\.", VerdictJudge.lost_results),
     (r"FP32 itself loses (\d+) of (\d+) results\.", VerdictJudge.fp32_loses),
     (r"Scaling rows and columns by powers of two \(sgemm_cube_scaled\) gains nothing\.", VerdictJudge.gains_nothing),
@@ -344,6 +377,7 @@ SENTENCES = (
      VerdictJudge.conversion),
     (rf"(?:Why|Without scaling \(.*?\))(?: \({_HOW}\))?:(?: {_BITS};)? (overflow|range|split|dropped term|accumulation): "
      rf"(?:.*with it {_BITS}|[^;]*|two fp16 words.*)\.", VerdictJudge.why),
+    (rf"Chains of 256 products \(bk \* N_fused = 256; mpgemm plan --pareto\) have {_BITS}\.", VerdictJudge.short_chains),
     (rf"FP32 with all of k in one chain has {_BITS}, too: this machine's BLAS sums shorter chains\.",
      VerdictJudge.chain_of_fp32),
     (rf"Use {_SETTING}(?: \(method sgemm_cube_scaled\))?(?:; (.* gives? the same))?\.(?: (?:FP32|Chains of 256 products) where "
