@@ -194,7 +194,7 @@ def advise_promotion(
     Raises
     ------
     ValueError
-        If shapes do not fit, the engine does not give FP32 sums or takes block scales or integers, or `wanted` is not positive.
+        If shapes do not fit, operands are beyond the range of the engine's format, the engine does not give FP32 sums or takes block scales or integers, or `wanted` is not positive.
 
     Examples
     --------
@@ -208,6 +208,9 @@ def advise_promotion(
     engine = _engine(engine, fmt)
     data = corner(_checked(a, b), SIDE)
     data, exponents = _filled(data, engine) if scale else (data, (0, 0))
+    product = EngineProduct(engine, None, "rounded")
+    rounded = Data(*product.rounded(data))
+    _check_held(data, rounded, engine)
     m, k, n = data.a.shape[0], data.a.shape[1], data.b.shape[1]
     chosen: list[int | None] = [q for q in sorted(set(intervals)) if q % engine.k == 0 and q < k]
     exact = EngineProduct(ieee_engine("fp64"), None, "given").measure(data).exact
@@ -222,10 +225,8 @@ def advise_promotion(
                 _whole(measured, exact),
             )
         )  # fmt: skip
-    product = EngineProduct(engine, None, "rounded")
-    rounded = Data(*product.rounded(data))
     fp32 = EngineProduct(ieee_engine("fp32"), None, "given").measure(rounded)
-    operands = float(_ratio(np.linalg.norm(fp32.exact - exact), np.linalg.norm(exact)))
+    operands = _ratio(fp32.exact - exact, exact)
     best = min(i.error for i in found)
     target, by = _default_target(best, operands) if wanted is None else (wanted, WANTED)
     enough = [i for i in found if i.error <= target]
@@ -274,6 +275,18 @@ def _checked(a, b) -> Data:
     return Data(a, b)
 
 
+def _check_held(data: Data, rounded: Data, engine: Engine) -> None:
+    """Refuse operands that the engine's format holds as infinities."""
+    for name, x, held, fmt in zip("AB", data, rounded, engine.formats, strict=False):
+        lost = np.argwhere(~np.isfinite(held.astype(np.float64)))
+        if len(lost):
+            i, j = lost[0]
+            raise ValueError(
+                f"{len(lost)} elements of {name} are beyond {fmt.name}'s largest number, {fmt.max_finite:g}, the first "
+                f"{name}[{i}, {j}] = {float(x[i, j]):g}: no interval helps there; scale {name}"
+            )
+
+
 def _filled(data: Data, engine: Engine) -> tuple[Data, tuple[int, int]]:
     """Operands of narrow formats times powers of two that bring their largest element just below the largest number."""
     scaled, exponents = [], []
@@ -286,19 +299,30 @@ def _filled(data: Data, engine: Engine) -> tuple[Data, tuple[int, int]]:
     return Data(*scaled), (exponents[0], exponents[1])
 
 
-def _relative(measured: Measured) -> float:
-    return _ratio(np.linalg.norm(measured.error), np.linalg.norm(measured.exact))
-
-
 def _whole(measured: Measured, exact: np.ndarray) -> float:
     """Relative error against the exact product of the operands as given."""
-    finite = np.isfinite(measured.computed).all()
-    return _ratio(np.linalg.norm(measured.computed - exact), np.linalg.norm(exact)) if finite else math.inf
+    return _ratio(np.where(np.isfinite(measured.computed), measured.computed - exact, np.inf), exact)
+
+
+def _relative(measured: Measured) -> float:
+    return _ratio(measured.error, measured.exact)
 
 
 def _relative_bound(measured: Measured) -> float:
-    return _ratio(np.linalg.norm(measured.bound), np.linalg.norm(measured.exact))
+    return _ratio(measured.bound, measured.exact)
 
 
-def _ratio(error, size) -> float:
-    return 0.0 if error == 0 else float(error / size) if size else math.inf
+def _ratio(error: np.ndarray, exact: np.ndarray) -> float:
+    """Frobenius norm of an error over that of the exact values, without overflow on the way; 0/0 is 0."""
+    if not np.isfinite(error).all():
+        return math.inf
+    (above, up), (below, down) = (_norm(x) for x in (error, exact))
+    if not above:
+        return 0.0
+    return math.ldexp(above / below, up - down) if below else math.inf
+
+
+def _norm(x: np.ndarray) -> tuple[float, int]:
+    """(f, e) with the norm f 2^e, f near 1."""
+    exponent = int(np.frexp(np.max(np.abs(x), initial=0.0))[1])
+    return float(np.linalg.norm(np.ldexp(x, -exponent))), exponent
