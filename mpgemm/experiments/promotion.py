@@ -194,7 +194,8 @@ def advise_promotion(
     Raises
     ------
     ValueError
-        If shapes do not fit, operands are beyond the range of the engine's format, the engine does not give FP32 sums or takes block scales or integers, or `wanted` is not positive.
+        If shapes do not fit, operands are beyond the range of the engine's format, the engine does not give FP32 sums or takes
+        block scales or integers, or `wanted` is not positive.
 
     Examples
     --------
