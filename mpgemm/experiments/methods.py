@@ -7,7 +7,7 @@ or ``recovery:METHOD@ENGINE`` for a recovery method.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -154,11 +154,9 @@ def engine_method(name: str) -> GemmMethod:
     engine = _engine(name)
     if engine.scale_format is not None:
         raise ValueError(f"{name} needs block scales beside its operands; give an instruction without a scale format")
-    return GemmMethod(
-        f"engine:{engine.label}",
-        engine.label.replace(":", " ", 1),
-        partial(_engine_gemm, name),
-    )
+    asked = "" if ":" in name else f"{name}: "
+    label = f"{asked}{engine.label.replace(':', ' ', 1)}"
+    return GemmMethod(f"engine:{engine.label}", label, partial(_engine_gemm, name))
 
 
 def _engine(name: str) -> tcm.Engine:
@@ -249,5 +247,13 @@ def build_methods(names: Sequence[str] = tuple(FAMILIES), options: CubeOptions |
         else:
             known = [*FAMILIES, *ON_REQUEST, *(f"{prefix}:NAME" for prefix in PREFIXES), "METHOD@ENGINE"]
             raise ValueError(f"unknown method {name!r}; known: {', '.join(known)}")
-        methods.update((method.name, method) for method in found)
+        for method in found:
+            methods[method.name] = _together(methods[method.name], method) if method.name in methods else method
     return list(methods.values())
+
+
+def _together(method: GemmMethod, other: GemmMethod) -> GemmMethod:
+    """A method asked for twice: devices that compute alike are named together, "h100, h200: INSTRUCTION"."""
+    asked, separator, what = method.label.partition(": ")
+    also, _, same = other.label.partition(": ")
+    return replace(method, label=f"{asked}, {also}: {what}") if separator and what == same and also != asked else method
