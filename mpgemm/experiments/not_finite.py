@@ -44,7 +44,8 @@ def not_finite(case: Case) -> NotFinite:
     m, n = a.shape[0], b.shape[1]
     if 0 in (m, n):
         raise ValueError(
-            f"{case.label}: the product is empty, so there is nothing to compare (A is {m} x {a.shape[1]}, B {b.shape[0]} x {n})"
+            f"{case.label}: the product is empty, so there is nothing to compare: "
+            f"A is {m} x {a.shape[1]} and B {b.shape[0]} x {n}"
         )
     rows, columns = ~np.isfinite(a).all(axis=1), ~np.isfinite(b).all(axis=0)
     results = rows[:, None] | columns
