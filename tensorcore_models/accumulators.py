@@ -1,0 +1,86 @@
+"""Accumulator algorithms: what a matrix unit does with the products of one output element.
+
+Each class is a frozen, self-validating specification of one algorithm family; an instruction or a custom engine is such a
+specification together with operand formats. A class also states the algorithm in exact integers (`pass_bits`), which the
+compiled kernels repeat fast, and in words, as a tree, as an error and as terms for solvers: :class:`Accumulator` lists what a
+class of one's own may override. The classes live in the files and folders of `tensorcore_models/families`.
+
+Notation, as in the papers: one output element is ``d = c + sum_k a_k b_k``; *terms* (N) products are added in one fused
+operation, addends are aligned to the largest exponent and kept to *fraction_bits* (F) bits below it. An operand's exponent
+is the one of its encoding, so that a subnormal number has the exponent of the smallest normal one, and a product's
+exponent is the sum of its operands' (it is not normalised).
+
+A K longer than one fused operation is a chain: the rounded result of one operation is the c of the next (xie-mma-sim,
+section IV-D). That holds within an instruction (CoFDA, CoFDRDA, CoGFDRDA) and from one instruction to the next.
+
+Edge rules, where published models disagree (the names are fields; `Accumulator.edge_rules` lists a class's own):
+
+zero_operand
+    Whether a zero operand's product, which adds nothing, takes part in the alignment, and with which exponent of the operand.
+    ``"skip"``: zero products take no part (recorded on an RTX 4060; mmasim 2.1.1, MATLAB-tensor-core); ``"minus126"``: the
+    exponent of a zero is -126 whatever its format (MMA-Sim's code as first published); ``"format_minimum"``: it is the
+    smallest normal exponent of its format (a literal reading of xie-mma-sim, section IV-C).
+zero_c
+    The same for c = 0: ``"skip"`` (mmasim 2.1.1, MATLAB-tensor-core; on CDNA3 ``"minus126"``), ``"minus126"`` or
+    ``"format_minimum"``.
+exponent_floor
+    The alignment exponent is never below this; None: no floor. It shows where c = 0 and all products are small. The rows of the
+    catalogue have the rules of their architecture.
+scaled_zero
+    Whether zero products below block scales take part with the exponents of the scales: ``"skip"`` and ``"keeps_scale"``; for
+    exact group sums also ``"skip_zero_products"``, which tells a group of zero products, which takes no part, from one that
+    cancels, which keeps its scales' exponents (mmasim 2.1.1).
+subnormal_c
+    ``"raw"``: a subnormal c has its format's smallest normal exponent; ``"normalised"``: the exponent of its leading bit.
+negative_underflow
+    Sign of the result when a negative sum rounds to zero: ``"positive"`` (MMA-Sim's code, valpey-smt: -0 is never output)
+    or ``"negative"`` (MATLAB-tensor-core).
+nan
+    NaN results: ``"all_ones"`` (0x7fffffff, 0x7fff: NVIDIA's canonical NaN) or ``"quiet"`` (most significant fraction bit).
+    For SequentialFMA and LanedFMA also ``"x86"``: an operation with NaN operands returns the first of them (a, b, the addend;
+    of an addition the earlier partial sum, c before the dot product), made quiet, its sign and the leading bits of its
+    payload kept; an invalid operation returns the negative quiet NaN (0xffc00000).
+tf32_nan
+    tf32 operand whose payload is in the 13 ignored bits only: ``"truncated"`` (it becomes infinity) or ``"kept"`` (NaN).
+"""
+
+from .families import FAMILIES
+from .families.aligned import AlignedSum
+from .families.base import Accumulator
+from .families.fma_chain import SequentialFMA
+from .families.fused import FusedDotAdd, ParametricDotAdd, as_parametric
+from .families.group_sum import GroupDotFusedSum
+from .families.integer import IntegerDotAdd
+from .families.interleaved import InterleavedDotAdd
+from .families.lanes import LanedFMA
+from .families.pairwise import GroupPairwiseSum
+from .families.round_down import FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd
+from .families.round_odd import PairRoundOddSum
+from .families.unpublished import Unpublished
+
+__all__ = [
+    "Accumulator",
+    "AlignedSum",
+    "FusedDotAdd",
+    "FusedDotRoundDownAdd",
+    "GroupDotFusedSum",
+    "GroupFusedDotRoundDownAdd",
+    "GroupPairwiseSum",
+    "IntegerDotAdd",
+    "InterleavedDotAdd",
+    "LanedFMA",
+    "PairRoundOddSum",
+    "ParametricDotAdd",
+    "SequentialFMA",
+    "Unpublished",
+    "as_parametric",
+]
+__all__ += sorted({family.__name__ for family in FAMILIES} - {*__all__})
+
+
+def __getattr__(name: str) -> type[Accumulator]:
+    """A family of the package that the imports above do not name."""
+    for family in FAMILIES:
+        if family.__name__ == name:
+            return family
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,184 @@
+"""Fields of the plans that the compiled generic kernels run: formats, results and rounding rules, and integer widths.
+
+A family's `plan_fields` decides which kernel and which integer width hold every intermediate of its algorithm exactly. What
+none holds is left to the plain integers, and :class:`BeyondKernels` says why:
+
+- sums wider than 126 bits (fraction bits plus integer bits of all terms), or, with exact accumulation, than 80 limbs;
+- block-scaled groups whose exact sums exceed 126 bits; pairwise groups of more than 64 products;
+- pairwise, laned and pair-wise rounded-to-odd algorithms whose products are not exact in double (FP64 operands);
+- result formats that are unsigned, have no NaN or more than 62 significand bits; formats with exponents beyond 2^24;
+  integer operands over 16 bits;
+- `via_format` conversions from formats of more than 16 bits;
+- everything that needs 128-bit integers where the compiler has none.
+"""
+
+from .._kernels.generic import generic
+from ..formats import Format
+from ..reference.operands import SpecialRules
+
+# Numbers of generic_plan.h and generic_number.h.
+(
+    FUSED, INTERLEAVED, GROUPS, ROUND_DOWN, EXACT, SOFT_FMA, INTEGER, FMA, FMA64, FMA_EXACT, LANED, PAIRWISE, PAIR_ODD
+) = range(13)  # fmt: skip
+#: Names of the kernels, by these numbers.
+KERNEL_NAMES = (
+    "fused", "interleaved", "groups", "round_down", "exact", "soft_fma", "integer", "fma", "fma64", "fma_exact", "laned",
+    "pairwise", "pair_odd",
+)  # fmt: skip
+MAX_TERMS, MAX_GROUP, MAX_LIMBS = generic.MAX_TERMS, generic.MAX_GROUP, generic.MAX_LIMBS
+HAS_WIDE, ALIGN_NONE = generic.HAS_WIDE, generic.ALIGN_NONE
+_SPECIALS = {"ieee": 0, "fn": 1, "fnuz": 2, "finite": 3, "scale": 4}
+ROUNDINGS = {"rne": 0, "rna": 1, "rz": 2, "ru": 3, "rd": 4, "ro": 5}
+KEEP, FLUSH_SIGNED, FLUSH_POSITIVE = range(3)
+FLUSH_NONE, FLUSH_SUBNORMAL, FLUSH_TINY = range(3)
+LARGEST_EXPONENT = 1 << 24
+#: Bits that products may have in the vector kernel (generic_vector.h), by mpg_plan.wide.
+VECTOR_PRODUCTS = (60, 124)
+
+
+class BeyondKernels(Exception):
+    """The generic kernels cannot hold an intermediate of this accumulator; the reference can."""
+
+
+def require(condition: bool, reason: str) -> None:
+    """Leave what the kernels do not hold to the reference.
+
+    Raises
+    ------
+    BeyondKernels
+        Unless `condition`.
+    """
+    if not condition:
+        raise BeyondKernels(reason)
+
+
+def _check_format(fmt: Format) -> None:
+    exponents = (fmt.emin - fmt.fraction_bits, fmt.emax + 1)
+    require(max(map(abs, exponents)) < LARGEST_EXPONENT, f"format {fmt.name} has exponents beyond {LARGEST_EXPONENT}")
+
+
+def format_fields(
+    fmt: Format,
+    spec: SpecialRules,
+    zero: str = "format_minimum",
+    *,
+    normalise=False,
+    flush=KEEP,
+    below: int | None = None,
+) -> dict:
+    """mpg_format of generic_number.h: how operands and addends are taken apart, zeros aligned by the edge rule `zero`."""
+    _check_format(fmt)
+    zero_align = {"minus126": -126, "format_minimum": fmt.emin, "skip": generic.ALIGN_NONE}[zero]
+    return {
+        "exponent_bits": fmt.exponent_bits,
+        "fraction_bits": fmt.fraction_bits,
+        "padding_bits": fmt.padding_bits,
+        "specials": _SPECIALS[fmt.specials],
+        "sign_bit": fmt.sign_bit,
+        "emin": fmt.emin,
+        "bias": fmt.bias,
+        "keep_padded_nan": spec.tf32_nan == "kept",
+        "zero_align": zero_align,
+        "normalise": normalise,
+        "flush": flush,
+        "flush_below": fmt.emin if below is None else below,
+    }
+
+
+def result_fields(fmt: Format) -> dict:
+    """mpg_result of generic_number.h: the format of results."""
+    require(fmt.signed and fmt.has_nan, f"result format {fmt.name} is unsigned or has no NaN")
+    require(fmt.precision <= 62, f"result format {fmt.name} has {fmt.precision} significand bits")
+    _check_format(fmt)
+    return {
+        "fraction_bits": fmt.fraction_bits,
+        "padding_bits": fmt.padding_bits,
+        "quantum_exponent": fmt.quantum_exponent,
+        "emax": fmt.emax,
+        "sign_bit": fmt.sign_bit,
+        "zero_sign": fmt.sign_bit if fmt.has_negative_zero else 0,
+        "max_code": fmt.max_bits >> fmt.padding_bits,
+        "inf_code": fmt.inf_bits if fmt.has_inf else fmt.nan_bits,
+        "inf_sign": 0 if fmt.specials == "fnuz" else fmt.sign_bit,
+    }
+
+
+def rule_fields(
+    fmt: Format,
+    spec: SpecialRules,
+    rounding: str,
+    *,
+    kept=None,
+    to_inf=False,
+    saturate=False,
+    flush=FLUSH_NONE,
+    positive=False,
+) -> dict:
+    """mpg_rule of generic_number.h: how sums are rounded into it, `kept` bits of the fraction."""
+    all_ones = fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)
+    ieee = fmt.specials == "ieee"
+    return {
+        "rounding": ROUNDINGS[rounding],
+        "kept_bits": fmt.fraction_bits if kept is None else min(kept, fmt.fraction_bits),
+        "to_inf": to_inf,
+        "saturate": saturate,
+        "flush": flush,
+        "nan_operand": ieee and spec.nan == "x86" and not saturate,
+        "positive_underflow": positive,
+        "nan_code": all_ones if ieee and spec.nan == "all_ones" else fmt.nan_bits,
+    }
+
+
+def growth_bits(count: int) -> int:
+    """Bits by which a sum of `count` numbers can be longer than each."""
+    return (count - 1).bit_length()
+
+
+def integer_width(operands: tuple[int, int], intermediates: int, others: int) -> int:
+    """0 if 32-bit operands and 64-bit intermediates do, 1 for 64 and 128 bits; beyond, the reference must do it."""
+    if max(operands) <= 31 and intermediates <= 62 and others <= 60:
+        return 0
+    require(generic.HAS_WIDE, "the compiler that built the kernels has no 128-bit integers")
+    require(
+        max(operands) <= 63 and intermediates <= 126,
+        f"operands of {max(operands)} and intermediates of {intermediates} bits exceed 63 and 126",
+    )
+    return 1
+
+
+def width_fields(operands: tuple[int, int], intermediates: int, c: Format, d: Format) -> dict:
+    """Width of the kernels' integers, and whether the vector kernel holds everything (generic_vector.h)."""
+    wide = integer_width(operands, intermediates, max(c.precision, d.precision))
+    if sum(operands) > VECTOR_PRODUCTS[wide] and generic.HAS_WIDE:
+        wide = 1
+    return {"wide": wide, "vector": vector_holds(operands, c, d, wide), "narrow": max(operands) <= 31}
+
+
+def vector_holds(operands: tuple[int, int], c: Format, d: Format, wide: int) -> bool:
+    """Whether the vector kernel holds products and addends; sums that fit the width fit the vectors, too."""
+    return sum(operands) <= VECTOR_PRODUCTS[wide] and max(c.precision, d.precision) <= 60
+
+
+def binary_tree(count: int, places: int, begin: int = 0) -> list[int]:
+    """Additions of a binary tree over `places` neighbours, the first `count` present, as pairs of positions, flattened."""
+    middle = places // 2
+    if count <= middle:
+        return binary_tree(count, middle, begin) if count > 1 else []
+    if count < 2:
+        return []
+    return [
+        *binary_tree(middle, middle, begin),
+        *binary_tree(count - middle, places - middle, begin + middle),
+        begin,
+        begin + middle,
+    ]
+
+
+def sums_after(count: int) -> list[int]:
+    """How many pairs of parts of a binary tree (the left part the larger one) are complete after each of `count` neighbours."""
+    if count < 2:
+        return [0] * count
+    middle = (count + 1) // 2
+    sums = sums_after(middle) + sums_after(count - middle)
+    sums[-1] += 1
+    return sums

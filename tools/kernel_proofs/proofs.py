@@ -1,0 +1,85 @@
+"""Which lemmas together say that a kernel computes its specification, for which accumulators (docs/proofs.md)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tensorcore_models.formats import get_float_format
+
+from . import narrow_lemmas as narrow
+from . import wide_lemmas as wide
+from .lemmas import Lemma
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fused dot-add whose kernel is proved.
+
+    Parameters
+    ----------
+    kernel : {"narrow", "wide"}
+        32-bit or 64-bit lanes.
+    operands : str
+        Format of a and b.
+    result : str
+        Format of c and d.
+    terms, fraction_bits : int
+        N and F.
+    output_fraction_bits : int or None
+        As in :class:`FusedDotAdd`.
+    units : str
+        The units that compute it.
+    """
+
+    kernel: str
+    operands: str
+    result: str
+    terms: int
+    fraction_bits: int
+    output_fraction_bits: int | None
+    units: str
+
+    def lemmas(self) -> Iterator[Lemma]:
+        """The lemmas that the proof of this case consists of."""
+        yield from (self._narrow() if self.kernel == "narrow" else self._wide())
+
+    def _narrow(self) -> Iterator[Lemma]:
+        fmt, f = get_float_format(self.operands), self.fraction_bits
+        bound = narrow.sum_bound(fmt, fmt, self.terms, f) + (1 << (f + 1)) - 1
+        yield narrow.product_is_exact(fmt, fmt)
+        yield narrow.product_is_aligned(fmt, fmt, f)
+        yield narrow.addend_is_aligned(f)
+        yield narrow.sum_is_exact(fmt, fmt, self.terms, f)
+        if bound >> 31:
+            yield narrow.wrapped_sum_is_truncated(fmt, fmt, self.terms, f)
+        if self.result == "fp32":
+            yield narrow.result_is_truncated(bound, f, self.output_fraction_bits)
+        else:
+            yield narrow.result_is_nearest(bound, f, -68)
+        yield narrow.exponent_bytes(fmt, fmt)
+
+    def _wide(self) -> Iterator[Lemma]:
+        f = self.fraction_bits
+        yield wide.adding_rounds_down(2 * get_float_format(self.operands).precision)
+        yield wide.truncation_is_floor_and_count()
+        yield wide.lowest_bit_of_product()
+        yield wide.words_count_negative_fractions(f)
+        yield wide.count_is_added()
+        yield wide.addend_is_truncated(f)
+        yield wide.result_is_truncated(f)
+
+
+CASES: tuple[Case, ...] = (
+    Case("narrow", "fp16", "fp32", 4, 23, None, "V100"),
+    Case("narrow", "fp16", "fp32", 8, 24, None, "A100, Ada"),
+    Case("narrow", "fp16", "fp32", 16, 25, None, "H100, B200"),
+    Case("narrow", "fp16", "fp16", 8, 24, None, "A100, Ada"),
+    Case("narrow", "fp16", "fp16", 16, 25, None, "H100, B200"),
+    Case("narrow", "e4m3fn", "fp32", 16, 13, 13, "Ada, mma.sync"),
+    Case("narrow", "e4m3fn", "fp32", 32, 13, 13, "H100, wgmma"),
+    Case("narrow", "e5m2", "fp32", 32, 13, 13, "H100, wgmma"),
+    Case("narrow", "e4m3fn", "fp16", 32, 13, None, "H100, wgmma"),
+    Case("wide", "bf16", "fp32", 8, 24, None, "A100, Ada"),
+    Case("wide", "bf16", "fp32", 16, 25, None, "H100, B200"),
+    Case("wide", "tf32", "fp32", 4, 24, None, "A100, Ada"),
+    Case("wide", "tf32", "fp32", 8, 25, None, "H100, B200"),
+)

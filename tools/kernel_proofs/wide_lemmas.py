@@ -1,0 +1,206 @@
+"""That the 64-bit lanes (`wide_rows.h`) compute a fused dot-add into fp32: one lemma for each step of `mpg_wide_fda`.
+
+All lemmas but the last two are free of the operand formats: they hold for any product of two significands of up to 24 bits.
+"""
+
+from tensorcore_models.accumulators import FusedDotAdd
+from tensorcore_models.bitvectors import integers as z
+from tensorcore_models.bitvectors import numbers as n
+from tensorcore_models.bitvectors import terms as t
+from tensorcore_models.bitvectors.integers import Int
+from tensorcore_models.bitvectors.numbers import Number
+from tensorcore_models.bitvectors.terms import Term
+
+from . import machine as m
+from .lemmas import Goal, Lemma
+from .machine import FP32, FP64
+from .narrow_lemmas import free_integer
+
+_SIGNIFICAND = 24
+_SUM = (1 << 51) - 1  # sums stay below 2^51 units
+_MAGIC = 3 << 51  # 1.5 * 2^52
+#: Alignment exponents of products of bf16, tf32 or fp32 operands, and of c, and beyond.
+_EXPONENTS = (-300, 256)
+_WORD_BIAS, _LOWEST_BIAS, _LOWEST_OF_ZERO = 1023, 1024, 4096
+
+
+def _with_magic(units: Int) -> Term:
+    """The double 1.5 * 2^52 + units, in units: its encoding is the exponent of 2^52 and the rest as fraction."""
+    fraction = z.as_bits(z.plus(units, z.number(1 << 51)), 52)
+    return t.joined(t.constant(FP64.bias + 52, 12), fraction)
+
+
+def _free_sum() -> tuple[Int, list[Term]]:
+    return free_integer("sum", -_SUM, _SUM)
+
+
+def _free_product(bits: int) -> tuple[Number, list[Term]]:
+    """A number of so many bits in units, below 2^50 of them and however small."""
+    significand, first = free_integer("significand", 0, (1 << bits) - 1)
+    align, second = free_integer("align", -1000, 49)
+    return n.plain(t.variable("negative", t.BOOL), significand, align, bits - 1), first + second
+
+
+def _floor(x: Number) -> Int:
+    """The largest integer not above x."""
+    return n.aligned(x, z.number(50), 50, "rd")
+
+
+def adding_rounds_down(bits: int) -> Lemma:
+    """Lemma 1, for products of so many bits."""
+
+    def goal() -> Goal:
+        units, first = _free_sum()
+        product, second = _free_product(bits)
+        floored = z.plus(units, _floor(product))
+        premise = t.both(z.at_most(z.number(-_SUM), floored), z.at_most(floored, z.number(_SUM)))
+        found = m.add_exact(_with_magic(units), product, FP64)
+        within = z.ranged(floored.term, -_SUM, _SUM)
+        return Goal((*first, *second, premise), t.equal(found, _with_magic(within)))
+
+    return Lemma(
+        f"wide 1, products of {bits} bits",
+        "fma(a, b, M + s) toward zero is M + s + floor(a b), in units",
+        goal=goal,
+    )
+
+
+def truncation_is_floor_and_count() -> Lemma:
+    """Lemma 2."""
+
+    def goal() -> Goal:
+        product, premises = _free_product(2 * _SIGNIFICAND)
+        truncated = n.aligned(product, z.number(50), 50, "rz")
+        whole = z.same(n.aligned(product, z.number(50), 50, "ro"), truncated)
+        one_more = t.both(product.negative, t.negation(_is_multiple(product)))
+        corrected = z.plus(_floor(product), z.select(one_more, z.number(1), z.number(0)))
+        return Goal(
+            tuple(premises), t.both(z.same(truncated, corrected), t.either(whole, t.negation(_is_multiple(product))))
+        )
+
+    return Lemma(
+        "wide 2",
+        "a product truncated to units is its floor, and one more if it is negative and no multiple of a unit",
+        goal=goal,
+    )
+
+
+def _is_multiple(x: Number) -> Term:
+    """Whether a number is an integer: its lowest set bit is not below the point."""
+    bits = x.significand.width - 1
+    missing = z.larger(z.minus(z.number(x.point), x.align), z.number(0))
+    missing = z.ranged(missing.term, 0, missing.high)
+    kept = z.shifted_left(z.shifted_right(x.significand, _at_most(missing, bits)), _at_most(missing, bits))
+    return z.same(kept, x.significand)
+
+
+def _at_most(x: Int, limit: int) -> Int:
+    cut = z.select(z.less(z.number(limit), x), z.number(limit), x)
+    return z.ranged(cut.term, 0, limit)
+
+
+def lowest_bit_of_product() -> Lemma:
+    """Lemma 3."""
+
+    def goal() -> Goal:
+        x, y = (t.variable(name, 2 * _SIGNIFICAND) for name in "xy")
+        odd = [t.bit(number, 0) for number in (x, y)]
+        return Goal(tuple(odd), t.bit(t.multiplied(x, y), 0))
+
+    return Lemma("wide 3", "the product of two odd integers is odd: lowest set bits add their exponents", goal=goal)
+
+
+def words_count_negative_fractions(fraction_bits: int) -> Lemma:
+    """Lemma 4."""
+
+    def goal() -> Goal:
+        premises: list[Term] = []
+        words, lowest, negative, zero = [], [], [], []
+        for name in "ab":
+            exponent, found = free_integer(f"lowest_{name}", -400, 400)
+            is_zero, sign = t.variable(f"zero_{name}", t.BOOL), t.variable(f"negative_{name}", t.BOOL)
+            word = z.plus(z.select(is_zero, z.number(_LOWEST_OF_ZERO), exponent), z.number(_LOWEST_BIAS))
+            high = t.choose(sign, t.constant(1 << 15, 16), t.constant(0, 16))
+            words.append(t.bits_or(z.as_bits(word, 16), high))
+            premises += found
+            lowest.append(exponent)
+            negative.append(sign)
+            zero.append(is_zero)
+        top, found = free_integer("top", -900, 512)
+        premises += found
+        limit = z.plus(top, z.number(_WORD_BIAS + 2 * _LOWEST_BIAS - _WORD_BIAS - fraction_bits - 32768))
+        counted = t.below_signed(t.added(*words), z.as_bits(limit, 16))
+        unit = z.minus(top, z.number(fraction_bits))
+        fraction = z.less(z.plus(*lowest), unit)
+        meant = t.both(t.exclusive(*negative), *(t.negation(x) for x in zero), fraction)
+        return Goal(tuple(premises), t.equal(counted, meant))
+
+    return Lemma(
+        f"wide 4, F = {fraction_bits}",
+        "the sum of two operands' words is below the limit, as a signed 16-bit number, exactly where the product is "
+        "negative and its lowest set bit is below the unit",
+        goal=goal,
+    )
+
+
+def count_is_added() -> Lemma:
+    """Lemma 5."""
+
+    def goal() -> Goal:
+        units, first = _free_sum()
+        count, second = free_integer("count", 0, 32)
+        total = z.plus(units, count)
+        found = t.added(_with_magic(units), z.as_bits(count, 64))
+        within = z.ranged(total.term, -_SUM, _SUM)
+        return Goal((*first, *second, z.at_most(total, z.number(_SUM))), t.equal(found, _with_magic(within)))
+
+    return Lemma("wide 5", "adding a count to the bits of M + s adds so many units", goal=goal)
+
+
+def addend_is_truncated(fraction_bits: int) -> Lemma:
+    """Lemma 6."""
+
+    def goal() -> Goal:
+        bits = t.variable("c", 32)
+        c = m.value_of(FP32, bits)
+        distance, premises = free_integer("distance", 0, 600)  # e_max less c's exponent
+        # In units of 2^(e_max - F): c's exponent is F less the distance.
+        scaled = c._replace(align=z.minus(z.number(fraction_bits), distance))
+        magic = _with_magic(z.number(0))
+        double = m.as_machine(scaled._replace(negative=t.FALSE), FP64)
+        size = m.subtract(m.add(double, magic, FP64), magic, FP64)
+        signed = t.joined(t.choose(c.negative, t.constant(1, 1), t.constant(0, 1)), t.extract(size, 62, 0))
+        truncated = n.aligned(scaled, z.number(fraction_bits), fraction_bits, "rz")
+        return Goal(tuple(premises), t.equal(m.add(signed, magic, FP64), _with_magic(truncated)))
+
+    return Lemma(
+        f"wide 6, F = {fraction_bits}",
+        "(|c| + M) - M with c's sign, plus M, is M + c truncated to units",
+        goal=goal,
+    )
+
+
+def result_is_truncated(fraction_bits: int) -> Lemma:
+    """Lemma 7."""
+
+    def goal() -> Goal:
+        units, first = _free_sum()
+        magic = _with_magic(z.number(0))
+        difference = m.subtract(_with_magic(units), magic, FP64)
+        top, second = free_integer("top", fraction_bits - 149, 120)
+        unit = z.minus(top, z.number(fraction_bits))
+        largest = z.number(1 << (fraction_bits + 8))  # 32 products and c are below 2^(F + 8) units
+        premise = z.less(z.magnitude(units), largest)
+        double = m.times_power(difference, unit, FP64)
+        cut = t.bits_and(double, t.constant(~0x1FFFFFFF, 64))
+        expected = n.finish(units, unit, FP32, FusedDotAdd(), "rz")
+        wanted = m.value_of(FP32, expected)
+        converted = m.same_value(m.value_of(FP64, cut), wanted)
+        positive = t.either(z.less(units, z.number(0)), t.negation(t.bit(cut, 63)))  # 0 is +0
+        return Goal((*first, *second, premise), t.both(converted, positive))
+
+    return Lemma(
+        f"wide 7, F = {fraction_bits}",
+        "with e_max from F - 149 to 120, the double of the sum without its last 29 bits is the sum truncated to fp32",
+        goal=goal,
+    )
