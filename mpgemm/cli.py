@@ -110,6 +110,11 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     return parser
 
 
+# Threads of the kernels sleep while they wait: spinning costs a command more CPU time than its work, and is read when a command
+# loads OpenMP's library.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
 @default_fp_state
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 2 on bad input, 130 after Ctrl-C."""
