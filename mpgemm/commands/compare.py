@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace, journal: Journal) -> int:
     with open_executor(args.workers, args.cluster) as executor:
-        context = Context(journal=journal, progress=report.Progress(sys.stderr), executor=executor, quick=args.quick)
+        context = Context(journal=journal, progress=report.Progress(sys.stderr, args.quiet), executor=executor, quick=args.quick)
         if args.figure or args.table:
             return _reproduce(args, context)
         return _compare(args, context)

@@ -121,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace, journal: Journal) -> int:
     with open_executor(args.workers, args.cluster) as executor:
-        context = Context(journal=journal, progress=report.Progress(sys.stderr), executor=executor)
+        context = Context(journal=journal, progress=report.Progress(sys.stderr, args.quiet), executor=executor)
         return _run_figures(args, context) if args.figure else _run_cases(args, context)
 
 

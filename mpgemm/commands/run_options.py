@@ -30,6 +30,7 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--fresh", action="store_true", help="measure again what the journal in --out holds")
     output.add_argument("--no-figures", action="store_true", help="no pictures")
     output.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    output.add_argument("--quiet", action="store_true", help="no progress on a terminal")
     output.add_argument("--csv", action="store_true", help="print CSV instead of tables")
     output.add_argument(
         "--metric", choices=list(RELATIVE_METRICS), help="what the figures show (default relative_frobenius)"
