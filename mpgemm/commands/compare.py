@@ -113,7 +113,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace, journal: Journal) -> int:
     with open_executor(args.workers, args.cluster) as executor:
-        context = Context(journal=journal, progress=report.Progress(sys.stderr, args.quiet), executor=executor, quick=args.quick)
+        progress = report.Progress(sys.stderr, args.quiet)
+        context = Context(journal=journal, progress=progress, executor=executor, quick=args.quick)
         if args.figure or args.table:
             return _reproduce(args, context)
         return _compare(args, context)
@@ -156,8 +157,6 @@ def _compare(args: argparse.Namespace, context: Context) -> int:
         sys.stdout.write(comparison.to_csv())
     else:
         print(report.fitted(comparison.text(report.shown_width(sys.stdout), args.bits)))
-        notes = {case.group: case.note for case in cases if case.note}
-        print(report.fitted("\n".join(f"{group}: {note}" for group, note in notes.items())))
     if args.out:
         written = _write_comparison(args, comparison)
         if not (args.json or args.csv):

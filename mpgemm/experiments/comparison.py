@@ -47,6 +47,8 @@ class Comparison(list, Result):
         NumPy's FP32 product of each case.
     not_finite : dict of str to NotFinite
         Cases with operands that are not finite.
+    inputs : dict of str to str
+        What a reader must know of the cases of each group.
     """
 
     def __init__(
@@ -55,11 +57,13 @@ class Comparison(list, Result):
         skipped: Sequence[tuple[str, str, str]] = (),
         fp32: Mapping[str, ErrorReport] | None = None,
         not_finite: Mapping[str, NotFinite] | None = None,
+        inputs: Mapping[str, str] | None = None,
     ):
         super().__init__(records)
         self.skipped = tuple(skipped)
         self.fp32 = dict(fp32 or {})
         self.not_finite = dict(not_finite or {})
+        self.inputs = dict(inputs or {})
 
     def ranked(self, case: str) -> list[ComparisonRecord]:
         """The records of one case, the smallest error first; of equal errors the cheaper, unknown costs last."""
@@ -91,6 +95,8 @@ class Comparison(list, Result):
                 "records": [record.row() for record in self],
                 "fp32": {case: errors.to_dict() for case, errors in self.fp32.items()},
                 "recommendations": [asdict(row) for row in self.recommendations(bits)],
+                "remarks": {case: self.remarks(case, bits) for case in self.cases},
+                "notes": self.notes(),
                 "skipped": [dict(zip(("method", "engine", "reason"), row, strict=True)) for row in self.skipped],
             }
         )
@@ -133,7 +139,8 @@ class Comparison(list, Result):
                 "Added outside every 16 products (bf16x9:restart_every=16) they reach FP32 on A100 and H100 on uniform and "
                 "normal data (docs/answers.md)."
             )
-        return [*lines, *(f"Left out: {method} on {engine}: {reason}" for method, engine, reason in self.skipped)]
+        lines += [f"Left out: {method} on {engine}: {reason}" for method, engine, reason in self.skipped]
+        return [*lines, *(f"{group}: {note}" for group, note in self.inputs.items())]
 
     def _sources(self) -> list[str]:
         """Where the rates are from, and what has none."""
@@ -289,7 +296,8 @@ def compare_cases(
         if record.method in measured
         for pair in measured[record.method][1]
     ]
-    return Comparison(found, skipped, fp32, {case: facts for case, facts in beyond.items() if facts.results})
+    notes = {case.group: case.note for case in cases if case.note}
+    return Comparison(found, skipped, fp32, {case: facts for case, facts in beyond.items() if facts.results}, notes)
 
 
 def _fp32_product(a, b, c=None):
