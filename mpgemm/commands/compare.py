@@ -172,7 +172,7 @@ def _write_comparison(args, comparison: Comparison) -> list[str]:
         groups: dict[str, list] = {}
         for record in comparison:
             groups.setdefault(record.case, []).append(
-                (record.method, record.engine, getattr(record.errors, metric_of(args)))
+                (record.method, record.requested, getattr(record.errors, metric_of(args)))
             )
         figure = plots.method_comparison(groups, "Error of each method", RELATIVE_METRICS[metric_of(args)])
         plots.save_figure(figure, args.out / "comparison.png")
