@@ -283,7 +283,7 @@ def _check_held(data: Data, rounded: Data, engine: Engine) -> None:
         if len(lost):
             i, j = lost[0]
             raise ValueError(
-                f"{len(lost)} elements of {name} are beyond {fmt.name}'s largest number, {fmt.max_finite:g}, the first "
+                f"{len(lost)} element{'s' * (len(lost) != 1)} of {name} {'are' if len(lost) != 1 else 'is'} beyond {fmt.name}'s largest number, {fmt.max_finite:g}, the first "
                 f"{name}[{i}, {j}] = {float(x[i, j]):g}: no interval helps there; scale {name}"
             )
 

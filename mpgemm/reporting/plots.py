@@ -217,7 +217,7 @@ def method_errors(
 
 
 #: Characters of a legend in an inch of a figure at 8 points, with what a mark before them takes.
-_IN_AN_INCH, _MARK = 15, 5
+_IN_AN_INCH, _MARK = 14, 9
 
 
 def _legend(figure, handles: Sequence, labels: Sequence[str], columns: int) -> None:
@@ -226,6 +226,8 @@ def _legend(figure, handles: Sequence, labels: Sequence[str], columns: int) -> N
     wrapped = ["\n".join(textwrap.wrap(label, room)) for label in labels]
     longest = max((len(line) for label in wrapped for line in label.split("\n")), default=1) + _MARK
     fitting = max(1, min(columns, (room + _MARK) // longest))
+    more = sum(label.count("\n") for label in wrapped)  # lines beyond one for each label
+    figure.set_figheight(figure.get_figheight() + 0.16 * more)
     figure.legend(handles, wrapped, fontsize=8, frameon=False, loc="outside lower center", ncols=fitting)
 
 
