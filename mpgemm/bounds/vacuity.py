@@ -10,6 +10,8 @@ from tensorcore_models.results import Result
 
 #: Products in a dropped block of k, where nothing else is said: a small tile of a kernel.
 BLOCK = 32
+#: Products that are looked at together.
+_PRODUCTS = 1 << 18
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,10 +123,11 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
     allowed = atol + rtol * exact if bound is None else np.broadcast_to(np.asarray(bound, np.float64), exact.shape)
     k = a.shape[1]
     largest, unseen_terms = np.zeros(exact.shape), 0
-    for column, row in zip(np.abs(a).T, np.abs(b), strict=True):
-        product = np.outer(column, row)
-        np.maximum(largest, product, out=largest)
-        unseen_terms += bool((product <= allowed).all())
+    part = max(1, _PRODUCTS // max(1, exact.size))
+    for start in range(0, k, part):
+        products = np.abs(a[:, start : start + part].T[:, :, None] * b[start : start + part, None, :])
+        np.maximum(largest, products.max(axis=0), out=largest)
+        unseen_terms += int((products <= allowed).all(axis=(1, 2)).sum())
     starts = range(0, k, block)
     lost = (np.abs(a[:, start : start + block] @ b[start : start + block]) for start in starts)
     return Vacuity(

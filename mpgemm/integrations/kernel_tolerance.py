@@ -7,7 +7,9 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
 from mpgemm.bounds.operand_facts import apply_scales, facts_of, scaled_values
-from mpgemm.bounds.tolerances import Tolerance, Vacuity, check_tolerance, tolerance
+from mpgemm.bounds.tolerance_result import Tolerance
+from mpgemm.bounds.tolerances import tolerance
+from mpgemm.bounds.vacuity import Vacuity, check_tolerance
 from mpgemm.exact.product import ExactResult, exact_gemm
 from mpgemm.integrations.multiplier import Multiplier
 from tensorcore_models.engines.engine import Engine
