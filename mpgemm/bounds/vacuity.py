@@ -45,8 +45,8 @@ class Vacuity(Result):
 
     @property
     def vacuous(self) -> bool:
-        """Whether a kernel that writes zeros passes everywhere: the check cannot fail in any useful sense."""
-        return self.elements > 0 and self.zero_passes == self.elements
+        """Whether a kernel that writes zeros passes everywhere, although there is something to add up."""
+        return self.elements > 0 and self.terms > 0 and self.zero_passes == self.elements
 
     @property
     def verdict(self) -> str:
