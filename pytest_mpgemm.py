@@ -9,8 +9,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def gemm_tolerance():
-    """:func:`mpgemm.testing.gemm_tolerance` that fails a test whose tolerance is vacuous (zeros would pass), or has no finite bound
-    for more than a tenth of the elements."""
+    """:func:`mpgemm.testing.gemm_tolerance` that fails a test whose tolerance is vacuous, or unbounded for over a tenth."""
     from mpgemm.integrations.kernel_overflow import too_many_unbounded
     from mpgemm.testing import gemm_tolerance as unchecked
 

@@ -4,7 +4,8 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.attribution import attribute
-from mpgemm.integrations.kernel_bugs import FEWEST, SAMPLES, Failure, suspicions
+from mpgemm.integrations.kernel_bugs import FEWEST, suspicions
+from mpgemm.integrations.kernel_failure import failure_of
 from mpgemm.integrations.kernel_overflow import model_values, right_elements, too_many_unbounded, unbounded_line
 from mpgemm.integrations.kernel_tolerance import KernelTolerance, gemm_tolerance, kernel_engine
 from mpgemm.integrations.multiplier import recipe_values
@@ -45,9 +46,9 @@ def assert_gemm_close(
     ------
     AssertionError
         If an element is outside: the worst element, its bound, the engine's own part of its error, and what kind of bug would
-        look like this. Where the exact result or the model's is infinite or NaN, the result must be of that kind and sign. Also if
-        the tolerance is vacuous (a kernel that writes zeros would pass), and if more than a tenth of the elements have no finite
-        bound, since they may overflow.
+        look like this. Where the exact result or the model's is infinite or NaN, the result must be of that kind and sign.
+        Also if the tolerance is vacuous (a kernel that writes zeros would pass), and if more than a tenth of the elements have
+        no finite bound, since they may overflow.
     ValueError, TypeError
         As :func:`gemm_tolerance`; and if the result has another shape or no format.
     """
@@ -95,13 +96,11 @@ def _message(out: np.ndarray, allowed: KernelTolerance, wrong: np.ndarray) -> st
         f"difference {out[i, j] - exact[i, j]:.6g}, bound {bound[i, j]:.6g} ({excess[i, j]:.4g} times)",
         *_cause(allowed, i, j),
     ]
-    places = np.flatnonzero(usual)
-    chosen = places[np.unique(np.linspace(0, places.size - 1, min(SAMPLES, places.size)).astype(int))]
-    failure = Failure(allowed, out, exact, bound, *np.divmod(chosen, wrong.shape[1]))
+    failure = failure_of(out, allowed, usual)
     found = suspicions(failure)
     lines += [f"  looks like {text}" for text in found]
-    if not found and places.size < FEWEST:
-        lines.append(f"  looks like nothing in particular: only {places.size} of the elements fail")
+    if not found and failure.rows.size < FEWEST:
+        lines.append(f"  looks like nothing in particular: only {failure.rows.size} of the elements fail")
     elif not found:
         lines.append(
             "  looks like none of: lost or doubled terms, wrong scale, transposed or exchanged blocks, rounded operands, "
@@ -117,8 +116,8 @@ def _kinds_differ(out: np.ndarray, allowed: KernelTolerance, wrong: np.ndarray) 
     model = float(model_values(allowed, np.array([i]), np.array([j]))[0][0, 0])
     return [
         f"  first: out[{i}, {j}] = {float(out[i, j])!r}, exact {float(exact[i, j])!r}, the model {model!r}",
-        f"  of them {np.count_nonzero(wrong & np.isfinite(out))} are finite, {np.count_nonzero(wrong & np.isinf(out))} infinite, "
-        f"{np.count_nonzero(wrong & np.isnan(out))} NaN",
+        f"  of them {np.count_nonzero(wrong & np.isfinite(out))} are finite, "
+        f"{np.count_nonzero(wrong & np.isinf(out))} infinite, {np.count_nonzero(wrong & np.isnan(out))} NaN",
     ]
 
 

@@ -1,9 +1,9 @@
 """What a right kernel may return where a sum, or the rounding to the output's format, may overflow.
 
-There no finite bound is certified. A finite result means that nothing overflowed, so that the bound without overflow holds for
-it; a result that is not finite must be of a kind and sign that a right kernel can have: those of the exact result, those of the model
-where the kernel adds in the model's order, and for sums in several parts an infinity whose sign the positive or the negative
-products can reach, or NaN where both can.
+There no finite bound is certified. A finite result means that nothing overflowed, so that the bound without overflow holds
+for it; a result that is not finite must be of a kind and sign that a right kernel can have: those of the exact result,
+those of the model where the kernel adds in the model's order, and for sums in several parts an infinity whose sign the
+positive or the negative products can reach, or NaN where both can.
 """
 
 import numpy as np
@@ -35,8 +35,8 @@ def unbounded_line(allowed: KernelTolerance) -> str | None:
     if not count:
         return None
     return (
-        f"{count} of {size} elements have no finite bound, since a sum or the result may overflow: there infinities and NaN are "
-        "compared by kind and sign"
+        f"{count} of {size} elements have no finite bound, since a sum or the result may overflow: there infinities and NaN "
+        "are compared by kind and sign"
     )
 
 
@@ -45,8 +45,8 @@ def too_many_unbounded(allowed: KernelTolerance) -> str | None:
     if np.count_nonzero(unbounded(allowed)) <= UNBOUNDED * allowed.bound.size:
         return None
     return (
-        f"{unbounded_line(allowed)}; where they are more than {UNBOUNDED:.0%} a test shows too little. Use smaller operands, or a "
-        "wider output format."
+        f"{unbounded_line(allowed)}; where they are more than {UNBOUNDED:.0%} a test shows too little. Use smaller operands, "
+        "or a wider output format."
     )
 
 
