@@ -48,10 +48,15 @@ class Population(Protocol):
 
 def corner(data: Data, side: int = SIDE) -> Data:
     """At most `side` rows of A and columns of B, evenly spread; the rest of the product is left out."""
+    return part_of(data, *evenly_spread(data, side))
+
+
+def evenly_spread(data: Data, side: int) -> tuple[np.ndarray, np.ndarray]:
+    """At most `side` rows of A and columns of B."""
     rows, columns = (
         np.unique(np.linspace(0, n - 1, min(n, side)).astype(int)) for n in (data.a.shape[0], data.b.shape[1])
     )
-    return part_of(data, rows, columns)
+    return rows, columns
 
 
 def part_of(data: Data, rows: np.ndarray, columns: np.ndarray) -> Data:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +12,12 @@ from mpgemm.bounds.bounded_product import Bounded, BoundedProduct, Data, EngineP
 from mpgemm.bounds.faults import SIDE as FAULT_SIDE
 from mpgemm.bounds.faults import Limit, blocks_for, case_of, faults_seen
 from mpgemm.bounds.operand_facts import facts_of, scaled_values
-from mpgemm.bounds.populations import SIDE, Drawn, Orders, Population, corner
+from mpgemm.bounds.populations import SIDE, Drawn, Orders, Population, corner, evenly_spread, part_of
 from mpgemm.bounds.published_bounds import block_fma_bounds
 from mpgemm.bounds.statistical import FEWEST, Sample, check_share, estimate, largest_ratio, plan, sample, tightest_line
 from mpgemm.bounds.tails import exceedance
 from mpgemm.bounds.tolerance_result import Checked, Line, Tolerance
-from mpgemm.bounds.vacuity import check_line, check_tolerance
+from mpgemm.bounds.vacuity import Vacuity, check_line, check_tolerance, on_the_whole
 from mpgemm.recovery.engines import plain_engine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, get_method
 from tensorcore_models.engines.engine import Engine
@@ -295,6 +295,7 @@ class _Known(NamedTuple):
     shown: Data
     complete: bool
     inner: tuple[float, float]
+    looked: "_Looked"
 
 
 def _certified(question: _Question) -> _Known:
@@ -308,18 +309,36 @@ def _certified(question: _Question) -> _Known:
     line = tightest_line(found)
     if line is None:
         relative, absolute = math.inf, math.inf
-    small = corner(shown, SMALL)
-    expected, vacuities, certified = product.expected(small), {}, None
+    vacuities, certified, looked = {}, None, _Looked(product, shown, found)
     if line is not None:
         certified = Line(upwards(line[0]), upwards(line[1]))
-        vacuities["certified"] = check_tolerance(*expected, **certified._asdict())
-    vacuity = check_tolerance(*expected, bound=product.bounded(small).bound)
+        vacuities["certified"] = looked.at(certified)
+    vacuity = looked.at(found.bound)
     tolerance = Tolerance(
         upwards(relative), upwards(absolute), found.bound if complete else None, "\n".join(lines), published, vacuity,
         label=product.label, k=k, certified=certified, lines=vacuities,
         notes=_notes(product, population, shown, complete, line), reference=getattr(product, "reference", "given"),
     )  # fmt: skip
-    return _Known(tolerance, shown, complete, inner)
+    return _Known(tolerance, shown, complete, inner, looked)
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """A product in which zeros, lost blocks and lost products are looked for."""
+
+    product: BoundedProduct
+    data: Data
+    found: Bounded
+
+    def at(self, allowed: Line | np.ndarray) -> Vacuity:
+        """What a line, or a bound of each element, lets pass."""
+        if isinstance(allowed, Line):
+            allowed = allowed.atol + allowed.rtol * self.found.least
+        a, b, _ = self.product.expected(self.data)
+        rows, columns = evenly_spread(self.data, SMALL)
+        small = self.product.expected(part_of(self.data, rows, columns))
+        part = check_tolerance(*small, bound=allowed[np.ix_(rows, columns)])
+        return on_the_whole(part, a, b, self.found.least, allowed)
 
 
 def _by_sampling(question: _Question, known: _Known, progress: Progress | None) -> Tolerance:
@@ -360,10 +379,9 @@ def _with_lines(question: _Question, known: _Known, found: Sample, whole: Sample
     """The statistical line, and how often right products fail the given one."""
     product, population, quantile, confidence, check = question
     statistical = estimate(found, whole, population, quantile, confidence, known.inner, product.out_format)
-    expected = product.expected(corner(known.shown, SMALL))
     vacuities, notes = dict(known.tolerance.lines or {}), list(known.tolerance.notes)
     if math.isfinite(statistical.atol):
-        vacuities["statistical"] = check_tolerance(*expected, rtol=statistical.rtol, atol=statistical.atol)
+        vacuities["statistical"] = known.looked.at(Line(statistical.rtol, statistical.atol))
     else:
         notes.append("no line by sampling: results overflow in the products drawn")
     tolerance = replace(known.tolerance, statistical=statistical, lines=vacuities, notes=tuple(notes))
@@ -375,7 +393,7 @@ def _with_lines(question: _Question, known: _Known, found: Sample, whole: Sample
     if any(bool((x > 1).any()) for x in whole.rounded_over(Line(*check), product.out_format)):
         failing = 1.0
     failures = sum(bool((x > 1).any()) for x in ratios)
-    vacuity = check_tolerance(*expected, rtol=check[0], atol=check[1])
+    vacuity = known.looked.at(Line(*check))
     return replace(tolerance, checked=Checked(Line(*check), vacuity, len(ratios), failures, failing))
 
 
