@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from mpgemm.bounds.bounded_product import Data, EngineProduct, Measured
-from mpgemm.bounds.statistical import corner
+from mpgemm.bounds.populations import corner
 from mpgemm.recovery.engines import ieee_engine, plain_engine
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat
