@@ -6,7 +6,7 @@ Source: SGEMM-cube (arXiv:2507.23387v4), eq. 8 (N_fused, f) and eq. 12 (the feas
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -53,6 +53,21 @@ class Rejection(NamedTuple):
         if self.constraint.endswith("alignment"):
             return f"{self.constraint}: {self.needed} is no positive multiple of {self.limit}"
         return f"{self.constraint}: {self.needed} bytes needed, {self.limit} there"
+
+
+def panel_capacity(l1: Any, each: Any, panel: Any, streamed: Any) -> Any:
+    """Blocks of a resident panel that fit L1 beside the buffers of the stream (N_fused of eq. 8); 0 or less: none.
+
+    Parameters
+    ----------
+    l1 : number
+        Capacity of L1, in bytes or in elements.
+    each : number or array
+        What one row or column of a block takes, in the same unit: words * bk (* bytes).
+    panel, streamed : number or array
+        Rows or columns of one resident block, and of all buffers of the stream.
+    """
+    return (l1 - each * streamed) // (each * panel)
 
 
 @dataclass(frozen=True, order=True)
@@ -110,7 +125,7 @@ class Blocking:
             May be 0 or less: then the block does not fit.
         """
         elements = chip.l1_bytes // OPERAND_BYTES[operand]
-        return (elements - slots(buffering) * words * self.bk * self.bn) // (words * self.bm * self.bk)
+        return panel_capacity(elements, words * self.bk, self.bm, slots(buffering) * self.bn)
 
     @default_fp_state
     @integer_arguments("words")

@@ -11,53 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, Buffering, slots
-from ascend.chips.chip import Chip
+from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, panel_capacity, slots
+from ascend.kernels.options import stream_depth
 from ascend.memory import concurrent_tiles, distinct_words, slices_at_once, walk_misses
-from ascend.pipes.build import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
-from ascend.schedule import DEEPEST_STREAM
-from ascend.tile_schedule import Layout, Merge, Mode, Resident
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be computed and by what kind of kernel; the planner chooses the rest.
-
-    Parameters
-    ----------
-    m, k, n : int
-        Sizes: A is m x k, B is k x n.
-    chip : Chip
-        The chip whose parameters are used.
-    terms, buffering, mode, operand, merge, layout
-        As in :class:`ascend.tile_schedule.TileSchedule`.
-    """
-
-    m: int
-    k: int
-    n: int
-    chip: Chip
-    terms: int = 3
-    buffering: Buffering = "double"
-    mode: Mode = "termwise"
-    operand: str = "fp16"
-    merge: Merge = "reduce"
-    layout: Layout = "nz"
-
-    @property
-    def words(self) -> int:
-        """Words of each element in L1 at a time."""
-        return 2 if self.mode in ("fused", "elementwise") and self.terms > 1 else 1
-
-    @property
-    def accumulators(self) -> int:
-        """L0C tiles of one block of C."""
-        return self.terms if self.mode == "fused" else 1
-
-    @property
-    def walks(self) -> int:
-        """Passes over the schedule."""
-        return 1 if self.words == 2 else self.terms
+from ascend.request import Request
+from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, Resident
 
 
 @dataclass(frozen=True)
@@ -114,7 +72,7 @@ def estimate(r: Request, c: Candidates) -> Estimate:
     c : Candidates
         The blockings to choose from.
     """
-    chip, size = r.chip, OPERAND_BYTES[r.operand]
+    chip, size = r.chip, r.operand_bytes
     rows, columns = up(r.m, c.bm), up(r.n, c.bn)
     tm, tn = up(up(r.m, rows), ALIGNMENT) * ALIGNMENT, up(up(r.n, columns), ALIGNMENT) * ALIGNMENT
     blocks = up(up(r.k, c.bk), c.slices)  # of the longest slice
@@ -134,12 +92,11 @@ def estimate(r: Request, c: Candidates) -> Estimate:
         active = np.minimum(along, by) * np.minimum(across, over) * c.slices
         at_m, at_n, together = c.at_m, c.at_n, c.slices
         panel_width, streamed = (c.bm, c.bn) if c.resident == "a" else (c.bn, c.bm)
-        most = np.floor((chip.l1_bytes - each * count * streamed) / (each * panel_width))
+        most = panel_capacity(chip.l1_bytes, each, panel_width, count * streamed)
         groups = up(blocks, np.maximum(most, 1))
     panel = each * panel_width * up(blocks, groups)
-    depth = np.floor((chip.l1_bytes - panel) / (each * streamed))
-    fits = depth >= count
-    depth = np.clip(np.floor(depth / 2) * 2, count, DEEPEST_STREAM // r.words) if count == 2 else np.ones_like(depth)
+    fits = chip.l1_bytes - panel >= count * each * streamed
+    depth = stream_depth(chip.l1_bytes - panel, each * streamed, r.words, count)
     walk = c.resident if c.resident != "none" or c.direction == 0 else "columns"
     misses = walk_misses(
         walk, rows=rows, columns=columns, slices=c.slices, together=together, at_m=at_m, at_n=at_n,
@@ -152,8 +109,8 @@ def estimate(r: Request, c: Candidates) -> Estimate:
     def load(words: np.ndarray, miss: np.ndarray) -> np.ndarray:
         return words * ((1 - miss) / chip.l2_read_rate + miss / share)
 
-    together = r.terms if r.words == 2 else 1
-    cube = together * (
+    passes, accumulators = len(r.passes), r.accumulators
+    cube = (r.terms // passes) * (
         chip.mmad_head + up(tm, chip.cube_m) * up(c.bk, chip.cube_step_k(r.operand)) * up(tn, chip.cube_n)
     )
     cube = cube + chip.sync_cycles_per_block
@@ -170,7 +127,6 @@ def estimate(r: Request, c: Candidates) -> Estimate:
         cube = cube + chip.non_overlapped_fraction * (loads / r.words + latency)
         block = np.maximum.reduce([cube, loads, moves, (loads + latency + moves) / depth])
 
-    passes, accumulators = r.walks, r.accumulators
     reads = (passes * groups - 1) if accumulators == 1 else accumulators * (groups - 1)
     writes = passes * groups if accumulators == 1 else accumulators * (groups - 1) + 1
     if r.merge == "atomic":
@@ -197,8 +153,8 @@ def estimate(r: Request, c: Candidates) -> Estimate:
     moved = passes * r.words * size * (r.m * r.k * a_loads * misses.a + r.k * r.n * b_loads * misses.b)
     moved = moved + ACCUMULATOR_BYTES * c_all * c.slices * (reads + writes)
     last = np.where(c.slices > 1, c.slices, 1.0) if r.merge == "reduce" else np.ones_like(c.slices)
-    combined = r.terms if chip.fixpipe and r.terms > 1 and r.mode in ("termwise", "fused") else 1
-    whole = np.where(last * combined > 1, (last * combined + 1) * ACCUMULATOR_BYTES * c_all, 0.0)
+    copies = last * r.copies_behind_fixpipe
+    whole = np.where(copies > 1, (copies + 1) * ACCUMULATOR_BYTES * c_all, 0.0)
     whole = whole + (r.merge == "atomic") * (c.slices > 1) * ACCUMULATOR_BYTES * c_all
     whole = whole + (r.terms > 1) * (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * elements
     if r.layout == "nd" and r.terms == 1 and not chip.nd_to_nz:

@@ -179,8 +179,14 @@ def concurrent_tiles(rows: Any, columns: Any, cores: Any, offset: Any, direction
     return (width, length) if direction == 0 else (length, width)
 
 
-def memory_bytes(schedule: TileSchedule) -> float:
-    """Bytes that a schedule moves from and to memory: operands that miss L2, C, the passes over whole matrices.
+def merge_bytes(s: TileSchedule) -> float:
+    """Bytes of the pass that adds slices of k in order."""
+    slices = len(s.k_slices)
+    return (slices + 1) * 4.0 * s.m * s.n if slices > 1 and s.merge == "reduce" else 0.0
+
+
+def cube_memory_bytes(schedule: TileSchedule) -> float:
+    """Bytes that a cube kernel moves from and to memory: operands that miss L2, C, the passes over whole matrices.
 
     Parameters
     ----------
@@ -190,10 +196,6 @@ def memory_bytes(schedule: TileSchedule) -> float:
     s = schedule
     rows, columns, slices = len(s.row_blocks), len(s.column_blocks), len(s.k_slices)
     c_all = 4.0 * s.m * s.n
-    merged = (slices + 1) * c_all if slices > 1 and s.merge == "reduce" else 0.0
-    if s.kernel == "vector":
-        added = 2.0 if slices > 1 and s.merge == "atomic" else 1.0
-        return s.operand_bytes * (float(s.m) * s.k + float(s.k) * s.n) + slices * added * c_all + merged
     # The paper's kernel reads A once in each pass and takes B from L2 after one miss for all cores of a wave.
     misses = schedule_misses(s)
     a_loads = min(s.grid.n, columns) if s.resident == "a" else columns
@@ -205,8 +207,7 @@ def memory_bytes(schedule: TileSchedule) -> float:
     reads = 0 if fixpipe else sum(s.c_reads(p, g) for p in range(passes) for g in range(s.groups))
     writes = passes * sum(s.accumulators if fixpipe else s.c_writes(g) for g in range(s.groups))
     split = 8.0 * (s.m * s.k + s.k * s.n) if s.terms > 1 else 0.0
-    terms = s.terms if fixpipe and s.terms > 1 and s.mode in ("termwise", "fused") else 1
-    copies = terms * (slices if s.merge == "reduce" else 1)
+    copies = s.copies_behind_fixpipe * (slices if s.merge == "reduce" else 1)
     last = (copies + 1) * c_all if copies > 1 else 0.0
     zeroed = 2 * c_all if slices > 1 and s.merge == "atomic" else 0.0
     converted = 2.0 * s.operand_bytes * (s.m * s.k + s.k * s.n) if s.converts else 0.0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ascend.slices import merge_slices
-from ascend.tile_schedule import TileSchedule
+from ascend.sums import Sums
 from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engines.instruction import Instruction
 
@@ -36,13 +36,13 @@ def cube_instruction(operand: str) -> Instruction:
     return get_instruction("ascend910b", INSTRUCTIONS[operand])
 
 
-def operand_product(schedule: TileSchedule, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    """A B (+ C) on a schedule whose operands are not FP16 words.
+def operand_product(sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
+    """A B (+ C) in the order of a schedule whose operands are not FP16 words.
 
     Parameters
     ----------
-    schedule : TileSchedule
-        With one term.
+    sums : Sums
+        Of one term.
     a, b, c : ndarray of float32, shapes (m, k), (k, n), (m, n)
         Rounded to the operand format (RN). For INT8 they must hold integers from -128 to 127 (c: int32).
 
@@ -56,17 +56,16 @@ def operand_product(schedule: TileSchedule, a: np.ndarray, b: np.ndarray, c: np.
     ValueError
         If INT8 operands are other numbers.
     """
-    return merge_slices(operand_slices(schedule, a, b, c))
+    return merge_slices(operand_slices(sums, a, b, c))
 
 
-def operand_slices(schedule: TileSchedule, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
+def operand_slices(sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
     """The slices of k before they are merged: shape (slices, m, n)."""
-    instruction = cube_instruction(schedule.operand)
-    a, b, c = (_operand(x, schedule.operand, name) for x, name in ((a, "a"), (b, "b"), (c, "c")))
-    options: dict[str, Any] = {} if schedule.operand == "int8" else {"input_rounding": "rne"}
+    instruction = cube_instruction(sums.operand)
+    a, b, c = (_operand(x, sums.operand, name) for x, name in ((a, "a"), (b, "b"), (c, "c")))
+    options: dict[str, Any] = {} if sums.operand == "int8" else {"input_rounding": "rne"}
     found = []
-    for number, k_slice in enumerate(schedule.k_slices):
-        first, *later = schedule.groups_of(k_slice)
+    for number, (first, *later) in enumerate(sums.slices):
         seed = c if number == 0 else None
         total = instruction.gemm(a[:, first[0] : first[1]], b[first[0] : first[1]], seed, **options)
         for start, stop in later:

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from ascend.blocking import ALIGNMENT, Blocking, feasible_sizes
-from ascend.estimate import Candidates, Request, estimate, up
+from ascend.estimate import Candidates, estimate, up
 from ascend.grid import Grid, Swizzle
-from ascend.schedule import VECTOR_OPERANDS, build_schedule
-from ascend.tile_schedule import TileSchedule, fractals
+from ascend.kernels.base import Kernel
+from ascend.kernels.vector import VECTOR_OPERANDS
+from ascend.request import Request
+from ascend.schedule import build_schedule
+from ascend.tile_schedule import fractals
 
 #: Slices of k that are tried.
 SPLITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
@@ -77,7 +80,7 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
 
 def best_schedules(
     r: Request, count: int, split: int | None = None, by_traffic: bool = False
-) -> list[tuple[TileSchedule, float]]:
+) -> list[tuple[Kernel, float]]:
     """The schedules that the closed forms put first, with their seconds; at least one of each residency.
 
     Parameters
@@ -104,7 +107,7 @@ def best_schedules(
     if by_traffic:
         step, moved = np.where(np.isfinite(seconds), moved, np.inf), step
     order = np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0], moved, uneven, -active, step))
-    found: dict[tuple, tuple[TileSchedule, float]] = {}
+    found: dict[tuple, tuple[Kernel, float]] = {}
     wanted: dict[str, int] = {"a": 1, "b": 1, "none": 1}
     for index in order.tolist():
         c = groups[owner[index]][0]
@@ -122,7 +125,7 @@ def best_schedules(
     return list(found.values())
 
 
-def _schedule(r: Request, c: Candidates, index: int) -> TileSchedule | None:
+def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:
     """One candidate as a schedule; None if a buffer that the closed forms leave out overflows."""
     block = Blocking(int(c.bm[index]), int(c.bk[index]), int(c.bn[index]))
     at_m, slices, at_n = int(c.at_m[index]), int(c.slices[index]), int(c.at_n[index])
@@ -130,15 +133,13 @@ def _schedule(r: Request, c: Candidates, index: int) -> TileSchedule | None:
     swizzle = Swizzle(at_m, c.direction) if c.resident == "none" else None
     try:
         return build_schedule(
-            r.m, r.k, r.n, r.chip, block, terms=r.terms, buffering=r.buffering, mode=r.mode, kernel="grid", grid=grid,
-            resident=c.resident, swizzle=swizzle, merge=r.merge,
-            layout=r.layout, operand=r.operand,
+            r.m, r.k, r.n, r.chip, block, kernel="grid", grid=grid, resident=c.resident, swizzle=swizzle, **r.options()
         )  # fmt: skip
     except ValueError:
         return None
 
 
-def vector_schedules(r: Request) -> list[TileSchedule]:
+def vector_schedules(r: Request) -> list[Kernel]:
     """Vector kernels for a product with few rows or columns that needs FP32 accuracy, or has FP16 operands.
 
     Parameters

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from ascend.blocking import ACCUMULATOR_BYTES
-from ascend.memory import Misses, schedule_misses
+from ascend.kernels.base import Kernel, Phases
+from ascend.memory import Misses
 from ascend.pipes.program import (
     CUBE,
     FIXP,
@@ -29,30 +30,25 @@ from ascend.pipes.program import (
     Template,
 )
 from ascend.pipes.stays import Stay, runs, stays_of
-from ascend.pipes.vector import vector_phase
-from ascend.tile_schedule import TileSchedule, fractals
+from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, fractals
 
 #: Loops of a program beyond this take minutes to write down.
 MOST_LOOPS = 2**20
 #: FP32 vector instructions for each element to split it: two conversions down, one up, subtract, scale.
 SPLIT_INSTRUCTIONS = 5
-#: Bytes of an element split: FP32 in, two FP16 words out.
-SPLIT_IN_BYTES = 4
-SPLIT_OUT_BYTES = 4
-
 
 L2Model = Literal["reuse", "shared_b"]
 L2_MODELS = ("reuse", "shared_b")
 
 
 def build_program(
-    schedule: TileSchedule, include_split: bool = True, *, l2: L2Model | None = None, one_core: bool = False
+    schedule: Kernel, include_split: bool = True, *, l2: L2Model | None = None, one_core: bool = False
 ) -> Program:
     """The operations of a schedule on its chip.
 
     Parameters
     ----------
-    schedule : TileSchedule
+    schedule : Kernel
         With a chip.
     include_split : bool
         Begin with the pass that splits A and B into FP16 words (only with more than one term).
@@ -70,6 +66,8 @@ def build_program(
     """
     if l2 not in (None, *L2_MODELS):
         raise ValueError(f"l2 is one of {', '.join(L2_MODELS)}, got {l2!r}")
+    if not isinstance(schedule, Kernel):
+        raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
     stays = schedule.waves if one_core else schedule.waves * schedule.used_cores
     loops = len(schedule.passes) * stays * max(schedule.groups, 1)
     if loops > MOST_LOOPS:
@@ -77,7 +75,7 @@ def build_program(
             f"{schedule.m} x {schedule.k} x {schedule.n} in blocks of {schedule.blocking} has {loops} stays and k groups "
             f"to walk, more than {MOST_LOOPS}: take larger blocks"
         )
-    l2 = l2 or ("shared_b" if schedule.kernel == "paper" else "reuse")
+    l2 = l2 or schedule.l2_model
     return _Builder(schedule, l2, one_core).program(include_split)
 
 
@@ -97,18 +95,16 @@ class _Block(NamedTuple):
     seeded: bool
 
 
-class _Builder:
+class _Builder(Phases):
     """Derives the operations; one instance for each schedule."""
 
-    def __init__(self, schedule: TileSchedule, l2: L2Model, one_core: bool):
+    def __init__(self, schedule: Kernel, l2: L2Model, one_core: bool):
         self.schedule = schedule
         self.chip = schedule.placed_on
         self.l2 = l2
         self.simulated = range(1 if one_core else schedule.cores)
-        if l2 == "shared_b" or schedule.kernel == "vector":
-            self.misses = Misses(1.0, 0.0)
-        else:
-            self.misses = Misses(*(round(float(share), 6) for share in schedule_misses(schedule)))
+        misses = Misses(1.0, 0.0) if l2 == "shared_b" else schedule.misses()
+        self.misses = Misses(*(round(float(share), 6) for share in misses))
         self.templates: dict[tuple, Template] = {}
         self.tiles: dict[tuple, tuple[Segment, ...]] = {}
 
@@ -122,7 +118,7 @@ class _Builder:
             phases.append(self._streaming_phase("convert", s.m * s.k + s.k * s.n, size, size, 1))
         if len(s.k_slices) > 1 and s.merge == "atomic":
             phases.append(self._streaming_phase("zero", s.m * s.n, 0, ACCUMULATOR_BYTES, 1))
-        phases.append(vector_phase(s, self.simulated) if s.kernel == "vector" else self._multiply_phase())
+        phases.append(s.multiplication(self))
         phases.extend(self._last_pass())
         if self.l2 == "reuse":
             phases[0] = replace(phases[0], launch=chip.launch_us * chip.frequency_mhz)
@@ -137,7 +133,8 @@ class _Builder:
 
     # -------------------------------------------------------- the multiplication
 
-    def _multiply_phase(self) -> Phase:
+    def tiles_phase(self) -> Phase:
+        """The multiplication of all tiles on the cubes."""
         s = self.schedule
         programs: dict[tuple, int] = {}
         built: list[tuple[Loop, ...]] = []
@@ -218,7 +215,7 @@ class _Builder:
         """2 where a write adds in memory, which reads and writes there."""
         s = self.schedule
         merges = s.merge == "atomic" and len(s.k_slices) > 1 and group == s.groups - 1
-        last = walk == len(s.passes) - 1 or s.mode == "termwise_inplace"
+        last = walk == len(s.passes) - 1 or s.combination.in_place
         return 2 if merges and last else 1
 
     def _read_back(self, rows: int, columns: int, copies: int) -> Segment:
@@ -438,7 +435,7 @@ class _Builder:
         """What is left to add once all tiles are done: the terms behind FIXPIPE, the slices of k."""
         s = self.schedule
         slices = len(s.k_slices) if s.merge == "reduce" else 1
-        terms = s.terms if self.chip.fixpipe and s.terms > 1 and s.mode in ("termwise", "fused") else 1
+        terms = s.copies_behind_fixpipe
         if slices * terms > 1:
             name = "combine" if terms > 1 else "merge"
             copies = slices * terms

@@ -7,7 +7,8 @@ atlasascendc_api_07_0673, and its 8.0.RC3 edition for the L0 capacities; EnableM
 
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES
 from ascend.chips.chip import Chip
-from ascend.tile_schedule import TileSchedule, fractals
+from ascend.kernels.base import Kernel
+from ascend.tile_schedule import fractals
 from tensorcore_models.machine.fp_state import default_fp_state
 
 #: AscendC's iterateOrder: 0 steps along M first, 1 along N first.
@@ -26,7 +27,7 @@ def aligned(size: int) -> int:
     return fractals(size) * ALIGNMENT
 
 
-def core_rectangle(schedule: TileSchedule) -> tuple[int, int]:
+def core_rectangle(schedule: Kernel) -> tuple[int, int]:
     """Rows and columns of C that one core computes when AscendC deals rectangles.
 
     A grid's own cut; the row blocks of the paper's kernel; where tiles are dealt one by one, the rectangles of whole tiles
@@ -45,7 +46,7 @@ def core_rectangle(schedule: TileSchedule) -> tuple[int, int]:
 
 
 @default_fp_state
-def tiling_fields(schedule: TileSchedule) -> dict[str, int]:
+def tiling_fields(schedule: Kernel) -> dict[str, int]:
     """AscendC tiling fields of a schedule; empty for a vector kernel, which has no Matmul.
 
     Returns
@@ -56,7 +57,7 @@ def tiling_fields(schedule: TileSchedule) -> dict[str, int]:
         ping-pong); iterateOrder. A fused kernel runs them for each word.
     """
     s, b = schedule, schedule.blocking
-    if s.kernel == "vector":
+    if not s.on_cube:
         return {}
     core_m, core_n = core_rectangle(s)
     core_k = s.k_slices[0][1] - s.k_slices[0][0]
@@ -128,10 +129,10 @@ def broken_rules(fields: dict[str, int], chip: Chip, operand: str = "fp16", spli
     return [message for kept, message in rules if not kept]
 
 
-def notes(schedule: TileSchedule) -> list[str]:
+def notes(schedule: Kernel) -> list[str]:
     """What of a schedule has no field in AscendC, and what else must be switched on."""
     s = schedule
-    if s.kernel == "vector":
+    if not s.on_cube:
         return [
             "a vector kernel has no Matmul: stream the larger operand through UB with DataCopy, multiply and add there"
         ]
@@ -168,7 +169,7 @@ def notes(schedule: TileSchedule) -> list[str]:
     return found
 
 
-def ascendc_snippet(schedule: TileSchedule) -> str:
+def ascendc_snippet(schedule: Kernel) -> str:
     """C++ that sets the fields of a TCubeTiling."""
     fields = tiling_fields(schedule)
     if not fields:
@@ -179,10 +180,10 @@ def ascendc_snippet(schedule: TileSchedule) -> str:
     return "\n".join(lines + [f"tiling.set_{name}({value});" for name, value in fields.items()])
 
 
-def catlass_snippet(schedule: TileSchedule) -> str:
+def catlass_snippet(schedule: Kernel) -> str:
     """C++ of CATLASS's tile shapes and order; GemmShape is <M, N, K>."""
     s, b = schedule, schedule.blocking
-    if s.kernel == "vector":
+    if not s.on_cube:
         return ""
     loaded = max(s.depth // s.stream_slots, 1) * b.bk
     lines = [
@@ -202,7 +203,7 @@ def catlass_snippet(schedule: TileSchedule) -> str:
     return "\n".join(lines)
 
 
-def tile_shapes(schedule: TileSchedule) -> list[tuple[str, str, str, int, int]]:
+def tile_shapes(schedule: Kernel) -> list[tuple[str, str, str, int, int]]:
     """(buffer, content, layout, bytes used, bytes there) of each buffer of a core."""
     s, b = schedule, schedule.blocking
     use = schedule.buffer_use()
@@ -217,8 +218,8 @@ def tile_shapes(schedule: TileSchedule) -> list[tuple[str, str, str, int, int]]:
         "L0B": (f"{s.l0_slots} x ({b.bk} x {b.bn})", "ZN"),
         "L0C": (f"{s.l0c_slots} x {s.accumulators} x ({b.bm} x {b.bn}) FP32", "NZ"),
         "UB": (
-            f"2 tiles of {s.streamed.upper()}, the other operand's part, 2 of C"
-            if s.kernel == "vector"
+            f"2 tiles of {s.sums.lanes.upper()}, the other operand's part, 2 of C"
+            if not s.on_cube
             else f"{s.ub_slots} x {s.ub_copies} x ({s.strip_rows} x {b.bn}) FP32",
             "ND",
         ),

@@ -8,7 +8,8 @@ import ascend
 from ascend.blocking import OPERAND_BYTES
 from ascend.chips.chip import PARAMETERS
 from ascend.reports.calibration import ASSUMED_SIZE
-from ascend.tile_schedule import LAYOUTS, MERGES, MODES
+from ascend.terms import MODES
+from ascend.tile_schedule import LAYOUTS, MERGES
 
 
 def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> None:

@@ -13,7 +13,7 @@ from ascend.reports import figures, plots
 from ascend.reports.calibration import PUBLISHED_BLOCK
 from ascend.reports.tiling import ascendc_snippet, catlass_snippet, notes, tile_shapes
 from ascend.schedule import variant
-from ascend.tile_schedule import Mode
+from ascend.terms import Mode, combination
 from mpgemm.commands.ascend_options import (
     add_shared_arguments,
     chip_of,
@@ -117,7 +117,7 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
     m, k, n = size_of(args)
     plans = [_one_block(args, chip)] if args.block else _ranked(args, chip, (m, k, n))
     best = plans[0]
-    if args.explain and best.schedule.kernel != "paper":
+    if args.explain and best.traffic is None:
         raise ValueError("--explain compares blocks of the paper's kernel: add --kernel paper")
     sentences = ascend.explain(best.schedule) if args.explain else []
     if args.csv:
@@ -165,7 +165,7 @@ def _one_block(args: argparse.Namespace, chip: ascend.Chip) -> Plan:
     m, k, n = size_of(args)
     sizes = parse_block(args.block)
     mode: Mode = args.mode or "termwise"
-    words = 2 if mode in ("fused", "elementwise") and args.terms > 1 else 1
+    words = combination(mode).words(args.terms)
     broken = ascend.candidate_rejections(*sizes, chip, args.buffering, words, args.operand)
     if broken:
         raise ValueError(f"block {sizes} does not fit {chip.name}: {'; '.join(map(str, broken))}")
@@ -173,7 +173,7 @@ def _one_block(args: argparse.Namespace, chip: ascend.Chip) -> Plan:
         m, k, n, chip, ascend.Blocking(*sizes), terms=args.terms, buffering=args.buffering, mode=mode, kernel=args.kernel,
         operand=args.operand, merge=args.merge, layout=args.layout, split=args.split,
     )  # fmt: skip
-    if schedule.kernel == "paper":
+    if args.kernel == "paper":
         return ascend.plan_of(schedule)
     # Of the grid's choices the fastest residency with this block.
     kept = [schedule]
@@ -185,23 +185,8 @@ def _one_block(args: argparse.Namespace, chip: ascend.Chip) -> Plan:
     return min((ascend.plan_of(each) for each in kept), key=lambda plan: plan.seconds)
 
 
-def _order(plan: Plan) -> str:
-    """How tiles and operands are placed, in a few letters."""
-    s = plan.schedule
-    if s.kernel == "vector":
-        return f"vector, {s.streamed.upper()} streamed"
-    return f"order {s.swizzle}" if s.resident == "none" else f"{s.resident.upper()} kept"
-
-
-def _cores(plan: Plan) -> str:
-    s = plan.schedule
-    if s.resident == "none" and s.kernel == "grid":
-        return f"{s.used_cores}" + (f" (k/{len(s.k_slices)})" if len(s.k_slices) > 1 else "")
-    return f"{s.grid}" if s.kernel != "paper" else f"{s.used_cores}x1x1"
-
-
 def _table(plans: list[Plan], title: str) -> Table:
-    if plans[0].schedule.kernel == "paper":
+    if plans[0].traffic:
         headings = [
             "bm", "bk", "bn", "n_fused", "fusion_efficiency", "tflops", "seconds", "cube_efficiency", "operational_intensity",
             "waves", "k_groups", "error",
@@ -227,7 +212,7 @@ def _table(plans: list[Plan], title: str) -> Table:
         b, s, (bound, share) = p.blocking, p.schedule, p.bound
         rows.append(
             [
-                b.bm, b.bk, b.bn, s.chain, s.mode if s.terms > 1 else "-", _cores(p), _order(p), f"{p.seconds:.3e}",
+                b.bm, b.bk, b.bn, s.chain, s.mode if s.terms > 1 else "-", s.cores_text(), s.placement(), f"{p.seconds:.3e}",
                 p.tflops, bound, f"{share:.2f}" if share == share else "", f"{p.bits:.1f}" if p.bits else "", p.error,
             ]
         )  # fmt: skip
@@ -312,7 +297,7 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
             s, (bound, share) = p.schedule, p.bound
             lines.append(
                 [
-                    name, chip.name, f"{p.blocking}", s.chain, s.mode if s.terms > 1 else "-", _cores(p), _order(p),
+                    name, chip.name, f"{p.blocking}", s.chain, s.mode if s.terms > 1 else "-", s.cores_text(), s.placement(),
                     f"{p.seconds:.3e}", p.tflops, bound, f"{share:.2f}" if share == share else "",
                     f"{p.bits:.1f}" if p.bits else "",
                 ]
@@ -359,7 +344,7 @@ def _pareto(args: argparse.Namespace, chip: ascend.Chip) -> None:
         (
             f"{p.plan.seconds:.3e}", f"{p.bits:.2f}",
             f"{p.seconds_per_bit:.2e}" if p.seconds_per_bit is not None else "", p.label(), str(p.plan.blocking),
-            _cores(p.plan), _order(p.plan),
+            p.plan.schedule.cores_text(), p.plan.schedule.placement(),
         )
         for p in points
         if p.on_front
@@ -396,7 +381,7 @@ def _bits(args: argparse.Namespace, chip: ascend.Chip) -> None:
 
 
 def _rejections(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    words = 2 if args.mode in ("fused", "elementwise") and args.terms > 1 else 1
+    words = combination(args.mode or "termwise").words(args.terms)
     rows = ascend.rejections(chip, args.buffering, words, args.operand)
     if args.json:
         found = [

@@ -5,13 +5,14 @@ import sys
 
 import ascend
 from ascend.grid import Swizzle
+from ascend.kernels.base import Kernel
 from ascend.reports import figures, plots
 from ascend.reports.calibration import PUBLISHED_BLOCK, statements
 from ascend.reports.profile import fit_profile, read_profile
 from ascend.reports.published import comparisons
 from ascend.reports.waterfall import sweep
-from ascend.roofline import schedule_roofline
-from ascend.tile_schedule import KERNELS, RESIDENTS, TileSchedule
+from ascend.schedule import KERNELS
+from ascend.tile_schedule import RESIDENTS
 from mpgemm.commands.ascend_options import (
     add_shared_arguments,
     evidence,
@@ -36,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--block", default=",".join(map(str, (176, 64, 176))), metavar="BM,BK,BN", help="block sizes (176,64,176)"
     )
-    how.add_argument("--kernel", default="paper", choices=KERNELS, help="paper: SGEMM-cube's; grid; vector (paper)")
+    how.add_argument(
+        "--kernel", default="paper", choices=tuple(KERNELS), help="paper: SGEMM-cube's; grid; vector (paper)"
+    )
     how.add_argument("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
     how.add_argument("--resident", choices=RESIDENTS, help="the operand that stays in L1 (--kernel grid)")
     how.add_argument("--swizzle", metavar="OFFSET,DIRECTION", help="order of the tiles where nothing is resident")
@@ -116,7 +119,7 @@ def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
         print(f"\nwritten: {', '.join(written)}")
 
 
-def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: TileSchedule) -> list[str]:
+def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Kernel) -> list[str]:
     """The files asked for; the run is recorded once for all of them."""
     written = [path for path in (args.trace, args.gantt, args.occupancy, args.waterfall_plot) if path]
     if not written:
@@ -135,7 +138,7 @@ def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: 
     return written
 
 
-def _as_dict(args: argparse.Namespace, timeline: ascend.Timeline, schedule: TileSchedule, written: list[str]) -> dict:
+def _as_dict(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Kernel, written: list[str]) -> dict:
     result = timeline.to_dict() | {"calibrated": args.calibrated, "written": written}
     if args.waterfall:
         result["waterfall"] = [step._asdict() for step in ascend.waterfall(schedule, args.latency)]
@@ -154,12 +157,8 @@ def _as_dict(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Tile
 
 def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
     s = timeline.schedule
-    if s.kernel == "paper":
-        point = ascend.roofline(s.blocking, s.m, s.k, s.n, timeline.chip, timeline.chip.peak_flops(s.operand) / s.terms)
-        placed = ""
-    else:
-        point = schedule_roofline(s)
-        placed = f"grid {s.grid}, resident {s.resident}, order {s.swizzle}, {s.used_cores} cores, "
+    point = s.roofline()
+    placed = f"{s.placement()}, {s.used_cores} cores ({s.cores_text()}), "
     say(
         f"{evidence(args, timeline.chip)}\n"
         f"m, k, n = {s.m}, {s.k}, {s.n}, {s.kernel} kernel, {placed}block {s.blocking}, N_fused {s.n_fused}, "
@@ -178,7 +177,7 @@ def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
     Table("What the cube waits for", ("pipe", "reason", "cycles", "fraction"), stalls).print()
 
 
-def _more_tables(args: argparse.Namespace, schedule: TileSchedule) -> list[Table]:
+def _more_tables(args: argparse.Namespace, schedule: Kernel) -> list[Table]:
     tables = []
     rows: list[tuple]
     if args.waterfall:
@@ -212,7 +211,7 @@ def _more_tables(args: argparse.Namespace, schedule: TileSchedule) -> list[Table
     return tables
 
 
-def _swept(args: argparse.Namespace, schedule: TileSchedule) -> tuple[str, list[tuple[float, float]]]:
+def _swept(args: argparse.Namespace, schedule: Kernel) -> tuple[str, list[tuple[float, float]]]:
     name, equals, values = args.sweep.partition("=")
     if not equals:
         raise ValueError(f"expected --sweep PARAMETER=V1,V2,..., got {args.sweep!r}")

@@ -14,7 +14,6 @@ from ascend.reports.profile import COLUMNS, Row, fit_profile, read_profile
 from ascend.reports.published import comparisons, measured_schedule
 from ascend.reports.tiling import ascendc_snippet, broken_rules, catlass_snippet, notes, tiling_fields
 from ascend.schedule import build_schedule, variant
-from ascend.schedule_product import schedule_product
 
 A, B3, P3 = (ascend.get_chip(name) for name in ("910A", "910B3", "310P3"))
 BLOCK = ascend.Blocking(64, 64, 64)
@@ -65,7 +64,7 @@ def test_no_element_leaves_the_bound(chip, options):
     block = ascend.Blocking(16, 64, 64) if options.get("kernel") == "vector" else BLOCK
     s = build_schedule(m, k, n, chip, block, **({"kernel": "grid"} | options))
     a64, b64 = a.astype(float), b.astype(float)
-    wrong = np.abs(schedule_product(s, a, b) - a64 @ b64) / (np.abs(a64) @ np.abs(b64))
+    wrong = np.abs(s.product(a, b) - a64 @ b64) / (np.abs(a64) @ np.abs(b64))
     # FP64 sums of the reference are wrong by at most k 2^-53.
     assert wrong.max() <= error_bound(s) + 700 * 2.0**-53
     if options.get("operand") != "int8":
@@ -79,7 +78,7 @@ def test_every_plan_carries_its_error():
     a, b = (rng.random(s, dtype=np.float32) for s in ((100, 3000), (3000, 200)))
     best = ascend.plan(100, 3000, 200, A, top=1, data=(a, b))[0]
     exact = a.astype(float) @ b.astype(float)
-    computed = schedule_product(best.schedule, a, b)
+    computed = best.schedule.product(a, b)
     assert best.error == pytest.approx(np.linalg.norm(computed - exact) / np.linalg.norm(exact), rel=1e-9)
     assert best.error_source == "data"
     assert ascend.plan(100, 3000, 200, A, top=1, distribution="positive")[0].error != best.error
@@ -132,7 +131,7 @@ def test_operand_products_are_chains_of_the_catalogue(operand):
                 own = ins.gemm_bits(x, y).view(np.float32)
             part = own if part is None else part + own
         total = part if total is None else total + part
-    got = schedule_product(s, a, b)
+    got = s.product(a, b)
     if operand == "fp16":  # saturates, as the 910A, where nothing overflows here
         assert np.array_equal(got, total)
     else:
@@ -143,7 +142,7 @@ def test_hf32_has_eleven_fraction_bits():
     x = np.float32([[1 + 2.0**-11, 1 + 2.0**-12, 1 + 3 * 2.0**-12]])  # kept, a tie to even, a tie to even
     assert tcm.round_to(x, "hf32").tolist() == [[1 + 2.0**-11, 1.0, 1 + 2.0**-10]]
     s = build_schedule(1, 3, 3, B3, ascend.Blocking(16, 16, 16), kernel="grid", terms=1, operand="hf32")
-    assert schedule_product(s, x, np.eye(3, dtype="f4")).tolist() == [[1 + 2.0**-11, 1.0, 1 + 2.0**-10]]
+    assert s.product(x, np.eye(3, dtype="f4")).tolist() == [[1 + 2.0**-11, 1.0, 1 + 2.0**-10]]
 
 
 def test_operands_that_a_chip_lacks():
@@ -151,7 +150,7 @@ def test_operands_that_a_chip_lacks():
         ascend.plan(64, 64, 64, A, terms=1, operand="bf16")
     with pytest.raises(ValueError, match="must hold integers from -128 to 127"):
         s = build_schedule(2, 2, 2, B3, ascend.Blocking(16, 16, 16), kernel="grid", terms=1, operand="int8")
-        schedule_product(s, np.full((2, 2), 0.5), np.eye(2))
+        s.product(np.full((2, 2), 0.5), np.eye(2))
     assert ascend.get_chip("310P") is P3
     with pytest.raises(ValueError, match="did you mean 910B"):
         ascend.get_chip("910B4")

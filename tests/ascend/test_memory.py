@@ -6,8 +6,7 @@ import pytest
 
 import ascend
 from ascend.grid import Swizzle
-from ascend.memory import concurrent_tiles, memory_bytes, schedule_misses
-from ascend.roofline import schedule_roofline
+from ascend.memory import concurrent_tiles, schedule_misses
 from ascend.schedule import build_schedule
 
 A = ascend.get_chip("910A")
@@ -94,13 +93,13 @@ def test_traffic_and_roofline_are_those_of_the_schedule():
         4096, 512, 4096, A.replace(l2_bytes=2**40), ascend.Blocking(128, 64, 128), kernel="grid", terms=1
     )
     least = 2 * (2 * 4096 * 512) + 4 * 4096 * 4096
-    assert memory_bytes(s) == pytest.approx(least)
-    point = schedule_roofline(s)
+    assert s.memory_bytes() == pytest.approx(least)
+    point = s.roofline()
     assert point.operational_intensity == pytest.approx(2 * 4096 * 512 * 4096 / least)
     gemv = build_schedule(1, 4096, 4096, A, ascend.Blocking(16, 16, 512), kernel="vector", terms=1, operand="fp32")
-    assert schedule_roofline(gemv).bound == "memory" and schedule_roofline(gemv).operational_intensity < 0.5
+    assert gemv.roofline().bound == "memory" and gemv.roofline().operational_intensity < 0.5
     small = build_schedule(1, 4096, 4096, A, ascend.Blocking(16, 64, 256), kernel="grid")
-    assert schedule_roofline(small).bound == "memory"  # eq. 9 called it compute bound at 371 FLOP/B
+    assert small.roofline().bound == "memory"  # eq. 9 called it compute bound at 371 FLOP/B
 
 
 def test_smaller_l2_never_moves_less():
@@ -108,6 +107,6 @@ def test_smaller_l2_never_moves_less():
     for power in range(18, 30):
         chip = A.replace(l2_bytes=2**power)
         amounts.append(
-            memory_bytes(build_schedule(4096, 4096, 4096, chip, ascend.Blocking(128, 64, 256), kernel="grid"))
+            build_schedule(4096, 4096, 4096, chip, ascend.Blocking(128, 64, 256), kernel="grid").memory_bytes()
         )
     assert amounts == sorted(amounts, reverse=True) and amounts[0] > 2 * amounts[-1]
