@@ -17,7 +17,7 @@ from tensorcore_models.machine.fp_state import default_fp_state
 #: One or two buffers for the operands: B in L1, A and B in L0 (the paper's section 5.1.2; A stays resident in L1).
 Buffering = Literal["single", "double"]
 #: Bytes of one operand element.
-OPERAND_BYTES = {"fp16": 2, "bf16": 2, "hf32": 4, "fp32": 4, "int8": 1}
+OPERAND_BYTES = {"fp16": 2, "bf16": 2, "hf32": 4, "fp32": 4, "int8": 1, "mxfp8": 1}
 #: Operands that SGEMM-cube's words have.
 SPLIT_OPERANDS = ("fp16",)
 #: UB bytes for each element of a C block: eq. 12 prints 6.
@@ -213,16 +213,22 @@ def candidate_rejections(
 
 
 @integer_arguments("words")
-def feasible_sizes(chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> np.ndarray:
+def feasible_sizes(
+    chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16", whole_in_ub: bool = True
+) -> np.ndarray:
     """The feasible space of eq. 12 as an int64 array of rows (bm, bk, bn), in lexicographic order.
 
     Parameters
     ----------
     chip, buffering, words, operand
         As for :meth:`Blocking.n_fused`.
+    whole_in_ub : bool
+        Whether a block of C must fit UB, as eq. 12 asks for; kernels that bring it there in strips do not need it.
     """
     size = OPERAND_BYTES[operand]
-    c_elements = min(chip.ub_bytes // UB_BYTES_PER_ELEMENT, chip.l0c_bytes // ACCUMULATOR_BYTES)
+    c_elements = chip.l0c_bytes // ACCUMULATOR_BYTES
+    if whole_in_ub:
+        c_elements = min(chip.ub_bytes // UB_BYTES_PER_ELEMENT, c_elements)
     a_elements, b_elements = chip.l0a_bytes // 2 // size, chip.l0b_bytes // 2 // size
     most_m = min(a_elements, c_elements) // ALIGNMENT**2
     most_k = min(a_elements, b_elements) // ALIGNMENT**2

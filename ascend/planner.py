@@ -192,6 +192,7 @@ def plan(
     operand: str = "fp16",
     merge: Merge = "reduce",
     layout: Layout = "nz",
+    warm: bool = False,
     split: int | None = None,
     simulated: int | None = None,
     distribution: Distribution = "normal",
@@ -206,7 +207,7 @@ def plan(
         Sizes: A is m x k, B is k x n.
     chip : Chip
         The chip whose parameters are used.
-    terms, buffering, operand, merge, layout
+    terms, buffering, operand, merge, layout, warm
         The kernel, see :func:`ascend.schedule.build_schedule`.
     rank : {"time", "traffic", "analytic"}
         By simulated time (of the analytically best `simulated`), by the traffic (eq. 9 for the paper's kernel, bytes from
@@ -254,7 +255,7 @@ def plan(
     count = simulated or SIMULATED[kernel]
     find = _grid_schedules if kernel == "grid" else _paper_schedules
     requests = [
-        Request(m, k, n, chip, terms, buffering, each, operand, merge, layout)
+        Request(m, k, n, chip, terms, buffering, each, operand, merge, layout, warm)
         for each in ((mode,) if mode else TERMWISE_MODES if kernel == "grid" and terms > 1 else ("termwise",))
     ]
     wanted = max(count, top) if rank == "time" else top

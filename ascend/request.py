@@ -18,7 +18,7 @@ class Request:
         Sizes: A is m x k, B is k x n.
     chip : Chip
         The chip whose parameters are used.
-    terms, buffering, mode, operand, merge, layout
+    terms, buffering, mode, operand, merge, layout, warm
         As in :class:`ascend.tile_schedule.TileSchedule`.
     """
 
@@ -32,6 +32,7 @@ class Request:
     operand: str = "fp16"
     merge: Merge = "reduce"
     layout: Layout = "nz"
+    warm: bool = False
 
     @property
     def combination(self) -> Combination:
@@ -68,7 +69,12 @@ class Request:
         """FP32 copies of C that a last pass combines behind FIXPIPE."""
         return self.combination.copies_behind_fixpipe(self.terms) if self.chip.fixpipe else 1
 
+    @property
+    def converts(self) -> bool:
+        """Whether a pass turns ND operands into NZ before the multiplication."""
+        return self.layout != "nz" and self.terms == 1 and not self.chip.nd_to_nz
+
     def options(self) -> dict:
         """Keywords of :func:`ascend.build_schedule`."""
-        names = ("terms", "buffering", "mode", "operand", "merge", "layout")
+        names = ("terms", "buffering", "mode", "operand", "merge", "layout", "warm")
         return {name: getattr(self, name) for name in names}

@@ -73,6 +73,8 @@ def build_schedule(
             L1 buffers of a streamed operand. Default: 1 or 2 by the buffering (paper's kernel), as many as fit up to 8 (grid).
         balanced : bool, optional
             Nearly equal tiles; the default in a grid kernel.
+        warm, unit_flag : bool
+            As in :class:`TileSchedule`; `warm` is without effect on the paper's kernel, `unit_flag` needs FIXPIPE.
 
     Raises
     ------
@@ -99,6 +101,8 @@ def build_schedule(
         chip.cube_step_k(asked.operand)
     if asked.reseed_l0c and chip.fixpipe:
         raise ValueError(f"reseed_l0c: {chip.name} writes L0C through FIXPIPE and has no path from UB into L0C")
+    if asked.unit_flag and not chip.fixpipe:
+        raise ValueError(f"unit_flag: {chip.name} has no FIXPIPE")
     return _checked_buffers(KERNELS[kernel].placed(Place(int(m), int(k), int(n), chip, blocking), asked))
 
 

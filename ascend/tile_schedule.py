@@ -37,9 +37,9 @@ LARGEST_SIZE = 2**31 - 1
 #: The operand whose panel stays in L1; "none": both are streamed.
 Resident = Literal["a", "b", "none"]
 RESIDENTS = ("a", "b", "none")
-#: How A and B lie in memory: NZ fractals, or ND rows that somebody has to turn into fractals.
-Layout = Literal["nz", "nd"]
-LAYOUTS = ("nz", "nd")
+#: How A and B lie in memory: NZ fractals, or ND rows that somebody has to turn into fractals; "nt": ND with B as n x k rows.
+Layout = Literal["nz", "nd", "nt"]
+LAYOUTS = ("nz", "nd", "nt")
 #: How slices of k become one C: FP32 additions in memory in any order, or a pass that adds them in order of k.
 Merge = Literal["atomic", "reduce"]
 MERGES = ("atomic", "reduce")
@@ -107,6 +107,10 @@ class TileSchedule:
         How the operands of a kernel of one term lie in memory; the split pass of several terms writes NZ words.
     balanced : bool
         Whether tiles are nearly equal; else all have bm rows and bn columns but for the last ones.
+    warm : bool
+        Whether A, B and C are in L2 at the start if all three fit, as when a product is timed in a loop.
+    unit_flag : bool
+        Whether FIXPIPE drains a tile while the cube still fills it and fills the next one behind it, fractal by fractal.
     """
 
     m: int
@@ -127,9 +131,13 @@ class TileSchedule:
     depth: int = 2
     layout: Layout = "nz"
     balanced: bool = False
+    warm: bool = False
+    unit_flag: bool = False
 
     #: Name of the kernel in options and tables.
     kernel: ClassVar[str] = "one block"
+    #: Whether tiles go to the cores one by one, in the order of the swizzle.
+    deals_one_by_one: ClassVar[bool] = False
     #: Roundings that a product passes besides those of the sums.
     own_roundings: ClassVar[int] = 0
 
@@ -320,6 +328,11 @@ class TileSchedule:
         return not self.chip.nd_to_nz
 
     @property
+    def load_k(self) -> int:
+        """Products that one load of a streamed operand brings: the blocks of half its L1 buffers."""
+        return self.blocking.bk * max(self.depth // self.stream_slots, 1)
+
+    @property
     def stream_slots(self) -> int:
         """Buffers for each operand stream: 1 or 2."""
         return slots(self.buffering)
@@ -329,6 +342,11 @@ class TileSchedule:
         """C blocks in L0C at a time: 2 where they fit, for either buffering (the paper's concerns L1 and L0)."""
         block = self.accumulators * self.blocking.bm * self.blocking.bn * ACCUMULATOR_BYTES
         return 2 if self.chip is None else min(2, self.chip.l0c_bytes // block)
+
+    @property
+    def l0c_turns(self) -> int:
+        """C blocks between the cube and FIXPIPE at a time: with the unit flag the next one follows in the same place."""
+        return 2 if self.unit_flag else self.l0c_slots
 
     @cached_property
     def ub_slots(self) -> int:

@@ -1,14 +1,15 @@
 """Grids of cores: tiles of C, and slices of k where tiles are few, are dealt to the cores.
 
 A panel of A or of B stays in L1 (`resident` "a" or "b"; cores in a rectangle m x k x n), or both operands are streamed and C
-stays in L0C over the whole slice ("none"; tiles in a swizzled order, as CATLASS deals them). Slices are merged by atomic
-additions in memory or by a pass that adds them in order.
+stays in L0C over the whole slice ("none"). Then tiles are dealt one by one in a swizzled order, as CATLASS does, or with a grid
+along m or n each core owns one rectangle of neighbouring tiles and walks it row by row, as AscendC and pto-isa do. Slices are
+merged by atomic additions in memory or by a pass that adds them in order.
 """
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ascend.grid import Grid, Swizzle, Visit
+from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts
 from ascend.kernels.base import CubeKernel
 from ascend.kernels.options import Options, Place, blocks_in_group, stream_depth
 from ascend.tile_schedule import Resident, fractals
@@ -61,32 +62,53 @@ class GridKernel(CubeKernel):
 
     def placement(self) -> str:
         """The order of the tiles, or the resident operand."""
-        return f"order {self.swizzle}" if self.resident == "none" else f"{self.resident.upper()} kept"
+        if self.resident != "none":
+            return f"{self.resident.upper()} kept"
+        return f"order {self.swizzle}" if self.deals_one_by_one else "rectangles"
 
     def cores_text(self) -> str:
         """The grid, or where tiles are dealt one by one the number of cores with the slices of k."""
-        if self.resident != "none":
+        if not self.deals_one_by_one:
             return str(self.grid)
         slices = len(self.k_slices)
         return f"{self.used_cores}" + (f" (k/{slices})" if slices > 1 else "")
 
-    # -------------------------------------------------------- tiles dealt one by one, where nothing is resident
+    # -------------------------------------------------------- where nothing is resident
+
+    @property
+    def deals_one_by_one(self) -> bool:
+        """Whether tiles go to the cores in the order of the swizzle."""
+        return self.resident == "none" and self.grid.m * self.grid.n == 1
+
+    @property
+    def owns_rectangles(self) -> bool:
+        """Whether each core owns one rectangle of neighbouring tiles."""
+        return self.resident == "none" and not self.deals_one_by_one
 
     @property
     def used_cores(self) -> int:
         """Cores that have anything to do."""
-        return min(self.cores, self.tiles) if self.resident == "none" else super().used_cores
+        return min(self.cores, self.tiles) if self.deals_one_by_one else super().used_cores
 
     def active_cores(self, wave: int) -> int:
         """Cores that have work in a wave."""
-        if self.resident == "none":
+        if self.deals_one_by_one:
             return min(self.cores, self.tiles - wave * self.cores)
+        if self.owns_rectangles:
+            return sum(len(rows) * len(columns) > wave for rows, columns, _ in self._rectangles())
         return super().active_cores(wave)
 
     def visits(self, core: int) -> tuple[Visit, ...]:
         """What one core does, stay by stay; core 0 has the most work."""
         if self.resident != "none":
             return super().visits(core)
+        if self.owns_rectangles:
+            rectangles = self._rectangles()
+            if core >= len(rectangles):
+                return ()
+            own_rows, own_columns, k_slice = rectangles[core]
+            tiles = [(row, column) for row in own_rows for column in own_columns]
+            return tuple(Visit(None, (tile,), k_slice, self.active_cores(wave)) for wave, tile in enumerate(tiles))
         rows, columns = self.row_blocks, self.column_blocks
         found = []
         for wave, number in enumerate(range(core, self.tiles, self.cores)):
@@ -95,6 +117,12 @@ class GridKernel(CubeKernel):
             found.append(Visit(None, ((rows[row], columns[column]),), k_slice, self.active_cores(wave)))
         return tuple(found)
 
+    def _rectangles(self) -> list[tuple[tuple[Range, ...], tuple[Range, ...], int]]:
+        """(rows, columns, slice of k) that each core owns, the largest first."""
+        rows = [self.row_blocks[i:j] for i, j in balanced_parts(len(self.row_blocks), self.grid.m, 1)]
+        columns = [self.column_blocks[i:j] for i, j in balanced_parts(len(self.column_blocks), self.grid.n, 1)]
+        return [(r, c, k_slice) for k_slice in range(len(self.k_slices)) for r in rows for c in columns]
+
 
 def _grid(place: Place, options: Options) -> tuple[Grid, Resident]:
     """The grid of cores and the resident operand."""
@@ -102,7 +130,7 @@ def _grid(place: Place, options: Options) -> tuple[Grid, Resident]:
     resident = options.resident or ("none" if grid is None else "a")
     slices = grid.k if grid else options.split or 1
     place.check_slices(slices)
-    if resident == "none":
+    if resident == "none" and (grid is None or grid.m * grid.n == 1):
         if slices > chip.cores:
             raise ValueError(f"{slices} slices of k are more than the {chip.cores} cores of {chip.name}")
         return Grid(k=slices), resident

@@ -45,6 +45,8 @@ class Options:
     depth: int | None = None
     layout: Layout = "nz"
     balanced: bool | None = None
+    warm: bool = False
+    unit_flag: bool = False
 
     def __post_init__(self):
         integer_fields(self, "terms", *(x for x in ("split", "n_fused", "depth") if getattr(self, x) is not None))
@@ -68,7 +70,11 @@ class Options:
     def of_schedule(self) -> dict[str, Any]:
         """The options that are fields of every schedule."""
         names = ("terms", "buffering", "mode", "operand", "merge", "layout")
-        return {name: getattr(self, name) for name in names} | {"reseed_l0c": bool(self.reseed_l0c)}
+        return {name: getattr(self, name) for name in names} | {
+            "reseed_l0c": bool(self.reseed_l0c),
+            "warm": bool(self.warm),
+            "unit_flag": bool(self.unit_flag),
+        }
 
 
 @dataclass(frozen=True)

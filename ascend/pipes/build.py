@@ -10,11 +10,10 @@ from typing import Literal, NamedTuple
 
 from ascend.blocking import ACCUMULATOR_BYTES
 from ascend.kernels.base import Kernel, Phases
-from ascend.memory import Misses
+from ascend.memory import Misses, RowCosts, c_bytes, nd_costs, operand_bytes_from_memory
 from ascend.pipes.program import (
     CUBE,
     FIXP,
-    FIXPIPE_WRITE,
     MEMORY_READ,
     MEMORY_WRITE,
     MTE1,
@@ -105,6 +104,7 @@ class _Builder(Phases):
         self.simulated = range(1 if one_core else schedule.cores)
         misses = Misses(1.0, 0.0) if l2 == "shared_b" else schedule.misses()
         self.misses = Misses(*(round(float(share), 6) for share in misses))
+        self.costs = self._row_costs()
         self.templates: dict[tuple, Template] = {}
         self.tiles: dict[tuple, tuple[Segment, ...]] = {}
 
@@ -126,12 +126,27 @@ class _Builder(Phases):
         flags = {
             "B_L1_FREE": 1 if s.resident == "b" else streams, "A_L1_FREE": 1 if s.resident == "a" else streams,
             "L0A_FREE": s.l0_slots, "L0B_FREE": s.l0_slots,
-            "L0C_FREE": s.l0c_slots, "OLD_FREE": s.ub_slots, "UB_FREE": s.ub_slots, "CUBE_DONE": 1,
+            "L0C_FREE": s.l0c_turns, "OLD_FREE": s.ub_slots, "UB_FREE": s.ub_slots, "CUBE_DONE": 1,
         }  # fmt: skip
         reads = chip.l2_read_rate if self.l2 == "shared_b" else min(chip.l2_read_rate, chip.memory_read_rate)
         return Program(s, tuple(phases), flags, (reads, chip.ub_to_ddr_rate, chip.fixpipe_rate))
 
     # -------------------------------------------------------- the multiplication
+
+    def _row_costs(self) -> RowCosts:
+        """What loads of A and B cost that MTE2 turns from ND rows."""
+        s = self.schedule
+        turned = s.terms == 1 and self.chip.nd_to_nz
+        size = (s.m, s.k, s.n)
+        return nd_costs(s.layout if turned else "nz", size, s.load_k, s.blocking.bn, s.operand_bytes, self.chip)
+
+    def _memory_bytes(self) -> float:
+        """What the memory must carry behind FIXPIPE, which writes to L2: misses, and of C what L2 cannot keep."""
+        if not self.chip.fixpipe or self.l2 == "shared_b":
+            return 0.0
+        written = max(c_bytes(self.schedule) - self.chip.l2_usable_bytes, 0.0)
+        a, b = operand_bytes_from_memory(self.schedule)
+        return float(a * self.costs.a_memory + b * self.costs.b_memory + written)
 
     def tiles_phase(self) -> Phase:
         """The multiplication of all tiles on the cubes."""
@@ -145,7 +160,8 @@ class _Builder(Phases):
                 programs[stays] = len(built)
                 built.append(tuple(self._core_loops(stays)))
             of_core.append(programs[stays])
-        return Phase("multiply", tuple(built), tuple(of_core), self._slot_bytes())
+        bytes_ = self._memory_bytes()
+        return Phase("multiply", tuple(built), tuple(of_core), self._slot_bytes(), memory_bytes=bytes_)
 
     def _slot_bytes(self) -> dict[str, int]:
         """Bytes of one slot of each pool while multiplying."""
@@ -237,12 +253,15 @@ class _Builder(Phases):
         """A block of A or B into L1: the share that hits L2, then the share that memory serves."""
         chip = self.chip
         miss = self.misses.a if name == "A" else self.misses.b
+        costs = self.costs
+        cost, memory_cost = (costs.a, costs.a_memory) if name == "A" else (costs.b, costs.b_memory)
         hit = Operation(
-            MTE2, f"{name} load", (1 - miss) * size / chip.l2_read_rate, (1 - miss) * size,
+            MTE2, f"{name} load", (1 - miss) * float(cost) * size / chip.l2_read_rate, (1 - miss) * size,
             latency=chip.gm_to_l1_latency, takes=takes, raises=raises,
         )  # fmt: skip
         from_memory = Operation(
-            MTE2, f"{name} load" if self.l2 == "shared_b" else f"{name} miss", bytes=miss * size, channel=MEMORY_READ,
+            MTE2, f"{name} load" if self.l2 == "shared_b" else f"{name} miss", bytes=miss * float(memory_cost) * size,
+            channel=MEMORY_READ,
             latency=chip.memory_read_latency, takes=takes, raises=raises,
         )  # fmt: skip
         if miss == 0:
@@ -363,9 +382,10 @@ class _Builder(Phases):
         """L0C to UB with the additions there, then to memory; through FIXPIPE where there is one."""
         s, chip = self.schedule, self.chip
         if chip.fixpipe:
-            size = factor * s.accumulators * rows * columns * ACCUMULATOR_BYTES
+            each = max(chip.fixpipe_row_cycles, columns * ACCUMULATOR_BYTES / chip.fixpipe_rate)
             operation = Operation(
-                FIXP, "C write", bytes=size, channel=FIXPIPE_WRITE, latency=chip.memory_write_latency,
+                FIXP, "C write", s.accumulators * (chip.fixpipe_head + factor * rows * each),
+                factor * s.accumulators * rows * columns * ACCUMULATOR_BYTES, latency=chip.memory_write_latency,
                 takes=("L0C_FULL",), raises=("L0C_FREE",),
             )  # fmt: skip
             return (Segment((operation,)),)

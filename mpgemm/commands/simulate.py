@@ -9,7 +9,7 @@ from ascend.kernels.base import Kernel
 from ascend.reports import figures, plots
 from ascend.reports.calibration import PUBLISHED_BLOCK, statements
 from ascend.reports.profile import fit_profile, read_profile
-from ascend.reports.published import comparisons
+from ascend.reports.published import BUSY_PIPES, FAR_OFF, SOURCES, Comparison, comparisons, spread
 from ascend.reports.waterfall import sweep
 from ascend.schedule import KERNELS
 from ascend.tile_schedule import RESIDENTS
@@ -220,9 +220,18 @@ def _swept(args: argparse.Namespace, schedule: Kernel) -> tuple[str, list[tuple[
 
 def _published(args: argparse.Namespace) -> None:
     rows = statements()
+    compared = comparisons()
     if args.json:
-        catlass = [{**c.measurement._asdict(), "predicted": c.predicted, "error": c.error} for c in comparisons()]
-        sys.stdout.write(json_text({"statements": [row._asdict() for row in rows], "catlass": catlass}))
+        times = [
+            {
+                **{key: value for key, value in c.measurement._asdict().items() if key != "deal"}, "predicted": c.predicted,
+                "error": c.error, "predicted_busy": c.busy, "block": str(c.schedule.blocking),
+            }
+            for c in compared
+        ]  # fmt: skip
+        spreads = {kind: spread(chosen)._asdict() for kind, chosen in _kinds(compared).items()}
+        result = {"statements": [row._asdict() for row in rows], "times": times, "spread": spreads}
+        sys.stdout.write(json_text(result))
         return
     headings = ("statement", "published", "nominal", "calibrated", "")
     lines = [
@@ -231,28 +240,60 @@ def _published(args: argparse.Namespace) -> None:
     say("910A and 910B: predictions beside published numbers; the fitted ones prove nothing")
     Table("Published (SGEMM-cube, section 6.3) and simulated, TFLOP/s", headings, lines).print()
     say(f"The size behind 41.7 and 65.3 is not published; 5632 x 2816 x 5632 is assumed, block {PUBLISHED_BLOCK}.\n")
-    times = [
-        (
-            c.measurement.name, c.measurement.chip, f"{c.measurement.m} x {c.measurement.k} x {c.measurement.n}",
-            c.measurement.operand, str(c.measurement.tile), str(Swizzle(*c.measurement.swizzle)),
-            f"{c.measurement.microseconds:g}", f"{c.predicted:.1f}", f"{c.error:+.0%}",
-            "fitted to" if c.measurement.fitted else "predicted",
-        )
-        for c in comparisons()
-    ]  # fmt: skip
+    _print_times(compared)
+
+
+def _kinds(compared: list[Comparison]) -> dict[str, list[Comparison]]:
+    return {
+        "predicted": [c for c in compared if not c.measurement.fitted],
+        "fitted": [c for c in compared if c.measurement.fitted],
+    }
+
+
+def _print_times(compared: list[Comparison]) -> None:
+    """Published times and busy ratios beside the predictions, and how far these are off."""
+    times, busy = [], []
+    for c in compared:
+        r = c.measurement
+        kind = "fitted to" if r.fitted else "predicted"
+        size = f"{r.m} x {r.k} x {r.n}"
+        times.append(
+            (
+                r.source, r.name, r.chip, size, r.operand, str(c.schedule.blocking), c.schedule.placement(),
+                f"{r.microseconds:.4g}", f"{c.predicted:.4g}", f"{c.error:+.0%}", kind,
+            )
+        )  # fmt: skip
+        pairs = (f"{here:.2f} / {there:.2f}" for there, here in zip(c.busy, r.busy, strict=True))
+        if r.busy:
+            busy.append((r.name, r.chip, size, *pairs, kind))
     columns = (
+        "source",
         "case",
         "chip",
         "m x k x n",
         "operand",
-        "bm, bk, bn",
-        "swizzle",
+        "block",
+        "placed",
         "published us",
         "predicted",
         "error",
         "",
     )
-    Table("Published by CATLASS and simulated on nominal parameters", columns, times).print()
+    Table("Published times and simulated ones", columns, times).print()
+    print()
+    Table("Busy ratios, published / simulated", ("case", "chip", "m x k x n", *BUSY_PIPES, ""), busy).print()
+    print()
+    for kind, chosen in _kinds(compared).items():
+        found = spread(chosen)
+        say(
+            f"{kind}: {found.rows} rows, rms of log(predicted / published) {found.time:.1%}, of busy ratios {found.busy:.3f}"
+        )
+    for c in compared:
+        if abs(c.error) > FAR_OFF:
+            r = c.measurement
+            say(f"{r.source}, {r.name}, {r.m} x {r.k} x {r.n}: {c.error:+.0%}; {r.remark}")
+    for name, source in SOURCES.items():
+        say(f"{name}: {source}")
 
 
 def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:

@@ -323,12 +323,13 @@ def test_closed_forms_know_what_fits_l1():
 
 @pytest.mark.parametrize("chip", [A, B3, P3], ids=["910A", "910B3", "310P3"])
 @pytest.mark.parametrize("shape", SHAPES, ids=["x".join(map(str, shape)) for shape in SHAPES])
-def test_a_plan_and_its_transpose_differ_by_at_most_five_percent(chip, shape):
+def test_a_plan_and_its_transpose_differ_little(chip, shape):
     m, k, n = shape
     here, there = (
         ascend.plan(*sizes, chip, top=1, error_of=lambda s: 0.0)[0].seconds for sizes in ((m, k, n), (n, k, m))
     )
-    assert abs(here / there - 1) <= 0.05
+    # FIXPIPE takes 4.45 cycles for a row of C however short: narrow tiles of a tall C drain more slowly.
+    assert abs(here / there - 1) <= (0.06 if chip.fixpipe else 0.025)
 
 
 def test_a_grid_is_not_slower_than_the_papers_kernel():
