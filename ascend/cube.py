@@ -37,10 +37,10 @@ Slices of k (split-k)
     :func:`ascend.slices.atomic_results` lists them all and :func:`ascend.slices.atomic_spread` bounds how far they differ.
 
 Overflow
-    ``saturate`` (910A): conversions and sums beyond the format give its largest finite number, NaN becomes 0;
-    infinite and NaN inputs go the same way. ``inf`` (910B): IEEE arithmetic; a NaN result is the positive quiet
-    NaN. In both an input beyond 65504 is lost: with ``inf`` the low word of an infinite high word is the
-    opposite infinity, so the result is NaN.
+    A chip's own (:attr:`ascend.Chip.overflow`) unless asked otherwise. ``saturate`` (910A): conversions and sums beyond the
+    format give its largest finite number, NaN becomes 0; infinite and NaN inputs go the same way. ``inf`` (910B): IEEE
+    arithmetic; a NaN result is the positive quiet NaN. In both an input beyond 65504 is lost: with ``inf`` the low word of an
+    infinite high word is the opposite infinity, so the result is NaN.
 """
 
 from typing import Any, Literal
@@ -48,8 +48,9 @@ from typing import Any, Literal
 import numpy as np
 
 from ascend._kernels import cube as cube_kernel
-from ascend.blocking import Blocking
+from ascend.blocking import SPLIT_OPERANDS, Blocking
 from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip
 from ascend.cube_arguments import (
     ORDERS,
     OVERFLOWS,
@@ -79,16 +80,16 @@ def cube_gemm(
     schedule: TileSchedule | None = None,
     blocking: Blocking | None = None,
     chip: Chip | str = "910A",
-    order: Order = "termwise",
-    scale_exponent: ScaleExponent = 12,
-    low_low: bool = False,
-    step_order: StepOrder = "sequential",
-    overflow: Overflow = "saturate",
-    group: int = 16,
+    order: Order | None = None,
+    scale_exponent: ScaleExponent | None = None,
+    low_low: bool | None = None,
+    step_order: StepOrder | None = None,
+    overflow: Overflow | None = None,
+    group: int | None = None,
     reseed_l0c: bool = False,
     row_scaling: bool = False,
 ) -> np.ndarray:
-    """A B (+ C) by SGEMM-cube, bit for bit as the module describes it.
+    """A B (+ C) by SGEMM-cube, bit for bit as the module describes it; with a schedule, whatever that computes.
 
     Parameters
     ----------
@@ -97,25 +98,26 @@ def cube_gemm(
     c : array_like, shape (m, n), optional
         FP32 values; the sum of hh starts from it.
     schedule : TileSchedule, optional
-        What :func:`ascend.build_schedule` built for these sizes; its terms and order must be those asked for.
+        What :func:`ascend.build_schedule` built, or a plan's schedule, for these sizes: its terms, operands and unit are
+        used. Options that contradict it are refused, and those of words where it has none.
     blocking : Blocking, optional
         Instead of a schedule: block sizes on `chip` (largest N_fused, double buffers). Neither: one block, all of k
         in one group.
     chip : Chip or str
         What a `blocking` is planned for.
-    order : {"termwise", "termwise_inplace", "elementwise"}
-        The order of the terms (section 4.4 of the paper).
-    scale_exponent : int, (int, int) or "auto"
+    order : {"termwise", "termwise_inplace", "elementwise"}, optional
+        The order of the terms (section 4.4 of the paper). Default: the schedule's, else "termwise".
+    scale_exponent : int, (int, int) or "auto", optional
         s_b of eq. 7 for both matrices, or (s_a, s_b), or chosen for each matrix from its elements
-        (:func:`tensorcore_models.formats.split_analysis.automatic_scale_exponent`).
-    low_low : bool
-        Add the fourth term, too.
-    step_order : {"sequential", "pairwise", "exact"}
-        Rounding inside a cube step.
-    overflow : {"saturate", "inf"}
-        As the 910A, or IEEE.
-    group : int
-        Elementwise order: products of one term before the next term's, from 1 to the cube step.
+        (:func:`tensorcore_models.formats.split_analysis.automatic_scale_exponent`). Default: 12.
+    low_low : bool, optional
+        Add the fourth term, too. Default: the schedule's terms, else no.
+    step_order : {"sequential", "pairwise", "exact"}, optional
+        Rounding inside a cube step. Default: "sequential".
+    overflow : {"saturate", "inf"}, optional
+        As the 910A, or IEEE. Default: the chip's (:attr:`ascend.Chip.overflow`).
+    group : int, optional
+        Elementwise order: products of one term before the next term's, from 1 to the cube step. Default: 16.
     reseed_l0c : bool
         Start every k group from C. A schedule brings its own.
     row_scaling : bool
@@ -127,7 +129,7 @@ def cube_gemm(
     Returns
     -------
     numpy.ndarray
-        float32, shape (m, n). k = 0 gives c, or zeros: no instruction runs.
+        float32 (int32 for a schedule of INT8 operands), shape (m, n). k = 0 gives c, or zeros: no instruction runs.
 
     Raises
     ------
@@ -144,13 +146,33 @@ def cube_gemm(
     np.float32(0.55555564)
     """
     a, b, c = checked_matrices(a, b, c)
-    check_choice("order", order, ORDERS)
+    if order is not None:
+        check_choice("order", order, ORDERS)
+    chosen = {"scale_exponent": scale_exponent, "step_order": step_order, "overflow": overflow, "group": group}
     arithmetic = CubeArithmetic(
-        scale_exponent=scale_exponent, step_order=step_order, overflow=overflow, group=group, row_scaling=row_scaling
+        **{name: value for name, value in chosen.items() if value is not None}, row_scaling=row_scaling
     )
-    terms = 4 if low_low else 3
-    schedule = checked_schedule(a, b, schedule, blocking, chip, terms, order, reseed_l0c)
-    return words_product(schedule.sums, a, b, c, arithmetic)
+    if schedule is None:
+        terms = 4 if low_low else 3
+        schedule = checked_schedule(a, b, None, blocking, chip, terms, order or "termwise", reseed_l0c)
+        arithmetic = arithmetic.on(get_chip(chip))
+    elif isinstance(schedule, TileSchedule) and schedule.terms == 1:
+        given = {"order": order, "low_low": low_low, "scale_exponent": scale_exponent, "group": group}
+        _refuse_words(given | {"row_scaling": row_scaling or None}, schedule)
+        checked_schedule(a, b, schedule, blocking, chip, 1, "termwise", reseed_l0c)
+    else:
+        terms = {None: getattr(schedule, "terms", 3), True: 4, False: 3}[low_low]
+        checked_schedule(a, b, schedule, blocking, chip, terms, order or getattr(schedule, "order", ""), reseed_l0c)
+    return schedule.product(a, b, c, arithmetic)
+
+
+def _refuse_words(given: dict[str, Any], schedule: TileSchedule) -> None:
+    """Refuse options of words for a schedule of one term."""
+    asked = [name for name, value in given.items() if value is not None]
+    if asked:
+        raise ValueError(
+            f"{', '.join(asked)}: the schedule runs 1 term of {schedule.operand}, which has no words: leave it out"
+        )
 
 
 @default_fp_state
@@ -164,7 +186,7 @@ def cube_hgemm(
     blocking: Blocking | None = None,
     chip: Chip | str = "910A",
     step_order: StepOrder = "sequential",
-    overflow: Overflow = "saturate",
+    overflow: Overflow | None = None,
     reseed_l0c: bool = False,
 ) -> np.ndarray:
     """A B (+ C) in one pass of the cube on operands rounded to FP16: what SGEMM-cube improves on.
@@ -190,8 +212,14 @@ def cube_hgemm(
     """
     a, b, c = checked_matrices(a, b, c)
     arithmetic = CubeArithmetic(step_order=step_order, overflow=overflow, accumulate=accumulate)
+    if schedule is None:
+        arithmetic = arithmetic.on(get_chip(chip))
     schedule = checked_schedule(a, b, schedule, blocking, chip, 1, "termwise", reseed_l0c)
-    return words_product(schedule.sums, a, b, c, arithmetic)
+    if schedule.sums.lanes or schedule.operand not in SPLIT_OPERANDS:
+        raise ValueError(
+            f"the schedule multiplies {schedule.operand} ({schedule.kernel} kernel), cube_hgemm FP16 on the cube"
+        )
+    return words_product(schedule.sums, a, b, c, arithmetic.on(schedule.chip))
 
 
 @default_fp_state
@@ -269,7 +297,7 @@ def checked_schedule(
     TypeError
         If `schedule` or `blocking` is something else.
     ValueError
-        If the schedule has other sizes, terms, order or operands, both are given, or a block does not fit the chip.
+        If the schedule has other sizes, terms or order, both are given, or a block does not fit the chip.
     """
     m, k, n = a.shape[0], a.shape[1], b.shape[1]
     if schedule is None:
@@ -293,6 +321,4 @@ def checked_schedule(
         raise ValueError(f"the schedule runs {schedule.terms} terms, the options ask for {terms}")
     if terms > 1 and schedule.order != order:
         raise ValueError(f"the schedule's mode {schedule.mode!r} does not give order {order!r}")
-    if schedule.operand != "fp16":
-        raise ValueError(f"the schedule's operands are {schedule.operand}, SGEMM-cube multiplies fp16 words")
     return schedule

@@ -3,12 +3,13 @@
 What it computes states :mod:`ascend.cube`; what it needs of a schedule is its :class:`ascend.sums.Sums`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from ascend._kernels import cube as cube_kernel
+from ascend.chips.chip import Chip
 from ascend.cube_arguments import (
     OVERFLOWS,
     STEP_ORDERS,
@@ -34,6 +35,8 @@ _TERM_MASKS = {1: 0b0001, 3: 0b0111, 4: 0b1111}
 class CubeArithmetic:
     """What of the arithmetic a schedule leaves open; the parameters of :func:`ascend.cube_gemm` and `cube_hgemm`.
 
+    An `overflow` of None is the chip's (:meth:`on`), without a chip that of the 910A.
+
     Raises
     ------
     ValueError
@@ -42,7 +45,7 @@ class CubeArithmetic:
 
     scale_exponent: ScaleExponent = 12
     step_order: StepOrder = "sequential"
-    overflow: Overflow = "saturate"
+    overflow: Overflow | None = None
     group: int = 16
     row_scaling: bool = False
     accumulate: Literal["fp32", "fp16"] = "fp32"
@@ -50,12 +53,24 @@ class CubeArithmetic:
     def __post_init__(self):
         check_choice("accumulate", self.accumulate, ("fp32", "fp16"))
         check_choice("step_order", self.step_order, STEP_ORDERS)
-        check_choice("overflow", self.overflow, OVERFLOWS)
+        if self.overflow is not None:
+            check_choice("overflow", self.overflow, OVERFLOWS)
+
+    def on(self, chip: Chip | None) -> "CubeArithmetic":
+        """With the chip's overflow where none was given."""
+        if self.overflow is not None:
+            return self
+        return replace(self, overflow="saturate" if chip is None else chip.overflow)
 
     @property
     def saturates(self) -> bool:
         """Whether overflow gives the largest finite number."""
-        return self.overflow == "saturate"
+        return self.merging == "saturate"
+
+    @property
+    def merging(self) -> Overflow:
+        """The rule for sums."""
+        return self.overflow or "saturate"
 
 
 def words_product(
@@ -98,9 +113,9 @@ def words_product(
         added_last, c, shifts = c, None, row_shifts + column_shifts
     run = _Run(sums, arithmetic, group, _exponents(sums, a, b, arithmetic), a.shape[1], c)
     partial = run.slices(a, b, _seed(c, arithmetic))
-    out = partial[0] if len(partial) == 1 else merge_slices(np.stack(partial), arithmetic.overflow)
+    out = partial[0] if len(partial) == 1 else merge_slices(np.stack(partial), arithmetic.merging)
     if shifts is not None:
-        return unscaled(out, shifts, _seed(added_last, arithmetic), arithmetic.overflow)
+        return unscaled(out, shifts, _seed(added_last, arithmetic), arithmetic.merging)
     return out.astype(np.float16) if half else out
 
 

@@ -12,7 +12,10 @@ from ascend.slices import merge_slices
 from ascend.sums import Sums
 from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engines.instruction import Instruction
+from tensorcore_models.formats.rounding import round_to
 
+#: Bits of an FP32 number that HF32 has not.
+HF32_PADDING = 12
 #: Operand to row of the catalogue.
 INSTRUCTIONS = {
     "fp16": "cube.m16n16k16.f32.f16.f16.f32",
@@ -31,6 +34,8 @@ def cube_instruction(operand: str) -> Instruction:
     ValueError
         If the format has none.
     """
+    if operand == "mxfp8":
+        raise ValueError("how the 950 adds MXFP8 products is not published: the time can be simulated, the product not")
     if operand not in INSTRUCTIONS:
         raise ValueError(f"operand is one of {', '.join(INSTRUCTIONS)}, got {operand!r}")
     return get_instruction("ascend910b", INSTRUCTIONS[operand])
@@ -63,6 +68,8 @@ def operand_slices(sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | Non
     """The slices of k before they are merged: shape (slices, m, n)."""
     instruction = cube_instruction(sums.operand)
     a, b, c = (_operand(x, sums.operand, name) for x, name in ((a, "a"), (b, "b"), (c, "c")))
+    if sums.operand == "hf32":
+        a, b = rounded_to_hf32(a, sums.hf32_rounding), rounded_to_hf32(b, sums.hf32_rounding)
     options: dict[str, Any] = {} if sums.operand == "int8" else {"input_rounding": "rne"}
     found = []
     for number, (first, *later) in enumerate(sums.slices):
@@ -73,6 +80,30 @@ def operand_slices(sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | Non
                 total = total + instruction.gemm(a[:, start:stop], b[start:stop], **options)
         found.append(total)
     return np.stack(found)
+
+
+def rounded_to_hf32(x: np.ndarray, rounding: str) -> np.ndarray:
+    """FP32 numbers as HF32 has them, 11 fraction bits; infinities and NaNs stay.
+
+    Parameters
+    ----------
+    x : ndarray of float32
+        The operand.
+    rounding : {"rne", "rnz", "rz"}
+        To nearest even, to nearest with ties toward zero, toward zero. SetHF32TransMode (AscendC API reference, 07_0259)
+        chooses between a mode that its text calls rounding "to the nearest even" and one "in the manner towards zero"; nothing
+        published says whether the latter is the second or the third.
+
+    Returns
+    -------
+    numpy.ndarray
+        float32.
+    """
+    if rounding != "rnz":
+        return round_to(x, "hf32", rounding=rounding or "rne")
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
+    nearest = (bits + np.uint32((1 << HF32_PADDING - 1) - 1)) & np.uint32(0xFFFFFFFF << HF32_PADDING & 0xFFFFFFFF)
+    return np.where(np.isfinite(x), nearest.view(np.float32), x)
 
 
 def _operand(x: np.ndarray | None, operand: str, name: str) -> Any:

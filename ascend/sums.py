@@ -27,6 +27,8 @@ class Sums:
         Products of one cube step.
     lanes : str
         The operand that a vector kernel streams ("a", "b"); "" on the cube.
+    hf32_rounding : str
+        How FP32 operands become HF32, as :attr:`ascend.Chip.hf32_rounding`; "" for other operands.
     """
 
     slices: tuple[tuple[Range, ...], ...]
@@ -36,3 +38,4 @@ class Sums:
     reseeded: bool = False
     step: int = 16
     lanes: str = ""
+    hf32_rounding: str = ""

@@ -313,6 +313,7 @@ class TileSchedule:
         return Sums(
             tuple(self.groups_of(k_slice) for k_slice in self.k_slices) or ((),), self.order, self.terms, self.operand,
             self.reseed_l0c, self.cube_step[1],
+            hf32_rounding=self.chip.hf32_rounding if self.chip and self.operand == "hf32" else "",
         )  # fmt: skip
 
     @property
@@ -489,7 +490,7 @@ class TileSchedule:
         a, b, c = checked_matrices(a, b, c)
         if self.operand not in SPLIT_OPERANDS:
             return operand_product(self.sums, a, b, c)
-        return words_product(self.sums, a, b, c, arithmetic or CubeArithmetic())
+        return words_product(self.sums, a, b, c, (arithmetic or CubeArithmetic()).on(self.chip))
 
     def slice_products(self, a: Any, b: Any, c: Any = None, arithmetic: CubeArithmetic | None = None) -> np.ndarray:
         """What the slices of k add up to before they are merged: shape (slices, m, n); c seeds the first one.
@@ -502,7 +503,7 @@ class TileSchedule:
         a, b, c = checked_matrices(a, b, c)
         if self.operand not in SPLIT_OPERANDS:
             return operand_slices(self.sums, a, b, c)
-        return words_slices(self.sums, a, b, c, arithmetic or CubeArithmetic())
+        return words_slices(self.sums, a, b, c, (arithmetic or CubeArithmetic()).on(self.chip))
 
     def sampled(self, side: int) -> "TileSchedule":
         """The schedule of at most `side` rows and columns with the same sums."""

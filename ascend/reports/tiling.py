@@ -165,7 +165,10 @@ def notes(schedule: Kernel) -> list[str]:
     if s.k > LARGEST_ND or s.n > LARGEST_ND:
         found.append(f"K or N above {LARGEST_ND} in ND format: set intrinsicsCheck in MatmulConfig")
     if s.operand == "hf32":
-        found.append("HF32: float operands and SetHF32(true)")
+        found.append(
+            "HF32: float operands, SetHF32(true) on the Matmul object; the rounding is SetHF32TransMode's, which is set after "
+            "SetHF32Mode (AscendC API reference, 07_0259)"
+        )
     return found
 
 

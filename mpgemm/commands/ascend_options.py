@@ -6,7 +6,7 @@ from pathlib import Path
 
 import ascend
 from ascend.blocking import OPERAND_BYTES
-from ascend.chips.chip import PARAMETERS
+from ascend.chips.chip import FACTS, PARAMETERS
 from ascend.reports.calibration import ASSUMED_SIZE
 from ascend.terms import MODES
 from ascend.tile_schedule import LAYOUTS, MERGES
@@ -113,7 +113,7 @@ def run_on_chip(args: argparse.Namespace, work: Callable[[argparse.Namespace, as
     return 0
 
 
-def parse_change(text: str) -> tuple[str, float]:
+def parse_change(text: str) -> tuple[str, float | str]:
     """ "PARAMETER=VALUE" as a pair; whole numbers stay integers.
 
     Raises
@@ -124,6 +124,8 @@ def parse_change(text: str) -> tuple[str, float]:
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"expected PARAMETER=VALUE, got {text!r}")
+    if name.strip() in FACTS:
+        return name.strip(), value.strip()
     return name.strip(), parse_number(name.strip(), value)
 
 

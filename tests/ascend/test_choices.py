@@ -8,7 +8,7 @@ import pytest
 import ascend
 import tensorcore_models as tcm
 from ascend.accuracy import data_error, error_bound, sampled_error
-from ascend.operands import cube_instruction
+from ascend.operands import cube_instruction, rounded_to_hf32
 from ascend.pareto import LEAST_GAIN, mark_front
 from ascend.reports.profile import COLUMNS, Row, fit_profile, read_profile
 from ascend.reports.published import FAR_OFF, SOURCES, comparisons, spread
@@ -143,6 +143,64 @@ def test_hf32_has_eleven_fraction_bits():
     assert tcm.round_to(x, "hf32").tolist() == [[1 + 2.0**-11, 1.0, 1 + 2.0**-10]]
     s = build_schedule(1, 3, 3, B3, ascend.Blocking(16, 16, 16), kernel="grid", terms=1, operand="hf32")
     assert s.product(x, np.eye(3, dtype="f4")).tolist() == [[1 + 2.0**-11, 1.0, 1 + 2.0**-10]]
+
+
+@pytest.mark.parametrize(
+    ("chip", "size", "options"),
+    [
+        ("910A", (40, 100, 60), {}), ("910A", (1, 300, 64), {}), ("910A", (40, 100, 60), {"mode": "elementwise"}),
+        ("910A", (40, 100, 60), {"terms": 4}), ("910A", (40, 100, 60), {"terms": 1}),
+        ("910A", (40, 100, 60), {"terms": 1, "operand": "int8"}), ("910B3", (40, 100, 60), {"terms": 1, "operand": "fp32"}),
+        ("910B3", (40, 100, 60), {"terms": 1, "operand": "hf32"}), ("910B3", (40, 300, 60), {"split": 2}),
+        ("910A", (40, 100, 60), {"kernel": "paper"}),
+    ],
+)  # fmt: skip
+def test_cube_gemm_runs_every_plan(chip, size, options):
+    """Integers of four bits: every operand format and order has the exact product."""
+    rng = np.random.default_rng(13)
+    m, k, n = size
+    a, b = (rng.integers(-9, 10, shape).astype("f4") for shape in ((m, k), (k, n)))
+    for p in ascend.plan(m, k, n, chip, top=3, **options):
+        assert np.array_equal(ascend.cube_gemm(a, b, schedule=p.schedule), a @ b)
+
+
+def test_options_of_words_are_refused_where_there_are_none():
+    a = np.ones((32, 32), "f4")
+    s = build_schedule(32, 32, 32, B3, ascend.Blocking(32, 32, 32), terms=1, operand="fp32", kernel="grid")
+    with pytest.raises(ValueError, match="scale_exponent: the schedule runs 1 term of fp32"):
+        ascend.cube_gemm(a, a, schedule=s, scale_exponent=4)
+    with pytest.raises(ValueError, match="order, low_low"):
+        ascend.cube_gemm(a, a, schedule=s, order="termwise", low_low=False)
+    with pytest.raises(ValueError, match="does not give order"):
+        ascend.cube_gemm(a, a, schedule=variant(s, terms=3, operand="fp16"), order="elementwise")
+
+
+def test_overflow_follows_the_chip():
+    a = np.full((16, 16), 6e4, "f4")
+    block = ascend.Blocking(16, 16, 16)
+    for chip, expected in ((A, np.finfo("f4").max), (B3, np.inf)):
+        s = build_schedule(16, 16, 16, chip, block, kernel="grid", terms=1)
+        c = np.full((16, 16), np.finfo("f4").max, "f4")
+        assert (ascend.cube_gemm(a, a, c, schedule=s) == expected).all()
+        assert (ascend.cube_gemm(a, a, c, chip=chip) == expected).all()
+        assert (ascend.cube_hgemm(a, a, c, blocking=block, chip=chip) == expected).all()
+    assert (ascend.cube_gemm(a, a, c, schedule=s, overflow="saturate") == np.finfo("f4").max).all()
+
+
+def test_both_readings_of_the_hf32_rounding():
+    """Ties, and numbers beside them: 12 bits are dropped."""
+    ties = np.float32([1 + 2.0**-12, 1 + 3 * 2.0**-12, 1 + 2.0**-12 + 2.0**-23, -(1 + 2.0**-12), np.inf])
+    above = {"rne": [0, 2, 1, 0], "rnz": [0, 1, 1, 0], "rz": [0, 1, 0, 0]}
+    eye = np.eye(5, dtype="f4")
+    eye[4, 4] = 0
+    for rounding, expected in above.items():
+        chip = B3.replace(hf32_rounding=rounding)
+        s = build_schedule(1, 5, 5, chip, ascend.Blocking(16, 16, 16), terms=1, operand="hf32", kernel="grid")
+        got = ascend.cube_gemm(np.where(np.isinf(ties), 0, ties)[None], eye, schedule=s)[0, :4]
+        assert (np.abs(got) - 1).tolist() == [2.0**-11 * x for x in expected]
+        assert np.isinf(rounded_to_hf32(ties, rounding)[4])
+    with pytest.raises(ValueError, match="hf32_rounding is one of rne, rnz, rz"):
+        B3.replace(hf32_rounding="up")
 
 
 def test_operands_that_a_chip_lacks():
