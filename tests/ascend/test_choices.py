@@ -176,15 +176,17 @@ def test_options_of_words_are_refused_where_there_are_none():
 
 
 def test_overflow_follows_the_chip():
-    a = np.full((16, 16), 6e4, "f4")
+    """1e5 is no FP16 number: the first generation takes the largest, 65504, the second infinity."""
+    a = np.full((16, 16), 1e5, "f4")
     block = ascend.Blocking(16, 16, 16)
-    for chip, expected in ((A, np.finfo("f4").max), (B3, np.inf)):
+    for chip, finite in ((A, True), (B3, False)):
         s = build_schedule(16, 16, 16, chip, block, kernel="grid", terms=1)
-        c = np.full((16, 16), np.finfo("f4").max, "f4")
-        assert (ascend.cube_gemm(a, a, c, schedule=s) == expected).all()
-        assert (ascend.cube_gemm(a, a, c, chip=chip) == expected).all()
-        assert (ascend.cube_hgemm(a, a, c, blocking=block, chip=chip) == expected).all()
-    assert (ascend.cube_gemm(a, a, c, schedule=s, overflow="saturate") == np.finfo("f4").max).all()
+        for got in (
+            ascend.cube_gemm(a, a, schedule=s), ascend.cube_gemm(a, a, chip=chip),
+            ascend.cube_hgemm(a, a, blocking=block, chip=chip), s.product(a, a),
+        ):  # fmt: skip
+            assert np.isfinite(got).all() == finite
+    assert np.isfinite(ascend.cube_gemm(a, a, schedule=s, overflow="saturate")).all()
 
 
 def test_both_readings_of_the_hf32_rounding():
