@@ -268,5 +268,5 @@ class _Forms:
         copies = (np.where(slices > 1, slices, 1.0) if r.merge == "reduce" else 1.0) * r.copies_behind_fixpipe
         whole = np.where(copies > 1, (copies + 1) * ACCUMULATOR_BYTES * c_all, 0.0)
         whole = whole + (r.merge == "atomic") * (slices > 1) * ACCUMULATOR_BYTES * c_all
-        whole = whole + (r.terms > 1) * (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * elements
+        whole = whole + (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * r.split_elements
         return whole + r.converts * 2 * self.size * elements

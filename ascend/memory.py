@@ -242,7 +242,7 @@ def cube_memory_bytes(schedule: TileSchedule) -> float:
     """
     s, slices, c_all = schedule, len(schedule.k_slices), 4.0 * schedule.m * schedule.n
     elements = s.m * s.k + s.k * s.n
-    split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * float(elements) if s.terms > 1 else 0.0
+    split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * float(s.split_elements)
     copies = s.copies_behind_fixpipe * (slices if s.merge == "reduce" else 1)
     last = (copies + 1) * c_all if copies > 1 else 0.0
     zeroed = 2 * c_all if slices > 1 and s.merge == "atomic" else 0.0

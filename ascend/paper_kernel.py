@@ -78,7 +78,7 @@ def analytic_seconds(sizes: np.ndarray, r: Request | TileSchedule) -> np.ndarray
     tail = vector + write
     cycles = waves * passes * (columns * tile + panel + latency) + tail
     if terms > 1:
-        split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * (m * k + k * n) / chip.hbm_bytes_per_cycle
+        split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * r.split_elements / chip.hbm_bytes_per_cycle
         copies = r.copies_behind_fixpipe
         combine = (copies + 1) * ACCUMULATOR_BYTES * m * n / chip.hbm_bytes_per_cycle
         cycles = cycles + split + (combine if copies > 1 else 0)

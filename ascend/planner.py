@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from ascend.roofline import (
 from ascend.schedule import build_schedule
 from ascend.search import SAME_TIME, best_schedules, vector_schedules
 from ascend.terms import Mode
-from ascend.tile_schedule import LARGEST_SIZE, Layout, Merge, check_options
+from ascend.tile_schedule import LARGEST_SIZE, check_options
 from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 from tensorcore_models.results import Result
@@ -45,6 +45,8 @@ SIMULATED = {"grid": 24, "paper": 200}
 TERMWISE_MODES: tuple[Mode, ...] = ("termwise", "fused")
 #: FP32 elements of A, B and C together: 64 GiB, the largest memory of a chip here (910B).
 MOST_ELEMENTS = 2**34
+#: Share of the memory bandwidth from which on busy loads wait for memory and not for L2.
+MEMORY_BOUND = 0.7
 #: A plan whose cores are idle for more than this share of their turns says so.
 IDLE_SHARE = 0.1
 
@@ -134,6 +136,8 @@ class Plan(Result):
             "launch": 1e-6 * chip.launch_us / self.seconds if s.launches else 0.0,
         }
         name = max(shares, key=lambda key: shares[key])
+        if s.launches and busy["MTE2"] > shares[name] and shares["memory"] < MEMORY_BOUND:
+            return "L2 loads", min(busy["MTE2"], 1.0)
         return name, min(shares[name], 1.0)
 
     @cached_property
@@ -190,14 +194,12 @@ def plan(
     kernel: PlanKernel = "grid",
     mode: Mode | None = None,
     operand: str = "fp16",
-    merge: Merge = "reduce",
-    layout: Layout = "nz",
-    warm: bool = False,
     split: int | None = None,
     simulated: int | None = None,
     distribution: Distribution = "normal",
     error_of: Callable[[Kernel], float] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    **options: Any,
 ) -> list[Plan]:
     """The best schedules for C = A B (A m x k, B k x n) on a chip.
 
@@ -207,7 +209,7 @@ def plan(
         Sizes: A is m x k, B is k x n.
     chip : Chip
         The chip whose parameters are used.
-    terms, buffering, operand, merge, layout, warm
+    terms, buffering, operand
         The kernel, see :func:`ascend.schedule.build_schedule`.
     rank : {"time", "traffic", "analytic"}
         By simulated time (of the analytically best `simulated`), by the traffic (eq. 9 for the paper's kernel, bytes from
@@ -234,6 +236,8 @@ def plan(
         Gives the error of a schedule instead of `data` or a sample.
     progress : callable, optional
         Called with (done, total) simulations.
+    **options
+        merge, layout, warm, presplit, target: as in :class:`ascend.request.Request`.
 
     Returns
     -------
@@ -255,7 +259,7 @@ def plan(
     count = simulated or SIMULATED[kernel]
     find = _grid_schedules if kernel == "grid" else _paper_schedules
     requests = [
-        Request(m, k, n, chip, terms, buffering, each, operand, merge, layout, warm)
+        Request(m, k, n, chip, terms, buffering, each, operand, **options)
         for each in ((mode,) if mode else TERMWISE_MODES if kernel == "grid" and terms > 1 else ("termwise",))
     ]
     wanted = max(count, top) if rank == "time" else top

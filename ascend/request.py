@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from ascend.blocking import OPERAND_BYTES, Buffering
 from ascend.chips.chip import Chip
 from ascend.terms import Combination, Mode, combination
-from ascend.tile_schedule import Layout, Merge
+from ascend.tile_schedule import Layout, Merge, check_presplit
+
+#: Where a plan is typed into; "": anywhere.
+TARGETS = ("", "ascendc", "catlass", "pto")
 
 
 @dataclass(frozen=True)
@@ -18,8 +21,16 @@ class Request:
         Sizes: A is m x k, B is k x n.
     chip : Chip
         The chip whose parameters are used.
-    terms, buffering, mode, operand, merge, layout, warm
+    terms, buffering, mode, operand, merge, layout, warm, presplit
         As in :class:`ascend.tile_schedule.TileSchedule`.
+    target : {"", "ascendc", "catlass", "pto"}
+        Only schedules that these can say: rectangles of tiles for each core (AscendC's TCubeTiling, pto-isa), or tiles dealt
+        one by one in a swizzled order (CATLASS).
+
+    Raises
+    ------
+    ValueError
+        If `target` or `presplit` is something else.
     """
 
     m: int
@@ -33,6 +44,13 @@ class Request:
     merge: Merge = "reduce"
     layout: Layout = "nz"
     warm: bool = False
+    presplit: str = ""
+    target: str = ""
+
+    def __post_init__(self):
+        if self.target not in TARGETS:
+            raise ValueError(f"target is one of {', '.join(filter(None, TARGETS))}, got {self.target!r}")
+        check_presplit(self.presplit, self.terms)
 
     @property
     def combination(self) -> Combination:
@@ -74,7 +92,14 @@ class Request:
         """Whether a pass turns ND operands into NZ before the multiplication."""
         return self.layout != "nz" and self.terms == 1 and not self.chip.nd_to_nz
 
+    @property
+    def split_elements(self) -> int:
+        """Elements of A and B that the split pass reads."""
+        if self.terms == 1:
+            return 0
+        return self.m * self.k * ("a" not in self.presplit) + self.k * self.n * ("b" not in self.presplit)
+
     def options(self) -> dict:
         """Keywords of :func:`ascend.build_schedule`."""
-        names = ("terms", "buffering", "mode", "operand", "merge", "layout", "warm")
+        names = ("terms", "buffering", "mode", "operand", "merge", "layout", "warm", "presplit")
         return {name: getattr(self, name) for name in names}

@@ -73,6 +73,8 @@ def build_schedule(
             L1 buffers of a streamed operand. Default: 1 or 2 by the buffering (paper's kernel), as many as fit up to 8 (grid).
         balanced : bool, optional
             Nearly equal tiles; the default in a grid kernel.
+        presplit : {"", "a", "b", "ab"}
+            As in :class:`TileSchedule`.
         warm, unit_flag : bool
             As in :class:`TileSchedule`; `warm` is without effect on the paper's kernel, `unit_flag` needs FIXPIPE.
 

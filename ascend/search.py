@@ -67,11 +67,13 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
             continue
         m_, k_, n_, r_, c_ = bm[may], bk[may], bn[may], rows[may], columns[may]
         ones = np.ones_like(m_)
-        for direction in (0, 1):
+        for direction in (0, 1) if r.target in ("", "catlass") else ():
             square = np.round(np.sqrt(cores / slices * (n_ / m_ if direction == 0 else m_ / n_)))
             for width in (square, *(BAND_WIDTHS if slices == 1 else ())):
                 most = r_ if direction == 0 else c_
                 yield Candidates(m_, k_, n_, np.clip(width, 1, most), slices * ones, ones, "none", direction)
+        if r.target == "catlass":
+            continue
         left = cores // slices
         for across in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32):
             if across > left:
@@ -79,6 +81,8 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
             along = float(left // across)
             if left > 1:
                 yield Candidates(m_, k_, n_, ones * along, slices * ones, ones * float(across), "none")
+            if r.target:
+                continue
             yield Candidates(m_, k_, n_, np.minimum(along, r_), slices * ones, np.minimum(float(across), c_), "a")
             yield Candidates(m_, k_, n_, np.minimum(float(across), r_), slices * ones, np.minimum(along, c_), "b")
 
@@ -113,7 +117,7 @@ def best_schedules(
         step, moved = np.where(np.isfinite(seconds), moved, np.inf), step
     order = np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0], moved, uneven, -active, step))
     found: dict[tuple, tuple[Kernel, float]] = {}
-    wanted: dict[str, int] = {"a": 1, "b": 1, "none": 1}
+    wanted: dict[str, int] = dict.fromkeys({c.resident for c, _ in groups}, 1)
     for index in order.tolist():
         c = groups[owner[index]][0]
         if not np.isfinite(seconds[index]) or (len(found) >= count and not any(wanted.values())):
@@ -152,7 +156,7 @@ def vector_schedules(r: Request) -> list[Kernel]:
     r : Request
         What the caller asked for.
     """
-    if min(r.m, r.n) > MOST_VECTOR_ROWS or (r.terms == 1 and r.operand not in VECTOR_OPERANDS):
+    if r.target or min(r.m, r.n) > MOST_VECTOR_ROWS or (r.terms == 1 and r.operand not in VECTOR_OPERANDS):
         return []
     operand = r.operand if r.terms == 1 else "fp32"
     side = max(r.m, r.n)

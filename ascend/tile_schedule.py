@@ -40,6 +40,8 @@ RESIDENTS = ("a", "b", "none")
 #: How A and B lie in memory: NZ fractals, or ND rows that somebody has to turn into fractals; "nt": ND with B as n x k rows.
 Layout = Literal["nz", "nd", "nt"]
 LAYOUTS = ("nz", "nd", "nt")
+#: Operands whose words lie in memory already.
+PRESPLITS = ("", "a", "b", "ab")
 #: How slices of k become one C: FP32 additions in memory in any order, or a pass that adds them in order of k.
 Merge = Literal["atomic", "reduce"]
 MERGES = ("atomic", "reduce")
@@ -48,6 +50,20 @@ MERGES = ("atomic", "reduce")
 def fractals(length: int, step: int = ALIGNMENT) -> int:
     """Cube steps that cover `length`."""
     return -(-length // step)
+
+
+def check_presplit(presplit: str, terms: int) -> None:
+    """Check which operands are split already.
+
+    Raises
+    ------
+    ValueError
+        If they are none, or the kernel has no words.
+    """
+    if presplit not in PRESPLITS:
+        raise ValueError(f"presplit is one of {', '.join(filter(None, PRESPLITS))}, got {presplit!r}")
+    if presplit and terms == 1:
+        raise ValueError("presplit: a kernel of one term has no words that could be split already")
 
 
 def check_options(terms: int, mode: str, operand: str) -> None:
@@ -111,6 +127,8 @@ class TileSchedule:
         Whether A, B and C are in L2 at the start if all three fit, as when a product is timed in a loop.
     unit_flag : bool
         Whether FIXPIPE drains a tile while the cube still fills it and fills the next one behind it, fractal by fractal.
+    presplit : {"", "a", "b", "ab"}
+        Operands whose words lie in memory already: weights that were split once. They change no bit.
     """
 
     m: int
@@ -133,11 +151,14 @@ class TileSchedule:
     balanced: bool = False
     warm: bool = False
     unit_flag: bool = False
+    presplit: str = ""
 
     #: Name of the kernel in options and tables.
     kernel: ClassVar[str] = "one block"
     #: Whether tiles go to the cores one by one, in the order of the swizzle.
     deals_one_by_one: ClassVar[bool] = False
+    #: Whether each core owns one rectangle of tiles, with nothing resident.
+    owns_rectangles: ClassVar[bool] = False
     #: Roundings that a product passes besides those of the sums.
     own_roundings: ClassVar[int] = 0
 
@@ -315,6 +336,13 @@ class TileSchedule:
             self.reseed_l0c, self.cube_step[1],
             hf32_rounding=self.chip.hf32_rounding if self.chip and self.operand == "hf32" else "",
         )  # fmt: skip
+
+    @property
+    def split_elements(self) -> int:
+        """Elements of A and B that the split pass reads."""
+        if self.terms == 1:
+            return 0
+        return self.m * self.k * ("a" not in self.presplit) + self.k * self.n * ("b" not in self.presplit)
 
     @property
     def operand_bytes(self) -> int:

@@ -6,7 +6,9 @@ along m or n each core owns one rectangle of neighbouring tiles and walks it row
 merged by atomic additions in memory or by a pass that adds them in order.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts
@@ -95,7 +97,7 @@ class GridKernel(CubeKernel):
         if self.deals_one_by_one:
             return min(self.cores, self.tiles - wave * self.cores)
         if self.owns_rectangles:
-            return sum(len(rows) * len(columns) > wave for rows, columns, _ in self._rectangles())
+            return len(self._rectangle_sizes) - bisect_right(self._rectangle_sizes, wave)
         return super().active_cores(wave)
 
     def visits(self, core: int) -> tuple[Visit, ...]:
@@ -103,7 +105,7 @@ class GridKernel(CubeKernel):
         if self.resident != "none":
             return super().visits(core)
         if self.owns_rectangles:
-            rectangles = self._rectangles()
+            rectangles = self._rectangles
             if core >= len(rectangles):
                 return ()
             own_rows, own_columns, k_slice = rectangles[core]
@@ -117,11 +119,17 @@ class GridKernel(CubeKernel):
             found.append(Visit(None, ((rows[row], columns[column]),), k_slice, self.active_cores(wave)))
         return tuple(found)
 
+    @cached_property
     def _rectangles(self) -> list[tuple[tuple[Range, ...], tuple[Range, ...], int]]:
         """(rows, columns, slice of k) that each core owns, the largest first."""
         rows = [self.row_blocks[i:j] for i, j in balanced_parts(len(self.row_blocks), self.grid.m, 1)]
         columns = [self.column_blocks[i:j] for i, j in balanced_parts(len(self.column_blocks), self.grid.n, 1)]
         return [(r, c, k_slice) for k_slice in range(len(self.k_slices)) for r in rows for c in columns]
+
+    @cached_property
+    def _rectangle_sizes(self) -> list[int]:
+        """Tiles of each core's rectangle, ascending."""
+        return sorted(len(rows) * len(columns) for rows, columns, _ in self._rectangles)
 
 
 def _grid(place: Place, options: Options) -> tuple[Grid, Resident]:

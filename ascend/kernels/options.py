@@ -19,6 +19,7 @@ from ascend.tile_schedule import (
     Resident,
     TileSchedule,
     check_options,
+    check_presplit,
     fractals,
 )
 from tensorcore_models.integers import integer_fields
@@ -47,10 +48,12 @@ class Options:
     balanced: bool | None = None
     warm: bool = False
     unit_flag: bool = False
+    presplit: str = ""
 
     def __post_init__(self):
         integer_fields(self, "terms", *(x for x in ("split", "n_fused", "depth") if getattr(self, x) is not None))
         check_options(self.terms, self.mode, self.operand)
+        check_presplit(self.presplit, self.terms)
         slots(self.buffering)
         for name, known in (("resident", (None, *RESIDENTS)), ("merge", MERGES), ("layout", LAYOUTS)):
             if getattr(self, name) not in known:
@@ -74,6 +77,7 @@ class Options:
             "reseed_l0c": bool(self.reseed_l0c),
             "warm": bool(self.warm),
             "unit_flag": bool(self.unit_flag),
+            "presplit": self.presplit,
         }
 
 

@@ -111,7 +111,7 @@ class _Builder(Phases):
     def program(self, include_split: bool) -> Program:
         s, chip = self.schedule, self.chip
         phases = []
-        if include_split and s.terms > 1:
+        if include_split and s.split_elements:
             phases.append(self._split_phase())
         if s.converts:
             size = s.operand_bytes
@@ -447,8 +447,7 @@ class _Builder(Phases):
 
     def _split_phase(self) -> Phase:
         """FP32 A and B from memory, split into two FP16 words, back to memory: 8 bytes an element."""
-        s = self.schedule
-        elements = s.m * s.k + s.k * s.n
+        elements = self.schedule.split_elements
         return self._streaming_phase("split", elements, SPLIT_IN_BYTES, SPLIT_OUT_BYTES, SPLIT_INSTRUCTIONS)
 
     def _last_pass(self) -> Iterator[Phase]:
@@ -465,6 +464,11 @@ class _Builder(Phases):
         s, chip = self.schedule, self.chip
         share, rest = divmod(elements, s.cores)
         chunk = chip.ub_bytes // (s.ub_slots * (in_bytes + out_bytes)) // 128 * 128
+        if not chunk:
+            raise ValueError(
+                f"UB of {chip.name} has {chip.ub_bytes} bytes: too few for the {name} pass, {128 * (in_bytes + out_bytes)} for "
+                "each of its buffers"
+            )
         programs: dict[int, int] = {}
         built: list[tuple[Loop, ...]] = []
         of_core: list[int] = []

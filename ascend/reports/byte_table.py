@@ -83,8 +83,8 @@ def byte_table(schedule: TileSchedule) -> list[ByteRow]:
             ),
         ),
     ]  # fmt: skip
-    if s.terms > 1:
-        split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * (s.m * s.k + s.k * s.n)
+    if s.split_elements:
+        split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * s.split_elements
         table.append(
             ByteRow("split", 0.0, split, (Factor("not in eq. 9: 8 bytes for each element of A and B", split),))
         )

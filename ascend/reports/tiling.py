@@ -7,7 +7,9 @@ atlasascendc_api_07_0673, and its 8.0.RC3 edition for the L0 capacities; EnableM
 
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES
 from ascend.chips.chip import Chip
+from ascend.grid import Grid
 from ascend.kernels.base import Kernel
+from ascend.schedule import variant
 from ascend.tile_schedule import fractals
 from tensorcore_models.machine.fp_state import default_fp_state
 
@@ -35,7 +37,7 @@ def core_rectangle(schedule: Kernel) -> tuple[int, int]:
     """
     s, b = schedule, schedule.blocking
     rows, columns = len(s.row_blocks), len(s.column_blocks)
-    if s.resident != "none":
+    if not s.deals_one_by_one:
         return min(up(rows, s.grid.m) * b.bm, s.m), min(up(columns, s.grid.n) * b.bn, s.n)
     cores = max(s.cores // len(s.k_slices), 1)
     along_m = min(
@@ -63,7 +65,8 @@ def tiling_fields(schedule: Kernel) -> dict[str, int]:
     core_k = s.k_slices[0][1] - s.k_slices[0][0]
     used = up(s.m, core_m) * up(s.n, core_n) * up(s.k, core_k)
     steps = {name: s.panel_blocks if s.resident == name else max(s.depth // s.stream_slots, 1) for name in ("a", "b")}
-    depths = {name: s.l1_blocks(name) for name in ("a", "b")}
+    # A stream's depth in whole steps: an odd buffer has no field.
+    depths = {name: s.panel_blocks if s.resident == name else steps[name] * s.stream_slots for name in ("a", "b")}
     return {
         "usedCoreNum": used,
         "M": s.m, "N": s.n, "Ka": s.k, "Kb": s.k,
@@ -146,7 +149,7 @@ def notes(schedule: Kernel) -> list[str]:
                 else ""
             )
         )
-    if s.resident == "none":
+    if s.deals_one_by_one:
         found.append(
             f"tiles are dealt one by one in the order {s.swizzle}: TCubeTiling has no field for it, the fields deal "
             "rectangles; CATLASS has the order"
@@ -177,10 +180,15 @@ def ascendc_snippet(schedule: Kernel) -> str:
     fields = tiling_fields(schedule)
     if not fields:
         return ""
-    lines = [f"// C = A B with A {schedule.m} x {schedule.k}, B {schedule.k} x {schedule.n}"]
+    lines = [
+        f"// C = A B with A {schedule.m} x {schedule.k}, B {schedule.k} x {schedule.n}",
+        "// after GetTiling(), in place of what it chose",
+    ]
     if len(schedule.k_slices) > 1:
         lines.append("tilingApi.EnableMultiCoreSplitK(true);")
-    return "\n".join(lines + [f"tiling.set_{name}({value});" for name, value in fields.items()])
+    return "\n".join(
+        lines + [f"tiling.set_{name}({value});" for name, value in fields.items()] + ["tiling.set_isBias(0);"]
+    )
 
 
 def catlass_snippet(schedule: Kernel) -> str:
@@ -193,17 +201,63 @@ def catlass_snippet(schedule: Kernel) -> str:
         f"using L1TileShape = GemmShape<{b.bm}, {b.bn}, {loaded}>;",
         f"using L0TileShape = GemmShape<{b.bm}, {b.bn}, {b.bk}>;",
     ]
-    if s.resident == "none":
+    if s.deals_one_by_one:
         lines.append(
             f"using BlockScheduler = typename Gemm::Block::GemmIdentityBlockSwizzle<{s.swizzle.offset}, {s.swizzle.direction}>;"
         )
     else:
-        lines.append(
-            f"// {s.resident.upper()} stays in L1, cores {s.grid}: CATLASS's identity swizzle deals tiles one by one"
-        )
+        lines.append(f"// {s.placement()}, cores {s.grid}: CATLASS's identity swizzle deals tiles one by one instead")
     if len(s.k_slices) > 1:
         lines.append(f"// split-k in {len(s.k_slices)}: the kernel of examples/09_splitk_matmul")
     return "\n".join(lines)
+
+
+def pto_snippet(schedule: Kernel) -> str:
+    """C++ constants of a kernel like pto-isa's gemm_performance: a rectangle for each core, stepK blocks in a load."""
+    s, fields = schedule, tiling_fields(schedule)
+    if not fields:
+        return ""
+    names = (
+        "singleCoreM",
+        "singleCoreK",
+        "singleCoreN",
+        "baseM",
+        "baseK",
+        "baseN",
+        "stepM",
+        "stepKa",
+        "stepKb",
+        "stepN",
+    )
+    lines = [f"// m = {s.m}, k = {s.k}, n = {s.n}; two buffers in L1, L0A and L0B; A m x k, B n x k rows (ND)"]
+    lines.append(f"constexpr uint32_t blockDim = {fields['usedCoreNum']};")
+    return "\n".join(lines + [f"constexpr uint32_t {name} = {fields[name]};" for name in names])
+
+
+SNIPPETS = {"ascendc": ascendc_snippet, "catlass": catlass_snippet, "pto": pto_snippet}
+
+
+def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
+    """The kernel that the fields of a target describe, where it is another one than the schedule; None where it is the same.
+
+    Parameters
+    ----------
+    schedule : Kernel
+        A plan's schedule.
+    target : {"ascendc", "catlass", "pto"}
+        AscendC's and pto-isa's fields deal one rectangle of whole tiles to each core, CATLASS's tiles one by one.
+    """
+    s = schedule
+    if not s.on_cube or (s.deals_one_by_one if target == "catlass" else s.owns_rectangles and s.groups == 1):
+        return None
+    slices = len(s.k_slices)
+    if target == "catlass":
+        grid = Grid(k=slices)
+    else:
+        rows, columns = core_rectangle(s)
+        grid = Grid(up(s.m, rows), slices, up(s.n, columns))
+    merge = {"merge": "atomic"} if slices > 1 and s.terms == 1 and s.operand != "int8" else {}
+    return variant(s, kernel="grid", grid=grid, resident="none", balanced=False, **merge)
 
 
 def tile_shapes(schedule: Kernel) -> list[tuple[str, str, str, int, int]]:

@@ -17,6 +17,7 @@ from mpgemm.commands.ascend_options import (
     add_shared_arguments,
     evidence,
     folder_of,
+    kernel_of,
     parse_block,
     parse_grid,
     parse_number,
@@ -45,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--swizzle", metavar="OFFSET,DIRECTION", help="order of the tiles where nothing is resident")
     how.add_argument("--n-fused", type=int, metavar="COUNT", help="blocks of bk in a k group (as many as fit)")
     how.add_argument("--reseed-l0c", action="store_true", help="start L0C from C in each k group after the first")
+    how.add_argument("--unit-flag", action="store_true", help="FIXPIPE drains a tile while the cube still fills it")
     how.add_argument("--no-split", action="store_true", help="leave out the pass that splits A and B")
     how.add_argument("--latency", default="pipelined", choices=("pipelined", "serial"))
     how.add_argument("--all-cores", action="store_true", help="every core event by event")
@@ -96,11 +98,9 @@ def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     m, k, n = size_of(args)
     block = ascend.Blocking(*parse_block(args.block))
     schedule = ascend.build_schedule(
-        m, k, n, chip, block, terms=args.terms, buffering=args.buffering, mode=args.mode or "termwise",
-        reseed_l0c=args.reseed_l0c, operand=args.operand, n_fused=args.n_fused, kernel=args.kernel,
-        grid=parse_grid(args.grid) if args.grid else None, resident=args.resident, split=args.split, merge=args.merge,
-        layout=args.layout,
-        swizzle=Swizzle(*parse_pair(args.swizzle)) if args.swizzle else None,
+        m, k, n, chip, block, mode=args.mode or "termwise", reseed_l0c=args.reseed_l0c, n_fused=args.n_fused,
+        kernel=args.kernel, grid=parse_grid(args.grid) if args.grid else None, resident=args.resident, split=args.split,
+        swizzle=Swizzle(*parse_pair(args.swizzle)) if args.swizzle else None, unit_flag=args.unit_flag, **kernel_of(args),
     )  # fmt: skip
     progress = Progress()
     timeline = ascend.simulate(

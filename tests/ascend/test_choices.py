@@ -10,9 +10,18 @@ import tensorcore_models as tcm
 from ascend.accuracy import data_error, error_bound, sampled_error
 from ascend.operands import cube_instruction, rounded_to_hf32
 from ascend.pareto import LEAST_GAIN, mark_front
+from ascend.pipes.build import build_program
 from ascend.reports.profile import COLUMNS, Row, fit_profile, read_profile
 from ascend.reports.published import FAR_OFF, SOURCES, comparisons, spread
-from ascend.reports.tiling import ascendc_snippet, broken_rules, catlass_snippet, notes, tiling_fields
+from ascend.reports.tiling import (
+    SNIPPETS,
+    ascendc_snippet,
+    broken_rules,
+    catlass_snippet,
+    described,
+    notes,
+    tiling_fields,
+)
 from ascend.schedule import build_schedule, variant
 
 A, B3, P3 = (ascend.get_chip(name) for name in ("910A", "910B3", "310P3"))
@@ -217,6 +226,86 @@ def test_operands_that_a_chip_lacks():
 
 
 # ---------------------------------------------------------------- tiling
+
+
+# ---------------------------------------------------------------- advice, batches, targets
+
+
+def test_the_plan_advises_what_is_fastest():
+    """Few rows on a 910B: FP32 on the cube beats three terms unless the weights were split once."""
+    found = ascend.advise(32, 4096, 11008, B3, simulated=6)
+    way, best = found.best
+    by_name = {str(way): p for way, p in found.plans}
+    assert str(way) == "fp32" and by_name["3 terms of fp16"].seconds > 2.5 * best.seconds
+    assert [p.seconds for _, p in found.plans] == sorted(p.seconds for _, p in found.plans)
+    assert not found.reaches(by_name["hf32"]) and found.reaches(by_name["3 terms of fp16"])
+    assert "fastest that reaches FP32's" in found.sentences()[0] and "2." in found.sentences()[1]
+    assert not any("inplace" in name for name in by_name)  # FIXPIPE does not scale
+    few = ascend.advise(32, 4096, 11008, B3, bits=12, simulated=6)
+    assert str(few.best[0]) == "hf32" and few.best[1].bits >= 12
+    many = ascend.advise(64, 512, 64, A, bits=40, simulated=4)
+    assert many.best is None and "nothing here reaches 40.0 bits" in many.sentences()[0]
+
+
+def test_words_that_are_there_already_cost_nothing():
+    plans = {x: ascend.plan(32, 4096, 11008, B3, top=1, simulated=6, presplit=x)[0] for x in ("", "a", "b", "ab")}
+    assert plans["b"].seconds < 0.4 * plans[""].seconds < 0.4 * 1.01 * plans["a"].seconds / 0.98
+    split = {x: build_program(p.schedule).totals.get("split read", (0, 0.0))[1] for x, p in plans.items()}
+    assert split == {"": 4 * (32 * 4096 + 4096 * 11008), "a": 4 * 4096 * 11008, "b": 4 * 32 * 4096, "ab": 0}
+    s = build_schedule(20, 300, 30, B3, BLOCK, kernel="grid")
+    assert variant(s, presplit="b").sums == s.sums
+    with pytest.raises(ValueError, match="one term has no words"):
+        ascend.plan(64, 64, 64, B3, terms=1, presplit="b")
+    with pytest.raises(ValueError, match="presplit is one of a, b, ab"):
+        build_schedule(64, 64, 64, B3, BLOCK, presplit="c")
+
+
+def test_a_batch_is_dealt_to_groups_of_cores():
+    options = {"terms": 1, "error_of": lambda s: 0.0}
+    best, *others = ascend.plan_batch([64] * 40, 64, 64, B3, **options)
+    assert (best.groups, best.cores) == (20, 1) and all(best.seconds <= other.seconds for other in others)
+    whole = ascend.plan(64, 64, 64, B3, top=1, **options)[0].seconds - 1e-6 * B3.launch_us
+    alone = next(other for other in (best, *others) if other.groups == 1)
+    assert alone.seconds == pytest.approx(40 * whole + 1e-6 * B3.launch_us, rel=0.02)
+    mixed = ascend.plan_batch([7, 200, 33], 512, 256, B3, **options)[0]
+    assert set(mixed.plans) == {7, 33, 200} and mixed.seconds > 1e-6 * B3.launch_us
+    with pytest.raises(ValueError, match="1 to 65536 products"):
+        ascend.plan_batch([], 64, 64, B3)
+
+
+@pytest.mark.parametrize("target", ["ascendc", "catlass", "pto"])
+def test_what_is_pasted_is_what_is_timed(target):
+    """A plan for a target is what its fields describe; another one is described with its own time."""
+    own = ascend.plan(2048, 1024, 3000, B3, terms=1, top=1, simulated=6, target=target, error_of=lambda s: 0.0)[0]
+    assert described(own.schedule, target) is None
+    other = build_schedule(2048, 1024, 3000, B3, ascend.Blocking(128, 64, 256), terms=1, kernel="grid", resident="a")
+    pasted = described(other, target)
+    assert pasted.resident == "none" and pasted.deals_one_by_one == (target == "catlass")
+    if target != "catlass":
+        fields, again = tiling_fields(other), tiling_fields(pasted)
+        for name in ("singleCoreM", "singleCoreN", "singleCoreK", "usedCoreNum"):
+            assert fields[name] == again[name]
+    assert str(other.blocking.bm) in SNIPPETS[target](other)
+
+
+def test_rectangles_take_longer_than_tiles_dealt_one_by_one():
+    """4096^3 on 20 cores: 512 tiles of 128 x 256 are 26 for each core, whole rectangles 28."""
+    s = build_schedule(4096, 4096, 4096, B3, ascend.Blocking(128, 64, 256), terms=1, kernel="grid", balanced=False)
+    assert s.waves == 26 and described(s).waves == 28
+    assert ascend.simulate(described(s)).seconds > 1.05 * ascend.simulate(s).seconds
+
+
+def test_fields_of_an_odd_depth_keep_the_rules():
+    for depth in range(1, 9):
+        s = build_schedule(500, 900, 700, A, BLOCK, terms=1, kernel="grid", depth=depth)
+        assert not broken_rules(tiling_fields(s), A)
+
+
+def test_a_tiny_ub_is_one_clear_error():
+    small = B3.replace(ub_bytes=512)
+    s = build_schedule(100, 64, 64, small, ascend.Blocking(16, 16, 16), kernel="grid")
+    with pytest.raises(ValueError, match="UB of 910B3 has 512 bytes: too few for the split pass"):
+        ascend.simulate(s)
 
 
 @pytest.mark.parametrize("chip", [A, B3, P3], ids=["910A", "910B3", "310P3"])
