@@ -1,4 +1,4 @@
-"""tools/prepare.py: one environment and one build for all targets; what is stale or foreign is found, with a line that says so."""
+"""tools/prepare.py: one environment and one build for all targets; what is stale or foreign is found, and a line says so."""
 
 import os
 import subprocess
