@@ -5,7 +5,8 @@ from mpgemm.bounds.bounds import gemm_bound
 from mpgemm.bounds.describe import Description, describe
 from mpgemm.bounds.method_bounds import MethodBound, method_bound
 from mpgemm.bounds.published_bounds import block_fma_bounds, multiword_bound
-from mpgemm.bounds.tolerances import Tolerance, tolerance
+from mpgemm.bounds.tolerance_result import Tolerance
+from mpgemm.bounds.tolerances import tolerance
 from mpgemm.bounds.two_engines import SideBySide, side_by_side
 from mpgemm.bounds.vacuity import Vacuity, check_tolerance
 from mpgemm.exact.errors import ErrorMeter, ErrorReport, errors

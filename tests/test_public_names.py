@@ -314,7 +314,9 @@ def test_a_name_that_a_package_does_not_have(package):
 
 
 def test_importing_the_package_imports_nothing_else():
-    code = "import sys, mpgemm; print('numpy' in sys.modules, sorted(m for m in sys.modules if m.startswith('mpgemm.')))"
+    code = (
+        "import sys, mpgemm; print('numpy' in sys.modules, sorted(m for m in sys.modules if m.startswith('mpgemm.')))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "False []\n", done.stderr
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ascend.chips.chip import Chip, Provenance
+from ascend.kernels.base import Kernel
 from ascend.pipes.simulate import simulate
 from ascend.planner import plan
-from ascend.tile_schedule import TileSchedule
 
 COLUMNS = ("Op Name", "OP Type", "Task Duration(us)", "Input Shapes", "Input Data Types", "Output Shapes")
 #: Beginnings of the operator types that are matrix products.
@@ -191,9 +191,9 @@ def fit_profile(chip: Chip, rows: list[Row], progress: Callable[[int, int], None
     return ProfileFit(fitted, {name: getattr(fitted, name) for name in names}, residuals)
 
 
-def _schedule(row: Row, chip: Chip) -> TileSchedule:
+def _schedule(row: Row, chip: Chip) -> Kernel:
     plans = plan(row.m, row.k, row.n, chip, terms=1, operand=row.operand, simulated=4, top=4, error_of=lambda s: 0.0)
-    return next((p.schedule for p in plans if p.schedule.kernel == "grid"), plans[0].schedule)
+    return next((p.schedule for p in plans if p.schedule.on_cube), plans[0].schedule)
 
 
 def _changed(chip: Chip, values: dict[str, float]) -> Chip:

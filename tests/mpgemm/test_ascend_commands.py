@@ -65,7 +65,7 @@ def test_plan_with_data(capsys, tmp_path):
 def test_plan_one_block(capsys):
     (plan,) = run_json(capsys, "plan", "--kernel", "paper", "--block", "192,64,192")["plans"]
     assert (plan["bm"], plan["n_fused"], plan["l0c_slots"]) == (192, 40, 1)
-    status, _, err = run(capsys, "plan", "--block", "208,64,208")
+    status, _, err = run(capsys, "plan", "--kernel", "paper", "--block", "208,64,208")
     assert status == 2
     assert err == (
         "mpgemm plan: block (208, 64, 208) does not fit 910A: UB capacity (6 bytes for each element of C): "
@@ -148,7 +148,7 @@ def test_simulate_what_if(capsys):
 
 def test_simulate_published(capsys):
     rows = run_json(capsys, "simulate", "--published")
-    assert len(rows["catlass"]) == 13 and all(abs(row["error"]) < 0.6 for row in rows["catlass"])
+    assert len(rows["times"]) >= 50 and rows["spread"]["predicted"]["rows"] >= 35
     assert [row["calibrated"] for row in rows["statements"][:2]] == pytest.approx([41.7, 65.3], abs=0.01)
     assert run(capsys, "simulate", "--published")[0] == 0
 
@@ -174,9 +174,9 @@ def test_chip_files(capsys, tmp_path, shared):
         (("plan", 1, 2), "the size is three numbers, M K N; got 2"),
         (("plan", 0, 16, 16), "m must be at least 1, got 0"),
         (("plan", 2**30, 2**30, 2**30), "beyond any chip's memory"),
-        (("plan", "--block", "100,64,96"), "bm alignment: 100 is no positive multiple of 16"),
+        (("plan", "--block", "100,64,96"), "bm = 100 is no positive multiple of 16"),
         (("plan", "--block", "96,64"), "a block is BM,BK,BN"),
-        (("plan", "--chip", "910B"), "910B1, 910B3"),
+        (("plan", "--chip", "910B"), "910B1, 910B2, 910B3, 910B4"),
         (("plan", "--chip", "H100"), "unknown chip 'H100'"),
         (("plan", "--chip", "missing.ini"), "No such file"),
         (("plan", "--set", "speed=3"), "no parameter 'speed'"),
@@ -184,7 +184,7 @@ def test_chip_files(capsys, tmp_path, shared):
         (("plan", "--set", "cores=many"), "cores must be a number (cores), got 'many'"),
         (("plan", "--chip", "310", "--calibrated"), "no calibrated parameters"),
         (("plan", 64, 64, 64, "--max-error", "1e-12"), "no block keeps the error below 1e-12"),
-        (("plan", "--chip", "910B2"), "did you mean 910B"),
+        (("plan", "--chip", "910B5"), "did you mean 910B"),
         (
             ("plan", "--chip", "910A", "--operand", "bf16", "--terms", "1"),
             "takes no bf16 operands, it takes fp16, int8",
