@@ -358,7 +358,7 @@ def test_names_in_any_case_and_with_a_hint():
 def test_fp32_beside_c(capsys):
     assert main([*SMALL, "--distributions", "normal", "--c", "normal", "--json", "--bits", "12"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["schema"] == 1 and {row["wanted"] for row in found["recommendations"]} == {"FP32", "12 bits"}
+    assert found["schema"] == 2 and {row["wanted"] for row in found["recommendations"]} == {"FP32", "12 bits"}
     assert 0 < next(iter(found["fp32"].values()))["relative_frobenius"] < 1e-6
 
 
