@@ -325,7 +325,8 @@ def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     )
     if args.json:
         result = {
-            "chip": chip.name, "skipped": skipped, "parameters": fit.parameters, "spread_nominal": fit.spread(False), "spread": fit.spread(),
+            "chip": chip.name, "skipped": skipped, "parameters": fit.parameters, "spread_nominal": fit.spread(False),
+            "spread": fit.spread(),
             "residuals": [
                 row.row._asdict() | {"nominal": row.nominal, "calibrated": row.calibrated} for row in fit.residuals
             ],
