@@ -179,7 +179,7 @@ def test_options_of_words_are_refused_where_there_are_none():
     with pytest.raises(ValueError, match="scale_exponent: the schedule runs 1 term of fp32"):
         ascend.cube_gemm(a, a, schedule=s, scale_exponent=4)
     with pytest.raises(ValueError, match="order, low_low"):
-        ascend.cube_gemm(a, a, schedule=s, order="termwise", low_low=False)
+        ascend.cube_gemm(a, a, schedule=s, order="elementwise", low_low=True)
     with pytest.raises(ValueError, match="does not give order"):
         ascend.cube_gemm(a, a, schedule=variant(s, terms=3, operand="fp16"), order="elementwise")
 
