@@ -80,12 +80,12 @@ def cube_gemm(
     schedule: TileSchedule | None = None,
     blocking: Blocking | None = None,
     chip: Chip | str = "910A",
-    order: Order | None = None,
-    scale_exponent: ScaleExponent | None = None,
-    low_low: bool | None = None,
-    step_order: StepOrder | None = None,
+    order: Order = "termwise",
+    scale_exponent: ScaleExponent = 12,
+    low_low: bool = False,
+    step_order: StepOrder = "sequential",
     overflow: Overflow | None = None,
-    group: int | None = None,
+    group: int = 16,
     reseed_l0c: bool = False,
     row_scaling: bool = False,
 ) -> np.ndarray:
@@ -98,26 +98,27 @@ def cube_gemm(
     c : array_like, shape (m, n), optional
         FP32 values; the sum of hh starts from it.
     schedule : TileSchedule, optional
-        What :func:`ascend.build_schedule` built, or a plan's schedule, for these sizes: its terms, operands and unit are
-        used. Options that contradict it are refused, and those of words where it has none.
+        What :func:`ascend.build_schedule` built, or a plan's schedule, for these sizes: its terms, their order, its
+        operands and unit are used. An option that is not at its default must agree with it, and where it has no words, those
+        of words are refused.
     blocking : Blocking, optional
         Instead of a schedule: block sizes on `chip` (largest N_fused, double buffers). Neither: one block, all of k
         in one group.
     chip : Chip or str
         What a `blocking` is planned for.
-    order : {"termwise", "termwise_inplace", "elementwise"}, optional
-        The order of the terms (section 4.4 of the paper). Default: the schedule's, else "termwise".
-    scale_exponent : int, (int, int) or "auto", optional
+    order : {"termwise", "termwise_inplace", "elementwise"}
+        The order of the terms (section 4.4 of the paper).
+    scale_exponent : int, (int, int) or "auto"
         s_b of eq. 7 for both matrices, or (s_a, s_b), or chosen for each matrix from its elements
-        (:func:`tensorcore_models.formats.split_analysis.automatic_scale_exponent`). Default: 12.
-    low_low : bool, optional
-        Add the fourth term, too. Default: the schedule's terms, else no.
-    step_order : {"sequential", "pairwise", "exact"}, optional
-        Rounding inside a cube step. Default: "sequential".
+        (:func:`tensorcore_models.formats.split_analysis.automatic_scale_exponent`).
+    low_low : bool
+        Add the fourth term, too.
+    step_order : {"sequential", "pairwise", "exact"}
+        Rounding inside a cube step.
     overflow : {"saturate", "inf"}, optional
         As the 910A, or IEEE. Default: the chip's (:attr:`ascend.Chip.overflow`).
-    group : int, optional
-        Elementwise order: products of one term before the next term's, from 1 to the cube step. Default: 16.
+    group : int
+        Elementwise order: products of one term before the next term's, from 1 to the cube step.
     reseed_l0c : bool
         Start every k group from C. A schedule brings its own.
     row_scaling : bool
@@ -146,29 +147,30 @@ def cube_gemm(
     np.float32(0.55555564)
     """
     a, b, c = checked_matrices(a, b, c)
-    if order is not None:
-        check_choice("order", order, ORDERS)
-    chosen = {"scale_exponent": scale_exponent, "step_order": step_order, "overflow": overflow, "group": group}
+    check_choice("order", order, ORDERS)
     arithmetic = CubeArithmetic(
-        **{name: value for name, value in chosen.items() if value is not None}, row_scaling=row_scaling
+        scale_exponent=scale_exponent, step_order=step_order, overflow=overflow, group=group, row_scaling=row_scaling
     )
     if schedule is None:
-        terms = 4 if low_low else 3
-        schedule = checked_schedule(a, b, None, blocking, chip, terms, order or "termwise", reseed_l0c)
+        schedule = checked_schedule(a, b, None, blocking, chip, 4 if low_low else 3, order, reseed_l0c)
         arithmetic = arithmetic.on(get_chip(chip))
     elif isinstance(schedule, TileSchedule) and schedule.terms == 1:
-        given = {"order": order, "low_low": low_low, "scale_exponent": scale_exponent, "group": group}
-        _refuse_words(given | {"row_scaling": row_scaling or None}, schedule)
+        words = {
+            "order": order != "termwise", "low_low": low_low, "scale_exponent": scale_exponent != 12,
+            "group": group != 16, "row_scaling": row_scaling,
+        }  # fmt: skip
+        _refuse_words(words, schedule)
         checked_schedule(a, b, schedule, blocking, chip, 1, "termwise", reseed_l0c)
     else:
-        terms = {None: getattr(schedule, "terms", 3), True: 4, False: 3}[low_low]
-        checked_schedule(a, b, schedule, blocking, chip, terms, order or getattr(schedule, "order", ""), reseed_l0c)
+        terms = 4 if low_low else getattr(schedule, "terms", 3)
+        own = getattr(schedule, "order", order) if order == "termwise" else order
+        checked_schedule(a, b, schedule, blocking, chip, terms, own, reseed_l0c)
     return schedule.product(a, b, c, arithmetic)
 
 
-def _refuse_words(given: dict[str, Any], schedule: TileSchedule) -> None:
+def _refuse_words(given: dict[str, bool], schedule: TileSchedule) -> None:
     """Refuse options of words for a schedule of one term."""
-    asked = [name for name, value in given.items() if value is not None]
+    asked = [name for name, value in given.items() if value]
     if asked:
         raise ValueError(
             f"{', '.join(asked)}: the schedule runs 1 term of {schedule.operand}, which has no words: leave it out"

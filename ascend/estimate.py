@@ -58,6 +58,13 @@ class Candidates:
         return Candidates(**{name: v[keep] if isinstance(v, np.ndarray) else v for name, v in values.items()})
 
     @property
+    def kind(self) -> str:
+        """The residency, or how tiles are dealt where nothing is resident."""
+        if self.resident != "none":
+            return self.resident
+        return "one by one" if self.deals_one_by_one else "rectangles"
+
+    @property
     def deals_one_by_one(self) -> bool:
         """Whether tiles go to the cores in the order of the swizzle."""
         return self.resident == "none" and self.direction is not None

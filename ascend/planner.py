@@ -268,7 +268,7 @@ def plan(
     for request in requests:
         taken = 0
         for schedule, seconds in find(request, wanted if max_error is None else 8 * wanted, rank, split):
-            if taken == wanted and schedule.kernel != "vector":
+            if max_error is not None and taken == wanted and schedule.on_cube:
                 continue
             if max_error is not None:
                 error = error_of(schedule)

@@ -22,6 +22,8 @@ SPLITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
 BAND_WIDTHS = (1, 3, 6)
 #: Work for each core, in tiles, from which on k is not split.
 ENOUGH_TILES = 2
+#: Of the schedules that are kept, one in so many at least of each kind: A kept, B kept, rectangles, tiles dealt one by one.
+SHARE_OF_A_KIND = 3
 #: Times that differ by less are equal.
 SAME_TIME = 0.005
 #: Vector lines in UB that are tried (lanes along the streamed side, or rows of a streamed A), and depths.
@@ -90,7 +92,7 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
 def best_schedules(
     r: Request, count: int, split: int | None = None, by_traffic: bool = False
 ) -> list[tuple[Kernel, float]]:
-    """The schedules that the closed forms put first, with their seconds; at least one of each residency.
+    """The schedules that the closed forms put first, with their seconds; some of each kind.
 
     Parameters
     ----------
@@ -117,12 +119,13 @@ def best_schedules(
         step, moved = np.where(np.isfinite(seconds), moved, np.inf), step
     order = np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0], moved, uneven, -active, step))
     found: dict[tuple, tuple[Kernel, float]] = {}
-    wanted: dict[str, int] = dict.fromkeys({c.resident for c, _ in groups}, 1)
+    # The closed forms leave out other transients for each kind: some of each are simulated, whatever they say.
+    wanted = dict.fromkeys({c.kind for c, _ in groups}, max(count // SHARE_OF_A_KIND, 1))
     for index in order.tolist():
         c = groups[owner[index]][0]
         if not np.isfinite(seconds[index]) or (len(found) >= count and not any(wanted.values())):
             break
-        if len(found) >= count and not wanted[c.resident]:
+        if len(found) >= count and not wanted[c.kind]:
             continue
         schedule = _schedule(r, c, int(inside[index]))
         if schedule is None:
@@ -130,7 +133,7 @@ def best_schedules(
         key = (schedule.blocking, schedule.grid, schedule.resident, schedule.swizzle)
         if key not in found:
             found[key] = (schedule, float(seconds[index]))
-            wanted[c.resident] = 0
+            wanted[c.kind] = max(wanted[c.kind] - 1, 0)
     return list(found.values())
 
 

@@ -8,7 +8,7 @@ from ascend.grid import Swizzle
 from ascend.kernels.base import Kernel
 from ascend.reports import figures, plots
 from ascend.reports.calibration import PUBLISHED_BLOCK, statements
-from ascend.reports.profile import fit_profile, read_profile
+from ascend.reports.profile import Row, fit_profile, read_profile
 from ascend.reports.published import BUSY_PIPES, FAR_OFF, SOURCES, Comparison, comparisons, spread
 from ascend.reports.waterfall import sweep
 from ascend.schedule import KERNELS
@@ -35,11 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     add_shared_arguments(parser)
     how = parser.add_argument_group("schedule and simulation")
+    how.add_argument("--block", metavar="BM,BK,BN", help="block sizes (176,64,176; --calibrate: the best plan's)")
     how.add_argument(
-        "--block", default=",".join(map(str, (176, 64, 176))), metavar="BM,BK,BN", help="block sizes (176,64,176)"
-    )
-    how.add_argument(
-        "--kernel", default="paper", choices=tuple(KERNELS), help="paper: SGEMM-cube's; grid; vector (paper)"
+        "--kernel", choices=tuple(KERNELS), help="paper: SGEMM-cube's; grid; vector (paper; --calibrate: grid)"
     )
     how.add_argument("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
     how.add_argument("--resident", choices=RESIDENTS, help="the operand that stays in L1 (--kernel grid)")
@@ -96,12 +94,7 @@ def _show(args: argparse.Namespace, chip: ascend.Chip) -> None:
 
 def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     m, k, n = size_of(args)
-    block = ascend.Blocking(*parse_block(args.block))
-    schedule = ascend.build_schedule(
-        m, k, n, chip, block, mode=args.mode or "termwise", reseed_l0c=args.reseed_l0c, n_fused=args.n_fused,
-        kernel=args.kernel, grid=parse_grid(args.grid) if args.grid else None, resident=args.resident, split=args.split,
-        swizzle=Swizzle(*parse_pair(args.swizzle)) if args.swizzle else None, unit_flag=args.unit_flag, **kernel_of(args),
-    )  # fmt: skip
+    schedule = _schedule(args, (m, k, n), chip, args.kernel or "paper", kernel_of(args))
     progress = Progress()
     timeline = ascend.simulate(
         schedule, include_split=not args.no_split, all_cores=args.all_cores, latency=args.latency,
@@ -117,6 +110,21 @@ def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
         table.print()
     if written:
         print(f"\nwritten: {', '.join(written)}")
+
+
+def _schedule(
+    args: argparse.Namespace, size: tuple[int, int, int], chip: ascend.Chip, kernel: str, options: dict
+) -> Kernel:
+    """The schedule that the options describe."""
+    return ascend.build_schedule(
+        *size, chip, _block(args), mode=args.mode or "termwise", reseed_l0c=args.reseed_l0c, n_fused=args.n_fused,
+        kernel=kernel, grid=parse_grid(args.grid) if args.grid else None, resident=args.resident, split=args.split,
+        swizzle=Swizzle(*parse_pair(args.swizzle)) if args.swizzle else None, unit_flag=args.unit_flag, **options,
+    )  # fmt: skip
+
+
+def _block(args: argparse.Namespace) -> ascend.Blocking:
+    return ascend.Blocking(*parse_block(args.block)) if args.block else PUBLISHED_BLOCK
 
 
 def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Kernel) -> list[str]:
@@ -298,11 +306,27 @@ def _print_times(compared: list[Comparison]) -> None:
 
 def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     progress = Progress()
-    rows = read_profile(args.calibrate)
-    fit = fit_profile(chip, rows, lambda done, total: progress(done, total, "searches"))
+    rows, skipped = read_profile(args.calibrate)
+    named = args.block or args.kernel or args.grid or args.swizzle or args.resident
+
+    def schedule_of(row: Row) -> Kernel:
+        options = kernel_of(args) | {"terms": 1, "operand": row.operand}
+        return _schedule(args, (row.m, row.k, row.n), chip, args.kernel or "grid", options)
+
+    def planned(row: Row) -> Kernel:
+        options = kernel_of(args) | {"terms": 1, "operand": row.operand}
+        found = ascend.plan(
+            row.m, row.k, row.n, chip, simulated=4, top=4, error_of=lambda s: 0.0, split=args.split, **options
+        )
+        return next((p.schedule for p in found if p.schedule.on_cube), found[0].schedule)
+
+    fit = fit_profile(
+        chip, rows, lambda done, total: progress(done, total, "searches"), schedule_of if named else planned
+    )
     if args.json:
         result = {
-            "chip": chip.name, "parameters": fit.parameters, "spread_nominal": fit.spread(False), "spread": fit.spread(),
+            "chip": chip.name, "skipped": skipped, "parameters": fit.parameters, "spread_nominal": fit.spread(False),
+            "spread": fit.spread(),
             "residuals": [
                 row.row._asdict() | {"nominal": row.nominal, "calibrated": row.calibrated} for row in fit.residuals
             ],
@@ -310,6 +334,8 @@ def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
         sys.stdout.write(json_text(result))
         return
     say(f"{chip.name}: calibrated to {len(rows)} product(s) of {args.calibrate}")
+    for reason in skipped:
+        say(f"left out: {reason}")
     lines = [
         (
             r.row.name, f"{r.row.m} x {r.row.k} x {r.row.n}", r.row.operand, f"{1e6 * r.row.seconds:.1f}",
@@ -346,7 +372,7 @@ def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
         rows = figures.figure_11(chip, size, report)
         plots.figure_11_plot(rows, path, f"Fig. 11: {where}")
     else:
-        block = ascend.Blocking(*parse_block(args.block))
+        block = _block(args)
         rows = figures.figure_12(chip, block, report)
         plots.figure_12_plot(rows, path, f"Fig. 12: {chip.name} ({fit}), block {block}, and 910B3")
     paths = [*write_rows(folder, name, rows), path]

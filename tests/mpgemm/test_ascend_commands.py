@@ -189,7 +189,7 @@ def test_chip_files(capsys, tmp_path, shared):
             ("plan", "--chip", "910A", "--operand", "bf16", "--terms", "1"),
             "takes no bf16 operands, it takes fp16, int8",
         ),
-        (("plan", "--chip", "910B3", "--operand", "bf16"), "bf16 operands are not split: terms must be 1"),
+        (("plan", "--chip", "910B3", "--operand", "bf16", "--terms", "3"), "bf16 operands are not split: terms must be 1"),
         (("plan", "--shapes", "/nowhere/at/all.txt"), "No such file"),
         (("plan", 64, 64, 64, "--chip", "910A", "--chip", "910B3", "--pareto"), "--pareto takes one shape"),
         (("plan", "--explain"), "add --kernel paper"),
