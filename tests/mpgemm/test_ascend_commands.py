@@ -168,6 +168,7 @@ def test_chip_files(capsys, tmp_path, shared):
 # ---------------------------------------------------------------- bad input
 
 
+@pytest.mark.sweep(14)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
