@@ -11,7 +11,7 @@ from ascend.reports.calibration import PUBLISHED_BLOCK, statements
 from ascend.reports.profile import Row, fit_profile, read_profile
 from ascend.reports.published import BUSY_PIPES, FAR_OFF, SOURCES, Comparison, comparisons, spread
 from ascend.reports.waterfall import sweep
-from ascend.schedule import KERNELS
+from ascend.schedule import KERNELS, variant
 from ascend.tile_schedule import RESIDENTS
 from mpgemm.commands.ascend_options import (
     add_shared_arguments,
@@ -69,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="operations in the trace at most (100000)",
     )
     files.add_argument("--gantt", metavar="FILE", help="picture of the pipes where a C block leaves")
+    files.add_argument("--ping-pong", metavar="FILE", help="picture of single beside double buffers, block by block")
     files.add_argument("--occupancy", metavar="FILE", help="picture of the buffers in use")
     files.add_argument("--waterfall-plot", metavar="FILE", help="picture of the waterfall")
     files.add_argument("--figure", choices=FIGURES, help="the paper's figure 10, 11 or 12 as this model predicts it")
@@ -129,12 +130,15 @@ def _block(args: argparse.Namespace) -> ascend.Blocking:
 
 def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Kernel) -> list[str]:
     """The files asked for; the run is recorded once for all of them."""
-    written = [path for path in (args.trace, args.gantt, args.occupancy, args.waterfall_plot) if path]
+    written = [path for path in (args.trace, args.gantt, args.occupancy, args.waterfall_plot, args.ping_pong) if path]
     if not written:
         return []
     recorded = timeline.recorded() if args.trace or args.gantt or args.occupancy else timeline
     if args.trace:
         recorded.to_trace(args.trace, args.trace_operations)
+    if args.ping_pong:
+        runs = [ascend.simulate(variant(schedule, buffering=x), include_split=False) for x in ("single", "double")]
+        plots.buffering_plot(runs[0], runs[1], args.ping_pong)
     if args.gantt or args.occupancy or args.waterfall_plot:
         if args.gantt:
             plots.gantt(recorded, args.gantt)

@@ -190,7 +190,10 @@ def test_chip_files(capsys, tmp_path, shared):
             ("plan", "--chip", "910A", "--operand", "bf16", "--terms", "1"),
             "takes no bf16 operands, it takes fp16, int8",
         ),
-        (("plan", "--chip", "910B3", "--operand", "bf16", "--terms", "3"), "bf16 operands are not split: terms must be 1"),
+        (
+            ("plan", "--chip", "910B3", "--operand", "bf16", "--terms", "3"),
+            "bf16 operands are not split: terms must be 1",
+        ),
         (("plan", "--shapes", "/nowhere/at/all.txt"), "No such file"),
         (("plan", 64, 64, 64, "--chip", "910A", "--chip", "910B3", "--pareto"), "--pareto takes one shape"),
         (("plan", "--explain"), "add --kernel paper"),
@@ -219,3 +222,41 @@ def test_bad_input_is_one_line_and_status_2(capsys, words, message):
     status, out, err = run(capsys, *words)
     assert status == 2 and out.count("Traceback") == 0
     assert message in err and err.count("\n") == 1 and err.startswith(f"mpgemm {words[0]}: ")
+
+
+def test_plan_compares_ways(capsys):
+    """Nothing says which operands: the fastest that reaches FP32's bits, and the others; a named way is not compared."""
+    found = run_json(capsys, "plan", 32, 512, 700, "--chip", "910B3", "--simulate", "2")
+    assert [row["way"] for row in found["advice"]] and found["operand"] == "fp32" and found["terms"] == 1
+    assert (
+        run_json(capsys, "plan", 32, 512, 700, "--chip", "910B3", "--terms", "3", "--simulate", "2")["advice"] is None
+    )
+    status, _, err = run(capsys, "plan", 32, 512, 700, "--terms", "3", "--reach", "12")
+    assert status == 2 and "--reach compares ways" in err
+
+
+def test_plan_batch_and_target(capsys):
+    batch = run_json(capsys, "plan", 64, 64, 64, "--batch", "40", "--terms", "1", "--chip", "910B3")
+    assert (
+        batch["products"] == 40
+        and batch["groups"] == 20
+        and all(o["seconds"] >= batch["seconds"] for o in batch["others"])
+    )
+    grouped = run_json(capsys, "plan", 256, 64, "--grouped", "7,33", "--terms", "1", "--chip", "910B3")
+    assert [row["m"] for row in grouped["plans"]] == [7, 33]
+    status, out, _ = run(capsys, "plan", 512, 512, 512, "--terms", "1", "--chip", "910B3", "--for", "pto", "--top", "1")
+    assert status == 0 and "constexpr uint32_t stepKa" in out and "rectangles" in out
+    for words, message in (
+        (("plan", 64, 64, "--batch", "2"), "--batch takes the size M K N"),
+        (("plan", 64, 64, 64, "--grouped", "3"), "--grouped takes the size K N"),
+        (("plan", 64, 64, "--grouped", "3,x"), "whole numbers"),
+        (("plan", 64, 64, 64, "--terms", "1", "--presplit", "b"), "no words"),
+    ):
+        status, _, err = run(capsys, *words)
+        assert status == 2 and message in err and err.count("\n") == 1
+
+
+def test_single_beside_double_buffers(capsys, tmp_path):
+    options = ("--kernel", "grid", "--terms", "1", "--block", "64,64,64")
+    status, _, _ = run(capsys, "simulate", 256, 256, 256, *options, "--ping-pong", tmp_path / "p.png")
+    assert status == 0 and (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
