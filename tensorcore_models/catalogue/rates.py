@@ -4,6 +4,9 @@ A rate counts multiplications and additions, in TFLOP/s (TOP/s for integers), wi
 operands, int32 of integers): where a data sheet prints the rate with sparsity, half of it; where it prints that of a board with
 several GPUs, the share of one. What a data sheet does not state is not here: then nothing is said about cost. Editions of one
 document differ (FP64 of the B200: 40 in 2024, 37 later): the later one counts.
+
+Figures of A2, A40, A100, L40S, T4, RTX 4090, RTX PRO 6000, H100, H200, B200, B300, GB300, MI210, MI250 and MI250X were compared
+with published pages that quote these documents; those of the other devices were entered without a page at hand.
 """
 
 from dataclasses import dataclass, field
