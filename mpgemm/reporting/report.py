@@ -231,29 +231,33 @@ def _finite(value: object) -> object:
 
 
 class Progress:
-    """Progress of a long job on a stream: one line rewritten on a terminal, else a line every few seconds.
+    """Progress of a long job on a terminal: one line rewritten, with the count, the time so far and about how much is left.
 
-    Quick jobs print nothing off a terminal: the first line comes after `interval` seconds.
+    Parameters
+    ----------
+    stream : TextIO, optional
+        Standard error by default. Where it is no terminal nothing is printed.
+    quiet : bool
+        Print nothing there either.
+    patience : float
+        Seconds before the first line, so that quick jobs print nothing.
     """
 
-    def __init__(self, stream: TextIO | None = None, interval: float = 5.0):
+    def __init__(self, stream: TextIO | None = None, quiet: bool = False, patience: float = 2.0):
         self.stream = stream or sys.stderr
-        self.terminal = self.stream.isatty()
-        self.interval = 0.1 if self.terminal else interval
-        self.last = self.start = time.monotonic()
+        self.shown = self.stream.isatty() and not quiet
+        self.start = time.monotonic()
+        self.next = self.start + patience
         self.width = 0
 
     def __call__(self, done: int, total: int, label: str) -> None:
         now = time.monotonic()
         finished = done == total
-        if now - self.last < self.interval and not (finished and self.width):
+        if not self.shown or not (now >= self.next or (finished and self.width)):
             return
-        self.last = now
-        text = f"{done}/{total} {label}"[:110].rstrip()
-        if not self.terminal:
-            if not finished:
-                print(f"{text} ({now - self.start:.0f} s)", file=self.stream, flush=True)
-            return
-        text = "" if finished else text
+        self.next = now + 0.1
+        text = "" if finished else f"{done}/{total} {label}"[:80].rstrip() + f", {now - self.start:.0f} s"
+        if 0 < done < total:
+            text += f", about {(now - self.start) / done * (total - done):.0f} s left"
         print("\r" + text.ljust(self.width) + ("\r" if finished else ""), end="", file=self.stream, flush=True)
         self.width = len(text)

@@ -122,22 +122,27 @@ def test_json_names_the_command_that_runs():
     assert "command" not in json.loads(json_text({}))
 
 
-def test_progress_is_silent_on_quick_jobs_and_speaks_on_long_ones():
-    quick = io.StringIO()
-    progress = Progress(quick)
-    for done in range(4):
-        progress(done, 3, "x")
-    assert quick.getvalue() == ""
-    slow = io.StringIO()
-    progress = Progress(slow, interval=0.0)
-    progress(1, 3, "case")
-    assert slow.getvalue() == "1/3 case (0 s)\n"
+def test_progress_speaks_on_terminals_only():
+    for stream, options in ((io.StringIO(), {}), (Terminal(), {"quiet": True})):
+        progress = Progress(stream, patience=0.0, **options)
+        for done in range(4):
+            progress(done, 3, "x")
+        assert stream.getvalue() == ""
 
 
-def test_progress_on_a_terminal_cleans_its_line():
+def test_progress_is_silent_on_quick_jobs():
     stream = Terminal()
     progress = Progress(stream)
-    progress.interval = 0.0
-    progress(1, 2, "a long label")
-    progress(2, 2, "")
-    assert stream.getvalue().endswith("\r")
+    for done in range(4):
+        progress(done, 3, "x")
+    assert stream.getvalue() == ""
+
+
+def test_progress_says_how_many_how_long_and_how_much_is_left():
+    stream = Terminal()
+    progress = Progress(stream, patience=0.0)
+    progress.start -= 10
+    progress(1, 3, "case")
+    assert stream.getvalue() == "\r1/3 case, 10 s, about 20 s left"
+    progress(3, 3, "")
+    assert stream.getvalue().endswith("\r" + " " * 30 + "\r")
