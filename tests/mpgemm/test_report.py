@@ -145,4 +145,4 @@ def test_progress_says_how_many_how_long_and_how_much_is_left():
     progress(1, 3, "case")
     assert stream.getvalue() == "\r1/3 case, 10 s, about 20 s left"
     progress(3, 3, "")
-    assert stream.getvalue().endswith("\r" + " " * 30 + "\r")
+    assert stream.getvalue().endswith("\r" + " " * len("1/3 case, 10 s, about 20 s left") + "\r")
