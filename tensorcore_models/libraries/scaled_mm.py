@@ -68,11 +68,12 @@ def _fp8(name: str, argument: str) -> str:
 
 
 def _split(tiles: tuple[range, ...], parts: int, row: ScaledMatmul) -> list[tuple[range, ...]]:
-    """The tiles of each part."""
+    """The tiles of each part, up to so many parts that more of them, which have no tile and give +0, change nothing."""
+    held = min(parts, 2 * len(tiles) + 2)
     if row.interleaved:
-        return [tiles[part::parts] for part in range(parts)]
+        return [tiles[part::parts] for part in range(held)]
     own = -(-len(tiles) // parts)
-    return [tiles[part * own : (part + 1) * own] for part in range(parts)]
+    return [tiles[part * own : (part + 1) * own] for part in range(held)]
 
 
 def pairwise(parts: list[Order]) -> Order:
