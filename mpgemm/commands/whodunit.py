@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gpu", help="the device asked about (h100, rtx4060, ...): what it computes comes first, by its name"
     )
     library = parser.add_argument_group("a library's kernel on that device, to try as well")
-    library.add_argument("--library", metavar="NAME[-VERSION]", help="cublaslt-13.1, scaled_mm or cutlass")
+    library.add_argument(
+        "--library", metavar="NAME[-VERSION]", help="cublaslt-13.1 (torch.matmul-13.1), scaled_mm or cutlass"
+    )
     library.add_argument("--config", nargs="+", default=[], metavar="FIELD=VALUE", help="as --config of predict")
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     parser.add_argument("--json", action="store_true", help="print JSON")

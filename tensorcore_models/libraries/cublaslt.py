@@ -19,7 +19,7 @@ from . import cublaslt_tables as tables
 from .cublaslt_tables import PLATFORMS, TARGETS, Platform
 from .recipe import Epilogue, Recipe, Unknown, butterfly, contiguous, joined, residue_first, restarted
 
-SOURCE = "measured by the authors of cublas_match (facebookexperimental/triton, MIT)"
+SOURCE = "order measured by the authors of cublas_match (facebookexperimental/triton, MIT)"
 #: Operand format: output formats of cuBLASLt's kernels.
 OUTPUTS = {"fp16": ("fp16", "fp32"), "bf16": ("bf16", "fp32"), "e4m3fn": ("fp16", "bf16", "fp32")}
 RECORD = "Record what the library chooses there, or compare a recorded result with `mpgemm diff`"

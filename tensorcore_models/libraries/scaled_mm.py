@@ -16,7 +16,7 @@ from ..integers import integer_arguments
 from ..machine.fp_state import default_fp_state
 from .recipe import Epilogue, Recipe, Unknown, contiguous, folded_scale, joined
 
-SOURCE = "measured by the authors of mmaemu 0.1.0 (torch 2.7.1, cuBLASLt 12.8.3.14)"
+SOURCE = "order measured by the authors of mmaemu 0.1.0 (torch 2.7.1, cuBLASLt 12.8.3.14)"
 EPILOGUE = Epilogue(adds_zero=True, saturates=True, formats=("fp32", "bf16", "fp16", "e4m3fn", "e5m2"))
 FP8 = ("e4m3fn", "e5m2")
 
