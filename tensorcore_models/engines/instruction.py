@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import kernels
-from ..accumulators import Accumulator, Unpublished
+from ..families.base import Accumulator
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
 from ..integers import integer_arguments
 from ..machine.fp_state import default_fp_state
@@ -108,7 +108,7 @@ class Instruction(MatrixEngine):
     @property
     def published(self) -> bool:
         """Whether the arithmetic is public, so that the row can compute."""
-        return not isinstance(self.accumulator, Unpublished)
+        return self.accumulator.published
 
     @property
     def scale_blocks(self) -> int:

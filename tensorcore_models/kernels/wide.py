@@ -1,17 +1,16 @@
 """Fused algorithms of operands of any exponent in 64-bit lanes (wide.h): which accumulators, and how they are run."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from .._kernels.wide import wide
-from ..accumulators import FusedDotAdd, FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for_product
 from .common import Operand, Result, Source, is_zero, redo_elements, step_order
 from .lowering import Lowered
-from .narrow import as_fused
 
 #: Formats of a, b, c and d.
 Formats = tuple[Format, Format, Format, Format]
@@ -61,15 +60,14 @@ class WideKernel:
     @classmethod
     def of(cls, low: Lowered) -> "WideKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        given, formats, groups = low.accumulator, low.floating, None
-        spec = given if isinstance(given, FusedDotRoundDownAdd) else as_fused(given)
-        if spec is None or formats is None or not all(map(_covered, formats[:2])):
+        (name, spec), formats, groups = low.accumulator.form(), low.floating, None
+        if name not in ("fused", "round_down") or formats is None or not all(map(_covered, formats[:2])):
             return None
-        if low.scale_format is not None and not _scales_covered(spec, formats, low.scale_format):
+        if low.scale_format is not None and not (name == "fused" and _scales_covered(formats, low.scale_format)):
             return None
-        if isinstance(spec, FusedDotRoundDownAdd):
-            task = _round_down_task(spec, formats, low.scale_format)
-            if type(spec) is GroupFusedDotRoundDownAdd:
+        if name == "round_down":
+            task = _round_down_task(spec, formats)
+            if spec.parity_groups > 1:
                 groups = (tuple(range(0, spec.terms, 2)), tuple(range(1, spec.terms, 2)))
         else:
             task = _fused_task(spec, formats)
@@ -123,12 +121,12 @@ def _covered(fmt: Format) -> bool:
     return small and fmt.emin >= -127 and fmt.emax <= 128
 
 
-def _scales_covered(spec, formats: Formats, scale: Format) -> bool:
+def _scales_covered(formats: Formats, scale: Format) -> bool:
     small = formats[0].bits <= 8 and formats[1].bits <= 8
-    return type(spec) is FusedDotAdd and scale.name == "ue8m0" and small
+    return scale.name == "ue8m0" and small
 
 
-def _fused_task(spec: FusedDotAdd, formats: Formats) -> WideTask | None:
+def _fused_task(spec: Any, formats: Formats) -> WideTask | None:
     c, d = formats[2:]
     fp16 = d.name == "fp16"
     if c.name not in ("fp32", "fp16") or d.name not in ("fp32", "fp16") or (fp16 and c.name != "fp16"):
@@ -154,9 +152,9 @@ def _fused_task(spec: FusedDotAdd, formats: Formats) -> WideTask | None:
     )
 
 
-def _round_down_task(spec: FusedDotRoundDownAdd, formats: Formats, scale: Format | None) -> WideTask | None:
+def _round_down_task(spec: Any, formats: Formats) -> WideTask | None:
     c, d = formats[2:]
-    if (c.name, d.name) != ("fp32", "fp32") or scale is not None:
+    if (c.name, d.name) != ("fp32", "fp32"):
         return None
     fits = spec.terms <= _PADDED_TERMS[-1] and spec.fraction_bits <= 28
     fits = fits and spec.dot_fraction_bits <= 40 and spec.c_fraction_bits <= 40

@@ -1,0 +1,103 @@
+"""One fused operation of FusedDotAdd or ParametricDotAdd in exact integers."""
+
+from typing import Any
+
+from ...reference import ieee
+from ...reference.aligned import (
+    aligned,
+    as_addends,
+    finish,
+    largest_exponent,
+    overflowed,
+    scaled_product,
+)
+from ...reference.operands import Addend, Operand, flushed, normalised, special_bits, special_result
+from ...reference.passes import Pass
+
+
+def _wrapped(total: int, unit: int, largest: int, integer_bits: int | None) -> int:
+    """`total` (in units of 2**unit) in two's complement with `integer_bits` bits above the point at 2**largest."""
+    if integer_bits is None:
+        return total
+    half = 1 << (integer_bits + largest - unit)
+    return (total + half) % (2 * half) - half
+
+
+def _sum_aligned(spec: Any, addends: list[Addend]) -> Addend:
+    """One alignment of all addends, summed exactly; the result keeps the alignment exponent (it is not normalised)."""
+    largest = largest_exponent(addends, spec.exponent_floor)
+    if spec.fraction_bits is None:
+        unit, rounding = min(x.exponent for x in addends), "rz"
+    elif spec.sticky:
+        unit, rounding = largest - spec.fraction_bits - 1, "ro"  # one more bit that collects all that is cut off
+    else:
+        unit, rounding = largest - spec.fraction_bits, spec.alignment_rounding
+    total = _wrapped(sum(aligned(x, unit, rounding) for x in addends), unit, largest, spec.integer_bits)
+    return Addend(total < 0, abs(total), unit, largest)
+
+
+def _sum_normalising(spec: Any, addends: list[Addend], fraction_bits: int) -> Addend:
+    """Addends one by one, each intermediate sum normalised to F fraction bits."""
+    total = addends[0]
+    for addend in addends[1:]:
+        total = _sum_aligned(spec, [total, addend])
+        if total.magnitude:
+            leading = total.magnitude.bit_length() - 1 + total.exponent
+            unit = max(leading - fraction_bits, total.exponent)
+            total = Addend(total.negative, abs(aligned(total, unit, spec.alignment_rounding)), unit, leading)
+    return total
+
+
+def _sum_pairwise(spec: Any, addends: list[Addend]) -> Addend:
+    """Binary tree of two-operand alignments over neighbours."""
+    if len(addends) == 1:
+        return addends[0]
+    middle = (len(addends) + 1) // 2
+    return _sum_aligned(spec, [_sum_pairwise(spec, addends[:middle]), _sum_pairwise(spec, addends[middle:])])
+
+
+def _fused_sum(spec: Any, products: list[Operand], c: list[Operand]) -> Addend | None:
+    """Unrounded sum of products and c by the alignment that `spec` names; None if nothing takes part."""
+    start = as_addends(c)
+    if spec.alignment == "odd_even":
+        groups = [as_addends(products[0::2]), as_addends(products[1::2])]
+        parts = [_sum_aligned(spec, group) for group in groups if group] + start
+        return _sum_aligned(spec, parts) if parts else None
+    addends = as_addends(products)
+    if spec.alignment == "pairwise":
+        parts = ([_sum_pairwise(spec, addends)] if addends else []) + start
+        return _sum_aligned(spec, parts) if parts else None
+    if not start and not addends:
+        return None
+    if spec.normalise_each_add and spec.fraction_bits is not None:
+        return _sum_normalising(spec, start + addends, spec.fraction_bits)
+    return _sum_aligned(spec, start + addends)
+
+
+def step_bits(spec: Any, p: Pass) -> int:
+    """One fused operation; c is added last where it is late."""
+    a_format, b_format, c_format, d_format = p.formats
+    a, b, c = p.x, p.y, p.addend
+    if spec.flush_inputs:
+        a = [flushed(x, a_format.emin) for x in a]
+        b = [flushed(x, b_format.emin) for x in b]
+        c = flushed(c, c_format.emin)
+    products = [scaled_product(x, y, s, spec.scaled_zero) for x, y, s in zip(a, b, p.scales, strict=True)]
+    products = [overflowed(product, spec.product_overflow_exponent) for product in products]
+    if spec.normalised_products:
+        products = [normalised(product) for product in products]
+    early = [c] if spec.c_position == "early" else []
+    special = special_result(products + early)
+    if special:
+        dot = special_bits(special, d_format, spec)
+    else:
+        total = _fused_sum(spec, products, early)
+        if total is None:
+            dot = 0
+        else:
+            signed = -total.magnitude if total.negative else total.magnitude
+            kept = spec.output_fraction_bits
+            dot = finish(signed, total.exponent, d_format, spec, spec.output_rounding, kept, spec.flush_outputs)
+    if spec.c_position == "early":
+        return dot
+    return ieee.add(dot, d_format, p.c, c_format, d_format, spec, spec.late_rounding, flush=spec.flush_outputs)
