@@ -5,45 +5,42 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 WORKERS ?= 2
 
-KERNELS := $(foreach kind,pyx pxd h,$(wildcard */_kernels/*.$(kind) */_kernels/*/*.$(kind)))
-BUILD_INPUTS := pyproject.toml setup.py $(KERNELS)
+# One environment and one build of the kernels for all targets; what follows it are dependency groups of pyproject.toml.
+PREPARE := @$(PYTHON) tools/prepare.py $(VENV)
 
-.PHONY: evaluate test campaign bench cross docs sanitize mutation lint format clean
-
-$(VENV)/.created:
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	touch $@
-
-$(VENV)/.run-ready: $(VENV)/.created $(BUILD_INPUTS)
-	$(BIN)/python -m pip install --quiet --editable ".[plot]"
-	touch $@
-
-$(VENV)/.test-ready: $(VENV)/.created $(BUILD_INPUTS)
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
-	touch $@
+.PHONY: evaluate test test-all campaign bench cross docs sanitize mutation lint format clean
 
 # The main job on the matrices that ship with the project: table on the screen, figures and JSON in out/.
-evaluate: $(VENV)/.run-ready
+evaluate:
+	$(PREPARE)
 	$(BIN)/mpgemm evaluate --out out
 
-# The whole suite.
-test: $(VENV)/.test-ready
+# The suite: at most four minutes on two cores.
+test:
+	$(PREPARE) test
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
+# The suite with its exhaustive variants: solvers, compilers, browser, notebooks, every instruction in every way.
+test-all:
+	$(PREPARE) test
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(PYTEST_ARGS)
+
 # The long campaigns (random twins by the million).
-campaign: $(VENV)/.test-ready
+campaign:
+	$(PREPARE) test
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
 # Every fast path beside numpy's SGEMM: table on the screen, JSON in out/. QUICK=1 for less than a minute, BENCH_ARGS="--threads 2".
-bench: $(VENV)/.run-ready
+bench:
+	$(PREPARE)
 	$(BIN)/python bench/run.py $(if $(filter 1,$(QUICK)),--quick) $(BENCH_ARGS)
 
 # The plain-C lanes compiled for aarch64 and run there by qemu, on cases made here.
 CROSS_CC ?= aarch64-linux-gnu-gcc
 CROSS_RUN ?= qemu-aarch64
 UNITS_FLAGS := -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -I tensorcore_models/_kernels -I mpgemm/_kernels
-cross: $(VENV)/.test-ready
+cross:
+	$(PREPARE) test
 	@command -v $(CROSS_CC) >/dev/null || { echo "make cross needs $(CROSS_CC): install gcc-aarch64-linux-gnu"; exit 1; }
 	@command -v $(CROSS_RUN) >/dev/null || { echo "make cross needs $(CROSS_RUN): install qemu-user"; exit 1; }
 	mkdir -p out
@@ -63,19 +60,18 @@ cross: $(VENV)/.test-ready
 	here=$$(out/units_here) && there=$$($(CROSS_RUN) out/units_there) && echo "emulated units: $$here here, $$there there" \
 		&& test "$$here" = "$$there"
 
-$(VENV)/.docs-ready: $(VENV)/.run-ready pyproject.toml
-	$(BIN)/python -m pip install --quiet --group docs
-	touch $@
-
 SITE ?= out/site
 # The generated table of instructions, and the site in out/site: its code runs, its pictures are made, warnings are errors, links are checked.
-docs: $(VENV)/.docs-ready
-	$(BIN)/python -m tensorcore_models.catalogue.page > docs/instructions.md
+docs:
+	$(PREPARE) docs
+	$(BIN)/python docs/_ext/instructions_page.py > docs/instructions.md
+	$(BIN)/python docs/_ext/families_page.py > docs/families.md
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx -W --keep-going -q -j auto -d out/doctrees docs $(SITE)
 	$(BIN)/python docs/_ext/check_site.py $(SITE)
 
 # The suite with every kernel under AddressSanitizer and UndefinedBehaviorSanitizer, in a clone of its own.
-sanitize: $(VENV)/.test-ready
+sanitize:
+	$(PREPARE) test
 	rm -rf build/sanitize && git clone -q . build/sanitize
 	cd build/sanitize && MPGEMM_SANITIZE=1 $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace --parallel 2
 	cd build/sanitize && PYTHONPATH=. PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 MPGEMM_SANITIZE=1 \
@@ -83,17 +79,15 @@ sanitize: $(VENV)/.test-ready
 	  $(CURDIR)/$(BIN)/python -m pytest -q -k "not nvcc" $(PYTEST_ARGS)  # nvcc does not start under the preloaded libraries
 
 # Faults put in on purpose, each of which the suite must notice.
-mutation: $(VENV)/.test-ready
+mutation:
+	$(PREPARE) test
 	$(BIN)/python tests/mutation/run.py
-
-$(VENV)/.lint-ready: $(VENV)/.test-ready pyproject.toml
-	$(BIN)/python -m pip install --quiet --group lint
-	touch $@
 
 C_FILES = $$(git ls-files '*.h' '*.c')
 
 # What every change must pass, besides the tests: the linters, the formatters and the spell checker.
-lint: $(VENV)/.lint-ready
+lint:
+	$(PREPARE) test lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
@@ -102,11 +96,12 @@ lint: $(VENV)/.lint-ready
 	$(BIN)/mypy
 
 # Formats everything in place.
-format: $(VENV)/.lint-ready
+format:
+	$(PREPARE) lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(C_FILES)
 
 clean:
 	rm -rf $(VENV) build dist out *.egg-info
-	find tensorcore_models ascend mpgemm -name '*.so' -delete
+	find tensorcore_models ascend mpgemm -name '*.so' -delete -o -path '*/_kernels/*.c' -delete

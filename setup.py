@@ -1,21 +1,32 @@
 """Extension modules of mpgemm; everything else about the distribution is in pyproject.toml."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import Cython
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
-KERNEL_FOLDERS = ("tensorcore_models/_kernels", "ascend/_kernels", "mpgemm/_kernels")
+KERNEL_FOLDERS = tuple(map(Path, ("tensorcore_models/_kernels", "ascend/_kernels", "mpgemm/_kernels")))
+
+#: What Cython's typed memoryviews need, compiled once for all extensions instead of into each of them.
+SHARED_UTILITY = "tensorcore_models._kernels.common.memoryviews"
 
 # Contraction is off because a fused multiply-add would change result bits from one CPU to the next.
+# Nobody debugs Cython's output in a built package: debugging information was a quarter of the compiler's time.
+GNU_FLAGS = ["-O3", "-g0", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-unused-function"]
 # MPGEMM_SANITIZE=1 builds every kernel under AddressSanitizer and UndefinedBehaviorSanitizer.
-GNU_FLAGS = ["-O3", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-unused-function"]
 SANITIZE_FLAGS = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+
+INCLUDE = re.compile(r'^\s*(?:#\s*include|cdef extern from)\s+"([^"]+)"', re.MULTILINE)
+CIMPORT = re.compile(r"^\s*from\s+((?:tensorcore_models|ascend|mpgemm)[\w.]+)\s+cimport", re.MULTILINE)
 
 
 def compiles(compiler, source, flags):
@@ -32,11 +43,27 @@ def compiles(compiler, source, flags):
 
 
 class BuildKernels(build_ext):
-    """Adds the flags that the compiler understands."""
+    """Adds the flags that the compiler understands; keeps what stands beside the sources and is up to date."""
 
     def finalize_options(self):
         super().finalize_options()
         self.parallel = self.parallel or os.cpu_count()
+
+    def run(self):
+        self.beside_sources = self.inplace or self.editable_mode
+        super().run()
+
+    def build_extension(self, extension):
+        """Compile, unless the sources' own folder has it: `pip install --editable` asks for a build in a folder of its own."""
+        target = Path(self.get_ext_fullpath(extension.name))
+        built = Path(*extension.name.split(".")[:-1], target.name)
+        needs = [*extension.sources, *extension.depends]
+        if self.beside_sources and not self.force and built.exists() and not newer_group(needs, str(built)):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(built, target)
+            return
+        print(f"compiling {extension.name}", flush=True)
+        super().build_extension(extension)
 
     def build_extensions(self):
         compile_flags, link_flags = [], []
@@ -57,17 +84,38 @@ class BuildKernels(build_ext):
         super().build_extensions()
 
 
+def dependencies(source, headers):
+    """Every .pxd and .h that `source` reads, directly or through others: only these make it compile again.
+
+    `headers` maps the name of each header to its path.
+    """
+    found, to_read = set(), [source]
+    while to_read:
+        text = to_read.pop().read_text(encoding="utf-8")
+        named = [headers[name] for name in INCLUDE.findall(text) if name in headers]
+        named += [Path(*module.split(".")).with_suffix(".pxd") for module in CIMPORT.findall(text)]
+        to_read += [path for path in named if path not in found]
+        found.update(named)
+    return sorted(map(str, found))
+
+
 def kernel_extensions():
-    """One extension for every .pyx below a kernel folder; headers are found wherever they are below it."""
-    extensions = []
-    for folder in map(Path, KERNEL_FOLDERS):
-        includes = sorted({str(p.parent) for root in (folder, Path(KERNEL_FOLDERS[0])) for p in root.rglob("*.h")})
-        roots = (folder, Path(KERNEL_FOLDERS[0]))
-        depends = sorted(str(p) for root in roots for p in root.rglob("*") if p.suffix in (".h", ".pxd"))
-        for source in sorted(folder.rglob("*.pyx")):
-            name = ".".join(source.with_suffix("").parts)
-            extensions.append(Extension(name, [str(source)], include_dirs=includes, depends=depends))
+    """One extension for every .pyx below a kernel folder, and the one that they share."""
+    paths = [path for folder in KERNEL_FOLDERS for path in sorted(folder.rglob("*.h"))]
+    headers = {path.name: path for path in paths}
+    includes = sorted({str(path.parent) for path in paths})
+    extensions = [Extension(SHARED_UTILITY, [SHARED_UTILITY.replace(".", "/") + ".c"], depends=["setup.py"])]
+    for source in (path for folder in KERNEL_FOLDERS for path in sorted(folder.rglob("*.pyx"))):
+        name = ".".join(source.with_suffix("").parts)
+        depends = ["setup.py", *dependencies(source, headers)]
+        extensions.append(Extension(name, [str(source)], include_dirs=includes, depends=depends))
     return extensions
+
+
+def made_by_another_cython():
+    """Whether C files are there that another Cython wrote: they do not fit those that this one would write beside them."""
+    path = Path(SHARED_UTILITY.replace(".", "/") + ".c")
+    return path.exists() and f"Cython {Cython.__version__} " not in path.read_text(encoding="utf-8")[:200]
 
 
 debug_bounds = os.environ.get("MPGEMM_BOUNDSCHECK") == "1"
@@ -82,6 +130,8 @@ setup(
             "initializedcheck": False,
             "embedsignature": True,
         },
+        shared_utility_qualified_name=SHARED_UTILITY,
+        force=made_by_another_cython(),
         nthreads=0 if sys.platform == "win32" else (os.cpu_count() or 1),
     ),
     cmdclass={"build_ext": BuildKernels},

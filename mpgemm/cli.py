@@ -65,6 +65,18 @@ class _Parser(argparse.ArgumentParser):
         # Numbers such as -1e-3, -0x1p-4 and -1/3 are values; argparse alone takes them for options.
         self._negative_number_matcher = re.compile(r"^-[\d.]")
 
+    def parse_known_args(self, args=None, namespace=None):
+        self._given: set[str] = set()
+        return super().parse_known_args(args, namespace)
+
+    def _get_values(self, action, arg_strings):
+        """Refuse an option that is given twice and keeps one value: argparse would drop the first without a word."""
+        if action.option_strings and type(action) is argparse._StoreAction:
+            if action.dest in self._given:
+                self.error(f"{action.option_strings[0]} is given twice, expected once")
+            self._given.add(action.dest)
+        return super()._get_values(action, arg_strings)
+
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
@@ -96,6 +108,11 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
             importlib.import_module(module).add_arguments(subparser)
             subparser.add_argument("--wide", action="store_true", help="tables with all columns, however wide")
     return parser
+
+
+# Threads of the kernels sleep while they wait: spinning costs a command more CPU time than its work, and is read when a command
+# loads OpenMP's library.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 @default_fp_state

@@ -16,6 +16,21 @@ settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest drops what `-m` leaves out
+def pytest_collection_modifyitems(items):
+    """Of a test marked `sweep(n)`, all cases but n, spread evenly over them, run in `make test-all` only."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sweep"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for group in cases.values():
+        (n,) = group[0].get_closest_marker("sweep").args
+        kept = {i * len(group) // n for i in range(n)}
+        for i, item in enumerate(group):
+            if i not in kept:
+                item.add_marker("full")
+
+
 @pytest.fixture(autouse=True)
 def _no_terminal(monkeypatch):
     """Tables in full: pytest-xdist sets COLUMNS to the width of its own terminal."""

@@ -73,7 +73,12 @@ def test_the_sdist_holds_everything_to_build_and_test(sdist):
 def test_a_source_tree_without_kernels_says_how_to_build_them(tmp_path):
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=LEFT_OUT)
-    command = [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {[str(tmp_path), *sys.path]!r}; import mpgemm"]
+    command = [
+        sys.executable,
+        "-S",
+        "-c",
+        f"import sys; sys.path[:0] = {[str(tmp_path), *sys.path]!r}; import mpgemm; mpgemm.errors",
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1
     assert "kernels are not built: run `pip install -e .`" in done.stderr.splitlines()[-1]

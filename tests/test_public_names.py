@@ -5,6 +5,8 @@ import dataclasses
 import importlib
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -293,10 +295,30 @@ def test_all_names_what_the_package_offers(name):
     package = importlib.import_module(name)
     assert package.__all__ == sorted(set(package.__all__), key=package.__all__.index)
     assert all(hasattr(package, word) for word in package.__all__)
-    if name in ("mpgemm", "ascend", "tensorcore_models"):
-        tree = ast.parse(Path(package.__file__).read_text(encoding="utf-8"))
-        imported = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    source = Path(package.__file__)
+    stub = source.with_suffix(".pyi")
+    tree = ast.parse((stub if stub.exists() else source).read_text(encoding="utf-8"))
+    imported = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    if stub.exists():  # type checkers read its __all__, the package its imports
+        (exported,) = (ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign))
+        assert imported == set(exported) == set(package.__all__)
+        assert set(package.__all__) <= set(dir(package))
+    elif name == "ascend":
         assert set(package.__all__) == imported
+
+
+@pytest.mark.parametrize("package", (mpgemm, tcm))
+def test_a_name_that_a_package_does_not_have(package):
+    with pytest.raises(AttributeError, match=f"module {package.__name__!r} has no attribute 'gem'"):
+        package.gem  # noqa: B018
+
+
+def test_importing_the_package_imports_nothing_else():
+    code = (
+        "import sys, mpgemm; print('numpy' in sys.modules, sorted(m for m in sys.modules if m.startswith('mpgemm.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "False []\n", done.stderr
 
 
 def test_the_verdict_from_python():

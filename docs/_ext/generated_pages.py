@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
+from atlas_pages import write_atlas
 from gallery import write_gallery
 from sphinx.application import Sphinx
 from sphinx.util import logging
-
-from tensorcore_models.atlas import write_atlas
 
 LOGGER = logging.getLogger(__name__)
 
@@ -24,7 +23,7 @@ PUBLIC = {
     "tensorcore_models.libraries": "What GPU libraries return: recipes of cuBLASLt, CUTLASS and `torch._scaled_mm`.",
     "tensorcore_models.probing": "What does a black box compute?",
     "tensorcore_models.hardware": "Real GPUs and CPUs as engines.",
-    "tensorcore_models.atlas": "Pages, pictures and distinguishing inputs of instructions.",
+    "tensorcore_models.atlas": "Distinguishing inputs of instructions, and where their pages are.",
     "ascend": "Chips, block planning, the tile schedule with its two interpreters, SGEMM-cube.",
     "mpgemm": "Recovery methods, exact references, errors and bounds.",
     "mpgemm.inputs": "Matrices that are generated, shipped, or read from files.",

@@ -20,7 +20,6 @@ from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.run import recovered_gemm
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat, get_format
-from tensorcore_models.formats.interop import format_of_dtype
 from tensorcore_models.formats.operands import operand_bits, scale_bits, values_of_bits
 from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.machine.fp_state import default_fp_state
@@ -36,6 +35,26 @@ class Data(NamedTuple):
     c: np.ndarray | None = None
     scale_a: np.ndarray | None = None
     scale_b: np.ndarray | None = None
+
+
+class Errors(NamedTuple):
+    """One product before it is rounded to an output format: results, exact values, sizes S = |A||B| + |C| and |error|."""
+
+    computed: np.ndarray
+    exact: np.ndarray
+    sizes: np.ndarray
+    error: np.ndarray
+
+
+class Bounded(NamedTuple):
+    """What is certified of one product, the rounding to an output format included.
+
+    `least` is at most |exact|: no exact product was computed.
+    """
+
+    least: np.ndarray
+    sizes: np.ndarray
+    bound: np.ndarray
 
 
 class Measured(NamedTuple):
@@ -55,8 +74,22 @@ class BoundedProduct(Protocol):
     def label(self) -> str:
         """For tables."""
 
+    @property
+    def engine(self) -> Engine:
+        """What it runs on."""
+
+    @property
+    def out_format(self) -> Format | None:
+        """To which the result is rounded to nearest."""
+
+    def errors(self, data: Data) -> Errors:
+        """The product and its errors, before it is rounded to an output format."""
+
+    def bounded(self, data: Data) -> Bounded:
+        """What is certified of the product."""
+
     def measure(self, data: Data) -> Measured:
-        """The product, its error and its bound."""
+        """The product, its error and its bound, rounded to the output format."""
 
     def expected(self, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Operands of the exact product, A and B as float64."""
@@ -70,22 +103,63 @@ def output_bound(bound: np.ndarray, exact: np.ndarray, fmt: Format) -> np.ndarra
         return np.where(largest * bounds.MARGIN < fmt.max_finite, total * bounds.MARGIN, np.inf)
 
 
-def _measured(expected, values, bound, result, out_format) -> Measured:
-    a, b, c = expected
-    reference = exact_gemm(a, b, c)
-    exact = np.asarray(reference.rounded("fp64"))
+#: Multiplications up to which OpenBLAS leaves a product to one thread. After each larger one its threads spin for tens of
+#: milliseconds, which is a hundred times what a small product takes.
+_ONE_THREAD = 1 << 18
+
+
+def sizes_of(a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
+    """|A||B| + |C| in float64."""
+    a, b = np.abs(a.astype(np.float64)), np.abs(b.astype(np.float64))
+    (m, k), n = a.shape, b.shape[1]
+    part = _ONE_THREAD // max(1, m * n)
+    if part < 16 or k <= part:
+        sizes = a @ b
+    else:
+        whole = k // part * part
+        stacks = a[:, :whole].reshape(m, -1, part).transpose(1, 0, 2), b[:whole].reshape(-1, part, n)
+        sizes = np.matmul(*stacks).sum(0) + a[:, whole:] @ b[whole:]
+    return sizes if c is None else sizes + np.abs(c.astype(np.float64))
+
+
+def _errors(expected, values) -> Errors:
+    reference = exact_gemm(*expected)
     values = np.asarray(values).astype(np.float64)  # every format of a result fits
-    if out_format is not None:
-        bound, values = output_bound(bound, exact, out_format), round_to(values, out_format)
     with np.errstate(over="ignore", invalid="ignore"):
-        sizes = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64))
-        sizes = sizes if c is None else sizes + np.abs(c.astype(np.float64))
-        if result == get_format("fp64"):
-            error = np.abs(np.asarray(reference.error_of(values)))
-        else:  # the exact value, rounded to nearest in FP64, is off by less than 2^-53 of itself
-            error = np.abs(values - exact)
-            error = np.where(error == 0, 0.0, error + 2.0**-53 * np.abs(exact))
-    return Measured(values, exact, sizes, np.where(np.isfinite(values), error, np.inf), bound)
+        error = np.abs(np.asarray(reference.error_of(values)))
+        sizes = sizes_of(*expected)
+    error = np.where(np.isfinite(values), error, np.inf)
+    return Errors(values, np.asarray(reference.rounded("fp64")), sizes, error)
+
+
+def _least(expected, sizes: np.ndarray) -> np.ndarray:
+    """At most |exact|: a float64 product less its own rounding errors."""
+    a, b, c = expected
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = np.abs(a @ b if c is None else a @ b + c.astype(np.float64))
+        least = near - (a.shape[1] + 2) * 2.0**-52 * sizes - 2.0**-1022
+    return np.where(least > 0, least, 0.0)
+
+
+def _bounded(expected, bound: np.ndarray, out_format: Format | None) -> Bounded:
+    with np.errstate(over="ignore", invalid="ignore"):
+        sizes = sizes_of(*expected)
+        least = _least(expected, sizes)
+        if out_format is not None:  # |exact| is at most twice as far above
+            bound = output_bound(bound, least + (expected[0].shape[1] + 2) * 2.0**-51 * sizes + 2.0**-1021, out_format)
+    return Bounded(least, sizes, bound)
+
+
+def _measured(found: Errors, bound: np.ndarray, out_format: Format | None) -> Measured:
+    if out_format is None:
+        return Measured(*found, bound)
+    values = round_to(found.computed, out_format)
+    with np.errstate(over="ignore", invalid="ignore"):
+        # the exact value, rounded to nearest in FP64, is off by less than 2^-53 of itself
+        error = np.abs(values - found.exact)
+        error = np.where(error == 0, 0.0, error + 2.0**-53 * np.abs(found.exact))
+    error = np.where(np.isfinite(values), error, np.inf)
+    return Measured(values, found.exact, found.sizes, error, output_bound(bound, found.exact, out_format))
 
 
 @dataclass(frozen=True)
@@ -137,29 +211,55 @@ class EngineProduct:
         return a, b, c, *scales
 
     @default_fp_state
+    def errors(self, data: Data) -> Errors:
+        """The product and its errors, before it is rounded to an output format.
+
+        Raises
+        ------
+        ValueError
+            If shapes do not fit, or operands are beyond the range of the format.
+        """
+        bits = self.engine.gemm_bits(*self.operands(data), promote_every=self.promote_every)
+        return _errors(self.expected(data), values_of_bits(bits, self.engine.formats[3]))
+
+    @default_fp_state
+    def bounded(self, data: Data) -> Bounded:
+        """What is certified of the product.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`errors`; also if no bound is known for the core.
+        """
+        return _bounded(self.expected(data), self._bound(data), self.out_format)
+
+    @default_fp_state
     def measure(self, data: Data) -> Measured:
-        """The product, its error and its bound.
+        """The product, its error and its bound, rounded to the output format.
 
         Raises
         ------
         ValueError
             If shapes do not fit, no bound is known for the core, or operands are beyond the range of the format.
         """
-        engine = self.engine
-        bits = engine.gemm_bits(*self.operands(data), promote_every=self.promote_every)
-        rounded = self.rounded(data)
+        return _measured(self.errors(data), self._bound(data), self.out_format)
+
+    def _bound(self, data: Data) -> np.ndarray:
+        """Bound of the error before the rounding to an output format."""
+        engine, rounded = self.engine, self.rounded(data)
         with np.errstate(over="ignore", invalid="ignore"):
             if self.promote_every is None:
                 bound = bounds.gemm_bound(engine, *rounded, data.c, scale_a=data.scale_a, scale_b=data.scale_b)
             else:
                 bound = self._promoted_bound(*rounded, data, self.promote_every)
-            expected = self.expected(data)
-            if self.reference == "given":
-                used = self._scaled(rounded, data)
-                lost = np.abs(expected[0] - used[0]) @ np.abs(expected[1])
-                lost = lost + np.abs(used[0]) @ np.abs(expected[1] - used[1])
-                bound = np.where(np.isnan(lost), np.inf, bound + lost * bounds.MARGIN)
-        return _measured(expected, values_of_bits(bits, engine.formats[3]), bound, engine.formats[3], self.out_format)
+            if self.reference == "rounded":
+                return bound
+            expected, used = self.expected(data), self._scaled(rounded, data)
+            if np.array_equal(expected[0], used[0]) and np.array_equal(expected[1], used[1]):
+                return bound
+            lost = np.abs(expected[0] - used[0]) @ np.abs(expected[1])
+            lost = lost + np.abs(used[0]) @ np.abs(expected[1] - used[1])
+            return np.where(np.isnan(lost), np.inf, bound + lost * bounds.MARGIN)
 
     def rounded(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
         """A and B as the engine takes them, float64, without block scales."""
@@ -171,6 +271,10 @@ class EngineProduct:
         """Operands of the exact product, A and B as float64 with their block scales."""
         given = data.a.astype(np.float64), data.b.astype(np.float64)
         return *self._scaled(self.rounded(data) if self.reference == "rounded" else given, data), data.c
+
+    def multiplied(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
+        """A and B as the engine multiplies them, float64 with their block scales."""
+        return self._scaled(self.rounded(data), data)
 
     def _scaled(self, pair, data: Data) -> tuple[np.ndarray, np.ndarray]:
         a, b, scales_a, scales_b = scaled_values(self.engine, pair[0], pair[1], data.scale_a, data.scale_b)
@@ -212,19 +316,42 @@ class MethodProduct:
         return f"{self.method.name} on {self.engine.label}"
 
     @default_fp_state
-    def measure(self, data: Data) -> Measured:
-        """The product, its error and its bound.
+    def errors(self, data: Data) -> Errors:
+        """The product and its errors, before it is rounded to an output format.
 
         Raises
         ------
         ValueError
-            As :func:`mpgemm.method_bound`; also for block scales, which methods do not take.
+            As :func:`mpgemm.recovered_gemm`; also for block scales, which methods do not take.
         """
         if data.scale_a is not None or data.scale_b is not None:
             raise ValueError("recovery methods take no block scales")
-        values = recovered_gemm(data.a, data.b, data.c, self.method, self.engine)
-        bound = method_bound(data.a, data.b, data.c, self.method, self.engine).total
-        return _measured(self.expected(data), values, bound, format_of_dtype(values.dtype), self.out_format)
+        return _errors(self.expected(data), recovered_gemm(data.a, data.b, data.c, self.method, self.engine))
+
+    @default_fp_state
+    def bounded(self, data: Data) -> Bounded:
+        """What is certified of the product.
+
+        Raises
+        ------
+        ValueError
+            As :func:`mpgemm.method_bound`.
+        """
+        return _bounded(self.expected(data), self._bound(data), self.out_format)
+
+    @default_fp_state
+    def measure(self, data: Data) -> Measured:
+        """The product, its error and its bound, rounded to the output format.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`errors` and :meth:`bounded`.
+        """
+        return _measured(self.errors(data), self._bound(data), self.out_format)
+
+    def _bound(self, data: Data) -> np.ndarray:
+        return method_bound(data.a, data.b, data.c, self.method, self.engine).total
 
     def expected(self, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Operands of the exact product, A and B as float64."""

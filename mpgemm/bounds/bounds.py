@@ -85,7 +85,16 @@ def steps_of(engine: Engine, k: int, terms: int) -> int:
     return -(-k // engine.k) * -(-engine.k // terms)
 
 
-def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | None = None) -> np.ndarray:
+def overflow_from(engine: Engine) -> float:
+    """The size of a sum, or of a product, from which a result may be infinite."""
+    limit = engine.formats[3].max_finite
+    overflow = getattr(accumulator_of(engine), "product_overflow_exponent", None)
+    return limit if overflow is None else min(limit, 2.0**overflow * (1 - 2.0**-20))
+
+
+def accumulation_bound(
+    engine: Engine, sizes, steps: int, facts: OperandFacts | None = None, *, finite: bool = False
+) -> np.ndarray:
     """Bound of |computed - exact| for a chain of `steps` core steps over operands that the formats hold exactly.
 
     Parameters
@@ -98,11 +107,13 @@ def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | 
         See :func:`steps_of`.
     facts : OperandFacts, optional
         See :func:`step_error`.
+    finite : bool
+        Whether the result is known to be finite, so that no sum overflowed.
 
     Returns
     -------
     ndarray of float64, shape of `sizes`
-        Infinite where a sum may overflow.
+        Infinite where a sum may overflow, unless `finite`.
 
     Raises
     ------
@@ -118,11 +129,8 @@ def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | 
     with np.errstate(over="ignore", invalid="ignore"):
         absolute = error.absolute * steps * (1 + factor) if steps else 0.0
         bound = np.where(sizes > 0, sizes * factor, 0.0) + absolute
-        limit = result.max_finite
-        overflow = getattr(accumulator_of(engine), "product_overflow_exponent", None)
-        if overflow is not None:
-            limit = min(limit, 2.0**overflow * (1 - 2.0**-20))
-        bound = np.where((sizes + bound) * MARGIN < limit, bound, np.inf)
+        if not finite:
+            bound = np.where((sizes + bound) * MARGIN < overflow_from(engine), bound, np.inf)
     return bound * MARGIN
 
 

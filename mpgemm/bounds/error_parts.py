@@ -96,6 +96,13 @@ class SplitOperand:
         return self.only(cause, self.joined - self.value)
 
 
+def _times(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x y, without work where a factor is zero, as most causes are."""
+    if x.any() and y.any():
+        return x @ y
+    return np.zeros((x.shape[0], y.shape[1]), x.dtype)
+
+
 def error_parts(
     x: SplitOperand, y: SplitOperand, products: Collection[tuple[int, int]], error: np.ndarray
 ) -> dict[str, np.ndarray]:
@@ -116,15 +123,18 @@ def error_parts(
         A matrix for each of :data:`CAUSES`; their sum is the error.
     """
     joined = y.joined
-    parts = {cause: x.change(cause) @ joined + x.value @ y.change(cause) for cause in ("overflow", "range", "split")}
+    parts = {
+        cause: _times(x.change(cause), joined) + _times(x.value, y.change(cause))
+        for cause in ("overflow", "range", "split")
+    }
     parts["dropped term"] = error - error  # zeros of its type
     pairs = [(i, j) for i in range(len(x.words)) for j in range(len(y.words)) if (i, j) not in products]
     for i, j in pairs:  # what overflowed comes first, then what is small, whichever operand it is in
         high, low = x.words[i], y.words[j]
         x_in, y_in = x.only("overflow", high), y.only("overflow", low)
-        normal = x.only("split", high) @ y.only("split", low)
-        parts["overflow"] = parts["overflow"] - (x_in @ low + (high - x_in) @ y_in)
-        parts["range"] = parts["range"] - ((high - x_in) @ (low - y_in) - normal)
+        normal = _times(x.only("split", high), y.only("split", low))
+        parts["overflow"] = parts["overflow"] - (_times(x_in, low) + _times(high - x_in, y_in))
+        parts["range"] = parts["range"] - (_times(high - x_in, low - y_in) - normal)
         parts["dropped term"] = parts["dropped term"] - normal
     parts["accumulation"] = error - sum(parts.values())
     return parts

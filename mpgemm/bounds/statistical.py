@@ -1,24 +1,33 @@
-"""Tolerances by sampling the exact model of a kernel: how large the error of a whole product is, with a stated confidence.
+"""Tolerances by sampling the exact model of a kernel: what whole right products stay below, with a stated confidence.
 
-Each draw is one whole product; its statistic is the largest ratio of an element's error to what is allowed for it. Of n
-independent draws the largest is at or above the q-quantile with probability 1 - q^n, whatever its distribution, so with n =
-ln(1 - confidence) / ln(q) draws the largest is an upper confidence bound of that quantile (order statistics; no normality and
-no independence of the elements of one product is assumed).
+At quantile q at most a share 1 - q of right products of the shape asked about may fail, so one of their m n elements may fail
+with probability (1 - q) / (m n) (union bound: nothing is assumed of how elements depend on each other). Blocks of many products
+are computed on the model, and the tail of their elements' errors is carried to that probability (:mod:`mpgemm.bounds.tails`).
 
-Draws are fresh pairs of a distribution, or, for data that are given, random orders of k: a kernel on these very operands makes
-always the same errors, what is not known is the order in which it adds.
+The limit has the form atol + rtol |exact|. Errors of sums grow with the sums, more or less: of a few proportions of the two
+parts the one is taken whose limit is lowest at the mean |exact|. What the rounding to an output format adds, half a unit in
+the last place, is not sampled but added in full.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from mpgemm.bounds.bounded_product import BoundedProduct, Data, Measured
+from mpgemm.bounds.bounded_product import Bounded, BoundedProduct, Errors, upwards
+from mpgemm.bounds.populations import Population
+from mpgemm.bounds.tails import fit_tail, upper_limit
+from tensorcore_models.formats import Format
+from tensorcore_models.formats.rounding import round_to
 
-#: Rows and columns of a product that is drawn.
-SIDE = 32
+#: Parts that rtol may have of what is allowed at the mean |exact|.
+PARTS = (0.0, 0.25, 0.5, 0.75, 0.9)
+#: Nanoseconds of one core that a sample may take, about; and those of an operand's element and of a product (measured on an AMD
+#: EPYC with AVX2), and of a draw.
+BUDGET, OF_ELEMENT, OF_PRODUCT, OF_DRAW = 2.0e9, 25.0, 3.0, 2.0e6
+#: Draws at least and at most, and elements that are enough.
+FEWEST, MOST, ENOUGH = 24, 400, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -28,111 +37,118 @@ class Statistical:
     Attributes
     ----------
     quantile, confidence : float
-        At least this share of whole products stays below, with this confidence.
-    draws : int
-        Products that were computed.
+        At least this share of whole right products stays below, with this confidence.
+    draws, elements : int
+        Blocks of products that were computed, and their elements.
     population : str
         What was drawn.
     shape : (m, k, n)
-        Of each product: larger products have more elements, so larger errors.
-    relative : float
-        Tolerance over S = |A||B| + |C|.
+        Of the products that the tolerance is for.
+    relative, absolute : float
+        Tolerance as relative S + absolute, S = |A||B| + |C|.
     rtol, atol : float
-        The same as ``|computed - exact| <= atol + rtol |exact|``.
+        The same as ``|computed - exact| <= atol + rtol |exact|``; infinite where results may overflow.
+    largest : float
+        Largest error that was seen over what this line allows: what lies between it and 1 is the step from the sample to whole
+        products, and the margin.
     of_bound : float
-        Largest error over its certified bound among all draws: below 1, or the bound is wrong.
+        Largest error over its certified bound that was seen: below 1, or the bound is wrong.
     """
 
     quantile: float
     confidence: float
     draws: int
+    elements: int
     population: str
     shape: tuple[int, int, int]
     relative: float
+    absolute: float
     rtol: float
     atol: float
+    largest: float
     of_bound: float
 
 
-def draws_for(quantile: float, confidence: float) -> int:
-    """How many draws make the largest an upper confidence bound of a quantile.
+def check_share(quantile: float, confidence: float) -> None:
+    """Refuse what is no share.
 
     Raises
     ------
     ValueError
-        If one of them is not between 0 and 1, or more than 100000 draws were needed.
-
-    Examples
-    --------
-    >>> draws_for(0.99, 0.95)
-    299
+        If one of them is not between 0 and 1.
     """
     for name, value in (("quantile", quantile), ("confidence", confidence)):
         if not 0 < value < 1:
             raise ValueError(f"{name} is {value}, expected a number between 0 and 1, as 0.99")
-    needed = math.ceil(math.log1p(-confidence) / math.log(quantile))
-    if needed > 100_000:
-        raise ValueError(f"quantile {quantile} with confidence {confidence} takes {needed} products: ask for less")
-    return max(1, needed)
 
 
-def corner(data: Data, side: int = SIDE) -> Data:
-    """At most `side` rows of A and columns of B, evenly spread; the rest of the product is left out."""
-    rows, columns = (
-        np.unique(np.linspace(0, n - 1, min(n, side)).astype(int)) for n in (data.a.shape[0], data.b.shape[1])
-    )
-    c = None if data.c is None else data.c[np.ix_(rows, columns)]
-    scale_a = None if data.scale_a is None else data.scale_a[rows]
-    scale_b = None if data.scale_b is None else data.scale_b[:, columns]
-    return Data(data.a[rows], data.b[:, columns], c, scale_a, scale_b)
+def cost_of(rows: int, k: int, columns: int) -> float:
+    """Nanoseconds that one draw takes, about."""
+    return k * (OF_ELEMENT * (rows + columns) + OF_PRODUCT * rows * columns) + OF_DRAW
 
 
-def orders_of_k(data: Data, block: int, count: int, seed: int = 0) -> Iterator[Data]:
-    """The data, then with their k in random orders; blocks of products that share a scale stay together."""
-    yield data
-    rng, k = np.random.default_rng(seed), data.a.shape[1]
-    whole = k // block
-    for _ in range(count - 1):
-        blocks = rng.permutation(whole)
-        order = np.append((blocks[:, None] * block + np.arange(block)).ravel(), np.arange(whole * block, k))
-        if data.scale_a is None or data.scale_b is None:
-            yield data._replace(a=data.a[:, order], b=data.b[order])
-            continue
-        blocks = np.append(blocks, np.arange(whole, data.scale_a.shape[1]))
-        scales = {"scale_a": data.scale_a[:, blocks], "scale_b": data.scale_b[blocks]}
-        yield data._replace(a=data.a[:, order], b=data.b[order], **scales)
+def plan(shape: tuple[int, int, int], side: int) -> tuple[int, int]:
+    """(rows and columns of a block, draws) for a sample."""
+    m, k, n = shape
+    while side > 4 and FEWEST * cost_of(min(m, side), k, min(n, side)) > BUDGET:
+        side //= 2
+    rows, columns = min(m, side), min(n, side)
+    draws = min(BUDGET / cost_of(rows, k, columns), ENOUGH / (rows * columns), MOST)
+    return side, max(FEWEST, int(draws))
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Statistics of draws, one for each.
+    """Elements, an array for each draw: computed values and errors, before an output's rounding."""
 
-    Attributes
-    ----------
-    relative : ndarray, shape (draws,)
-        Largest error over S.
-    lines : ndarray, shape (draws, lines)
-        Largest error over each line ``atol + rtol |exact|``.
-    bounds : ndarray, shape (draws,)
-        Largest bound over the first line.
-    of_bound : ndarray, shape (draws,)
-        Largest error over its bound.
-    """
+    computed: list[np.ndarray]
+    error: list[np.ndarray]
+    exact: list[np.ndarray]
+    sizes: list[np.ndarray]
 
-    relative: np.ndarray
-    lines: np.ndarray
-    bounds: np.ndarray
-    of_bound: np.ndarray
+    @property
+    def elements(self) -> int:
+        """How many there are."""
+        return sum(x.size for x in self.error)
+
+    def add(self, found: Errors) -> None:
+        """One more draw."""
+        self.computed.append(found.computed.ravel())
+        self.error.append(found.error.ravel())
+        self.exact.append(found.exact.ravel())
+        self.sizes.append(found.sizes.ravel())
+
+    def mean(self) -> float:
+        """Of |exact|."""
+        return float(np.mean(np.abs(np.concatenate(self.exact)))) if self.elements else 0.0
+
+    def over(self, rtol: float, atol: float) -> list[np.ndarray]:
+        """Errors over what a line allows."""
+        pairs = zip(self.error, self.exact, strict=True)
+        return [ratio(error, atol + rtol * np.abs(exact)) for error, exact in pairs]
+
+    def rounded_over(self, line: tuple[float, float], fmt: Format | None) -> list[np.ndarray]:
+        """Errors over what (rtol, atol) allow, after a rounding to an output format."""
+        if fmt is None:
+            return self.over(*line)
+        rounded = (np.abs(round_to(x, fmt) - exact) for x, exact in zip(self.computed, self.exact, strict=True))
+        errors = (np.where(np.isfinite(x), x, np.inf) for x in rounded)
+        return [ratio(x, line[1] + line[0] * np.abs(exact)) for x, exact in zip(errors, self.exact, strict=True)]
+
+    def over_sizes(self, relative: float = 1.0, absolute: float = 0.0) -> list[np.ndarray]:
+        """Errors over what is allowed by size."""
+        pairs = zip(self.error, self.sizes, strict=True)
+        return [ratio(error, absolute + relative * size) for error, size in pairs]
 
 
 def sample(
     product: BoundedProduct,
-    draws: Iterator[Data],
+    draws: Iterator,
     count: int,
-    lines: Sequence[tuple[float, float]],
+    found: Sample,
     progress: Callable[[int, int, str], None] | None = None,
-) -> Sample:
-    """Measure draws.
+) -> None:
+    """Compute draws into `found`; what is in it stays good where this is interrupted.
 
     Parameters
     ----------
@@ -140,50 +156,89 @@ def sample(
     draws : iterator of Data
     count : int
         How many there are.
-    lines : sequence of (rtol, atol)
+    found : Sample
     progress : callable, optional
         (done, total, label).
     """
-    found = []
     for done, data in enumerate(draws, 1):
-        measured = product.measure(data)
-        allowed = [atol + rtol * np.abs(measured.exact) for rtol, atol in lines]
-        found.append(
-            (
-                largest_ratio(measured.error, measured.sizes),
-                [largest_ratio(measured.error, line) for line in allowed],
-                largest_ratio(measured.bound, allowed[0]),
-                largest_ratio(measured.error, measured.bound),
-            )
-        )
+        found.add(product.errors(data))
         if progress is not None:
-            progress(done, count, f"products of {product.label}")
-    return Sample(*(np.array(column) for column in zip(*found, strict=True)))
+            progress(done, count, f"draws of {product.label}")
+
+
+def estimate(
+    found: Sample,
+    whole: Sample,
+    population: Population,
+    quantile: float,
+    confidence: float,
+    by_size: tuple[float, float],
+    out_format: Format | None,
+) -> Statistical:
+    """The line that whole products stay below.
+
+    Parameters
+    ----------
+    found : Sample
+        Blocks of products.
+    whole : Sample
+        Whole products that must pass in any case; may be empty.
+    population : Population
+    quantile, confidence : float
+    by_size : (relative, absolute)
+        Certified.
+    out_format : Format, optional
+    """
+    m, k, n = population.shape
+    probability = -math.expm1(math.log(quantile)) / max(1, m * n)
+    mean = found.mean()
+    directions = [((part / mean) if mean else 0.0, 1 - part) for part in (PARTS if mean else PARTS[:1])]
+    limits = [fit_tail(np.concatenate(found.over(*line))).limit(probability) for line in directions]
+    rtol, atol = directions[int(np.argmin(limits))]
+    limit = upper_limit([*found.over(rtol, atol)], probability, confidence)
+    limit = max([limit, *(float(x.max(initial=0.0)) for x in whole.over(rtol, atol))])
+    relative = upper_limit(found.over_sizes(), probability, confidence)
+    relative = max([relative, *(float(x.max(initial=0.0)) for x in whole.over_sizes())])
+    seen = max((float(x.max(initial=0.0)) for x in (*found.over(rtol, atol), *whole.over(rtol, atol))), default=0.0)
+    of_bound = [float(x.max(initial=0.0)) for s in (found, whole) for x in s.over_sizes(*by_size)]
+    line = np.array([relative, 0.0, rtol * limit, atol * limit])
+    if out_format is not None:
+        u = out_format.unit_roundoff
+        line = line * (1 + u) + np.array([u, out_format.min_subnormal / 2, u, out_format.min_subnormal / 2])
+        most = max((float(np.abs(x).max(initial=0.0)) for x in (*found.exact, *whole.exact)), default=0.0)
+        if most * (1 + line[2]) + line[3] >= out_format.max_finite:
+            line[:] = math.inf
+    return Statistical(
+        quantile, confidence, len(found.error), found.elements, str(population), (m, k, n),
+        *(upwards(float(x)) for x in line), seen / limit if limit else 0.0, max(of_bound, default=0.0),
+    )  # fmt: skip
+
+
+def ratio(error: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Errors over what is allowed: 0/0 is 0, an error of infinity within an infinite allowance is 1."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(error == 0, 0.0, np.where(np.isinf(error) & np.isinf(allowed), 1.0, error / allowed))
 
 
 def largest_ratio(error: np.ndarray, allowed: np.ndarray) -> float:
-    """Largest error over what is allowed: 0/0 is 0, an error of infinity within an infinite allowance is 1."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where(error == 0, 0.0, np.where(np.isinf(error) & np.isinf(allowed), 1.0, error / allowed))
-    return float(np.max(ratio, initial=0.0))
+    """The largest of :func:`ratio`."""
+    return float(np.max(ratio(error, allowed), initial=0.0))
 
 
-def tightest_line(measured: Measured) -> tuple[float, float] | None:
+def tightest_line(found: Bounded) -> tuple[float, float] | None:
     """(rtol, atol) of the line above every bound that is lowest at the mean |exact|; None where a bound is infinite."""
-    x, bound = np.abs(measured.exact).ravel(), measured.bound.ravel()
+    x, bound = found.least.ravel(), found.bound.ravel()
     if not bound.size:
         return 0.0, 0.0
     if not np.isfinite(bound).all():
         return None
+    x, bound = _upper_hull(x, bound)
 
     def atol(rtol: float) -> float:
         return float(np.max(bound - rtol * x, initial=0.0))
 
-    mean, low, high = (
-        float(x.mean()),
-        0.0,
-        float(np.max(bound, initial=0.0) / max(float(x.mean()), np.finfo(float).tiny)),
-    )
+    mean, low = float(found.least.mean()), 0.0
+    high = float(np.max(bound, initial=0.0) / max(mean, np.finfo(float).tiny))
     golden = (math.sqrt(5) - 1) / 2
     high = min(high, 1e300)
     for _ in range(60):  # atol(r) + r mean is convex in r
@@ -194,3 +249,16 @@ def tightest_line(measured: Measured) -> tuple[float, float] | None:
             low = left
     rtol = low if atol(low) + low * mean <= atol(0.0) * (1 - 1e-6) else 0.0
     return rtol, atol(rtol)
+
+
+#: Groups of elements of alike |exact|, of which only the largest bound can touch a line.
+_GROUPS = 4096
+
+
+def _upper_hull(x: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Points that a line above all of them can touch: of a group the largest bound at the group's smallest |exact|."""
+    if x.size <= _GROUPS:
+        return x, bound
+    order = np.argsort(x, kind="stable")
+    starts = np.linspace(0, x.size, _GROUPS, endpoint=False).astype(int)
+    return x[order[starts]], np.maximum.reduceat(bound[order], starts)

@@ -2,190 +2,51 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from mpgemm.bounds import bounds
-from mpgemm.bounds.bounded_product import BoundedProduct, Data, EngineProduct, MethodProduct, upwards
+from mpgemm.bounds.bounded_product import Bounded, BoundedProduct, Data, EngineProduct, MethodProduct, upwards
+from mpgemm.bounds.faults import SIDE as FAULT_SIDE
+from mpgemm.bounds.faults import Limit, blocks_for, case_of, faults_seen
 from mpgemm.bounds.operand_facts import facts_of, scaled_values
+from mpgemm.bounds.populations import SIDE, Drawn, Orders, Population, corner, evenly_spread, part_of
 from mpgemm.bounds.published_bounds import block_fma_bounds
-from mpgemm.bounds.statistical import SIDE, Statistical, corner, draws_for, orders_of_k, sample, tightest_line
-from mpgemm.bounds.vacuity import Vacuity, check_line, check_tolerance
-from mpgemm.inputs.matrices import generate
+from mpgemm.bounds.statistical import FEWEST, Sample, check_share, estimate, largest_ratio, plan, sample, tightest_line
+from mpgemm.bounds.tails import exceedance
+from mpgemm.bounds.tolerance_result import Checked, Line, Tolerance
+from mpgemm.bounds.vacuity import Vacuity, check_line, check_tolerance, on_the_whole
 from mpgemm.recovery.engines import plain_engine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, get_method
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
 from tensorcore_models.machine.fp_state import default_fp_state
-from tensorcore_models.results import Result
+from tensorcore_models.machine.threads import one_thread
 
-#: Multiplications up to which the certified line covers every element; of larger products it covers a corner.
-WHOLE = 1 << 31
+#: Multiplications up to which every element of a given product is looked at; of larger ones rows and columns are.
+WHOLE = 1 << 32
+#: Rows and columns of a product of which only k is given.
+SHAPE = (256, 256)
+#: Rows and columns on which a dropped block and a dropped k are put in one after the other.
+SMALL = 32
 
-
-class Line(NamedTuple):
-    """|computed - expected| <= atol + rtol |expected|, as numpy.allclose and torch.allclose take it."""
-
-    rtol: float
-    atol: float
-
-
-class Checked(NamedTuple):
-    """A given tolerance: what it would let pass, and how often a right kernel fails it."""
-
-    line: Line
-    vacuity: Vacuity
-    draws: int
-    failures: int
-
-    def to_dict(self) -> dict:
-        """JSON-compatible values."""
-        return {
-            **self.line._asdict(),
-            "vacuity": self.vacuity.to_dict(),
-            "draws": self.draws,
-            "failures": self.failures,
-        }
+Progress = Callable[[int, int, str], None]
 
 
-@dataclass(frozen=True, repr=False)
-class Tolerance(Result):
-    """What a test of a kernel may allow: ``|computed - exact| <= relative S + absolute``, ``S = |A||B| + |C|``.
+class Interrupted(KeyboardInterrupt):
+    """A tolerance that was interrupted, with what is known so far.
 
     Attributes
     ----------
-    label : str
-        The engine, or the method on its engine.
-    k : int
-    relative, absolute : float
-        Certified. Without data they hold for any operands of the formats, else for operands with the data's exponents (a
-        recovery method: for the data).
-    bound : numpy.ndarray or None
-        The same for the data, element by element.
-    derivation : str
-        How it comes about.
-    published : dict of str to float
-        Published bounds of the relative part.
-    vacuity : Vacuity or None
-        What the bound lets pass on the data.
-    certified : Line or None
-        A line above every bound of the data, or of the drawn pairs; None where a bound is infinite.
-    statistical : Statistical or None
-        By sampling; None without data and distribution.
-    lines : mapping of str to Vacuity
-        What the certified and the statistical line let pass on the data.
-    checked : Checked or None
-        The tolerance that was given.
-    reference : str
-        "given" or "rounded": from which operands the expected result must be computed.
-    notes : tuple of str
-        What a reader must know.
+    known : Tolerance
+        Without a statistical line, or with that of the draws that were made.
     """
 
-    relative: float
-    absolute: float
-    bound: np.ndarray | None
-    derivation: str
-    published: dict[str, float]
-    vacuity: Vacuity | None
-    label: str = ""
-    k: int = 0
-    certified: Line | None = None
-    statistical: Statistical | None = None
-    lines: Mapping[str, Vacuity] | None = None
-    checked: Checked | None = None
-    reference: str = "rounded"
-    notes: tuple[str, ...] = ()
-
-    def to_rows(self) -> list[dict]:
-        """The certified bound, then the lines above it, above the sample, and what was given."""
-        s, lines = self.statistical, {"certified": self.certified}
-        lines |= {"statistical": None if s is None else Line(s.rtol, s.atol)}
-        lines |= {"given": None if self.checked is None else self.checked.line}
-        seen = {**(self.lines or {}), **({"given": self.checked.vacuity} if self.checked else {})}
-        by_size = {"tolerance": "certified by size", "relative": self.relative, "absolute": self.absolute}
-        by_size |= {"rtol": None, "atol": None, "verdict": self.vacuity.verdict if self.vacuity else None}
-        return [by_size] + [
-            {"tolerance": name, "relative": None if s is None or name != "statistical" else s.relative, "absolute": None,
-             "rtol": line.rtol, "atol": line.atol, "verdict": seen[name].verdict if name in seen else None}
-            for name, line in lines.items()
-            if line is not None
-        ]  # fmt: skip
-
-    def sentences(self) -> list[str]:
-        """What is tested, how the bound comes about, and what a reader must know."""
-        return [f"{self.label}, k = {self.k}", *self.derivation.split("\n"), *self.notes]
-
-    @property
-    def snippet(self) -> str:
-        """Python to paste into a test; d is the kernel's result, a, b (and c) its operands."""
-        rounded = " as rounded for the kernel" if self.reference == "rounded" else ""
-        lines = [
-            "import numpy as np",
-            f"# a, b: operands{rounded}, in float64; d: the kernel's result",
-            "expected = a @ b",
-        ]
-        if math.isfinite(self.relative):
-            lines += [
-                "size = np.abs(a) @ np.abs(b)",
-                "# certified:",
-                f"assert (np.abs(d - expected) <= {self.relative:.3g} * size + {self.absolute:.3g}).all()",
-            ]
-        if self.certified is not None:
-            lines += ["# certified on these data:", _allclose(self.certified)]
-        if self.statistical is not None and math.isfinite(self.statistical.atol):
-            s = self.statistical
-            lines += [
-                f"# {s.quantile:.4g} of all such products, confidence {s.confidence:.4g}:",
-                _allclose(Line(s.rtol, s.atol)),
-            ]
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict:
-        """JSON-compatible values."""
-        return {
-            "label": self.label,
-            "k": self.k,
-            "reference": self.reference,
-            "certified": {
-                "relative": self.relative,
-                "absolute": self.absolute,
-                "line": None if self.certified is None else self.certified._asdict(),
-                "derivation": self.derivation.split("\n"),
-                "published": self.published,
-            },
-            "statistical": None if self.statistical is None else asdict(self.statistical),
-            "vacuity": {
-                "certified by size": None if self.vacuity is None else self.vacuity.to_dict(),
-                **{name: value.to_dict() for name, value in (self.lines or {}).items()},
-            },
-            "checked": None if self.checked is None else self.checked.to_dict(),
-            "snippet": self.snippet,
-            "notes": list(self.notes),
-        }
-
-    def __str__(self) -> str:
-        lines = [f"|computed - exact| <= {self.relative:.6g} (|A||B| + |C|) + {self.absolute:.3g}", self.derivation]
-        lines += [f"published, {name}: {value:.6g}" for name, value in self.published.items()]
-        if self.vacuity is not None:
-            lines.append(str(self.vacuity))
-        elif self.relative >= 1:
-            lines.append("VACUOUS: at least |A||B| + |C| itself, so zeros pass")
-        if self.certified is not None:
-            lines.append(f"certified on the data: rtol={self.certified.rtol:.3g}, atol={self.certified.atol:.3g}")
-        if self.statistical is not None:
-            s = self.statistical
-            lines.append(
-                f"statistical: rtol={s.rtol:.3g}, atol={s.atol:.3g} ({s.quantile:.4g} of whole products, confidence "
-                f"{s.confidence:.4g}, {s.draws} draws of {s.population})"
-            )
-        return "\n".join([*lines, *self.notes])
-
-
-def _allclose(line: Line) -> str:
-    return f"np.testing.assert_allclose(d, expected, rtol={line.rtol:.3g}, atol={line.atol:.3g})"
+    def __init__(self, known: Tolerance):
+        super().__init__()
+        self.known = known
 
 
 @default_fp_state
@@ -198,7 +59,7 @@ def tolerance(
     fmt: str | None = None,
     distribution: str | None = None,
     parameters: Mapping[str, float] | None = None,
-    shape: tuple[int, int] = (SIDE, SIDE),
+    shape: tuple[int, int] = SHAPE,
     seed: int = 0,
     scale_a=None,
     scale_b=None,
@@ -207,7 +68,8 @@ def tolerance(
     quantile: float = 0.99,
     confidence: float = 0.95,
     check: tuple[float, float] | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
+    first: Callable[[Tolerance], None] | None = None,
 ) -> Tolerance:
     """The tolerance that a test of a kernel may use, with its derivation (see :mod:`mpgemm.bounds`).
 
@@ -230,7 +92,8 @@ def tolerance(
     fmt : str, optional
         Operand format where `engine` is a device ("fp8", "half", ...; fp16 by default).
     distribution, parameters, shape, seed
-        Draw the data instead: a name of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`, its parameters, (m, n), the first seed.
+        Draw the data instead: a name of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`, its parameters, (m, n) of the products
+        that the tolerance is for, and the seed of the pair for which a line is certified.
     scale_a, scale_b : array_like, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), optional
         Block scales that go with `data` on a block-scaled engine, as :meth:`Engine.gemm` takes them (values, or encodings
         where they are uint8). |A|, |B| and the exact product are then those of the scaled operands.
@@ -240,11 +103,13 @@ def tolerance(
     out_format : str, optional
         Format to which the kernel rounds its result to nearest.
     quantile, confidence : float
-        Of the statistical tolerance.
+        Of the statistical tolerance: the share of whole right products that pass.
     check : (rtol, atol), optional
         A tolerance to judge.
     progress : callable, optional
         (done, total, label) of the draws.
+    first : callable, optional
+        Called with what is certified, before anything is drawn.
 
     Returns
     -------
@@ -252,6 +117,8 @@ def tolerance(
 
     Raises
     ------
+    Interrupted
+        A KeyboardInterrupt with what was known by then.
     ValueError
         If no bound is known for the core, k does not fit the data, scales are missing or not wanted, or names are unknown.
     TypeError
@@ -269,7 +136,7 @@ def tolerance(
     (True, False)
     """
     product = _product(engine, method, fmt, reference, out_format)
-    draws_for(quantile, confidence)
+    check_share(quantile, confidence)
     if check is not None:
         check_line(*check)
     if distribution is not None:
@@ -277,16 +144,21 @@ def tolerance(
             raise ValueError("data or a distribution, not both")
         if k is None:
             raise ValueError("a distribution needs k, the length of the dot products")
-        m, n = shape
-        draw = _Drawn(distribution, m, _length(k), n, seed, dict(parameters or {}))
-        whole = draw(0)
+        population: Population = Drawn(distribution, (shape[0], _length(k), shape[1]), seed, dict(parameters or {}))
     elif data is not None:
-        draw, whole = None, _given(data, scale_a, scale_b)
+        population = Orders(_given(data, scale_a, scale_b), product.engine.block_size or 1)
     else:
         return _without_data(product, k, scale_a, scale_b)
-    if k is not None and whole.a.shape[1] != _length(k):
-        raise ValueError(f"k is {k}, the data have {whole.a.shape[1]}")
-    return _with_data(product, whole, draw, quantile, confidence, check, progress)
+    m, length, n = population.shape
+    if k is not None and length != _length(k):
+        raise ValueError(f"k is {k}, the data have {length}")
+    if 0 in (m, n):
+        raise ValueError(f"the product is {m} x {n}: a test of an empty product has nothing to allow")
+    question = _Question(product, population, quantile, confidence, check)
+    known = _certified(question)
+    if first is not None:
+        first(known.tolerance)
+    return _by_sampling(question, known, progress)
 
 
 def _length(k) -> int:
@@ -311,28 +183,6 @@ def _product(engine, method, fmt, reference: str, out_format: str | None) -> Eng
     if engine.formats[3].name == (narrow.name if narrow else None):
         narrow = None
     return EngineProduct(engine, None, reference, narrow)
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    """Pairs of a distribution."""
-
-    distribution: str
-    m: int
-    k: int
-    n: int
-    seed: int
-    parameters: dict
-
-    def __call__(self, index: int) -> Data:
-        return Data(*generate(self.distribution, self.m, self.k, self.n, self.seed + index, **self.parameters))
-
-    def small(self) -> "_Drawn":
-        """The same with few rows and columns."""
-        return replace(self, m=min(self.m, SIDE), n=min(self.n, SIDE))
-
-    def __str__(self) -> str:
-        return f"fresh pairs of {self.distribution}, seeds {self.seed} and up"
 
 
 def _given(data, scale_a, scale_b) -> Data:
@@ -411,13 +261,12 @@ def _rounding_of_operands(engine: Engine, a, b, used_a, used_b, relative: float,
     return (relative + both + relative * both) * bounds.MARGIN, absolute * bounds.MARGIN
 
 
-def _size_form(product: BoundedProduct, data: Data, bound, sizes):
-    """(relative, absolute, derivation, published) of the form relative S + absolute."""
+def _size_form(product: BoundedProduct, data: Data, found: Bounded):
+    """(relative, absolute, derivation, published, the first two before an output's rounding) of relative S + absolute."""
     if not isinstance(product, EngineProduct):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(bound == 0, 0.0, bound / sizes)
-        relative = float(np.max(ratio, initial=0.0))
-        return relative, 0.0, [f"{product.label}: largest bound over |A||B| + |C| on the data"], {}
+        relative = largest_ratio(found.bound, found.sizes)
+        lines = [f"{product.label}: largest bound over |A||B| + |C| on the data"]
+        return relative, 0.0, lines, {}, (relative, 0.0)
     engine, k = product.engine, data.a.shape[1]
     used = product.rounded(data)
     *_, scales_a, scales_b = scaled_values(engine, *used, data.scale_a, data.scale_b)
@@ -425,72 +274,143 @@ def _size_form(product: BoundedProduct, data: Data, bound, sizes):
     if product.reference == "given" and engine.scale_format is None:
         given = (data.a.astype(np.float64), data.b.astype(np.float64))
         relative, absolute = _rounding_of_operands(engine, *given, *used, relative, absolute, lines)
-    relative, absolute = _rounded_output(relative, absolute, product.out_format, lines)
-    return relative, absolute, lines, published
+    inner = relative, absolute
+    return *_rounded_output(relative, absolute, product.out_format, lines), lines, published, inner
 
 
-def _with_data(product, whole: Data, draw: _Drawn | None, quantile, confidence, check, progress) -> Tolerance:
-    """Everything that data tell."""
-    m, k = whole.a.shape
-    n = whole.b.shape[1]
-    if 0 in (m, n):
-        raise ValueError(
-            f"a is {whole.a.shape} and b is {whole.b.shape}: a test of an empty product has nothing to allow"
-        )
-    small = corner(whole)
+class _Question(NamedTuple):
+    """What is asked where there are data."""
+
+    product: BoundedProduct
+    population: Population
+    quantile: float
+    confidence: float
+    check: tuple[float, float] | None
+
+
+class _Known(NamedTuple):
+    """What is certified; by size not rounded up, for the results before they are rounded to an output format."""
+
+    tolerance: Tolerance
+    shown: Data
+    complete: bool
+    inner: tuple[float, float]
+    looked: "_Looked"
+
+
+def _certified(question: _Question) -> _Known:
+    """What follows from the specification."""
+    product, population = question.product, question.population
+    m, k, n = population.shape
     complete = m * k * n <= WHOLE
-    measured = product.measure(whole if complete else small)
-    relative, absolute, lines, published = _size_form(product, whole, measured.bound, measured.sizes)
-    line = tightest_line(measured)
+    shown = population.whole() if complete else population.corner()
+    found = product.bounded(shown)
+    relative, absolute, lines, published, inner = _size_form(product, shown, found)
+    line = tightest_line(found)
     if line is None:
         relative, absolute = math.inf, math.inf
-    count = draws_for(quantile, confidence)
-    block = getattr(getattr(product, "engine", None), "block_size", None) or 1
-    draws = orders_of_k(small, block, count) if draw is None else (draw.small()(i) for i in range(count))
-    tried = [line or Line(0.0, 1.0)] + ([] if check is None else [Line(*check)])
-    found = sample(product, draws, count, tried, progress)
-    expected = product.expected(small)
-    notes = _notes(product, whole, small, complete, line, draw)
-    certified, statistical, vacuities = None, None, {}
+    vacuities, certified, looked = {}, None, _Looked(product, shown, found)
     if line is not None:
-        stretch = max(1.0, float(found.bounds.max())) if draw is not None else 1.0
-        certified = Line(upwards(line[0] * stretch), upwards(line[1] * stretch))
-        vacuities["certified"] = check_tolerance(*expected, **certified._asdict())
-    reached = float(found.lines[:, 0].max())
-    shape = (small.a.shape[0], k, small.b.shape[1])
-    population = "random orders of k on these data" if draw is None else str(draw)
-    statistical = Statistical(
-        quantile, confidence, count, population, shape, upwards(float(found.relative.max())),
-        upwards(tried[0][0] * reached), upwards(tried[0][1] * reached), float(found.of_bound.max()),
-    )  # fmt: skip
-    if math.isfinite(statistical.atol):
-        vacuities["statistical"] = check_tolerance(*expected, rtol=statistical.rtol, atol=statistical.atol)
-    vacuity = check_tolerance(*expected, bound=product.measure(small).bound)
+        certified = Line(upwards(line[0]), upwards(line[1]))
+        vacuities["certified"] = looked.at(certified)
+    vacuity = looked.at(found.bound)
     tolerance = Tolerance(
-        upwards(relative), upwards(absolute), measured.bound if complete else None, "\n".join(lines), published, vacuity,
-        label=product.label, k=k, certified=certified, statistical=statistical, lines=vacuities, notes=notes,
-        reference=getattr(product, "reference", "given"),
+        upwards(relative), upwards(absolute), found.bound if complete else None, "\n".join(lines), published, vacuity,
+        label=product.label, k=k, certified=certified, lines=vacuities,
+        notes=_notes(product, population, shown, complete, line), reference=getattr(product, "reference", "given"),
     )  # fmt: skip
+    return _Known(tolerance, shown, complete, inner, looked)
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """A product in which zeros, lost blocks and lost products are looked for."""
+
+    product: BoundedProduct
+    data: Data
+    found: Bounded
+
+    def at(self, allowed: Line | np.ndarray) -> Vacuity:
+        """What a line, or a bound of each element, lets pass."""
+        if isinstance(allowed, Line):
+            allowed = allowed.atol + allowed.rtol * self.found.least
+        a, b, _ = self.product.expected(self.data)
+        rows, columns = evenly_spread(self.data, SMALL)
+        small = self.product.expected(part_of(self.data, rows, columns))
+        part = check_tolerance(*small, bound=allowed[np.ix_(rows, columns)])
+        return on_the_whole(part, a, b, self.found.least, allowed)
+
+
+def _by_sampling(question: _Question, known: _Known, progress: Progress | None) -> Tolerance:
+    """What draws tell."""
+    product, population, *_, check = question
+    side, count = plan(population.shape, SIDE)
+    found, whole = Sample([], [], [], []), Sample([], [], [], [])
+    try:
+        if not population.fresh and known.complete:
+            whole.add(product.errors(known.shown))
+        with one_thread():
+            sample(product, replace(population, side=side).blocks(count), count, found, progress)
+    except KeyboardInterrupt:
+        enough = len(found.error) >= FEWEST
+        raise Interrupted(_with_lines(question, known, found, whole) if enough else known.tolerance) from None
+    tolerance = _with_lines(question, known, found, whole)
+    m, k, n = population.shape
+    faulty = replace(population, side=FAULT_SIDE)
+    try:
+        with one_thread():
+            cases = [case_of(product, data) for data in faulty.blocks(blocks_for(*_sides(faulty.block, k)))]
+        limits = {"certified by size": Limit(atol=tolerance.absolute, relative=tolerance.relative)}
+        lines = {"certified": tolerance.certified, "statistical": tolerance.statistical}
+        lines |= {"given": None if check is None else Line(*check)}
+        limits |= {name: Limit(line.rtol, line.atol) for name, line in lines.items() if line is not None}
+        limits = {name: limit for name, limit in limits.items() if math.isfinite(limit.atol)}
+        with one_thread(), np.errstate(over="ignore", invalid="ignore"):
+            return replace(tolerance, faults=faults_seen(cases, limits, m * n))
+    except KeyboardInterrupt:
+        raise Interrupted(tolerance) from None
+
+
+def _sides(block: tuple[int, int], k: int) -> tuple[int, int, int]:
+    return block[0], k, block[1]
+
+
+def _with_lines(question: _Question, known: _Known, found: Sample, whole: Sample) -> Tolerance:
+    """The statistical line, and how often right products fail the given one."""
+    product, population, quantile, confidence, check = question
+    statistical = estimate(found, whole, population, quantile, confidence, known.inner, product.out_format)
+    vacuities, notes = dict(known.tolerance.lines or {}), list(known.tolerance.notes)
+    if math.isfinite(statistical.atol):
+        vacuities["statistical"] = known.looked.at(Line(statistical.rtol, statistical.atol))
+    else:
+        notes.append("no line by sampling: results overflow in the products drawn")
+    tolerance = replace(known.tolerance, statistical=statistical, lines=vacuities, notes=tuple(notes))
     if check is None:
         return tolerance
-    failures = int(np.count_nonzero(found.lines[:, 1] > 1))
-    checked = Checked(Line(*check), check_tolerance(*expected, rtol=check[0], atol=check[1]), count, failures)
-    return replace(tolerance, checked=checked)
+    ratios = found.rounded_over(Line(*check), product.out_format)
+    m, _, n = population.shape
+    failing = 1 - (1 - exceedance(np.concatenate(ratios), 1.0)) ** (m * n)
+    if any(bool((x > 1).any()) for x in whole.rounded_over(Line(*check), product.out_format)):
+        failing = 1.0
+    failures = sum(bool((x > 1).any()) for x in ratios)
+    vacuity = known.looked.at(Line(*check))
+    return replace(tolerance, checked=Checked(Line(*check), vacuity, len(ratios), failures, failing))
 
 
-def _notes(product, whole: Data, small: Data, complete: bool, line, draw) -> tuple[str, ...]:
+def _notes(product, population: Population, shown: Data, complete: bool, line) -> tuple[str, ...]:
     notes = []
     if line is None:
         notes.append("nothing is certified: an operand or a sum may overflow")
     if not complete:
-        rows, columns = small.a.shape[0], small.b.shape[1]
+        rows, columns = shown.a.shape[0], shown.b.shape[1]
         notes.append(f"the certified line covers {rows} x {columns} elements, evenly spread; by size it covers all")
-    if draw is not None:
+    if isinstance(population, Drawn):
         notes.append(
-            f"the certified line covers the pairs drawn from {draw.distribution}; by size it covers all operands whose "
-            "largest exponents are no larger"
+            f"the certified line covers the pair of seed {population.seed}; by size it covers all operands whose largest "
+            "exponents are no larger"
         )
     if isinstance(product, EngineProduct) and product.reference == "given":
+        small = corner(shown, SIDE)
         pairs = zip((small.a, small.b), product.rounded(small), strict=True)
         changed = sum(int(np.count_nonzero(given.astype(np.float64) != used)) for given, used in pairs)
         if changed:

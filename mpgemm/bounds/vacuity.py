@@ -1,6 +1,6 @@
 """What a tolerance would let pass: faults that a test with it does not see."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from tensorcore_models.results import Result
 
 #: Products in a dropped block of k, where nothing else is said: a small tile of a kernel.
 BLOCK = 32
+#: Products that are looked at together.
+_PRODUCTS = 1 << 18
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,8 +45,8 @@ class Vacuity(Result):
 
     @property
     def vacuous(self) -> bool:
-        """Whether a kernel that writes zeros passes everywhere: the check cannot fail in any useful sense."""
-        return self.elements > 0 and self.zero_passes == self.elements
+        """Whether a kernel that writes zeros passes everywhere, although there is something to add up."""
+        return self.elements > 0 and self.terms > 0 and self.zero_passes == self.elements
 
     @property
     def verdict(self) -> str:
@@ -121,10 +123,11 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
     allowed = atol + rtol * exact if bound is None else np.broadcast_to(np.asarray(bound, np.float64), exact.shape)
     k = a.shape[1]
     largest, unseen_terms = np.zeros(exact.shape), 0
-    for column, row in zip(np.abs(a).T, np.abs(b), strict=True):
-        product = np.outer(column, row)
-        np.maximum(largest, product, out=largest)
-        unseen_terms += bool((product <= allowed).all())
+    part = max(1, _PRODUCTS // max(1, exact.size))
+    for start in range(0, k, part):
+        products = np.abs(a[:, start : start + part].T[:, :, None] * b[start : start + part, None, :])
+        np.maximum(largest, products.max(axis=0), out=largest)
+        unseen_terms += int((products <= allowed).all(axis=(1, 2)).sum())
     starts = range(0, k, block)
     lost = (np.abs(a[:, start : start + block] @ b[start : start + block]) for start in starts)
     return Vacuity(
@@ -137,3 +140,44 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
         k,
         unseen_terms,
     )
+
+
+def on_the_whole(part: Vacuity, a: np.ndarray, b: np.ndarray, exact: np.ndarray, allowed: np.ndarray) -> Vacuity:
+    """The same for the whole product, of which a part was looked at; the loss of the largest products as a share of the part.
+
+    Parameters
+    ----------
+    part : Vacuity
+        Of some rows and columns.
+    a, b : ndarray of float64, shapes (m, k) and (k, n)
+    exact, allowed : ndarray of float64, shape (m, n)
+        |exact|, and what is allowed.
+    """
+    zeros = int(np.count_nonzero(exact <= allowed))
+    lost = round(part.lost_product_passes / max(1, part.elements) * exact.size)
+    found = replace(part, elements=exact.size, zero_passes=zeros, lost_product_passes=lost)
+    if found.vacuous or part.elements == exact.size:
+        return found
+    blocks, terms = part.unseen_blocks, part.unseen_terms
+    if blocks:
+        starts = range(0, a.shape[1], part.block)
+        blocks = sum(_unseen(a[:, i : i + part.block], b[i : i + part.block], allowed) for i in starts)
+    if terms:
+        terms = _unseen_terms(a, b, allowed)
+    return replace(found, unseen_blocks=blocks, unseen_terms=terms)
+
+
+def _unseen(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> bool:
+    """Whether the product of a part of k is within what is allowed everywhere: a few rows at a time, the first usually tell."""
+    rows = max(1, _PRODUCTS // max(1, a.shape[1] * b.shape[1]))
+    return all((np.abs(a[i : i + rows] @ b) <= allowed[i : i + rows]).all() for i in range(0, len(a), rows))
+
+
+def _unseen_terms(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> int:
+    """Single k within what is allowed everywhere; the largest product tells of nearly all of them."""
+    a, b, k = np.abs(a), np.abs(b), np.arange(a.shape[1])
+    i, j = a.argmax(0), b.argmax(1)
+    largest = a[i, k] * b[k, j]
+    seen, unseen = largest > allowed[i, j], largest <= allowed.min()
+    open_terms = np.flatnonzero(~seen & ~unseen)
+    return int(unseen.sum()) + sum(bool((np.outer(a[:, at], b[at]) <= allowed).all()) for at in open_terms)

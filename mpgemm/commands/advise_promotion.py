@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-scale", action="store_true", help="leave operands of narrow formats unscaled")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--quiet", action="store_true", help="no progress on a terminal")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     a, b, label = pair_of(args, "normal", (64, 4096, 64))
     advice = advise_promotion(
         a, b, args.engine, fmt=args.format, wanted=args.wanted, intervals=args.intervals, scale=not args.no_scale,
-        progress=report.Progress(sys.stderr),
+        progress=report.Progress(sys.stderr, args.quiet),
     )  # fmt: skip
     if args.json:
         print(report.json_text({"input": label, **advice.to_dict(), "verdict": advice.verdict}), end="")
@@ -54,13 +55,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _lines(advice: PromotionAdvice, label: str):
     cells = [
-        ["never" if i.every is None else str(i.every), f"{i.additions:.3%}", i.error, i.bits, i.bound]
+        ["never" if i.every is None else str(i.every), f"{i.additions:.3%}", i.error, i.bits, i.bound, i.whole]
         for i in advice.intervals
     ]
-    headings = ["every", "additions", "error", "bits", "bound"]
+    headings = ["every", "additions", "error", "bits", "bound", "whole error"]
     yield wrapped(f"{label} on {advice.engine} ({' x '.join(map(str, advice.shape))} computed)")
     yield ""
-    title = "error of the sums, relative (Frobenius); additions: extra ones for each product"
+    title = "relative errors (Frobenius): of the sums; whole: with the operands' rounding"
     yield report.Table(title, headings, cells).shown()
     yield ""
     yield wrapped(advice.verdict)

@@ -92,7 +92,11 @@ def _chip(args: argparse.Namespace, name: str) -> ascend.Chip:
     chip = ascend.load_chip(name) if is_file else ascend.get_chip(name)
     if args.calibrated:
         chip = chip.with_calibration()
-    return chip.replace(**dict(map(parse_change, args.changes))) if args.changes else chip
+    changes = list(map(parse_change, args.changes or ()))
+    names = [name for name, _ in changes]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"--set gives {twice[0]} twice, expected one value")
+    return chip.replace(**dict(changes)) if changes else chip
 
 
 def evidence(args: argparse.Namespace, chip: ascend.Chip) -> str:

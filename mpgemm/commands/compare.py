@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from mpgemm.commands.inputs import add_input_arguments, cases_of, check_inputs, seeds_of
+from mpgemm.commands.inputs import add_input_arguments, cases_of, check_inputs, refuse_given, seeds_of
 from mpgemm.commands.outcomes import print_data, print_outcome, write_outcome
-from mpgemm.commands.run_options import add_output_arguments, add_run_arguments, check_run, run_resumable
+from mpgemm.commands.parameters import numbers_of
+from mpgemm.commands.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments import khattak7, side_by_side, valpey5
 from mpgemm.experiments.cases import Case, generated_cases
@@ -69,7 +70,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--methods",
         nargs="+",
-        default=list(DEFAULT_METHODS),
         metavar="NAME",
         help=f"methods, with options as in multiword:words=3,format=bf16 ({', '.join(m.name for m in list_methods())}), "
         f"or names of frameworks ({', '.join(row.name for row in FRAMEWORK_NAMES.values())})",
@@ -90,6 +90,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--table", choices=TABLES, help="reproduce instead: " + "; ".join(f"{k}: {v[0]}" for k, v in TABLES.items())
     )
     what.add_argument("--bits", type=float, metavar="N", help="also recommend the cheapest method with at least N bits")
+    what.add_argument(
+        "--rates", nargs="+", default=[], metavar="ENGINE=TFLOPS",
+        help="peak rates of engines that no data sheet names, or others than the data sheet's",
+    )  # fmt: skip
     what.add_argument("--bounds", action="store_true", help="deterministic bounds beside the errors")
     what.add_argument("--strict", action="store_true", help="elements beyond the range of the words are an error")
     what.add_argument(
@@ -109,7 +113,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace, journal: Journal) -> int:
     with open_executor(args.workers, args.cluster) as executor:
-        context = Context(journal=journal, progress=report.Progress(sys.stderr), executor=executor, quick=args.quick)
+        progress = report.Progress(sys.stderr, args.quiet)
+        context = Context(journal=journal, progress=progress, executor=executor, quick=args.quick)
         if args.figure or args.table:
             return _reproduce(args, context)
         return _compare(args, context)
@@ -120,6 +125,12 @@ def _check(args: argparse.Namespace) -> None:
         raise ValueError("--figure or --table, not both")
     if args.bits is not None and not args.bits > 0:
         raise ValueError(f"--bits is {args.bits:g}, expected a number of bits above 0")
+    if args.figure or args.table:
+        own = {"--methods": args.methods, "--engines": args.engines, "--bits": args.bits, "--rates": args.rates}
+        own |= {"--bounds": args.bounds, "--strict": args.strict, "--overflow": args.overflow, "--shape": args.shape}
+        refuse_given({**own, "--metric": args.metric}, "matrices; figures and tables have their own")
+    else:
+        refuse_given({"--quick": args.quick}, "--figure or --table")
     check_inputs(args, "--figure" if args.figure else "--table" if args.table else "")
     check_run(args)
 
@@ -136,8 +147,9 @@ def _compare(args: argparse.Namespace, context: Context) -> int:
     engines = [None if name == "default" else name for name in args.engines or DEFAULT_ENGINES]
     cases = cases_of(args, _default_cases(args))
     comparison = compare_cases(
-        cases, args.methods, engines, bounds=args.bounds, strict=args.strict, overflow=args.overflow,
-        journal=context.journal, progress=context.progress, executor=context.executor,
+        cases, args.methods or DEFAULT_METHODS, engines, bounds=args.bounds, strict=args.strict, overflow=args.overflow,
+        rates=numbers_of(args.rates, "--rates"), journal=context.journal, progress=context.progress,
+        executor=context.executor,
     )  # fmt: skip
     if args.json:
         sys.stdout.write(comparison.to_json(args.bits))
@@ -145,8 +157,6 @@ def _compare(args: argparse.Namespace, context: Context) -> int:
         sys.stdout.write(comparison.to_csv())
     else:
         print(report.fitted(comparison.text(report.shown_width(sys.stdout), args.bits)))
-        notes = {case.group: case.note for case in cases if case.note}
-        print(report.fitted("\n".join(f"{group}: {note}" for group, note in notes.items())))
     if args.out:
         written = _write_comparison(args, comparison)
         if not (args.json or args.csv):
@@ -162,9 +172,9 @@ def _write_comparison(args, comparison: Comparison) -> list[str]:
         groups: dict[str, list] = {}
         for record in comparison:
             groups.setdefault(record.case, []).append(
-                (record.method, record.engine, getattr(record.errors, args.metric))
+                (record.method, record.requested, getattr(record.errors, metric_of(args)))
             )
-        figure = plots.method_comparison(groups, "Error of each method", RELATIVE_METRICS[args.metric])
+        figure = plots.method_comparison(groups, "Error of each method", RELATIVE_METRICS[metric_of(args)])
         plots.save_figure(figure, args.out / "comparison.png")
         written.append("comparison.png")
     return written

@@ -8,12 +8,12 @@ from dataclasses import asdict, astuple, fields
 from mpgemm.amx import USUAL, unit_missing
 from mpgemm.commands import attention
 from mpgemm.commands.ascend_options import parse_block
-from mpgemm.commands.inputs import add_input_arguments, cases_of, check_inputs, seeds_of
+from mpgemm.commands.inputs import add_input_arguments, cases_of, check_inputs, refuse_given, seeds_of
 from mpgemm.commands.outcomes import print_data, print_outcome, write_outcome
-from mpgemm.commands.run_options import add_output_arguments, add_run_arguments, check_run, run_resumable
+from mpgemm.commands.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
-from mpgemm.experiments.cases import Case, shipped_case
+from mpgemm.experiments.cases import Case, as_fp32, shipped_case
 from mpgemm.experiments.executors import open_executor
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.judging import judge
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ENGINE",
         help="add matrix engines: devices (a100: its FP16 instruction) or arch:name",
     )
-    what.add_argument("--orders", nargs="+", default=["elementwise", "termwise"], choices=ORDERS)
+    what.add_argument("--orders", nargs="+", choices=ORDERS, help="of SGEMM-cube's terms (elementwise termwise)")
     what.add_argument(
         "--scale-exponents",
         nargs="+",
@@ -121,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace, journal: Journal) -> int:
     with open_executor(args.workers, args.cluster) as executor:
-        context = Context(journal=journal, progress=report.Progress(sys.stderr), executor=executor)
+        context = Context(journal=journal, progress=report.Progress(sys.stderr, args.quiet), executor=executor)
         return _run_figures(args, context) if args.figure else _run_cases(args, context)
 
 
@@ -130,6 +130,13 @@ def _check(args: argparse.Namespace) -> None:
     check_inputs(args, "--figure" if args.figure else "")
     if args.shape and len(args.shape) > 1 and args.figure:
         raise ValueError("--figure takes one --shape")
+    if args.figure:
+        refuse_given({"--verify": args.verify}, "matrices, not with --figure")
+    if args.figure and all(name in SPLIT_FIGURES for name in args.figure):
+        cube = {"--methods": args.methods, "--engines": args.engine, "--orders": args.orders, "--block": args.block}
+        cube |= {"--scale-exponents": args.scale_exponents, "--step-orders": args.step_orders, "--shape": args.shape}
+        cube |= {"--seed": args.seed, "--repeats": args.repeats, "--metric": args.metric}
+        refuse_given(cube, "products, of which fig. 2 has none")
     if args.shape and not (args.distribution or args.figure):
         raise ValueError("--shape goes with --distribution or --figure")
     if args.verify is not None and args.verify < 1:
@@ -182,7 +189,7 @@ class Input:
     def __init__(self, case: Case, methods: list, summaries: list, scale_exponents: Sequence[int | str]):
         fixed = [scale for scale in scale_exponents if isinstance(scale, int)]
         self.case = case
-        self.operands = [matrix_range(name, x, fixed) for name, x in zip("AB", case.load(), strict=True)]
+        self.operands = [matrix_range(name, as_fp32(x), fixed) for name, x in zip("AB", case.load(), strict=True)]
         self.verdict: Verdict | None = judge(case, methods, summaries)
 
     def to_dict(self) -> dict:
@@ -198,7 +205,7 @@ class Input:
 
 def _cube_options(args: argparse.Namespace, default_scales: tuple, default_steps: tuple) -> CubeOptions:
     return CubeOptions(
-        tuple(args.orders),
+        tuple(args.orders or ("elementwise", "termwise")),
         tuple(args.scale_exponents or default_scales),
         tuple(args.step_orders or default_steps),
         parse_block(args.block) if args.block else None,
@@ -269,10 +276,10 @@ def _write_cases(args, result, table, inputs, summaries) -> list[str]:
     if args.no_figures:
         return written
     groups = {
-        case.group: [(s.full_label, getattr(s, args.metric)) for s in summaries if s.group == case.group]
+        case.group: [(s.full_label, getattr(s, metric_of(args))) for s in summaries if s.group == case.group]
         for case in (entry.case for entry in inputs)
     }
-    figure = plots.method_errors(groups, "Error of each method", RELATIVE_METRICS[args.metric])
+    figure = plots.method_errors(groups, "Error of each method", RELATIVE_METRICS[metric_of(args)])
     plots.save_figure(figure, args.out / "errors.png")
     written.append("errors.png")
     for number, entry in enumerate(inputs, 1):
@@ -308,4 +315,4 @@ def _figure(args: argparse.Namespace, name: str, context: Context) -> Outcome:
     sweep = run_sweep(
         name, methods, seeds_of(args, 5), shape, None, context.journal, context.progress, context.executor
     )
-    return sweep.outcome(stem, args.metric)
+    return sweep.outcome(stem, metric_of(args))

@@ -1,9 +1,10 @@
 """What the commands that measure share: where their matrices come from."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from mpgemm.commands.parameters import numbers_of
 from mpgemm.experiments.cases import Case, file_cases, generated_cases, shipped_case, with_addend
 from mpgemm.inputs import matrices
 
@@ -48,7 +49,7 @@ def add_input_arguments(parser: argparse.ArgumentParser, default: str) -> None:
         metavar="FILE|NAME",
         help="compute A B + C: C from a matrix file, or a distribution (m x n, the same seed)",
     )
-    source.add_argument("--seed", type=int, default=0, help="first seed (default 0)")
+    source.add_argument("--seed", type=int, help="first seed (default 0)")
     source.add_argument("--repeats", type=int, help="number of seeds (default 1; figures and tables: their own)")
 
 
@@ -60,6 +61,26 @@ def check_files(args: argparse.Namespace) -> None:
         raise ValueError(f"give two matrix files, A and B, or one with --a-name and --b-name; got {len(args.files)}")
     if not args.files and (args.a_name or args.b_name):
         raise ValueError("--a-name and --b-name go with two matrix files")
+
+
+def refuse_given(options: Mapping[str, object], what: str) -> None:
+    """Refuse options that belong to something else than what was asked for.
+
+    Parameters
+    ----------
+    options : mapping
+        Option -> its value, None, empty or False where it was not given.
+    what : str
+        What they go with.
+
+    Raises
+    ------
+    ValueError
+        With those that were given.
+    """
+    given = [name for name, value in options.items() if value not in (None, [], False)]
+    if given:
+        raise ValueError(f"{' and '.join(given)} {'goes' if len(given) == 1 else 'go'} with {what}")
 
 
 def check_inputs(args: argparse.Namespace, reproduction: str = "") -> None:
@@ -95,6 +116,10 @@ def check_inputs(args: argparse.Namespace, reproduction: str = "") -> None:
         raise ValueError("--transpose-b goes with two matrix files")
     if args.param and len(args.distribution) != 1:
         raise ValueError("--param goes with --distribution and one name")
+    if args.files or args.shipped:
+        refuse_given(
+            {"--shape": args.shape, "--seed": args.seed, "--repeats": args.repeats}, "matrices that are generated"
+        )
     if args.c and reproduction:
         raise ValueError(f"--c goes with matrices, not with {reproduction}")
 
@@ -113,7 +138,7 @@ def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
     elif args.shipped:
         cases = [shipped_case(name) for name in args.shipped]
     elif args.distribution:
-        parameters = dict(_parameter(text) for text in args.param)
+        parameters = numbers_of(args.param, "--param")
         cases = [
             case
             for name in args.distribution
@@ -127,12 +152,5 @@ def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
 
 def seeds_of(args: argparse.Namespace, repeats: int) -> range:
     """The seeds that were asked for, `repeats` of them by default."""
-    return range(args.seed, args.seed + (args.repeats or repeats))
-
-
-def _parameter(text: str) -> tuple[str, float]:
-    key, _, value = text.partition("=")
-    try:
-        return key, float(value)
-    except ValueError:
-        raise ValueError(f"--param {text!r}: expected KEY=NUMBER") from None
+    first = args.seed or 0
+    return range(first, first + (args.repeats or repeats))

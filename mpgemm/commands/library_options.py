@@ -68,6 +68,8 @@ def parse_config(texts: list[str]) -> dict[str, str]:
         name, equals, value = item.partition("=")
         if not equals:
             raise ValueError(f"--config {item!r}: expected FIELD=VALUE, as in ALGO_ID=66,STAGES_ID=35")
+        if name.strip() in config:
+            raise ValueError(f"--config gives {name.strip()} twice, expected once")
         config[name.strip()] = value.strip()
     return config
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpgemm.commands.inputs import check_files
+from mpgemm.commands.parameters import numbers_of
 from mpgemm.inputs import matrices
 from mpgemm.inputs.files import read_matrix
 
@@ -40,18 +41,11 @@ def parameters_of(args: argparse.Namespace) -> dict[str, float]:
     Raises
     ------
     ValueError
-        If one is not KEY=NUMBER, or there is no distribution.
+        If one is not KEY=NUMBER or given twice, or there is no distribution.
     """
     if args.param and args.distribution is None:
         raise ValueError("--param goes with --distribution")
-    found = {}
-    for text in args.param:
-        key, _, value = text.partition("=")
-        try:
-            found[key] = float(value)
-        except ValueError:
-            raise ValueError(f"--param {text!r}: expected KEY=NUMBER") from None
-    return found
+    return numbers_of(args.param, "--param")
 
 
 def given_pair(args: argparse.Namespace) -> Pair | None:
@@ -68,6 +62,8 @@ def given_pair(args: argparse.Namespace) -> Pair | None:
         raise ValueError(f"one kind of input at a time, got {' and '.join(given)}")
     if args.shape is not None and (args.files or args.shipped):
         raise ValueError("--shape is for drawn matrices; files and shipped pairs have their own")
+    if args.seed and (args.files or args.shipped):
+        raise ValueError("--seed is for drawn matrices; files and shipped pairs are what they are")
     if args.shape is not None and min(args.shape) < 1:
         raise ValueError(f"--shape is {' '.join(map(str, args.shape))}, expected three sizes of at least 1")
     check_files(args)

@@ -1,10 +1,13 @@
 """`mpgemm report`: one page, HTML or Markdown, from the folders that other commands wrote."""
 
 import argparse
+import html
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 from mpgemm.inputs.files import write_text
 from mpgemm.reporting.findings import Findings, findings_of
@@ -41,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
     ValueError
         If a folder is missing, or none has anything to show.
     """
+    if args.json and (args.output or args.format):
+        raise ValueError("--json prints what the page holds: leave --output and --format out")
     if args.rows < 1:
         raise ValueError(f"--rows is {args.rows}, expected at least 1")
     folders = [Path(folder) for folder in args.folders]
@@ -75,32 +80,39 @@ def contents(folder: Path) -> list[Path]:
     return sorted((p for p in folder.iterdir() if p.suffix in (".csv", ".png")), key=lambda p: (p.stem, p.suffix))
 
 
+def escaped(text: object) -> str:
+    """Text that Markdown shows as it is: no HTML, no emphasis, no links, no cells."""
+    plain = html.escape(" ".join(str(text).split()), quote=False)
+    return re.sub(r"([\\`*\[\]|])", r"\\\1", plain)
+
+
 def markdown_page(folders: list[Path], title: str, base: Path, rows: int = MOST_ROWS) -> str:
     """The page as Markdown; pictures are linked relative to `base`."""
-    lines = [f"# {title}", ""]
+    lines = [f"# {escaped(title)}", ""]
     for folder in folders:
         found = findings_of(folder)
-        lines += [f"## {folder.name or folder.resolve().name}", "", *_findings(found)]
+        lines += [f"## {escaped(folder.name or folder.resolve().name)}", "", *_findings(found)]
         if not contents(folder):
             lines += ["No tables (.csv) and no pictures (.png) are in this folder.", ""]
         for path in contents(folder):
             if path.suffix == ".csv":
                 lines += _tables(path, rows)
                 continue
-            lines += [f"### {path.stem}", ""] if not path.with_suffix(".csv").exists() else []
-            lines += [f"![{path.stem}]({os.path.relpath(path, base)})", ""]
+            stem = escaped(path.stem)
+            lines += [f"### {stem}", ""] if not path.with_suffix(".csv").exists() else []
+            lines += [f"![{stem}]({quote(os.path.relpath(path, base))})", ""]
         lines += _basis(found)
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _findings(found: Findings) -> Iterator[str]:
     if found.question:
-        yield from (f"*{found.question}*", "")
+        yield from (f"*{escaped(found.question)}*", "")
     for text, reasons in found.verdicts:
-        yield from (f"**{text}**", "", *(f"- {reason}" for reason in reasons), *([""] if reasons else []))
+        yield from (f"**{escaped(text)}**", "", *(f"- {escaped(line)}" for line in reasons), *([""] if reasons else []))
     for heading, members in (("What to do", found.recommendations), ("Caveats", found.caveats)):
         if members:
-            yield from (f"### {heading}", "", *(f"- {line}" for line in members), "")
+            yield from (f"### {heading}", "", *(f"- {escaped(line)}" for line in members), "")
 
 
 def _basis(found: Findings) -> Iterator[str]:
@@ -108,11 +120,17 @@ def _basis(found: Findings) -> Iterator[str]:
     if found.engines:
         yield from ("### What the models rest on", "")
         for engine in found.engines:
-            links = ", ".join(f"[{name}]({address})" for name, address in engine.links)
-            yield f"- **{engine.name}**. {engine.evidence}. {engine.source}{f' See {links}.' if links else ''}"
+            links = ", ".join(f"[{escaped(name)}]({address})" for name, address in engine.links)
+            about = ". ".join(map(escaped, (engine.evidence, engine.source)))
+            yield f"- **{escaped(engine.name)}**. {about}{f' See {links}.' if links else ''}"
         yield ""
     if found.origin:
-        yield from ("### Computed with", "", *(f"- {name}: {value}" for name, value in found.origin.items()), "")
+        yield from (
+            "### Computed with",
+            "",
+            *(f"- {name}: {escaped(value)}" for name, value in found.origin.items()),
+            "",
+        )
 
 
 def _tables(path: Path, rows: int) -> Iterator[str]:
@@ -120,20 +138,20 @@ def _tables(path: Path, rows: int) -> Iterator[str]:
     try:
         tables = read_tables(path)
     except ValueError as error:
-        yield from (f"### {path.stem}", "", f"{error}", "")
+        yield from (f"### {escaped(path.stem)}", "", escaped(error), "")
         return
     for table in tables or [Table(path.stem, [], [])]:
-        yield from (f"### {table.title}", "")
+        yield from (f"### {escaped(table.title)}", "")
         if not table.headings:
             yield from ("(empty)", "")
             continue
         table, constants = without_constants(table)
         if constants:
             same = ", ".join(f"{name} = {format_cell(value)}" for name, value in constants.items())
-            yield from (f"The same in all rows: {same}.", "")
-        cells = [[format_cell(cell).replace("|", "\\|") for cell in row] for row in table.rows[:rows]]
-        for row in (list(table.headings), ["---"] * len(table.headings), *cells):
+            yield from (f"The same in all rows: {escaped(same)}.", "")
+        cells = [[escaped(format_cell(cell)) for cell in row] for row in table.rows[:rows]]
+        for row in (list(map(escaped, table.headings)), ["---"] * len(table.headings), *cells):
             yield "| " + " | ".join(row) + " |"
         if len(table.rows) > rows:
-            yield from ("", f"{len(table.rows) - rows} more rows in {path.name}.")
+            yield from ("", f"{len(table.rows) - rows} more rows in {escaped(path.name)}.")
         yield ""

@@ -30,10 +30,16 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--fresh", action="store_true", help="measure again what the journal in --out holds")
     output.add_argument("--no-figures", action="store_true", help="no pictures")
     output.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    output.add_argument("--quiet", action="store_true", help="no progress on a terminal")
     output.add_argument("--csv", action="store_true", help="print CSV instead of tables")
     output.add_argument(
-        "--metric", default="relative_frobenius", choices=list(RELATIVE_METRICS), help="what the figures show"
+        "--metric", choices=list(RELATIVE_METRICS), help="what the figures show (default relative_frobenius)"
     )
+
+
+def metric_of(args: argparse.Namespace) -> str:
+    """What the figures show."""
+    return args.metric or "relative_frobenius"
 
 
 def check_run(args: argparse.Namespace) -> None:
@@ -52,6 +58,12 @@ def check_run(args: argparse.Namespace) -> None:
         raise ValueError("--json or --csv, not both")
     if args.out and args.out.exists() and not args.out.is_dir():
         raise ValueError(f"--out {args.out} is not a folder")
+    if args.out is None:
+        for option, given in (("--fresh", args.fresh), ("--metric", args.metric and not args.figure)):
+            if given:
+                raise ValueError(
+                    f"{option} goes with --out, which writes {'a journal' if option == '--fresh' else 'figures'}"
+                )
     if args.out and not args.no_figures:
         plots.require_matplotlib()
 

@@ -4,8 +4,8 @@ import argparse
 import math
 import sys
 
-from mpgemm.bounds.statistical import SIDE
-from mpgemm.bounds.tolerances import Checked, Line, Tolerance, tolerance
+from mpgemm.bounds.tolerance_result import Line, Tolerance
+from mpgemm.bounds.tolerances import SHAPE, Interrupted, tolerance
 from mpgemm.bounds.vacuity import Vacuity
 from mpgemm.commands.matrices import add_matrix_arguments, given_pair, parameters_of
 from mpgemm.commands.prose import wrapped
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="given",
         help="the test computes its expected result from the operands as given (default), or as rounded for the kernel",
     )
-    source = add_matrix_arguments(parser, f"normal, k = {K}", k=True)
+    source = add_matrix_arguments(parser, f"normal, {SHAPE[0]} x {K} x {SHAPE[1]}", k=True)
     source.add_argument("--c", metavar="FILE", help="C, added to the product of two files")
     how = parser.add_argument_group("how sure")
     how.add_argument("--quantile", type=float, default=0.99, help="share of whole products that pass (default 0.99)")
@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check = parser.add_argument_group("judge a tolerance")
     check.add_argument("--check-rtol", type=float, metavar="RTOL", help="relative part, as of numpy.allclose")
     check.add_argument("--check-atol", type=float, metavar="ATOL", help="absolute part")
+    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -51,27 +52,36 @@ def run(args: argparse.Namespace) -> int:
     ValueError, TypeError, OSError
         On bad input.
     """
-    found = _tolerance(args)
     if args.json:
-        print(report.json_text(found.to_dict()), end="")
-    else:
-        print("\n".join(_lines(found)))
+        print(report.json_text(_tolerance(args, None).to_dict()), end="")
+        return 0
+    try:
+        found = _tolerance(args, lambda known: _show(_certified_lines(known)))
+    except Interrupted as stop:
+        _show(_sampled_lines(stop.known))
+        print("\nmpgemm tolerance: interrupted; what is above is what was known", file=sys.stderr)
+        return 130
+    _show(_sampled_lines(found) if found.statistical is not None else _given_lines(found))
     return 0
 
 
-def _tolerance(args: argparse.Namespace) -> Tolerance:
+def _show(lines) -> None:
+    print("\n".join(lines), flush=True)
+
+
+def _tolerance(args: argparse.Namespace, first) -> Tolerance:
     check = None
     if args.check_rtol is not None or args.check_atol is not None:
         check = (args.check_rtol or 0.0, args.check_atol or 0.0)
     pair, parameters = given_pair(args), parameters_of(args)
     if args.c is not None and not args.files:
         raise ValueError("--c goes with two files")
-    if args.k is not None and args.shape is not None:
-        raise ValueError("--k or --shape, not both")
+    if args.k is not None and args.shape is not None and args.k != args.shape[1]:
+        raise ValueError(f"--k is {args.k} and --shape has k = {args.shape[1]}: give one of them, or the same")
     if args.k is not None and args.k < 1:
         raise ValueError(f"--k is {args.k}, expected at least 1")
     if pair is None:
-        m, k, n = args.shape or (SIDE, args.k or K, SIDE)
+        m, k, n = args.shape or (SHAPE[0], args.k or K, SHAPE[1])
         where: dict = {"k": k, "distribution": args.distribution or "normal", "parameters": parameters, "shape": (m, n),
                        "seed": args.seed}  # fmt: skip
     else:
@@ -80,11 +90,12 @@ def _tolerance(args: argparse.Namespace) -> Tolerance:
     engine = args.engine or (None if args.method else "h100")
     return tolerance(
         engine, method=args.method, fmt=args.format, reference=args.reference, out_format=args.out_format,
-        quantile=args.quantile, confidence=args.confidence, check=check, progress=report.Progress(sys.stderr), **where,
+        quantile=args.quantile, confidence=args.confidence, check=check, first=first,
+        progress=None if args.quiet or not sys.stderr.isatty() else report.Progress(sys.stderr), **where,
     )  # fmt: skip
 
 
-def _lines(found: Tolerance):
+def _certified_lines(found: Tolerance):
     yield wrapped(f"{found.label}, k = {found.k}")
     yield "\n" + wrapped("certified (no kernel that computes so exceeds it):")
     if math.isfinite(found.relative):
@@ -95,21 +106,38 @@ def _lines(found: Tolerance):
         yield wrapped(f"rtol={found.certified.rtol:.3g} atol={found.certified.atol:.3g} on these data", "  ", "    ")
     yield from (wrapped(f"because {line}" if not i else line, "  ", "    ")
                 for i, line in enumerate(found.derivation.split("\n")))  # fmt: skip
+
+
+def _sampled_lines(found: Tolerance):
     s = found.statistical
     if s is not None:
         m, k, n = s.shape
-        title = f"statistical ({s.quantile:.4g} of whole {m} x {k} x {n} products, confidence {s.confidence:.4g}):"
-        yield "\n" + wrapped(title)
-        yield wrapped(f"rtol={s.rtol:.3g} atol={s.atol:.3g}, or {s.relative:.3g} (|A||B| + |C|)", "  ", "    ")
-        yield wrapped(
-            f"the largest of {s.draws} draws: {s.population}; errors reach {s.of_bound:.2%} of their certified bounds",
-            "  ",
-            "    ",
+        yield "\n" + wrapped(
+            f"statistical ({s.quantile:.4g} of right {m} x {k} x {n} products, confidence {s.confidence:.4g}):"
         )
+        if math.isfinite(s.atol):
+            size = f"{s.relative:.3g} (|A||B| + |C|)" + (f" + {s.absolute:.3g}" if s.absolute else "")
+            yield wrapped(f"rtol={s.rtol:.3g} atol={s.atol:.3g}, or {size}", "  ", "    ")
+            yield wrapped(
+                f"from {s.elements} elements in {s.draws} draws: {s.population}; the largest error is {s.largest:.0%} of what "
+                f"is allowed, the rest is the step to {m * n} elements and the margin; errors reach {s.of_bound:.2%} of their "
+                "certified bounds", "  ", "    ",
+            )  # fmt: skip
+        else:
+            yield wrapped("nothing: results overflow", "  ", "    ")
+    yield from _given_lines(found)
+
+
+def _given_lines(found: Tolerance):
     yield "\nwhat a test with it sees:"
-    yield from (wrapped(f"{name}: {_verdict(v)}", "  ", "    ") for name, v in _vacuities(found))
+    for name, v in _vacuities(found):
+        yield wrapped(f"{name}: {_verdict(v)}", "  ", "    ")
+        if found.misses(name) is not None:
+            yield wrapped(f"misses {found.misses(name)}", "    ", "      ")
+    if found.faults:
+        yield wrapped(f"faults tried: {', '.join(next(iter(found.faults.values())))}", "  ", "    ")
     if found.checked is not None:
-        yield from _checked(found.checked, found.certified)
+        yield from _checked(found)
     yield from (wrapped(f"note: {text}", "", "  ") for text in ("", *found.notes) if text)
     yield f"\n{found.snippet}"
 
@@ -122,23 +150,25 @@ def _vacuities(found: Tolerance) -> list[tuple[str, Vacuity]]:
 def _verdict(v: Vacuity) -> str:
     zeros = v.zero_passes / max(1, v.elements)
     return (
-        f"{v.verdict} (zeros pass in {zeros:.1%} of the elements; unseen if left out: {v.unseen_blocks} of {v.blocks} blocks "
-        f"of {v.block} products, {v.unseen_terms} of {v.terms} single k)"
+        f"{v.verdict} (on {v.elements} elements: zeros pass in {zeros:.1%}; unseen if left out: {v.unseen_blocks} of "
+        f"{v.blocks} blocks of {v.block} products, {v.unseen_terms} of {v.terms} single k)"
     )
 
 
-def _checked(checked: Checked, certified: Line | None):
+def _checked(found: Tolerance):
+    checked, certified = found.checked, found.certified
     yield f"\nyour rtol={checked.line.rtol:g} atol={checked.line.atol:g}:"
     yield wrapped(_verdict(checked.vacuity), "  ", "    ")
-    if checked.failures:
-        text = f"TOO TIGHT: a right kernel fails it in {checked.failures} of {checked.draws} products drawn"
-        yield wrapped(text, "  ", "    ")
+    if found.misses("given") is not None:
+        yield wrapped(f"misses {found.misses('given')}", "    ", "      ")
+    shape = "x".join(map(str, found.statistical.shape))
+    if checked.failures or checked.failing > 0.5:
+        text = f"TOO TIGHT: a right kernel fails it in {checked.failing:.0%} of {shape} products, as {checked.draws} draws tell"
     elif certified is not None and _covers(checked.line, certified):
-        yield wrapped("a right kernel never fails it: it is wider than the certified one", "  ", "    ")
+        text = "a right kernel never fails it: it is wider than the certified one"
     else:
-        yield wrapped(
-            f"a right kernel passed it in all {checked.draws} products drawn, which is no proof", "  ", "    "
-        )
+        text = f"a right kernel passed it in all {checked.draws} draws; about {checked.failing:.2g} of {shape} products fail it"
+    yield wrapped(text, "  ", "    ")
 
 
 def _covers(line: Line, other: Line) -> bool:

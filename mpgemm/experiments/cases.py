@@ -26,13 +26,14 @@ class Case:
     identity : mapping
         JSON-compatible values that determine the matrices, the journal's key.
     load : callable
-        Gives the float32 pair; may be called more than once, and can be pickled.
+        Gives the pair, float32 where that has all of a matrix's values, else float64 (:func:`as_given`); may be called more
+        than once, and can be pickled.
     note : str
         What a reader must know about the input (a conversion, a licence).
     group : str
         Cases that differ in their seed only share it: their errors are averaged.
     addend : callable, optional
-        Gives the float32 C that is added to the product; see :func:`with_addend`.
+        Gives the C that is added to the product, as `load` gives A and B; see :func:`with_addend`.
     """
 
     label: str
@@ -98,7 +99,7 @@ def file_cases(
 ) -> list[Case]:
     """Two files of matrices or of stacks of them: a case for each pair of a stack, a single matrix with all of the other's.
 
-    Elements that float32 lacks are rounded to nearest, and the note says how many.
+    Numbers keep their precision; the note says how many FP32 lacks.
 
     Parameters
     ----------
@@ -129,20 +130,22 @@ def file_cases(
 
 
 def _matrices_case(a_read: np.ndarray, b_read: np.ndarray, a_path: str, b_path: str) -> Case:
-    (a, a_changed), (b, b_changed) = to_float32(a_read, a_path), to_float32(b_read, b_path)
+    (a, a_beyond), (b, b_beyond) = as_given(a_read, a_path), as_given(b_read, b_path)
     if a.shape[1] != b.shape[0]:
         hint = "; --transpose-b takes B as it is stored for x @ W.T" if a.shape[1] == b.shape[1] else ""
         raise ValueError(
             f"{a_path} is {a.shape[0]} x {a.shape[1]} and {b_path} {b.shape[0]} x {b.shape[1]}: "
             f"A has {a.shape[1]} columns, B must have as many rows{hint}"
         )
-    changed = [
-        f"{count} of {x.size} elements of {which} rounded to fp32"
-        for which, x, count in (("A", a, a_changed), ("B", b, b_changed))
-        if count
-    ]
+    note = _beyond_fp32(("A", a, a_beyond), ("B", b, b_beyond))
     label = f"{Path(a_path).name} x {Path(b_path).name}"
-    return Case(label, {"files": label, "sha256": _digest(a, b)}, partial(_given, a, b), "; ".join(changed))
+    return Case(label, {"files": label, "sha256": _digest(a, b)}, partial(_given, a, b), note)
+
+
+def _beyond_fp32(*operands: tuple[str, np.ndarray, int]) -> str:
+    """What a reader must know about operands with numbers that FP32 lacks; empty where there are none."""
+    found = [f"{count} of {x.size} elements of {name}" for name, x, count in operands if count]
+    return f"FP32 lacks {' and '.join(found)}; methods on narrower operands round them" if found else ""
 
 
 def with_addend(case: Case, source: str) -> Case:
@@ -168,11 +171,11 @@ def with_addend(case: Case, source: str) -> Case:
         identity: dict = {"distribution": source, "parameters": values, "seed": seed, "numpy": np.__version__}
         load, note = partial(matrices.generate_addend, source, m, n, seed, **values), ""
     elif Path(source).suffix:
-        c, changed = to_float32(read_matrix(Path(source)), source)
+        c, beyond = as_given(read_matrix(Path(source)), source)
         if c.shape != (m, n):
             raise ValueError(f"{source} is {c.shape[0]} x {c.shape[1]}, the product of {case.label} {m} x {n}")
         identity, load = {"file": label, "sha256": _digest(c)}, partial(np.asarray, c)
-        note = f"{changed} of {c.size} elements of C rounded to fp32" if changed else ""
+        note = _beyond_fp32(("C", c, beyond))
     else:
         raise ValueError(f"C {source!r} is neither a matrix file nor one of {', '.join(matrices.DISTRIBUTIONS)}")
     return replace(
@@ -201,20 +204,35 @@ def given_case(a, b, c=None, label: str = "") -> Case:
         The operands.
     label : str
         By default the shapes.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If they are no matrices of real numbers, or shapes do not fit.
     """
-    a, b = np.asarray(a), np.asarray(b)
-    label = label or f"{a.shape[0]} x {a.shape[-1]} times {b.shape[0]} x {b.shape[-1]}"
-    given = (a, b) if c is None else (a, b, np.asarray(c))
+    (a, a_beyond), (b, b_beyond) = as_given(a, "a"), as_given(b, "b")
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(f"a is {a.shape} and b is {b.shape}: the columns of a must be as many as the rows of b")
+    operands = [("A", a, a_beyond), ("B", b, b_beyond)]
+    if c is not None:
+        c, c_beyond = as_given(c, "c")
+        if c.shape != (a.shape[0], b.shape[1]):
+            raise ValueError(f"c is {c.shape}, expected {(a.shape[0], b.shape[1])} from a {a.shape} and b {b.shape}")
+        operands.append(("C", c, c_beyond))
+    label = label or f"{a.shape[0]} x {a.shape[1]} times {b.shape[0]} x {b.shape[1]}"
+    identity = {"given": label, "sha256": _digest(*(x for _, x, _ in operands))}
     addend = None if c is None else partial(np.asarray, c)
-    return Case(label, {"given": label, "sha256": _digest(*given)}, partial(_given, a, b), addend=addend)
+    return Case(label, identity, partial(_given, a, b), _beyond_fp32(*operands), addend=addend)
 
 
 def _given(a: np.ndarray, b: np.ndarray) -> Pair:
     return a, b
 
 
-def to_float32(x: np.ndarray, name: str) -> tuple[np.ndarray, int]:
-    """(x rounded to nearest even to float32, how many elements that changed).
+def as_given(x: np.ndarray, name: str) -> tuple[np.ndarray, int]:
+    """(x as float32 where that has all of its values, else as float64; how many elements FP32 lacks).
+
+    What float64 lacks (long doubles, integers beyond 2^53) is rounded to nearest even to it.
 
     Raises
     ------
@@ -222,12 +240,19 @@ def to_float32(x: np.ndarray, name: str) -> tuple[np.ndarray, int]:
         As :func:`mpgemm.inputs.files.check_matrix`.
     """
     x = check_matrix(x, name)
+    if x.dtype == np.float32:
+        return np.ascontiguousarray(x), 0
     with np.errstate(over="ignore", under="ignore"):
-        rounded = np.ascontiguousarray(x, dtype=np.float32)
-        changed = rounded.astype(x.dtype) != x
-        if x.dtype.kind == "f":
-            changed &= ~np.isnan(x)
-    return rounded, int(np.count_nonzero(changed))
+        wide = np.ascontiguousarray(x, dtype=np.float64)
+        narrow = wide.astype(np.float32)
+        beyond = int(np.count_nonzero((narrow != wide) & ~np.isnan(wide)))
+    return (wide, beyond) if beyond else (narrow, 0)
+
+
+def as_fp32(x: np.ndarray) -> np.ndarray:
+    """Rounded to nearest even to float32, the operand format of the methods for FP32."""
+    with np.errstate(over="ignore", under="ignore"):
+        return x.astype(np.float32, copy=False)
 
 
 def _digest(*arrays: np.ndarray) -> str:

@@ -1,29 +1,24 @@
-"""Methods times engines on given matrices: which recovers how many bits, at what cost, and which is enough.
+"""Methods times engines on given matrices: which recovers how many bits, at what cost (:mod:`mpgemm.experiments.costs`)."""
 
-Cost. One pass is an engine product of the full size. Its price in passes of fp16 is the width of its operands over 16 bits: on
-NVIDIA's data sheets (A100, H100) TF32 runs at half the rate of FP16, INT8 and FP8 at twice; FP32 outside of the matrix units at
-a sixteenth (A100: 19.5 of 312 TFLOP/s). Splits and sums outside are left out.
-"""
-
-import csv
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import numpy as np
 
 from mpgemm.exact.errors import ErrorReport
-from mpgemm.experiments.cases import Case, given_case
+from mpgemm.experiments import recommending
+from mpgemm.experiments.cases import Case, as_fp32, given_case
+from mpgemm.experiments.comparison_record import METRICS, ComparisonRecord, csv_of
+from mpgemm.experiments.costs import check_rates, rate_of
 from mpgemm.experiments.evaluate import Record, evaluate
 from mpgemm.experiments.framework_names import framework_name
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.judging import LOST, bits_between, noise_bits
 from mpgemm.experiments.methods import native_fp32
+from mpgemm.experiments.not_finite import NotFinite, not_finite
+from mpgemm.experiments.recommending import OneInput, Recommendation
 from mpgemm.experiments.recovery_methods import Pair, pair_method, resolve_pairs
-from mpgemm.experiments.verdict import METRICS as JUDGED
-from mpgemm.experiments.verdict import spelled_bits
 from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.reporting.report import Table, json_text
 from tensorcore_models.engines.engine import Engine
@@ -32,124 +27,13 @@ from tensorcore_models.results import Result
 
 #: Columns of the table, those left out first at the end.
 COLUMNS = (
-    "method", "requested", "effective_bits", "passes", "cost", "relative_frobenius", "componentwise", "overflow",
+    "method", "requested", "effective_bits", "passes", "rate", "cost", "relative_frobenius", "componentwise", "overflow",
     "underflow", "bound", "bits_equal", "relative_inf", "max_ulp", "engine",
 )  # fmt: skip
-#: Metrics of the error report that a row of the table has.
-METRICS = ("relative_frobenius", "relative_inf", "normwise", "componentwise", "max_ulp", "mean_ulp", "bits_equal")
-
-
-@dataclass(frozen=True, repr=False)
-class ComparisonRecord(Result):
-    """One method on one engine on one input.
-
-    Attributes
-    ----------
-    case, method, engine : str
-        Their names.
-    requested : str
-        The engine as it was asked for: a device has several.
-    passes : int
-        Engine products of the full size.
-    cost : float
-        The same in products of fp16; see the module.
-    certainty : str
-        How well the method is known (:class:`mpgemm.RecoveryMethod`).
-    errors : ErrorReport
-        Against the exact product.
-    overflow_a, overflow_b, underflow_a, underflow_b : int
-        Elements that left the range of the words (:class:`mpgemm.recovery.word_run.RangeCounts`).
-    bound : float or None
-        Deterministic bound of the componentwise error, None where none was asked for or is known.
-    seconds : float
-        What the model took here; nothing about hardware.
-    """
-
-    case: str
-    method: str
-    engine: str
-    requested: str
-    passes: int
-    cost: float
-    certainty: str
-    errors: ErrorReport
-    overflow_a: int
-    overflow_b: int
-    underflow_a: int
-    underflow_b: int
-    bound: float | None
-    seconds: float
-
-    @property
-    def effective_bits(self) -> float:
-        """-log2 of the relative error in the Frobenius norm."""
-        return self.errors.effective_bits()
-
-    def row(self) -> dict:
-        """A flat row for tables."""
-        errors = self.errors
-        return {
-            "case": self.case,
-            "method": self.method,
-            "engine": self.engine,
-            "requested": self.requested,
-            "m": errors.m,
-            "n": errors.n,
-            "k": errors.k,
-            "passes": self.passes,
-            "cost": self.cost,
-            "certainty": self.certainty,
-            "effective_bits": self.effective_bits,
-            **{name: getattr(errors, name) for name in METRICS},
-            "overflow_a": self.overflow_a,
-            "overflow_b": self.overflow_b,
-            "underflow_a": self.underflow_a,
-            "underflow_b": self.underflow_b,
-            "nonfinite": errors.nonfinite,
-            "bound": self.bound,
-            "seconds": self.seconds,
-        }
-
-    def to_rows(self) -> list[dict]:
-        """One record."""
-        return [self.row()]
-
-    def to_json(self) -> str:
-        """The row as JSON text; what is not finite is a string."""
-        return json_text(self.row())
-
-    def to_csv(self) -> str:
-        """The row as CSV text with a header line."""
-        return _csv([self])
-
-    def __repr__(self) -> str:
-        return f"<ComparisonRecord {self}>"
-
-    def __str__(self) -> str:
-        return f"{self.case}: {self.method} on {self.engine}: {self.effective_bits:.2f} bits, {self.passes} passes"
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """The cheapest method that is good enough on one engine and input.
-
-    Attributes
-    ----------
-    case, engine : str
-        The engine as it was asked for.
-    wanted : str
-        What is enough: "FP32", or a number of bits.
-    method : str or None
-        None where no method compared reaches it.
-    best : str
-        The method with the smallest error there.
-    """
-
-    case: str
-    engine: str
-    wanted: str
-    method: str | None
-    best: str
+COST = (
+    "rate: dense peak of the device for the operands, TFLOP/s or TOP/s; cost: passes over rate, in ms for a product of 10^12 "
+    "operations (2 m k n). Splits, sums outside and memory are left out."
+)
 
 
 class Comparison(list, Result):
@@ -161,6 +45,10 @@ class Comparison(list, Result):
         Pairs that were not run, and why.
     fp32 : dict of str to ErrorReport
         NumPy's FP32 product of each case.
+    not_finite : dict of str to NotFinite
+        Cases with operands that are not finite.
+    inputs : dict of str to str
+        What a reader must know of the cases of each group.
     """
 
     def __init__(
@@ -168,44 +56,37 @@ class Comparison(list, Result):
         records: Iterable[ComparisonRecord] = (),
         skipped: Sequence[tuple[str, str, str]] = (),
         fp32: Mapping[str, ErrorReport] | None = None,
+        not_finite: Mapping[str, NotFinite] | None = None,
+        inputs: Mapping[str, str] | None = None,
     ):
         super().__init__(records)
         self.skipped = tuple(skipped)
         self.fp32 = dict(fp32 or {})
+        self.not_finite = dict(not_finite or {})
+        self.inputs = dict(inputs or {})
 
     def ranked(self, case: str) -> list[ComparisonRecord]:
-        """The records of one case, the smallest error first; of equal errors the cheaper."""
-        return sorted((r for r in self if r.case == case), key=lambda r: (r.errors.relative_frobenius, r.cost))
+        """The records of one case, the smallest error first; of equal errors the cheaper, unknown costs last."""
+        mine = (record for record in self if record.case == case)
+        return sorted(mine, key=lambda r: (r.errors.relative_frobenius, float("inf") if r.cost is None else r.cost))
 
     def recommendations(self, bits: float | None = None) -> list[Recommendation]:
         """For each case and engine the cheapest method that reaches FP32, and one for `bits` where they are given.
 
         FP32 is reached where neither the norm nor a single result is worse than NumPy's FP32 product by more than two FP32
-        products of one input may differ (:mod:`mpgemm.experiments.judging`). Where FP32 itself loses the product,
-        there is nothing to reach.
+        products of one input may differ (:mod:`mpgemm.experiments.judging`). Where FP32 itself has nothing to reach
+        (:attr:`mpgemm.experiments.recommending.OneInput.why_no_fp32`), or operands are not finite, none is recommended.
         """
-        found = []
-        for case in dict.fromkeys(record.case for record in self):
-            ranked = self.ranked(case)
-            for engine in dict.fromkeys(record.requested for record in ranked):
-                here = [record for record in ranked if record.requested == engine]
-                meaningful = case in self.fp32 and not self.fp32_lost(case)
-                wanted = {"FP32": [r for r in here if self.reaches_fp32(r)]} if meaningful else {}
-                if bits is not None:
-                    wanted[f"{bits:g} bits"] = [r for r in here if r.effective_bits >= bits]
-                for what, good in wanted.items():
-                    cheapest = min(good, key=lambda r: r.cost).method if good else None
-                    found.append(Recommendation(case, engine, what, cheapest, here[0].method))
-        return sorted(found, key=lambda r: (r.case, r.engine))
+        found = [row for case in self.cases for row in recommending.recommendations(self._input(case), bits)]
+        return sorted(found, key=lambda row: (row.case, row.engine))
 
-    def fp32_lost(self, case: str) -> bool:
-        """Whether NumPy's FP32 product of a case is lost: its operands or results leave FP32's range."""
-        return self.fp32[case].normwise > LOST
+    def _input(self, case: str) -> OneInput:
+        return OneInput(case, self.ranked(case), self.fp32.get(case), self.not_finite.get(case))
 
-    def reaches_fp32(self, record: ComparisonRecord) -> bool:
-        """Whether a record is as accurate as NumPy's FP32 product of its case."""
-        baseline, noise = self.fp32[record.case], noise_bits(record.errors.m * record.errors.n)
-        return all(bits_between(getattr(record.errors, m), getattr(baseline, m)) >= -noise[m] for m in JUDGED)
+    @property
+    def cases(self) -> list[str]:
+        """Their names, in order."""
+        return list(dict.fromkeys(record.case for record in self))
 
     def to_json(self, bits: float | None = None) -> str:
         """All rows as JSON text."""
@@ -214,71 +95,60 @@ class Comparison(list, Result):
                 "records": [record.row() for record in self],
                 "fp32": {case: errors.to_dict() for case, errors in self.fp32.items()},
                 "recommendations": [asdict(row) for row in self.recommendations(bits)],
+                "remarks": {case: self.remarks(case, bits) for case in self.cases},
+                "notes": self.notes(),
                 "skipped": [dict(zip(("method", "engine", "reason"), row, strict=True)) for row in self.skipped],
             }
         )
 
     def to_csv(self) -> str:
         """All rows as CSV text."""
-        return _csv(self)
+        return csv_of(self)
 
     def to_rows(self) -> list[dict]:
         """One for each record."""
         return [record.row() for record in self]
 
     def tables(self) -> list[Table]:
-        """A table for each case, the smallest error first."""
+        """A table for each case, the smallest error first; engines that compute alike at the same rate share a row."""
         return [
             Table(
                 case,
                 ("rank", *COLUMNS),
                 [
-                    [rank, *(_cell(record, name) for name in COLUMNS)]
-                    for rank, record in enumerate(self.ranked(case), 1)
+                    [rank, *(_cell(members[0], name, [r.requested for r in members]) for name in COLUMNS)]
+                    for rank, members in enumerate(_alike(self.ranked(case)), 1)
                 ],
             )
-            for case in dict.fromkeys(record.case for record in self)
+            for case in self.cases
         ]
 
     def remarks(self, case: str, bits: float | None = None) -> list[str]:
         """What the table of a case says, in sentences."""
-        lines = []
-        if case in self.fp32:
-            lines.append(f"FP32 here (NumPy): {spelled_bits(self.fp32[case].effective_bits())}.")
-            if self.fp32_lost(case):
-                lines.append("FP32 itself loses this product, which leaves its range: scale A or B first.")
-        for row in self.recommendations(bits):
-            if row.case != case:
-                continue
-            by_method = {r.method: r for r in self if (r.case, r.requested) == (case, row.engine)}
-            if row.method is None:
-                best = by_method[row.best]
-                lines.append(
-                    f"{row.engine}: none reaches {row.wanted}; the best is {row.best} "
-                    f"({spelled_bits(best.effective_bits)})."
-                )
-                continue
-            record = by_method[row.method]
-            known = " (a reconstruction)" if record.certainty == "reconstruction" else ""
-            passes = f"{record.passes} pass{'es' * (record.passes != 1)}"
-            lines.append(
-                f"{row.engine}: the cheapest that reaches {row.wanted} is {row.method}{known}: {passes}, "
-                f"{spelled_bits(record.effective_bits)}."
-            )
-        return lines
+        return recommending.remarks(self._input(case), bits)
 
     def notes(self) -> list[str]:
-        """What names mean, which orders are ours, and what was left out."""
-        lines = []
+        """What names and costs mean, which orders are ours, and what was left out."""
+        lines = [COST, *self._sources()]
         for name in dict.fromkeys(record.method for record in self):
             if row := framework_name(name):
                 lines.append(f"{name} is {row.method} ({row.source}).")
         if any(record.certainty == "library practice" and "restart_every" not in record.method for record in self):
             lines.append(
                 "The order of bf16x3 to bf16x9 and tf32x3 is ours, one chain in the core; libraries publish none. "
-                "Added outside every 16 products (bf16x9:restart_every=16) they reach FP32 on A100 and H100."
+                "Added outside every 16 products (bf16x9:restart_every=16) they reach FP32 on A100 and H100 on uniform and "
+                "normal data (docs/answers.md)."
             )
-        return [*lines, *(f"Left out: {method} on {engine}: {reason}" for method, engine, reason in self.skipped)]
+        lines += [f"Left out: {method} on {engine}: {reason}" for method, engine, reason in self.skipped]
+        return [*lines, *(f"{group}: {note}" for group, note in self.inputs.items())]
+
+    def _sources(self) -> list[str]:
+        """Where the rates are from, and what has none."""
+        stated: dict[str, list[str]] = {}
+        for record in self:
+            what = record.rate_source or f"no data sheet's rate for {record.operands}, so no cost is claimed"
+            stated.setdefault(what, []).append(record.requested)
+        return [f"Rate of {', '.join(dict.fromkeys(names))}: {what}." for what, names in stated.items()]
 
     def __repr__(self) -> str:
         return f"<Comparison: {len(self)} records, {len(self.skipped)} left out>"
@@ -295,23 +165,26 @@ class Comparison(list, Result):
         return "".join(table._repr_html_() for table in self.tables())
 
 
-def _cell(record: ComparisonRecord, column: str):
+def _alike(records: Sequence[ComparisonRecord]) -> list[list[ComparisonRecord]]:
+    """Records of one method on engines that compute alike and have the same rate, together."""
+    groups: dict[tuple, list[ComparisonRecord]] = {}
+    for record in records:
+        groups.setdefault((record.method, record.engine, record.rate), []).append(record)
+    return list(groups.values())
+
+
+def _cell(record: ComparisonRecord, column: str, requested: Sequence[str]):
     """A cell of the table: the field of the row, both operands' counts in one."""
     row = record.row()
     if column == "method" and record.certainty == "reconstruction":
         return f"{record.method} [reconstruction]"
+    if column == "requested":
+        return ", ".join(requested)
     if column in ("overflow", "underflow"):
         return f"{row[f'{column}_a']}, {row[f'{column}_b']}"
+    if record.results_not_finite and column in ("effective_bits", *METRICS):
+        return "-"
     return "-" if row[column] is None else row[column]
-
-
-def _csv(records: Sequence[ComparisonRecord]) -> str:
-    text = io.StringIO()
-    rows = [record.row() for record in records]
-    writer = csv.DictWriter(text, list(rows[0]) if rows else ["case"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 @default_fp_state
@@ -326,6 +199,7 @@ def compare(
     bounds: bool = False,
     strict: bool = False,
     overflow: str | None = None,
+    rates: Mapping[str, float] | None = None,
     executor: Executor | None = None,
 ) -> Comparison:
     """Run every method on every engine that takes its words, and measure against the exact product.
@@ -344,6 +218,9 @@ def compare(
         Compute deterministic bounds, too.
     strict, overflow
         As for :func:`mpgemm.recovered_gemm`.
+    rates : mapping of str to float, optional
+        TFLOP/s of engines, by the name they are asked for or by their label: of an engine of your own, or instead of the data
+        sheet's. Without a rate no cost is claimed.
     executor : concurrent.futures.Executor, optional
         Runs the pairs side by side.
 
@@ -355,7 +232,7 @@ def compare(
     Raises
     ------
     ValueError
-        If a name is unknown, no pair fits, or shapes do not match.
+        If a name is unknown, no pair fits, shapes do not match, the product is empty, or a rate is of no engine compared.
 
     Examples
     --------
@@ -366,7 +243,9 @@ def compare(
     [('fp16', 1), ('fp16', 1), ('ootomo', 3), ('ootomo', 3)]
     """
     given = given_case(a, b, c, case)
-    return compare_cases([given], methods, engines, bounds=bounds, strict=strict, overflow=overflow, executor=executor)
+    return compare_cases(
+        [given], methods, engines, bounds=bounds, strict=strict, overflow=overflow, rates=rates, executor=executor
+    )
 
 
 def compare_cases(
@@ -377,6 +256,7 @@ def compare_cases(
     bounds: bool = False,
     strict: bool = False,
     overflow: str | None = None,
+    rates: Mapping[str, float] | None = None,
     journal: Journal | None = None,
     progress: Callable[[int, int, str], None] | None = None,
     executor: Executor | None = None,
@@ -387,7 +267,7 @@ def compare_cases(
     ----------
     cases : sequence of Case
         The inputs.
-    methods, engines, bounds, strict, overflow
+    methods, engines, bounds, strict, overflow, rates
         As for :func:`compare`.
     journal, progress, executor
         As for :func:`mpgemm.experiments.evaluate.evaluate`.
@@ -398,48 +278,54 @@ def compare_cases(
         As :func:`compare`.
     """
     pairs, skipped = resolve_pairs(methods, engines)
-    measured = {}
+    rates = dict(rates or {})
+    check_rates(rates, pairs)
+    beyond = {case.label: not_finite(case) for case in cases}
+    measured: dict[str, tuple[GemmMethod, list[Pair]]] = {}
     for pair in pairs:
         method = pair_method(pair, bounds=bounds, strict=strict, overflow=overflow)
-        measured[method.name] = (pair, method)
-    methods_run = [_FP32, *(method for _, method in measured.values())]
+        of_method = measured.setdefault(method.name, (method, []))[1]
+        if pair.requested not in [other.requested for other in of_method]:
+            of_method.append(pair)
+    methods_run = [_FP32, *(method for method, _ in measured.values())]
     records = evaluate(cases, methods_run, journal, progress, executor)
     fp32 = {record.case: record.errors for record in records if record.method == _FP32.name}
-    found = [_comparison_record(r, measured[r.method][0]) for r in records if r.method in measured]
-    empty = [record.case for record in found if 0 in (record.errors.m, record.errors.n)]
-    if empty:
-        raise ValueError(f"{empty[0]}: the product is empty, so there is nothing to compare")
-    return Comparison(found, skipped, fp32)
+    found = [
+        _comparison_record(record, pair, rates, beyond[record.case])
+        for record in records
+        if record.method in measured
+        for pair in measured[record.method][1]
+    ]
+    notes = {case.group: case.note for case in cases if case.note}
+    return Comparison(found, skipped, fp32, {case: facts for case, facts in beyond.items() if facts.results}, notes)
 
 
 def _fp32_product(a, b, c=None):
     """NumPy's FP32 product, and C added to it in FP32."""
-    product = native_fp32(*(np.asarray(x, np.float32) for x in (a, b)))
+    product = native_fp32(a, b)
     with np.errstate(over="ignore", invalid="ignore"):
-        return product if c is None else product + np.asarray(c, np.float32)
+        return product if c is None else product + as_fp32(c)
 
 
 _FP32 = GemmMethod("fp32", "FP32 SGEMM (NumPy)", _fp32_product, takes_addend=True)
 
 
-def _cost(pair: Pair) -> float:
-    """Passes in products of fp16: the width of the operands in memory over 16 bits, 8 times that outside of matrix units."""
-    width = np.dtype(pair.engine.formats[0].container).itemsize / 2
-    return pair.row.passes * width * (8 if pair.engine.label.startswith("ieee:fp") else 1)
-
-
-def _comparison_record(record: Record, pair: Pair) -> ComparisonRecord:
+def _comparison_record(record: Record, pair: Pair, rates: Mapping[str, float], beyond: NotFinite) -> ComparisonRecord:
     facts = dict(record.details)
-    bound = facts.pop("bound")
+    bound, rate = facts.pop("bound"), rate_of(pair, rates)
     return ComparisonRecord(
         case=record.case,
         method=pair.name,
         engine=pair.engine.label,
         requested=pair.requested,
-        cost=_cost(pair),
+        operands=pair.engine.formats[0].name,
+        rate=None if rate is None else rate.tflops,
+        rate_source="" if rate is None else rate.source,
+        cost=None if rate is None else rate.milliseconds(pair.row.passes),
         certainty=pair.row.certainty,
         errors=record.errors,
         seconds=record.seconds,
         bound=None if bound is None else float(bound),
+        results_not_finite=beyond.results,
         **facts,
     )

@@ -17,7 +17,7 @@ class GemmMethod:
     label : str
         For tables, without the step order.
     multiply : callable
-        ``multiply(a, b)`` on float32 matrices gives the product, ``multiply(a, b, c)`` the product plus c where
+        ``multiply(a, b)`` on float32 or float64 matrices gives the product, ``multiply(a, b, c)`` the product plus c where
         `takes_addend`; it can be pickled.
     settings : mapping
         JSON-compatible values that determine `multiply`; the journal of results is keyed by them.

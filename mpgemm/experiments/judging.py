@@ -12,7 +12,8 @@ estimate itself is uncertain: the ratio of two mean squares over N elements is F
 ``1.96 / sqrt(N - 1)`` nats (:func:`noise_bits`).
 
 A result is *lost* where its error exceeds 2^-10 |A||B|, twice fp16's unit roundoff: a plain FP16 product of operands in range
-is better. An element of an operand beyond fp16's range is lost whatever s_b is.
+is better. An element of an operand beyond fp16's range is lost where results are; up to twice that range the second word can
+hold what is beyond, if s_b is small enough.
 """
 
 import math
@@ -23,11 +24,12 @@ import numpy as np
 
 from ascend.tile_schedule import TileSchedule
 from mpgemm.exact.product import exact_gemm
-from mpgemm.experiments.cases import Case, given_case, to_float32
+from mpgemm.experiments.cases import Case, as_fp32, given_case
 from mpgemm.experiments.error_sources import error_sources
 from mpgemm.experiments.evaluate import Summary, evaluate, summarise
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.methods import CubeOptions, build_methods, native_fp32
+from mpgemm.experiments.not_finite import not_finite
 from mpgemm.experiments.operand_ranges import FP16_OVERFLOW
 from mpgemm.experiments.verdict import METRICS, SHORT_CHAIN, STATUSES, Judgement, LostOperand, Setting, Verdict
 from tensorcore_models.formats.split_analysis import automatic_scale_exponent
@@ -100,6 +102,7 @@ def judge(case: Case, methods: Sequence[GemmMethod], summaries: Sequence[Summary
     return Verdict(
         case.group, max(statuses, key=STATUSES.index), len(set(statuses)) > 1, recommended, same, judgements, scaled,
         look.noise, look.lost_operands(), int(np.count_nonzero(look.fp32_lost)), look.a.shape[1], look.results,
+        not_finite(case), not look.values.any(),
     )  # fmt: skip
 
 
@@ -109,7 +112,7 @@ def verdict(a, b) -> Verdict:
     Parameters
     ----------
     a, b : array_like, shapes (m, k) and (k, n)
-        What float32 lacks is rounded to nearest.
+        Errors are against the product of these numbers; what float32 lacks, FP32 and SGEMM-cube round to nearest.
 
     Returns
     -------
@@ -129,8 +132,8 @@ def verdict(a, b) -> Verdict:
     >>> found.status, str(found.recommended)
     ('as accurate', 'termwise order, s_b = 12')
     """
-    (a, _), (b, _) = to_float32(a, "a"), to_float32(b, "b")
     case = given_case(a, b)
+    a, b, _ = case.operands()
     if 0 in (a.shape[0], b.shape[1]):
         raise ValueError(f"a is {a.shape} and b is {b.shape}: the product is empty, so there is nothing to judge")
     options = CubeOptions(step_orders=("sequential", "exact"))
@@ -190,6 +193,10 @@ class _Look:
         self.a, self.b, _ = case.operands()
         self.fp32, self.chain = fp32, chain
         self.exact = exact_gemm(self.a, self.b)
+        #: The operands as FP32 and SGEMM-cube take them, of whose product the causes of an error are parts.
+        self.words_of = as_fp32(self.a), as_fp32(self.b)
+        rounded = self.words_of[0] is not self.a or self.words_of[1] is not self.b
+        self.exact_of_words = exact_gemm(*self.words_of) if rounded else self.exact
         self.values = np.asarray(self.exact.rounded("fp64"))
         self.results = self.values.size
         self.noise = noise_bits(self.results * fp32.count)
@@ -216,12 +223,13 @@ class _Look:
 
     def _judgement(self, setting: Setting, method: GemmMethod, summary: Summary) -> Judgement:
         """One setting beside FP32."""
-        lost, error = self._lost(method.multiply(self.a, self.b))
+        product = method.multiply(self.a, self.b)
+        lost, error = self._lost(product)
+        of_words = error if self.exact_of_words is self.exact else np.asarray(self.exact_of_words.error_of(product))
         differences = {m: bits_between(getattr(summary, m), getattr(self.fp32, m)) for m in METRICS}
         behind = [metric for metric in METRICS if differences[metric] < -self.noise[metric]]
-        overflowing = not setting.row_scaling and any(lost_operand.overflow for lost_operand in self.lost_operands())
-        status = "lost" if lost.any() or overflowing else "less accurate" if behind else "as accurate"
-        sources = self._sources(setting, error, lost, by_element=bool(behind) and behind[0] == "componentwise")
+        status = "lost" if lost.any() else "less accurate" if behind else "as accurate"
+        sources = self._sources(setting, of_words, lost, by_element=bool(behind) and behind[0] == "componentwise")
         cause = max(sources, key=lambda source: sources[source]) if status != "as accurate" and sources else ""
         return Judgement(
             setting=setting,
@@ -272,10 +280,9 @@ class _Look:
                 weights = np.where((self.sizes > 0) & (lost | (not lost.any())), 1 / self.sizes, 0.0)
         auto = setting.scale_exponent == "auto"
         s_a, s_b = (
-            automatic_scale_exponent(x).scale_exponent if auto else int(setting.scale_exponent)
-            for x in (self.a, self.b)
+            automatic_scale_exponent(x).scale_exponent if auto else int(setting.scale_exponent) for x in self.words_of
         )
-        parts = error_sources(self.a, self.b, error, (s_a, s_b), weights)
+        parts = error_sources(*self.words_of, error, (s_a, s_b), weights)
         largest = max(parts.values())
         return {source: part / largest for source, part in parts.items()} if largest > 0 else {}
 

@@ -1,13 +1,13 @@
 """The GEMMs that `mpgemm evaluate` compares, as a list of named callables.
 
-A :class:`~mpgemm.experiments.gemm_method.GemmMethod` multiplies two float32 matrices in some way. :func:`build_methods` makes
-them from names; a name
-is a family of :data:`FAMILIES`, ``engine:ARCH:INSTRUCTION`` for any matrix engine of the catalogue (operands rounded
-to nearest to the engine's formats first), or ``recovery:METHOD@ENGINE`` for a recovery method.
+A :class:`~mpgemm.experiments.gemm_method.GemmMethod` multiplies two matrices in some way, rounding what its own operand
+format lacks. :func:`build_methods` makes them from names; a name is a family of :data:`FAMILIES`,
+``engine:ARCH:INSTRUCTION`` for any matrix engine of the catalogue (operands rounded to nearest to the engine's formats first),
+or ``recovery:METHOD@ENGINE`` for a recovery method.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -16,6 +16,7 @@ import ascend
 import tensorcore_models as tcm
 from ascend.cube_arguments import ORDERS, STEP_ORDERS
 from mpgemm.amx import METHODS, USUAL, sgemm, sgemm_report
+from mpgemm.experiments.cases import as_fp32
 from mpgemm.experiments.framework_names import is_method
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.recovery_methods import recovery_method
@@ -30,14 +31,19 @@ ScaleExponent = int | str
 DEFAULT_SCALE_EXPONENTS: tuple[ScaleExponent, ...] = (0, 6, 12, "auto")
 
 
+def _of_fp32(multiply: Callable[..., np.ndarray], *operands: np.ndarray, **options) -> np.ndarray:
+    """A product that takes FP32 numbers only, of operands rounded to them."""
+    return multiply(*map(as_fp32, operands), **options)
+
+
 def native_fp32(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """NumPy's float32 product: the SGEMM of the BLAS that NumPy was built with."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        return np.matmul(a, b)
+        return np.matmul(as_fp32(a), as_fp32(b))
 
 
 def native_fp64(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """NumPy's float64 product of the float32 operands, float64 result."""
+    """NumPy's float64 product of the operands as they are."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         return np.matmul(a.astype(np.float64), b.astype(np.float64))
 
@@ -81,7 +87,7 @@ class CubeOptions:
         if self.blocking is not None:
             keywords["blocking"] = ascend.Blocking(*self.blocking)
             settings["blocking"] = list(self.blocking)
-        return GemmMethod(name, label, partial(function, **keywords), settings, step_order=step_order)
+        return GemmMethod(name, label, partial(_of_fp32, function, **keywords), settings, step_order=step_order)
 
 
 def _fp16(options: CubeOptions) -> list[GemmMethod]:
@@ -101,7 +107,7 @@ def _fp32(options: CubeOptions) -> list[GemmMethod]:
 
 def fp32_chain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The float32 product with all of k in one chain of fused multiply-adds, in order: what a simple SGEMM does."""
-    return recovered_gemm(a, b, None, "fp32", "ieee")
+    return recovered_gemm(as_fp32(a), as_fp32(b), None, "fp32", "ieee")
 
 
 def _fp32_chain(options: CubeOptions) -> list[GemmMethod]:
@@ -148,11 +154,9 @@ def engine_method(name: str) -> GemmMethod:
     engine = _engine(name)
     if engine.scale_format is not None:
         raise ValueError(f"{name} needs block scales beside its operands; give an instruction without a scale format")
-    return GemmMethod(
-        f"engine:{engine.label}",
-        engine.label.replace(":", " ", 1),
-        partial(_engine_gemm, name),
-    )
+    asked = "" if ":" in name else f"{name}: "
+    label = f"{asked}{engine.label.replace(':', ' ', 1)}"
+    return GemmMethod(f"engine:{engine.label}", label, partial(_engine_gemm, name))
 
 
 def _engine(name: str) -> tcm.Engine:
@@ -192,13 +196,20 @@ def _amx(options: CubeOptions) -> list[GemmMethod]:
     unit = "emulated AMX" if setting() == "emulated" else "this CPU's AMX"
     label = f"{USUAL} on {unit}"
     return [
-        GemmMethod("amx", label, partial(sgemm, method=USUAL), {"unit": unit}, details=_amx_details, takes_addend=True)
+        GemmMethod(
+            "amx",
+            label,
+            partial(_of_fp32, sgemm, method=USUAL),
+            {"unit": unit},
+            details=_amx_details,
+            takes_addend=True,
+        )
     ]
 
 
-def _amx_details(a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> dict:
+def _amx_details(*operands: np.ndarray) -> dict:
     """The path that ran; where that is numpy's product, why."""
-    report = sgemm_report(a, b, c, method=USUAL)
+    report = sgemm_report(*map(as_fp32, operands), method=USUAL)
     return {"path": report.path, "unit": report.unit, "reason": report.reason}
 
 
@@ -236,5 +247,13 @@ def build_methods(names: Sequence[str] = tuple(FAMILIES), options: CubeOptions |
         else:
             known = [*FAMILIES, *ON_REQUEST, *(f"{prefix}:NAME" for prefix in PREFIXES), "METHOD@ENGINE"]
             raise ValueError(f"unknown method {name!r}; known: {', '.join(known)}")
-        methods.update((method.name, method) for method in found)
+        for method in found:
+            methods[method.name] = _together(methods[method.name], method) if method.name in methods else method
     return list(methods.values())
+
+
+def _together(method: GemmMethod, other: GemmMethod) -> GemmMethod:
+    """A method asked for twice: devices that compute alike are named together, "h100, h200: INSTRUCTION"."""
+    asked, separator, what = method.label.partition(": ")
+    also, _, same = other.label.partition(": ")
+    return replace(method, label=f"{asked}, {also}: {what}") if separator and what == same and also != asked else method

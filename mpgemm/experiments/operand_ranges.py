@@ -1,8 +1,9 @@
 """How the elements of an operand lie in the range of fp16, and the bits that a split into two fp16 words keeps of them.
 
 Definitions. The exponent of x is floor(log2 |x|). x *overflows* if |x| >= 65520, which rounds beyond the largest fp16
-number: it is lost whatever s_b is, and keeps 0 bits. It *vanishes in fp16* if |x| <= 2^-25, which rounds to 0; its high word is
-*subnormal* in between up to 2^-14. Bits kept and "auto" are those of :mod:`tensorcore_models.formats.split_analysis`.
+number: its first word is lost whatever s_b is, and it keeps 0 bits. It *vanishes in fp16* if |x| <= 2^-25, which rounds to 0;
+its high word is *subnormal* in between up to 2^-14. Bits kept and "auto" are those of
+:mod:`tensorcore_models.formats.split_analysis`.
 """
 
 from collections.abc import Sequence

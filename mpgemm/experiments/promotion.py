@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from mpgemm.bounds.bounded_product import Data, EngineProduct, Measured
-from mpgemm.bounds.statistical import corner
+from mpgemm.bounds.populations import corner
 from mpgemm.recovery.engines import ieee_engine, plain_engine
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat
@@ -17,6 +17,12 @@ from tensorcore_models.results import Result
 INTERVALS = tuple(2**e for e in range(4, 13))
 #: Rows of A and columns of B at most that are computed.
 SIDE = 64
+#: How many times larger the whole error must be without additions outside than at best for promotion to matter.
+MATTERS = 1.1
+
+
+#: What `wanted_by` says of an error that the caller wants.
+WANTED = "the error wanted"
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,15 @@ class Interval:
         Extra FP32 additions for each product.
     error, bound : float
         Relative Frobenius error against the exact product of the rounded operands, and the certified bound of it.
+    whole : float
+        Relative Frobenius error against the exact product of the operands as given: their rounding and the sums together.
     """
 
     every: int | None
     additions: float
     error: float
     bound: float
+    whole: float
 
     @property
     def bits(self) -> float:
@@ -96,6 +105,12 @@ class PromotionAdvice(Result):
     def verdict(self) -> str:
         """The recommendation in a sentence."""
         best = min(self.intervals, key=lambda i: i.error)
+        if not self.matters:
+            least = min(interval.whole for interval in self.intervals)
+            return (
+                "Promotion does not matter here: the whole error, rounding the operands to the engine's format included, is "
+                f"{self.intervals[-1].whole:.3g} without additions outside, and at best {least:.3g} with them."
+            )
         if self.measured is None:
             return (
                 f"No interval reaches {self.wanted:.3g} ({self.wanted_by}): the smallest error is {best.error:.3g}, "
@@ -111,6 +126,12 @@ class PromotionAdvice(Result):
         return f"{text} Certified to reach it: {_spelled(self.certain)}."
 
     @property
+    def matters(self) -> bool:
+        """Whether promotion lowers the whole error; where an error of the sums is wanted, that alone is asked about."""
+        least = min(interval.whole for interval in self.intervals)
+        return self.wanted_by == WANTED or math.isinf(least) or self.intervals[-1].whole > MATTERS * least
+
+    @property
     def beside(self) -> str:
         """What other parts of the error amount to, in a sentence."""
         text = f"Beside it, on the same operands: FP32 chain {self.fp32:.3g}; rounding the operands to the engine's format "
@@ -123,7 +144,7 @@ class PromotionAdvice(Result):
     def __str__(self) -> str:
         lines = [f"{self.engine}, {' x '.join(map(str, self.shape))}"]
         lines += [
-            f"  {_spelled(i):20}  {i.additions:8.3%} additions  error {i.error:.3e}  bound {i.bound:.3e}"
+            f"  {_spelled(i):20}  {i.additions:8.3%} additions  error {i.error:.3e}  bound {i.bound:.3e}  whole {i.whole:.3e}"
             for i in self.intervals
         ]
         return "\n".join([*lines, self.verdict, self.beside])
@@ -157,7 +178,8 @@ def advise_promotion(
     fmt : str, optional
         Operand format where `engine` is a device.
     wanted : float, optional
-        Relative Frobenius error of the sums that is wanted; by default twice the smallest one that an interval reaches.
+        Relative Frobenius error of the sums that is wanted; by default twice the smallest one that an interval reaches, or a
+        quarter of the error that rounding the operands makes, where that is more.
     intervals : sequence of int
         Those that are no multiple of the engine's k step, or not below k, are left out.
     scale : bool
@@ -172,7 +194,8 @@ def advise_promotion(
     Raises
     ------
     ValueError
-        If shapes do not fit, the engine does not give FP32 sums or takes block scales or integers, or `wanted` is not positive.
+        If shapes do not fit, operands are beyond the range of the engine's format, the engine does not give FP32 sums or takes
+        block scales or integers, or `wanted` is not positive.
 
     Examples
     --------
@@ -186,29 +209,40 @@ def advise_promotion(
     engine = _engine(engine, fmt)
     data = corner(_checked(a, b), SIDE)
     data, exponents = _filled(data, engine) if scale else (data, (0, 0))
+    product = EngineProduct(engine, None, "rounded")
+    rounded = Data(*product.rounded(data))
+    _check_held(data, rounded, engine)
     m, k, n = data.a.shape[0], data.a.shape[1], data.b.shape[1]
     chosen: list[int | None] = [q for q in sorted(set(intervals)) if q % engine.k == 0 and q < k]
+    exact = EngineProduct(ieee_engine("fp64"), None, "given").measure(data).exact
     found = []
     for done, every in enumerate([*chosen, None]):
         if progress is not None:
             progress(done, len(chosen) + 2, "intervals")
         measured = EngineProduct(engine, every, "rounded").measure(data)
         found.append(
-            Interval(every, 0.0 if every is None else 1 / every, _relative(measured), _relative_bound(measured))
-        )
-    product = EngineProduct(engine, None, "rounded")
-    rounded = Data(*product.rounded(data))
+            Interval(
+                every, 0.0 if every is None else 1 / every, _relative(measured), _relative_bound(measured),
+                _whole(measured, exact),
+            )
+        )  # fmt: skip
     fp32 = EngineProduct(ieee_engine("fp32"), None, "given").measure(rounded)
-    exact = EngineProduct(ieee_engine("fp64"), None, "given").measure(data)
-    operands = float(_ratio(np.linalg.norm(fp32.exact - exact.exact), np.linalg.norm(exact.exact)))
+    operands = _ratio(fp32.exact - exact, exact)
     best = min(i.error for i in found)
-    target, by = (2 * best, "twice the smallest error reached") if wanted is None else (wanted, "the error wanted")
+    target, by = _default_target(best, operands) if wanted is None else (wanted, WANTED)
     enough = [i for i in found if i.error <= target]
     certain = [i for i in found if i.bound <= target]
     return PromotionAdvice(
         engine.label, (m, k, n), tuple(found), target, by, enough[-1] if enough else None, certain[-1] if certain else None,
         _relative(fp32), operands, exponents,
     )  # fmt: skip
+
+
+def _default_target(best: float, operands: float) -> tuple[float, str]:
+    """Error of the sums that is enough, and where that comes from: less would be lost in the operands' rounding."""
+    if operands / 4 > 2 * best:
+        return operands / 4, "a quarter of the error of rounding the operands"
+    return 2 * best, "twice the smallest error reached"
 
 
 def _engine(engine: Engine | str, fmt: str | None) -> Engine:
@@ -242,6 +276,18 @@ def _checked(a, b) -> Data:
     return Data(a, b)
 
 
+def _check_held(data: Data, rounded: Data, engine: Engine) -> None:
+    """Refuse operands that the engine's format holds as infinities."""
+    for name, x, held, fmt in zip("AB", data, rounded, engine.formats, strict=False):
+        lost = np.argwhere(~np.isfinite(held.astype(np.float64)))
+        if len(lost):
+            i, j = lost[0]
+            raise ValueError(
+                f"{len(lost)} element{'s' * (len(lost) != 1)} of {name} {'are' if len(lost) != 1 else 'is'} beyond {fmt.name}'s largest number, {fmt.max_finite:g}, the first "
+                f"{name}[{i}, {j}] = {float(x[i, j]):g}: no interval helps there; scale {name}"
+            )
+
+
 def _filled(data: Data, engine: Engine) -> tuple[Data, tuple[int, int]]:
     """Operands of narrow formats times powers of two that bring their largest element just below the largest number."""
     scaled, exponents = [], []
@@ -254,13 +300,30 @@ def _filled(data: Data, engine: Engine) -> tuple[Data, tuple[int, int]]:
     return Data(*scaled), (exponents[0], exponents[1])
 
 
+def _whole(measured: Measured, exact: np.ndarray) -> float:
+    """Relative error against the exact product of the operands as given."""
+    return _ratio(np.where(np.isfinite(measured.computed), measured.computed - exact, np.inf), exact)
+
+
 def _relative(measured: Measured) -> float:
-    return _ratio(np.linalg.norm(measured.error), np.linalg.norm(measured.exact))
+    return _ratio(measured.error, measured.exact)
 
 
 def _relative_bound(measured: Measured) -> float:
-    return _ratio(np.linalg.norm(measured.bound), np.linalg.norm(measured.exact))
+    return _ratio(measured.bound, measured.exact)
 
 
-def _ratio(error, size) -> float:
-    return 0.0 if error == 0 else float(error / size) if size else math.inf
+def _ratio(error: np.ndarray, exact: np.ndarray) -> float:
+    """Frobenius norm of an error over that of the exact values, without overflow on the way; 0/0 is 0."""
+    if not np.isfinite(error).all():
+        return math.inf
+    (above, up), (below, down) = (_norm(x) for x in (error, exact))
+    if not above:
+        return 0.0
+    return math.ldexp(above / below, up - down) if below else math.inf
+
+
+def _norm(x: np.ndarray) -> tuple[float, int]:
+    """(f, e) with the norm f 2^e, f near 1."""
+    exponent = int(np.frexp(np.max(np.abs(x), initial=0.0))[1])
+    return float(np.linalg.norm(np.ldexp(x, -exponent))), exponent

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpgemm.bounds.method_bounds import method_bound
+from mpgemm.experiments.cases import as_fp32
 from mpgemm.experiments.framework_names import framework_name, method_of
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.recovery.engines import UnsuitableEngine, resolve_engine
@@ -49,7 +50,8 @@ def resolve_pairs(methods, engines) -> tuple[list[Pair], list[tuple[str, str, st
         for engine in (None,) if native else (own,) if own else engines or (None,):
             try:
                 found = resolve_engine(engine, row)
-                pairs.append(Pair(name, row, found, engine if isinstance(engine, str) else found.label))
+                asked = row.default_engine if engine is None else engine
+                pairs.append(Pair(name, row, found, asked if isinstance(asked, str) else found.label))
             except UnsuitableEngine as error:
                 skipped.append((name, getattr(engine, "label", str(engine)), str(error)))
     if not pairs:
@@ -107,11 +109,16 @@ def recovery_method(text: str) -> GemmMethod:
 
 
 def _product(pair: Pair, options: dict, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    return recovered_gemm(a, b, c, pair.row, pair.engine, **options)
+    return recovered_gemm(a, b, _addend(pair.row, pair.engine, c), pair.row, pair.engine, **options)
 
 
 def _from_store(pair: Pair, store: WordStore, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    return prepare(a, b, c, pair.row, pair.engine, store=store).product()
+    return prepare(a, b, _addend(pair.row, pair.engine, c), pair.row, pair.engine, store=store).product()
+
+
+def _addend(row: RecoveryMethod, engine: Engine, c: np.ndarray | None) -> np.ndarray | None:
+    """C as the method adds it: rounded to FP32 where the sums outside of the core are FP32."""
+    return c if c is None or row.kind != "words" or engine.formats[3].name == "fp64" else as_fp32(c)
 
 
 def _details(
@@ -142,11 +149,13 @@ def relative_bound(a, b, c, row, engine) -> float | None:
     a, b, c, row, engine
         As for :func:`mpgemm.method_bound`.
     """
+    added = _addend(row, engine, c)
     try:
-        bound = method_bound(a, b, c, row, engine).total
+        bound = method_bound(a, b, added, row, engine).total
     except ValueError:
         return None
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        bound = bound if c is None else bound + np.abs(np.asarray(c, np.float64) - added)
         size = np.abs(np.asarray(a, np.float64)) @ np.abs(np.asarray(b, np.float64))
         size = size + (0 if c is None else np.abs(np.asarray(c, np.float64)))
         ratio = np.where(size > 0, bound / size, np.where(bound > 0, np.inf, 0.0))

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from mpgemm.experiments.not_finite import NotFinite
 from tensorcore_models.formats.split_analysis import DEFAULT_SCALE_EXPONENT
 from tensorcore_models.results import Result
 
@@ -122,6 +123,10 @@ class Verdict(Result):
         Results that FP32 itself loses.
     k, results : int
         Length of the sums, and how many results a seed has.
+    not_finite : NotFinite
+        Operands that are not finite, and results that are therefore not.
+    zero : bool
+        Whether the exact product is 0, so that there are no leading bits.
     """
 
     group: str
@@ -136,6 +141,8 @@ class Verdict(Result):
     fp32_lost: int
     k: int
     results: int
+    not_finite: NotFinite
+    zero: bool
 
     def to_dict(self) -> dict:
         """JSON-compatible values."""
@@ -184,6 +191,8 @@ CAUSES = {
 }
 
 
+#: Bits of FP32's relative error below which it is no measure: not even the leading bit is right.
+FEWEST_BITS = 1.0
 #: Bits that are worth telling where scaling does not change the decision.
 SCALING_BITS = 0.5
 
@@ -191,7 +200,8 @@ SCALING_BITS = 0.5
 def sentences(verdict: Verdict) -> list[str]:
     """One line for each thing to know, the decision first."""
     judged = verdict.scaled if verdict.recommended.row_scaling else verdict.judgements
-    lines = [_headline(verdict, judged), *(_step(judgement, verdict) for judgement in judged)]
+    lines = [_headline(verdict, judged), *_nothing_to_compare(verdict)]
+    lines += [_step(judgement, verdict) for judgement in judged]
     if verdict.depends_on_step_order:
         lines.append("The SGEMM-cube paper's own figure 9 fits rounding once a step (docs/results.md).")
     if verdict.noise["relative_frobenius"] > 1:  # twice what it is on many results
@@ -210,31 +220,59 @@ def _headline(verdict: Verdict, judged: Sequence[Judgement]) -> str:
     if verdict.depends_on_step_order:
         parts = "; ".join(f"{HEADLINES[j.status]} if {STEPS[j.step_order]}" for j in judged)
         return f"Verdict: it depends on how the cube rounds inside a step, which is not published: {parts}{how}."
-    if verdict.status == "lost" and verdict.fp32_lost >= max(j.lost_results for j in judged):
+    if verdict.status == "lost" and verdict.fp32_lost and verdict.fp32_lost >= max(j.lost_results for j in judged):
         return "Verdict: results are lost, in FP32, too: they or their products leave FP32's range."
     always = ", however the cube rounds inside a step" if len(judged) > 1 else ""
     return f"Verdict: {HEADLINES[verdict.status]}{how}{always}."
 
 
 def spelled_bits(bits: float) -> str:
-    """Bits that agree, in words: "21.8 bits", "24 bits or more" (what a correctly rounded FP32 result has), "every bit"."""
-    if bits == float("inf"):
+    """Bits that agree, in words: "21.8 bits", "every bit", "no bits"."""
+    if bits == math.inf:
         return "every bit"
-    return "24 bits or more" if bits >= 24 else f"{bits:.1f} bits" if bits >= 0.05 else "no bits"
+    return f"{bits:.1f} bits" if bits >= 0.05 else "no bits"
+
+
+def _fp32_bits(bits: float) -> str:
+    """As :func:`spelled_bits`; from 24, what a correctly rounded FP32 result has, "24 bits or more"."""
+    return "24 bits or more" if 24 <= bits < math.inf else spelled_bits(bits)
+
+
+def _nothing_to_compare(verdict: Verdict) -> list[str]:
+    """Why bits of the product are not told, or are few in FP32, too."""
+    if verdict.not_finite.results:
+        return [f"{verdict.not_finite} Bits are not told."]
+    if verdict.zero:
+        return [
+            "The exact product is 0: there are no leading bits to compare, only errors over |A||B| (componentwise)."
+        ]
+    if verdict.judgements[0].fp32_bits < FEWEST_BITS and not verdict.fp32_lost:
+        return ["The results cancel: FP32 itself has not one right bit of the product. Use FP64 where it matters."]
+    return []
 
 
 def _step(judgement: Judgement, verdict: Verdict) -> str:
+    how = STEPS[judgement.step_order]
+    if verdict.not_finite.results:
+        return f"{how}: {judgement.lost_results} of {verdict.results} results are lost"
+    if verdict.zero:
+        exact = [
+            "exact" if bits == math.inf else "not exact" for bits in (judgement.effective_bits, judgement.fp32_bits)
+        ]
+        return f"{how}: {exact[0]}, FP32 {exact[1]}"
     norm, element = (judgement.differences[metric] for metric in METRICS)
     if math.isinf(norm):
         found = "nothing is left" if norm < 0 else "FP32 leaves its range"
     else:
         found = f"{abs(norm):.1f} bits {'more' if norm > 0 else 'less'}"
+        if max(judgement.effective_bits, judgement.fp32_bits) < FEWEST_BITS:
+            found = f"an error {2 ** abs(norm):.1f} times {'smaller' if norm > 0 else 'larger'}"
         if abs(norm) <= verdict.noise["relative_frobenius"]:
             found = f"no difference ({found})" if abs(norm) >= 0.05 else "no difference"
     if element < -verdict.noise["componentwise"] and norm >= -verdict.noise["relative_frobenius"]:
         found += f", but single results are {abs(element):.1f} bits worse (componentwise)"
-    bits = f"{spelled_bits(judgement.effective_bits)}, FP32 {spelled_bits(judgement.fp32_bits)}"
-    return f"{STEPS[judgement.step_order]}: {bits}: {found}"
+    bits = f"{_fp32_bits(judgement.effective_bits)}, FP32 {_fp32_bits(judgement.fp32_bits)}"
+    return f"{how}: {bits}: {found}"
 
 
 def _causes(verdict: Verdict) -> list[str]:
@@ -244,31 +282,34 @@ def _causes(verdict: Verdict) -> list[str]:
         steps = [j for j in verdict.judgements if j.cause == cause]
         where = "" if len(steps) == len(verdict.judgements) else f" ({STEPS[steps[0].step_order]})"
         why = f"Without scaling ({verdict.judgements[0].setting})" if verdict.recommended.row_scaling else "Why"
-        bits = f" {spelled_bits(steps[0].effective_bits)};" if verdict.recommended.row_scaling else ""
-        low_low = "" if steps[0].low_low_bits is None else spelled_bits(steps[0].low_low_bits)
+        bits = f" {_fp32_bits(steps[0].effective_bits)};" if verdict.recommended.row_scaling else ""
+        low_low = "" if steps[0].low_low_bits is None else _fp32_bits(steps[0].low_low_bits)
         lines.append(f"{why}{where}:{bits} {cause}: {CAUSES[cause].format(k=verdict.k, low_low=low_low)}.")
         short = steps[0].short_chain_bits
         if short is not None:
             lines.append(
                 f"Chains of {SHORT_CHAIN} products (bk * N_fused = {SHORT_CHAIN}; mpgemm plan --pareto) have "
-                f"{spelled_bits(short)}."
+                f"{_fp32_bits(short)}."
             )
         chain = steps[0].chain_bits
         if cause == "accumulation" and abs(chain - steps[0].effective_bits) <= verdict.noise["relative_frobenius"]:
             lines.append(
-                f"FP32 with all of k in one chain has {spelled_bits(chain)}, too: this machine's BLAS sums shorter chains."
+                f"FP32 with all of k in one chain has {_fp32_bits(chain)}, too: this machine's BLAS sums shorter chains."
             )
     return lines
 
 
 def _lost(verdict: Verdict) -> list[str]:
     lines = []
+    worst = max(verdict.judgements, key=lambda judgement: judgement.lost_results)
     for operand in verdict.lost_operands:
         counts = ((operand.overflow, "beyond 65504"), (operand.nonfinite, "infinite or NaN"))
         what = " and ".join(f"{count} {text}" for count, text in counts if count)
         first = f"{operand.name}[{operand.row}, {operand.column}] = {operand.value:g}"
-        lines.append(f"Lost elements of {operand.name}: {what}, the first {first}.")
-    worst = max(verdict.judgements, key=lambda judgement: judgement.lost_results)
+        kind = (
+            f"Lost elements of {operand.name}" if worst.worst else f"Elements of {operand.name} beyond their first word"
+        )
+        lines.append(f"{kind}: {what}, the first {first}.")
     if worst.worst is not None:
         i, j = worst.worst
         unscaled = " without scaling" if verdict.recommended.row_scaling else ""
@@ -284,11 +325,13 @@ def _scaling(verdict: Verdict) -> str:
     name, gained = "Scaling rows and columns by powers of two (sgemm_cube_scaled)", verdict.scaled[0].effective_bits
     if verdict.status == "as accurate" or gained - verdict.judgements[0].effective_bits <= SCALING_BITS:
         return f"{name} gains nothing."
-    return f"{name} is not enough: {spelled_bits(gained)}."
+    return f"{name} is not enough: {_fp32_bits(gained)}."
 
 
 def _advice(verdict: Verdict) -> str:
     if verdict.status == "lost" and not verdict.depends_on_step_order:
+        if verdict.not_finite.results:
+            return "Replace what is not finite first; FP32 keeps it as it is."
         return "Scale A or B first, or use FP64." if verdict.fp32_lost else "Use FP32 here."
     same = _same(verdict.recommended, verdict.same)
     name = " (method sgemm_cube_scaled)" if verdict.recommended.row_scaling else ""

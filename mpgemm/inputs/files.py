@@ -191,23 +191,30 @@ def _read_sparse(path: Path) -> np.ndarray:
 
 
 def _read_csv(path: Path, name: str | None) -> np.ndarray:
-    """Numbers between commas; a first line that is none is a heading."""
+    """Numbers between commas; a first line without a single number is a heading."""
     with _damage(path, ".csv file of numbers"), path.open(encoding="utf-8-sig", newline="") as stream:
-        rows = [row for row in csv.reader(stream) if row]
-        if rows and not all(map(_is_number, rows[0])):
+        rows = [(number, row) for number, row in enumerate(csv.reader(stream), 1) if row]
+        if rows and all(cell.strip() and not _is_number(cell) for cell in rows[0][1]):
             rows = rows[1:]
-        widths = {len(row) for row in rows}
+        widths = {len(row) for _, row in rows}
         if len(widths) != 1:
             raise ValueError(f"its rows have {sorted(widths)} numbers" if rows else "it holds no numbers")
-        return np.array([[float(cell) for cell in row] for row in rows])
+        return np.array([[_csv_number(cell, line, column) for column, cell in enumerate(row, 1)] for line, row in rows])
+
+
+def _csv_number(cell: str, line: int, column: int) -> float:
+    if not _is_number(cell):
+        raise ValueError(f"line {line}, cell {column} is {cell!r}, expected a number")
+    return float(cell)
 
 
 def _is_number(text: str) -> bool:
+    """Whether it is a number as files have them; Python's own underscores between digits are none."""
     try:
         float(text)
     except ValueError:
         return False
-    return True
+    return "_" not in text
 
 
 def _read_torch(path: Path, name: str | None) -> object:
@@ -318,17 +325,22 @@ def _parse_mtx(lines: IO[str], path: Path) -> np.ndarray:
 
 
 def _mtx_int(word: str) -> int:
-    try:
-        return int(word)
-    except ValueError:
-        raise ValueError(f"expected an integer, got {word!r}") from None
+    if not word.lstrip("+-").isdecimal():
+        raise ValueError(f"expected an integer, got {word!r}")
+    return int(word)
+
+
+def _mtx_number(word: str) -> float:
+    if not _is_number(word):
+        raise ValueError(f"expected a number, got {word!r}")
+    return float(word)
 
 
 def _mtx_array(words: Iterator[list[str]], rows: int, columns: int, symmetry: str) -> np.ndarray:
     """Column by column; of a symmetric matrix the lower triangle, of a skew-symmetric one without its diagonal."""
     first = {"general": lambda j: 0, "symmetric": lambda j: j, "skew-symmetric": lambda j: j + 1}[symmetry]
     places = [(i, j) for j in range(columns) for i in range(first(j), rows)]
-    values = [float(word) for line in words for word in line]
+    values = [_mtx_number(word) for line in words for word in line]
     if len(values) != len(places):
         raise ValueError(f"{rows} x {columns} {symmetry} needs {len(places)} values, the file has {len(values)}")
     matrix = np.zeros((rows, columns))
@@ -347,7 +359,7 @@ def _mtx_coordinate(
         i, j = _mtx_int(line[0]) - 1, _mtx_int(line[1]) - 1
         if not (0 <= i < rows and 0 <= j < columns):
             raise ValueError(f"entry {found + 1} at ({i + 1}, {j + 1}) lies outside {rows} x {columns}")
-        _mtx_put(matrix, i, j, 1.0 if pattern else float(line[2]), symmetry)
+        _mtx_put(matrix, i, j, 1.0 if pattern else _mtx_number(line[2]), symmetry)
         found += 1
     if found != count:
         raise ValueError(f"the size line promises {count} entries, the file has {found}")

@@ -35,6 +35,8 @@ class Distribution:
         Every parameter with its default; the default's type is the parameter's type.
     source : str
         Where it is used so.
+    independent : bool
+        Whether rows of A and columns of B do not depend on how many there are.
 
     Raises
     ------
@@ -47,6 +49,7 @@ class Distribution:
     make: Callable[..., Pair]
     parameters: Mapping[str, float] = field(default_factory=dict)
     source: str = ""
+    independent: bool = True
 
     def __post_init__(self):
         if not self.name.isidentifier() or not self.summary:
@@ -215,8 +218,15 @@ DISTRIBUTIONS: dict[str, Distribution] = {
             "A with the given condition number (2-norm), B uniform in [-1, 1]",
             _conditioned,
             {"condition": 1e6},
+            independent=False,
         ),
-        Distribution("cancelling", "products that cancel to about 2^-bits of |A||B|", _cancelling, {"bits": 12}),
+        Distribution(
+            "cancelling",
+            "products that cancel to about 2^-bits of |A||B|",
+            _cancelling,
+            {"bits": 12},
+            independent=False,
+        ),
     )
 }
 

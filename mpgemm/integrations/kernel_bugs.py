@@ -1,81 +1,33 @@
 """What kind of bug would make a kernel's result look like this: each suspicion is tried on the elements that fail.
 
-A suspicion is a statement with a prediction. It is reported only if the prediction is within the tolerance for every failing
-element that is looked at, and about as near as the nearest one: a certified bound is wide, so wrong predictions can lie inside
-of it. Only where no prediction fits, the size of the errors is compared with what narrower sums make.
+A suspicion is a statement with a prediction. The prediction must be within the tolerance for every failing element that is
+looked at, and as near as a right kernel's own errors are: a certified bound is wide, so wrong predictions can lie inside of
+it. Narrower sums and results are in :mod:`mpgemm.integrations.kernel_narrow`. Only where nothing fits so well, what lies
+within the tolerance is said.
 """
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from mpgemm.integrations.kernel_tolerance import KernelTolerance
-from mpgemm.recovery.engines import ieee_engine
-from tensorcore_models.catalogue import get_instruction
-from tensorcore_models.engines.engine import Engine
+from mpgemm.integrations.kernel_failure import SAMPLES, Failure, Finding
+from mpgemm.integrations.kernel_narrow import narrow_findings, narrow_sums
 from tensorcore_models.formats import Format, get_float_format
 from tensorcore_models.formats.rounding import round_to
 
-#: Failing elements that are looked at, spread over all of them.
-SAMPLES = 64
 #: Failing elements below which a prediction with a free parameter fits by chance.
 FEWEST = 4
+#: A prediction is right up to this many times a right kernel's own errors (root mean square; other orders of k double them).
+GOOD = 5.0
 #: Predictions are reported up to this many times as far away as the nearest.
-NEAR = 4.0
+NEAR = 1.5
 #: Tiles that kernels have.
 TILES = (8, 16, 32, 64, 128, 256)
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Failing elements with what is needed to explain them.
-
-    Attributes
-    ----------
-    tolerance : KernelTolerance
-    out, exact, bound : ndarray of float64, shape (m, n)
-    rows, columns : ndarray of int
-        The failing elements that are looked at.
-    """
-
-    tolerance: KernelTolerance
-    out: np.ndarray
-    exact: np.ndarray
-    bound: np.ndarray
-    rows: np.ndarray
-    columns: np.ndarray
-
-    @property
-    def got(self) -> np.ndarray:
-        """The kernel's values of these elements."""
-        return self.out[self.rows, self.columns]
-
-    @property
-    def true(self) -> np.ndarray:
-        """Their exact values."""
-        return self.exact[self.rows, self.columns]
-
-    @property
-    def allowed(self) -> np.ndarray:
-        """Their bounds."""
-        return self.bound[self.rows, self.columns]
-
-    def residual(self, prediction: np.ndarray, slack: float | np.ndarray = 1.0) -> float:
-        """The largest distance from a prediction in units of the bound (times `slack`); at most 1 where it explains all."""
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            distance = np.abs(self.got - prediction)
-            units = np.where(distance == 0, 0.0, distance / (slack * self.allowed))
-        return float(np.max(np.where(np.isnan(units), np.inf, units)))
-
-    def products(self) -> np.ndarray:
-        """Products of these elements along k, shape (elements, k)."""
-        return self.tolerance.a[self.rows] * self.tolerance.b[:, self.columns].T
-
-
-#: (residual, statement).
-Finding = tuple[float, str]
+#: Single products along k that can be missing at once.
+SCATTERED = 16
+#: Products that are looked at for them, about.
+LOOKED_AT = 1 << 19
 
 
 def suspicions(failure: Failure) -> list[str]:
@@ -89,13 +41,22 @@ def suspicions(failure: Failure) -> list[str]:
         text = certain(failure)
         if text is not None:
             return [text]
-    tests = _PREDICTIONS if failure.rows.size >= FEWEST else _WITHOUT_PARAMETERS
-    found = [finding for test in tests for finding in test(failure) if finding[0] <= 1]
-    if found:
-        nearest = min(residual for residual, _ in found)
-        return [text for residual, text in sorted(found) if residual <= NEAR * max(nearest, 1e-3)]
-    hint = _narrow_sums(failure) if failure.rows.size >= FEWEST else None
-    return [] if hint is None else [hint]
+    many = failure.rows.size >= FEWEST
+    tests = (*_WITHOUT_PARAMETERS, *_WITH_PARAMETERS) if many else _WITHOUT_PARAMETERS
+    found = [finding for test in tests for finding in test(failure) if finding.units <= 1]
+    if many:
+        found += narrow_findings(failure)
+    good = sorted(finding for finding in found if finding.fit <= GOOD)
+    if not good and many:
+        good = list(_scattered(failure))
+    if good:
+        texts = [finding.text for finding in good if finding.fit <= NEAR * max(good[0].fit, 0.1)]
+        return list(dict.fromkeys(texts))
+    hint = narrow_sums(failure) if many else None
+    if hint is not None:
+        return [hint]
+    rest = sorted((finding.units, finding.text) for finding in found)
+    return list(dict.fromkeys(text for units, text in rest if units <= NEAR * max(rest[0][0], 1e-3)))
 
 
 def _not_finite(f: Failure) -> str | None:
@@ -113,7 +74,7 @@ def _addend(f: Failure) -> Iterator[Finding]:
         return
     c = f.tolerance.c[f.rows, f.columns]
     for times, text in ((-1, "left out"), (1, "added twice"), (-2, "subtracted")):
-        yield f.residual(f.true + times * c), f"the addend: C is {text}"
+        yield f.finding(f.true + times * c, f"the addend: C is {text}")
 
 
 def _scale(f: Failure) -> Iterator[Finding]:
@@ -124,7 +85,9 @@ def _scale(f: Failure) -> Iterator[Finding]:
     exponent = round(math.log2(abs(ratio)))
     power = f" (2^{exponent})" if abs(math.log2(abs(ratio)) - exponent) < 1e-3 else ""
     text = f"a wrong scale: every result is {ratio:.6g}{power} times the exact one"
-    yield f.residual(ratio * f.true, 1 + abs(ratio)), text
+    found = f.finding(ratio * f.true, text, 1 + abs(ratio))
+    if found.fit <= GOOD:  # within a wide bound nearly everything is a scale
+        yield found
 
 
 def _moved(f: Failure) -> Iterator[Finding]:
@@ -142,17 +105,34 @@ def _moved(f: Failure) -> Iterator[Finding]:
         for text, (i, j) in places.items():
             if (i < m).all() and (j < n).all():
                 slack = np.maximum(f.bound[i, j] / f.allowed, 1.0)
-                found.append((f.residual(f.exact[i, j], slack), text if tile < whole else "the result is transposed"))
-    yield from sorted(found, key=lambda finding: finding[0])[:1]
+                found.append(f.finding(f.exact[i, j], text if tile < whole else "the result is transposed", slack))
+    yield from sorted(found)[:1]
+
+
+def _stale(f: Failure) -> Iterator[Finding]:
+    """A tile that starts from the sums of another one: the one before it, or itself."""
+    m, n = f.exact.shape
+    found = []
+    for tile in TILES:
+        for text, (i, j) in {
+            f"{tile} rows above": (f.rows - tile, f.columns),
+            f"{tile} rows below": (f.rows + tile, f.columns),
+            f"{tile} columns before": (f.rows, f.columns - tile),
+            f"{tile} columns behind": (f.rows, f.columns + tile),
+        }.items():
+            if (i >= 0).all() and (j >= 0).all() and (i < m).all() and (j < n).all():
+                text = f"a stale accumulator: the sums of the tile {text} are added"
+                found.append(f.finding(f.true + f.exact[i, j], text, 2.0))
+    yield from sorted(found)[:1]
 
 
 def _operand_transposed(f: Failure) -> Iterator[Finding]:
     a, b = f.tolerance.a, f.tolerance.b
     added = 0.0 if f.tolerance.c is None else f.tolerance.c[f.rows, f.columns]
     if b.shape[0] == b.shape[1]:
-        yield f.residual(np.einsum("ik,ik->i", a[f.rows], b[f.columns]) + added), "B is read transposed"
+        yield f.finding(np.einsum("ik,ik->i", a[f.rows], b[f.columns]) + added, "B is read transposed")
     if a.shape[0] == a.shape[1]:
-        yield f.residual(np.einsum("ki,ki->i", a[:, f.rows], b[:, f.columns]) + added), "A is read transposed"
+        yield f.finding(np.einsum("ki,ki->i", a[:, f.rows], b[:, f.columns]) + added, "A is read transposed")
 
 
 def _terms(f: Failure) -> Iterator[Finding]:
@@ -162,27 +142,68 @@ def _terms(f: Failure) -> Iterator[Finding]:
     if k < 2:
         return
     sums = np.concatenate([np.zeros((len(products), 1)), np.cumsum(products, 1)], 1)
-    difference = (f.got - f.true)[:, None]
 
-    def nearest(candidates: np.ndarray, sign: int) -> tuple[float, int]:
+    def nearest(candidates: np.ndarray, sign: int, text: Callable[[int], str]) -> Finding:
         with np.errstate(divide="ignore", invalid="ignore"):
-            units = np.max(np.abs(difference + sign * candidates) / f.allowed[:, None], axis=0)
-        best = int(np.argmin(units))
-        return float(units[best]), best
+            distance = ((f.got - f.true)[:, None] + sign * candidates) / f.usual[:, None]
+        best = int(np.argmin(np.square(distance).sum(0)))
+        return f.finding(f.true - sign * candidates[:, best], text(best))
 
     for sign, what in ((1, "is missing"), (-1, "is there twice")):
-        for length in (1, *(t for t in (2, 4, *TILES) if t < k)):
-            starts = np.arange(0, k, length)
-            residual, where = nearest(sums[:, np.minimum(starts + length, k)] - sums[:, starts], sign)
-            start, stop = starts[where], min(starts[where] + length, k)
-            yield (
-                residual,
-                f"a lost term: k = {start} {what}" if stop - start == 1 else f"lost terms: k {start}:{stop} {what}",
-            )
-    residual, end = nearest(sums[:, -1:] - sums[:, 1:-1], 1)
-    yield residual, f"lost terms: the sum ends at k = {end + 1} of {k} (a tail that fills no tile)"
-    residual, begin = nearest(sums[:, 1:-1], 1)
-    yield residual, f"lost terms: the sum begins at k = {begin + 1}"
+        yield nearest(products, sign, lambda at, what=what: f"a lost term: k = {at} {what}")
+        for length in (t for t in (2, 4, *TILES) if t < k):
+            blocks = sums[:, length:] - sums[:, :-length]
+            yield nearest(blocks, sign, lambda at, n=length, what=what: f"lost terms: k {at}:{at + n} {what}")
+    yield nearest(
+        sums[:, -1:] - sums[:, 1:-1],
+        1,
+        lambda at: f"lost terms: the sum ends at k = {at + 1} of {k} (a tail that fills no tile)",
+    )
+    yield nearest(sums[:, 1:-1], 1, lambda at: f"lost terms: the sum begins at k = {at + 1}")
+
+
+def _scattered(f: Failure) -> Iterator[Finding]:
+    """A few single products that are missing, anywhere along k: orthogonal matching pursuit.
+
+    What is missing is a sum of few of the products, and until all of them are found of a part of the whole.
+    """
+    k = f.tolerance.a.shape[1]
+    f = f.more(min(max(LOOKED_AT // max(k, 1), SAMPLES), 4 * SAMPLES))
+    if f.rows.size < 4 * SCATTERED or k < 2:
+        return
+    products = f.products() / f.usual[:, None]
+    true, lost = f.true / f.usual, (f.true - f.got) / f.usual
+    norms = np.sqrt(np.maximum(np.square(products - true[:, None] / k).sum(0), 1e-300))
+    tried: list[int] = []
+    for _ in range(2 * SCATTERED):
+        left, factors = _least_squares(np.column_stack([true, products[:, tried]]), lost)
+        missing = [at for at, factor in zip(tried, factors[1:], strict=True) if factor > 0.5]
+        if 1 < len(missing) <= SCATTERED:
+            rest = lost - products[:, missing].sum(1)
+            if np.sqrt(np.mean(np.square(rest))) <= GOOD:
+                text = _listed(missing, k)
+                if text is not None:
+                    yield f.finding(f.got + rest * f.usual, f"lost terms: {text}")
+                return
+        score = np.abs(np.einsum("ek,e->k", products, left)) / norms
+        score[tried] = -1.0
+        tried.append(int(np.argmax(score)))
+
+
+def _least_squares(columns: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(what is left, factors), by normal equations and without BLAS, whose threads cost more than these few columns."""
+    squares = np.einsum("ei,ej->ij", columns, columns)
+    squares[np.diag_indices(len(squares))] *= 1 + 1e-12
+    factors = np.linalg.lstsq(squares, np.einsum("ei,e->i", columns, values), rcond=None)[0]
+    return values - np.einsum("ei,i->e", columns, factors), factors
+
+
+def _listed(missing: list[int], k: int) -> str | None:
+    """Missing k in words; None where the sum begins late or ends early."""
+    first, last = min(missing), max(missing)
+    if last - first + 1 > len(missing):
+        return f"k = {', '.join(map(str, sorted(missing)))} are missing"
+    return None if first == 0 or last == k - 1 else f"k {first}:{last + 1} is missing"
 
 
 def _operands_rounded(f: Failure) -> Iterator[Finding]:
@@ -196,51 +217,10 @@ def _operands_rounded(f: Failure) -> Iterator[Finding]:
             continue
         for rounding, how in (("rne", "rounded"), ("rz", "cut")):
             rounded = [round_to(x, narrow, rounding, saturate=True) for x in (a[f.rows], b[:, f.columns].T)]
-            yield (
-                f.residual(np.einsum("ik,ik->i", *rounded) + added, 1 + 2.0**-6),
-                f"the operands were {how} to {name} first",
-            )
-
-
-def _chains(f: Failure) -> Iterator[tuple[str, Engine]]:
-    """Narrower sums to compare with."""
-    name = f.tolerance.engine.formats[0].name
-    yield "fp16 accumulation", ieee_engine(name, "fp16")
-    yield "bf16 accumulation", ieee_engine(name, "bf16")
-    if name in ("e4m3fn", "e5m2"):
-        spelled = {"e4m3fn": "e4m3", "e5m2": "e5m2"}[name]
-        hopper = get_instruction("hopper", f"wgmma.m64n8k32.f32.{spelled}.{spelled}")
-        yield "sums with 13 fraction bits, as Hopper's FP8 units have (no promotion to FP32)", hopper
-
-
-def _narrow_sums(f: Failure) -> str | None:
-    """Errors of the size that a narrower accumulator makes on the same operands."""
-    result = f.tolerance.engine.formats[3]
-    if f.tolerance.engine.scale_format is not None or not isinstance(result, Format):
-        return None
-    rows, columns = np.unique(f.rows)[:16], np.unique(f.columns)[:16]
-    grid = np.ix_(rows, columns)
-    error = _rms(f.out[grid] - f.exact[grid])
-    near: dict[str, float] = {}
-    for text, engine in _chains(f):
-        if isinstance(engine.formats[3], Format) and engine.formats[3].fraction_bits > result.fraction_bits:
-            continue
-        c = None if f.tolerance.c is None else round_to(f.tolerance.c[grid], engine.formats[2])
-        with np.errstate(over="ignore", invalid="ignore"):
-            sums = engine.gemm(f.tolerance.a[rows], f.tolerance.b[:, columns], c).astype(np.float64)
-            typical = _rms(sums - f.exact[grid])
-        if 0 < typical < math.inf and error > 0:
-            near[text] = abs(math.log2(error / typical))
-    best = min(near, key=lambda text: near[text], default=None)
-    if best is None or near[best] > 1.5:
-        return None
-    return f"{best}: errors of the size that it makes on these operands (2^{near[best]:.1f} apart)"
-
-
-def _rms(x: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(np.square(x)))) if np.isfinite(x).all() else math.inf
+            prediction = np.einsum("ik,ik->i", *rounded) + added
+            yield f.finding(prediction, f"the operands were {how} to {name} first", 1 + 2.0**-6)
 
 
 _Test = Callable[[Failure], Iterator[Finding]]
 _WITHOUT_PARAMETERS: tuple[_Test, ...] = (_addend, _operand_transposed)
-_PREDICTIONS: tuple[_Test, ...] = (*_WITHOUT_PARAMETERS, _moved, _scale, _terms, _operands_rounded)
+_WITH_PARAMETERS: tuple[_Test, ...] = (_moved, _stale, _scale, _terms, _operands_rounded)

@@ -4,7 +4,9 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.attribution import attribute
-from mpgemm.integrations.kernel_bugs import FEWEST, SAMPLES, Failure, suspicions
+from mpgemm.integrations.kernel_bugs import FEWEST, suspicions
+from mpgemm.integrations.kernel_failure import failure_of
+from mpgemm.integrations.kernel_overflow import model_values, right_elements, too_many_unbounded, unbounded_line
 from mpgemm.integrations.kernel_tolerance import KernelTolerance, gemm_tolerance, kernel_engine
 from mpgemm.integrations.multiplier import recipe_values
 from mpgemm.recovery.methods import list_methods
@@ -44,7 +46,9 @@ def assert_gemm_close(
     ------
     AssertionError
         If an element is outside: the worst element, its bound, the engine's own part of its error, and what kind of bug would
-        look like this. Also if the tolerance is vacuous: a kernel that writes zeros would pass.
+        look like this. Where the exact result or the model's is infinite or NaN, the result must be of that kind and sign.
+        Also if the tolerance is vacuous (a kernel that writes zeros would pass), and if more than a tenth of the elements have
+        no finite bound, since they may overflow.
     ValueError, TypeError
         As :func:`gemm_tolerance`; and if the result has another shape or no format.
     """
@@ -62,43 +66,59 @@ def assert_gemm_close(
     if allowed.vacuity.vacuous:
         raise AssertionError(
             f"the tolerance is vacuous: a kernel that writes zeros passes (largest bound {allowed.atol:.4g}). "
-            "Use operands whose product is larger than its rounding errors: fewer values of k, less cancellation, "
-            f"no overflow.\n{allowed}"
+            f"Use operands whose product is larger than its rounding errors: fewer values of k, less cancellation.\n{allowed}"
         )
-    with np.errstate(invalid="ignore"):
-        error = np.abs(allowed.exact.error_of(computed))
-    true = allowed.exact.rounded("fp64")
-    right = (error <= allowed.bound) | (np.isnan(true) & np.isnan(computed.astype(np.float64)))
+    right = right_elements(computed, allowed)
     if not right.all():
-        raise AssertionError(_message(computed.astype(np.float64), allowed, error, ~right))
+        raise AssertionError(_message(computed.astype(np.float64), allowed, ~right))
+    if (text := too_many_unbounded(allowed)) is not None:
+        raise AssertionError(text)
 
 
-def _message(out: np.ndarray, allowed: KernelTolerance, error: np.ndarray, wrong: np.ndarray) -> str:
-    exact, bound = np.asarray(allowed.exact.rounded("fp64")), allowed.bound
-    with np.errstate(divide="ignore", invalid="ignore"):
-        excess = np.where(wrong, np.where(bound > 0, error / bound, np.inf), -1.0)
-    excess = np.where(np.isnan(excess), np.inf, excess)
-    i, j = (int(x) for x in np.unravel_index(int(np.argmax(excess)), excess.shape))
+def _message(out: np.ndarray, allowed: KernelTolerance, wrong: np.ndarray) -> str:
+    exact, bound = np.asarray(allowed.exact.rounded("fp64")), allowed.finite_bound
     lines = [
         f"{np.count_nonzero(wrong)} of {wrong.size} elements are outside of the certified tolerance "
-        f"of {allowed.engine.label}",
+        f"of {allowed.engine.label}"
+    ]
+    if (text := unbounded_line(allowed)) is not None:
+        lines.append(f"  {text}")
+    usual = wrong & np.isfinite(allowed.bound)
+    if not usual.any():
+        return "\n".join([*lines, *_kinds_differ(out, allowed, wrong)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.abs(out - exact)
+        excess = np.where(usual, np.where(bound > 0, error / bound, np.inf), -1.0)
+    excess = np.where(np.isnan(excess), np.inf, excess)
+    i, j = (int(x) for x in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    lines += [
         f"  worst: out[{i}, {j}] = {float(out[i, j])!r}, exact {float(exact[i, j])!r}: "
         f"difference {out[i, j] - exact[i, j]:.6g}, bound {bound[i, j]:.6g} ({excess[i, j]:.4g} times)",
         *_cause(allowed, i, j),
     ]
-    places = np.flatnonzero(wrong)
-    chosen = places[np.unique(np.linspace(0, places.size - 1, min(SAMPLES, places.size)).astype(int))]
-    failure = Failure(allowed, out, exact, bound, *np.divmod(chosen, wrong.shape[1]))
+    failure = failure_of(out, allowed, usual)
     found = suspicions(failure)
     lines += [f"  looks like {text}" for text in found]
-    if not found and places.size < FEWEST:
-        lines.append(f"  looks like nothing in particular: only {places.size} of the elements fail")
+    if not found and failure.rows.size < FEWEST:
+        lines.append(f"  looks like nothing in particular: only {failure.rows.size} of the elements fail")
     elif not found:
         lines.append(
             "  looks like none of: lost or doubled terms, wrong scale, transposed or exchanged blocks, rounded operands, "
             "narrow sums. Does the kernel chain k in more parts (splits=)?"
         )
     return "\n".join(lines)
+
+
+def _kinds_differ(out: np.ndarray, allowed: KernelTolerance, wrong: np.ndarray) -> list[str]:
+    """Only elements without a finite bound are wrong: the first of them, and what else there is of its kind."""
+    exact = np.asarray(allowed.exact.rounded("fp64"))
+    i, j = (int(x) for x in np.argwhere(wrong)[0])
+    model = float(model_values(allowed, np.array([i]), np.array([j]))[0][0, 0])
+    return [
+        f"  first: out[{i}, {j}] = {float(out[i, j])!r}, exact {float(exact[i, j])!r}, the model {model!r}",
+        f"  of them {np.count_nonzero(wrong & np.isfinite(out))} are finite, "
+        f"{np.count_nonzero(wrong & np.isinf(out))} infinite, {np.count_nonzero(wrong & np.isnan(out))} NaN",
+    ]
 
 
 def _cause(allowed: KernelTolerance, i: int, j: int) -> list[str]:

@@ -1,17 +1,20 @@
 """The tolerance of one kernel's result: an engine's certified bound, the output's rounding, and whether it could fail."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
-from mpgemm.bounds.operand_facts import apply_scales, facts_of, scaled_values
-from mpgemm.bounds.tolerances import Tolerance, Vacuity, check_tolerance, tolerance
+from mpgemm.bounds.operand_facts import OperandFacts, apply_scales, facts_of, scaled_values
+from mpgemm.bounds.tolerance_result import Tolerance
+from mpgemm.bounds.tolerances import tolerance
+from mpgemm.bounds.vacuity import Vacuity, check_tolerance
 from mpgemm.exact.product import ExactResult, exact_gemm
 from mpgemm.integrations.multiplier import Multiplier
 from tensorcore_models.engines.engine import Engine
-from tensorcore_models.formats import Format, get_format
+from tensorcore_models.formats import Format, IntegerFormat, get_format
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
 
 #: Rows and columns on which the loss of one product is tried out.
@@ -26,13 +29,24 @@ class KernelTolerance:
     ----------
     engine : Engine
     bound : ndarray of float64, shape (m, n)
-        Certified: |out - exact| of a kernel that does what :func:`gemm_tolerance` says.
+        Certified: |out - exact| of a kernel that does what :func:`gemm_tolerance` says; infinite where a sum or the rounding to
+        the output's format may overflow.
+    finite_bound : ndarray of float64, shape (m, n)
+        The same where the result is known to be finite, so that nothing overflowed.
     exact : ExactResult
         The exact product of the operands as the engine takes them.
     a, b, c : ndarray of float64
         These operands, block scales multiplied in.
+    operands : (ndarray, ndarray, ndarray or None, ndarray or None)
+        What the engine is given: values of A and B, and block scales.
     given : (ndarray, ndarray)
         The operands before `input_rounding`, without block scales.
+    out_format : str
+        Of the kernel's result.
+    splits : int
+        Chains that are added up.
+    overflow_from : float
+        The size of a sum from which it may be infinite.
     derivation : str
         How the bound comes about.
     vacuity : Vacuity
@@ -41,11 +55,16 @@ class KernelTolerance:
 
     engine: Engine
     bound: np.ndarray
+    finite_bound: np.ndarray
     exact: ExactResult
     a: np.ndarray
     b: np.ndarray
     c: np.ndarray | None
+    operands: tuple[np.ndarray | None, ...]
     given: tuple[np.ndarray, np.ndarray]
+    out_format: str
+    splits: int
+    overflow_from: float
     derivation: str
     vacuity: Vacuity
 
@@ -142,33 +161,44 @@ def gemm_tolerance(
     facts = facts_of(unit, x, y, scales_a, scales_b)
     step = bounds.step_error(unit, facts)
     steps = bounds.steps_of(unit, x.shape[1], step.terms) + (splits - 1) * bounds.steps_of(unit, unit.k, step.terms)
+    operands = x, y, scale_a, scale_b
     x, y = apply_scales(unit, x, y, scales_a, scales_b)
-    exact = exact_gemm(x, y, added)
+    exact, out = exact_gemm(x, y, added), get_format(out_format) if out_format is not None else unit.formats[3]
+    chains = _Chains(unit, steps, splits - 1 + (added is not None), facts, out)
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = np.abs(x) @ np.abs(y) + (0.0 if added is None else np.abs(added))
-        finite = np.isfinite(sizes)
-        bound = bounds.accumulation_bound(unit, np.where(finite, sizes, 0.0), steps, facts)
-        additions = splits - 1 + (added is not None)
-        result = unit.formats[3]
-        if additions and isinstance(result, Format):
-            bound = bound + bounds.growth(result.unit_roundoff, additions) * (sizes + bound) * bounds.MARGIN
-        bound = np.where(finite, _rounded_once(bound, exact, result, out_format), np.inf)
-    lines = [found.derivation, *([f"{additions} addition(s) outside"] if additions else [])]
-    if out_format is not None and get_format(out_format) != result:
-        lines.append(f"rounded once to {get_format(out_format).name}")
+        bound, finite_bound = (chains.bound(sizes, exact, finite) for finite in (False, True))
+    lines = [found.derivation, *([f"{chains.additions} addition(s) outside"] if chains.additions else [])]
+    if out != unit.formats[3]:
+        lines.append(f"rounded once to {out.name}")
     given = (arrays[0].astype(np.float64), arrays[1].astype(np.float64)) if unit.scale_format is None else (x, y)
-    vacuity = _vacuity(x, y, added, exact, bound)
-    return KernelTolerance(unit, bound, exact, x, y, added, given, "\n".join(lines), vacuity)
+    return KernelTolerance(
+        unit, bound, finite_bound, exact, x, y, added, operands, given, out.name, splits, bounds.overflow_from(unit),
+        "\n".join(lines), _vacuity(x, y, added, exact, finite_bound),
+    )  # fmt: skip
 
 
-def _rounded_once(bound: np.ndarray, exact: ExactResult, result, out_format: str | None) -> np.ndarray:
-    """The bound after a rounding to the output's format, infinite where that can overflow."""
-    out = result if out_format is None else get_format(out_format)
-    if out == result or not isinstance(out, Format):
-        return bound
-    reach = np.abs(exact.rounded("fp64")) + bound
-    rounded = bound + out.unit_roundoff * reach * bounds.MARGIN + out.min_subnormal / 2
-    return np.where(reach * (1 + out.unit_roundoff) < out.max_finite, rounded, np.inf)
+class _Chains(NamedTuple):
+    """How a kernel adds: steps of the engine in all, additions outside, one rounding to the output's format."""
+
+    unit: Engine
+    steps: int
+    additions: int
+    facts: OperandFacts | None
+    out: Format | IntegerFormat
+
+    def bound(self, sizes: np.ndarray, exact: ExactResult, finite: bool) -> np.ndarray:
+        """Of each element; `finite` where nothing is known to have overflowed."""
+        known, result = np.isfinite(sizes), self.unit.formats[3]
+        bound = bounds.accumulation_bound(self.unit, np.where(known, sizes, 0.0), self.steps, self.facts, finite=finite)
+        if self.additions and isinstance(result, Format):
+            bound = bound + bounds.growth(result.unit_roundoff, self.additions) * (sizes + bound) * bounds.MARGIN
+        if self.out != result and isinstance(self.out, Format):
+            reach = np.abs(exact.rounded("fp64")) + bound
+            rounded = bound + self.out.unit_roundoff * reach * bounds.MARGIN + self.out.min_subnormal / 2
+            fits = reach * (1 + self.out.unit_roundoff) < self.out.max_finite
+            bound = np.where(fits | finite, rounded, np.inf)
+        return np.where(known, bound, np.inf)
 
 
 def _vacuity(a, b, c, exact: ExactResult, bound: np.ndarray) -> Vacuity:

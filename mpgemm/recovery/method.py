@@ -42,7 +42,7 @@ ACCUMULATIONS = ("core", "blocks", "nested", "outside", "k_step", "termwise", "e
 ORDERS = ("step", "term")
 EQUILIBRATIONS = ("none", "rows")
 KINDS = ("words", "integer_slices", "residues", "quantised")
-CERTAINTIES = ("published formula", "library practice", "reconstruction")
+CERTAINTIES = ("published formula", "library practice", "reconstruction", "not stated")
 TARGETS = ("engine", "fp32", "fp64", "input")
 
 #: Moduli of Ozaki-II in the order in which they are taken: the largest pairwise coprime integers up to 256.
@@ -79,8 +79,9 @@ class RecoveryMethod:
         What calls and tables use, and a line for people.
     formula, source : str
         The arithmetic and where it is from.
-    certainty : {"published formula", "library practice", "reconstruction"}
-        "reconstruction": inferred from descriptions, not from the authors' text or code.
+    certainty : {"published formula", "library practice", "reconstruction", "not stated"}
+        "reconstruction": inferred from descriptions, not from the authors' text or code. "not stated" is what a row of your own
+        says of itself unless you state it.
     kind : {"words", "integer_slices", "residues", "quantised"}
         Which algorithm runs the row: floating-point words, integer slices on a common exponent, residues, or quantised words.
     formats : tuple of str
@@ -117,7 +118,7 @@ class RecoveryMethod:
     title: str
     formula: str
     source: str
-    certainty: str = "published formula"
+    certainty: str = "not stated"
     kind: str = "words"
     formats: tuple[str, ...] = ("fp16",)
     words: int = 2
@@ -220,7 +221,7 @@ class RecoveryMethod:
             f"  {self.formula}",
             f"  passes {self.passes}; words {self.words} of {' or '.join(self.formats)}, rounding {self.rounding}; "
             f"accumulation {self.accumulation}; equilibrate {self.equilibrate}",
-            f"  {self.certainty}: {self.source}",
+            f"  {'source' if self.certainty == 'not stated' else self.certainty}: {self.source}",
         ]
         if self.range_limits:
             lines.append(f"  range: {self.range_limits}")

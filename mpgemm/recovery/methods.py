@@ -50,6 +50,8 @@ def _parsed(text: str) -> dict:
         key, separator, value = item.partition("=")
         if not separator:
             raise ValueError(f"method option {item!r}: expected NAME=VALUE")
+        if key in options:
+            raise ValueError(f"method option {key!r} is given twice")
         if value in ("True", "False", "true", "false"):
             options[key] = value.lower() == "true"
         else:

@@ -31,6 +31,7 @@ def _single(name: str, formats, engine: str, note: str) -> RecoveryMethod:
         title=f"single pass of {name} words",
         formula=f"D = core({name}(A) {name}(B) + C)",
         source="the plain product",
+        certainty="published formula",
         formats=formats,
         words=1,
         products=_HI,
@@ -47,6 +48,7 @@ def _native(name: str) -> RecoveryMethod:
         title=f"native {name} product",
         formula="D = core(A B + C), by default a chain of fused multiply-adds in k order",
         source="the plain product",
+        certainty="published formula",
         formats=(name,),
         words=1,
         products=_HI,
@@ -98,6 +100,7 @@ ROWS: dict[str, RecoveryMethod] = {
             formula="A_l = h(A - A_h); D = core(A_l B_l + A_h B_l + A_l B_h + A_h B_h + C)",
             source="ootomo-yokota eq. 6, valpey section 6; split by truncation as xue section 2 and table 2 "
             "say, by RN for valpey table 5",
+            certainty="published formula",
             range_limits=_FP16_RANGE.format(low=-2),
             options={**_CHAIN, "terms": "3 or 4: without or with the low-low product"},
         ),
@@ -130,6 +133,7 @@ ROWS: dict[str, RecoveryMethod] = {
             formula="A_l = RN((A - A_h) 2^11); acc = RN(acc + core(A_h B_h)) for each k step; s = core(A_h B_l + A_l B_h); "
             "D = RN(RN(acc + s/2^11) + C)",
             source="ootomo-yokota eqs. 19-24; with accumulate_outside='c_only', terms=4 the formula of valpey section 6",
+            certainty="published formula",
             scale_exponent=11,
             products=_HI_LO,
             accumulation="k_step",
@@ -180,6 +184,7 @@ ROWS: dict[str, RecoveryMethod] = {
             title="SGEMM-cube: fp16 words, low words scaled by 2^s_b, three products joined in FP32",
             formula="hh, lh, hl = core(A_h B_h), core(A_l B_h), core(A_h B_l); D = RN(RN(hh + RN(lh + hl)/2^s_b) + C)",
             source="xue eq. 7 and section 4.4; elementwise: accumulation='elementwise'. On the Ascend cube C seeds hh",
+            certainty="published formula",
             scale_exponent=12,
             products=_HI_LO,
             accumulation="termwise",
@@ -200,6 +205,7 @@ ROWS: dict[str, RecoveryMethod] = {
             "joined in FP32",
             source="mary-mikaitis; s = precision of the words and the scaling to theta as in khattak-mikaitis' "
             "published experiment",
+            certainty="published formula",
             formats=("fp16", "bf16", "tf32", "e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz"),
             scale_exponent=None,
             products=_HI_LO,
@@ -263,6 +269,7 @@ ROWS: dict[str, RecoveryMethod] = {
             title="slices of 7 bits on a common row or column exponent, exact int32 products",
             formula="A = 2^e_row sum of a_i 2^(-7 i); D = FP64 sum of 2^(-7(i+j)) a_i b_j with i + j <= s + 1 (i, j from 1)",
             source="Ootomo, Ozaki and Yokota 2024, DGEMM on integer matrix multiplication unit",
+            certainty="published formula",
             kind="integer_slices",
             formats=("s8",),
             words=4,
@@ -280,6 +287,7 @@ ROWS: dict[str, RecoveryMethod] = {
             formula="A' = RZ(2^e_row A), B' = RZ(B 2^e_col) integers with k max|A'| max|B'| < M/2, M the product "
             "of the moduli; A'B' mod p for each modulus p by one int8 product; D = 2^-(e_row + e_col) CRT",
             source="Ozaki, Uchino and Imamura 2025",
+            certainty="published formula",
             kind="residues",
             formats=("s8",),
             words=1,

@@ -157,11 +157,13 @@ class CubeRun(WordRun):
     def product(self) -> np.ndarray:
         if self.row.rounding != "rne" or self.row.equilibrate != "none":
             return super().product()
-        # The row's accumulation is one of the two, and `prepare` checked the overflow.
+        # The row's accumulation is one of the two, and `prepare` checked the overflow. The cube's operands are FP32 numbers.
+        with np.errstate(over="ignore", under="ignore"):
+            a, b, c = (x if x is None else x.astype(np.float32, copy=False) for x in (self.a, self.b, self.c))
         return ascend.cube_gemm(
-            self.a,
-            self.b,
-            self.c,
+            a,
+            b,
+            c,
             order="elementwise" if self.row.accumulation == "elementwise" else "termwise",
             scale_exponent=self.scale,
             low_low=(1, 1) in self.row.products,

@@ -106,13 +106,12 @@ def _add(data: Mapping, found: Findings) -> list[str]:
             f"{check['case']}: the exact reference disagrees with mpmath on {check['checked'] - check['agreeing']} entries."
             for check in data.get("verified", []) if check["checked"] != check["agreeing"]
         )  # fmt: skip
-        return [f"How accurate is SGEMM-cube beside native FP16 and FP32 on {_listed(groups)}?"]
+        return [f"Is SGEMM-cube accurate enough for {_listed(groups)}, beside native FP16 and FP32?"]
     if records and "engine" in records[0]:
         _add_comparison(records, data, found)
-        methods, engines = (
-            list(dict.fromkeys(str(record[name]) for record in records)) for name in ("method", "engine")
-        )
-        return [f"Which of {_listed(methods)} is most accurate on {_listed(engines)}?"]
+        return [
+            f"Which method is cheap and accurate enough for {_listed(cases_of(records))} on {_listed(asked(records))}?"
+        ]
     return []
 
 
@@ -134,21 +133,37 @@ def _add_verdict(entry: Mapping, found: Findings) -> None:
         found.verdicts.append((f"{entry['case']}: {lines[0]}", lines[1:-1]))
         found.recommendations.extend(f"{entry['case']}: {line}" for line in lines[1:][-1:])
     if entry.get("note"):
-        found.caveats.append(f"{entry['case']} is generated: {entry['note']}.")
+        generated = "distribution" in (entry.get("identity") or {})
+        found.caveats.append(f"{entry['case']}{' is generated' * generated}: {entry['note'].rstrip('.')}.")
+
+
+def cases_of(records: Sequence[Mapping]) -> list[str]:
+    """The inputs of records."""
+    return list(dict.fromkeys(str(record["case"]) for record in records))
+
+
+def asked(records: Sequence[Mapping]) -> list[str]:
+    """The engines of records as they were asked for."""
+    return list(dict.fromkeys(str(record.get("requested") or record["engine"]) for record in records))
 
 
 def _add_comparison(records: Sequence[Mapping], data: Mapping, found: Findings) -> None:
-    for case in dict.fromkeys(str(record["case"]) for record in records):
-        members = [record for record in records if record["case"] == case and _error(record) is not None]
+    remarks = data.get("remarks") or {}
+    for case in cases_of(records):
+        members = [
+            r for r in records if r["case"] == case and _error(r) is not None and not r.get("results_not_finite")
+        ]
         if members:
             best = min(members, key=lambda record: _error(record) or 0.0)
-            text = f"{case}: {best['method']} on {best['engine']} has the smallest error, {_error(best):.2e}."
+            text = f"{case}: {best['method']} on {asked([best])[0]} has the smallest error, {_error(best):.2e}."
             found.verdicts.append((text, []))
-    for row in data.get("recommendations", []):
+        found.recommendations.extend(f"{case}: {line}" for line in remarks.get(case, ()))
+    for row in [] if remarks else data.get("recommendations", []):
         what = f"{row['method']} is the cheapest that reaches" if row["method"] else "no method compared here reaches"
         found.recommendations.append(f"{row['case']}, {row['engine']}: {what} {row['wanted']}.")
     for row in data.get("skipped", []):
         found.caveats.append(f"{row['method']} was not run on {row['engine']}: {row['reason']}.")
+    found.caveats.extend(line for line in data.get("notes", ()) if not line.startswith("Left out: "))
     lost = [r for r in records if any(r.get(f"overflow_{x}") for x in "ab")]
     if lost:
         names = _listed(list(dict.fromkeys(str(record["method"]) for record in lost)))

@@ -2,6 +2,7 @@
 
 import io
 import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -211,8 +212,23 @@ def method_errors(
     axes.set_title(title, fontsize=10)
     axes.set(xlabel=x_label)
     axes.grid(True, axis="both", color="0.9", linewidth=0.6)
-    figure.legend(fontsize=8, frameon=False, loc="outside lower center")
+    _legend(figure, *axes.get_legend_handles_labels(), columns=1)
     return figure
+
+
+#: Characters of a legend in an inch of a figure at 8 points, with what a mark before them takes.
+_IN_AN_INCH, _MARK = 14, 9
+
+
+def _legend(figure, handles: Sequence, labels: Sequence[str], columns: int) -> None:
+    """A legend below the axes that stays inside of the figure: long labels are wrapped, columns are as many as fit."""
+    room = int(figure.get_figwidth() * _IN_AN_INCH) - _MARK
+    wrapped = ["\n".join(textwrap.wrap(label, room)) for label in labels]
+    longest = max((len(line) for label in wrapped for line in label.split("\n")), default=1) + _MARK
+    fitting = max(1, min(columns, (room + _MARK) // longest))
+    more = sum(label.count("\n") for label in wrapped)  # lines beyond one for each label
+    figure.set_figheight(figure.get_figheight() + 0.16 * more)
+    figure.legend(handles, wrapped, fontsize=8, frameon=False, loc="outside lower center", ncols=fitting)
 
 
 def short_engines(engines: Sequence[str]) -> dict[str, str]:
@@ -273,9 +289,7 @@ def method_comparison(groups: Mapping[str, Sequence[tuple[str, str, float]]], ti
     grid[-1].set_xlabel(x_label)
     figure.suptitle(title, fontsize=10)
     handles = [grid[0].barh([0], [0], color=_COLOURS[n % len(_COLOURS)], left=low) for n in range(len(order))]
-    figure.legend(
-        handles, labels.values(), fontsize=8, frameon=False, loc="outside lower center", ncols=min(len(order), 4)
-    )
+    _legend(figure, handles, list(labels.values()), columns=4)
     return figure
 
 
@@ -401,7 +415,5 @@ def panel_grid(panels: Sequence[Panel], columns: int = 3):
         axes.grid(True, which="major", color="0.9", linewidth=0.6)
     for axes in grid.ravel()[len(panels) :]:
         axes.set_axis_off()
-    longest = max(map(len, handles), default=1) * 0.08 + 0.7  # inches of an entry, its line included
-    across = max(1, min(len(handles), int(width / longest)))
-    figure.legend(handles.values(), handles.keys(), fontsize=9, loc="outside lower center", frameon=False, ncols=across)
+    _legend(figure, list(handles.values()), list(handles), columns=len(handles))
     return figure

@@ -1,17 +1,11 @@
-"""The atlas: a page for each architecture and instruction, generated from the catalogue alone.
+"""The atlas: what a page for each instruction says, from the catalogue alone.
 
 `witnesses` finds inputs that tell an instruction from its neighbours, `evidence` says what a row rests on and what is open,
-`pages` puts them on pages, with the words and trees of :mod:`tensorcore_models.explanations`.
+`places` where its page is. The documentation's build (docs/_ext/atlas_pages.py) puts them on pages, with the words and trees of
+:mod:`tensorcore_models.explanations`.
 """
 
-from .pages import all_pages, catalogued, page_path, write_atlas
+from .places import catalogued, page_path
 from .witnesses import Witness, witness
 
-__all__ = [
-    "Witness",
-    "all_pages",
-    "catalogued",
-    "page_path",
-    "witness",
-    "write_atlas",
-]
+__all__ = ["Witness", "catalogued", "page_path", "witness"]

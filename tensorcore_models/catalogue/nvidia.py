@@ -112,7 +112,7 @@ ARCHITECTURES = {
         fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
         sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES,),
         narrow=(replace(_INTERLEAVED, outputs=(Outputs(_MATLAB.format("B200"), ("fp32", "fp16")),)),),
-        scaled=Scaled(m=128, n=8, free=TCGEN05_SCALED_SHAPES), group=_TCGEN05,
+        scaled=Scaled(m=128, n=8, free=TCGEN05_SCALED_SHAPES, group=_TCGEN05), group=_TCGEN05,
         capability=(10, 0), whole_major=True, target="sm_100a", devices={"b200": (), "gb200": (), "b300": (), "gb300": ()},
         vectors="B200", pinned=("fp16", "bf16"),
     ),
@@ -260,13 +260,12 @@ def _narrow_rows():
 SYNC_SCALE_NOTE = "in PTX since PTX ISA 9.1 (mxf4nvf4 with scale_vec::4X; 13.1); nvcc 13.0 (9.0) rejects it"
 
 
-def _block_scaled(arch, k, a, b, scale, block, accumulator, evidence: str = MODEL) -> Instruction:
-    row = ARCHITECTURES[arch]
-    scaled, prefix, path, types = row.scaled, "mma", "mma", _spell("fp32", a, b, "fp32")
-    if scaled.free:
-        prefix, path, types = row.group.prefix, row.group.path, _spell("fp32", a, b)
+def _block_scaled(arch, scaled: Scaled, k, a, b, scale, block, accumulator, evidence: str = MODEL) -> Instruction:
+    prefix, path, types = "mma", "mma", _spell("fp32", a, b, "fp32")
+    if group := scaled.group:
+        prefix, path, types = group.prefix, group.path, _spell("fp32", a, b)
     note = f"alignment floor {accumulator.exponent_floor}: models only"
-    if not scaled.free and (block, scale) == (16, "ue8m0"):
+    if not scaled.group and (block, scale) == (16, "ue8m0"):
         note = f"{SYNC_SCALE_NOTE}; {note}"
     return _sync(
         arch,
@@ -288,34 +287,31 @@ def _block_scaled(arch, k, a, b, scale, block, accumulator, evidence: str = MODE
 
 def _block_scaled_rows():
     grouped = GroupDotFusedSum(exponent_floor=GROUPED_FLOOR)
-    for arch in (arch for arch, row in ARCHITECTURES.items() if row.scaled):
+    for arch, scaled in ((arch, row.scaled) for arch, row in ARCHITECTURES.items() if row.scaled):
         for a, b in product(F8F6F4, F8F6F4):
             evidence = INFERRED if {a, b} & {"e3m2", "e2m3"} else MODEL
-            yield _block_scaled(arch, 32, a, b, "ue8m0", 32, _fda(arch, 32, "fp32"), evidence)
+            yield _block_scaled(arch, scaled, 32, a, b, "ue8m0", 32, _fda(arch, 32, "fp32"), evidence)
         for block, scale in ((32, "ue8m0"), (16, "ue8m0"), (16, "ue4m3")):
-            yield _block_scaled(arch, 64, "e2m1", "e2m1", scale, block, grouped)
+            yield _block_scaled(arch, scaled, 64, "e2m1", "e2m1", scale, block, grouped)
 
 
 def _group_rows():
     """wgmma and tcgen05: one row for every type combination, m and n free."""
     kinds = (("tf32", 8, ("fp32",)), ("fp16", 16, ("fp32", "fp16")), ("bf16", 16, ("fp32",)))
-    for arch, row in ARCHITECTURES.items():
-        if row.group is None:
-            continue
+    for arch, group in ((arch, row.group) for arch, row in ARCHITECTURES.items() if row.group):
         for fmt, k, results in kinds:
             for d in results:
-                yield _group(arch, k, fmt, fmt, d, _fda(arch, k, d), **_basis(arch, d, False))
-        for a, b in row.group.mixed:
+                yield _group(arch, group, k, fmt, fmt, d, _fda(arch, k, d), **_basis(arch, d, False))
+        for a, b in group.mixed:
             facts = _basis(arch, "fp32", False, otherwise=INFERRED)
-            yield _group(arch, 16, a, b, "fp32", _fda(arch, 16, "fp32"), **facts)
-        for kind in row.group.narrow:
+            yield _group(arch, group, 16, a, b, "fp32", _fda(arch, 16, "fp32"), **facts)
+        for kind in group.narrow:
             for k, d, a, b in product(kind.ks, ("fp32", "fp16"), kind.formats, kind.formats):
                 spec, facts = _narrow(arch, kind, k, a, b, d)
-                yield _group(arch, k, a, b, d, spec, **facts)
+                yield _group(arch, group, k, a, b, d, spec, **facts)
 
 
-def _group(arch, k, a, b, d, accumulator, suffix="", **facts) -> Instruction:
-    group = ARCHITECTURES[arch].group
+def _group(arch, group: Group, k, a, b, d, accumulator, suffix="", **facts) -> Instruction:
     return _sync(
         arch,
         (64, 8, k),
@@ -351,10 +347,10 @@ def _integer_rows():
                 source=INTEGER_SOURCE,
                 evidence="vendor document",
             )
-    for arch in (arch for arch, row in ARCHITECTURES.items() if row.group):
+    for arch, group in ((arch, row.group) for arch, row in ARCHITECTURES.items() if row.group):
         for a, b, saturate in product(("s8", "u8"), ("s8", "u8"), (False, True)):
             suffix, spec = ".satfinite" if saturate else "", IntegerDotAdd(saturate, terms=32)
-            yield _group(arch, 32, a, b, "s32", spec, suffix, source="PTX ISA", evidence="vendor document")
+            yield _group(arch, group, 32, a, b, "s32", spec, suffix, source="PTX ISA", evidence="vendor document")
 
 
 def rows() -> list[Instruction]:

@@ -103,12 +103,15 @@ class Scaled:
     Attributes
     ----------
     m, n : int
+    group : Group or None
+        Whose instructions have them; None: mma.sync.
     free : tuple of (m, tuple of n)
-        Legal shapes where m and n are free: the instructions are those of the architecture's :class:`Group`.
+        Legal shapes where m and n are free.
     """
 
     m: int
     n: int
+    group: Group | None = None
     free: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 

@@ -35,7 +35,7 @@ from .._kernels.conversion import convert
 from ..integers import checked_integer
 from ..machine.fp_state import default_fp_state
 from ..machine.instruction_sets import isa_level
-from ..machine.threads import threads_for_product
+from ..machine.threads import threads_for
 from .exact_rounding import ROUNDINGS, check_rounding, encode_exact
 from .interop import as_array, format_of_dtype, is_ml_float, is_ml_integer
 from .names import get_float_format
@@ -43,8 +43,8 @@ from .rows import Format
 
 #: Elements between two looks at pending signals (Ctrl-C).
 SLICE = 1 << 24
-#: Operations of vector lanes that take as long as one conversion, for `threads_for_product`.
-_OPERATIONS = 4
+#: Operations that a conversion takes, about, for `threads_for`.
+_OPERATIONS = 16
 
 _NAN_ERROR, _NAN_CONSTANT, _NAN_SIGNED, _NAN_PAYLOAD = range(4)  # as in convert.h
 SUBNORMALS = ("keep", "flush")
@@ -219,7 +219,7 @@ def _encode_source(source: np.ndarray, fmt: Format, target: EncodeTarget, name: 
         return copied
     out = np.empty(source.shape, fmt.container)
     flat, flat_out, isa = source.reshape(-1), out.reshape(-1), isa_level()
-    threads = threads_for_product(_OPERATIONS * source.size)
+    threads = threads_for(_OPERATIONS * flat.size)
     for start in range(0, flat.size, SLICE):
         part, part_out = flat[start : start + SLICE], flat_out[start : start + SLICE]
         bad = convert.encode(_bytes(part), part.itemsize, _bytes(part_out), out.itemsize, target, start, isa, threads)
@@ -373,7 +373,7 @@ def decode(bits: Any, fmt: str | Format, dtype: Any = np.float64) -> np.ndarray:
         return _decode_to_format(codes, row, dtype)
     out = np.empty(codes.shape, dtype)
     table = _value_table(row, dtype)
-    flat, flat_out, threads = codes.reshape(-1), out.reshape(-1), threads_for_product(_OPERATIONS * codes.size)
+    flat, flat_out, threads = codes.reshape(-1), out.reshape(-1), threads_for(_OPERATIONS * codes.size)
     for start in range(0, flat.size, SLICE):
         part, part_out = flat[start : start + SLICE], flat_out[start : start + SLICE]
         if table is not None:

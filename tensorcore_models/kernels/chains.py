@@ -50,7 +50,7 @@ class ChainsKernel:
     @classmethod
     def of(cls, low: Lowered) -> "ChainsKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        (name, spec), formats = low.accumulator.form(), low.floating
+        (name, spec), formats = low.form, low.floating
         if formats is None or low.scale_format is not None:
             return None
         a, b, c, d = formats

@@ -66,7 +66,7 @@ class GroupsKernel:
     @classmethod
     def of(cls, low: Lowered) -> "GroupsKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        (name, spec), scale, formats = low.accumulator.form(), low.scale_format, low.floating
+        (name, spec), scale, formats = low.form, low.scale_format, low.floating
         if name != "group_sum" or scale is None or formats is None or not _covered(spec, formats, scale):
             return None
         a, b = map(fixed_point, formats[:2])

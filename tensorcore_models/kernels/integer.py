@@ -47,7 +47,7 @@ class IntegerKernel:
     @classmethod
     def of(cls, low: Lowered) -> "IntegerKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        (name, spec), a, b = low.accumulator.form(), low.a_format, low.b_format
+        (name, spec), a, b = low.form, low.a_format, low.b_format
         if name != "integer" or low.scale_format is not None:
             return None
         if not isinstance(a, IntegerFormat) or not isinstance(b, IntegerFormat) or max(a.bits, b.bits) > 8:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._kernels.generic import generic
 from ..aspects.plans import KERNEL_NAMES, BeyondKernels
-from ..families.base import Accumulator
+from ..families.base import Accumulator, Form
 from ..formats import Format, IntegerFormat, get_format
 
 
@@ -68,6 +68,11 @@ class Lowered:
         if isinstance(a, Format) and isinstance(b, Format) and isinstance(c, Format) and isinstance(d, Format):
             return a, b, c, d
         return None
+
+    @cached_property
+    def form(self) -> Form:
+        """The arithmetic as fast kernels know it."""
+        return self.accumulator.form()
 
     @property
     def cycle(self) -> int:

@@ -57,11 +57,10 @@ class NarrowKernel:
     @classmethod
     def of(cls, low: Lowered) -> "NarrowKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        spec, formats, groups = low.accumulator, low.floating, None
+        (name, spec), formats, groups = low.form, low.floating, None
         via: Format | None = None
         if formats is None:
             return None
-        name, spec = spec.form()
         if name == "interleaved":
             if spec.final_rounding != "rne":
                 return None

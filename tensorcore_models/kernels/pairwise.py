@@ -39,7 +39,7 @@ class PairwiseKernel:
     @classmethod
     def of(cls, low: Lowered) -> "PairwiseKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        (name, spec), formats = low.accumulator.form(), low.floating
+        (name, spec), formats = low.form, low.floating
         if name != "pairwise" or formats is None or low.scale_format is not None:
             return None
         a, b, c, d = formats
@@ -83,7 +83,7 @@ class ExactSumKernel:
     @classmethod
     def of(cls, low: Lowered) -> "ExactSumKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        (name, spec), formats = low.accumulator.form(), low.floating
+        (name, spec), formats = low.form, low.floating
         if name != "exact" or formats is None or low.scale_format is not None or spec.terms not in (2, 4):
             return None
         names = tuple(f.name for f in formats)

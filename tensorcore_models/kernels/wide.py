@@ -60,7 +60,7 @@ class WideKernel:
     @classmethod
     def of(cls, low: Lowered) -> "WideKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        (name, spec), formats, groups = low.accumulator.form(), low.floating, None
+        (name, spec), formats, groups = low.form, low.floating, None
         if name not in ("fused", "round_down") or formats is None or not all(map(_covered, formats[:2])):
             return None
         if low.scale_format is not None and not (name == "fused" and _scales_covered(formats, low.scale_format)):

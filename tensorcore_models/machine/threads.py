@@ -1,12 +1,16 @@
 """How many threads the kernels use. The number never changes a bit of a result."""
 
+import contextlib
 import os
+from collections.abc import Iterator
+from contextvars import ContextVar
 
 from .._kernels.common.cpu import has_openmp
 from ..integers import checked_integer
 
 _chosen: int | None = None
 _shared_work = False  # whether threads may have been started
+_single: ContextVar[bool] = ContextVar("one_thread", default=False)
 _forked = False  # whether this process is a fork of one that had started some
 
 #: No more than this: OpenMP's library ends the whole process when the system refuses it a thread.
@@ -79,10 +83,20 @@ def get_num_threads() -> int:
 def threads_here(wanted: int) -> int:
     """`wanted` threads, or 1 where this process or build cannot start any (see :func:`get_num_threads`)."""
     global _shared_work
-    if not has_openmp() or _forked:
+    if not has_openmp() or _forked or _single.get():
         return 1
     _shared_work |= wanted > 1
     return wanted
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Kernels called inside use one thread: for long series of products so small that threads wait more than they work."""
+    token = _single.set(True)
+    try:
+        yield
+    finally:
+        _single.reset(token)
 
 
 def _after_fork() -> None:

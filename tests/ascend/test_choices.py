@@ -160,6 +160,7 @@ def test_operands_that_a_chip_lacks():
 # ---------------------------------------------------------------- tiling
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("chip", [A, B3, P3], ids=["910A", "910B3", "310P3"])
 @pytest.mark.parametrize("kernel", ["grid", "paper"])
 def test_fields_of_every_plan_keep_the_published_rules(chip, kernel):

@@ -43,6 +43,7 @@ def same_bits(x, y):
     return x.dtype == y.dtype and x.shape == y.shape and np.array_equal(x.view(np.uint8), y.view(np.uint8))
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("step_order", STEP_ORDERS)
 @pytest.mark.parametrize("overflow", OVERFLOWS)

@@ -104,6 +104,7 @@ def test_figure_11_peaks_at_176():
     assert max(rows, key=lambda row: row["single"])["bm"] == 176
 
 
+@pytest.mark.full
 def test_pictures_are_written(timeline, tmp_path):
     rows = figures.figure_10(A, blocks=[ascend.Blocking(b, 64, b) for b in (96, 128, 176)])
     series = [

@@ -34,6 +34,7 @@ def test_there_are_three_notebooks_without_stored_results():
         assert all(not c["outputs"] and c["execution_count"] is None for c in cells), path.name
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("path", RUN, ids=lambda path: path.stem)
 def test_a_notebook_runs(path):
     pytest.importorskip("matplotlib")

@@ -203,7 +203,7 @@ def test_no_order_of_the_engine_ever_fails(engine, splits, promoted, spread, k, 
 def test_vacuous_tolerances_fail():
     a, b = operands()
     big = (a * np.float16(60000 / 4)).astype(np.float16)
-    with pytest.raises(AssertionError, match="the tolerance is vacuous: a kernel that writes zeros passes"):
+    with pytest.raises(AssertionError, match="3072 of 3072 elements are outside(.|\n)*have no finite bound"):
         assert_gemm_close(np.zeros((M, N), np.float16), big, big[:N].T, engine="h100")
     signs = np.where(np.arange(K) % 2, -1, 1).astype(np.float16)
     flat = np.ones((M, K), np.float16)

@@ -16,6 +16,7 @@ def comparable(text):
     return [re.sub(r"FP32's [\d.e+-]+", "FP32's ...", line).rstrip() for line in text.strip().splitlines()]
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("name", NEEDS)
 def test_page(name, tmp_path):
     if NEEDS[name]:

@@ -48,6 +48,7 @@ def kill(process) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.full
 def test_a_cluster_that_is_killed_is_one_line(tmp_path):
     out = tmp_path / "out"
     journal = out / "journal.jsonl"

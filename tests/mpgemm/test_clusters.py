@@ -79,6 +79,7 @@ def kill_a_worker(cluster, journal, killed):
     os.kill(worker.pid, signal.SIGKILL)
 
 
+@pytest.mark.full
 def test_a_killed_worker_loses_nothing(tmp_path, capsys):
     command = [
         "compare",
@@ -142,6 +143,7 @@ def test_workers_with_other_code_are_refused(cluster, monkeypatch):
         executors._check_code(client)
 
 
+@pytest.mark.full
 def test_workers_without_the_package_are_refused(cluster, monkeypatch):
     with distributed.Client(cluster, set_as_default=False) as client, pytest.raises(ValueError, match="install mpgemm"):
         monkeypatch.setattr(

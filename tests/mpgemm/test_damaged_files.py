@@ -164,6 +164,7 @@ def test_a_bad_journal_entry_is_dropped_and_counted(tmp_path, change):
     assert content_key({"a": 1, "b": 2}) == content_key({"b": 2, "a": 1})
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.skipif(sys.platform == "win32", reason="closes a descriptor by a POSIX shell")
 @pytest.mark.parametrize("redirection", [">&-", ">/dev/full", "| head -c 5 >/dev/null"])
 def test_standard_output_that_cannot_be_written(redirection):

@@ -10,6 +10,7 @@ from mpgemm.cli import main
 AMPERE, HOPPER = (f"{arch}:mma.m16n8k16.f32.f16.f16.f32" for arch in ("ampere", "hopper"))
 
 
+@pytest.mark.full
 @needs_solver
 def test_two_architectures(capsys):
     assert main(["distinguish", AMPERE, HOPPER, "--json"]) == 0

@@ -10,7 +10,7 @@ import tensorcore_models as tcm
 from mpgemm import ExactResult, exact_gemm
 from mpgemm.exact.errors import errors
 from mpgemm.experiments import evaluate as evaluation
-from mpgemm.experiments.cases import file_case, generated_cases, shipped_case, to_float32
+from mpgemm.experiments.cases import as_given, file_case, generated_cases, shipped_case
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.methods import FAMILIES, CubeOptions, GemmMethod, build_methods
 from mpgemm.experiments.operand_ranges import matrix_range
@@ -118,25 +118,26 @@ def test_fp16_saturates_as_the_910a():
 
 
 # -- cases ------------------------------------------------------------------------------------------------------------
-def test_files_are_rounded_to_fp32_and_it_is_said(tmp_path):
+def test_files_keep_their_precision_and_it_is_said(tmp_path):
     a = np.array([[1.0, 1 + 2.0**-40], [np.nan, 2.0**-200]])
     np.save(tmp_path / "a.npy", a)
     np.save(tmp_path / "b.npy", np.eye(2, dtype=np.float16))
     case = file_case(tmp_path / "a.npy", tmp_path / "b.npy")
-    assert case.note == "2 of 4 elements of A rounded to fp32"
-    loaded, _ = case.load()
-    np.testing.assert_array_equal(loaded, np.float32([[1, 1], [np.nan, 0]]))
+    assert case.note == "FP32 lacks 2 of 4 elements of A; methods on narrower operands round them"
+    loaded, other = case.load()
+    assert (loaded.dtype, other.dtype) == (np.float64, np.float32)
+    np.testing.assert_array_equal(loaded, a)
     np.save(tmp_path / "c.npy", np.ones((3, 2)))
     with pytest.raises(ValueError, match="A has 2 columns, B must have as many rows"):
         file_case(tmp_path / "a.npy", tmp_path / "c.npy")
 
 
 @pytest.mark.parametrize("dtype", ["i8", "u1", "f2", ">f8"])
-def test_any_real_type_becomes_float32(dtype):
+def test_any_real_type_becomes_the_narrowest_that_has_its_values(dtype):
     x = np.array([[1, 2], [3, 2**24 + 1 if dtype == "i8" else 4]], dtype=dtype)
-    rounded, changed = to_float32(x, "x")
-    assert rounded.dtype == np.float32
-    assert changed == (dtype == "i8")
+    given, beyond = as_given(x, "x")
+    assert given.dtype == (np.float64 if dtype == "i8" else np.float32) and (given == x).all()
+    assert beyond == (dtype == "i8")
 
 
 def test_identity_changes_with_the_data(tmp_path):

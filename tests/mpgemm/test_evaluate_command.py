@@ -193,6 +193,7 @@ def started(command):
             process.kill()
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 @pytest.mark.parametrize("ignored", [False, True], ids=["foreground", "background"])
 def test_interrupt_keeps_what_is_finished_and_resumes(tmp_path, ignored):

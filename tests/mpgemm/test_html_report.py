@@ -45,7 +45,7 @@ def page_of(tmp_path, *folders, options=()):
 def test_a_page_says_question_verdict_evidence_and_origin(run_folder, comparison_folder, tmp_path):
     text = page_of(tmp_path, run_folder, comparison_folder).read_text()
     assert "<title>Mine &amp; yours</title>" in text
-    assert "How accurate is SGEMM-cube" in text and "Verdict" in text and "is generated: " in text
+    assert "Is SGEMM-cube accurate enough for" in text and "Verdict" in text and "is generated: " in text
     assert "ascend:cube.m16n16k16.f32.f16.f16.f32" in text and "reconstruction" in text
     assert "hopper:mma.m16n8k16.f32.f16.f16.f32" in text and "hardware: published vectors" in text
     assert "has the smallest error" in text and "volta:mma.m8n8k4.f32.f16.f16.f32" in text
@@ -63,7 +63,9 @@ def test_a_page_needs_no_network(run_folder, tmp_path):
 def test_markdown_says_the_same(run_folder, tmp_path, capsys):
     assert main(["report", str(run_folder)]) == 0
     text = capsys.readouterr().out
-    assert "*How accurate is SGEMM-cube" in text and "### Caveats" in text and "### What the models rest on" in text
+    assert (
+        "*Is SGEMM-cube accurate enough for" in text and "### Caveats" in text and "### What the models rest on" in text
+    )
     assert max(map(len, re.findall(r"[\d.]+", text.partition("Computed with")[0].replace("-", "")))) < 12
 
 

@@ -90,6 +90,7 @@ def test_bad_input_is_one_line(argv, message, capsys):
     assert any(part in shown.err for part in message.split("|"))
 
 
+@pytest.mark.full
 def test_a_solver_is_asked_on_demand(capsys):
     pytest.importorskip("bitwuzla")
     told = ["identify", "--instruction", "ada:mma.m16n8k32.f32.e4m3.e4m3.f32", "--vectors", "1000"]

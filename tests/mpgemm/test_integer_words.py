@@ -120,6 +120,7 @@ def test_slices_that_do_not_fit():
         slice_operand(np.ones((1, 1), int), 1, get_method("mixpert"))
 
 
+@pytest.mark.sweep(14)
 @pytest.mark.parametrize("axis", (0, 1))
 @pytest.mark.parametrize("dtype", ("f4", "f8"))
 @pytest.mark.parametrize("data", (spread, near))
@@ -180,6 +181,7 @@ def check_quantised(x, words, limit, fmt):
             assert scale == factor and word.dtype == np.int8 and word.ravel().tolist() == integers, isa
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("dtype", ("f4", "f8"))
 @pytest.mark.parametrize(("fmt", "limit"), [("s8", 127), ("s4", 7)])
 def test_quantised_words(fmt, limit, dtype):

@@ -113,7 +113,8 @@ def test_matrix_market_agrees_with_scipy(tmp_path):
         ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n", "promises 2 entries, the file has 1"),
         ("%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n", r"\(3, 1\) lies outside 2 x 2"),
         ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1\n", "entry 1 has 2 words, expected 3"),
-        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 z\n", "could not convert"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 z\n", "expected a number, got 'z'"),
+        ("%%MatrixMarket matrix array real general\n1 2\n1_0 2\n", "expected a number, got '1_0'"),
     ],
 )
 def test_bad_matrix_market(tmp_path, text, message):
@@ -195,6 +196,22 @@ def test_write_matrix_refuses_other_suffixes(tmp_path):
 
 
 # -- more formats --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (",2,3\n4,5,6\n", "line 1, cell 1 is ''"),
+        ("1x,2,3\n4,5,6\n", "line 1, cell 1 is '1x'"),
+        ("1,2\n3,1_0\n", "line 2, cell 2 is '1_0'"),
+        ("a,b\n\n1,\n", "line 3, cell 2 is ''"),
+    ],
+)
+def test_no_row_of_a_csv_file_is_dropped(tmp_path, text, message):
+    """A first row with one cell that is no number is not a heading; Python's 1_0 is no number of a file."""
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_matrix(tmp_path / "x.csv")
+
+
 def test_csv(tmp_path, matrix):
     path = tmp_path / "x.csv"
     np.savetxt(path, matrix, delimiter=",", fmt="%.17g")
@@ -309,7 +326,7 @@ def test_cases_of_stacks_and_transposed_files(tmp_path, matrix):
     np.save(w, np.arange(8.0).reshape(2, 4))
     first, second = file_cases(a, w, transpose_b=True)
     assert (first.label, second.label) == ("a.npy[0] x w.npy", "a.npy[1] x w.npy")
-    np.testing.assert_array_equal(second.load()[0], np.float32(2 * matrix))
+    np.testing.assert_array_equal(second.load()[0], 2 * matrix)
     np.testing.assert_array_equal(second.load()[1], np.arange(8.0).reshape(2, 4).T)
     with pytest.raises(ValueError, match="--transpose-b takes B"):
         file_cases(a, w)

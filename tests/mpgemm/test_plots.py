@@ -146,3 +146,16 @@ def test_the_legend_of_a_grid_lies_inside_of_the_figure(count):
     legend = figure.legends[0].get_window_extent()
     assert legend.x0 >= 0 and legend.x1 <= figure.bbox.x1 and legend.y0 >= 0
     assert count > 1 or figure.axes[0].title.get_window_extent().x1 <= figure.bbox.x1
+
+
+@pytest.mark.parametrize("length", [8, 60, 200])
+def test_no_legend_is_cut(length):
+    """Every label lies inside of its picture, however long and however many they are."""
+    names = [f"{i} {'name ' * (length // 5)}" for i in range(9)]
+    errors = plots.method_errors({name: [("fp16", 1e-4), ("fp32", 1e-7)] for name in names}, "t", "x")
+    bars = plots.method_comparison({"x": [("fp16", name, 1e-4) for name in names]}, "t", "x")
+    grid = plots.panel_grid([plots.Panel("t", [plots.Curve(name, [1, 2], [1, 2]) for name in names], "x", "y")])
+    for figure in (errors, bars, grid):
+        figure.canvas.draw()
+        box, whole = figure.legends[0].get_window_extent(), figure.bbox
+        assert box.x0 >= whole.x0 and box.x1 <= whole.x1 and box.y0 >= whole.y0

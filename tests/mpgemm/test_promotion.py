@@ -78,3 +78,35 @@ def test_the_command(capsys, tmp_path):
         assert main(["advise-promotion", *arguments]) == 2
         error = capsys.readouterr().err
         assert message in error and error.count("\n") == 1
+
+
+def test_promotion_does_not_matter_where_rounding_the_operands_hides_the_sums():
+    """FP8: the operands' rounding is 30 times the error of the sums, so that is the headline and no interval is recommended."""
+    advice = mpgemm.advise_promotion(*generate("normal", 8, 2048, 8), "h100")
+    never = advice.intervals[-1]
+    assert advice.operands > 20 * never.error and never.whole < 1.1 * min(i.whole for i in advice.intervals)
+    assert (
+        advice.verdict.startswith("Promotion does not matter here: the whole error") and advice.measured.every is None
+    )
+    summed = mpgemm.advise_promotion(*generate("uniform_nonnegative", 8, 2048, 8), "h100")
+    assert summed.matters and summed.verdict.startswith("Add up outside every ")
+    wanted = mpgemm.advise_promotion(*generate("normal", 8, 2048, 8), "h100", wanted=1e-4)
+    assert "within 0.0001 (the error wanted)" in wanted.verdict
+
+
+def test_the_whole_error_is_that_of_the_operands_as_given():
+    engine = tcm.default_instruction("a100", "fp16")
+    advice = mpgemm.advise_promotion(*PAIR, engine)
+    exact = np.asarray(mpgemm.exact_gemm(*PAIR).rounded("fp64"))
+    for interval in advice.intervals:
+        d = engine.gemm(*(tcm.round_to(x, "fp16") for x in PAIR), promote_every=interval.every).astype(np.float64)
+        assert interval.whole == pytest.approx(np.linalg.norm(d - exact) / np.linalg.norm(exact), rel=1e-6)
+
+
+def test_operands_beyond_the_format_are_refused():
+    a = PAIR[0].copy()
+    a[2, 5] = 1e6
+    with pytest.raises(
+        ValueError, match=r"1 element of A is beyond fp16's largest number, 65504, .* A\[2, 5\] = 1e\+06"
+    ):
+        mpgemm.advise_promotion(a, PAIR[1], "a100", fmt="half")

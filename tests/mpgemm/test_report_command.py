@@ -1,6 +1,7 @@
 """`mpgemm report`: tables and pictures of other commands on one page."""
 
 import json
+import re
 
 import pytest
 
@@ -51,3 +52,36 @@ def test_page_of_a_real_run(tmp_path, capsys):
     capsys.readouterr()
     assert main(["report", str(out)]) == 0
     assert "| " in capsys.readouterr().out
+
+
+def test_titles_and_cells_are_shown_as_they_are(tmp_path, capsys):
+    """No HTML, no emphasis and no link of a title or a cell takes effect in Markdown."""
+    folder = tmp_path / "r <b>"
+    folder.mkdir()
+    (folder / "x.csv").write_text("name,<i>value</i>\n<script>alert(1)</script>,2\n*a* [b](c),3\n")
+    (folder / "y z.png").write_bytes(b"png")
+    assert main(["report", str(folder), "--title", "<img src=x>|*t*"]) == 0
+    text = capsys.readouterr().out
+    assert not re.search(r"<[a-z/]", text)
+    assert text.startswith("# &lt;img src=x&gt;\\|\\*t\\*\n\n## r &lt;b&gt;\n")
+    assert "| &lt;script&gt;alert(1)&lt;/script&gt; | 2 |" in text and "| \\*a\\* \\[b\\](c) | 3 |" in text
+    assert "y%20z.png)" in text
+
+
+def test_the_page_of_a_comparison_has_its_sentences_and_caveats(tmp_path, capsys):
+    out = tmp_path / "out"
+    words = "compare --methods bf16x9 fp16 --engines a100 h100 --distribution normal --shape 6 32 6 --no-figures --out"
+    assert main([*words.split(), str(out)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    said = [
+        line
+        for line in lines
+        if "cheapest that reaches" in line or line.startswith(("FP32 here", "The order of", "Rate of"))
+    ]
+    assert main(["report", str(out)]) == 0
+    page = capsys.readouterr().out
+    assert len(said) >= 5 and all(line.replace("[", "\\[") in page for line in said)
+    assert (
+        "*Which method is cheap and accurate enough for normal(mean=0, deviation=1) 6x32x6 seed 0 on a100 and h100?*"
+        in page
+    )

@@ -132,6 +132,7 @@ def quantised(row, m, k, n, seed=0, low=0.5):
     return a, tcm.quantize_blocks(rng.uniform(low, 1, (k, n)), kinds[1], axis=0)
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize(
     ("name", "factor"),
     ((NVFP4, 20), (NVFP4.replace("ue4m3", "ue8m0"), 20), (MXFP8, 200), (MXFP8.replace("e4m3", "e5m2"), 200)),

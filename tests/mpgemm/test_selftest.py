@@ -32,6 +32,7 @@ def test_twins_stop_in_time():
     assert checks.twins(4, clock=lambda: next(ticks)).compared == 2 * checks.M * checks.N
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["matrix_bits", "batch_bits"])
 def test_a_wrong_kernel_is_seen(name, monkeypatch, capsys):
     right = getattr(kernels, name)

@@ -10,8 +10,9 @@ import tensorcore_models as tcm
 from mpgemm import check_tolerance, method_bound, tolerance
 from mpgemm.bounds.bounded_product import Data, EngineProduct, MethodProduct, upwards
 from mpgemm.bounds.bounds import gemm_bound
+from mpgemm.bounds.populations import in_random_order
 from mpgemm.bounds.published_bounds import multiword_bound
-from mpgemm.bounds.statistical import draws_for, largest_ratio, orders_of_k
+from mpgemm.bounds.statistical import largest_ratio
 from mpgemm.cli import main
 from mpgemm.inputs.matrices import generate
 from mpgemm.recovery.engines import plain_engine, resolve_engine
@@ -216,38 +217,17 @@ def test_the_line_is_above_every_bound_and_touches_it():
     assert 0.98 < ratio.max() <= 1
 
 
-def test_draws_and_their_meaning():
-    assert [draws_for(q, c) for q, c in ((0.5, 0.5), (0.99, 0.95), (0.95, 0.95))] == [1, 299, 59]
-    for q, c in ((0.9, 0.9), (0.99, 0.5)):
-        n = draws_for(q, c)
-        assert 1 - q**n >= c > 1 - q ** (n - 1)
-    for wrong in ((0, 0.5), (1, 0.5), (0.5, float("nan")), (0.9999999, 0.999)):
-        with pytest.raises(ValueError):
-            draws_for(*wrong)
-
-
-def test_the_statistical_line_covers_about_its_share():
-    found = tolerance(
-        "h100", 64, distribution="normal", shape=(8, 8), quantile=0.9, confidence=0.9, reference="rounded"
-    )
-    s = found.statistical
-    assert s.draws == 22 and 0 < s.of_bound < 1 and s.atol < found.certified.atol
-    product = EngineProduct(plain_engine("h100"), reference="rounded")
-    measured = [product.measure(Data(*generate("normal", 8, 64, 8, 1000 + i))) for i in range(100)]
-    inside = np.mean([(m.error <= s.atol + s.rtol * np.abs(m.exact)).all() for m in measured])
-    assert inside > 0.8
-    repeated = tolerance(
-        "h100", 64, distribution="normal", shape=(8, 8), quantile=0.9, confidence=0.9, reference="rounded"
-    )
-    assert repeated.statistical == s
+def test_a_share_is_between_0_and_1():
+    for wrong in ((0, 0.5), (1, 0.5), (0.5, float("nan"))):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            tolerance("h100", 64, distribution="normal", quantile=wrong[0], confidence=wrong[1])
 
 
 def test_random_orders_keep_products_together():
     rng = np.random.default_rng(0)
     data = Data(rng.random((2, 10)), rng.random((10, 2)))
-    whole, *others = orders_of_k(data, 4, 5)
-    assert whole is data and len(others) == 4
-    for other in others:
+    for seed in range(4):
+        other = in_random_order(data, 4, np.random.default_rng(seed))
         np.testing.assert_allclose(other.a @ other.b, data.a @ data.b)
         np.testing.assert_array_equal(other.a[:, 8:], data.a[:, 8:])
         assert {tuple(x) for x in other.a[0, :8].reshape(2, 4)} == {tuple(x) for x in data.a[0, :8].reshape(2, 4)}
@@ -342,7 +322,7 @@ def test_the_command(capsys, monkeypatch, tmp_path):
         (["--check-rtol", "nan"], "rtol is nan"),
         (["--check-atol", "-1"], "atol is -1"),
         (["--quantile", "2"], "quantile is 2"),
-        (["--shape", "4", "4", "4", "--k", "4"], "not both"),
+        (["--shape", "4", "4", "4", "--k", "5"], "--k is 5 and --shape has k = 4"),
         (["--shape", "0", "4", "4"], "at least 1"),
         (["missing.npy", "missing.npy"], "missing.npy"),
         (["--shipped", "digits", "--distribution", "normal"], "one kind of input"),

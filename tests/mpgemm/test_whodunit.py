@@ -55,6 +55,7 @@ def test_a_result_rounded_at_the_end():
     assert asked(a, b, d, tcm.get_format("fp16")).exact[0].who == "hopper:mma.m16n8k16.f16.f16.f16.f16"
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     ("method", "engine"),
     [

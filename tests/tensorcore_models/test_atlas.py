@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from atlas_pages import architecture_page, index_page, instruction_page, neighbours, same_bits, write_atlas
 
 import tensorcore_models as tcm
-from tensorcore_models.atlas import catalogued, page_path, witness, write_atlas
+from tensorcore_models.atlas import catalogued, page_path, witness
 from tensorcore_models.atlas.evidence import LINKS, links_of, open_questions
-from tensorcore_models.atlas.pages import architecture_page, index_page, instruction_page, neighbours, same_bits
 
 ROWS = tcm.list_instructions()
 DISTINCT = list({(row.accumulator, row.k): row for row in ROWS}.values())
@@ -90,7 +90,7 @@ def test_free_shapes_share_a_page():
 
 def test_writing_again_changes_nothing_and_old_pages_go(tmp_path, monkeypatch):
     few = [("index.md", "one"), ("hopper/a.md", "two")]
-    monkeypatch.setattr("tensorcore_models.atlas.pages.all_pages", lambda: iter(few))
+    monkeypatch.setattr("atlas_pages.all_pages", lambda: iter(few))
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "gone.md").write_text("old")
     assert write_atlas(tmp_path) == 2

@@ -223,7 +223,7 @@ def test_edge_rules_by_name():
 def test_the_generated_page_is_current():
     from pathlib import Path
 
-    from tensorcore_models.catalogue.page import page
+    from instructions_page import page
 
     written = Path(__file__).resolve().parents[2] / "docs" / "instructions.md"
-    assert written.read_text() == page(), "run: python -m tensorcore_models.catalogue.page > docs/instructions.md"
+    assert written.read_text() == page(), "run: python docs/_ext/instructions_page.py > docs/instructions.md"

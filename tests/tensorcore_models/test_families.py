@@ -1,8 +1,8 @@
 """Every family states every aspect, or says why not; the page that shows it is current."""
 
-import importlib.util
 from pathlib import Path
 
+import families_page
 import pytest
 
 from tensorcore_models import accumulators
@@ -10,27 +10,19 @@ from tensorcore_models.families import FAMILIES
 from tensorcore_models.families.base import ASPECTS, Accumulator
 
 ROOT = Path(__file__).resolve().parents[2]
-_SPEC = importlib.util.spec_from_file_location("families_page", ROOT / "docs" / "_ext" / "families_page.py")
-PAGE = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(PAGE)
-TITLES = {aspect.title for aspect in ASPECTS}
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
 def test_a_hole_has_a_reason(family):
     for aspect in ASPECTS:
-        assert PAGE.states(family, aspect) != bool(PAGE.hole(family, aspect)), (
+        assert families_page.states(family, aspect) != bool(families_page.hole(family, aspect)), (
             f"{family.__name__} has neither {aspect.method} nor a reason for that in left_out, or both"
         )
-    assert set(family.left_out) <= TITLES and {t for t in family.left_out if not PAGE.hole(family, _aspect(t))} == set()
-
-
-def _aspect(title):
-    return next(aspect for aspect in ASPECTS if aspect.title == title)
+    assert set(family.left_out) <= {aspect.title for aspect in ASPECTS if families_page.hole(family, aspect)}
 
 
 def test_the_page_is_current():
-    assert (ROOT / "docs" / "families.md").read_text() == PAGE.page()
+    assert (ROOT / "docs" / "families.md").read_text() == families_page.page()
 
 
 def test_the_base_class_lists_its_aspects():

@@ -212,6 +212,7 @@ def test_unlike_rows_and_columns(unit, isa):
     assert_same(unit, got, kernels.generic_bits(kernels.lowered(unit), a, b, c, *scales), (a, b, c, *scales))
 
 
+@pytest.mark.sweep(11)
 @pytest.mark.parametrize("fraction_bits", range(18, 29))
 def test_last_bits_at_the_unit(fraction_bits, isa):
     """Products of both signs whose lowest bits lie on either side of the unit, c likewise."""
@@ -240,6 +241,7 @@ def bf16_around(rng, exponent: int, shape) -> np.ndarray:
     return (fields << 7 | rng.integers(0, 128, shape) | rng.integers(0, 2, shape) << 15).astype(np.uint16)
 
 
+@pytest.mark.sweep(15)
 @pytest.mark.parametrize("exponent", [-68, -64, -60, 57, 60, 62])
 @pytest.mark.parametrize("unit", [WIDE[1], WIDE[4], WIDE[11], WIDE[13], WIDE[15]], ids=lambda u: str(u)[17:60])
 def test_results_that_underflow_or_overflow(unit, exponent, isa):
@@ -469,6 +471,7 @@ def tiny_operands(rng, unit, m: int, k: int, n: int) -> tuple:
     return tcm.encode(a, a_format), tcm.encode(b, b_format), (c | signs).astype(c_format.container), None, None
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("unit", [FLUSHING[i] for i in (0, 1, 3, 4, 5)], ids=lambda u: str(u)[17:90])
 def test_results_at_the_smallest_normal_number(unit, isa):
     """A result is flushed by its value rounded with an unbounded exponent: kernels, generic kernels and integers alike."""
@@ -483,6 +486,7 @@ def test_results_at_the_smallest_normal_number(unit, isa):
         assert np.array_equal(run("chains of multiply-adds", unit, args), expected)
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("unit", [FLUSHING[i] for i in (0, 1, 3, 4, 5)], ids=lambda u: str(u)[17:90])
 def test_subnormal_operands_are_zero(unit, isa):
     """Also where the product with a large number would be an ordinary one; c likewise."""

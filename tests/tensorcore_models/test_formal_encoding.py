@@ -135,6 +135,7 @@ def test_many_random_parametric_units():
         check(engine, engine.accumulator.terms * int(rng.integers(1, 3)), rng, 24)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("rounding", ROUNDINGS[:-1])
 def test_chains_of_fma(rounding):
     for formats in (("fp16", "fp32"), ("fp32", "fp32"), ("bf16", "bf16")):

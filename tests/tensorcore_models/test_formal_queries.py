@@ -179,6 +179,7 @@ def test_one_product_and_c_are_monotone():
     assert formal.monotonicity_witness(exact, timeout=120).status == "none"
 
 
+@pytest.mark.full
 @needs_solver
 def test_order_of_one_alignment_is_proved():
     for engine in (unit(16, 25), unit(32, 13, "e4m3fn"), unit(8, 24, "bf16", alignment_rounding="rne")):

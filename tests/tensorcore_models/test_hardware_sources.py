@@ -110,6 +110,7 @@ def representatives(arch):
     return list(found.values())
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("arch", [arch for arch in TARGETS if arch != "volta"])
 def test_nvcc_compiles_each_kind(arch, tmp_path):
     assert compiled(representatives(arch), tmp_path)[:4] == b"\x7fELF"
@@ -130,6 +131,7 @@ WIDE = {
 }  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("arch", WIDE)
 def test_nvcc_compiles_wide_shapes(arch, tmp_path):
     assert compiled([tcm.get_instruction(arch, name) for name in WIDE[arch]], tmp_path)[:4] == b"\x7fELF"

@@ -46,6 +46,7 @@ def failing(row, spec):
     ]
 
 
+@pytest.mark.full
 def test_every_floating_point_row_has_vectors():
     assert len(FLOATING) > 450 and len(DISTINCT) > 190
     for row in DISTINCT:
@@ -54,6 +55,7 @@ def test_every_floating_point_row_has_vectors():
     assert sum(shows(row, "2, a tie") for row in DISTINCT) > 4
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("row", DISTINCT, ids=str)
 def test_vectors_hold_on_the_reference(row):
     assert failing(row, row.accumulator) == []
@@ -157,6 +159,7 @@ def narrow(row):
     return row.d_format == "fp16" and tcm.get_format(row.a_format).bits <= 8
 
 
+@pytest.mark.sweep(30)
 @pytest.mark.parametrize("row", DISTINCT, ids=str)
 def test_changed_units_are_found_out(row):
     """A third of the changes of each row, another third on the next one; all of them in the slow twin below."""

@@ -38,6 +38,7 @@ def test_rounding_to_nearest_flushes_half_of_the_papers_event(exponent, flushed)
     assert sa.count_residuals(exponent).probability("flushed") == flushed
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize(("exponent", "scale"), [(-16, 0), (-13, 0), (-3, 6), (15, 12), (-24, 12), (-30, 3)])
 def test_representatives_stand_for_all_fractions(exponent, scale):
     x = (np.arange(1 << 23, dtype=np.uint32) | np.uint32((exponent + 127) << 23)).view(np.float32)

@@ -33,6 +33,7 @@ def checked(row, name: str) -> int:
     return len(valid)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", suites.SUITES)
 def test_verdicts_on_the_catalogue(name):
     assert sum(checked(row, name) for row in units()[::12]) > 12
@@ -197,6 +198,7 @@ def test_gnft_s_normalisation_test_takes_a_guarded_serial_adder_for_delayed():
     assert [suites.run("gnft", engine)["normalisation"].verdict for engine in serial] == ["each time", "at the end"]
 
 
+@pytest.mark.full
 def test_khattak_s_tests_of_single_units():
     """fp8 on Ada keeps 13 bits and adds c first; Hopper's mma.sync interleaves; fp64 adds one by one."""
     ada = suites.run("gnft", tcm.get_instruction("ada:mma.m16n8k32.f32.e4m3.e4m3.f32"))
@@ -228,6 +230,7 @@ def test_hawkeye_s_table_of_architectures(name, group, precision, floor):
     assert table["extended range"].verdict == "supported" and table["normalization overflow"].verdict == "no"
 
 
+@pytest.mark.full
 def test_hawkeye_on_hopper_s_fp8():
     """Its header for fp8: 33 addends, 14 bits of significand."""
     table = suites.run("hawkeye", tcm.get_instruction("hopper:wgmma.m64n8k32.f32.e4m3.e4m3"))
@@ -236,6 +239,7 @@ def test_hawkeye_on_hopper_s_fp8():
     assert table["final rounding, two halves"].verdict == "towards zero"
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     ("engine", "test", "read"),
     [

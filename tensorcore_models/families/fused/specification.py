@@ -209,8 +209,9 @@ class ParametricDotAdd(FusedSum):
         """That of an exact sum; of FusedDotAdd where it is one; else none."""
         if self.fraction_bits is None:
             return Form("exact", self)
-        fused = FusedDotAdd(**{name: getattr(self, name) for name in _SHARED})
-        return Form("fused", fused) if fused.parametric() == self else Form("", self)
+        if any(getattr(self, name) != default for name, default in _BEYOND.items()):
+            return Form("", self)
+        return Form("fused", FusedDotAdd(**{name: getattr(self, name) for name in _SHARED}))
 
     def probe(self, build):
         """Vectors of exact sums; those of FusedDotAdd where it is one."""
@@ -235,9 +236,9 @@ class ParametricDotAdd(FusedSum):
 
 
 #: FusedDotAdd is the point of the space at which every other field has its default.
-for _field in dataclasses.fields(ParametricDotAdd):
-    if _field.name not in _SHARED:
-        setattr(FusedDotAdd, _field.name, _field.default)
+_BEYOND = {field.name: field.default for field in dataclasses.fields(ParametricDotAdd) if field.name not in _SHARED}
+for _name, _default in _BEYOND.items():
+    setattr(FusedDotAdd, _name, _default)
 
 
 def as_parametric(spec: Accumulator) -> ParametricDotAdd:

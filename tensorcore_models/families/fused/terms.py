@@ -7,7 +7,7 @@ from ...bitvectors import integers as z
 from ...bitvectors import numbers as n
 from ...bitvectors import terms as t
 from ...bitvectors.numbers import Number
-from ...bitvectors.passes import Pass
+from ...bitvectors.passes import TermPass
 from ...bitvectors.sums import as_number, exact_sum, rounded_sum, scaled_product, sum_aligned, taking_part
 from ...bitvectors.terms import Term
 from ...formats import Format
@@ -62,7 +62,7 @@ def _flushed(spec: Any, number: n.Number, fmt: Format, zero_rule: str) -> n.Numb
     return n.flushed_to_zero(number, fmt, zero_rule) if spec.flushed == "as_zero" else n.flushed(number, fmt.emin)
 
 
-def step_term(spec: Any, p: Pass) -> Term:
+def step_term(spec: Any, p: TermPass) -> Term:
     """One fused operation; c is added last where it is late."""
     formats = p.formats
     x, y, c = p.x, p.y, p.addend

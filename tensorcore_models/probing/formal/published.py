@@ -5,6 +5,7 @@ the two it is. The paper has Volta, Turing and Ampere; Hopper is new here, and s
 normalises products, published units do not (khattak-mikaitis, IV-A1).
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
@@ -153,7 +154,11 @@ def _carry(count_from_enough: int, normalised: bool) -> Callable[..., Verdict]:
     """One of the last verdicts of `carry_bits_needed`: the proof (-1) or the last witness (-2)."""
 
     def ask_carries(name: str, **limits: Unpack[LimitOptions]) -> Verdict:
-        return carry_bits_needed(unit(name, normalised_products=normalised), **limits)[1][count_from_enough]
+        start = time.monotonic()
+        try:
+            return carry_bits_needed(unit(name, normalised_products=normalised), **limits)[1][count_from_enough]
+        except TimeoutError as error:  # of one width: which is the last one is then not known
+            return Verdict("timeout", assumptions=(str(error),), seconds=time.monotonic() - start)
 
     return ask_carries
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ...accumulators import Accumulator, as_parametric
+from ...accumulators import Accumulator
 from ...aspects.values import Unreachable, hex_text
 from ...engines.engine import Engine
 from ...formats import IntegerFormat
@@ -163,9 +163,8 @@ def truth_of(spec: Accumulator, result_precision: int) -> Truth | None:
     result_precision : int
         P.
     """
-    try:
-        unit = as_parametric(spec)
-    except TypeError:
+    unit = spec.parametric()
+    if unit is None:
         return None
     flushes = unit.flush_inputs or unit.flush_outputs
     one_alignment = (

@@ -1,15 +1,15 @@
-"""Writes the page that lists every instruction: ``python -m tensorcore_models.catalogue.page > docs/instructions.md``."""
+"""Writes the page that lists every instruction: ``python docs/_ext/instructions_page.py > docs/instructions.md``."""
 
 import dataclasses
 
-from ..accumulators import Accumulator
-from ..engines.instruction import EVIDENCE, Instruction
-from . import architectures, list_instructions
-from .devices import DEVICES
+from tensorcore_models.accumulators import Accumulator
+from tensorcore_models.catalogue import architectures, list_instructions
+from tensorcore_models.catalogue.devices import DEVICES
+from tensorcore_models.engines.instruction import EVIDENCE, Instruction
 
 HEADER = """# Instructions
 
-Generated from the catalogue by `python -m tensorcore_models.catalogue.page > docs/instructions.md`; do not edit.
+Generated from the catalogue by `python docs/_ext/instructions_page.py > docs/instructions.md`; do not edit.
 
 Each row is data: `tensorcore_models.get_instruction(architecture, name)`. "Arithmetic" gives the algorithm of
 `tensorcore_models.accumulators` and the parameters in which it differs from that class's defaults.

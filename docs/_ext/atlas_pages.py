@@ -6,40 +6,17 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from instructions_page import describe
 
-from ..catalogue import architectures, list_instructions
-from ..catalogue.devices import DEVICES
-from ..catalogue.page import describe
-from ..engines.instruction import EVIDENCE, Instruction
-from ..explanations.engine_words import words_of_engine
-from ..explanations.orders import tree_of
-from ..formats import IntegerFormat
-from ..formats.operands import values_of_bits
-from .evidence import MEANING, level_of, links_of, open_questions
-from .witnesses import Witness, witness
-
-#: Where the site has the atlas.
-FOLDER = "atlas"
-
-
-def catalogued(row: Instruction) -> Instruction:
-    """The row of the catalogue whose page describes an instruction: of free shapes there is one page."""
-    rows = [
-        other
-        for other in list_instructions(row.arch)
-        if other.path == row.path and other.accumulator == row.accumulator
-    ]
-    same = [other for other in rows if other == row] or [
-        other for other in rows if other.legal_shapes and other.with_shape(row.m, row.n) == row
-    ]
-    if not same:
-        raise ValueError(f"{row} is no row of the catalogue, so it has no page")
-    return same[0]
-
-
-def page_path(row: Instruction) -> str:
-    """Path of an instruction's page below the site's root."""
-    return f"{FOLDER}/{row.arch}/{row.name}.html"
+from tensorcore_models.atlas.evidence import MEANING, level_of, links_of, open_questions
+from tensorcore_models.atlas.witnesses import Witness, witness
+from tensorcore_models.catalogue import architectures, list_instructions
+from tensorcore_models.catalogue.devices import DEVICES
+from tensorcore_models.engines.instruction import EVIDENCE, Instruction
+from tensorcore_models.explanations.engine_words import words_of_engine
+from tensorcore_models.explanations.orders import tree_of
+from tensorcore_models.formats import IntegerFormat
+from tensorcore_models.formats.operands import values_of_bits
 
 
 def _formats_key(row: Instruction) -> tuple:

@@ -1,0 +1,212 @@
+"""Faults of kernels, and how often a test with a tolerance sees them.
+
+A fault is a function that makes, of right results, what a kernel with this fault returns. How often it is seen in whole
+products follows from the tail of its errors over what the tolerance allows (:mod:`mpgemm.bounds.tails`), and from how many
+elements it reaches.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpgemm.bounds.bounded_product import BoundedProduct, Data, EngineProduct, Errors
+from mpgemm.bounds.statistical import ratio
+from mpgemm.bounds.tails import exceedance
+from mpgemm.recovery.engines import ieee_engine
+from tensorcore_models.formats import Format, get_float_format
+from tensorcore_models.formats.rounding import round_to
+
+#: Rows and columns of a tile, and products of k, that are at fault together.
+TILE, BLOCK = 16, 32
+#: Nanoseconds that a product of narrow sums takes, and what all of them may take.
+OF_PRODUCT, BUDGET = 15.0, 0.6e9
+#: Rows and columns of a block on which faults are tried, and blocks at most.
+SIDE, BLOCKS = 32, 4
+#: Formats in which an accumulator may be by mistake.
+ACCUMULATORS = ("fp16", "bf16")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One right product, computed before it is rounded to the output's format, from the operands that are multiplied."""
+
+    product: BoundedProduct
+    data: Data
+    right: Errors
+    used: tuple[np.ndarray, np.ndarray, np.ndarray | None]
+
+    @property
+    def result(self) -> Format:
+        """Format of the kernel's results."""
+        return self.product.out_format or self.product.engine.formats[3]
+
+
+#: Values of a kernel with a fault, not yet rounded to its output's format; NaN where the fault does not reach. None: no such
+#: fault on these operands.
+Faulty = Callable[[Case], np.ndarray | None]
+
+
+def _zeros(case: Case) -> np.ndarray:
+    return np.zeros_like(case.right.computed)
+
+
+def _dropped_block(case: Case) -> np.ndarray | None:
+    """A block of k is left out: the one that matters least."""
+    a, b, _ = case.used
+    if a.shape[1] <= BLOCK:
+        return None
+    lost = [a[:, start : start + BLOCK] @ b[start : start + BLOCK] for start in range(0, a.shape[1], BLOCK)]
+    return case.right.computed - min(lost, key=lambda x: float(np.linalg.norm(x)))
+
+
+def _dropped_k(case: Case) -> np.ndarray | None:
+    """One k is left out: the one that matters least."""
+    a, b, _ = case.used
+    if a.shape[1] < 2:
+        return None
+    least = int(np.argmin(np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=1)))
+    return case.right.computed - np.outer(a[:, least], b[least])
+
+
+def _accumulator(fmt: str) -> Faulty:
+    """Every sum is rounded to a narrow format, one product after the other."""
+
+    def faulty(case: Case) -> np.ndarray | None:
+        narrow = get_float_format(fmt)
+        own = case.product.engine.formats[3]
+        if not isinstance(own, Format) or own.fraction_bits <= narrow.fraction_bits:
+            return None
+        return narrow_sums(fmt, *case.used)
+
+    return faulty
+
+
+def narrow_sums(fmt: str, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
+    """A B + C by fused multiply-adds whose sums are rounded to a format, in order of k; float64.
+
+    Parameters
+    ----------
+    fmt : str
+        Format of the sums.
+    a, b, c : ndarray of float64, shapes (m, k), (k, n), (m, n)
+        Values that FP32 holds.
+    """
+    engine = ieee_engine("fp32", fmt)
+    with np.errstate(over="ignore", invalid="ignore"):
+        added = None if c is None else round_to(c.astype(np.float64), get_float_format(fmt))
+        return engine.gemm(a.astype(np.float32), b.astype(np.float32), added).astype(np.float64)
+
+
+def _rounded_twice(case: Case) -> np.ndarray | None:
+    """The result goes through another narrow format first."""
+    fmt = case.result
+    if not isinstance(fmt, Format) or fmt.name == "fp64":
+        return None
+    return round_to(case.right.computed, get_float_format(twice_through(fmt)))
+
+
+def twice_through(fmt: Format) -> str:
+    """The narrow format through which an output goes by mistake."""
+    return "bf16" if fmt.name in ("fp32", "fp16") else "fp16"
+
+
+def _tf32_operands(case: Case) -> np.ndarray | None:
+    """Operands in TF32 where the kernel has wider ones."""
+    tf32 = get_float_format("tf32")
+    a, b, c = case.used
+    narrow = [round_to(x, tf32) for x in (a, b)]
+    if all(np.array_equal(x, y) for x, y in zip(narrow, (a, b), strict=True)):
+        return None
+    return narrow[0] @ narrow[1] + (0.0 if c is None else c.astype(np.float64))
+
+
+def _transposed_tile(case: Case) -> np.ndarray | None:
+    side = min(TILE, *case.right.computed.shape)
+    if side < 2:
+        return None
+    moved = np.full_like(case.right.computed, np.nan)
+    moved[:side, :side] = case.right.computed[:side, :side].T
+    moved[np.arange(side), np.arange(side)] = np.nan
+    return moved
+
+
+def _stale_accumulator(case: Case) -> np.ndarray | None:
+    """A tile starts from the sums of the tile before."""
+    if case.right.computed.size < 2:
+        return None
+    axis = int(case.right.computed.shape[0] < 2)
+    return case.right.computed + np.roll(case.right.computed, 1, axis)
+
+
+#: (name, what it returns, elements of a product that it reaches at most).
+FAULTS: tuple[tuple[str, Faulty, int | None], ...] = (
+    ("zeros", _zeros, None),
+    (f"the least block of {BLOCK} k dropped", _dropped_block, None),
+    ("the least single k dropped", _dropped_k, None),
+    ("FP16 accumulation", _accumulator("fp16"), None),
+    ("BF16 accumulation", _accumulator("bf16"), None),
+    ("output rounded twice", _rounded_twice, None),
+    ("TF32 operands", _tf32_operands, None),
+    (f"a transposed tile of {TILE} x {TILE}", _transposed_tile, TILE * (TILE - 1)),
+    (f"a stale accumulator in a tile of {TILE} x {TILE}", _stale_accumulator, TILE * TILE),
+)
+
+
+def case_of(product: BoundedProduct, data: Data) -> Case:
+    """A right product, on which faults are tried."""
+    expected = product.expected(data)
+    if isinstance(product, EngineProduct):
+        expected = *product.multiplied(data), data.c
+    return Case(product, data, product.errors(data), expected)
+
+
+def blocks_for(rows: int, k: int, columns: int) -> int:
+    """Blocks on which faults can be tried in the time there is."""
+    cost = max(1.0, OF_PRODUCT * len(ACCUMULATORS) * rows * k * columns)
+    return int(min(max(BUDGET // cost, 1), BLOCKS))
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a test allows: atol + rtol |exact| + relative S, S = |A||B| + |C|."""
+
+    rtol: float = 0.0
+    atol: float = 0.0
+    relative: float = 0.0
+
+    def of(self, found: Errors) -> np.ndarray:
+        """For each element."""
+        with np.errstate(invalid="ignore"):
+            return self.atol + self.rtol * np.abs(found.exact) + (self.relative * found.sizes if self.relative else 0.0)
+
+
+def faults_seen(cases: Sequence[Case], limits: Mapping[str, Limit], elements: int) -> dict[str, dict[str, float]]:
+    """For each tolerance and fault the share of whole products in which the fault is seen.
+
+    Parameters
+    ----------
+    cases : sequence of Case
+    limits : mapping of str to Limit
+    elements : int
+        Of a whole product.
+    """
+    found: dict[str, dict[str, float]] = {name: {} for name in limits}
+    for fault, faulty, reach in FAULTS:
+        made = [(case, faulty(case)) for case in cases]
+        if any(values is None for _, values in made):
+            continue
+        count = elements if reach is None else min(reach, elements)
+        for name, limit in limits.items():
+            ratios = np.concatenate([_over(case, values, limit) for case, values in made if values is not None])
+            found[name][fault] = 1 - (1 - exceedance(ratios, 1.0)) ** count
+    return found
+
+
+def _over(case: Case, values: np.ndarray, limit: Limit) -> np.ndarray:
+    """Errors of a fault over what is allowed, where it reaches; infinite where the result is not finite."""
+    reached = ~np.isnan(values) | ~np.isfinite(case.right.computed)
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = values[reached] if case.product.out_format is None else round_to(values[reached], case.product.out_format)
+        error = np.abs(out - case.right.exact[reached])
+    return ratio(np.where(np.isfinite(error), error, np.inf), limit.of(case.right)[reached])

@@ -1,0 +1,189 @@
+"""Right products that a test may meet: fresh pairs of a distribution, or one pair with its k in any order.
+
+A population gives its whole product, and blocks of others: some rows of A and columns of B with all of k. The elements of a
+block are those of a whole product of the shape asked about, so that what is learnt of them holds for it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from mpgemm.bounds.bounded_product import Data
+from mpgemm.inputs.matrices import generate, get_distribution
+
+#: Rows and columns at most of a block that is drawn.
+SIDE = 64
+#: Drawn pairs have seeds from here on, beyond those that tests have.
+FRESH = 1 << 32
+#: Whole pairs that are drawn where rows depend on each other.
+PAIRS = 4
+
+
+class Population(Protocol):
+    """Products of one shape."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(m, k, n) of the whole products."""
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """Rows and columns of a block."""
+
+    @property
+    def fresh(self) -> bool:
+        """Whether other operands are drawn each time."""
+
+    def whole(self) -> Data:
+        """The whole product: that of the first seed, or the given one."""
+
+    def corner(self) -> Data:
+        """Rows and columns of it, evenly spread."""
+
+    def blocks(self, count: int) -> Iterator[Data]:
+        """Blocks, each of another product."""
+
+
+def corner(data: Data, side: int = SIDE) -> Data:
+    """At most `side` rows of A and columns of B, evenly spread; the rest of the product is left out."""
+    return part_of(data, *evenly_spread(data, side))
+
+
+def evenly_spread(data: Data, side: int) -> tuple[np.ndarray, np.ndarray]:
+    """At most `side` rows of A and columns of B."""
+    rows, columns = (
+        np.unique(np.linspace(0, n - 1, min(n, side)).astype(int)) for n in (data.a.shape[0], data.b.shape[1])
+    )
+    return rows, columns
+
+
+def part_of(data: Data, rows: np.ndarray, columns: np.ndarray) -> Data:
+    """Some rows of A and columns of B."""
+    c = None if data.c is None else data.c[np.ix_(rows, columns)]
+    scale_a = None if data.scale_a is None else data.scale_a[rows]
+    scale_b = None if data.scale_b is None else data.scale_b[:, columns]
+    return Data(data.a[rows], data.b[:, columns], c, scale_a, scale_b)
+
+
+def random_part(data: Data, block: tuple[int, int], rng: np.random.Generator) -> Data:
+    """Random rows of A and columns of B."""
+    sizes = zip((data.a.shape[0], data.b.shape[1]), block, strict=True)
+    return part_of(data, *(np.sort(rng.choice(n, size, replace=False)) for n, size in sizes))
+
+
+def in_random_order(data: Data, together: int, rng: np.random.Generator) -> Data:
+    """The data with k in a random order; blocks of products that share a scale stay together."""
+    k = data.a.shape[1]
+    whole = k // together
+    blocks = rng.permutation(whole)
+    order = np.append((blocks[:, None] * together + np.arange(together)).ravel(), np.arange(whole * together, k))
+    data = data._replace(a=data.a[:, order], b=data.b[order])
+    if data.scale_a is None or data.scale_b is None:
+        return data
+    blocks = np.append(blocks, np.arange(whole, data.scale_a.shape[1]))
+    return data._replace(scale_a=data.scale_a[:, blocks], scale_b=data.scale_b[blocks])
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Pairs of a distribution.
+
+    Parameters
+    ----------
+    distribution : str
+    shape : (m, k, n)
+    seed : int
+    parameters : dict
+    side : int
+        Rows and columns at most of a block.
+    """
+
+    distribution: str
+    shape: tuple[int, int, int]
+    seed: int
+    parameters: dict
+    side: int = SIDE
+
+    fresh = True
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """Rows and columns of a block."""
+        return min(self.shape[0], self.side), min(self.shape[2], self.side)
+
+    def _pair(self, index: int, m: int, n: int) -> Data:
+        return Data(*generate(self.distribution, m, self.shape[1], n, index, **self.parameters))
+
+    def whole(self) -> Data:
+        """The pair of the first seed."""
+        return self._pair(self.seed, self.shape[0], self.shape[2])
+
+    def corner(self) -> Data:
+        """Rows and columns of it."""
+        if get_distribution(self.distribution).independent:
+            return self._pair(self.seed, *self.block)
+        return corner(self.whole(), self.side)
+
+    def blocks(self, count: int) -> Iterator[Data]:
+        """Blocks of fresh pairs: the first rows and columns, or random ones of a few pairs where rows depend on each other."""
+        first = self.seed + FRESH
+        if get_distribution(self.distribution).independent:
+            yield from (self._pair(first + i, *self.block) for i in range(count))
+            return
+        rng = np.random.default_rng(first)
+        for pair in range(PAIRS):
+            data = self._pair(first + pair, self.shape[0], self.shape[2])
+            yield from (random_part(data, self.block, rng) for _ in range(pair, count, PAIRS))
+
+    def __str__(self) -> str:
+        return f"fresh pairs of {self.distribution}"
+
+
+@dataclass(frozen=True)
+class Orders:
+    """Given operands, their k in any order: a kernel on these very operands makes always the same errors, and only the order in
+    which it adds is not known.
+
+    Parameters
+    ----------
+    data : Data
+    together : int
+        Products that keep together, since they share a block scale.
+    side : int
+        Rows and columns at most of a block.
+    """
+
+    data: Data
+    together: int = 1
+    side: int = SIDE
+
+    fresh = False
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(m, k, n)."""
+        return *self.data.a.shape, self.data.b.shape[1]
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """Rows and columns of a block."""
+        return min(self.shape[0], self.side), min(self.shape[2], self.side)
+
+    def whole(self) -> Data:
+        """The data as they are."""
+        return self.data
+
+    def corner(self) -> Data:
+        """Rows and columns of it, evenly spread."""
+        return corner(self.data, self.side)
+
+    def blocks(self, count: int) -> Iterator[Data]:
+        """Random rows and columns, k in a random order."""
+        rng = np.random.default_rng(0)
+        for _ in range(count):
+            yield in_random_order(random_part(self.data, self.block, rng), self.together, rng)
+
+    def __str__(self) -> str:
+        return "random orders of k on these data"

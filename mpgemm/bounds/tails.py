@@ -1,0 +1,143 @@
+"""How large the largest of many errors is, from a sample of fewer: extreme values of a tail.
+
+A product of m n elements passes where all of them do. By the union bound it fails with probability at most m n P(one fails), so
+that one element may fail with probability (1 - q) / (m n): far less often than once in any sample. Beyond a threshold that one
+element in a hundred exceeds, excesses are taken to follow a generalised Pareto distribution, which is the limit for every
+usual distribution (Pickands 1975), its shape never below 0: an exponential tail bounds every lighter one, such as that of a
+normal or a bounded error, and costs a tenth to a fifth of the limit there. Its two parameters are those of the mean and the
+variance of the excesses (Hosking and Wallis 1987). Confidence is that of a bootstrap over whole draws, whose elements share
+rows and columns.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+#: One value in so many is in the tail, and so many values at least.
+ONE_IN, FEWEST = 100, 50
+#: Times that draws are drawn again for the confidence.
+RESAMPLED = 200
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The distribution of non-negative values from a threshold on.
+
+    Attributes
+    ----------
+    values : ndarray
+        The values that were seen above the threshold, ascending.
+    count : int
+        All values, those below the threshold included.
+    threshold : float
+    scale, shape : float
+        Of the generalised Pareto distribution of the excesses; shape 0 is exponential.
+    """
+
+    values: np.ndarray
+    count: int
+    threshold: float
+    scale: float
+    shape: float
+
+    @property
+    def share(self) -> float:
+        """Of the values above the threshold."""
+        return self.values.size / self.count if self.count else 0.0
+
+    def limit(self, probability: float) -> float:
+        """What a value exceeds with this probability."""
+        if probability >= self.share or not self.values.size or not math.isfinite(self.threshold):
+            return self.threshold
+        if not math.isfinite(float(self.values[-1])):
+            return math.inf
+        times = math.log(self.share / probability)
+        beyond = times if self.shape == 0 else math.expm1(self.shape * times) / self.shape
+        return max(self.threshold + self.scale * beyond, 0.0)
+
+
+def exceedance(values: np.ndarray, value: float) -> float:
+    """The probability to exceed a value: as often as seen, beyond half of the tail as the tail has it.
+
+    Parameters
+    ----------
+    values : ndarray
+        Not negative, infinite ones included.
+    value : float
+    """
+    above = int(np.count_nonzero(values > value))
+    if not values.size or 2 * above >= tail_size(values.size):
+        return above / max(1, values.size)
+    tail = fit_tail(values)
+    if tail.scale == 0 or value <= tail.threshold:
+        return above / values.size
+    excess = (value - tail.threshold) / tail.scale
+    beyond = math.exp(-excess) if tail.shape == 0 else (1 + tail.shape * excess) ** (-1 / tail.shape)
+    return max(tail.share * beyond, above / values.size)
+
+
+def tail_size(count: int) -> int:
+    """How many of `count` values are taken for the tail."""
+    return max(1, min(max(count // ONE_IN, FEWEST), count // 4))
+
+
+def fit_tail(values: np.ndarray, count: int | None = None, size: int | None = None) -> Tail:
+    """The tail of values.
+
+    Parameters
+    ----------
+    values : ndarray
+        Not negative, infinite ones included. All values, or those that are at least as large as the tail's.
+    count : int, optional
+        All values there were.
+    size : int, optional
+        Values in the tail; see :func:`tail_size`.
+    """
+    count = values.size if count is None else count
+    if not values.size:
+        return Tail(values, count, 0.0, 0.0, 0.0)
+    size = min(tail_size(count) if size is None else size, values.size)
+    top = np.sort(values.ravel())[-size - 1 :]
+    threshold = float(top[0])
+    top = top[top > threshold]
+    if not top.size or not math.isfinite(float(top[-1])):
+        return Tail(top, count, threshold, 0.0, 0.0)
+    excess = top - threshold
+    mean, variance = float(excess.mean()), float(excess.var())
+    ratio = mean * mean / variance if variance > 0 else math.inf
+    if ratio >= 1:  # lighter than exponential
+        return Tail(top, count, threshold, mean, 0.0)
+    return Tail(top, count, threshold, mean * (1 + ratio) / 2, (1 - ratio) / 2)
+
+
+def upper_limit(draws: Sequence[np.ndarray], probability: float, confidence: float, seed: int = 0) -> float:
+    """An upper confidence limit of what a value exceeds with a probability; never below the largest that was seen.
+
+    Parameters
+    ----------
+    draws : sequence of ndarray
+        Values of independent draws, any number in each.
+    probability, confidence : float
+    seed : int
+        Of the bootstrap.
+    """
+    draws = [x.ravel() for x in draws]
+    whole = np.concatenate(draws)
+    if not whole.size:
+        return 0.0
+    largest = float(whole.max())
+    if not math.isfinite(largest):
+        return math.inf
+    rng = np.random.default_rng(seed)
+    sizes = np.array([x.size for x in draws])
+    kept = np.partition(whole, -min(whole.size, 4 * tail_size(whole.size)))[-min(whole.size, 4 * tail_size(whole.size))]
+    tops = [x[x >= kept] for x in draws]
+    found = []
+    for _ in range(RESAMPLED):
+        chosen = rng.integers(len(draws), size=len(draws))
+        again = np.concatenate([tops[i] for i in chosen])
+        count = int(sizes[chosen].sum())
+        found.append(fit_tail(again, count, tail_size(count)).limit(probability) if again.size else 0.0)
+    return max(largest, float(np.quantile(found, confidence)), fit_tail(whole).limit(probability))

@@ -1,0 +1,31 @@
+"""KEY=NUMBER on the command line."""
+
+from collections.abc import Sequence
+
+
+def numbers_of(texts: Sequence[str], option: str) -> dict[str, float]:
+    """The numbers by their keys.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        KEY=NUMBER each.
+    option : str
+        What the messages call it.
+
+    Raises
+    ------
+    ValueError
+        If one is not KEY=NUMBER, or a key is given twice.
+    """
+    found: dict[str, float] = {}
+    for text in texts:
+        key, _, value = text.partition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            raise ValueError(f"{option} {text!r}: expected KEY=NUMBER") from None
+        if key in found:
+            raise ValueError(f"{option} gives {key} twice, {found[key]:g} and {number:g}: expected one value")
+        found[key] = number
+    return found

@@ -1,0 +1,130 @@
+"""What a comparison knows about one method on one engine on one input."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mpgemm.exact.errors import ErrorReport
+from mpgemm.experiments.verdict import spelled_bits
+from mpgemm.reporting.report import json_text
+from tensorcore_models.results import Result
+
+#: Metrics of the error report that a row of the table has.
+METRICS = ("relative_frobenius", "relative_inf", "normwise", "componentwise", "max_ulp", "mean_ulp", "bits_equal")
+
+
+@dataclass(frozen=True, repr=False)
+class ComparisonRecord(Result):
+    """One method on one engine on one input.
+
+    Attributes
+    ----------
+    case, method, engine : str
+        Their names.
+    requested : str
+        The engine as it was asked for: a device has several.
+    operands : str
+        Format of the engine's operands.
+    passes : int
+        Engine products of the full size.
+    rate : float or None
+        Dense peak of the device for the engine's operands, TFLOP/s; None where nobody states it.
+    rate_source : str
+        The data sheet, or "given".
+    cost : float or None
+        Passes over rate: milliseconds for a product of 10^12 operations.
+    certainty : str
+        How well the method is known (:class:`mpgemm.RecoveryMethod`).
+    errors : ErrorReport
+        Against the exact product.
+    overflow_a, overflow_b, underflow_a, underflow_b : int
+        Elements that left the range of the words (:class:`mpgemm.recovery.word_run.RangeCounts`).
+    bound : float or None
+        Deterministic bound of the componentwise error, None where none was asked for or is known.
+    seconds : float
+        What the model took here; nothing about hardware.
+    results_not_finite : int
+        Results that are infinite or NaN in exact arithmetic, because operands are.
+    """
+
+    case: str
+    method: str
+    engine: str
+    requested: str
+    operands: str
+    passes: int
+    rate: float | None
+    rate_source: str
+    cost: float | None
+    certainty: str
+    errors: ErrorReport
+    overflow_a: int
+    overflow_b: int
+    underflow_a: int
+    underflow_b: int
+    bound: float | None
+    seconds: float
+    results_not_finite: int = 0
+
+    @property
+    def effective_bits(self) -> float:
+        """-log2 of the relative error in the Frobenius norm; NaN where exact results are not finite."""
+        return float("nan") if self.results_not_finite else self.errors.effective_bits()
+
+    def row(self) -> dict:
+        """A flat row for tables."""
+        errors = self.errors
+        return {
+            "case": self.case,
+            "method": self.method,
+            "engine": self.engine,
+            "requested": self.requested,
+            "operands": self.operands,
+            "m": errors.m,
+            "n": errors.n,
+            "k": errors.k,
+            "passes": self.passes,
+            "rate": self.rate,
+            "rate_source": self.rate_source,
+            "cost": self.cost,
+            "certainty": self.certainty,
+            "effective_bits": self.effective_bits,
+            **{name: getattr(errors, name) for name in METRICS},
+            "overflow_a": self.overflow_a,
+            "overflow_b": self.overflow_b,
+            "underflow_a": self.underflow_a,
+            "underflow_b": self.underflow_b,
+            "nonfinite": errors.nonfinite,
+            "results_not_finite": self.results_not_finite,
+            "bound": self.bound,
+            "seconds": self.seconds,
+        }
+
+    def to_rows(self) -> list[dict]:
+        """One record."""
+        return [self.row()]
+
+    def to_json(self) -> str:
+        """The row as JSON text; what is not finite is a string."""
+        return json_text(self.row())
+
+    def to_csv(self) -> str:
+        """The row as CSV text with a header line."""
+        return csv_of([self])
+
+    def __repr__(self) -> str:
+        return f"<ComparisonRecord {self}>"
+
+    def __str__(self) -> str:
+        return f"{self.case}: {self.method} on {self.engine}: {spelled_bits(self.effective_bits)}, {self.passes} passes"
+
+
+def csv_of(records: Sequence[ComparisonRecord]) -> str:
+    """Rows of records as CSV text with a header line."""
+    text = io.StringIO()
+    rows = [record.row() for record in records]
+    writer = csv.DictWriter(text, list(rows[0]) if rows else ["case"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

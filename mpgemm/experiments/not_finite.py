@@ -1,0 +1,60 @@
+"""Operands that are not finite: where they are, and how many results are therefore infinite or NaN whatever computes them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpgemm.experiments.cases import Case
+
+
+@dataclass(frozen=True)
+class NotFinite:
+    """What is not finite in one input.
+
+    Attributes
+    ----------
+    elements : tuple of (str, int, int, int, float)
+        Operand, how many of its elements are not finite, row, column and value of the first of them.
+    results, of : int
+        Results that are not finite in exact arithmetic, of how many.
+    """
+
+    elements: tuple[tuple[str, int, int, int, float], ...]
+    results: int
+    of: int
+
+    def __str__(self) -> str:
+        found = [
+            f"{name} holds {count} element{'s' * (count != 1)} that {'are' if count != 1 else 'is'} not finite, "
+            f"{'the first ' if count != 1 else ''}{name}[{i}, {j}] = {value:g}"
+            for name, count, i, j, value in self.elements
+        ]
+        return f"{'; '.join(found)}: {self.results} of {self.of} results are infinite or NaN whatever computes them."
+
+
+def not_finite(case: Case) -> NotFinite:
+    """What is not finite in a case.
+
+    Raises
+    ------
+    ValueError
+        If the product has no elements.
+    """
+    a, b, c = case.operands()
+    m, n = a.shape[0], b.shape[1]
+    if 0 in (m, n):
+        raise ValueError(
+            f"{case.label}: the product is empty, so there is nothing to compare: "
+            f"A is {m} x {a.shape[1]} and B {b.shape[0]} x {n}"
+        )
+    rows, columns = ~np.isfinite(a).all(axis=1), ~np.isfinite(b).all(axis=0)
+    results = rows[:, None] | columns
+    if c is not None:
+        results = results | ~np.isfinite(c)
+    found = []
+    for name, x in (("A", a), ("B", b), ("C", c)):
+        if x is not None and not np.isfinite(x).all():
+            places = np.argwhere(~np.isfinite(x))
+            i, j = (int(place) for place in places[0])
+            found.append((name, len(places), i, j, float(x[i, j])))
+    return NotFinite(tuple(found), int(np.count_nonzero(results)), m * n)

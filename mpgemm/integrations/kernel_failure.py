@@ -1,0 +1,129 @@
+"""Failing elements of a kernel's result, and how near a prediction of them is."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from mpgemm.integrations.kernel_overflow import model_values
+from mpgemm.integrations.kernel_tolerance import KernelTolerance
+from tensorcore_models.formats import Format, get_format
+
+#: Elements that are looked at, spread over all of them.
+SAMPLES = 256
+#: Rows and columns at most on which the engine's own errors are measured.
+SIDE = 64
+
+
+class Finding(NamedTuple):
+    """A statement, with its distance over a right kernel's errors (root mean square) and over the bound (largest)."""
+
+    fit: float
+    units: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Failing elements with what is needed to explain them.
+
+    Attributes
+    ----------
+    tolerance : KernelTolerance
+    out, exact, bound : ndarray of float64, shape (m, n)
+    typical : ndarray of float64, shape (m, n)
+        The errors that a right kernel has, about (root mean square).
+    wrong : ndarray of bool, shape (m, n)
+        The failing elements.
+    rows, columns : ndarray of int
+        The failing elements that are looked at.
+    """
+
+    tolerance: KernelTolerance
+    out: np.ndarray
+    exact: np.ndarray
+    bound: np.ndarray
+    typical: np.ndarray
+    wrong: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+
+    @property
+    def got(self) -> np.ndarray:
+        """The kernel's values of these elements."""
+        return self.out[self.rows, self.columns]
+
+    @property
+    def true(self) -> np.ndarray:
+        """Their exact values."""
+        return self.exact[self.rows, self.columns]
+
+    @property
+    def allowed(self) -> np.ndarray:
+        """Their bounds."""
+        return self.bound[self.rows, self.columns]
+
+    @property
+    def usual(self) -> np.ndarray:
+        """The errors that a right kernel has there."""
+        return self.typical[self.rows, self.columns]
+
+    def finding(self, prediction: np.ndarray, text: str, slack: float | np.ndarray = 1.0) -> Finding:
+        """How near a prediction is; `slack` times as far may its errors be."""
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            distance = np.abs(self.got - prediction)
+            units = np.where(distance == 0, 0.0, distance / (slack * self.allowed))
+            fits = np.where(distance == 0, 0.0, distance / (slack * self.usual))
+            fit = float(np.sqrt(np.mean(np.square(fits))))
+        largest = float(np.max(np.where(np.isnan(units), np.inf, units)))
+        return Finding(fit if math.isfinite(fit) else math.inf, largest, text)
+
+    def products(self) -> np.ndarray:
+        """Products of these elements along k, shape (elements, k)."""
+        return self.tolerance.a[self.rows] * self.tolerance.b[:, self.columns].T
+
+    def anywhere(self) -> "Failure":
+        """The same with elements from everywhere, failing or not."""
+        rows, columns = spread(np.ones(self.exact.shape, bool))
+        return replace(self, rows=rows, columns=columns)
+
+    def more(self, most: int) -> "Failure":
+        """The same with up to `most` of the failing elements."""
+        rows, columns = spread(self.wrong, most)
+        return replace(self, rows=rows, columns=columns)
+
+
+def spread(where: np.ndarray, most: int = SAMPLES) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of at most `most` of the elements that are marked: half of them evenly spread, the others at random."""
+    places = np.flatnonzero(where)
+    if places.size > most:
+        even = places[np.linspace(0, places.size - 1, most // 2).astype(int)]
+        others = np.random.default_rng(0).choice(places, most // 2, replace=False)
+        places = np.unique(np.concatenate([even, others]))
+    rows, columns = np.divmod(places, where.shape[1])
+    return rows, columns
+
+
+def failure_of(out: np.ndarray, tolerance: KernelTolerance, wrong: np.ndarray) -> Failure:
+    """What is needed to explain elements that fail.
+
+    Parameters
+    ----------
+    out : ndarray of float64, shape (m, n)
+    tolerance : KernelTolerance
+    wrong : ndarray of bool, shape (m, n)
+    """
+    exact = np.asarray(tolerance.exact.rounded("fp64"))
+    rows, columns = spread(wrong)
+    at = np.unique(rows)[:SIDE], np.unique(columns)[:SIDE]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        sizes = np.abs(tolerance.a) @ np.abs(tolerance.b)
+        sizes = sizes if tolerance.c is None else sizes + np.abs(tolerance.c)
+        error = (model_values(tolerance, *at)[0] - exact[np.ix_(*at)]) / sizes[np.ix_(*at)]
+        error = error[np.isfinite(error)]
+        share = math.sqrt(float(np.mean(np.square(error)))) if error.size else 0.0
+        fmt = get_format(tolerance.out_format)
+        unit = fmt.unit_roundoff if isinstance(fmt, Format) and fmt != tolerance.engine.formats[3] else 0.0
+        typical = np.hypot(max(share, 2.0**-26) * sizes, unit / math.sqrt(3) * np.abs(exact))
+    return Failure(tolerance, out, exact, tolerance.finite_bound, typical, wrong, rows, columns)

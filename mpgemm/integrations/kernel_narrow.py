@@ -1,0 +1,129 @@
+"""Was a kernel's sum, or its result, kept in a narrow format by mistake?
+
+A value that was stored in a narrow format is one of that format's numbers: of an FP32 result all of whose values are FP16
+numbers the format is known. Whether the sums were kept in it, or only the result went through it, the size of the errors
+tells. In which order a kernel adds is not known, so that errors of sums can only be compared with those of several orders.
+"""
+
+import math
+
+import numpy as np
+
+from mpgemm.integrations.kernel_failure import Failure, Finding
+from tensorcore_models.catalogue import get_instruction
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.formats import Format, get_float_format
+
+#: Narrow formats that accumulators and results have by mistake.
+NARROW = ("fp16", "bf16")
+#: Products that are added exactly before each rounding of a narrow sum.
+STEPS = (1, 4, 8, 16, 32, 64, 128)
+#: Sums are called narrow where errors are this near to theirs, as a power of two.
+APART = 1.5
+
+
+def on_grid(values: np.ndarray, name: str) -> bool:
+    """Whether all values are numbers of a format."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool((values.astype(get_float_format(name).dtype).astype(np.float64) == values).all())
+
+
+def _wider(f: Failure, name: str) -> bool:
+    """Whether the kernel's results have more bits than a narrow format."""
+    out = get_float_format(f.tolerance.out_format)
+    return isinstance(out, Format) and out.fraction_bits > get_float_format(name).fraction_bits
+
+
+def narrow_findings(f: Failure) -> list[Finding]:
+    """What is certain: the result went through a narrow format, or sums kept in one in the order of k give just this."""
+    found = []
+    every = f.anywhere()
+    for name in NARROW:
+        if not _wider(f, name) or not on_grid(every.got, name):
+            continue
+        unit = get_float_format(name).unit_roundoff
+        reach = unit * np.abs(f.true) * (1 + 2.0**-6) + 4 * f.usual
+        if (np.abs(f.got - f.true) <= reach).all():
+            found.append(Finding(0.0, 0.0, f"the output rounded twice: every result is a number of {name}"))
+    if found:
+        return found[-1:]  # numbers of bf16 are often numbers of fp16, too
+    products = f.products()
+    for name in NARROW:
+        for step in (step for step in STEPS if step < max(products.shape[1], 2)):
+            near = f.finding(_summed(f, products, name, step), _accumulation(name))
+            if near.fit <= 1:
+                return [near]
+    return []
+
+
+def _accumulation(name: str) -> str:
+    return f"{name} accumulation: sums are kept in {name}"
+
+
+def _summed(f: Failure, products: np.ndarray, name: str, step: int) -> np.ndarray:
+    """The elements with sums in a narrow format, rounded after every `step` products."""
+    dtype = get_float_format(name).dtype
+    whole = products.shape[1] // step * step
+    parts = products[:, :whole].reshape(len(products), -1, step).sum(2)
+    if whole < products.shape[1]:
+        parts = np.concatenate([parts, products[:, whole:].sum(1, keepdims=True)], 1)
+    c = f.tolerance.c
+    total = np.zeros(len(products)) if c is None else c[f.rows, f.columns]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for part in np.ascontiguousarray(parts.T):
+            total = (total + part).astype(dtype).astype(np.float64)
+        return total.astype(get_float_format(f.tolerance.out_format).dtype).astype(np.float64)
+
+
+def narrow_sums(f: Failure) -> str | None:
+    """Errors of the size that a narrower accumulator makes on the same operands."""
+    if not isinstance(f.tolerance.engine.formats[3], Format):
+        return None
+    f = f.anywhere()
+    if not np.isfinite(f.got).all():
+        return None
+    error = _rms(f.got - f.true)
+    if not error > 0:
+        return None
+    products = f.products()
+    apart: dict[str, float] = {}
+    for name in NARROW:
+        if _wider(f, name) and not on_grid(f.got, name):
+            continue  # a sum that is kept in this format ends in it
+        sizes = [_rms(_summed(f, products, name, step) - f.true) for step in STEPS if step < max(products.shape[1], 2)]
+        logs = [math.log2(error / size) for size in sizes if 0 < size < math.inf]
+        if logs:  # between the orders tried it is as near as it can be
+            apart[_accumulation(name)] = max(min(logs), -max(logs), 0.0)
+    for text, engine in _hopper(f):
+        typical = _rms(_of_engine(f, engine) - f.true)
+        if 0 < typical < math.inf:
+            apart[text] = abs(math.log2(error / typical))
+    own = _accumulation(f.tolerance.out_format)
+    best = min(apart, key=lambda text: (apart[text], text != own), default=None)
+    if best is None or apart[best] > APART:
+        return None
+    return f"{best} (errors of the size that it makes on these operands)"
+
+
+def _hopper(f: Failure) -> list[tuple[str, Engine]]:
+    """Hopper's FP8 units, where the operands could be theirs and another unit is asked about."""
+    spelled = {"e4m3fn": "e4m3", "e5m2": "e5m2"}.get(f.tolerance.engine.formats[0].name)
+    if spelled is None or f.tolerance.engine.scale_format is not None:
+        return []
+    unit = get_instruction("hopper", f"wgmma.m64n8k32.f32.{spelled}.{spelled}")
+    if f.tolerance.engine.label == unit.label:
+        return []
+    return [("sums with 13 fraction bits, as Hopper's FP8 units have (no promotion to FP32)", unit)]
+
+
+def _of_engine(f: Failure, engine: Engine) -> np.ndarray:
+    """The elements as another engine computes them."""
+    rows, at_row = np.unique(f.rows, return_inverse=True)
+    columns, at_column = np.unique(f.columns, return_inverse=True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = engine.gemm(f.tolerance.a[rows], f.tolerance.b[:, columns]).astype(np.float64)[at_row, at_column]
+    return sums if f.tolerance.c is None else sums + f.tolerance.c[f.rows, f.columns]
+
+
+def _rms(x: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(x)))) if np.isfinite(x).all() else math.inf

@@ -1,0 +1,45 @@
+"""Public names that are imported when they are first asked for (PEP 562): `import mpgemm` reads a table, not the package.
+
+The table is the stub beside the package's `__init__.py`, which type checkers read as well: its `from x import a, b`.
+"""
+
+import ast
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def public_names(stub: Path) -> dict[str, str]:
+    """The module of each name that the stub of a package imports; of a submodule (`from . import x`): the package itself, "."."""
+    imports = [node for node in ast.parse(stub.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: "." * node.level + (node.module or "") for node in imports for alias in node.names}
+
+
+def attach(
+    package: str, file: str, submodules: tuple[str, ...] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package.
+
+    Parameters
+    ----------
+    package : str
+        Its `__name__`.
+    file : str
+        Its `__file__`: the stub of the same name and the suffix .pyi lies beside it.
+    submodules : tuple of str
+        Modules of the package that are attributes of it without being in `__all__`.
+    """
+    modules = public_names(Path(file).with_suffix(".pyi"))
+
+    def __getattr__(name: str) -> Any:
+        if name in submodules or modules.get(name) == ".":
+            return importlib.import_module(f"{package}.{name}")
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(modules[name], package), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return __getattr__, lambda: sorted({*modules, *submodules, *vars(sys.modules[package])}), sorted(modules)

@@ -1,0 +1,87 @@
+"""Statistical tolerances hold for whole fresh products: judged with numpy and ml_dtypes alone, on fresh pairs."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tensorcore_models as tcm
+from mpgemm import tolerance
+
+TYPES = {"fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16, "e4m3fn": ml_dtypes.float8_e4m3fn,
+         "e5m2": ml_dtypes.float8_e5m2}  # fmt: skip
+#: (device, operands, output).
+KERNELS = (
+    ("h100", "fp16", "fp32"), ("h100", "fp16", "fp16"), ("h100", "fp16", "bf16"), ("h100", "fp16", "e5m2"),
+    ("a100", "bf16", "bf16"), ("h100", "e4m3fn", "fp32"),
+)  # fmt: skip
+SHAPES = ((512, 4096, 512), (64, 2048, 64), (1, 4096, 4096))
+
+
+def fresh(rng, shape, fmt):
+    """Normal numbers as the unit takes them, from a generator of the test's own."""
+    m, k, n = shape
+    return (rng.standard_normal(s).astype(np.float32).astype(TYPES[fmt]) for s in ((m, k), (k, n)))
+
+
+def right(device, fmt, out, a, b):
+    """The kernel: the unit's own product, rounded once."""
+    return tcm.default_instruction(device, fmt).gemm(a, b).astype(np.float32).astype(TYPES[out])
+
+
+def passes(d, a, b, line) -> bool:
+    """The judge: as numpy.testing.assert_allclose has it, the expected product in FP64."""
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    return bool((np.abs(d.astype(np.float64) - expected) <= line.atol + line.rtol * np.abs(expected)).all())
+
+
+def failing(kernel, shape, seeds) -> tuple[int, int]:
+    """(right products that fail their line, products with FP16's rounding of the result that pass it)."""
+    device, fmt, out = kernel
+    m, k, n = shape
+    line = tolerance(device, k, fmt=fmt, distribution="normal", shape=(m, n), reference="rounded",
+                     out_format=None if out == "fp32" else out).statistical  # fmt: skip
+    failed, faulty = 0, 0
+    for seed in seeds:
+        a, b = fresh(np.random.default_rng([seed, 77]), shape, fmt)
+        d = right(device, fmt, out, a, b)
+        failed += not passes(d, a, b, line)
+        half = k // 2
+        lost = a[:, half : half + 32].astype(np.float32) @ b[half : half + 32].astype(np.float32)
+        faulty += passes((d.astype(np.float32) - lost).astype(TYPES[out]), a, b, line)
+    return failed, faulty
+
+
+@pytest.mark.parametrize("kernel", KERNELS[1:5:3])
+def test_right_products_pass_and_a_lost_block_fails(kernel):
+    assert failing(kernel, (64, 512, 64), range(12)) == (0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_at_most_the_stated_share_of_100_products_fails(kernel, shape):
+    """A share of 0.01 may fail; 5 of 100 or more would with probability 0.003."""
+    failed, faulty = failing(kernel, shape, range(100))
+    assert failed <= 4 and faulty == 0, (failed, faulty)
+
+
+@pytest.mark.parametrize("shape", [(96, 512, 96), pytest.param((512, 2048, 512), marks=pytest.mark.slow)])
+def test_the_line_of_given_operands_holds_for_the_whole_product_and_other_orders(shape):
+    for seed in range(2 if shape[0] < 512 else 20):
+        rng = np.random.default_rng([seed, 78])
+        a, b = fresh(rng, shape, "fp16")
+        line = tolerance("h100", data=(a, b)).statistical
+        assert passes(right("h100", "fp16", "fp32", a, b), a, b, line)
+        for _ in range(3):
+            order = rng.permutation(shape[1])
+            assert passes(right("h100", "fp16", "fp32", a[:, order].copy(), b[order].copy()), a, b, line)
+
+
+def test_rows_of_very_different_sizes():
+    """A few rows hold all of the large errors: no small part of the product shows them."""
+    rng = np.random.default_rng(9)
+    a, b = rng.standard_normal((256, 256)), rng.standard_normal((256, 64)).astype(np.float16)
+    a[[37, 201]] *= 256
+    a = a.astype(np.float16)
+    line = tolerance("h100", data=(a, b)).statistical
+    assert passes(right("h100", "fp16", "fp32", a, b), a, b, line)

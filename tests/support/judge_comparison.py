@@ -1,0 +1,253 @@
+"""Judges what `mpgemm compare` prints, every row and every sentence, by rational numbers and data sheets typed again here."""
+
+import math
+import re
+
+import numpy as np
+from judge_truth import Errors, exact_product, places_fit, sizes_of
+
+#: Dense peaks by operand format, read from the data sheets a second time: NVIDIA V100, A100, H100, H200, Blackwell (HGX B200),
+#: Blackwell Ultra (HGX B300), L40S; AMD MI200 series, MI300X. Engines without an entry have no rate.
+PEAKS = {
+    "v100": {"fp16": 125},
+    "a100": {"fp16": 312, "bf16": 312, "tf32": 156, "int8": 624, "fp64": 19.5},
+    "h100": {"fp16": 989.4, "bf16": 989.4, "tf32": 494.7, "int8": 1978.9, "fp64": 66.9},
+    "h200": {"fp16": 989.4, "bf16": 989.4, "tf32": 494.7, "int8": 1978.9, "fp64": 66.9},
+    "b200": {"fp16": 2250, "bf16": 2250, "tf32": 1100, "int8": 4500, "fp64": 37},
+    "b300": {"fp16": 2250, "bf16": 2250, "tf32": 1125, "int8": 150, "fp64": 1.25},
+    "l40s": {"fp16": 362.05, "bf16": 362.05, "tf32": 183, "int8": 733},
+    "mi250": {"fp16": 362.1, "bf16": 362.1, "int8": 362.1, "fp64": 90.5},
+    "mi300x": {"fp16": 1307.4, "bf16": 1307.4, "tf32": 653.7, "int8": 2614.9, "fp64": 163.4},
+}
+ENGINES = (*PEAKS, "rtx4060", "ampere", "ieee")
+#: method: (products, operand format).
+METHODS = {
+    "fp16": (1, "fp16"), "bf16": (1, "bf16"), "tf32": (1, "tf32"), "markidis": (4, "fp16"), "egemm": (4, "fp16"),
+    "ootomo": (3, "fp16"), "ootomo_inside": (3, "fp16"), "sgemm_cube": (3, "fp16"), "multiword": (3, "fp16"),
+    "bf16x6": (6, "bf16"), "bf16x9:restart_every=16": (9, "bf16"), "3xTF32": (3, "tf32"), "ozaki_int8": (10, "int8"),
+    "ozaki_int8:slices=8": (36, "int8"), "ozaki2_int8:moduli=16": (16, "int8"), "fp64": (1, "fp64"),
+}  # fmt: skip
+_BITS = r"(every bit|no bits|[\d.]+ bits)"
+_METHOD = r"([\w:=,]+?)(?: \(a reconstruction\))?"
+
+
+def spelled(bits):
+    return "every bit" if bits == math.inf else f"{bits:.1f} bits" if bits >= 0.05 else "no bits"
+
+
+def same_bits(text, bits):
+    """Whether spelled bits are these, or those of the last digit's other rounding."""
+    return any(text == spelled(bits + shift) for shift in (0, 1e-6, -1e-6))
+
+
+def chance(results):
+    """Bits that two FP32 products may differ by: of the norm, of the largest result (docs/answers.md)."""
+    sampling = 1.96 / math.log(2) / math.sqrt(results - 1) if results > 1 else math.log2(25.45)
+    return max(0.75, sampling), max(1.5, sampling)
+
+
+def behind(error, other):
+    """Bits that an error is larger than another, both at least FP32's unit roundoff."""
+    error, other = max(error, 2.0**-24), max(other, 2.0**-24)
+    if math.isinf(error) or math.isinf(other):
+        return 0.0 if error == other else math.inf if math.isinf(error) else -math.inf
+    return math.log2(error / other)
+
+
+class ComparisonJudge:
+    """Truth about one run; `false` collects what is not."""
+
+    def __init__(self, a, b, methods, engines, bits, product):
+        self.a, self.b, self.bits = a, b, bits
+        self.exact, self.sizes = exact_product(a, b), sizes_of(a, b)
+        self.results = a.shape[0] * b.shape[1]
+        self.missing = sum(x is None for row in self.exact for x in row)
+        self.zero = all(x == 0 for row in self.exact for x in row if x is not None)
+        with np.errstate(all="ignore"):
+            self.fp32 = self.errors(a.astype(np.float32) @ b.astype(np.float32))
+        self.measured = {}
+        for method in methods:
+            for engine in engines:
+                try:
+                    computed = product(a, b, method, engine)
+                except ValueError:
+                    continue
+                self.measured[method, engine] = self.errors(computed)
+        self.engines = list(dict.fromkeys(engines))
+        self.false = []
+
+    def errors(self, computed):
+        return Errors(self.exact, self.sizes, computed)
+
+    def claim(self, true, text):
+        if not true:
+            self.false.append(text)
+
+    # -- what is true --------------------------------------------------------------------------------------------------
+    def cost(self, method, engine):
+        products, fmt = METHODS[method]
+        peak = PEAKS.get(engine, {}).get(fmt)
+        return None if peak is None else 1000 * products / peak
+
+    def fp32_is_a_measure(self):
+        return not self.zero_told() and self.fp32.normwise <= 2.0**-10 and self.fp32.bits >= 1
+
+    def zero_told(self):
+        """A zero product of which everything is exact looks like any exact product."""
+        return self.zero and any(e.frobenius == math.inf for e in (self.fp32, *self.measured.values()))
+
+    def reaches(self, wanted, method, engine):
+        errors = self.measured[method, engine]
+        if wanted != "FP32":
+            return errors.bits >= float(wanted.split()[0])
+        norm, largest = chance(self.results)
+        return (
+            behind(errors.frobenius, self.fp32.frobenius) <= norm + 1e-9
+            and behind(errors.componentwise, self.fp32.componentwise) <= largest + 1e-9
+        )
+
+    def of(self, engine):
+        return [method for method, other in self.measured if other == engine]
+
+    # -- what is said --------------------------------------------------------------------------------------------------
+    def judge(self, text):
+        lines = text.splitlines()
+        end = next(i for i, line in enumerate(lines) if not re.match(r"\s*(rank|-{4}|\d+) ", line) and i > 0)
+        self.table(lines[1:end])
+        said = set()
+        for line in lines[end:]:
+            if line.strip():
+                self.sentence(line.strip(), said)
+        if not self.missing:
+            wanted = [*(["FP32"] if self.fp32_is_a_measure() else []), *([f"{self.bits:g} bits"] if self.bits else [])]
+            expected = {(engine, what) for engine in self.engines if self.of(engine) for what in wanted}
+            self.claim(said == expected, f"recommendations for {sorted(said ^ expected)} are missing or too many")
+        return self.false
+
+    def table(self, lines):
+        headings, rows = lines[0].split(), [re.split(r"\s{2,}", line.strip()) for line in lines[2:]]
+        shown, last = set(), -1.0
+        for row in rows:
+            cells = dict(zip(headings, row, strict=True))
+            method = cells["method"].removesuffix(" [reconstruction]")
+            for engine in cells["requested"].split(", "):
+                self.claim((method, engine) not in shown, f"{method} on {engine} has two rows")
+                shown.add((method, engine))
+                self.row(cells, method, engine)
+            if not self.missing:
+                error = self.measured[method, cells["requested"].split(", ")[0]].frobenius
+                self.claim(error >= last * (1 - 1e-9), f"{method} stands behind a larger error")
+                last = error
+        self.claim(shown == set(self.measured), f"rows of {sorted(shown ^ set(self.measured))} are missing or too many")
+
+    def row(self, cells, method, engine):
+        cost, products = self.cost(method, engine), METHODS[method][0]
+        self.claim(int(cells["passes"]) == products, f"{method}: {cells['passes']} passes")
+        near = (
+            cells["cost"] == "-"
+            if cost is None
+            else math.isclose(float(cells["cost"]), cost, rel_tol=6e-3, abs_tol=6e-3)
+        )
+        self.claim(near, f"{method} on {engine}: cost {cells['cost']}, true {cost}")
+        bits, told = self.measured[method, engine].bits, cells["effective_bits"]
+        near = told == "-" if self.missing else math.isclose(float(told), bits, rel_tol=6e-3, abs_tol=6e-3)
+        self.claim(near, f"{method} on {engine}: {told} bits, true {bits}")
+
+    def sentence(self, line, said):
+        for pattern, judge in SENTENCES:
+            found = re.fullmatch(pattern, line)
+            if found:
+                true = judge(self, said, *found.groups())
+                self.claim(true is None or true, line)
+                return
+        self.claim(False, f"not judged: {line}")
+
+    def not_finite(self, said, places, count, of):
+        return (
+            places_fit(places, self.a, self.b)
+            and self.missing == int(count)
+            and self.results == int(of)
+            and self.missing
+        )
+
+    def fp32_bits(self, said, bits):
+        return same_bits(bits, self.fp32.bits) and not self.missing
+
+    def product_is_zero(self, said):
+        return self.zero and not self.missing
+
+    def fp32_loses(self, said):
+        return self.fp32.normwise > 2.0**-10 and not self.zero
+
+    def cancels(self, said, of_sizes, of_product):
+        near = math.isclose(float(of_sizes), self.fp32.normwise, rel_tol=0.06)
+        return near and math.isclose(float(of_product), self.fp32.frobenius, rel_tol=0.06) and self.fp32.bits < 1
+
+    def cheapest(self, said, engines, wanted, method, passes, rate, cost, bits, others):
+        unknown = set(others.split(", ")) if others else set()
+        for engine in engines.split(", "):
+            said.add((engine, wanted))
+            reached = [name for name in self.of(engine) if self.reaches(wanted, name, engine)]
+            costs = {name: self.cost(name, engine) for name in reached}
+            known = {name: value for name, value in costs.items() if value is not None}
+            if known.get(method) != min(known.values(), default=None) or unknown != set(costs) - set(known):
+                return False
+            products, fmt = METHODS[method]
+            if int(passes) != products or float(rate) != PEAKS[engine][fmt]:
+                return False
+            if not math.isclose(float(cost), known[method], rel_tol=6e-3):
+                return False
+            if not same_bits(bits, self.measured[method, engine].bits):
+                return False
+        return True
+
+    def no_cost(self, said, engines, wanted, listed):
+        names = re.findall(r"([\w:=,]+?) \((\d+) pass(?:es)?, " + _BITS + r"\)", listed)
+        for engine in engines.split(", "):
+            said.add((engine, wanted))
+            reached = {name for name in self.of(engine) if self.reaches(wanted, name, engine)}
+            if {name for name, *_ in names} != reached or any(self.cost(name, engine) for name in reached):
+                return False
+            if not all(same_bits(bits, self.measured[name, engine].bits) for name, _, bits in names):
+                return False
+        return True
+
+    def none_reaches(self, said, engines, wanted, best, bits):
+        for engine in engines.split(", "):
+            said.add((engine, wanted))
+            if any(self.reaches(wanted, name, engine) for name in self.of(engine)):
+                return False
+            errors = {name: self.measured[name, engine] for name in self.of(engine)}
+            if errors[best].frobenius > min(e.frobenius for e in errors.values()) * (1 + 1e-9):
+                return False
+            if not same_bits(bits, errors[best].bits):
+                return False
+        return True
+
+    def rate_of(self, said, engines, source):
+        known = not source.startswith("no data sheet")
+        return all(any(bool(self.cost(method, e)) == known for method in self.of(e)) for e in engines.split(", "))
+
+    def left_out(self, said, method, engine):
+        return (method, engine) not in self.measured
+
+
+_WANTED = r"(FP32|[\d.]+ bits)"
+SENTENCES = (
+    (r"([AB] holds .*): (\d+) of (\d+) results are infinite or NaN whatever computes them\. No bits are told "
+     r"and no method is recommended: replace them first\.", ComparisonJudge.not_finite),
+    (rf"FP32 here \(NumPy\): {_BITS}\.", ComparisonJudge.fp32_bits),
+    (r"The exact product is 0: there are no leading bits to compare, only errors over \|A\|\|B\| \(componentwise\)\.",
+     ComparisonJudge.product_is_zero),
+    (r"FP32 itself loses this product, which leaves its range: scale A or B first\.", ComparisonJudge.fp32_loses),
+    (r"The results cancel: FP32's error is (\S+) of \|A\|\|B\| and yet (\S+) of the product \(norms\), so FP32 is nothing to "
+     r"reach here\.", ComparisonJudge.cancels),
+    (rf"(.*): the cheapest that reaches {_WANTED} is {_METHOD}: (\d+) pass(?:es)? at ([\d.]+) TFLOP/s, ([\d.]+) ms for 10\^12 "
+     rf"operations, {_BITS}\.(?: Reached, too, at a cost that is not known, by (.*)\.)?", ComparisonJudge.cheapest),
+    (rf"(.*): {_WANTED} is reached by (.*); which is cheapest is not known, as no rate is\.", ComparisonJudge.no_cost),
+    (rf"(.*): none reaches {_WANTED}; the best is {_METHOD} \({_BITS}\)\.", ComparisonJudge.none_reaches),
+    (r"Rate of (.*): (.*)\.", ComparisonJudge.rate_of),
+    (r"Left out: (\S+) on (\S+): .*", ComparisonJudge.left_out),
+    (r"rate: dense peak of the device.*|3xTF32 is tf32x3 \(.*\)\.|The order of bf16x3 .*|.*: FP32 lacks .*",
+     lambda judge, said: None),
+)  # fmt: skip
