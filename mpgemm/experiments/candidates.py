@@ -272,7 +272,7 @@ def _candidate(engines: list[MatrixEngine], how: str, order: dict, words: str, r
 def _arithmetic_words(engine: MatrixEngine) -> str:
     """What an accumulator does, short."""
     spec, d = engine.accumulator, engine.formats[3].name
-    if isinstance(spec, tcm.SequentialFMA):
+    if spec == tcm.SequentialFMA():
         return _FUSED.format(d)
     names = (("terms", "products at once"), ("group", "products in a group"), ("fraction_bits", "fraction bits"))
     facts = [f"{getattr(spec, name)} {text}" for name, text in names if getattr(spec, name, None) is not None]

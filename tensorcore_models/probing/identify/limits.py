@@ -28,7 +28,7 @@ class Limits:
 #: By name; docs/identify.md says what each gives up.
 EFFORTS = {
     "quick": Limits(0, 0, 0, 200_000_000),
-    "normal": Limits(40_000_000, 2, 100_000_000, 600_000_000),
+    "normal": Limits(40_000_000, 1, 60_000_000, 600_000_000),
     "thorough": Limits(80_000_000, 3, 400_000_000, 4_000_000_000),
 }
 

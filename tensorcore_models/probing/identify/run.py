@@ -39,6 +39,8 @@ ROUNDS = 40
 #: Inputs that are asked at once because they are like those that a specification misses, generations of them, and the most in
 #: one identification.
 LIKE, GENERATIONS, LIKE_IN_ALL = 80, 5, 4000
+#: Families whose best specification goes on to where no change of a field helps, before the nearest is told.
+POLISHED = 3
 #: Rounds of shrinking a counter-example.
 SHRINK_ROUNDS = 25
 
@@ -185,7 +187,7 @@ class _Run:
     def ranked(self) -> list[tuple[int, Family, Accumulator]]:
         """Of each family the specification nearest to the box on the first pool, the best first.
 
-        All to which the search came are counted on the same inputs, and the best goes on from there.
+        All to which the search came are counted on the same inputs; those of the best families go on from there.
         """
         first = self.log.part(np.arange(self.log.size - self.first, self.log.size))
         best: dict[str, tuple[int, Family, Accumulator]] = {}
@@ -195,9 +197,10 @@ class _Run:
             if name not in best or wrong < best[name][0]:
                 best[name] = wrong, family, spec
         ranking = sorted(best.values(), key=lambda row: row[0])
-        wrong, family, spec = ranking[0]
-        spec, wrong = descend(family, first, spec)
-        return [(wrong, family, spec), *ranking[1:]]
+        for place, (_, family, spec) in enumerate(ranking[:POLISHED]):
+            spec, wrong = descend(family, first, spec, sparse=True)
+            ranking[place] = wrong, family, spec
+        return sorted(ranking, key=lambda row: row[0])
 
     def counterexample(self, spec: Accumulator) -> Counterexample:
         """The simplest input on which the box and the nearest specification differ."""
