@@ -496,7 +496,7 @@ class TestMutations:
     def test_likes_of_missed_answers_lead_to_the_specification(self, monkeypatch):
         """A unit of which one answer of the first pool shows several fields, and a short search."""
         unit = random_unit(164)
-        short = dataclasses.replace(limits.EFFORTS["thorough"], crossing=0)
+        short = dataclasses.replace(limits.EFFORTS["thorough"], crossing=0, nearly=0)
         monkeypatch.setitem(limits.EFFORTS, "thorough", short)
         found = probing.identify(unit, vectors=20_000, effort="thorough")
         assert same(unit, found.engine, 100_000) and found.queries < MOST_QUERIES

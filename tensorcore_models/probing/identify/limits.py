@@ -13,8 +13,8 @@ class Limits:
         To mend a specification that was refuted, or after each renewal.
     renewed : int
         How often a search goes on with inputs that are like those it misses.
-    crossing : int
-        The last crossing of the best specifications.
+    crossing, nearly : int
+        The last crossing of the best specifications; that where at most :data:`FEW` answers are missed.
     total : int
         Beyond it a specification that is refuted once more is the last.
     """
@@ -22,14 +22,17 @@ class Limits:
     refit: int
     renewed: int
     crossing: int
+    nearly: int
     total: int
 
 
+#: Answers that a specification misses which is nearly right: one field more may give them.
+FEW = 4
 #: By name; docs/identify.md says what each gives up.
 EFFORTS = {
-    "quick": Limits(0, 0, 0, 200_000_000),
-    "normal": Limits(40_000_000, 1, 60_000_000, 600_000_000),
-    "thorough": Limits(80_000_000, 3, 400_000_000, 4_000_000_000),
+    "quick": Limits(0, 0, 0, 0, 200_000_000),
+    "normal": Limits(30_000_000, 3, 60_000_000, 200_000_000, 600_000_000),
+    "thorough": Limits(80_000_000, 3, 400_000_000, 400_000_000, 4_000_000_000),
 }
 
 

@@ -27,7 +27,7 @@ from .evidence import Counterexample, Evidence, OpenQuestion, equal_values, evid
 from .families import families_for, name_of
 from .fields import Family, engine_of
 from .inputs import pool
-from .limits import Limits, limits_of
+from .limits import FEW, Limits, limits_of
 from .mutations import mutated
 from .outcome import Identification, Nearest
 from .search import Log, descend, differ, evolve, fit, is_nan, results
@@ -94,8 +94,9 @@ class _Run:
                 break
             self.fits = sorted(((self.log.wrong(s), f, s) for _, f, s in self.fits), key=lambda row: row[0])
             wrong, family, spec = self.crossed(self.limits.refit)
-        if wrong and self.limits.crossing:
-            self.crossed(self.limits.crossing)
+        last = self.limits.nearly if wrong <= FEW else self.limits.crossing
+        if wrong and last:
+            self.crossed(last)
         return self.fits[0]
 
     def crossed(self, effort: int) -> tuple[int, Family, Accumulator]:
