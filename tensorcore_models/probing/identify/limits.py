@@ -13,6 +13,8 @@ class Limits:
         To mend a specification that was refuted, or after each renewal.
     renewed : int
         How often a search goes on with inputs that are like those it misses.
+    patient : bool
+        It goes on even where more answers were missed than before.
     crossing, nearly : int
         The last crossing of the best specifications; that where at most :data:`FEW` answers are missed.
     total : int
@@ -21,6 +23,7 @@ class Limits:
 
     refit: int
     renewed: int
+    patient: bool
     crossing: int
     nearly: int
     total: int
@@ -30,9 +33,9 @@ class Limits:
 FEW = 4
 #: By name; docs/identify.md says what each gives up.
 EFFORTS = {
-    "quick": Limits(0, 0, 0, 0, 200_000_000),
-    "normal": Limits(30_000_000, 3, 60_000_000, 200_000_000, 600_000_000),
-    "thorough": Limits(80_000_000, 3, 400_000_000, 400_000_000, 4_000_000_000),
+    "quick": Limits(0, 0, False, 0, 0, 200_000_000),
+    "normal": Limits(80_000_000, 3, False, 60_000_000, 400_000_000, 600_000_000),
+    "thorough": Limits(80_000_000, 3, True, 400_000_000, 400_000_000, 4_000_000_000),
 }
 
 

@@ -25,7 +25,7 @@ from .box import Box, Fault, as_box, examine, refuse_trivial
 from .challenge import Alternative, Source, challenge, plainest, refute
 from .evidence import Counterexample, Evidence, OpenQuestion, equal_values, evidence_of, open_questions
 from .families import families_for, name_of
-from .fields import Family, engine_of
+from .fields import Family, engine_of, spec_text
 from .inputs import pool
 from .limits import FEW, Limits, limits_of
 from .mutations import mutated
@@ -93,7 +93,10 @@ class _Run:
             if not wrong or not self.ask_like_missed(spec):
                 break
             self.fits = sorted(((self.log.wrong(s), f, s) for _, f, s in self.fits), key=lambda row: row[0])
+            before = wrong
             wrong, family, spec = self.crossed(self.limits.refit)
+            if wrong >= before and not self.limits.patient:
+                break
         last = self.limits.nearly if wrong <= FEW else self.limits.crossing
         if wrong and last:
             self.crossed(last)
@@ -194,8 +197,8 @@ class _Run:
         best: dict[str, tuple[int, Family, Accumulator]] = {}
         for spec, family in ({s: f for _, f, s in self.fits} | self.log.tried).items():
             name = name_of(family, spec)
-            wrong = first.wrong(spec, best[name][0] if name in best else None)
-            if name not in best or wrong < best[name][0]:
+            wrong = first.wrong(spec, best[name][0] + 1 if name in best else None)
+            if name not in best or (wrong, _length(spec)) < (best[name][0], _length(best[name][2])):
                 best[name] = wrong, family, spec
         ranking = sorted(best.values(), key=lambda row: row[0])
         for place, (_, family, spec) in enumerate(ranking[:POLISHED]):
@@ -275,6 +278,11 @@ def identify(
             label=box.label, interface=box.interface, fault=f"{fault.kind}: {fault.message}", counterexample=seen,
             queries=box.queries, vectors=box.vectors, seconds=time.monotonic() - started,
         )  # fmt: skip
+
+
+def _length(spec: Accumulator) -> int:
+    """How long it takes to say a specification: of two that miss as many answers the shorter one is told."""
+    return len(spec_text(spec.simplest()))
 
 
 def _outcome(
