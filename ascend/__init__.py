@@ -1,5 +1,7 @@
 """Ascend matrix units: chips, block planning, the tile schedule and its two interpreters, SGEMM-cube."""
 
+from ascend.advice import Advice, Way, advise
+from ascend.batch import BatchPlan, plan_batch
 from ascend.blocking import Blocking, Rejection, candidate_rejections, feasible_blocks, optimal_bm
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip, list_chips, load_chip
@@ -18,6 +20,8 @@ from ascend.schedule import build_schedule
 from ascend.tile_schedule import TileSchedule
 
 __all__ = [
+    "Advice",
+    "BatchPlan",
     "Blocking",
     "Chip",
     "Grid",
@@ -29,6 +33,8 @@ __all__ = [
     "TileSchedule",
     "Timeline",
     "Traffic",
+    "Way",
+    "advise",
     "build_schedule",
     "byte_table",
     "candidate_rejections",
@@ -43,6 +49,7 @@ __all__ = [
     "optimal_bm",
     "pareto",
     "plan",
+    "plan_batch",
     "plan_of",
     "reconstruct",
     "rejections",

@@ -1,16 +1,15 @@
 """What a schedule's order of summation costs in accuracy: measured on data, sampled from a distribution, or bounded.
 
-Only the ranges of k, the order of the sums and the operand's format change a bit (:attr:`TileSchedule.arithmetic`), so the
+Only the ranges of k, the order of the sums and the operand's format change a bit (:attr:`TileSchedule.sums`), so the
 error of a large product is measured on a few of its elements: a sample of 16 x 16 with all of k.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from ascend.schedule_product import schedule_product
+from ascend.cube_words import CubeArithmetic
 from ascend.tile_schedule import TileSchedule
 
 Distribution = Literal["normal", "uniform", "positive"]
@@ -54,9 +53,9 @@ def data_error(a: Any, b: Any) -> ErrorOf:
     known: dict[tuple, float] = {}
 
     def error(schedule: TileSchedule, **options: Any) -> float:
-        key = (schedule.arithmetic, *sorted(options.items()))
+        key = (schedule.sums, *sorted(options.items()))
         if key not in known:
-            known[key] = relative_error(schedule_product(schedule, a, b, **options), exact)
+            known[key] = relative_error(schedule.product(a, b, arithmetic=CubeArithmetic(**options)), exact)
         return known[key]
 
     return error
@@ -83,14 +82,14 @@ def sampled_error(distribution: Distribution = "normal", seed: int = 0) -> Error
     samples: dict[tuple, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def error(schedule: TileSchedule, **options: Any) -> float:
-        key = (schedule.arithmetic, *sorted(options.items()))
+        key = (schedule.sums, *sorted(options.items()))
         if key not in known:
             sample = _sample_of(schedule)
             kind = (sample.m, sample.k, sample.n, sample.operand == "int8")
             if kind not in samples:
                 samples[kind] = _draw(distribution, seed, *kind)
             a, b, exact = samples[kind]
-            known[key] = relative_error(schedule_product(sample, a, b, **options), exact)
+            known[key] = relative_error(sample.product(a, b, arithmetic=CubeArithmetic(**options)), exact)
         return known[key]
 
     return error
@@ -111,10 +110,7 @@ def _draw(
 def _sample_of(s: TileSchedule) -> TileSchedule:
     """The schedule of a few rows and columns with the same arithmetic."""
     side = max(min(SAMPLE_SIDE, int((SAMPLE_PRODUCTS / max(s.k, 1)) ** 0.5)), 2)
-    rows, columns = min(s.m, side), min(s.n, side)
-    if s.streamed == "a" and rows <= columns:
-        columns = rows - 1
-    return replace(s, m=rows, n=columns)
+    return s.sampled(side)
 
 
 def error_bound(schedule: TileSchedule) -> float:
@@ -135,11 +131,11 @@ def error_bound(schedule: TileSchedule) -> float:
     if s.operand == "int8":
         return 0.0
     if s.terms == 1:
-        unit = 0.0 if s.kernel == "vector" and s.operand == "fp32" else UNIT_ROUNDOFF[s.operand]
+        unit = UNIT_ROUNDOFF[s.operand]
         rounding = 0.0 if s.operand == "fp32" else 2 * unit + unit * unit
     else:
         rounding = (2 + (s.terms == 3)) * 2.0**-22
-    in_chain = s.chain * (s.terms if s.mode == "elementwise" else 1)
-    roundings = in_chain + (s.groups - 1) * (s.terms if s.mode == "termwise_inplace" else 1) + 3 * (s.terms > 1)
-    roundings += len(s.k_slices) - 1 + (s.kernel == "vector")
+    in_chain = s.chain * (s.terms if s.combination.together and not s.combination.accumulator_each else 1)
+    roundings = in_chain + (s.groups - 1) * (s.terms if s.combination.in_place else 1) + 3 * (s.terms > 1)
+    roundings += len(s.k_slices) - 1 + s.own_roundings
     return rounding + (1 + rounding) * roundings * u / (1 - roundings * u)

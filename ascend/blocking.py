@@ -6,7 +6,7 @@ Source: SGEMM-cube (arXiv:2507.23387v4), eq. 8 (N_fused, f) and eq. 12 (the feas
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from tensorcore_models.machine.fp_state import default_fp_state
 #: One or two buffers for the operands: B in L1, A and B in L0 (the paper's section 5.1.2; A stays resident in L1).
 Buffering = Literal["single", "double"]
 #: Bytes of one operand element.
-OPERAND_BYTES = {"fp16": 2, "bf16": 2, "hf32": 4, "fp32": 4, "int8": 1}
+OPERAND_BYTES = {"fp16": 2, "bf16": 2, "hf32": 4, "fp32": 4, "int8": 1, "mxfp8": 1}
 #: Operands that SGEMM-cube's words have.
 SPLIT_OPERANDS = ("fp16",)
 #: UB bytes for each element of a C block: eq. 12 prints 6.
@@ -53,6 +53,21 @@ class Rejection(NamedTuple):
         if self.constraint.endswith("alignment"):
             return f"{self.constraint}: {self.needed} is no positive multiple of {self.limit}"
         return f"{self.constraint}: {self.needed} bytes needed, {self.limit} there"
+
+
+def panel_capacity(l1: Any, each: Any, panel: Any, streamed: Any) -> Any:
+    """Blocks of a resident panel that fit L1 beside the buffers of the stream (N_fused of eq. 8); 0 or less: none.
+
+    Parameters
+    ----------
+    l1 : number
+        Capacity of L1, in bytes or in elements.
+    each : number or array
+        What one row or column of a block takes, in the same unit: words * bk (* bytes).
+    panel, streamed : number or array
+        Rows or columns of one resident block, and of all buffers of the stream.
+    """
+    return (l1 - each * streamed) // (each * panel)
 
 
 @dataclass(frozen=True, order=True)
@@ -110,7 +125,7 @@ class Blocking:
             May be 0 or less: then the block does not fit.
         """
         elements = chip.l1_bytes // OPERAND_BYTES[operand]
-        return (elements - slots(buffering) * words * self.bk * self.bn) // (words * self.bm * self.bk)
+        return panel_capacity(elements, words * self.bk, self.bm, slots(buffering) * self.bn)
 
     @default_fp_state
     @integer_arguments("words")
@@ -198,16 +213,22 @@ def candidate_rejections(
 
 
 @integer_arguments("words")
-def feasible_sizes(chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> np.ndarray:
+def feasible_sizes(
+    chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16", whole_in_ub: bool = True
+) -> np.ndarray:
     """The feasible space of eq. 12 as an int64 array of rows (bm, bk, bn), in lexicographic order.
 
     Parameters
     ----------
     chip, buffering, words, operand
         As for :meth:`Blocking.n_fused`.
+    whole_in_ub : bool
+        Whether a block of C must fit UB, as eq. 12 asks for; kernels that bring it there in strips do not need it.
     """
     size = OPERAND_BYTES[operand]
-    c_elements = min(chip.ub_bytes // UB_BYTES_PER_ELEMENT, chip.l0c_bytes // ACCUMULATOR_BYTES)
+    c_elements = chip.l0c_bytes // ACCUMULATOR_BYTES
+    if whole_in_ub:
+        c_elements = min(chip.ub_bytes // UB_BYTES_PER_ELEMENT, c_elements)
     a_elements, b_elements = chip.l0a_bytes // 2 // size, chip.l0b_bytes // 2 // size
     most_m = min(a_elements, c_elements) // ALIGNMENT**2
     most_k = min(a_elements, b_elements) // ALIGNMENT**2

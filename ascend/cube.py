@@ -37,10 +37,10 @@ Slices of k (split-k)
     :func:`ascend.slices.atomic_results` lists them all and :func:`ascend.slices.atomic_spread` bounds how far they differ.
 
 Overflow
-    ``saturate`` (910A): conversions and sums beyond the format give its largest finite number, NaN becomes 0;
-    infinite and NaN inputs go the same way. ``inf`` (910B): IEEE arithmetic; a NaN result is the positive quiet
-    NaN. In both an input beyond 65504 is lost: with ``inf`` the low word of an infinite high word is the
-    opposite infinity, so the result is NaN.
+    A chip's own (:attr:`ascend.Chip.overflow`) unless asked otherwise. ``saturate`` (910A): conversions and sums beyond the
+    format give its largest finite number, NaN becomes 0; infinite and NaN inputs go the same way. ``inf`` (910B): IEEE
+    arithmetic; a NaN result is the positive quiet NaN. In both an input beyond 65504 is lost: with ``inf`` the low word of an
+    infinite high word is the opposite infinity, so the result is NaN.
 """
 
 from typing import Any, Literal
@@ -48,33 +48,27 @@ from typing import Any, Literal
 import numpy as np
 
 from ascend._kernels import cube as cube_kernel
-from ascend.blocking import Blocking
+from ascend.blocking import SPLIT_OPERANDS, Blocking
 from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip
 from ascend.cube_arguments import (
     ORDERS,
     OVERFLOWS,
-    STEP_ORDERS,
     Order,
     ScaleExponent,
     StepOrder,
     check_choice,
-    checked_group,
     checked_matrices,
-    checked_schedule,
     fp32_array,
-    scale_exponents,
     scale_pair,
 )
-from ascend.row_scaling import scaled, unscaled
-from ascend.slices import Overflow, merge_slices
+from ascend.cube_words import CubeArithmetic, words_product
+from ascend.schedule import build_schedule
+from ascend.slices import Overflow
+from ascend.terms import Mode
 from ascend.tile_schedule import TileSchedule
-from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.machine.instruction_sets import isa_level
-from tensorcore_models.machine.threads import threads_for
-
-_FP32_MAX = np.finfo(np.float32).max
-_TERM_MASKS = {1: 0b0001, 3: 0b0111, 4: 0b1111}
 
 
 @default_fp_state
@@ -90,12 +84,12 @@ def cube_gemm(
     scale_exponent: ScaleExponent = 12,
     low_low: bool = False,
     step_order: StepOrder = "sequential",
-    overflow: Overflow = "saturate",
+    overflow: Overflow | None = None,
     group: int = 16,
     reseed_l0c: bool = False,
     row_scaling: bool = False,
 ) -> np.ndarray:
-    """A B (+ C) by SGEMM-cube, bit for bit as the module describes it.
+    """A B (+ C) by SGEMM-cube, bit for bit as the module describes it; with a schedule, whatever that computes.
 
     Parameters
     ----------
@@ -104,7 +98,9 @@ def cube_gemm(
     c : array_like, shape (m, n), optional
         FP32 values; the sum of hh starts from it.
     schedule : TileSchedule, optional
-        What :func:`ascend.build_schedule` built for these sizes; its terms and order must be those asked for.
+        What :func:`ascend.build_schedule` built, or a plan's schedule, for these sizes: its terms, their order, its
+        operands and unit are used. An option that is not at its default must agree with it, and where it has no words, those
+        of words are refused.
     blocking : Blocking, optional
         Instead of a schedule: block sizes on `chip` (largest N_fused, double buffers). Neither: one block, all of k
         in one group.
@@ -119,8 +115,8 @@ def cube_gemm(
         Add the fourth term, too.
     step_order : {"sequential", "pairwise", "exact"}
         Rounding inside a cube step.
-    overflow : {"saturate", "inf"}
-        As the 910A, or IEEE.
+    overflow : {"saturate", "inf"}, optional
+        As the 910A, or IEEE. Default: the chip's (:attr:`ascend.Chip.overflow`).
     group : int
         Elementwise order: products of one term before the next term's, from 1 to the cube step.
     reseed_l0c : bool
@@ -134,7 +130,7 @@ def cube_gemm(
     Returns
     -------
     numpy.ndarray
-        float32, shape (m, n). k = 0 gives c, or zeros: no instruction runs.
+        float32 (int32 for a schedule of INT8 operands), shape (m, n). k = 0 gives c, or zeros: no instruction runs.
 
     Raises
     ------
@@ -152,35 +148,33 @@ def cube_gemm(
     """
     a, b, c = checked_matrices(a, b, c)
     check_choice("order", order, ORDERS)
-    check_choice("step_order", step_order, STEP_ORDERS)
-    check_choice("overflow", overflow, OVERFLOWS)
-    terms = 4 if low_low else 3
-    schedule = checked_schedule(a, b, schedule, blocking, chip, terms, order, reseed_l0c)
-    group = checked_group(group, schedule.cube_step[1])
-    if a.shape[1] == 0:
-        return _without_products(a, b, c)
-    added_last, shifts = None, None
-    if row_scaling:
-        (a, row_shifts), (b, column_shifts) = scaled(a, axis=1), scaled(b, axis=0)
-        added_last, c, shifts = c, None, row_shifts + column_shifts
-    exponents = scale_exponents(scale_exponent, a, b, order)
-    largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
-    out = _run(
-        a,
-        b,
-        _seed(c, overflow),
-        schedule,
-        order=order,
-        terms=_TERM_MASKS[terms],
-        step_order=STEP_ORDERS.index(step_order),
-        step=group if order == "elementwise" else schedule.cube_step[1],
-        exponents=exponents,
-        saturate=overflow == "saturate",
-        clamp=overflow == "saturate" and _may_overflow(largest, a.shape[1], exponents),
+    arithmetic = CubeArithmetic(
+        scale_exponent=scale_exponent, step_order=step_order, overflow=overflow, group=group, row_scaling=row_scaling
     )
-    if shifts is None:
-        return out
-    return unscaled(out, shifts, _seed(added_last, overflow), overflow)
+    if schedule is None:
+        schedule = checked_schedule(a, b, None, blocking, chip, 4 if low_low else 3, order, reseed_l0c)
+        arithmetic = arithmetic.on(get_chip(chip))
+    elif isinstance(schedule, TileSchedule) and schedule.terms == 1:
+        words = {
+            "order": order != "termwise", "low_low": low_low, "scale_exponent": scale_exponent != 12,
+            "group": group != 16, "row_scaling": row_scaling,
+        }  # fmt: skip
+        _refuse_words(words, schedule)
+        checked_schedule(a, b, schedule, blocking, chip, 1, "termwise", reseed_l0c)
+    else:
+        terms = 4 if low_low else getattr(schedule, "terms", 3)
+        own = getattr(schedule, "order", order) if order == "termwise" else order
+        checked_schedule(a, b, schedule, blocking, chip, terms, own, reseed_l0c)
+    return schedule.product(a, b, c, arithmetic)
+
+
+def _refuse_words(given: dict[str, bool], schedule: TileSchedule) -> None:
+    """Refuse options of words for a schedule of one term."""
+    asked = [name for name, value in given.items() if value]
+    if asked:
+        raise ValueError(
+            f"{', '.join(asked)}: the schedule runs 1 term of {schedule.operand}, which has no words: leave it out"
+        )
 
 
 @default_fp_state
@@ -194,7 +188,7 @@ def cube_hgemm(
     blocking: Blocking | None = None,
     chip: Chip | str = "910A",
     step_order: StepOrder = "sequential",
-    overflow: Overflow = "saturate",
+    overflow: Overflow | None = None,
     reseed_l0c: bool = False,
 ) -> np.ndarray:
     """A B (+ C) in one pass of the cube on operands rounded to FP16: what SGEMM-cube improves on.
@@ -219,35 +213,15 @@ def cube_hgemm(
         As :func:`cube_gemm`.
     """
     a, b, c = checked_matrices(a, b, c)
-    check_choice("accumulate", accumulate, ("fp32", "fp16"))
-    check_choice("step_order", step_order, STEP_ORDERS)
-    check_choice("overflow", overflow, OVERFLOWS)
-    half = accumulate == "fp16"
-    if half and c is not None:
-        nan = 0.0 if overflow == "saturate" else None
-        c = round_to(c, "fp16", saturate=overflow == "saturate", nan=nan).astype(np.float32)
+    arithmetic = CubeArithmetic(step_order=step_order, overflow=overflow, accumulate=accumulate)
+    if schedule is None:
+        arithmetic = arithmetic.on(get_chip(chip))
     schedule = checked_schedule(a, b, schedule, blocking, chip, 1, "termwise", reseed_l0c)
-    if half and len(schedule.k_slices) > 1:
-        raise ValueError("slices of k are merged in FP32: accumulate='fp16' needs a schedule without split-k")
-    if a.shape[1] == 0:
-        out = _without_products(a, b, c)
-        return out.astype(np.float16) if half else out
-    largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
-    out = _run(
-        a,
-        b,
-        _seed(c, overflow),
-        schedule,
-        order="termwise",
-        terms=_TERM_MASKS[1],
-        step_order=STEP_ORDERS.index(step_order),
-        step=schedule.cube_step[1],
-        exponents=(0, 0),
-        saturate=overflow == "saturate",
-        clamp=overflow == "saturate" and (half or _may_overflow(largest, a.shape[1], (0, 0))),
-        half=half,
-    )
-    return out.astype(np.float16) if half else out
+    if schedule.sums.lanes or schedule.operand not in SPLIT_OPERANDS:
+        raise ValueError(
+            f"the schedule multiplies {schedule.operand} ({schedule.kernel} kernel), cube_hgemm FP16 on the cube"
+        )
+    return words_product(schedule.sums, a, b, c, arithmetic.on(schedule.chip))
 
 
 @default_fp_state
@@ -308,58 +282,45 @@ def reconstruct(
     return out
 
 
-# ---------------------------------------------------------------- running
+def checked_schedule(
+    a: np.ndarray,
+    b: np.ndarray,
+    schedule: TileSchedule | None,
+    blocking: Blocking | None,
+    chip: Chip | str,
+    terms: int,
+    order: Order,
+    reseed_l0c: bool,
+) -> TileSchedule:
+    """The schedule that the caller gave, checked against the matrices and options, or one made from the options.
 
-
-def _seed(c: np.ndarray | None, overflow: str) -> np.ndarray | None:
-    if c is None or overflow == "inf" or np.isfinite(c).all():
-        return c
-    return np.nan_to_num(c, nan=0.0, posinf=float(_FP32_MAX), neginf=-float(_FP32_MAX))
-
-
-def _may_overflow(largest_c: float, k: int, exponents: tuple[int, int]) -> bool:
-    """Whether any FP32 number on the way could pass the largest finite one: k products below 2^32, scaled."""
-    growth = max(abs(s) for s in (*exponents, sum(exponents), exponents[0] - exponents[1]))
-    return not (largest_c + 4.0 * k * 2.0**32) * 2.0**growth < 2.0**126
-
-
-def _run(a, b, c, schedule, **options) -> np.ndarray:
-    """The product of every slice of k, merged in order of k; c is the seed of the first."""
-    if len(schedule.k_slices) < 2:
-        return _run_slice(a, b, c, schedule, (0, schedule.k), **options)
-    seeds = [c] + [None] * (len(schedule.k_slices) - 1)
-    partial = [_run_slice(a, b, seed, schedule, s, **options) for seed, s in zip(seeds, schedule.k_slices, strict=True)]
-    return merge_slices(np.stack(partial), "saturate" if options["saturate"] else "inf")
-
-
-def _run_slice(
-    a, b, c, schedule, k_slice, *, order, terms, step_order, step, exponents, saturate, clamp, half=False
-) -> np.ndarray:
-    start, stop = k_slice
-    out = np.empty((a.shape[0], b.shape[1]), np.float32)
-    if out.size == 0:
-        return out
-    cube_kernel.run(
-        np.ascontiguousarray(a[:, start:stop]),
-        np.ascontiguousarray(b[start:stop]),
-        c,
-        np.array([end - start for _, end in schedule.groups_of(k_slice)], np.int64),
-        out,
-        order=order,
-        terms=terms,
-        step_order=step_order,
-        step=step,
-        a_exponent=exponents[0],
-        b_exponent=exponents[1],
-        saturate=saturate,
-        clamp=clamp,
-        half=half,
-        reseed=schedule.reseed_l0c,
-        level=isa_level(),
-        threads=threads_for((stop - start) * out.size),
-    )
-    return out
-
-
-def _without_products(a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> np.ndarray:
-    return np.zeros((a.shape[0], b.shape[1]), np.float32) if c is None else c.copy()
+    Raises
+    ------
+    TypeError
+        If `schedule` or `blocking` is something else.
+    ValueError
+        If the schedule has other sizes, terms or order, both are given, or a block does not fit the chip.
+    """
+    m, k, n = a.shape[0], a.shape[1], b.shape[1]
+    if schedule is None:
+        if blocking is not None and not isinstance(blocking, Blocking):
+            raise TypeError(
+                f"blocking is a Blocking or None, got {type(blocking).__name__}; a schedule goes to schedule="
+            )
+        mode: Mode = order if terms > 1 else "termwise"
+        if blocking is None or 0 in (m, k, n):
+            return TileSchedule.unblocked(m=m, k=k, n=n, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
+        return build_schedule(m, k, n, chip, blocking, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
+    if not isinstance(schedule, TileSchedule):
+        raise TypeError(f"schedule is a TileSchedule or None, got {type(schedule).__name__}")
+    if blocking is not None:
+        raise ValueError("give a schedule or a blocking, not both: the schedule has its own blocks")
+    if (schedule.m, schedule.k, schedule.n) != (m, k, n):
+        raise ValueError(
+            f"the schedule is for (m, k, n) = {(schedule.m, schedule.k, schedule.n)}, the matrices give {(m, k, n)}"
+        )
+    if schedule.terms != terms:
+        raise ValueError(f"the schedule runs {schedule.terms} terms, the options ask for {terms}")
+    if terms > 1 and schedule.order != order:
+        raise ValueError(f"the schedule's mode {schedule.mode!r} does not give order {order!r}")
+    return schedule

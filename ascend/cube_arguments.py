@@ -4,10 +4,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ascend.blocking import Blocking
-from ascend.chips.chip import Chip
-from ascend.schedule import build_schedule
-from ascend.tile_schedule import Mode, TileSchedule
 from tensorcore_models.formats.rounding import source_array
 from tensorcore_models.formats.split_analysis import automatic_scale_exponent
 from tensorcore_models.integers import checked_integer
@@ -79,52 +75,6 @@ def checked_matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np
         if c.shape != (a.shape[0], b.shape[1]):
             raise ValueError(f"c has shape {c.shape}, the product {(a.shape[0], b.shape[1])}")
     return a, b, c
-
-
-def checked_schedule(
-    a: np.ndarray,
-    b: np.ndarray,
-    schedule: TileSchedule | None,
-    blocking: Blocking | None,
-    chip: Chip | str,
-    terms: int,
-    order: Order,
-    reseed_l0c: bool,
-) -> TileSchedule:
-    """The schedule that the caller gave, checked against the matrices and options, or one made from the options.
-
-    Raises
-    ------
-    TypeError
-        If `schedule` or `blocking` is something else.
-    ValueError
-        If the schedule has other sizes, terms, order or operands, both are given, or a block does not fit the chip.
-    """
-    m, k, n = a.shape[0], a.shape[1], b.shape[1]
-    if schedule is None:
-        if blocking is not None and not isinstance(blocking, Blocking):
-            raise TypeError(
-                f"blocking is a Blocking or None, got {type(blocking).__name__}; a schedule goes to schedule="
-            )
-        mode: Mode = order if terms > 1 else "termwise"
-        if blocking is None or 0 in (m, k, n):
-            return TileSchedule.unblocked(m=m, k=k, n=n, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
-        return build_schedule(m, k, n, chip, blocking, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
-    if not isinstance(schedule, TileSchedule):
-        raise TypeError(f"schedule is a TileSchedule or None, got {type(schedule).__name__}")
-    if blocking is not None:
-        raise ValueError("give a schedule or a blocking, not both: the schedule has its own blocks")
-    if (schedule.m, schedule.k, schedule.n) != (m, k, n):
-        raise ValueError(
-            f"the schedule is for (m, k, n) = {(schedule.m, schedule.k, schedule.n)}, the matrices give {(m, k, n)}"
-        )
-    if schedule.terms != terms:
-        raise ValueError(f"the schedule runs {schedule.terms} terms, the options ask for {terms}")
-    if terms > 1 and schedule.order != order:
-        raise ValueError(f"the schedule's mode {schedule.mode!r} does not give order {order!r}")
-    if schedule.operand != "fp16":
-        raise ValueError(f"the schedule's operands are {schedule.operand}, SGEMM-cube multiplies fp16 words")
-    return schedule
 
 
 def checked_group(group: int, step: int) -> int:

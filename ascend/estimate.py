@@ -7,73 +7,40 @@ matrices are exposed; a tile's way to memory hides behind the next tile where tw
 """
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, Buffering, slots
-from ascend.chips.chip import Chip
-from ascend.memory import concurrent_tiles, distinct_words, slices_at_once, walk_misses
-from ascend.pipes.build import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
-from ascend.schedule import DEEPEST_STREAM
-from ascend.tile_schedule import Layout, Merge, Mode, Resident
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be computed and by what kind of kernel; the planner chooses the rest.
-
-    Parameters
-    ----------
-    m, k, n : int
-        Sizes: A is m x k, B is k x n.
-    chip : Chip
-        The chip whose parameters are used.
-    terms, buffering, mode, operand, merge, layout
-        As in :class:`ascend.tile_schedule.TileSchedule`.
-    """
-
-    m: int
-    k: int
-    n: int
-    chip: Chip
-    terms: int = 3
-    buffering: Buffering = "double"
-    mode: Mode = "termwise"
-    operand: str = "fp16"
-    merge: Merge = "reduce"
-    layout: Layout = "nz"
-
-    @property
-    def words(self) -> int:
-        """Words of each element in L1 at a time."""
-        return 2 if self.mode in ("fused", "elementwise") and self.terms > 1 else 1
-
-    @property
-    def accumulators(self) -> int:
-        """L0C tiles of one block of C."""
-        return self.terms if self.mode == "fused" else 1
-
-    @property
-    def walks(self) -> int:
-        """Passes over the schedule."""
-        return 1 if self.words == 2 else self.terms
+from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, panel_capacity, slots
+from ascend.kernels.options import stream_depth
+from ascend.memory import (
+    Misses,
+    RowCosts,
+    concurrent_tiles,
+    distinct_words,
+    nd_costs,
+    slices_at_once,
+    walk_misses,
+)
+from ascend.request import Request
+from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, Resident
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Schedules as columns of equal length, one for each; `resident` and `direction` are the same for all of them.
+    """Schedules as columns of equal length, one for each; what is no array is the same for all of them.
 
     Parameters
     ----------
     bm, bk, bn : ndarray of float
         Sizes of the blocks.
     at_m, slices, at_n : ndarray of float
-        The grid of cores; where nothing is resident `at_m` is the width of the swizzle's bands.
+        The grid of cores; where tiles are dealt one by one `at_m` is the width of the swizzle's bands.
     resident : {"a", "b", "none"}
         The operand whose panel stays in L1.
-    direction : {0, 1}
-        Of the swizzle.
+    direction : {0, 1} or None
+        Of the swizzle; None where each core owns a rectangle of tiles.
     """
 
     bm: np.ndarray
@@ -83,12 +50,24 @@ class Candidates:
     slices: np.ndarray
     at_n: np.ndarray
     resident: Resident
-    direction: int = 0
+    direction: int | None = None
 
     def chosen(self, keep: np.ndarray) -> "Candidates":
         """Those that `keep` (a mask or indices) selects."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return Candidates(**{name: v[keep] if isinstance(v, np.ndarray) else v for name, v in values.items()})
+
+    @property
+    def kind(self) -> str:
+        """The residency, or how tiles are dealt where nothing is resident."""
+        if self.resident != "none":
+            return self.resident
+        return "one by one" if self.deals_one_by_one else "rectangles"
+
+    @property
+    def deals_one_by_one(self) -> bool:
+        """Whether tiles go to the cores in the order of the swizzle."""
+        return self.resident == "none" and self.direction is not None
 
 
 def up(x: np.ndarray | float, y: np.ndarray | float) -> np.ndarray:
@@ -114,95 +93,187 @@ def estimate(r: Request, c: Candidates) -> Estimate:
     c : Candidates
         The blockings to choose from.
     """
-    chip, size = r.chip, OPERAND_BYTES[r.operand]
-    rows, columns = up(r.m, c.bm), up(r.n, c.bn)
-    tm, tn = up(up(r.m, rows), ALIGNMENT) * ALIGNMENT, up(up(r.n, columns), ALIGNMENT) * ALIGNMENT
-    blocks = up(up(r.k, c.bk), c.slices)  # of the longest slice
-    length = np.minimum(blocks * c.bk, r.k)
-    each = r.words * size * c.bk
-    count = slots(r.buffering)
-    if c.resident == "none":
-        visits, stream = up(rows * columns * c.slices, chip.cores), np.ones_like(rows)
-        active = np.minimum(rows * columns * c.slices, chip.cores)
-        together = slices_at_once(rows * columns, c.slices, chip.cores)
-        at_m, at_n = concurrent_tiles(rows, columns, chip.cores / together, c.at_m, c.direction)
-        groups, panel_width, streamed = np.ones_like(rows), 0 * rows, c.bm + c.bn
-    else:
-        along, across = (rows, columns) if c.resident == "a" else (columns, rows)
-        by, over = (c.at_m, c.at_n) if c.resident == "a" else (c.at_n, c.at_m)
-        visits, stream = up(along, by), up(across, over)
-        active = np.minimum(along, by) * np.minimum(across, over) * c.slices
-        at_m, at_n, together = c.at_m, c.at_n, c.slices
-        panel_width, streamed = (c.bm, c.bn) if c.resident == "a" else (c.bn, c.bm)
-        most = np.floor((chip.l1_bytes - each * count * streamed) / (each * panel_width))
-        groups = up(blocks, np.maximum(most, 1))
-    panel = each * panel_width * up(blocks, groups)
-    depth = np.floor((chip.l1_bytes - panel) / (each * streamed))
-    fits = depth >= count
-    depth = np.clip(np.floor(depth / 2) * 2, count, DEEPEST_STREAM // r.words) if count == 2 else np.ones_like(depth)
-    walk = c.resident if c.resident != "none" or c.direction == 0 else "columns"
-    misses = walk_misses(
-        walk, rows=rows, columns=columns, slices=c.slices, together=together, at_m=at_m, at_n=at_n,
-        a_block=size * r.words * length * np.minimum(c.bm, r.m), b_block=size * r.words * length * np.minimum(c.bn, r.n),
-        c_tile=4.0 * np.minimum(c.bm, r.m) * np.minimum(c.bn, r.n), turns=c.resident == "none",
-        distinct=distinct_words(r.terms, r.words), l2_bytes=chip.l2_bytes,
-    )  # fmt: skip
-    share = np.minimum(chip.hbm_bytes_per_cycle / active, min(chip.l2_read_rate, chip.memory_read_rate))
+    forms = _Forms(r, c)
+    multiplied, whole = forms.memory_bytes, forms.whole_passes
+    bandwidth = r.chip.hbm_bytes_per_cycle
+    cycles = np.maximum(forms.multiplication, forms.carried_bytes / bandwidth) + whole / bandwidth
+    seconds = cycles / r.chip.cycles_per_second + r.chip.launch_us * 1e-6
+    return Estimate(np.where(forms.fits, seconds, np.inf), multiplied + whole, forms.active)
 
-    def load(words: np.ndarray, miss: np.ndarray) -> np.ndarray:
-        return words * ((1 - miss) / chip.l2_read_rate + miss / share)
 
-    together = r.terms if r.words == 2 else 1
-    cube = together * (
-        chip.mmad_head + up(tm, chip.cube_m) * up(c.bk, chip.cube_step_k(r.operand)) * up(tn, chip.cube_n)
-    )
-    cube = cube + chip.sync_cycles_per_block
-    a_bytes, b_bytes = each * tm, each * tn
-    loads = (load(a_bytes, misses.a) if c.resident != "a" else 0) + (
-        load(b_bytes, misses.b) if c.resident != "b" else 0
-    )
-    moves = r.words * (chip.l1_to_l0a_latency + chip.l1_to_l0b_latency) + a_bytes / chip.l1_to_l0a_rate
-    moves = moves + b_bytes / chip.l1_to_l0b_rate
-    latency = chip.memory_read_latency
-    if count == 1:
-        block = cube + loads + latency + moves
-    else:
-        cube = cube + chip.non_overlapped_fraction * (loads / r.words + latency)
-        block = np.maximum.reduce([cube, loads, moves, (loads + latency + moves) / depth])
+class _Forms:
+    """The closed forms of one request's candidates, each a column."""
 
-    passes, accumulators = r.walks, r.accumulators
-    reads = (passes * groups - 1) if accumulators == 1 else accumulators * (groups - 1)
-    writes = passes * groups if accumulators == 1 else accumulators * (groups - 1) + 1
-    if r.merge == "atomic":
-        writes = writes + (c.slices > 1)
-    if chip.fixpipe:
-        reads, writes = np.zeros_like(groups), passes * groups * accumulators
-    c_bytes = ACCUMULATOR_BYTES * np.minimum(tm, r.m) * np.minimum(tn, r.n)
-    own = chip.fixpipe_rate if chip.fixpipe else chip.ub_to_ddr_rate
-    out_share = np.minimum(chip.hbm_bytes_per_cycle / active, own)
-    read, write = c_bytes * reads / (passes * groups) / share, c_bytes * writes / (passes * groups) / out_share
-    vector = c_bytes * accumulators / chip.l0c_to_ub_rate + (reads > 0) * c_bytes / chip.vector_rate
-    vector = np.zeros_like(vector) if chip.fixpipe else vector
-    in_group = blocks / groups
-    tile = in_group * block
-    memory = in_group * loads + read + (write if count == 1 else 0)
-    two = np.floor(chip.l0c_bytes / (accumulators * ACCUMULATOR_BYTES * c.bm * c.bn)) >= 2
-    tile = np.where(two, np.maximum.reduce([tile, memory, read + write]), tile + vector + np.maximum(read, write))
-    panel_time = load(panel, misses.a if c.resident == "a" else misses.b) + latency if c.resident != "none" else latency
-    cycles = visits * passes * groups * (stream * tile + panel_time) + vector + write
+    def __init__(self, r: Request, c: Candidates):
+        self.r, self.c, self.chip = r, c, r.chip
+        self.size, self.count, self.walks = r.operand_bytes, slots(r.buffering), len(r.passes)
+        self.rows, self.columns = up(r.m, c.bm), up(r.n, c.bn)
+        self.tm = up(up(r.m, self.rows), ALIGNMENT) * ALIGNMENT
+        self.tn = up(up(r.n, self.columns), ALIGNMENT) * ALIGNMENT
+        self.blocks = up(up(r.k, c.bk), c.slices)  # of the longest slice
+        self.each = r.words * self.size * c.bk
+        self._deal()
+        self._place()
 
-    elements, c_all = r.m * r.k + r.k * r.n, float(r.m) * r.n
-    a_loads = np.minimum(at_n, columns) if c.resident == "a" else columns
-    b_loads = np.minimum(at_m, rows) if c.resident == "b" else rows
-    moved = passes * r.words * size * (r.m * r.k * a_loads * misses.a + r.k * r.n * b_loads * misses.b)
-    moved = moved + ACCUMULATOR_BYTES * c_all * c.slices * (reads + writes)
-    last = np.where(c.slices > 1, c.slices, 1.0) if r.merge == "reduce" else np.ones_like(c.slices)
-    combined = r.terms if chip.fixpipe and r.terms > 1 and r.mode in ("termwise", "fused") else 1
-    whole = np.where(last * combined > 1, (last * combined + 1) * ACCUMULATOR_BYTES * c_all, 0.0)
-    whole = whole + (r.merge == "atomic") * (c.slices > 1) * ACCUMULATOR_BYTES * c_all
-    whole = whole + (r.terms > 1) * (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * elements
-    if r.layout == "nd" and r.terms == 1 and not chip.nd_to_nz:
-        whole = whole + 2 * size * elements
-    cycles = np.maximum(cycles, moved / chip.hbm_bytes_per_cycle) + whole / chip.hbm_bytes_per_cycle
-    seconds = cycles / chip.cycles_per_second + chip.launch_us * 1e-6
-    return Estimate(np.where(fits, seconds, np.inf), moved + whole, active)
+    def _deal(self) -> None:
+        """Stays of the busiest core, tiles in each, cores at work, tiles that they work on at one step."""
+        c, cores, tiles = self.c, self.chip.cores, self.rows * self.columns
+        if c.deals_one_by_one:
+            self.visits, self.stream = up(tiles * c.slices, cores), np.ones_like(self.rows)
+            self.active = np.minimum(tiles * c.slices, cores)
+            self.together = slices_at_once(tiles, c.slices, cores)
+            self.at_m, self.at_n = concurrent_tiles(
+                self.rows, self.columns, cores / self.together, c.at_m, c.direction or 0
+            )
+            return
+        along, across = (self.columns, self.rows) if c.resident == "b" else (self.rows, self.columns)
+        by, over = (c.at_n, c.at_m) if c.resident == "b" else (c.at_m, c.at_n)
+        self.visits, self.stream = up(along, by), up(across, over)
+        self.active = np.minimum(along, by) * np.minimum(across, over) * c.slices
+        self.at_m, self.at_n, self.together = c.at_m, c.at_n, c.slices
+
+    def _place(self) -> None:
+        """K groups, the panel's bytes, the depth of the streams, whether all fits L1."""
+        c, chip = self.c, self.chip
+        if c.resident == "none":
+            self.groups, panel_width, streamed = np.ones_like(self.rows), 0 * self.rows, c.bm + c.bn
+        else:
+            panel_width, streamed = (c.bm, c.bn) if c.resident == "a" else (c.bn, c.bm)
+            most = panel_capacity(chip.l1_bytes, self.each, panel_width, self.count * streamed)
+            self.groups = up(self.blocks, np.maximum(most, 1))
+        self.panel = self.each * panel_width * up(self.blocks, self.groups)
+        left, stream = chip.l1_bytes - self.panel, self.each * streamed
+        self.fits = left >= self.count * stream
+        self.depth = stream_depth(left, stream, self.r.words, self.count)
+
+    @cached_property
+    def misses(self) -> Misses:
+        """Share of the loads that memory serves."""
+        r, c, chip = self.r, self.c, self.chip
+        length = np.minimum(self.blocks * c.bk, r.k)
+        return walk_misses(
+            "columns" if c.deals_one_by_one and c.direction == 1 else c.resident,
+            rows=self.rows, columns=self.columns, slices=c.slices, together=self.together, at_m=self.at_m, at_n=self.at_n,
+            a_block=self.size * r.words * length * np.minimum(c.bm, r.m),
+            b_block=self.size * r.words * length * np.minimum(c.bn, r.n),
+            c_tile=4.0 * np.minimum(c.bm, r.m) * np.minimum(c.bn, r.n), turns=c.deals_one_by_one,
+            distinct=distinct_words(r.terms, r.words, r.warm), l2_bytes=chip.l2_usable_bytes,
+        )  # fmt: skip
+
+    @cached_property
+    def share(self) -> np.ndarray:
+        """Bytes a cycle of memory for one core."""
+        chip = self.chip
+        return np.minimum(chip.hbm_bytes_per_cycle / self.active, min(chip.l2_read_rate, chip.memory_read_rate))
+
+    @cached_property
+    def costs(self) -> RowCosts:
+        """Bytes that loads cost for each byte of A and B."""
+        r, c, chip = self.r, self.c, self.chip
+        turned = r.terms == 1 and chip.nd_to_nz
+        load_k = c.bk * np.maximum(self.depth // self.count, 1)
+        return nd_costs(r.layout if turned else "nz", (r.m, r.k, r.n), load_k, c.bn, self.size, chip)
+
+    def load(self, size: np.ndarray, operand: int) -> np.ndarray:
+        """Cycles to load bytes of A (0) or B (1)."""
+        miss = self.misses[operand]
+        hit, from_memory = self.costs[operand], self.costs[operand + 2]
+        return size * (hit * (1 - miss) / self.chip.l2_read_rate + from_memory * miss / self.share)
+
+    @cached_property
+    def loads(self) -> np.ndarray:
+        """Cycles to load one k block of what is streamed."""
+        found = 0 * self.rows
+        if self.c.resident != "a":
+            found = found + self.load(self.each * self.tm, 0)
+        if self.c.resident != "b":
+            found = found + self.load(self.each * self.tn, 1)
+        return found
+
+    @cached_property
+    def block(self) -> np.ndarray:
+        """Cycles of one k block of a tile."""
+        r, c, chip = self.r, self.c, self.chip
+        steps = up(self.tm, chip.cube_m) * up(c.bk, chip.cube_step_k(r.operand)) * up(self.tn, chip.cube_n)
+        cube = r.terms // self.walks * (chip.mmad_head + steps) + chip.sync_cycles_per_block
+        moves = r.words * (chip.l1_to_l0a_latency + chip.l1_to_l0b_latency) + self.each * (
+            self.tm / chip.l1_to_l0a_rate + self.tn / chip.l1_to_l0b_rate
+        )
+        latency = chip.memory_read_latency
+        if self.count == 1:
+            return cube + self.loads + latency + moves
+        cube = cube + chip.non_overlapped_fraction * (self.loads / r.words + latency)
+        return np.maximum.reduce([cube, self.loads, moves, (self.loads + latency + moves) / self.depth])
+
+    @cached_property
+    def c_copies(self) -> tuple[np.ndarray, np.ndarray]:
+        """FP32 copies of C that are read and written over all passes and k groups."""
+        r, accumulators = self.r, self.r.accumulators
+        if self.chip.fixpipe:
+            return np.zeros_like(self.groups), self.walks * self.groups * accumulators
+        reads = (self.walks * self.groups - 1) if accumulators == 1 else accumulators * (self.groups - 1)
+        writes = self.walks * self.groups if accumulators == 1 else accumulators * (self.groups - 1) + 1
+        return reads, writes + (self.c.slices > 1) if r.merge == "atomic" else writes
+
+    @cached_property
+    def multiplication(self) -> np.ndarray:
+        """Cycles of the busiest core."""
+        r, c, chip = self.r, self.c, self.chip
+        reads, writes = self.c_copies
+        walked = self.walks * self.groups
+        c_bytes = ACCUMULATOR_BYTES * np.minimum(self.tm, r.m) * np.minimum(self.tn, r.n)
+        in_group = self.blocks / self.groups
+        tile, loads = in_group * self.block, in_group * self.loads
+        if chip.fixpipe:
+            row = np.maximum(chip.fixpipe_row_cycles, ACCUMULATOR_BYTES * self.tn / chip.fixpipe_rate)
+            read, write, vector = 0 * tile, r.accumulators * (chip.fixpipe_head + self.tm * row), 0 * tile
+        else:
+            out = np.minimum(chip.hbm_bytes_per_cycle / self.active, chip.ub_to_ddr_rate)
+            read, write = c_bytes * reads / walked / self.share, c_bytes * writes / walked / out
+            vector = c_bytes * r.accumulators / chip.l0c_to_ub_rate + (reads > 0) * c_bytes / chip.vector_rate
+            loads = loads + read + (write if self.count == 1 else 0)
+        two = np.floor(chip.l0c_bytes / (r.accumulators * ACCUMULATOR_BYTES * c.bm * c.bn)) >= 2
+        tile = np.where(two, np.maximum.reduce([tile, loads, read + write]), tile + vector + np.maximum(read, write))
+        panel = chip.memory_read_latency
+        if c.resident != "none":
+            panel = panel + self.load(self.panel, 0 if c.resident == "a" else 1)
+        return self.visits * walked * (self.stream * tile + panel) + vector + write
+
+    @cached_property
+    def operand_bytes(self) -> np.ndarray:
+        """Bytes of A and of B from memory, shape (2, candidates)."""
+        r, c = self.r, self.c
+        a_loads = np.minimum(self.at_n, self.columns) if c.resident == "a" else self.columns
+        b_loads = np.minimum(self.at_m, self.rows) if c.resident == "b" else self.rows
+        a, b = r.m * r.k * a_loads * self.misses.a, r.k * r.n * b_loads * self.misses.b
+        return self.walks * r.words * self.size * np.stack([a + 0 * b, b + 0 * a])
+
+    @cached_property
+    def written(self) -> np.ndarray:
+        """Bytes of C that the multiplication moves."""
+        return ACCUMULATOR_BYTES * float(self.r.m) * self.r.n * self.c.slices * sum(self.c_copies)
+
+    @cached_property
+    def memory_bytes(self) -> np.ndarray:
+        """Bytes that the multiplication moves."""
+        return self.operand_bytes.sum(axis=0) + self.written
+
+    @cached_property
+    def carried_bytes(self) -> np.ndarray:
+        """Of those, what the memory must carry while it lasts: behind FIXPIPE L2 keeps what fits of C."""
+        if not self.chip.fixpipe:
+            return self.memory_bytes
+        a, b = self.operand_bytes
+        operands = a * self.costs.a_memory + b * self.costs.b_memory
+        return operands + np.maximum(self.written - self.chip.l2_usable_bytes, 0)
+
+    @cached_property
+    def whole_passes(self) -> np.ndarray:
+        """Bytes of the passes over whole matrices."""
+        r, slices, c_all = self.r, self.c.slices, float(self.r.m) * self.r.n
+        elements = r.m * r.k + r.k * r.n
+        copies = (np.where(slices > 1, slices, 1.0) if r.merge == "reduce" else 1.0) * r.copies_behind_fixpipe
+        whole = np.where(copies > 1, (copies + 1) * ACCUMULATOR_BYTES * c_all, 0.0)
+        whole = whole + (r.merge == "atomic") * (slices > 1) * ACCUMULATOR_BYTES * c_all
+        whole = whole + (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * r.split_elements
+        return whole + r.converts * 2 * self.size * elements

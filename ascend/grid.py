@@ -58,6 +58,8 @@ class Swizzle:
         Width of a band, at least 1.
     direction : {0, 1}
         0 for bands of tile rows, 1 for bands of tile columns.
+    turns : bool
+        Whether every second band is walked back, as CATLASS does; else each begins at the same side.
 
     Raises
     ------
@@ -67,6 +69,7 @@ class Swizzle:
 
     offset: int = 1
     direction: int = 0
+    turns: bool = True
 
     def __post_init__(self):
         integer_fields(self, "offset", "direction")
@@ -78,7 +81,7 @@ class Swizzle:
             )
 
     def __str__(self) -> str:
-        return f"<{self.offset}, {self.direction}>"
+        return f"<{self.offset}, {self.direction}>" + ("" if self.turns else " one way")
 
     def tile(self, number: int, rows: int, columns: int) -> tuple[int, int]:
         """Row and column of the tile with a number in the order.
@@ -94,7 +97,7 @@ class Swizzle:
         band, place = divmod(number, self.offset * along)
         width = min(self.offset, across - band * self.offset)
         step, inside = divmod(place, width)
-        if band % 2:
+        if band % 2 and self.turns:
             step = along - 1 - step
         place_across = band * self.offset + inside
         return (place_across, step) if self.direction == 0 else (step, place_across)

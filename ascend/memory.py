@@ -13,7 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ascend.tile_schedule import TileSchedule
+from ascend.chips.chip import Chip
+from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, TileSchedule
+
+#: Lines in which ND rows should lie (AscendC's performance advice).
+ND_LINE = 512
 
 
 class Misses(NamedTuple):
@@ -94,8 +98,30 @@ def _again(once: Any, each_band: Any, streamed: Any, kept: Any, written: Any, l2
     if turns:
         left = np.clip((l2_bytes - 2 * kept) / (streamed + 2 * written), 0.0, 1.0)
     else:
-        left = np.where(streamed + kept + written <= l2_bytes, 1.0, 0.0)
+        left = hits_of_a_loop((streamed + kept + written) / max(l2_bytes, 1))
     return left * once + (1 - left) * each_band
+
+
+#: A loop over x times what L2 holds hits h of it with random replacement, h = exp(-(1 - h) x), as x from 1 to 32.
+_LOOPS = np.geomspace(1.0, 32.0, 400)
+_HITS = np.zeros_like(_LOOPS)
+for _ in range(4000):
+    _HITS = np.exp(-(1 - _HITS) * _LOOPS)
+_HITS[0] = 1.0
+
+
+def hits_of_a_loop(x: Any) -> Any:
+    """Share of the loads that hit when a loop touches x times what L2 holds: random replacement, all of it up to x = 1.
+
+    Measured times fall off gradually beyond L2 (pto-isa's 6144^3 and 7680^3), not at once as with the least recently used first
+    out. A block survives one miss with probability 1 - 1/blocks, so h = exp(-(1 - h) x).
+
+    Parameters
+    ----------
+    x : number or array
+        Bytes of the loop over bytes of L2.
+    """
+    return np.interp(x, _LOOPS, _HITS, left=1.0, right=0.0)
 
 
 def schedule_misses(schedule: TileSchedule) -> Misses:
@@ -109,19 +135,19 @@ def schedule_misses(schedule: TileSchedule) -> Misses:
     s, b = schedule, schedule.blocking
     longest = s.k_slices[0][1] - s.k_slices[0][0]
     rows, columns = len(s.row_blocks), len(s.column_blocks)
-    if s.resident == "none":
+    if s.deals_one_by_one:
         together = slices_at_once(rows * columns, len(s.k_slices), s.cores)
         at_m, at_n = concurrent_tiles(rows, columns, s.cores / together, s.swizzle.offset, s.swizzle.direction)
     else:
         at_m, at_n, together = s.grid.m, s.grid.n, len(s.k_slices)
-    walk = s.resident if s.resident != "none" or s.swizzle.direction == 0 else "columns"
+    walk = "columns" if s.deals_one_by_one and s.swizzle.direction == 1 else s.resident
     arguments = {
         "rows": rows, "columns": columns, "slices": len(s.k_slices), "together": together, "at_m": at_m, "at_n": at_n,
         "a_block": s.operand_bytes * s.words * longest * min(b.bm, s.m),
         "b_block": s.operand_bytes * s.words * longest * min(b.bn, s.n),
-        "c_tile": 4 * min(b.bm, s.m) * min(b.bn, s.n), "turns": s.resident == "none",
-        "distinct": distinct_words(s.terms, s.words),
-        "l2_bytes": s.placed_on.l2_bytes,
+        "c_tile": 4 * min(b.bm, s.m) * min(b.bn, s.n), "turns": s.deals_one_by_one and s.swizzle.turns,
+        "distinct": distinct_words(s.terms, s.words, s.warm),
+        "l2_bytes": s.placed_on.l2_usable_bytes,
     }  # fmt: skip
     return walk_misses(walk, **arguments)
 
@@ -179,41 +205,110 @@ def concurrent_tiles(rows: Any, columns: Any, cores: Any, offset: Any, direction
     return (width, length) if direction == 0 else (length, width)
 
 
-def memory_bytes(schedule: TileSchedule) -> float:
-    """Bytes that a schedule moves from and to memory: operands that miss L2, C, the passes over whole matrices.
+def merge_bytes(s: TileSchedule) -> float:
+    """Bytes of the pass that adds slices of k in order."""
+    slices = len(s.k_slices)
+    return (slices + 1) * 4.0 * s.m * s.n if slices > 1 and s.merge == "reduce" else 0.0
+
+
+def operand_bytes_from_memory(s: TileSchedule) -> tuple[float, float]:
+    """Bytes of A and B that the multiplication takes from memory.
+
+    The paper's kernel reads A once in each pass and takes B from L2 after one miss for all cores of a wave.
+    """
+    rows, columns = len(s.row_blocks), len(s.column_blocks)
+    misses = schedule_misses(s)
+    a_loads = min(s.grid.n, columns) if s.resident == "a" else columns
+    b_loads = min(s.grid.m, rows) if s.resident == "b" else rows
+    each = len(s.passes) * s.words * s.operand_bytes
+    return float(each * s.m * s.k * a_loads * misses.a), float(each * s.k * s.n * b_loads * misses.b)
+
+
+def c_bytes(s: TileSchedule) -> float:
+    """Bytes of C that the multiplication reads and writes, in memory or in L2."""
+    passes, fixpipe = len(s.passes), bool(s.placed_on.fixpipe)
+    reads = 0 if fixpipe else sum(s.c_reads(p, g) for p in range(passes) for g in range(s.groups))
+    writes = passes * sum(s.accumulators if fixpipe else s.c_writes(g) for g in range(s.groups))
+    return 4.0 * s.m * s.n * len(s.k_slices) * (reads + writes)
+
+
+def cube_memory_bytes(schedule: TileSchedule) -> float:
+    """Bytes that a cube kernel moves from and to memory: operands that miss L2, C, the passes over whole matrices.
 
     Parameters
     ----------
     schedule : TileSchedule
         With a chip.
     """
-    s = schedule
-    rows, columns, slices = len(s.row_blocks), len(s.column_blocks), len(s.k_slices)
-    c_all = 4.0 * s.m * s.n
-    merged = (slices + 1) * c_all if slices > 1 and s.merge == "reduce" else 0.0
-    if s.kernel == "vector":
-        added = 2.0 if slices > 1 and s.merge == "atomic" else 1.0
-        return s.operand_bytes * (float(s.m) * s.k + float(s.k) * s.n) + slices * added * c_all + merged
-    # The paper's kernel reads A once in each pass and takes B from L2 after one miss for all cores of a wave.
-    misses = schedule_misses(s)
-    a_loads = min(s.grid.n, columns) if s.resident == "a" else columns
-    b_loads = min(s.grid.m, rows) if s.resident == "b" else rows
-    each = len(s.passes) * s.words * s.operand_bytes
-    operands = each * (s.m * s.k * a_loads * misses.a + s.k * s.n * b_loads * misses.b)
-    passes = len(s.passes)
-    fixpipe = bool(s.placed_on.fixpipe)
-    reads = 0 if fixpipe else sum(s.c_reads(p, g) for p in range(passes) for g in range(s.groups))
-    writes = passes * sum(s.accumulators if fixpipe else s.c_writes(g) for g in range(s.groups))
-    split = 8.0 * (s.m * s.k + s.k * s.n) if s.terms > 1 else 0.0
-    terms = s.terms if fixpipe and s.terms > 1 and s.mode in ("termwise", "fused") else 1
-    copies = terms * (slices if s.merge == "reduce" else 1)
+    s, slices, c_all = schedule, len(schedule.k_slices), 4.0 * schedule.m * schedule.n
+    elements = s.m * s.k + s.k * s.n
+    split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * float(s.split_elements)
+    copies = s.copies_behind_fixpipe * (slices if s.merge == "reduce" else 1)
     last = (copies + 1) * c_all if copies > 1 else 0.0
     zeroed = 2 * c_all if slices > 1 and s.merge == "atomic" else 0.0
-    converted = 2.0 * s.operand_bytes * (s.m * s.k + s.k * s.n) if s.converts else 0.0
-    return converted + float(operands) + c_all * slices * (reads + writes) + split + last + zeroed
+    converted = 2.0 * s.operand_bytes * elements if s.converts else 0.0
+    return converted + sum(operand_bytes_from_memory(s)) + c_bytes(s) + split + last + zeroed
 
 
-def distinct_words(terms: int, words: int) -> float:
-    """Share of the words that the passes load which are first loads: 4 words for 6 loads of three unfused terms."""
+def fetched(row: Any, stride: int, extra: float) -> Any:
+    """Bytes that loading pieces of ND rows costs, for each byte of theirs: 1 for whole lines of 512 bytes.
+
+    Parameters
+    ----------
+    row : int or array
+        Bytes of one piece of a row.
+    stride : int
+        Bytes from one row to the next.
+    extra : float
+        What another piece costs besides its bytes.
+    """
+    row = np.asarray(row, np.int64)
+    aligned = (row % ND_LINE == 0) & (stride % ND_LINE == 0)
+    return np.where(aligned, 1.0, (row + extra) / row)
+
+
+class RowCosts(NamedTuple):
+    """Bytes that loads cost for each byte of A and of B: from L2, and from memory, where a piece of a row costs more again."""
+
+    a: Any
+    b: Any
+    a_memory: Any
+    b_memory: Any
+
+
+def nd_costs(layout: str, size: tuple[int, int, int], load_k: Any, bn: Any, element: int, chip: Chip) -> RowCosts:
+    """What loads of A and B cost in a layout that MTE2 turns into NZ.
+
+    Parameters
+    ----------
+    layout : {"nz", "nd", "nt"}
+        As in :class:`ascend.tile_schedule.TileSchedule`.
+    size : (int, int, int)
+        m, k, n.
+    load_k, bn : number or array
+        Products that one load brings, columns of B that it brings.
+    element : int
+        Bytes of an element.
+    chip : Chip
+        What a piece of a row costs.
+    """
+    if layout == "nz":
+        return RowCosts(1.0, 1.0, 1.0, 1.0)
+    _, k, n = size
+    rows = [(np.minimum(load_k, k) * element, k * element)]
+    rows.append(rows[0] if layout == "nt" else (np.minimum(bn, n) * element, n * element))
+    found = [fetched(row, stride, chip.nd_row_bytes) for row, stride in rows]
+    return RowCosts(
+        *found, *(cost + chip.nd_memory_row_bytes / row for cost, (row, _) in zip(found, rows, strict=True))
+    )
+
+
+def distinct_words(terms: int, words: int, warm: bool = False) -> float:
+    """Share of the words that the passes load which are first loads from memory: 4 words for 6 loads of three unfused terms.
+
+    None where a timing loop leaves the operands of one term in L2; the split pass of several writes its words anew.
+    """
+    if warm and terms == 1:
+        return 0.0
     loads = 2 * words if words > 1 else 2 * terms
     return (2 if terms == 1 else 4) / loads if words == 1 else 1.0

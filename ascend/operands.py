@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from ascend.slices import merge_slices
-from ascend.tile_schedule import TileSchedule
+from ascend.sums import Sums
 from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engines.instruction import Instruction
+from tensorcore_models.formats.rounding import round_to
 
+#: Bits of an FP32 number that HF32 has not.
+HF32_PADDING = 12
 #: Operand to row of the catalogue.
 INSTRUCTIONS = {
     "fp16": "cube.m16n16k16.f32.f16.f16.f32",
@@ -31,18 +34,20 @@ def cube_instruction(operand: str) -> Instruction:
     ValueError
         If the format has none.
     """
+    if operand == "mxfp8":
+        raise ValueError("how the 950 adds MXFP8 products is not published: the time can be simulated, the product not")
     if operand not in INSTRUCTIONS:
         raise ValueError(f"operand is one of {', '.join(INSTRUCTIONS)}, got {operand!r}")
     return get_instruction("ascend910b", INSTRUCTIONS[operand])
 
 
-def operand_product(schedule: TileSchedule, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    """A B (+ C) on a schedule whose operands are not FP16 words.
+def operand_product(sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
+    """A B (+ C) in the order of a schedule whose operands are not FP16 words.
 
     Parameters
     ----------
-    schedule : TileSchedule
-        With one term.
+    sums : Sums
+        Of one term.
     a, b, c : ndarray of float32, shapes (m, k), (k, n), (m, n)
         Rounded to the operand format (RN). For INT8 they must hold integers from -128 to 127 (c: int32).
 
@@ -56,17 +61,18 @@ def operand_product(schedule: TileSchedule, a: np.ndarray, b: np.ndarray, c: np.
     ValueError
         If INT8 operands are other numbers.
     """
-    return merge_slices(operand_slices(schedule, a, b, c))
+    return merge_slices(operand_slices(sums, a, b, c))
 
 
-def operand_slices(schedule: TileSchedule, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
+def operand_slices(sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
     """The slices of k before they are merged: shape (slices, m, n)."""
-    instruction = cube_instruction(schedule.operand)
-    a, b, c = (_operand(x, schedule.operand, name) for x, name in ((a, "a"), (b, "b"), (c, "c")))
-    options: dict[str, Any] = {} if schedule.operand == "int8" else {"input_rounding": "rne"}
+    instruction = cube_instruction(sums.operand)
+    a, b, c = (_operand(x, sums.operand, name) for x, name in ((a, "a"), (b, "b"), (c, "c")))
+    if sums.operand == "hf32":
+        a, b = rounded_to_hf32(a, sums.hf32_rounding), rounded_to_hf32(b, sums.hf32_rounding)
+    options: dict[str, Any] = {} if sums.operand == "int8" else {"input_rounding": "rne"}
     found = []
-    for number, k_slice in enumerate(schedule.k_slices):
-        first, *later = schedule.groups_of(k_slice)
+    for number, (first, *later) in enumerate(sums.slices):
         seed = c if number == 0 else None
         total = instruction.gemm(a[:, first[0] : first[1]], b[first[0] : first[1]], seed, **options)
         for start, stop in later:
@@ -74,6 +80,30 @@ def operand_slices(schedule: TileSchedule, a: np.ndarray, b: np.ndarray, c: np.n
                 total = total + instruction.gemm(a[:, start:stop], b[start:stop], **options)
         found.append(total)
     return np.stack(found)
+
+
+def rounded_to_hf32(x: np.ndarray, rounding: str) -> np.ndarray:
+    """FP32 numbers as HF32 has them, 11 fraction bits; infinities and NaNs stay.
+
+    Parameters
+    ----------
+    x : ndarray of float32
+        The operand.
+    rounding : {"rne", "rnz", "rz"}
+        To nearest even, to nearest with ties toward zero, toward zero. SetHF32TransMode (AscendC API reference, 07_0259)
+        chooses between a mode that its text calls rounding "to the nearest even" and one "in the manner towards zero"; nothing
+        published says whether the latter is the second or the third.
+
+    Returns
+    -------
+    numpy.ndarray
+        float32.
+    """
+    if rounding != "rnz":
+        return round_to(x, "hf32", rounding=rounding or "rne")
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
+    nearest = (bits + np.uint32((1 << HF32_PADDING - 1) - 1)) & np.uint32(0xFFFFFFFF << HF32_PADDING & 0xFFFFFFFF)
+    return np.where(np.isfinite(x), nearest.view(np.float32), x)
 
 
 def _operand(x: np.ndarray | None, operand: str, name: str) -> Any:

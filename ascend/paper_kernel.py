@@ -11,41 +11,38 @@ import numpy as np
 from ascend.blocking import (
     ACCUMULATOR_BYTES,
     ALIGNMENT,
-    OPERAND_BYTES,
     Buffering,
     Rejection,
     candidate_rejections,
     feasible_sizes,
+    panel_capacity,
     slots,
 )
 from ascend.chips.chip import Chip
-from ascend.pipes.build import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
-from ascend.tile_schedule import Mode
+from ascend.request import Request
+from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, TileSchedule
 
 
-def analytic_seconds(
-    sizes: np.ndarray,
-    m: int,
-    k: int,
-    n: int,
-    chip: Chip,
-    terms: int = 3,
-    buffering: Buffering = "double",
-    mode: Mode = "termwise",
-    operand: str = "fp16",
-) -> np.ndarray:
+def analytic_seconds(sizes: np.ndarray, r: Request | TileSchedule) -> np.ndarray:
     """Time of each (bm, bk, bn) row by closed forms: what the simulator does, without its transients.
 
     A k block takes the longest of cube, memory path and the round trip through its buffers when double buffered, their
     sum when single (the paper's T_comp, T_mem, section 5.1.2); A panels and the split pass are exposed; a C block's way
     to memory is hidden behind the next block's work only where two C blocks fit L0C.
+
+    Parameters
+    ----------
+    sizes : ndarray of int, shape (blocks, 3)
+        bm, bk and bn of each block.
+    r : Request or TileSchedule
+        The product, the chip and the kernel's options.
     """
+    m, k, n, chip, terms = r.m, r.k, r.n, r.placed_on, r.terms
     bm, bk, bn = (column.astype(float) for column in sizes.T)
-    size, count = OPERAND_BYTES[operand], slots(buffering)
-    words = 2 if mode in ("fused", "elementwise") and terms > 1 else 1
-    accumulators = terms if mode == "fused" else 1
-    walks, together = (1, terms) if words == 2 else (terms, 1)
-    n_fused = (chip.l1_bytes // size - count * words * bk * bn) // (words * bm * bk)
+    size, count, words, accumulators = r.operand_bytes, slots(r.buffering), r.words, r.accumulators
+    walks = len(r.passes)
+    together = terms // walks
+    n_fused = panel_capacity(chip.l1_bytes // size, words * bk, bm, count * bn)
     waves = np.ceil(np.ceil(m / bm) / chip.cores)
     columns = np.ceil(n / bn)
     groups = np.ceil(k / (bk * n_fused))
@@ -53,7 +50,7 @@ def analytic_seconds(
     active = np.minimum(np.ceil(m / bm), chip.cores)
     share = chip.hbm_bytes_per_cycle / active
 
-    step_k = chip.cube_step_k(operand)
+    step_k = chip.cube_step_k(r.operand)
     cube = together * (chip.mmad_head + bm / chip.cube_m * bk / step_k * bn / chip.cube_n) + chip.sync_cycles_per_block
     load = words * bk * bn * size / chip.l2_read_rate
     a_move = words * (chip.l1_to_l0a_latency + bm * bk * size / chip.l1_to_l0a_rate)
@@ -81,9 +78,10 @@ def analytic_seconds(
     tail = vector + write
     cycles = waves * passes * (columns * tile + panel + latency) + tail
     if terms > 1:
-        split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * (m * k + k * n) / chip.hbm_bytes_per_cycle
-        combine = (terms + 1) * ACCUMULATOR_BYTES * m * n / chip.hbm_bytes_per_cycle
-        cycles = cycles + split + (combine if chip.fixpipe and mode in ("termwise", "fused") else 0)
+        split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * r.split_elements / chip.hbm_bytes_per_cycle
+        copies = r.copies_behind_fixpipe
+        combine = (copies + 1) * ACCUMULATOR_BYTES * m * n / chip.hbm_bytes_per_cycle
+        cycles = cycles + split + (combine if copies > 1 else 0)
     return cycles / chip.cycles_per_second
 
 

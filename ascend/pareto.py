@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from ascend.accuracy import Distribution, ErrorOf, data_error, sampled_error
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
+from ascend.kernels.base import Kernel
 from ascend.planner import Plan, plan, plan_of, with_error
 from ascend.schedule import variant
-from ascend.tile_schedule import TileSchedule
 from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 from tensorcore_models.results import Result
@@ -63,7 +63,7 @@ class Point(Result):
     def label(self) -> str:
         """What the point is, in a few words."""
         s = self.plan.schedule
-        if s.kernel == "vector":
+        if not s.on_cube:
             return f"vector units, {s.operand}" + (f", split {len(s.k_slices)}" if len(s.k_slices) > 1 else "")
         words = f"{s.operand}, 1 term" if s.terms == 1 else f"{s.terms} terms {s.mode}, s_b = {self.scale_exponent}"
         parts = [words, f"chain {s.chain}"]
@@ -135,7 +135,7 @@ def pareto(
     return mark_front(points)
 
 
-def _points(schedule: TileSchedule, error_of: ErrorOf, source: str) -> Iterator[Point]:
+def _points(schedule: Kernel, error_of: ErrorOf, source: str) -> Iterator[Point]:
     timed = plan_of(schedule, 0.0)
     if schedule.terms == 1:
         yield Point(with_error(timed, error_of(schedule), source), None)
@@ -144,12 +144,12 @@ def _points(schedule: TileSchedule, error_of: ErrorOf, source: str) -> Iterator[
         yield Point(with_error(timed, error_of(schedule, scale_exponent=exponent), source), exponent)
 
 
-def _schedules(m: int, k: int, n: int, chip: Chip) -> Iterator[TileSchedule]:
+def _schedules(m: int, k: int, n: int, chip: Chip) -> Iterator[Kernel]:
     """The fastest schedule of each kernel, and what its chain and its slices can be."""
     seen = set()
 
-    def fresh(schedule: TileSchedule) -> bool:
-        key = (schedule.kernel, schedule.mode, schedule.blocking, schedule.grid, schedule.resident, schedule.arithmetic)
+    def fresh(schedule: Kernel) -> bool:
+        key = (schedule.kernel, schedule.mode, schedule.blocking, schedule.grid, schedule.resident, schedule.sums)
         if key in seen:
             return False
         seen.add(key)
@@ -163,7 +163,7 @@ def _schedules(m: int, k: int, n: int, chip: Chip) -> Iterator[TileSchedule]:
             found = plan(m, k, n, chip, top=12, simulated=8, error_of=_no_error, **option)
         except ValueError:  # no block of this kernel fits
             continue
-        best: dict[str, TileSchedule] = {}
+        best: dict[str, Kernel] = {}
         for p in found:
             best.setdefault(p.schedule.kernel, p.schedule)
         for schedule in best.values():
@@ -197,7 +197,7 @@ def _takes(chip: Chip, operand: str) -> bool:
     return True
 
 
-def _no_error(schedule: TileSchedule) -> float:
+def _no_error(schedule: Kernel) -> float:
     return 0.0
 
 

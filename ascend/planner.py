@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,23 +16,20 @@ from ascend.accuracy import Distribution, data_error, error_bound, sampled_error
 from ascend.blocking import Blocking, Buffering, feasible_sizes
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
-from ascend.estimate import Request
-from ascend.memory import memory_bytes
+from ascend.kernels.base import Kernel
 from ascend.paper_kernel import analytic_seconds
 from ascend.pipes.simulate import Timeline, simulate
+from ascend.request import Request
 from ascend.roofline import (
     RooflinePoint,
     Traffic,
     check_sizes,
-    fp32_equivalent_peak,
-    roofline,
-    schedule_roofline,
-    traffic,
     traffic_of_sizes,
 )
 from ascend.schedule import build_schedule
 from ascend.search import SAME_TIME, best_schedules, vector_schedules
-from ascend.tile_schedule import LARGEST_SIZE, Layout, Merge, Mode, TileSchedule, check_options
+from ascend.terms import Mode
+from ascend.tile_schedule import LARGEST_SIZE, check_options
 from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 from tensorcore_models.results import Result
@@ -48,6 +45,8 @@ SIMULATED = {"grid": 24, "paper": 200}
 TERMWISE_MODES: tuple[Mode, ...] = ("termwise", "fused")
 #: FP32 elements of A, B and C together: 64 GiB, the largest memory of a chip here (910B).
 MOST_ELEMENTS = 2**34
+#: Share of the memory bandwidth from which on busy loads wait for memory and not for L2.
+MEMORY_BOUND = 0.7
 #: A plan whose cores are idle for more than this share of their turns says so.
 IDLE_SHARE = 0.1
 
@@ -59,7 +58,7 @@ class Plan(Result):
 
     Attributes
     ----------
-    schedule : TileSchedule
+    schedule : Kernel
         As :func:`ascend.build_schedule` builds it.
     timeline : Timeline or None
         The simulation; None where ranking did not need it.
@@ -75,7 +74,7 @@ class Plan(Result):
         Elements between memory and L1 for one term (eq. 9), for the paper's kernel.
     """
 
-    schedule: TileSchedule
+    schedule: Kernel
     timeline: Timeline | None
     analytic_seconds: float
     roofline: RooflinePoint
@@ -132,11 +131,13 @@ class Plan(Result):
         shares = {
             "cube": busy["CUBE"],
             "vector": busy["VECTOR"],
-            "memory": float(memory_bytes(s)) / chip.hbm_bytes_per_second / self.seconds,
+            "memory": float(s.memory_bytes()) / chip.hbm_bytes_per_second / self.seconds,
             "L1 to L0": busy["MTE1"],
-            "launch": 1e-6 * chip.launch_us / self.seconds if s.kernel != "paper" else 0.0,
+            "launch": 1e-6 * chip.launch_us / self.seconds if s.launches else 0.0,
         }
         name = max(shares, key=lambda key: shares[key])
+        if s.launches and busy["MTE2"] > shares[name] and shares["memory"] < MEMORY_BOUND:
+            return "L2 loads", min(busy["MTE2"], 1.0)
         return name, min(shares[name], 1.0)
 
     @cached_property
@@ -164,12 +165,12 @@ class Plan(Result):
             "grid_m": s.grid.m, "grid_k": s.grid.k, "grid_n": s.grid.n, "resident": s.resident,
             "swizzle_offset": s.swizzle.offset, "swizzle_direction": s.swizzle.direction, "merge": s.merge,
             "depth": s.depth, "cores": s.used_cores,
-            "fusion_efficiency": self.fusion_efficiency if s.kernel == "paper" else None,
+            "fusion_efficiency": self.fusion_efficiency if self.traffic else None,
             "tflops": self.tflops, "seconds": self.seconds, "simulated": self.timeline is not None,
             "analytic_seconds": self.analytic_seconds,
             "cube_efficiency": self.timeline.cube_efficiency if self.timeline else None,
             "traffic_elements": self.traffic.elements if self.traffic else None,
-            "memory_bytes": memory_bytes(s), "operational_intensity": self.roofline.operational_intensity,
+            "memory_bytes": s.memory_bytes(), "operational_intensity": self.roofline.operational_intensity,
             "bound": bound, "busy": busy if busy == busy else None, "waves": s.waves, "k_groups": s.groups,
             "l0c_slots": s.l0c_slots, "chain": s.chain, "bits": self.bits, "error": self.error,
             "error_source": self.error_source, "error_bound": self.error_bound, "warnings": self.warnings,
@@ -193,13 +194,12 @@ def plan(
     kernel: PlanKernel = "grid",
     mode: Mode | None = None,
     operand: str = "fp16",
-    merge: Merge = "reduce",
-    layout: Layout = "nz",
     split: int | None = None,
     simulated: int | None = None,
     distribution: Distribution = "normal",
-    error_of: Callable[[TileSchedule], float] | None = None,
+    error_of: Callable[[Kernel], float] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    **options: Any,
 ) -> list[Plan]:
     """The best schedules for C = A B (A m x k, B k x n) on a chip.
 
@@ -209,7 +209,7 @@ def plan(
         Sizes: A is m x k, B is k x n.
     chip : Chip
         The chip whose parameters are used.
-    terms, buffering, operand, merge, layout
+    terms, buffering, operand
         The kernel, see :func:`ascend.schedule.build_schedule`.
     rank : {"time", "traffic", "analytic"}
         By simulated time (of the analytically best `simulated`), by the traffic (eq. 9 for the paper's kernel, bytes from
@@ -236,6 +236,8 @@ def plan(
         Gives the error of a schedule instead of `data` or a sample.
     progress : callable, optional
         Called with (done, total) simulations.
+    **options
+        merge, layout, warm, presplit, target: as in :class:`ascend.request.Request`.
 
     Returns
     -------
@@ -257,7 +259,7 @@ def plan(
     count = simulated or SIMULATED[kernel]
     find = _grid_schedules if kernel == "grid" else _paper_schedules
     requests = [
-        Request(m, k, n, chip, terms, buffering, each, operand, merge, layout)
+        Request(m, k, n, chip, terms, buffering, each, operand, **options)
         for each in ((mode,) if mode else TERMWISE_MODES if kernel == "grid" and terms > 1 else ("termwise",))
     ]
     wanted = max(count, top) if rank == "time" else top
@@ -266,7 +268,7 @@ def plan(
     for request in requests:
         taken = 0
         for schedule, seconds in find(request, wanted if max_error is None else 8 * wanted, rank, split):
-            if taken == wanted and schedule.kernel != "vector":
+            if max_error is not None and taken == wanted and schedule.on_cube:
                 continue
             if max_error is not None:
                 error = error_of(schedule)
@@ -292,12 +294,12 @@ def with_error(plan: Plan, error: float, source: str) -> Plan:
 
 
 @default_fp_state
-def plan_of(schedule: TileSchedule, error: float | None = None, source: str = "given") -> Plan:
+def plan_of(schedule: Kernel, error: float | None = None, source: str = "given") -> Plan:
     """The plan of one schedule, simulated.
 
     Parameters
     ----------
-    schedule : TileSchedule
+    schedule : Kernel
         Placed on a chip.
     error : float, optional
         Of its product (eq. 13), to carry along; None: the error of a sample of normal elements.
@@ -305,57 +307,42 @@ def plan_of(schedule: TileSchedule, error: float | None = None, source: str = "g
         Where the error comes from.
     """
     timeline = simulate(schedule)
-    seconds = timeline.seconds
-    if schedule.kernel == "paper":
-        s = schedule
-        sizes = np.array([[s.blocking.bm, s.blocking.bk, s.blocking.bn]])
-        seconds = float(analytic_seconds(sizes, s.m, s.k, s.n, s.placed_on, s.terms, s.buffering, s.mode, s.operand)[0])
+    seconds = schedule.estimated_seconds() or timeline.seconds
     if error is None:
         error, source = sampled_error()(schedule), "sample of normal elements"
     return with_error(_plan(schedule, timeline, seconds), error, source)
 
 
-def _plan(s: TileSchedule, timeline: Timeline | None, seconds: float | None) -> Plan:
+def _plan(s: Kernel, timeline: Timeline | None, seconds: float | None) -> Plan:
     if seconds is None:
         timeline = timeline or simulate(s)
         seconds = timeline.seconds
-    if s.kernel != "paper":
-        return Plan(s, timeline, seconds, schedule_roofline(s))
-    size = (s.m, s.k, s.n, s.placed_on)
-    peak = fp32_equivalent_peak(s.placed_on, s.terms, s.operand)
-    return Plan(s, timeline, seconds, roofline(s.blocking, *size, peak), traffic=traffic(s.blocking, *size))
+    return Plan(s, timeline, seconds, s.roofline(), traffic=s.traffic())
 
 
-def _grid_schedules(
-    r: Request, count: int, rank: str, split: int | None
-) -> Iterator[tuple[TileSchedule, float | None]]:
+def _grid_schedules(r: Request, count: int, rank: str, split: int | None) -> Iterator[tuple[Kernel, float | None]]:
     yield from best_schedules(r, count, split, by_traffic=rank == "traffic")
-    if r.mode in TERMWISE_MODES[:1] or r.terms == 1:
+    if r.mode == TERMWISE_MODES[0] or r.terms == 1:
         for schedule in vector_schedules(r):
             if split is None or len(schedule.k_slices) == split:
                 yield schedule, None
 
 
-def _paper_schedules(
-    r: Request, count: int, rank: str, split: int | None
-) -> Iterator[tuple[TileSchedule, float | None]]:
+def _paper_schedules(r: Request, count: int, rank: str, split: int | None) -> Iterator[tuple[Kernel, float | None]]:
     """Every feasible block in the order of its closed form or its traffic."""
     if split not in (None, 1):
         raise ValueError("the paper's kernel does not split k: take kernel='grid'")
     sizes = feasible_sizes(r.chip, r.buffering, r.words, r.operand)
     if not len(sizes):
         return
-    seconds = analytic_seconds(sizes, r.m, r.k, r.n, r.chip, r.terms, r.buffering, r.mode, r.operand)
+    seconds = analytic_seconds(sizes, r)
     moved = traffic_of_sizes(sizes, r.m, r.k, r.n, r.chip)
     keys = (moved, seconds) if rank == "traffic" else (seconds, moved)
     for index in np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0], keys[1], keys[0])).tolist():
         if not count:
             return
         try:
-            schedule = build_schedule(
-                r.m, r.k, r.n, r.chip, Blocking(*sizes[index].tolist()), terms=r.terms, buffering=r.buffering, mode=r.mode,
-                layout=r.layout, operand=r.operand,
-            )  # fmt: skip
+            schedule = build_schedule(r.m, r.k, r.n, r.chip, Blocking(*sizes[index].tolist()), **r.options())
         except ValueError:  # eq. 12 admits it, the accumulators of a fused kernel do not fit: see rejections()
             continue
         count -= 1
@@ -368,14 +355,14 @@ def _sorted(plans: list[Plan], rank: str, kernel: str) -> list[Plan]:
             return sorted(plans, key=lambda p: (p.seconds, p.traffic.elements if p.traffic else 0, p.blocking))
         return plans
     if rank == "traffic":
-        return sorted(plans, key=lambda p: (memory_bytes(p.schedule), p.seconds))
+        return sorted(plans, key=lambda p: (p.schedule.memory_bytes(), p.seconds))
     best = min(p.seconds for p in plans)
 
     def key(p: Plan) -> tuple:
         b = p.blocking
         uneven = sum((size % 64 > 0) + (size % 32 > 0) for size in (b.bm, b.bk, b.bn))
         step = int(math.log(p.seconds / best) / math.log1p(SAME_TIME))
-        return (step, -p.schedule.used_cores, uneven, memory_bytes(p.schedule), p.seconds, b)
+        return (step, -p.schedule.used_cores, uneven, p.schedule.memory_bytes(), p.seconds, b)
 
     return sorted(plans, key=key)
 
@@ -401,7 +388,7 @@ def _warnings(p: Plan) -> Iterator[str]:
         )
         why = f"; {name} is {share:.0%} busy, so that more cores would not help" if name == "memory" else ""
         yield f"{idle} of {s.cores} cores are idle: {reason}{why}"
-    if s.resident == "none" and s.kernel == "grid" and s.waves > 1:
+    if s.resident == "none" and s.waves > 1:
         last = s.active_cores(s.waves - 1)
         lost = (s.cores - last) / (s.cores * s.waves)
         if lost > IDLE_SHARE:

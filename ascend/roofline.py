@@ -9,10 +9,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ascend.blocking import Blocking
+from ascend.blocking import Blocking, panel_capacity
 from ascend.chips.chip import Chip
-from ascend.memory import memory_bytes
-from ascend.tile_schedule import TileSchedule
 from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 from tensorcore_models.results import Result
@@ -184,30 +182,6 @@ def roofline(
     )
 
 
-def schedule_roofline(schedule: TileSchedule) -> RooflinePoint:
-    """The roofline of what a schedule moves: its FLOP over its own bytes from and to memory, for any m, k, n.
-
-    The peak is the cubes' divided by the terms, or the vector units': one multiply-add for each FP32 lane in two
-    cycles.
-
-    Parameters
-    ----------
-    schedule : TileSchedule
-        With a chip.
-    """
-    s, chip = schedule, schedule.placed_on
-    if s.kernel == "vector":
-        peak = chip.cores * chip.vector_rate / ELEMENT_BYTES * chip.cycles_per_second
-    else:
-        peak = fp32_equivalent_peak(chip, s.terms, s.operand)
-    intensity = 2.0 * s.m * s.n * s.k / memory_bytes(s)
-    roof = chip.hbm_bytes_per_second * intensity
-    bound = "compute" if peak <= roof else "memory"
-    return RooflinePoint(
-        intensity, peak, chip.hbm_bytes_per_second, roof, min(peak, roof), bound, peak / chip.hbm_bytes_per_second
-    )
-
-
 def traffic_of_sizes(sizes: np.ndarray, m: int, k: int, n: int, chip: Chip) -> np.ndarray:
     """Elements of eq. 9 for an array of (bm, bk, bn) rows: float64, one for each.
 
@@ -223,6 +197,6 @@ def traffic_of_sizes(sizes: np.ndarray, m: int, k: int, n: int, chip: Chip) -> n
     check_sizes(m, k, n)
     bm, bk, bn = sizes.T
     elements = chip.l1_bytes // L1_ELEMENT_BYTES
-    n_fused = (elements - 2 * bk * bn) // (bm * bk)
+    n_fused = panel_capacity(elements, bk, bm, 2 * bn)
     f = n_fused * bm * bk / elements
     return m * k + m * k * n / (chip.cores * bm) + 2.0 * m * k * n * bm / (f * elements)

@@ -8,15 +8,22 @@ from collections.abc import Iterator
 import numpy as np
 
 from ascend.blocking import ALIGNMENT, Blocking, feasible_sizes
-from ascend.estimate import Candidates, Request, estimate, up
+from ascend.estimate import Candidates, estimate, up
 from ascend.grid import Grid, Swizzle
-from ascend.schedule import VECTOR_OPERANDS, build_schedule
-from ascend.tile_schedule import TileSchedule, fractals
+from ascend.kernels.base import Kernel
+from ascend.kernels.vector import VECTOR_OPERANDS
+from ascend.request import Request
+from ascend.schedule import build_schedule
+from ascend.tile_schedule import fractals
 
 #: Slices of k that are tried.
 SPLITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
+#: Widths of a swizzle's bands that are tried beside the one that makes what the cores touch together square.
+BAND_WIDTHS = (1, 3, 6)
 #: Work for each core, in tiles, from which on k is not split.
 ENOUGH_TILES = 2
+#: Of the schedules that are kept, one in so many at least of each kind: A kept, B kept, rectangles, tiles dealt one by one.
+SHARE_OF_A_KIND = 3
 #: Times that differ by less are equal.
 SAME_TIME = 0.005
 #: Vector lines in UB that are tried (lanes along the streamed side, or rows of a streamed A), and depths.
@@ -27,7 +34,7 @@ MOST_VECTOR_ROWS = 64
 
 def tiling_blocks(r: Request) -> np.ndarray:
     """Feasible (bm, bk, bn) rows whose block is the tile that it cuts, int64, shape (blocks, 3)."""
-    sizes = feasible_sizes(r.chip, r.buffering, r.words, r.operand)
+    sizes = feasible_sizes(r.chip, r.buffering, r.words, r.operand, whole_in_ub=False)
     bm, bk, bn = sizes.T
 
     def is_tile(block: np.ndarray, length: int) -> np.ndarray:
@@ -62,23 +69,30 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
             continue
         m_, k_, n_, r_, c_ = bm[may], bk[may], bn[may], rows[may], columns[may]
         ones = np.ones_like(m_)
-        for direction in (0, 1):
-            ratio = np.sqrt(cores / slices * (n_ / m_ if direction == 0 else m_ / n_))
-            width = np.clip(np.round(ratio), 1, r_ if direction == 0 else c_)
-            yield Candidates(m_, k_, n_, width, slices * ones, ones, "none", direction)
+        for direction in (0, 1) if r.target in ("", "catlass") else ():
+            square = np.round(np.sqrt(cores / slices * (n_ / m_ if direction == 0 else m_ / n_)))
+            for width in (square, *(BAND_WIDTHS if slices == 1 else ())):
+                most = r_ if direction == 0 else c_
+                yield Candidates(m_, k_, n_, np.clip(width, 1, most), slices * ones, ones, "none", direction)
+        if r.target == "catlass":
+            continue
         left = cores // slices
         for across in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32):
             if across > left:
                 break
             along = float(left // across)
+            if left > 1:
+                yield Candidates(m_, k_, n_, ones * along, slices * ones, ones * float(across), "none")
+            if r.target:
+                continue
             yield Candidates(m_, k_, n_, np.minimum(along, r_), slices * ones, np.minimum(float(across), c_), "a")
             yield Candidates(m_, k_, n_, np.minimum(float(across), r_), slices * ones, np.minimum(along, c_), "b")
 
 
 def best_schedules(
     r: Request, count: int, split: int | None = None, by_traffic: bool = False
-) -> list[tuple[TileSchedule, float]]:
-    """The schedules that the closed forms put first, with their seconds; at least one of each residency.
+) -> list[tuple[Kernel, float]]:
+    """The schedules that the closed forms put first, with their seconds; some of each kind.
 
     Parameters
     ----------
@@ -104,41 +118,40 @@ def best_schedules(
     if by_traffic:
         step, moved = np.where(np.isfinite(seconds), moved, np.inf), step
     order = np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0], moved, uneven, -active, step))
-    found: dict[tuple, tuple[TileSchedule, float]] = {}
-    wanted: dict[str, int] = {"a": 1, "b": 1, "none": 1}
+    found: dict[tuple, tuple[Kernel, float]] = {}
+    # The closed forms leave out other transients for each kind: some of each are simulated, whatever they say.
+    wanted = dict.fromkeys({c.kind for c, _ in groups}, max(count // SHARE_OF_A_KIND, 1))
     for index in order.tolist():
         c = groups[owner[index]][0]
         if not np.isfinite(seconds[index]) or (len(found) >= count and not any(wanted.values())):
             break
-        if len(found) >= count and not wanted[c.resident]:
+        if len(found) >= count and not wanted[c.kind]:
             continue
         schedule = _schedule(r, c, int(inside[index]))
         if schedule is None:
             continue
-        key = (schedule.blocking, schedule.grid, schedule.resident)
+        key = (schedule.blocking, schedule.grid, schedule.resident, schedule.swizzle)
         if key not in found:
             found[key] = (schedule, float(seconds[index]))
-            wanted[c.resident] = 0
+            wanted[c.kind] = max(wanted[c.kind] - 1, 0)
     return list(found.values())
 
 
-def _schedule(r: Request, c: Candidates, index: int) -> TileSchedule | None:
+def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:
     """One candidate as a schedule; None if a buffer that the closed forms leave out overflows."""
     block = Blocking(int(c.bm[index]), int(c.bk[index]), int(c.bn[index]))
     at_m, slices, at_n = int(c.at_m[index]), int(c.slices[index]), int(c.at_n[index])
-    grid = Grid(k=slices) if c.resident == "none" else Grid(at_m, slices, at_n)
-    swizzle = Swizzle(at_m, c.direction) if c.resident == "none" else None
+    grid = Grid(k=slices) if c.deals_one_by_one else Grid(at_m, slices, at_n)
+    swizzle = Swizzle(at_m, c.direction or 0) if c.deals_one_by_one else None
     try:
         return build_schedule(
-            r.m, r.k, r.n, r.chip, block, terms=r.terms, buffering=r.buffering, mode=r.mode, kernel="grid", grid=grid,
-            resident=c.resident, swizzle=swizzle, merge=r.merge,
-            layout=r.layout, operand=r.operand,
+            r.m, r.k, r.n, r.chip, block, kernel="grid", grid=grid, resident=c.resident, swizzle=swizzle, **r.options()
         )  # fmt: skip
     except ValueError:
         return None
 
 
-def vector_schedules(r: Request) -> list[TileSchedule]:
+def vector_schedules(r: Request) -> list[Kernel]:
     """Vector kernels for a product with few rows or columns that needs FP32 accuracy, or has FP16 operands.
 
     Parameters
@@ -146,7 +159,7 @@ def vector_schedules(r: Request) -> list[TileSchedule]:
     r : Request
         What the caller asked for.
     """
-    if min(r.m, r.n) > MOST_VECTOR_ROWS or (r.terms == 1 and r.operand not in VECTOR_OPERANDS):
+    if r.target or min(r.m, r.n) > MOST_VECTOR_ROWS or (r.terms == 1 and r.operand not in VECTOR_OPERANDS):
         return []
     operand = r.operand if r.terms == 1 else "fp32"
     side = max(r.m, r.n)

@@ -5,60 +5,43 @@ meanwhile. The numeric interpreter (:mod:`ascend.cube`) walks its ranges of k; t
 (:mod:`ascend.pipes.simulate`) runs the operations that :mod:`ascend.pipes.build` derives from it. Sizes are given in the
 order m, k, n everywhere.
 
-Three kernels:
-
-``paper``
-    SGEMM-cube (arXiv:2507.23387v4), Algorithm 1 and section 5.1. Row blocks of A are dealt to the cores; for each group
-    of N_fused A blocks, which stay in L1, all of B is streamed column block by column block::
-
-        for each row block of A (in parallel over the cores, in waves)
-          for each k group (N_fused blocks of bk)          A panel: GM -> L1, resident
-            for each column block of B
-              for each k block of the group                B: GM -> L1 -> L0B; A: L1 -> L0A; cube steps into L0C
-              C block: L0C -> UB, added to C there, UB -> GM
-
-``grid``
-    Tiles of C, and slices of k where tiles are few, are dealt to a grid of cores. A panel of A or of B stays in L1
-    (`resident` "a" or "b"; cores in a rectangle m x k x n), or both operands are streamed and C stays in L0C over the
-    whole slice ("none"; tiles in a swizzled order, as CATLASS deals them). Slices are merged by atomic additions in memory
-    or by a pass that adds them in order.
-
-``vector``
-    For products with few rows or columns, on the vector units alone in FP32, without words and terms: the larger operand
-    is streamed through UB once, in tiles, by cores along its long side and along k. See :mod:`ascend.vector`.
+:class:`TileSchedule` is what all kernels share, and by itself the order of a product without a chip. A kernel is a class of
+:mod:`ascend.kernels` that adds how its tiles are dealt, what its buffers hold, how long it takes, what its pipes do and
+what it computes; nothing outside asks which one it is.
 """
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, SPLIT_OPERANDS, Blocking, Buffering, slots
 from ascend.chips.chip import Chip
+from ascend.cube_arguments import checked_matrices
+from ascend.cube_words import CubeArithmetic, words_product, words_slices
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, balanced_ranges, split_range
+from ascend.operands import operand_product, operand_slices
+from ascend.sums import Sums
+from ascend.terms import Combination, Mode, combination
 from tensorcore_models.integers import integer_arguments, integer_fields
 
-#: ``termwise``: one pass over the schedule for each term, an FP32 C for each, combined in the last write-back
-#: (section 4.4). ``termwise_inplace``: Algorithm 1 run for each term into one C. ``fused``: both words of A
-#: and B in L1, one pass, an accumulator in L0C for each term. ``elementwise``: as fused, with one accumulator
-#: for all terms.
-Mode = Literal["termwise", "termwise_inplace", "fused", "elementwise"]
-MODES = ("termwise", "termwise_inplace", "fused", "elementwise")
-#: (word of A, word of B) of each term, h high and l low, in the paper's order (eq. 7); the fourth is the one
-#: it omits.
-TERMS = ("hh", "lh", "hl", "ll")
 #: Transfers below 16 KiB lose bandwidth (measured on 910B), longer ones stop the B stream for longer.
 STRIP_BYTES = 16384
+#: Bytes of an element split: FP32 in, two FP16 words out.
+SPLIT_IN_BYTES = 4
+SPLIT_OUT_BYTES = 4
 #: Sizes beyond this are a mistake: 2^31 elements along one side.
 LARGEST_SIZE = 2**31 - 1
 
-Kernel = Literal["paper", "grid", "vector"]
-KERNELS = ("paper", "grid", "vector")
 #: The operand whose panel stays in L1; "none": both are streamed.
 Resident = Literal["a", "b", "none"]
 RESIDENTS = ("a", "b", "none")
-#: How A and B lie in memory: NZ fractals, or ND rows that somebody has to turn into fractals.
-Layout = Literal["nz", "nd"]
-LAYOUTS = ("nz", "nd")
+#: How A and B lie in memory: NZ fractals, or ND rows that somebody has to turn into fractals; "nt": ND with B as n x k rows.
+Layout = Literal["nz", "nd", "nt"]
+LAYOUTS = ("nz", "nd", "nt")
+#: Operands whose words lie in memory already.
+PRESPLITS = ("", "a", "b", "ab")
 #: How slices of k become one C: FP32 additions in memory in any order, or a pass that adds them in order of k.
 Merge = Literal["atomic", "reduce"]
 MERGES = ("atomic", "reduce")
@@ -67,6 +50,20 @@ MERGES = ("atomic", "reduce")
 def fractals(length: int, step: int = ALIGNMENT) -> int:
     """Cube steps that cover `length`."""
     return -(-length // step)
+
+
+def check_presplit(presplit: str, terms: int) -> None:
+    """Check which operands are split already.
+
+    Raises
+    ------
+    ValueError
+        If they are none, or the kernel has no words.
+    """
+    if presplit not in PRESPLITS:
+        raise ValueError(f"presplit is one of {', '.join(filter(None, PRESPLITS))}, got {presplit!r}")
+    if presplit and terms == 1:
+        raise ValueError("presplit: a kernel of one term has no words that could be split already")
 
 
 def check_options(terms: int, mode: str, operand: str) -> None:
@@ -79,8 +76,7 @@ def check_options(terms: int, mode: str, operand: str) -> None:
     """
     if terms not in (1, 3, 4):
         raise ValueError(f"terms is 1 (plain), 3 (eq. 7) or 4 (low-low too), got {terms!r}")
-    if mode not in MODES:
-        raise ValueError(f"mode is one of {', '.join(MODES)}, got {mode!r}")
+    combination(mode)
     if operand not in OPERAND_BYTES:
         raise ValueError(f"operand is one of {', '.join(OPERAND_BYTES)}, got {operand!r}")
     if operand not in SPLIT_OPERANDS and terms != 1:
@@ -91,7 +87,7 @@ def check_options(terms: int, mode: str, operand: str) -> None:
 class TileSchedule:
     """Which block is computed when, by which core, and how large the buffers for it are.
 
-    Build it by :func:`build_schedule` (checked against a chip) or :meth:`unblocked` (no chip).
+    :func:`build_schedule` makes one of a kernel's class, checked against a chip; :meth:`unblocked` has no chip.
 
     Parameters
     ----------
@@ -113,10 +109,8 @@ class TileSchedule:
         Format of the operands in L1.
     n_fused : int
         Blocks of bk in a k group.
-    kernel : {"paper", "grid", "vector"}
-        Which kernel the schedule describes.
     grid : Grid
-        Cores along m, k and n. The paper's kernel has all cores along m.
+        Cores along m, k and n.
     resident : {"a", "b", "none"}
         The operand whose panel stays in L1.
     swizzle : Swizzle
@@ -129,6 +123,12 @@ class TileSchedule:
         How the operands of a kernel of one term lie in memory; the split pass of several terms writes NZ words.
     balanced : bool
         Whether tiles are nearly equal; else all have bm rows and bn columns but for the last ones.
+    warm : bool
+        Whether A, B and C are in L2 at the start if all three fit, as when a product is timed in a loop.
+    unit_flag : bool
+        Whether FIXPIPE drains a tile while the cube still fills it and fills the next one behind it, fractal by fractal.
+    presplit : {"", "a", "b", "ab"}
+        Operands whose words lie in memory already: weights that were split once. They change no bit.
     """
 
     m: int
@@ -142,7 +142,6 @@ class TileSchedule:
     reseed_l0c: bool = False
     operand: str = "fp16"
     n_fused: int
-    kernel: Kernel = "paper"
     grid: Grid = Grid()
     resident: Resident = "a"
     swizzle: Swizzle = Swizzle()
@@ -150,6 +149,18 @@ class TileSchedule:
     depth: int = 2
     layout: Layout = "nz"
     balanced: bool = False
+    warm: bool = False
+    unit_flag: bool = False
+    presplit: str = ""
+
+    #: Name of the kernel in options and tables.
+    kernel: ClassVar[str] = "one block"
+    #: Whether tiles go to the cores one by one, in the order of the swizzle.
+    deals_one_by_one: ClassVar[bool] = False
+    #: Whether each core owns one rectangle of tiles, with nothing resident.
+    owns_rectangles: ClassVar[bool] = False
+    #: Roundings that a product passes besides those of the sums.
+    own_roundings: ClassVar[int] = 0
 
     def __post_init__(self):
         integer_fields(self, "m", "k", "n", "terms", "n_fused", "depth")
@@ -198,7 +209,7 @@ class TileSchedule:
     @cached_property
     def cube_step(self) -> tuple[int, int, int]:
         """(m, k, n) of one cube step."""
-        if self.chip is None or self.kernel == "vector":
+        if self.chip is None:
             return (ALIGNMENT, ALIGNMENT, ALIGNMENT)
         return (self.chip.cube_m, self.chip.cube_step_k(self.operand), self.chip.cube_n)
 
@@ -230,10 +241,6 @@ class TileSchedule:
     @cached_property
     def used_cores(self) -> int:
         """Cores that have anything to do."""
-        if self.kernel == "vector":
-            return min(self.grid.m, self.m) * len(self.k_slices) * min(self.grid.n, self.n)
-        if self.resident == "none":
-            return min(self.cores, self.tiles)
         rows, columns = len(self.row_blocks), len(self.column_blocks)
         return min(self.grid.m, rows) * len(self.k_slices) * min(self.grid.n, columns)
 
@@ -244,8 +251,6 @@ class TileSchedule:
 
     def active_cores(self, wave: int) -> int:
         """Cores that have work in a wave."""
-        if self.resident == "none":
-            return min(self.cores, self.tiles - wave * self.cores)
         panels, along = (self.row_blocks, self.grid.m) if self.resident == "a" else (self.column_blocks, self.grid.n)
         streamed, across = (self.column_blocks, self.grid.n) if self.resident == "a" else (self.row_blocks, self.grid.m)
         return min(along, len(panels) - wave * along) * min(across, len(streamed)) * len(self.k_slices)
@@ -259,14 +264,6 @@ class TileSchedule:
             From 0; core 0 has the most work.
         """
         rows, columns, slices = self.row_blocks, self.column_blocks, len(self.k_slices)
-        if self.resident == "none":
-            found = []
-            for wave, number in enumerate(range(core, self.tiles, self.cores)):
-                k_slice, place = divmod(number, len(rows) * len(columns))
-                row, column = self.swizzle.tile(place, len(rows), len(columns))
-                tile = (rows[row], columns[column])
-                found.append(Visit(None, (tile,), k_slice, self.active_cores(wave)))
-            return tuple(found)
         if core >= self.grid.cores:
             return ()
         at_m, rest = core % self.grid.m, core // self.grid.m
@@ -291,32 +288,39 @@ class TileSchedule:
     # -------------------------------------------------------- words, terms, buffers
 
     @property
-    def term_names(self) -> tuple[str, ...]:
-        """Names of the terms in the order in which they run: the small ones first if combined last."""
-        names = TERMS[: self.terms]
-        return names if self.mode != "termwise" else names[1:] + names[:1]
+    def combination(self) -> Combination:
+        """What the mode means."""
+        return combination(self.mode)
 
     @cached_property
     def passes(self) -> tuple[tuple[str, ...], ...]:
         """Terms computed together: one tuple for each time that the schedule is walked."""
-        if self.mode in ("fused", "elementwise"):
-            return (TERMS[: self.terms],)
-        return tuple((name,) for name in self.term_names)
+        return self.combination.passes(self.terms)
+
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """Names of the terms in the order in which they run."""
+        return tuple(name for walk in self.passes for name in walk)
 
     @cached_property
     def words(self) -> int:
         """FP16 words of each element in L1 at a time: 2 for a kernel that fuses the terms."""
-        return 2 if self.mode in ("fused", "elementwise") and self.terms > 1 else 1
+        return self.combination.words(self.terms)
 
     @cached_property
     def accumulators(self) -> int:
         """L0C tiles of one C block."""
-        return self.terms if self.mode == "fused" else 1
+        return self.combination.accumulators(self.terms)
+
+    @property
+    def copies_behind_fixpipe(self) -> int:
+        """FP32 copies of C that a last pass combines behind FIXPIPE."""
+        return self.combination.copies_behind_fixpipe(self.terms) if self.placed_on.fixpipe else 1
 
     @property
     def order(self) -> str:
         """Order of the sums (see :mod:`ascend.cube`): a fused kernel gives the bits of termwise order."""
-        return "termwise" if self.mode == "fused" else self.mode
+        return self.combination.order
 
     @property
     def chain(self) -> int:
@@ -324,14 +328,21 @@ class TileSchedule:
         longest = self.k_slices[0][1] - self.k_slices[0][0] if self.k_slices else 0
         return min(longest, self.blocking.bk * self.n_fused)
 
-    @property
-    def arithmetic(self) -> tuple:
+    @cached_property
+    def sums(self) -> Sums:
         """What decides the bits of the product besides the data: schedules that agree in it give the same bits."""
-        lanes = self.kernel == "vector" and self.streamed
-        grouped = self.blocking.bk * self.n_fused if self.groups > 1 else 0
-        return (
-            self.k_slices, grouped, self.order, self.terms, self.operand, self.reseed_l0c, self.cube_step[1], lanes
+        return Sums(
+            tuple(self.groups_of(k_slice) for k_slice in self.k_slices) or ((),), self.order, self.terms, self.operand,
+            self.reseed_l0c, self.cube_step[1],
+            hf32_rounding=self.chip.hf32_rounding if self.chip and self.operand == "hf32" else "",
         )  # fmt: skip
+
+    @property
+    def split_elements(self) -> int:
+        """Elements of A and B that the split pass reads."""
+        if self.terms == 1:
+            return 0
+        return self.m * self.k * ("a" not in self.presplit) + self.k * self.n * ("b" not in self.presplit)
 
     @property
     def operand_bytes(self) -> int:
@@ -341,14 +352,14 @@ class TileSchedule:
     @property
     def converts(self) -> bool:
         """Whether a pass turns ND operands into NZ before the multiplication."""
-        if self.layout == "nz" or self.terms > 1 or self.kernel == "vector" or self.chip is None:
+        if self.layout == "nz" or self.terms > 1 or self.chip is None:
             return False
         return not self.chip.nd_to_nz
 
     @property
-    def streamed(self) -> str:
-        """The operand that a vector kernel streams: the larger one."""
-        return "b" if self.n >= self.m else "a"
+    def load_k(self) -> int:
+        """Products that one load of a streamed operand brings: the blocks of half its L1 buffers."""
+        return self.blocking.bk * max(self.depth // self.stream_slots, 1)
 
     @property
     def stream_slots(self) -> int:
@@ -360,6 +371,11 @@ class TileSchedule:
         """C blocks in L0C at a time: 2 where they fit, for either buffering (the paper's concerns L1 and L0)."""
         block = self.accumulators * self.blocking.bm * self.blocking.bn * ACCUMULATOR_BYTES
         return 2 if self.chip is None else min(2, self.chip.l0c_bytes // block)
+
+    @property
+    def l0c_turns(self) -> int:
+        """C blocks between the cube and FIXPIPE at a time: with the unit flag the next one follows in the same place."""
+        return 2 if self.unit_flag else self.l0c_slots
 
     @cached_property
     def ub_slots(self) -> int:
@@ -396,11 +412,11 @@ class TileSchedule:
         """
         if self.reseed_l0c and group > 0:
             own = 0
-        elif self.mode == "termwise_inplace":
+        elif self.combination.in_place:
             own = 1 if walk > 0 or group > 0 else 0
         else:
             own = self.accumulators if group > 0 else 0
-        completes = self.mode == "termwise" and walk > 0 and group == self.groups - 1
+        completes = self.combination.combined_last and walk > 0 and group == self.groups - 1
         return own + completes
 
     def c_writes(self, group: int) -> int:
@@ -417,8 +433,6 @@ class TileSchedule:
         """
         if self.chip is None:
             return {}
-        if self.kernel == "vector":
-            return {"UB": (vector_ub_bytes(self), self.chip.ub_bytes)}
         b, size = self.blocking, self.operand_bytes
         strip = self.strip_rows * b.bn * ACCUMULATOR_BYTES
         use = {
@@ -455,8 +469,6 @@ class TileSchedule:
 
     def cube_steps(self) -> int:
         """Cube steps of the whole schedule, edges rounded up: the cube's cycles without heads."""
-        if self.kernel == "vector":
-            return 0
         step_m, step_k, step_n = self.cube_step
         rows = sum(fractals(stop - start, step_m) for start, stop in self.row_blocks)
         columns = sum(fractals(stop - start, step_n) for start, stop in self.column_blocks)
@@ -486,10 +498,41 @@ class TileSchedule:
             m=m, k=k, n=n, chip=None, blocking=blocking, terms=terms, mode=mode, reseed_l0c=reseed_l0c, n_fused=1
         )
 
+    # -------------------------------------------------------- what a kernel computes, and what else it has of its own
 
-def vector_ub_bytes(schedule: TileSchedule) -> int:
-    """UB bytes of a vector kernel: two tiles of the streamed operand, the other one's part, two of the result."""
-    s, b = schedule, schedule.blocking
-    kept, width = (min(b.bm, s.m), b.bn) if s.streamed == "b" else (min(b.bn, s.n), b.bm)
-    longest = s.k_slices[0][1] - s.k_slices[0][0]
-    return ACCUMULATOR_BYTES * (2 * b.bk * width + kept * longest + 2 * kept * width)
+    def product(self, a: Any, b: Any, c: Any = None, arithmetic: CubeArithmetic | None = None) -> np.ndarray:
+        """A B (+ C) as the kernel computes it, bit for bit.
+
+        Parameters
+        ----------
+        a, b, c : array_like, shapes (m, k), (k, n), (m, n)
+            FP32 values; c may be None.
+        arithmetic : CubeArithmetic, optional
+            What the schedule leaves open; only FP16 words have anything.
+
+        Returns
+        -------
+        numpy.ndarray
+            float32 (int32 for int8 operands, float16 with FP16 accumulation), shape (m, n).
+        """
+        a, b, c = checked_matrices(a, b, c)
+        if self.operand not in SPLIT_OPERANDS:
+            return operand_product(self.sums, a, b, c)
+        return words_product(self.sums, a, b, c, (arithmetic or CubeArithmetic()).on(self.chip))
+
+    def slice_products(self, a: Any, b: Any, c: Any = None, arithmetic: CubeArithmetic | None = None) -> np.ndarray:
+        """What the slices of k add up to before they are merged: shape (slices, m, n); c seeds the first one.
+
+        Parameters
+        ----------
+        a, b, c, arithmetic
+            As for :meth:`product`.
+        """
+        a, b, c = checked_matrices(a, b, c)
+        if self.operand not in SPLIT_OPERANDS:
+            return operand_slices(self.sums, a, b, c)
+        return words_slices(self.sums, a, b, c, (arithmetic or CubeArithmetic()).on(self.chip))
+
+    def sampled(self, side: int) -> "TileSchedule":
+        """The schedule of at most `side` rows and columns with the same sums."""
+        return replace(self, m=min(self.m, side), n=min(self.n, side))

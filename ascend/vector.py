@@ -14,38 +14,38 @@ to its sum of lanes.
 import numpy as np
 
 from ascend.slices import merge_slices
-from ascend.tile_schedule import TileSchedule
+from ascend.sums import Sums
 
 #: FP32 lanes of a 2048-bit vector.
 LANES = 64
 
 
-def vector_product(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, schedule: TileSchedule) -> np.ndarray:
+def vector_product(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, sums: Sums) -> np.ndarray:
     """A B (+ C) as a vector kernel computes it.
 
     Parameters
     ----------
     a, b, c : ndarray of float32, shapes (m, k), (k, n), (m, n)
         The operands.
-    schedule : TileSchedule
-        With kernel "vector".
+    sums : Sums
+        Of a vector kernel.
 
     Returns
     -------
     numpy.ndarray
         float32, shape (m, n).
     """
-    return merge_slices(vector_slices(a, b, c, schedule))
+    return merge_slices(vector_slices(a, b, c, sums))
 
 
-def vector_slices(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, schedule: TileSchedule) -> np.ndarray:
+def vector_slices(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, sums: Sums) -> np.ndarray:
     """The slices of k before they are merged: float32, shape (slices, m, n)."""
-    if schedule.operand == "fp16":
+    if sums.operand == "fp16":
         a, b = a.astype(np.float16).astype(np.float32), b.astype(np.float16).astype(np.float32)
-    chain = _chains if schedule.streamed == "b" else _lanes
+    chain = _chains if sums.lanes == "b" else _lanes
     found = []
     with np.errstate(over="ignore", invalid="ignore"):
-        for number, (start, stop) in enumerate(schedule.k_slices):
+        for number, ((start, stop),) in enumerate(sums.slices):
             found.append(chain(a[:, start:stop], b[start:stop], c if number == 0 else None))
     return np.stack(found)
 

@@ -42,7 +42,7 @@ COMMANDS = (
 )  # fmt: skip
 
 #: A unit that no family holds: Kahan's compensated sum of FP32 products.
-BOX = '''
+BOX = """
 import numpy as np
 
 def box(a, b, c):
@@ -53,7 +53,7 @@ def box(a, b, c):
         low = np.float32(np.float32(t - total) - y)
         total = t
     return total
-'''
+"""
 
 
 def arguments() -> argparse.Namespace:

@@ -1,6 +1,6 @@
 """What starts cost: CPU time of imports and of every command's help, and the modules that take longest (python -X importtime).
 
-    python bench/bench_start.py [--turns 5] [--json out/start.json]
+python bench/bench_start.py [--turns 5] [--json out/start.json]
 """
 
 import argparse
@@ -31,7 +31,10 @@ def main() -> None:
     from mpgemm.cli import COMMANDS
 
     runs = {"python": ("-c", "pass"), "import numpy": ("-c", "import numpy"), "import mpgemm": ("-c", "import mpgemm")}
-    runs |= {f"mpgemm {name} --help".replace("  ", " "): ("-m", "mpgemm", *name.split(), "--help") for name in ("", *COMMANDS)}
+    runs |= {
+        f"mpgemm {name} --help".replace("  ", " "): ("-m", "mpgemm", *name.split(), "--help")
+        for name in ("", *COMMANDS)
+    }
     records = []
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(args.turns):

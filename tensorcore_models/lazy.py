@@ -12,7 +12,7 @@ from typing import Any
 
 
 def public_names(stub: Path) -> dict[str, str]:
-    """The module of each name that the stub of a package imports; of a submodule (`from . import x`): the package itself, "."."""
+    """The module of each name that a package's stub imports; of a submodule (`from . import x`): the package itself, "."."""
     imports = [node for node in ast.parse(stub.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)]
     return {alias.name: "." * node.level + (node.module or "") for node in imports for alias in node.names}
 

@@ -46,6 +46,7 @@ def source_files() -> set[str]:
     }
 
 
+@pytest.mark.full
 def test_the_sdist_holds_everything_to_build_and_test(sdist):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}

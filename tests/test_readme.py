@@ -34,7 +34,13 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+#: Commands that take longest.
+LONG = ("mpgemm evaluate --verify",)
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param(c, marks=pytest.mark.full if c in LONG else ()) for c in COMMANDS], ids=COMMANDS
+)
 def test_commands(command, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

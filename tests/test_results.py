@@ -20,7 +20,7 @@ PACKAGES = ["mpgemm", "mpgemm.inputs", "ascend", "tensorcore_models", *(f"tensor
 #: Public classes that are no results: what functions take, and what computes.
 NO_RESULTS = {
     "mpgemm": {"ErrorMeter", "ExactResult", "RecoveryMethod"},
-    "ascend": {"Blocking", "Chip", "Grid", "Rejection", "Swizzle", "TileSchedule"},
+    "ascend": {"Blocking", "Chip", "Grid", "Rejection", "Swizzle", "TileSchedule", "Way"},
     "tensorcore_models": {"BlockScaled", "Format"},
     "tensorcore_models.libraries": {"Chain", "Epilogue", "Recipe", "Recording", "Sum"},
     "tensorcore_models.probing": {"Aimed", "Box", "ProbeSet", "ProbeVector", "Solver", "Tree"},
@@ -52,7 +52,9 @@ def witness():
 
 
 MAKERS = {
+    "Advice": lambda: ascend.advise(64, 64, 64, "910A", simulated=1),
     "Attribution": lambda: mpgemm.attribute("ootomo", A[0], B[:, 0], engine="a100"),
+    "BatchPlan": lambda: ascend.plan_batch([64, 64], 64, 64, "310P3", terms=1)[0],
     "Characterisation": lambda: probing.characterise(tcm.get_instruction("ampere:mma.m16n8k8.f32.f16.f16.f32")),
     "Comparison": lambda: compare(["fp16", "ootomo"], ["a100"], A, B),
     "ComparisonRecord": lambda: compare(["fp16"], ["a100"], A, B)[0],

@@ -44,7 +44,7 @@ def run(*command: str | Path, quiet: bool = False) -> str:
         output = "".join(lines)
         if "No space left on device" in output:
             raise CannotPrepare(f"the disk is full: {shutil.disk_usage(ROOT).free >> 20} MiB are free, 1000 are needed")
-        print(output[-4000:], file=sys.stderr)
+        print(output[-4000:].rstrip(), file=sys.stderr)
         raise CannotPrepare(f"{Path(command[0]).name} {command[1]} failed with status {process.returncode}: see above")
     return "".join(lines)
 

@@ -73,12 +73,39 @@ PARAMETERS: dict[str, Parameter] = {
         32,
         "Huawei documentation of the cube unit: 16x32x16 for int8",
     ),
+    "cube_mxfp8_k": Parameter(
+        "products", "depth of one MXFP8 cube step, 0 without MXFP8", True, 0, 0, "no MXFP8 on the cube unit"
+    ),
     "l0a_bytes": Parameter("B", "L0A buffer", True, 1, ini_key="AICoreSpec.l0_a_size"),
     "l0b_bytes": Parameter("B", "L0B buffer", True, 1, ini_key="AICoreSpec.l0_b_size"),
     "l0c_bytes": Parameter("B", "L0C buffer (accumulators)", True, 1, ini_key="AICoreSpec.l0_c_size"),
     "l1_bytes": Parameter("B", "L1 buffer", True, 1, ini_key="AICoreSpec.l1_size"),
     "ub_bytes": Parameter("B", "unified buffer that a kernel can use", True, 1, ini_key="AICoreSpec.ub_size"),
     "l2_bytes": Parameter("B", "L2 cache shared by the cores", True, 0, ini_key="SoCInfo.l2_size"),
+    "l2_usable_bytes": Parameter(
+        "B",
+        "what of L2 keeps operands from one load to the next",
+        True,
+        0,
+        default_source="all of L2",
+        default_from="l2_bytes",
+    ),
+    "nd_row_bytes": Parameter(
+        "B",
+        "what a piece of an ND row costs besides its own bytes unless it is whole lines of 512",
+        False,
+        0,
+        550,
+        "fitted to CATLASS on 910B: K = 8000 on 910B2, and a row-major B in pieces of 640 bytes (252.4 us, 139.6 as zN)",
+    ),
+    "nd_memory_row_bytes": Parameter(
+        "B",
+        "what a piece of an ND row from memory costs besides its own bytes",
+        False,
+        0,
+        170,
+        "fitted to CATLASS on 910B: a row-major B in pieces of 512 bytes takes 238.8 us where a zN one takes 181.4",
+    ),
     "hbm_bytes_per_second": Parameter("B/s", "memory bandwidth of the chip, reads and writes together", False, 1e-9),
     "l2_read_rate": Parameter(
         "B/cycle",
@@ -135,6 +162,22 @@ PARAMETERS: dict[str, Parameter] = {
         1e-9,
         73,
         "taken as the UB to GM rate " + MEASURED_910B,
+    ),
+    "fixpipe_head": Parameter(
+        "cycles",
+        "head of one FIXPIPE transfer",
+        False,
+        0,
+        164,
+        "measured on 910B: pypto (e2d0f78ae), L0CostModel, drain_fixed_cycles",
+    ),
+    "fixpipe_row_cycles": Parameter(
+        "cycles",
+        "least time of one row of C in FIXPIPE",
+        False,
+        0,
+        4.45,
+        "measured on 910B: pypto (e2d0f78ae), L0CostModel, drain_row_cycles",
     ),
     "nd_to_nz": Parameter(
         "flag",
@@ -199,6 +242,9 @@ PARAMETERS: dict[str, Parameter] = {
     ),
 }
 
+#: What results beyond the largest number become; how FP32 operands are rounded to HF32: named choices, not numbers.
+FACTS: dict[str, tuple[str, ...]] = {"overflow": ("saturate", "inf"), "hf32_rounding": ("", "rne", "rnz", "rz")}
+
 #: The two parameters that calibration may set (see ascend.reports.calibration).
 CALIBRATED_PARAMETERS = ("non_overlapped_fraction", "sync_cycles_per_block")
 
@@ -214,6 +260,12 @@ class Chip:
         Short name ("910A") and CANN's SoC_version ("Ascend910A").
     provenance : mapping of str to Provenance
         For each numeric field where it comes from.
+    overflow : {"saturate", "inf"}
+        What results beyond the largest number become.
+    hf32_rounding : {"", "rne", "rnz", "rz"}
+        How FP32 operands are rounded to HF32: to nearest even, to nearest with ties toward zero, toward zero; "" without HF32.
+    aliases : tuple of str
+        Other names.
     calibrated : mapping of str to float
         Fitted values, kept apart; :meth:`with_calibration` puts them in force.
     calibration_source : str
@@ -236,12 +288,16 @@ class Chip:
     cube_bf16_k: int
     cube_hf32_k: int
     cube_int8_k: int
+    cube_mxfp8_k: int
     l0a_bytes: int
     l0b_bytes: int
     l0c_bytes: int
     l1_bytes: int
     ub_bytes: int
     l2_bytes: int
+    l2_usable_bytes: int
+    nd_row_bytes: float
+    nd_memory_row_bytes: float
     hbm_bytes_per_second: float
     l2_read_rate: float
     memory_read_rate: float
@@ -257,6 +313,8 @@ class Chip:
     vector_rate: float
     fixpipe: int
     fixpipe_rate: float
+    fixpipe_head: float
+    fixpipe_row_cycles: float
     nd_to_nz: int
     gm_to_l1_latency: float
     memory_read_latency: float
@@ -270,6 +328,9 @@ class Chip:
     non_overlapped_fraction: float
     sync_cycles_per_block: float
     provenance: Mapping[str, Provenance] = field(repr=False, compare=False)
+    overflow: Literal["saturate", "inf"] = "inf"
+    hf32_rounding: str = ""
+    aliases: tuple[str, ...] = ()
     calibrated: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)
     calibration_source: str = field(default="", repr=False, compare=False)
 
@@ -282,6 +343,11 @@ class Chip:
             check_value(name, parameter, value, f"chip {self.name}")
             if name not in self.provenance:
                 raise ValueError(f"chip {self.name}: {name} has no provenance")
+        for name, known in FACTS.items():
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"chip {self.name}: {name} is one of {', '.join(x for x in known if x)}, got {getattr(self, name)!r}"
+                )
         if self.non_overlapped_fraction > 1:
             raise ValueError(f"chip {self.name}: non_overlapped_fraction is {self.non_overlapped_fraction}, above 1")
 
@@ -300,7 +366,7 @@ class Chip:
         return 2 * self.cube_m * self.cube_step_k(operand) * self.cube_n
 
     def cube_step_k(self, operand: str = "fp16") -> int:
-        """Depth of one cube step in products, for "fp16", "bf16", "hf32", "fp32" or "int8" operands.
+        """Depth of one cube step in products, for "fp16", "bf16", "hf32", "fp32", "int8" or "mxfp8" operands.
 
         Raises
         ------
@@ -309,7 +375,7 @@ class Chip:
         """
         depths = {
             "fp16": self.cube_k, "bf16": self.cube_bf16_k, "hf32": self.cube_hf32_k, "fp32": self.cube_fp32_k,
-            "int8": self.cube_int8_k,
+            "int8": self.cube_int8_k, "mxfp8": self.cube_mxfp8_k,
         }  # fmt: skip
         if operand not in depths:
             raise ValueError(f"operand is one of {', '.join(depths)}, got {operand!r}")
@@ -323,8 +389,9 @@ class Chip:
         return self.cores * self.cube_flops_per_cycle(operand) * self.cycles_per_second
 
     def replace(self, **changes) -> "Chip":
-        """The chip with other numbers, for what-if studies; what changes has the provenance "assumed:
-        what-if".
+        """The chip with other numbers, for what-if studies; what changes has the provenance "assumed: what-if".
+
+        Another L2 keeps the same share for operands unless `l2_usable_bytes` is given, too.
 
         Raises
         ------
@@ -335,6 +402,8 @@ class Chip:
         unknown = sorted(set(changes) - own)
         if unknown:
             raise ValueError(f"a chip has no parameter {', '.join(unknown)}; it has {', '.join(PARAMETERS)}")
+        if "l2_bytes" in changes and "l2_usable_bytes" not in changes and self.l2_bytes:
+            changes["l2_usable_bytes"] = int(changes["l2_bytes"] * self.l2_usable_bytes / self.l2_bytes)
         provenance = dict(changes.pop("provenance", self.provenance))
         for name in changes:
             if name in PARAMETERS and changes[name] != getattr(self, name):

@@ -3,12 +3,13 @@
 import difflib
 import re
 import tomllib
+from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from ascend.chips.chip import CALIBRATED_PARAMETERS, KINDS, PARAMETERS, Chip, Provenance, check_value
+from ascend.chips.chip import CALIBRATED_PARAMETERS, FACTS, KINDS, PARAMETERS, Chip, Provenance, check_value
 
 
 def list_chips() -> list[str]:
@@ -43,6 +44,9 @@ def get_chip(name: str | Chip) -> Chip:
     chips = _built_in()
     if key in chips:
         return chips[key]
+    for chip in chips.values():
+        if key.removeprefix("ascend") in map(str.lower, (chip.name, *chip.aliases)):
+            return chip
     if key == "ascend910b":
         second = ", ".join(chip.name for chip in chips.values() if chip.name.startswith("910B"))
         raise ValueError(
@@ -107,7 +111,7 @@ def parse_toml(text: str, file_name: str) -> Chip:
         return f"{file_name}, line {_line_of_key(text, key)}"
 
     for key in document:
-        if key not in ("name", "soc_version", "sources", "parameters", "calibrated"):
+        if key not in ("name", "soc_version", "aliases", "sources", "parameters", "arithmetic", "calibrated"):
             raise ValueError(f"{where(key)}: unknown key {key}")
     for key in ("name", "soc_version", "parameters"):
         if key not in document:
@@ -118,6 +122,7 @@ def parse_toml(text: str, file_name: str) -> Chip:
     for name, row in rows.items():
         values[name], provenance[name] = _toml_row(name, row, sources, where(name))
     _fill_defaults(values, provenance, file_name)
+    facts = _facts(document.get("arithmetic", {}), sources, provenance, where, bool(values["fixpipe"]))
     calibrated = dict(document.get("calibrated", {}))
     calibration_source = str(calibrated.pop("source", ""))
     for name, value in calibrated.items():
@@ -125,9 +130,29 @@ def parse_toml(text: str, file_name: str) -> Chip:
             raise ValueError(f"{where(name)}: only {', '.join(CALIBRATED_PARAMETERS)} can be calibrated, got {name}")
         check_value(name, PARAMETERS[name], value, where(name))
     return _chip(
-        name=str(document["name"]), soc_version=str(document["soc_version"]), **values, provenance=provenance,
+        name=str(document["name"]), soc_version=str(document["soc_version"]), **values, **facts, provenance=provenance,
+        aliases=tuple(map(str, document.get("aliases", ()))),
         calibrated=calibrated, calibration_source=calibration_source,
     )  # fmt: skip
+
+
+def _facts(
+    rows: dict, sources: dict, provenance: dict[str, Provenance], where: Callable[[str], str], second_generation: bool
+) -> dict[str, str]:
+    """The named choices of [arithmetic]; what is left out follows the generation, labelled assumed."""
+    found = {"overflow": "inf" if second_generation else "saturate"}
+    provenance["overflow"] = Provenance("assumed", "as the other chips with and without FIXPIPE")
+    for name, row in rows.items():
+        if name not in FACTS:
+            raise ValueError(f"{where(name)}: unknown fact {name}; known: {', '.join(FACTS)}")
+        if not isinstance(row, dict) or set(row) != {"value", "kind", "source"} or row["kind"] not in KINDS:
+            raise ValueError(f"{where(name)}: {name} must be {{ value = ..., kind = one of {KINDS}, source = ... }}")
+        if row["value"] not in FACTS[name]:
+            known = ", ".join(filter(None, FACTS[name]))
+            raise ValueError(f"{where(name)}: {name} is one of {known}, got {row['value']!r}")
+        found[name] = row["value"]
+        provenance[name] = Provenance(row["kind"], str(sources.get(row["source"], row["source"])))
+    return found
 
 
 def _chip(**fields: Any) -> Chip:
@@ -220,8 +245,10 @@ def parse_ini(text: str, file_name: str) -> Chip:
     values["hbm_bytes_per_second"] = rate * values["cores"] * values["frequency_mhz"] * 1e6
     provenance["hbm_bytes_per_second"] = Provenance("nominal", f"{source}: ddr_read_rate * cores * clock")
     _fill_defaults(values, provenance, file_name)
+    facts = _facts({}, {}, provenance, str, bool(values["fixpipe"]))
     soc_version = entries[version_key][0]
-    return _chip(name=soc_version.removeprefix("Ascend"), soc_version=soc_version, **values, provenance=provenance)
+    name = soc_version.removeprefix("Ascend")
+    return _chip(name=name, soc_version=soc_version, **values, **facts, provenance=provenance)
 
 
 def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from ascend.blocking import ACCUMULATOR_BYTES
-from ascend.memory import Misses, schedule_misses
+from ascend.kernels.base import Kernel, Phases
+from ascend.memory import Misses, RowCosts, c_bytes, nd_costs, operand_bytes_from_memory
 from ascend.pipes.program import (
     CUBE,
     FIXP,
-    FIXPIPE_WRITE,
     MEMORY_READ,
     MEMORY_WRITE,
     MTE1,
@@ -29,30 +29,25 @@ from ascend.pipes.program import (
     Template,
 )
 from ascend.pipes.stays import Stay, runs, stays_of
-from ascend.pipes.vector import vector_phase
-from ascend.tile_schedule import TileSchedule, fractals
+from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, fractals
 
 #: Loops of a program beyond this take minutes to write down.
 MOST_LOOPS = 2**20
 #: FP32 vector instructions for each element to split it: two conversions down, one up, subtract, scale.
 SPLIT_INSTRUCTIONS = 5
-#: Bytes of an element split: FP32 in, two FP16 words out.
-SPLIT_IN_BYTES = 4
-SPLIT_OUT_BYTES = 4
-
 
 L2Model = Literal["reuse", "shared_b"]
 L2_MODELS = ("reuse", "shared_b")
 
 
 def build_program(
-    schedule: TileSchedule, include_split: bool = True, *, l2: L2Model | None = None, one_core: bool = False
+    schedule: Kernel, include_split: bool = True, *, l2: L2Model | None = None, one_core: bool = False
 ) -> Program:
     """The operations of a schedule on its chip.
 
     Parameters
     ----------
-    schedule : TileSchedule
+    schedule : Kernel
         With a chip.
     include_split : bool
         Begin with the pass that splits A and B into FP16 words (only with more than one term).
@@ -70,6 +65,8 @@ def build_program(
     """
     if l2 not in (None, *L2_MODELS):
         raise ValueError(f"l2 is one of {', '.join(L2_MODELS)}, got {l2!r}")
+    if not isinstance(schedule, Kernel):
+        raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
     stays = schedule.waves if one_core else schedule.waves * schedule.used_cores
     loops = len(schedule.passes) * stays * max(schedule.groups, 1)
     if loops > MOST_LOOPS:
@@ -77,7 +74,7 @@ def build_program(
             f"{schedule.m} x {schedule.k} x {schedule.n} in blocks of {schedule.blocking} has {loops} stays and k groups "
             f"to walk, more than {MOST_LOOPS}: take larger blocks"
         )
-    l2 = l2 or ("shared_b" if schedule.kernel == "paper" else "reuse")
+    l2 = l2 or schedule.l2_model
     return _Builder(schedule, l2, one_core).program(include_split)
 
 
@@ -97,32 +94,31 @@ class _Block(NamedTuple):
     seeded: bool
 
 
-class _Builder:
+class _Builder(Phases):
     """Derives the operations; one instance for each schedule."""
 
-    def __init__(self, schedule: TileSchedule, l2: L2Model, one_core: bool):
+    def __init__(self, schedule: Kernel, l2: L2Model, one_core: bool):
         self.schedule = schedule
         self.chip = schedule.placed_on
         self.l2 = l2
         self.simulated = range(1 if one_core else schedule.cores)
-        if l2 == "shared_b" or schedule.kernel == "vector":
-            self.misses = Misses(1.0, 0.0)
-        else:
-            self.misses = Misses(*(round(float(share), 6) for share in schedule_misses(schedule)))
+        misses = Misses(1.0, 0.0) if l2 == "shared_b" else schedule.misses()
+        self.misses = Misses(*(round(float(share), 6) for share in misses))
+        self.costs = self._row_costs()
         self.templates: dict[tuple, Template] = {}
         self.tiles: dict[tuple, tuple[Segment, ...]] = {}
 
     def program(self, include_split: bool) -> Program:
         s, chip = self.schedule, self.chip
         phases = []
-        if include_split and s.terms > 1:
+        if include_split and s.split_elements:
             phases.append(self._split_phase())
         if s.converts:
             size = s.operand_bytes
             phases.append(self._streaming_phase("convert", s.m * s.k + s.k * s.n, size, size, 1))
         if len(s.k_slices) > 1 and s.merge == "atomic":
             phases.append(self._streaming_phase("zero", s.m * s.n, 0, ACCUMULATOR_BYTES, 1))
-        phases.append(vector_phase(s, self.simulated) if s.kernel == "vector" else self._multiply_phase())
+        phases.append(s.multiplication(self))
         phases.extend(self._last_pass())
         if self.l2 == "reuse":
             phases[0] = replace(phases[0], launch=chip.launch_us * chip.frequency_mhz)
@@ -130,14 +126,30 @@ class _Builder:
         flags = {
             "B_L1_FREE": 1 if s.resident == "b" else streams, "A_L1_FREE": 1 if s.resident == "a" else streams,
             "L0A_FREE": s.l0_slots, "L0B_FREE": s.l0_slots,
-            "L0C_FREE": s.l0c_slots, "OLD_FREE": s.ub_slots, "UB_FREE": s.ub_slots, "CUBE_DONE": 1,
+            "L0C_FREE": s.l0c_turns, "OLD_FREE": s.ub_slots, "UB_FREE": s.ub_slots, "CUBE_DONE": 1,
         }  # fmt: skip
         reads = chip.l2_read_rate if self.l2 == "shared_b" else min(chip.l2_read_rate, chip.memory_read_rate)
         return Program(s, tuple(phases), flags, (reads, chip.ub_to_ddr_rate, chip.fixpipe_rate))
 
     # -------------------------------------------------------- the multiplication
 
-    def _multiply_phase(self) -> Phase:
+    def _row_costs(self) -> RowCosts:
+        """What loads of A and B cost that MTE2 turns from ND rows."""
+        s = self.schedule
+        turned = s.terms == 1 and self.chip.nd_to_nz
+        size = (s.m, s.k, s.n)
+        return nd_costs(s.layout if turned else "nz", size, s.load_k, s.blocking.bn, s.operand_bytes, self.chip)
+
+    def _memory_bytes(self) -> float:
+        """What the memory must carry behind FIXPIPE, which writes to L2: misses, and of C what L2 cannot keep."""
+        if not self.chip.fixpipe or self.l2 == "shared_b":
+            return 0.0
+        written = max(c_bytes(self.schedule) - self.chip.l2_usable_bytes, 0.0)
+        a, b = operand_bytes_from_memory(self.schedule)
+        return float(a * self.costs.a_memory + b * self.costs.b_memory + written)
+
+    def tiles_phase(self) -> Phase:
+        """The multiplication of all tiles on the cubes."""
         s = self.schedule
         programs: dict[tuple, int] = {}
         built: list[tuple[Loop, ...]] = []
@@ -148,7 +160,8 @@ class _Builder:
                 programs[stays] = len(built)
                 built.append(tuple(self._core_loops(stays)))
             of_core.append(programs[stays])
-        return Phase("multiply", tuple(built), tuple(of_core), self._slot_bytes())
+        bytes_ = self._memory_bytes()
+        return Phase("multiply", tuple(built), tuple(of_core), self._slot_bytes(), memory_bytes=bytes_)
 
     def _slot_bytes(self) -> dict[str, int]:
         """Bytes of one slot of each pool while multiplying."""
@@ -218,7 +231,7 @@ class _Builder:
         """2 where a write adds in memory, which reads and writes there."""
         s = self.schedule
         merges = s.merge == "atomic" and len(s.k_slices) > 1 and group == s.groups - 1
-        last = walk == len(s.passes) - 1 or s.mode == "termwise_inplace"
+        last = walk == len(s.passes) - 1 or s.combination.in_place
         return 2 if merges and last else 1
 
     def _read_back(self, rows: int, columns: int, copies: int) -> Segment:
@@ -240,12 +253,15 @@ class _Builder:
         """A block of A or B into L1: the share that hits L2, then the share that memory serves."""
         chip = self.chip
         miss = self.misses.a if name == "A" else self.misses.b
+        costs = self.costs
+        cost, memory_cost = (costs.a, costs.a_memory) if name == "A" else (costs.b, costs.b_memory)
         hit = Operation(
-            MTE2, f"{name} load", (1 - miss) * size / chip.l2_read_rate, (1 - miss) * size,
+            MTE2, f"{name} load", (1 - miss) * float(cost) * size / chip.l2_read_rate, (1 - miss) * size,
             latency=chip.gm_to_l1_latency, takes=takes, raises=raises,
         )  # fmt: skip
         from_memory = Operation(
-            MTE2, f"{name} load" if self.l2 == "shared_b" else f"{name} miss", bytes=miss * size, channel=MEMORY_READ,
+            MTE2, f"{name} load" if self.l2 == "shared_b" else f"{name} miss", bytes=miss * float(memory_cost) * size,
+            channel=MEMORY_READ,
             latency=chip.memory_read_latency, takes=takes, raises=raises,
         )  # fmt: skip
         if miss == 0:
@@ -366,9 +382,10 @@ class _Builder:
         """L0C to UB with the additions there, then to memory; through FIXPIPE where there is one."""
         s, chip = self.schedule, self.chip
         if chip.fixpipe:
-            size = factor * s.accumulators * rows * columns * ACCUMULATOR_BYTES
+            each = max(chip.fixpipe_row_cycles, columns * ACCUMULATOR_BYTES / chip.fixpipe_rate)
             operation = Operation(
-                FIXP, "C write", bytes=size, channel=FIXPIPE_WRITE, latency=chip.memory_write_latency,
+                FIXP, "C write", s.accumulators * (chip.fixpipe_head + factor * rows * each),
+                factor * s.accumulators * rows * columns * ACCUMULATOR_BYTES, latency=chip.memory_write_latency,
                 takes=("L0C_FULL",), raises=("L0C_FREE",),
             )  # fmt: skip
             return (Segment((operation,)),)
@@ -430,15 +447,14 @@ class _Builder:
 
     def _split_phase(self) -> Phase:
         """FP32 A and B from memory, split into two FP16 words, back to memory: 8 bytes an element."""
-        s = self.schedule
-        elements = s.m * s.k + s.k * s.n
+        elements = self.schedule.split_elements
         return self._streaming_phase("split", elements, SPLIT_IN_BYTES, SPLIT_OUT_BYTES, SPLIT_INSTRUCTIONS)
 
     def _last_pass(self) -> Iterator[Phase]:
         """What is left to add once all tiles are done: the terms behind FIXPIPE, the slices of k."""
         s = self.schedule
         slices = len(s.k_slices) if s.merge == "reduce" else 1
-        terms = s.terms if self.chip.fixpipe and s.terms > 1 and s.mode in ("termwise", "fused") else 1
+        terms = s.copies_behind_fixpipe
         if slices * terms > 1:
             name = "combine" if terms > 1 else "merge"
             copies = slices * terms
@@ -448,6 +464,11 @@ class _Builder:
         s, chip = self.schedule, self.chip
         share, rest = divmod(elements, s.cores)
         chunk = chip.ub_bytes // (s.ub_slots * (in_bytes + out_bytes)) // 128 * 128
+        if not chunk:
+            raise ValueError(
+                f"UB of {chip.name} has {chip.ub_bytes} bytes: too few for the {name} pass, {128 * (in_bytes + out_bytes)} for "
+                "each of its buffers"
+            )
         programs: dict[int, int] = {}
         built: list[tuple[Loop, ...]] = []
         of_core: list[int] = []

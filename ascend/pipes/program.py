@@ -92,6 +92,9 @@ class Phase:
     program_of_core: tuple[int, ...]
     slot_bytes: dict[str, int]  # of one slot of each pool, by its FREE flag
     launch: float = 0.0  # cycles before it begins
+    memory_bytes: float = (
+        0.0  # what all cores move that the memory has to carry, at its own rate, while the phase lasts
+    )
 
 
 @dataclass(frozen=True)

@@ -270,9 +270,10 @@ def _run_phase(
         core, pipe = stuck[0]
         flag = engine.blocked_on(core, pipe)
         raise RuntimeError(f"deadlock: core {core}, {PIPES[pipe]} waits for {list(FLAGS.values())[flag]}")
+    floor = phase.memory_bytes / chip.hbm_bytes_per_cycle
     kept = Records(*(array[: engine.records] for array in records)) if records else None
     return PhaseResult(
-        phase.name, engine.end_time(), len(flat.core_first_loop), flat, sums[0], sums[1],
+        phase.name, max(engine.end_time(), floor), len(flat.core_first_loop), flat, sums[0], sums[1],
         sums[2].reshape(len(PIPES), len(FLAGS)), engine.events, engine.skipped, kept, phase.launch,
     )  # fmt: skip
 

@@ -39,7 +39,7 @@ def vector_phase(schedule: TileSchedule, simulated: range) -> Phase:
             built.append(_loops(schedule, *own))
         of_core.append(programs[own])
     b, kept = schedule.blocking, min(schedule.m, schedule.n)
-    width = b.bn if schedule.streamed == "b" else b.bm
+    width = b.bn if schedule.sums.lanes == "b" else b.bm
     pools = {"OLD_FREE": b.bk * width * ACCUMULATOR_BYTES, "UB_FREE": kept * width * ACCUMULATOR_BYTES}
     return Phase("vector", tuple(built), tuple(of_core), pools)
 
@@ -47,7 +47,7 @@ def vector_phase(schedule: TileSchedule, simulated: range) -> Phase:
 def core_part(schedule: TileSchedule, core: int) -> tuple[int, int]:
     """(lines of the streamed side, length of its slice of k) of a core; (0, 0) for an idle one."""
     s = schedule
-    side, along = (s.n, s.grid.n) if s.streamed == "b" else (s.m, s.grid.m)
+    side, along = (s.n, s.grid.n) if s.sums.lanes == "b" else (s.m, s.grid.m)
     place, number = core % along, core // along
     if number >= len(s.k_slices):
         return 0, 0
@@ -60,7 +60,7 @@ def _loops(s: TileSchedule, lines: int, length: int) -> tuple[Loop, ...]:
         return ()
     chip, b = s.placed_on, s.blocking
     kept = min(s.m, s.n)
-    width = b.bn if s.streamed == "b" else b.bm
+    width = b.bn if s.sums.lanes == "b" else b.bm
     active = s.used_cores
     small = kept * length * s.operand_bytes
     loops = [
@@ -85,7 +85,7 @@ def _loops(s: TileSchedule, lines: int, length: int) -> tuple[Loop, ...]:
 def _tile(s: TileSchedule, kept: int, columns: int, depth: int, last: bool) -> Template:
     chip = s.placed_on
     # Lanes run along n where B is streamed, along k where A is.
-    instructions, lanes = (kept * depth, columns) if s.streamed == "b" else (kept * columns, depth)
+    instructions, lanes = (kept * depth, columns) if s.sums.lanes == "b" else (kept * columns, depth)
     widening = 2 if s.operand == "fp16" else 1
     cycles = widening * instructions * (chip.vector_head + lanes * ACCUMULATOR_BYTES / chip.vector_rate)
     size = depth * columns * s.operand_bytes

@@ -8,9 +8,9 @@ the ratio exactly.
 import math
 from typing import NamedTuple
 
-from ascend.pipes.build import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
+from ascend.kernels.paper import PaperKernel
 from ascend.roofline import ELEMENT_BYTES, traffic
-from ascend.tile_schedule import TileSchedule
+from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, TileSchedule
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 
 
@@ -50,7 +50,7 @@ def byte_table(schedule: TileSchedule) -> list[ByteRow]:
     ValueError
         For another kernel than the paper's.
     """
-    if schedule.kernel != "paper":
+    if not isinstance(schedule, PaperKernel):
         raise ValueError("eq. 9 counts the paper's kernel: the byte table of a grid kernel has nothing to compare with")
     s, b = schedule, schedule.blocking
     passes, groups, rows = len(s.passes), len(s.k_groups), len(s.row_blocks)
@@ -83,8 +83,8 @@ def byte_table(schedule: TileSchedule) -> list[ByteRow]:
             ),
         ),
     ]  # fmt: skip
-    if s.terms > 1:
-        split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * (s.m * s.k + s.k * s.n)
+    if s.split_elements:
+        split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * s.split_elements
         table.append(
             ByteRow("split", 0.0, split, (Factor("not in eq. 9: 8 bytes for each element of A and B", split),))
         )

@@ -6,6 +6,7 @@ Each sentence begins with how it is known, so that nobody quotes an inference as
 from collections.abc import Iterator
 
 from ascend.blocking import ACCUMULATOR_BYTES, Blocking, candidate_rejections, optimal_bm
+from ascend.kernels.paper import PaperKernel
 from ascend.pipes.simulate import simulate
 from ascend.reports.calibration import PUBLISHED_BLOCK, PUBLISHED_DOUBLE
 from ascend.roofline import operational_intensity, roofline
@@ -36,7 +37,7 @@ def explain(schedule: TileSchedule) -> list[str]:
     ValueError
         For another kernel than the paper's.
     """
-    if schedule.kernel != "paper":
+    if not isinstance(schedule, PaperKernel):
         raise ValueError("the sentences are about the paper's kernel: build the schedule with kernel='paper'")
     return [*_published(schedule), *_own(schedule), *_landmarks(schedule)]
 

@@ -99,6 +99,46 @@ def gantt(timeline: Timeline, path: str | Path, cycles: float = 12_000, first: f
     return _save(figure, path)
 
 
+def buffering_plot(single: Timeline, double: Timeline, path: str | Path, cycles: float = 4_000) -> Path:
+    """Single beside double buffers: the first k blocks on the pipes, numbered, in the shades of the two buffers (ping, pong).
+
+    Parameters
+    ----------
+    single, double : Timeline
+        Runs of a schedule with either buffering, without the split pass.
+    path : path
+        The file.
+    cycles : float
+        Of the multiplication that are shown.
+    """
+    figure = _figure(11, 5.2)
+    panels = figure.subplots(2, 1, sharex=True)
+    shown = ("MTE2", "MTE1", "CUBE")
+    for axes, timeline in zip(panels, (single.recorded(), double.recorded()), strict=True):
+        counts: dict[str, int] = {}
+        microsecond = timeline.chip.frequency_mhz
+        for bar in sorted(bars(timeline), key=lambda bar: bar.start):
+            first = timeline.phases[0].launch
+            if PIPES[bar.pipe] not in shown or bar.start - first > cycles:
+                continue
+            number = counts[bar.kind] = counts.get(bar.kind, -1) + 1
+            start, length = (bar.start - first) / microsecond, (bar.end - bar.start) / microsecond
+            lane = shown.index(PIPES[bar.pipe])
+            axes.broken_barh(
+                [(start, length)], (lane - 0.38, 0.76), color=_colour(bar.kind), alpha=0.95 if number % 2 == 0 else 0.55,
+                edgecolor="white", linewidth=0.5,
+            )  # fmt: skip
+            if length > 0.02 * cycles / microsecond:
+                axes.text(start + length / 2, lane, str(number), ha="center", va="center", fontsize=7, clip_on=True)
+        axes.set_yticks(range(len(shown)), ["GM to L1", "L1 to L0", "cube"])
+        axes.invert_yaxis()
+        axes.set_xlim(0, cycles / microsecond)
+        title = f"{timeline.schedule.buffering} buffers: {timeline.tflops:.0f} TFLOP/s"
+        axes.set_title(title, fontsize=9, loc="left")
+    panels[1].set_xlabel(f"us since the first load, core 0 of a {double.chip.name}; number: k block, shade: buffer")
+    return _save(figure, path)
+
+
 def roofline_plot(rows: Sequence[dict], path: str | Path, bandwidth: float, peak: float, title: str) -> Path:
     """Blocks in the roofline (rows of figure_10); `bandwidth` in B/s, `peak` in FLOP/s."""
     figure = _figure(7.5, 4.6)

@@ -7,7 +7,10 @@ atlasascendc_api_07_0673, and its 8.0.RC3 edition for the L0 capacities; EnableM
 
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES
 from ascend.chips.chip import Chip
-from ascend.tile_schedule import TileSchedule, fractals
+from ascend.grid import Grid
+from ascend.kernels.base import Kernel
+from ascend.schedule import variant
+from ascend.tile_schedule import fractals
 from tensorcore_models.machine.fp_state import default_fp_state
 
 #: AscendC's iterateOrder: 0 steps along M first, 1 along N first.
@@ -26,7 +29,7 @@ def aligned(size: int) -> int:
     return fractals(size) * ALIGNMENT
 
 
-def core_rectangle(schedule: TileSchedule) -> tuple[int, int]:
+def core_rectangle(schedule: Kernel) -> tuple[int, int]:
     """Rows and columns of C that one core computes when AscendC deals rectangles.
 
     A grid's own cut; the row blocks of the paper's kernel; where tiles are dealt one by one, the rectangles of whole tiles
@@ -34,7 +37,7 @@ def core_rectangle(schedule: TileSchedule) -> tuple[int, int]:
     """
     s, b = schedule, schedule.blocking
     rows, columns = len(s.row_blocks), len(s.column_blocks)
-    if s.resident != "none":
+    if not s.deals_one_by_one:
         return min(up(rows, s.grid.m) * b.bm, s.m), min(up(columns, s.grid.n) * b.bn, s.n)
     cores = max(s.cores // len(s.k_slices), 1)
     along_m = min(
@@ -45,7 +48,7 @@ def core_rectangle(schedule: TileSchedule) -> tuple[int, int]:
 
 
 @default_fp_state
-def tiling_fields(schedule: TileSchedule) -> dict[str, int]:
+def tiling_fields(schedule: Kernel) -> dict[str, int]:
     """AscendC tiling fields of a schedule; empty for a vector kernel, which has no Matmul.
 
     Returns
@@ -56,13 +59,14 @@ def tiling_fields(schedule: TileSchedule) -> dict[str, int]:
         ping-pong); iterateOrder. A fused kernel runs them for each word.
     """
     s, b = schedule, schedule.blocking
-    if s.kernel == "vector":
+    if not s.on_cube:
         return {}
     core_m, core_n = core_rectangle(s)
     core_k = s.k_slices[0][1] - s.k_slices[0][0]
     used = up(s.m, core_m) * up(s.n, core_n) * up(s.k, core_k)
     steps = {name: s.panel_blocks if s.resident == name else max(s.depth // s.stream_slots, 1) for name in ("a", "b")}
-    depths = {name: s.l1_blocks(name) for name in ("a", "b")}
+    # A stream's depth in whole steps: an odd buffer has no field.
+    depths = {name: s.panel_blocks if s.resident == name else steps[name] * s.stream_slots for name in ("a", "b")}
     return {
         "usedCoreNum": used,
         "M": s.m, "N": s.n, "Ka": s.k, "Kb": s.k,
@@ -128,10 +132,10 @@ def broken_rules(fields: dict[str, int], chip: Chip, operand: str = "fp16", spli
     return [message for kept, message in rules if not kept]
 
 
-def notes(schedule: TileSchedule) -> list[str]:
+def notes(schedule: Kernel) -> list[str]:
     """What of a schedule has no field in AscendC, and what else must be switched on."""
     s = schedule
-    if s.kernel == "vector":
+    if not s.on_cube:
         return [
             "a vector kernel has no Matmul: stream the larger operand through UB with DataCopy, multiply and add there"
         ]
@@ -145,7 +149,7 @@ def notes(schedule: TileSchedule) -> list[str]:
                 else ""
             )
         )
-    if s.resident == "none":
+    if s.deals_one_by_one:
         found.append(
             f"tiles are dealt one by one in the order {s.swizzle}: TCubeTiling has no field for it, the fields deal "
             "rectangles; CATLASS has the order"
@@ -164,45 +168,99 @@ def notes(schedule: TileSchedule) -> list[str]:
     if s.k > LARGEST_ND or s.n > LARGEST_ND:
         found.append(f"K or N above {LARGEST_ND} in ND format: set intrinsicsCheck in MatmulConfig")
     if s.operand == "hf32":
-        found.append("HF32: float operands and SetHF32(true)")
+        found.append(
+            "HF32: float operands, SetHF32(true) on the Matmul object; the rounding is SetHF32TransMode's, which is set after "
+            "SetHF32Mode (AscendC API reference, 07_0259)"
+        )
     return found
 
 
-def ascendc_snippet(schedule: TileSchedule) -> str:
+def ascendc_snippet(schedule: Kernel) -> str:
     """C++ that sets the fields of a TCubeTiling."""
     fields = tiling_fields(schedule)
     if not fields:
         return ""
-    lines = [f"// C = A B with A {schedule.m} x {schedule.k}, B {schedule.k} x {schedule.n}"]
+    lines = [
+        f"// C = A B with A {schedule.m} x {schedule.k}, B {schedule.k} x {schedule.n}",
+        "// after GetTiling(), in place of what it chose",
+    ]
     if len(schedule.k_slices) > 1:
         lines.append("tilingApi.EnableMultiCoreSplitK(true);")
-    return "\n".join(lines + [f"tiling.set_{name}({value});" for name, value in fields.items()])
+    return "\n".join(
+        lines + [f"tiling.set_{name}({value});" for name, value in fields.items()] + ["tiling.set_isBias(0);"]
+    )
 
 
-def catlass_snippet(schedule: TileSchedule) -> str:
+def catlass_snippet(schedule: Kernel) -> str:
     """C++ of CATLASS's tile shapes and order; GemmShape is <M, N, K>."""
     s, b = schedule, schedule.blocking
-    if s.kernel == "vector":
+    if not s.on_cube:
         return ""
     loaded = max(s.depth // s.stream_slots, 1) * b.bk
     lines = [
         f"using L1TileShape = GemmShape<{b.bm}, {b.bn}, {loaded}>;",
         f"using L0TileShape = GemmShape<{b.bm}, {b.bn}, {b.bk}>;",
     ]
-    if s.resident == "none":
+    if s.deals_one_by_one:
         lines.append(
             f"using BlockScheduler = typename Gemm::Block::GemmIdentityBlockSwizzle<{s.swizzle.offset}, {s.swizzle.direction}>;"
         )
     else:
-        lines.append(
-            f"// {s.resident.upper()} stays in L1, cores {s.grid}: CATLASS's identity swizzle deals tiles one by one"
-        )
+        lines.append(f"// {s.placement()}, cores {s.grid}: CATLASS's identity swizzle deals tiles one by one instead")
     if len(s.k_slices) > 1:
         lines.append(f"// split-k in {len(s.k_slices)}: the kernel of examples/09_splitk_matmul")
     return "\n".join(lines)
 
 
-def tile_shapes(schedule: TileSchedule) -> list[tuple[str, str, str, int, int]]:
+def pto_snippet(schedule: Kernel) -> str:
+    """C++ constants of a kernel like pto-isa's gemm_performance: a rectangle for each core, stepK blocks in a load."""
+    s, fields = schedule, tiling_fields(schedule)
+    if not fields:
+        return ""
+    names = (
+        "singleCoreM",
+        "singleCoreK",
+        "singleCoreN",
+        "baseM",
+        "baseK",
+        "baseN",
+        "stepM",
+        "stepKa",
+        "stepKb",
+        "stepN",
+    )
+    lines = [f"// m = {s.m}, k = {s.k}, n = {s.n}; two buffers in L1, L0A and L0B; A m x k, B n x k rows (ND)"]
+    lines.append(f"constexpr uint32_t blockDim = {fields['usedCoreNum']};")
+    return "\n".join(lines + [f"constexpr uint32_t {name} = {fields[name]};" for name in names])
+
+
+SNIPPETS = {"ascendc": ascendc_snippet, "catlass": catlass_snippet, "pto": pto_snippet}
+
+
+def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
+    """The kernel that the fields of a target describe, where it is another one than the schedule; None where it is the same.
+
+    Parameters
+    ----------
+    schedule : Kernel
+        A plan's schedule.
+    target : {"ascendc", "catlass", "pto"}
+        AscendC's and pto-isa's fields deal one rectangle of whole tiles to each core, CATLASS's tiles one by one.
+    """
+    s = schedule
+    if not s.on_cube or (s.deals_one_by_one if target == "catlass" else s.owns_rectangles and s.groups == 1):
+        return None
+    slices = len(s.k_slices)
+    if target == "catlass":
+        grid = Grid(k=slices)
+    else:
+        rows, columns = core_rectangle(s)
+        grid = Grid(up(s.m, rows), slices, up(s.n, columns))
+    merge = {"merge": "atomic"} if slices > 1 and s.terms == 1 and s.operand != "int8" else {}
+    return variant(s, kernel="grid", grid=grid, resident="none", balanced=False, **merge)
+
+
+def tile_shapes(schedule: Kernel) -> list[tuple[str, str, str, int, int]]:
     """(buffer, content, layout, bytes used, bytes there) of each buffer of a core."""
     s, b = schedule, schedule.blocking
     use = schedule.buffer_use()
@@ -217,8 +275,8 @@ def tile_shapes(schedule: TileSchedule) -> list[tuple[str, str, str, int, int]]:
         "L0B": (f"{s.l0_slots} x ({b.bk} x {b.bn})", "ZN"),
         "L0C": (f"{s.l0c_slots} x {s.accumulators} x ({b.bm} x {b.bn}) FP32", "NZ"),
         "UB": (
-            f"2 tiles of {s.streamed.upper()}, the other operand's part, 2 of C"
-            if s.kernel == "vector"
+            f"2 tiles of {s.sums.lanes.upper()}, the other operand's part, 2 of C"
+            if not s.on_cube
             else f"{s.ub_slots} x {s.ub_copies} x ({s.strip_rows} x {b.bn}) FP32",
             "ND",
         ),

@@ -9,11 +9,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ascend.chips.chip import PARAMETERS, Chip
+from ascend.kernels.base import Kernel
 from ascend.pipes.build import build_program
 from ascend.pipes.program import Loop, Program, Segment
 from ascend.pipes.simulate import LatencyMode, run_program, simulate
-from ascend.roofline import schedule_roofline
-from ascend.tile_schedule import TileSchedule
 from tensorcore_models.machine.fp_state import default_fp_state
 
 
@@ -55,12 +54,12 @@ class Step(NamedTuple):
 
 
 @default_fp_state
-def waterfall(schedule: TileSchedule, latency: LatencyMode = "pipelined") -> list[Step]:
+def waterfall(schedule: Kernel, latency: LatencyMode = "pipelined") -> list[Step]:
     """Steps from the FP32-equivalent peak to the simulated speed of a schedule.
 
     Parameters
     ----------
-    schedule : TileSchedule
+    schedule : Kernel
         With a chip; the chip's fitted parameters count as causes where they are not 0.
     latency : {"pipelined", "serial"}
         Whether transfers hide each other's latency.
@@ -72,7 +71,7 @@ def waterfall(schedule: TileSchedule, latency: LatencyMode = "pipelined") -> lis
     """
     s, chip = schedule, schedule.placed_on
     flop = 2.0 * s.m * s.n * s.k
-    peak = schedule_roofline(s).peak
+    peak = s.peak_flops()
     peak_cycles = flop / peak * chip.cycles_per_second
     steps = [Step("peak: a third of the cubes" if s.terms == 3 else "peak", peak / 1e12, 0.0, peak_cycles, False)]
 
@@ -91,7 +90,7 @@ def waterfall(schedule: TileSchedule, latency: LatencyMode = "pipelined") -> lis
     return steps
 
 
-def _matters(cause: Cause, schedule: TileSchedule) -> bool:
+def _matters(cause: Cause, schedule: Kernel) -> bool:
     """Whether the cause can cost anything for this schedule."""
     chip = schedule.placed_on
     if cause.split:
@@ -103,13 +102,13 @@ def _matters(cause: Cause, schedule: TileSchedule) -> bool:
     if "merge" in cause.kinds:
         return len(schedule.k_slices) > 1
     if "launch_us" in cause.parameters:
-        return schedule.kernel != "paper"
+        return schedule.launches
     if "stream load" in cause.kinds or "B load" in cause.kinds or "A load" in cause.kinds:
-        return (schedule.kernel == "vector") == ("stream load" in cause.kinds)
+        return schedule.on_cube != ("stream load" in cause.kinds)
     return bool(cause.kinds) or any(getattr(chip, name) for name in cause.parameters)
 
 
-def _with_causes(schedule: TileSchedule, present: int) -> Program:
+def _with_causes(schedule: Kernel, present: int) -> Program:
     """The program with the first `present` causes in force and the others free."""
     absent = CAUSES[present:]
     chip = schedule.placed_on.replace(**{name: 0.0 for cause in absent for name in cause.parameters})
@@ -162,12 +161,12 @@ STEP = 0.2
 
 
 @default_fp_state
-def sensitivities(schedule: TileSchedule, kinds: tuple[str, ...] | None = None) -> list[Sensitivity]:
+def sensitivities(schedule: Kernel, kinds: tuple[str, ...] | None = None) -> list[Sensitivity]:
     """Speed with each timing number 20 % lower and higher, strongest first.
 
     Parameters
     ----------
-    schedule : TileSchedule
+    schedule : Kernel
         As :func:`ascend.build_schedule` builds it.
     kinds : tuple of str, optional
         Only numbers of these provenances, e.g. ("assumed", "calibrated").
@@ -194,12 +193,12 @@ def sensitivities(schedule: TileSchedule, kinds: tuple[str, ...] | None = None) 
 
 
 @default_fp_state
-def sweep(schedule: TileSchedule, parameter: str, values: list[float]) -> list[tuple[float, float]]:
+def sweep(schedule: Kernel, parameter: str, values: list[float]) -> list[tuple[float, float]]:
     """(value, TFLOP/s) of a what-if sweep over one chip parameter.
 
     Parameters
     ----------
-    schedule : TileSchedule
+    schedule : Kernel
         As :func:`ascend.build_schedule` builds it.
     parameter : str
         A chip parameter.
@@ -214,5 +213,5 @@ def sweep(schedule: TileSchedule, parameter: str, values: list[float]) -> list[t
     return [(value, _speed(schedule, schedule.placed_on.replace(**{parameter: value}))) for value in values]
 
 
-def _speed(schedule: TileSchedule, chip: Chip) -> float:
+def _speed(schedule: Kernel, chip: Chip) -> float:
     return simulate(schedule.timed_by(chip)).tflops

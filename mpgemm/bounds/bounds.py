@@ -135,7 +135,7 @@ def accumulation_bound(
 
 
 def promoted_bound(
-    engine: Engine, sizes, k: int, every: int, facts: OperandFacts | None = None, addend=0.0
+    engine: Engine, sizes, k: int, every: int, facts: OperandFacts | None = None, addend=0.0, *, finite: bool = False
 ) -> np.ndarray:
     """Bound of |computed - exact| where every `every` products the chain is added to an FP32 sum outside and starts anew.
 
@@ -153,11 +153,13 @@ def promoted_bound(
         See :func:`step_error`.
     addend : array_like
         |C|, from which the sum outside starts.
+    finite : bool
+        Whether the result is known to be finite, so that no sum overflowed.
 
     Returns
     -------
     ndarray of float64, shape of `sizes`
-        Infinite where a sum may overflow.
+        Infinite where a sum may overflow, unless `finite`.
 
     Raises
     ------
@@ -166,13 +168,13 @@ def promoted_bound(
     """
     error = step_error(engine, facts)
     blocks, steps = -(-k // every), steps_of(engine, min(every, k), error.terms)
-    inside = accumulation_bound(engine, sizes, steps, facts)
+    inside = accumulation_bound(engine, sizes, steps, facts, finite=finite)
     factor = growth(error.relative, steps)
     with np.errstate(over="ignore", invalid="ignore"):
         inside = inside + max(blocks - 1, 0) * error.absolute * steps * (1 + factor) * MARGIN
         total = np.asarray(sizes, np.float64) * MARGIN + addend + inside
         bound = (inside + total * growth(2.0**-24, blocks) + blocks * 2.0**-149) * MARGIN
-        return np.where((total + bound) * MARGIN < engine.formats[3].max_finite, bound, np.inf)
+        return bound if finite else np.where((total + bound) * MARGIN < engine.formats[3].max_finite, bound, np.inf)
 
 
 def growth(relative: float, steps: int) -> float:

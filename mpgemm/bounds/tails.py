@@ -59,7 +59,7 @@ class Tail:
 
 
 def exceedance(values: np.ndarray, value: float) -> float:
-    """The probability to exceed a value: as often as seen, beyond half of the tail as the tail has it.
+    """The probability to exceed a value: as often as seen, beyond half of the tail as the tail has it, within half a value.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def exceedance(values: np.ndarray, value: float) -> float:
         return above / values.size
     excess = (value - tail.threshold) / tail.scale
     beyond = math.exp(-excess) if tail.shape == 0 else (1 + tail.shape * excess) ** (-1 / tail.shape)
-    return max(tail.share * beyond, above / values.size)
+    return min(max(tail.share * beyond, above / values.size), (above + 0.5) / values.size)
 
 
 def tail_size(count: int) -> int:

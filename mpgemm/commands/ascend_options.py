@@ -5,10 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import ascend
-from ascend.blocking import OPERAND_BYTES
-from ascend.chips.chip import PARAMETERS
+from ascend.blocking import OPERAND_BYTES, SPLIT_OPERANDS
+from ascend.chips.chip import FACTS, PARAMETERS
 from ascend.reports.calibration import ASSUMED_SIZE
-from ascend.tile_schedule import LAYOUTS, MERGES, MODES
+from ascend.terms import MODES
+from ascend.tile_schedule import LAYOUTS, MERGES
 
 
 def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> None:
@@ -30,13 +31,16 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool
     )  # fmt: skip
     chip.add_argument("--list-parameters", action="store_true", help="the chip's numbers and where they come from")
     kernel = parser.add_argument_group("kernel")
-    kernel.add_argument("--terms", type=int, default=3, choices=(1, 3, 4), help="products for each FP32 product (3)")
+    kernel.add_argument(
+        "--terms", type=int, choices=(1, 3, 4),
+        help="products for each FP32 product (simulate: 3; plan: compares them all unless --terms or --operand says which)",
+    )  # fmt: skip
     kernel.add_argument("--buffering", default="double", choices=("single", "double"))
     kernel.add_argument(
         "--mode", choices=MODES, help="how the terms are combined (termwise; plan: or fused, if faster)"
     )
     kernel.add_argument(
-        "--operand", default="fp16", choices=tuple(OPERAND_BYTES), help="others than fp16: with --terms 1 (fp16)"
+        "--operand", choices=tuple(OPERAND_BYTES), help="format of A and B on the cube (fp16); others have one term"
     )
     kernel.add_argument(
         "--merge",
@@ -48,9 +52,24 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool
         "--layout",
         default="nz",
         choices=LAYOUTS,
-        help="how A and B lie in memory, with --terms 1: NZ fractals or ND rows (nz)",
+        help="how A and B lie in memory, with one term: NZ fractals, ND rows, or ND with B as N x K rows (nz)",
     )
     kernel.add_argument("--split", type=int, metavar="COUNT", help="slices of k")
+    kernel.add_argument(
+        "--presplit", default="", choices=("a", "b", "ab"),
+        help="operands whose words are there already: weights that were split once",
+    )  # fmt: skip
+    kernel.add_argument(
+        "--warm", action="store_true", help="A, B and C are in L2 at the start if they fit, as in a timing loop"
+    )
+
+
+def kernel_of(args: argparse.Namespace) -> dict:
+    """Terms, operand and the other options of a kernel, with what was left out at its default."""
+    operand = args.operand or "fp16"
+    terms = args.terms if args.terms is not None else 3 if operand in SPLIT_OPERANDS else 1
+    names = ("buffering", "merge", "layout", "presplit", "warm")
+    return {"terms": terms, "operand": operand} | {name: getattr(args, name) for name in names}
 
 
 def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
@@ -103,6 +122,8 @@ def evidence(args: argparse.Namespace, chip: ascend.Chip) -> str:
     """Whether a chip's predictions are nominal or calibrated: the first thing that a command says."""
     if args.calibrated:
         return f"{chip.name}: calibrated predictions ({chip.calibration_source})"
+    if any(where.kind == "calibrated" for where in chip.provenance.values()):
+        return f"{chip.name}: predictions with rates fitted to published measurements (--list-parameters)"
     return f"{chip.name}: nominal predictions, not measured on a chip"
 
 
@@ -116,7 +137,7 @@ def run_on_chip(args: argparse.Namespace, work: Callable[[argparse.Namespace, as
     return 0
 
 
-def parse_change(text: str) -> tuple[str, float]:
+def parse_change(text: str) -> tuple[str, float | str]:
     """ "PARAMETER=VALUE" as a pair; whole numbers stay integers.
 
     Raises
@@ -127,6 +148,8 @@ def parse_change(text: str) -> tuple[str, float]:
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"expected PARAMETER=VALUE, got {text!r}")
+    if name.strip() in FACTS:
+        return name.strip(), value.strip()
     return name.strip(), parse_number(name.strip(), value)
 
 

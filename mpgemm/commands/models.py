@@ -11,6 +11,7 @@ from mpgemm.reporting.site import page_address
 from tensorcore_models.atlas import catalogued, page_path
 from tensorcore_models.catalogue import find_instructions
 from tensorcore_models.catalogue.devices import DEVICES
+from tensorcore_models.catalogue.rates import DATA_SHEETS
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.explanations.engine_words import words_of_engine
 from tensorcore_models.explanations.orders import tree_of
@@ -57,12 +58,7 @@ def run(args: argparse.Namespace) -> int:
     if args.methods:
         rows, table = _methods()
     elif args.devices:
-        rows = [{"device": name, "architecture": arch, "lacks": list(lacks)} for name, (arch, lacks) in DEVICES.items()]
-        table = report.Table(
-            "Devices",
-            ["device", "architecture", "lacks"],
-            [[r["device"], r["architecture"], ", ".join(r["lacks"])] for r in rows],
-        )
+        rows, table = _devices()
     else:
         found = [row for row in _named(args.names) if _wanted(row, args)]
         if args.url or args.picture:
@@ -79,6 +75,25 @@ def run(args: argparse.Namespace) -> int:
 
 def _named(names: list[str]) -> list[Instruction]:
     return find_instructions(" ".join(names)) if names else tcm.list_instructions()
+
+
+def _devices() -> tuple[list[dict], report.Table]:
+    """Devices with the dense peaks of their data sheets, TFLOP/s or TOP/s."""
+    rows = [
+        {
+            "device": name, "architecture": arch, "lacks": list(lacks),
+            "rates": dict(DATA_SHEETS[name].rates), "source": DATA_SHEETS[name].source,
+        }
+        for name, (arch, lacks) in DEVICES.items()
+    ]  # fmt: skip
+    cells = [
+        [
+            row["device"], row["architecture"], ", ".join(row["lacks"]),
+            ", ".join(f"{fmt} {rate:g}" for fmt, rate in row["rates"].items()), row["source"],
+        ]
+        for row in rows
+    ]  # fmt: skip
+    return rows, report.Table("Devices", ["device", "architecture", "lacks", "dense peak, TFLOP/s", "source"], cells)
 
 
 def _methods():

@@ -11,20 +11,22 @@ from ascend.accuracy import DISTRIBUTIONS
 from ascend.planner import PLAN_KERNELS, RANKS, SIMULATED, Plan
 from ascend.reports import figures, plots
 from ascend.reports.calibration import PUBLISHED_BLOCK
-from ascend.reports.tiling import ascendc_snippet, catlass_snippet, notes, tile_shapes
+from ascend.reports.tiling import SNIPPETS, described, notes, tile_shapes
 from ascend.schedule import variant
-from ascend.tile_schedule import Mode
+from ascend.terms import Mode, combination
 from mpgemm.commands.ascend_options import (
     add_shared_arguments,
     chip_of,
     chips_of,
     evidence,
     folder_of,
+    kernel_of,
     parse_block,
     print_parameters,
     size_of,
     write_rows,
 )
+from mpgemm.commands.plan_advice import advice_of, compares, print_batch, sensitivity_table
 from mpgemm.experiments.blocking_bits import VARIANTS, blocking_bits
 from mpgemm.inputs.files import check_matrix, read_matrix, write_text
 from mpgemm.reporting.report import Progress, Table, json_text, say
@@ -32,6 +34,8 @@ from mpgemm.reporting.report import Progress, Table, json_text, say
 Size = tuple[int, int, int]
 
 
+#: Headings of the snippets.
+TITLES = {"ascendc": "AscendC (TCubeTiling)", "catlass": "CATLASS", "pto": "PTO (as pto-isa's gemm_performance)"}
 #: Columns of a plan that describe its schedule and what it reaches.
 _OF_A_SCHEDULE = ("chain", "mode", "grid", "placed", "seconds", "tflops", "bound", "busy", "bits")
 
@@ -67,9 +71,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the elements in the sampled error, without --data (normal)",
     )  # fmt: skip
     choice.add_argument("--max-error", type=float, metavar="E", help="leave out schedules with a larger error")
+    choice.add_argument(
+        "--reach", type=float, metavar="BITS", help="bits that are asked for where ways are compared (FP32's)"
+    )
+    choice.add_argument(
+        "--for", dest="target", choices=tuple(SNIPPETS), help="only schedules that this can say; its snippet is printed"
+    )
+    choice.add_argument(
+        "--batch", type=int, metavar="COUNT", help="so many products of this size, each with its own A and B"
+    )
+    choice.add_argument(
+        "--grouped", metavar="M1,M2,...", help="products with these m and the size's k and n (M is left out)"
+    )
     choice.add_argument("--block", metavar="BM,BK,BN", help="this block only: whether it fits, and its plan")
     output = parser.add_argument_group("output")
     output.add_argument("--pareto", action="store_true", help="time and bits on one front: what one more bit costs")
+    output.add_argument("--sensitivity", action="store_true", help="what 20 %% on each number of the chip changes")
     output.add_argument(
         "--explain", action="store_true", help="--kernel paper: what distinguishes the block from 96 and 192"
     )
@@ -105,6 +122,8 @@ def run(args: argparse.Namespace) -> int:
         _bits(args, chip)
     elif args.pareto:
         _pareto(args, chip)
+    elif args.batch is not None or args.grouped:
+        print_batch(args, chip)
     else:
         _plans(args, chip)
     return 0
@@ -115,16 +134,18 @@ def run(args: argparse.Namespace) -> int:
 
 def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
     m, k, n = size_of(args)
-    plans = [_one_block(args, chip)] if args.block else _ranked(args, chip, (m, k, n))
+    advice = advice_of(args, chip, (m, k, n), _data(args)) if compares(args) else None
+    plans = _plans_of(args, chip, (m, k, n), advice)
     best = plans[0]
-    if args.explain and best.schedule.kernel != "paper":
+    if args.explain and best.traffic is None:
         raise ValueError("--explain compares blocks of the paper's kernel: add --kernel paper")
     sentences = ascend.explain(best.schedule) if args.explain else []
     if args.csv:
         write_text(args.csv, _table(plans, "plans").to_csv())
     if args.json:
         result = {
-            "chip": chip.name, "m": m, "k": k, "n": n, "terms": args.terms, "buffering": args.buffering,
+            "chip": chip.name, "m": m, "k": k, "n": n, "terms": best.schedule.terms, "operand": best.schedule.operand,
+            "buffering": args.buffering, "advice": advice.to_rows() if advice else None,
             "kernel": args.kernel, "rank": args.rank, "calibrated": args.calibrated,
             "plans": [plan.to_dict() | {"tiling": ascend.tiling_fields(plan.schedule)} for plan in plans],
             "explanation": sentences,
@@ -133,26 +154,45 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
         return
     how = "simulated" if best.timeline else "by closed forms"
     say(f"{evidence(args, chip)}; time {how}; bits from {best.error_source}")
-    title = f"{chip.name}, C = A B with A {m} x {k}, B {k} x {n}, {args.terms} term(s), {args.buffering} buffers"
+    s = best.schedule
+    title = f"{chip.name}, C = A B with A {m} x {k}, B {k} x {n}, {s.terms} term(s) of {s.operand}, {args.buffering} buffers"
     if args.kernel == "paper":
-        feasible = len(ascend.feasible_blocks(chip, args.buffering, best.schedule.words, args.operand))
+        feasible = len(ascend.feasible_blocks(chip, args.buffering, s.words, s.operand))
         title += f", the paper's kernel: {feasible} feasible blocks"
     _table(plans, title).print()
     for warning in best.warnings:
         say(f"warning: {warning}")
-    for sentence in sentences:
+    for sentence in [*sentences, *(advice.sentences() if advice else [])]:
         say(sentence)
-    if args.tiling:
-        _print_tiling(best)
+    if args.sensitivity:
+        print()
+        sensitivity_table(best.schedule).print()
+    if args.tiling or args.target:
+        _print_tiling(best, args.target)
 
 
-def _ranked(args: argparse.Namespace, chip: ascend.Chip, size: Size, top: int | None = None) -> list[Plan]:
+def _plans_of(args: argparse.Namespace, chip: ascend.Chip, size: Size, advice: ascend.Advice | None) -> list[Plan]:
+    """Plans of the way that the options name, or of the one that is advised."""
+    if args.block:
+        return [_one_block(args, chip)]
+    if advice is None:
+        return _ranked(args, chip, size)
+    way, best = advice.best or max(advice.plans, key=lambda pair: pair[1].bits or 0.0)
+    return [best] if way.on_vector_units else _ranked(args, chip, size, way=way)
+
+
+def _ranked(
+    args: argparse.Namespace, chip: ascend.Chip, size: Size, top: int | None = None, way: ascend.Way | None = None
+) -> list[Plan]:
     progress = Progress()
+    options = kernel_of(args) | {"mode": args.mode, "target": args.target or ""}
+    if way:
+        options |= {"terms": way.terms, "operand": way.operand, "mode": way.mode}
+        options |= {"presplit": args.presplit if way.terms > 1 else ""}
     return ascend.plan(
-        *size, chip, args.terms, args.buffering, args.rank, args.max_error, _data(args), top or args.top,
-        kernel=args.kernel, mode=args.mode, operand=args.operand, merge=args.merge, layout=args.layout, split=args.split,
-        simulated=args.simulate, distribution=args.distribution,
-        progress=lambda done, total: progress(done, total, "schedules"),
+        *size, chip, rank=args.rank, max_error=args.max_error, data=_data(args), top=top or args.top, kernel=args.kernel,
+        split=args.split, simulated=args.simulate, distribution=args.distribution,
+        progress=lambda done, total: progress(done, total, "schedules"), **options,
     )  # fmt: skip
 
 
@@ -165,15 +205,15 @@ def _one_block(args: argparse.Namespace, chip: ascend.Chip) -> Plan:
     m, k, n = size_of(args)
     sizes = parse_block(args.block)
     mode: Mode = args.mode or "termwise"
-    words = 2 if mode in ("fused", "elementwise") and args.terms > 1 else 1
-    broken = ascend.candidate_rejections(*sizes, chip, args.buffering, words, args.operand)
-    if broken:
+    options = kernel_of(args)
+    words = combination(mode).words(options["terms"])
+    broken = ascend.candidate_rejections(*sizes, chip, args.buffering, words, options["operand"])
+    if broken and args.kernel == "paper":
         raise ValueError(f"block {sizes} does not fit {chip.name}: {'; '.join(map(str, broken))}")
     schedule = ascend.build_schedule(
-        m, k, n, chip, ascend.Blocking(*sizes), terms=args.terms, buffering=args.buffering, mode=mode, kernel=args.kernel,
-        operand=args.operand, merge=args.merge, layout=args.layout, split=args.split,
+        m, k, n, chip, ascend.Blocking(*sizes), mode=mode, kernel=args.kernel, split=args.split, **options,
     )  # fmt: skip
-    if schedule.kernel == "paper":
+    if args.kernel == "paper":
         return ascend.plan_of(schedule)
     # Of the grid's choices the fastest residency with this block.
     kept = [schedule]
@@ -185,23 +225,8 @@ def _one_block(args: argparse.Namespace, chip: ascend.Chip) -> Plan:
     return min((ascend.plan_of(each) for each in kept), key=lambda plan: plan.seconds)
 
 
-def _order(plan: Plan) -> str:
-    """How tiles and operands are placed, in a few letters."""
-    s = plan.schedule
-    if s.kernel == "vector":
-        return f"vector, {s.streamed.upper()} streamed"
-    return f"order {s.swizzle}" if s.resident == "none" else f"{s.resident.upper()} kept"
-
-
-def _cores(plan: Plan) -> str:
-    s = plan.schedule
-    if s.resident == "none" and s.kernel == "grid":
-        return f"{s.used_cores}" + (f" (k/{len(s.k_slices)})" if len(s.k_slices) > 1 else "")
-    return f"{s.grid}" if s.kernel != "paper" else f"{s.used_cores}x1x1"
-
-
 def _table(plans: list[Plan], title: str) -> Table:
-    if plans[0].schedule.kernel == "paper":
+    if plans[0].traffic:
         headings = [
             "bm", "bk", "bn", "n_fused", "fusion_efficiency", "tflops", "seconds", "cube_efficiency", "operational_intensity",
             "waves", "k_groups", "error",
@@ -227,20 +252,25 @@ def _table(plans: list[Plan], title: str) -> Table:
         b, s, (bound, share) = p.blocking, p.schedule, p.bound
         rows.append(
             [
-                b.bm, b.bk, b.bn, s.chain, s.mode if s.terms > 1 else "-", _cores(p), _order(p), f"{p.seconds:.3e}",
+                b.bm, b.bk, b.bn, s.chain, s.mode if s.terms > 1 else "-", s.cores_text(), s.placement(), f"{p.seconds:.3e}",
                 p.tflops, bound, f"{share:.2f}" if share == share else "", f"{p.bits:.1f}" if p.bits else "", p.error,
             ]
         )  # fmt: skip
     return Table(title, headings, rows)
 
 
-def _print_tiling(plan: Plan) -> None:
-    fields = ascend.tiling_fields(plan.schedule)
-    if fields:
-        print("\nAscendC (TCubeTiling):\n")
-        print(ascendc_snippet(plan.schedule))
-        print("\nCATLASS:\n")
-        print(catlass_snippet(plan.schedule))
+def _print_tiling(plan: Plan, target: str | None) -> None:
+    if ascend.tiling_fields(plan.schedule):
+        for name in (target,) if target else SNIPPETS:
+            print(f"\n{TITLES[name]}:\n")
+            print(SNIPPETS[name](plan.schedule))
+            other = described(plan.schedule, name)
+            if other is not None:
+                time = ascend.simulate(other).seconds
+                say(
+                    f"the kernel that these fields describe takes {1e6 * time:.4g} us, this plan {1e6 * plan.seconds:.4g}: "
+                    f"--for {name} plans what they can say"
+                )
         print()
     for note in notes(plan.schedule):
         say(f"note: {note}")
@@ -280,6 +310,14 @@ def read_shapes(path: str | Path) -> list[tuple[str, Size]]:
     return found
 
 
+def _best(args: argparse.Namespace, chip: ascend.Chip, size: Size) -> Plan:
+    """The best plan of the way that the options name, or the one that is advised."""
+    if not compares(args):
+        return _ranked(args, chip, size, 1)[0]
+    advice = advice_of(args, chip, size, None)
+    return (advice.best or max(advice.plans, key=lambda pair: pair[1].bits or 0.0))[1]
+
+
 def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
     """The best plan of each shape on each chip, side by side."""
     single = [
@@ -291,7 +329,7 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
         raise ValueError("give the size M K N or --shapes FILE, not both")
     size = size_of(args)
     shapes = read_shapes(args.shapes) if args.shapes else [(" x ".join(map(str, size)), size)]
-    best = [(name, shape, [_ranked(args, chip, shape, 1)[0] for chip in chips]) for name, shape in shapes]
+    best = [(name, shape, [_best(args, chip, shape) for chip in chips]) for name, shape in shapes]
     if args.json:
         rows = [
             {"name": name, "m": size[0], "k": size[1], "n": size[2], "chip": chip.name} | plan.to_dict()
@@ -303,6 +341,7 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
     headings = [
         "shape",
         "chip",
+        "operand",
         "block",
         *_OF_A_SCHEDULE,
     ]
@@ -312,12 +351,13 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
             s, (bound, share) = p.schedule, p.bound
             lines.append(
                 [
-                    name, chip.name, f"{p.blocking}", s.chain, s.mode if s.terms > 1 else "-", _cores(p), _order(p),
+                    name, chip.name, s.operand + (f" x {s.terms}" if s.terms > 1 else ""), f"{p.blocking}", s.chain,
+                    s.mode if s.terms > 1 else "-", s.cores_text(), s.placement(),
                     f"{p.seconds:.3e}", p.tflops, bound, f"{share:.2f}" if share == share else "",
                     f"{p.bits:.1f}" if p.bits else "",
                 ]
             )  # fmt: skip
-    table = Table(f"Best plans of C = A B (m x k x n), {args.terms} term(s)", headings, lines)
+    table = Table("Best plans of C = A B (m x k x n)", headings, lines)
     if args.csv:
         write_text(args.csv, table.to_csv())
     say("; ".join(evidence(args, chip) for chip in chips))
@@ -359,7 +399,7 @@ def _pareto(args: argparse.Namespace, chip: ascend.Chip) -> None:
         (
             f"{p.plan.seconds:.3e}", f"{p.bits:.2f}",
             f"{p.seconds_per_bit:.2e}" if p.seconds_per_bit is not None else "", p.label(), str(p.plan.blocking),
-            _cores(p.plan), _order(p.plan),
+            p.plan.schedule.cores_text(), p.plan.schedule.placement(),
         )
         for p in points
         if p.on_front
@@ -396,8 +436,9 @@ def _bits(args: argparse.Namespace, chip: ascend.Chip) -> None:
 
 
 def _rejections(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    words = 2 if args.mode in ("fused", "elementwise") and args.terms > 1 else 1
-    rows = ascend.rejections(chip, args.buffering, words, args.operand)
+    options = kernel_of(args)
+    words = combination(args.mode or "termwise").words(options["terms"])
+    rows = ascend.rejections(chip, args.buffering, words, options["operand"])
     if args.json:
         found = [
             {"bm": r.bm, "bk": r.bk, "bn": r.bn, "reasons": [reason._asdict() for reason in r.reasons]} for r in rows
@@ -422,8 +463,8 @@ def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
     else:
         bk = parse_block(args.block)[1] if args.block else PUBLISHED_BLOCK.bk
         rows = figures.heat_map(
-            chip, bk, size_of(args), lambda done, total: progress(done, total, "blocks"), terms=args.terms,
-            buffering=args.buffering, mode=args.mode or "termwise", operand=args.operand,
+            chip, bk, size_of(args), lambda done, total: progress(done, total, "blocks"), mode=args.mode or "termwise",
+            terms=kernel_of(args)["terms"], buffering=args.buffering, operand=kernel_of(args)["operand"],
         )  # fmt: skip
         name = f"heat_map_{chip.name}_bk{bk}"
         m, k, n = size_of(args)

@@ -5,17 +5,19 @@ import sys
 
 import ascend
 from ascend.grid import Swizzle
+from ascend.kernels.base import Kernel
 from ascend.reports import figures, plots
 from ascend.reports.calibration import PUBLISHED_BLOCK, statements
-from ascend.reports.profile import fit_profile, read_profile
-from ascend.reports.published import comparisons
+from ascend.reports.profile import Row, fit_profile, read_profile
+from ascend.reports.published import BUSY_PIPES, FAR_OFF, SOURCES, Comparison, comparisons, spread
 from ascend.reports.waterfall import sweep
-from ascend.roofline import schedule_roofline
-from ascend.tile_schedule import KERNELS, RESIDENTS, TileSchedule
+from ascend.schedule import KERNELS, variant
+from ascend.tile_schedule import RESIDENTS
 from mpgemm.commands.ascend_options import (
     add_shared_arguments,
     evidence,
     folder_of,
+    kernel_of,
     parse_block,
     parse_grid,
     parse_number,
@@ -33,15 +35,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     add_shared_arguments(parser)
     how = parser.add_argument_group("schedule and simulation")
+    how.add_argument("--block", metavar="BM,BK,BN", help="block sizes (176,64,176; --calibrate: the best plan's)")
     how.add_argument(
-        "--block", default=",".join(map(str, (176, 64, 176))), metavar="BM,BK,BN", help="block sizes (176,64,176)"
+        "--kernel", choices=tuple(KERNELS), help="paper: SGEMM-cube's; grid; vector (paper; --calibrate: grid)"
     )
-    how.add_argument("--kernel", default="paper", choices=KERNELS, help="paper: SGEMM-cube's; grid; vector (paper)")
     how.add_argument("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
     how.add_argument("--resident", choices=RESIDENTS, help="the operand that stays in L1 (--kernel grid)")
     how.add_argument("--swizzle", metavar="OFFSET,DIRECTION", help="order of the tiles where nothing is resident")
     how.add_argument("--n-fused", type=int, metavar="COUNT", help="blocks of bk in a k group (as many as fit)")
     how.add_argument("--reseed-l0c", action="store_true", help="start L0C from C in each k group after the first")
+    how.add_argument("--unit-flag", action="store_true", help="FIXPIPE drains a tile while the cube still fills it")
     how.add_argument("--no-split", action="store_true", help="leave out the pass that splits A and B")
     how.add_argument("--latency", default="pipelined", choices=("pipelined", "serial"))
     how.add_argument("--all-cores", action="store_true", help="every core event by event")
@@ -66,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="operations in the trace at most (100000)",
     )
     files.add_argument("--gantt", metavar="FILE", help="picture of the pipes where a C block leaves")
+    files.add_argument("--ping-pong", metavar="FILE", help="picture of single beside double buffers, block by block")
     files.add_argument("--occupancy", metavar="FILE", help="picture of the buffers in use")
     files.add_argument("--waterfall-plot", metavar="FILE", help="picture of the waterfall")
     files.add_argument("--figure", choices=FIGURES, help="the paper's figure 10, 11 or 12 as this model predicts it")
@@ -91,14 +95,7 @@ def _show(args: argparse.Namespace, chip: ascend.Chip) -> None:
 
 def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     m, k, n = size_of(args)
-    block = ascend.Blocking(*parse_block(args.block))
-    schedule = ascend.build_schedule(
-        m, k, n, chip, block, terms=args.terms, buffering=args.buffering, mode=args.mode or "termwise",
-        reseed_l0c=args.reseed_l0c, operand=args.operand, n_fused=args.n_fused, kernel=args.kernel,
-        grid=parse_grid(args.grid) if args.grid else None, resident=args.resident, split=args.split, merge=args.merge,
-        layout=args.layout,
-        swizzle=Swizzle(*parse_pair(args.swizzle)) if args.swizzle else None,
-    )  # fmt: skip
+    schedule = _schedule(args, (m, k, n), chip, args.kernel or "paper", kernel_of(args))
     progress = Progress()
     timeline = ascend.simulate(
         schedule, include_split=not args.no_split, all_cores=args.all_cores, latency=args.latency,
@@ -116,14 +113,32 @@ def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
         print(f"\nwritten: {', '.join(written)}")
 
 
-def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: TileSchedule) -> list[str]:
+def _schedule(
+    args: argparse.Namespace, size: tuple[int, int, int], chip: ascend.Chip, kernel: str, options: dict
+) -> Kernel:
+    """The schedule that the options describe."""
+    return ascend.build_schedule(
+        *size, chip, _block(args), mode=args.mode or "termwise", reseed_l0c=args.reseed_l0c, n_fused=args.n_fused,
+        kernel=kernel, grid=parse_grid(args.grid) if args.grid else None, resident=args.resident, split=args.split,
+        swizzle=Swizzle(*parse_pair(args.swizzle)) if args.swizzle else None, unit_flag=args.unit_flag, **options,
+    )  # fmt: skip
+
+
+def _block(args: argparse.Namespace) -> ascend.Blocking:
+    return ascend.Blocking(*parse_block(args.block)) if args.block else PUBLISHED_BLOCK
+
+
+def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Kernel) -> list[str]:
     """The files asked for; the run is recorded once for all of them."""
-    written = [path for path in (args.trace, args.gantt, args.occupancy, args.waterfall_plot) if path]
+    written = [path for path in (args.trace, args.gantt, args.occupancy, args.waterfall_plot, args.ping_pong) if path]
     if not written:
         return []
     recorded = timeline.recorded() if args.trace or args.gantt or args.occupancy else timeline
     if args.trace:
         recorded.to_trace(args.trace, args.trace_operations)
+    if args.ping_pong:
+        runs = [ascend.simulate(variant(schedule, buffering=x), include_split=False) for x in ("single", "double")]
+        plots.buffering_plot(runs[0], runs[1], args.ping_pong)
     if args.gantt or args.occupancy or args.waterfall_plot:
         if args.gantt:
             plots.gantt(recorded, args.gantt)
@@ -135,7 +150,7 @@ def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: 
     return written
 
 
-def _as_dict(args: argparse.Namespace, timeline: ascend.Timeline, schedule: TileSchedule, written: list[str]) -> dict:
+def _as_dict(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Kernel, written: list[str]) -> dict:
     result = timeline.to_dict() | {"calibrated": args.calibrated, "written": written}
     if args.waterfall:
         result["waterfall"] = [step._asdict() for step in ascend.waterfall(schedule, args.latency)]
@@ -154,12 +169,8 @@ def _as_dict(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Tile
 
 def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
     s = timeline.schedule
-    if s.kernel == "paper":
-        point = ascend.roofline(s.blocking, s.m, s.k, s.n, timeline.chip, timeline.chip.peak_flops(s.operand) / s.terms)
-        placed = ""
-    else:
-        point = schedule_roofline(s)
-        placed = f"grid {s.grid}, resident {s.resident}, order {s.swizzle}, {s.used_cores} cores, "
+    point = s.roofline()
+    placed = f"{s.placement()}, {s.used_cores} cores ({s.cores_text()}), "
     say(
         f"{evidence(args, timeline.chip)}\n"
         f"m, k, n = {s.m}, {s.k}, {s.n}, {s.kernel} kernel, {placed}block {s.blocking}, N_fused {s.n_fused}, "
@@ -178,7 +189,7 @@ def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
     Table("What the cube waits for", ("pipe", "reason", "cycles", "fraction"), stalls).print()
 
 
-def _more_tables(args: argparse.Namespace, schedule: TileSchedule) -> list[Table]:
+def _more_tables(args: argparse.Namespace, schedule: Kernel) -> list[Table]:
     tables = []
     rows: list[tuple]
     if args.waterfall:
@@ -212,7 +223,7 @@ def _more_tables(args: argparse.Namespace, schedule: TileSchedule) -> list[Table
     return tables
 
 
-def _swept(args: argparse.Namespace, schedule: TileSchedule) -> tuple[str, list[tuple[float, float]]]:
+def _swept(args: argparse.Namespace, schedule: Kernel) -> tuple[str, list[tuple[float, float]]]:
     name, equals, values = args.sweep.partition("=")
     if not equals:
         raise ValueError(f"expected --sweep PARAMETER=V1,V2,..., got {args.sweep!r}")
@@ -221,9 +232,18 @@ def _swept(args: argparse.Namespace, schedule: TileSchedule) -> tuple[str, list[
 
 def _published(args: argparse.Namespace) -> None:
     rows = statements()
+    compared = comparisons()
     if args.json:
-        catlass = [{**c.measurement._asdict(), "predicted": c.predicted, "error": c.error} for c in comparisons()]
-        sys.stdout.write(json_text({"statements": [row._asdict() for row in rows], "catlass": catlass}))
+        times = [
+            {
+                **{key: value for key, value in c.measurement._asdict().items() if key != "deal"}, "predicted": c.predicted,
+                "error": c.error, "predicted_busy": c.busy, "block": str(c.schedule.blocking),
+            }
+            for c in compared
+        ]  # fmt: skip
+        spreads = {kind: spread(chosen)._asdict() for kind, chosen in _kinds(compared).items()}
+        result = {"statements": [row._asdict() for row in rows], "times": times, "spread": spreads}
+        sys.stdout.write(json_text(result))
         return
     headings = ("statement", "published", "nominal", "calibrated", "")
     lines = [
@@ -232,37 +252,85 @@ def _published(args: argparse.Namespace) -> None:
     say("910A and 910B: predictions beside published numbers; the fitted ones prove nothing")
     Table("Published (SGEMM-cube, section 6.3) and simulated, TFLOP/s", headings, lines).print()
     say(f"The size behind 41.7 and 65.3 is not published; 5632 x 2816 x 5632 is assumed, block {PUBLISHED_BLOCK}.\n")
-    times = [
-        (
-            c.measurement.name, c.measurement.chip, f"{c.measurement.m} x {c.measurement.k} x {c.measurement.n}",
-            c.measurement.operand, str(c.measurement.tile), str(Swizzle(*c.measurement.swizzle)),
-            f"{c.measurement.microseconds:g}", f"{c.predicted:.1f}", f"{c.error:+.0%}",
-            "fitted to" if c.measurement.fitted else "predicted",
-        )
-        for c in comparisons()
-    ]  # fmt: skip
+    _print_times(compared)
+
+
+def _kinds(compared: list[Comparison]) -> dict[str, list[Comparison]]:
+    return {
+        "predicted": [c for c in compared if not c.measurement.fitted],
+        "fitted": [c for c in compared if c.measurement.fitted],
+    }
+
+
+def _print_times(compared: list[Comparison]) -> None:
+    """Published times and busy ratios beside the predictions, and how far these are off."""
+    times, busy = [], []
+    for c in compared:
+        r = c.measurement
+        kind = "fitted to" if r.fitted else "predicted"
+        size = f"{r.m} x {r.k} x {r.n}"
+        times.append(
+            (
+                r.source, r.name, r.chip, size, r.operand, str(c.schedule.blocking), c.schedule.placement(),
+                f"{r.microseconds:.4g}", f"{c.predicted:.4g}", f"{c.error:+.0%}", kind,
+            )
+        )  # fmt: skip
+        pairs = (f"{here:.2f} / {there:.2f}" for there, here in zip(c.busy, r.busy, strict=True))
+        if r.busy:
+            busy.append((r.name, r.chip, size, *pairs, kind))
     columns = (
+        "source",
         "case",
         "chip",
         "m x k x n",
         "operand",
-        "bm, bk, bn",
-        "swizzle",
+        "block",
+        "placed",
         "published us",
         "predicted",
         "error",
         "",
     )
-    Table("Published by CATLASS and simulated on nominal parameters", columns, times).print()
+    Table("Published times and simulated ones", columns, times).print()
+    print()
+    Table("Busy ratios, published / simulated", ("case", "chip", "m x k x n", *BUSY_PIPES, ""), busy).print()
+    print()
+    for kind, chosen in _kinds(compared).items():
+        found = spread(chosen)
+        say(
+            f"{kind}: {found.rows} rows, rms of log(predicted / published) {found.time:.1%}, of busy ratios {found.busy:.3f}"
+        )
+    for c in compared:
+        if abs(c.error) > FAR_OFF:
+            r = c.measurement
+            say(f"{r.source}, {r.name}, {r.m} x {r.k} x {r.n}: {c.error:+.0%}; {r.remark}")
+    for name, source in SOURCES.items():
+        say(f"{name}: {source}")
 
 
 def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     progress = Progress()
-    rows = read_profile(args.calibrate)
-    fit = fit_profile(chip, rows, lambda done, total: progress(done, total, "searches"))
+    rows, skipped = read_profile(args.calibrate)
+    named = args.block or args.kernel or args.grid or args.swizzle or args.resident
+
+    def schedule_of(row: Row) -> Kernel:
+        options = kernel_of(args) | {"terms": 1, "operand": row.operand}
+        return _schedule(args, (row.m, row.k, row.n), chip, args.kernel or "grid", options)
+
+    def planned(row: Row) -> Kernel:
+        options = kernel_of(args) | {"terms": 1, "operand": row.operand}
+        found = ascend.plan(
+            row.m, row.k, row.n, chip, simulated=4, top=4, error_of=lambda s: 0.0, split=args.split, **options
+        )
+        return next((p.schedule for p in found if p.schedule.on_cube), found[0].schedule)
+
+    fit = fit_profile(
+        chip, rows, lambda done, total: progress(done, total, "searches"), schedule_of if named else planned
+    )
     if args.json:
         result = {
-            "chip": chip.name, "parameters": fit.parameters, "spread_nominal": fit.spread(False), "spread": fit.spread(),
+            "chip": chip.name, "skipped": skipped, "parameters": fit.parameters, "spread_nominal": fit.spread(False),
+            "spread": fit.spread(),
             "residuals": [
                 row.row._asdict() | {"nominal": row.nominal, "calibrated": row.calibrated} for row in fit.residuals
             ],
@@ -270,6 +338,8 @@ def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
         sys.stdout.write(json_text(result))
         return
     say(f"{chip.name}: calibrated to {len(rows)} product(s) of {args.calibrate}")
+    for reason in skipped:
+        say(f"left out: {reason}")
     lines = [
         (
             r.row.name, f"{r.row.m} x {r.row.k} x {r.row.n}", r.row.operand, f"{1e6 * r.row.seconds:.1f}",
@@ -306,7 +376,7 @@ def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
         rows = figures.figure_11(chip, size, report)
         plots.figure_11_plot(rows, path, f"Fig. 11: {where}")
     else:
-        block = ascend.Blocking(*parse_block(args.block))
+        block = _block(args)
         rows = figures.figure_12(chip, block, report)
         plots.figure_12_plot(rows, path, f"Fig. 12: {chip.name} ({fit}), block {block}, and 910B3")
     paths = [*write_rows(folder, name, rows), path]

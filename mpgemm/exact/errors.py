@@ -239,7 +239,7 @@ class ErrorMeter:
             normwise=_ratio(_norm_frobenius(difference), _norm_frobenius(self._sizes[finite])),
             componentwise=_largest_ratio(difference, self._sizes),
             max_ulp=float(ulps.max(initial=0.0)),
-            mean_ulp=_ratio(exact_sum(ulps) if np.isfinite(ulps).all() else math.inf, ulps.size),
+            mean_ulp=_mean(ulps),
             bits_equal=float(equal.mean()) if equal.size else 1.0,
             nonfinite=int(np.count_nonzero(~np.isfinite(values))),
             nonfinite_wrong=int(np.count_nonzero(difference == np.inf)),
@@ -278,6 +278,16 @@ def _input_norm_inf(x: np.ndarray) -> float:
                 sums = sums + np.where(np.isfinite(values), values, 0.0).sum(axis=1)
         largest = max(largest, float(np.max(sums)))
     return largest
+
+
+def _mean(x: np.ndarray) -> float:
+    """The mean of numbers that are not negative: infinite where one is, 0 of none, finite though their sum overflows."""
+    if not np.isfinite(x).all():
+        return math.inf
+    try:
+        return _ratio(exact_sum(x), x.size)
+    except OverflowError:
+        return math.ldexp(exact_sum(np.ldexp(x, -64)) / x.size, 64)
 
 
 #: Bits of a slice of :func:`exact_sum`: sums of 2^22 slices, a chunk, stay integers of 63 bits.

@@ -127,7 +127,8 @@ class ExactResult:
         """computed - exact, each difference rounded once to binary64, to nearest with ties to even.
 
         It is 0 if and only if the element is exact: a difference below binary64's range becomes its smallest
-        number with the difference's sign, 2^-1074. Where the exact element is NaN it is NaN; where the exact
+        number with the difference's sign, 2^-1074. Below 2^-1022 binary64 has fewer bits, its numbers are 2^-1074
+        apart: such a difference is rounded to one of them. Where the exact element is NaN it is NaN; where the exact
         element is infinite it is 0 for the same infinity and else ``computed - exact``; where only the computed
         element is infinite or NaN it is that.
 

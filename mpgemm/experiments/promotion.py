@@ -282,9 +282,10 @@ def _check_held(data: Data, rounded: Data, engine: Engine) -> None:
         lost = np.argwhere(~np.isfinite(held.astype(np.float64)))
         if len(lost):
             i, j = lost[0]
+            many = f"{len(lost)} elements of {name} are" if len(lost) > 1 else f"1 element of {name} is"
             raise ValueError(
-                f"{len(lost)} element{'s' * (len(lost) != 1)} of {name} {'are' if len(lost) != 1 else 'is'} beyond {fmt.name}'s largest number, {fmt.max_finite:g}, the first "
-                f"{name}[{i}, {j}] = {float(x[i, j]):g}: no interval helps there; scale {name}"
+                f"{many} beyond {fmt.name}'s largest number, {fmt.max_finite:g}, the first {name}[{i}, {j}] = "
+                f"{float(x[i, j]):g}: no interval helps there; scale {name}"
             )
 
 

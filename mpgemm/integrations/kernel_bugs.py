@@ -83,7 +83,9 @@ def _scale(f: Failure) -> Iterator[Finding]:
         return
     ratio = f.got[best] / f.true[best]
     exponent = round(math.log2(abs(ratio)))
-    power = f" (2^{exponent})" if abs(math.log2(abs(ratio)) - exponent) < 1e-3 else ""
+    power = ""
+    if abs(math.log2(abs(ratio)) - exponent) < 1e-3:
+        ratio, power = math.copysign(2.0**exponent, ratio), f" (2^{exponent})"
     text = f"a wrong scale: every result is {ratio:.6g}{power} times the exact one"
     found = f.finding(ratio * f.true, text, 1 + abs(ratio))
     if found.fit <= GOOD:  # within a wide bound nearly everything is a scale

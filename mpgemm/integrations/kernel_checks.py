@@ -29,6 +29,7 @@ def assert_gemm_close(
     *,
     engine: Engine | str,
     splits: int = 1,
+    promote_every: int | None = None,
     scale_a=None,
     scale_b=None,
     input_rounding: str | None = None,
@@ -39,7 +40,7 @@ def assert_gemm_close(
     ----------
     out : array_like, shape (m, n)
         The kernel's result; its type is the output format.
-    a, b, c, engine, splits, scale_a, scale_b, input_rounding
+    a, b, c, engine, splits, promote_every, scale_a, scale_b, input_rounding
         As for :func:`gemm_tolerance`.
 
     Raises
@@ -58,7 +59,7 @@ def assert_gemm_close(
     if fmt is None:
         raise TypeError(f"out has elements of type {computed.dtype}: no floating-point format")
     allowed = gemm_tolerance(
-        engine, a, b, c, out_format=fmt.name, splits=splits, scale_a=scale_a, scale_b=scale_b,
+        engine, a, b, c, out_format=fmt.name, splits=splits, promote_every=promote_every, scale_a=scale_a, scale_b=scale_b,
         input_rounding=input_rounding,
     )  # fmt: skip
     if computed.shape != allowed.bound.shape:

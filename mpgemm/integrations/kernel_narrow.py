@@ -53,7 +53,7 @@ def narrow_findings(f: Failure) -> list[Finding]:
             near = f.finding(_summed(f, products, name, step), _accumulation(name))
             if near.fit <= 1:
                 return [near]
-    return []
+    return [near for text, engine in _hopper(f) if (near := f.finding(_of_engine(f, engine), text)).fit <= 1]
 
 
 def _accumulation(name: str) -> str:
@@ -111,7 +111,7 @@ def _hopper(f: Failure) -> list[tuple[str, Engine]]:
     if spelled is None or f.tolerance.engine.scale_format is not None:
         return []
     unit = get_instruction("hopper", f"wgmma.m64n8k32.f32.{spelled}.{spelled}")
-    if f.tolerance.engine.label == unit.label:
+    if f.tolerance.engine.label == unit.label and f.tolerance.promote_every is None:
         return []
     return [("sums with 13 fraction bits, as Hopper's FP8 units have (no promotion to FP32)", unit)]
 

@@ -121,6 +121,8 @@ def model_values(allowed: KernelTolerance, rows: np.ndarray, columns: np.ndarray
     a, b = a[rows], b[:, columns]
     scales = [None if s is None else s[rows] if i == 0 else s[:, columns] for i, s in enumerate(scales)]
     options = {} if scales[0] is None else {"scale_a": scales[0], "scale_b": scales[1]}
+    if allowed.promote_every is not None:
+        options["promote_every"] = allowed.promote_every
     c = None if allowed.c is None else allowed.c[np.ix_(rows, columns)]
     plain = allowed.engine.gemm(a, b, **options).astype(np.float64)
     if c is None:

@@ -45,6 +45,8 @@ class KernelTolerance:
         Of the kernel's result.
     splits : int
         Chains that are added up.
+    promote_every : int or None
+        Products after which a chain is added to an FP32 sum outside and starts anew.
     overflow_from : float
         The size of a sum from which it may be infinite.
     derivation : str
@@ -64,6 +66,7 @@ class KernelTolerance:
     given: tuple[np.ndarray, np.ndarray]
     out_format: str
     splits: int
+    promote_every: int | None
     overflow_from: float
     derivation: str
     vacuity: Vacuity
@@ -110,6 +113,7 @@ def gemm_tolerance(
     *,
     out_format: str | None = None,
     splits: int = 1,
+    promote_every: int | None = None,
     scale_a=None,
     scale_b=None,
     input_rounding: str | None = None,
@@ -129,6 +133,9 @@ def gemm_tolerance(
         Format of the kernel's result; the engine's by default.
     splits : int
         Chains: slices of k, or restarts.
+    promote_every : int, optional
+        Products after which the kernel adds its chain to a sum in FP32 outside and starts anew, instead of `splits`: a
+        multiple of the engine's k, as for :meth:`tensorcore_models.Engine.gemm`.
     scale_a, scale_b : array_like, optional
         Block scales, for an engine with scales.
     input_rounding : str, optional
@@ -141,9 +148,10 @@ def gemm_tolerance(
     Raises
     ------
     ValueError
-        If values are not representable and `input_rounding` is None, shapes do not fit, or no bound is known for the engine.
+        If values are not representable and `input_rounding` is None, shapes do not fit, or no bound is known for the engine; if
+        sums outside come with `splits`, are not of whole steps, or the engine does not give FP32.
     TypeError
-        If `splits` is not an integer.
+        If `splits` or `promote_every` is not an integer.
     """
     arrays = [tcm.as_array(a, "a"), tcm.as_array(b, "b")]
     unit = kernel_engine(engine, *arrays)
@@ -151,6 +159,7 @@ def gemm_tolerance(
         raise TypeError(f"splits is the number of chains, an integer, got {splits!r}")
     if splits < 1:
         raise ValueError(f"splits is {splits}, expected at least 1")
+    _check_promotion(unit, splits, promote_every)
     x, y = (
         values_of_bits(operand_bits(x, fmt, input_rounding, name), fmt)
         for x, fmt, name in zip(arrays, unit.formats, "ab", strict=False)
@@ -164,18 +173,37 @@ def gemm_tolerance(
     operands = x, y, scale_a, scale_b
     x, y = apply_scales(unit, x, y, scales_a, scales_b)
     exact, out = exact_gemm(x, y, added), get_format(out_format) if out_format is not None else unit.formats[3]
-    chains = _Chains(unit, steps, splits - 1 + (added is not None), facts, out)
+    additions = splits - 1 + (added is not None)
+    chains = _Chains(unit, steps, additions, facts, out, x.shape[1], promote_every)
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = np.abs(x) @ np.abs(y) + (0.0 if added is None else np.abs(added))
         bound, finite_bound = (chains.bound(sizes, exact, finite) for finite in (False, True))
-    lines = [found.derivation, *([f"{chains.additions} addition(s) outside"] if chains.additions else [])]
+    if promote_every is not None:
+        found_text = f"{unit.label}: chains of {promote_every} products, each added to a sum in FP32 outside\n"
+        found_text += "\n".join(f"each step: {text}" for text in step.derivation)
+    else:
+        found_text = found.derivation
+    lines = [found_text, *([f"{chains.additions} addition(s) outside"] if chains.additions else [])]
     if out != unit.formats[3]:
         lines.append(f"rounded once to {out.name}")
     given = (arrays[0].astype(np.float64), arrays[1].astype(np.float64)) if unit.scale_format is None else (x, y)
     return KernelTolerance(
-        unit, bound, finite_bound, exact, x, y, added, operands, given, out.name, splits, bounds.overflow_from(unit),
-        "\n".join(lines), _vacuity(x, y, added, exact, finite_bound),
+        unit, bound, finite_bound, exact, x, y, added, operands, given, out.name, splits, promote_every,
+        bounds.overflow_from(unit), "\n".join(lines), _vacuity(x, y, added, exact, finite_bound),
     )  # fmt: skip
+
+
+def _check_promotion(unit: Engine, splits: int, every: int | None) -> None:
+    if every is None:
+        return
+    if isinstance(every, bool) or not hasattr(every, "__index__"):
+        raise TypeError(f"promote_every is a number of products, an integer, got {every!r}")
+    if splits != 1:
+        raise ValueError("promote_every has chains of its own: leave splits out")
+    if every < 1 or every % unit.k:
+        raise ValueError(f"promote_every is {every}, expected a multiple of the {unit.k} products of {unit.label}")
+    if unit.formats[3] != get_format("fp32"):
+        raise ValueError(f"{unit.label} gives {unit.formats[3].name}: sums outside are those of FP32 results")
 
 
 class _Chains(NamedTuple):
@@ -186,11 +214,17 @@ class _Chains(NamedTuple):
     additions: int
     facts: OperandFacts | None
     out: Format | IntegerFormat
+    k: int
+    every: int | None
 
     def bound(self, sizes: np.ndarray, exact: ExactResult, finite: bool) -> np.ndarray:
         """Of each element; `finite` where nothing is known to have overflowed."""
         known, result = np.isfinite(sizes), self.unit.formats[3]
-        bound = bounds.accumulation_bound(self.unit, np.where(known, sizes, 0.0), self.steps, self.facts, finite=finite)
+        bounded = np.where(known, sizes, 0.0)
+        if self.every is None:
+            bound = bounds.accumulation_bound(self.unit, bounded, self.steps, self.facts, finite=finite)
+        else:
+            bound = bounds.promoted_bound(self.unit, bounded, self.k, self.every, self.facts, finite=finite)
         if self.additions and isinstance(result, Format):
             bound = bound + bounds.growth(result.unit_roundoff, self.additions) * (sizes + bound) * bounds.MARGIN
         if self.out != result and isinstance(self.out, Format):

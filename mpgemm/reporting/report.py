@@ -19,7 +19,7 @@ from mpgemm.experiments.provenance import environment
 from tensorcore_models.results import data_frame, format_cell, html_table, number_columns
 
 #: Version of the layout of the JSON that commands and results write; docs/json.md describes it.
-SCHEMA = 1
+SCHEMA = 2
 #: A text column after the first is wrapped, down to this width, before a column is left out.
 NARROWEST_TEXT = 30
 

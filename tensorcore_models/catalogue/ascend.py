@@ -2,11 +2,13 @@
 
 Sources: xue-sgemm-cube (16 x 16 x 16 FP16, saturation on the 910A); Huawei's documentation of the cube unit (16 x 32 x 16
 INT8) and of AscendC's Mmad (BF16, FP32 and HF32 operands on Atlas A2, FP32 fractals of 16 x 8); the CANN documentation of
---allow_hf32 (HF32 has FP32's exponent and 11 fraction bits; PyTorch on Ascend takes it for FP32 matrix products by default).
+--allow_hf32 (HF32 has FP32's exponent and 11 fraction bits; on for convolutions and off for matrix products by default, as
+torch_npu.npu.matmul.allow_hf32 is: Huawei, PyTorch 6.0 to 7.2 API reference).
 
 Not published, and assumed here: the order of the products in a step (ascending k), how often a step rounds (every product, to
 nearest even; FP16, BF16 and HF32 products are exact in FP32, an FP32 product is fused with its addition), the rounding of
-FP32 to HF32 (to nearest even), the depth of an HF32 step (8, between FP16's 16 and FP32's 4).
+FP32 to HF32 (to nearest even; a mode of the core, SetHF32TransMode in the AscendC API reference, 07_0259, has another value
+"towards zero"), the depth of an HF32 step (8, between FP16's 16 and FP32's 4).
 """
 
 from ..accumulators import IntegerDotAdd, SequentialFMA

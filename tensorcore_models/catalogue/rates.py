@@ -2,7 +2,8 @@
 
 A rate counts multiplications and additions, in TFLOP/s (TOP/s for integers), without sparsity, with sums in FP32 (FP64 of FP64
 operands, int32 of integers): where a data sheet prints the rate with sparsity, half of it; where it prints that of a board with
-several GPUs, the share of one. What a data sheet does not state is not here: then nothing is said about cost.
+several GPUs, the share of one. What a data sheet does not state is not here: then nothing is said about cost. Editions of one
+document differ (FP64 of the B200: 40 in 2024, 37 later): the later one counts.
 """
 
 from dataclasses import dataclass, field

@@ -8,7 +8,9 @@ import ascend
 from ascend.chips.chip import KINDS, PARAMETERS
 from ascend.chips.files import parse_ini, parse_toml
 
-BUILT_IN = ["310", "310P3", "910A", "910B1", "910B3", "910PremiumA", "910ProA", "910ProB"]
+BUILT_IN = [
+    "310", "310P3", "910A", "910B1", "910B2", "910B3", "910B4", "910PremiumA", "910ProA", "910ProB", "950", "A3",
+]  # fmt: skip
 MINIMAL_INI = """[version]
 SoC_version=AscendTest
 [SoCInfo]
@@ -71,7 +73,7 @@ def test_names(name):
 
 def test_bare_910b_names_the_candidates():
     for name in ("910B", "Ascend910B"):
-        with pytest.raises(ValueError, match="910B1, 910B3"):
+        with pytest.raises(ValueError, match="910B1, 910B2, 910B3, 910B4"):
             ascend.get_chip(name)
 
 

@@ -8,13 +8,21 @@ import pytest
 import ascend
 import tensorcore_models as tcm
 from ascend.accuracy import data_error, error_bound, sampled_error
-from ascend.operands import cube_instruction
+from ascend.operands import cube_instruction, rounded_to_hf32
 from ascend.pareto import LEAST_GAIN, mark_front
+from ascend.pipes.build import build_program
 from ascend.reports.profile import COLUMNS, Row, fit_profile, read_profile
-from ascend.reports.published import comparisons, measured_schedule
-from ascend.reports.tiling import ascendc_snippet, broken_rules, catlass_snippet, notes, tiling_fields
+from ascend.reports.published import FAR_OFF, SOURCES, comparisons, spread
+from ascend.reports.tiling import (
+    SNIPPETS,
+    ascendc_snippet,
+    broken_rules,
+    catlass_snippet,
+    described,
+    notes,
+    tiling_fields,
+)
 from ascend.schedule import build_schedule, variant
-from ascend.schedule_product import schedule_product
 
 A, B3, P3 = (ascend.get_chip(name) for name in ("910A", "910B3", "310P3"))
 BLOCK = ascend.Blocking(64, 64, 64)
@@ -65,7 +73,7 @@ def test_no_element_leaves_the_bound(chip, options):
     block = ascend.Blocking(16, 64, 64) if options.get("kernel") == "vector" else BLOCK
     s = build_schedule(m, k, n, chip, block, **({"kernel": "grid"} | options))
     a64, b64 = a.astype(float), b.astype(float)
-    wrong = np.abs(schedule_product(s, a, b) - a64 @ b64) / (np.abs(a64) @ np.abs(b64))
+    wrong = np.abs(s.product(a, b) - a64 @ b64) / (np.abs(a64) @ np.abs(b64))
     # FP64 sums of the reference are wrong by at most k 2^-53.
     assert wrong.max() <= error_bound(s) + 700 * 2.0**-53
     if options.get("operand") != "int8":
@@ -79,7 +87,7 @@ def test_every_plan_carries_its_error():
     a, b = (rng.random(s, dtype=np.float32) for s in ((100, 3000), (3000, 200)))
     best = ascend.plan(100, 3000, 200, A, top=1, data=(a, b))[0]
     exact = a.astype(float) @ b.astype(float)
-    computed = schedule_product(best.schedule, a, b)
+    computed = best.schedule.product(a, b)
     assert best.error == pytest.approx(np.linalg.norm(computed - exact) / np.linalg.norm(exact), rel=1e-9)
     assert best.error_source == "data"
     assert ascend.plan(100, 3000, 200, A, top=1, distribution="positive")[0].error != best.error
@@ -132,7 +140,7 @@ def test_operand_products_are_chains_of_the_catalogue(operand):
                 own = ins.gemm_bits(x, y).view(np.float32)
             part = own if part is None else part + own
         total = part if total is None else total + part
-    got = schedule_product(s, a, b)
+    got = s.product(a, b)
     if operand == "fp16":  # saturates, as the 910A, where nothing overflows here
         assert np.array_equal(got, total)
     else:
@@ -143,7 +151,67 @@ def test_hf32_has_eleven_fraction_bits():
     x = np.float32([[1 + 2.0**-11, 1 + 2.0**-12, 1 + 3 * 2.0**-12]])  # kept, a tie to even, a tie to even
     assert tcm.round_to(x, "hf32").tolist() == [[1 + 2.0**-11, 1.0, 1 + 2.0**-10]]
     s = build_schedule(1, 3, 3, B3, ascend.Blocking(16, 16, 16), kernel="grid", terms=1, operand="hf32")
-    assert schedule_product(s, x, np.eye(3, dtype="f4")).tolist() == [[1 + 2.0**-11, 1.0, 1 + 2.0**-10]]
+    assert s.product(x, np.eye(3, dtype="f4")).tolist() == [[1 + 2.0**-11, 1.0, 1 + 2.0**-10]]
+
+
+@pytest.mark.parametrize(
+    ("chip", "size", "options"),
+    [
+        ("910A", (40, 100, 60), {}), ("910A", (1, 300, 64), {}), ("910A", (40, 100, 60), {"mode": "elementwise"}),
+        ("910A", (40, 100, 60), {"terms": 4}), ("910A", (40, 100, 60), {"terms": 1}),
+        ("910A", (40, 100, 60), {"terms": 1, "operand": "int8"}), ("910B3", (40, 100, 60), {"terms": 1, "operand": "fp32"}),
+        ("910B3", (40, 100, 60), {"terms": 1, "operand": "hf32"}), ("910B3", (40, 300, 60), {"split": 2}),
+        ("910A", (40, 100, 60), {"kernel": "paper"}),
+    ],
+)  # fmt: skip
+def test_cube_gemm_runs_every_plan(chip, size, options):
+    """Integers of four bits: every operand format and order has the exact product."""
+    rng = np.random.default_rng(13)
+    m, k, n = size
+    a, b = (rng.integers(-9, 10, shape).astype("f4") for shape in ((m, k), (k, n)))
+    for p in ascend.plan(m, k, n, chip, top=3, **options):
+        assert np.array_equal(ascend.cube_gemm(a, b, schedule=p.schedule), a @ b)
+
+
+def test_options_of_words_are_refused_where_there_are_none():
+    a = np.ones((32, 32), "f4")
+    s = build_schedule(32, 32, 32, B3, ascend.Blocking(32, 32, 32), terms=1, operand="fp32", kernel="grid")
+    with pytest.raises(ValueError, match="scale_exponent: the schedule runs 1 term of fp32"):
+        ascend.cube_gemm(a, a, schedule=s, scale_exponent=4)
+    with pytest.raises(ValueError, match="order, low_low"):
+        ascend.cube_gemm(a, a, schedule=s, order="elementwise", low_low=True)
+    with pytest.raises(ValueError, match="does not give order"):
+        ascend.cube_gemm(a, a, schedule=variant(s, terms=3, operand="fp16"), order="elementwise")
+
+
+def test_overflow_follows_the_chip():
+    """1e5 is no FP16 number: the first generation takes the largest, 65504, the second infinity."""
+    a = np.full((16, 16), 1e5, "f4")
+    block = ascend.Blocking(16, 16, 16)
+    for chip, finite in ((A, True), (B3, False)):
+        s = build_schedule(16, 16, 16, chip, block, kernel="grid", terms=1)
+        for got in (
+            ascend.cube_gemm(a, a, schedule=s), ascend.cube_gemm(a, a, chip=chip),
+            ascend.cube_hgemm(a, a, blocking=block, chip=chip), s.product(a, a),
+        ):  # fmt: skip
+            assert np.isfinite(got).all() == finite
+    assert np.isfinite(ascend.cube_gemm(a, a, schedule=s, overflow="saturate")).all()
+
+
+def test_both_readings_of_the_hf32_rounding():
+    """Ties, and numbers beside them: 12 bits are dropped."""
+    ties = np.float32([1 + 2.0**-12, 1 + 3 * 2.0**-12, 1 + 2.0**-12 + 2.0**-23, -(1 + 2.0**-12), np.inf])
+    above = {"rne": [0, 2, 1, 0], "rnz": [0, 1, 1, 0], "rz": [0, 1, 0, 0]}
+    eye = np.eye(5, dtype="f4")
+    eye[4, 4] = 0
+    for rounding, expected in above.items():
+        chip = B3.replace(hf32_rounding=rounding)
+        s = build_schedule(1, 5, 5, chip, ascend.Blocking(16, 16, 16), terms=1, operand="hf32", kernel="grid")
+        got = ascend.cube_gemm(np.where(np.isinf(ties), 0, ties)[None], eye, schedule=s)[0, :4]
+        assert (np.abs(got) - 1).tolist() == [2.0**-11 * x for x in expected]
+        assert np.isinf(rounded_to_hf32(ties, rounding)[4])
+    with pytest.raises(ValueError, match="hf32_rounding is one of rne, rnz, rz"):
+        B3.replace(hf32_rounding="up")
 
 
 def test_operands_that_a_chip_lacks():
@@ -151,13 +219,93 @@ def test_operands_that_a_chip_lacks():
         ascend.plan(64, 64, 64, A, terms=1, operand="bf16")
     with pytest.raises(ValueError, match="must hold integers from -128 to 127"):
         s = build_schedule(2, 2, 2, B3, ascend.Blocking(16, 16, 16), kernel="grid", terms=1, operand="int8")
-        schedule_product(s, np.full((2, 2), 0.5), np.eye(2))
+        s.product(np.full((2, 2), 0.5), np.eye(2))
     assert ascend.get_chip("310P") is P3
     with pytest.raises(ValueError, match="did you mean 910B"):
-        ascend.get_chip("910B4")
+        ascend.get_chip("910B5")
 
 
 # ---------------------------------------------------------------- tiling
+
+
+# ---------------------------------------------------------------- advice, batches, targets
+
+
+def test_the_plan_advises_what_is_fastest():
+    """Few rows on a 910B: FP32 on the cube beats three terms unless the weights were split once."""
+    found = ascend.advise(32, 4096, 11008, B3, simulated=6)
+    way, best = found.best
+    by_name = {str(way): p for way, p in found.plans}
+    assert str(way) == "fp32" and by_name["3 terms of fp16"].seconds > 2.5 * best.seconds
+    assert [p.seconds for _, p in found.plans] == sorted(p.seconds for _, p in found.plans)
+    assert not found.reaches(by_name["hf32"]) and found.reaches(by_name["3 terms of fp16"])
+    assert "fastest that reaches FP32's" in found.sentences()[0] and "2." in found.sentences()[1]
+    assert not any("inplace" in name for name in by_name)  # FIXPIPE does not scale
+    few = ascend.advise(32, 4096, 11008, B3, bits=12, simulated=6)
+    assert str(few.best[0]) == "hf32" and few.best[1].bits >= 12
+    many = ascend.advise(64, 512, 64, A, bits=40, simulated=4)
+    assert many.best is None and "nothing here reaches 40.0 bits" in many.sentences()[0]
+
+
+def test_words_that_are_there_already_cost_nothing():
+    plans = {x: ascend.plan(32, 4096, 11008, B3, top=1, simulated=6, presplit=x)[0] for x in ("", "a", "b", "ab")}
+    assert plans["b"].seconds < 0.4 * plans[""].seconds < 0.4 * 1.01 * plans["a"].seconds / 0.98
+    split = {x: build_program(p.schedule).totals.get("split read", (0, 0.0))[1] for x, p in plans.items()}
+    assert split == {"": 4 * (32 * 4096 + 4096 * 11008), "a": 4 * 4096 * 11008, "b": 4 * 32 * 4096, "ab": 0}
+    s = build_schedule(20, 300, 30, B3, BLOCK, kernel="grid")
+    assert variant(s, presplit="b").sums == s.sums
+    with pytest.raises(ValueError, match="one term has no words"):
+        ascend.plan(64, 64, 64, B3, terms=1, presplit="b")
+    with pytest.raises(ValueError, match="presplit is one of a, b, ab"):
+        build_schedule(64, 64, 64, B3, BLOCK, presplit="c")
+
+
+def test_a_batch_is_dealt_to_groups_of_cores():
+    options = {"terms": 1, "error_of": lambda s: 0.0}
+    best, *others = ascend.plan_batch([64] * 40, 64, 64, B3, **options)
+    assert (best.groups, best.cores) == (20, 1) and all(best.seconds <= other.seconds for other in others)
+    whole = ascend.plan(64, 64, 64, B3, top=1, **options)[0].seconds - 1e-6 * B3.launch_us
+    alone = next(other for other in (best, *others) if other.groups == 1)
+    assert alone.seconds == pytest.approx(40 * whole + 1e-6 * B3.launch_us, rel=0.02)
+    mixed = ascend.plan_batch([7, 200, 33], 512, 256, B3, **options)[0]
+    assert set(mixed.plans) == {7, 33, 200} and mixed.seconds > 1e-6 * B3.launch_us
+    with pytest.raises(ValueError, match="1 to 65536 products"):
+        ascend.plan_batch([], 64, 64, B3)
+
+
+@pytest.mark.parametrize("target", ["ascendc", "catlass", "pto"])
+def test_what_is_pasted_is_what_is_timed(target):
+    """A plan for a target is what its fields describe; another one is described with its own time."""
+    own = ascend.plan(2048, 1024, 3000, B3, terms=1, top=1, simulated=6, target=target, error_of=lambda s: 0.0)[0]
+    assert described(own.schedule, target) is None
+    other = build_schedule(2048, 1024, 3000, B3, ascend.Blocking(128, 64, 256), terms=1, kernel="grid", resident="a")
+    pasted = described(other, target)
+    assert pasted.resident == "none" and pasted.deals_one_by_one == (target == "catlass")
+    if target != "catlass":
+        fields, again = tiling_fields(other), tiling_fields(pasted)
+        for name in ("singleCoreM", "singleCoreN", "singleCoreK", "usedCoreNum"):
+            assert fields[name] == again[name]
+    assert str(other.blocking.bm) in SNIPPETS[target](other)
+
+
+def test_rectangles_take_longer_than_tiles_dealt_one_by_one():
+    """4096^3 on 20 cores: 512 tiles of 128 x 256 are 26 for each core, whole rectangles 28."""
+    s = build_schedule(4096, 4096, 4096, B3, ascend.Blocking(128, 64, 256), terms=1, kernel="grid", balanced=False)
+    assert s.waves == 26 and described(s).waves == 28
+    assert ascend.simulate(described(s)).seconds > 1.05 * ascend.simulate(s).seconds
+
+
+def test_fields_of_an_odd_depth_keep_the_rules():
+    for depth in range(1, 9):
+        s = build_schedule(500, 900, 700, A, BLOCK, terms=1, kernel="grid", depth=depth)
+        assert not broken_rules(tiling_fields(s), A)
+
+
+def test_a_tiny_ub_is_one_clear_error():
+    small = B3.replace(ub_bytes=512)
+    s = build_schedule(100, 64, 64, small, ascend.Blocking(16, 16, 16), kernel="grid")
+    with pytest.raises(ValueError, match="UB of 910B3 has 512 bytes: too few for the split pass"):
+        ascend.simulate(s)
 
 
 @pytest.mark.sweep(2)
@@ -217,18 +365,36 @@ def test_fields_by_hand():
 # ---------------------------------------------------------------- evidence
 
 
-def test_published_times():
-    rows = comparisons()
-    assert len(rows) == 13
-    for c in rows:
-        assert c.error == pytest.approx(c.predicted / c.measurement.microseconds - 1)
-        s = measured_schedule(c.measurement)
-        assert (s.m, s.k, s.n) == (c.measurement.m, c.measurement.k, c.measurement.n)
-        assert s.resident == "none" and not s.balanced
-    by_name = {c.measurement.name: c for c in rows}
-    # What CATLASS's guide shows: the balanced tiles win in each of its cases.
+@pytest.fixture(scope="module")
+def published():
+    return comparisons()
+
+
+def test_published_times(published):
+    """Rows that nothing was fitted to: within 10 % (rms) , busy ratios within 0.05; what is further off says why."""
+    predicted = [c for c in published if not c.measurement.fitted]
+    assert len(predicted) >= 35 and spread(predicted).time < 0.10 and spread(predicted).busy < 0.05
+
+    assert all(abs(c.error) < FAR_OFF or c.measurement.remark for c in published)
+    assert {c.measurement.source for c in published} == set(SOURCES)
+
+
+def test_the_model_ranks_published_kernels_as_measured(published):
+    by_name = {c.measurement.name: c for c in published}
     for case in ("tile shapes 1", "tile shapes 2", "tile shapes 3"):
         assert by_name[f"{case}, tuned"].predicted < by_name[f"{case}, default"].predicted
+    at = {(c.measurement.name, c.measurement.m, c.measurement.k): c for c in published}
+    assert at["with swizzle", 2176, 16384].predicted < 0.6 * at["without swizzle", 2176, 16384].predicted
+
+
+def test_loads_bound_a_large_product_on_a_910b():
+    """128 x 128 blocks would need 128 B/cycle a core: the plan takes wider ones, and says that loads bound it."""
+    best = ascend.plan(4096, 4096, 4096, "910B2", terms=1, layout="nt", top=1, error_of=lambda s: 0.0)[0]
+    assert best.blocking.bm * best.blocking.bn > 128 * 128 and best.timeline.utilization["MTE2"] > 0.9
+    narrow = build_schedule(
+        4096, 4096, 4096, "910B2", ascend.Blocking(128, 128, 128), terms=1, kernel="grid", layout="nt"
+    )
+    assert 220 < ascend.simulate(narrow).tflops < 0.9 * best.tflops
 
 
 def write_profile(path, rows, drop=()):
@@ -260,12 +426,14 @@ def made_profile():
 def test_a_fit_finds_what_made_the_profile(tmp_path):
     rows = made_profile()
     write_profile(tmp_path / "op_summary.csv", rows)
-    read = read_profile(tmp_path / "op_summary.csv")
+    read = read_profile(tmp_path / "op_summary.csv").rows
     assert [(r.name, r.m, r.k, r.n, r.operand) for r in read] == [(r.name, r.m, r.k, r.n, r.operand) for r in rows]
     fit = fit_profile(B3, read)
     assert fit.spread(False) > 0.2 > 0.01 > fit.spread()
     assert fit.parameters["launch_us"] == pytest.approx(9.0, abs=0.3)
-    assert fit.parameters["hbm_bytes_per_second"] == pytest.approx(0.8 * 1.6e12, rel=0.03)
+    assert fit.parameters["hbm_bytes_per_second"] == pytest.approx(
+        0.8 * 1.6e12, rel=0.08
+    )  # the rate of L2 is free, too
     assert fit.chip.provenance["launch_us"].kind == "calibrated"
     assert all(r.calibrated == pytest.approx(r.row.seconds, rel=0.03) for r in fit.residuals)
     one = fit_profile(B3, read[:1])
@@ -304,5 +472,33 @@ def test_bad_rows(tmp_path, shapes, outputs, kinds, message):
 def test_transposed_inputs_are_recognised(tmp_path):
     line = 'x,MatMulV3,5.0,"30,20;40,30",DT_BF16;DT_BF16,"20,40"'
     (tmp_path / "p.csv").write_text(",".join(COLUMNS) + "\n" + line + "\n", encoding="utf-8")
-    (row,) = read_profile(tmp_path / "p.csv")
+    (row,) = read_profile(tmp_path / "p.csv").rows
     assert (row.m, row.k, row.n, row.operand, row.seconds) == (20, 30, 40, "bf16", pytest.approx(5e-6))
+
+
+def test_fractals_are_understood_and_other_rows_are_named(tmp_path):
+    """A weight in NZ (k = 200 padded to 208, n = 96), and a row of three dimensions."""
+    lines = (
+        'nz,MatMulV2,5.0,"30,200;6,13,16,16",FLOAT16;FLOAT16,"30,96"', 'x,MatMul,5.0,"2,3,4;4,5",FLOAT16;FLOAT16,"2,5"',
+    )  # fmt: skip
+    (tmp_path / "p.csv").write_text("\n".join((",".join(COLUMNS), *lines)) + "\n", encoding="utf-8")
+    rows, skipped = read_profile(tmp_path / "p.csv")
+    assert [(r.m, r.k, r.n) for r in rows] == [(30, 200, 96)]
+    assert len(skipped) == 1 and "line 3: expected two matrices" in skipped[0]
+
+
+def test_a_fit_of_published_rows_finds_the_rates_under_load(published):
+    """pto-isa's rows with their busy ratios, from the rates of one core alone that a platform file or a blog has."""
+    rows = [c for c in published if c.measurement.source == "pto-isa"][:3:2]
+    a3 = ascend.get_chip("A3")
+    nominal = a3.replace(l2_read_rate=169.0, l1_to_l0a_rate=263.0, l1_to_l0b_rate=173.0, launch_us=5.0, mmad_head=23.0)
+    profile = [
+        Row(c.measurement.name, c.measurement.m, c.measurement.k, c.measurement.n, "fp16", c.measurement.microseconds * 1e-6,
+            tuple(zip(("CUBE", "MTE1", "MTE2", "FIXP"), c.measurement.busy, strict=True)))
+        for c in rows
+    ]  # fmt: skip
+    of_size = {c.measurement.m: c.schedule for c in rows}
+    fit = fit_profile(nominal, profile, schedule_of=lambda row: of_size[row.m].timed_by(nominal))
+    assert fit.spread() < 0.02 < 0.1 < fit.spread(False)
+    for name, tolerance in (("l2_read_rate", 0.08), ("l1_to_l0b_rate", 0.05), ("launch_us", 0.2)):
+        assert fit.parameters[name] == pytest.approx(getattr(a3, name), rel=tolerance)

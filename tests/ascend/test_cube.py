@@ -64,6 +64,7 @@ def test_twin(order, step_order, overflow):
             assert same_bits(got, expected), (isa, options, scales, reseed, blocks)
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("step_order", STEP_ORDERS)
 @pytest.mark.parametrize("overflow", OVERFLOWS)

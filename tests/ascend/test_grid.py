@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 import ascend
 from ascend.cube_reference import Arithmetic, cube_gemm_reference
-from ascend.estimate import Request, estimate
+from ascend.estimate import estimate
 from ascend.grid import Grid, Swizzle, balanced_parts, balanced_ranges
 from ascend.pipes.build import build_program
 from ascend.pipes.reference import run_phase
 from ascend.pipes.simulate import run_program
+from ascend.request import Request
 from ascend.schedule import build_schedule, variant
-from ascend.schedule_product import schedule_product, slice_products
 from ascend.search import grid_candidates
 from ascend.slices import atomic_results, atomic_spread, merge_slices
-from ascend.tile_schedule import MODES
+from ascend.terms import MODES
 from tensorcore_models.formats import get_float_format
 
 A, B3, P3 = (ascend.get_chip(name) for name in ("910A", "910B3", "310P3"))
@@ -107,13 +107,13 @@ def test_only_slices_groups_and_orders_change_bits(m, k, n, mode, terms, split, 
     small, split = ascend.Blocking(16, 16, 16), min(split, -(-k // 16))
     options = {"terms": terms, "mode": mode, "kernel": "grid", "n_fused": n_fused}
     base = build_schedule(m, k, n, A, small, grid=(1, split, 1), **options)
-    product = schedule_product(base, a, b)
+    product = base.product(a, b)
     for other in (
         build_schedule(m, k, n, A, ascend.Blocking(32, 16, 48), grid=(2, split, 3), resident="b", **options),
         build_schedule(m, k, n, A, ascend.Blocking(48, 16, 16), split=split, **options),
     ):
-        assert other.arithmetic == base.arithmetic
-        assert same_bits(schedule_product(other, a, b), product)
+        assert other.sums == base.sums
+        assert same_bits(other.product(a, b), product)
 
 
 @pytest.mark.parametrize("mode", ["termwise", "termwise_inplace", "elementwise"])
@@ -147,7 +147,7 @@ def test_slices_are_products_of_their_own():
     a, b = rng.normal(size=(20, 400)).astype("f4"), rng.normal(size=(400, 30)).astype("f4")
     s = build_schedule(20, 400, 30, A, ascend.Blocking(16, 16, 16), kernel="grid", split=4)
     parts = [ascend.cube_gemm(a[:, k0:k1], b[k0:k1]) for k0, k1 in s.k_slices]
-    assert same_bits(slice_products(s, a, b), np.stack(parts))
+    assert same_bits(s.slice_products(a, b), np.stack(parts))
     assert same_bits(ascend.cube_gemm(a, b, schedule=s), ((parts[0] + parts[1]) + parts[2]) + parts[3])
     with pytest.raises(ValueError, match="without split-k"):
         ascend.cube_hgemm(a, b, schedule=variant(s, terms=1), accumulate="fp16")
@@ -324,12 +324,13 @@ def test_closed_forms_know_what_fits_l1():
 @pytest.mark.sweep(6)
 @pytest.mark.parametrize("chip", [A, B3, P3], ids=["910A", "910B3", "310P3"])
 @pytest.mark.parametrize("shape", SHAPES, ids=["x".join(map(str, shape)) for shape in SHAPES])
-def test_a_plan_and_its_transpose_differ_by_at_most_five_percent(chip, shape):
+def test_a_plan_and_its_transpose_differ_little(chip, shape):
     m, k, n = shape
     here, there = (
         ascend.plan(*sizes, chip, top=1, error_of=lambda s: 0.0)[0].seconds for sizes in ((m, k, n), (n, k, m))
     )
-    assert abs(here / there - 1) <= 0.05
+    # FIXPIPE takes 4.45 cycles for a row of C however short: narrow tiles of a tall C drain more slowly.
+    assert abs(here / there - 1) <= (0.06 if chip.fixpipe else 0.025)
 
 
 def test_a_grid_is_not_slower_than_the_papers_kernel():
@@ -403,7 +404,7 @@ def test_vector_product_against_exact_sums(m, n):
                     lanes = [fp32.sum(x, y) for x, y in zip(lanes[:half], lanes[half:], strict=True)]
                 part = fp32.sum(seed, lanes[0]) if number == 0 else lanes[0]
             total = part if total is None else fp32.sum(total, part)
-        assert schedule_product(s, a, b, c)[i, j] == np.float32(total)
+        assert s.product(a, b, c)[i, j] == np.float32(total)
 
 
 def test_vector_kernels_are_refused_where_they_make_no_sense():

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import ascend
-from ascend import accuracy
 from ascend.accuracy import data_error
 from ascend.blocking import feasible_sizes
+from ascend.kernels.paper import PaperKernel
 from ascend.paper_kernel import analytic_seconds
 from ascend.pipes.simulate import simulate
+from ascend.request import Request
 from ascend.schedule import build_schedule
 
 A = ascend.get_chip("910A")
@@ -46,7 +47,7 @@ def test_another_size_prefers_other_blocks():
 def test_closed_forms_follow_the_simulation(options):
     """The closed forms choose what is simulated: over the space they are within 30 % and keep the order (Spearman)."""
     sizes = feasible_sizes(A, options.get("buffering", "double"), 2 if "mode" in options else 1)[::41]
-    closed = analytic_seconds(sizes, 3000, 2000, 2500, A, **options)
+    closed = analytic_seconds(sizes, Request(3000, 2000, 2500, A, **options))
     simulated = np.array(
         [
             simulate(build_schedule(3000, 2000, 2500, A, ascend.Blocking(*row), **options)).seconds
@@ -106,8 +107,8 @@ def test_limit_leaves_out_what_is_less_accurate():
 def test_error_is_computed_once_for_each_accumulation_length(monkeypatch):
     a, b = matrices(32, 512, 32)
     calls = []
-    real = accuracy.schedule_product
-    monkeypatch.setattr("ascend.accuracy.schedule_product", lambda *x, **y: calls.append(1) or real(*x, **y))
+    real = PaperKernel.product
+    monkeypatch.setattr(PaperKernel, "product", lambda *x, **y: calls.append(1) or real(*x, **y))
     error = data_error(a, b)
     for block in ((64, 64, 64), (96, 64, 96), (32, 32, 32)):  # all of k in one group each time
         error(ascend.build_schedule(32, 512, 32, A, ascend.Blocking(*block)))

@@ -65,7 +65,7 @@ def test_plan_with_data(capsys, tmp_path):
 def test_plan_one_block(capsys):
     (plan,) = run_json(capsys, "plan", "--kernel", "paper", "--block", "192,64,192")["plans"]
     assert (plan["bm"], plan["n_fused"], plan["l0c_slots"]) == (192, 40, 1)
-    status, _, err = run(capsys, "plan", "--block", "208,64,208")
+    status, _, err = run(capsys, "plan", "--kernel", "paper", "--block", "208,64,208")
     assert status == 2
     assert err == (
         "mpgemm plan: block (208, 64, 208) does not fit 910A: UB capacity (6 bytes for each element of C): "
@@ -148,7 +148,7 @@ def test_simulate_what_if(capsys):
 
 def test_simulate_published(capsys):
     rows = run_json(capsys, "simulate", "--published")
-    assert len(rows["catlass"]) == 13 and all(abs(row["error"]) < 0.6 for row in rows["catlass"])
+    assert len(rows["times"]) >= 50 and rows["spread"]["predicted"]["rows"] >= 35
     assert [row["calibrated"] for row in rows["statements"][:2]] == pytest.approx([41.7, 65.3], abs=0.01)
     assert run(capsys, "simulate", "--published")[0] == 0
 
@@ -168,15 +168,16 @@ def test_chip_files(capsys, tmp_path, shared):
 # ---------------------------------------------------------------- bad input
 
 
+@pytest.mark.sweep(14)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("plan", 1, 2), "the size is three numbers, M K N; got 2"),
         (("plan", 0, 16, 16), "m must be at least 1, got 0"),
         (("plan", 2**30, 2**30, 2**30), "beyond any chip's memory"),
-        (("plan", "--block", "100,64,96"), "bm alignment: 100 is no positive multiple of 16"),
+        (("plan", "--block", "100,64,96"), "bm = 100 is no positive multiple of 16"),
         (("plan", "--block", "96,64"), "a block is BM,BK,BN"),
-        (("plan", "--chip", "910B"), "910B1, 910B3"),
+        (("plan", "--chip", "910B"), "910B1, 910B2, 910B3, 910B4"),
         (("plan", "--chip", "H100"), "unknown chip 'H100'"),
         (("plan", "--chip", "missing.ini"), "No such file"),
         (("plan", "--set", "speed=3"), "no parameter 'speed'"),
@@ -184,12 +185,15 @@ def test_chip_files(capsys, tmp_path, shared):
         (("plan", "--set", "cores=many"), "cores must be a number (cores), got 'many'"),
         (("plan", "--chip", "310", "--calibrated"), "no calibrated parameters"),
         (("plan", 64, 64, 64, "--max-error", "1e-12"), "no block keeps the error below 1e-12"),
-        (("plan", "--chip", "910B2"), "did you mean 910B"),
+        (("plan", "--chip", "910B5"), "did you mean 910B"),
         (
             ("plan", "--chip", "910A", "--operand", "bf16", "--terms", "1"),
             "takes no bf16 operands, it takes fp16, int8",
         ),
-        (("plan", "--chip", "910B3", "--operand", "bf16"), "bf16 operands are not split: terms must be 1"),
+        (
+            ("plan", "--chip", "910B3", "--operand", "bf16", "--terms", "3"),
+            "bf16 operands are not split: terms must be 1",
+        ),
         (("plan", "--shapes", "/nowhere/at/all.txt"), "No such file"),
         (("plan", 64, 64, 64, "--chip", "910A", "--chip", "910B3", "--pareto"), "--pareto takes one shape"),
         (("plan", "--explain"), "add --kernel paper"),
@@ -218,3 +222,41 @@ def test_bad_input_is_one_line_and_status_2(capsys, words, message):
     status, out, err = run(capsys, *words)
     assert status == 2 and out.count("Traceback") == 0
     assert message in err and err.count("\n") == 1 and err.startswith(f"mpgemm {words[0]}: ")
+
+
+def test_plan_compares_ways(capsys):
+    """Nothing says which operands: the fastest that reaches FP32's bits, and the others; a named way is not compared."""
+    found = run_json(capsys, "plan", 32, 512, 700, "--chip", "910B3", "--simulate", "2")
+    assert [row["way"] for row in found["advice"]] and found["operand"] == "fp32" and found["terms"] == 1
+    assert (
+        run_json(capsys, "plan", 32, 512, 700, "--chip", "910B3", "--terms", "3", "--simulate", "2")["advice"] is None
+    )
+    status, _, err = run(capsys, "plan", 32, 512, 700, "--terms", "3", "--reach", "12")
+    assert status == 2 and "--reach compares ways" in err
+
+
+def test_plan_batch_and_target(capsys):
+    batch = run_json(capsys, "plan", 64, 64, 64, "--batch", "40", "--terms", "1", "--chip", "910B3")
+    assert (
+        batch["products"] == 40
+        and batch["groups"] == 20
+        and all(o["seconds"] >= batch["seconds"] for o in batch["others"])
+    )
+    grouped = run_json(capsys, "plan", 256, 64, "--grouped", "7,33", "--terms", "1", "--chip", "910B3")
+    assert [row["m"] for row in grouped["plans"]] == [7, 33]
+    status, out, _ = run(capsys, "plan", 512, 512, 512, "--terms", "1", "--chip", "910B3", "--for", "pto", "--top", "1")
+    assert status == 0 and "constexpr uint32_t stepKa" in out and "rectangles" in out
+    for words, message in (
+        (("plan", 64, 64, "--batch", "2"), "--batch takes the size M K N"),
+        (("plan", 64, 64, 64, "--grouped", "3"), "--grouped takes the size K N"),
+        (("plan", 64, 64, "--grouped", "3,x"), "whole numbers"),
+        (("plan", 64, 64, 64, "--terms", "1", "--presplit", "b"), "no words"),
+    ):
+        status, _, err = run(capsys, *words)
+        assert status == 2 and message in err and err.count("\n") == 1
+
+
+def test_single_beside_double_buffers(capsys, tmp_path):
+    options = ("--kernel", "grid", "--terms", "1", "--block", "64,64,64")
+    status, _, _ = run(capsys, "simulate", 256, 256, 256, *options, "--ping-pong", tmp_path / "p.png")
+    assert status == 0 and (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")

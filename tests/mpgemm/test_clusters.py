@@ -135,6 +135,7 @@ def test_clusters_that_cannot_be(arguments, message, capsys):
     assert message in captured.err and captured.err.count("\n") == 1
 
 
+@pytest.mark.full
 def test_workers_with_other_code_are_refused(cluster, monkeypatch):
     monkeypatch.setattr(executors, "code_digest", lambda: "another")
     client = distributed.Client(cluster, set_as_default=False)

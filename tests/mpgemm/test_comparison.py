@@ -358,7 +358,7 @@ def test_names_in_any_case_and_with_a_hint():
 def test_fp32_beside_c(capsys):
     assert main([*SMALL, "--distributions", "normal", "--c", "normal", "--json", "--bits", "12"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["schema"] == 1 and {row["wanted"] for row in found["recommendations"]} == {"FP32", "12 bits"}
+    assert found["schema"] == 2 and {row["wanted"] for row in found["recommendations"]} == {"FP32", "12 bits"}
     assert 0 < next(iter(found["fp32"].values()))["relative_frobenius"] < 1e-6
 
 
@@ -397,7 +397,8 @@ def odd(value, place=(2, 3)):
 @pytest.mark.parametrize(("value", "shown"), [(np.nan, "nan"), (np.inf, "inf")])
 def test_what_is_not_finite_has_no_bits_and_no_recommendation(value, shown):
     found = compare(["fp16", "ootomo"], ["a100"], odd(value), pair()[1], case="x")
-    expected = f"A holds 1 element that is not finite, A[2, 3] = {shown}: 4 of 20 results are infinite or NaN whatever computes them."
+    where = f"A holds 1 element that is not finite, A[2, 3] = {shown}"
+    expected = f"{where}: 4 of 20 results are infinite or NaN whatever computes them."
     assert found.remarks("x", 10) == [f"{expected} No bits are told and no method is recommended: replace them first."]
     assert not found.recommendations(10) and all(np.isnan(record.effective_bits) for record in found)
     assert "bits" not in found.tables()[0].text().partition("\n")[2].replace("effective_bits", "").replace(

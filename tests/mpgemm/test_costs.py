@@ -43,8 +43,7 @@ def test_rates_of_the_data_sheets(device, fmt, rate):
 
 
 def test_fp64_is_recommended_only_where_it_is_cheapest():
-    """At 50 bits sixteen INT8 products beat one of FP64 on A100, H100 and B300; on an MI250, where INT8 is as slow as FP16, they
-    do not."""
+    """At 50 bits sixteen INT8 products beat one of FP64 on A100, H100 and B300; not on an MI250, whose INT8 is slow."""
     found = compare(["fp64", "ozaki2_int8:moduli=16"], ["a100", "h100", "b300", "mi250"], A, B).recommendations(bits=50)
     assert {engine: cheapest(found, engine, "50 bits") for engine in ("a100", "h100", "b300")} == dict.fromkeys(
         ("a100", "h100", "b300"), "ozaki2_int8:moduli=16"

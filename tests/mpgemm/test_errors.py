@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpgemm.exact.errors import RELATIVE_METRICS, ErrorMeter, ErrorReport, errors
+from mpgemm.exact.errors import RELATIVE_METRICS, ErrorMeter, ErrorReport, errors, exact_sum
 
 METRICS = [*RELATIVE_METRICS, "max_ulp", "mean_ulp"]
 
@@ -254,3 +254,21 @@ def test_a_meter_measures_many_results_of_one_product():
     for dtype in (np.float16, np.float32, np.float64, ml_dtypes.bfloat16):
         computed = (a @ b).astype(dtype)
         assert meter.measure(computed) == errors(computed, a, b)
+
+
+def test_exact_sums_are_those_of_fsum():
+    """Rounded once, whatever the signs and exponents; a mean is finite where the sum of finite numbers is not."""
+    rng = np.random.default_rng(7)
+    for number in range(400):
+        x = rng.standard_normal(int(rng.integers(0, 60)))
+        x = (
+            x * 2.0 ** rng.integers(-1060, 990, x.size).astype(float)
+            if number % 2
+            else x * 10.0 ** rng.integers(-10, 10)
+        )
+        assert exact_sum(x) == math.fsum(x)
+    with pytest.raises(OverflowError):
+        exact_sum(np.full(4, 1e308))
+    computed, zero = np.full((2, 2), 1e-16), np.zeros((2, 2))  # 2^-53 of 2^-1074: 4 of them are beyond binary64
+    report = errors(computed, zero, zero)
+    assert report.mean_ulp == report.max_ulp and math.isfinite(report.max_ulp) and report.max_ulp > 1e307

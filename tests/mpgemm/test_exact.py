@@ -1,6 +1,7 @@
 """exact_gemm against Python integers, fractions and mpmath: every value correctly rounded, every difference exact."""
 
 import itertools
+import math
 from fractions import Fraction
 
 import mpmath
@@ -303,3 +304,26 @@ def test_mp_gemm():
         mp_gemm(np.eye(2), np.eye(3))
     with pytest.raises(ValueError, match="prec"):
         mp_gemm(np.eye(2), np.eye(2), prec=0)
+
+
+def nearest_double(x: Fraction) -> float:
+    """To nearest with ties to even, the subnormal numbers too; never 0 for what is not."""
+    if not x:
+        return 0.0
+    exponent = abs(x).numerator.bit_length() - x.denominator.bit_length()
+    exponent -= abs(x) < Fraction(2) ** exponent
+    unit = Fraction(2) ** max(exponent - 52, -1074)
+    return float(round(x / unit) * unit) or math.copysign(TINY, x)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_differences_below_the_normal_numbers_are_rounded_once(seed):
+    rng = np.random.default_rng([seed, 1022])
+    for _ in range(100):
+        k, low = int(rng.integers(1, 6)), int(rng.integers(-560, -440))
+        a = np.ldexp(rng.uniform(-1, 1, (1, k)), low + rng.integers(-3, 3, (1, k)))
+        b = np.ldexp(rng.uniform(-1, 1, (k, 1)), int(rng.integers(-1134, -1010)) - low + rng.integers(-3, 3, (k, 1)))
+        exact = sum(Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a[0], b[:, 0], strict=True))
+        near = float(exact_gemm(a, b).rounded("fp64")[0, 0])
+        for c in (0.0, near, np.nextafter(near, 1), -near, 2.0**-1060):
+            assert exact_gemm(a, b).error_of([[c]])[0, 0] == nearest_double(Fraction(float(c)) - exact)

@@ -63,6 +63,25 @@ def test_compare(seed, said):
     assert not false, "\n".join([f"{kind} {a.dtype} {a.shape} {b.shape}", *false, text])
 
 
+def test_the_judge_notices_a_wrong_number(said):
+    """Every number of bits, passes and TFLOP/s of a page, one larger, is a false sentence."""
+    a, b = np.random.default_rng(3).standard_normal((2, 5, 5))
+    methods, engines = ["fp16", "ootomo", "fp64"], ["a100", "b300"]
+    text = said("compare", a, b, "--methods", *methods, "--engines", *engines, "--bits", 50, "--wide")
+    judge = ComparisonJudge(a, b, methods, engines, 50, recovered)
+    assert not judge.judge(text)
+    start = text.index("FP32 here")
+    numbers = [
+        found
+        for found in re.finditer(r"\d+(?=\.\d bits)|(?<=: )\d+(?= pass)|(?<=at )\d+", text)
+        if found.start() > start
+    ]
+    assert len(numbers) >= 7
+    for number in numbers:
+        judge.false = []
+        assert judge.judge(f"{text[: number.start()]}{int(number[0]) + 1}{text[number.end() :]}"), number
+
+
 class Cube:
     """SGEMM-cube on the modelled Ascend cube."""
 
@@ -105,12 +124,13 @@ def test_advise_promotion(seed, said, capsys):
     wanted = float(rng.choice([0, 1e-5, 1e-3, 0.3])) or None
     given = ["--engine", device, "--format", fmt, *(["--wanted", wanted] if wanted else [])]
     finite = np.isfinite(a).all() and np.isfinite(b).all()
-    too_large = fmt == "fp16" and max(np.abs(a.astype(float)).max(), np.abs(b.astype(float)).max()) >= 65520
+    largest = max(np.abs(x.astype(np.float64)).max() for x in (a, b))
+    too_large = largest >= {"fp16": 65520, "bf16": 2.0**128 * (1 - 2.0**-9)}.get(fmt, np.inf)  # fp8 is scaled first
     if not finite or too_large:
         np.save("a.npy", a)
         np.save("b.npy", b)
         assert main(["advise-promotion", "a.npy", "b.npy", *map(str, given)]) == 2
-        assert ("beyond fp16's largest number" if finite else "not finite") in capsys.readouterr().err
+        assert (f"beyond {fmt}'s largest number" if finite else "not finite") in capsys.readouterr().err
         return
     text = said("advise-promotion", a, b, *given)
     scaled = re.search(r"A was multiplied by 2\^(-?\d+) and B by 2\^(-?\d+)", text)

@@ -6,6 +6,8 @@ import pytest
 
 import tensorcore_models as tcm
 from mpgemm import tolerance
+from mpgemm.bounds.tolerances import Interrupted
+from mpgemm.cli import main
 
 TYPES = {"fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16, "e4m3fn": ml_dtypes.float8_e4m3fn,
          "e5m2": ml_dtypes.float8_e5m2}  # fmt: skip
@@ -25,7 +27,8 @@ def fresh(rng, shape, fmt):
 
 def right(device, fmt, out, a, b):
     """The kernel: the unit's own product, rounded once."""
-    return tcm.default_instruction(device, fmt).gemm(a, b).astype(np.float32).astype(TYPES[out])
+    unit = tcm.default_instruction(device, fmt, path="wgmma" if (device, fmt) == ("h100", "e4m3fn") else None)
+    return unit.gemm(a, b).astype(np.float32).astype(TYPES[out])
 
 
 def passes(d, a, b, line) -> bool:
@@ -85,3 +88,77 @@ def test_rows_of_very_different_sizes():
     a = a.astype(np.float16)
     line = tolerance("h100", data=(a, b)).statistical
     assert passes(right("h100", "fp16", "fp32", a, b), a, b, line)
+
+
+def narrow_sums(a, b, dtype):
+    """Sums kept in a narrow type, one product after the other."""
+    total = np.zeros((a.shape[0], b.shape[1]), dtype)
+    for column, row in zip(a.T.astype(np.float64), b.astype(np.float64), strict=True):
+        total = (total.astype(np.float64) + np.outer(column, row)).astype(dtype)
+    return total.astype(np.float32)
+
+
+CHECKS = (((0, 1e-3), "fp32"), ((0, 0.15), "fp32"), ((0.02, 0.05), "bf16"), ((0.5, 1), "fp16"))
+
+
+@pytest.mark.parametrize(("check", "out"), CHECKS)
+def test_what_is_said_of_narrow_sums_is_so(check, out):
+    """Each share of products in which a fault is seen, against twelve products made with numpy alone."""
+    shape = (24, 256, 24)
+    found = tolerance("h100", 256, distribution="normal", shape=(24, 24), reference="rounded", check=check,
+                      out_format=None if out == "fp32" else out)  # fmt: skip
+    line = found.checked.line
+    pairs = [tuple(fresh(np.random.default_rng([seed, 79]), shape, "fp16")) for seed in range(12)]
+    kernels = {
+        "FP16 accumulation": lambda a, b: narrow_sums(a, b, np.float16),
+        "BF16 accumulation": lambda a, b: narrow_sums(a, b, ml_dtypes.bfloat16),
+        "zeros": lambda a, b: np.zeros((24, 24), np.float32),
+        "output rounded twice": lambda a, b: right("h100", "fp16", "fp16" if out == "bf16" else "bf16", a, b),
+    }
+    for fault, kernel in kernels.items():
+        share = found.faults["given"][fault]
+        seen = np.mean([not passes(kernel(a, b).astype(np.float32).astype(TYPES[out]), a, b, line) for a, b in pairs])
+        assert abs(seen - share) <= 0.45, (fault, seen, share)  # twelve products, and the tail's error
+        assert (fault in found.misses("given")) == (share < 0.99)
+    failed = np.mean([not passes(right("h100", "fp16", out, a, b), a, b, line) for a, b in pairs])
+    assert abs(failed - found.checked.failing) <= 0.45
+
+
+def test_what_is_certified_comes_first_and_an_interruption_keeps_what_is_known():
+    shown = []
+
+    def stop_at(count):
+        def progress(done, total, label):
+            if done == count:
+                raise KeyboardInterrupt
+
+        return progress
+
+    for count, known in ((2, False), (24, True)):
+        with pytest.raises(Interrupted) as caught:
+            tolerance("h100", 64, distribution="normal", first=shown.append, progress=stop_at(count))
+        assert shown[-1].statistical is None and shown[-1].certified == caught.value.known.certified
+        assert (caught.value.known.statistical is not None) == known
+
+
+def test_an_interrupted_command_prints_what_is_known(monkeypatch, capsys):
+    from mpgemm.commands import tolerance as command
+
+    def interrupted(*args, first, **options):
+        found = tolerance("h100", 16, distribution="normal", shape=(4, 4))
+        first(found)
+        raise Interrupted(found)
+
+    monkeypatch.setattr(command, "tolerance", interrupted)
+    assert main(["tolerance", "--k", "16"]) == 130
+    shown = capsys.readouterr()
+    assert shown.out.count("certified (no kernel") == 1 and "statistical (0.99 of right 4 x 16 x 4" in shown.out
+    assert "interrupted" in shown.err
+
+
+def test_k_and_shape_are_one_question(capsys):
+    quick = ["--shape", "4", "16", "4", "--quiet"]
+    assert main(["tolerance", *quick, "--k", "16"]) == 0
+    both = capsys.readouterr().out
+    assert main(["tolerance", *quick]) == 0
+    assert capsys.readouterr().out == both

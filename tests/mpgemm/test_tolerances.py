@@ -263,6 +263,20 @@ def test_operands_that_overflow_certify_nothing():
         tolerance("h100", data=(a, np.full((8, 2), np.nan)))
 
 
+@pytest.mark.parametrize(("k", "reached"), [(64, 1.09), (1024, 1.12), (4096, 1.12)])
+def test_the_textbook_bound_is_exceeded_and_ours_is_not(k, reached):
+    """gamma_k = k u / (1 - k u), u = 2^-24: of 8 products about 2^-24 seven are cut off, one is cut and rounded away."""
+    a, b = np.full((1, k), 2.0**-12 * (1 - 2.0**-11)), np.full((k, 1), 2.0**-12)
+    b[::8], a[0, 0], b[0, 0] = 2.0**-11, 1, 1
+    a, b = a.astype(np.float16), b.astype(np.float16)
+    exact = float((a.astype(np.float64) @ b.astype(np.float64))[0, 0])
+    error = abs(float(A100.gemm(a, b)[0, 0]) - exact) / exact
+    u = 2.0**-24
+    assert error > reached * k * u / (1 - k * u)
+    found = tolerance(A100, k)
+    assert error <= found.relative + found.absolute
+
+
 def test_upwards():
     for x in (1.0, 1.0001, 0.3333333, 9.999e-12, 123456.0, 5e-324, 0.0, float("inf")):
         assert x <= upwards(x) <= x * 1.0101 + 5e-324

@@ -128,7 +128,11 @@ from tensorcore_models import hardware
 tcm.set_num_threads(3)
 engine = hardware.engine(sys.argv[1])
 rng = np.random.default_rng(0)
-a, b = (tcm.encode(rng.standard_normal((64, 64)), "bf16") for _ in range(2))
+values = rng.standard_normal((2, 64, 64))
+a, b = (
+    x.astype(np.float32).view(np.uint8)[:, :64].copy() if fmt in ("s8", "u8") else tcm.encode(x, fmt)
+    for x, fmt in zip(values, (engine.row.a_format, engine.row.b_format))
+)
 expected = engine.row.gemm_bits(a, b)
 good = lambda: np.array_equal(engine.gemm_bits(a, b), expected) and np.array_equal(engine.row.gemm_bits(a, b), expected)
 found = [good()]

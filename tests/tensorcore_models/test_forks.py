@@ -25,6 +25,7 @@ def two_threads():
     tcm.set_num_threads(None)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Python's own warning about forks of threaded processes
 @pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
 def test_child_processes_multiply(how):

@@ -131,6 +131,7 @@ assert e.view(np.uint32).tolist() == [[0x7FFFFD]], e
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("mode", ["up", "flush to zero"])
 def test_threads_that_another_openmp_library_used(tmp_path, mode):
     """All threads of the pool are in a foreign state; they still are afterwards, and no bit differs."""

@@ -107,6 +107,7 @@ def test_exact_sums_that_no_vector_holds_beside_ones_that_it_does(names):
 
 
 # -- all kinds of lanes side by side -----------------------------------------------------------------------------------------
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     "unit",
     [

@@ -83,9 +83,10 @@ def depth(order) -> int:
     return 0 if isinstance(order, Chain) else 1 + max(map(depth, order.parts))
 
 
+@pytest.mark.parametrize("every", (13, pytest.param(1, marks=pytest.mark.full)), ids=("one in 13", "all"))
 @pytest.mark.parametrize(("device", "name"), (("h100", "plan_sm90_lt13_1"), ("gb200", "plan_sm100_lt13_1")))
-def test_every_published_plan(shared, device, name):
-    cases = json.loads((shared / "cublaslt" / f"{name}.json").read_text())["cases"]
+def test_every_published_plan(shared, device, name, every):
+    cases = json.loads((shared / "cublaslt" / f"{name}.json").read_text())["cases"][::every]
     met = declined = 0
     for case in cases:
         fmt = {"fp8": "e4m3fn"}.get(case["kind"], case["kind"])
@@ -125,7 +126,7 @@ def test_every_published_plan(shared, device, name):
             assert carried == {0: (None, None), 2: ("output", None), 3: (None, "output")}[plan["merge_scheme"]], case
         if mode == "split_blocks":
             assert depth(recipe.order) <= 2
-    assert met > 1000 and declined > 200
+    assert met > 1000 // every and declined > 200 // every
 
 
 def products(order) -> list[int]:

@@ -99,6 +99,7 @@ class Sparse(tcm.FusedDotAdd):
         return 0
 
 
+SMALL = (EvenShift(1, 2), tcm.FusedDotAdd(1, 2))
 UNIT = tcm.MatrixEngine(EvenShift(), a_format="e5m2")
 
 
@@ -143,9 +144,9 @@ def test_its_terms_are_its_integers():
 
 @pytest.mark.skipif(not formal.available_backends(), reason="needs a solver (extra smt)")
 def test_a_solver_tells_it_from_a_fused_sum():
-    """Comment on time: one query of two products, the smallest that shows an odd largest exponent."""
-    fused = tcm.MatrixEngine(tcm.FusedDotAdd(4, 20), a_format="e5m2")
-    verdict = formal.distinguishing_input(UNIT, fused, k=2)
+    """Comment on time: one query of one product and c, the smallest that shows an odd largest exponent."""
+    unit, fused = (tcm.MatrixEngine(spec, a_format="e2m1", c_format="e5m2", d_format="e5m2") for spec in SMALL)
+    verdict = formal.distinguishing_input(unit, fused, k=1)
     assert verdict.status == "witness"
 
 

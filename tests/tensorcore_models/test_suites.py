@@ -266,6 +266,7 @@ def test_hawkeye_s_floor_needs_results_rounded_to_zero(fraction_bits, read):
     assert suites.run("hawkeye", engine)["minimal max exponent"].verdict == read
 
 
+@pytest.mark.full
 def test_hawkeye_s_runs_miss_interleaved_groups():
     """Every subset of few addends shows even and odd products apart; runs of many do not."""
     few = tcm.MatrixEngine(tcm.InterleavedDotAdd(FusedDotAdd(2, 24), run=1))

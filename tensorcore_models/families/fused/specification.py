@@ -89,6 +89,17 @@ class FusedDotAdd(FusedSum):
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip", "keeps_scale"), "terms": None}
     left_out: ClassVar = {"search": "it is found as a ParametricDotAdd, of which `simplest` makes it"}
 
+    def _check(self):
+        check_kept(self)
+        require(1 <= self.terms <= MAX_TERMS, self, f"terms {self.terms} must be 1 to {MAX_TERMS}")
+        require(
+            1 <= self.fraction_bits <= MAX_FRACTION_BITS,
+            self,
+            f"fraction_bits {self.fraction_bits} must be 1 to {MAX_FRACTION_BITS}",
+        )
+        for name in ("alignment_rounding", "output_rounding"):
+            check_deterministic(self, name)
+
     def words(self, d):
         return words.fused(self, d)
 

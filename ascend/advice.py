@@ -1,0 +1,192 @@
+"""Which operands and terms to take: the fastest plan of each way to compute, and which reach the bits that are asked for.
+
+Without a number the bits are those of FP32: one chain over k in order, every product and sum rounded, on the same data or
+sample as the plans.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ascend.accuracy import Distribution, ErrorOf, data_error, sampled_error
+from ascend.blocking import Blocking
+from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip
+from ascend.planner import Plan, plan
+from ascend.schedule import build_schedule
+from ascend.terms import Mode, combination
+from tensorcore_models.integers import integer_arguments
+from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
+from tensorcore_models.results import Result
+
+
+class Way(NamedTuple):
+    """A way to compute an FP32 product.
+
+    Operand format, terms, how they are combined (None: as the planner chooses), and whether on the vector units.
+    """
+
+    operand: str
+    terms: int
+    mode: Mode | None = None
+    on_vector_units: bool = False
+
+    def __str__(self) -> str:
+        if self.on_vector_units:
+            return f"{self.operand} on the vector units"
+        if self.terms == 1:
+            return self.operand
+        return f"{self.terms} terms of {self.operand}" + (f", {self.mode}" if self.mode else "")
+
+
+#: What is compared. INT8 and MXFP8 need scales of the user's own.
+WAYS = (
+    Way("fp16", 1), Way("bf16", 1), Way("hf32", 1), Way("fp32", 1), Way("fp16", 3), Way("fp16", 3, "elementwise"),
+    Way("fp16", 3, "termwise_inplace"), Way("fp16", 4),
+)  # fmt: skip
+ON_VECTOR_UNITS = Way("fp32", 1, None, True)
+#: Half a bit less than FP32 reaches it: two samples of one arithmetic differ by as much.
+MARGIN = 0.5
+
+
+@members_in_default_fp_state
+@dataclass(frozen=True, repr=False)
+class Advice(Result):
+    """The fastest plan of each way, fastest first.
+
+    Attributes
+    ----------
+    plans : tuple of (Way, Plan)
+        One for each way that the chip has, fastest first.
+    wanted : float
+        Bits that are asked for.
+    asked : bool
+        Whether the caller gave them; else they are FP32's, and half a bit less will do.
+    """
+
+    plans: tuple[tuple[Way, Plan], ...]
+    wanted: float
+    asked: bool
+
+    def reaches(self, candidate: Plan) -> bool:
+        """Whether a plan has the bits."""
+        bits = candidate.bits
+        return bits is not None and bits >= self.wanted - (0.0 if self.asked else MARGIN)
+
+    @property
+    def best(self) -> tuple[Way, Plan] | None:
+        """The fastest that reaches the bits; None if none does."""
+        return next(((way, found) for way, found in self.plans if self.reaches(found)), None)
+
+    def to_rows(self) -> list[dict]:
+        """One record for each way."""
+        return [
+            {"way": str(way), "operand": way.operand, "terms": way.terms, "seconds": found.seconds, "bits": found.bits,
+             "reaches": self.reaches(found), "kernel": found.schedule.kernel, "block": str(found.blocking),
+             "mode": found.schedule.mode}
+            for way, found in self.plans
+        ]  # fmt: skip
+
+    def sentences(self) -> list[str]:
+        """What to take, and what else there is."""
+        asked = f"{self.wanted:.1f} bits" if self.asked else f"FP32's {self.wanted:.1f} bits"
+        if self.best is None:
+            way, found = max(self.plans, key=lambda pair: pair[1].bits or 0.0)
+            return [f"nothing here reaches {asked}: {way} has the most, {found.bits:.1f} bits in {_us(found)}"]
+        best, chosen = self.best
+        lines = [f"fastest that reaches {asked}: {best}, {_us(chosen)}, {chosen.bits:.1f} bits"]
+        for way, found in self.plans:
+            if found is chosen or not self.reaches(found):
+                continue
+            lines.append(f"{way} reaches them, too, in {_us(found)} ({found.seconds / chosen.seconds:.2f} times)")
+        faster = [(way, found) for way, found in self.plans if found.seconds < chosen.seconds]
+        if faster:
+            way, found = max(faster, key=lambda pair: pair[1].bits or 0.0)
+            lines.append(f"with fewer bits: {way}, {_us(found)}, {found.bits:.1f} bits")
+        return lines
+
+
+def _us(found: Plan) -> str:
+    return f"{1e6 * found.seconds:.4g} us"
+
+
+@default_fp_state
+@integer_arguments("m", "k", "n")
+def advise(
+    m: int,
+    k: int,
+    n: int,
+    chip: Chip | str,
+    *,
+    bits: float | None = None,
+    data: tuple | None = None,
+    distribution: Distribution = "normal",
+    ways: tuple[Way, ...] = WAYS,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Advice:
+    """Compare the ways to compute C = A B (A m x k, B k x n) on a chip.
+
+    Parameters
+    ----------
+    m, k, n : int
+        Sizes.
+    chip : Chip or str
+        A chip or its name.
+    bits : float, optional
+        Bits of the result that are asked for (-log2 of the relative error, eq. 13). Default: FP32's.
+    data : (a, b), optional
+        FP32 arrays to measure errors on, else a sample of `distribution`.
+    distribution : {"normal", "uniform", "positive"}
+        Of the sample's elements.
+    ways : tuple of Way
+        What is compared; those that the chip lacks are left out.
+    progress : callable, optional
+        Called with (done, total) ways.
+    **options
+        Of :func:`ascend.plan`: buffering, layout, presplit (for ways of several terms), ...
+
+    Returns
+    -------
+    Advice
+
+    Raises
+    ------
+    ValueError
+        As :func:`ascend.plan`; or if the chip has none of the ways.
+    """
+    chip = get_chip(chip)
+    error_of = data_error(*data) if data is not None else sampled_error(distribution)
+    presplit = options.pop("presplit", "")
+    found: dict[Way, Plan] = {}
+    refused = "no way was asked for"
+    for number, way in enumerate(ways):
+        extra = {"presplit": presplit} if way.terms > 1 else {}
+        if way.mode and combination(way.mode).in_place and chip.fixpipe:
+            continue  # FIXPIPE adds to C in memory, but does not scale the small terms
+        try:
+            best = plan(
+                m, k, n, chip, way.terms, operand=way.operand, mode=way.mode, top=1, error_of=error_of, data=data,
+                **extra, **options,
+            )[0]  # fmt: skip
+        except ValueError as error:
+            refused = str(error)
+        else:
+            found.setdefault(way if best.schedule.on_cube else ON_VECTOR_UNITS, best)
+        if progress:
+            progress(number + 1, len(ways))
+    if not found:
+        raise ValueError(refused)
+    wanted = bits if bits is not None else -np.log2(fp32_error(m, k, n, chip, error_of))
+    return Advice(tuple(sorted(found.items(), key=lambda pair: pair[1].seconds)), float(wanted), bits is not None)
+
+
+def fp32_error(m: int, k: int, n: int, chip: Chip, error_of: ErrorOf) -> float:
+    """The error of one FP32 chain over k in order."""
+    unbounded = chip.replace(ub_bytes=2**40)
+    block = Blocking(16, 16, 16)
+    # Streaming B makes each element one chain, so the sample is as wide as it is high.
+    schedule = build_schedule(m, k, max(m, n), unbounded, block, terms=1, operand="fp32", kernel="vector", cores=1)
+    return error_of(replace(schedule, n=n) if n >= m else schedule)

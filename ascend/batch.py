@@ -1,0 +1,112 @@
+"""Batches and grouped products: several products with one k and n, on groups of cores.
+
+The products are dealt, the longest first, to groups of equally many cores, each of which has its share of memory bandwidth and
+of L2; one launch starts them all. Every number of cores for a group is tried that divides the chip's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ascend.chips.chip import Chip
+from ascend.chips.files import get_chip
+from ascend.planner import Plan, plan
+from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
+from tensorcore_models.results import Result
+
+#: Products in a batch at most.
+MOST_PRODUCTS = 2**16
+
+
+@members_in_default_fp_state
+@dataclass(frozen=True, repr=False)
+class BatchPlan(Result):
+    """Products on groups of cores.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        m of each product.
+    groups, cores : int
+        Groups of cores, and cores in each.
+    plans : dict of int to Plan
+        For each m the plan on one group.
+    seconds : float
+        Of all products together.
+    """
+
+    rows: tuple[int, ...]
+    groups: int
+    cores: int
+    plans: dict[int, Plan]
+    seconds: float
+
+    @property
+    def tflops(self) -> float:
+        """FP32-equivalent TFLOP/s of all products."""
+        one = next(iter(self.plans.values())).schedule
+        return 2e-12 * sum(self.rows) * one.k * one.n / self.seconds
+
+    def to_rows(self) -> list[dict]:
+        """For each m how often it comes, and its plan."""
+        return [
+            {"products": self.rows.count(m), "m": m, "groups": self.groups, "cores": self.cores} | found.to_dict()
+            for m, found in self.plans.items()
+        ]
+
+    def sentences(self) -> list[str]:
+        """How the products are dealt and how long they take."""
+        return [
+            f"{len(self.rows)} products on {self.groups} group(s) of {self.cores} cores: {1e6 * self.seconds:.4g} us, "
+            f"{self.tflops:.4g} TFLOP/s"
+        ]
+
+
+@default_fp_state
+def plan_batch(rows: Sequence[int], k: int, n: int, chip: Chip | str, **options: Any) -> list[BatchPlan]:
+    """Plans of a batch for every size of the groups, fastest first.
+
+    Parameters
+    ----------
+    rows : sequence of int
+        m of each product; equal ones for a batch.
+    k, n : int
+        The other sizes, the same for all.
+    chip : Chip or str
+        A chip or its name.
+    **options
+        Of :func:`ascend.plan`.
+
+    Returns
+    -------
+    list of BatchPlan
+
+    Raises
+    ------
+    ValueError
+        Without products, for too many, or as :func:`ascend.plan`.
+    """
+    chip = get_chip(chip)
+    if not 1 <= len(rows) <= MOST_PRODUCTS:
+        raise ValueError(f"a batch has 1 to {MOST_PRODUCTS} products, got {len(rows)}")
+    found = []
+    for cores in (c for c in range(1, chip.cores + 1) if chip.cores % c == 0):
+        groups = chip.cores // cores
+        if groups > len(rows) and cores < chip.cores // max(len(rows), 1):
+            continue  # more groups than products leave cores idle that larger groups use
+        part = _part(chip, cores, min(groups, len(rows)))
+        plans = {m: plan(m, k, n, part, top=1, simulated=4, **options)[0] for m in sorted(set(rows))}
+        launch = 1e-6 * chip.launch_us
+        load = [0.0] * groups
+        for m in sorted(rows, key=lambda m: -plans[m].seconds):
+            least = load.index(min(load))
+            load[least] += max(plans[m].seconds - launch, 0.0)
+        found.append(BatchPlan(tuple(rows), groups, cores, plans, max(load) + launch))
+    return sorted(found, key=lambda each: each.seconds)
+
+
+def _part(chip: Chip, cores: int, busy: int) -> Chip:
+    """A group of cores with what the busy groups leave it of the memory bandwidth and of L2."""
+    return chip.replace(
+        cores=cores, hbm_bytes_per_second=chip.hbm_bytes_per_second / busy, l2_usable_bytes=chip.l2_usable_bytes // busy
+    )

@@ -1,0 +1,182 @@
+"""Products on FP16 words, on the compiled cube: the numeric interpreter of every kernel whose operands are FP16.
+
+What it computes states :mod:`ascend.cube`; what it needs of a schedule is its :class:`ascend.sums.Sums`.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from ascend._kernels import cube as cube_kernel
+from ascend.chips.chip import Chip
+from ascend.cube_arguments import (
+    OVERFLOWS,
+    STEP_ORDERS,
+    ScaleExponent,
+    StepOrder,
+    check_choice,
+    checked_group,
+    scale_exponents,
+)
+from ascend.grid import Range
+from ascend.row_scaling import scaled, unscaled
+from ascend.slices import Overflow, merge_slices
+from ascend.sums import Sums
+from tensorcore_models.formats.rounding import round_to
+from tensorcore_models.machine.instruction_sets import isa_level
+from tensorcore_models.machine.threads import threads_for
+
+_FP32_MAX = np.finfo(np.float32).max
+_TERM_MASKS = {1: 0b0001, 3: 0b0111, 4: 0b1111}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CubeArithmetic:
+    """What of the arithmetic a schedule leaves open; the parameters of :func:`ascend.cube_gemm` and `cube_hgemm`.
+
+    An `overflow` of None is the chip's (:meth:`on`), without a chip that of the 910A.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown.
+    """
+
+    scale_exponent: ScaleExponent = 12
+    step_order: StepOrder = "sequential"
+    overflow: Overflow | None = None
+    group: int = 16
+    row_scaling: bool = False
+    accumulate: Literal["fp32", "fp16"] = "fp32"
+
+    def __post_init__(self):
+        check_choice("accumulate", self.accumulate, ("fp32", "fp16"))
+        check_choice("step_order", self.step_order, STEP_ORDERS)
+        if self.overflow is not None:
+            check_choice("overflow", self.overflow, OVERFLOWS)
+
+    def on(self, chip: Chip | None) -> "CubeArithmetic":
+        """With the chip's overflow where none was given."""
+        if self.overflow is not None:
+            return self
+        return replace(self, overflow="saturate" if chip is None else chip.overflow)
+
+    @property
+    def saturates(self) -> bool:
+        """Whether overflow gives the largest finite number."""
+        return self.merging == "saturate"
+
+    @property
+    def merging(self) -> Overflow:
+        """The rule for sums."""
+        return self.overflow or "saturate"
+
+
+def words_product(
+    sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, arithmetic: CubeArithmetic
+) -> np.ndarray:
+    """A B (+ C) on FP16 words, the slices of k merged in order.
+
+    Parameters
+    ----------
+    sums : Sums
+        Of one term (operands rounded to FP16) or of several.
+    a, b, c : ndarray of float32, shapes (m, k), (k, n), (m, n)
+        The operands; c may be None.
+    arithmetic : CubeArithmetic
+        Scale, rounding inside a cube step, overflow.
+
+    Returns
+    -------
+    numpy.ndarray
+        float32, or float16 with FP16 accumulation; shape (m, n).
+
+    Raises
+    ------
+    ValueError
+        If slices are to be merged in FP16, or scale exponents are out of range.
+    """
+    half = arithmetic.accumulate == "fp16"
+    if half and len(sums.slices) > 1:
+        raise ValueError("slices of k are merged in FP32: accumulate='fp16' needs a schedule without split-k")
+    group = checked_group(arithmetic.group, sums.step)
+    if half and c is not None:
+        nan = 0.0 if arithmetic.saturates else None
+        c = round_to(c, "fp16", saturate=arithmetic.saturates, nan=nan).astype(np.float32)
+    if a.shape[1] == 0:  # no instruction runs
+        out = np.zeros((a.shape[0], b.shape[1]), np.float32) if c is None else c.copy()
+        return out.astype(np.float16) if half else out
+    added_last, shifts = None, None
+    if arithmetic.row_scaling:
+        (a, row_shifts), (b, column_shifts) = scaled(a, axis=1), scaled(b, axis=0)
+        added_last, c, shifts = c, None, row_shifts + column_shifts
+    run = _Run(sums, arithmetic, group, _exponents(sums, a, b, arithmetic), a.shape[1], c)
+    partial = run.slices(a, b, _seed(c, arithmetic))
+    out = partial[0] if len(partial) == 1 else merge_slices(np.stack(partial), arithmetic.merging)
+    if shifts is not None:
+        return unscaled(out, shifts, _seed(added_last, arithmetic), arithmetic.merging)
+    return out.astype(np.float16) if half else out
+
+
+def words_slices(
+    sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, arithmetic: CubeArithmetic
+) -> np.ndarray:
+    """The slices of k before they are merged, each a product of its own: shape (slices, m, n)."""
+    found = []
+    for number, groups in enumerate(sums.slices):
+        start, stop = groups[0][0], groups[-1][1]
+        own = Sums(
+            (tuple((first - start, last - start) for first, last in groups),), sums.order, sums.terms, sums.operand,
+            sums.reseeded, sums.step,
+        )  # fmt: skip
+        found.append(words_product(own, a[:, start:stop], b[start:stop], c if number == 0 else None, arithmetic))
+    return np.stack(found)
+
+
+def _exponents(sums: Sums, a: np.ndarray, b: np.ndarray, arithmetic: CubeArithmetic) -> tuple[int, int]:
+    return scale_exponents(arithmetic.scale_exponent, a, b, sums.order) if sums.terms > 1 else (0, 0)
+
+
+def _seed(c: np.ndarray | None, arithmetic: CubeArithmetic) -> np.ndarray | None:
+    if c is None or not arithmetic.saturates or np.isfinite(c).all():
+        return c
+    return np.nan_to_num(c, nan=0.0, posinf=float(_FP32_MAX), neginf=-float(_FP32_MAX))
+
+
+def _may_overflow(largest_c: float, k: int, exponents: tuple[int, int]) -> bool:
+    """Whether any FP32 number on the way could pass the largest finite one: k products below 2^32, scaled."""
+    growth = max(abs(s) for s in (*exponents, sum(exponents), exponents[0] - exponents[1]))
+    return not (largest_c + 4.0 * k * 2.0**32) * 2.0**growth < 2.0**126
+
+
+class _Run:
+    """The kernel's arguments that all slices of k share."""
+
+    def __init__(self, sums: Sums, arithmetic: CubeArithmetic, group: int, exponents: tuple[int, int], k: int, c):
+        half = arithmetic.accumulate == "fp16"
+        largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
+        self.sums = sums
+        self.arguments = {
+            "order": sums.order, "terms": _TERM_MASKS[sums.terms],
+            "step_order": STEP_ORDERS.index(arithmetic.step_order),
+            "step": group if sums.order == "elementwise" else sums.step,
+            "a_exponent": exponents[0], "b_exponent": exponents[1], "saturate": arithmetic.saturates,
+            "clamp": arithmetic.saturates and (half or _may_overflow(largest, k, exponents)),
+            "half": half, "reseed": sums.reseeded,
+        }  # fmt: skip
+
+    def slices(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> list[np.ndarray]:
+        seeds = [c] + [None] * (len(self.sums.slices) - 1)
+        return [self._slice(a, b, seed, groups) for seed, groups in zip(seeds, self.sums.slices, strict=True)]
+
+    def _slice(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, groups: tuple[Range, ...]) -> np.ndarray:
+        start, stop = groups[0][0], groups[-1][1]
+        out = np.empty((a.shape[0], b.shape[1]), np.float32)
+        if out.size:
+            cube_kernel.run(
+                np.ascontiguousarray(a[:, start:stop]), np.ascontiguousarray(b[start:stop]), c,
+                np.array([last - start for _, last in groups], np.int64), out, level=isa_level(),
+                threads=threads_for((stop - start) * out.size), **self.arguments,
+            )  # fmt: skip
+        return out

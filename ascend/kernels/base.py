@@ -1,0 +1,94 @@
+"""What every kernel on a chip has: the interface that planner, simulator and reports use, and what cube kernels share."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ascend.memory import Misses, cube_memory_bytes, schedule_misses
+from ascend.pipes.program import Phase
+from ascend.roofline import RooflinePoint, Traffic
+from ascend.tile_schedule import TileSchedule
+
+
+class Phases:
+    """What :mod:`ascend.pipes.build` offers to a kernel that writes down its operations."""
+
+    simulated: range
+
+    @abstractmethod
+    def tiles_phase(self) -> Phase:
+        """The multiplication of all tiles on the cubes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kernel(TileSchedule):
+    """A schedule on a chip."""
+
+    #: Model of L2, see :func:`ascend.pipes.build.build_program`; whether starting the kernel takes its time.
+    l2_model: ClassVar[str] = "reuse"
+    launches: ClassVar[bool] = True
+    #: Whether the cube multiplies.
+    on_cube: ClassVar[bool] = True
+
+    def misses(self) -> Misses:
+        """Share of the loads of A and B that memory serves."""
+        return schedule_misses(self)
+
+    @abstractmethod
+    def memory_bytes(self) -> float:
+        """Bytes from and to memory: operands that miss L2, C, the passes over whole matrices."""
+
+    @abstractmethod
+    def peak_flops(self) -> float:
+        """FLOP/s that the units could do at best, FP32-equivalent."""
+
+    def roofline(self) -> RooflinePoint:
+        """The roofline of what the schedule moves: its FLOP over its own bytes from and to memory, for any m, k, n."""
+        bandwidth, peak = self.placed_on.hbm_bytes_per_second, self.peak_flops()
+        intensity = 2.0 * self.m * self.n * self.k / self.memory_bytes()
+        roof = bandwidth * intensity
+        bound = "compute" if peak <= roof else "memory"
+        return RooflinePoint(intensity, peak, bandwidth, roof, min(peak, roof), bound, peak / bandwidth)
+
+    def estimated_seconds(self) -> float | None:
+        """Time by the kernel's closed forms, where they are made for single schedules."""
+        return None
+
+    def traffic(self) -> Traffic | None:
+        """Elements between memory and L1 for one term by eq. 9, where it describes the kernel."""
+        return None
+
+    @abstractmethod
+    def placement(self) -> str:
+        """How tiles and operands are placed, in a few letters."""
+
+    def cores_text(self) -> str:
+        """The grid of cores, in a few letters."""
+        return str(self.grid)
+
+    @abstractmethod
+    def multiplication(self, phases: Phases) -> Phase:
+        """The phase between the passes over whole matrices.
+
+        Parameters
+        ----------
+        phases : Phases
+            What writes down operations.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class CubeKernel(Kernel):
+    """A kernel that multiplies on the cube."""
+
+    def memory_bytes(self) -> float:
+        """As :func:`ascend.memory.cube_memory_bytes` counts."""
+        return cube_memory_bytes(self)
+
+    def peak_flops(self) -> float:
+        """The cubes' divided by the products that one FP32 product costs."""
+        return self.placed_on.peak_flops(self.operand) / self.terms
+
+    def multiplication(self, phases: Phases) -> Phase:
+        """Tiles of C."""
+        return phases.tiles_phase()

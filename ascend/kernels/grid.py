@@ -1,0 +1,163 @@
+"""Grids of cores: tiles of C, and slices of k where tiles are few, are dealt to the cores.
+
+A panel of A or of B stays in L1 (`resident` "a" or "b"; cores in a rectangle m x k x n), or both operands are streamed and C
+stays in L0C over the whole slice ("none"). Then tiles are dealt one by one in a swizzled order, as CATLASS does, or with a grid
+along m or n each core owns one rectangle of neighbouring tiles and walks it row by row, as AscendC and pto-isa do. Slices are
+merged by atomic additions in memory or by a pass that adds them in order.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts
+from ascend.kernels.base import CubeKernel
+from ascend.kernels.options import Options, Place, blocks_in_group, stream_depth
+from ascend.tile_schedule import Resident, fractals
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridKernel(CubeKernel):
+    """Tiles of C and slices of k on a grid of cores."""
+
+    kernel: ClassVar[str] = "grid"
+
+    @classmethod
+    def placed(cls, place: Place, options: Options) -> "GridKernel":
+        """The schedule that the options mean.
+
+        Parameters
+        ----------
+        place : Place
+            Product, chip and block.
+        options : Options
+            What is None is chosen here.
+
+        Raises
+        ------
+        ValueError
+            If a grid is impossible, slices cannot be merged so, or a panel does not fit L1.
+        """
+        grid, resident = _grid(place, options)
+        bare = cls(
+            **place.of_schedule(), **options.of_schedule(), n_fused=1, grid=grid, resident=resident,
+            swizzle=options.swizzle or Swizzle(3, 0 if place.m >= place.n else 1),
+            balanced=options.balanced is None or bool(options.balanced),
+        )  # fmt: skip
+        _check_merge(bare)
+        start, stop = bare.k_slices[0]
+        if resident == "none":
+            grouped = replace(bare, n_fused=options.n_fused or fractals(stop - start, bare.blocking.bk))
+        else:
+            few = blocks_in_group(bare, options.n_fused, lambda blocks, most: -(-blocks // -(-blocks // most)))
+            grouped = replace(bare, n_fused=few)
+        return replace(grouped, depth=options.depth or grouped.fitting_depth)
+
+    @property
+    def fitting_depth(self) -> int:
+        """L1 buffers of a streamed operand that fit beside the panel."""
+        b, each = self.blocking, self.words * self.operand_bytes * self.blocking.bk
+        streamed = b.bm * (self.resident != "a") + b.bn * (self.resident != "b")
+        left = self.placed_on.l1_bytes - each * self.panel_blocks * (b.bm if self.resident == "a" else b.bn)
+        return int(stream_depth(left, each * streamed, self.words, self.stream_slots))
+
+    def placement(self) -> str:
+        """The order of the tiles, or the resident operand."""
+        if self.resident != "none":
+            return f"{self.resident.upper()} kept"
+        return f"order {self.swizzle}" if self.deals_one_by_one else "rectangles"
+
+    def cores_text(self) -> str:
+        """The grid, or where tiles are dealt one by one the number of cores with the slices of k."""
+        if not self.deals_one_by_one:
+            return str(self.grid)
+        slices = len(self.k_slices)
+        return f"{self.used_cores}" + (f" (k/{slices})" if slices > 1 else "")
+
+    # -------------------------------------------------------- where nothing is resident
+
+    @property
+    def deals_one_by_one(self) -> bool:
+        """Whether tiles go to the cores in the order of the swizzle."""
+        return self.resident == "none" and self.grid.m * self.grid.n == 1
+
+    @property
+    def owns_rectangles(self) -> bool:
+        """Whether each core owns one rectangle of neighbouring tiles."""
+        return self.resident == "none" and not self.deals_one_by_one
+
+    @property
+    def used_cores(self) -> int:
+        """Cores that have anything to do."""
+        return min(self.cores, self.tiles) if self.deals_one_by_one else super().used_cores
+
+    def active_cores(self, wave: int) -> int:
+        """Cores that have work in a wave."""
+        if self.deals_one_by_one:
+            return min(self.cores, self.tiles - wave * self.cores)
+        if self.owns_rectangles:
+            return len(self._rectangle_sizes) - bisect_right(self._rectangle_sizes, wave)
+        return super().active_cores(wave)
+
+    def visits(self, core: int) -> tuple[Visit, ...]:
+        """What one core does, stay by stay; core 0 has the most work."""
+        if self.resident != "none":
+            return super().visits(core)
+        if self.owns_rectangles:
+            rectangles = self._rectangles
+            if core >= len(rectangles):
+                return ()
+            own_rows, own_columns, k_slice = rectangles[core]
+            tiles = [(row, column) for row in own_rows for column in own_columns]
+            return tuple(Visit(None, (tile,), k_slice, self.active_cores(wave)) for wave, tile in enumerate(tiles))
+        rows, columns = self.row_blocks, self.column_blocks
+        found = []
+        for wave, number in enumerate(range(core, self.tiles, self.cores)):
+            k_slice, at = divmod(number, len(rows) * len(columns))
+            row, column = self.swizzle.tile(at, len(rows), len(columns))
+            found.append(Visit(None, ((rows[row], columns[column]),), k_slice, self.active_cores(wave)))
+        return tuple(found)
+
+    @cached_property
+    def _rectangles(self) -> list[tuple[tuple[Range, ...], tuple[Range, ...], int]]:
+        """(rows, columns, slice of k) that each core owns, the largest first."""
+        rows = [self.row_blocks[i:j] for i, j in balanced_parts(len(self.row_blocks), self.grid.m, 1)]
+        columns = [self.column_blocks[i:j] for i, j in balanced_parts(len(self.column_blocks), self.grid.n, 1)]
+        return [(r, c, k_slice) for k_slice in range(len(self.k_slices)) for r in rows for c in columns]
+
+    @cached_property
+    def _rectangle_sizes(self) -> list[int]:
+        """Tiles of each core's rectangle, ascending."""
+        return sorted(len(rows) * len(columns) for rows, columns, _ in self._rectangles)
+
+
+def _grid(place: Place, options: Options) -> tuple[Grid, Resident]:
+    """The grid of cores and the resident operand."""
+    chip, grid = place.chip, options.grid
+    resident = options.resident or ("none" if grid is None else "a")
+    slices = grid.k if grid else options.split or 1
+    place.check_slices(slices)
+    if resident == "none" and (grid is None or grid.m * grid.n == 1):
+        if slices > chip.cores:
+            raise ValueError(f"{slices} slices of k are more than the {chip.cores} cores of {chip.name}")
+        return Grid(k=slices), resident
+    if grid is None:
+        sizes = ((place.m, place.blocking.bm), (place.n, place.blocking.bn))
+        panels, streamed = (-(-size // step) for size, step in (sizes if resident == "a" else sizes[::-1]))
+        along = max(min(chip.cores // slices, panels), 1)
+        across = max(min(chip.cores // (slices * along), streamed), 1)
+        grid = Grid(along, slices, across) if resident == "a" else Grid(across, slices, along)
+    if grid.cores > chip.cores:
+        raise ValueError(f"a grid of {grid} has {grid.cores} cores, {chip.name} {chip.cores}")
+    return grid, resident
+
+
+def _check_merge(s: GridKernel) -> None:
+    if s.merge == "reduce":
+        return
+    if len(s.k_slices) > 1 and s.placed_on.fixpipe and len(s.passes) * s.accumulators > 1:
+        raise ValueError(
+            f"atomic merging on {s.placed_on.name}: FIXPIPE adds what is in L0C, the {s.terms} terms are combined later; "
+            "take merge='reduce', or mode='elementwise'"
+        )

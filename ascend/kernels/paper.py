@@ -1,0 +1,76 @@
+"""The kernel of SGEMM-cube (arXiv:2507.23387v4), Algorithm 1 and section 5.1.
+
+Row blocks of A are dealt to the cores; for each group of N_fused A blocks, which stay in L1, all of B is streamed column
+block by column block::
+
+    for each row block of A (in parallel over the cores, in waves)
+      for each k group (N_fused blocks of bk)          A panel: GM -> L1, resident
+        for each column block of B
+          for each k block of the group                B: GM -> L1 -> L0B; A: L1 -> L0A; cube steps into L0C
+          C block: L0C -> UB, added to C there, UB -> GM
+"""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from ascend.grid import Grid
+from ascend.kernels.base import CubeKernel
+from ascend.kernels.options import Options, Place, blocks_in_group
+from ascend.paper_kernel import analytic_seconds
+from ascend.roofline import RooflinePoint, Traffic, roofline, traffic
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperKernel(CubeKernel):
+    """Row blocks over the cores, A resident, B from L2: all of the paper's numbers are this kernel's."""
+
+    kernel: ClassVar[str] = "paper"
+    l2_model: ClassVar[str] = "shared_b"
+    launches: ClassVar[bool] = False
+
+    @classmethod
+    def placed(cls, place: Place, options: Options) -> "PaperKernel":
+        """The schedule that the options mean.
+
+        Parameters
+        ----------
+        place : Place
+            Product, chip and block.
+        options : Options
+            Grids, slices and residents of their own need another kernel.
+
+        Raises
+        ------
+        ValueError
+            If the options ask for something else than row blocks, or a panel does not fit L1.
+        """
+        own = Grid(m=place.chip.cores)
+        asked = options.grid or Grid(k=options.split or 1, m=place.chip.cores)
+        if options.resident not in (None, "a") or asked != own:
+            raise ValueError("the paper's kernel keeps A and deals row blocks only: other grids need kernel='grid'")
+        bare = cls(**place.of_schedule(), **options.of_schedule(), grid=own, n_fused=1, balanced=bool(options.balanced))
+        depth = options.depth or bare.stream_slots
+        return replace(bare, depth=depth, n_fused=blocks_in_group(bare, options.n_fused, lambda blocks, most: most))
+
+    def traffic(self) -> Traffic:
+        """Eq. 9."""
+        return traffic(self.blocking, self.m, self.k, self.n, self.placed_on)
+
+    def roofline(self) -> RooflinePoint:
+        """Eq. 11, which counts the traffic of eq. 9."""
+        return roofline(self.blocking, self.m, self.k, self.n, self.placed_on, self.peak_flops())
+
+    def placement(self) -> str:
+        """A stays in L1."""
+        return "A kept"
+
+    def cores_text(self) -> str:
+        """Cores with work, all along m."""
+        return f"{self.used_cores}x1x1"
+
+    def estimated_seconds(self) -> float:
+        """Time by the closed forms (:func:`ascend.paper_kernel.analytic_seconds`)."""
+        block = np.array([[self.blocking.bm, self.blocking.bk, self.blocking.bn]])
+        return float(analytic_seconds(block, self)[0])

@@ -1,0 +1,162 @@
+"""Products with few rows or columns on the vector units alone in FP32, without words and terms.
+
+The larger operand is streamed through UB once, in tiles, by cores along its long side and along k. What is computed states
+:mod:`ascend.vector`.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, slots
+from ascend.cube_arguments import checked_matrices
+from ascend.grid import Grid
+from ascend.kernels.base import Kernel, Phases
+from ascend.kernels.options import Options, Place
+from ascend.memory import Misses, merge_bytes
+from ascend.pipes.program import Phase
+from ascend.pipes.vector import vector_phase
+from ascend.sums import Sums
+from ascend.tile_schedule import Resident, TileSchedule, fractals
+from ascend.vector import vector_product, vector_slices
+
+#: Operands that the vector units multiply in FP32.
+VECTOR_OPERANDS = ("fp32", "fp16")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorKernel(Kernel):
+    """The larger operand through UB once, the other one kept there."""
+
+    kernel: ClassVar[str] = "vector"
+    on_cube: ClassVar[bool] = False
+    #: A product is rounded before it is added.
+    own_roundings: ClassVar[int] = 1
+
+    resident: Resident = "none"
+
+    @classmethod
+    def placed(cls, place: Place, options: Options) -> "VectorKernel":
+        """The schedule that the options mean.
+
+        Parameters
+        ----------
+        place : Place
+            Product, chip and block.
+        options : Options
+            One term of FP32 or FP16.
+
+        Raises
+        ------
+        ValueError
+            For other operands, more terms, a resident panel, or an impossible grid.
+        """
+        if options.terms != 1 or options.operand not in VECTOR_OPERANDS:
+            raise ValueError(
+                f"the vector kernel multiplies {' or '.join(VECTOR_OPERANDS)} in FP32: terms must be 1, got "
+                f"{options.terms} terms of {options.operand}"
+            )
+        if options.resident not in (None, "none"):
+            raise ValueError("the vector kernel keeps no panel in L1: resident must be left out")
+        bare = cls(
+            **place.of_schedule(), **options.of_schedule(), n_fused=1, grid=_grid(place, options),
+            balanced=bool(options.balanced), depth=slots(options.buffering),
+        )  # fmt: skip
+        start, stop = bare.k_slices[0]
+        return replace(bare, n_fused=fractals(stop - start, bare.blocking.bk))
+
+    @property
+    def streamed(self) -> str:
+        """The operand that is streamed: the larger one."""
+        return "b" if self.n >= self.m else "a"
+
+    @property
+    def cube_step(self) -> tuple[int, int, int]:
+        """Nothing runs on the cube; fractals, as a layout has them."""
+        return (ALIGNMENT, ALIGNMENT, ALIGNMENT)
+
+    def cube_steps(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def used_cores(self) -> int:
+        """Cores that have anything to do."""
+        return min(self.grid.m, self.m) * len(self.k_slices) * min(self.grid.n, self.n)
+
+    @property
+    def waves(self) -> int:
+        """A core's part is one stay."""
+        return 1
+
+    @property
+    def converts(self) -> bool:
+        """The vector units read rows."""
+        return False
+
+    def buffer_use(self) -> dict[str, tuple[int, int]]:
+        """UB: two tiles of the streamed operand, the other one's part, two tiles of the result."""
+        b = self.blocking
+        kept, width = (min(b.bm, self.m), b.bn) if self.streamed == "b" else (min(b.bn, self.n), b.bm)
+        longest = self.k_slices[0][1] - self.k_slices[0][0]
+        used = ACCUMULATOR_BYTES * (2 * b.bk * width + kept * longest + 2 * kept * width)
+        return {"UB": (used, self.placed_on.ub_bytes)}
+
+    def misses(self) -> Misses:
+        """Each operand is loaded once: the kept one counts as an L2 hit."""
+        return Misses(1.0, 0.0)
+
+    def memory_bytes(self) -> float:
+        """A and B once, C for each slice, and the merge."""
+        slices = len(self.k_slices)
+        added = 2.0 if slices > 1 and self.merge == "atomic" else 1.0
+        operands = self.operand_bytes * (float(self.m) * self.k + float(self.k) * self.n)
+        return operands + slices * added * ACCUMULATOR_BYTES * float(self.m) * self.n + merge_bytes(self)
+
+    def peak_flops(self) -> float:
+        """One multiply-add for each FP32 lane in two cycles."""
+        chip = self.placed_on
+        return chip.cores * chip.vector_rate / ACCUMULATOR_BYTES * chip.cycles_per_second
+
+    def placement(self) -> str:
+        """The streamed operand."""
+        return f"vector, {self.streamed.upper()} streamed"
+
+    def multiplication(self, phases: Phases) -> Phase:
+        """Each core streams its part."""
+        return vector_phase(self, phases.simulated)
+
+    @property
+    def sums(self) -> Sums:
+        """One chain, or one sum of lanes, for each slice of k."""
+        return replace(super().sums, lanes=self.streamed, reseeded=False)
+
+    def product(self, a: Any, b: Any, c: Any = None, arithmetic: Any = None) -> np.ndarray:
+        """As :func:`ascend.vector.vector_product`; no arithmetic is open."""
+        return vector_product(*checked_matrices(a, b, c), self.sums)
+
+    def slice_products(self, a: Any, b: Any, c: Any = None, arithmetic: Any = None) -> np.ndarray:
+        """As :func:`ascend.vector.vector_slices`."""
+        return vector_slices(*checked_matrices(a, b, c), self.sums)
+
+    def sampled(self, side: int) -> TileSchedule:
+        """At most `side` rows and columns, with the same operand streamed."""
+        rows, columns = min(self.m, side), min(self.n, side)
+        return replace(self, m=rows, n=rows - 1 if self.streamed == "a" and rows <= columns else columns)
+
+
+def _grid(place: Place, options: Options) -> Grid:
+    """Cores along the long side and along k."""
+    streams_b, b, chip = place.n >= place.m, place.blocking, place.chip
+    side, grid, split = "n" if streams_b else "m", options.grid, options.split or 1
+    if grid is None:
+        tiles = -(-place.n // b.bn) if streams_b else -(-place.m // b.bm)
+        across = max(min(chip.cores // split, tiles), 1)
+        grid = Grid(1 if streams_b else across, split, across if streams_b else 1)
+    if (grid.m if streams_b else grid.n) != 1 or grid.cores > chip.cores:
+        raise ValueError(
+            f"the vector kernel deals {side} and k to at most {chip.cores} cores here, got a grid of {grid}"
+        )
+    place.check_slices(grid.k)
+    return grid

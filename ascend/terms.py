@@ -1,0 +1,86 @@
+"""How the terms of a product are ordered and kept: one row for each mode, and the rules that follow from it.
+
+Nothing else in the package asks for a mode by its name.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+#: (word of A, word of B) of each term, h high and l low, in the paper's order (eq. 7); the fourth is the one it omits.
+TERMS = ("hh", "lh", "hl", "ll")
+Mode = Literal["termwise", "termwise_inplace", "fused", "elementwise"]
+
+
+@dataclass(frozen=True)
+class Combination:
+    """What a mode means.
+
+    Parameters
+    ----------
+    name : str
+        The mode.
+    order : str
+        Order of the sums, see :mod:`ascend.cube`: modes of one order give the same bits.
+    together : bool
+        Both words of A and B are in L1 at a time and one walk over the schedule computes all terms.
+    accumulator_each : bool
+        Each term has its own accumulator in L0C.
+    in_place : bool
+        Each walk adds its term to one C in memory.
+    combined_last : bool
+        The terms are kept apart and combined in the last write-back, or behind FIXPIPE in a pass of their own.
+    """
+
+    name: Mode
+    order: str
+    together: bool = False
+    accumulator_each: bool = False
+    in_place: bool = False
+    combined_last: bool = False
+
+    def words(self, terms: int) -> int:
+        """FP16 words of each element in L1 at a time."""
+        return 2 if self.together and terms > 1 else 1
+
+    def accumulators(self, terms: int) -> int:
+        """L0C tiles of one block of C."""
+        return terms if self.accumulator_each else 1
+
+    def passes(self, terms: int) -> tuple[tuple[str, ...], ...]:
+        """Terms computed together: one tuple for each walk; the small ones first where they are combined last."""
+        names = TERMS[:terms]
+        if self.together:
+            return (names,)
+        return tuple((name,) for name in (names[1:] + names[:1] if self.combined_last else names))
+
+    def copies_behind_fixpipe(self, terms: int) -> int:
+        """FP32 copies of C that FIXPIPE leaves in memory for a last pass to combine; 1: nothing is left to do."""
+        return terms if self.combined_last else 1
+
+
+_ROWS = (
+    # One walk for each term, an FP32 C for each, combined in the last write-back (section 4.4).
+    Combination("termwise", "termwise", combined_last=True),
+    # Algorithm 1 run for each term into one C.
+    Combination("termwise_inplace", "termwise_inplace", in_place=True),
+    # Both words in L1, one walk, an accumulator in L0C for each term: the bits of termwise order.
+    Combination("fused", "termwise", together=True, accumulator_each=True, combined_last=True),
+    # As fused, with one accumulator for all terms.
+    Combination("elementwise", "elementwise", together=True),
+)
+COMBINATIONS = {row.name: row for row in _ROWS}
+MODES: tuple[Mode, ...] = tuple(COMBINATIONS)
+
+
+def combination(mode: str) -> Combination:
+    """The row of a mode.
+
+    Raises
+    ------
+    ValueError
+        If there is none, with those that are.
+    """
+    for row in _ROWS:
+        if row.name == mode:
+            return row
+    raise ValueError(f"mode is one of {', '.join(MODES)}, got {mode!r}")
