@@ -7,6 +7,7 @@ import argparse
 import sys
 
 from tensorcore_models.probing.formal.published import QUERIES, UNITS
+from tensorcore_models.probing.formal.queries import Verdict
 
 
 def main() -> int:
@@ -17,13 +18,28 @@ def main() -> int:
     print("| query | " + " | ".join(UNITS) + " |")
     print("|---" * (1 + len(UNITS)) + "|")
     for query in QUERIES:
-        verdicts = [query.ask(name, timeout=args.timeout) for name in UNITS]
-        cells = [f"{v.status}, {v.seconds:.2f} s ({v.backend})" for v in verdicts]
-        print(f"| {query.name} | " + " | ".join(cells) + " |", flush=True)
-        for name, verdict in zip(UNITS, verdicts, strict=True):
-            if args.witnesses and verdict.witness is not None:
+        verdicts = {name: asked(query, name, args.timeout) for name in UNITS}
+        print(f"| {query.name} | " + " | ".join(cell(v) for v in verdicts.values()) + " |", flush=True)
+        for name, verdict in verdicts.items():
+            if args.witnesses and isinstance(verdict, Verdict) and verdict.witness is not None:
                 print(f"{name}: {', '.join(map(hex, verdict.results))}\n{verdict.witness}")
     return 0
+
+
+def asked(query, name: str, timeout: float) -> Verdict | TimeoutError:
+    """What a query found; a search of several questions ends at the first that runs out of time."""
+    try:
+        return query.ask(name, timeout=timeout)
+    except TimeoutError as error:
+        return error
+
+
+def cell(verdict: Verdict | TimeoutError) -> str:
+    """A verdict in the table."""
+    if isinstance(verdict, TimeoutError):
+        return f"timeout ({verdict})"
+    backend = f" ({verdict.backend})" if verdict.backend else ""
+    return f"{verdict.status}, {verdict.seconds:.2f} s{backend}"
 
 
 if __name__ == "__main__":

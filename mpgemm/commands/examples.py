@@ -85,7 +85,14 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "diff": (
         ("A.npy B.npy C1.npy C2.npy --gpus a100 h100 --format fp16", "where and why do two GPUs' results differ?"),
     ),
-    "invariance": (("--recorded plan.json", "which weights' rows change their bits with the batch?"),),
+    "invariance": (
+        ("--recorded chosen.json", "which weights' rows change their bits with the batch?"),
+        (
+            "--gpu h100 --library cublaslt-13.1 --shape 4096 4096 --config 1:ALGO_ID=13,CUSTOM_OPTION=42 "
+            "64:ALGO_ID=66,STAGES_ID=35",
+            "the same for configurations that are known",
+        ),
+    ),
     "report": (
         ("out", "one page of what --out wrote"),
         ("out1 out2 --output page.html --title 'Our layers'", "a page that opens without a network"),

@@ -11,6 +11,7 @@ from mpgemm.inputs.files import atomic_writer
 from mpgemm.reporting.report import json_text, say
 from tensorcore_models import hardware, probing
 from tensorcore_models.probing import formal
+from tensorcore_models.probing.identify.limits import EFFORTS
 from tensorcore_models.probing.identify.page import page
 from tensorcore_models.probing.identify.solver import EACH, TOTAL
 
@@ -31,6 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vectors", type=int, default=1_000_000, help="random vectors that must not refute it (%(default)s)"
     )
     parser.add_argument("--seed", type=int, default=0, help="of all random choices")
+    parser.add_argument(
+        "--effort", choices=tuple(EFFORTS), default="normal",
+        help="how far to go before a box counts as outside of the families: quick crosses no specifications, thorough takes up "
+        "to some three times as long as normal",
+    )  # fmt: skip
+    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     parser.add_argument("--suite", choices=sorted(probing.suites.SUITES), help="run a published suite first")
     parser.add_argument(
         "--solver", nargs="*", choices=formal.BACKENDS, metavar="NAME",
@@ -60,7 +67,10 @@ def run(args: argparse.Namespace) -> int:
             unit, interface = tcm.as_engine(unit, **_values_only(args, interface)), {}
         print(probing.suites.run(args.suite, unit), file=sys.stderr if args.json else sys.stdout)
     sources = _solvers(args)
-    result = probing.identify(unit, vectors=args.vectors, seed=args.seed, sources=sources, progress=_say, **interface)
+    progress = (lambda line: None) if args.quiet else _say
+    result = probing.identify(
+        unit, vectors=args.vectors, seed=args.seed, sources=sources, effort=args.effort, progress=progress, **interface
+    )
     if args.html:
         with atomic_writer(args.html) as stream:
             stream.write(page(result).encode())

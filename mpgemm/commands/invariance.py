@@ -8,7 +8,9 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.commands import library_options as options
+from mpgemm.commands.library_names import RECORD, resolve_library
 from mpgemm.reporting import report
+from tensorcore_models.formats import operand_format
 from tensorcore_models.libraries import Recipe, Unknown
 from tensorcore_models.libraries.compare import differences, summary
 from tensorcore_models.libraries.recorded import Problem, Recording
@@ -19,8 +21,21 @@ SAMPLE = (16, 128)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument(
-        "--recorded", required=True, metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is"
+    parser.add_argument("--recorded", metavar="FILE", help=f"what cuBLASLt's heuristic chose, written by {RECORD}")
+    inline = parser.add_argument_group("or the configurations themselves")
+    inline.add_argument("--gpu", help="device: h100, b200, gb200, b300 or gb300")
+    inline.add_argument("--library", metavar="NAME-VERSION", help="cublaslt-13.1, also as torch.matmul-13.1")
+    inline.add_argument("--shape", nargs=2, type=int, metavar=("K", "N"), help="of the weight matrix")
+    inline.add_argument("--format", metavar="FORMAT", default="fp16", help="of the operands (default fp16)")
+    inline.add_argument(
+        "--out-format", metavar="FORMAT", help="of the result (default: that of the operands; fp8: bf16)"
+    )
+    inline.add_argument(
+        "--config",
+        nargs="+",
+        default=[],
+        metavar="M:FIELD=VALUE,...",
+        help="a batch size and the configuration chosen for it",
     )
     parser.add_argument("--seed", type=int, default=0, help="of the random rows on which recipes are compared")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -34,17 +49,58 @@ def run(args: argparse.Namespace) -> int:
     ValueError, OSError
         If the recording cannot be used, or holds no product at two batch sizes.
     """
-    recording = options.recording_of(args.recorded)
+    recording = _recording(args)
     weights = [_weight(recording, list(group), args.seed) for _, group in groupby(recording.problems(), _layer)]
     weights = [weight for weight in weights if len(weight["batches"]) > 1]
     if not weights:
-        raise ValueError(f"{args.recorded}: no product is recorded at two values of m; record a range of batch sizes")
+        where = recording.path or "--config"
+        raise ValueError(f"{where}: no product at two values of m; give a range of batch sizes, recorded by {RECORD}")
     if args.json:
-        print(report.json_text({"device": recording.device, "cublaslt": recording.version, "weights": weights}), end="")
+        print(
+            report.json_text(
+                {"device": recording.device, "cublaslt": recording.version, "status": "predicted", "weights": weights}
+            ),
+            end="",
+        )
         return 0
     for weight in weights:
         report.say("\n".join(_lines(weight)))
     return 0
+
+
+def _recording(args: argparse.Namespace) -> Recording:
+    """The recording of --recorded, or one made of --config."""
+    inline = {f"--{name}": getattr(args, name) for name in ("gpu", "library", "shape", "config")}
+    given = [name for name, value in inline.items() if value]
+    if args.recorded is not None:
+        if given:
+            raise ValueError(f"--recorded names {', '.join(given)}: leave them out")
+        return options.recording_of(args.recorded)
+    if len(given) < len(inline):
+        missing = [name for name in inline if name not in given]
+        raise ValueError(
+            f"give --recorded FILE, written by {RECORD}; or --gpu h100 --library cublaslt-13.1 --shape K N --config "
+            f"M:ALGO_ID=66,STAGES_ID=35 M:... (missing here: {', '.join(missing)})"
+        )
+    name, version = resolve_library(args.library)
+    if name != "cublaslt" or not version:
+        raise ValueError(
+            f"--library {args.library}: configurations are known for cublaslt-VERSION, as in cublaslt-13.1"
+        )
+    fmt = operand_format(args.format).name
+    out = (
+        operand_format(args.out_format).name if args.out_format else fmt if fmt in ("fp16", "bf16", "fp32") else "bf16"
+    )
+    configs: dict[Problem, dict[str, int | None] | None] = {}
+    for text in args.config:
+        m, colon, fields = text.partition(":")
+        if not colon or not m.isdigit():
+            raise ValueError(f"--config {text!r}: expected M:FIELD=VALUE,..., as in 64:ALGO_ID=66,STAGES_ID=35")
+        problem = Problem(fmt, out, *args.shape, int(m))
+        if problem in configs:
+            raise ValueError(f"--config names m {m} twice")
+        configs[problem] = options.integer_config(options.parse_config([fields]))
+    return Recording(args.gpu, version, 0, configs)
 
 
 def _layer(problem: Problem) -> tuple:
@@ -100,8 +156,8 @@ def _bits_change(first: Recipe, second: Recipe, out_format: str, n: int, seed: i
 
 def _lines(weight: dict):
     verdict = {
-        True: "rows keep their bits at every recorded m",
-        False: "rows change their bits with m",
+        True: "predicted: rows keep their bits at every recorded m",
+        False: "predicted: rows change their bits with m",
         None: "not known for every m",
     }
     yield f"{weight['format']} to {weight['out_format']}, k {weight['k']}, n {weight['n']}: {verdict[weight['invariant']]}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mpgemm.commands.library_names import RECORD, resolve_library
 from mpgemm.inputs.files import read_matrix
 from tensorcore_models import libraries
 from tensorcore_models.formats import operand_format
@@ -80,6 +81,11 @@ def _integer(name: str, text: str) -> int:
         raise ValueError(f"--config {name}={text}: expected an integer") from None
 
 
+def integer_config(config: dict[str, str]) -> dict[str, int | None]:
+    """A configuration of cuBLASLt with its numbers read."""
+    return {field: _integer(field, text) for field, text in config.items()}
+
+
 def make_recipe(
     gpu: str,
     library: str,
@@ -98,7 +104,8 @@ def make_recipe(
     ValueError
         If the library or a field is unknown, or options contradict each other.
     """
-    name, _, version = library.partition("-")
+    name, version = resolve_library(library)
+    called = library.partition("-")[0]
     if recorded is not None and name != "cublaslt" and (name, recorded) != ("scaled_mm", "mmaemu"):
         raise ValueError("--recorded FILE goes with --library cublaslt-VERSION, --recorded mmaemu with scaled_mm")
     if recorded is not None and name == "cublaslt" and config:
@@ -108,13 +115,14 @@ def make_recipe(
             recording = load_recording(recorded, device=gpu, version=version or None)
             return recording.recipe(Problem(fmt, out_format, k, n, m))
         if not version:
-            raise ValueError("--library cublaslt needs a version, as in cublaslt-13.1")
+            ends = "" if called == name else ": it calls cuBLASLt"
+            raise ValueError(f"--library {called} needs a version, as in {called}-13.1{ends}")
         if not config:
             raise ValueError(
-                "cuBLASLt chooses its kernel: name it with --config ALGO_ID=... or give a --recorded file; nothing is guessed"
+                "cuBLASLt chooses its kernel and nothing is guessed: name it with --config ALGO_ID=... or give a --recorded "
+                f"file, written by {RECORD}"
             )
-        fields = {field: _integer(field, text) for field, text in config.items()}
-        return libraries.cublaslt(gpu, version, m=m, k=k, n=n, format=fmt, config=fields)
+        return libraries.cublaslt(gpu, version, m=m, k=k, n=n, format=fmt, config=integer_config(config))
     if name == "scaled_mm":
         _known(config, SCALED_OPTIONS)
         fast = config.get("fast_accumulation", "false").lower()
@@ -132,13 +140,9 @@ def make_recipe(
         return libraries.scaled_mm_recipe(
             k, device=gpu, a_format=fmt, b_format=fmt, fast_accumulation=accumulation, split_k=split_k, scheme=scheme
         )
-    if name == "cutlass":
-        _known(config, CUTLASS_OPTIONS)
-        options: dict[str, Any] = {
-            f: t if f in ("split_mode", "residue") else _integer(f, t) for f, t in config.items()
-        }
-        return libraries.cutlass(gpu, k=k, format=fmt, **options)
-    raise ValueError(f"unknown library {library!r}; known: cublaslt-VERSION, scaled_mm, cutlass")
+    _known(config, CUTLASS_OPTIONS)
+    options: dict[str, Any] = {f: t if f in ("split_mode", "residue") else _integer(f, t) for f, t in config.items()}
+    return libraries.cutlass(gpu, k=k, format=fmt, **options)
 
 
 def _known(config: dict[str, str], names: tuple[str, ...]) -> None:
@@ -154,6 +158,7 @@ def facts(recipe: libraries.Recipe, config: dict[str, str], recorded: str | None
         "engine": recipe.engine.label,
         "k": recipe.k,
         "source": recipe.source,
+        "status": "predicted",
         "config": config,
         "recorded": recorded,
         "lost_k": [int(x) for x in recipe.lost],

@@ -1,4 +1,4 @@
-"""`mpgemm predict`: what a GPU library returns for two matrices, bit for bit."""
+"""`mpgemm predict`: what a GPU library returns for two matrices, predicted bit for bit."""
 
 import argparse
 from hashlib import sha256
@@ -7,6 +7,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.commands import library_options as options
+from mpgemm.commands.library_names import RECORDED_CHOICES, which_library
 from mpgemm.inputs.files import write_matrix, write_text
 from mpgemm.reporting import report
 from tensorcore_models.explanations.orders import tree_of_order
@@ -18,14 +19,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="matrix file: .npy, .npz, .mtx or .safetensors")
     parser.add_argument("b", metavar="B", help="matrix file")
     parser.add_argument("--gpu", required=True, help="device: h100, b200, gb200, b300, gb300, rtx4060, a100, ...")
-    parser.add_argument("--library", default="cutlass", metavar="NAME[-VERSION]",
-                        help="cublaslt-13.1, scaled_mm (torch._scaled_mm), or cutlass (default)")  # fmt: skip
+    parser.add_argument("--library", metavar="NAME[-VERSION]",
+                        help="cublaslt-13.1 (also as cublas-13.1, torch.matmul-13.1), scaled_mm (torch._scaled_mm) or cutlass; "
+                        "without, the command says what each needs")  # fmt: skip
     parser.add_argument("--config", nargs="+", default=[], metavar="FIELD=VALUE",
                         help="cublaslt: ALGO_ID, STAGES_ID, SPLITK_NUM, REDUCTION_SCHEME, CUSTOM_OPTION; scaled_mm: "
                         "fast_accumulation, "
                         "split_k, scheme; cutlass: tile_k, split_k, split_mode, grain, sliced_k, residue")  # fmt: skip
     parser.add_argument("--recorded", metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is; "
-                        "for scaled_mm: mmaemu, the choices that this package ships")  # fmt: skip
+                        f"for scaled_mm: mmaemu, the {RECORDED_CHOICES}")  # fmt: skip
     options.add_format_arguments(parser)
     parser.add_argument("--scale", type=float, default=1.0, help="one FP32 factor (fp8: the product of both scales)")
     parser.add_argument("--out", metavar="FILE", help="write the result: .npy, encodings for formats that NumPy lacks")
@@ -42,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
         On bad input; what nobody has measured is named with what is known.
     """
     a, b, fmt, out_format = options.read_operands(args)
+    if args.library is None:
+        raise ValueError(which_library(args.gpu))
     config = options.parse_config(args.config)
     (m, k), n = a.shape, b.shape[1]
     recipe = options.make_recipe(args.gpu, args.library, config, args.recorded, m, k, n, fmt, out_format)
@@ -61,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     report.say(str(recipe))
     report.say(
-        f"\nresult: {m} x {n} in {out_format}, first element {float(values[0, 0]):.9g} "
+        f"\npredicted result: {m} x {n} in {out_format}, first element {float(values[0, 0]):.9g} "
         f"({int(bits[0, 0]):#x}), sha256 {digest[:16]}"
     )
     if recipe.lost.size:

@@ -47,12 +47,18 @@ def answer(
     ValueError
         If no solver is installed, and what `question` raises.
     """
+    if not args.json:
+        print(
+            f"asking for at most {args.timeout:g} s, {args.memory} MiB for each solver (--timeout, --memory)",
+            flush=True,
+        )
     try:
         verdict = question({"timeout": args.timeout, "memory": args.memory, "backends": args.solver})
     except formal.NoSolver as error:
         raise ValueError(str(error)) from None
     if args.json:
-        print(report.json_text(facts(verdict, names)), end="")
+        limits = {"seconds": args.timeout, "memory_mib": args.memory}
+        print(report.json_text({**facts(verdict, names), "limits": limits}), end="")
         return 0
     if verdict.witness is None:
         restricted = f" ({', '.join(verdict.assumptions)})" if verdict.assumptions else ""

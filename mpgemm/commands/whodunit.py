@@ -1,4 +1,4 @@
-"""`mpgemm whodunit`: which instruction, order of k or recovery method gives a result bit for bit."""
+"""`mpgemm whodunit`: which instruction, order of k, recovery method or CPU kernel gives a result bit for bit."""
 
 import argparse
 import sys
@@ -6,7 +6,8 @@ import sys
 import tensorcore_models as tcm
 from mpgemm.commands import library_options as options
 from mpgemm.commands.prose import wrapped
-from mpgemm.experiments.whodunit import Suspect, Whodunit, whodunit
+from mpgemm.experiments.suspects import Suspect, Whodunit
+from mpgemm.experiments.whodunit import Interrupted, whodunit
 from mpgemm.inputs.files import read_matrix
 from mpgemm.recovery.methods import get_method
 from mpgemm.reporting import report
@@ -28,10 +29,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out-format", metavar="FORMAT", help="format of C where its file holds encodings")
     parser.add_argument("--addend", metavar="FILE", help="C0, where the result is A B + C0")
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these recovery methods (default: all)")
-    library = parser.add_argument_group("a library's kernel to try as well")
-    library.add_argument("--gpu", help="device: h100, rtx4060, ...")
-    library.add_argument("--library", metavar="NAME[-VERSION]", help="cublaslt-13.1, scaled_mm or cutlass")
+    parser.add_argument(
+        "--gpu", help="the device asked about (h100, rtx4060, ...): what it computes comes first, by its name"
+    )
+    library = parser.add_argument_group("a library's kernel on that device, to try as well")
+    library.add_argument(
+        "--library", metavar="NAME[-VERSION]", help="cublaslt-13.1 (torch.matmul-13.1), scaled_mm or cutlass"
+    )
     library.add_argument("--config", nargs="+", default=[], metavar="FIELD=VALUE", help="as --config of predict")
+    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -50,11 +56,17 @@ def run(args: argparse.Namespace) -> int:
     addend = None if args.addend is None else read_matrix(args.addend)
     if addend is not None and addend.shape != found.shape:
         raise ValueError(f"--addend {args.addend} is {addend.shape}, the result {found.shape}")
-    answer = whodunit(
-        a, b, found, tcm.get_format(result), addend,
-        methods=None if args.methods is None else [get_method(name) for name in args.methods],
-        recipes=_recipes(args, a.shape[0], a.shape[1], b.shape[1], a_format, result), progress=report.Progress(sys.stderr),
-    )  # fmt: skip
+    methods = None if args.methods is None else [get_method(name) for name in args.methods]
+    recipes = _recipes(args, a.shape[0], a.shape[1], b.shape[1], a_format, result)
+    progress = report.Progress(sys.stderr, args.quiet)
+    fmt = tcm.get_format(result)
+    try:
+        answer = whodunit(
+            a, b, found, fmt, addend, methods=methods, recipes=recipes, device=args.gpu, progress=progress
+        )
+    except Interrupted as stopped:
+        print(f"\nmpgemm whodunit: interrupted: {stopped.known}", file=sys.stderr)
+        return 130
     if args.json:
         print(report.json_text(answer.to_dict()), end="")
     else:
@@ -70,12 +82,12 @@ def _read(path: str, fmt: str | None):
 
 
 def _recipes(args, m: int, k: int, n: int, fmt: str, out_format: str):
-    if (args.gpu is None) != (args.library is None):
-        raise ValueError("--gpu and --library go together")
-    if args.gpu is None:
+    if args.library is None:
         if args.config:
             raise ValueError("--config goes with --library")
         return []
+    if args.gpu is None:
+        raise ValueError("--library needs --gpu: on which device?")
     config = options.parse_config(args.config)
     return [options.make_recipe(args.gpu, args.library, config, None, m, k, n, fmt, out_format)]
 

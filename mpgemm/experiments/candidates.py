@@ -1,25 +1,31 @@
-"""Every way to compute a product that this package models: instructions in several orders of k, recovery methods, recipes."""
+"""Every way to compute a product that this package models: instructions in several orders of k, recovery methods, recipes,
+CPUs."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.exact.product import exact_gemm
+from mpgemm.experiments.cpu_orders import CpuOrder, cpu_orders
 from mpgemm.recovery.engines import UnsuitableEngine, ieee_engine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, list_methods
-from mpgemm.recovery.run import recovered_gemm
+from mpgemm.recovery.run import prepare
+from mpgemm.recovery.word_run import WordStore
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.engines.matrix_engine import MatrixEngine
-from tensorcore_models.engines.order import Sum, order_of
+from tensorcore_models.engines.order import Chain, Order, Sum, Unit, evaluate, order_of
 from tensorcore_models.formats import Format, IntegerFormat
 from tensorcore_models.formats.interop import format_of_dtype
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
 from tensorcore_models.formats.rounding import encode
+from tensorcore_models.formats.sums import add_rounded
 from tensorcore_models.libraries import Recipe
+from tensorcore_models.libraries.compare import summary
 
 #: Parts of split-k and sliced-k, and intervals of promotion, that are tried.
 SPLITS = (2, 3, 4, 5, 6, 8, 12, 16, 32)
@@ -36,7 +42,61 @@ OPTIONS: dict[str, tuple] = {
     "order": ("step", "term"),
 }
 
-Multiply = Callable[[np.ndarray, np.ndarray, np.ndarray | None], np.ndarray]
+#: Names of arithmetics of single operations.
+_FUSED, _UNFUSED = "fused multiply-adds in {}", "products rounded, then added in {}"
+
+AnyFormat = Format | IntegerFormat
+
+
+class Product:
+    """A, B and C0 of one product, with what candidates share: encodings, words of recovery methods, sums of single chains.
+
+    Parameters
+    ----------
+    a, b : ndarray, shapes (m, k) and (k, n)
+        Values in the natural types of their formats.
+    c : ndarray, shape (m, n), or None
+        The addend.
+    """
+
+    def __init__(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None):
+        self.a, self.b, self.c = a, b, c
+        self.words = WordStore(8)
+        self._bits: dict[tuple, np.ndarray] = {}
+        self._chains: dict[tuple, np.ndarray] = {}
+
+    def bits(self, name: str, fmt: AnyFormat, rounding: str | None) -> np.ndarray:
+        """Encodings of the operand "a", "b" or "c"."""
+        key = name, fmt.name, rounding
+        if key not in self._bits:
+            self._bits[key] = operand_bits(getattr(self, name), fmt, rounding, name)
+        return self._bits[key]
+
+    def addend(self, fmt: AnyFormat) -> np.ndarray | None:
+        """Encodings of C0, None without."""
+        return None if self.c is None else self.bits("c", fmt, None)
+
+    def sum_bits(self, engine: MatrixEngine, order: Order) -> np.ndarray:
+        """A B in an order of k on an engine whose operand format has all values; chains of other orders are used again."""
+        a, b = (self.bits(name, fmt, None) for name, fmt in zip("ab", engine.formats, strict=False))
+        result = engine.formats[3]
+
+        def chain(pieces) -> np.ndarray:
+            key = engine.accumulator, engine.formats, tuple(pieces)
+            if key not in self._chains:
+                self._chains[key] = engine.sum_bits(a, b, Chain(key[-1]))
+            return self._chains[key]
+
+        def zeros() -> np.ndarray:
+            return np.zeros((a.shape[0], b.shape[1]), result.container)
+
+        bits = evaluate(order, Unit(result, engine.k, chain, lambda *_: None, zeros))
+        c = self.addend(engine.formats[2])
+        return bits if c is None else add_rounded(bits, c, engine.formats[3])
+
+
+#: A product to encodings of the sums before they are rounded to the result's format, and their format.
+Compute = Callable[[Product], tuple[np.ndarray, AnyFormat]]
 
 
 @dataclass(frozen=True)
@@ -49,29 +109,43 @@ class Candidate:
         Instruction, method or recipe.
     how : str
         Order of k and what is rounded.
-    multiply : callable
-        (A, B, C0 or None) -> encodings of the result.
+    computes : tuple of callable
+        A product to (encodings of its sums, their format). Several: each tile of the result comes from one of them.
+    result : Format or IntegerFormat
+        Format to which the sums are rounded.
     same : tuple of str
         Other instructions that compute the same.
     whole : bool
         The result depends on the whole matrices: rows and columns cannot be computed alone.
+    traits : dict
+        What candidates may share, in words: "arithmetic", "order", "operands", "result".
     """
 
     who: str
     how: str
-    multiply: Multiply
+    computes: tuple[Compute, ...]
+    result: AnyFormat
     same: tuple[str, ...] = ()
     whole: bool = False
+    traits: dict[str, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
         """For tables."""
         return f"{self.who}, {self.how}"
 
+    def sums(self, product: Product) -> list[tuple[np.ndarray, AnyFormat]]:
+        """Sums before the last rounding, one for each kind of tile."""
+        return [compute(product) for compute in self.computes]
+
+    def finished(self, sums: list[tuple[np.ndarray, AnyFormat]]) -> np.ndarray:
+        """Encodings of the result, shape (kinds of tiles, m, n)."""
+        return np.stack([_finished(bits, unit, self.result) for bits, unit in sums])
+
 
 def candidates(
-    a: np.ndarray, b: np.ndarray, result: Format | IntegerFormat, *, methods: Sequence[RecoveryMethod] | None = None,
-    recipes: Iterable[Recipe] = (),
+    a: np.ndarray, b: np.ndarray, result: AnyFormat, *, methods: Sequence[RecoveryMethod] | None = None,
+    recipes: Iterable[Recipe] = (), device: str | None = None,
 ) -> Iterator[Candidate]:  # fmt: skip
     """Every candidate whose formats fit.
 
@@ -85,20 +159,53 @@ def candidates(
         All by default, for operands of FP32 or FP64.
     recipes : iterable of Recipe
         Of libraries, tried as well.
+    device : str, optional
+        The device asked about: what it computes comes first and goes by its name.
     """
     for recipe in recipes:
-        yield Candidate(recipe.name, f"recipe on {recipe.engine.label}", partial(_recipe, recipe, result))
-    holds: dict[str, bool] = {}
-    for family in _distinct(_units(result), lambda e: (e.accumulator, *e.formats)):
-        for rounding in _roundings(family[0], a, b, holds):
-            yield _candidate(family, "one chain over k", {}, rounding, result)
-            for how, order, engines in _orders(family, a.shape[1], result):
-                yield _candidate(engines, how, order, rounding, result)
+        traits = {"arithmetic": recipe.engine.label, "order": summary(recipe.order), "result": result.name}
+        how = f"recipe on {recipe.engine.label}"
+        yield Candidate(recipe.name, how, (partial(_recipe, recipe, result),), result, traits=traits)
+    asked = set() if device is None else {row.label for row in tcm.list_instructions(device)}
+    k = a.shape[1]
+    own, others = [], []
+    short = all(_short(x) for x in (a, b))
+    for family, rounding in _families(a, b, result, asked):
+        line = own if family[0].label in asked else others
+        line.append(_candidate(family, "one chain over k", {}, "one chain", rounding, result))
+        for how, order, words, engines in _orders(family, k, result):
+            if order == {"promote_every": 1} and short:
+                continue  # products are exact: the same as one chain
+            line.append(_candidate(engines, how, order, words, rounding, result))
+    yield from own
+    yield from others
+    if a.dtype.kind not in "iu" and b.dtype.kind not in "iu" and isinstance(result, Format):
+        yield from _cpu(a, b, result)
     if any(x.dtype in (np.float32, np.float64) for x in (a, b)):
-        yield from _methods(list_methods() if methods is None else methods, result)
+        yield from _methods(list_methods() if methods is None else methods, result, asked)
 
 
-def _units(result: Format | IntegerFormat) -> Iterator[MatrixEngine]:
+def _families(
+    a: np.ndarray, b: np.ndarray, result: AnyFormat, asked: set[str]
+) -> Iterator[tuple[list[MatrixEngine], str | None]]:
+    """Engines that compute the same with the roundings that bring the operands into their formats; the asked ones first."""
+    holds: dict[str, bool] = {}
+    found: dict[tuple, list[MatrixEngine]] = {}
+    for engine in sorted(_units(result), key=lambda e: e.label not in asked):
+        for rounding in _roundings(engine, a, b, holds):
+            found.setdefault((*_arithmetic(engine, rounding), rounding), []).append(engine)
+    for key, family in found.items():
+        yield family, key[-1]
+
+
+def _arithmetic(engine: MatrixEngine, rounding: str | None) -> tuple:
+    """What engines that compute the same have in common: exact products do not depend on the operands' formats."""
+    if rounding is None and engine.accumulator == tcm.SequentialFMA():
+        return engine.accumulator, *engine.formats[2:]
+    return engine.accumulator, *engine.formats
+
+
+def _units(result: AnyFormat) -> Iterator[MatrixEngine]:
     """Instructions and IEEE chains whose results can become `result`."""
     for row in tcm.list_instructions():
         plain = row.published and row.scale_format is None and row.c_format == row.d_format
@@ -111,7 +218,7 @@ def _units(result: Format | IntegerFormat) -> Iterator[MatrixEngine]:
                 yield engine
 
 
-def _becomes(unit: Format | IntegerFormat, result: Format | IntegerFormat) -> bool:
+def _becomes(unit: AnyFormat, result: AnyFormat) -> bool:
     if unit == result:
         return True
     return isinstance(result, Format) and unit == tcm.get_format("fp32") and result.bits < 32
@@ -148,79 +255,151 @@ def _held(x: np.ndarray, fmt: Format | IntegerFormat) -> bool:
     return True
 
 
-def _candidate(engines: list[MatrixEngine], how: str, order: dict, rounding, result) -> Candidate:
+def _candidate(engines: list[MatrixEngine], how: str, order: dict, words: str, rounding, result) -> Candidate:
     """The first of engines that compute the same, in an order."""
     engine, *others = engines
     how += "" if rounding is None else f", operands rounded ({rounding})"
     how += "" if engine.formats[3] == result else f", result rounded to {result.name}"
-    multiply = partial(_engine, engine, rounding, result, order)
-    return Candidate(engine.label, how, multiply, tuple(other.label for other in others))
+    traits = {"arithmetic": _arithmetic_words(engine), "order": words}
+    if order == {"promote_every": 1}:
+        traits = {"arithmetic": _UNFUSED.format(engine.formats[3].name), "order": "one chain"}
+    traits |= {} if rounding is None else {"operands": f"operands rounded to {engine.formats[0].name} ({rounding})"}
+    traits |= {} if engine.formats[3] == result else {"result": f"result rounded to {result.name}"}
+    compute = partial(_engine, engine, rounding, order)
+    return Candidate(engine.label, how, (compute,), result, tuple(other.label for other in others), traits=traits)
 
 
-def _orders(family: list[MatrixEngine], k: int, result) -> list[tuple[str, dict, list[MatrixEngine]]]:
-    """Orders of several chains: what they are, the arguments of `gemm_bits`, and the engines that add alike in them.
+def _arithmetic_words(engine: MatrixEngine) -> str:
+    """What an accumulator does, short."""
+    spec, d = engine.accumulator, engine.formats[3].name
+    if spec == tcm.SequentialFMA():
+        return _FUSED.format(d)
+    names = (("terms", "products at once"), ("group", "products in a group"), ("fraction_bits", "fraction bits"))
+    facts = [f"{getattr(spec, name)} {text}" for name, text in names if getattr(spec, name, None) is not None]
+    return f"sums of {', '.join(facts)} into {d}" if facts else f"{type(spec).__name__} into {d}"
+
+
+def _orders(family: list[MatrixEngine], k: int, result) -> list[tuple[str, dict, str, list[MatrixEngine]]]:
+    """Orders of several chains: what they are, the arguments of `gemm_bits`, words, and the engines that add alike in them.
 
     Engines of one arithmetic whose k steps differ add alike where k is cut at the same places.
     """
     found: dict = {}
     for engine in () if isinstance(result, IntegerFormat) else family:
-        for how, arguments, order in _joined(engine, k):
-            found.setdefault(order, (how, arguments, []))[2].append(engine)
+        for how, arguments, words, order in _joined(engine, k):
+            found.setdefault(order, (how, arguments, words, []))[3].append(engine)
     return list(found.values())
 
 
-def _joined(engine: MatrixEngine, k: int) -> Iterator[tuple[str, dict, object]]:
+def _joined(engine: MatrixEngine, k: int) -> Iterator[tuple[str, dict, str, object]]:
     """Different orders of several chains of one engine, each with what identifies it."""
     names = [(f"split-k in {s} parts", f"split_k:{s}") for s in SPLITS]
     names += [(f"sliced-k in {s} chains", f"sliced_k:{s}") for s in SLICES]
     seen = set()
+    d = engine.formats[3].name
     for how, name in names:
         order = order_of(k, engine.k, name)
         if isinstance(order, Sum) and len(order.parts) > 1 and order not in seen:
             seen.add(order)
-            yield how, {"k_order": name}, order
-    if engine.formats[3].name == "fp32":
+            yield how, {"k_order": order}, summary(order, d), order
+    if d == "fp32":
         for every in dict.fromkeys((engine.k, *INTERVALS)):
             if every % engine.k == 0 and every < k:
-                yield f"added outside every {every} products", {"promote_every": every}, every
+                words = f"{-(-k // every)} parts of {every} k added in fp32, each one chain"
+                yield f"added outside every {every} products", {"promote_every": every}, words, every
 
 
-def _engine(engine: Engine, rounding, result, order: dict, a, b, c) -> np.ndarray:
+def _engine(engine: Engine, rounding, order: dict, product: Product) -> tuple[np.ndarray, AnyFormat]:
     formats = engine.formats
-    x, y = operand_bits(a, formats[0], rounding, "a"), operand_bits(b, formats[1], rounding, "b")
-    z = None if c is None else operand_bits(c, formats[2], None, "c")
-    return _finished(engine.gemm_bits(x, y, z, **order), formats[3], result)
+    x, y = product.bits("a", formats[0], rounding), product.bits("b", formats[1], rounding)
+    return engine.gemm_bits(x, y, product.addend(formats[2]), **order), formats[3]
+
+
+def _cpu(a: np.ndarray, b: np.ndarray, result: Format) -> Iterator[Candidate]:
+    """FP32 (FP64) arithmetic of CPUs in the orders of their kernels, wide sums rounded once, the exact sum."""
+    wide = "fp64" if np.float64 in (a.dtype, b.dtype) else "fp32"
+    unit = tcm.get_format(wide)
+    rounded = "" if unit == result else f", result rounded to {result.name}"
+    ending = {"result": f"result rounded to {result.name}"} if rounded else {}
+    if _becomes(unit, result):
+        engines = {_FUSED: ieee_engine(wide, wide)}
+        if wide == "fp32" and not all(_short(x) for x in (a, b)):  # else products are exact, and both are the same
+            plain = tcm.GroupPairwiseSum(1, flush_input="none", flush_results=False)
+            engines[_UNFUSED] = tcm.MatrixEngine(plain, a_format=wide)
+        for words, engine in engines.items():
+            for row in cpu_orders(a.shape[1]):
+                traits = {"arithmetic": words.format(wide), "order": _order_words(row, wide)} | ending
+                computes = tuple(partial(_in_order, engine, order) for order in row.orders)
+                yield Candidate(f"cpu: {words.format(wide)}", row.how + rounded, computes, result, traits=traits)
+    sums = {"the exact sum": _exact} | ({} if wide == "fp64" else {"sums in fp64": _double})
+    for words, compute in sums.items():
+        for by in dict.fromkeys((unit, result)):
+            how = f"rounded to {by.name}" + (rounded if by == unit else "")
+            traits = {"arithmetic": words, "order": how}
+            if result.bits <= by.bits:
+                yield Candidate(f"cpu: {words}", how, (partial(compute, by),), result, traits=traits)
+
+
+def _short(x: np.ndarray) -> bool:
+    """Whether products with such a number have no more bits than FP32."""
+    return x.dtype.itemsize <= 2
+
+
+def _order_words(row: CpuOrder, wide: str) -> str:
+    return summary(row.orders[0], wide) if len(row.orders) == 1 else row.how
+
+
+def _in_order(engine: MatrixEngine, order: Order, product: Product) -> tuple[np.ndarray, AnyFormat]:
+    return product.sum_bits(engine, order), engine.formats[3]
+
+
+def _exact(by: Format, product: Product) -> tuple[np.ndarray, AnyFormat]:
+    values = exact_gemm(product.a, product.b, product.c).rounded(by)
+    return operand_bits(values, by, None, "exact"), by
+
+
+def _double(by: Format, product: Product) -> tuple[np.ndarray, AnyFormat]:
+    engine = ieee_engine("fp64")
+    wide = Product(*(None if x is None else x.astype(np.float64) for x in (product.a, product.b, product.c)))
+    bits, unit = _engine(engine, None, {}, wide)
+    return _finished(bits, unit, by), by
 
 
 def _finished(bits: np.ndarray, unit, result) -> np.ndarray:
     return bits if unit == result else encode(values_of_bits(bits, unit), result, nan=None if result.has_nan else 0.0)
 
 
-def _recipe(recipe: Recipe, result, a, b, c) -> np.ndarray:
-    if c is not None:
+def _recipe(recipe: Recipe, result, product: Product) -> tuple[np.ndarray, AnyFormat]:
+    if product.c is not None:
         raise ValueError("recipes have no addend")
-    formats = recipe.engine.formats
-    x, y = operand_bits(a, formats[0], None, "a"), operand_bits(b, formats[1], None, "b")
-    return dataclasses.replace(recipe, shape=None).gemm_bits(x, y, out_format=result.name)
+    x, y = (product.bits(name, fmt, None) for name, fmt in zip("ab", recipe.engine.formats, strict=False))
+    return dataclasses.replace(recipe, shape=None).gemm_bits(x, y, out_format=result.name), result
 
 
-def _methods(rows: Sequence[RecoveryMethod], result) -> Iterator[Candidate]:
+def _methods(rows: Sequence[RecoveryMethod], result, asked: set[str]) -> Iterator[Candidate]:
     """Recovery methods with the options that are tried, on every arithmetic that takes their words."""
     engines = [row for row in tcm.list_instructions() if row.published and row.scale_format is None]
+    engines.sort(key=lambda row: row.label not in asked)
     for row in rows:
         if row.name in ("fp32", "fp64", "fp16", "bf16", "tf32", "fp8"):
             continue  # single passes are candidates of their own
-        for fit in _distinct(_suitable(row, engines), lambda e: (e.accumulator, *e.formats, e.k)):
-            same = tuple(other.label for other in fit[1:])
-            for text, variant in _variants(row):
-                whole = variant.kind == "quantised"
-                multiply = partial(_method, variant, fit[0], result)
-                yield Candidate(f"{text} on {fit[0].label}", "recovery method", multiply, same, whole)
+        fits = _distinct(_suitable(row, engines), lambda e: (e.accumulator, *e.formats, e.k))
+        for text, variant in _variants(row):  # engines one after the other share the words of a variant
+            for fit in fits:
+                traits = {"arithmetic": f"{text} on {_arithmetic_words(fit[0])}", "order": "recovery method"}
+                yield Candidate(
+                    f"{text} on {fit[0].label}", "recovery method", (partial(_method, variant, fit[0]),), result,
+                    tuple(other.label for other in fit[1:]), variant.kind == "quantised", traits,
+                )  # fmt: skip
 
 
 def _suitable(row: RecoveryMethod, engines: Sequence[Instruction]) -> Iterator[Instruction]:
     for engine in engines:
-        if engine.a_format not in row.formats or engine.c_format != engine.d_format:
+        if (
+            engine.a_format not in row.formats
+            or engine.a_format != engine.b_format
+            or engine.c_format != engine.d_format
+        ):
             continue
         if engine.d_format in ("fp16",) or engine.path == "wmma":
             continue
@@ -246,8 +425,7 @@ def _variants(row: RecoveryMethod) -> Iterator[tuple[str, RecoveryMethod]]:
                 yield f"{row.name}:{name}={value}", variant
 
 
-def _method(row: RecoveryMethod, engine: Engine, result, a, b, c) -> np.ndarray:
-    values = recovered_gemm(a, b, c, row, engine)
+def _method(row: RecoveryMethod, engine: Engine, product: Product) -> tuple[np.ndarray, AnyFormat]:
+    values = prepare(product.a, product.b, product.c, row, engine, store=product.words).product()
     unit = format_of_dtype(values.dtype) or tcm.get_format("fp32")
-    bits = np.ascontiguousarray(values).view(unit.container)
-    return _finished(bits, unit, result)
+    return np.ascontiguousarray(values).view(unit.container), unit

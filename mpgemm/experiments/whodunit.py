@@ -1,134 +1,43 @@
-"""Which GPU, order or method made these bits? Candidates are tried on a few elements first, what is left on all."""
+"""Which GPU, CPU, order or method made these bits? Candidates are tried on a few elements first, what is left on all."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 
 import numpy as np
 
-from mpgemm.experiments.candidates import Candidate, candidates
+from mpgemm.experiments.candidates import Candidate, Product, candidates
+from mpgemm.experiments.suspects import Difference, Suspect, Whodunit, expected_by_chance
 from mpgemm.recovery.methods import RecoveryMethod
 from tensorcore_models.formats import Format, IntegerFormat, get_format, operand_format
 from tensorcore_models.formats.interop import format_of_dtype
 from tensorcore_models.formats.operands import check_bits, operand_bits, values_of_bits
 from tensorcore_models.libraries import Recipe
 from tensorcore_models.machine.fp_state import default_fp_state
-from tensorcore_models.results import Result
 
-#: Rows and columns of the elements that are tried first, and of those by which the nearest are told.
-FIRST, SECOND = 2, 8
-#: Multiplications for each candidate at the end, beyond which it is tried on evenly spread rows and columns only.
-BUDGET = 1 << 28
+#: Rows and columns of the elements on which every candidate is tried.
+FIRST = 8
+#: Multiplications of all candidates that pass, and of one, beyond which only evenly spread rows and columns are compared.
+BUDGET, BUDGET_OF_ONE = 1 << 31, 1 << 28
 #: Candidates beside the right ones that are named, and of which they are the nearest.
-NEAREST, LOOKED_AT = 4, 24
+NEAREST, LOOKED_AT = 4, 12
+
+Progress = Callable[[int, int, str], None]
+Elements = tuple[np.ndarray, np.ndarray]
 
 
-@dataclass(frozen=True)
-class Difference:
-    """An element that tells a candidate from the result."""
-
-    row: int
-    column: int
-    found: float
-    candidate: float
-
-
-@dataclass(frozen=True)
-class Suspect:
-    """A candidate and how it compares.
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a search.
 
     Attributes
     ----------
-    who, how : str
-    same : tuple of str
-        Other instructions that compute the same.
-    agree, of : int
-        Elements with the same bits, of those compared.
-    first : Difference or None
-        The first element that differs.
+    known : str
+        What is known so far, in a sentence.
     """
 
-    who: str
-    how: str
-    same: tuple[str, ...]
-    agree: int
-    of: int
-    first: Difference | None
-
-    @property
-    def exact(self) -> bool:
-        """Whether every element compared has the same bits."""
-        return self.agree == self.of
-
-
-@dataclass(frozen=True, repr=False)
-class Whodunit(Result):
-    """Who gives a result exactly.
-
-    Attributes
-    ----------
-    shape : (m, k, n)
-    result : str
-        Format of the result.
-    tried : int
-        Candidates.
-    compared : int
-        Elements on which the last ones were compared.
-    exact, nearest : tuple of Suspect
-        Those that give every element compared; the nearest of the others, best first.
-    """
-
-    shape: tuple[int, int, int]
-    result: str
-    tried: int
-    compared: int
-    exact: tuple[Suspect, ...]
-    nearest: tuple[Suspect, ...]
-
-    def to_dict(self) -> dict:
-        """JSON-compatible values."""
-        return {**asdict(self), "verdict": self.verdict}
-
-    def to_rows(self) -> list[dict]:
-        """One for each candidate that gives the result, then the nearest others."""
-        return [
-            {"who": s.who, "how": s.how, "exact": s.exact, "agree": s.agree, "of": s.of, "same": len(s.same)}
-            for s in (*self.exact, *self.nearest)
-        ]
-
-    @property
-    def verdict(self) -> str:
-        """The answer in a sentence."""
-        m, _, n = self.shape
-        where = f"all {m * n}" if self.compared == m * n else f"the {self.compared} compared of {m * n}"
-        if not self.exact:
-            best = self.nearest[0] if self.nearest else None
-            near = f" The nearest, {best.who}, {best.how}, gives {best.agree} of {best.of}." if best else ""
-            return f"None of {self.tried} candidates gives {where} elements.{near}"
-        who = self.by_who()
-        if len(who) > 1:
-            return (
-                f"{len(who)} arithmetics of {self.tried} candidates give {where} elements exactly. This result does not "
-                "tell them apart: longer k, a wider result, or operands of more different sizes would."
-            )
-        ((name, suspects),) = who.items()
-        archs = dict.fromkeys(label.partition(":")[0] for label in suspects[0].same)
-        others = [arch for arch in archs if f"{arch}:" not in name]
-        name += f" (the same arithmetic on {', '.join(others)})" if others else ""
-        orders = ", in orders of k that add alike" if len(suspects) > 1 else ""
-        return f"Of {self.tried} candidates only {name} gives {where} elements exactly{orders}."
-
-    def by_who(self) -> dict[str, list[Suspect]]:
-        """The exact ones by arithmetic."""
-        found: dict[str, list[Suspect]] = {}
-        for suspect in self.exact:
-            found.setdefault(suspect.who, []).append(suspect)
-        return found
-
-    def __str__(self) -> str:
-        lines = [self.verdict]
-        lines += [f"  {s.who}, {s.how}" for s in self.exact]
-        lines += [f"  not {s.who}, {s.how}: {s.agree} of {s.of}, first {s.first}" for s in self.nearest]
-        return "\n".join(lines)
+    def __init__(self, known: str):
+        super().__init__(known)
+        self.known = known
 
 
 @default_fp_state
@@ -141,9 +50,10 @@ def whodunit(
     *,
     methods: Sequence[RecoveryMethod] | None = None,
     recipes: Iterable[Recipe] = (),
-    progress: Callable[[int, int, str], None] | None = None,
+    device: str | None = None,
+    progress: Progress | None = None,
 ) -> Whodunit:
-    """Which instructions, orders of k and recovery methods give a result bit for bit.
+    """Which instructions, orders of k, recovery methods and CPU kernels give a result bit for bit, and how many by chance.
 
     Parameters
     ----------
@@ -159,6 +69,8 @@ def whodunit(
         Recovery methods to try; all by default.
     recipes : iterable of Recipe
         Recipes of libraries to try as well.
+    device : str, optional
+        The device asked about: what it computes goes by its name and comes first.
     progress : callable, optional
         (done, total, label).
 
@@ -169,40 +81,23 @@ def whodunit(
     Raises
     ------
     ValueError
-        If shapes do not fit, the product is empty, or nothing has such formats.
+        If shapes do not fit, the product is empty, nothing has such formats, or the device is not known.
+    Interrupted
+        On Ctrl-C, with what is known.
     """
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or found.shape != (a.shape[0], b.shape[1]):
         raise ValueError(f"A is {a.shape}, B is {b.shape} and C is {found.shape}: they do not fit as C = A B")
     if 0 in (*found.shape, a.shape[1]):
         raise ValueError(f"A is {a.shape} and B is {b.shape}: an empty product tells nothing")
     found, fmt = _encoded(found, result)
-    line = list(candidates(a, b, fmt, methods=methods, recipes=recipes))
+    line = list(candidates(a, b, fmt, methods=methods, recipes=recipes, device=device))
     if not line:
         raise ValueError(f"nothing modelled takes {a.dtype} and {b.dtype} operands and gives {fmt.name}")
-    scene = _Scene(a, b, found, fmt, addend)
-    first, second, last = scene.spread(FIRST), scene.spread(SECOND), scene.affordable()
-    scored = []
-    for done, candidate in enumerate(line):
-        if progress is not None:
-            progress(done, len(line), candidate.who)
-        scored.append((scene.agreement(candidate, first), candidate))
-    top = max(score for score, _ in scored)
-    left = [c for score, c in scored if score == top] if top == scene.count(first) else [c for _, c in scored]
-    ranked = _ranked(scene, left, second)
-    survivors = [c for score, c in ranked if score == scene.count(second)]
-    others = [c for score, c in ranked if score < scene.count(second)]
-    if len(others) < LOOKED_AT:  # few passed the first elements: the nearest are among those that did not
-        others += [c for _, c in _ranked(scene, [c for _, c in scored if c not in left], second)]
-    suspects = [scene.suspect(c, last) for c in _step(survivors, progress)]
-    exact = [s for s in suspects if s.exact]
-    missed = [s for s in suspects if not s.exact]
-    missed += [scene.suspect(c, last) for c in others[: max(0, LOOKED_AT - len(missed))]]
-    nearest = _different(sorted(missed, key=lambda s: -s.agree))[:NEAREST]
-    if progress is not None:
-        progress(len(line), len(line), "")
-    return Whodunit(
-        (a.shape[0], a.shape[1], b.shape[1]), fmt.name, len(line), scene.count(last), tuple(exact), tuple(nearest)
-    )
+    search = _Search(_Scene(a, b, found, fmt, addend), line, progress or (lambda done, total, label: None))
+    try:
+        return search.answer(device)
+    except KeyboardInterrupt:
+        raise Interrupted(search.known()) from None
 
 
 def _encoded(
@@ -218,9 +113,168 @@ def _encoded(
     return operand_bits(found, known, None, "C"), known
 
 
-def _ranked(scene: "_Scene", line: Sequence[Candidate], where: "Elements") -> list[tuple[int, Candidate]]:
-    """Candidates with the elements that agree, best first."""
-    return sorted(((scene.agreement(c, where), c) for c in line), key=lambda scored: -scored[0])
+class _Scene:
+    """The product and what was found."""
+
+    def __init__(self, a, b, found, result, addend):
+        self.a, self.b, self.found, self.result, self.addend = a, b, found, result, addend
+        self._whole: tuple[Candidate, list] | None = None
+
+    @property
+    def everything(self) -> Elements:
+        """All rows and columns."""
+        return np.arange(self.found.shape[0]), np.arange(self.found.shape[1])
+
+    def spread(self, side: int) -> Elements:
+        """At most `side` rows and columns, evenly spread; the last ones are among them."""
+        m, n = self.found.shape
+        return tuple(np.unique(np.linspace(0, x - 1, min(x, side)).round().astype(int)) for x in (m, n))  # type: ignore[return-value]
+
+    def telling(self, side: int) -> Elements:
+        """Rows and columns with elements on which sums that are nearly alike differ: those nearest to where two roundings part.
+
+        Evenly spread ones where the result is not narrower than FP32.
+        """
+        rows, columns = self.spread(max(side * 8, 64))
+        if not isinstance(self.result, Format) or self.result.bits > 16 or rows.size * columns.size <= side * side:
+            return self.spread(side)
+        with np.errstate(all="ignore"):
+            sums = self.a[rows].astype(np.float64) @ self.b[:, columns].astype(np.float64)
+            if self.addend is not None:
+                sums = sums + self.addend[np.ix_(rows, columns)].astype(np.float64)
+            found = values_of_bits(self.found[np.ix_(rows, columns)], self.result).astype(np.float64)
+            spacing = np.ldexp(1.0, np.frexp(found)[1] - 1 - self.result.fraction_bits)
+            margin = np.abs(np.abs(sums - found) / spacing - 0.5)
+        order = np.argsort(np.where(np.isfinite(margin), margin, np.inf), axis=None, kind="stable")
+        some_rows, some_columns = (list(dict.fromkeys(x)) for x in np.unravel_index(order, margin.shape))
+        last = rows.size - 1, columns.size - 1
+        picked = (
+            np.unique([*line[: side - 1], end]) for line, end in zip((some_rows, some_columns), last, strict=True)
+        )
+        return tuple(x[i] for x, i in zip((rows, columns), picked, strict=True))  # type: ignore[return-value]
+
+    def affordable(self, count: int) -> Elements:
+        """All rows and columns, or as many as the budget allows for `count` candidates."""
+        m, n = self.found.shape
+        elements = min(BUDGET_OF_ONE, BUDGET // max(1, count)) // self.a.shape[1]
+        return self.everything if m * n <= elements else self.spread(max(FIRST, int(elements**0.5)))
+
+    def product(self, where: Elements) -> Product:
+        """The part of the product that gives these elements."""
+        rows, columns = where
+        c = None if self.addend is None else self.addend[np.ix_(rows, columns)]
+        return Product(np.ascontiguousarray(self.a[rows]), np.ascontiguousarray(self.b[:, columns]), c)
+
+    def sums(self, candidate: Candidate, product: Product, where: Elements) -> list | None:
+        """The candidate's sums of elements before the last rounding, None where it refuses the operands."""
+        with np.errstate(all="ignore"):
+            try:
+                if not candidate.whole:
+                    return candidate.sums(product)
+                if self._whole is None or self._whole[0] is not candidate:
+                    self._whole = candidate, candidate.sums(Product(self.a, self.b, self.addend))
+                return [(bits[np.ix_(*where)], unit) for bits, unit in self._whole[1]]
+            except (ValueError, TypeError):
+                return None
+
+    def equal(self, bits: np.ndarray, where: Elements) -> np.ndarray:
+        """Which elements one of the kinds of tiles gives; NaNs are equal."""
+        found = self.found[np.ix_(*where)]
+        same = bits == found
+        if isinstance(self.result, Format) and not same.any(axis=0).all():
+            values = (values_of_bits(x, self.result).astype(np.float64) for x in (bits, found))
+            same = same | np.logical_and(*(np.isnan(x) for x in values))
+        return same.any(axis=0)
+
+
+@dataclass
+class _Compared:
+    """A candidate on the elements of the last comparison."""
+
+    candidate: Candidate
+    suspect: Suspect
+    sums: frozenset[bytes]
+
+
+@dataclass
+class _Search:
+    """From all candidates to those that give every element compared."""
+
+    scene: _Scene
+    line: list[Candidate]
+    progress: Progress
+    scored: list[tuple[int, Candidate]] = field(default_factory=list)
+    compared: list[_Compared] = field(default_factory=list)
+
+    def answer(self, device: str | None) -> Whodunit:
+        """Every candidate on a few telling elements, those that give them on all, and those that nearly do."""
+        scene = self.scene
+        first = scene.telling(FIRST)
+        size, product = first[0].size * first[1].size, scene.product(first)
+        for candidate in self._stepped(self.line, f"on {size} elements"):
+            self.scored.append((self._agreement(candidate, product, first), candidate))
+        passed = [c for score, c in self.scored if score == size]
+        others = [c for score, c in sorted(self.scored, key=lambda s: -s[0]) if 0 <= score < size]
+        where = scene.affordable(len(passed) + LOOKED_AT)
+        product = scene.product(where)
+        for candidate in self._stepped(passed, "on all"):
+            self._compare(candidate, product, where)
+        missed = sum(not c.suspect.exact for c in self.compared)
+        for candidate in others[: max(0, LOOKED_AT - missed)]:
+            self._compare(candidate, product, where)
+        self.progress(len(self.line), len(self.line), "")
+        (m, k), n = scene.a.shape, scene.b.shape[1]
+        exact = _simplest([c for c in self.compared if c.suspect.exact])
+        known = frozenset(x for c in exact for x in c.sums)
+        rest = [c for c in self.compared if not c.suspect.exact]
+        nearest = _different(sorted((c.suspect for c in rest), key=lambda s: -s.agree))[:NEAREST]
+        others = {c.sums: (c.suspect.of - c.suspect.agree, c.suspect.of) for c in rest if not c.sums & known}
+        traits = _shared([c.candidate for c in exact])
+        return Whodunit(
+            (m, k, n), scene.result.name, len(self.line), where[0].size * where[1].size,
+            tuple(c.suspect for c in exact), tuple(nearest),
+            expected_by_chance(len({c.sums for c in exact}), others.values()), "; ".join(traits.values()),
+            {"arithmetic", "order"} <= set(traits), device,
+        )  # fmt: skip
+
+    def known(self) -> str:
+        """What is known when the search ends early."""
+        exact = [c.suspect for c in self.compared if c.suspect.exact]
+        text = f"{len(self.scored)} of {len(self.line)} candidates were tried on a few elements"
+        if self.compared:
+            text += f", {len(self.compared)} of them on all: {len(exact)} give every one"
+        text += "".join(f"; {s.who}, {s.how}" for s in exact[:NEAREST])
+        return text
+
+    def _stepped(self, line: Sequence[Candidate], what: str):
+        for done, candidate in enumerate(line):
+            self.progress(done, len(line), f"{what}: {candidate.who}")
+            yield candidate
+
+    def _agreement(self, candidate: Candidate, product: Product, where: Elements) -> int:
+        """Elements with the same bits; -1 where the candidate refuses."""
+        sums = self.scene.sums(candidate, product, where)
+        return -1 if sums is None else int(self.scene.equal(candidate.finished(sums), where).sum())
+
+    def _compare(self, candidate: Candidate, product: Product, where: Elements) -> None:
+        """How a candidate that gave results before compares on the last elements."""
+        scene, size = self.scene, where[0].size * where[1].size
+        sums = scene.sums(candidate, product, where)
+        if sums is None:
+            return
+        bits = candidate.finished(sums)
+        same, first = scene.equal(bits, where), None
+        if not same.all():
+            i, j = np.argwhere(~same)[0]
+            row, column = int(where[0][i]), int(where[1][j])
+            found, own = (
+                float(values_of_bits(x[None, None], scene.result)[0, 0])
+                for x in (scene.found[row, column], bits[0, i, j])
+            )
+            first = Difference(row, column, found, own)
+        suspect = Suspect(candidate.who, candidate.how, candidate.same, int(same.sum()), size, first)
+        digests = frozenset(sha256(np.ascontiguousarray(x)).digest() for x, _ in sums)
+        self.compared.append(_Compared(candidate, suspect, digests))
 
 
 def _different(suspects: list[Suspect]) -> list[Suspect]:
@@ -231,76 +285,13 @@ def _different(suspects: list[Suspect]) -> list[Suspect]:
     return list(found.values())
 
 
-def _step(line: Sequence[Candidate], progress):
-    for done, candidate in enumerate(line):
-        if progress is not None:
-            progress(done, len(line), f"on all elements: {candidate.who}")
-        yield candidate
+def _simplest(exact: list[_Compared]) -> list[_Compared]:
+    """Without those of several kinds of tiles where one kind alone gives the result."""
+    alone = frozenset(x for c in exact if len(c.sums) == 1 for x in c.sums)
+    return [c for c in exact if len(c.sums) == 1 or not c.sums & alone]
 
 
-Elements = tuple[np.ndarray, np.ndarray]
-
-
-class _Scene:
-    """The product and what was found."""
-
-    def __init__(self, a, b, found, result, addend):
-        self.a, self.b, self.found, self.result, self.addend = a, b, found, result, addend
-        self._whole: dict[str, np.ndarray] = {}
-
-    def spread(self, side: int) -> Elements:
-        """At most `side` rows and columns, evenly spread; the last ones are among them."""
-        m, n = self.found.shape
-        return tuple(np.unique(np.linspace(0, x - 1, min(x, side)).round().astype(int)) for x in (m, n))  # type: ignore[return-value]
-
-    def affordable(self) -> Elements:
-        """All rows and columns, or as many as :data:`BUDGET` allows."""
-        m, n = self.found.shape
-        if m * n * self.a.shape[1] <= BUDGET:
-            return self.spread(max(m, n))
-        return self.spread(max(SECOND, int((BUDGET // self.a.shape[1]) ** 0.5)))
-
-    def count(self, where: Elements) -> int:
-        """How many elements these are."""
-        return where[0].size * where[1].size
-
-    def bits(self, candidate: Candidate, where: Elements) -> np.ndarray | None:
-        """The candidate's encodings of elements, None where it refuses the operands."""
-        rows, columns = where
-        with np.errstate(all="ignore"):
-            try:
-                if candidate.whole:
-                    if candidate.label not in self._whole:
-                        self._whole[candidate.label] = candidate.multiply(self.a, self.b, self.addend)
-                    return self._whole[candidate.label][np.ix_(rows, columns)]
-                c = None if self.addend is None else self.addend[np.ix_(rows, columns)]
-                return candidate.multiply(self.a[rows], self.b[:, columns], c)
-            except (ValueError, TypeError):
-                return None
-
-    def agreement(self, candidate: Candidate, where: Elements) -> int:
-        """Elements with the same bits; -1 where the candidate refuses."""
-        bits = self.bits(candidate, where)
-        return -1 if bits is None else int(self.equal(bits, where).sum())
-
-    def equal(self, bits: np.ndarray, where: Elements) -> np.ndarray:
-        """Which elements have the same bits; NaNs are equal."""
-        found = self.found[np.ix_(*where)]
-        same = bits == found
-        if isinstance(self.result, Format) and not same.all():
-            values = (values_of_bits(x, self.result).astype(np.float64) for x in (bits, found))
-            same = same | np.logical_and(*(np.isnan(x) for x in values))
-        return same
-
-    def suspect(self, candidate: Candidate, where: Elements) -> Suspect:
-        """How a candidate compares on elements."""
-        bits = self.bits(candidate, where)
-        size = self.count(where)
-        if bits is None:
-            return Suspect(candidate.who, candidate.how, candidate.same, 0, size, None)
-        same, first = self.equal(bits, where), None
-        if not same.all():
-            own, found = (values_of_bits(x, self.result) for x in (bits, self.found[np.ix_(*where)]))
-            i, j = np.argwhere(~same)[0]
-            first = Difference(int(where[0][i]), int(where[1][j]), float(found[i, j]), float(own[i, j]))
-        return Suspect(candidate.who, candidate.how, candidate.same, int(same.sum()), size, first)
+def _shared(exact: list[Candidate]) -> dict[str, str]:
+    """The traits that candidates have in common."""
+    traits = exact[0].traits.items() if exact else ()
+    return {name: text for name, text in traits if all(c.traits.get(name) == text for c in exact)}

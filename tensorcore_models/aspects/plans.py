@@ -29,7 +29,7 @@ MAX_TERMS, MAX_GROUP, MAX_LIMBS = generic.MAX_TERMS, generic.MAX_GROUP, generic.
 HAS_WIDE, ALIGN_NONE = generic.HAS_WIDE, generic.ALIGN_NONE
 _SPECIALS = {"ieee": 0, "fn": 1, "fnuz": 2, "finite": 3, "scale": 4}
 ROUNDINGS = {"rne": 0, "rna": 1, "rz": 2, "ru": 3, "rd": 4, "ro": 5}
-KEEP, FLUSH_SIGNED, FLUSH_POSITIVE = range(3)
+KEEP, FLUSH_SIGNED, FLUSH_POSITIVE, FLUSH_LIKE_ZERO = range(4)
 FLUSH_NONE, FLUSH_SUBNORMAL, FLUSH_TINY = range(3)
 LARGEST_EXPONENT = 1 << 24
 #: Bits that products may have in the vector kernel (generic_vector.h), by mpg_plan.wide.

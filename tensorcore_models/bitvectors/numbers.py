@@ -87,6 +87,16 @@ def flushed(number: Number, below: int) -> Number:
     return number._replace(significand=z.select(tiny, z.number(0), number.significand))
 
 
+def flushed_to_zero(number: Number, fmt: Format, zero_rule: str) -> Number:
+    """`number`, or what is below the smallest normal number as a zero, aligned as given ones are (`zero_rule`)."""
+    zero = flushed(number, fmt.emin)
+    small = t.both(zero.is_zero, t.negation(t.either(number.nan, number.inf)))
+    exponent = zero_exponent(zero_rule, fmt)
+    if exponent is None:
+        return zero._replace(part=t.both(number.part, t.negation(small)))
+    return zero._replace(align=z.select(small, z.number(exponent), number.align))
+
+
 def multiply(x: Number, y: Number) -> Number:
     """Exact product, not normalised; infinity and NaN by IEEE's rules."""
     nan = t.either(x.nan, y.nan, t.both(x.inf, y.is_zero), t.both(y.inf, x.is_zero))

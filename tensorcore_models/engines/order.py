@@ -64,7 +64,7 @@ class Sum:
     partials : str, optional
         Format to which each part is rounded before it is added.
     carry : str, optional
-        Format to which the running sum is rounded after each addition, the first part included.
+        Format to which the running sum is rounded after each addition; the first part too, after `partials`.
 
     Raises
     ------
@@ -124,8 +124,9 @@ def order_of(k: int, step: int, k_order: KOrder) -> Order | None:
             ranges = [(start, min(start + per_part, k)) for start in range(0, k, per_part)] if k else []
             chains = [Chain((range(*r),)) for r in ranges]
         else:
-            owned = ([range(j * step, min((j + 1) * step, k)) for j in range(s, steps, parts)] for s in range(parts))
-            chains = [Chain(tuple(pieces)) for pieces in owned if pieces]
+            held = min(parts, steps)  # the others have no step
+            owned = ([range(j * step, min((j + 1) * step, k)) for j in range(s, steps, parts)] for s in range(held))
+            chains = [Chain(tuple(pieces)) for pieces in owned]
         return Sum(tuple(chains)) if chains else Chain(())
     ranges = [(int(start), int(stop)) for start, stop in k_order]
     ends = [0, *(stop for _, stop in ranges)]
@@ -255,9 +256,10 @@ def evaluate(order: Order, unit: Unit) -> np.ndarray:
 
 
 def _rounded(first: np.ndarray, order: Sum, unit: Unit) -> np.ndarray:
-    """The first part, rounded as a partial and as a running sum: to the narrower of both, as both are one format or none."""
-    fmt = order.partials or order.carry
-    return _through(first, unit.result, fmt) if fmt else first
+    """The first part, rounded as a partial and then as a running sum."""
+    for fmt in (order.partials, order.carry):
+        first = _through(first, unit.result, fmt) if fmt else first
+    return first
 
 
 def _through(bits: np.ndarray, result: Format | IntegerFormat, name: str) -> np.ndarray:

@@ -4,7 +4,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from ..aspects import plans
-from ..aspects.plans import FLUSH_SIGNED, KEEP, LARGEST_EXPONENT, format_fields, result_fields, rule_fields
+from ..aspects.plans import (
+    FLUSH_LIKE_ZERO,
+    FLUSH_SIGNED,
+    KEEP,
+    LARGEST_EXPONENT,
+    format_fields,
+    result_fields,
+    rule_fields,
+)
 from ..formats import Format
 from .base import Accumulator, Rules, ZeroExponent
 from .checks import check_exponent
@@ -38,13 +46,14 @@ class AlignedSum(Accumulator):
 
 
 #: Numbers of generic_plan.h.
+_FLUSHES = {"aligned": FLUSH_SIGNED, "as_zero": FLUSH_LIKE_ZERO}
 _SKIPPED_ZEROS = {"keeps_scale": 0, "skip": 1, "skip_zero_products": 2}
 
 
 def aligned_fields(spec: Any, formats, scale: Format | None, block_size: int | None) -> dict[str, Any]:
     """Fields of a plan that all aligned sums share."""
     a, b, c, d = formats
-    flush = FLUSH_SIGNED if getattr(spec, "flush_inputs", False) else KEEP
+    flush = _FLUSHES[spec.flushed] if getattr(spec, "flush_inputs", False) else KEEP
     normalise = spec.subnormal_c == "normalised"
     fields = {
         "step": spec.terms_per_step,

@@ -1,6 +1,7 @@
 """Checks of an accumulator's fields: their types, ranges and roundings."""
 
 import types
+from functools import lru_cache
 from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
@@ -29,12 +30,12 @@ def checked_value(value: Any, expected: Any, what: str) -> Any:
     ValueError
         If it is none of a Literal's values.
     """
-    choices = get_args(expected)
-    if get_origin(expected) is Literal:
+    origin, choices = _parts(expected)
+    if origin is Literal:
         if value not in choices:
             raise ValueError(f"{what} is {value!r}, expected one of {', '.join(map(repr, choices))}")
         return value
-    if get_origin(expected) in (types.UnionType, Union):
+    if origin in (types.UnionType, Union):
         if value is None and type(None) in choices:
             return None
         others = [choice for choice in choices if choice is not type(None)]
@@ -45,13 +46,19 @@ def checked_value(value: Any, expected: Any, what: str) -> Any:
         return bool(value)
     if expected is int:
         return checked_integer(value, what)
-    if get_origin(expected) is tuple and choices == (int, ...):
+    if origin is tuple and choices == (int, ...):
         if isinstance(value, str) or not hasattr(value, "__iter__"):
             raise TypeError(f"{what} is {value!r}, expected integers")
         return tuple(checked_value(item, int, what) for item in value)
     if isinstance(expected, type) and not isinstance(value, expected):
         raise TypeError(f"{what} is {value!r}, expected {expected.__name__}")
     return value
+
+
+@lru_cache
+def _parts(expected: Any) -> tuple[Any, tuple]:
+    """Origin and arguments of an annotation."""
+    return get_origin(expected), get_args(expected)
 
 
 def check_exponent(spec: object, name: str) -> None:

@@ -33,7 +33,7 @@ from .._kernels.conversion import split as split_kernel
 from ..integers import checked_integer
 from ..machine.fp_state import default_fp_state
 from ..machine.instruction_sets import isa_level
-from ..machine.threads import get_num_threads
+from ..machine.threads import threads_for_product
 from .exact_rounding import encode_exact
 from .interop import as_array
 from .names import get_float_format
@@ -189,7 +189,8 @@ def _split_fp16(x: np.ndarray, scale: int, saturate: bool, nan: float | None) ->
     keep_nan = nan is None or np.isnan(nan)
     nan_code = fmt.nan_encoding() if nan is None or np.isnan(nan) else encode_exact(nan, fmt, saturate=saturate)
     parts = (x.reshape(-1), high.reshape(-1), low.reshape(-1))
-    scale, threads, isa = max(-1000, min(1000, scale)), get_num_threads(), isa_level()
+    scale, isa = max(-1000, min(1000, scale)), isa_level()
+    threads = threads_for_product(4 * x.size)  # about four operations an element
     for start in range(0, x.size, SLICE):  # signals are looked at between slices
         s, h, w = (part[start : start + SLICE].view(np.uint8) for part in parts)
         split_kernel.split_fp16(s, h, w, scale, saturate, nan_code, keep_nan, isa, threads)

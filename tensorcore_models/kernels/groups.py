@@ -9,7 +9,7 @@ import numpy as np
 from .._kernels.groups import groups
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
-from ..machine.threads import get_num_threads, threads_for
+from ..machine.threads import threads_for, threads_for_product
 from .common import Result, Source, lanes_over_rows, redo_elements
 from .generic import generic_batch_bits
 from .lowering import Lowered
@@ -97,7 +97,7 @@ class GroupsKernel:
         if swapped:
             result = result.transposed()
         (x, y, x_tables, y_tables), task = self._arranged(a, b, scale_a, scale_b, low.block_size, swapped)
-        groups.groups(x, y, x_tables, y_tables, k, result, vars(task), isa_level(), get_num_threads())
+        groups.groups(x, y, x_tables, y_tables, k, result, vars(task), isa_level(), threads_for_product(m * n * k))
         if swapped:
             result = result.transposed()
         d = result.d.view(np.uint32)

@@ -7,7 +7,7 @@ import numpy as np
 from .._kernels.integer import integer
 from ..formats import IntegerFormat
 from ..machine.instruction_sets import isa_level
-from ..machine.threads import get_num_threads, threads_for
+from ..machine.threads import threads_for, threads_for_product
 from .common import Source, lanes_over_rows
 from .lowering import Lowered
 
@@ -63,7 +63,8 @@ class IntegerKernel:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         operands, swapped = self._arranged(a, b)
         d = np.array(c.T if swapped else c, np.uint32, order="C")
-        integer.integer(*operands, a.shape[1], d.view(np.int32), vars(self.task), isa_level(), get_num_threads())
+        threads = threads_for_product(a.size * b.shape[1])
+        integer.integer(*operands, a.shape[1], d.view(np.int32), vars(self.task), isa_level(), threads)
         return d.T.copy() if swapped else d
 
     def run_batch(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from .._kernels.narrow import narrow
 from ..formats import Format, get_float_format
 from ..machine.instruction_sets import isa_level
-from ..machine.threads import get_num_threads, threads_for
+from ..machine.threads import threads_for, threads_for_product
 from .common import Operand, Result, Source, is_zero, redo_elements, step_order
 from .generic import generic_batch_bits
 from .lowering import Lowered
@@ -119,7 +119,7 @@ class NarrowKernel:
         swapped = n < 16 < 2 * m and m > n
         if swapped:  # lanes run over the rows instead
             x, y, result = y, x, result.transposed()
-        narrow.narrow(x, y, *self._order(k), result, vars(task), isa_level(), get_num_threads())
+        narrow.narrow(x, y, *self._order(k), result, vars(task), isa_level(), threads_for_product(m * n * k))
         if swapped:
             result = result.transposed()
         if tiny is not None:  # next to a nonzero product such a c adds nothing

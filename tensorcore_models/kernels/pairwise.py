@@ -7,12 +7,14 @@ import numpy as np
 from .._kernels.pairwise import pairwise
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
-from ..machine.threads import get_num_threads
+from ..machine.threads import threads_for_product
 from .common import Result, float_values, redo_elements
 from .generic import generic_bits
 from .lowering import Lowered
 
 _SMALLEST_NORMAL = 0x00800000
+#: Operations of vector lanes that take as long as one product here, for `threads_for_product`.
+_OPERATIONS = 4
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ class PairwiseKernel:
         d = np.array(c, np.uint32, order="C")
         d[(d & 0x7FFFFFFF) < _SMALLEST_NORMAL] = 0
         values = d.view(np.float32)
-        pairwise.pairwise(x, y, values, None, self.group, self.terms, isa_level(), get_num_threads())
+        threads = threads_for_product(_OPERATIONS * d.size * a.shape[1])
+        pairwise.pairwise(x, y, values, None, self.group, self.terms, isa_level(), threads)
         d[np.isnan(values)] = self.nan
         return d
 
@@ -99,7 +102,8 @@ class ExactSumKernel:
             x, y = np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))
         d, redo = np.array(c, np.uint32, order="C"), np.zeros(c.shape, np.uint8)
         values = d.view(np.float32)
-        pairwise.pairwise(x, y, values, redo, self.terms, self.terms, isa_level(), get_num_threads())
+        threads = threads_for_product(_OPERATIONS * d.size * a.shape[1])
+        pairwise.pairwise(x, y, values, redo, self.terms, self.terms, isa_level(), threads)
         redo |= ~np.isfinite(values)
         if redo.any():
             redo_elements(low, d, Result.of(values, redo), a, b, c)

@@ -8,7 +8,7 @@ import numpy as np
 from .._kernels.wide import wide
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
-from ..machine.threads import get_num_threads
+from ..machine.threads import threads_for_product
 from .common import Operand, Result, Source, is_zero, redo_elements, step_order
 from .lowering import Lowered
 
@@ -90,7 +90,7 @@ class WideKernel:
         plain = groups is None and order.size == a.shape[1]
         x = Source.of_a(a, vars(self.a_operand), scale_a, low.block_size)
         y = Source.of_b(b, vars(self.b_operand), scale_b, low.block_size)
-        wide.wide(x, y, order, plain, result, vars(task), isa_level(), get_num_threads())
+        wide.wide(x, y, order, plain, result, vars(task), isa_level(), threads_for_product(a.size * b.shape[1]))
         d = result.d.astype(np.float16).view(np.uint16) if self.task.output else result.d.view(np.uint32)
         if result.marked:
             redo_elements(low, d, result, a, b, c, scale_a, scale_b, every)

@@ -19,7 +19,7 @@ from . import cublaslt_tables as tables
 from .cublaslt_tables import PLATFORMS, TARGETS, Platform
 from .recipe import Epilogue, Recipe, Unknown, butterfly, contiguous, joined, residue_first, restarted
 
-SOURCE = "measured by the authors of cublas_match (facebookexperimental/triton, MIT)"
+SOURCE = "order measured by the authors of cublas_match (facebookexperimental/triton, MIT)"
 #: Operand format: output formats of cuBLASLt's kernels.
 OUTPUTS = {"fp16": ("fp16", "fp32"), "bf16": ("bf16", "fp32"), "e4m3fn": ("fp16", "bf16", "fp32")}
 RECORD = "Record what the library chooses there, or compare a recorded result with `mpgemm diff`"
@@ -212,7 +212,8 @@ def _gemv(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
             known=(f"up to {most} outputs",), advice=RECORD,
         )  # fmt: skip
     length = -(-k // parts)
-    starts = [min(i * length, k) for i in range(parts)]
+    held = -(-k // length)
+    starts = [min(i * length, k) for i in range(min(parts, held + 1))]  # slices without k add +0: one does what all do
     return joined(_vector_slice(x, min(x + length, k), row, length) if x < k else Chain(()) for x in starts), 1
 
 
@@ -221,7 +222,9 @@ def _dot(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
     width = 2 if n == 1 else 1
     tile = 128 * width
     partials = []
-    for block in range(parts):
+    held = -(-k // tile)
+    # Blocks without k give +0: a second row of 128 does what all of them do in `reduce_one_block`.
+    for block in range(min(parts, (-(-held // 128) + 1) * 128)):
         threads = [
             Sum(tuple(_strided(block * tile + t * width + s, k, parts * tile) for s in range(width)), start="zero")
             for t in range(128)

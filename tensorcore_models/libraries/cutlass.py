@@ -40,7 +40,8 @@ def _warps(part: range, tile: int, residue: str, slices: int) -> Order:
         return Chain(tuple(piece for piece in (tiles[0], rest) if len(piece)) if short < tile else (part,))
     share = tile // slices
     chains = []
-    for warp in range(slices):
+    held = -(-max(map(len, tiles)) // share)
+    for warp in range(min(slices, held + 1)):  # warps without k add +0: one does what all do
         pieces = (range(t.start + warp * share, min(t.start + (warp + 1) * share, t.stop)) for t in tiles)
         chains.append(Chain(tuple(piece for piece in pieces if len(piece))))
     return joined(chains)

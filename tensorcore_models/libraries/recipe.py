@@ -245,7 +245,7 @@ class Recipe:
             lines.append(f"  left out: {lost.size} values, k {lost[0]}:{lost[-1] + 1}")
         lines.append(f"  output: {self.epilogue}")
         if self.source:
-            lines.append(f"  source: {self.source}")
+            lines.append(f"  source: {self.source}; what follows from it is predicted")
         return "\n".join(lines)
 
 

@@ -117,3 +117,8 @@ WORTH_THREADS = 1 << 22
 def threads_for(operations: int) -> int:
     """Threads for a kernel call of that many operations: one where starting more costs more than it brings."""
     return get_num_threads() if operations >= WORTH_THREADS else 1
+
+
+def threads_for_product(operations: int) -> int:
+    """Threads for one product of that many operations: those of :func:`set_num_threads`, else as :func:`threads_for`."""
+    return threads_for(operations) if _chosen is None else get_num_threads()

@@ -63,6 +63,12 @@ def flushed(operand: Operand, below: int) -> Operand:
     return operand
 
 
+def flushed_to_zero(operand: Operand, fmt: Format, zero_rule: str) -> Operand:
+    """`operand`, or what is below the smallest normal number as a zero of its sign, aligned as given ones are (`zero_rule`)."""
+    zero = flushed(operand, fmt.emin)
+    return operand if zero is operand else zero._replace(align=zero_exponent(zero_rule, fmt))
+
+
 def decode(fmt: Format, bits: int, spec: SpecialRules, *, zero_rule: str = "format_minimum") -> Operand:
     """Take one encoding apart under the edge rules of `spec`.
 

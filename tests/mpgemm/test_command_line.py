@@ -248,7 +248,7 @@ JSON_RUNS = {
     "plan --list-parameters": "plan --list-parameters",
     "simulate": "simulate 256 256 256",
     "simulate --published": "simulate --published",
-    "predict": "predict A.npy B.npy --gpu h100",
+    "predict": "predict A.npy B.npy --gpu h100 --library cutlass",
     "diff": "diff A.npy B.npy C1.npy C2.npy --gpus a100 h100",
     "info": "info",
     "selftest": "selftest --seconds 1",

@@ -39,3 +39,13 @@ def test_without_a_solver_the_message_names_the_extra(capsys, monkeypatch):
     monkeypatch.setattr("tensorcore_models.probing.formal.solvers.available_backends", lambda: ())
     assert main(["distinguish", AMPERE, HOPPER]) == 2
     assert "mpgemm[smt]" in capsys.readouterr().err
+
+
+@needs_solver
+def test_the_limit_is_said_first(capsys):
+    assert main(["distinguish", HOPPER, HOPPER, "--timeout", "7", "--memory", "2000"]) == 0
+    assert capsys.readouterr().out.startswith(
+        "asking for at most 7 s, 2000 MiB for each solver (--timeout, --memory)\n"
+    )
+    assert main(["distinguish", HOPPER, HOPPER, "--timeout", "7", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["limits"]["seconds"] == 7

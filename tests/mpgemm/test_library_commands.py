@@ -162,14 +162,44 @@ def test_invariance(folder, capsys):
     assert "rows change their bits with m" in capsys.readouterr().out
     record(folder / "chosen.json", CHOICES[2:])
     assert main(["invariance", "--recorded", "chosen.json"]) == 0
-    assert "rows keep their bits at every recorded m" in capsys.readouterr().out
+    assert "predicted: rows keep their bits at every recorded m" in capsys.readouterr().out
     record(folder / "chosen.json", [*CHOICES[2:], (256, {"ALGO_ID": 41})])
     assert main(["invariance", "--recorded", "chosen.json"]) == 0
     text = capsys.readouterr().out
     assert "not known for every m" in text and "ALGO_ID 41" in text
 
 
+def test_invariance_of_configurations_given_inline(folder, capsys):
+    configs = [f"{m}:{','.join(f'{name}={value}' for name, value in config.items())}" for m, config in CHOICES]
+    inline = ["--gpu", "h100", "--library", "torch.matmul-13.1", "--shape", "1024", "40", "--config", *configs]
+    assert main(["invariance", *inline, "--json"]) == 0
+    given = json.loads(capsys.readouterr().out)
+    assert main(["invariance", "--recorded", "chosen.json", "--json"]) == 0
+    recorded = json.loads(capsys.readouterr().out)
+    assert given["weights"] == recorded["weights"] and given["status"] == recorded["status"] == "predicted"
+
+
+def test_calls_are_what_they_call_and_predictions_are_called_so(folder, capsys):
+    config = ["--config", "ALGO_ID=66,STAGES_ID=35"]
+    texts = []
+    for name in ("cublaslt-13.1", "cublas-13.1", "torch.matmul-13.1"):
+        assert main(["predict", "A.npy", "B.npy", "--gpu", "h100", "--library", name, *config]) == 0
+        texts.append(capsys.readouterr().out)
+    assert (
+        texts[0] == texts[1] == texts[2]
+        and "predicted result:" in texts[0]
+        and "what follows from it is predicted" in texts[0]
+    )
+
+
+def test_help_says_what_the_recorded_choices_need(capsys):
+    with pytest.raises(SystemExit):
+        main(["predict", "--help"])
+    assert "pip install --no-deps mmaemu" in " ".join(capsys.readouterr().out.split())
+
+
 PREDICT = ["predict", "A.npy", "B.npy", "--gpu", "h100"]
+INLINE = ["invariance", "--gpu", "h100", "--library", "cublaslt-13.1", "--shape", "1024", "40"]
 
 
 @pytest.mark.parametrize(
@@ -178,6 +208,16 @@ PREDICT = ["predict", "A.npy", "B.npy", "--gpu", "h100"]
         ([*PREDICT, "--library", "cublaslt-13.1"], "nothing is guessed"),
         ([*PREDICT, "--library", "cublaslt"], "needs a version"),
         ([*PREDICT, "--library", "mkl"], "unknown library 'mkl'"),
+        (PREDICT, "which library's kernel on h100? Give --library: cublaslt (what cublas, torch.matmul"),
+        (["predict", "A.npy", "B.npy", "--gpu", "a100"], "scaled_mm (what torch._scaled_mm call): not known on a100"),
+        ([*PREDICT, "--library", "torch.matmul"], "needs a version, as in torch.matmul-13.1: it calls cuBLASLt"),
+        ([*PREDICT, "--library", "cublas-13.1"], "cublaslt_heuristic --device h100"),
+        ([*PREDICT, "--library", "torch._scaled_mm"], "scaled_mm takes FP8 operands"),
+        (["invariance"], "missing here: --gpu, --library, --shape, --config"),
+        (["invariance", "--recorded", "chosen.json", "--gpu", "h100"], "--recorded names --gpu"),
+        ([*INLINE, "--config", "ALGO_ID=66"], "expected M:FIELD=VALUE"),
+        ([*INLINE, "--config", "1:ALGO_ID=66", "1:ALGO_ID=66"], "names m 1 twice"),
+        ([*INLINE, "--config", "1:ALGO_ID=66,STAGES_ID=35"], "no product at two values of m"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "ALGO_ID=x"], "expected an integer"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "66"], "expected FIELD=VALUE"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "ALGO_ID=41"], "known: 11, 12, 13"),

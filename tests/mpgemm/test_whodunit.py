@@ -12,6 +12,7 @@ from mpgemm.experiments.candidates import candidates
 from mpgemm.experiments.whodunit import whodunit
 from mpgemm.inputs.matrices import generate
 from mpgemm.recovery.methods import get_method
+from tensorcore_models.engines.order import Chain, Sum
 
 A, B = generate("normal", 8, 256, 8)
 FP32 = tcm.get_format("fp32")
@@ -142,10 +143,65 @@ def test_the_command(tmp_path, capsys, monkeypatch):
         (["x.npy", "y.npy", "a.npy", "--format", "e4m3fn"], "do not fit as C = A B"),
         (["x.npy", "y.npy", "d.npy"], "name one with --format"),
         (["x.npy", "y.npy", "d.npy", "--format", "fp8"], "is several formats, name one: e4m3fn, e5m2"),
-        (["a.npy", "b.npy", "d.npy", "--gpu", "h100"], "go together"),
+        (["a.npy", "b.npy", "d.npy", "--library", "scaled_mm"], "--library needs --gpu"),
         (["a.npy", "b.npy", "d.npy", "--methods", "nothing"], "unknown method"),
         (["a.npy", "b.npy", "missing.npy"], "missing.npy"),
     ):
         assert main(["whodunit", *arguments]) == 2
         error = capsys.readouterr().err
         assert message in error and error.count("\n") == 1, error
+
+
+CPU_ORDERS = {
+    "one chain over k": lambda p: np.add.accumulate(p, axis=1)[:, -1],
+    "one chain, k in blocks of 64": lambda p: np.add.accumulate(
+        np.stack([np.add.accumulate(p[:, s : s + 64], axis=1)[:, -1] for s in range(0, 256, 64)]), axis=0
+    )[-1],
+    "4 interleaved chains, joined in order": lambda p: np.add.accumulate(
+        np.stack([np.add.accumulate(p[:, s::4], axis=1)[:, -1] for s in range(4)]), axis=0
+    )[-1],
+    "pairwise, blocks of up to 128 in 8 lanes": lambda p: np.ascontiguousarray(p.transpose(0, 2, 1)).sum(axis=-1),
+}
+
+
+@pytest.mark.parametrize("how", CPU_ORDERS)
+def test_orders_of_cpus(how):
+    """Products rounded to FP32 and added by NumPy in an order of its own."""
+    answer = asked(A, B, CPU_ORDERS[how](A[:, :, None] * B[None]))
+    assert answer.settled and how in [s.how for s in answer.exact if s.who.startswith("cpu: products rounded")]
+
+
+def test_sums_in_fp64_and_the_exact_sum():
+    exact = mpgemm.exact_gemm(A, B).rounded("fp32")
+    assert {s.who for s in asked(A, B, exact).exact} >= {"cpu: the exact sum"}
+    assert {s.who for s in asked(A, B, (A.astype(float) @ B.astype(float)).astype(np.float32)).exact} >= {
+        "cpu: the exact sum"
+    }
+
+
+def test_the_device_asked_about_comes_first_by_its_name():
+    a, b = A.astype(np.float16), B.astype(np.float16)
+    d = tcm.default_instruction("a100", "fp16").gemm(a, b)
+    assert asked(a, b, d).exact[0].who.startswith("turing:")
+    answer = asked(a, b, d, device="a100")
+    assert answer.exact[0].who.startswith("ampere:") and "only ampere:" in answer.verdict
+    assert any(name.startswith("turing:") for name in answer.exact[0].same)
+
+
+def test_tiles_of_two_orders():
+    """OpenBLAS's kernel for Haswell adds even and odd k apart in most tiles, and all of k in one chain in the others."""
+    engine = mpgemm.ieee_engine("fp32")
+    bits = [x.view(np.uint32) for x in (A, B)]
+    odd = engine.sum_bits(*bits, Sum(tuple(Chain((range(s, 256, 2),)) for s in range(2))))
+    d = np.where(np.arange(8) < 5, odd, engine.gemm_bits(*bits))
+    answer = asked(A, B, d.view(np.float32))
+    assert [s.how for s in answer.exact] == ["tiles of one chain or two (even and odd k)"]
+
+
+def test_what_is_known_when_it_is_interrupted():
+    def stop(done, total, label):
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="5 of [0-9]+ candidates were tried on a few elements"):
+        asked(A.astype(np.float16), B.astype(np.float16), A[:, :8], progress=stop)

@@ -38,6 +38,7 @@ FIELDS = {
         "alignment": ("global", "pairwise", "odd_even"),
         "flush_inputs": (False, True),
         "flush_outputs": (False, True),
+        "flushed": ("aligned", "as_zero"),
         "output_rounding": ("rz", "rne"),
     },
     GroupDotFusedSum: {"terms": (16, 32, 64), "fraction_bits": (20, 35)},

@@ -97,6 +97,7 @@ def random_engine(rng: np.random.Generator):
         product_overflow_exponent=pick(None, 5, 128),
         flush_inputs=pick(False, True),
         flush_outputs=pick(False, True),
+        flushed=pick("aligned", "as_zero"),
         zero_operand=pick("skip", "minus126", "format_minimum"),
         zero_c=pick("skip", "minus126", "format_minimum"),
         subnormal_c=pick("raw", "normalised"),

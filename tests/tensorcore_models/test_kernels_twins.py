@@ -259,6 +259,7 @@ def parametric_specs(draw):
         product_overflow_exponent=draw(st.none() | st.integers(-10, 128)),
         flush_inputs=draw(st.booleans()),
         flush_outputs=draw(st.booleans()),
+        flushed=draw(st.sampled_from(("aligned", "as_zero"))),
         scaled_zero=draw(st.sampled_from(("keeps_scale", "skip"))),
         zero_operand=draw(st.sampled_from(ZEROS)),
         zero_c=draw(st.sampled_from(ZEROS)),

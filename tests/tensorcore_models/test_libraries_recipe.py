@@ -1,5 +1,7 @@
 """Recipes: one interpreter against plain loops over single steps, against probing, and its checks."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from recipes import add, slow_sum
 
 import tensorcore_models as tcm
 from tensorcore_models import libraries
-from tensorcore_models.engines.order import Chain, Sum, uncovered
+from tensorcore_models.engines.order import Chain, Sum, order_of, uncovered
 from tensorcore_models.formats import get_format
 from tensorcore_models.libraries import recipe as rules
 
@@ -204,3 +206,50 @@ def test_bad_recipes_and_operands_say_what_is_wrong():
         recipe.gemm_bits(a, b, out_format="e4m3fn")
     assert info.value.field == "out_format"
     assert uncovered(Chain((range(4, 8),)), 8).tolist() == [0, 1, 2, 3]
+
+
+MANY = 2_000_000_000
+BEYOND_K = {
+    "split_k": lambda s: libraries.cutlass("h100", k=96, split_k=s),
+    "sliced_k": lambda s: libraries.cutlass("h100", k=96, tile_k=16 * s, sliced_k=s),
+    "scaled_mm serial": lambda s: libraries.scaled_mm_recipe(96, device="h100", split_k=s),
+    "scaled_mm pairwise": lambda s: libraries.scaled_mm_recipe(96, device="rtx4060", split_k=s, scheme="pairwise"),
+    "gemv": lambda s: vector_recipe({"ALGO_ID": 13, "CUSTOM_OPTION": 43, "SPLITK_NUM": s}),
+    "dot": lambda s: vector_recipe({"ALGO_ID": 14, "SPLITK_NUM": s}),
+}
+
+
+def vector_recipe(config):
+    return libraries.cublaslt("h100", "13.1", m=1, k=96, n=2, format="fp16", config=config)
+
+
+@pytest.mark.parametrize("name", BEYOND_K)
+def test_splits_beyond_k_end_and_keep_their_bits(name):
+    """At most k parts hold data; the others add +0, which changes a sum of -0 once and for all."""
+    many, some = BEYOND_K[name](MANY), BEYOND_K[name](1024 if name == "dot" else 200)
+    assert len(many.chains) <= 100_000
+    engine = many.engine
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.standard_normal((1, 96)), np.full((1, 96), -0.0)])[:, :, None]
+    b = tcm.encode(np.abs(rng.standard_normal((96, 2))), engine.formats[1])
+    for row in values:
+        a = tcm.encode(row.T, engine.formats[0])
+        bits = [dataclasses.replace(recipe, shape=None).sum_bits(a, b) for recipe in (many, some)]
+        np.testing.assert_array_equal(*bits)
+    assert not bits[0].any()  # +0 is left
+
+
+def test_sliced_k_beyond_k_ends():
+    assert order_of(96, 16, f"sliced_k:{MANY}") == order_of(96, 16, "sliced_k:6")
+
+
+def test_the_first_part_is_rounded_as_a_partial_and_as_a_running_sum():
+    engine = tcm.default_instruction("h100", "fp16")
+    third = tcm.encode(np.full((1, 16), 1 / 3), "fp16")
+    one = Sum((Chain((range(16),)),), partials="fp32", carry="bf16")
+    total = engine.sum_bits(third, np.full((16, 1), 0x3C00, np.uint16), one).view(np.float32)
+    assert total == total.astype(tcm.get_format("bf16").dtype).astype(np.float32)
+    both = dataclasses.replace(one, partials="fp16")
+    x = engine.sum_bits(third, np.full((16, 1), 0x3C00, np.uint16), Chain((range(16),))).view(np.float32)
+    want = x.astype(np.float16).astype(tcm.get_format("bf16").dtype).astype(np.float32)
+    assert engine.sum_bits(third, np.full((16, 1), 0x3C00, np.uint16), both).view(np.float32) == want

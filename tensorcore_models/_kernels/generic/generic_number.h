@@ -21,7 +21,7 @@
 
 enum { MPG_SPECIALS_IEEE, MPG_SPECIALS_FN, MPG_SPECIALS_FNUZ, MPG_SPECIALS_FINITE, MPG_SPECIALS_SCALE };
 enum { MPG_FINITE, MPG_INF, MPG_NAN };
-enum { MPG_KEEP, MPG_FLUSH_SIGNED, MPG_FLUSH_POSITIVE };
+enum { MPG_KEEP, MPG_FLUSH_SIGNED, MPG_FLUSH_POSITIVE, MPG_FLUSH_LIKE_ZERO };
 /* Results that become zero: none; those encoded as subnormal numbers; those below the smallest normal number when they are rounded with
  * an unbounded exponent. */
 enum { MPG_FLUSH_NONE, MPG_FLUSH_SUBNORMAL, MPG_FLUSH_TINY };
@@ -93,6 +93,8 @@ MPG_INLINE mpg_number mpg_number_of(uint64_t bits, const mpg_format *f)
             x.significand = 0;
             if (f->flush == MPG_FLUSH_POSITIVE)
                 x.negative = 0;
+            else if (f->flush == MPG_FLUSH_LIKE_ZERO)
+                x.align = f->zero_align;
         }
     }
     return x;

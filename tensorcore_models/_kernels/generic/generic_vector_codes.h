@@ -28,13 +28,15 @@ VFN V_(number) V_(number_of)(V bits, const mpg_format *f)
     x.significand = fraction | (~subnormal & (fraction_mask + 1));
     x.align = V_(pick)(subnormal, V_(all)(f->emin), field - (uint64_t)(int64_t)f->bias);
     x.exponent = x.align - (uint64_t)f->fraction_bits;
-    const V zero = V_(equal)(x.significand, none);
+    V zero = V_(equal)(x.significand, none);
     if (f->normalise || f->flush) {
         const V leading = x.exponent + V_(leading)(x.significand);
         if (f->normalise)
             x.align = leading;
         if (f->flush)
             x.significand &= ~V_(less_signed)(leading, V_(all)(f->flush_below));
+        if (f->flush == MPG_FLUSH_LIKE_ZERO)
+            zero = V_(equal)(x.significand, none);
     }
     x.align = V_(pick)(zero, V_(all)(f->zero_align), x.align);
     return x;

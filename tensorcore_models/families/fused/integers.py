@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ...formats import Format
 from ...reference import ieee
 from ...reference.aligned import (
     aligned,
@@ -11,7 +12,7 @@ from ...reference.aligned import (
     overflowed,
     scaled_product,
 )
-from ...reference.operands import Addend, Operand, flushed, normalised, special_bits, special_result
+from ...reference.operands import Addend, Operand, flushed, flushed_to_zero, normalised, special_bits, special_result
 from ...reference.passes import Pass
 
 
@@ -74,14 +75,19 @@ def _fused_sum(spec: Any, products: list[Operand], c: list[Operand]) -> Addend |
     return _sum_aligned(spec, start + addends)
 
 
+def _flushed(spec: Any, x: Operand, fmt: Format, zero_rule: str) -> Operand:
+    """An operand with `flush_inputs`."""
+    return flushed_to_zero(x, fmt, zero_rule) if spec.flushed == "as_zero" else flushed(x, fmt.emin)
+
+
 def step_bits(spec: Any, p: Pass) -> int:
     """One fused operation; c is added last where it is late."""
     a_format, b_format, c_format, d_format = p.formats
     a, b, c = p.x, p.y, p.addend
     if spec.flush_inputs:
-        a = [flushed(x, a_format.emin) for x in a]
-        b = [flushed(x, b_format.emin) for x in b]
-        c = flushed(c, c_format.emin)
+        a = [_flushed(spec, x, a_format, spec.zero_operand) for x in a]
+        b = [_flushed(spec, x, b_format, spec.zero_operand) for x in b]
+        c = _flushed(spec, c, c_format, spec.zero_c)
     products = [scaled_product(x, y, s, spec.scaled_zero) for x, y, s in zip(a, b, p.scales, strict=True)]
     products = [overflowed(product, spec.product_overflow_exponent) for product in products]
     if spec.normalised_products:

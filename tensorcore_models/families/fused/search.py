@@ -47,7 +47,7 @@ FIELDS = (
     Field(("normalised_products",), one_of(False, True), cuts),
     Field(("integer_bits",), _integer_widths, cuts),
     Field(("late_rounding",), one_of(*ROUNDINGS), lambda i, s: s.c_position == "late"),
-    Field(("flush_inputs",), one_of(False, True)),
+    Field(("flush_inputs", "flushed"), one_of((False, "aligned"), (True, "as_zero"), (True, "aligned"))),
     Field(("flush_outputs",), one_of(False, True)),
     Field(("product_overflow_exponent",), overflows),
     *ALIGNMENT,

@@ -155,8 +155,10 @@ class ParametricDotAdd(FusedSum):
     product_overflow_exponent : int or None
         Products at or beyond 2 to this power are infinite.
     flush_inputs, flush_outputs : bool
-        Subnormal operands and c are taken as zero; subnormal results become zero. The sign is kept. What was flushed takes part
-        in the alignment with the smallest normal exponent; `zero_operand` and `zero_c` are about zeros that were given.
+        Subnormal operands and c are taken as zero; subnormal results become zero. The sign is kept.
+    flushed : {"aligned", "as_zero"}
+        What was flushed takes part in the alignment with the smallest normal exponent, or as `zero_operand` and `zero_c` say of
+        zeros that were given: with "skip" it is left out.
     """
 
     terms: int = 16
@@ -174,9 +176,14 @@ class ParametricDotAdd(FusedSum):
     product_overflow_exponent: int | None = None
     flush_inputs: bool = False
     flush_outputs: bool = False
+    flushed: Literal["aligned", "as_zero"] = "aligned"
     scaled_zero: Literal["skip", "keeps_scale"] = "skip"
 
-    edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip", "keeps_scale")}
+    edge_rules: ClassVar = {
+        **ALIGNMENT_RULES,
+        "scaled_zero": ("skip", "keeps_scale"),
+        "flushed": ("aligned", "as_zero"),
+    }
 
     def _check(self):
         check_kept(self)

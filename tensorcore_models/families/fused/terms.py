@@ -10,6 +10,7 @@ from ...bitvectors.numbers import Number
 from ...bitvectors.passes import TermPass
 from ...bitvectors.sums import as_number, exact_sum, rounded_sum, scaled_product, sum_aligned, taking_part
 from ...bitvectors.terms import Term
+from ...formats import Format
 
 
 def _sum_normalising(spec: Any, numbers: Sequence[Number], fraction_bits: int) -> Number:
@@ -56,14 +57,19 @@ def _fused_sum(spec: Any, products: Sequence[Number], start: Sequence[Number], c
     return sum_aligned(spec, everything, bits)
 
 
+def _flushed(spec: Any, number: n.Number, fmt: Format, zero_rule: str) -> n.Number:
+    """An operand with `flush_inputs`."""
+    return n.flushed_to_zero(number, fmt, zero_rule) if spec.flushed == "as_zero" else n.flushed(number, fmt.emin)
+
+
 def step_term(spec: Any, p: TermPass) -> Term:
     """One fused operation; c is added last where it is late."""
     formats = p.formats
     x, y, c = p.x, p.y, p.addend
     if spec.flush_inputs:
-        x = [n.flushed(number, formats.a.emin) for number in x]
-        y = [n.flushed(number, formats.b.emin) for number in y]
-        c = n.flushed(c, formats.c.emin)
+        x = [_flushed(spec, number, formats.a, spec.zero_operand) for number in x]
+        y = [_flushed(spec, number, formats.b, spec.zero_operand) for number in y]
+        c = _flushed(spec, c, formats.c, spec.zero_c)
     products = [scaled_product(a, b, s, spec.scaled_zero) for a, b, s in zip(x, y, p.scales, strict=True)]
     products = [n.overflowed(product, spec.product_overflow_exponent) for product in products]
     if spec.normalised_products:

@@ -47,6 +47,7 @@ def parametric(spec: Any, d: str) -> Words:
         (True, f"The sum is rounded {ROUNDINGS[spec.output_rounding]} to {kept_bits(spec, d)}."),
         (late, f"c is added last, rounded {ROUNDINGS[spec.late_rounding]}."),
         (spec.flush_inputs, "Subnormal operands become zero and keep their sign."),
+        (spec.flush_inputs and spec.flushed == "as_zero", "They are aligned as zeros that were given."),
         (spec.flush_outputs, "Subnormal results become zero and keep their sign."),
     )
     cut = "" if f is None else f"T_{{{f}}}"

@@ -25,7 +25,7 @@ class Fault(Exception):
 
     Parameters
     ----------
-    kind : {"raises", "shape", "type", "not deterministic", "depends on the position"}
+    kind : {"raises", "shape", "type", "not deterministic", "depends on the position", "no product"}
     message : str
         What happened.
     batch : DotBatch, optional
@@ -281,6 +281,22 @@ def _examine_positions(box: Box, batch: DotBatch, wanted: np.ndarray) -> None:
                 f"of {TILE} x {TILE}",
                 batch.rows([index]),
             )
+
+
+def refuse_trivial(box: Box, batch: DotBatch, answers: np.ndarray) -> None:
+    """Refuse a box that multiplies nothing: one whose answers to inputs of all kinds are one number, or c.
+
+    Raises
+    ------
+    Fault
+        If it is one.
+    """
+    c_format, d_format = box.interface.formats[2:]
+    if batch.size > 1 and (answers == answers[0]).all():
+        raise Fault("no product", f"all {batch.size} answers are {int(answers[0]):#x}", batch.rows([0]))
+    if c_format == d_format and (answers == batch.c).all():
+        live = np.flatnonzero(batch.addends > 1)
+        raise Fault("no product", f"all {batch.size} answers are c", batch.rows(live[:1] if live.size else [0]))
 
 
 def random_dots(interface: Interface, kind: str, count: int, rng: np.random.Generator) -> DotBatch:

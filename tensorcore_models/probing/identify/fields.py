@@ -57,8 +57,13 @@ def engine_of(spec: Accumulator, interface: Interface) -> MatrixEngine:
 
 def changed(interface: Interface, spec: Accumulator, changes: Mapping[str, Any]) -> Accumulator | None:
     """A specification with other values of fields; None if they contradict the rest, or the class has no such value."""
+    return _changed(interface, spec, tuple(changes.items()))
+
+
+@lru_cache(32_768)
+def _changed(interface: Interface, spec: Accumulator, changes: tuple[tuple[str, Any], ...]) -> Accumulator | None:
     try:
-        other = with_values(spec, changes)
+        other = with_values(spec, dict(changes))
         model_of(other, interface)
     except (ValueError, TypeError):
         return None

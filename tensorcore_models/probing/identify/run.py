@@ -21,25 +21,26 @@ from ...accumulators import Accumulator
 from ..interface import Dot, DotBatch
 from ..shrinking import shrink
 from .aimed import Aimed
-from .box import Box, Fault, as_box, examine
+from .box import Box, Fault, as_box, examine, refuse_trivial
 from .challenge import Alternative, Source, challenge, plainest, refute
 from .evidence import Counterexample, Evidence, OpenQuestion, equal_values, evidence_of, open_questions
 from .families import families_for, name_of
-from .fields import Family, engine_of
+from .fields import Family, engine_of, spec_text
 from .inputs import pool
+from .limits import FEW, Limits, limits_of
 from .mutations import mutated
 from .outcome import Identification, Nearest
-from .search import EFFORT, Log, descend, differ, evolve, fit, is_nan, results
+from .search import Log, descend, differ, evolve, fit, is_nan, results
 
 #: Inputs of the first pool.
 FIRST_POOL = 2600
 #: Specifications that may be refuted before a box counts as outside of the families.
 ROUNDS = 40
-#: Products evaluated to mend a specification that was refuted, before the search starts anew.
-REFIT_EFFORT = 80_000_000
-#: Inputs that are asked at once because they are like those that a specification misses, generations of them, the most in one
-#: identification, and how often a search goes on with new ones.
-LIKE, GENERATIONS, LIKE_IN_ALL, RENEWED = 80, 5, 4000, 3
+#: Inputs that are asked at once because they are like those that a specification misses, generations of them, and the most in
+#: one identification.
+LIKE, GENERATIONS, LIKE_IN_ALL = 80, 5, 4000
+#: Families whose best specification goes on to where no change of a field helps, before the nearest is told.
+POLISHED = 3
 #: Rounds of shrinking a counter-example.
 SHRINK_ROUNDS = 25
 
@@ -59,9 +60,10 @@ class _Run:
         vectors: int,
         sources: tuple[Source, ...],
         families: tuple[type[Accumulator], ...],
+        limits: Limits,
         progress: Callable[[str], None],
     ):
-        self.box, self.vectors, self.progress = box, vectors, progress
+        self.box, self.vectors, self.limits, self.progress = box, vectors, limits, progress
         self.sources: tuple[Source, ...] = (Aimed(seed=seed), *sources)
         self.rng = np.random.default_rng([seed, 1])
         self.families = families_for(box.interface, families)
@@ -71,13 +73,14 @@ class _Run:
         self.before_random: int | None = None
         self.like_missed = 0
         self.first = first.size
+        refuse_trivial(box, first, self.log.answers)
 
     def fitted(self, family: Family | None, spec: Accumulator | None) -> tuple[int, Family, Accumulator]:
         """A specification for the log, from the one at hand if there is one."""
         if family is not None and spec is not None:
             self.ask_like_missed(spec)
             found, wrong = descend(family, self.log, spec)
-            wrong, family, found = evolve([(wrong, family, found)], self.log, self.rng, REFIT_EFFORT)
+            wrong, family, found = evolve([(wrong, family, found)], self.log, self.rng, self.limits.refit)
             if not wrong:
                 return 0, family, found
         self.progress("looking for a specification")
@@ -86,13 +89,17 @@ class _Run:
         if wrong and not self.log.any_nan and self._odd_nan(spec):
             self.log.forgive_nan()
             return self.fitted(family, spec)
-        for _ in range(RENEWED):
+        for _ in range(self.limits.renewed):
             if not wrong or not self.ask_like_missed(spec):
                 break
             self.fits = sorted(((self.log.wrong(s), f, s) for _, f, s in self.fits), key=lambda row: row[0])
-            wrong, family, spec = self.crossed(REFIT_EFFORT)
-        if wrong:
-            self.crossed(EFFORT)
+            before = wrong
+            wrong, family, spec = self.crossed(self.limits.refit)
+            if wrong >= before and not self.limits.patient:
+                break
+        last = self.limits.nearly if wrong <= FEW else self.limits.crossing
+        if wrong and last:
+            self.crossed(last)
         return self.fits[0]
 
     def crossed(self, effort: int) -> tuple[int, Family, Accumulator]:
@@ -151,6 +158,9 @@ class _Run:
             refuting = refute(self.box, self.log, spec, self.vectors, self.rng, self.progress)
             if refuting is None:
                 return family, spec, rivals
+            if self.log.effort.spent > self.limits.total:
+                self.log.add(refuting, self.box.ask(refuting))
+                return family, spec, None
             self.progress("a random vector refutes it; shrinking")
             small = DotBatch.of([self.shrunk(spec, refuting.dot(0))])
             batch = DotBatch.joined([refuting, small]) if self.box.recorded is None else refuting
@@ -178,6 +188,24 @@ class _Run:
         missed = self.log.differs(spec, slice(self.log.size - self.first, None))
         return Nearest(spec.simplest(), int(np.count_nonzero(missed)), self.first)
 
+    def ranked(self) -> list[tuple[int, Family, Accumulator]]:
+        """Of each family the specification nearest to the box on the first pool, the best first.
+
+        All to which the search came are counted on the same inputs; those of the best families go on from there.
+        """
+        first = self.log.part(np.arange(self.log.size - self.first, self.log.size))
+        best: dict[str, tuple[int, Family, Accumulator]] = {}
+        for spec, family in ({s: f for _, f, s in self.fits} | self.log.tried).items():
+            name = name_of(family, spec)
+            wrong = first.wrong(spec, best[name][0] + 1 if name in best else None)
+            if name not in best or (wrong, _length(spec)) < (best[name][0], _length(best[name][2])):
+                best[name] = wrong, family, spec
+        ranking = sorted(best.values(), key=lambda row: row[0])
+        for place, (_, family, spec) in enumerate(ranking[:POLISHED]):
+            spec, wrong = descend(family, first, spec, sparse=True)
+            ranking[place] = wrong, family, spec
+        return sorted(ranking, key=lambda row: row[0])
+
     def counterexample(self, spec: Accumulator) -> Counterexample:
         """The simplest input on which the box and the nearest specification differ."""
         apart = np.flatnonzero(self.log.differs(spec))
@@ -197,6 +225,7 @@ def identify(
     seed: int = 0,
     sources: tuple[Source, ...] = (),
     families: tuple[type[Accumulator], ...] = (),
+    effort: str = "normal",
     progress: Callable[[str], None] = lambda text: None,
     **interface: Any,
 ) -> Identification:
@@ -216,6 +245,8 @@ def identify(
         among the open questions.
     families : tuple of type
         Accumulator classes of your own to look for beside the package's: those whose `searches` says how.
+    effort : {"normal", "quick", "thorough"}
+        How far to go before a box counts as outside of the families (:data:`.limits.EFFORTS`).
     progress : callable
         Called with one line at a time.
     **interface
@@ -229,15 +260,16 @@ def identify(
     Raises
     ------
     TypeError, ValueError
-        If `unit` is no box, or its formats or k are missing.
+        If `unit` is no box, its formats or k are missing, or there is no such effort.
     """
     started = time.monotonic()
     box = as_box(unit, **interface)
     if vectors < 0:
         raise ValueError(f"vectors is {vectors}, expected 0 or more")
+    limits = limits_of(effort)
     try:
         examine(box, np.random.default_rng([seed, 0]))
-        run = _Run(box, seed, vectors, sources, families, progress)
+        run = _Run(box, seed, vectors, sources, families, limits, progress)
         family, spec, rivals = run.identify()
         return _outcome(run, family, spec, rivals, time.monotonic() - started)
     except Fault as fault:
@@ -246,6 +278,11 @@ def identify(
             label=box.label, interface=box.interface, fault=f"{fault.kind}: {fault.message}", counterexample=seen,
             queries=box.queries, vectors=box.vectors, seconds=time.monotonic() - started,
         )  # fmt: skip
+
+
+def _length(spec: Accumulator) -> int:
+    """How long it takes to say a specification: of two that miss as many answers the shorter one is told."""
+    return len(spec_text(spec.simplest()))
 
 
 def _outcome(
@@ -259,12 +296,18 @@ def _outcome(
         evidence = evidence_of(family, run.log, spec)
         questions = open_questions(run.log, spec, rivals, run.statement)
         same = equal_values(spec, rivals)
+    if rivals is None:
+        ranking = run.ranked()
+        _, family, spec = ranking[0]
+        others = tuple(run.nearest(other) for _, _, other in ranking[1:])
+    else:
+        others = _others(run, name_of(family, spec))
     counterexample = run.counterexample(spec) if rivals is None else None
     return Identification(
         label=box.label, interface=box.interface, seconds=seconds, family=name_of(family, spec),
         engine=None if rivals is None else engine_of(spec.simplest(), box.interface),
         nearest=run.nearest(spec),
-        others=_others(run, name_of(family, spec)),
+        others=others,
         evidence=evidence, open_questions=questions, equal_values=same, counterexample=counterexample, any_nan=run.log.any_nan,
         queries=box.queries, queries_before_random=box.queries if run.before_random is None else run.before_random,
         vectors=box.vectors,

@@ -24,8 +24,8 @@ FIRST = 4
 FOLLOWED, POPULATION, CROSSED = 4, 8, 3
 #: Of the answers that the best specification misses, so many are looked at in the random search.
 MISSED = 100
-#: Products that a search for a specification may evaluate in all; a comparison costs as much as so many of them.
-EFFORT, COMPARISON = 400_000_000, 800
+#: A comparison costs as much as so many products.
+COMPARISON = 800
 REMEMBERED = 40_000
 
 
@@ -49,6 +49,8 @@ class Log:
         Any two NaN count as equal.
     effort : Effort
         What looking at the answers cost; parts of a log count together.
+    tried : dict
+        Specifications that a search came to, with the family in which it did.
     """
 
     interface: Interface
@@ -56,6 +58,7 @@ class Log:
     answers: np.ndarray
     any_nan: bool = False
     effort: Effort = field(default_factory=Effort, repr=False)
+    tried: dict[Accumulator, Family] = field(default_factory=dict, repr=False)
     _counts: dict = field(default_factory=dict, repr=False)
 
     @property
@@ -82,7 +85,7 @@ class Log:
 
     def part(self, rows: np.ndarray) -> "Log":
         """Some of the answers."""
-        return Log(self.interface, self.batch.rows(rows), self.answers[rows], self.any_nan, self.effort)
+        return Log(self.interface, self.batch.rows(rows), self.answers[rows], self.any_nan, self.effort, self.tried)
 
     def wrong(self, spec: Accumulator, limit: int | None = None, size: int | None = None) -> int:
         """Answers among the first `size` that a specification does not give; counting ends at `limit`."""
@@ -126,10 +129,11 @@ def differ(found: np.ndarray, wanted: np.ndarray, log: Log) -> np.ndarray:
 
 
 def _sweep(
-    fields: Iterable[Field], log: Log, spec: Accumulator, wrong: int, size: int | None, *, sparse: bool = False
-) -> tuple[Accumulator, int]:
-    """Each field set to its best value, one after the other."""
-    for one in fields:
+    family: Family, log: Log, spec: Accumulator, wrong: int, size: int | None, *, sparse: bool = False,
+    fields: Iterable[Field] = (),
+) -> tuple[Accumulator, int]:  # fmt: skip
+    """Each field set to its best value, one after the other; in the order of `fields` if there are any."""
+    for one in fields or family.fields:
         if not wrong:
             break
         if not one.matters(log.interface, spec):
@@ -138,6 +142,7 @@ def _sweep(
             found = log.wrong(other, wrong, size)
             if found < wrong:
                 spec, wrong = other, found
+    log.tried[spec] = family
     return spec, wrong
 
 
@@ -160,7 +165,7 @@ def descend(
     wrong = log.wrong(spec, None, size)
     while wrong:
         before = wrong
-        spec, wrong = _sweep(family.fields, log, spec, wrong, size, sparse=sparse)
+        spec, wrong = _sweep(family, log, spec, wrong, size, sparse=sparse)
         if wrong == before:
             spec, wrong = _slide(family, log, spec, wrong, size)
         if wrong == before:
@@ -175,6 +180,7 @@ def _slide(family: Family, log: Log, spec: Accumulator, wrong: int, size: int | 
         found = log.wrong(other, wrong, size)
         if found < wrong:
             spec, wrong = other, found
+    log.tried[spec] = family
     return spec, wrong
 
 
@@ -192,7 +198,7 @@ def _crossed(family: Family, interface: Interface, one: Accumulator, other: Accu
 
 
 def evolve(
-    fits: list[tuple[int, Family, Accumulator]], log: Log, rng: np.random.Generator, effort: int = EFFORT
+    fits: list[tuple[int, Family, Accumulator]], log: Log, rng: np.random.Generator, effort: int
 ) -> tuple[int, Family, Accumulator]:
     """The best specification that crossing and changing others at random leads to.
 
@@ -238,7 +244,9 @@ def _bred(herds: list[list], log: Log, rng: np.random.Generator, limit: int) -> 
         family = herd[0][1]
         one, other = (herd[int(len(herd) * rng.random() ** 2)][2] for _ in range(2))
         child = _crossed(family, log.interface, one, other, rng)
-        child, left = _sweep(rng.permutation(family.fields), log, child, log.wrong(child), None, sparse=True)
+        child, left = _sweep(
+            family, log, child, log.wrong(child), None, sparse=True, fields=list(rng.permutation(family.fields))
+        )
         if (len(herd) < POPULATION or left <= herd[-1][0]) and child not in (spec for _, _, spec in herd):
             herd.append((left, family, child))
             herd.sort(key=lambda row: row[0])
@@ -273,7 +281,7 @@ def _informed(family: Family, log: Log, starts: list[Accumulator]) -> list[tuple
     found = list(starts)
     for spec in starts:
         for _ in range(2):
-            spec, _ = _sweep(family.fields, alone, spec, alone.wrong(spec), None, sparse=True)
+            spec, _ = _sweep(family, alone, spec, alone.wrong(spec), None, sparse=True)
         found.append(spec)
     return sorted(((log.wrong(spec, None, COARSE), spec) for spec in dict.fromkeys(found)), key=lambda row: row[0])
 
@@ -282,7 +290,7 @@ def _swept(log: Log, begun: list[tuple[int, int, Family, Accumulator]]) -> tuple
     """Specifications to which one sweep leads, and whether the first of them gives all answers; each family's best first."""
     swept: list[tuple[int, Family, Accumulator]] = []
     for _, wrong, family, spec in sorted(begun, key=lambda row: row[:2]):
-        found, left = _sweep(family.fields, log, spec, wrong, COARSE, sparse=True)
+        found, left = _sweep(family, log, spec, wrong, COARSE, sparse=True)
         swept.append((left, family, found))
         if left == 0:
             found, wrong = descend(family, log, found)
