@@ -89,7 +89,8 @@ def dependencies(source, headers):
 
     `headers` maps the name of each header to its path.
     """
-    found, to_read = set(), [source]
+    own = source.with_suffix(".pxd")  # Cython reads it without being told
+    found, to_read = {own} if own.exists() else set(), [source, *([own] if own.exists() else [])]
     while to_read:
         text = to_read.pop().read_text(encoding="utf-8")
         named = [headers[name] for name in INCLUDE.findall(text) if name in headers]

@@ -1,6 +1,7 @@
 """tools/prepare.py: one environment and one build for all targets; what is stale or foreign is found, and a line says so."""
 
 import os
+import runpy
 import subprocess
 import sys
 import sysconfig
@@ -99,3 +100,18 @@ def test_the_makefile_asks_for_groups_that_exist():
     assert {word for words in asked for word in words} <= groups.keys() and ["test"] in asked
     done = subprocess.run(["make", "-n", "test", "evaluate"], cwd=root, capture_output=True, text=True)
     assert done.stdout.count("tools/prepare.py") == 2, done.stderr
+
+
+def test_every_header_makes_the_extensions_that_read_it_compile_again(monkeypatch):
+    monkeypatch.chdir(prepare.ROOT)
+    pytest.importorskip("Cython.Build")
+    monkeypatch.setattr("Cython.Build.cythonize", lambda extensions, **options: extensions)
+    built = {}
+    monkeypatch.setattr("setuptools.setup", lambda **options: built.update(options))
+    runpy.run_path("setup.py")
+    depends = {extension.name: set(extension.depends) for extension in built["ext_modules"]}
+    headers = [path for name in prepare.PACKAGES for path in (prepare.Path(name) / "_kernels").rglob("*.h")]
+    assert headers and not {str(path) for path in headers} - set().union(*depends.values())
+    # Its own .pxd names the headers of the generic kernel.
+    assert "tensorcore_models/_kernels/generic/generic_number.h" in depends["tensorcore_models._kernels.generic.generic"]
+    assert "tensorcore_models/_kernels/generic/generic_number.h" not in depends["mpgemm._kernels.exact"]
