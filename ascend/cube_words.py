@@ -4,7 +4,7 @@ What it computes states :mod:`ascend.cube`; what it needs of a schedule is its :
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -157,7 +157,7 @@ class _Run:
         half = arithmetic.accumulate == "fp16"
         largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
         self.sums = sums
-        self.arguments = {
+        self.arguments: dict[str, Any] = {
             "order": sums.order, "terms": _TERM_MASKS[sums.terms],
             "step_order": STEP_ORDERS.index(arithmetic.step_order),
             "step": group if sums.order == "elementwise" else sums.step,

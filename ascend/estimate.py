@@ -234,7 +234,7 @@ class _Forms:
             loads = loads + read + (write if self.count == 1 else 0)
         two = np.floor(chip.l0c_bytes / (r.accumulators * ACCUMULATOR_BYTES * c.bm * c.bn)) >= 2
         tile = np.where(two, np.maximum.reduce([tile, loads, read + write]), tile + vector + np.maximum(read, write))
-        panel = chip.memory_read_latency
+        panel: np.ndarray | float = chip.memory_read_latency
         if c.resident != "none":
             panel = panel + self.load(self.panel, 0 if c.resident == "a" else 1)
         return self.visits * walked * (self.stream * tile + panel) + vector + write

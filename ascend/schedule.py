@@ -10,15 +10,16 @@ from typing import Any
 from ascend.blocking import Blocking
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
+from ascend.kernels.base import Kernel
 from ascend.kernels.grid import GridKernel
 from ascend.kernels.options import Options, Place
 from ascend.kernels.paper import PaperKernel
 from ascend.kernels.vector import VectorKernel
-from ascend.tile_schedule import LARGEST_SIZE, TileSchedule
+from ascend.tile_schedule import LARGEST_SIZE
 from tensorcore_models.integers import integer_arguments
 
 #: Every kernel by its name.
-KERNELS = {each.kernel: each for each in (PaperKernel, GridKernel, VectorKernel)}
+KERNELS: dict[str, type[Kernel]] = {each.kernel: each for each in (PaperKernel, GridKernel, VectorKernel)}
 #: Ranges of row or column blocks beyond this are a mistake: half a million elements a core in blocks of 16.
 MOST_BLOCKS = 2**20
 #: Options that a change of another field leaves to the kernel again.
@@ -37,7 +38,7 @@ def build_schedule(
     kernel: str = "paper",
     cores: int | None = None,
     **options: Any,
-) -> TileSchedule:
+) -> Kernel:
     """The schedule of C = A B (A m x k, B k x n) in blocks on a chip.
 
     Parameters
@@ -124,7 +125,7 @@ def _check_sizes(m: int, k: int, n: int, blocking: Blocking) -> None:
             raise ValueError(f"{name} = {size} makes {-(-size // step)} blocks of {step}, more than {MOST_BLOCKS}")
 
 
-def _checked_buffers(s: TileSchedule) -> TileSchedule:
+def _checked_buffers(s: Kernel) -> Kernel:
     for buffer, (used, there) in s.buffer_use().items():
         if used > there:
             raise ValueError(
@@ -134,12 +135,12 @@ def _checked_buffers(s: TileSchedule) -> TileSchedule:
     return s
 
 
-def variant(schedule: TileSchedule, **changes: Any) -> TileSchedule:
+def variant(schedule: Kernel, **changes: Any) -> Kernel:
     """The schedule with other fields, checked again; another block, mode or grid brings its own N_fused.
 
     Parameters
     ----------
-    schedule : TileSchedule
+    schedule : Kernel
         As :func:`ascend.build_schedule` builds it.
     **changes
         Options of :func:`build_schedule`.

@@ -155,10 +155,6 @@ class TileSchedule:
 
     #: Name of the kernel in options and tables.
     kernel: ClassVar[str] = "one block"
-    #: Whether tiles go to the cores one by one, in the order of the swizzle.
-    deals_one_by_one: ClassVar[bool] = False
-    #: Whether each core owns one rectangle of tiles, with nothing resident.
-    owns_rectangles: ClassVar[bool] = False
     #: Roundings that a product passes besides those of the sums.
     own_roundings: ClassVar[int] = 0
 
@@ -214,6 +210,16 @@ class TileSchedule:
         return (self.chip.cube_m, self.chip.cube_step_k(self.operand), self.chip.cube_n)
 
     # -------------------------------------------------------- cores and waves
+
+    @property
+    def deals_one_by_one(self) -> bool:
+        """Whether tiles go to the cores one by one, in the order of the swizzle."""
+        return False
+
+    @property
+    def owns_rectangles(self) -> bool:
+        """Whether each core owns one rectangle of tiles, with nothing resident."""
+        return False
 
     @property
     def placed_on(self) -> Chip:

@@ -2,8 +2,9 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, Self
 
+from ascend.kernels.options import Options, Place
 from ascend.memory import Misses, cube_memory_bytes, schedule_misses
 from ascend.pipes.program import Phase
 from ascend.roofline import RooflinePoint, Traffic
@@ -25,10 +26,23 @@ class Kernel(TileSchedule):
     """A schedule on a chip."""
 
     #: Model of L2, see :func:`ascend.pipes.build.build_program`; whether starting the kernel takes its time.
-    l2_model: ClassVar[str] = "reuse"
+    l2_model: ClassVar[Literal["reuse", "shared_b"]] = "reuse"
     launches: ClassVar[bool] = True
     #: Whether the cube multiplies.
     on_cube: ClassVar[bool] = True
+
+    @classmethod
+    @abstractmethod
+    def placed(cls, place: Place, options: Options) -> Self:
+        """The schedule that the options mean.
+
+        Parameters
+        ----------
+        place : Place
+            Product, chip and block.
+        options : Options
+            What is None the kernel chooses.
+        """
 
     def misses(self) -> Misses:
         """Share of the loads of A and B that memory serves."""

@@ -9,7 +9,7 @@ merged by atomic additions in memory or by a pass that adds them in order.
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts
 from ascend.kernels.base import CubeKernel
@@ -24,7 +24,7 @@ class GridKernel(CubeKernel):
     kernel: ClassVar[str] = "grid"
 
     @classmethod
-    def placed(cls, place: Place, options: Options) -> "GridKernel":
+    def placed(cls, place: Place, options: Options) -> Self:
         """The schedule that the options mean.
 
         Parameters
@@ -134,7 +134,7 @@ class GridKernel(CubeKernel):
 
 def _grid(place: Place, options: Options) -> tuple[Grid, Resident]:
     """The grid of cores and the resident operand."""
-    chip, grid = place.chip, options.grid
+    chip, grid = place.chip, options.cores
     resident = options.resident or ("none" if grid is None else "a")
     slices = grid.k if grid else options.split or 1
     place.check_slices(slices)

@@ -70,6 +70,11 @@ class Options:
         if self.split is not None and self.grid is not None and self.grid.k != self.split:
             raise ValueError(f"split = {self.split} and a grid of {self.grid} contradict each other: give one of them")
 
+    @property
+    def cores(self) -> Grid | None:
+        """The grid that was asked for."""
+        return self.grid if self.grid is None or isinstance(self.grid, Grid) else Grid(*self.grid)
+
     def of_schedule(self) -> dict[str, Any]:
         """The options that are fields of every schedule."""
         names = ("terms", "buffering", "mode", "operand", "merge", "layout")

@@ -11,7 +11,7 @@ block by column block::
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
@@ -27,11 +27,11 @@ class PaperKernel(CubeKernel):
     """Row blocks over the cores, A resident, B from L2: all of the paper's numbers are this kernel's."""
 
     kernel: ClassVar[str] = "paper"
-    l2_model: ClassVar[str] = "shared_b"
+    l2_model: ClassVar[Literal["reuse", "shared_b"]] = "shared_b"
     launches: ClassVar[bool] = False
 
     @classmethod
-    def placed(cls, place: Place, options: Options) -> "PaperKernel":
+    def placed(cls, place: Place, options: Options) -> Self:
         """The schedule that the options mean.
 
         Parameters
@@ -47,7 +47,7 @@ class PaperKernel(CubeKernel):
             If the options ask for something else than row blocks, or a panel does not fit L1.
         """
         own = Grid(m=place.chip.cores)
-        asked = options.grid or Grid(k=options.split or 1, m=place.chip.cores)
+        asked = options.cores or Grid(k=options.split or 1, m=place.chip.cores)
         if options.resident not in (None, "a") or asked != own:
             raise ValueError("the paper's kernel keeps A and deals row blocks only: other grids need kernel='grid'")
         bare = cls(**place.of_schedule(), **options.of_schedule(), grid=own, n_fused=1, balanced=bool(options.balanced))

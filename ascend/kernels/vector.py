@@ -5,7 +5,7 @@ The larger operand is streamed through UB once, in tiles, by cores along its lon
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class VectorKernel(Kernel):
     resident: Resident = "none"
 
     @classmethod
-    def placed(cls, place: Place, options: Options) -> "VectorKernel":
+    def placed(cls, place: Place, options: Options) -> Self:
         """The schedule that the options mean.
 
         Parameters
@@ -149,7 +149,7 @@ class VectorKernel(Kernel):
 def _grid(place: Place, options: Options) -> Grid:
     """Cores along the long side and along k."""
     streams_b, b, chip = place.n >= place.m, place.blocking, place.chip
-    side, grid, split = "n" if streams_b else "m", options.grid, options.split or 1
+    side, grid, split = "n" if streams_b else "m", options.cores, options.split or 1
     if grid is None:
         tiles = -(-place.n // b.bn) if streams_b else -(-place.m // b.bm)
         across = max(min(chip.cores // split, tiles), 1)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ascend.chips.chip import Chip
+from ascend.kernels.base import Kernel
 from ascend.pipes.arrays import FlatPhase
 from ascend.pipes.program import Program
-from ascend.tile_schedule import TileSchedule
 
 
 class Stall(NamedTuple):
@@ -84,7 +84,7 @@ class Run:
         In order: split (with more than one term), multiply, combine (behind FIXPIPE).
     """
 
-    schedule: TileSchedule
+    schedule: Kernel
     program: Program = field(repr=False)
     phases: tuple[PhaseResult, ...]
 

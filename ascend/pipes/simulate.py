@@ -11,11 +11,12 @@ clock; the cube's utilisation counts only cycles of cube steps, not heads or los
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
 from ascend._kernels.pipes import PipeEngine
+from ascend.kernels.base import Kernel
 from ascend.pipes.arrays import flatten, new_state
 from ascend.pipes.build import L2Model, build_program
 from ascend.pipes.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program
@@ -206,7 +207,7 @@ def simulate(
             f"simulate runs a TileSchedule, build_schedule(m, k, n, chip, blocking) makes one; got {type(schedule).__name__}"
         )
     return run_program(
-        build_program(schedule, include_split, l2=l2, one_core=not all_cores), all_cores=all_cores, record=record,
+        build_program(cast(Kernel, schedule), include_split, l2=l2, one_core=not all_cores), all_cores=all_cores, record=record,
         latency=latency, steady_state=steady_state, progress=progress,
     )  # fmt: skip
 
@@ -245,7 +246,7 @@ def run_program(
 
     for phase in program.phases:
         results.append(_run_phase(program, phase, all_cores, record, latency, steady_state, report))
-    return Timeline(program.schedule, program, tuple(results), options)
+    return Timeline(cast(Kernel, program.schedule), program, tuple(results), options)
 
 
 def _run_phase(

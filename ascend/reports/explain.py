@@ -6,12 +6,12 @@ Each sentence begins with how it is known, so that nobody quotes an inference as
 from collections.abc import Iterator
 
 from ascend.blocking import ACCUMULATOR_BYTES, Blocking, candidate_rejections, optimal_bm
+from ascend.kernels.base import Kernel
 from ascend.kernels.paper import PaperKernel
 from ascend.pipes.simulate import simulate
 from ascend.reports.calibration import PUBLISHED_BLOCK, PUBLISHED_DOUBLE
 from ascend.roofline import operational_intensity, roofline
 from ascend.schedule import variant
-from ascend.tile_schedule import TileSchedule
 from tensorcore_models.machine.fp_state import default_fp_state
 
 #: Square blocks that the paper discusses: its traffic optimum, its best, and the next one up.
@@ -19,12 +19,12 @@ LANDMARKS = (96, 176, 192)
 
 
 @default_fp_state
-def explain(schedule: TileSchedule) -> list[str]:
+def explain(schedule: Kernel) -> list[str]:
     """Sentences on a schedule's block and on the square blocks of 96, 176 and 192 beside it.
 
     Parameters
     ----------
-    schedule : TileSchedule
+    schedule : Kernel
         With a chip.
 
     Returns
@@ -42,7 +42,7 @@ def explain(schedule: TileSchedule) -> list[str]:
     return [*_published(schedule), *_own(schedule), *_landmarks(schedule)]
 
 
-def _published(s: TileSchedule) -> Iterator[str]:
+def _published(s: Kernel) -> Iterator[str]:
     if s.placed_on.soc_version != "Ascend910A":
         return
     yield (
@@ -55,7 +55,7 @@ def _published(s: TileSchedule) -> Iterator[str]:
     )
 
 
-def _own(s: TileSchedule) -> Iterator[str]:
+def _own(s: Kernel) -> Iterator[str]:
     b, chip = s.blocking, s.placed_on
     f = b.fusion_efficiency(chip)
     point = roofline(b, s.m, s.k, s.n, chip)
@@ -77,12 +77,12 @@ def _own(s: TileSchedule) -> Iterator[str]:
     yield from _stream(s)
 
 
-def _step(s: TileSchedule) -> int:
+def _step(s: Kernel) -> int:
     m, k, n = s.cube_step
     return m * k * n
 
 
-def _stream(s: TileSchedule) -> Iterator[str]:
+def _stream(s: Kernel) -> Iterator[str]:
     b, chip = s.blocking, s.placed_on
     m, k, n = s.cube_step
     steps = (b.bm // m) * (b.bk // k) * (b.bn // n)
@@ -99,7 +99,7 @@ def _stream(s: TileSchedule) -> Iterator[str]:
     )
 
 
-def _landmarks(s: TileSchedule) -> Iterator[str]:
+def _landmarks(s: Kernel) -> Iterator[str]:
     for size in LANDMARKS:
         b = Blocking(size, s.blocking.bk, size)
         if b == s.blocking:

@@ -8,7 +8,7 @@ of the model were chosen with all rows in sight; no number was taken from a row 
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ascend.blocking import Blocking
 from ascend.chips.files import get_chip
@@ -166,7 +166,7 @@ class Comparison(NamedTuple):
 def measured_schedule(row: Measurement) -> Kernel:
     """The schedule that a published kernel means: whole tiles of C, both operands streamed; else the best plan."""
     chip = get_chip(row.chip)
-    options = {"terms": 1, "operand": row.operand, "layout": row.layout, "warm": row.source in LOOPED}
+    options: dict[str, Any] = {"terms": 1, "operand": row.operand, "layout": row.layout, "warm": row.source in LOOPED}
     if row.deal is None:
         size = (row.m, row.k, row.n, chip)
         return plan(*size, simulated=8, top=1, error_of=lambda schedule: 0.0, **options)[0].schedule

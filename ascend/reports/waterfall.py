@@ -6,7 +6,7 @@ and are marked.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from ascend.chips.chip import PARAMETERS, Chip
 from ascend.kernels.base import Kernel
@@ -112,7 +112,9 @@ def _with_causes(schedule: Kernel, present: int) -> Program:
     """The program with the first `present` causes in force and the others free."""
     absent = CAUSES[present:]
     chip = schedule.placed_on.replace(**{name: 0.0 for cause in absent for name in cause.parameters})
-    program = build_program(schedule.timed_by(chip), include_split=not any(cause.split for cause in absent))
+    program = build_program(
+        cast(Kernel, schedule.timed_by(chip)), include_split=not any(cause.split for cause in absent)
+    )
     return free_of_charge(program, {kind for cause in absent for kind in cause.kinds})
 
 

@@ -5,6 +5,7 @@ import sys
 
 import ascend
 from ascend.advice import WAYS
+from ascend.kernels.base import Kernel
 from mpgemm.commands.ascend_options import evidence, kernel_of
 from mpgemm.reporting.report import Progress, Table, json_text, say
 
@@ -33,7 +34,7 @@ def advice_of(args: argparse.Namespace, chip: ascend.Chip, size: Size, data: tup
     )  # fmt: skip
 
 
-def sensitivity_table(schedule: ascend.TileSchedule) -> Table:
+def sensitivity_table(schedule: Kernel) -> Table:
     """TFLOP/s when a number of the chip changes by 20 %, strongest first."""
     rows = [
         (r.parameter, f"{r.value:g}", r.unit, r.kind, r.lower, r.higher, r.elasticity)
