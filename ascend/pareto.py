@@ -185,7 +185,7 @@ def _schedules(m: int, k: int, n: int, chip: Chip) -> Iterator[Kernel]:
                 (halved,) = plan(m, k, n, chip, top=1, simulated=4, split=split, error_of=_no_error, **option)
             except ValueError:
                 continue
-            if halved.schedule.kernel == "grid" and fresh(halved.schedule):
+            if halved.schedule.on_cube and fresh(halved.schedule):
                 yield halved.schedule
 
 
