@@ -54,10 +54,12 @@ from .fused import (
 )
 from .ieee import GroupPairwiseSum, IntegerDotAdd, LanedFMA, PairRoundOddSum, SequentialFMA
 from .parametric import ParametricDotAdd, as_parametric
+from ..families.converted import ConvertedDotAdd  # isort: skip
 
 __all__ = [
     "Accumulator",
     "AlignedSum",
+    "ConvertedDotAdd",
     "FusedDotAdd",
     "FusedDotRoundDownAdd",
     "GroupDotFusedSum",

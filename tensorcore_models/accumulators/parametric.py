@@ -37,8 +37,14 @@ class ParametricDotAdd(AlignedSum):
         One more bit is kept below the fraction bits, the logical OR of all that was cut off (only with rz).
     normalised_products : bool
         Products are aligned by the exponent of their leading bit.
-    c_position : {"early", "late"}
-        c takes part in the fused sum, or is added to the rounded dot product by an IEEE addition (`late_rounding`).
+    significand_parts : tuple of int
+        Bits of the parts into which the significands of both operands are cut, from the leading bit down; they make up the
+        precision of the operand formats. Each product of two parts is aligned and rounded by itself, at the exponent of the
+        whole product. None: the product is one piece.
+    c_position : {"early", "late", "exact"}
+        c takes part in the fused sum; is added to the rounded dot product by an IEEE addition (`late_rounding`; rounding to odd
+        overflows to infinity); or is added exactly to the sum of the aligned products, and the total is rounded once by
+        `output_rounding`, an exact zero with the sign that IEEE 754 gives the sum.
     alignment : {"global", "pairwise", "odd_even"}
         One alignment for all addends; a binary tree of two-operand alignments; or even and odd k apart and then with each
         other (c joins the last step).
@@ -56,6 +62,13 @@ class ParametricDotAdd(AlignedSum):
     flush_inputs, flush_outputs : bool
         Subnormal operands and c are taken as zero; subnormal results become zero. The sign is kept. What was flushed takes part
         in the alignment with the smallest normal exponent; `zero_operand` and `zero_c` are about zeros that were given.
+    flush_c : bool
+        A subnormal c is taken as zero, whatever becomes of operands.
+    zero_sign : {"ieee", "majority"}
+        Edge rule, with an exact c: the sign of a result of zero products and a c that is zero: -0 where all of them are -0; or
+        that of most of the products, whatever c's is.
+    padding : int
+        +0 products that every operation has beside its own; they show in signs of zeros only.
     """
 
     terms: int = 16
@@ -63,7 +76,8 @@ class ParametricDotAdd(AlignedSum):
     alignment_rounding: str = "rz"
     sticky: bool = False
     normalised_products: bool = False
-    c_position: Literal["early", "late"] = "early"
+    significand_parts: tuple[int, ...] = ()
+    c_position: Literal["early", "late", "exact"] = "early"
     alignment: Literal["global", "pairwise", "odd_even"] = "global"
     integer_bits: int | None = None
     normalise_each_add: bool = False
@@ -74,10 +88,18 @@ class ParametricDotAdd(AlignedSum):
     flush_inputs: bool = False
     flush_outputs: bool = False
     scaled_zero: Literal["skip", "keeps_scale"] = "skip"
+    flush_c: bool = False
+    zero_sign: Literal["ieee", "majority"] = "ieee"
+    padding: int = 0
 
     reference: ClassVar = "parametric"
     takes_scales: ClassVar[bool] = True
-    edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip", "keeps_scale")}
+    edge_rules: ClassVar = {
+        **ALIGNMENT_RULES,
+        "scaled_zero": ("skip", "keeps_scale"),
+        "normalised_products": (False, True),
+        "zero_sign": ("ieee", "majority"),
+    }
 
     def _check(self):
         check_kept(self)
@@ -100,6 +122,18 @@ class ParametricDotAdd(AlignedSum):
             )
         require(
             not (self.normalise_each_add and self.alignment != "global"), self, "normalise_each_add is a sequential sum"
+        )
+        parts = self.significand_parts
+        require(all(1 <= bits <= 32 for bits in parts), self, f"significand_parts {parts} must be 1 to 32 bits each")
+        plain = self.alignment == "global" and not self.normalise_each_add and not self.normalised_products
+        require(not parts or (plain and self.terms * len(parts) ** 2 <= MAX_TERMS), self,
+                f"significand_parts go with one alignment of at most {MAX_TERMS} products of parts, not normalised")
+        require(0 <= self.padding <= MAX_TERMS, self, f"padding {self.padding} must be 0 to {MAX_TERMS}")
+        exact = self.c_position == "exact"
+        require(
+            exact or (self.zero_sign == "ieee" and not self.padding),
+            self,
+            "zero_sign and padding are about sums with c_position 'exact'",
         )
         require(
             self.integer_bits is None or 2 <= self.integer_bits <= 60,

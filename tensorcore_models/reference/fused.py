@@ -152,17 +152,21 @@ def parametric_step(
     if spec.flush_inputs:
         a = [flushed(x, a_format.emin) for x in a]
         b = [flushed(x, b_format.emin) for x in b]
+    if spec.flush_inputs or spec.flush_c:
         c = flushed(c, c_format.emin)
     products = [scaled_product(x, y, s, spec.scaled_zero) for x, y, s in zip(a, b, scales, strict=True)]
     products = [_overflowed(p, spec.product_overflow_exponent) for p in products]
     if spec.normalised_products:
         products = [normalised(p) for p in products]
-    early = [c] if spec.c_position == "early" else []
-    special = special_result(products + early)
+    late = spec.c_position == "late"
+    special = special_result(products if late else [*products, c])
+    if not special and spec.c_position == "exact":
+        return _with_exact_c(spec, _pieces(spec, a, b, products, formats), products, c, d_format)
+    early = [] if late else [c]
     if special:
         dot = special_bits(special, d_format, spec)
     else:
-        total = _fused_sum(spec, products, early)
+        total = _fused_sum(spec, _pieces(spec, a, b, products, formats), early)
         if total is None:
             dot = 0
         else:
@@ -176,9 +180,65 @@ def parametric_step(
                 spec.output_fraction_bits,
                 spec.flush_outputs,
             )
-    if spec.c_position == "early":
+    if not late:
         return dot
-    return ieee.add(dot, d_format, c_bits, c_format, d_format, spec, spec.late_rounding, flush=spec.flush_outputs)
+    return ieee.add(
+        dot,
+        d_format,
+        c_bits,
+        c_format,
+        d_format,
+        spec,
+        spec.late_rounding,
+        flush=spec.flush_outputs,
+        to_inf=spec.late_rounding == "ro",
+    )
+
+
+def _pieces(
+    spec: ParametricDotAdd, a: list[Operand], b: list[Operand], products: list[Operand], formats: tuple[Format, ...]
+) -> list[Operand]:
+    """The products, or the products of the parts of their operands' significands, which keep the products' exponents."""
+    if not spec.significand_parts:
+        return products
+    pieces = []
+    for x, y, product in zip(a, b, products, strict=True):
+        for left in _parts(x.significand, formats[0].precision, spec.significand_parts):
+            for right in _parts(y.significand, formats[1].precision, spec.significand_parts):
+                pieces.append(product._replace(significand=left * right))
+    return pieces
+
+
+def _parts(significand: int, precision: int, widths: tuple[int, ...]) -> list[int]:
+    """Bits of a significand in parts from the leading one down, each at its place."""
+    parts, left = [], precision
+    for width in widths:
+        mask = (1 << left) - 1
+        left -= width
+        parts.append(significand & mask & ~((1 << max(left, 0)) - 1))
+    return parts
+
+
+def _with_exact_c(
+    spec: ParametricDotAdd, pieces: list[Operand], products: list[Operand], c: Operand, d_format: Format
+) -> int:
+    """The aligned products summed, c added exactly, one rounding; the sign of a zero as IEEE 754-2019, 6.3, or by vote."""
+    total = _fused_sum(spec, pieces, [])
+    unit = c.exponent if total is None else min(total.exponent, c.exponent)
+    signed = (-c.significand if c.negative else c.significand) << (c.exponent - unit)
+    if total is not None:
+        signed += (-total.magnitude if total.negative else total.magnitude) << (total.exponent - unit)
+    if signed:
+        return finish(
+            signed, unit, d_format, spec, spec.output_rounding, spec.output_fraction_bits, spec.flush_outputs
+        )
+    if c.significand or any(not p.is_zero for p in products):
+        return zero_bits(spec.output_rounding == "rd", d_format)
+    negative, count = sum(p.negative for p in products), max(len(products), spec.terms) + spec.padding
+    if spec.zero_sign == "majority":
+        return zero_bits(2 * negative > count, d_format)
+    mixed = spec.output_rounding == "rd" and (negative > 0 or c.negative)
+    return zero_bits(mixed or (c.negative and negative == count), d_format)
 
 
 # -- GDFS --------------------------------------------------------------------------------------------------------------------
