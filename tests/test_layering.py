@@ -1,9 +1,12 @@
 """The packages import in one direction only: tensorcore_models <- ascend <- mpgemm."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tensorcore_models.families import FAMILIES
 
 ROOT = Path(__file__).resolve().parent.parent
 FORBIDDEN = {
@@ -13,10 +16,34 @@ FORBIDDEN = {
 }
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax of a module, which every test here reads."""
+    return ast.parse(path.read_text(), str(path))
+
+
+def imports_by_string(tree: ast.AST) -> list[str]:
+    """Modules that `import_module` or `__import__` is given as text, wherever it is called."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in ("import_module", "__import__") and isinstance(node.args[0].value, str):
+                found.append(node.args[0].value)
+    return found
+
+
+def typing_only(tree: ast.AST) -> set[int]:
+    """The import statements that only a type checker follows: those below `if TYPE_CHECKING`."""
+    blocks = (n for n in ast.walk(tree) if isinstance(n, ast.If) and getattr(n.test, "id", "") == "TYPE_CHECKING")
+    return {id(node) for block in blocks for statement in block.body for node in ast.walk(statement)}
+
+
 def imported_packages(path: Path) -> set[str]:
-    """Top-level packages named by the import statements of a module, wherever they stand in it."""
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    """Top-level packages that a module imports, by statements or by text, wherever they stand in it."""
+    tree = parsed(path)
+    names = {name.split(".")[0] for name in imports_by_string(tree)}
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -37,7 +64,7 @@ def test_imports_point_down_only(package):
 def imported_modules(path: Path, package: str) -> set[str]:
     """Modules of the package that a module imports, inside functions too; `from package import x` counts for nothing."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    for node in ast.walk(parsed(path)):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
@@ -60,15 +87,22 @@ def test_ascend_has_no_import_circle():
 @pytest.mark.parametrize("package", ("ascend",))
 def test_no_module_uses_the_private_names_of_another(package):
     for path in sorted((ROOT / package).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ImportFrom):
                 private = [a.name for a in node.names if a.name.startswith("_") and a.name != "_kernels"]
                 assert not private, f"{path.name} imports {private} from {node.module}"
 
 
-@pytest.mark.parametrize("package", FORBIDDEN)
-def test_kernels_import_down_only(package):
-    for path in sorted((ROOT / package / "_kernels").glob("*.p[yx]*")):
+KERNELS = [
+    path for package in FORBIDDEN for path in (ROOT / package).rglob("*") if path.suffix in (".pyx", ".pxd", ".pxi")
+]
+
+
+def test_kernels_import_down_only():
+    """Cython's imports of other packages; the packages of the kernels are those of the Python beside them."""
+    assert len(KERNELS) > 10
+    for path in KERNELS:
+        package = path.relative_to(ROOT).parts[0]
         for line in path.read_text().splitlines():
             words = line.split()
             if words[:1] in (["cimport"], ["import"], ["from"]):
@@ -84,12 +118,16 @@ MODULES = {
 
 
 def imports_of(module: str) -> list[tuple[str, str, bool]]:
-    """(module, name, whether inside of a function) of each import from the three packages."""
+    """(module, name, whether inside of a function) of each import from the three packages when the program runs."""
     path = MODULES[module]
+    tree = parsed(path)
+    skipped = typing_only(tree)
     parts = module.split(".")
     package = parts if path.name == "__init__.py" else parts[:-1]
-    found = []
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    found = [(name, name, True) for name in imports_by_string(tree)]
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
         if isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else []
             source = ".".join([*above, *filter(None, [node.module])])
@@ -124,7 +162,7 @@ def test_private_names_stay_in_their_module():
         modules = {name for _, name, _ in imports_of(module) if any(m.endswith(f".{name}") for m in MODULES)}
         wrong += [
             f"{module}: {node.value.id}.{node.attr}"
-            for node in ast.walk(ast.parse(path.read_text(), str(path)))
+            for node in ast.walk(parsed(path))
             if isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name)
             and node.value.id in modules
@@ -132,3 +170,111 @@ def test_private_names_stay_in_their_module():
             and not node.attr.startswith("__")
         ]
     assert not wrong
+
+
+# -- families of accumulators ------------------------------------------------------------------------------------------------
+#: What stands below the families: they use it, it knows none of them.
+BELOW = ("aspects", "bitvectors", "reference", "formats", "_kernels")
+BELOW_MODULES = {
+    *(f"tensorcore_models.explanations.{name}" for name in ("words", "tree", "sums", "drawing")),
+    *(f"tensorcore_models.{name}" for name in ("integers", "results", "machine.fp_state")),
+    "tensorcore_models.explanations",
+}
+FAMILIES_PACKAGE = "tensorcore_models.families"
+
+
+def is_below(module: str) -> bool:
+    return module in BELOW_MODULES or any(
+        module == f"tensorcore_models.{name}" or module.startswith(f"tensorcore_models.{name}.") for name in BELOW
+    )
+
+
+def in_families(module: str) -> bool:
+    return module == FAMILIES_PACKAGE or module.startswith(f"{FAMILIES_PACKAGE}.")
+
+
+def test_families_import_only_what_stands_below_them():
+    inside = [module for module in MODULES if in_families(module)]
+    assert len(inside) > 15
+    wrong = [
+        f"{module}: {source}"
+        for module in inside
+        for source, _, _ in imports_of(module)
+        if not in_families(source) and not is_below(source)
+    ]
+    assert not wrong
+
+
+def test_what_stands_below_the_families_knows_none_of_them():
+    above = ("accumulators", "families", "engines", "kernels", "catalogue", "probing", "atlas", "libraries", "hardware")
+    names = {f"tensorcore_models.{name}" for name in above}
+    inside = [m for m in MODULES if is_below(m) and ".formats" not in m and "_kernels" not in m]
+    assert len(inside) > 15
+    wrong = [
+        f"{module}: {source}"
+        for module in inside
+        for source, _, _ in imports_of(module)
+        if ".".join(source.split(".")[:2]) in names
+    ]
+    assert not wrong
+
+
+def named(node: ast.AST) -> set[str]:
+    """The last names of everything that an expression mentions."""
+    found = {x.id for x in ast.walk(node) if isinstance(x, ast.Name)}
+    return found | {x.attr for x in ast.walk(node) if isinstance(x, ast.Attribute)}
+
+
+def questions_of_type(tree: ast.AST, classes: set[str]) -> list[int]:
+    """Lines that ask whether something is of one of these classes, or look a class up."""
+    lines = []
+    for node in ast.walk(tree):
+        asked: set[str] = set()
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in ("isinstance", "issubclass") and len(node.args) == 2:
+                asked = named(node.args[1])
+            elif name == "register":
+                asked = set().union(*map(named, node.args))
+        elif isinstance(node, ast.Compare) and "type" in named(node.left):
+            asked = set().union(*map(named, node.comparators))
+        elif isinstance(node, ast.Dict):
+            asked = {x for key in node.keys if isinstance(key, ast.Name | ast.Attribute) for x in named(key)}
+        elif isinstance(node, ast.match_case):
+            asked = named(node.pattern)
+        elif isinstance(node, ast.FunctionDef) and any("register" in named(x) for x in node.decorator_list):
+            asked = set().union(*(named(a.annotation) for a in node.args.args if a.annotation))
+        if asked & classes:
+            lines.append(node.lineno)
+    return lines
+
+
+def test_nothing_outside_of_the_families_asks_for_a_family():
+    classes = {family.__name__ for family in FAMILIES}
+    assert len(classes) >= 12
+    wrong = [
+        f"{module}, line {line}"
+        for module, path in MODULES.items()
+        if not in_families(module)
+        for line in questions_of_type(parsed(path), classes)
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "code",
+    (
+        "isinstance(x, FusedDotAdd)",
+        "isinstance(x, acc.FusedDotAdd | LanedFMA)",
+        "type(x) is FusedDotAdd",
+        "{FusedDotAdd: 1}",
+        "@words_of.register\ndef f(x: FusedDotAdd): ...",
+    ),
+)
+def test_a_question_for_a_family_is_found(code):
+    assert questions_of_type(ast.parse(code), {"FusedDotAdd"}) and not questions_of_type(ast.parse(code), {"Other"})
+
+
+def test_imports_by_text_are_found():
+    tree = ast.parse('def f():\n    return importlib.import_module("mpgemm.cli"), import_module(name)')
+    assert imports_by_string(tree) == ["mpgemm.cli"]

@@ -12,7 +12,7 @@ import mpgemm
 import tensorcore_models as tcm
 from mpgemm.experiments.comparison import compare
 from tensorcore_models import probing
-from tensorcore_models.explanations.words import words_of_engine
+from tensorcore_models.explanations.engine_words import words_of_engine
 from tensorcore_models.results import Result
 
 ROOMS = ("accumulators", "catalogue", "hardware", "libraries", "probing", "probing.formal", "reference")

@@ -16,7 +16,6 @@ rounding and outside are together its *accumulation*. Cores made of IEEE operati
 nothing is known apart: their whole error is core rounding.
 """
 
-import dataclasses
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -24,10 +23,10 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.error_parts import CAUSES, SplitOperand, error_parts, full_bits, overflow_threshold
+from mpgemm.bounds.operand_facts import accumulator_of
 from mpgemm.recovery import integer_words
 from mpgemm.recovery.arithmetic import EngineArithmetic, combine
 from mpgemm.recovery.run import prepare
-from tensorcore_models.accumulators import FusedDotAdd, FusedDotRoundDownAdd, InterleavedDotAdd, ParametricDotAdd
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.formats import Format
@@ -286,19 +285,12 @@ def _integer_core(run, terms: Fraction, c: Fraction) -> tuple[Fraction, Fraction
 
 def unrounded_engine(engine: Engine) -> MatrixEngine | None:
     """The engine with results wide enough to hold every aligned sum; None for cores without an alignment."""
-    accumulator = getattr(engine, "accumulator", None)
-    if isinstance(accumulator, InterleavedDotAdd):
-        accumulator = dataclasses.replace(accumulator, dot=_unrounded(accumulator.dot))
-    elif isinstance(accumulator, FusedDotAdd | ParametricDotAdd):
-        accumulator = _unrounded(accumulator)
-    elif not isinstance(accumulator, FusedDotRoundDownAdd):
+    spec = accumulator_of(engine)
+    unrounded = None if spec is None else spec.unrounded()
+    if unrounded is None:
         return None
     a, b = engine.formats[:2]
-    return MatrixEngine(accumulator, a_format=a, b_format=b, c_format=WIDE, d_format=WIDE, k=engine.k)
-
-
-def _unrounded(spec):
-    return dataclasses.replace(spec, output_rounding="rne", output_fraction_bits=None)
+    return MatrixEngine(unrounded, a_format=a, b_format=b, c_format=WIDE, d_format=WIDE, k=engine.k)
 
 
 class _ExactOutside(EngineArithmetic):

@@ -15,17 +15,17 @@ from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.recovery.run import prepare, recovered_gemm
 from mpgemm.recovery.word_run import WordRun
 from tensorcore_models import reference
+from tensorcore_models.bitvectors import integers as z
+from tensorcore_models.bitvectors import numbers as n
+from tensorcore_models.bitvectors import terms as t
+from tensorcore_models.bitvectors.terms import Term
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.probing import formal
-from tensorcore_models.probing.formal import integers as z
 from tensorcore_models.probing.formal import methods as ways
-from tensorcore_models.probing.formal import numbers as n
-from tensorcore_models.probing.formal import terms as t
 from tensorcore_models.probing.formal.encoding import Formats, Inputs, Modelled, result
 from tensorcore_models.probing.formal.limits import LimitOptions
-from tensorcore_models.probing.formal.terms import Term
 from tensorcore_models.probing.formal.witnesses import Witness
 
 FP32 = get_float_format("fp32")

@@ -3,14 +3,14 @@
 import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.attribution import Attribution, attribute, dot_run, exact_words, floor_log2, format_of
+from mpgemm.bounds.operand_facts import accumulator_of
 from mpgemm.recovery.arithmetic import EngineArithmetic, combine
-from tensorcore_models.accumulators import FusedDotAdd
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format
 from tensorcore_models.machine.fp_state import default_fp_state
@@ -288,9 +288,10 @@ class Tracer(EngineArithmetic):
         a, b = pair[0][:, start:stop], pair[1][start:stop]
         bits = None if seed is None else tcm.encode(seed, self.engine.formats[2])
         value = self._values(self.engine.gemm_bits(a, b, bits))
-        accumulator = getattr(self.engine, "accumulator", None)
-        if isinstance(accumulator, FusedDotAdd) and stop - start <= accumulator.terms:
-            self._note_alignment(accumulator, a.ravel(), b.ravel(), seed)
+        accumulator = accumulator_of(self.engine)
+        name, spec = ("", None) if accumulator is None else accumulator.form()
+        if name == "fused" and stop - start <= spec.terms:
+            self._note_alignment(spec, a.ravel(), b.ravel(), seed)
         lost = self._step_error(a.ravel(), b.ravel(), seed, value)
         return self._note("core", f"{self._name(pair)}, k = {start} to {stop - 1}", value, lost)
 
@@ -305,7 +306,7 @@ class Tracer(EngineArithmetic):
         exact += 0 if seed is None else Fraction(float(seed[0, 0]))
         return abs(float(Fraction(float(value[0, 0])) - exact))
 
-    def _note_alignment(self, spec: FusedDotAdd, a, b, seed) -> None:
+    def _note_alignment(self, spec: Any, a, b, seed) -> None:
         """What a fused dot-add cuts off each addend (zeros left out)."""
         found = alignment(spec, self.engine.formats, a, b, None if seed is None else float(seed[0, 0]))
         if found is None:
@@ -364,7 +365,7 @@ class Alignment(NamedTuple):
     addends: tuple[Addend, ...]
 
 
-def alignment(spec: FusedDotAdd, formats, a, b, seed: float | None) -> Alignment | None:
+def alignment(spec: Any, formats, a, b, seed: float | None) -> Alignment | None:
     """How a fused dot-add aligns encodings a, b and the running sum; None where all addends are zero.
 
     Parameters

@@ -7,7 +7,6 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
 from mpgemm.bounds.operand_facts import (
-    OperandFacts,
     accumulator_of,
     facts_of,
     facts_of_formats,
@@ -17,6 +16,7 @@ from mpgemm.recovery import integer_words
 from mpgemm.recovery.arithmetic import combine
 from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import CubeRun, scaling_target
+from tensorcore_models.aspects.errors import OperandFacts
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat
 from tensorcore_models.machine.fp_state import default_fp_state

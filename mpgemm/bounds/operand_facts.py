@@ -7,84 +7,19 @@ higher than their size, so they lift the alignment: they are *small* here. A gro
 section IV-E).
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
-
 import numpy as np
 
-from tensorcore_models.accumulators import Accumulator, GroupDotFusedSum
+from tensorcore_models.accumulators import Accumulator
+from tensorcore_models.aspects.errors import AlignedOperand, OperandFacts, aligned_operand, block_scales, top_exponent
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat, get_float_format
 from tensorcore_models.formats.operands import scale_bits
 from tensorcore_models.formats.rounding import decode
 
 
-@dataclass(frozen=True)
-class GroupFacts:
-    """Exact group sums and their scales.
-
-    Attributes
-    ----------
-    lift : float
-        2^(exponents of a group's scales) is at most this times the sum of the group's |a b| times its scales.
-    floor : int or None
-        Largest exponent of a group to which `lift` does not apply: its products, or a scale, are zero. None without.
-    """
-
-    lift: float
-    floor: int | None
-
-
-@dataclass(frozen=True)
-class OperandFacts:
-    """Exponents of the operands of a product, block scales included.
-
-    Attributes
-    ----------
-    largest : (int, int)
-        Largest alignment exponents in A and in B.
-    small : (int or None, int or None)
-        The same of those that are zero or subnormal, or whose scale is; None if none of them takes part.
-    groups : GroupFacts or None
-        For units that sum groups exactly.
-    """
-
-    largest: tuple[int, int]
-    small: tuple[int | None, int | None]
-    groups: GroupFacts | None = None
-
-    @property
-    def floor(self) -> int | None:
-        """The exponent up to which products can lift the alignment beyond their size."""
-        lifted = [s + other for s, other in zip(self.small, self.largest[::-1], strict=True) if s is not None]
-        return max(lifted, default=None)
-
-
-class BlockScales(NamedTuple):
-    """What an engine takes as block scales: their format, and how many products share one."""
-
-    format: Format
-    size: int
-
-
-def block_scales(engine: Engine) -> BlockScales | None:
-    """The block scales of an engine, None for one without."""
-    if engine.scale_format is None or engine.block_size is None:
-        return None
-    return BlockScales(get_float_format(engine.scale_format), engine.block_size)
-
-
 def accumulator_of(engine: Engine) -> Accumulator | None:
     """The algorithm of an engine's core, None where nothing is known of it."""
     return getattr(engine, "accumulator", None)
-
-
-class _Operand(NamedTuple):
-    """Elements of A or of B: whether they take part in an alignment, with which exponent, and whether they are small."""
-
-    exponents: np.ndarray
-    part: np.ndarray
-    small: np.ndarray
 
 
 def facts_of_formats(engine: Engine, largest: tuple[int, int] | None = None) -> OperandFacts:
@@ -110,23 +45,9 @@ def facts_of_formats(engine: Engine, largest: tuple[int, int] | None = None) -> 
         subnormal_scale = scales is not None and scales.format.has_subnormals
         return max(zero, fmt.emax + scales.format.emin) if scales is not None and subnormal_scale else zero
 
-    groups = groups_of_formats(engine) if isinstance(accumulator_of(engine), GroupDotFusedSum) else None
-    return OperandFacts(largest or (a.emax + top, b.emax + top), (small(a), small(b)), groups)
-
-
-def groups_of_formats(engine: Engine) -> GroupFacts:
-    """Facts that hold for the groups of any operands of an engine's formats."""
-    a, b = (get_float_format(f) for f in engine.formats[:2])
-    scales = block_scales(engine)
-    smallest = a.min_subnormal * b.min_subnormal
-    if scales is None:
-        return GroupFacts(max(1.0, 1 / smallest), 0)
-    subnormal = 2 * scales.format.fraction_bits if scales.format.has_subnormals else 0
     spec = accumulator_of(engine)
-    zeros_skip = (
-        isinstance(spec, GroupDotFusedSum) and spec.scaled_zero != "keeps_scale" and spec.zero_operand == "skip"
-    )
-    return GroupFacts(max(1.0, 2.0**subnormal / smallest), None if zeros_skip else 2 * scales.format.emax)
+    groups = None if spec is None else spec.group_facts_of_formats(engine)
+    return OperandFacts(largest or (a.emax + top, b.emax + top), (small(a), small(b)), groups)
 
 
 def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b=None) -> OperandFacts | None:
@@ -159,12 +80,12 @@ def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b
         scale_b = np.pad(scale_b, ((0, missing), (0, 0)), constant_values=least)
     left = _operand(engine, a, a_format, scale_a, axis=1)
     right = _operand(engine, b, b_format, scale_b, axis=0)
-    top_a, top_b = (_largest(x.exponents, x.part) for x in (left, right))
-    small_a, small_b = (_largest(x.exponents, x.part & x.small) for x in (left, right))
+    top_a, top_b = (top_exponent(x.exponents, x.part) for x in (left, right))
+    small_a, small_b = (top_exponent(x.exponents, x.part & x.small) for x in (left, right))
     spec = accumulator_of(engine)
-    groups = _group_facts(spec, engine, a, b, scale_a, scale_b) if isinstance(spec, GroupDotFusedSum) else None
-    largest = (a_format.emin if top_a is None else top_a, b_format.emin if top_b is None else top_b)
-    return OperandFacts(largest, (small_a, small_b), groups)
+    groups = None if spec is None else spec.group_facts(engine, a, b, scale_a, scale_b)
+    tops = (a_format.emin if top_a is None else top_a, b_format.emin if top_b is None else top_b)
+    return OperandFacts(tops, (small_a, small_b), groups)
 
 
 def scaled_values(engine: Engine, a, b, scale_a=None, scale_b=None) -> tuple[np.ndarray, ...]:
@@ -217,58 +138,17 @@ def _spread(scales: np.ndarray, block_size: int, k: int, axis: int) -> np.ndarra
 def _zero_rule(engine: Engine) -> str:
     """The edge rule zero_operand of an engine's core."""
     spec = accumulator_of(engine)
-    return getattr(getattr(spec, "dot", spec), "zero_operand", "format_minimum")
+    return getattr(spec and spec.inner, "zero_operand", "format_minimum")
 
 
-def _operand(engine: Engine, x: np.ndarray, fmt: Format, scale: np.ndarray | None, axis: int) -> _Operand:
+def _operand(engine: Engine, x: np.ndarray, fmt: Format, scale: np.ndarray | None, axis: int) -> AlignedOperand:
     """Alignment exponents of one operand's elements."""
     rule = _zero_rule(engine)
-    found = _aligned(x, fmt, rule)
+    found = aligned_operand(x, fmt, rule)
     scales = block_scales(engine)
     if scales is None or scale is None:
         return found
     if getattr(accumulator_of(engine), "scaled_zero", "keeps_scale") == "skip":
         found = found._replace(part=found.part & (x != 0))
-    factor = _aligned(_spread(scale, scales.size, x.shape[axis], axis), scales.format, rule)
-    return _Operand(found.exponents + factor.exponents, found.part & factor.part, found.small | factor.small)
-
-
-def _aligned(x: np.ndarray, fmt: Format, rule: str) -> _Operand:
-    """Exponents of encodings: those of subnormal numbers are the smallest normal one, those of zeros follow `rule`."""
-    finite = np.isfinite(x)
-    exponents = np.frexp(np.where(finite, x, 1.0))[1].astype(np.int64) - 1
-    exponents = np.maximum(exponents, fmt.emin)
-    zero = x == 0
-    exponents = np.where(zero, -126 if rule == "minus126" else fmt.emin, exponents)
-    return _Operand(exponents, finite & ~(zero & (rule == "skip")), np.abs(x) < fmt.min_normal)
-
-
-def _largest(exponents: np.ndarray, where: np.ndarray) -> int | None:
-    return int(exponents[where].max()) if where.any() else None
-
-
-def _group_facts(spec: GroupDotFusedSum, engine: Engine, a, b, scale_a, scale_b) -> GroupFacts:
-    """How the scales of the groups compare with the groups' sums, over all groups of all elements of the product."""
-    scales, rule = block_scales(engine), _zero_rule(engine)
-    lift: float = 1.0
-    floor: int | None = None
-    for start in range(0, a.shape[1], spec.group):
-        sums = np.abs(a[:, start : start + spec.group]) @ np.abs(b[start : start + spec.group])
-        zero, top = sums == 0, np.zeros(sums.shape, np.int64)
-        part = np.ones(sums.shape, bool) if spec.scaled_zero == "keeps_scale" else ~zero
-        ratio = np.ones(sums.shape)
-        if scales is not None:
-            block = start // scales.size
-            row, column = scale_a[:, block, None], scale_b[None, block]
-            left, right = (_aligned(x, scales.format, rule) for x in (row, column))
-            top = left.exponents + right.exponents
-            part = part & left.part & right.part
-            size = row * column
-            zero = zero | (size == 0)
-            ratio = np.where(zero | ~np.isfinite(size), 1.0, size) / np.ldexp(1.0, top)
-        lifted = part & ~zero & np.isfinite(sums)
-        if lifted.any():
-            lift = max(lift, float((1 / (sums * ratio)[lifted]).max()))
-        found = _largest(top, part & zero)
-        floor = found if floor is None or (found is not None and found > floor) else floor
-    return GroupFacts(lift, floor)
+    factor = aligned_operand(_spread(scale, scales.size, x.shape[axis], axis), scales.format, rule)
+    return AlignedOperand(found.exponents + factor.exponents, found.part & factor.part, found.small | factor.small)

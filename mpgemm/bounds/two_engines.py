@@ -14,10 +14,10 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.bounds.attribution import dot_run
 from mpgemm.bounds.describe import Event, Tracer, alignment, trace
-from tensorcore_models.accumulators import Accumulator, FusedDotAdd
+from tensorcore_models.accumulators import Accumulator
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
-from tensorcore_models.explanations.words import ROUNDINGS, words_of
+from tensorcore_models.explanations.words import ROUNDINGS
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
@@ -262,7 +262,7 @@ def _spelled(engines, names, rules: tuple[str, ...]) -> str:
 
 
 def _brief(engine: Engine) -> str:
-    return words_of(engine.accumulator, engine.formats[3].name).brief  # type: ignore[attr-defined]
+    return engine.accumulator.words(engine.formats[3].name).brief  # type: ignore[attr-defined]
 
 
 def _does(engine: Engine, rule: str) -> str:
@@ -275,8 +275,8 @@ def _example(engines, names, a, b, seed, start: int) -> str:
     """The addend of which both keep most differently, where both align addends in one go."""
     kept = []
     for engine in engines:
-        spec = engine.accumulator
-        if not isinstance(spec, FusedDotAdd) or a.shape[1] > spec.terms:
+        name, spec = engine.accumulator.form()
+        if name != "fused" or a.shape[1] > spec.terms:
             return ""
         found = alignment(spec, engine.formats, a.ravel(), b.ravel(), seed)
         if found is None:

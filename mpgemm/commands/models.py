@@ -8,13 +8,13 @@ from mpgemm.inputs.files import write_text
 from mpgemm.recovery.methods import list_methods
 from mpgemm.reporting import report
 from mpgemm.reporting.site import page_address
-from tensorcore_models.accumulators import Unpublished
 from tensorcore_models.atlas import catalogued, page_path
 from tensorcore_models.catalogue import find_instructions
 from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.engines.instruction import Instruction
+from tensorcore_models.explanations.engine_words import words_of_engine
 from tensorcore_models.explanations.orders import tree_of
-from tensorcore_models.explanations.words import plain, words_of_engine
+from tensorcore_models.explanations.words import plain
 from tensorcore_models.formats.names import format_family, unknown_format
 
 #: Names that mean at most so many arithmetics are explained, others listed.
@@ -130,7 +130,7 @@ def _formats(text: str) -> tuple[str, ...]:
 
 def _algorithm(row: Instruction) -> str:
     spec = row.accumulator
-    if isinstance(spec, Unpublished):
+    if not spec.published:
         return "not public"
     text = type(spec).__name__
     facts = [f"N={spec.terms}"] if hasattr(spec, "terms") else []

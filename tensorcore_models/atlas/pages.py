@@ -11,8 +11,8 @@ from ..catalogue import architectures, list_instructions
 from ..catalogue.devices import DEVICES
 from ..catalogue.page import describe
 from ..engines.instruction import EVIDENCE, Instruction
+from ..explanations.engine_words import words_of_engine
 from ..explanations.orders import tree_of
-from ..explanations.words import words_of, words_of_engine
 from ..formats import IntegerFormat
 from ..formats.operands import values_of_bits
 from .evidence import MEANING, level_of, links_of, open_questions
@@ -172,7 +172,7 @@ def _comparison(row: Instruction, other: Instruction, found: Witness) -> list[st
     d_format = row.formats[3]
     scales = " All block scales are 1." if row.scale_format else ""
     return [
-        f"### {_link(other, row.arch)}", "", f"{words_of(other.accumulator, other.d_format).title}.", "",
+        f"### {_link(other, row.arch)}", "", f"{other.accumulator.words(other.d_format).title}.", "",
         "| | |", "|---|---|",
         f"| input | {_input(found, row)}.{scales} |",
         f"| {row} | {_spelled(found.here, d_format)} |",
@@ -239,7 +239,7 @@ def architecture_page(arch: str) -> str:
     ]
     groups: dict[tuple, list[Instruction]] = {}
     for row in rows:
-        groups.setdefault((words_of(row.accumulator, row.d_format).title, row.d_format), []).append(row)
+        groups.setdefault((row.accumulator.words(row.d_format).title, row.d_format), []).append(row)
     for (title, d_format), members in groups.items():
         lines += [f"## {title}, to {d_format}", "", "| instruction | operands | evidence |", "|---|---|---|"]
         for row in members:

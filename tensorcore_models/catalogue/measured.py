@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..accumulators import Accumulator, InterleavedDotAdd
+from ..accumulators import Accumulator
 from ..engines.instruction import Instruction
 
 Spec = TypeVar("Spec", bound=Accumulator)
@@ -58,7 +58,8 @@ def with_table(row: Instruction, table: Mapping[str, Any] | None) -> Instruction
     known = table["instructions"].get(row.name)
     general = {rule: value for rule, value in table["rules"].items() if is_shared(rule, row)}
     spec = _applied(spec, known["rules"] if known else general)
-    if isinstance(spec, InterleavedDotAdd):  # its inner operation is the architecture's
-        spec = dataclasses.replace(spec, dot=_applied(spec.dot, table["rules"]))
+    parts = {f.name: getattr(spec, f.name) for f in dataclasses.fields(spec)}
+    inner = {name: _applied(part, table["rules"]) for name, part in parts.items() if isinstance(part, Accumulator)}
+    spec = dataclasses.replace(spec, **inner)  # an inner operation is the architecture's
     evidence = table["evidence"] if known and not known.get("unexplained") else row.evidence
     return dataclasses.replace(row, accumulator=spec, evidence=evidence)

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from ..accumulators import Accumulator, Unpublished
+from ..accumulators import Accumulator
 from ..engines.instruction import EVIDENCE, Instruction
 from . import architectures, list_instructions
 from .devices import DEVICES
@@ -19,7 +19,7 @@ Evidence, strongest first: {evidence}.
 
 def describe(spec: Accumulator) -> str:
     """An accumulator as text: its class and what differs from the class's defaults."""
-    if isinstance(spec, Unpublished):
+    if not spec.published:
         return "not public"
     parts = []
     for field in dataclasses.fields(spec):

@@ -3,18 +3,10 @@
 import dataclasses
 
 from .. import kernels
-from ..accumulators import Accumulator, GroupDotFusedSum, IntegerDotAdd, InterleavedDotAdd
-from ..formats import Format, IntegerFormat, get_format
+from ..families.base import Accumulator
+from ..formats import get_format
 from ..integers import checked_integer
 from .engine import Engine, FormatLike, format_name
-
-
-def _holds(wide: Format | IntegerFormat, narrow: Format | IntegerFormat) -> bool:
-    """Whether a floating-point format has all finite numbers of another one."""
-    if not isinstance(wide, Format) or not isinstance(narrow, Format):
-        return False
-    fits = narrow.fraction_bits <= wide.fraction_bits and narrow.max_finite <= wide.max_finite
-    return fits and narrow.emin - narrow.fraction_bits >= wide.emin - wide.fraction_bits
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,6 +47,9 @@ class MatrixEngine(Engine):
             object.__setattr__(self, "b_format", self.a_format)
         for field in ("a_format", "b_format", "c_format", "d_format"):
             object.__setattr__(self, field, format_name(getattr(self, field)))
+        for side, field in enumerate(("a_format", "b_format")):
+            read = self.accumulator.operand_format(get_format(getattr(self, field)), side)
+            object.__setattr__(self, field, format_name(read))
         if self.k is None:
             object.__setattr__(self, "k", self.accumulator.terms_per_step)
         for field, least in (("k", 1), ("block_size", 1)):
@@ -70,34 +65,7 @@ class MatrixEngine(Engine):
             raise ValueError(
                 f"{type(self.accumulator).__name__} takes no block scales; FusedDotAdd, ParametricDotAdd, GroupDotFusedSum do"
             )
-        if (
-            isinstance(self.accumulator, GroupDotFusedSum)
-            and self.block_size
-            and self.block_size % self.accumulator.group
-        ):
-            raise ValueError(
-                f"a scale for {self.block_size} products cuts through groups of {self.accumulator.group}: "
-                "block_size must be a multiple of the group"
-            )
-        self._check_formats()
-
-    def _check_formats(self) -> None:
-        """Integers are multiplied by an integer accumulator, and nothing else is; a conversion on the way is exact."""
-        wants = isinstance(self.accumulator, IntegerDotAdd)
-        for field, fmt in zip(("a_format", "b_format", "c_format", "d_format"), self.formats, strict=True):
-            if isinstance(fmt, IntegerFormat) != wants:
-                raise ValueError(
-                    f"{type(self.accumulator).__name__} takes {'integers' if wants else 'floating-point numbers'}, "
-                    f"{field} is {fmt.name}"
-                )
-        if isinstance(self.accumulator, InterleavedDotAdd):
-            via = get_format(self.accumulator.via_format)
-            for field, fmt in zip(("a_format", "b_format"), self.formats[:2], strict=True):
-                if not _holds(via, fmt):
-                    raise ValueError(
-                        f"InterleavedDotAdd converts its operands to {via.name} first, which lacks numbers of "
-                        f"{field} {fmt.name}"
-                    )
+        self.accumulator.check_formats(self.formats, self.block_size)
 
     @property
     def label(self) -> str:

@@ -1,11 +1,11 @@
 """Chains of fused multiply-adds in the CPU's own float32 and double (chains.h): which accumulators, and how they are run."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .._kernels.chains import chains
-from ..accumulators import LanedFMA, SequentialFMA
 from ..formats import FORMATS, Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for
@@ -50,7 +50,7 @@ class ChainsKernel:
     @classmethod
     def of(cls, low: Lowered) -> "ChainsKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        spec, formats = low.accumulator, low.floating
+        (name, spec), formats = low.accumulator.form(), low.floating
         if formats is None or low.scale_format is not None:
             return None
         a, b, c, d = formats
@@ -59,11 +59,11 @@ class ChainsKernel:
         dtype = np.dtype(np.float32 if d.name == "fp32" else np.float64)
         nan = d.magnitude_mask if spec.nan == "all_ones" else d.nan_encoding()
         redo = "nan" if spec.nan == "x86" else ""
-        if type(spec) is LanedFMA:
+        if name == "lanes":
             if spec.terms > chains.LONGEST or not (_flushed_alike(spec, a, d) and _flushed_alike(spec, b, d)):
                 return None
             return cls(dtype, a, b, nan, redo, True, False, spec.lanes, spec.terms)
-        if type(spec) is not SequentialFMA or spec.rounding != "rne" or spec.flush_inputs != spec.flush_outputs:
+        if name != "fma_chain" or spec.rounding != "rne" or spec.flush_inputs != spec.flush_outputs:
             return None
         flush = spec.flush_inputs
         if flush and not (a.emin == b.emin == d.emin):
@@ -107,7 +107,7 @@ class ChainsKernel:
         return None
 
 
-def _flushed_alike(spec: LanedFMA, fmt: Format, result: Format) -> bool:
+def _flushed_alike(spec: Any, fmt: Format, result: Format) -> bool:
     """Whether flushing float32 numbers below its normal ones is what the accumulator does with operands of the format."""
     if spec.flush_inputs:
         return fmt.emin == result.emin

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .._kernels.groups import groups
-from ..accumulators import GroupDotFusedSum
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads, threads_for
@@ -67,8 +66,8 @@ class GroupsKernel:
     @classmethod
     def of(cls, low: Lowered) -> "GroupsKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        spec, scale, formats = low.accumulator, low.scale_format, low.floating
-        if type(spec) is not GroupDotFusedSum or scale is None or formats is None or not _covered(spec, formats, scale):
+        (name, spec), scale, formats = low.accumulator.form(), low.scale_format, low.floating
+        if name != "group_sum" or scale is None or formats is None or not _covered(spec, formats, scale):
             return None
         a, b = map(fixed_point, formats[:2])
         if a is None or b is None:
@@ -138,7 +137,7 @@ def fixed_point(fmt: Format) -> np.ndarray | None:
     return np.array([(-1) ** x.negative * (x.significand << max(0, x.exponent - lowest)) for x in decoded])
 
 
-def _covered(spec: GroupDotFusedSum, formats: tuple[Format, ...], scale: Format) -> bool:
+def _covered(spec: Any, formats: tuple[Format, ...], scale: Format) -> bool:
     """Whether formats and rules are those that the lanes have."""
     if any(f.name != "fp32" for f in formats[2:]) or spec.output_rounding != "rz":
         return False
@@ -151,7 +150,7 @@ def _covered(spec: GroupDotFusedSum, formats: tuple[Format, ...], scale: Format)
     return spec.terms // spec.group <= groups.MAX_GROUPS and (floor is None or floor <= 900)
 
 
-def _exact(spec: GroupDotFusedSum, largest_a: int, largest_b: int, unit: int) -> bool:
+def _exact(spec: Any, largest_a: int, largest_b: int, unit: int) -> bool:
     """Whether group sums, A's offset included, fit in 16 bits, and all aligned numbers and sums stay below 2^51 units."""
     largest = spec.group * largest_a * largest_b
     scaled = 4 * largest * Fraction(2) ** unit  # two scales below 2 in units of their alignment exponents

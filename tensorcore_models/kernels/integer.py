@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._kernels.integer import integer
-from ..accumulators import IntegerDotAdd
 from ..formats import IntegerFormat
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads, threads_for
@@ -48,8 +47,8 @@ class IntegerKernel:
     @classmethod
     def of(cls, low: Lowered) -> "IntegerKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        spec, a, b = low.accumulator, low.a_format, low.b_format
-        if type(spec) is not IntegerDotAdd or low.scale_format is not None:
+        (name, spec), a, b = low.accumulator.form(), low.a_format, low.b_format
+        if name != "integer" or low.scale_format is not None:
             return None
         if not isinstance(a, IntegerFormat) or not isinstance(b, IntegerFormat) or max(a.bits, b.bits) > 8:
             return None

@@ -2,11 +2,11 @@
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .._kernels.narrow import narrow
-from ..accumulators import FusedDotAdd, InterleavedDotAdd, ParametricDotAdd
 from ..formats import Format, get_float_format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads, threads_for
@@ -35,16 +35,6 @@ class NarrowTask:
     raw_exponent: int
 
 
-def as_fused(spec) -> FusedDotAdd | None:
-    """`spec` as a FusedDotAdd if it is one, or a parametric accumulator that computes the same."""
-    if type(spec) is FusedDotAdd:
-        return spec
-    if type(spec) is not ParametricDotAdd or spec.fraction_bits is None:
-        return None
-    shared = {field.name: getattr(spec, field.name) for field in dataclasses.fields(FusedDotAdd)}
-    return FusedDotAdd(**shared) if ParametricDotAdd(**shared) == spec else None
-
-
 def largest_significand(fmt: Format) -> float:
     return 2.0 - 2.0**-fmt.fraction_bits
 
@@ -71,7 +61,8 @@ class NarrowKernel:
         via: Format | None = None
         if formats is None:
             return None
-        if type(spec) is InterleavedDotAdd:
+        name, spec = spec.form()
+        if name == "interleaved":
             if spec.final_rounding != "rne":
                 return None
             via = get_float_format(spec.via_format)
@@ -81,10 +72,9 @@ class NarrowKernel:
             if max(map(len, groups)) > dot.terms:
                 return None
         else:
-            fused = as_fused(spec)
-            if fused is None:
+            if name != "fused":
                 return None
-            pass_terms, dot = fused.terms, fused
+            pass_terms, dot = spec.terms, spec
         a, b, c, d = formats
         if low.scale_format is not None or not _plain_alignment(dot):
             return None
@@ -200,14 +190,14 @@ class NarrowKernel:
         return values, redo, tiny
 
 
-def _plain_alignment(dot: FusedDotAdd) -> bool:
+def _plain_alignment(dot: Any) -> bool:
     """Whether addends are truncated at one alignment exponent, and zeros take no part in it."""
     zeros_skip = (dot.zero_operand, dot.zero_c) == ("skip", "skip")
     low_floor = dot.exponent_floor is None or dot.exponent_floor <= _HIGHEST_FLOOR
     return zeros_skip and low_floor and dot.alignment_rounding == "rz" and not dot.normalised_products
 
 
-def _narrow_ranges(dot: FusedDotAdd, a: Format, b: Format, via: Format | None) -> bool:
+def _narrow_ranges(dot: Any, a: Format, b: Format, via: Format | None) -> bool:
     """Whether exponents fit in bytes, products in float32 and sums in 32 bits (head of narrow.h)."""
     if dot.terms > _PADDED_TERMS[-1] or dot.fraction_bits > 25:
         return False
@@ -219,7 +209,7 @@ def _narrow_ranges(dot: FusedDotAdd, a: Format, b: Format, via: Format | None) -
     return largest < bound
 
 
-def _narrow_output(dot: FusedDotAdd, c: Format, d: Format) -> bool:
+def _narrow_output(dot: Any, c: Format, d: Format) -> bool:
     """Whether the lanes have the output rounding, and the rules that an fp16 addend or result brings into play."""
     if c.name not in ("fp32", "fp16"):
         return False

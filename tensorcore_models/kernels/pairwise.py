@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._kernels.pairwise import pairwise
-from ..accumulators import GroupPairwiseSum, ParametricDotAdd
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads
@@ -38,8 +37,8 @@ class PairwiseKernel:
     @classmethod
     def of(cls, low: Lowered) -> "PairwiseKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        spec, formats = low.accumulator, low.floating
-        if type(spec) is not GroupPairwiseSum or formats is None or low.scale_format is not None:
+        (name, spec), formats = low.accumulator.form(), low.floating
+        if name != "pairwise" or formats is None or low.scale_format is not None:
             return None
         a, b, c, d = formats
         if (c.name, d.name) != ("fp32", "fp32") or any(f.name not in ("fp16", "bf16") for f in (a, b)):
@@ -81,18 +80,13 @@ class ExactSumKernel:
     @classmethod
     def of(cls, low: Lowered) -> "ExactSumKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        spec, formats = low.accumulator, low.floating
-        if (
-            type(spec) is not ParametricDotAdd
-            or formats is None
-            or low.scale_format is not None
-            or spec.terms not in (2, 4)
-        ):
+        (name, spec), formats = low.accumulator.form(), low.floating
+        if name != "exact" or formats is None or low.scale_format is not None or spec.terms not in (2, 4):
             return None
         names = tuple(f.name for f in formats)
         if names[2:] != ("fp32", "fp32") or not set(names[:2]) <= {"fp16", "bf16"}:
             return None
-        plain = ParametricDotAdd(
+        plain = type(spec)(
             spec.terms, fraction_bits=None, output_rounding="rne", nan=spec.nan, negative_underflow="negative"
         )
         return cls(spec.terms, formats[:2]) if spec == plain else None

@@ -1,17 +1,17 @@
 """Fused algorithms of operands of any exponent in 64-bit lanes (wide.h): which accumulators, and how they are run."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from .._kernels.wide import wide
-from ..accumulators import FusedDotAdd, FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd, ParametricDotAdd
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import get_num_threads
 from .common import Operand, Result, Source, is_zero, redo_elements, step_order
 from .lowering import Lowered
-from .narrow import as_fused, largest_significand
+from .narrow import largest_significand
 
 #: Formats of a, b, c and d.
 Formats = tuple[Format, Format, Format, Format]
@@ -54,7 +54,7 @@ class WideTask:
 
 @dataclass(frozen=True)
 class WideKernel:
-    """FusedDotAdd, FusedDotRoundDownAdd or GroupFusedDotRoundDownAdd in 64-bit lanes."""
+    """FusedDotAdd, FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd or a fused sum with a late c in 64-bit lanes."""
 
     task: WideTask
     a_operand: Operand
@@ -65,18 +65,16 @@ class WideKernel:
     @classmethod
     def of(cls, low: Lowered) -> "WideKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        given, formats, groups = low.accumulator, low.floating, None
-        late = type(given) is ParametricDotAdd and given.c_position != "early" and low.scale_format is None
-        spec = given if isinstance(given, FusedDotRoundDownAdd) or late else as_fused(given)
-        if spec is None or formats is None or not all(map(_covered, formats[:2])):
+        (name, spec), formats, groups = low.accumulator.form(), low.floating, None
+        if name not in ("fused", "round_down", "late") or formats is None or not all(map(_covered, formats[:2])):
             return None
-        if low.scale_format is not None and not _scales_covered(spec, formats, low.scale_format):
+        if low.scale_format is not None and not (name == "fused" and _scales_covered(formats, low.scale_format)):
             return None
-        if isinstance(spec, FusedDotRoundDownAdd):
-            task = _round_down_task(spec, formats, low.scale_format)
-            if type(spec) is GroupFusedDotRoundDownAdd:
+        if name == "round_down":
+            task = _round_down_task(spec, formats)
+            if spec.parity_groups > 1:
                 groups = (tuple(range(0, spec.terms, 2)), tuple(range(1, spec.terms, 2)))
-        elif late:
+        elif name == "late":
             task = _late_task(spec, formats)
         else:
             task = _fused_task(spec, formats)
@@ -134,12 +132,12 @@ def _covered(fmt: Format) -> bool:
     return small and fmt.emin >= -127 and fmt.emax <= 128
 
 
-def _scales_covered(spec, formats: Formats, scale: Format) -> bool:
+def _scales_covered(formats: Formats, scale: Format) -> bool:
     small = formats[0].bits <= 8 and formats[1].bits <= 8
-    return type(spec) is FusedDotAdd and scale.name == "ue8m0" and small
+    return scale.name == "ue8m0" and small
 
 
-def _fused_task(spec: FusedDotAdd, formats: Formats) -> WideTask | None:
+def _fused_task(spec: Any, formats: Formats) -> WideTask | None:
     c, d = formats[2:]
     fp16 = d.name == "fp16"
     if c.name not in ("fp32", "fp16") or d.name not in ("fp32", "fp16") or (fp16 and c.name != "fp16"):
@@ -165,15 +163,16 @@ def _fused_task(spec: FusedDotAdd, formats: Formats) -> WideTask | None:
     )
 
 
-def _late_task(spec: ParametricDotAdd, formats: Formats) -> WideTask | None:
+def _late_task(spec, formats: Formats) -> WideTask | None:
     """Units that add c to the aligned products: exactly, with one rounding (Gaudi 2), or all rounded to odd (RISC-V)."""
     a, b, c, d = formats
     if spec.fraction_bits is None or spec.terms > _PADDED_TERMS[-1] or (c.name, d.name) != ("fp32", "fp32"):
         return None
     exact = spec.c_position == "exact"
-    rounding, plain = ("rne" if exact else "ro"), ParametricDotAdd(spec.terms, spec.fraction_bits)
-    alike = replace(
-        plain,
+    rounding = "rne" if exact else "ro"
+    alike = type(spec)(
+        spec.terms,
+        spec.fraction_bits,
         c_position=spec.c_position,
         alignment_rounding="rz" if exact else "ro",
         output_rounding=rounding,
@@ -204,9 +203,9 @@ def _late_task(spec: ParametricDotAdd, formats: Formats) -> WideTask | None:
     )
 
 
-def _round_down_task(spec: FusedDotRoundDownAdd, formats: Formats, scale: Format | None) -> WideTask | None:
+def _round_down_task(spec: Any, formats: Formats) -> WideTask | None:
     c, d = formats[2:]
-    if (c.name, d.name) != ("fp32", "fp32") or scale is not None:
+    if (c.name, d.name) != ("fp32", "fp32"):
         return None
     fits = spec.terms <= _PADDED_TERMS[-1] and spec.fraction_bits <= 28
     fits = fits and spec.dot_fraction_bits <= 40 and spec.c_fraction_bits <= 40

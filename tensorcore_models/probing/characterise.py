@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
+from ..aspects.outcomes import TAILS, rounding_of
+from ..aspects.values import SCALES, Unreachable, leading_exponent, power
 from ..engines.engine import Engine
 from ..formats import IntegerFormat
 from ..machine.fp_state import default_fp_state
 from ..results import Result
-from .dots import SCALES, Dots, Unreachable, leading_exponent, power
-from .outcomes import TAILS, rounding_of
+from .dots import Dots
 from .specials import Specials, probe_specials
 from .sum_order import SumOrder, sum_order
 

@@ -9,124 +9,14 @@ multiplied by the same power of two.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 
 from .. import kernels
+from ..aspects.values import SCALES, Product, Unreachable, decode_value, encode_value, power, product_bits
 from ..engines.engine import Engine
 from ..engines.matrix_engine import MatrixEngine
 from ..formats import Format, get_float_format
-from ..formats.exact_rounding import round_to_bits
-
-Factors = tuple[Fraction, Fraction]
-Product = Fraction | Factors
-
-
-class Unreachable(ValueError):
-    """A value that the operand formats cannot make."""
-
-
-def power(exponent: int) -> Fraction:
-    """2 to an integer power."""
-    return Fraction(2) ** exponent
-
-
-def leading_exponent(value: Fraction) -> int:
-    """Exponent of the leading bit of a nonzero dyadic number."""
-    return abs(value.numerator).bit_length() - value.denominator.bit_length()
-
-
-@cache
-def encode_value(value: Fraction, fmt: Format) -> int:
-    """Encoding of a value that `fmt` holds exactly.
-
-    Raises
-    ------
-    Unreachable
-        If it does not.
-    """
-    exponent = -(value.denominator.bit_length() - 1)
-    if value == 0:
-        return 0
-    try:
-        bits = round_to_bits(value < 0, abs(value.numerator), exponent, fmt, "rz")
-    except (OverflowError, ValueError) as error:
-        raise Unreachable(f"{value} in {fmt.name}: {error}") from None
-    if decode_value(bits, fmt) != value:
-        raise Unreachable(f"{value} is not a number of {fmt.name}")
-    return bits
-
-
-def hex_text(value: float | Fraction) -> str:
-    """A number in C's hexadecimal notation, without zeros at the end of its fraction.
-
-    Examples
-    --------
-    >>> hex_text(-0.75), hex_text(2.0**-24), hex_text(0.0)
-    ('-0x1.8p-1', '0x1p-24', '0x0p+0')
-    """
-    digits, _, exponent = float(value).hex().partition("p")
-    return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}p{exponent}"
-
-
-def decode_value(bits: int, fmt: Format) -> Fraction | None:
-    """Value of an encoding, None for infinities and NaN; -0 is 0."""
-    kind, negative, significand, exponent = fmt.decode_exact(bits)
-    if kind != "finite":
-        return None
-    value = significand * power(exponent)
-    return -value if negative else value
-
-
-@cache
-def factors(value: Fraction, a_format: Format, b_format: Format) -> tuple[int, int]:
-    """Encodings of two operands whose product is `value`: its significand in one, a power of two in the other.
-
-    The exponent is shared evenly; normal operands are preferred, so that the product's exponent is that of its value.
-
-    Raises
-    ------
-    Unreachable
-        If no two numbers of the formats make it that way.
-    """
-    if value == 0:
-        return 0, 0
-    lead = leading_exponent(value)
-    significand = value / power(lead)
-    found = []
-    for share in sorted(
-        range(lead - b_format.emax, lead - b_format.quantum_exponent + 1), key=lambda i: abs(2 * i - lead)
-    ):
-        for swap in (False, True):
-            a, b = (
-                (power(share), significand * power(lead - share))
-                if swap
-                else (significand * power(share), power(lead - share))
-            )
-            try:
-                pair = encode_value(a, a_format), encode_value(b, b_format)
-            except Unreachable:
-                continue
-            if leading_exponent(a) >= a_format.emin and leading_exponent(b) >= b_format.emin:
-                return pair
-            found.append(pair)
-    if not found:
-        raise Unreachable(f"no product of {a_format.name} and {b_format.name} is {value}")
-    return found[0]
-
-
-def product_bits(product: Product, scale: int, a_format: Format, b_format: Format) -> tuple[int, int]:
-    """Encodings of a product times 2**scale: a value, or two given factors (the power of two goes to either)."""
-    if isinstance(product, Fraction):
-        return factors(product * power(scale), a_format, b_format)
-    x, y = product
-    for share in sorted(range(-abs(scale), abs(scale) + 1), key=lambda i: abs(2 * i - scale)):
-        try:
-            return encode_value(x * power(share), a_format), encode_value(y * power(scale - share), b_format)
-        except Unreachable:
-            continue
-    raise Unreachable(f"{x} * {y} * 2**{scale} in {a_format.name} and {b_format.name}")
 
 
 def unit_scales(engine: Engine, length: int) -> tuple[np.ndarray, np.ndarray] | tuple[()]:
@@ -266,7 +156,3 @@ class Dots:
         """
         scale, operands = self.operands_at_any_scale(products, Fraction(c), smallest)
         return self.value(self.run_bits(*operands), scale)
-
-
-#: Scales that are tried, nearest to 1 first.
-SCALES = tuple(sorted(range(-60, 61), key=lambda s: (abs(s), -s)))

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from .dots import Dots, Unreachable, decode_value, encode_value, factors, power
+from ..aspects.values import Unreachable, decode_value, encode_value, factors, power
+from .dots import Dots
 
 ONE = Fraction(1)
 

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from ..aspects.values import Unreachable, encode_value, factors, power
 from ..engines.engine import Engine
 from ..explanations.tree import Tree
 from ..formats import Format, IntegerFormat
 from ..formats.rounding import decode
 from ..libraries.recipe import Recipe
-from .dots import Unreachable, dot_codes, encode_value, factors, power
+from .dots import dot_codes
 from .tree_search import ABSENT, MINUS, PLUS, TINY, Counts, Inconsistent, TreeSearch
 
 #: Operands of one batch.

@@ -6,14 +6,12 @@ fasi, section 3; khattak-mikaitis, section IV), never from the models: a model a
 parameter do not agree with them.
 """
 
-from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
+from ..aspects.probes import Builder, ProbeVector
 from ..engines.instruction import Instruction
 from ..formats import IntegerFormat, get_format
-from .builder import Builder, ProbeVector
-from .families import FAMILIES
 
 
 class ProbeSet(NamedTuple):
@@ -25,7 +23,7 @@ class ProbeSet(NamedTuple):
 
 @cache
 def probe_set(row: Instruction) -> ProbeSet:
-    """The probe vectors of an instruction, and what its formats cannot express.
+    """The probe vectors of an instruction, and what its formats cannot express; none for a family that states none.
 
     Raises
     ------
@@ -35,8 +33,7 @@ def probe_set(row: Instruction) -> ProbeSet:
     if not row.published or isinstance(get_format(row.d_format), IntegerFormat):
         raise ValueError(f"{row}: probe vectors are for floating-point instructions of published arithmetic")
     builder = Builder(row)
-    family: Callable[[Builder], None] = FAMILIES[type(row.accumulator)]
-    family(builder)
+    row.accumulator.probe(builder)
     return ProbeSet(tuple(builder.vectors), tuple(builder.unreachable))
 
 

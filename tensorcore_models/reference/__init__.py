@@ -1,7 +1,8 @@
 """The slow exact truth: every accumulator algorithm in plain Python integers, one output element at a time.
 
-`operands` takes encodings apart, `fused` has the algorithms that align addends to a common exponent, `ieee` those made of
-IEEE operations; `passes` has one pass of each accumulator, `matrix` runs them over matrices and is what users call.
+`operands` takes encodings apart, `aligned` adds numbers that are aligned to a common exponent, `ieee` has IEEE operations:
+what the families (:mod:`tensorcore_models.families`) state their `pass_bits` in. `passes` is what one pass is given, `matrix`
+runs passes over matrices and is what users call.
 """
 
 from .matrix import dot_bits, mma_bits

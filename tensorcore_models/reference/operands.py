@@ -1,10 +1,18 @@
 """Encodings taken apart for the reference: operands, products and their alignment exponents."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from ..accumulators import Accumulator
 from ..formats import Format
 from ..formats.exact_rounding import overflow_bits
+
+
+class SpecialRules(Protocol):
+    """The edge rules that encodings are taken apart and specials put together by: those of every accumulator."""
+
+    @property
+    def nan(self) -> str: ...
+    @property
+    def tf32_nan(self) -> str: ...
 
 
 class Operand(NamedTuple):
@@ -55,7 +63,7 @@ def flushed(operand: Operand, below: int) -> Operand:
     return operand
 
 
-def decode(fmt: Format, bits: int, spec: Accumulator, *, zero_rule: str = "format_minimum") -> Operand:
+def decode(fmt: Format, bits: int, spec: SpecialRules, *, zero_rule: str = "format_minimum") -> Operand:
     """Take one encoding apart under the edge rules of `spec`.
 
     The alignment exponent is the one of the encoding: subnormal numbers have the smallest normal exponent.
@@ -99,7 +107,7 @@ def special_result(numbers: list[Operand]) -> str | None:
     return None
 
 
-def special_bits(special: str, fmt: Format, spec: Accumulator) -> int:
+def special_bits(special: str, fmt: Format, spec: SpecialRules) -> int:
     """Encoding of a special result: NaN by the edge rule `nan`, infinity as the format has it (NaN where it has none)."""
     if special != NAN:
         return overflow_bits(special == NEGATIVE_INF, fmt)

@@ -1,13 +1,9 @@
-"""One pass of each accumulator, encodings in and encoding out: what :meth:`Accumulator.pass_bits` calls by name."""
+"""What one pass of an accumulator is given, and its operands taken apart under the accumulator's edge rules."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..accumulators import InterleavedDotAdd, as_parametric
-from ..formats import Format, get_float_format, get_format
-from ..formats.exact_rounding import round_to_bits
-from . import fused, ieee
 from .operands import Operand, decode
 
 
@@ -60,76 +56,3 @@ class Pass:
         if self.spec.subnormal_c == "normalised" and not c.is_zero and c.kind == "finite":
             return c._replace(align=c.leading)
         return c
-
-
-def parametric(p: Pass) -> int:
-    """FusedDotAdd and ParametricDotAdd."""
-    return fused.parametric_step(as_parametric(p.spec), p.x, p.y, list(p.scales), p.addend, p.c, p.formats)
-
-
-def group_dot(p: Pass) -> int:
-    """GroupDotFusedSum."""
-    return fused.group_dot_step(p.spec, p.x, p.y, list(p.scales), p.addend, p.formats[3])
-
-
-def round_down(p: Pass) -> int:
-    """FusedDotRoundDownAdd and GroupFusedDotRoundDownAdd."""
-    return fused.round_down_step(p.spec, p.x, p.y, p.addend, p.formats[3])
-
-
-def sequential_fma(p: Pass) -> int:
-    """SequentialFMA."""
-    return ieee.sequential_fma(p.spec, p.x, p.y, p.c, p.formats)
-
-
-def laned_fma(p: Pass) -> int:
-    """LanedFMA."""
-    return ieee.laned_fma(p.spec, p.x, p.y, p.c, p.formats)
-
-
-def group_pairwise_sum(p: Pass) -> int:
-    """GroupPairwiseSum; the first group of an instruction flushes its addend."""
-    c = p.c if p.index % p.spec.groups_per_instruction else ieee.flushed_addend(p.spec, p.c, p.formats[2])
-    return ieee.group_pairwise_sum(p.spec, p.x, p.y, c, p.formats)
-
-
-def pair_round_odd(p: Pass) -> int:
-    """PairRoundOddSum."""
-    return ieee.pair_round_odd(p.spec, p.x, p.y, p.c, p.formats)
-
-
-def integer(p: Pass) -> int:
-    """IntegerDotAdd: the exact dot product, wrapped or clamped to the range of the result."""
-    a_format, b_format, c_format, d_format = p.formats
-    total = c_format.decode_integer(p.c)
-    total += sum(a_format.decode_integer(x) * b_format.decode_integer(y) for x, y in zip(p.a, p.b, strict=True))
-    if p.spec.saturate:
-        total = min(max(total, d_format.minimum), d_format.maximum)
-    return total & ((1 << d_format.bits) - 1)
-
-
-def interleaved(p: Pass) -> int:
-    """InterleavedDotAdd: chained FDAs over interleaved groups of k from zero, c added last."""
-    a_format, b_format, c_format, d_format = p.formats
-    spec, via, total = p.spec, get_format(p.spec.via_format), 0
-    a, b = [via_bits(a_format, x, spec) for x in p.a], [via_bits(b_format, y, spec) for y in p.b]
-    formats = (via, via, d_format, d_format)
-    for group in spec.group_order:
-        members = [k for k in range(len(a)) if k // spec.run % spec.groups == group]
-        for first in range(0, len(members), spec.dot.terms):
-            ks = members[first : first + spec.dot.terms]
-            total = spec.dot.pass_bits(
-                Pass(spec.dot, [a[k] for k in ks], [b[k] for k in ks], total, formats, ((),) * len(ks))
-            )
-    return ieee.add(total, d_format, p.c, c_format, d_format, spec, spec.final_rounding)
-
-
-def via_bits(fmt: Format, bits: int, spec: InterleavedDotAdd) -> int:
-    """`bits` converted exactly to the format in which the unit multiplies."""
-    target = get_float_format(spec.via_format)
-    x = decode(fmt, bits, spec)
-    if x.kind == "nan":
-        return target.nan_encoding()
-    if x.kind == "inf":
-        return target.exponent_mask | (target.sign_bit if x.negative else 0)
-    return round_to_bits(x.negative, x.significand, x.exponent, target)

@@ -10,9 +10,9 @@ from solvers import needs_solver
 import mpgemm
 from mpgemm.bounds import beating
 from mpgemm.cli import main
+from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.formal import methods as ways
-from tensorcore_models.probing.formal import terms as t
 from tensorcore_models.probing.formal.encoding import Inputs
 from tensorcore_models.probing.formal.witnesses import Witness
 

@@ -32,12 +32,13 @@ class Mutant:
     tests: tuple[str, ...] = ("tests/tensorcore_models",)
 
 
-REFERENCE = "tensorcore_models/reference/fused.py"
+FUSED = "tensorcore_models/families/fused/integers.py"
+ROUND_DOWN = "tensorcore_models/families/round_down/specification.py"
+GROUP_SUM = "tensorcore_models/families/group_sum.py"
 NVIDIA = "tensorcore_models/catalogue/nvidia.py"
 AMD = "tensorcore_models/catalogue/amd.py"
 
 KERNEL = "tensorcore_models/_kernels/generic/generic_fused.h"
-LOWERING = "tensorcore_models/kernels/lowering/lower.py"
 VECTORS = "tensorcore_models/_kernels/generic/generic_vector_sums.h"
 VECTOR_TESTS = ("tests/tensorcore_models/test_kernels_vectors.py",)
 TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_models/test_kernels_hardware.py")
@@ -64,8 +65,8 @@ MUTANTS = (
     Mutant("kernel: alignment always truncates", KERNEL, "    if (rounding != MPG_RZ)\n", "    if (0)\n", TWINS),
     Mutant("kernel: products normalised", KERNEL, "if (p->normalised && out", "if (!p->normalised && out", TWINS),
     Mutant("kernel: ties to even become ties away", "tensorcore_models/_kernels/generic/generic_number.h", "(rest) + (odd) > (half)", "(rest) >= (half)", TWINS),
-    Mutant("kernel: block size", LOWERING, 'step=spec.terms_per_step,', 'step=max(1, spec.terms_per_step // 2),', TWINS),
-    Mutant("kernel: c late", LOWERING, 'late_c=spec.c_position == "late"', 'late_c=spec.c_position == "early"', TWINS),
+    Mutant("kernel: block size", "tensorcore_models/families/interleaved.py", 'step=self.terms_per_step,', 'step=max(1, self.terms_per_step // 2),', TWINS),
+    Mutant("kernel: c late", "tensorcore_models/families/fused/lowering.py", 'late_c=spec.c_position == "late"', 'late_c=spec.c_position == "early"', TWINS),
     Mutant("kernel: CDNA3 rounds to zero", KERNEL, "far ? MPG_RZ : p->add_rounding", "MPG_RZ", TWINS),
     Mutant("vectors: products a place too far down", VECTORS, "    const V place = r.exponent + (uint64_t)(p", "    const V place = r.exponent - 1 + (uint64_t)(p", TWINS),
     Mutant("vectors: products a place too far up", VECTORS, "    const V place = r.exponent + (uint64_t)(p", "    const V place = r.exponent + 1 + (uint64_t)(p", TWINS),
@@ -95,29 +96,29 @@ MUTANTS = (
     Mutant("sgemm: the guard sees no small numbers", "mpgemm/amx.py", "_SMALLEST_MAGNITUDE = 2.0**-102", "_SMALLEST_MAGNITUDE = 2.0**-120", AMX),
     Mutant("FP64 chain: ties away", "tensorcore_models/_kernels/generic/generic_lanes.h", "f.ties_only = error == MPG_RNA;", "f.ties_only = 0;", VECTOR_TESTS),
     Mutant("FP64 chain: second part of the error", "tensorcore_models/_kernels/generic/generic_fma.h", "error = rest + x2,", "error = rest,", VECTOR_TESTS),
-    Mutant("reference: F + 1", REFERENCE, "largest - spec.fraction_bits, spec.alignment_rounding",
+    Mutant("reference: F + 1", FUSED, "largest - spec.fraction_bits, spec.alignment_rounding",
            "largest - spec.fraction_bits - 1, spec.alignment_rounding"),
-    Mutant("reference: F - 1", REFERENCE, "largest - spec.fraction_bits, spec.alignment_rounding",
+    Mutant("reference: F - 1", FUSED, "largest - spec.fraction_bits, spec.alignment_rounding",
            "largest - spec.fraction_bits + 1, spec.alignment_rounding"),
-    Mutant("reference: alignment to nearest", REFERENCE, "largest - spec.fraction_bits, spec.alignment_rounding",
+    Mutant("reference: alignment to nearest", FUSED, "largest - spec.fraction_bits, spec.alignment_rounding",
            'largest - spec.fraction_bits, "rne"'),
-    Mutant("reference: output to nearest", REFERENCE, "                spec.output_rounding,\n", '                "rne",\n'),
-    Mutant("reference: products normalised", REFERENCE, "if spec.normalised_products:", "if not spec.normalised_products:"),
-    Mutant("reference: c late", REFERENCE, 'early = [c] if spec.c_position == "early" else []',
+    Mutant("reference: output to nearest", FUSED, "d_format, spec, spec.output_rounding, kept", 'd_format, spec, "rne", kept'),
+    Mutant("reference: products normalised", FUSED, "if spec.normalised_products:", "if not spec.normalised_products:"),
+    Mutant("reference: c late", FUSED, 'early = [c] if spec.c_position == "early" else []',
            'early = [c] if spec.c_position == "late" else []'),
     Mutant("reference: block size", "tensorcore_models/reference/matrix.py", "step = accumulator.terms_per_step",
            "step = max(1, accumulator.terms_per_step // 2)"),
-    Mutant("reference: CDNA3 rounds to zero", REFERENCE, '"rz" if far else spec.add_rounding', '"rz"'),
-    Mutant("reference: GDFS F", REFERENCE, "spec.exponent_floor) - spec.fraction_bits\n", "spec.exponent_floor) - spec.fraction_bits + 1\n"),
-    Mutant("reference: GPS tree becomes a chain", "tensorcore_models/reference/ieee.py", "middle = places // 2",
+    Mutant("reference: CDNA3 rounds to zero", ROUND_DOWN, '"rz" if far else self.add_rounding', '"rz"'),
+    Mutant("reference: GDFS F", GROUP_SUM, "self.exponent_floor) - self.fraction_bits\n", "self.exponent_floor) - self.fraction_bits + 1\n"),
+    Mutant("reference: GPS tree becomes a chain", "tensorcore_models/families/pairwise.py", "middle = places // 2",
            "middle = places - 1"),
-    Mutant("reference: GPS zeros keep their sign", "tensorcore_models/reference/ieee.py", "y._replace(negative=False) if y.is_zero", "y._replace(negative=False) if y != x", FAST),
-    Mutant("reference: no alignment floor", REFERENCE, "largest if floor is None else", "largest if True else"),
-    Mutant("reference: GDFS groups that cancel take no part", REFERENCE, '"skip_zero_products": all(p.is_zero for p in products)', '"skip_zero_products": total == 0'),
-    Mutant("reference: CDNA3 sum rounded once", REFERENCE, "if spec.sum_fraction_bits is not None and total:", "if False:"),
-    Mutant("reference: VDPBF16PS order", "tensorcore_models/reference/ieee.py", "(pair + 1, pair)", "(pair, pair + 1)"),
-    Mutant("reference: FMA rounds to zero", "tensorcore_models/reference/ieee.py",
-           "d_format, spec, spec.rounding, flush", 'd_format, spec, "rz", flush'),
+    Mutant("reference: GPS zeros keep their sign", "tensorcore_models/families/pairwise.py", "y._replace(negative=False) if y.is_zero", "y._replace(negative=False) if y != x", FAST),
+    Mutant("reference: no alignment floor", "tensorcore_models/reference/aligned.py", "largest if floor is None else", "largest if True else"),
+    Mutant("reference: GDFS groups that cancel take no part", GROUP_SUM, '"skip_zero_products": all(x.is_zero for x in products)', '"skip_zero_products": total == 0'),
+    Mutant("reference: CDNA3 sum rounded once", ROUND_DOWN, "if self.sum_fraction_bits is not None and total:", "if False:"),
+    Mutant("reference: VDPBF16PS order", "tensorcore_models/families/fma_chain.py", "(pair + 1, pair)", "(pair, pair + 1)"),
+    Mutant("reference: FMA rounds to zero", "tensorcore_models/families/fma_chain.py",
+           "d_format, self, self.rounding, flush", 'd_format, self, "rz", flush'),
     Mutant("catalogue: volta F", NVIDIA, '"volta": Architecture(\n        fraction_bits=23', '"volta": Architecture(\n        fraction_bits=24', ROWS),
     Mutant("catalogue: turing F", NVIDIA, '"turing": Architecture(\n        fraction_bits=24', '"turing": Architecture(\n        fraction_bits=25', ROWS),
     Mutant("catalogue: ampere F", NVIDIA, '"ampere": Architecture(\n        fraction_bits=24', '"ampere": Architecture(\n        fraction_bits=23', ROWS),
@@ -129,8 +130,8 @@ MUTANTS = (
     Mutant("catalogue: GDFS floor", NVIDIA, "GROUPED_FLOOR = -139", "GROUPED_FLOOR = -138", ROWS),
     Mutant("catalogue: turing m8n8k4 on a unit of its own", NVIDIA, 'UNITS = {("turing", (8, 8, 4)): "volta"}', "UNITS = {}", ROWS),
     Mutant("catalogue: CDNA1 N", AMD, "        group, fraction_bits=None", "        group // 2, fraction_bits=None", ROWS),
-    Mutant("rules: zero operands have exponents", "tensorcore_models/accumulators/base.py", 'zero_operand: ZeroExponent = "skip"', 'zero_operand: ZeroExponent = "minus126"', ROWS),
-    Mutant("rules: c = 0 has an exponent", "tensorcore_models/accumulators/base.py", 'zero_c: ZeroExponent = "skip"', 'zero_c: ZeroExponent = "minus126"', ROWS),
+    Mutant("rules: zero operands have exponents", "tensorcore_models/families/aligned.py", 'zero_operand: ZeroExponent = "skip"', 'zero_operand: ZeroExponent = "minus126"', ROWS),
+    Mutant("rules: c = 0 has an exponent", "tensorcore_models/families/aligned.py", 'zero_c: ZeroExponent = "skip"', 'zero_c: ZeroExponent = "minus126"', ROWS),
     Mutant("catalogue: fp32 results to nearest", NVIDIA, '{"output_rounding": "rz", "output_fraction_bits"', '{"output_rounding": "rne", "output_fraction_bits"'),
     Mutant("catalogue: ada fp8 F", NVIDIA, '_fda("ada", 16, d, 13)', '_fda("ada", 16, d, 14)', ROWS),
     Mutant("catalogue: wgmma fp8 F", NVIDIA, '_fda("hopper", 32, d, 13)', '_fda("hopper", 32, d, 14)', ROWS),
@@ -171,14 +172,14 @@ MUTANTS = (
     Mutant("chains: saturated results stay", "tensorcore_models/kernels/chains.py", "if again.any():", "if False:", FAST),
     Mutant("fast: chains twice as long", "tensorcore_models/kernels/narrow.py", "chain=every // self.task.terms)", "chain=2 * every // self.task.terms)", FAST),
     Mutant("fast: plain group order", "tensorcore_models/kernels/narrow.py", "for group in spec.group_order)", "for group in sorted(spec.group_order))", FAST),
-    Mutant("bound: one addend too few", "mpgemm/bounds/bounds.py", "cut = (count + 1) * 2.0**-spec.fraction_bits",
-           "cut = count * 2.0**-spec.fraction_bits / 2", BOUNDS),
-    Mutant("bound: nothing lifts the alignment", "mpgemm/bounds/bounds.py", "(cut + more) * 2.0 ** min(floor, 1000)", "0.0", BOUNDS),
+    Mutant("bound: one addend too few", GROUP_SUM, "cut = (count + 1) * 2.0**-self.fraction_bits",
+           "cut = count * 2.0**-self.fraction_bits / 2", BOUNDS),
+    Mutant("bound: nothing lifts the alignment", "tensorcore_models/families/fused/bound.py", "(cut + more) * 2.0 ** min(floor, 1000)", "0.0", BOUNDS),
     Mutant("bound: scales have no exponents", FACTS, "found.exponents + factor.exponents, found.part", "found.exponents, found.part",
            BOUNDS),
     Mutant("bound: subnormal scales are normal", FACTS, "found.small | factor.small", "found.small", BOUNDS),
-    Mutant("bound: group sums as large as their scales", FACTS, "(1 / (sums * ratio)[lifted])", "(1 / ratio[lifted])", BOUNDS),
-    Mutant("bound: groups of zeros take no part", FACTS, "found = _largest(top, part & zero)", "found = None", BOUNDS),
+    Mutant("bound: group sums as large as their scales", GROUP_SUM, "(1 / (sums * ratio)[lifted])", "(1 / ratio[lifted])", BOUNDS),
+    Mutant("bound: groups of zeros take no part", GROUP_SUM, "found = errors.top_exponent(top, part & zero)", "found = None", BOUNDS),
     Mutant("suites: Hawkeye's cancelling sets do not cancel", "tensorcore_models/probing/suites/hawkeye.py", "minus, twice = -large, 2 * large", "minus, twice = -large, 3 * large", SUITES),
     Mutant("suites: fasi's subnormal result", "tensorcore_models/probing/suites/fasi.py", "-normal / 2 if difference", "-normal / 4 if difference", SUITES),
     Mutant("suites: fasi's test of hardware", "tensorcore_models/probing/suites/fasi.py", "tiny = 3 * smallest", "tiny = 2 * smallest", SUITES),

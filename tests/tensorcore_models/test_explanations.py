@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 import tensorcore_models as tcm
-from tensorcore_models import accumulators, libraries, probing
+from tensorcore_models import libraries, probing
 from tensorcore_models.accumulators import (
     Accumulator,
     FusedDotRoundDownAdd,
@@ -16,20 +16,15 @@ from tensorcore_models.accumulators import (
     PairRoundOddSum,
     Unpublished,
 )
+from tensorcore_models.explanations.engine_words import words_of_engine
 from tensorcore_models.explanations.orders import tree_of, tree_of_order
 from tensorcore_models.explanations.tree import Tree
-from tensorcore_models.explanations.words import plain, words_of, words_of_engine
+from tensorcore_models.explanations.words import plain
+from tensorcore_models.families import FAMILIES
 
 DISTINCT = list({(row.accumulator, row.k): row for row in tcm.list_instructions()}.values())
 PUBLISHED = [row for row in DISTINCT if row.published]
-ALGORITHMS = [
-    found
-    for name in accumulators.__all__
-    if isinstance(found := getattr(accumulators, name), type)
-    and issubclass(found, Accumulator)
-    and getattr(found, "reference", None)
-    and found is not Unpublished
-]
+ALGORITHMS = [family for family in FAMILIES if family is not Unpublished]
 PARAMETRIC = [
     tcm.ParametricDotAdd(4, alignment=alignment, c_position=c_position, fraction_bits=bits)
     for alignment in ("global", "pairwise", "odd_even")
@@ -47,7 +42,7 @@ def terms(tree):
 def test_every_class_has_words_and_an_order():
     assert len(ALGORITHMS) > 10
     for algorithm in ALGORITHMS:
-        assert words_of.dispatch(algorithm) is not words_of.dispatch(Accumulator), f"{algorithm.__name__} has no words"
+        assert algorithm.words is not Accumulator.words, f"{algorithm.__name__} has no words"
         spec = next((row.accumulator for row in PUBLISHED if type(row.accumulator) is algorithm), PARAMETRIC[0])
         assert tree_of(spec, 16).leaves == 17
 
@@ -65,7 +60,7 @@ def test_the_words_give_the_parameters(row):
 
 @pytest.mark.parametrize("spec", [*PARAMETRIC, *(row.accumulator for row in PUBLISHED)], ids=repr)
 def test_formulas_are_plain_text_too(spec):
-    text = " ".join(map(plain, words_of(spec, "fp32").equations))
+    text = " ".join(map(plain, spec.words("fp32").equations))
     assert not set("\\{}") & set(text) and text.count("(") == text.count(")"), text
 
 
@@ -82,11 +77,10 @@ def test_words_of_a_step_of_two():
 def test_a_class_of_ones_own_is_named():
     @dataclasses.dataclass(frozen=True)
     class Own(Accumulator):
-        reference = "fused"
+        pass
 
-    assert words_of(Own(), "fp32").brief == "computes by Own" and not words_of(Own(), "fp32").formula
-    with pytest.raises(TypeError, match="no order of the sum for Own"):
-        tree_of(Own(), 4)
+    assert Own().words("fp32").brief == "computes by Own" and not Own().words("fp32").formula
+    assert tree_of(Own(), 4) is None
 
 
 # -- trees -------------------------------------------------------------------------------------------------------------

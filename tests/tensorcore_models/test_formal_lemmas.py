@@ -6,11 +6,11 @@ from random_encodings import encodings
 from solvers import needs_solver
 
 import tensorcore_models as tcm
+from tensorcore_models.bitvectors import integers as z
+from tensorcore_models.bitvectors import numbers as n
+from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.formats import FORMATS
-from tensorcore_models.probing.formal import integers as z
 from tensorcore_models.probing.formal import narrow_lemmas as narrow
-from tensorcore_models.probing.formal import numbers as n
-from tensorcore_models.probing.formal import terms as t
 from tensorcore_models.probing.formal import wide_lemmas as wide
 from tensorcore_models.probing.formal.lemmas import prove
 from tensorcore_models.probing.formal.proofs import CASES

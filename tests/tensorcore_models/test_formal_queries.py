@@ -7,9 +7,9 @@ import pytest
 from solvers import needs_solver
 
 import tensorcore_models as tcm
+from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.formal import methods, published, solvers
-from tensorcore_models.probing.formal import terms as t
 from tensorcore_models.probing.formal.orders import order_lemmas
 from tensorcore_models.probing.formal.witnesses import Witness, exact_value, witness_formats
 

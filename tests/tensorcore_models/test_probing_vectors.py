@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
+from tensorcore_models.aspects.values import Unreachable, factors
 from tensorcore_models.formats import IntegerFormat
 from tensorcore_models.formats.exact_rounding import ROUNDINGS
 from tensorcore_models.probing import probe_set, probe_vectors
-from tensorcore_models.probing.dots import Unreachable, factors
 from tensorcore_models.reference import dot_bits
 
 FLOATING = [

@@ -94,7 +94,7 @@ static uint64_t mpg_exact(const mpg_plan *p, const int64_t *a, const int32_t *ae
     if (special || p->has_limit || (c && c->kind != MPG_FINITE)) {
         int found = c ? mpg_specials_of(*c) : 0;
         if (special || p->has_limit)
-            found |= mpg_product_specials_128(a, ae, b, be, count, p->has_limit, p->limit, p->product_fraction);
+            found |= mpg_product_specials_128(a, ae, b, be, count, 1, p->has_limit, p->limit, p->product_fraction);
         if (found)
             return mpg_special_code(found, &p->result, &p->rule);
     }

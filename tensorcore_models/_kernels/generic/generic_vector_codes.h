@@ -36,7 +36,8 @@ VFN V_(number) V_(number_of)(V bits, const mpg_format *f)
         if (f->flush)
             x.significand &= ~V_(less_signed)(leading, V_(all)(f->flush_below));
     }
-    x.align = V_(pick)(zero, V_(all)(f->zero_align), x.align);
+    const V minus = f->zero_align == MPG_ALIGN_NONE ? x.negative : none; /* one less for -0 */
+    x.align = V_(pick)(zero, V_(all)(f->zero_align) + minus, x.align);
     return x;
 }
 

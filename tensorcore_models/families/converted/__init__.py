@@ -1,4 +1,4 @@
-"""Units that convert their operands before they multiply."""
+"""ConvertedDotAdd: operands are converted to another format first; the rest is another family's."""
 
 from .specification import ConvertedDotAdd
 

@@ -2,12 +2,12 @@
 
 import dataclasses
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from ...formats import Format, get_float_format
 from ...formats.exact_rounding import round_to_bits
-from .specification import ConvertedDotAdd
 
 
 def convert(bits: int, fmt: Format, via: Format, flush: bool) -> int:
@@ -32,12 +32,20 @@ def convert(bits: int, fmt: Format, via: Format, flush: bool) -> int:
     return sign if flush and not code & via.exponent_mask else code
 
 
+def converts(fmt: Format, via: Format) -> bool:
+    """Whether :func:`convert_array` has the conversion, and it overflows by no more than its rounding does."""
+    full = full_width(fmt)
+    if full.container.itemsize > 2:
+        return (full.bits, full.exponent_bits, full.bias, full.specials) == (32, via.exponent_bits, via.bias, "ieee")
+    return full.emax <= via.emax and full.quantum_exponent >= via.quantum_exponent and full.fraction_bits <= via.fraction_bits
+
+
 def full_width(fmt: Format) -> Format:
     """A format with ignored bits as one that has them all in its fraction."""
     return dataclasses.replace(fmt, fraction_bits=fmt.fraction_bits + fmt.padding_bits, padding_bits=0)
 
 
-def converted_pass(spec: ConvertedDotAdd, p):
+def converted_pass(spec: Any, p: Any) -> Any:
     """The pass of the inner accumulator, on converted operands."""
     via = get_float_format(spec.via_format)
     a, b = (
@@ -58,21 +66,13 @@ def _table(fmt: Format, via: Format, flush: bool) -> np.ndarray:
 def convert_array(codes: np.ndarray, fmt: Format, via: Format, flush: bool) -> np.ndarray:
     """:func:`convert` for an array.
 
-    Formats of up to 16 bits by a table; wider ones must have the exponents of `via`, and become zero below its normal numbers
-    if `flush` (all that is needed: FP32 operands that are taken as they are, or rounded to tf32).
-
-    Raises
-    ------
-    ValueError
-        For other wide formats.
+    Formats of up to 16 bits by a table; wider ones have the exponents of `via` (:func:`converts`).
     """
-    if fmt == via and not flush:
+    if fmt == via and not flush and not fmt.padding_bits:
         return codes
     if fmt.container.itemsize <= 2:
         return _table(fmt, via, flush)[codes]
     full = full_width(fmt)
-    if (full.bits, full.exponent_bits, full.bias, full.specials) != (32, via.exponent_bits, via.bias, "ieee"):
-        raise ValueError(f"no array conversion of {fmt.name} to {via.name}")
     drop = np.uint32(full.fraction_bits - via.fraction_bits)
     magnitude, sign = codes & np.uint32(0x7FFFFFFF), codes & np.uint32(0x80000000)
     special = magnitude > np.uint32(via.exponent_mask)

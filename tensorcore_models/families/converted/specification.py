@@ -2,11 +2,14 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from ...accumulators.base import Accumulator, require
-from ...accumulators.parametric import ParametricDotAdd
+from ...explanations.words import Words
 from ...formats import Format, get_float_format
+from ..base import Accumulator, Conversion
+from ..checks import require
+from ..fused import ParametricDotAdd
+from . import integers
 
 SpecialCodes = Literal["own", "ieee", "finite", "fn"]
 #: Edge rules of the conversion itself; all others are the inner accumulator's.
@@ -47,7 +50,7 @@ class ConvertedDotAdd(Accumulator):
     specials_a: SpecialCodes = "own"
     specials_b: SpecialCodes = "own"
     biases: range = range(0)
-    codes: tuple[str, ...] = ()
+    codes: tuple = ()
 
     edge_rules: ClassVar = {**Accumulator.edge_rules, **dict.fromkeys(OWN_RULES)}
 
@@ -55,47 +58,130 @@ class ConvertedDotAdd(Accumulator):
         via = get_float_format(self.via_format)
         require(via.specials == "ieee" and via.signed, self, f"via_format {via.name} has no sign, infinities or NaN")
         require(not isinstance(self.dot, ConvertedDotAdd), self, "dot converts its operands, too")
+        values = ", ".join(map(str, self.biases))
+        known = values if len(self.biases) < 9 else f"{self.biases[0]} to {self.biases[-1]}"
         for name in ("bias_a", "bias_b"):
             bias = getattr(self, name)
-            known = ", ".join(map(str, self.biases)) if len(self.biases) < 9 else f"{self.biases[0]} to {self.biases[-1]}"
-            require(
-                bias is None or bias in self.biases,
-                self,
-                f"{name} is {bias}, the unit has {known or 'its formats own biases only (None)'}",
-            )
+            has = known or "no bias but its format's own"
+            require(bias is None or bias in self.biases, self, f"{name} is {bias}, the unit has {has}")
         for name in ("specials_a", "specials_b"):
-            value = getattr(self, name)
-            require(
-                value == "own" or value in self.codes,
-                self,
-                f"{name} is {value!r}, the unit has {', '.join(map(repr, ('own', *self.codes)))}",
-            )
+            value, has = getattr(self, name), ", ".join(map(repr, ("own", *self.codes)))
+            require(value == "own" or value in self.codes, self, f"{name} is {value!r}, the unit has {has}")
 
     @property
     def terms_per_step(self) -> int:
         return self.dot.terms_per_step
 
+    @property
+    def groups_per_instruction(self) -> int:
+        return self.dot.groups_per_instruction
+
+    @property
+    def inner(self) -> Accumulator:
+        return self.dot.inner
+
     def with_rules(self, **rules):
-        """A copy with other edge rules, of the conversion or of the inner accumulator."""
-        inner = {name: value for name, value in rules.items() if name not in OWN_RULES and name in self.dot.edge_rules}
-        own = {name: value for name, value in rules.items() if name not in inner}
-        changed = dataclasses.replace(self, dot=self.dot.with_rules(**inner)) if inner else self
-        unknown = sorted(set(own) - set(OWN_RULES))
+        """A copy with other edge rules, of the conversion or of the inner accumulator.
+
+        Raises
+        ------
+        ValueError
+            If a name is an edge rule of neither (the message lists them) or a value is not one that the unit has.
+        """
+        unknown = sorted(set(rules) - {*OWN_RULES, *self.dot.edge_rules})
         if unknown:
             known = ", ".join((*OWN_RULES, *self.dot.edge_rules))
             raise ValueError(f"{type(self).__name__} has no edge rule {', '.join(map(repr, unknown))}; it has {known}")
-        return dataclasses.replace(changed, **own)
+        own = {name: value for name, value in rules.items() if name in OWN_RULES}
+        inner = {name: value for name, value in rules.items() if name not in OWN_RULES}
+        return dataclasses.replace(self, dot=self.dot.with_rules(**inner), **own)
 
     def operand_format(self, fmt: Format, side: int) -> Format:
-        """The format of operand a (side 0) or b (1) under the edge rules."""
+        """The format of operand a (side 0) or b (1) under the edge rules; its own name and no value type if they change it."""
         bias = (self.bias_a, self.bias_b)[side]
         specials = (self.specials_a, self.specials_b)[side]
-        changes = {} if bias is None else {"bias": bias}
+        changes: dict[str, Any] = {} if bias is None else {"bias": bias}
         if specials != "own":
             changes["specials"] = specials
-        return dataclasses.replace(fmt, **changes) if changes else fmt
+        read = dataclasses.replace(fmt, **changes)
+        if read == fmt:
+            return fmt
+        return dataclasses.replace(read, name=f"{fmt.name.split('_')[0]}_{read.specials}_bias{read.bias}", dtype_name="")
 
-    def pass_bits(self, p) -> int:
-        from .integers import converted_pass
+    def _formats(self, formats) -> tuple:
+        """Formats of the converted operands, of c and of d."""
+        via = get_float_format(self.via_format)
+        return (via, via, *formats[2:])
 
-        return self.dot.pass_bits(converted_pass(self, p))
+    def check_formats(self, formats, block_size):
+        super().check_formats(formats, block_size)
+        via = get_float_format(self.via_format)
+        for side, fmt in enumerate(formats[:2]):
+            if not integers.converts(self.operand_format(fmt, side), via):
+                raise ValueError(
+                    f"ConvertedDotAdd converts its operands to {via.name} first; {'ab'[side]}_format {fmt.name} has numbers that "
+                    "it cannot take"
+                )
+        self.dot.check_formats(self._formats(formats), block_size)
+
+    def pass_bits(self, p):
+        """The inner algorithm on converted operands."""
+        return self.dot.pass_bits(integers.converted_pass(self, p))
+
+    def words(self, d):
+        words = self.dot.words(d)
+        first = [f"Operands are converted to {self.via_format}; subnormal numbers then have the exponent of their leading bit."]
+        if get_float_format(self.via_format).padding_bits:
+            first = [f"Operands are rounded to nearest, ties to even, to {self.via_format}."]
+        if self.flush:
+            first = [f"{first[0].split(';')[0].rstrip('.')}; those that are subnormal there become zero and keep their sign."]
+        given = [f"{name} = {getattr(self, name)}" for name in OWN_RULES if getattr(self, name) not in (None, "own")]
+        if given:
+            first.append(f"Operands are read with {', '.join(given)}.")
+        brief = f"converts its operands to {self.via_format}, then {words.brief}"
+        return Words(words.title, (*first, *words.steps), words.formula, brief, words.window)
+
+    def add_step(self, ks, c, to):
+        return self.dot.add_step(ks, c, to)
+
+    def plan_fields(self, formats, scale, block_size):
+        return self.dot.plan_fields(self._formats(formats), scale, block_size)
+
+    def arrangement(self, length):
+        return self.dot.arrangement(length)
+
+    def conversion(self, formats):
+        via = get_float_format(self.via_format)
+        given = [self.operand_format(fmt, side) for side, fmt in enumerate(formats[:2])]
+        converted = self._formats(formats)
+
+        def convert(codes, side):
+            return integers.convert_array(codes, given[side], via, self.flush)
+
+        return Conversion(self.dot, converted, convert)
+
+    def unrounded(self):
+        dot = self.dot.unrounded()
+        return None if dot is None else dataclasses.replace(self, dot=dot)
+
+    def step_error(self, unit, facts):
+        from . import bound
+
+        return bound.step_error(self, unit, facts)
+
+    @classmethod
+    def searches(cls):
+        from .search import searches
+
+        return searches(cls)
+
+    def simplest(self):
+        return dataclasses.replace(self, dot=self.dot.simplest())
+
+    def pass_term(self, p):
+        from .terms import converted_term_pass
+
+        return self.dot.pass_term(converted_term_pass(self, p))
+
+    def probe(self, build):
+        """None: the vectors of the inner algorithm do not know how subnormal operands are converted."""

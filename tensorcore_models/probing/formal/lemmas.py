@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from . import terms as t
+from ...bitvectors import terms as t
+from ...bitvectors.terms import Term
 from .solvers import DEFAULT_MEMORY, solve
-from .terms import Term
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
+from ...bitvectors.terms import Term
 from .solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Answer, solve
-from .terms import Term
 
 
 class LimitOptions(TypedDict, total=False):

@@ -5,13 +5,13 @@ the CPU define them. Infinities and NaNs never come to the lanes; these terms le
 """
 
 from ...accumulators import FusedDotAdd
+from ...bitvectors import integers as z
+from ...bitvectors import numbers as n
+from ...bitvectors import terms as t
+from ...bitvectors.integers import Int
+from ...bitvectors.numbers import Number
+from ...bitvectors.terms import Term
 from ...formats import FORMATS, Format
-from . import integers as z
-from . import numbers as n
-from . import terms as t
-from .integers import Int
-from .numbers import Number
-from .terms import Term
 
 FP16, FP32, FP64 = FORMATS["fp16"], FORMATS["fp32"], FORMATS["fp64"]
 #: What :mod:`.numbers` asks a specification for: rules for NaNs and zeros that no machine operation here depends on.

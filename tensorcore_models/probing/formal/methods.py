@@ -10,17 +10,18 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple, Unpack
 
+from ...bitvectors import integers as z
+from ...bitvectors import numbers as n
+from ...bitvectors import terms as t
+from ...bitvectors.integers import Int
+from ...bitvectors.numbers import Number
+from ...bitvectors.sums import exact_sum
+from ...bitvectors.terms import Term
 from ...formats import Format
 from ...formats.exact_rounding import round_to_bits
-from . import integers as z
-from . import numbers as n
-from . import terms as t
-from .encoding import Formats, Inputs, Modelled, exact_sum, finite_inputs, formats_of, result, symbolic_inputs
-from .integers import Int
+from .encoding import Formats, Inputs, Modelled, finite_inputs, formats_of, result, symbolic_inputs
 from .limits import LimitOptions, limits_of
-from .numbers import Number
 from .queries import SHAPE_SHARE, Verdict, ask, shapes, without_witness
-from .terms import Term
 from .witnesses import Contradiction, Witness, exact_value
 
 

@@ -7,16 +7,16 @@ What the steps have to compute is said by the terms of the encoding, which tests
 import numpy as np
 
 from ...accumulators import FusedDotAdd
+from ...bitvectors import integers as z
+from ...bitvectors import numbers as n
+from ...bitvectors import terms as t
+from ...bitvectors.integers import Int
+from ...bitvectors.numbers import Number
+from ...bitvectors.terms import Term
 from ...formats import Format
-from . import integers as z
 from . import machine as m
-from . import numbers as n
-from . import terms as t
-from .integers import Int
 from .lemmas import Goal, Lemma
 from .machine import FP16, FP32
-from .numbers import Number
-from .terms import Term
 
 _PRESCALE = 33  # MPG_NARROW_PRESCALE
 _FLOOR = -68  # MPG_NARROW_FLOOR - 127

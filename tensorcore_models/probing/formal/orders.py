@@ -5,16 +5,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar, Unpack
 
-from ...accumulators import FusedDotAdd, ParametricDotAdd, as_parametric
-from . import integers as z
-from . import numbers as n
-from . import terms as t
-from .encoding import Formats, Inputs, Modelled, finite_inputs, result, rounded_sum, sum_aligned, symbolic_inputs
-from .integers import Int
+from ...accumulators import as_parametric
+from ...bitvectors import integers as z
+from ...bitvectors import numbers as n
+from ...bitvectors import terms as t
+from ...bitvectors.integers import Int
+from ...bitvectors.numbers import Number
+from ...bitvectors.sums import rounded_sum, sum_aligned
+from ...bitvectors.terms import Term
+from .encoding import Formats, Inputs, Modelled, finite_inputs, result, symbolic_inputs
 from .limits import LimitOptions, limits_of
-from .numbers import Number
 from .queries import Verdict, two_inputs, without_witness
-from .terms import Term
 from .witnesses import witness_formats
 
 _Item = TypeVar("_Item")
@@ -85,9 +86,9 @@ def permuted(items: Sequence[_Item], order: Sequence[int]) -> tuple[_Item, ...]:
 
 
 def _one_alignment(engine: Modelled, k: int) -> bool:
-    if not isinstance(engine.accumulator, FusedDotAdd | ParametricDotAdd) or engine.scale_format is not None:
+    spec = engine.accumulator.parametric()
+    if spec is None or engine.scale_format is not None:
         return False
-    spec = as_parametric(engine.accumulator)
     early = spec.c_position == "early" and spec.alignment == "global" and spec.fraction_bits is not None
     return early and not spec.normalise_each_add and k <= spec.terms
 

@@ -10,16 +10,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from ...accumulators import ParametricDotAdd
+from ...bitvectors import integers as z
+from ...bitvectors import numbers as n
+from ...bitvectors import terms as t
+from ...bitvectors.numbers import Number
+from ...bitvectors.sums import exact_sum
+from ...bitvectors.terms import Term
 from ...engines.matrix_engine import MatrixEngine
-from . import integers as z
-from . import numbers as n
-from . import terms as t
-from .encoding import Inputs, exact_sum, finite_inputs, result, symbolic_inputs
+from .encoding import Inputs, finite_inputs, result, symbolic_inputs
 from .limits import LimitOptions, limits_of
-from .numbers import Number
 from .orders import order_invariance
 from .queries import Verdict, ask, carry_bits_needed, confirmed, distinguishing_input, without_witness
-from .terms import Term
 from .witnesses import Witness, witness_formats
 
 #: Products in one operation and fraction bits of fp16 units (facts of xie-mma-sim and khattak-mikaitis).

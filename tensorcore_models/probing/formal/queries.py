@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from typing import Literal, Unpack
 
 from ...accumulators import as_parametric
+from ...bitvectors import integers as z
+from ...bitvectors import terms as t
+from ...bitvectors.integers import Int
+from ...bitvectors.terms import Term
 from ...engines.matrix_engine import MatrixEngine
 from ...formats import Format
 from ...results import Result
-from . import integers as z
-from . import terms as t
 from .encoding import Formats, Inputs, Modelled, finite_inputs, result, symbolic_inputs
-from .integers import Int
 from .limits import LimitOptions, Limits, limits_of
 from .solvers import Answer
-from .terms import Term
 from .witnesses import Contradiction, Witness, witness_formats
 
 #: Share of the time that a question on a restricted shape of inputs may take.

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Literal
 
-from . import terms as t
-from .terms import Term
+from ...bitvectors import terms as t
+from ...bitvectors.terms import Term
 
 #: The solvers, in the order in which they are started.
 BACKENDS = ("bitwuzla", "z3", "cvc5")

@@ -4,16 +4,16 @@ All lemmas but the last two are free of the operand formats: they hold for any p
 """
 
 from ...accumulators import FusedDotAdd
-from . import integers as z
+from ...bitvectors import integers as z
+from ...bitvectors import numbers as n
+from ...bitvectors import terms as t
+from ...bitvectors.integers import Int
+from ...bitvectors.numbers import Number
+from ...bitvectors.terms import Term
 from . import machine as m
-from . import numbers as n
-from . import terms as t
-from .integers import Int
 from .lemmas import Goal, Lemma
 from .machine import FP32, FP64
 from .narrow_lemmas import free_integer
-from .numbers import Number
-from .terms import Term
 
 _SIGNIFICAND = 24
 _SUM = (1 << 51) - 1  # sums stay below 2^51 units

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ...aspects.values import decode_value
+from ...bitvectors import terms as t
 from ...formats import Format
 from ...reference import dot_bits
 from ...results import Result
-from ..dots import decode_value
-from . import terms as t
 from .encoding import Formats, Inputs, Modelled, formats_of
 
 #: Rows and columns of the product that runs a witness on the fast kernels: large enough for all of them.

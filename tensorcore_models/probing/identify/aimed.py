@@ -13,10 +13,11 @@ import numpy as np
 
 from ... import kernels
 from ...accumulators import Accumulator
+from ...aspects.search import value_of
 from ...formats import Format, get_format
 from ...formats.rounding import decode, encode
 from ..interface import DotBatch, Interface
-from .fields import engine_of, model_of, value_of, with_values
+from .fields import engine_of, model_of, with_values
 from .magnitudes import magnitudes, scaled_pool, signed
 from .mutations import mutated
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from ... import kernels
 from ...accumulators import Accumulator
+from ...aspects.search import Field
 from ..interface import DotBatch, Interface
 from ..random_operands import KINDS, operands
 from .box import Box
 from .equalities import equal_because
-from .fields import Family, Field, engine_of, with_values
+from .fields import Family, engine_of, with_values
 from .inputs import pool
 from .magnitudes import scaled_pool
 from .mutations import mutated

@@ -1,12 +1,13 @@
 """Specifications that certainly compute the same with the formats at hand, and why."""
 
 import dataclasses
+from typing import Any
 
 from ... import kernels
-from ...accumulators import Accumulator, FusedDotAdd, ParametricDotAdd, as_parametric
-from ...accumulators.base import MAX_EXPONENT
+from ...aspects.search import lowest_bit, lowest_exponent
+from ...families.base import Accumulator
+from ...families.checks import MAX_EXPONENT
 from ..interface import Interface
-from .families import lowest_bit, lowest_exponent
 from .fields import engine_of
 
 #: Fields that only raise the exponent to which addends are aligned, and only as far as a level that the formats tell.
@@ -35,7 +36,7 @@ def equal_because(interface: Interface, one: Accumulator, other: Accumulator) ->
         lowest = max(lowest_exponent(interface, spec) for spec in (one, other))
         if all(floor is None or floor <= lowest for floor in (one.exponent_floor, other.exponent_floor)):  # type: ignore[attr-defined]
             return "no addend's exponent lies below the floor"
-    if not isinstance(one, FusedDotAdd | ParametricDotAdd):
+    if one.parametric() is None:
         return ""
     level = max((_raised(interface, spec, name) for spec in (one, other) for name in apart), default=MAX_EXPONENT)
     if apart <= LEVELS and _loses_nothing(interface, one, level):
@@ -65,9 +66,9 @@ def _raised(interface: Interface, spec: Accumulator, name: str) -> int:
     return MAX_EXPONENT
 
 
-def _loses_nothing(interface: Interface, spec: Accumulator, level: int) -> bool:
+def _loses_nothing(interface: Interface, spec: Any, level: int) -> bool:
     """Whether an alignment to an exponent up to `level` cuts nothing off, and its exponent shows in nothing else."""
-    full = as_parametric(spec)
+    full = spec.parametric()
     if full.fraction_bits is None:
         return True
     return (
@@ -77,19 +78,19 @@ def _loses_nothing(interface: Interface, spec: Accumulator, level: int) -> bool:
     )
 
 
-def _has_one_floor_above(spec: Accumulator, level: int) -> bool:
+def _has_one_floor_above(spec: Any, level: int) -> bool:
     """Whether the one alignment of a sum never goes below a floor that is at least `level`.
 
     In a tree of alignments a zero that takes part makes its neighbour go through one more alignment.
     """
-    full = as_parametric(spec)
+    full = spec.parametric()
     one = full.alignment == "global" and not full.normalise_each_add
     return one and full.exponent_floor is not None and level <= full.exponent_floor
 
 
-def _is_whole(interface: Interface, spec: Accumulator) -> bool:
+def _is_whole(interface: Interface, spec: Any) -> bool:
     """Whether every sum is a multiple of the result's smallest number."""
-    full = as_parametric(spec)
+    full = spec.parametric()
     d = interface.formats[3]
     whole = lowest_bit(interface) >= d.quantum_exponent
     return whole and full.output_fraction_bits is None and not full.flush_outputs

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...accumulators import Accumulator
+from ...aspects.values import decode_value, hex_text
 from ...formats import Format
-from ..dots import decode_value, hex_text
 from ..interface import Dot, Interface
 from .challenge import POOL, QUIET, Alternative
 from .fields import Family

@@ -1,16 +1,16 @@
-"""What a family of specifications is made of: fields, their values, and specifications with other values."""
+"""Specifications with other values of their fields, as engines of a box's formats."""
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ...accumulators import Accumulator
+from ...aspects.search import Field, Search, value_of
 from ...engines.matrix_engine import MatrixEngine
+from ...families.base import Accumulator
 from ..interface import DotBatch, Interface
 from .box import model_answer
 
@@ -18,13 +18,6 @@ from .box import model_answer
 LONG, STRIDE = 24, 8
 #: By how much two numbers change at once.
 SLIDE = (-3, -2, -1, 1, 2, 3)
-
-
-def value_of(spec: Any, path: str) -> Any:
-    """A field of a specification; ``dot.terms`` is a field of a field."""
-    for name in path.split("."):
-        spec = getattr(spec, name)
-    return spec
 
 
 def with_values(spec: Any, changes: Mapping[str, Any]) -> Any:
@@ -45,58 +38,6 @@ def with_values(spec: Any, changes: Mapping[str, Any]) -> Any:
             outer[name] = value
     outer.update({name: with_values(getattr(spec, name), values) for name, values in inner.items()})
     return dataclasses.replace(spec, **outer)
-
-
-Values = Callable[[Interface, Any], Iterable[Any]]
-
-
-@dataclass(frozen=True)
-class Field:
-    """One thing that a specification leaves open.
-
-    Parameters
-    ----------
-    paths : tuple of str
-        The fields that change together.
-    values : callable
-        Their values (a tuple for each), simplest first, for an interface and the present specification.
-    matters : callable
-        Whether any value can show, given the formats and the specification's other fields.
-    """
-
-    paths: tuple[str, ...]
-    values: Values
-    matters: Callable[[Interface, Any], bool] = lambda interface, spec: True
-
-    @property
-    def name(self) -> str:
-        """For reports."""
-        return " and ".join(self.paths)
-
-    def get(self, spec: Accumulator) -> tuple:
-        """The present values."""
-        return tuple(value_of(spec, path) for path in self.paths)
-
-    def of(self, spec: Accumulator) -> dict[str, Any]:
-        """The present values by path."""
-        return dict(zip(self.paths, self.get(spec), strict=True))
-
-    def variants(
-        self, interface: Interface, spec: Accumulator, *, sparse: bool = False
-    ) -> Iterator[tuple[tuple, Accumulator]]:
-        """(values, specification) for all other values that do not contradict the rest; `sparse`: of a long list of values
-        those near the present one and few of the others."""
-        present = self.get(spec)
-        listed = [given if len(self.paths) > 1 else (given,) for given in self.values(interface, spec)]
-        if sparse and len(listed) > LONG:
-            here = listed.index(present) if present in listed else 0
-            listed = [v for i, v in enumerate(listed) if i < 2 or i % STRIDE == 0 or abs(i - here) < STRIDE]
-        for values in listed:
-            if values == present:
-                continue
-            other = changed(interface, spec, dict(zip(self.paths, values, strict=True)))
-            if other is not None:
-                yield values, other
 
 
 def engine_of(spec: Accumulator, interface: Interface) -> MatrixEngine:
@@ -136,24 +77,26 @@ def model_of(spec: Accumulator, interface: Interface) -> Callable[[DotBatch], np
     return model_answer(engine_of(spec, interface))
 
 
-@dataclass(frozen=True)
-class Family:
-    """A class of accumulators.
+def field_variants(
+    field: Field, interface: Interface, spec: Accumulator, *, sparse: bool = False
+) -> Iterator[tuple[tuple, Accumulator]]:
+    """(values, specification) for all other values that do not contradict the rest; `sparse`: of a long list of values
+    those near the present one and few of the others."""
+    present = field.get(spec)
+    listed = [given if len(field.paths) > 1 else (given,) for given in field.values(interface, spec)]
+    if sparse and len(listed) > LONG:
+        here = listed.index(present) if present in listed else 0
+        listed = [v for i, v in enumerate(listed) if i < 2 or i % STRIDE == 0 or abs(i - here) < STRIDE]
+    for values in listed:
+        if values == present:
+            continue
+        other = changed(interface, spec, dict(zip(field.paths, values, strict=True)))
+        if other is not None:
+            yield values, other
 
-    Parameters
-    ----------
-    name : str
-    fields : tuple of Field
-    starts : callable
-        Specifications to start from, for an interface.
-    shape : tuple of str
-        Fields that say what meets what: of the starting points that are alike in them the nearest one is followed.
-    """
 
-    name: str
-    fields: tuple[Field, ...]
-    starts: Callable[[Interface], Iterable[Accumulator]]
-    shape: tuple[str, ...] = ()
+class Family(Search):
+    """A search of a family of accumulators, with the specifications that it comes upon."""
 
     def shape_of(self, spec: Accumulator) -> tuple:
         """The values of the fields that say what meets what."""
@@ -186,7 +129,7 @@ class Family:
         """Specifications with one field changed that can matter."""
         for field in self.fields:
             if field.matters(interface, spec):
-                for values, other in field.variants(interface, spec, sparse=sparse):
+                for values, other in field_variants(field, interface, spec, sparse=sparse):
                     yield field, values, other
 
 

@@ -24,7 +24,7 @@ from .aimed import Aimed
 from .box import Box, Fault, as_box, examine
 from .challenge import Alternative, Source, challenge, plainest, refute
 from .evidence import Counterexample, Evidence, OpenQuestion, equal_values, evidence_of, open_questions
-from .families import families_for, name_of, simplest_form
+from .families import families_for, name_of
 from .fields import Family, engine_of
 from .inputs import pool
 from .mutations import mutated
@@ -52,11 +52,19 @@ def _silent(one: Accumulator, other: Accumulator) -> str:
 class _Run:
     """One identification under way."""
 
-    def __init__(self, box: Box, seed: int, vectors: int, sources: tuple[Source, ...], progress: Callable[[str], None]):
+    def __init__(
+        self,
+        box: Box,
+        seed: int,
+        vectors: int,
+        sources: tuple[Source, ...],
+        families: tuple[type[Accumulator], ...],
+        progress: Callable[[str], None],
+    ):
         self.box, self.vectors, self.progress = box, vectors, progress
         self.sources: tuple[Source, ...] = (Aimed(seed=seed), *sources)
         self.rng = np.random.default_rng([seed, 1])
-        self.families = families_for(box.interface)
+        self.families = families_for(box.interface, families)
         first = pool(box.interface, FIRST_POOL, self.rng, box.recorded)
         self.log = Log(box.interface, first, box.ask(first))
         self.fits: list[tuple[int, Family, Accumulator]] = []
@@ -168,7 +176,7 @@ class _Run:
     def nearest(self, spec: Accumulator) -> Nearest:
         """How far off a specification is: on the first pool, which does not depend on what was missed."""
         missed = self.log.differs(spec, slice(self.log.size - self.first, None))
-        return Nearest(simplest_form(spec), int(np.count_nonzero(missed)), self.first)
+        return Nearest(spec.simplest(), int(np.count_nonzero(missed)), self.first)
 
     def counterexample(self, spec: Accumulator) -> Counterexample:
         """The simplest input on which the box and the nearest specification differ."""
@@ -188,6 +196,7 @@ def identify(
     vectors: int = 1_000_000,
     seed: int = 0,
     sources: tuple[Source, ...] = (),
+    families: tuple[type[Accumulator], ...] = (),
     progress: Callable[[str], None] = lambda text: None,
     **interface: Any,
 ) -> Identification:
@@ -205,6 +214,8 @@ def identify(
         Further sources of inputs that tell two specifications apart, source(interface, one, other) -> batches. They are asked
         where the built-in ones find nothing. A :class:`tensorcore_models.probing.Solver` is one; what it proves equal is said
         among the open questions.
+    families : tuple of type
+        Accumulator classes of your own to look for beside the package's: those whose `searches` says how.
     progress : callable
         Called with one line at a time.
     **interface
@@ -226,7 +237,7 @@ def identify(
         raise ValueError(f"vectors is {vectors}, expected 0 or more")
     try:
         examine(box, np.random.default_rng([seed, 0]))
-        run = _Run(box, seed, vectors, sources, progress)
+        run = _Run(box, seed, vectors, sources, families, progress)
         family, spec, rivals = run.identify()
         return _outcome(run, family, spec, rivals, time.monotonic() - started)
     except Fault as fault:
@@ -251,7 +262,7 @@ def _outcome(
     counterexample = run.counterexample(spec) if rivals is None else None
     return Identification(
         label=box.label, interface=box.interface, seconds=seconds, family=name_of(family, spec),
-        engine=None if rivals is None else engine_of(simplest_form(spec), box.interface),
+        engine=None if rivals is None else engine_of(spec.simplest(), box.interface),
         nearest=run.nearest(spec),
         others=_others(run, name_of(family, spec)),
         evidence=evidence, open_questions=questions, equal_values=same, counterexample=counterexample, any_nan=run.log.any_nan,

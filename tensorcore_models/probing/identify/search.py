@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...accumulators import Accumulator
+from ...aspects.search import Field
 from ..interface import DotBatch, Interface
-from .fields import Family, Field, changed, model_of
+from .fields import Family, changed, field_variants, model_of
 
 #: Answers that are compared in one go; a specification is given up as soon as it is worse than the best one.
 CHUNKS = (96, 400, 1600)
@@ -133,7 +134,7 @@ def _sweep(
             break
         if not one.matters(log.interface, spec):
             continue
-        for _, other in one.variants(log.interface, spec, sparse=sparse):
+        for _, other in field_variants(one, log.interface, spec, sparse=sparse):
             found = log.wrong(other, wrong, size)
             if found < wrong:
                 spec, wrong = other, found
@@ -183,7 +184,8 @@ def _crossed(family: Family, interface: Interface, one: Accumulator, other: Accu
     spec = changed(interface, one, {path: value for values in taken for path, value in values.items()}) or one
     for _ in range(rng.integers(0, 4)):
         mattering = [f for f in family.fields if f.matters(interface, spec)]
-        variants = list(mattering[rng.integers(len(mattering))].variants(interface, spec, sparse=True))
+        field = mattering[rng.integers(len(mattering))]
+        variants = list(field_variants(field, interface, spec, sparse=True))
         if variants:
             spec = variants[rng.integers(len(variants))][1]
     return spec

@@ -6,8 +6,8 @@ bf16, tf32 and fp64 operands; here the addends follow from the formats.
 
 from fractions import Fraction
 
+from ...aspects.values import Unreachable, encode_value, leading_exponent, power
 from ...formats import Format
-from ..dots import Unreachable, encode_value, leading_exponent, power
 from .model import Input, PublishedTest, Results, Setting, Truth
 from .reading import (
     ONE,

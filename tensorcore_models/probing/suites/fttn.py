@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from ..dots import power
+from ...aspects.values import power
 from .fasi import EXTRA_BIT, FINAL_ROUNDING
 from .model import Input, PublishedTest, Results, Setting
 from .reading import ONE, choose, monotonic, places, truncates

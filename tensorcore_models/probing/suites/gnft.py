@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil, floor, log2
 
-from ..dots import Product, Unreachable, power
+from ...aspects.values import Product, Unreachable, power
 from .model import Input, PublishedTest, Results, Setting, Truth
 from .reading import (
     ONE,

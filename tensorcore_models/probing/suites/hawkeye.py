@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from ..dots import Product, Unreachable, encode_value, power
+from ...aspects.values import Product, Unreachable, encode_value, power
 from .model import Input, PublishedTest, Results, Setting, Truth
 from .reading import ONE, THREE_QUARTERS, leading, places, truncates
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from ...aspects.values import SCALES, Product, Unreachable, factors, power
 from ...formats import Format
-from ..dots import SCALES, Product, Unreachable, factors, power
 
 
 class Setting(NamedTuple):

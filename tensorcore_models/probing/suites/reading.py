@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from ..dots import Product
+from ...aspects.values import Product
 from .model import Input, Results, Setting, Truth
 
 ONE = Fraction(1)

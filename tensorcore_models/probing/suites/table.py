@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ...accumulators import Accumulator, as_parametric
+from ...aspects.values import Unreachable, hex_text
 from ...engines.engine import Engine
 from ...formats import IntegerFormat
-from ..dots import Dots, Unreachable, hex_text
+from ..dots import Dots
 from .model import Input, PublishedTest, Setting, Truth
 from .rows import SUITES
 

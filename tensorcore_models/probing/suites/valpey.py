@@ -9,8 +9,8 @@ anything.
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from ...aspects.values import Product, Unreachable, decode_value, power
 from ...formats.exact_rounding import round_to_bits
-from ..dots import Product, Unreachable, decode_value, power
 from .model import Input, PublishedTest, Results, Setting, Truth
 from .reading import choose, meaning, places, truncates
 

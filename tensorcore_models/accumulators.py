@@ -1,9 +1,9 @@
 """Accumulator algorithms: what a matrix unit does with the products of one output element.
 
-`base` has what all share, `fused` the algorithms that align addends, `ieee` those made of IEEE operations and the integer
-units, `parametric` the unit put together from parameters. Each class is a frozen, self-validating specification of one
-algorithm family; an instruction or a custom engine is such a specification together with operand formats. They hold no code:
-:mod:`tensorcore_models.reference` states each algorithm in exact integers, the compiled kernels repeat it fast.
+Each class is a frozen, self-validating specification of one algorithm family; an instruction or a custom engine is such a
+specification together with operand formats. A class also states the algorithm in exact integers (`pass_bits`), which the
+compiled kernels repeat fast, and in words, as a tree, as an error and as terms for solvers: :class:`Accumulator` lists what a
+class of one's own may override. The classes live in the files and folders of `tensorcore_models/families`.
 
 Notation, as in the papers: one output element is ``d = c + sum_k a_k b_k``; *terms* (N) products are added in one fused
 operation, addends are aligned to the largest exponent and kept to *fraction_bits* (F) bits below it. An operand's exponent
@@ -44,22 +44,23 @@ tf32_nan
     tf32 operand whose payload is in the 13 ignored bits only: ``"truncated"`` (it becomes infinity) or ``"kept"`` (NaN).
 """
 
-from .base import Accumulator, AlignedSum, Unpublished
-from .fused import (
-    FusedDotAdd,
-    FusedDotRoundDownAdd,
-    GroupDotFusedSum,
-    GroupFusedDotRoundDownAdd,
-    InterleavedDotAdd,
-)
-from .ieee import GroupPairwiseSum, IntegerDotAdd, LanedFMA, PairRoundOddSum, SequentialFMA
-from .parametric import ParametricDotAdd, as_parametric
-from ..families.converted import ConvertedDotAdd  # isort: skip
+from .families import FAMILIES
+from .families.aligned import AlignedSum
+from .families.base import Accumulator
+from .families.fma_chain import SequentialFMA
+from .families.fused import FusedDotAdd, ParametricDotAdd, as_parametric
+from .families.group_sum import GroupDotFusedSum
+from .families.integer import IntegerDotAdd
+from .families.interleaved import InterleavedDotAdd
+from .families.lanes import LanedFMA
+from .families.pairwise import GroupPairwiseSum
+from .families.round_down import FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd
+from .families.round_odd import PairRoundOddSum
+from .families.unpublished import Unpublished
 
 __all__ = [
     "Accumulator",
     "AlignedSum",
-    "ConvertedDotAdd",
     "FusedDotAdd",
     "FusedDotRoundDownAdd",
     "GroupDotFusedSum",
@@ -74,3 +75,12 @@ __all__ = [
     "Unpublished",
     "as_parametric",
 ]
+__all__ += sorted({family.__name__ for family in FAMILIES} - {*__all__})
+
+
+def __getattr__(name: str) -> type[Accumulator]:
+    """A family of the package that the imports above do not name."""
+    for family in FAMILIES:
+        if family.__name__ == name:
+            return family
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

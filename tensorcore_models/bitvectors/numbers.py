@@ -7,10 +7,10 @@ difference of alignment exponents is all that an alignment needs. Zeros have the
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...accumulators import Accumulator, AlignedSum
-from ...formats import Format
-from ...formats.exact_rounding import overflow_bits
-from ...reference.operands import NAN, special_bits, zero_exponent
+from ..formats import Format
+from ..formats.exact_rounding import overflow_bits
+from ..reference.aligned import UnderflowRule
+from ..reference.operands import NAN, SpecialRules, special_bits, zero_exponent
 from . import integers as z
 from . import terms as t
 from .integers import Int
@@ -58,7 +58,7 @@ def _specials(fmt: Format, code: Term, magnitude: Term, keeps_padding: bool) -> 
     return t.FALSE, t.FALSE
 
 
-def decode(fmt: Format, code: Term, spec: Accumulator, *, zero_rule: str = "format_minimum") -> Number:
+def decode(fmt: Format, code: Term, spec: SpecialRules, *, zero_rule: str = "format_minimum") -> Number:
     """Take one encoding (a term of `fmt.bits` bits) apart under the edge rules of `spec`."""
     width = fmt.exponent_bits + fmt.fraction_bits
     magnitude = t.extract(code, fmt.padding_bits + width - 1, fmt.padding_bits)
@@ -178,7 +178,7 @@ def special_sum(numbers: Sequence[Number]) -> tuple[Term, Term, Term]:
     return nan, positive, negative
 
 
-def with_specials(numbers: Sequence[Number], finite: Term, fmt: Format, spec: Accumulator) -> Term:
+def with_specials(numbers: Sequence[Number], finite: Term, fmt: Format, spec: SpecialRules) -> Term:
     """The encoding `finite`, or that of the special result of `numbers`."""
     nan, positive, negative = special_sum(numbers)
     result = finite
@@ -229,7 +229,7 @@ def finish(
     total: Int,
     exponent: Int,
     fmt: Format,
-    spec: AlignedSum,
+    spec: UnderflowRule,
     rounding: str,
     fraction_bits: int | None = None,
     flush: bool = False,
@@ -254,8 +254,10 @@ def _with_overflow(result: Term, overflow: Term, negative: Term, fmt: Format, ro
     return t.choose(overflow, beyond, result)
 
 
-def ieee_sum(numbers: Sequence[Number], fmt: Format, spec: Accumulator, rounding: str, flush: bool = False) -> Term:
-    """IEEE sum of two numbers, rounded once; signed zeros by IEEE 754-2019, 6.3.
+def ieee_sum(
+    numbers: Sequence[Number], fmt: Format, spec: SpecialRules, rounding: str, flush: bool = False, to_inf: bool = False
+) -> Term:
+    """IEEE sum of two numbers, rounded once; signed zeros by IEEE 754-2019, 6.3. `to_inf`: overflow is always infinity.
 
     The addends are normalised and kept to enough bits, the last of them the logical OR of what is cut off.
     """
@@ -277,5 +279,5 @@ def ieee_sum(numbers: Sequence[Number], fmt: Format, spec: Accumulator, rounding
         magnitude = t.choose(zero, t.constant(0, magnitude.width), magnitude)
     if not fmt.has_negative_zero:
         negative = t.both(negative, t.negation(zero))
-    result = _with_overflow(encoded(negative, magnitude, fmt), overflow, negative, fmt, rounding)
+    result = _with_overflow(encoded(negative, magnitude, fmt), overflow, negative, fmt, "rne" if to_inf else rounding)
     return with_specials(numbers, result, fmt, spec)

@@ -1,13 +1,34 @@
-"""What every lowering shares: formats, results and rounding rules as the generic kernels take them, and integer widths."""
+"""Fields of the plans that the compiled generic kernels run: formats, results and rounding rules, and integer widths.
 
-from ..._kernels.generic import generic
-from ...accumulators import Accumulator
-from ...formats import Format
+A family's `plan_fields` decides which kernel and which integer width hold every intermediate of its algorithm exactly. What
+none holds is left to the plain integers, and :class:`BeyondKernels` says why:
+
+- sums wider than 126 bits (fraction bits plus integer bits of all terms), or, with exact accumulation, than 80 limbs;
+- block-scaled groups whose exact sums exceed 126 bits; pairwise groups of more than 64 products;
+- pairwise, laned and pair-wise rounded-to-odd algorithms whose products are not exact in double (FP64 operands);
+- result formats that are unsigned, have no NaN or more than 62 significand bits; formats with exponents beyond 2^24;
+  integer operands over 16 bits;
+- `via_format` conversions from formats of more than 16 bits;
+- everything that needs 128-bit integers where the compiler has none.
+"""
+
+from .._kernels.generic import generic
+from ..formats import Format
+from ..reference.operands import SpecialRules
 
 # Numbers of generic_plan.h and generic_number.h.
 (
     FUSED, INTERLEAVED, GROUPS, ROUND_DOWN, EXACT, SOFT_FMA, INTEGER, FMA, FMA64, FMA_EXACT, LANED, PAIRWISE, PAIR_ODD
 ) = range(13)  # fmt: skip
+#: Names of the kernels, by these numbers.
+KERNEL_NAMES = (
+    "fused", "interleaved", "groups", "round_down", "exact", "soft_fma", "integer", "fma", "fma64", "fma_exact", "laned",
+    "pairwise", "pair_odd",
+)  # fmt: skip
+MAX_TERMS, MAX_GROUP, MAX_LIMBS = generic.MAX_TERMS, generic.MAX_GROUP, generic.MAX_LIMBS
+#: Products of parts of two significands (generic_plan.h).
+MAX_PARTS = 16
+HAS_WIDE, ALIGN_NONE = generic.HAS_WIDE, generic.ALIGN_NONE
 _SPECIALS = {"ieee": 0, "fn": 1, "fnuz": 2, "finite": 3, "scale": 4}
 ROUNDINGS = {"rne": 0, "rna": 1, "rz": 2, "ru": 3, "rd": 4, "ro": 5}
 KEEP, FLUSH_SIGNED, FLUSH_POSITIVE = range(3)
@@ -40,7 +61,7 @@ def _check_format(fmt: Format) -> None:
 
 def format_fields(
     fmt: Format,
-    spec: Accumulator,
+    spec: SpecialRules,
     zero: str = "format_minimum",
     *,
     normalise=False,
@@ -86,7 +107,7 @@ def result_fields(fmt: Format) -> dict:
 
 def rule_fields(
     fmt: Format,
-    spec: Accumulator,
+    spec: SpecialRules,
     rounding: str,
     *,
     kept=None,
@@ -138,3 +159,28 @@ def width_fields(operands: tuple[int, int], intermediates: int, c: Format, d: Fo
 def vector_holds(operands: tuple[int, int], c: Format, d: Format, wide: int) -> bool:
     """Whether the vector kernel holds products and addends; sums that fit the width fit the vectors, too."""
     return sum(operands) <= VECTOR_PRODUCTS[wide] and max(c.precision, d.precision) <= 60
+
+
+def binary_tree(count: int, places: int, begin: int = 0) -> list[int]:
+    """Additions of a binary tree over `places` neighbours, the first `count` present, as pairs of positions, flattened."""
+    middle = places // 2
+    if count <= middle:
+        return binary_tree(count, middle, begin) if count > 1 else []
+    if count < 2:
+        return []
+    return [
+        *binary_tree(middle, middle, begin),
+        *binary_tree(count - middle, places - middle, begin + middle),
+        begin,
+        begin + middle,
+    ]
+
+
+def sums_after(count: int) -> list[int]:
+    """How many pairs of parts of a binary tree (the left part the larger one) are complete after each of `count` neighbours."""
+    if count < 2:
+        return [0] * count
+    middle = (count + 1) // 2
+    sums = sums_after(middle) + sums_after(count - middle)
+    sums[-1] += 1
+    return sums

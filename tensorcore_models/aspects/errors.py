@@ -1,0 +1,164 @@
+"""What the error of one step of an accumulator is stated in: facts of operands, roundings, alignment exponents.
+
+:mod:`mpgemm.bounds.bounds` has the derivation and makes bounds of whole products of it. A *unit* is an engine with its
+formats and block scales.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..formats import Format, get_float_format
+
+
+@dataclass(frozen=True)
+class StepError:
+    """Error of one step of a core.
+
+    Attributes
+    ----------
+    relative : float
+        alpha: error over the largest size of the step's sum.
+    absolute : float
+        beta: what underflow, floors of the alignment and flushing add.
+    terms : int
+        Products that a step takes.
+    derivation : tuple of str
+        Where the two come from, for a reader.
+    """
+
+    relative: float
+    absolute: float
+    terms: int
+    derivation: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GroupFacts:
+    """Exact group sums and their scales.
+
+    Attributes
+    ----------
+    lift : float
+        2^(exponents of a group's scales) is at most this times the sum of the group's |a b| times its scales.
+    floor : int or None
+        Largest exponent of a group to which `lift` does not apply: its products, or a scale, are zero. None without.
+    """
+
+    lift: float
+    floor: int | None
+
+
+@dataclass(frozen=True)
+class OperandFacts:
+    """Exponents of the operands of a product, block scales included.
+
+    Attributes
+    ----------
+    largest : (int, int)
+        Largest alignment exponents in A and in B.
+    small : (int or None, int or None)
+        The same of those that are zero or subnormal, or whose scale is; None if none of them takes part.
+    groups : GroupFacts or None
+        For units that sum groups exactly.
+    """
+
+    largest: tuple[int, int]
+    small: tuple[int | None, int | None]
+    groups: GroupFacts | None = None
+
+    @property
+    def floor(self) -> int | None:
+        """The exponent up to which products can lift the alignment beyond their size."""
+        lifted = [s + other for s, other in zip(self.small, self.largest[::-1], strict=True) if s is not None]
+        return max(lifted, default=None)
+
+
+class BlockScales(NamedTuple):
+    """What a unit takes as block scales: their format, and how many products share one."""
+
+    format: Format
+    size: int
+
+
+def block_scales(unit: Any) -> BlockScales | None:
+    """The block scales of a unit, None for one without."""
+    if unit.scale_format is None or unit.block_size is None:
+        return None
+    return BlockScales(get_float_format(unit.scale_format), unit.block_size)
+
+
+def unit_of(rounding: str, nearest: float, directed: float) -> float:
+    """The error of one rounding, by whether it is to nearest."""
+    return nearest if rounding in ("rne", "rna") else directed
+
+
+def output_error(spec, fmt: Format, roundings: int = 1, rounding: str | None = None) -> tuple[float, float, str]:
+    """(relative, absolute, text) of one or several roundings to the result format, one after the other."""
+    rounding = str(rounding or getattr(spec, "output_rounding", "rne"))
+    fraction = fmt.fraction_bits
+    limited = getattr(spec, "output_fraction_bits", None)
+    if limited is not None:
+        fraction = min(fraction, limited)
+    relative = math.expm1(roundings * math.log1p(unit_of(rounding, 2.0 ** -(fraction + 1), 2.0**-fraction)))
+    absolute = roundings * math.ldexp(1.0, fmt.emin - fraction)
+    return (
+        relative,
+        absolute,
+        f"{roundings} rounding(s) {rounding} to {fraction} fraction bits: {relative:.3g} of the sum",
+    )
+
+
+def compounded(first: float, second: float) -> float:
+    """Relative errors one after the other: (1 + x)(1 + y) - 1."""
+    return first + second + first * second
+
+
+def alignment_floor(spec, unit: Any, lifted: int | None) -> int:
+    """E0: how high zeros and subnormals can lift the alignment exponent; `lifted`: those among the products."""
+    exponents = [fmt.emin for fmt in unit.formats[2:]]  # a subnormal c or intermediate result
+    if spec.zero_c == "minus126":
+        exponents.append(-126)
+    if spec.exponent_floor is not None:
+        exponents.append(spec.exponent_floor)
+    if lifted is not None:
+        exponents.append(lifted)
+    return max(exponents)
+
+
+def scales_text(unit: Any) -> tuple[str, ...]:
+    """What a derivation says of block scales that multiply each product; nothing without."""
+    scales = block_scales(unit)
+    if scales is None:
+        return ()
+    return (f"{scales.format.name} scales of {scales.size} products are multiplied exactly; |A| and |B| include them",)
+
+
+def flushed_addend(unit: Any) -> float:
+    """What an addend or running result that is flushed is below: c may have a narrower range than the result."""
+    return max(unit.formats[2].min_normal, unit.formats[3].min_normal)
+
+
+class AlignedOperand(NamedTuple):
+    """Elements of A or of B: whether they take part in an alignment, with which exponent, and whether they are small."""
+
+    exponents: np.ndarray
+    part: np.ndarray
+    small: np.ndarray
+
+
+def aligned_operand(x: np.ndarray, fmt: Format, rule: str) -> AlignedOperand:
+    """Exponents of encodings: those of subnormal numbers are the smallest normal one, those of zeros follow `rule`."""
+    finite = np.isfinite(x)
+    exponents = np.frexp(np.where(finite, x, 1.0))[1].astype(np.int64) - 1
+    exponents = np.maximum(exponents, fmt.emin)
+    zero = x == 0
+    exponents = np.where(zero, -126 if rule == "minus126" else fmt.emin, exponents)
+    return AlignedOperand(exponents, finite & ~(zero & (rule == "skip")), np.abs(x) < fmt.min_normal)
+
+
+def top_exponent(exponents: np.ndarray, where: np.ndarray) -> int | None:
+    """The largest exponent of those that are marked; None where none is."""
+    return int(exponents[where].max()) if where.any() else None

@@ -1,0 +1,231 @@
+"""Puts probe vectors together: exact values of products, addend and result as encodings of a row's formats.
+
+Below are vectors that several families share. q is the quantum of the alignment, 2^-F when the largest exponent is 0; R the
+fraction bits of the result; u = 2^(2-R) the unit in the last place of a result in [4, 8).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ..formats import get_float_format
+from .outcomes import OUTCOMES, TAILS
+from .values import SCALES, Product, Unreachable, encode_value, factors, power, product_bits
+
+ONE = Fraction(1)
+
+
+class ProbeVector(NamedTuple):
+    """One dot product with its predicted result.
+
+    Attributes
+    ----------
+    name : str
+        What it shows.
+    a, b : tuple of int
+        Encodings, k of each; scales, where there are any, are 1.
+    c : int
+        Encoding of the addend.
+    expected : int
+        Encoding of the result.
+    """
+
+    name: str
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    c: int
+    expected: int
+
+
+@dataclass
+class Builder:
+    """Collects the vectors of a row; each is put at the scale nearest to 1 at which the formats have all its numbers."""
+
+    row: Any
+    vectors: list[ProbeVector] = field(default_factory=list)
+    unreachable: list[str] = field(default_factory=list)
+
+    @property
+    def spec(self) -> Any:
+        """The row's accumulator."""
+        return self.row.accumulator
+
+    @property
+    def fraction_bits(self) -> int:
+        """Fraction bits that the result has room for."""
+        limit = getattr(self.spec, "output_fraction_bits", None)
+        bits = get_float_format(self.row.d_format).fraction_bits
+        return bits if limit is None else min(bits, limit)
+
+    def add(
+        self,
+        name: str,
+        products: Mapping[int, Product],
+        c: Fraction | int,
+        expected: Fraction | int,
+        smallest: Fraction | None = None,
+        scales: tuple[int, ...] = SCALES,
+    ) -> bool:
+        """Add a vector.
+
+        Parameters
+        ----------
+        name : str
+            What it shows.
+        products : mapping of position to product
+            The products that are not zero.
+        c, expected : Fraction
+            Addend and result.
+        smallest : Fraction, optional
+            What a wrong unit would return; the result's format must be able to show it.
+        scales : tuple of int
+            Powers of two to try; (0,) for vectors about the ends of the exponent range.
+
+        Returns
+        -------
+        bool
+            Whether the formats have the vector at some scale.
+        """
+        for scale in scales:
+            try:
+                vector = self._encoded(name, products, Fraction(c), Fraction(expected), smallest, scale)
+            except Unreachable:
+                continue
+            self.vectors.append(vector)
+            return True
+        self.unreachable.append(name)
+        return False
+
+    def _encoded(self, name, products, c, expected, smallest, scale) -> ProbeVector:
+        a_format, b_format, c_format, d_format = self.row.formats
+        if smallest is not None:
+            encode_value(smallest * power(scale), d_format)
+        a, b = [0] * self.row.k, [0] * self.row.k
+        largest = max((abs(v) for v in products.values() if isinstance(v, Fraction)), default=Fraction(0))
+        for place, product in products.items():
+            a[place], b[place] = product_bits(product, scale, a_format, b_format)
+            if product == largest and abs(largest) >= abs(c):
+                self._require_normal(a[place], b[place])
+        result = encode_value(expected * power(scale), d_format)
+        return ProbeVector(name, tuple(a), tuple(b), encode_value(c * power(scale), c_format), result)
+
+    def _require_normal(self, a: int, b: int) -> None:
+        """The exponent of the largest product decides the alignment: it must be that of its value."""
+        for bits, fmt in zip((a, b), self.row.formats[:2], strict=True):
+            _, _, significand, exponent = fmt.decode_exact(bits)
+            if significand.bit_length() - 1 + exponent < fmt.emin:
+                raise Unreachable("subnormal operand in the largest product")
+
+    def reaches(self, value: Fraction) -> bool:
+        """Whether the operand formats make a product of that value."""
+        try:
+            factors(value, *self.row.formats[:2])
+        except Unreachable:
+            return False
+        return True
+
+    @property
+    def product_span(self) -> int:
+        """Binades between the largest product that is a power of two and the smallest product."""
+        a, b = self.row.formats[:2]
+        top = a.emax + b.emax
+        while not self.reaches(power(top)):
+            top -= 1
+        return top - (a.quantum_exponent + b.quantum_exponent)
+
+
+def kept_bits(build: Builder, pair: tuple[int, ...], fraction_bits: int, tiny: int | None) -> None:
+    """P4, cancellation: 1 - 1 + 2^-F is kept, 2^-(F+1) is lost. `tiny` is the position of the small product, None for c."""
+    what = "c" if tiny is None else "product"
+    for distance, kept in ((fraction_bits, True), (fraction_bits + 1, False)):
+        small = power(-distance)
+        products = {pair[0]: ONE, pair[1]: -ONE, **({} if tiny is None else {tiny: small})}
+        build.add(
+            f"1 - 1 + 2^-{distance} as {what}: {'kept' if kept else 'lost'}",
+            products, small if tiny is None else Fraction(0), small if kept else Fraction(0), smallest=small,
+        )  # fmt: skip
+
+
+def alignment_rounding(
+    build: Builder, pair: tuple[int, ...], rounding: str, fraction_bits: int, tiny: int | None
+) -> None:
+    """P5: 1 - 1 + t q for fractions t of the quantum q."""
+    q = power(-fraction_bits)
+    for t in TAILS:
+        products = {pair[0]: ONE, pair[1]: -ONE, **({} if tiny is None else {tiny: t * q})}
+        build.add(
+            f"1 - 1 + {t} q at the alignment",
+            products, t * q if tiny is None else Fraction(0), OUTCOMES[rounding][t] * q, smallest=q / 2,
+        )  # fmt: skip
+
+
+def output_rounding(build: Builder, places: tuple[int, ...], rounding: str, *, use_c: bool = True) -> None:
+    """P8: 3 + (1 + t u) = 4 + t u; c carries 1 + t u where its format can, else a fourth product carries 1, and a fifth t u."""
+    u = power(2 - build.fraction_bits)
+    fits = build.row.formats[2].fraction_bits >= build.fraction_bits
+    for t in TAILS:
+        sign = -1 if t < 0 else 1
+        expected = sign * 4 + OUTCOMES[rounding][t] * u
+        products = {place: Fraction(sign) for place in places[:3]}
+        name = f"{sign * 4} + {t} u in the output"
+        if use_c and fits:
+            build.add(name, products, sign + t * u, expected, smallest=u)
+        elif use_c:
+            build.add(name, {**products, places[3]: t * u}, Fraction(sign), expected, smallest=u)
+        else:
+            products[places[3]] = Fraction(sign)
+            build.add(name, {**products, places[4]: t * u}, Fraction(0), expected, smallest=u)
+
+
+def single_rounding(build: Builder, place: int, rounding: str, tails: tuple[Fraction, ...] = TAILS) -> None:
+    """Rounding of one addition: c = 1 plus the product t u, u the unit in the last place of 1."""
+    u = power(-build.fraction_bits)
+    for t in tails:
+        sign = -1 if t < 0 else 1
+        expected = sign + OUTCOMES[rounding][t] * u
+        build.add(f"{sign} + {t} u in the output", {place: t * u}, Fraction(sign), expected, smallest=u)
+
+
+def terms_by_cancellation(
+    build: Builder, terms: int, fraction_bits: int, partners: tuple[int, ...], groups: int = 1
+) -> bool:
+    """P3: X at 0, -X at j, y everywhere else; y survives in the steps after the one in which X and -X meet."""
+    k = build.row.k
+    gap = fraction_bits + k.bit_length() + 2
+    done = True
+    for j in (p for p in partners if p < k):
+        survivors = k - (j // terms + 1) * terms
+        products = {i: power(-gap) for i in range(k)} | {0: ONE, j: -ONE}
+        done &= build.add(
+            f"X at 0, -X at {j}: {survivors} of {k} small addends survive",
+            products, power(-gap), survivors * power(-gap), smallest=power(-gap),
+        )  # fmt: skip
+    return done
+
+
+def terms_by_rounding(build: Builder, terms: int, rounding: str) -> None:
+    """P11: two products of half a unit of c, one in each half of the step: their sum counts in one operation, not in two."""
+    half = power(-build.fraction_bits - 1)
+    up = 2 * half
+    build.add(
+        f"c = 1 and half a unit at 0 and at {terms // 2}: one operation of {terms} sees a whole unit",
+        {0: half, terms // 2: half}, ONE, ONE + up, smallest=up,
+    )  # fmt: skip
+    if terms < build.row.k and rounding in ("rz", "rne"):
+        build.add(
+            f"c = 1 and half a unit at 0 and at {terms}: two operations lose both",
+            {0: half, terms: half},
+            ONE,
+            ONE,
+            smallest=up,
+        )
+
+
+def products_as_they_are(build: Builder, places: tuple[int, ...], fraction_bits: int, *, use_c: bool) -> None:
+    """P6: 1.5^2 - 1.5^2 + q keeps q, because 2.25 has exponent 0."""
+    q, square = power(-fraction_bits), (Fraction(3, 2), Fraction(3, 2))
+    products: dict[int, Product] = {places[0]: square, places[1]: (-square[0], square[1])}
+    if not use_c:
+        products[places[2]] = q
+    build.add("1.5^2 - 1.5^2 + q: products are not normalised", products, q if use_c else Fraction(0), q, smallest=q)

@@ -1,0 +1,39 @@
+"""What an engine computes in words: its accumulator's, with block scales, chain over k and the bits that addends keep."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from ..engines.matrix_engine import MatrixEngine
+from .words import Words
+
+
+def words_of_engine(engine: MatrixEngine) -> Words:
+    """The words of an engine's accumulator, with its block scales, its chain over k and the bits that addends keep."""
+    spec = engine.accumulator
+    words, length = spec.words(engine.formats[3].name), spec.terms_per_step
+    steps = list(words.steps)
+    if engine.scale_format is not None and spec.scales_products:
+        steps.append(
+            f"Each product is multiplied by its two block scales ({engine.scale_format}, one for {engine.block_size} "
+            "products), exactly."
+        )
+    if words.formula and engine.k > length > 1:
+        steps.append(
+            f"The {engine.k} products of one instruction are a chain of {-(-engine.k // length)} such steps: the result of one "
+            "is the c of the next, and so it goes on from instruction to instruction."
+        )
+    elif words.formula:
+        steps.append("A longer sum is a chain: the result of one instruction is the c of the next.")
+    return replace(words, steps=tuple(steps), window=tuple(_window(spec.inner)))
+
+
+def _window(spec: Any) -> Iterator[str]:
+    kept = getattr(spec, "fraction_bits", None)
+    if kept is None:
+        return
+    lower = 5
+    yield f"bits kept of each addend (F = {kept}; what is right of | is lost):"
+    yield f"  exponent e    1.{'x' * kept}|"
+    if kept > lower:
+        yield f"  exponent e-{lower}  0.{'0' * (lower - 1)}1{'x' * (kept - lower)}|{'x' * lower}"

@@ -1,0 +1,36 @@
+"""The order of a sum, put together operation by operation."""
+
+from collections.abc import Sequence
+
+from .tree import Operation
+
+#: A position among the leaves and operations of a tree.
+Position = int
+
+
+class SumBuilder:
+    """Operations as they are found; an operation's position comes after those of the leaves."""
+
+    def __init__(self, count: int):
+        self.leaves = count
+        self.operations: list[Operation] = []
+
+    def add(self, addends: Sequence[Position], label: str = "", note: str = "", *, exact: bool = False) -> Position:
+        """The position of a new operation; that of its addend where there is only one."""
+        if len(addends) == 1:
+            return addends[0]
+        self.operations.append(Operation(tuple(addends), "exact" if exact else "aligned", label, note))
+        return self.leaves + len(self.operations) - 1
+
+    def halves(self, addends: Sequence[Position], label: str, note: str, *, exact: bool = False) -> Position:
+        """A binary tree of operations over neighbours."""
+        level = list(addends)
+        while len(level) > 1:
+            level = [self.add(level[i : i + 2], label, note, exact=exact) for i in range(0, len(level), 2)]
+        return level[0]
+
+    def chain(self, first: Position, addends: Sequence[Position], note: str) -> Position:
+        """Fused multiply-adds one after the other."""
+        for addend in addends:
+            first = self.add([first, addend], "FMA", note)
+        return first

@@ -1,0 +1,84 @@
+"""What every algorithm shares that aligns addends to a largest exponent: edge rules, and the fields of its plans."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from ..aspects import plans
+from ..aspects.plans import FLUSH_SIGNED, KEEP, LARGEST_EXPONENT, format_fields, result_fields, rule_fields
+from ..formats import Format
+from .base import Accumulator, Rules, ZeroExponent
+from .checks import check_exponent
+
+ALIGNMENT_RULES: Rules = {
+    **Accumulator.edge_rules,
+    "zero_operand": ("skip", "minus126", "format_minimum"),
+    "zero_c": ("skip", "minus126", "format_minimum"),
+    "subnormal_c": ("raw", "normalised"),
+    "negative_underflow": ("positive", "negative"),
+    "exponent_floor": None,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignedSum(Accumulator):
+    """Fields of every algorithm that aligns addends to a largest exponent."""
+
+    zero_operand: ZeroExponent = "skip"
+    zero_c: ZeroExponent = "skip"
+    subnormal_c: Literal["raw", "normalised"] = "raw"
+    negative_underflow: Literal["positive", "negative"] = "positive"
+    #: The alignment exponent never goes below this, None for no floor.
+    exponent_floor: int | None = None
+
+    edge_rules: ClassVar = ALIGNMENT_RULES
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_exponent(self, "exponent_floor")
+
+
+#: Numbers of generic_plan.h.
+_SKIPPED_ZEROS = {"keeps_scale": 0, "skip": 1, "skip_zero_products": 2}
+
+
+def aligned_fields(spec: Any, formats, scale: Format | None, block_size: int | None) -> dict[str, Any]:
+    """Fields of a plan that all aligned sums share."""
+    a, b, c, d = formats
+    flush = FLUSH_SIGNED if getattr(spec, "flush_inputs", False) else KEEP
+    normalise = spec.subnormal_c == "normalised"
+    fields = {
+        "step": spec.terms_per_step,
+        "a": format_fields(a, spec, spec.zero_operand, flush=flush),
+        "b": format_fields(b, spec, spec.zero_operand, flush=flush),
+        "c": format_fields(c, spec, spec.zero_c, normalise=normalise, flush=flush),
+        "chained": format_fields(d, spec, spec.zero_c, normalise=normalise, flush=flush),
+        "raw_c": format_fields(c, spec),
+        "raw_d": format_fields(d, spec),
+        "result": result_fields(d),
+        "rule": rule_fields(
+            d,
+            spec,
+            spec.output_rounding,
+            kept=getattr(spec, "output_fraction_bits", None),
+            to_inf=True,
+            flush=getattr(spec, "flush_outputs", False),
+            positive=spec.negative_underflow == "positive",
+        ),
+        "late": rule_fields(d, spec, "rne"),
+    }
+    if spec.exponent_floor is not None:
+        plans.require(abs(spec.exponent_floor) < LARGEST_EXPONENT, f"exponent_floor is beyond {LARGEST_EXPONENT}")
+        fields["floor"] = spec.exponent_floor
+    if scale is not None:
+        fields["scale"] = format_fields(scale, spec, spec.zero_operand)
+        fields["block"] = block_size
+    fields["skip_scaled_zero"] = _SKIPPED_ZEROS[getattr(spec, "scaled_zero", "keeps_scale")]
+    plans.require(spec.terms_per_step <= plans.MAX_TERMS, f"more than {plans.MAX_TERMS} products in a pass")
+    return fields
+
+
+def limit_products(fields: dict, exponent: int | None) -> None:
+    """The exponent from which products are infinite, as a field."""
+    if exponent is not None:
+        plans.require(abs(exponent) < LARGEST_EXPONENT, f"product_overflow_exponent is beyond {LARGEST_EXPONENT}")
+        fields["limit"] = exponent

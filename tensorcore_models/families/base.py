@@ -1,0 +1,385 @@
+"""The base of every accumulator family: its specification, and each aspect of it as a method with a fallback."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+from ..explanations.sums import Position, SumBuilder
+from ..explanations.words import Words
+from ..formats import Format, IntegerFormat
+from .checks import checked_value
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..aspects.errors import GroupFacts, OperandFacts, StepError
+    from ..aspects.probes import Builder
+    from ..aspects.search import Search
+    from ..bitvectors.passes import Pass as TermPass
+    from ..bitvectors.terms import Term
+    from ..reference.passes import Pass
+
+NanRule = Literal["all_ones", "quiet", "x86"]
+ZeroExponent = Literal["skip", "minus126", "format_minimum"]
+Rules = dict[str, tuple[str, ...] | None]
+AnyFormat = Format | IntegerFormat
+
+
+class Aspect(NamedTuple):
+    """One thing that a family says of its arithmetic.
+
+    Attributes
+    ----------
+    title : str
+    method : str
+        The method that says it.
+    fallback : str
+        What holds for a family that does not.
+    others : tuple of str
+        Methods that go with it; their fallbacks do for most families.
+    """
+
+    title: str
+    method: str
+    fallback: str
+    others: tuple[str, ...] = ()
+
+
+#: What a family can say, in the order in which it is worth writing. docs/families.md shows who says what.
+ASPECTS = (
+    Aspect("integers", "pass_bits", "nothing runs: NotImplementedError"),
+    Aspect("words", "words", "the name of the class, and no formula", ("scales_products",)),
+    Aspect("tree", "add_step", "no tree is drawn"),
+    Aspect("kernels", "plan_fields", "the plain integers run", ("arrangement", "operand_tables", "form", "conversion")),
+    Aspect("bound", "step_error", "no bound: ValueError", ("group_facts", "group_facts_of_formats", "unrounded")),
+    Aspect("search", "searches", "identify does not look for it", ("simplest",)),
+    Aspect("terms", "pass_term", "solvers cannot be asked: Unencodable", ("parametric",)),
+    Aspect("probe vectors", "probe", "there are none"),
+)
+
+
+class Form(NamedTuple):
+    """An arithmetic that code outside of the families knows by name, and the specification with its fields."""
+
+    name: str
+    spec: Any
+
+
+class Conversion(NamedTuple):
+    """Operands converted before the sum.
+
+    Attributes
+    ----------
+    spec : Accumulator
+        What is done with the converted operands.
+    formats : tuple
+        Formats of the converted a and b, and of c and d.
+    convert : callable
+        (encodings of a or b, 0 for a or 1 for b) -> converted encodings.
+    """
+
+    spec: "Accumulator"
+    formats: tuple[Any, ...]
+    convert: Callable[[Any, int], Any]
+
+
+class Arrangement(NamedTuple):
+    """How a kernel takes the products of one pass.
+
+    Attributes
+    ----------
+    groups : list of list of int
+        Products in the order in which they are taken, group after group.
+    tree : list of int
+        Additions after the products, as the generic kernel of the family reads them; empty where it needs none.
+    """
+
+    groups: list[list[int]]
+    tree: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accumulator:
+    """One accumulator algorithm: what a matrix unit does with the products of one output element.
+
+    A family is a subclass, frozen, whose fields specify the algorithm. It says what it knows of its arithmetic by overriding
+    methods; each has a fallback, so that a family that only overrides `pass_bits` runs at once:
+
+    =============  =================================  =====================================================================
+    aspect         method                             without it
+    =============  =================================  =====================================================================
+    integers       `pass_bits`                        nothing runs (NotImplementedError)
+    words          `words`, `scales_products`         the class's name stands for its words; no formula
+    tree           `add_step`                         no tree of the sum is drawn
+    kernels        `plan_fields`, `arrangement`,      it runs on `pass_bits` in plain Python
+                   `operand_tables`, `form`,
+                   `conversion`
+    bound          `step_error`, `group_facts`,       a bound raises ValueError
+                   `group_facts_of_formats`,
+                   `unrounded`
+    search         `searches`, `simplest`             identify does not look for it
+    terms          `pass_term`, `parametric`          SMT solvers cannot be asked about it (Unencodable)
+    probe vectors  `probe`                            it has none: `probe_set` is empty
+    =============  =================================  =====================================================================
+
+    A subclass that overrides `pass_bits` computes something else than the class it is derived from: what it does not override
+    of the other aspects goes back to the fallback, so that no kernel, bound or sentence of the other algorithm is used for it.
+
+    Parameters
+    ----------
+    nan : {"all_ones", "quiet", "x86"}
+        Encoding of NaN results; "x86" for SequentialFMA and LanedFMA only.
+    tf32_nan : {"truncated", "kept"}
+        What a tf32 operand is whose NaN payload is in the ignored low bits only.
+    """
+
+    nan: NanRule = "all_ones"
+    tf32_nan: Literal["truncated", "kept"] = "truncated"
+
+    #: Whether an engine of this algorithm can have block scales.
+    takes_scales: ClassVar[bool] = False
+    #: Whether it multiplies integers; else floating-point numbers.
+    takes_integers: ClassVar[bool] = False
+    #: Whether the algorithm is known: else the unit can be listed, and nothing can be computed with it.
+    published: ClassVar[bool] = True
+    #: Whether block scales multiply each product, and a sentence is added that says so; else `words` says what they do.
+    scales_products: ClassVar[bool] = True
+    #: Allowed values of the named edge rules; None where any value that the class validates will do.
+    edge_rules: ClassVar[Rules] = {"nan": ("all_ones", "quiet"), "tf32_nan": ("truncated", "kept")}
+    #: Aspects that a family leaves to the fallback, each with the reason.
+    left_out: ClassVar[dict[str, str]] = {}
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if "pass_bits" in vars(cls):
+            for aspect in ASPECTS:
+                for name in (aspect.method, *aspect.others):
+                    if name not in vars(cls):
+                        setattr(cls, name, vars(Accumulator)[name])
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            if not isinstance(field.type, str):
+                value = checked_value(getattr(self, field.name), field.type, f"{type(self).__name__}: {field.name}")
+                object.__setattr__(self, field.name, value)
+        for rule, allowed in self.edge_rules.items():
+            value = getattr(self, rule)
+            if allowed is not None and value not in allowed:
+                raise ValueError(
+                    f"{type(self).__name__}: {rule} is {value!r}, expected one of {', '.join(map(repr, allowed))}"
+                )
+        self._check()
+
+    def _check(self) -> None:
+        """Hook for the checks of a class's own fields."""
+
+    def with_rules(self, **rules):
+        """A copy with other edge rules.
+
+        Raises
+        ------
+        ValueError
+            If a name is not an edge rule of this class (the message lists them) or a value is not allowed.
+        """
+        unknown = sorted(set(rules) - set(self.edge_rules))
+        if unknown:
+            raise ValueError(
+                f"{type(self).__name__} has no edge rule {', '.join(map(repr, unknown))}; it has {', '.join(self.edge_rules)}"
+            )
+        return dataclasses.replace(self, **rules)
+
+    def check_formats(self, formats: Sequence[AnyFormat], block_size: int | None) -> None:
+        """Refuse operand formats that the algorithm does not take.
+
+        Parameters
+        ----------
+        formats : sequence of Format or IntegerFormat
+            Of a, b, c and d.
+        block_size : int or None
+            Products that share a block scale.
+
+        Raises
+        ------
+        ValueError
+            If a format is an integer format and the algorithm takes floating-point numbers, or the other way round.
+        """
+        for name, fmt in zip("abcd", formats, strict=True):
+            if isinstance(fmt, IntegerFormat) != self.takes_integers:
+                raise ValueError(
+                    f"{type(self).__name__} takes {'integers' if self.takes_integers else 'floating-point numbers'}, "
+                    f"{name}_format is {fmt.name}"
+                )
+
+    def operand_format(self, fmt: AnyFormat, side: int) -> AnyFormat:
+        """The format as which operands are read, a's (side 0) or b's (1), of a unit that reads them another way by an edge rule."""
+        return fmt
+
+    # -- steps -----------------------------------------------------------------------------------------------------------
+    @property
+    def terms_per_step(self) -> int:
+        """Products that one pass of the algorithm takes; K is cut into chained passes of this length."""
+        return 1
+
+    @property
+    def groups_per_instruction(self) -> int:
+        """Passes after which a chain goes on as it began."""
+        return 1
+
+    @property
+    def inner(self) -> "Accumulator":
+        """The specification of the sum in which products are aligned: of a chain of sums that of one of them."""
+        return self
+
+    # -- integers --------------------------------------------------------------------------------------------------------
+    def pass_bits(self, p: "Pass") -> int:
+        """One pass of the algorithm in plain integers: the truth that kernels are tested against.
+
+        Parameters
+        ----------
+        p : tensorcore_models.reference.Pass
+            Encodings of up to `terms_per_step` products and of the addend.
+
+        Returns
+        -------
+        int
+            Encoding of the result.
+
+        Raises
+        ------
+        NotImplementedError
+            If the class states no algorithm.
+        """
+        raise NotImplementedError(f"{type(self).__name__} states no algorithm: override pass_bits")
+
+    # -- words and tree --------------------------------------------------------------------------------------------------
+    def words(self, d: str) -> Words:
+        """What is computed, for readers; `d` is the format of the result.
+
+        By default a class is named, and has neither sentences nor a formula.
+        """
+        name = type(self).__name__
+        return Words(f"An algorithm of one's own, {name}", (), "", f"computes by {name}")
+
+    def add_step(self, ks: Sequence[Position], c: Position, to: SumBuilder) -> Position | None:
+        """Add the operations of one step over the products `ks` and the addend `c` to a tree of the sum.
+
+        Returns
+        -------
+        int or None
+            Position of the step's result; None (the default): the order is not said.
+        """
+        return None
+
+    # -- kernels ---------------------------------------------------------------------------------------------------------
+    def plan_fields(self, formats: Sequence[Any], scale: Format | None, block_size: int | None) -> dict[str, Any]:
+        """Fields of the plan that the compiled generic kernel runs (:mod:`tensorcore_models.aspects.plans`).
+
+        Parameters
+        ----------
+        formats : sequence of Format or IntegerFormat
+            Of a, b, c and d.
+        scale, block_size
+            Block scales, None without.
+
+        Raises
+        ------
+        BeyondKernels
+            Where no kernel holds it, and by default: `pass_bits` then runs in plain Python.
+        """
+        from ..aspects.plans import BeyondKernels
+
+        raise BeyondKernels(f"{type(self).__name__} has no lowering")
+
+    def arrangement(self, length: int) -> Arrangement:
+        """How the kernel takes `length` products of one pass; by default one after the other."""
+        return Arrangement([list(range(length))], [])
+
+    def operand_tables(self, formats: Sequence[Any]) -> "tuple[np.ndarray | None, np.ndarray | None]":
+        """Tables that convert encodings of A and B before they are multiplied; by default none."""
+        return None, None
+
+    def conversion(self, formats: Sequence[Any]) -> "Conversion | None":
+        """What the unit makes of its operands before it does what another accumulator does; by default it does not.
+
+        The kernels then convert the operands once, and run the other accumulator with its fast kernels.
+        """
+        return None
+
+    def form(self) -> Form:
+        """The arithmetic as code outside knows it that is fast, or exact, for one arithmetic only; by default none of them.
+
+        A family that computes what another one does for some of its values may give that one's form, and gets its fast kernels.
+        """
+        return Form("", self)
+
+    # -- bound -----------------------------------------------------------------------------------------------------------
+    def step_error(self, unit: Any, facts: "OperandFacts") -> "StepError":
+        """Error of one step: relative to the largest size of its sum, and absolute.
+
+        Parameters
+        ----------
+        unit : Engine
+            Formats, block scales and label.
+        facts : OperandFacts
+            Exponents of the operands.
+
+        Raises
+        ------
+        ValueError
+            If no error is derived, as by default.
+        """
+        raise ValueError(f"{unit.label}: no bound is derived for {type(self).__name__}")
+
+    def group_facts_of_formats(self, unit: Any) -> "GroupFacts | None":
+        """Facts of exact group sums of any operands of a unit's formats; None for a unit without such groups."""
+        return None
+
+    def group_facts(self, unit: Any, a, b, scale_a, scale_b) -> "GroupFacts | None":
+        """The same of given operands, as float64 values."""
+        return None
+
+    def unrounded(self) -> "Accumulator | None":
+        """The specification whose sums are aligned alike and not rounded after that; None without an alignment."""
+        return None
+
+    # -- search ----------------------------------------------------------------------------------------------------------
+    @classmethod
+    def searches(cls) -> "tuple[Search, ...]":
+        """How identify looks for the family: fields with their values, and specifications to start from; by default not."""
+        return ()
+
+    def simplest(self) -> "Accumulator":
+        """The specification of the plainest class that computes the same on every input."""
+        return self
+
+    # -- terms -----------------------------------------------------------------------------------------------------------
+    def pass_term(self, p: "TermPass") -> "Term":
+        """One pass as a term over bit-vectors, the twin of `pass_bits`.
+
+        Parameters
+        ----------
+        p : tensorcore_models.bitvectors.passes.Pass
+
+        Raises
+        ------
+        Unencodable
+            If there is no term, as by default.
+        """
+        from ..bitvectors.passes import Unencodable
+
+        reason = self.left_out.get("terms", "override pass_term")
+        raise Unencodable(f"{type(self).__name__} has no encoding as terms: {reason}")
+
+    def parametric(self) -> "Any | None":
+        """The point of the parametric space (ParametricDotAdd) that computes the same; None where there is none."""
+        return None
+
+    # -- probe vectors ---------------------------------------------------------------------------------------------------
+    def probe(self, build: "Builder") -> None:
+        """Add inputs whose results follow by hand from the specification and from no other one; by default none.
+
+        Parameters
+        ----------
+        build : tensorcore_models.aspects.probes.Builder
+        """

@@ -1,0 +1,206 @@
+"""SequentialFMA: a chain of fused multiply-adds."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from ..aspects import errors, plans, search
+from ..aspects.plans import FLUSH_NONE, FLUSH_SIGNED, FLUSH_TINY, KEEP, format_fields, integer_width
+from ..aspects.probes import ONE, single_rounding
+from ..aspects.search import Field, Search, one_of
+from ..aspects.values import power
+from ..explanations.words import ROUNDINGS, Words
+from ..formats import FORMATS
+from ..reference import ieee
+from ..reference.operands import decode, flushed
+from .base import Accumulator, Arrangement, Form, NanRule
+from .checks import check_deterministic
+from .ieee import X86_RULES, double_holds, ieee_fields, lanes_hold, operand_flush
+
+#: Chained FMAs in one pass of the kernel; the bits do not depend on it.
+_FMA_PASS = 64
+
+
+@dataclass(frozen=True)
+class SequentialFMA(Accumulator):
+    """SFMA: a chain of IEEE fused multiply-adds in the output format, k ascending (xie-mma-sim, section IV-A).
+
+    FP64 tensor cores, FP64 and FP32 matrix cores; with `flush_inputs`, `flush_outputs`, "odd_first" and the rule nan "x86"
+    VDPBF16PS (Intel SDM; measured: :mod:`tensorcore_models.catalogue.other`).
+
+    Parameters
+    ----------
+    rounding : str
+        Rounding of each FMA.
+    flush_inputs, flush_outputs : bool
+        Subnormal operands (a, b and c) are taken as zero. Results become zero that, rounded with an unbounded exponent, are
+        below the smallest normal number (x86: tininess is detected after rounding). The sign is kept.
+    pair_order : {"ascending", "odd_first"}
+        "odd_first": of each pair of products the one with odd k comes first (VDPBF16PS).
+    saturate : bool
+        Overflow gives the largest finite number, and NaN results are zero (Ascend 910A).
+    """
+
+    rounding: str = "rne"
+    flush_inputs: bool = False
+    flush_outputs: bool = False
+    pair_order: Literal["ascending", "odd_first"] = "ascending"
+    saturate: bool = False
+    nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
+
+    edge_rules: ClassVar = X86_RULES
+
+    def _check(self):
+        check_deterministic(self, "rounding")
+
+    @property
+    def terms_per_step(self) -> int:
+        return 2 if self.pair_order == "odd_first" else 1
+
+    def _order(self, count: int) -> list[int]:
+        """The order in which `count` products are added."""
+        if self.pair_order == "ascending":
+            return list(range(count))
+        return [k for pair in range(0, count, 2) for k in (pair + 1, pair) if k < count]
+
+    def pass_bits(self, p):
+        """Chain of fused multiply-adds in the output format (xie-mma-sim, Algorithm 1)."""
+        a_format, b_format, total_format, d_format = p.formats
+        total = p.c
+        for k in self._order(len(p.a)):
+            x, y, z = p.x[k], p.y[k], decode(total_format, total, self)
+            if self.flush_inputs:
+                x, y, z = flushed(x, a_format.emin), flushed(y, b_format.emin), flushed(z, total_format.emin)
+            flush = ieee.TINY if self.flush_outputs else ieee.KEEP
+            total = ieee.fma(x, y, z, d_format, self, self.rounding, flush=flush, saturate=self.saturate)
+            total_format = d_format
+        return total
+
+    def words(self, d):
+        steps = [
+            f"One product after the other is added by a fused multiply-add, rounded {ROUNDINGS[self.rounding]} to "
+            f"{d}: product and sum "
+            "are rounded once, together.",
+        ]
+        if self.pair_order == "odd_first":
+            steps.append("Of each pair of products, the one with odd k comes first.")
+        if self.flush_inputs or self.flush_outputs:
+            what = [text for on, text in ((self.flush_inputs, "operands"), (self.flush_outputs, "results")) if on]
+            steps.append(f"Subnormal {' and '.join(what)} become zero and keep their sign.")
+        if self.saturate:
+            steps.append("Overflow gives the largest finite number, and a NaN result is zero.")
+        return Words(
+            "Chain of fused multiply-adds", tuple(steps),
+            rf"d_0 = c, \quad d_i = \mathrm{{{self.rounding.upper()}}}(a_i b_i + d_{{i-1}})",
+            "rounds after every single product",
+        )  # fmt: skip
+
+    def add_step(self, ks, c, to):
+        return to.chain(c, [ks[i] for i in self._order(len(ks))], f"fused multiply-add, rounded {self.rounding}")
+
+    def plan_fields(self, formats, scale, block_size):
+        """In doubles where products are exact there, else in integers or by their exact errors."""
+        a, b, c, d = formats
+        flush = FLUSH_SIGNED if self.flush_inputs else KEEP
+        results = FLUSH_TINY if self.flush_outputs else FLUSH_NONE
+        fields = ieee_fields(self, formats, self.rounding, flush_inputs=flush, saturate=self.saturate, flush=results)
+        fields["step"] = _FMA_PASS
+        # The first addend is flushed by c's range, later ones by d's.
+        one_flush = not self.flush_inputs or c.emin >= d.emin
+        if self.flush_inputs:
+            fields.update(c_flush=2.0 ** max(c.emin, -1074), chained_flush=2.0 ** max(d.emin, -1074))
+        doubles = all(f.precision <= 53 and f.emin - f.fraction_bits >= -1074 and f.emax <= 1023 for f in (a, b, c))
+        fp64 = FORMATS["fp64"]
+        is_fp64 = (d.exponent_bits, d.fraction_bits, d.bias, d.specials) == (11, 52, fp64.bias, "ieee")
+        if is_fp64 and doubles and one_flush and self.rounding == "rne" and not self.flush_outputs:
+            return fields | {"family": plans.FMA64}
+        if lanes_hold(formats) and one_flush:
+            return fields | {"family": plans.FMA}
+        if plans.HAS_WIDE and doubles and one_flush and (is_fp64 or (d.precision <= 50 and double_holds(d))):
+            return fields | {"family": plans.FMA_EXACT}
+        plans.require(not fields["late"]["nan_operand"], "NaN payloads of numbers that double does not hold")
+        signed = (a.precision + 1, b.precision + 1)  # packed with their sign
+        fields.pop("c_flush", None), fields.pop("chained_flush", None)
+        fields.update(
+            family=plans.SOFT_FMA,
+            wide=integer_width(signed, a.precision + b.precision + 2, max(c.precision, d.precision + 2)),
+            product_fraction=a.fraction_bits + b.fraction_bits,
+            c=format_fields(c, self, flush=flush),
+            chained=format_fields(d, self, flush=flush),
+        )
+        return fields
+
+    def arrangement(self, length):
+        return Arrangement([self._order(length)], [])
+
+    def form(self):
+        return Form("fma_chain", self)
+
+    def step_error(self, unit, facts):
+        terms, result = self.terms_per_step, unit.formats[3]
+        relative, absolute, text = errors.output_error(self, result, terms, self.rounding)
+        operands = operand_flush(unit.formats, facts.largest) + errors.flushed_addend(unit)
+        flush = terms * operands * self.flush_inputs + terms * result.min_normal * self.flush_outputs
+        return errors.StepError(relative, absolute + flush, terms, (f"fused multiply-adds, {text}",))
+
+    @classmethod
+    def searches(cls):
+        fields = (
+            Field(("rounding",), one_of(*search.ROUNDINGS)),
+            Field(("flush_inputs",), one_of(False, True)),
+            Field(("flush_outputs",), one_of(False, True)),
+            Field(("pair_order",), one_of("ascending", "odd_first"), lambda i, s: i.k > 1),
+            Field(("saturate",), one_of(False, True)),
+            *search.COMMON,
+        )
+        starts = [cls(r, pair_order=o) for r in ("rne", "rz") for o in ("ascending", "odd_first")]
+        return (
+            Search("chain of fused multiply-adds", fields, search.unscaled(lambda i: starts), ("pair_order",), rank=10),
+        )
+
+    def pass_term(self, p):
+        from ..bitvectors import numbers as n
+        from ..bitvectors.passes import Unencodable
+
+        if self.flush_inputs or self.flush_outputs or self.saturate or self.nan == "x86":
+            raise Unencodable(
+                "a chain of fused multiply-adds that flushes, saturates or keeps NaN payloads has no encoding"
+            )
+        total, formats = p.c, p.formats
+        for x, y in zip(p.x, p.y, strict=True):
+            numbers = [n.multiply(x, y), n.decode(formats.c, total, self)]
+            total = n.ieee_sum(numbers, formats.d, self, self.rounding)
+            formats = dataclasses.replace(formats, c=formats.d)
+        return total
+
+    def probe(self, build):
+        """SFMA: one fused multiply-add after the other (fasi, section 3.3; khattak-mikaitis, section IV-A2)."""
+        single_rounding(build, 0, self.rounding)
+        half = power(-build.fraction_bits - 1)
+        order = [1, 0] if self.pair_order == "odd_first" else list(range(build.row.k))
+        if build.row.k > 1:
+            first, second = order[0], order[1]
+            build.add(
+                f"c = 1, then half a unit twice (k = {first}, {second})",
+                {first: half, second: half},
+                ONE,
+                ONE,
+                2 * half,
+            )
+            build.add(f"half a unit in c and at k = {first}, then 1", {first: half, second: ONE}, half, ONE + 2 * half)
+            build.add(
+                f"half a unit in c, 1 at k = {first}, then half a unit", {first: ONE, second: half}, half, ONE, 2 * half
+            )
+            build.add(
+                f"1 at k = {first}, -1 at k = {second}: c is lost",
+                {first: ONE, second: -ONE},
+                half * half,
+                0,
+                half * half,
+            )
+        p = build.row.formats[0].precision
+        if 2 * p - 1 > build.fraction_bits + 1:
+            root = 1 + power(-(build.fraction_bits + 1) // 2)
+            square = root * root
+            low = square - 1 - 2 * (root - 1)
+            build.add("the product is not rounded", {0: (root, root)}, low - square, low)

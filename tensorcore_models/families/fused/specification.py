@@ -1,0 +1,303 @@
+"""FusedDotAdd, and the matrix unit put together from parameters of which it is one point."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from ..aligned import ALIGNMENT_RULES, AlignedSum
+from ..base import Accumulator, Form
+from ..checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_exponent, check_kept, require
+from . import bound, integers, lowering, words
+
+
+@dataclass(frozen=True, kw_only=True)
+class FusedSum(AlignedSum):
+    """The aspects of FusedDotAdd and ParametricDotAdd, which are stated once for the fields of the latter."""
+
+    takes_scales: ClassVar[bool] = True
+
+    @property
+    def terms_per_step(self) -> int:
+        return self.terms  # type: ignore[attr-defined]
+
+    def pass_bits(self, p):
+        return integers.step_bits(self, p)
+
+    def add_step(self, ks, c, to):
+        return words.add_step(self, ks, c, to)
+
+    def plan_fields(self, formats, scale, block_size):
+        return lowering.plan_fields(self, formats, scale, block_size)
+
+    def arrangement(self, length):
+        return lowering.arrangement(self, length)
+
+    def step_error(self, unit, facts):
+        return bound.step_error(self, unit, facts)
+
+    def unrounded(self):
+        return dataclasses.replace(self, output_rounding="rne", output_fraction_bits=None)
+
+    def pass_term(self, p):
+        from .terms import step_term
+
+        return step_term(self, p)
+
+
+@dataclass(frozen=True)
+class FusedDotAdd(FusedSum):
+    """FDA(F, N): NVIDIA tensor cores (xie-mma-sim, section IV-C; khattak-mikaitis, section IV).
+
+    1. NaN if any operand is NaN, a product is 0 * inf, or infinities of both signs meet among products and c; else the
+       infinity there is.
+    2. Products are exact and not normalised: significand product, exponent sum (plus the exponents of the block scales).
+    3. All products and c are shifted to the largest exponent and kept to `fraction_bits` fraction bits, rounded by
+       `alignment_rounding`.
+    4. They are summed exactly.
+    5. The sum is normalised and rounded by `output_rounding` to the output format (to `output_fraction_bits` fraction bits
+       where these are fewer); beyond the largest finite number it is infinity in every rounding mode.
+
+    Chains of it are xie's CoFDA.
+
+    Parameters
+    ----------
+    terms : int
+        N, products in one fused operation (c comes on top).
+    fraction_bits : int
+        F, fraction bits kept below the largest exponent.
+    output_rounding : str
+        Rounding to the output format: rz for fp32, rne for fp16 on all published tensor cores.
+    output_fraction_bits : int or None
+        Fraction bits of the result if fewer than the format's: 13 for fp8 on Ada and Hopper.
+    alignment_rounding : str
+        Rounding at the alignment; rz on all published tensor cores.
+    normalised_products : bool
+        Align products to the exponent of their leading bit instead. No published unit does (khattak-mikaitis, IV-A1).
+    scaled_zero : {"skip", "keeps_scale"}
+        Edge rule: whether a zero product of a block-scaled instruction keeps the exponents of its scales (where `zero_operand`
+        gives zeros an exponent at all).
+    """
+
+    terms: int = 16
+    fraction_bits: int = 25
+    output_rounding: str = "rz"
+    output_fraction_bits: int | None = None
+    alignment_rounding: str = "rz"
+    normalised_products: bool = False
+    scaled_zero: Literal["skip", "keeps_scale"] = "skip"
+
+    edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip", "keeps_scale"), "terms": None}
+    left_out: ClassVar = {"search": "it is found as a ParametricDotAdd, of which `simplest` makes it"}
+
+    def words(self, d):
+        return words.fused(self, d)
+
+    def form(self):
+        return Form("fused", self)
+
+    def probe(self, build):
+        from .probes import fused
+
+        fused(self, build)
+
+    def parametric(self):
+        return ParametricDotAdd(**{name: getattr(self, name) for name in _SHARED})
+
+
+#: Fields of FusedDotAdd, which ParametricDotAdd has too.
+_SHARED = tuple(field.name for field in dataclasses.fields(FusedDotAdd))
+
+
+@dataclass(frozen=True)
+class ParametricDotAdd(FusedSum):
+    """A matrix unit put together from parameters, for units that do not exist (yet).
+
+    Every published fused algorithm is a point of this space (:func:`as_parametric`); see :class:`FusedDotAdd` for the steps.
+
+    Parameters
+    ----------
+    terms : int
+        Products in one operation.
+    fraction_bits : int or None
+        Fraction bits kept below the largest exponent; None: nothing is cut off (exact accumulation, Kulisch). An output
+        precision of P with n extra alignment bits is ``P - 1 + n``; n may be negative.
+    alignment_rounding : str
+        Rounding of each addend at its alignment.
+    sticky : bool
+        One more bit is kept below the fraction bits, the logical OR of all that was cut off (only with rz).
+    normalised_products : bool
+        Products are aligned by the exponent of their leading bit.
+    significand_parts : tuple of int
+        Bits of the parts into which the significands of both operands are cut, from the leading bit down; they make up the
+        precision of the operand formats. Each product of two parts is aligned and rounded by itself, at the exponent of the
+        whole product. None given: the product is one piece.
+    c_position : {"early", "late", "exact"}
+        c takes part in the fused sum; is added to the rounded dot product by an IEEE addition (`late_rounding`; rounding to odd
+        overflows to infinity); or is added exactly to the sum of the aligned products, and the total is rounded once by
+        `output_rounding`, an exact zero with the sign that IEEE 754 gives the sum.
+    alignment : {"global", "pairwise", "odd_even"}
+        One alignment for all addends; a binary tree of two-operand alignments; or even and odd k apart and then with each
+        other (c joins the last step).
+    integer_bits : int or None
+        Width of the sum's integer part, two's complement, sign apart (2 hold an unnormalised product); beyond it the sum wraps
+        (fasi, section 3.1.4: carry bits are the integer bits after the first). None: wide enough.
+    normalise_each_add : bool
+        Addends are added one by one (c first if early), each intermediate sum normalised to `fraction_bits` bits.
+    output_rounding, output_fraction_bits
+        As in :class:`FusedDotAdd`.
+    late_rounding : str
+        Rounding of a late addition of c.
+    product_overflow_exponent : int or None
+        Products at or beyond 2 to this power are infinite.
+    flush_inputs, flush_outputs : bool
+        Subnormal operands and c are taken as zero; subnormal results become zero. The sign is kept. What was flushed takes part
+        in the alignment with the smallest normal exponent; `zero_operand` and `zero_c` are about zeros that were given.
+    flush_c : bool
+        A subnormal c is taken as zero, whatever becomes of operands.
+    zero_sign : {"ieee", "majority"}
+        Edge rule, with an exact c: the sign of a result of zero products and a c that is zero: -0 where all of them are -0; or
+        that of most of the products, whatever c's is.
+    padding : int
+        +0 products that every operation has beside its own; they show in signs of zeros only.
+    """
+
+    terms: int = 16
+    fraction_bits: int | None = 25
+    alignment_rounding: str = "rz"
+    sticky: bool = False
+    normalised_products: bool = False
+    c_position: Literal["early", "late", "exact"] = "early"
+    alignment: Literal["global", "pairwise", "odd_even"] = "global"
+    integer_bits: int | None = None
+    normalise_each_add: bool = False
+    output_rounding: str = "rz"
+    output_fraction_bits: int | None = None
+    late_rounding: str = "rne"
+    product_overflow_exponent: int | None = None
+    flush_inputs: bool = False
+    flush_outputs: bool = False
+    scaled_zero: Literal["skip", "keeps_scale"] = "skip"
+    significand_parts: tuple[int, ...] = ()
+    flush_c: bool = False
+    zero_sign: Literal["ieee", "majority"] = "ieee"
+    padding: int = 0
+
+    edge_rules: ClassVar = {
+        **ALIGNMENT_RULES,
+        "scaled_zero": ("skip", "keeps_scale"),
+        "normalised_products": None,
+        "zero_sign": ("ieee", "majority"),
+    }
+
+    def _check(self):
+        check_kept(self)
+        check_exponent(self, "product_overflow_exponent")
+        require(1 <= self.terms <= MAX_TERMS, self, f"terms {self.terms} must be 1 to {MAX_TERMS}")
+        for name in ("alignment_rounding", "output_rounding", "late_rounding"):
+            check_deterministic(self, name)
+        require(not self.sticky or self.alignment_rounding == "rz", self, "sticky needs alignment_rounding 'rz'")
+        if self.fraction_bits is None:
+            require(
+                not self.sticky
+                and self.integer_bits is None
+                and not self.normalise_each_add
+                and self.c_position != "exact",
+                self,
+                "exact accumulation (fraction_bits None) has neither sticky bit, integer_bits nor normalise_each_add, and c is "
+                "early or late",
+            )
+        else:
+            require(
+                1 <= self.fraction_bits <= MAX_FRACTION_BITS,
+                self,
+                f"fraction_bits {self.fraction_bits} must be 1 to {MAX_FRACTION_BITS} or None",
+            )
+        require(
+            not (self.normalise_each_add and self.alignment != "global"), self, "normalise_each_add is a sequential sum"
+        )
+        require(
+            self.integer_bits is None or 2 <= self.integer_bits <= 60,
+            self,
+            f"integer_bits {self.integer_bits} must be 2 to 60, or None",
+        )
+        self._check_parts()
+        require(0 <= self.padding <= MAX_TERMS, self, f"padding {self.padding} must be 0 to {MAX_TERMS}")
+        require(
+            self.c_position == "exact" or (self.zero_sign == "ieee" and not self.padding),
+            self,
+            "zero_sign and padding are about sums with c_position 'exact'",
+        )
+
+    def _check_parts(self) -> None:
+        parts = self.significand_parts
+        require(all(1 <= bits <= 32 for bits in parts), self, f"significand_parts {parts} must be 1 to 32 bits each")
+        plain = self.alignment == "global" and not self.normalise_each_add and not self.normalised_products
+        require(
+            not parts or (plain and self.fraction_bits is not None and self.terms * len(parts) ** 2 <= MAX_TERMS),
+            self,
+            f"significand_parts go with one alignment that cuts, of at most {MAX_TERMS} products of parts, not normalised",
+        )
+
+    def check_formats(self, formats, block_size):
+        super().check_formats(formats, block_size)
+        parts = self.significand_parts
+        for name, fmt in zip("ab", formats[:2], strict=True):
+            if parts and sum(parts) != fmt.precision:
+                raise ValueError(
+                    f"significand_parts {parts} make up {sum(parts)} bits, {name}_format {fmt.name} has {fmt.precision}"
+                )
+        if parts and block_size is not None:
+            raise ValueError("significand_parts are of operands without block scales")
+
+    def words(self, d):
+        return words.parametric(self, d)
+
+    def form(self):
+        """That of an exact sum, or of a c that is added last; of FusedDotAdd where it is one; else none."""
+        if self.c_position != "early" and self.fraction_bits is not None:
+            return Form("late", self)
+        if self.fraction_bits is None:
+            return Form("exact", self)
+        fused = FusedDotAdd(**{name: getattr(self, name) for name in _SHARED})
+        return Form("fused", fused) if fused.parametric() == self else Form("", self)
+
+    def probe(self, build):
+        """Vectors of exact sums; those of FusedDotAdd where it is one."""
+        from . import probes
+
+        name, spec = self.form()
+        if name in ("exact", "fused") and self.c_position != "exact":
+            {"exact": probes.exact, "fused": probes.fused}[name](spec, build)
+
+    def parametric(self):
+        return self
+
+    def simplest(self):
+        name, spec = self.form()
+        return spec if name == "fused" else self
+
+    @classmethod
+    def searches(cls):
+        from .search import searches
+
+        return searches(cls)
+
+
+#: FusedDotAdd is the point of the space at which every other field has its default.
+for _field in dataclasses.fields(ParametricDotAdd):
+    if _field.name not in _SHARED:
+        setattr(FusedDotAdd, _field.name, _field.default)
+
+
+def as_parametric(spec: Accumulator) -> ParametricDotAdd:
+    """The point of the parametric space that computes what `spec` does.
+
+    Raises
+    ------
+    TypeError
+        If `spec` is not a fused algorithm with one alignment (FusedDotAdd or ParametricDotAdd).
+    """
+    found: Any = spec.parametric()
+    if found is None:
+        raise TypeError(f"{type(spec).__name__} is not a point of the parametric space; FusedDotAdd is")
+    return found

@@ -1,0 +1,277 @@
+"""GroupDotFusedSum: exact sums of groups of products, scaled, then a fused sum."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ..aspects import errors, plans, search
+from ..aspects.plans import ROUNDINGS, growth_bits, integer_width
+from ..aspects.probes import ONE, alignment_rounding, kept_bits, output_rounding, terms_by_rounding
+from ..aspects.search import Field, Search, divisors, one_of
+from ..aspects.values import power
+from ..explanations import words as names
+from ..explanations.words import Words
+from ..formats import get_float_format
+from ..reference.aligned import aligned, as_addends, finish, largest_exponent
+from ..reference.operands import Operand, multiply, special_bits, special_result
+from .aligned import ALIGNMENT_RULES, AlignedSum, aligned_fields
+from .base import Arrangement, Form
+from .checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, require
+from .fused.words import fused_note
+
+
+@dataclass(frozen=True)
+class GroupDotFusedSum(AlignedSum):
+    """GDFS: mxfp4 and nvfp4 on Blackwell (xie-mma-sim, section IV-E).
+
+    Products are summed exactly in groups of `group`; each group sum is multiplied by its two block scales (significand by
+    significand, exponents added); the scaled sums and c are aligned to the largest exponent, kept to `fraction_bits` bits
+    (RZ), summed and rounded. The exponent of a group is the sum of its scales' exponents only.
+
+    Parameters
+    ----------
+    group : int
+        Products in one exact group sum (16, whatever the block size).
+    terms : int
+        Products in one fused operation.
+    fraction_bits, output_rounding
+        As in :class:`FusedDotAdd`; 35 and rz.
+    scaled_zero : {"skip_zero_products", "skip", "keeps_scale"}
+        Edge rule: which groups take no part in the alignment although their scales have exponents: those whose products are all
+        zero (a group that cancels keeps its scales' exponents; mmasim 2.1.1), those whose sum is zero, or none.
+    """
+
+    group: int = 16
+    terms: int = 64
+    fraction_bits: int = 35
+    output_rounding: str = "rz"
+    scaled_zero: Literal["skip_zero_products", "skip", "keeps_scale"] = "skip_zero_products"
+
+    scales_products: ClassVar[bool] = False
+    takes_scales: ClassVar[bool] = True
+    edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip_zero_products", "skip", "keeps_scale")}
+
+    def _check(self):
+        require(
+            1 <= self.terms <= MAX_TERMS and self.group >= 1 and self.terms % self.group == 0,
+            self,
+            f"terms {self.terms} must be 1 to {MAX_TERMS} and a multiple of group {self.group}",
+        )
+        require(1 <= self.fraction_bits <= MAX_FRACTION_BITS, self, f"fraction_bits {self.fraction_bits} out of range")
+        check_deterministic(self, "output_rounding")
+
+    @property
+    def terms_per_step(self) -> int:
+        return self.terms
+
+    def check_formats(self, formats, block_size):
+        super().check_formats(formats, block_size)
+        if block_size and block_size % self.group:
+            raise ValueError(
+                f"a scale for {block_size} products cuts through groups of {self.group}: "
+                "block_size must be a multiple of the group"
+            )
+
+    def pass_bits(self, p):
+        """One GDFS operation: exact group sums times their scales, aligned with c (xie-mma-sim, section IV-E)."""
+        a, b, c, d_format = p.x, p.y, p.addend, p.formats[3]
+        special = special_result([*a, *b, *(s for pair in p.scales for s in pair), c])
+        if special:
+            return special_bits(special, d_format, self)
+        terms = [c]
+        for start in range(0, len(a), self.group):
+            products = [
+                multiply(x, y)
+                for x, y in zip(a[start : start + self.group], b[start : start + self.group], strict=True)
+            ]
+            unit = min(x.exponent for x in products)
+            total = sum((-x.significand if x.negative else x.significand) << (x.exponent - unit) for x in products)
+            empty = {
+                "skip_zero_products": all(x.is_zero for x in products), "skip": total == 0, "keeps_scale": False,
+            }[self.scaled_zero]  # fmt: skip
+            group = Operand("finite", total < 0, abs(total), unit, None if empty else 0)
+            for scale in p.scales[start]:
+                group = multiply(group, scale)
+            terms.append(group)
+        addends = as_addends(terms)
+        if not addends:
+            return 0
+        unit = largest_exponent(addends, self.exponent_floor) - self.fraction_bits
+        return finish(sum(aligned(x, unit, "rz") for x in addends), unit, d_format, self, self.output_rounding)
+
+    def words(self, d):
+        floor, in_formula = names.floor_words(self.exponent_floor)
+        f = self.fraction_bits
+        return Words(
+            f"Exact sums of {self.group} products, scaled, then fused with {f} fraction bits",
+            (
+                f"Products are added exactly in groups of {self.group}.",
+                "Each group's sum is multiplied by its two block scales: significands are multiplied, exponents added.",
+                f"The scaled sums and c are shifted to the largest exponent, where a group has the exponent of its "
+                f"scales.{floor} What lies "
+                f"below {f} fraction bits is cut off.",
+                f"They are added exactly, and the result is rounded {names.ROUNDINGS[self.output_rounding]} to {d}.",
+            ),
+            rf"g_j = \alpha_j \beta_j \sum_{{i \in G_j}} a_i b_i, \quad e = \max({in_formula}e_c,\; e_{{\alpha_j}} "
+            rf"+ e_{{\beta_j}}), \quad "
+            rf"d = \mathrm{{{self.output_rounding.upper()}}}\left(T_{{e-{f}}}(c) + \sum_j T_{{e-{f}}}(g_j)\right)",
+            f"aligns exact sums of {self.group} products by their scales",
+        )
+
+    def add_step(self, ks, c, to):
+        note = "exact sum of the group, times its scales"
+        groups = [to.add(ks[i : i + self.group], "exact", note, exact=True) for i in range(0, len(ks), self.group)]
+        return to.add([c, *groups], f"F={self.fraction_bits}", fused_note(self))
+
+    def plan_fields(self, formats, scale, block_size):
+        a, b, c, d = formats
+        fields = aligned_fields(self, formats, scale, block_size)
+        operands = tuple(f.precision + f.emax - f.emin for f in (a, b))  # as fixed-point numbers
+        scale_bits = 2 * scale.precision if scale else 0
+        plans.require(scale is None or scale.precision <= 31, "block scales of more than 31 bits")
+        integer = max(a.emax + b.emax + 2 + growth_bits(self.group) + (2 if scale else 0), 1)
+        total = self.fraction_bits + integer + growth_bits(self.terms // self.group + 1) + 2
+        products = sum(operands) + growth_bits(self.group) + scale_bits
+        wide = integer_width(operands, max(products, total), max(c.precision, d.precision))
+        return fields | {
+            "family": plans.GROUPS,
+            "wide": wide,
+            "fraction_bits": self.fraction_bits,
+            "rounding": ROUNDINGS["rz"],
+            "base": a.emin - a.fraction_bits + b.emin - b.fraction_bits,
+        }
+
+    def arrangement(self, length):
+        ks = list(range(length))
+        return Arrangement([ks[i : i + self.group] for i in range(0, length, self.group)], [])
+
+    def form(self):
+        return Form("group_sum", self)
+
+    def step_error(self, unit, facts):
+        """Exact group sums, each cut at its scales' exponents; one rounding.
+
+        Raises
+        ------
+        ValueError
+            If a group has more than one scale: the unit takes the first, so the result is none of the scaled product.
+        """
+        scales = errors.block_scales(unit)
+        if scales is not None and scales.size % self.group:
+            raise ValueError(f"{unit.label}: a scale for {scales.size} products cuts through groups of {self.group}")
+        groups = facts.groups or self.group_facts_of_formats(unit)
+        count = self.terms // self.group
+        cut = (count + 1) * 2.0**-self.fraction_bits
+        floor = errors.alignment_floor(self, unit, groups.floor)
+        relative, absolute, rounding_text = errors.output_error(self, unit.formats[3])
+        text = (
+            f"{count} exact group sums + 1 addend cut at F = {self.fraction_bits} below the exponents of their scales, at most "
+            f"{groups.lift:.3g} times a group's |A||B|: {cut * groups.lift:.3g} of the largest; {rounding_text}"
+        )
+        total = errors.compounded(cut * groups.lift, relative)
+        texts = (text, *errors.scales_text(unit))
+        return errors.StepError(total, cut * 2.0 ** min(floor, 1000) + absolute, self.terms, texts)
+
+    def group_facts_of_formats(self, unit):
+        """Facts that hold for the groups of any operands of an engine's formats."""
+        a, b = (get_float_format(f) for f in unit.formats[:2])
+        scales = errors.block_scales(unit)
+        smallest = a.min_subnormal * b.min_subnormal
+        if scales is None:
+            return errors.GroupFacts(max(1.0, 1 / smallest), 0)
+        subnormal = 2 * scales.format.fraction_bits if scales.format.has_subnormals else 0
+        zeros_skip = self.scaled_zero != "keeps_scale" and self.zero_operand == "skip"
+        return errors.GroupFacts(max(1.0, 2.0**subnormal / smallest), None if zeros_skip else 2 * scales.format.emax)
+
+    def group_facts(self, unit, a, b, scale_a, scale_b):
+        """How the scales of the groups compare with the groups' sums, over all groups of all elements of the product."""
+        scales, rule = errors.block_scales(unit), self.zero_operand
+        lift: float = 1.0
+        floor: int | None = None
+        for start in range(0, a.shape[1], self.group):
+            sums = np.abs(a[:, start : start + self.group]) @ np.abs(b[start : start + self.group])
+            zero, top = sums == 0, np.zeros(sums.shape, np.int64)
+            part = np.ones(sums.shape, bool) if self.scaled_zero == "keeps_scale" else ~zero
+            ratio = np.ones(sums.shape)
+            if scales is not None:
+                block = start // scales.size
+                row, column = scale_a[:, block, None], scale_b[None, block]
+                left, right = (errors.aligned_operand(x, scales.format, rule) for x in (row, column))
+                top = left.exponents + right.exponents
+                part = part & left.part & right.part
+                size = row * column
+                zero = zero | (size == 0)
+                ratio = np.where(zero | ~np.isfinite(size), 1.0, size) / np.ldexp(1.0, top)
+            lifted = part & ~zero & np.isfinite(sums)
+            if lifted.any():
+                lift = max(lift, float((1 / (sums * ratio)[lifted]).max()))
+            found = errors.top_exponent(top, part & zero)
+            floor = found if floor is None or (found is not None and found > floor) else floor
+        return errors.GroupFacts(lift, floor)
+
+    @classmethod
+    def searches(cls):
+        fields = (
+            Field(("group", "terms"), lambda i, s: [(x.group, x.terms) for x in cls._starts(i)]),
+            Field(("fraction_bits",), search.widths),
+            Field(("output_rounding",), one_of(*search.ROUNDINGS)),
+            *search.ALIGNMENT,
+            Field(("scaled_zero",), one_of("skip_zero_products", "skip", "keeps_scale")),
+        )
+        name = "exact sums of groups, then a fused sum"
+        return (Search(name, fields, cls._starts, ("group", "terms"), rank=80),)
+
+    @classmethod
+    def _starts(cls, interface):
+        if interface.scale_format is None or interface.block_size is None:
+            return
+        for terms in divisors(interface):
+            for group in divisors(interface):
+                if terms % group == 0 and interface.block_size % group == 0:
+                    yield cls(group, terms)
+
+    def pass_term(self, p):
+        from ..bitvectors import integers as z
+        from ..bitvectors import numbers as n
+        from ..bitvectors import terms as t
+        from ..bitvectors.sums import as_number, exact_sum, taking_part
+
+        x, y, c = p.x, p.y, p.addend
+        terms, everything = [c], [*x, *y, c]
+        for start in range(0, len(x), self.group):
+            part = slice(start, start + self.group)
+            products = [n.multiply(a, b) for a, b in zip(x[part], y[part], strict=True)]
+            total, exponent = exact_sum(products)
+            takes_part = {
+                "skip_zero_products": t.either(*(t.negation(product.is_zero) for product in products)),
+                "skip": t.negation(z.is_zero(total)),
+                "keeps_scale": t.TRUE,
+            }[self.scaled_zero]
+            total = z.scaled(total, max(exponent.low, 0))
+            group = as_number(total, z.number(0), max(-exponent.low, 0), takes_part)
+            for scale in p.scales[start]:
+                group = n.multiply(group, scale)
+                everything.append(scale)
+            terms.append(group)
+        addends = taking_part(terms)
+        if not addends:
+            return n.with_specials(everything, t.constant(0, p.formats.d.bits), p.formats.d, self)
+        largest = n.largest_exponent(addends, self.exponent_floor)
+        total = n.total_of([n.aligned(number, largest, self.fraction_bits, "rz") for number in addends])
+        exponent = z.minus(largest, z.number(self.fraction_bits))
+        finite = n.finish(total, exponent, p.formats.d, self, self.output_rounding)
+        return n.with_specials(everything, finite, p.formats.d, self)
+
+    def probe(self, build):
+        """GDFS: groups of 16 are summed exactly, the group sums aligned with c at F = 35."""
+        group, bits = self.group, self.fraction_bits
+        kept_bits(build, (0, group), bits, None)
+        alignment_rounding(build, (0, group), "rz", bits, None)
+        output_rounding(build, (0, group, 2 * group, 1), self.output_rounding)
+        terms_by_rounding(build, self.terms, self.output_rounding)
+        # c = -2^(F+1) has the quantum 2: two group sums of 1 are cut off one by one, one group sum of 2 is not.
+        c = -power(bits + 1)
+        nearer = c + power(bits - build.fraction_bits)
+        build.add(f"1 in each of two groups of {group} is cut off below c", {0: ONE, group: ONE}, c, c)
+        build.add("1 twice in one group is kept and truncates c", {0: ONE, group - 1: ONE}, c, nearer)

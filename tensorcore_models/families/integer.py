@@ -1,0 +1,84 @@
+"""IntegerDotAdd: exact sums of integer products."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..aspects import errors, plans
+from ..aspects.search import Field, Search, divisors, has, one_of
+from ..explanations.words import Words
+from .base import Accumulator, Form
+from .checks import require
+
+
+@dataclass(frozen=True)
+class IntegerDotAdd(Accumulator):
+    """Exact integer dot product into int32 (PTX ISA, mma.s32; AMD CDNA ISA, V_MFMA_I32; Ascend cube 16x32x16).
+
+    Parameters
+    ----------
+    saturate : bool
+        Clamp the result of each instruction to the int32 range (`.satfinite`) instead of wrapping.
+    terms : int
+        Products between two clamps.
+    """
+
+    saturate: bool = False
+    terms: int = 32
+
+    takes_integers: ClassVar[bool] = True
+    left_out: ClassVar = {
+        "terms": "the term language is about floating-point formats",
+        "probe vectors": "an integer sum has no alignment and no rounding to show",
+    }
+
+    def _check(self):
+        require(1 <= self.terms <= 1 << 16, self, f"terms {self.terms} must be 1 to 65536")
+
+    @property
+    def terms_per_step(self) -> int:
+        return self.terms
+
+    def pass_bits(self, p):
+        """The exact dot product, wrapped or clamped to the range of the result."""
+        a_format, b_format, c_format, d_format = p.formats
+        total = c_format.decode_integer(p.c)
+        total += sum(a_format.decode_integer(x) * b_format.decode_integer(y) for x, y in zip(p.a, p.b, strict=True))
+        if self.saturate:
+            total = min(max(total, d_format.minimum), d_format.maximum)
+        return total & ((1 << d_format.bits) - 1)
+
+    def words(self, d):
+        end = "clamped to the int32 range" if self.saturate else "taken modulo 2^32"
+        formula = r"c + \sum_i a_i b_i"
+        clamped = rf"\min\left(2^{{31}}-1,\; \max\left(-2^{{31}},\; {formula}\right)\right)"
+        return Words(
+            "Exact integer dot product" + (", clamped" if self.saturate else ""),
+            (f"Products and c are added exactly, and the sum is {end}.",),
+            f"d = {clamped}" if self.saturate else rf"d \equiv {formula} \pmod{{2^{{32}}}}",
+            "adds integers exactly",
+        )
+
+    def add_step(self, ks, c, to):
+        end = "clamped to int32" if self.saturate else "wrapped to int32"
+        return to.add([c, *ks], "exact", f"exact integer sum, {end}", exact=True)
+
+    def plan_fields(self, formats, scale, block_size):
+        a, b, c, d = formats
+        small = max(a.bits, b.bits) <= 16 and max(c.bits, d.bits) <= 32
+        plans.require(small, "operands over 16 bits or results over 32")
+        fields = {"family": plans.INTEGER, "wide": 0, "step": self.terms_per_step, "clamp": self.saturate}
+        for name, fmt in zip("abcd", formats, strict=True):
+            fields |= {f"{name}_bits": fmt.bits, f"{name}_signed": fmt.signed}
+        return fields
+
+    def form(self):
+        return Form("integer", self)
+
+    def step_error(self, unit, facts):
+        text = "integer products and sums are exact (the bound is infinite if int32 overflows)"
+        return errors.StepError(0.0, 0.0, self.terms, (text,))
+
+    @classmethod
+    def searches(cls):
+        fields = (Field(("saturate",), one_of(False, True)), Field(("terms",), divisors, has("saturate")))
+        return (Search("exact integer sums", fields, lambda i: [cls(terms=i.k)], rank=100),)

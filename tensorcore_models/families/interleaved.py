@@ -1,0 +1,352 @@
+"""InterleavedDotAdd: operands are converted, and chained fused sums run over interleaved k; c is added last."""
+
+import dataclasses
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from ..aspects import errors, plans, search
+from ..aspects.outcomes import OUTCOMES, TAILS
+from ..aspects.plans import format_fields, rule_fields
+from ..aspects.probes import ONE, Builder, alignment_rounding, kept_bits, output_rounding, products_as_they_are
+from ..aspects.search import Field, Interface, Search, divisors, inside, one_of
+from ..aspects.values import power
+from ..explanations.words import ROUNDINGS, Words
+from ..formats import Format, get_float_format, get_format
+from ..formats.exact_rounding import round_to_bits
+from ..reference import ieee
+from ..reference.operands import decode
+from ..reference.passes import Pass
+from .base import Accumulator, Arrangement, Form
+from .checks import check_deterministic, require
+from .fused import FusedDotAdd
+from .fused.bound import sum_error
+from .fused.search import FIELDS as PARAMETRIC
+from .fused.words import fused_note
+
+
+@dataclass(frozen=True)
+class InterleavedDotAdd(Accumulator):
+    """fp8 `mma.sync` of Hopper and Blackwell: fp8 to fp16 conversion, chained FDAs over interleaved k, c added last.
+
+    With groups G_j = {k : (k // run) mod groups = j} in the order given by `group_order`:
+    ``s = FDA(0, G_0); s = FDA(s, G_1); ...; d = RNE(s + c)``, every step rounded to the output format
+    (khattak-mikaitis, section IV; pinned for fp16 output by the published H100, H200 and B200 vectors).
+
+    Parameters
+    ----------
+    dot : FusedDotAdd
+        The fused operation of one group.
+    run : int
+        Consecutive k that belong to the same group.
+    groups : int
+        Number of groups in a step.
+    group_order : tuple of int
+        Order in which the groups are chained.
+    via_format : str
+        Format to which operands are converted (exactly) first; it fixes the exponents of subnormal operands.
+    final_rounding : str
+        Rounding of the last addition.
+    """
+
+    dot: FusedDotAdd = FusedDotAdd()
+    run: int = 2
+    groups: int = 2
+    group_order: tuple[int, ...] = (0, 1)
+    via_format: str = "fp16"
+    final_rounding: str = "rne"
+
+    edge_rules: ClassVar = {**Accumulator.edge_rules, "group_order": None}
+
+    def _check(self):
+        require(self.run >= 1 and self.groups >= 1, self, f"run {self.run} and groups {self.groups} must be at least 1")
+        require(
+            sorted(self.group_order) == list(range(self.groups)),
+            self,
+            f"group_order {self.group_order} must order the groups 0 to {self.groups - 1}",
+        )
+        check_deterministic(self, "final_rounding")
+
+    @property
+    def terms_per_step(self) -> int:
+        return self.dot.terms * self.groups
+
+    @property
+    def inner(self) -> FusedDotAdd:
+        return self.dot
+
+    def check_formats(self, formats, block_size):
+        super().check_formats(formats, block_size)
+        via = get_float_format(self.via_format)
+        for name, fmt in zip("ab", formats[:2], strict=True):
+            if not _holds(via, fmt):
+                raise ValueError(
+                    f"InterleavedDotAdd converts its operands to {via.name} first, which lacks numbers of "
+                    f"{name}_format {fmt.name}"
+                )
+
+    def _parts(self, length: int) -> list[list[int]]:
+        """The products of each fused operation, in the order in which these are chained."""
+        members = [[k for k in range(length) if k // self.run % self.groups == group] for group in self.group_order]
+        return [g[i : i + self.dot.terms] for g in members for i in range(0, len(g), self.dot.terms)]
+
+    def pass_bits(self, p):
+        """Chained FDAs over interleaved groups of k from zero, c added last."""
+        a_format, b_format, c_format, d_format = p.formats
+        via, total = get_format(self.via_format), 0
+        a, b = [via_bits(a_format, x, self) for x in p.a], [via_bits(b_format, y, self) for y in p.b]
+        formats = (via, via, d_format, d_format)
+        for ks in self._parts(len(a)):
+            part = Pass(self.dot, [a[k] for k in ks], [b[k] for k in ks], total, formats, ((),) * len(ks))
+            total = self.dot.pass_bits(part)
+        return ieee.add(total, d_format, p.c, c_format, d_format, self, self.final_rounding)
+
+    def words(self, d):
+        f, n = self.dot.fraction_bits, self.dot.terms
+        return Words(
+            f"{self.groups} chained fused dot products over interleaved k, c last",
+            (
+                f"Operands are converted to {self.via_format}, exactly.",
+                f"Runs of {self.run} neighbouring k go in turn to {self.groups} groups of {n} products.",
+                f"The groups are added one after the other, starting from zero, each by a fused dot product with {f} fraction "
+                "bits "
+                f"that is rounded {ROUNDINGS[self.dot.output_rounding]} to {d}.",
+                f"c is added last, rounded {ROUNDINGS[self.final_rounding]}.",
+            ),
+            rf"s_1 = \mathrm{{FDA}}_{{{f}}}(0, G_1), \quad s_2 = \mathrm{{FDA}}_{{{f}}}(s_1, G_2), \quad d = "
+            rf"\mathrm{{{self.final_rounding.upper()}}}(s_2 + c)",
+            f"adds {self.groups} groups of interleaved products one after the other from zero and the running sum last",
+        )
+
+    def add_step(self, ks, c, to):
+        total: list[int] = []
+        for number in self.group_order:
+            group = [k for i, k in enumerate(ks) if i // self.run % self.groups == number]
+            if group:
+                total = [to.add([*total, *group], f"F={self.dot.fraction_bits}", fused_note(self.dot))]
+        return to.add([*total, c], "", f"c is added last, rounded {self.final_rounding}")
+
+    def plan_fields(self, formats, scale, block_size):
+        via = get_format(self.via_format)
+        d = formats[3]
+        fields = self.dot.plan_fields((via, via, d, d), None, None)
+        plans.require(self.terms_per_step <= plans.MAX_TERMS, f"more than {plans.MAX_TERMS} products in a pass")
+        if not fields["wide"]:
+            plans.require(formats[2].precision <= 60, f"an addend of {formats[2].precision} bits")
+        fields.update(
+            family=plans.INTERLEAVED,
+            step=self.terms_per_step,
+            raw_c=format_fields(formats[2], self),
+            raw_d=format_fields(d, self),
+            late=rule_fields(d, self, self.final_rounding),
+        )
+        return fields
+
+    def operand_tables(self, formats):
+        return self._via_table(formats[0]), self._via_table(formats[1])
+
+    def _via_table(self, fmt) -> np.ndarray | None:
+        via = get_float_format(self.via_format)
+        if fmt == via:
+            return None
+        plans.require(isinstance(fmt, Format), f"conversion of {fmt.name} to {via.name}")
+        plans.require(
+            fmt.container.itemsize <= 2,
+            f"conversion of {fmt.name} to {via.name} takes a table of 2^{fmt.bits} entries",
+        )
+        return _conversion_table(fmt, via, self.tf32_nan)
+
+    def arrangement(self, length):
+        return Arrangement(self._parts(length), [])
+
+    def form(self):
+        return Form("interleaved", self)
+
+    def unrounded(self):
+        return dataclasses.replace(self, dot=self.dot.unrounded())
+
+    def step_error(self, unit, facts):
+        via = get_float_format(self.via_format)  # subnormal operands have the exponents of this format
+        floor = max(errors.alignment_floor(self.dot, unit, facts.floor), via.emin + max(facts.largest))
+        relative, absolute, text = sum_error(self.dot, unit, floor)
+        last, tiny, last_text = errors.output_error(self, unit.formats[3], 1, self.final_rounding)
+        total = errors.compounded(math.expm1(self.groups * math.log1p(relative)), last)
+        texts = (f"{self.groups} fused steps, each: {text}", f"addition of c: {last_text}")
+        absolute = self.groups * absolute * (1 + relative) + tiny
+        return errors.StepError(total, absolute, self.terms_per_step, texts)
+
+    @classmethod
+    def searches(cls):
+        names = {field.name for field in dataclasses.fields(FusedDotAdd)} - {"terms", "scaled_zero"}
+        fields = (
+            Field(
+                ("dot.terms", "run", "groups", "group_order"),
+                lambda i, s: [(n, r, g, tuple(range(g))) for n, r, g in _interleavings(i)],
+            ),
+            Field(("group_order",), _group_orders),
+            Field(("via_format",), lambda i, s: _carriers(i)),
+            Field(("final_rounding",), one_of(*search.ROUNDINGS)),
+            *(inside(f, "dot") for f in PARAMETRIC if f.name in names),
+            *search.COMMON,
+        )
+        shape = ("dot.terms", "run", "groups")
+        return (Search("interleaved fused sums", fields, cls._starts, shape, rank=70),)
+
+    @classmethod
+    def _starts(cls, interface):
+        if interface.scale_format is not None:
+            return
+        for (terms, run, groups), rounding in itertools.product(_interleavings(interface), ("rz", "rne")):
+            for via in _carriers(interface)[:2]:
+                yield cls(
+                    dot=FusedDotAdd(terms, 24, output_rounding=rounding), run=run, groups=groups,
+                    group_order=tuple(range(groups)), via_format=via,
+                )  # fmt: skip
+
+    def pass_term(self, p):
+        from ..bitvectors import numbers as n
+        from ..bitvectors import passes
+        from ..bitvectors import terms as t
+
+        via, formats = get_float_format(self.via_format), p.formats
+        a = [converted_code(formats.a, code, via, self) for code in p.a]
+        b = [converted_code(formats.b, code, via, self) for code in p.b]
+        inner, total = passes.Formats(via, via, formats.d, formats.d), t.constant(0, formats.d.bits)
+        for ks in self._parts(len(a)):
+            operands = tuple(a[k] for k in ks), tuple(b[k] for k in ks)
+            total = self.dot.pass_term(passes.Pass(self.dot, *operands, total, inner, ((),) * len(ks), p.conditions))
+        late = [n.decode(formats.d, total, self), n.decode(formats.c, p.c, self)]
+        return n.ieee_sum(late, formats.d, self, self.final_rounding)
+
+    def probe(self, build):
+        """fp8 through fp16: two chained FDAs over interleaved pairs, c last (khattak-mikaitis, section IV-A5)."""
+        bits, run, groups = self.dot.fraction_bits, self.run, self.groups
+        first = [k for k in range(build.row.k) if k // run % groups == self.group_order[0]]
+        other = [k for k in range(build.row.k) if k // run % groups == self.group_order[1]]
+        kept_bits(build, (first[0], first[1]), bits, first[2])
+        small = power(-bits - 1)
+        products = {first[0]: ONE, first[1]: -ONE, first[2]: small, first[3]: small}
+        build.add("1 - 1 and half a quantum twice in the first group: both lost", products, 0, 0, 2 * small)
+        alignment_rounding(build, (first[0], first[1]), self.dot.alignment_rounding, bits, first[2])
+        output_rounding(build, tuple(first[:5]), self.dot.output_rounding, use_c=False)
+        products_as_they_are(build, tuple(first[:3]), bits, use_c=False)
+        single_rounding_of_late_c(build, first[0], self.final_rounding)
+        small = power(-bits - build.row.k.bit_length() - 2)
+        build.add(
+            "1 and -1 in the first group, tiny in the second: kept",
+            {first[0]: ONE, first[1]: -ONE, other[0]: small},
+            0,
+            small,
+        )
+        build.add(
+            "1 in the first group, tiny and -1 in the second: lost",
+            {first[0]: ONE, other[0]: -ONE, other[1]: small},
+            0,
+            0,
+            small,
+        )
+        build.add(
+            "1 and tiny in the first group, -1 in the second: lost",
+            {first[0]: ONE, first[1]: small, other[0]: -ONE},
+            0,
+            0,
+            small,
+        )
+        build.add(
+            "1 and -1 in the second group, tiny in the first: lost",
+            {other[0]: ONE, other[1]: -ONE, first[0]: small},
+            0,
+            0,
+            small,
+        )
+        build.add("1 - 1 and c tiny: c is added last", {first[0]: ONE, first[1]: -ONE}, small, small)
+        half = power(-build.fraction_bits - 1)
+        build.add(
+            "1 + half a unit in each group: lost twice",
+            {first[0]: ONE, first[1]: half, other[0]: half},
+            0,
+            ONE,
+            2 * half,
+        )
+        build.add(
+            f"1, half a unit twice in the first group (at {first[1]}, {first[-1]}): a whole unit",
+            {first[0]: ONE, first[1]: half, first[-1]: half}, 0, ONE + 2 * half,
+        )  # fmt: skip
+
+
+def _holds(wide: Format, narrow: Format) -> bool:
+    """Whether a format has all finite numbers of another one."""
+    fits = narrow.fraction_bits <= wide.fraction_bits and narrow.max_finite <= wide.max_finite
+    return fits and narrow.emin - narrow.fraction_bits >= wide.emin - wide.fraction_bits
+
+
+def via_bits(fmt: Format, bits: int, spec: Any) -> int:
+    """`bits` converted exactly to the format in which the unit multiplies."""
+    target = get_float_format(spec.via_format)
+    x = decode(fmt, bits, spec)
+    if x.kind == "nan":
+        return target.nan_encoding()
+    if x.kind == "inf":
+        return target.exponent_mask | (target.sign_bit if x.negative else 0)
+    return round_to_bits(x.negative, x.significand, x.exponent, target)
+
+
+@cache
+def _conversion_table(fmt: Format, via: Format, tf32_nan: Literal["truncated", "kept"]) -> np.ndarray:
+    """Encodings of `via` for all encodings of `fmt`; kept, because specifications that differ elsewhere share it."""
+    spec = InterleavedDotAdd(via_format=via.name, tf32_nan=tf32_nan)
+    table = np.array([via_bits(fmt, bits, spec) for bits in range(1 << 8 * fmt.container.itemsize)], via.container)
+    table.setflags(write=False)
+    return table
+
+
+def converted_code(fmt: Format, code: Any, via: Format, spec: Any) -> Any:
+    """An encoding of `fmt` in a format that has all its numbers, as a term."""
+    from ..bitvectors import integers as z
+    from ..bitvectors import numbers as n
+    from ..bitvectors import terms as t
+
+    x = n.decode(fmt, code, spec)
+    exponent = z.minus(x.align, z.number(x.point))
+    rounded = n.rounded_magnitude(x.negative, x.significand, exponent, via, "rne")
+    finite = n.encoded(x.negative, z.as_bits(rounded.code, via.exponent_bits + via.fraction_bits), via)
+    infinite = n.encoded(x.negative, t.constant(via.exponent_mask >> via.padding_bits, finite.width - 1), via)
+    found = t.choose(x.inf, infinite, finite)
+    return found if x.nan is t.FALSE else t.choose(x.nan, t.constant(via.nan_encoding(), via.bits), found)
+
+
+def _group_orders(interface: Interface, spec: Any) -> list[tuple[int, ...]]:
+    return list(itertools.permutations(range(spec.groups))) if spec.groups <= 4 else [tuple(range(spec.groups))]
+
+
+def _carriers(interface: Interface) -> list[str]:
+    """Formats in which products may be formed: the operands' own, and wider ones for operands of up to 8 bits."""
+    own, other = interface.formats[:2]
+    wider = ("fp16", "bf16", "fp32") if max(own.bits, other.bits) <= 8 else ()
+    return [own.name, *wider]
+
+
+def _interleavings(interface: Interface) -> list[tuple[int, int, int]]:
+    """(terms, run, groups) that divide a call."""
+    found = []
+    for groups in (2, 4, 8):
+        for run in (1, 2, 4, 8):
+            for terms in divisors(interface):
+                step = terms * groups
+                if interface.k % step == 0 and step % (run * groups) == 0:
+                    found.append((terms, run, groups))
+    return found
+
+
+def single_rounding_of_late_c(build: Builder, place: int, rounding: str) -> None:
+    """The dot product 1 plus c = t u, u the unit in the last place of 1."""
+    u = power(-build.fraction_bits)
+    for t in TAILS:
+        sign = -1 if t < 0 else 1
+        expected = sign + OUTCOMES[rounding][t] * u
+        build.add(f"{sign} + c = {t} u in the last addition", {place: Fraction(sign)}, t * u, expected, smallest=u)

@@ -1,0 +1,151 @@
+"""LanedFMA: interleaved chains of fused multiply-adds."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..aspects import errors, plans, search
+from ..aspects.plans import FLUSH_SIGNED, FLUSH_TINY, KEEP
+from ..aspects.probes import ONE, single_rounding
+from ..aspects.search import Field, Search, divisors, one_of
+from ..aspects.values import power
+from ..explanations.words import Words
+from ..reference import ieee
+from ..reference.operands import decode, flushed
+from .base import Accumulator, Arrangement, Form, NanRule
+from .checks import MAX_TERMS, require
+from .ieee import X86_RULES, ieee_fields, operand_flush, require_lanes
+
+
+@dataclass(frozen=True)
+class LanedFMA(Accumulator):
+    """x86 AMX TDPBF16PS and TDPFP16PS: `lanes` interleaved FMA chains from zero, then their sum, then c (Intel SDM).
+
+    Lane l takes k = l, l + lanes, ...; the lanes are added in order, the total is added to c last; every step is an FP32
+    operation rounded to nearest even, its result flushed as by SequentialFMA's `flush_outputs`; a subnormal c is zero.
+
+    Parameters
+    ----------
+    lanes : int
+        2.
+    terms : int
+        Products in one instruction.
+    flush_inputs : bool
+        Subnormal operands are taken as zero (bf16); fp16 operands are widened exactly.
+    """
+
+    lanes: int = 2
+    terms: int = 32
+    flush_inputs: bool = True
+    nan: NanRule = dataclasses.field(default="x86", kw_only=True)
+
+    edge_rules: ClassVar = X86_RULES
+    left_out: ClassVar = {"terms": "x86 keeps NaN payloads and flushes tiny results, which the term language lacks"}
+
+    def _check(self):
+        require(
+            1 <= self.lanes <= self.terms <= MAX_TERMS and self.terms % self.lanes == 0,
+            self,
+            f"terms {self.terms} must be at most {MAX_TERMS} and a multiple of lanes {self.lanes}",
+        )
+
+    @property
+    def terms_per_step(self) -> int:
+        return self.terms
+
+    def pass_bits(self, p):
+        """Interleaved FMA chains from zero, summed, then added to c (Intel SDM, TDPBF16PS)."""
+        a_format, b_format, c_format, d_format = p.formats
+        lanes = []
+        for lane in range(self.lanes):
+            total = 0
+            for x, y in zip(p.x[lane :: self.lanes], p.y[lane :: self.lanes], strict=True):
+                if self.flush_inputs:
+                    x, y = flushed(x, a_format.emin), flushed(y, b_format.emin)
+                total = ieee.fma(x, y, decode(d_format, total, self), d_format, self, "rne", flush=ieee.TINY)
+            lanes.append(total)
+        total = lanes[0]
+        for lane in lanes[1:]:
+            total = ieee.add(total, d_format, lane, d_format, d_format, self, flush=ieee.TINY)
+        terms = [flushed(decode(c_format, p.c, self), c_format.emin), decode(d_format, total, self)]
+        return ieee.rounded_sum(terms, d_format, self, "rne", flush=ieee.TINY, saturate=False, to_inf=False)
+
+    def words(self, d):
+        steps = (
+            f"Product k goes to lane k mod {self.lanes}. Each lane starts from zero and adds its products by fused "
+            f"multiply-adds, rounded "
+            f"to nearest even to {d}.",
+            "The lanes are added in order, and their total is added to c last.",
+            "Subnormal results and a subnormal c become zero"
+            + (", and so do subnormal operands." if self.flush_inputs else "."),
+        )
+        total = " + ".join(f"l_{j}" for j in range(self.lanes))
+        lanes = rf"l_j = \mathrm{{FMA\ chain\ of}}\ a_k b_k,\ k \bmod {self.lanes} = j"
+        return Words(
+            f"{self.lanes} interleaved chains of fused multiply-adds, c last",
+            steps,
+            rf"{lanes}, \quad d = \mathrm{{RNE}}(c + \mathrm{{RNE}}({total}))",
+            f"adds {self.lanes} interleaved chains from zero, rounding after every product, and the running sum last",
+        )
+
+    def add_step(self, ks, c, to):
+        note = "FP32 fused multiply-add, rounded to nearest even; the lane starts from +0"
+        lanes = [to.chain(lane[0], lane[1:], note) for lane in (ks[i :: self.lanes] for i in range(self.lanes)) if lane]
+        total = lanes[0]
+        for lane in lanes[1:]:
+            total = to.add([total, lane], "", "FP32 addition of the lanes")
+        return to.add([c, total], "", "FP32 addition of c, last")
+
+    def plan_fields(self, formats, scale, block_size):
+        require_lanes(formats)
+        flush = FLUSH_SIGNED if self.flush_inputs else KEEP
+        fields = ieee_fields(self, formats, "rne", flush_inputs=flush, flush=FLUSH_TINY)
+        return fields | {"family": plans.LANED, "c_flush": 2.0 ** formats[2].emin}
+
+    def arrangement(self, length):
+        return Arrangement([list(range(length))[lane :: self.lanes] for lane in range(self.lanes)], [])
+
+    def form(self):
+        return Form("lanes", self)
+
+    def step_error(self, unit, facts):
+        result, count = unit.formats[3], self.terms + self.lanes + 1
+        relative, absolute, text = errors.output_error(self, result, count, "rne")
+        operands = self.terms * operand_flush(unit.formats, facts.largest) * self.flush_inputs
+        flush = operands + count * result.min_normal + errors.flushed_addend(unit)
+        text = f"{self.lanes} lanes, {text}; flushed to zero"
+        return errors.StepError(relative, absolute + flush, self.terms, (text,))
+
+    @classmethod
+    def searches(cls):
+        fields = (
+            Field(("lanes", "terms"), lambda i, s: [(x.lanes, x.terms) for x in cls._starts(i) if x.flush_inputs]),
+            Field(("flush_inputs",), one_of(False, True)),
+            *search.COMMON,
+        )
+        shape = ("lanes", "terms")
+        return (Search("lanes of fused multiply-adds", fields, search.unscaled(cls._starts), shape, rank=20),)
+
+    @classmethod
+    def _starts(cls, interface):
+        for terms in divisors(interface):
+            for lanes in (n for n in (1, 2, 4, 8) if terms % n == 0):
+                for flush in (False, True):
+                    yield cls(lanes, terms, flush)
+
+    def probe(self, build):
+        """AMX: two interleaved chains from zero, their sum, then c."""
+        single_rounding(build, 0, "rne")
+        half = power(-build.fraction_bits - 1)
+        build.add("half a unit twice in one lane meets before c", {0: half, 2: half}, ONE, ONE + 2 * half)
+        last = build.row.k - 2
+        build.add(f"half a unit at 0 and {last}: one chain for all k", {0: half, last: half}, ONE, ONE + 2 * half)
+        build.add("half a unit in both lanes meets before c", {0: half, 1: half}, ONE, ONE + 2 * half)
+        build.add("1 and two halves of a unit in one lane: each is lost", {0: ONE, 2: half, 6: half}, 0, ONE, 2 * half)
+        build.add(
+            "1 in one lane, two halves of a unit in the other: a whole unit",
+            {0: ONE, 1: half, 3: half},
+            0,
+            ONE + 2 * half,
+        )
+        build.add("half a unit twice, then 1 in the same lane", {0: half, 2: half, 4: ONE}, 0, ONE + 2 * half)

@@ -1,0 +1,214 @@
+"""GroupPairwiseSum: trees of additions over groups of products."""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+from ..aspects import errors, plans, search
+from ..aspects.plans import FLUSH_NONE, FLUSH_POSITIVE, FLUSH_SUBNORMAL, KEEP
+from ..aspects.probes import ONE, single_rounding
+from ..aspects.search import Field, Search, divisors, one_of, powers_of_two
+from ..aspects.values import power
+from ..explanations.words import Words
+from ..formats import FORMATS
+from ..reference import ieee
+from ..reference.operands import decode, flushed
+from .base import Accumulator, Arrangement, Form, NanRule
+from .checks import MAX_TERMS, require
+from .ieee import ieee_fields, require_lanes
+
+FP32 = FORMATS["fp32"]
+
+
+@dataclass(frozen=True)
+class GroupPairwiseSum(Accumulator):
+    """GPS(G): fp16 and bf16 on CDNA2 (xie-mma-sim, section IV-B; zeros: mmasim 2.1.1).
+
+    Products are rounded to FP32; every `group` of them is summed as a binary tree of FP32 additions; the group sums are added
+    to c one after the other. All FP32 operations round to nearest even.
+
+    Parameters
+    ----------
+    group : int
+        G, a power of two: 4, or 2 for the bf16 instructions without ``_1k``.
+    flush_input : {"format", "fp32", "none"}
+        Operands below the smallest normal number of their own format (the paper's text), below 2^-126 (its Algorithm 3), or
+        none, become +0, zeros of either sign too. c below 2^-126 becomes +0 unless "none".
+    flush_results : bool
+        FP32 products and sums below 2^-126 become zero, the sign kept.
+    terms : int or None
+        Products of one instruction, whose c is flushed; None: `group`.
+    """
+
+    group: int = 4
+    flush_input: Literal["format", "fp32", "none"] = "format"
+    flush_results: bool = True
+    terms: int | None = None
+    nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
+
+    edge_rules: ClassVar = {**Accumulator.edge_rules, "flush_input": ("format", "fp32", "none"), "group": None}
+    left_out: ClassVar = {"terms": "the term language has no operations that flush to zero"}
+
+    def _check(self):
+        require(
+            1 <= self.group <= MAX_TERMS and self.group & (self.group - 1) == 0,
+            self,
+            f"group {self.group} must be a power of two up to {MAX_TERMS}",
+        )
+        require(
+            self.terms is None or (self.terms >= 1 and self.terms % self.group == 0),
+            self,
+            f"terms {self.terms} must be a multiple of group {self.group}",
+        )
+
+    @property
+    def groups_per_instruction(self) -> int:
+        """Groups between two flushes of c."""
+        return 1 if self.terms is None else self.terms // self.group
+
+    @property
+    def terms_per_step(self) -> int:
+        return self.group
+
+    def pass_bits(self, p):
+        """FP32 products, a tree of FP32 additions over each group, then c (xie-mma-sim, Algorithms 2 and 3)."""
+        a_format, b_format, c_format, d_format = p.formats
+        x, y, c = p.x, p.y, p.c
+        if self.flush_input != "none":
+            floors = (a_format.emin, b_format.emin) if self.flush_input == "format" else (FP32.emin, FP32.emin)
+            x, y = ([_to_positive(x, floor) for x in side] for side, floor in zip((x, y), floors, strict=True))
+            first = p.index % self.groups_per_instruction == 0  # of an instruction, which flushes its c
+            if first and _to_positive(decode(c_format, c, self), FP32.emin).is_zero:
+                c = 0
+        flush = ieee.SUBNORMAL if self.flush_results else ieee.KEEP
+        products = [ieee.product(u, v, d_format, self, "rne", flush) for u, v in zip(x, y, strict=True)]
+        total = self._tree(products, self.group, d_format, flush)
+        return ieee.add(c, c_format, total, d_format, d_format, self, flush=flush)
+
+    def _tree(self, terms, places: int, fmt, flush: int) -> int:
+        """Binary tree over `places` neighbours, of which the first are present."""
+        if len(terms) == 1:
+            return terms[0]
+        middle = places // 2
+        left = self._tree(terms[:middle], middle, fmt, flush)
+        if len(terms) <= middle:
+            return left
+        right = self._tree(terms[middle:], places - middle, fmt, flush)
+        return ieee.add(left, fmt, right, fmt, fmt, self, flush=flush)
+
+    def words(self, d):
+        flush = {
+            "format": "Operands below the smallest normal number of their format become +0.",
+            "fp32": "Operands below 2^-126 become +0.",
+            "none": "",
+        }[self.flush_input]
+        steps = (
+            f"Each product is rounded to {d}.",
+            f"Groups of {self.group} products are added as a binary tree, every addition rounded to nearest even.",
+            "The sum of each group is added to c, one group after the other.",
+            flush,
+            "Products and sums below 2^-126 become zero and keep their sign." if self.flush_results else "",
+        )
+        few = {2: r"p_1 + p_2", 4: r"\mathrm{RNE}(p_1 + p_2) + \mathrm{RNE}(p_3 + p_4)"}
+        pairs = few.get(self.group, r"\mathrm{tree}(p)")
+        return Words(
+            f"Trees of {d} additions over {self.group} products",
+            tuple(filter(None, steps)),
+            rf"p_i = \mathrm{{RNE}}(a_i b_i), \quad d = \mathrm{{RNE}}\left(c + \mathrm{{RNE}}({pairs})\right)",
+            f"rounds {self.group} products, adds them as a tree and rounds every sum",
+        )
+
+    def add_step(self, ks, c, to):
+        tree = to.halves(ks, "", "FP32 addition, rounded to nearest even")
+        return to.add([c, tree], "", "FP32 addition of the group's sum to c")
+
+    def plan_fields(self, formats, scale, block_size):
+        require_lanes(formats)
+        plans.require(self.group <= plans.MAX_GROUP, f"groups of more than {plans.MAX_GROUP} products")
+        flush = KEEP if self.flush_input == "none" else FLUSH_POSITIVE
+        results = FLUSH_SUBNORMAL if self.flush_results else FLUSH_NONE
+        fields = ieee_fields(self, formats, "rne", flush_inputs=flush, flush=results)
+        if self.flush_input == "fp32":
+            fields["a"]["flush_below"] = fields["b"]["flush_below"] = FP32.emin
+        if flush:
+            fields.update(c_flush=2.0**FP32.emin, c_flush_passes=self.groups_per_instruction)
+        return fields | {"family": plans.PAIRWISE}
+
+    def arrangement(self, length):
+        return Arrangement([list(range(length))], plans.binary_tree(length, self.group))
+
+    def form(self):
+        return Form("pairwise", self)
+
+    def step_error(self, unit, facts):
+        a, b, _, result = unit.formats
+        count = 2 + int(math.log2(self.group))  # product, tree levels, addition to c: each a rounding of at most S'
+        relative, absolute, text = errors.output_error(self, result, count, "rne")
+        flushed_operands = 0.0
+        if self.flush_input != "none":
+            lowest = (a.min_normal, b.min_normal) if self.flush_input == "format" else (2.0**-126, 2.0**-126)
+            lost = sum(math.ldexp(x, e + 1) for x, e in zip(lowest, facts.largest[::-1], strict=True))
+            flushed_operands = self.group * lost + 2.0**-126
+        results = 2 * self.group * (result.min_normal if self.flush_results else result.min_subnormal)
+        text = f"products, tree and sum in FP32, {text}"
+        return errors.StepError(relative, absolute + flushed_operands + results, self.group, (text,))
+
+    @classmethod
+    def searches(cls):
+        def starts(interface):
+            for group in powers_of_two(interface):
+                for flush in ("none", "format"):
+                    yield cls(group, flush, flush_results=flush != "none", terms=interface.k)
+
+        fields = (
+            Field(("group",), powers_of_two),
+            Field(("flush_input",), one_of("none", "format", "fp32")),
+            Field(("flush_results",), one_of(False, True)),
+            Field(("terms",), divisors, lambda i, s: s.flush_input != "none"),
+            *search.COMMON,
+        )
+        shape = ("group", "flush_input")
+        return (Search("pairwise sums of groups", fields, search.unscaled(starts), shape, rank=30),)
+
+    def probe(self, build):
+        """GPS: FP32 products, binary tree over a group, group sums added to c one after the other."""
+        single_rounding(build, 0, "rne")
+        half, group, k = power(-build.fraction_bits - 1), self.group, build.row.k
+        for distance in (1, group // 2, group - 1):
+            if 0 < distance < group:
+                build.add(
+                    f"half a unit at 0 and {distance} meet before c",
+                    {0: half, distance: half},
+                    ONE,
+                    ONE + 2 * half,
+                    smallest=2 * half,
+                )
+        if group < k:
+            build.add(
+                f"half a unit at 0 and {group}: each is lost to c", {0: half, group: half}, ONE, ONE, smallest=2 * half
+            )
+        if group == 4:
+            build.add(
+                "1 + half a unit, then a half again: a tree, not one fused sum",
+                {0: ONE, 1: half, 2: half},
+                0,
+                ONE,
+                2 * half,
+            )
+            build.add("halves of a unit in the second pair of the tree", {0: ONE, 2: half, 3: half}, 0, ONE + 2 * half)
+        fmt = build.row.formats[0]
+        subnormal = power(fmt.emin - 1)
+        seen = subnormal if self.flush_input == "none" else Fraction(0)
+        build.add("a subnormal operand", {0: (subnormal, ONE)}, 0, seen, scales=(0,))
+        if fmt.emin == -126:
+            below = power(-127)
+            expected = Fraction(0) if self.flush_results else below
+            build.add("a difference below 2^-126", {0: 3 * below, 1: -2 * below}, 0, expected, scales=(0,))
+
+
+def _to_positive(x, below: int):
+    """`x`, or +0 where it is flushed or a zero."""
+    y = flushed(x, below)
+    return y._replace(negative=False) if y.is_zero else y

@@ -1,0 +1,302 @@
+"""FusedDotRoundDownAdd and its form with even and odd products apart: a dot product, then c, both rounded down."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from ...aspects import errors, plans, search
+from ...aspects.plans import LARGEST_EXPONENT, ROUNDINGS, growth_bits, width_fields
+from ...aspects.search import Field, Search, divisors, one_of
+from ...explanations import words as names
+from ...explanations.words import Words
+from ...reference.aligned import aligned, as_addends, finish, largest_exponent, overflowed
+from ...reference.operands import Addend, Operand, multiply, special_bits, special_result
+from ..aligned import ALIGNMENT_RULES, AlignedSum, aligned_fields, limit_products
+from ..base import Arrangement, Form, NanRule, ZeroExponent
+from ..checks import MAX_EXPONENT, MAX_TERMS, check_deterministic, check_exponent, require
+
+#: For a plan: a sum that is not cut before its last rounding.
+_NEVER_CUT = 127
+
+
+@dataclass(frozen=True)
+class FusedDotRoundDownAdd(AlignedSum):
+    """FDRDA(N): tf32, fp16 and bf16 on CDNA3 (xie-mma-sim, section IV-F).
+
+    1. Specials as in :class:`FusedDotAdd`, c included. 2. Products exact and not normalised; at or beyond
+    ``2**product_overflow_exponent`` they become infinite, which is looked at again without c. 3. Products alone are aligned to
+    their largest exponent (`fraction_bits`, RZ) and summed. 4. That dot product (to `dot_fraction_bits`) and c (to
+    `c_fraction_bits`) are aligned to their common largest exponent, both rounded *down*. 5. The sum is normalised, rounded
+    *down* to `sum_fraction_bits` and from there to nearest even.
+
+    Parameters
+    ----------
+    terms : int
+        N: 4 (tf32), 8 (fp16, bf16), 16 (fp8).
+    fraction_bits, dot_fraction_bits, c_fraction_bits : int
+        24, 31, 24 on CDNA3.
+    product_overflow_exponent : int or None
+        128: products at or beyond 2^128 are infinite.
+    add_rounding : str
+        Rounding of dot and c at their alignment: rd; rz is the hypothetical unit of xie's fig. 2.
+    output_rounding : str
+        rne.
+    c_inf_with_overflow : {"nan", "c"}
+        Edge rule: what results where c is an infinity and a finite product overflows to the other one.
+    sum_fraction_bits : int or None
+        Edge rule: fraction bits to which the normalised sum is rounded down before the last rounding: 31 (mmasim 2.1.1); None:
+        it is rounded once (xie-mma-sim).
+    """
+
+    terms: int = 8
+    fraction_bits: int = 24
+    dot_fraction_bits: int = 31
+    c_fraction_bits: int = 24
+    product_overflow_exponent: int | None = 128
+    add_rounding: str = "rd"
+    output_rounding: str = "rne"
+    nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
+    negative_underflow: Literal["positive", "negative"] = dataclasses.field(default="negative", kw_only=True)
+    zero_c: ZeroExponent = dataclasses.field(default="minus126", kw_only=True)
+    c_inf_with_overflow: Literal["nan", "c"] = "nan"
+    sum_fraction_bits: int | None = 31
+
+    edge_rules: ClassVar = {**ALIGNMENT_RULES, "c_inf_with_overflow": ("nan", "c"), "sum_fraction_bits": None}
+
+    @property
+    def parity_groups(self) -> int:
+        """Interleaved groups of products that are aligned and summed apart."""
+        return 1
+
+    @property
+    def c_cutoff(self) -> int | None:
+        """c is rounded to zero, not down, when its exponent is more than this below the largest; None: never."""
+        return None
+
+    def _check(self):
+        require(
+            1 <= self.terms <= MAX_TERMS and self.terms % self.parity_groups == 0,
+            self,
+            f"terms {self.terms} must be 1 to {MAX_TERMS} and a multiple of {self.parity_groups}",
+        )
+        for name in ("fraction_bits", "dot_fraction_bits", "c_fraction_bits"):
+            require(1 <= getattr(self, name) <= 60, self, f"{name} {getattr(self, name)} must be 1 to 60")
+        check_exponent(self, "product_overflow_exponent")
+        kept = self.sum_fraction_bits
+        require(kept is None or 1 <= kept <= 60, self, f"sum_fraction_bits {kept} must be 1 to 60 or None")
+        for name in ("add_rounding", "output_rounding"):
+            check_deterministic(self, name)
+
+    @property
+    def terms_per_step(self) -> int:
+        return self.terms
+
+    def pass_bits(self, p):
+        """One FDRDA or GFDRDA operation (xie-mma-sim, sections IV-F and IV-H)."""
+        c, d_format = p.addend, p.formats[3]
+        products = [multiply(x, y) for x, y in zip(p.x, p.y, strict=True)]
+        limited = [overflowed(product, self.product_overflow_exponent) for product in products]
+        special = None if self.c_inf_with_overflow == "nan" else special_result([*products, c])
+        special = special or special_result(limited if self.c_inf_with_overflow == "c" else [*limited, c])
+        if special:
+            return special_bits(special, d_format, self)
+        dot = self._dot(limited)
+        start = as_addends([c])
+        parts = ([dot] if dot else []) + start
+        if not parts:
+            return 0
+        largest = largest_exponent(parts, self.exponent_floor)
+        unit = largest - max(self.dot_fraction_bits, self.c_fraction_bits)
+        total = 0
+        if dot:
+            dot_unit = largest - self.dot_fraction_bits
+            total += aligned(dot, dot_unit, self.add_rounding) << (dot_unit - unit)
+        if start:
+            far = self.c_cutoff is not None and start[0].align < largest - self.c_cutoff
+            c_unit = largest - self.c_fraction_bits
+            total += aligned(start[0], c_unit, "rz" if far else self.add_rounding) << (c_unit - unit)
+        if self.sum_fraction_bits is not None and total:
+            kept = unit + abs(total).bit_length() - 1 - self.sum_fraction_bits
+            if kept > unit:
+                total, unit = total >> (kept - unit), kept
+        return finish(total, unit, d_format, self, self.output_rounding)
+
+    def _dot(self, products: list[Operand]) -> Addend | None:
+        """Sum of the products alone: each parity group aligned with RZ, the groups with each other by add_rounding."""
+        groups = [as_addends(products[i :: self.parity_groups]) for i in range(self.parity_groups)]
+        sums = []
+        for group in groups:
+            if group:
+                largest = largest_exponent(group)
+                unit = largest - self.fraction_bits
+                total = sum(aligned(x, unit, "rz") for x in group)
+                sums.append(Addend(total < 0, abs(total), unit, largest))
+        if len(sums) < 2:
+            return sums[0] if sums else None
+        largest = largest_exponent(sums)
+        unit = largest - self.fraction_bits
+        total = sum(aligned(x, unit, self.add_rounding) for x in sums)
+        return Addend(total < 0, abs(total), unit, largest)
+
+    def words(self, d):
+        grouped = self.parity_groups > 1
+        f, f_dot, f_c = self.fraction_bits, self.dot_fraction_bits, self.c_fraction_bits
+        steps = [
+            f"{self.terms} products are formed exactly and not normalised. A product of "
+            f"2^{self.product_overflow_exponent} or more is "
+            "infinite.",
+            f"The products, without c, are shifted to their largest exponent and cut to {f} fraction bits toward "
+            f"zero, then added exactly.",
+            f"This dot product (to {f_dot} fraction bits) and c (to {f_c}) are shifted to the larger of their "
+            f"exponents; both are rounded "
+            f"{names.ROUNDINGS[self.add_rounding]}.",
+            f"Their sum is rounded {names.ROUNDINGS[self.output_rounding]} to {d}"
+            + (
+                f", after it was rounded down to {self.sum_fraction_bits} fraction bits."
+                if self.sum_fraction_bits
+                else "."
+            ),
+        ]
+        if grouped:
+            steps[1] = (
+                f"Products of even k and of odd k are shifted and cut apart, to {f} fraction bits toward zero, and "
+                f"added exactly; the two "
+                "sums are aligned with each other and rounded down."
+            )
+            steps.append(
+                f"c is rounded toward zero instead where its exponent is more than {self.c_cutoff} below the largest."
+            )
+        added = f"even and odd products of {self.terms} apart" if grouped else f"{self.terms} products"
+        dot = (
+            r"s_{\mathrm{even}} + s_{\mathrm{odd}}" if grouped else rf"\sum_{{i=1}}^{{{self.terms}}} T_{{{f}}}(a_i b_i)"
+        )
+        return Words(
+            f"Dot product of {self.terms} products, then c, both rounded down",
+            tuple(steps),
+            rf"s = {dot}, \quad d = \mathrm{{RNE}}\left(\mathrm{{RD}}_{{{f_dot}}}(s) + \mathrm{{RD}}_{{{f_c}}}(c)\right)",
+            f"adds {added}, cut below {f} fraction bits, to which the running sum is joined with both rounded down",
+        )
+
+    def add_step(self, ks, c, to):
+        groups = [ks[::2], ks[1::2]] if self.parity_groups > 1 else [ks]
+        note = f"aligned and cut to {self.fraction_bits} fraction bits, summed exactly"
+        sums = [to.add(group, f"F={self.fraction_bits}", note) for group in groups if group]
+        dot = to.add(sums, "rd", "the sums of even and odd k, aligned and rounded down")
+        return to.add([c, dot], "rd", "dot product and c, aligned and rounded down, then to nearest even")
+
+    def plan_fields(self, formats, scale, block_size):
+        a, b, c, d = formats
+        fields = aligned_fields(self, formats, None, None)
+        operands = (a.precision, b.precision)
+        widest = max(self.fraction_bits, self.dot_fraction_bits, self.c_fraction_bits)
+        total = widest + 2 + growth_bits(self.terms + 1) + 3
+        fields.update(
+            family=plans.ROUND_DOWN,
+            **width_fields(operands, max(sum(operands), total), c, d),
+            fraction_bits=self.fraction_bits,
+            product_fraction=a.fraction_bits + b.fraction_bits,
+            product_integer=2,
+            dot_fraction_bits=self.dot_fraction_bits,
+            c_fraction_bits=self.c_fraction_bits,
+            add_rounding=ROUNDINGS[self.add_rounding],
+            c_wins=self.c_inf_with_overflow == "c",
+            sum_fraction_bits=_NEVER_CUT if self.sum_fraction_bits is None else self.sum_fraction_bits,
+        )
+        if self.c_cutoff is not None:
+            plans.require(abs(self.c_cutoff) < LARGEST_EXPONENT, f"c_zero_below is beyond {LARGEST_EXPONENT}")
+            fields["cutoff"] = self.c_cutoff
+        limit_products(fields, self.product_overflow_exponent)
+        return fields
+
+    def arrangement(self, length):
+        return Arrangement([list(range(length))[i :: self.parity_groups] for i in range(self.parity_groups)], [])
+
+    def form(self):
+        return Form("round_down", self)
+
+    def unrounded(self):
+        return self
+
+    def step_error(self, unit, facts):
+        """CDNA3: products cut, then dot and c rounded down on their common exponent, one rounding."""
+        floor = errors.alignment_floor(self, unit, facts.floor)
+        parity = self.parity_groups > 1
+        cut = (self.terms + (2 if parity else 0)) * 2.0**-self.fraction_bits
+        cut += 2.0**-self.dot_fraction_bits + 2.0**-self.c_fraction_bits
+        relative, absolute, text = errors.output_error(self, unit.formats[3])
+        if self.sum_fraction_bits is not None:
+            relative = errors.compounded(2.0**-self.sum_fraction_bits, relative)
+        joined = ", even and odd sums joined" if parity else ""
+        kept = f"{self.terms} products at F = {self.fraction_bits}{joined}"
+        kept += f"; dot at {self.dot_fraction_bits}, c at {self.c_fraction_bits}"
+        absolute += cut * 2.0 ** min(floor, 1000)
+        text = f"{kept}: {cut:.3g} of the largest; {text}"
+        return errors.StepError(errors.compounded(cut, relative), absolute, self.terms, (text,))
+
+    @classmethod
+    def searches(cls):
+        fields = (
+            Field(("terms",), divisors),
+            Field(("fraction_bits",), lambda i, s: range(1, search.MAX_WIDTH + 1)),
+            Field(("dot_fraction_bits",), lambda i, s: range(1, search.MAX_WIDTH + 1)),
+            Field(("c_fraction_bits",), lambda i, s: range(1, search.MAX_WIDTH + 1)),
+            Field(("sum_fraction_bits",), lambda i, s: [None, *range(1, search.MAX_WIDTH + 1)]),
+            Field(("add_rounding",), one_of(*search.ROUNDINGS)),
+            Field(("output_rounding",), one_of(*search.ROUNDINGS)),
+            Field(("product_overflow_exponent",), search.overflows),
+            Field(("c_inf_with_overflow",), one_of("nan", "c"), lambda i, s: s.product_overflow_exponent is not None),
+            *search.ALIGNMENT,
+        )
+        starts = search.unscaled(lambda i: [cls(terms) for terms in divisors(i)])
+        return (Search("fused sums rounded down", fields, starts, ("terms",), rank=90),)
+
+    def probe(self, build):
+        from .probes import probe
+
+        probe(self, build)
+
+    def pass_term(self, p):
+        from .terms import step_term
+
+        return step_term(self, p)
+
+
+@dataclass(frozen=True)
+class GroupFusedDotRoundDownAdd(FusedDotRoundDownAdd):
+    """GFDRDA(N): fp8 on CDNA3 (xie-mma-sim, section IV-H).
+
+    As :class:`FusedDotRoundDownAdd`, but products of even and of odd k are aligned (RZ) and summed apart; the two sums are
+    aligned with each other to `fraction_bits`, rounded *down*, before c joins; and c is rounded to zero instead of down when
+    its exponent is more than `c_zero_below` under the largest.
+
+    Parameters
+    ----------
+    c_zero_below : int
+        25 on CDNA3.
+    """
+
+    terms: int = 16
+    c_zero_below: int = 25
+
+    def _check(self):
+        super()._check()
+        require(
+            0 <= self.c_zero_below <= MAX_EXPONENT,
+            self,
+            f"c_zero_below {self.c_zero_below} must be 0 to {MAX_EXPONENT}",
+        )
+
+    @property
+    def parity_groups(self) -> int:
+        return 2
+
+    @property
+    def c_cutoff(self) -> int | None:
+        return self.c_zero_below
+
+    @classmethod
+    def searches(cls):
+        (wider,) = super().searches()
+        fields = (*wider.fields, Field(("c_zero_below",), lambda i, s: range(0, 2 * search.MAX_WIDTH)))
+        starts = search.unscaled(lambda i: [cls(terms) for terms in divisors(i) if terms % 2 == 0])
+        return (Search("even and odd fused sums rounded down", fields, starts, ("terms",), rank=95),)

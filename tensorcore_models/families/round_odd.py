@@ -1,0 +1,92 @@
+"""PairRoundOddSum: pairs of products, every operation rounded to odd."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..aspects import errors, plans, search
+from ..aspects.plans import FLUSH_SIGNED, FLUSH_SUBNORMAL
+from ..aspects.probes import ONE, single_rounding
+from ..aspects.search import Search
+from ..aspects.values import power
+from ..explanations.words import Words
+from ..reference import ieee
+from ..reference.operands import decode, flushed
+from .base import Accumulator, Arrangement, NanRule
+from .ieee import ieee_fields, operand_flush, require_lanes
+
+
+@dataclass(frozen=True)
+class PairRoundOddSum(Accumulator):
+    """Arm BFMMLA without the extended mode (Arm Architecture Reference Manual, BFMMLA).
+
+    Each pair of products is summed unfused and added to the accumulator; products, pair sum and accumulation are FP32, rounded
+    to odd, subnormal operands and results flushed to zero; overflow gives infinity.
+    """
+
+    nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
+
+    left_out: ClassVar = {"terms": "the term language has no operations that flush to zero"}
+
+    @property
+    def terms_per_step(self) -> int:
+        return 2
+
+    def pass_bits(self, p):
+        """Unfused sum of a pair of products, added to the accumulator, all rounded to odd (Arm ARM, BFMMLA)."""
+        a_format, b_format, c_format, d_format = p.formats
+        flush = ieee.SUBNORMAL
+        products = [
+            ieee.product(flushed(x, a_format.emin), flushed(y, b_format.emin), d_format, self, "ro", flush, to_inf=True)
+            for x, y in zip(p.x, p.y, strict=True)
+        ]
+        pair = products[0]
+        for product in products[1:]:
+            pair = ieee.add(pair, d_format, product, d_format, d_format, self, "ro", flush=flush, to_inf=True)
+        terms = [flushed(decode(c_format, p.c, self), c_format.emin), decode(d_format, pair, self)]
+        return ieee.rounded_sum(terms, d_format, self, "ro", flush=flush, saturate=False, to_inf=True)
+
+    def words(self, d):
+        return Words(
+            "Pairs of products, rounded to odd",
+            (
+                f"Each product, the sum of each pair of products, and its addition to c are rounded to odd in {d}.",
+                "Subnormal operands and results become zero; overflow gives infinity.",
+            ),
+            r"d = \mathrm{RO}\left(c + \mathrm{RO}(\mathrm{RO}(a_1 b_1) + \mathrm{RO}(a_2 b_2))\right)",
+            "rounds pairs of products and every sum to odd",
+        )
+
+    def add_step(self, ks, c, to):
+        note = "FP32 addition, rounded to odd"
+        return to.add([c, to.add(ks, "odd", note)], "odd", note)
+
+    def plan_fields(self, formats, scale, block_size):
+        require_lanes(formats)
+        fields = ieee_fields(self, formats, "ro", flush_inputs=FLUSH_SIGNED, to_inf=True, flush=FLUSH_SUBNORMAL)
+        return fields | {"family": plans.PAIR_ODD, "c_flush": 2.0 ** formats[2].emin}
+
+    def arrangement(self, length):
+        return Arrangement([list(range(length))], plans.binary_tree(length, 2))
+
+    def step_error(self, unit, facts):
+        result = unit.formats[3]
+        relative, absolute, text = errors.output_error(self, result, 3, "ro")
+        operands = 2 * operand_flush(unit.formats, facts.largest)
+        absolute += operands + 4 * result.min_normal + errors.flushed_addend(unit)
+        return errors.StepError(relative, absolute, 2, (f"products, pair sum and sum, {text}; flushed",))
+
+    @classmethod
+    def searches(cls):
+        return (Search("pairs rounded to odd", search.COMMON, search.unscaled(lambda i: [cls()]), rank=40),)
+
+    def probe(self, build):
+        """BFMMLA: every operation rounds to odd; pairs first."""
+        single_rounding(build, 0, "ro")
+        half = power(-build.fraction_bits - 1)
+        build.add("half a unit twice in a pair meets before c", {0: half, 1: half}, ONE, ONE + 2 * half)
+        # Each pair sticks to the odd neighbour: 1 + u/2 becomes 1 + u, and 1 + u + u/2 stays there.
+        build.add("half a unit in each of two pairs", {0: half, 2: half}, ONE, ONE + 2 * half)
+        build.add(
+            "1 - 1 in two pairs and c tiny: c is lost, its stickiness not", {0: ONE, 2: -ONE}, half * half, 2 * half
+        )

@@ -1,0 +1,146 @@
+"""An accumulator with its formats, made ready for the kernels: the plan that the accumulator states, compiled and kept."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._kernels.generic import generic
+from ..aspects.plans import KERNEL_NAMES, BeyondKernels
+from ..families.base import Accumulator
+from ..formats import Format, IntegerFormat, get_format
+
+
+@dataclass(frozen=True, eq=False)
+class Lowered:
+    """An accumulator with its formats, made ready for the kernels.
+
+    Parameters
+    ----------
+    accumulator : Accumulator
+        The algorithm.
+    a_format, b_format, c_format, d_format : Format or IntegerFormat
+        Formats of the operands, the addend and the result.
+    scale_format : Format or None
+        Format of the block scales, None without.
+    block_size : int or None
+        Products that share a block scale.
+    plan : generic.Plan or None
+        What the generic kernel runs; None: the reference must.
+    reason : str
+        Why there is no plan; empty if there is one.
+    kernel : str
+        Name of the generic kernel's family and integer width.
+    a_table, b_table : ndarray or None
+        Encodings of the format in which the unit multiplies, for every encoding of the operand's (InterleavedDotAdd).
+    operands_alike : bool
+        A and B are taken apart by the same rules and no result shows which of them it comes from, so that they may change
+        places; under the rule nan "x86" the NaN of A comes before that of B.
+    converted : Lowered or None
+        What runs once the operands are converted by `convert`; None: they are taken as they are.
+    convert : callable or None
+        (encodings of a or b, 0 or 1) -> encodings in the formats of `converted`.
+    arithmetic : tuple or None
+        Everything that the generic kernel is told about the algorithm: where it is equal, so are all results.
+    layouts, fast_kernels : dict
+        What has been prepared so far: arrangements of passes by length, kernels of the fast paths by name.
+    """
+
+    accumulator: Accumulator
+    a_format: Format | IntegerFormat
+    b_format: Format | IntegerFormat
+    c_format: Format | IntegerFormat
+    d_format: Format | IntegerFormat
+    scale_format: Format | None = None
+    block_size: int | None = None
+    plan: generic.Plan | None = None
+    reason: str = ""
+    kernel: str = "reference"
+    step: int = 1
+    a_table: np.ndarray | None = None
+    b_table: np.ndarray | None = None
+    operands_alike: bool = False
+    converted: "Lowered | None" = field(default=None, repr=False)
+    convert: Callable[[np.ndarray, int], np.ndarray] | None = field(default=None, repr=False)
+    arithmetic: tuple | None = field(default=None, repr=False)
+    layouts: dict[int, generic.Layout] = field(default_factory=dict, repr=False)
+    fast_kernels: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def floating(self) -> tuple[Format, Format, Format, Format] | None:
+        """Formats of a, b, c and d; None if one of them is an integer format."""
+        a, b, c, d = self.a_format, self.b_format, self.c_format, self.d_format
+        if isinstance(a, Format) and isinstance(b, Format) and isinstance(c, Format) and isinstance(d, Format):
+            return a, b, c, d
+        return None
+
+    @property
+    def cycle(self) -> int:
+        """Products after which a chain goes on as it began."""
+        return self.accumulator.terms_per_step * self.accumulator.groups_per_instruction
+
+    @cached_property
+    def continued(self) -> "Lowered":
+        """The same for the rest of a chain, whose addend is a result."""
+        return self if self.c_format == self.d_format else lower(replace(self, c_format=self.d_format))
+
+    def layout(self, k: int) -> generic.Layout:
+        """Arrangement of the last pass over a chain of `k` products."""
+        length = k % self.step or self.step
+        found = self.layouts.get(length)
+        if found is None:
+            found = self.layouts[length] = generic.Layout(*laid_out(self.accumulator, length))
+        return found
+
+
+def laid_out(spec: Accumulator, length: int) -> tuple[list[int], list[int], list[int]]:
+    """The order of `length` products of one pass, the bounds of their groups, and the tree of additions."""
+    groups, tree = spec.arrangement(length)
+    bounds = [0]
+    for group in groups:
+        bounds.append(bounds[-1] + len(group))
+    return [k for group in groups for k in group], bounds, tree
+
+
+def lower(engine) -> Lowered:
+    """Make an engine's accumulator and formats ready for the kernels.
+
+    Parameters
+    ----------
+    engine : MatrixEngine or Instruction
+        Anything with `accumulator`, `a_format`, `b_format`, `c_format`, `d_format`, `scale_format` and `block_size`.
+    """
+    spec = engine.accumulator
+    formats = tuple(get_format(f) for f in (engine.a_format, engine.b_format, engine.c_format, engine.d_format))
+    scale = get_format(engine.scale_format) if engine.scale_format else None
+    identity: dict[str, Any] = dict(zip(("a_format", "b_format", "c_format", "d_format"), formats, strict=True))
+    identity.update(accumulator=spec, scale_format=scale, block_size=engine.block_size if scale else None)
+    conversion = spec.conversion(formats)
+    if conversion is not None:
+        names = ("a_format", "b_format", "c_format", "d_format")
+        given = dict(zip(names, conversion.formats, strict=True), accumulator=conversion.spec)
+        inner = lower(Lowered(**identity | given))
+        same = {name: getattr(inner, name) for name in ("plan", "reason", "kernel", "step")}
+        arithmetic = None if inner.arithmetic is None else (inner.arithmetic, spec)
+        return Lowered(**identity, **same, converted=inner, convert=conversion.convert, arithmetic=arithmetic)
+    try:
+        a_table, b_table = spec.operand_tables(formats)
+        fields = spec.plan_fields(formats, scale, engine.block_size)
+    except BeyondKernels as error:
+        return Lowered(**identity, reason=str(error))
+    step = fields["step"] // len(fields.get("part_masks", (0,)))
+    arrangement = laid_out(spec, step)
+    whole = generic.Layout(*arrangement)
+    return Lowered(
+        **identity,
+        a_table=a_table,
+        b_table=b_table,
+        plan=generic.Plan(fields, whole),
+        kernel=f"{KERNEL_NAMES[fields['family']]}-{128 if fields['wide'] else 64}",
+        step=step,
+        operands_alike=formats[0] == formats[1] and fields.get("a") == fields.get("b") and spec.nan != "x86",
+        arithmetic=(fields, arrangement, getattr(spec, "via_format", None)),
+        layouts={step: whole},
+    )
