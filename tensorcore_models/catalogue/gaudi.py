@@ -29,7 +29,7 @@ def _gaudi2(terms: int, fraction_bits: int, **others) -> ParametricDotAdd:
     """Gaudi 2's step: c is added exactly after the products, one rounding; c and results flushed."""
     return ParametricDotAdd(
         terms, fraction_bits, c_position="exact", output_rounding="rne", flush_c=True, flush_outputs=True,
-        negative_underflow="negative", **others,
+        negative_underflow="negative", **{"zero_sign": "ieee", **others},
     )  # fmt: skip
 
 

@@ -182,8 +182,8 @@ def _late_task(spec, formats: Formats) -> WideTask | None:
         flush_outputs=exact,
         negative_underflow="negative" if exact else spec.negative_underflow,
         subnormal_c=spec.subnormal_c,
-        zero_sign=spec.zero_sign,
-        padding=spec.padding,
+        zero_sign=spec.zero_sign if exact else "positive",
+        padding=spec.padding if exact else 0,
         nan=spec.nan,
         tf32_nan=spec.tf32_nan,
     )

@@ -32,7 +32,7 @@ cdef extern from "generic_tiles.h":
         int scaled, block, skip_scaled_zero
         mpg_result result
         mpg_rule rule, late
-        int late_c, zero_majority, zero_count, parts
+        int late_c, zero_sign, zero_count, parts
         uint64_t a_masks[16]
         uint64_t b_masks[16]
         int alignment, fraction_bits, rounding, sticky, normalised, product_fraction, product_lift, product_integer

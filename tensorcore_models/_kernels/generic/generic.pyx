@@ -200,7 +200,7 @@ cdef class Plan:
         cdef mpg_plan *p = &self.plan
         cdef int i
         p.late_c = rest.pop("late_c", 0)
-        p.zero_majority = rest.pop("zero_majority", 0)
+        p.zero_sign = rest.pop("zero_sign", 0)
         p.zero_count = rest.pop("zero_count", 0)
         p.parts = 1
         if "part_masks" in rest:

@@ -289,21 +289,24 @@ MPG_INLINE int NAME(sum_truncated)(const mpg_plan *p, const SIG *a, const int32_
     return 1;
 }
 
-/* The sign of a sum that is exactly zero together with c. */
-static int NAME(zero_is_negative)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
+/* A sum that is exactly zero; `c` is null where it is added to that. */
+static uint64_t NAME(zero)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
                                   const mpg_number *c)
 {
     const int down = p->rule.rounding == MPG_RD;
-    int negative = 0;
+    int negative = 0, cancels = c && c->significand;
+    if (p->zero_sign == MPG_ZERO_POSITIVE)
+        return 0;
     for (int q = 0; q < count; q += p->parts) {
         const int a_sign = NAME(sign_of_parts)(a + q, p->parts), b_sign = NAME(sign_of_parts)(b + q, p->parts);
-        if (a_sign && b_sign)
-            return down;
+        cancels |= a_sign && b_sign;
         negative += (a_sign ? a_sign < 0 : ae[q] & 1) != (b_sign ? b_sign < 0 : be[q] & 1);
     }
-    if (p->zero_majority)
-        return 2 * negative > p->zero_count;
-    return (c->negative && negative == p->zero_count) || (down && (negative || c->negative));
+    const int all = negative == p->zero_count && (!c || c->negative), any = negative || (c && c->negative);
+    const int minus = cancels                            ? down
+                      : p->zero_sign == MPG_ZERO_MAJORITY ? 2 * negative > p->zero_count
+                                                          : all || (down && any);
+    return minus ? p->result.zero_sign : 0;
 }
 
 static uint64_t NAME(rounded_sum)(int x_negative, UACC x, int64_t x_exponent, int y_negative, UACC y, int64_t y_exponent,
@@ -334,12 +337,12 @@ static uint64_t NAME(fused)(const mpg_plan *p, const SIG *a, const int32_t *ae, 
                             : NAME(sum_by_plan)(p, a, ae, b, be, count, layout, early, &total);
     if (p->late_c == MPG_C_EXACT) {
         if (total.value == 0 && c->significand == 0)
-            return NAME(zero_is_negative)(p, a, ae, b, be, count, c) ? p->result.zero_sign : 0;
+            return NAME(zero)(p, a, ae, b, be, count, c);
         return NAME(rounded_sum)(total.value < 0, NAME(magnitude)(total.value), total.exponent, c->negative, c->significand,
                                  c->exponent, &p->result, &p->rule);
     }
-    if (!found)
-        return 0;
+    if (!found || total.value == 0)
+        return NAME(zero)(p, a, ae, b, be, count, c);
     return NAME(finish)(total.value, total.exponent, &p->result, &p->rule);
 }
 

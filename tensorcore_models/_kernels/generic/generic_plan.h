@@ -19,6 +19,8 @@ enum {
     MPG_FAMILY_PAIRWISE,    /* GroupPairwiseSum */
     MPG_FAMILY_PAIR_ODD     /* PairRoundOddSum */
 };
+/* The sign of an exact zero: none; IEEE's; or, of zero products, that of most of them. */
+enum { MPG_ZERO_POSITIVE, MPG_ZERO_IEEE, MPG_ZERO_MAJORITY };
 /* Where c joins an aligned sum: in it, after it was rounded, or after it and before the one rounding. */
 enum { MPG_C_EARLY, MPG_C_LATE, MPG_C_EXACT };
 #define MPG_MAX_PARTS 16 /* products of parts of two significands */
@@ -50,7 +52,7 @@ typedef struct {
     mpg_rule rule; /* of the fused sum */
     mpg_rule late; /* of the IEEE operations */
     int late_c;    /* MPG_C_EARLY, ... */
-    int zero_majority, zero_count; /* MPG_C_EXACT: whether most of `zero_count` products say the sign of a zero, not all and c */
+    int zero_sign, zero_count; /* MPG_ZERO_POSITIVE, ...; products that have a say, those beyond a pass being +0 */
     /* positions that share one product: position t of a pass holds the bits a_masks[t % parts] of one significand and
      * b_masks[t % parts] of the other */
     int parts;

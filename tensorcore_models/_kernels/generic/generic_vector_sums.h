@@ -337,6 +337,8 @@ VTARGET static void W_(fused)(const mpg_plan *p, const int64_t *a, const int64_t
             break;
         }
     *code = exact ? W_(with_exact_c)(&total, exact, v, redo) : W_(finish)(&total, v);
+    if (p->zero_sign && !exact)
+        *redo |= ~W_(nonzero)(total.value);
 }
 
 /* ---- FDRDA and GFDRDA ---------------------------------------------------------------------------------------------- */

@@ -243,6 +243,9 @@ MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_w
     return (int)(odd >> 63);
 }
 
+/* Place of a lane among the words (wide.h has their order). */
+MPG_INLINE int mpg_word_of_lane(int lane) { return 4 * (lane % 8) + lane / 8; }
+
 /* Products whose lowest bit is below 2^(top - F), by words without signs. */
 MPG_INLINE void mpg_wide_cut_counts(int terms, int fraction_bits, const uint32_t *MPG_RESTRICT la,
                                     const int16_t *MPG_RESTRICT lb, const int16_t *MPG_RESTRICT tops,
@@ -308,7 +311,7 @@ MPG_INLINE int mpg_wide_late(int terms, int fused, int late, const mpg_wide_task
         sum[j] -= magic[j];
     if (late == MPG_LATE_ODD) {
         for (int j = 0; j < MPG_WIDE; j++)
-            if (counts[j])
+            if (counts[mpg_word_of_lane(j)])
                 sum[j] = mpg_wide_odd_dot(terms, a, b + j, magic[j]);
         for (int j = 0; j < MPG_WIDE; j++) {
             const double magnitude = mpg_magnitude(sum[j]);
@@ -328,8 +331,9 @@ MPG_INLINE int mpg_wide_late(int terms, int fused, int late, const mpg_wide_task
         }
         if (t->mark_cut)
             for (int j = 0; j < MPG_WIDE; j++) {
-                c[j] = mpg_select(0 - (uint64_t)(counts[j] != 0), infinite, c[j]);
-                odd |= 0 - (uint64_t)(counts[j] != 0);
+                const uint64_t cut = 0 - (uint64_t)(counts[mpg_word_of_lane(j)] != 0);
+                c[j] = mpg_select(cut, infinite, c[j]);
+                odd |= cut;
             }
         odd >>= 63;
     }

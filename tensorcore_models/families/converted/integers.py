@@ -8,6 +8,7 @@ import numpy as np
 
 from ...formats import Format, get_float_format
 from ...formats.exact_rounding import round_to_bits
+from ...formats.rounding import decode, encode
 
 
 def convert(bits: int, fmt: Format, via: Format, flush: bool) -> int:
@@ -36,7 +37,7 @@ def converts(fmt: Format, via: Format) -> bool:
     """Whether :func:`convert_array` has the conversion, and it overflows by no more than its rounding does."""
     full = full_width(fmt)
     if full.container.itemsize > 2:
-        return (full.bits, full.exponent_bits, full.bias, full.specials) == (32, via.exponent_bits, via.bias, "ieee")
+        return (full.bits, full.exponent_bits, full.bias, full.specials) == (via.bits, via.exponent_bits, via.bias, "ieee")
     return full.emax <= via.emax and full.quantum_exponent >= via.quantum_exponent and full.fraction_bits <= via.fraction_bits
 
 
@@ -58,7 +59,12 @@ def converted_pass(spec: Any, p: Any) -> Any:
 @lru_cache(256)
 def _table(fmt: Format, via: Format, flush: bool) -> np.ndarray:
     """Converted encodings of all encodings of a format of at most 16 bits."""
-    table = np.array([convert(bits, fmt, via, flush) for bits in range(1 << 8 * fmt.container.itemsize)], via.container)
+    values = decode(np.arange(1 << 8 * fmt.container.itemsize, dtype=fmt.container), fmt, np.dtype(np.float64))
+    table = encode(values, via)
+    table[np.isnan(values)] = via.nan_encoding()
+    if flush:
+        tiny = table & via.exponent_mask == 0
+        table[tiny] &= via.sign_bit
     table.setflags(write=False)
     return table
 

@@ -97,8 +97,8 @@ def step_bits(spec: Any, p: Pass) -> int:
         dot = special_bits(special, d_format, spec)
     else:
         total = _fused_sum(spec, pieces, [] if late else [c])
-        if total is None:
-            dot = 0
+        if total is None or total.magnitude == 0:
+            dot = _zero(spec, products, None if late else c, d_format)
         else:
             signed = -total.magnitude if total.negative else total.magnitude
             kept = spec.output_fraction_bits
@@ -139,7 +139,7 @@ def part_masks(precision: int, widths: tuple[int, ...]) -> list[int]:
 
 
 def _with_exact_c(spec: Any, pieces: list[Operand], products: list[Operand], c: Operand, d_format: Format) -> int:
-    """The aligned products summed, c added exactly, one rounding; the sign of a zero as IEEE 754-2019, 6.3, or by vote."""
+    """The aligned products summed, c added exactly, one rounding."""
     total = _fused_sum(spec, pieces, []) or Addend(False, 0, c.exponent, c.exponent)
     unit = min(total.exponent, c.exponent)
     signed = (-total.magnitude if total.negative else total.magnitude) << (total.exponent - unit)
@@ -147,10 +147,18 @@ def _with_exact_c(spec: Any, pieces: list[Operand], products: list[Operand], c: 
     rounding = spec.output_rounding
     if signed:
         return finish(signed, unit, d_format, spec, rounding, spec.output_fraction_bits, spec.flush_outputs)
-    if c.significand or any(not product.is_zero for product in products):
-        return zero_bits(rounding == "rd", d_format)
+    return _zero(spec, products, c, d_format)
+
+
+def _zero(spec: Any, products: list[Operand], c: Operand | None, fmt: Format) -> int:
+    """A sum that is exactly zero; c is None where it is added later."""
+    down = spec.output_rounding == "rd"
+    if spec.zero_sign == "positive":
+        return zero_bits(False, fmt)
+    if (c is not None and c.significand) or any(not product.is_zero for product in products):
+        return zero_bits(down, fmt)
     negative, count = sum(x.negative for x in products), max(len(products), spec.terms) + spec.padding
     if spec.zero_sign == "majority":
-        return zero_bits(2 * negative > count, d_format)
-    mixed = rounding == "rd" and (negative > 0 or c.negative)
-    return zero_bits(mixed or (c.negative and negative == count), d_format)
+        return zero_bits(2 * negative > count, fmt)
+    minus = c is None or c.negative
+    return zero_bits((negative == count and minus) or (down and (negative > 0 or (c is not None and c.negative))), fmt)

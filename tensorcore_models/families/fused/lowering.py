@@ -12,6 +12,7 @@ from .integers import part_masks
 _ALIGNMENTS = {"global": 0, "pairwise": 1, "odd_even": 2}
 _NORMALISING = 3
 #: Numbers of generic_plan.h.
+_ZERO_SIGNS = {"ieee": 1, "majority": 2}
 _C_POSITIONS = {"early": 0, "late": 1, "exact": 2}
 
 
@@ -37,11 +38,13 @@ def plan_fields(spec: Any, formats, scale: Format | None, block_size: int | None
     if spec.flush_c:
         fields["c"]["flush"] = fields["chained"]["flush"] = plans.FLUSH_SIGNED
     if spec.c_position == "exact":
-        plans.require(spec.zero_operand == "skip" and scale is None, "signs of zeros that have exponents or scales")
-        fields.update(zero_majority=spec.zero_sign == "majority", zero_count=spec.terms + spec.padding)
+        plans.require(spec.output_rounding != "rd" or spec.zero_sign != "positive", "+0 where c cancels, rounding down")
+    if spec.zero_sign != "positive":
+        known = spec.zero_operand == "skip" or spec.fraction_bits is None
+        plans.require(known and scale is None, "signs of zeros that have exponents or scales")
+        fields.update(zero_sign=_ZERO_SIGNS[spec.zero_sign], zero_count=spec.terms + spec.padding)
     limit_products(fields, spec.product_overflow_exponent)
     if spec.fraction_bits is None:
-        plans.require(spec.c_position != "exact", "an exact c after an exact sum")
         for name in {"a", "b", "c", "chained", "scale"} & set(fields):
             fields[name]["zero_align"] = plans.ALIGN_NONE  # nothing is cut off: zeros add nothing, wherever they are
         return fields | _exact_fields(spec, formats, scale, operands)

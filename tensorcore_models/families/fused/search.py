@@ -61,7 +61,7 @@ FIELDS = (
     Field(("flush_inputs",), one_of(False, True)),
     Field(("flush_outputs",), one_of(False, True)),
     Field(("flush_c",), one_of(False, True), lambda i, s: not s.flush_inputs),
-    Field(("zero_sign",), one_of("ieee", "majority"), lambda i, s: s.c_position == "exact"),
+    Field(("zero_sign",), one_of("positive", "ieee", "majority")),
     Field(("product_overflow_exponent",), overflows),
     *ALIGNMENT,
     Field(("scaled_zero",), one_of("skip", "keeps_scale"), scaled),

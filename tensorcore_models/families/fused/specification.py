@@ -134,7 +134,7 @@ class ParametricDotAdd(FusedSum):
     c_position : {"early", "late", "exact"}
         c takes part in the fused sum; is added to the rounded dot product by an IEEE addition (`late_rounding`; rounding to odd
         overflows to infinity); or is added exactly to the sum of the aligned products, and the total is rounded once by
-        `output_rounding`, an exact zero with the sign that IEEE 754 gives the sum.
+        `output_rounding`.
     alignment : {"global", "pairwise", "odd_even"}
         One alignment for all addends; a binary tree of two-operand alignments; or even and odd k apart and then with each
         other (c joins the last step).
@@ -154,9 +154,9 @@ class ParametricDotAdd(FusedSum):
         in the alignment with the smallest normal exponent; `zero_operand` and `zero_c` are about zeros that were given.
     flush_c : bool
         A subnormal c is taken as zero, whatever becomes of operands.
-    zero_sign : {"ieee", "majority"}
-        Edge rule, with an exact c: the sign of a result of zero products and a c that is zero: -0 where all of them are -0; or
-        that of most of the products, whatever c's is.
+    zero_sign : {"positive", "ieee", "majority"}
+        Edge rule: the sign of a fused sum that is exactly zero: always +0; IEEE 754's (-0 where all products are -0, and c where it
+        takes part; where something cancels -0 when rounding down); or, where all addends are zero, that of most of the products.
     padding : int
         +0 products that every operation has beside its own; they show in signs of zeros only.
     """
@@ -179,14 +179,14 @@ class ParametricDotAdd(FusedSum):
     scaled_zero: Literal["skip", "keeps_scale"] = "skip"
     significand_parts: tuple[int, ...] = ()
     flush_c: bool = False
-    zero_sign: Literal["ieee", "majority"] = "ieee"
+    zero_sign: Literal["positive", "ieee", "majority"] = "positive"
     padding: int = 0
 
     edge_rules: ClassVar = {
         **ALIGNMENT_RULES,
         "scaled_zero": ("skip", "keeps_scale"),
         "normalised_products": None,
-        "zero_sign": ("ieee", "majority"),
+        "zero_sign": ("positive", "ieee", "majority"),
     }
 
     def _check(self):
@@ -203,8 +203,8 @@ class ParametricDotAdd(FusedSum):
                 and not self.normalise_each_add
                 and self.c_position != "exact",
                 self,
-                "exact accumulation (fraction_bits None) has neither sticky bit, integer_bits nor normalise_each_add, and c is "
-                "early or late",
+                "exact accumulation (fraction_bits None) has neither sticky bit, integer_bits nor normalise_each_add, and an exact "
+                "c is an early one",
             )
         else:
             require(
@@ -223,9 +223,7 @@ class ParametricDotAdd(FusedSum):
         self._check_parts()
         require(0 <= self.padding <= MAX_TERMS, self, f"padding {self.padding} must be 0 to {MAX_TERMS}")
         require(
-            self.c_position == "exact" or (self.zero_sign == "ieee" and not self.padding),
-            self,
-            "zero_sign and padding are about sums with c_position 'exact'",
+            not self.padding or self.zero_sign != "positive", self, "padding shows in signs of zeros, which are all positive"
         )
 
     def _check_parts(self) -> None:

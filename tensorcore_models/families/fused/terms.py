@@ -70,6 +70,8 @@ def step_term(spec: Any, p: Pass) -> Term:
     products = [n.overflowed(product, spec.product_overflow_exponent) for product in products]
     if spec.normalised_products:
         products = [n.normalised(product) for product in products]
+    if spec.zero_sign != "positive" and spec.c_position != "exact":
+        raise Unencodable("a fused sum whose zeros have signs has an encoding with an exact c only")
     if spec.c_position == "exact":
         return _with_exact_c(spec, _pieces(spec, x, y, products, formats), products, c, p)
     early = [c] if spec.c_position == "early" else []
@@ -116,7 +118,7 @@ def _with_exact_c(spec: Any, pieces: Sequence[Number], products: Sequence[Number
         minus = z.less(z.number(spec.terms + spec.padding), z.scaled(count, 1))
         c = c._replace(negative=t.choose(t.both(c.is_zero, *(x.is_zero for x in products)), minus, c.negative))
     else:
-        minus = t.FALSE if spec.padding else t.both(*negative)
+        minus = t.FALSE if spec.padding or spec.zero_sign == "positive" else t.both(*negative)
     zeros = t.both(*(x.is_zero for x in products))
     if total is None:
         total = n.plain(minus, z.number(0), z.number(0), 0)

@@ -51,6 +51,7 @@ def parametric(spec: Any, d: str) -> Words:
         (True, f"The sum is rounded {ROUNDINGS[spec.output_rounding]} to {kept_bits(spec, d)}."),
         (late, f"c is added last, rounded {ROUNDINGS[spec.late_rounding]}."),
         (spec.flush_c, "A subnormal c becomes zero and keeps its sign."),
+        (spec.zero_sign == "ieee", "A sum of zeros is -0 where all of them are."),
         (spec.zero_sign == "majority", "A zero of zero products has the sign of most of them."),
         (spec.flush_inputs, "Subnormal operands become zero and keep their sign."),
         (spec.flush_outputs, "Subnormal results become zero and keep their sign."),
