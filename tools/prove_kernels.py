@@ -8,8 +8,8 @@ Exit status 1 if a lemma is not proved.
 import argparse
 import sys
 
-from tensorcore_models.probing.formal.lemmas import prove
-from tensorcore_models.probing.formal.proofs import CASES
+from kernel_proofs.lemmas import prove
+from kernel_proofs.proofs import CASES
 
 
 def main() -> int:

@@ -289,9 +289,9 @@ class Tracer(EngineArithmetic):
         bits = None if seed is None else tcm.encode(seed, self.engine.formats[2])
         value = self._values(self.engine.gemm_bits(a, b, bits))
         accumulator = accumulator_of(self.engine)
-        name, spec = ("", None) if accumulator is None else accumulator.form()
-        if name == "fused" and stop - start <= spec.terms:
-            self._note_alignment(spec, a.ravel(), b.ravel(), seed)
+        form = None if accumulator is None else accumulator.form()
+        if form is not None and form.name == "fused" and stop - start <= form.spec.terms:
+            self._note_alignment(form.spec, a.ravel(), b.ravel(), seed)
         lost = self._step_error(a.ravel(), b.ravel(), seed, value)
         return self._note("core", f"{self._name(pair)}, k = {start} to {stop - 1}", value, lost)
 

@@ -8,12 +8,13 @@ from mpgemm.recovery.methods import RecoveryMethod
 from tensorcore_models import hardware
 from tensorcore_models.catalogue import canonical_device
 from tensorcore_models.catalogue.devices import DEVICES
+from tensorcore_models.catalogue.nvidia import ARCHITECTURES
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.formats.names import format_family, operand_format, unknown_format
 
 #: The path that "arch" or "device" alone means where paths compute differently.
-USUAL_PATH = {"hopper": "wgmma", "blackwell": "tcgen05"}
+USUAL_PATH = {arch: row.group.path for arch, row in ARCHITECTURES.items() if row.group}
 
 
 class UnsuitableEngine(ValueError):

@@ -14,7 +14,7 @@ from ..probing.vectors import probe_set
 #: Random dot products of each family that are tried where the derived ones show nothing.
 RANDOM = 512
 #: Exponents around that of 1, where sums cancel and round; at the upper end; at the lower end, subnormal numbers among them.
-FAMILIES = ("near one", "large", "small")
+MAGNITUDES = ("near one", "large", "small")
 #: Encodings of 1 of the block scales.
 ONE_SCALE = {"ue8m0": 127, "ue4m3": 0x38}
 SEED = 20251
@@ -59,7 +59,7 @@ def _stacked(row: Instruction, dots: Sequence) -> Dots:
 
 
 def _random(row: Instruction, k: int, family: str) -> Dots:
-    """Random encodings of one family (:data:`FAMILIES`)."""
+    """Random encodings of one size (:data:`MAGNITUDES`)."""
     rng = np.random.default_rng(SEED)
 
     def drawn(fmt, shape, *, addend: bool = False):
@@ -130,7 +130,7 @@ def witness(row: Instruction, other: Instruction) -> Witness | None:
     """The dot product with the fewest nonzero products for which the two differ; None where none of those tried shows it.
 
     The vectors of :func:`tensorcore_models.probing.probe_vectors` of both are tried first, then random encodings of
-    :data:`FAMILIES`, then infinities and NaNs.
+    :data:`MAGNITUDES`, then infinities and NaNs.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def _tried(row: Instruction, other: Instruction, k: int) -> Iterator[Dots]:
     derived = list(dict.fromkeys([*_derived(row, k), *_derived(other, k)]))
     if derived:
         yield _stacked(row, derived)
-    for family in FAMILIES:
+    for family in MAGNITUDES:
         yield _random(row, k, family)
     special = _special(row, k)
     if len(special[2]):

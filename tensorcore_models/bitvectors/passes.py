@@ -27,7 +27,7 @@ class Formats:
 
 
 @dataclass(frozen=True)
-class Pass:
+class TermPass:
     """The products and the addend of one pass, and the conditions under which its term is right."""
 
     spec: Any

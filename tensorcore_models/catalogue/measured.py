@@ -59,7 +59,7 @@ def with_table(row: Instruction, table: Mapping[str, Any] | None) -> Instruction
     general = {rule: value for rule, value in table["rules"].items() if is_shared(rule, row)}
     spec = _applied(spec, known["rules"] if known else general)
     parts = {f.name: getattr(spec, f.name) for f in dataclasses.fields(spec)}
-    inner = {name: _applied(part, table["rules"]) for name, part in parts.items() if isinstance(part, Accumulator)}
+    inner: Any = {name: _applied(part, table["rules"]) for name, part in parts.items() if isinstance(part, Accumulator)}
     spec = dataclasses.replace(spec, **inner)  # an inner operation is the architecture's
     evidence = table["evidence"] if known and not known.get("unexplained") else row.evidence
     return dataclasses.replace(row, accumulator=spec, evidence=evidence)

@@ -3,80 +3,30 @@
 Arithmetic: xie-mma-sim, table III and section IV (MMA-Sim); khattak-mikaitis, section IV and table II; valpey-smt, section 3.
 Zeros and alignment floors: recordings of an RTX 4060 (distributed with mmaemu 0.1.0), the models of MMA-Sim's authors in their
 newest version (mmasim 2.1.1), MATLAB-tensor-core; floors measured by Hawkeye (badasherez/gpu-simulator, MLSys 2026).
-Shapes and type combinations: PTX ISA, sections on mma, wmma, wgmma and tcgen05.mma. N, F and the floors of a row follow from
-its architecture; what an instruction computes is not written anywhere but in these tables.
+Shapes and type combinations: PTX ISA, sections on mma, wmma, wgmma and tcgen05.mma.
+
+An architecture is one row of :data:`ARCHITECTURES`: it says what its tensor cores have, with which N, F and floors, and which
+published outputs they reproduce. The functions below make instructions of what a row says and know no architecture by name.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import replace
 from itertools import product
 
-from ..accumulators import FusedDotAdd, GroupDotFusedSum, IntegerDotAdd, InterleavedDotAdd, SequentialFMA
+from ..accumulators import Accumulator, FusedDotAdd, GroupDotFusedSum, IntegerDotAdd, InterleavedDotAdd, SequentialFMA
 from ..engines.instruction import Instruction
-
-MMA_SIM = "xie-mma-sim, table III and section IV; mmasim 2.1.1"
-KHATTAK = "khattak-mikaitis, section IV"
-VECTORS = "hardware: published vectors"
-MODEL = "published model"
-INFERRED = "inferred"
-
-FP8 = ("e5m2", "e4m3fn")
-F8F6F4 = ("e5m2", "e4m3fn", "e3m2", "e2m3", "e2m1")
-
-
-Shape = tuple[int, int, int]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Architecture:
-    """One architecture: what its tensor cores share, which shapes they have, what a compiler and a user call it.
-
-    Attributes
-    ----------
-    fraction_bits : int
-        F of the fp16, bf16 and tf32 instructions.
-    terms : dict of str to int
-        N, products that one fused operation takes, by operand format. A shorter k takes k.
-    floors : dict of str to int
-        Below which the alignment exponent never goes, by result format.
-    sync : tuple of (shapes, a = b, (d, c) pairs)
-        mma.sync of fp16, bf16 and tf32.
-    double : tuple of shapes
-        mma.sync of fp64.
-    integer : tuple of (shapes, operand formats)
-        mma.sync into s32.
-    capability : (int, int)
-        Compute capability.
-    target : str
-        Compilation target.
-    devices : dict of str to tuple of str
-        GPUs, and operand formats that their tensor cores lack although the architecture has them.
-    measured_floor : str
-        GPU on which the floor of fp32 results has been measured (Hawkeye); empty where models alone state it.
-    vectors : str
-        GPUs whose published outputs the rows with these operands reproduce (MATLAB-tensor-core).
-    pinned : tuple of str
-        Operand formats whose arithmetic those outputs pin (they have K = N products; tf32 on Hopper and later only N = 4).
-    """
-
-    fraction_bits: int
-    terms: dict[str, int]
-    floors: dict[str, int]
-    sync: tuple[tuple[tuple[Shape, ...], str, tuple[tuple[str, str], ...]], ...] = ()
-    double: tuple[Shape, ...] = ()
-    integer: tuple[tuple[tuple[Shape, ...], tuple[str, ...]], ...] = ()
-    capability: tuple[int, int] = (0, 0)
-    target: str = ""
-    devices: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    measured_floor: str = ""
-    vectors: str = ""
-    pinned: tuple[str, ...] = ()
-
-    def floor_note(self, d_format: str) -> str:
-        """What the alignment floor of a result format rests on."""
-        measured = self.measured_floor if d_format == "fp32" else ""
-        known = f"measured on an {measured} (Hawkeye)" if measured else "models only"
-        return f"alignment floor {self.floors[d_format]}: {known}"
-
+from .tensor_cores import (
+    F8F6F4,
+    INFERRED,
+    KHATTAK,
+    MMA_SIM,
+    MODEL,
+    VECTORS,
+    Architecture,
+    Group,
+    Narrow,
+    Outputs,
+    Scaled,
+)
 
 _FOUR_AND_EIGHT = {"fp16": 8, "bf16": 8, "tf32": 4}
 _SIXTEEN = {"fp16": 16, "bf16": 16, "tf32": 8}
@@ -91,60 +41,6 @@ _SYNC = (
 _BYTES = (((16, 8, 32), (16, 8, 16), (8, 8, 16)), ("s8", "u8"))
 _NIBBLES = (((16, 8, 64), (16, 8, 32), (8, 8, 32)), ("s4", "u4"))
 
-ARCHITECTURES = {
-    "volta": Architecture(
-        fraction_bits=23, terms={"fp16": 4}, floors={"fp32": -131, "fp16": -19},
-        sync=(_FIRST_SHAPE,),
-        capability=(7, 0), target="sm_70", devices={"v100": (), "titan_v": ()},
-        vectors="V100", pinned=("fp16",),
-    ),
-    "turing": Architecture(
-        fraction_bits=24, terms={"fp16": 8}, floors={"fp32": -132, "fp16": -20},
-        sync=(_FIRST_SHAPE, (((16, 8, 8),), "fp16", _BOTH)),
-        integer=((((8, 8, 16),), ("s8", "u8")), (((8, 8, 32),), ("s4", "u4"))),
-        capability=(7, 5), target="sm_75", devices={"t4": (), "rtx2080ti": ()},
-    ),
-    # A2 and A30 lack FP64 tensor cores (khattak-mikaitis, section IV-A3).
-    "ampere": Architecture(
-        fraction_bits=24, terms=_FOUR_AND_EIGHT, floors={"fp32": -132, "fp16": -20},
-        sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES, _NIBBLES),
-        capability=(8, 0), target="sm_80",
-        devices={"a100": (), "a2": ("fp64",), "a30": ("fp64",), "a40": (), "rtx3090": (), "rtx_a6000": ()},
-        measured_floor="A100", vectors="A100 and A2", pinned=("fp16", "bf16", "tf32"),
-    ),
-    "ada": Architecture(
-        fraction_bits=24, terms=_FOUR_AND_EIGHT, floors={"fp32": -132, "fp16": -20},
-        sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES, _NIBBLES),
-        capability=(8, 9), target="sm_89", devices={"rtx1000_ada": (), "rtx4060": (), "rtx4090": (), "l40s": ()},
-        vectors="RTX 1000 Ada and L40S", pinned=("fp16", "bf16", "tf32"),
-    ),
-    "hopper": Architecture(
-        fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
-        sync=_SYNC, double=((16, 8, 16), (16, 8, 8), (16, 8, 4), (8, 8, 4)), integer=(_BYTES,),
-        capability=(9, 0), target="sm_90a", devices={"h100": (), "h200": (), "gh200": ()},
-        measured_floor="H100", vectors="H100 and H200", pinned=("fp16", "bf16"),
-    ),
-    "blackwell": Architecture(
-        fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
-        sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES,),
-        capability=(10, 0), target="sm_100a", devices={"b200": (), "gb200": (), "b300": (), "gb300": ()},
-        vectors="B200", pinned=("fp16", "bf16"),
-    ),
-    "rtx_blackwell": Architecture(
-        fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
-        sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES,),
-        capability=(12, 0), target="sm_120a", devices={"rtx_pro_6000": ()},
-    ),
-}  # fmt: skip
-#: Floor of GDFS, whose groups have exponents of their scales only.
-GROUPED_FLOOR = -139
-
-#: Shapes that run on the unit of another architecture (mmasim 2.1.1).
-UNITS = {("turing", (8, 8, 4)): "volta"}
-
-#: WMMA: shapes of the 16-bit types; on each architecture it compiles to its N, tf32 to N = 4 everywhere.
-WMMA_SHAPES = ((16, 16, 16), (32, 8, 16), (8, 32, 16))
-
 N_BY_8 = tuple(range(8, 257, 8))
 N_BY_16 = tuple(range(16, 257, 16))
 #: Free shapes (PTX ISA, wgmma and tcgen05.mma; m = 256 takes two CTAs).
@@ -153,6 +49,85 @@ TCGEN05_SHAPES = ((64, N_BY_8), (128, N_BY_16), (256, N_BY_16))
 #: The integer kind has fewer n (PTX ISA 9.1, 9.7.16.2.1).
 TCGEN05_INTEGER_SHAPES = ((64, tuple(sorted((8, 24, *N_BY_16)))), (128, N_BY_16), (256, tuple(range(32, 257, 32))))
 TCGEN05_SCALED_SHAPES = ((128, N_BY_8), (256, N_BY_16))
+
+_884 = (8, 8, 4)
+_MATLAB = "outputs of {} (MATLAB-tensor-core)"
+_ADA_FP8 = Narrow(
+    ks=(32, 16), terms=16, fraction_bits=13,
+    outputs=(
+        Outputs(_MATLAB.format("RTX 1000 Ada"), ("fp16",)),
+        Outputs(_MATLAB.format("RTX 1000 Ada and L40S"), ("fp32",)),
+        Outputs(
+            "outputs of RTX 4060 (mmaemu 0.1.0), zeros and subnormal numbers among them", ("fp32",), (32, 16), alike=False
+        ),
+    ),
+)  # fmt: skip
+_INTERLEAVED = Narrow(ks=(32, 16), interleaved=True, source=KHATTAK, evidence=INFERRED)
+_WGMMA = Group(
+    prefix="wgmma", shapes=WGMMA_SHAPES, integer_shapes=WGMMA_SHAPES,
+    narrow=(Narrow(fraction_bits=13, outputs=(Outputs(_MATLAB.format("H100 and H200"), ("fp32",)),)),),
+)  # fmt: skip
+_TCGEN05 = Group(
+    prefix="tcgen05.mma", shapes=TCGEN05_SHAPES, integer_shapes=TCGEN05_INTEGER_SHAPES,
+    narrow=(Narrow(formats=F8F6F4),), mixed=(("fp16", "bf16"), ("bf16", "fp16")),
+)  # fmt: skip
+
+ARCHITECTURES = {
+    "volta": Architecture(
+        fraction_bits=23, terms={"fp16": 4}, floors={"fp32": -131, "fp16": -19},
+        sync=(_FIRST_SHAPE,), blocks={_884: 4},
+        capability=(7, 0), variants=((7, 2),), target="sm_70", devices={"v100": (), "titan_v": ()},
+        vectors="V100", pinned=("fp16",),
+    ),
+    "turing": Architecture(
+        fraction_bits=24, terms={"fp16": 8}, floors={"fp32": -132, "fp16": -20},
+        sync=(_FIRST_SHAPE, (((16, 8, 8),), "fp16", _BOTH)), units={_884: "volta"}, blocks={_884: 4},
+        integer=((((8, 8, 16),), ("s8", "u8")), (((8, 8, 32),), ("s4", "u4"))),
+        capability=(7, 5), target="sm_75", devices={"t4": (), "rtx2080ti": ()},
+    ),
+    # A2 and A30 lack FP64 tensor cores (khattak-mikaitis, section IV-A3).
+    "ampere": Architecture(
+        fraction_bits=24, terms=_FOUR_AND_EIGHT, floors={"fp32": -132, "fp16": -20},
+        sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES, _NIBBLES),
+        emulated=(((_884,), "fp16", (("fp32", "fp32"),)),),
+        capability=(8, 0), whole_major=True, target="sm_80",
+        devices={"a100": (), "a2": ("fp64",), "a30": ("fp64",), "a40": (), "rtx3090": (), "rtx_a6000": ()},
+        measured_floor="A100", vectors="A100 and A2", pinned=("fp16", "bf16", "tf32"),
+    ),
+    "ada": Architecture(
+        fraction_bits=24, terms=_FOUR_AND_EIGHT, floors={"fp32": -132, "fp16": -20},
+        sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES, _NIBBLES), narrow=(_ADA_FP8,),
+        capability=(8, 9), target="sm_89", devices={"rtx1000_ada": (), "rtx4060": (), "rtx4090": (), "l40s": ()},
+        vectors="RTX 1000 Ada and L40S", pinned=("fp16", "bf16", "tf32"),
+    ),
+    "hopper": Architecture(
+        fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
+        sync=_SYNC, double=((16, 8, 16), (16, 8, 8), (16, 8, 4), (8, 8, 4)), integer=(_BYTES,),
+        narrow=(replace(_INTERLEAVED, outputs=(Outputs(_MATLAB.format("H100 and H200"), ("fp16",)),)),),
+        group=_WGMMA,
+        capability=(9, 0), target="sm_90a", devices={"h100": (), "h200": (), "gh200": ()},
+        measured_floor="H100", vectors="H100 and H200", pinned=("fp16", "bf16"),
+    ),
+    "blackwell": Architecture(
+        fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
+        sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES,),
+        narrow=(replace(_INTERLEAVED, outputs=(Outputs(_MATLAB.format("B200"), ("fp32", "fp16")),)),),
+        scaled=Scaled(m=128, n=8, free=TCGEN05_SCALED_SHAPES, group=_TCGEN05), group=_TCGEN05,
+        capability=(10, 0), whole_major=True, target="sm_100a", devices={"b200": (), "gb200": (), "b300": (), "gb300": ()},
+        vectors="B200", pinned=("fp16", "bf16"),
+    ),
+    "rtx_blackwell": Architecture(
+        fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
+        sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES,),
+        narrow=(Narrow(formats=F8F6F4), Narrow(ks=(16,))), narrow_kind="f8f6f4", scaled=Scaled(m=16, n=8),
+        capability=(12, 0), whole_major=True, target="sm_120a", devices={"rtx_pro_6000": ()},
+    ),
+}  # fmt: skip
+#: Floor of GDFS, whose groups have exponents of their scales only.
+GROUPED_FLOOR = -139
+
+#: WMMA: shapes of the 16-bit types; on each architecture it compiles to its N, tf32 to N = 4 everywhere.
+WMMA_SHAPES = ((16, 16, 16), (32, 8, 16), (8, 32, 16))
 
 
 def output(d_format: str, fraction_bits: int | None = None) -> dict:
@@ -188,7 +163,6 @@ def _sync(arch, shape, a, b, c, d, accumulator, *, name=None, prefix="mma", **fa
         b_format=b,
         c_format=c,
         d_format=d,
-        blocks=4 if arch in ("volta", "turing") and name is None and shape == (8, 8, 4) else 1,
         **{"path": prefix, "source": MMA_SIM, "evidence": MODEL, **facts},
     )
 
@@ -215,26 +189,23 @@ def _basis(arch: str, d: str, pinned: bool, source: str = MMA_SIM, otherwise: st
 
 
 def _sync_rows():
-    kinds = ((arch, row, *kind) for arch, row in ARCHITECTURES.items() for kind in row.sync)
-    for arch, row, shapes, fmt, results in kinds:
-        for shape, (d, c) in product(shapes, results):
-            unit = UNITS.get((arch, shape), arch)
-            pinned = fmt in row.pinned and shape[2] >= row.terms[fmt] and c == d
-            facts = _basis(unit, d, pinned)
-            if unit != arch:
-                facts["note"] = f"runs on {unit}'s unit; {facts['note']}"
-            yield _sync(arch, shape, fmt, fmt, c, d, _fused(unit, fmt, shape[2], d), **facts)
-    yield _sync(
-        "ampere",
-        (8, 8, 4),
-        "fp16",
-        "fp16",
-        "fp32",
-        "fp32",
-        SequentialFMA(),
-        source="valpey-smt, section 3.1",
-        note="not run on tensor cores: compiled to a chain of FP32 fused multiply-adds",
-    )
+    for arch, row in ARCHITECTURES.items():
+        for shapes, fmt, results in row.sync:
+            for shape, (d, c) in product(shapes, results):
+                unit = row.units.get(shape, arch)
+                pinned = fmt in row.pinned and shape[2] >= row.terms[fmt] and c == d
+                facts = _basis(unit, d, pinned)
+                if unit != arch:
+                    facts["note"] = f"runs on {unit}'s unit; {facts['note']}"
+                spec = _fused(unit, fmt, shape[2], d)
+                yield _sync(arch, shape, fmt, fmt, c, d, spec, blocks=row.blocks.get(shape, 1), **facts)
+    for arch, row in ARCHITECTURES.items():
+        for shapes, fmt, results in row.emulated:
+            for shape, (d, c) in product(shapes, results):
+                yield _sync(
+                    arch, shape, fmt, fmt, c, d, SequentialFMA(), source="valpey-smt, section 3.1",
+                    note="not run on tensor cores: compiled to a chain of FP32 fused multiply-adds",
+                )  # fmt: skip
 
 
 def _double_rows():
@@ -258,98 +229,89 @@ def _wmma_rows():
             yield _sync(arch, (16, 16, 8), "tf32", "tf32", "fp32", "fp32", spec, prefix="wmma", **facts)
 
 
-def _sync_fp8_rows():
-    for k, d, a, b in product((32, 16), ("fp32", "fp16"), FP8, FP8):
-        yield _sync("ada", (16, 8, k), a, b, d, d, _fda("ada", 16, d, 13), **_ada_fp8_basis(k, d, a == b))
-        for arch in ("hopper", "blackwell"):
-            # Converted to fp16 and run as chained FP16 operations; c is added last.
-            known = k == 32 and a == b and (d == "fp16" or arch == "blackwell")
-            facts = _basis(arch, d, known, KHATTAK, INFERRED)
-            # No note on the floor: products are multiples of 2^-32, which it never cuts.
-            facts["note"] = "fp8 to fp16 conversion, two chained FP16 operations over interleaved k, c added last"
-            facts["note"] += "" if k == 32 else "; groups of 8: no data"
-            yield _sync(arch, (16, 8, k), a, b, d, d, InterleavedDotAdd(_fda(arch, k // 2, d)), **facts)
-    for d, (a, b) in product(("fp32", "fp16"), product(F8F6F4, F8F6F4)):
-        facts = _basis("rtx_blackwell", d, False, otherwise=INFERRED if {a, b} & {"e3m2", "e2m3"} else MODEL)
-        yield _sync("rtx_blackwell", (16, 8, 32), a, b, d, d, _fda("rtx_blackwell", 32, d), **facts)
-    for d, a, b in product(("fp32", "fp16"), FP8, FP8):
-        spec = _fda("rtx_blackwell", 16, d)
-        yield _sync("rtx_blackwell", (16, 8, 16), a, b, d, d, spec, **_basis("rtx_blackwell", d, False))
+def _narrow(arch: str, kind: Narrow, k: int, a: str, b: str, d: str) -> tuple[Accumulator, dict[str, str]]:
+    """What an instruction of narrow operands computes, and what that rests on."""
+    unit = ARCHITECTURES[arch]
+    outputs = [o.text for o in kind.outputs if d in o.results and k in o.ks and (a == b or not o.alike)]
+    evidence = INFERRED if {a, b} & {"e3m2", "e2m3"} else kind.evidence
+    note = unit.floor_note(d)
+    if kind.fraction_bits is not None:
+        note = f"alignment floor {unit.floors[d]}: models only"
+    if kind.interleaved:  # no note on the floor: products are multiples of 2^-32, which it never cuts
+        note = "fp8 to fp16 conversion, two chained FP16 operations over interleaved k, c added last"
+        note += "" if k == 32 else "; groups of 8: no data"
+    facts = {
+        "source": "; ".join([kind.source, *outputs]), "evidence": VECTORS if outputs else evidence, "note": note
+    }  # fmt: skip
+    if kind.interleaved:
+        return InterleavedDotAdd(_fda(arch, k // 2, d)), facts
+    return _fda(arch, kind.terms or k, d, kind.fraction_bits), facts
 
 
-def _ada_fp8_basis(k: int, d: str, alike: bool) -> dict[str, str]:
-    """What Ada's fp8 rows rest on: an RTX 4060 was recorded with fp32 results, in all formats and both shapes."""
-    facts = _basis("ada", d, False)
-    outputs = []
-    if alike and k == 32:
-        gpus = "RTX 1000 Ada" if d == "fp16" else "RTX 1000 Ada and L40S"
-        outputs.append(f"outputs of {gpus} (MATLAB-tensor-core)")
-    if d == "fp32":
-        outputs.append("outputs of RTX 4060 (mmaemu 0.1.0), zeros and subnormal numbers among them")
-    facts["source"] = "; ".join([MMA_SIM, *outputs])
-    facts["evidence"] = VECTORS if outputs else MODEL
-    return facts
+def _narrow_rows():
+    for arch, row in ARCHITECTURES.items():
+        for kind in row.narrow:
+            for k, d, a, b in product(kind.ks, ("fp32", "fp16"), kind.formats, kind.formats):
+                spec, facts = _narrow(arch, kind, k, a, b, d)
+                yield _sync(arch, (16, 8, k), a, b, d, d, spec, **facts)
 
 
 #: What PTX says of the block scales of one row.
 SYNC_SCALE_NOTE = "in PTX since PTX ISA 9.1 (mxf4nvf4 with scale_vec::4X; 13.1); nvcc 13.0 (9.0) rejects it"
 
 
-def _block_scaled(arch, shape, a, b, scale, block, accumulator, evidence: str = MODEL) -> Instruction:
-    m, n, k = shape
-    tcgen = arch == "blackwell"
-    types = _spell("fp32", a, b) if tcgen else _spell("fp32", a, b, "fp32")
-    prefix = "tcgen05.mma" if tcgen else "mma"
+def _block_scaled(arch, scaled: Scaled, k, a, b, scale, block, accumulator, evidence: str = MODEL) -> Instruction:
+    prefix, path, types = "mma", "mma", _spell("fp32", a, b, "fp32")
+    if group := scaled.group:
+        prefix, path, types = group.prefix, group.path, _spell("fp32", a, b)
     note = f"alignment floor {accumulator.exponent_floor}: models only"
+    if not scaled.group and (block, scale) == (16, "ue8m0"):
+        note = f"{SYNC_SCALE_NOTE}; {note}"
     return _sync(
         arch,
-        shape,
+        (scaled.m, scaled.n, k),
         a,
         b,
         "fp32",
         "fp32",
         accumulator,
-        name=f"{prefix}.m{m}n{n}k{k}.block{block}.{types}.{scale}",
+        name=f"{prefix}.m{scaled.m}n{scaled.n}k{k}.block{block}.{types}.{scale}",
         scale_format=scale,
         block_size=block,
-        path="tcgen05" if tcgen else "mma",
+        path=path,
         evidence=evidence,
-        legal_shapes=TCGEN05_SCALED_SHAPES if tcgen else (),
-        note=note if tcgen or (block, scale) != (16, "ue8m0") else f"{SYNC_SCALE_NOTE}; {note}",
+        legal_shapes=scaled.free,
+        note=note,
     )
 
 
 def _block_scaled_rows():
-    for a, b in product(F8F6F4, F8F6F4):
-        evidence = INFERRED if {a, b} & {"e3m2", "e2m3"} else MODEL
-        for arch, shape in (("rtx_blackwell", (16, 8, 32)), ("blackwell", (128, 8, 32))):
-            yield _block_scaled(arch, shape, a, b, "ue8m0", 32, _fda(arch, 32, "fp32"), evidence)
     grouped = GroupDotFusedSum(exponent_floor=GROUPED_FLOOR)
-    for arch, shape in (("rtx_blackwell", (16, 8, 64)), ("blackwell", (128, 8, 64))):
+    for arch, scaled in ((arch, row.scaled) for arch, row in ARCHITECTURES.items() if row.scaled):
+        for a, b in product(F8F6F4, F8F6F4):
+            evidence = INFERRED if {a, b} & {"e3m2", "e2m3"} else MODEL
+            yield _block_scaled(arch, scaled, 32, a, b, "ue8m0", 32, _fda(arch, 32, "fp32"), evidence)
         for block, scale in ((32, "ue8m0"), (16, "ue8m0"), (16, "ue4m3")):
-            yield _block_scaled(arch, shape, "e2m1", "e2m1", scale, block, grouped)
+            yield _block_scaled(arch, scaled, 64, "e2m1", "e2m1", scale, block, grouped)
 
 
 def _group_rows():
-    """wgmma (Hopper) and tcgen05 (Blackwell): one row for every type combination, m and n free."""
-    kinds = [("tf32", "tf32", 8, ("fp32",)), ("fp16", "fp16", 16, ("fp32", "fp16")), ("bf16", "bf16", 16, ("fp32",))]
-    for a, b, k, results in kinds:
-        for d, (arch, prefix) in product(results, (("hopper", "wgmma"), ("blackwell", "tcgen05.mma"))):
-            yield _group(arch, prefix, k, a, b, d, _fda(arch, k, d), **_basis(arch, d, False))
-    for a, b in (("fp16", "bf16"), ("bf16", "fp16")):
-        facts = _basis("blackwell", "fp32", False, otherwise=INFERRED)
-        yield _group("blackwell", "tcgen05.mma", 16, a, b, "fp32", _fda("blackwell", 16, "fp32"), **facts)
-    for d, a, b in product(("fp32", "fp16"), FP8, FP8):
-        facts = _basis("hopper", d, a == b and d == "fp32")
-        facts["note"] = f"alignment floor {ARCHITECTURES['hopper'].floors[d]}: models only"
-        yield _group("hopper", "wgmma", 32, a, b, d, _fda("hopper", 32, d, 13), **facts)
-    for d, a, b in product(("fp32", "fp16"), F8F6F4, F8F6F4):
-        facts = _basis("blackwell", d, False, otherwise=INFERRED if {a, b} & {"e3m2", "e2m3"} else MODEL)
-        yield _group("blackwell", "tcgen05.mma", 32, a, b, d, _fda("blackwell", 32, d), **facts)
+    """wgmma and tcgen05: one row for every type combination, m and n free."""
+    kinds = (("tf32", 8, ("fp32",)), ("fp16", 16, ("fp32", "fp16")), ("bf16", 16, ("fp32",)))
+    for arch, group in ((arch, row.group) for arch, row in ARCHITECTURES.items() if row.group):
+        for fmt, k, results in kinds:
+            for d in results:
+                yield _group(arch, group, k, fmt, fmt, d, _fda(arch, k, d), **_basis(arch, d, False))
+        for a, b in group.mixed:
+            facts = _basis(arch, "fp32", False, otherwise=INFERRED)
+            yield _group(arch, group, 16, a, b, "fp32", _fda(arch, 16, "fp32"), **facts)
+        for kind in group.narrow:
+            for k, d, a, b in product(kind.ks, ("fp32", "fp16"), kind.formats, kind.formats):
+                spec, facts = _narrow(arch, kind, k, a, b, d)
+                yield _group(arch, group, k, a, b, d, spec, **facts)
 
 
-def _group(arch, prefix, k, a, b, d, accumulator, suffix="", **facts) -> Instruction:
-    tcgen05 = TCGEN05_INTEGER_SHAPES if d == "s32" else TCGEN05_SHAPES
+def _group(arch, group: Group, k, a, b, d, accumulator, suffix="", **facts) -> Instruction:
     return _sync(
         arch,
         (64, 8, k),
@@ -358,9 +320,9 @@ def _group(arch, prefix, k, a, b, d, accumulator, suffix="", **facts) -> Instruc
         d,
         d,
         accumulator,
-        name=f"{prefix}.m64n8k{k}.{_spell(d, a, b)}{suffix}",
-        prefix=prefix.split(".")[0],
-        legal_shapes=WGMMA_SHAPES if prefix == "wgmma" else tcgen05,
+        name=f"{group.prefix}.m64n8k{k}.{_spell(d, a, b)}{suffix}",
+        prefix=group.path,
+        legal_shapes=group.integer_shapes if d == "s32" else group.shapes,
         **facts,
     )
 
@@ -385,16 +347,15 @@ def _integer_rows():
                 source=INTEGER_SOURCE,
                 evidence="vendor document",
             )
-    for a, b, saturate in product(("s8", "u8"), ("s8", "u8"), (False, True)):
-        suffix = ".satfinite" if saturate else ""
-        for arch, prefix in (("hopper", "wgmma"), ("blackwell", "tcgen05.mma")):
-            spec = IntegerDotAdd(saturate, terms=32)
-            yield _group(arch, prefix, 32, a, b, "s32", spec, suffix, source="PTX ISA", evidence="vendor document")
+    for arch, group in ((arch, row.group) for arch, row in ARCHITECTURES.items() if row.group):
+        for a, b, saturate in product(("s8", "u8"), ("s8", "u8"), (False, True)):
+            suffix, spec = ".satfinite" if saturate else "", IntegerDotAdd(saturate, terms=32)
+            yield _group(arch, group, 32, a, b, "s32", spec, suffix, source="PTX ISA", evidence="vendor document")
 
 
 def rows() -> list[Instruction]:
     """All NVIDIA rows."""
     parts = (
-        _sync_rows(), _double_rows(), _wmma_rows(), _sync_fp8_rows(), _block_scaled_rows(), _group_rows(), _integer_rows(),
+        _sync_rows(), _double_rows(), _wmma_rows(), _narrow_rows(), _block_scaled_rows(), _group_rows(), _integer_rows(),
     )  # fmt: skip
     return [row for part in parts for row in part]

@@ -15,12 +15,13 @@ def tree_of(spec: Accumulator, k: int) -> Tree | None:
     k : int
         Number of products; more than one step takes are a chain.
     """
-    total: Position | None = k
+    total: Position = k
     found = SumBuilder(k + 1)
     for start in range(0, k, spec.terms_per_step):
-        total = spec.add_step(range(start, min(start + spec.terms_per_step, k)), total, found)
-        if total is None:
+        after = spec.add_step(range(start, min(start + spec.terms_per_step, k)), total, found)
+        if after is None:
             return None
+        total = after
     return Tree(k + 1, tuple(found.operations), ((k, "c"),))
 
 

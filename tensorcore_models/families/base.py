@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..aspects.errors import GroupFacts, OperandFacts, StepError
     from ..aspects.probes import Builder
     from ..aspects.search import Search
-    from ..bitvectors.passes import Pass as TermPass
+    from ..bitvectors.passes import TermPass
     from ..bitvectors.terms import Term
     from ..reference.passes import Pass
 
@@ -314,15 +314,15 @@ class Accumulator:
         return Form("", self)
 
     # -- bound -----------------------------------------------------------------------------------------------------------
-    def step_error(self, unit: Any, facts: "OperandFacts") -> "StepError":
+    def step_error(self, unit: Any, facts: "OperandFacts | None") -> "StepError":
         """Error of one step: relative to the largest size of its sum, and absolute.
 
         Parameters
         ----------
         unit : Engine
             Formats, block scales and label.
-        facts : OperandFacts
-            Exponents of the operands.
+        facts : OperandFacts or None
+            Exponents of the operands; None for integers.
 
         Raises
         ------
@@ -359,7 +359,7 @@ class Accumulator:
 
         Parameters
         ----------
-        p : tensorcore_models.bitvectors.passes.Pass
+        p : tensorcore_models.bitvectors.passes.TermPass
 
         Raises
         ------

@@ -38,7 +38,11 @@ class ScaledDotAdd(Accumulator):
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
     edge_rules: ClassVar = {**Accumulator.edge_rules, "scale": None, "saturate": None}
-    left_out: ClassVar = {"search": "without a scale it is found as an exact ParametricDotAdd"}
+    left_out: ClassVar = {
+        "search": "without a scale it is found as an exact ParametricDotAdd",
+        "terms": "the term language has no exact sums whose zeros have signs",
+        "probe vectors": "LSCALE moves every number of the vectors of exact sums",
+    }
 
     def _check(self):
         require(1 <= self.terms <= MAX_TERMS, self, f"terms {self.terms} must be 1 to {MAX_TERMS}")
@@ -115,11 +119,3 @@ class ScaledDotAdd(Accumulator):
 
     def simplest(self):
         return self.exact if not self.scale and not self.saturate else self
-
-    def pass_term(self, p):
-        from ..bitvectors.passes import Unencodable
-
-        raise Unencodable("an exact sum whose zeros have signs has no encoding")
-
-    def probe(self, build):
-        """None: LSCALE moves every number of the vectors of exact sums."""

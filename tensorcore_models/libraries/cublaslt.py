@@ -303,11 +303,11 @@ def cublaslt(
         raise Unknown(f"format {fmt} is not known in cuBLASLt kernels", field="format", known=OUTPUTS, advice=RECORD)
     fields = check_config(config)
     algo = fields["ALGO_ID"]
-    family = _lookup(tables.FAMILIES, algo, "ALGO_ID", algo, "cuBLASLt")
+    family = _lookup(tables.KERNELS, algo, "ALGO_ID", algo, "cuBLASLt")
     if fmt == "e4m3fn" and family != "nvjet":
         raise Unknown(
             f"ALGO_ID {algo} ({family}) with format e4m3fn is not known", field="ALGO_ID",
-            known=[a for a, f in tables.FAMILIES.items() if f == "nvjet"], advice=RECORD,
+            known=[a for a, f in tables.KERNELS.items() if f == "nvjet"], advice=RECORD,
         )  # fmt: skip
     parts = fields["SPLITK_NUM"] or 1
     if parts < 1:

@@ -26,7 +26,7 @@ FIELDS = (
 )  # fmt: skip
 
 #: ALGO_ID: family of kernels. 12 was seen with K = 1 only, where there is no order.
-FAMILIES = {
+KERNELS = {
     11: "gemmsn", 12: "cutlass", 13: "gemv", 14: "dot", 16: "gemmsn", 21: "cutlass", 23: "cutlass", 24: "cutlass", 66: "nvjet",
 }  # fmt: skip
 

@@ -2,6 +2,10 @@
 
 import numpy as np
 import pytest
+from kernel_proofs import narrow_lemmas as narrow
+from kernel_proofs import wide_lemmas as wide
+from kernel_proofs.lemmas import prove
+from kernel_proofs.proofs import CASES
 from random_encodings import encodings
 from solvers import needs_solver
 
@@ -10,10 +14,6 @@ from tensorcore_models.bitvectors import integers as z
 from tensorcore_models.bitvectors import numbers as n
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.formats import FORMATS
-from tensorcore_models.probing.formal import narrow_lemmas as narrow
-from tensorcore_models.probing.formal import wide_lemmas as wide
-from tensorcore_models.probing.formal.lemmas import prove
-from tensorcore_models.probing.formal.proofs import CASES
 
 FP16, E4M3 = FORMATS["fp16"], FORMATS["e4m3fn"]
 

@@ -2,9 +2,9 @@
  *   SIG   type of a packed significand,        ACC, UACC   signed and unsigned type of sums and products,
  *   BITS  width of ACC,                        NAME(x)     the name x of this width.
  *
- * No sum overflows: tensorcore_models/kernels/lowering/lower.py chooses a width at which (number of addends) * 2^(fraction bits + integer
+ * No sum overflows: tensorcore_models/families/fused/lowering.py chooses a width at which (number of addends) * 2^(fraction bits + integer
  * bits of an addend + 2) fits, and leaves everything wider to the reference. The steps are those of
- * tensorcore_models/reference/fused.py, under the same names.
+ * tensorcore_models/families/fused/integers.py, under the same names.
  */
 
 /* Exponent of the leading bit, magnitude > 0. */

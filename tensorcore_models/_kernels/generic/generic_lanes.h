@@ -1,6 +1,6 @@
 /* Accumulators made of IEEE operations, MPG_LANES output columns at a time, in doubles.
  *
- * Exactness: operands are such that every product is exact in double (tensorcore_models/kernels/lowering/lower.py checks significands and
+ * Exactness: operands are such that every product is exact in double (tensorcore_models/families/ieee.py checks significands and
  * exponents) and the result format has at most 50 significand bits. A sum x + y is formed in double together with its exact
  * error (Knuth's TwoSum); if inexact, it is made odd (Boldo and Melquiond 2008), after which rounding it to the result format
  * in any mode gives the rounding of the exact sum, because 53 >= 50 + 2. That rounding is integer arithmetic on the bits of

@@ -1,4 +1,4 @@
-/* What the generic kernels are told about one accumulator and its formats; tensorcore_models/kernels/lowering/lower.py fills it in. */
+/* What the generic kernels are told about one accumulator and its formats; a family of tensorcore_models/families fills it in (`plan_fields`). */
 #ifndef MPG_GENERIC_PLAN_H
 #define MPG_GENERIC_PLAN_H
 

@@ -1,7 +1,7 @@
 /* Aligned sums of several output columns at a time, in vectors of 64-bit integers: the families FUSED, INTERLEAVED, ROUND_DOWN
  * and EXACT. Integer arithmetic as in generic_fused.h, step by step the same, without branches on the data.
  *
- * Exactness: beside what every generic kernel holds (sums below 2^61 or, wide, 2^125), tensorcore_models/kernels/lowering/fields.py sets
+ * Exactness: beside what every generic kernel holds (sums below 2^61 or, wide, 2^125), tensorcore_models/aspects/plans.py sets
  * mpg_plan.vector only where products stay below 2^60 (2^124) and no significand of c or d has more than 60 bits. Values are two's complement; cutting `places` bits off after
  * adding 0 to 2^places - 1 is every rounding but the one to odd (W_(cut)), and |value| <= 2^(WBITS - 3) makes cuts beyond
  * WBITS - 2 places round as that one does. Results are rounded from a magnitude whose leading bit is in place 62 and whose last bit

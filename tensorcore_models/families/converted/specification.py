@@ -53,6 +53,7 @@ class ConvertedDotAdd(Accumulator):
     codes: tuple = ()
 
     edge_rules: ClassVar = {**Accumulator.edge_rules, **dict.fromkeys(OWN_RULES)}
+    left_out: ClassVar = {"probe vectors": "those of the inner algorithm do not know how subnormal operands are converted"}
 
     def _check(self):
         via = get_float_format(self.via_format)
@@ -182,6 +183,3 @@ class ConvertedDotAdd(Accumulator):
         from .terms import converted_term_pass
 
         return self.dot.pass_term(converted_term_pass(self, p))
-
-    def probe(self, build):
-        """None: the vectors of the inner algorithm do not know how subnormal operands are converted."""

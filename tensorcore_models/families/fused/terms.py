@@ -7,7 +7,7 @@ from ...bitvectors import integers as z
 from ...bitvectors import numbers as n
 from ...bitvectors import terms as t
 from ...bitvectors.numbers import Number
-from ...bitvectors.passes import Pass, Unencodable
+from ...bitvectors.passes import TermPass, Unencodable
 from ...bitvectors.sums import as_number, exact_sum, rounded_sum, scaled_product, sum_aligned, taking_part
 from ...bitvectors.terms import Term
 from .integers import part_masks
@@ -57,7 +57,7 @@ def _fused_sum(spec: Any, products: Sequence[Number], start: Sequence[Number], c
     return sum_aligned(spec, everything, bits)
 
 
-def step_term(spec: Any, p: Pass) -> Term:
+def step_term(spec: Any, p: TermPass) -> Term:
     """One fused operation; c is added last where it is late."""
     formats = p.formats
     x, y, c = p.x, p.y, p.addend
@@ -103,7 +103,7 @@ def _masked(significand: z.Int, mask: int) -> z.Int:
     return z.natural(t.bits_and(z.as_bits(significand, width), t.constant(mask, width)))
 
 
-def _with_exact_c(spec: Any, pieces: Sequence[Number], products: Sequence[Number], c: Number, p: Pass) -> Term:
+def _with_exact_c(spec: Any, pieces: Sequence[Number], products: Sequence[Number], c: Number, p: TermPass) -> Term:
     """The aligned products, c added exactly, one rounding."""
     if spec.output_rounding not in ("rne", "rna", "ro") or spec.output_fraction_bits is not None:
         raise Unencodable("an exact c with a directed rounding or fewer fraction bits has no encoding")

@@ -8,13 +8,13 @@ from ...bitvectors import numbers as n
 from ...bitvectors import terms as t
 from ...bitvectors.integers import Int
 from ...bitvectors.numbers import Number
-from ...bitvectors.passes import Pass
+from ...bitvectors.passes import TermPass
 from ...bitvectors.sums import as_number, taking_part
 from ...bitvectors.terms import Term
 from ...formats import Format
 
 
-def step_term(spec: Any, p: Pass) -> Term:
+def step_term(spec: Any, p: TermPass) -> Term:
     """One operation: products alone, then their sum with c."""
     c = p.addend
     products = [n.multiply(x, y) for x, y in zip(p.x, p.y, strict=True)]

@@ -12,7 +12,7 @@ Packing to registers and back is done on the device by the offsets of :mod:`tens
 
 from dataclasses import dataclass
 
-from ...catalogue.nvidia import ptx_name
+from ...catalogue.nvidia import ARCHITECTURES, ptx_name
 from ...engines.instruction import Instruction
 from ...formats import get_format
 from .layouts import (
@@ -193,8 +193,9 @@ def mma_text(row: Instruction) -> str:
     if row.scale_format is not None:
         scale = f".kind::{block_scale_kind(row)}.block_scale.scale_vec::{row.scale_blocks}X"
         return f"mma.sync.aligned{scale}.{shape}.row.col.{d}.{a}.{b}.{c}.{row.scale_format}"
-    if row.arch == "rtx_blackwell" and get_format(row.a_format).bits <= 8 and row.k == 32 and row.d_format != "s32":
-        return f"mma.sync.aligned.kind::f8f6f4.{shape}.row.col.{d}.{a}.{b}.{c}"
+    kind = ARCHITECTURES[row.arch].narrow_kind
+    if kind and get_format(row.a_format).bits <= 8 and row.k == 32 and row.d_format != "s32":
+        return f"mma.sync.aligned.kind::{kind}.{shape}.row.col.{d}.{a}.{b}.{c}"
     return f"mma.sync.aligned.{shape}.row.col{saturate}.{d}.{a}.{b}.{c}"
 
 

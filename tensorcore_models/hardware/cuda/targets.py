@@ -17,12 +17,11 @@ def architecture_of(capability: tuple[int, int]) -> str:
         If no architecture of the catalogue has it.
     """
     major, minor = capability
-    if (major, minor) in ((7, 0), (7, 2)):
-        return "volta"
-    if major == 8 and minor != 9:
-        return "ampere"
-    for name, (known, _) in TARGETS.items():
-        if known == (major, minor) or (major >= 10 and known[0] == major):
+    for name, row in ARCHITECTURES.items():
+        if (major, minor) in (row.capability, *row.variants):
+            return name
+    for name, row in ARCHITECTURES.items():
+        if row.whole_major and row.capability[0] == major:
             return name
     raise ValueError(f"compute capability {major}.{minor} is none of {', '.join(TARGETS)}")
 

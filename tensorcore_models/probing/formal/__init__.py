@@ -1,9 +1,8 @@
 """Formal questions about specifications, answered by SMT solvers (extra `smt`).
 
-`terms` are bit-vectors, `integers` numbers of known range on top of them, `numbers` floating-point encodings taken apart;
-`encoding` states every accumulator that aligns its addends in them, once. `solvers` runs what is installed of bitwuzla, z3 and
-cvc5. `queries`, `orders` and `methods` ask; `published` has the questions of valpey-smt-formalization. `lemmas`, `machine`,
-`narrow_lemmas`, `wide_lemmas` and `proofs` state what docs/proofs.md says about the kernels.
+The term language is :mod:`tensorcore_models.bitvectors`, in which each accumulator states its `pass_term`; `encoding` makes
+dot products of it. `solvers` runs what is installed of bitwuzla, z3 and cvc5. `queries`, `orders` and `methods` ask;
+`published` has the questions of valpey-smt-formalization.
 
 >>> import tensorcore_models as tcm
 >>> from tensorcore_models.probing import formal

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ...bitvectors import numbers as n
 from ...bitvectors import terms as t
 from ...bitvectors.numbers import Number
-from ...bitvectors.passes import Formats, Pass, Unencodable
+from ...bitvectors.passes import Formats, TermPass, Unencodable
 from ...bitvectors.terms import Term
 from ...engines.instruction import Instruction
 from ...engines.matrix_engine import MatrixEngine
@@ -131,7 +131,7 @@ def result(engine: Modelled, inputs: Inputs, conditions: list[Term]) -> Term:
     total, step = inputs.c, spec.terms_per_step
     for start in range(0, len(inputs.a), step):
         part = slice(start, start + step)
-        total = spec.pass_term(Pass(spec, inputs.a[part], inputs.b[part], total, formats, scales[part], conditions))
+        total = spec.pass_term(TermPass(spec, inputs.a[part], inputs.b[part], total, formats, scales[part], conditions))
         formats = replace(formats, c=formats.d)
     return total
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ...bitvectors import terms as t
-from ...bitvectors.terms import Term
-from .solvers import DEFAULT_MEMORY, solve
+from tensorcore_models.bitvectors import terms as t
+from tensorcore_models.bitvectors.terms import Term
+from tensorcore_models.probing.formal.solvers import DEFAULT_MEMORY, solve
 
 
 @dataclass(frozen=True)

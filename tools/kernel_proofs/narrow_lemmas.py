@@ -6,14 +6,15 @@ What the steps have to compute is said by the terms of the encoding, which tests
 
 import numpy as np
 
-from ...accumulators import FusedDotAdd
-from ...bitvectors import integers as z
-from ...bitvectors import numbers as n
-from ...bitvectors import terms as t
-from ...bitvectors.integers import Int
-from ...bitvectors.numbers import Number
-from ...bitvectors.terms import Term
-from ...formats import Format
+from tensorcore_models.accumulators import FusedDotAdd
+from tensorcore_models.bitvectors import integers as z
+from tensorcore_models.bitvectors import numbers as n
+from tensorcore_models.bitvectors import terms as t
+from tensorcore_models.bitvectors.integers import Int
+from tensorcore_models.bitvectors.numbers import Number
+from tensorcore_models.bitvectors.terms import Term
+from tensorcore_models.formats import Format
+
 from . import machine as m
 from .lemmas import Goal, Lemma
 from .machine import FP16, FP32

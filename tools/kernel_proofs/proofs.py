@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...formats import get_float_format
+from tensorcore_models.formats import get_float_format
+
 from . import narrow_lemmas as narrow
 from . import wide_lemmas as wide
 from .lemmas import Lemma

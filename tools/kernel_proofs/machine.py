@@ -4,14 +4,14 @@ IEEE 754 addition and multiplication by a power of two under a rounding mode, co
 the CPU define them. Infinities and NaNs never come to the lanes; these terms leave them out.
 """
 
-from ...accumulators import FusedDotAdd
-from ...bitvectors import integers as z
-from ...bitvectors import numbers as n
-from ...bitvectors import terms as t
-from ...bitvectors.integers import Int
-from ...bitvectors.numbers import Number
-from ...bitvectors.terms import Term
-from ...formats import FORMATS, Format
+from tensorcore_models.accumulators import FusedDotAdd
+from tensorcore_models.bitvectors import integers as z
+from tensorcore_models.bitvectors import numbers as n
+from tensorcore_models.bitvectors import terms as t
+from tensorcore_models.bitvectors.integers import Int
+from tensorcore_models.bitvectors.numbers import Number
+from tensorcore_models.bitvectors.terms import Term
+from tensorcore_models.formats import FORMATS, Format
 
 FP16, FP32, FP64 = FORMATS["fp16"], FORMATS["fp32"], FORMATS["fp64"]
 #: What :mod:`.numbers` asks a specification for: rules for NaNs and zeros that no machine operation here depends on.

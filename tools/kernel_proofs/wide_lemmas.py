@@ -3,13 +3,14 @@
 All lemmas but the last two are free of the operand formats: they hold for any product of two significands of up to 24 bits.
 """
 
-from ...accumulators import FusedDotAdd
-from ...bitvectors import integers as z
-from ...bitvectors import numbers as n
-from ...bitvectors import terms as t
-from ...bitvectors.integers import Int
-from ...bitvectors.numbers import Number
-from ...bitvectors.terms import Term
+from tensorcore_models.accumulators import FusedDotAdd
+from tensorcore_models.bitvectors import integers as z
+from tensorcore_models.bitvectors import numbers as n
+from tensorcore_models.bitvectors import terms as t
+from tensorcore_models.bitvectors.integers import Int
+from tensorcore_models.bitvectors.numbers import Number
+from tensorcore_models.bitvectors.terms import Term
+
 from . import machine as m
 from .lemmas import Goal, Lemma
 from .machine import FP32, FP64

@@ -1,0 +1,97 @@
+"""The recipes of docs/architecture.md, followed: how many files each touches, and that all that it promises is there."""
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tensorcore_models as tcm
+from mpgemm.bounds import bounds
+from tensorcore_models import families, kernels, probing
+from tensorcore_models.catalogue import nvidia
+from tensorcore_models.explanations.engine_words import words_of_engine
+from tensorcore_models.explanations.orders import tree_of
+from tensorcore_models.probing import formal
+from tensorcore_models.probing.identify.families import families_for
+from tensorcore_models.probing.interface import Interface
+
+RECIPES = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text().partition("## How to add")[2]
+
+#: A family: c is added to the exact sum of the products, which is cut to whole numbers.
+FAMILY = '''
+"""WholeSum: the exact sum of a step's products and c, cut to a whole number."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tensorcore_models.families.base import ASPECTS, Accumulator
+from tensorcore_models.formats.exact_rounding import round_to_bits
+from tensorcore_models.reference.operands import decode
+
+
+@dataclass(frozen=True)
+class WholeSum(Accumulator):
+    """Sums are cut to whole numbers."""
+
+    left_out: ClassVar = {aspect.title: "made up for a test" for aspect in ASPECTS if aspect.title != "integers"}
+
+    @property
+    def terms_per_step(self) -> int:
+        return 2
+
+    def pass_bits(self, p):
+        c = decode(p.formats[2], p.c, self)
+        total = (-1) ** c.negative * c.significand * 2.0**c.exponent
+        for x, y in zip(p.x, p.y, strict=True):
+            total += (-1) ** (x.negative != y.negative) * x.significand * y.significand * 2.0 ** (x.exponent + y.exponent)
+        return round_to_bits(total < 0, int(abs(total)), 0, p.formats[3], "rz")
+'''
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder that is part of the families' one, so that a file put there is a file put beside them."""
+    monkeypatch.setattr(families, "__path__", [*families.__path__, str(tmp_path)])
+    yield tmp_path
+    importlib.invalidate_caches()
+
+
+def test_a_family_is_one_file(folder, monkeypatch):
+    assert "one file or folder in `families/`" in RECIPES
+    (folder / "whole_sum.py").write_text(FAMILY)
+    importlib.invalidate_caches()
+    found = inspect.getattr_static(families, "_found")()
+    assert set(found) - set(families.FAMILIES) == {found[-1]} and found[-1].__name__ == "WholeSum"
+    monkeypatch.setattr(families, "FAMILIES", found)
+    spec = found[-1]()
+    engine = tcm.MatrixEngine(spec, a_format="fp16")
+    a = np.array([[1.5, 2.25, -0.5, 3.0]])
+    assert engine.gemm(a, a.T)[0, 0] == 16  # 2.25 + 5.0625 is cut to 7, 7 + 9.25 to 16
+    assert kernels.kernel_name(engine) == "reference (WholeSum has no lowering)"
+    assert words_of_engine(engine).title.endswith("WholeSum") and tree_of(spec, 4) is None
+    with pytest.raises(ValueError, match="no bound is derived for WholeSum"):
+        bounds.gemm_bound(engine, a, a.T)
+    with pytest.raises(formal.Unencodable, match="made up for a test"):
+        formal.monotonicity_witness(engine, k=2)
+    assert all(spec.searches() == () for _ in families_for(Interface.of(engine)))
+    row = tcm.Instruction(spec, arch="hopper", name="whole", m=1, n=1, k=2, source="a test", evidence="inferred")
+    assert probing.probe_set(row) == ((), ())  # it raised KeyError once
+
+
+def test_an_architecture_with_fp8_and_wgmma_is_one_row_of_one_file(monkeypatch):
+    assert re.search(r"\*\*A GPU architecture\*\*: one row in `catalogue/nvidia.py`", RECIPES)
+    row = nvidia.Architecture(
+        fraction_bits=26, terms={"fp16": 16}, floors={"fp32": -133, "fp16": -21},
+        sync=((((16, 8, 16),), "fp16", (("fp32", "fp32"),)),),
+        narrow=(nvidia.Narrow(terms=16, fraction_bits=15),),
+        group=nvidia.Group(prefix="wgmma", shapes=nvidia.WGMMA_SHAPES, integer_shapes=nvidia.WGMMA_SHAPES),
+        capability=(14, 0), whole_major=True, target="sm_140a", devices={"y100": ()},
+    )  # fmt: skip
+    monkeypatch.setitem(nvidia.ARCHITECTURES, "madeup", row)
+    paths = {r.path for r in nvidia.rows() if r.arch == "madeup"}
+    eight = next(r for r in nvidia.rows() if r.name == "mma.m16n8k32.f32.e4m3.e4m3.f32" and r.arch == "madeup")
+    assert paths == {"mma", "wmma", "wgmma"}
+    assert (eight.accumulator.fraction_bits, eight.accumulator.output_fraction_bits) == (15, 15)
