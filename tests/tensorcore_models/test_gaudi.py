@@ -58,7 +58,8 @@ def test_plain_integers_give_them_too(shared, name, kernel):
 WITNESSES = (
     ("the product is rounded or truncated", [(0x39C0, 0x3980)], ONE, (ONE + 1, ONE + 1, ONE)),
     ("a small term is dropped", [(0xB900, 0x3900)], ONE, (ONE, ONE, ONE)),
-    ("eight small terms", [(0x3980, 0x3900)] * 8, ONE, (ONE, ONE + 2, ONE)),
+    # on Gaudi two of them are lost in the accumulator that holds c, the others meet in the three other ones
+    ("eight small terms", [(0x3980, 0x3900)] * 8, ONE, (ONE + 1, ONE + 2, ONE)),
     ("what cancels leaves 46 or 24 bits", [(0x4700, 0x4700), (0xC700, 0x4700), (0x3B80, 0x3C00)], 0, (0x38000000, 0x38000000, 0)),
     ("a subnormal c", [], 1, (0, 0, 1)),
     ("a subnormal result", [(0x1F00, 0x1F00)], 0, (0, 0, 0x80000)),
