@@ -1,5 +1,6 @@
 """Error of one step on converted operands."""
 
+import dataclasses
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,4 +22,5 @@ def step_error(spec: Any, unit: Any, facts: OperandFacts) -> StepError:
     if not spec.flush:
         return found
     flushed = spec.terms_per_step * operand_flush(inner.formats, facts.largest)
-    return found._replace(absolute=found.absolute + flushed, texts=(*found.texts, f"subnormal {via.name} operands flushed"))
+    texts = (*found.derivation, f"subnormal {via.name} operands flushed")
+    return dataclasses.replace(found, absolute=found.absolute + flushed, derivation=texts)

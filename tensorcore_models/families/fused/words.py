@@ -43,7 +43,7 @@ def parametric(spec: Any, d: str) -> Words:
     pieces += "each product of two parts is an addend of its own, at the exponent of the whole product."
     steps = (
         (bool(spec.significand_parts), pieces),
-        (True, f"{n} products{'' if late or after else ' and c'} are aligned {together}, and added {kept}."),
+        (True, f"{n} products{'' if late or after else ' and c'} are aligned {together}, and added {kept}.{floor_words(spec.exponent_floor)[0]}"),
         (spec.normalised_products, "Products are normalised before they are aligned."),
         (spec.normalise_each_add, "Addends are added one by one, and each intermediate sum is normalised."),
         (spec.integer_bits is not None, f"The sum wraps beyond {spec.integer_bits} integer bits."),
@@ -88,8 +88,8 @@ def add_step(spec: Any, ks: Sequence[Position], c: Position, to: SumBuilder) -> 
         parts = [to.add(half, label, note, exact=exact) for half in (ks[::2], ks[1::2]) if half]
     if spec.c_position == "exact":
         dot = to.add(parts, label, f"one operation: {note.split(': ', 1)[1].rsplit(', ', 1)[0]}", exact=exact)
-        return to.add([dot, c], "exact", f"c is added exactly, the total rounded once ({spec.output_rounding})", exact=True)
+        return to.add([dot, c], "exact", f"c is added exactly, the total rounded once ({spec.output_rounding})")
     if spec.c_position == "late":
-        dot = to.add(parts, label, note, exact=exact)
+        dot = to.add(parts, label, note, exact=exact and len(parts) > 2)
         return to.add([dot, c], "", f"c is added last, rounded {spec.late_rounding}")
     return to.add([c, *parts], label, note, exact=exact)
