@@ -18,7 +18,7 @@ import numpy as np
 from .. import reference
 from ..machine.threads import WORTH_THREADS
 from .chains import ChainsKernel
-from .generic import generic_batch_bits, generic_bits
+from .generic import converted, generic_batch_bits, generic_bits
 from .groups import GroupsKernel
 from .integer import IntegerKernel
 from .lowering import Lowered, lower
@@ -206,8 +206,8 @@ def _operands(low: Lowered, a, b, c, scale_a, scale_b) -> tuple:
             raise ValueError("this accumulator takes block scales: scale_a and scale_b are missing")
         scale_a = _ready(scale_a, low.scale_format.container, "scale_a")
         scale_b = _ready(scale_b, low.scale_format.container, "scale_b")
-    if low.converted is not None and low.convert is not None and get_kernel() != "reference":
-        return low.converted, low.convert(a, 0), low.convert(b, 1), c, scale_a, scale_b
+    if get_kernel() != "reference":
+        low, a, b = converted(low, a, b)
     return low, a, b, c, scale_a, scale_b
 
 

@@ -260,11 +260,11 @@ class ParametricDotAdd(FusedSum):
         return Form("fused", fused) if fused.parametric() == self else Form("", self)
 
     def probe(self, build):
-        """Vectors of exact sums; those of FusedDotAdd where it is one."""
+        """Vectors of exact sums; those of FusedDotAdd where it is one; none where c is added to the sum."""
         from . import probes
 
         name, spec = self.form()
-        if name in ("exact", "fused") and self.c_position != "exact":
+        if name in ("exact", "fused") and self.c_position == "early":
             {"exact": probes.exact, "fused": probes.fused}[name](spec, build)
 
     def parametric(self):
