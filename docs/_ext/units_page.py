@@ -7,8 +7,8 @@ from tensorcore_models.engines.instruction import EVIDENCE
 HEADER = """# Which units, since when, known how
 
 Generated from the catalogue by `python docs/_ext/units_page.py > docs/units.md`; do not edit. Each line is an architecture of
-`mpgemm models ARCH`; [instructions.md](instructions.md) has every row with its source, [hardware.md](hardware.md) what has been run
-and which units have no rows.
+`mpgemm models ARCH`; [instructions.md](instructions.md) has every row with its source, [hardware.md](hardware.md) what
+has been run and which units have no rows.
 
 | vendor | unit | architecture | since | operands | rows | known how |
 |---|---|---|---|---|---|---|
@@ -19,7 +19,9 @@ def line(arch: str) -> str:
     """One architecture."""
     unit, rows = unit_of(arch), list_instructions(arch)
     operands = ", ".join(dict.fromkeys(row.a_format for row in rows))
-    levels = [row.evidence.partition(" (")[0] if row.evidence.startswith(f"{EVIDENCE[0]} (") else row.evidence for row in rows]
+    levels = [
+        row.evidence.partition(" (")[0] if row.evidence.startswith(f"{EVIDENCE[0]} (") else row.evidence for row in rows
+    ]
     known = ", ".join(f"{level}: {levels.count(level)}" for level in EVIDENCE if level in levels)
     return f"| {unit.vendor} | {unit.name} | `{arch}` | {unit.since} | {operands} | {len(rows)} | {known} |"
 

@@ -107,7 +107,15 @@ def _methods():
 def _instructions(found: list[Instruction], args):
     rows = [_facts(row) for row in found]
     cells = [
-        [unit_of(row.arch).vendor, str(row), f"{row.m}x{row.n}x{row.k}", row.a_format, row.d_format, _algorithm(row), row.evidence]
+        [
+            unit_of(row.arch).vendor,
+            str(row),
+            f"{row.m}x{row.n}x{row.k}",
+            row.a_format,
+            row.d_format,
+            _algorithm(row),
+            row.evidence,
+        ]
         for row in found
     ]
     title = f"{len(rows)} instructions" + (f" of {' '.join(args.names)}" if args.names else "")

@@ -1,6 +1,7 @@
 """Arm: BFMMLA, BFDOT and BFMOPA with and without the extended behaviour (EBF16), FP8 products, SME's outer products.
 
-Arithmetic: Arm Architecture Reference Manual for A-profile, instruction pages and shared pseudocode (BFDotAdd, FPDot, FPDotAdd_ZA,
+Arithmetic: Arm Architecture Reference Manual for A-profile, instruction pages and shared pseudocode (BFDotAdd, FPDot,
+FPDotAdd_ZA,
 FP8DotAddFP, FP8MatMulAddFP). FPCR as it is after reset: to nearest, subnormal numbers kept, default NaN in the widening forms.
 Shapes of SME are those of the smallest vectors (128 bits); the arithmetic of longer ones is the same.
 """
@@ -21,7 +22,9 @@ FP8 = {"e5m2": "e5m2", "e4m3": "e4m3fn"}
 SIDES = (4, 8, 16, 32, 64)
 
 
-def _row(spec: Accumulator, name: str, m: int, n: int, k: int, types: tuple[str, str, str], source: str, **others) -> Instruction:
+def _row(
+    spec: Accumulator, name: str, m: int, n: int, k: int, types: tuple[str, str, str], source: str, **others
+) -> Instruction:
     d, a, b = types
     return Instruction(
         spec, arch="arm", name=name, m=m, n=n, k=k, a_format=a, b_format=b, c_format=d, d_format=d,

@@ -1,7 +1,9 @@
 """The matrix engines (MME) of Gaudi, Gaudi 2 and Gaudi 3.
 
-Arithmetic: the vendor's functional model, HabanaAI/Intel_Gaudi3_Software, commit e6cef1c (MIT), mme/mme_reference and coral-sim;
-no device was measured. Where its fast path and the code shared with the simulator of the circuit (`no_opt`) part, the rows have the
+Arithmetic: the vendor's functional model, HabanaAI/Intel_Gaudi3_Software, commit e6cef1c (MIT), mme/mme_reference and
+coral-sim;
+no device was measured. Where its fast path and the code shared with the simulator of the circuit (`no_opt`) part, the
+rows have the
 fast path, which the model returns; `with_rules(normalised_products=False, zero_sign="ieee")` is the other.
 """
 
@@ -13,7 +15,9 @@ from ..engines.rollup import Rollup
 
 SOURCE = "HabanaAI/Intel_Gaudi3_Software e6cef1c (MIT), mme/mme_reference"
 UNCERTAIN = "no device measured; where a device cuts a long k is not published, the model has one chain"
-FAST_PATH = "fast path of the model; with_rules(normalised_products=False, zero_sign='ieee') is the circuit's, by its no_opt"
+FAST_PATH = (
+    "fast path of the model; with_rules(normalised_products=False, zero_sign='ieee') is the circuit's, by its no_opt"
+)
 
 #: Every exponent bias that a Gaudi 3 operand may have, and what its all-ones exponent may mean.
 ANY_BIAS, FP8_CODES, FP16_CODES = range(63), ("ieee", "finite", "fn"), ("ieee", "finite")
@@ -54,7 +58,7 @@ def _spelled(fmt: str) -> str:
 
 def _gaudi() -> list[Instruction]:
     rollup = Rollup(4)
-    order = "a GEMM has four accumulators, product k in number k mod 4, joined in pairs; with_rules(flush_adds=True) flushes there"
+    order = "a GEMM has four accumulators that take turns over k, joined in pairs; with_rules(flush_adds=True) flushes there"
     return [
         _row("gaudi", MULTIPLY_ADD, "bf16", note=order, rollup=rollup),
         _row("gaudi", ConvertedDotAdd(MULTIPLY_ADD, "fp32"), "fp16", note=order, rollup=rollup),

@@ -11,7 +11,8 @@ SDM = "Intel 64 and IA-32 Architectures SDM"
 EXTENSIONS = "Intel Architecture Instruction Set Extensions Programming Reference"
 #: BF8 is e5m2, HF8 e4m3.
 FP8_TILES = {
-    "tdpbf8ps": ("e5m2", "e5m2"), "tdpbhf8ps": ("e5m2", "e4m3fn"), "tdphbf8ps": ("e4m3fn", "e5m2"), "tdphf8ps": ("e4m3fn", "e4m3fn"),
+    "tdpbf8ps": ("e5m2", "e5m2"), "tdpbhf8ps": ("e5m2", "e4m3fn"), "tdphbf8ps": ("e4m3fn", "e5m2"),
+    "tdphf8ps": ("e4m3fn", "e4m3fn"),
 }  # fmt: skip
 XEON = "run on an Intel Xeon, family 6 model 207 (Emerald Rapids, virtual machine), 2026-11-21"
 
@@ -60,7 +61,7 @@ def rows() -> list[Instruction]:
             LanedFMA(lanes=1, terms=16, flush_inputs=False),
             arch="x86", name="tmmultf32ps.m16n16k16.f32.tf32.tf32.f32", m=16, n=16, k=16, a_format="tf32", b_format="tf32",
             path="amx", source=f"{EXTENSIONS}, TMMULTF32PS", evidence="vendor document",
-            note="operands without their low 13 bits, one chain from zero over k, c last; a subnormal c as TDPBF16PS has it; not run",
+            note="operands without their low 13 bits, one chain from zero, c last; a subnormal c as in TDPBF16PS; not run",
         ),
         *(_fp8_tile(name, a, b) for name, (a, b) in FP8_TILES.items()),
         _integer_tile("tdpbssd", "s8", "s8"),

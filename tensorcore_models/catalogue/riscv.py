@@ -1,7 +1,8 @@
 """Dot products of RISC-V vectors: Zvfwdota16bf, Zvfwbdota16bf, Zvfqwdota8f, Zvfqwbdota8f, Zvfbdota32f, Zvqwbdota8i and 16i.
 
 Arithmetic: riscv-isa-sim 55b4658d (BSD-3), riscv/bulknormdot.h and riscv/zvbdot.h. The specification is frozen, not ratified.
-A row is one dot product (the batched forms do eight with one of the vectors); k is VLMAX, its elements, at VLEN 128, 256 and 512. The integrated matrix extension leaves the order of its sums
+A row is one dot product (the batched forms do eight with one of the vectors); k is VLMAX, its elements, at VLEN 128,
+256 and 512. The integrated matrix extension leaves the order of its sums
 to the implementation, so that it has no row.
 """
 
@@ -75,8 +76,8 @@ def rows() -> list[Instruction]:
     """All rows."""
     products = GroupPairwiseSum(1, "none", flush_results=False)
     fp32 = Instruction(
-        products, arch="riscv", name="vfbdot.k1.f32.f32.f32.f32", m=1, n=1, k=1, a_format="fp32", b_format="fp32", path="vfbdot",
-        source=SOURCE, evidence="published model",
+        products, arch="riscv", name="vfbdot.k1.f32.f32.f32.f32", m=1, n=1, k=1, a_format="fp32", b_format="fp32",
+        path="vfbdot", source=SOURCE, evidence="published model",
         note=f"Zvfbdota32f: products rounded, then added in sequence, one of the orders that the specification allows; {NOTE}",
     )  # fmt: skip
     pairs = [(a, b) for a in FP8 for b in FP8]

@@ -1,4 +1,4 @@
-"""Whose matrix units the architectures are, and the year in which each was first sold or, of a specification, first published."""
+"""Whose matrix units the architectures are, and the year in which each was first sold, or a specification published."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,9 @@ UNITS: dict[str, Unit] = {
     "cdna1": Unit("AMD", "2020", "Matrix Core"),
     "cdna2": Unit("AMD", "2021", "Matrix Core"),
     "cdna3": Unit("AMD", "2023", "Matrix Core"),
-    "arm": Unit("Arm", "2019 (BF16), 2021 (SME), 2023 (FP8): years of the specifications", "BFMMLA, SME, FP8 instructions"),
+    "arm": Unit(
+        "Arm", "2019 (BF16), 2021 (SME), 2023 (FP8): years of the specifications", "BFMMLA, SME, FP8 instructions"
+    ),
     "x86": Unit("Intel, AMD", "2020 (VDPBF16PS), 2023 (AMX); AMX-TF32 and AMX-FP8 announced", "AMX, AVX512-BF16"),
     "tpu": Unit("Google", "2017", "MXU"),
     "ascend": Unit("Huawei", "2018", "Cube"),

@@ -17,8 +17,8 @@ class Rollup:
     """Accumulators that take turns over k, their sum, and a last addition of +0 (Gaudi and Gaudi 2: mme_reference).
 
     Product k goes to accumulator k mod `accumulators`; the first one starts from c, the others from +0. After K products the
-    accumulators i, i + 1, ... with i = K mod `accumulators` are added in pairs, ((i, i + 1), (i + 2, i + 3)), and +0 to the sum, so
-    that -0 becomes +0. All these additions are in the result format, rounded to nearest even.
+    accumulators i, i + 1, ... with i = K mod `accumulators` are added in pairs, ((i, i + 1), (i + 2, i + 3)), and +0
+    to the sum, so that -0 becomes +0. All these additions are in the result format, rounded to nearest even.
 
     Parameters
     ----------
@@ -43,7 +43,11 @@ class Rollup:
             raise TypeError(f"flush_adds is {self.flush_adds!r}, expected True or False")
 
     def run(
-        self, chain: Callable[[np.ndarray, list[range]], np.ndarray], c: np.ndarray, pieces: Sequence[range], fmt: Format
+        self,
+        chain: Callable[[np.ndarray, list[range]], np.ndarray],
+        c: np.ndarray,
+        pieces: Sequence[range],
+        fmt: Format,
     ) -> np.ndarray:
         """One chain of the unit over pieces of k.
 

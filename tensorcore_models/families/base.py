@@ -212,7 +212,7 @@ class Accumulator:
                 )
 
     def operand_format(self, fmt: AnyFormat, side: int) -> AnyFormat:
-        """The format as which operands are read, a's (side 0) or b's (1), of a unit that reads them another way by an edge rule."""
+        """The format as which a unit reads operands of a (side 0) or b (1); an edge rule may make it another one."""
         return fmt
 
     # -- steps -----------------------------------------------------------------------------------------------------------

@@ -219,7 +219,9 @@ class InterleavedDotAdd(Accumulator):
         inner, total = passes.Formats(via, via, formats.d, formats.d), t.constant(0, formats.d.bits)
         for ks in self._parts(len(a)):
             operands = tuple(a[k] for k in ks), tuple(b[k] for k in ks)
-            total = self.dot.pass_term(passes.TermPass(self.dot, *operands, total, inner, ((),) * len(ks), p.conditions))
+            total = self.dot.pass_term(
+                passes.TermPass(self.dot, *operands, total, inner, ((),) * len(ks), p.conditions)
+            )
         late = [n.decode(formats.d, total, self), n.decode(formats.c, p.c, self)]
         return n.ieee_sum(late, formats.d, self, self.final_rounding)
 

@@ -1,7 +1,8 @@
 """What Gaudi makes of the FP32 results of its matrix engine: conversion to bf16, fp16 and fp8.
 
-Source: HabanaAI/Intel_Gaudi3_Software e6cef1c (MIT), mme/mme_reference: fp32_to_bf16, fp32_to_cfp16, fp32_to_fp8, restated. It is not
-:func:`tensorcore_models.encode`, whose rules for infinities, NaN and stochastic rounding are other ones.
+Source: HabanaAI/Intel_Gaudi3_Software e6cef1c (MIT), mme/mme_reference: fp32_to_bf16, fp32_to_cfp16, fp32_to_fp8,
+restated. It is
+not :func:`tensorcore_models.encode`, whose rules for infinities, NaN and stochastic rounding are other ones.
 """
 
 import dataclasses
@@ -45,8 +46,9 @@ def convert_results(
     specials : {"ieee", "finite", "fn"}
         What its largest exponent means: infinities and NaN; numbers; numbers but for all ones, which is NaN (fp8 only).
     random : ndarray of uint32, optional
-        For "sr", one number for each result: it goes away from zero where what is cut off, as a fraction of 32 bits, is not below.
-        What is less than half of the smallest number of fp16 or fp8 becomes zero (seen in the vectors that the model gave).
+        For "sr", one number for each result, which goes away from zero unless what is cut off, as a fraction of 32 bits, is
+        below. What is less than half of the smallest number of fp16 or fp8 becomes zero (seen in the vectors that the
+        model gave).
     clip : bool
         Infinite results of finite numbers become the largest finite number.
     clip_infinities : bool
@@ -72,7 +74,11 @@ def convert_results(
     bits = np.asarray(results)
     if bits.dtype != np.uint32:
         raise TypeError(f"results are {bits.dtype}, expected encodings of FP32 in uint32")
-    draws = np.zeros(bits.shape, np.uint32) if random is None else np.broadcast_to(np.asarray(random, np.uint32), bits.shape)
+    draws = (
+        np.zeros(bits.shape, np.uint32)
+        if random is None
+        else np.broadcast_to(np.asarray(random, np.uint32), bits.shape)
+    )
     negative = bits >> np.uint32(31) != 0
     code = _rounded(bits, fmt, rounding, negative, draws, flush)
     toward_zero = (rounding == "rz") | ((rounding == "ru") & negative) | ((rounding == "rd") & ~negative)

@@ -62,4 +62,6 @@ def computed(rows: Rows) -> np.ndarray:
     """What the instruction returns for them: one step by itself, or a whole dot with the order of a GEMM."""
     if rows.c is not None:
         return rows.instruction.mma_bits(rows.a[:, None], rows.b[..., None], rows.c[:, None, None])[:, 0, 0]
-    return np.array([rows.instruction.gemm_bits(a[None], b[:, None])[0, 0] for a, b in zip(rows.a, rows.b, strict=True)])
+    return np.array(
+        [rows.instruction.gemm_bits(a[None], b[:, None])[0, 0] for a, b in zip(rows.a, rows.b, strict=True)]
+    )

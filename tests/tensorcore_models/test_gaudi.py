@@ -60,7 +60,8 @@ WITNESSES = (
     ("a small term is dropped", [(0xB900, 0x3900)], ONE, (ONE, ONE, ONE)),
     # on Gaudi two of them are lost in the accumulator that holds c, the others meet in the three other ones
     ("eight small terms", [(0x3980, 0x3900)] * 8, ONE, (ONE + 1, ONE + 2, ONE)),
-    ("what cancels leaves 46 or 24 bits", [(0x4700, 0x4700), (0xC700, 0x4700), (0x3B80, 0x3C00)], 0, (0x38000000, 0x38000000, 0)),
+    ("what cancels leaves 46 or 24 bits", [(0x4700, 0x4700), (0xC700, 0x4700), (0x3B80, 0x3C00)], 0,
+     (0x38000000, 0x38000000, 0)),
     ("a subnormal c", [], 1, (0, 0, 1)),
     ("a subnormal result", [(0x1F00, 0x1F00)], 0, (0, 0, 0x80000)),
     ("a subnormal operand", [(0x0008, 0x4980)], 0, (0, 0, 0x8800000)),
@@ -137,7 +138,9 @@ def test_rules_that_a_chip_lacks(arch, name, rules, message):
 
 
 def test_operand_types_that_a_chip_lacks():
-    with pytest.raises(ValueError, match="gaudi has no e4m3 x e4m3 to fp32; it has bf16 to fp32, fp16 to fp32, fp32 to fp32"):
+    with pytest.raises(
+        ValueError, match="gaudi has no e4m3 x e4m3 to fp32; it has bf16 to fp32, fp16 to fp32, fp32 to fp32"
+    ):
         tcm.default_instruction("gaudi", tcm.get_format("e4m3"))
 
 
@@ -191,3 +194,27 @@ def test_kernels_and_integers_agree_on_every_type(kernel):
         )
         c = rng.integers(0, 1 << 32, (2, 3), dtype=np.uint64).astype(np.uint32)
         assert np.array_equal(kernels.matrix_bits(row, a, b, c), reference.mma_bits(row, a, b, c)), row
+
+
+@pytest.mark.parametrize("rules", [{}, {"normalised_products": False, "zero_sign": "ieee"}])
+@pytest.mark.parametrize("isa", tcm.available_isas())
+def test_lanes_and_generic_kernel_agree(isa, rules, kernel):
+    """Sums of bf16 with exponents that are near, at the end of 46 bits, far apart, subnormal and overflowing; with zeros."""
+    engine = tcm.get_instruction("gaudi2", "mme.k8.f32.bf16.bf16.f32").with_rules(**rules)
+    rng = np.random.default_rng(8)
+    tcm.set_isa(isa)
+    try:
+        for low, high in ((120, 134), (105, 150), (60, 190), (0, 4), (240, 254)):
+            a, b = (
+                (rng.integers(0, 2, s) << 15 | rng.integers(low, high, s) << 7 | rng.integers(0, 128, s)).astype(np.uint16)
+                for s in ((20, 27), (27, 40))
+            )
+            a[rng.random(a.shape) < 0.1] &= 0x8000
+            c = (rng.integers(0, 2, (20, 40)) << 31 | rng.integers(low, high, (20, 40)) << 23).astype(np.uint32)
+            kernel("auto")
+            assert kernels.kernel_name(engine, 20, 40, 27) == "lanes of 64 bits"
+            fast = kernels.matrix_bits(engine, a, b, c)
+            kernel("generic")
+            assert np.array_equal(fast, kernels.matrix_bits(engine, a, b, c)), (low, high)
+    finally:
+        tcm.set_isa(None)

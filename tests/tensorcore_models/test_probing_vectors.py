@@ -26,7 +26,9 @@ def without_vectors(spec):
 FLOATING = [
     row
     for row in tcm.list_instructions()
-    if row.published and not isinstance(tcm.get_format(row.d_format), IntegerFormat) and not without_vectors(row.accumulator)
+    if row.published
+    and not isinstance(tcm.get_format(row.d_format), IntegerFormat)
+    and not without_vectors(row.accumulator)
 ]
 #: One row for each arithmetic: rows that differ in name or in m and n only have the same vectors.
 DISTINCT = list({(r.accumulator, r.k, r.formats, r.scale_format, r.block_size): r for r in FLOATING}.values())

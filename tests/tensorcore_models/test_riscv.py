@@ -63,7 +63,9 @@ def test_fp32_products_are_rounded_first():
 def test_integers_are_exact(types):
     row = tcm.get_instruction("riscv", f"vqbdot.k16.s32.{'.'.join(types)}.s32")
     rng = np.random.default_rng(1)
-    a, b = (rng.integers(-100 if t == "s8" else 0, 100, (4, 4)).astype(np.int8 if t == "s8" else np.uint8) for t in types)
+    a, b = (
+        rng.integers(-100 if t == "s8" else 0, 100, (4, 4)).astype(np.int8 if t == "s8" else np.uint8) for t in types
+    )
     assert np.array_equal(row.gemm(a, b), a.astype(int) @ b.astype(int))
 
 

@@ -15,9 +15,7 @@ def step_error(spec: Any, unit: Any, facts: OperandFacts) -> StepError:
     Subnormal operands lift an alignment less than `facts` say, because they are normalised. What is flushed is an error.
     """
     via = get_float_format(spec.via_format)
-    inner = SimpleNamespace(
-        formats=(via, via, *unit.formats[2:]), scale_format=None, block_size=None, label=unit.label
-    )
+    inner = SimpleNamespace(formats=(via, via, *unit.formats[2:]), scale_format=None, block_size=None, label=unit.label)
     found = spec.dot.step_error(inner, facts)
     if not spec.flush:
         return found

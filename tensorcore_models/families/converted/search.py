@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from ...aspects.search import Field, Interface, Search, divisors, inside, one_of, unscaled
+from ...aspects.search import Field, Interface, Search, divisors, inside, unscaled
 from ...formats import get_float_format
 from ..fma_chain import SequentialFMA
 from ..fused import ParametricDotAdd

@@ -21,7 +21,8 @@ class ConvertedDotAdd(Accumulator):
     """Operands are converted to `via_format`, rounded to nearest even where that is narrower; `dot` does the rest.
 
     The matrix engines of Gaudi (HabanaAI/Intel_Gaudi3_Software, mme/mme_reference): fp8 and fp16 operands become FP32 numbers,
-    so that their subnormal numbers have the exponent of their leading bit; a tf32 operand is an FP32 number that the unit rounds.
+    so that their subnormal numbers have the exponent of their leading bit; a tf32 operand is an FP32 number that the
+    unit rounds.
 
     Parameters
     ----------
@@ -34,8 +35,8 @@ class ConvertedDotAdd(Accumulator):
     bias_a, bias_b : int or None
         Edge rules: exponent biases of the operands; None: their formats' own.
     specials_a, specials_b : {"own", "ieee", "finite", "fn"}
-        Edge rules: what the largest exponent means: infinities and NaNs; numbers; numbers but for all ones, which is NaN; or what
-        the format says.
+        Edge rules: what the largest exponent means: infinities and NaNs; numbers; numbers but for all ones, which is
+        NaN; or what the format says.
     biases : range
         Biases that the unit takes; empty: its formats' own only.
     codes : tuple of str
@@ -53,7 +54,9 @@ class ConvertedDotAdd(Accumulator):
     codes: tuple = ()
 
     edge_rules: ClassVar = {**Accumulator.edge_rules, **dict.fromkeys(OWN_RULES)}
-    left_out: ClassVar = {"probe vectors": "those of the inner algorithm do not know how subnormal operands are converted"}
+    left_out: ClassVar = {
+        "probe vectors": "those of the inner algorithm do not know how subnormal operands are converted"
+    }
 
     def _check(self):
         via = get_float_format(self.via_format)
@@ -107,7 +110,9 @@ class ConvertedDotAdd(Accumulator):
         read = dataclasses.replace(fmt, **changes)
         if read == fmt:
             return fmt
-        return dataclasses.replace(read, name=f"{fmt.name.split('_')[0]}_{read.specials}_bias{read.bias}", dtype_name="")
+        return dataclasses.replace(
+            read, name=f"{fmt.name.split('_')[0]}_{read.specials}_bias{read.bias}", dtype_name=""
+        )
 
     def _formats(self, formats) -> tuple:
         """Formats of the converted operands, of c and of d."""
@@ -120,8 +125,8 @@ class ConvertedDotAdd(Accumulator):
         for side, fmt in enumerate(formats[:2]):
             if not integers.converts(self.operand_format(fmt, side), via):
                 raise ValueError(
-                    f"ConvertedDotAdd converts its operands to {via.name} first; {'ab'[side]}_format {fmt.name} has numbers that "
-                    "it cannot take"
+                    f"ConvertedDotAdd converts its operands to {via.name} first; {'ab'[side]}_format {fmt.name} has numbers "
+                    "that it cannot take"
                 )
         self.dot.check_formats(self._formats(formats), block_size)
 
@@ -131,11 +136,15 @@ class ConvertedDotAdd(Accumulator):
 
     def words(self, d):
         words = self.dot.words(d)
-        first = [f"Operands are converted to {self.via_format}; subnormal numbers then have the exponent of their leading bit."]
+        first = [
+            f"Operands are converted to {self.via_format}; subnormal numbers then have the exponent of their leading bit."
+        ]
         if get_float_format(self.via_format).padding_bits:
             first = [f"Operands are rounded to nearest, ties to even, to {self.via_format}."]
         if self.flush:
-            first = [f"{first[0].split(';')[0].rstrip('.')}; those that are subnormal there become zero and keep their sign."]
+            first = [
+                f"{first[0].split(';')[0].rstrip('.')}; those that are subnormal there become zero and keep their sign."
+            ]
         given = [f"{name} = {getattr(self, name)}" for name in OWN_RULES if getattr(self, name) not in (None, "own")]
         if given:
             first.append(f"Operands are read with {', '.join(given)}.")

@@ -27,11 +27,7 @@ def sum_error(spec: Any, unit: Any, floor: int, lifted: int | None = None) -> tu
     quantum = 0.0 if spec.fraction_bits is None else 2.0**-spec.fraction_bits
     pieces = spec.terms * max(1, len(spec.significand_parts) ** 2)
     cut = (pieces + 1) * unit_of(spec.alignment_rounding, 0.5, 1.0) * quantum
-    text = (
-        f"{pieces} + 1 addends cut at F = {spec.fraction_bits}: {cut:.3g} of the largest"
-        if quantum
-        else "exact sum"
-    )
+    text = f"{pieces} + 1 addends cut at F = {spec.fraction_bits}: {cut:.3g} of the largest" if quantum else "exact sum"
     more, late, flushed, extra = _parametric(spec, unit, quantum, lifted)
     text += extra
     relative, absolute, rounding_text = output_error(spec, result)

@@ -106,9 +106,7 @@ def step_bits(spec: Any, p: Pass) -> int:
     if not late:
         return dot
     to_inf, flush = spec.late_rounding == "ro", spec.flush_outputs
-    return ieee.add(
-        dot, d_format, p.c, c_format, d_format, spec, spec.late_rounding, flush=flush, to_inf=to_inf
-    )
+    return ieee.add(dot, d_format, p.c, c_format, d_format, spec, spec.late_rounding, flush=flush, to_inf=to_inf)
 
 
 def _pieces(spec: Any, a: list[Operand], b: list[Operand], products: list[Operand], formats: Any) -> list[Operand]:

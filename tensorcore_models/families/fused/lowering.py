@@ -31,9 +31,7 @@ def plan_fields(spec: Any, formats, scale: Format | None, block_size: int | None
         normalised=spec.normalised_products,
         alignment=_NORMALISING if spec.normalise_each_add else _ALIGNMENTS[spec.alignment],
         late_c=_C_POSITIONS[spec.c_position],
-        late=rule_fields(
-            d, spec, spec.late_rounding, to_inf=spec.late_rounding == "ro", flush=spec.flush_outputs
-        ),
+        late=rule_fields(d, spec, spec.late_rounding, to_inf=spec.late_rounding == "ro", flush=spec.flush_outputs),
     )
     if spec.flush_c:
         fields["c"]["flush"] = fields["chained"]["flush"] = plans.FLUSH_SIGNED

@@ -39,7 +39,9 @@ def _parts(interface: Interface, spec: Any) -> list[tuple[int, ...]]:
     if interface.formats[1].precision != precision:
         return [()]
     pairs = [(precision - low, low) for low in range(1, precision)]
-    alike = [(width,) * (precision // width) for width in (4, 6, 8) if precision == width * (precision // width) > 2 * width]
+    alike = [
+        (width,) * (precision // width) for width in (4, 6, 8) if precision == width * (precision // width) > 2 * width
+    ]
     return [(), *pairs, *alike]
 
 

@@ -155,8 +155,10 @@ class ParametricDotAdd(FusedSum):
     flush_c : bool
         A subnormal c is taken as zero, whatever becomes of operands.
     zero_sign : {"positive", "ieee", "majority"}
-        Edge rule: the sign of a fused sum that is exactly zero: always +0; IEEE 754's (-0 where all products are -0, and c where it
-        takes part; where something cancels -0 when rounding down); or, where all addends are zero, that of most of the products.
+        Edge rule: the sign of a fused sum that is exactly zero: always +0; IEEE 754's (-0 where all products are -0,
+        and c where it
+        takes part; where something cancels -0 when rounding down); or, where all addends are zero, that of most of the
+        products.
     padding : int
         +0 products that every operation has beside its own; they show in signs of zeros only.
     """
@@ -203,8 +205,8 @@ class ParametricDotAdd(FusedSum):
                 and not self.normalise_each_add
                 and self.c_position != "exact",
                 self,
-                "exact accumulation (fraction_bits None) has neither sticky bit, integer_bits nor normalise_each_add, and an exact "
-                "c is an early one",
+                "exact accumulation (fraction_bits None) has neither sticky bit, integer_bits nor normalise_each_add, and an "
+                "exact c is an early one",
             )
         else:
             require(
@@ -223,7 +225,9 @@ class ParametricDotAdd(FusedSum):
         self._check_parts()
         require(0 <= self.padding <= MAX_TERMS, self, f"padding {self.padding} must be 0 to {MAX_TERMS}")
         require(
-            not self.padding or self.zero_sign != "positive", self, "padding shows in signs of zeros, which are all positive"
+            not self.padding or self.zero_sign != "positive",
+            self,
+            "padding shows in signs of zeros, which are all positive",
         )
 
     def _check_parts(self) -> None:

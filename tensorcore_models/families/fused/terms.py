@@ -84,7 +84,9 @@ def step_term(spec: Any, p: TermPass) -> Term:
     return n.ieee_sum(late, formats.d, spec, spec.late_rounding, spec.flush_outputs, spec.late_rounding == "ro")
 
 
-def _pieces(spec: Any, x: Sequence[Number], y: Sequence[Number], products: Sequence[Number], formats: Any) -> list[Number]:
+def _pieces(
+    spec: Any, x: Sequence[Number], y: Sequence[Number], products: Sequence[Number], formats: Any
+) -> list[Number]:
     """The products, or the products of the parts of their operands' significands, which keep the products' exponents."""
     if not spec.significand_parts:
         return list(products)

@@ -39,11 +39,15 @@ def parametric(spec: Any, d: str) -> Words:
     }[spec.alignment]
     kept = "exactly: nothing is cut off" if f is None else f"after what lies below {f} fraction bits was rounded "
     kept += "" if f is None else ROUNDINGS[spec.alignment_rounding] + (", with a sticky bit" if spec.sticky else "")
-    pieces = f"Significands are cut into parts of {', '.join(map(str, spec.significand_parts))} bits, from the leading one down; "
-    pieces += "each product of two parts is an addend of its own, at the exponent of the whole product."
+    widths = ", ".join(map(str, spec.significand_parts))
+    pieces = (
+        f"Significands are cut into parts of {widths} bits, from the leading one down; each product of two parts is an "
+    )
+    pieces += "addend of its own, at the exponent of the whole product."
+    floor = floor_words(spec.exponent_floor)[0]
     steps = (
         (bool(spec.significand_parts), pieces),
-        (True, f"{n} products{'' if late or after else ' and c'} are aligned {together}, and added {kept}.{floor_words(spec.exponent_floor)[0]}"),
+        (True, f"{n} products{'' if late or after else ' and c'} are aligned {together}, and added {kept}.{floor}"),
         (spec.normalised_products, "Products are normalised before they are aligned."),
         (spec.normalise_each_add, "Addends are added one by one, and each intermediate sum is normalised."),
         (spec.integer_bits is not None, f"The sum wraps beyond {spec.integer_bits} integer bits."),
