@@ -20,7 +20,7 @@ FAST_PATH = (
 )
 
 #: Every exponent bias that a Gaudi 3 operand may have, and what its all-ones exponent may mean.
-ANY_BIAS, FP8_CODES, FP16_CODES = range(63), ("ieee", "finite", "fn"), ("ieee", "finite")
+ANY_BIAS, FP8_CODES, FP16_CODES = (0, 62, 1), ("ieee", "finite", "fn"), ("ieee", "finite")
 
 #: Gaudi's multiply-add: operands, c and results flushed.
 MULTIPLY_ADD = SequentialFMA(flush_inputs=True, flush_outputs=True, nan="all_ones")
@@ -75,15 +75,15 @@ def _gaudi2_rows() -> list[Instruction]:
         _row("gaudi2", ConvertedDotAdd(_fast(4, padding=4), "tf32", flush=True), "tf32", note=FAST_PATH, rollup=once),
         _row("gaudi2", ConvertedDotAdd(split, "fp32", flush=True), "fp32", rollup=once),
         _row("gaudi2", MULTIPLY_ADD, "fp32", note=ieee, rollup=once),
-        _row("gaudi2", ConvertedDotAdd(_gaudi2(16, 24), "fp16", biases=range(3, 16, 4)), "e4m3", rollup=once),
-        _row("gaudi2", ConvertedDotAdd(_gaudi2(16, 24), "fp16", biases=range(15, 16)), "e5m2", rollup=once),
+        _row("gaudi2", ConvertedDotAdd(_gaudi2(16, 24), "fp16", bias_range=(3, 15, 4)), "e4m3", rollup=once),
+        _row("gaudi2", ConvertedDotAdd(_gaudi2(16, 24), "fp16", bias_range=(15, 15, 1)), "e5m2", rollup=once),
     ]
 
 
 def _gaudi3() -> list[Instruction]:
-    fp8 = ConvertedDotAdd(GAUDI3, "bf16", biases=ANY_BIAS, codes=FP8_CODES)
-    fp16 = ConvertedDotAdd(GAUDI3_PARTS, "tf32", biases=ANY_BIAS, codes=FP16_CODES)
-    tf32 = dataclasses.replace(fp16, biases=range(0), codes=())
+    fp8 = ConvertedDotAdd(GAUDI3, "bf16", bias_range=ANY_BIAS, codes=FP8_CODES)
+    fp16 = ConvertedDotAdd(GAUDI3_PARTS, "tf32", bias_range=ANY_BIAS, codes=FP16_CODES)
+    tf32 = dataclasses.replace(fp16, bias_range=(), codes=())
     note = "with_rules(bias_a=, bias_b=) 0 to 62, specials_a, specials_b: what the largest exponent means"
     return [
         _row("gaudi3", GAUDI3, "bf16"),

@@ -206,7 +206,9 @@ def test_lanes_and_generic_kernel_agree(isa, rules, kernel):
     try:
         for low, high in ((120, 134), (105, 150), (60, 190), (0, 4), (240, 254)):
             a, b = (
-                (rng.integers(0, 2, s) << 15 | rng.integers(low, high, s) << 7 | rng.integers(0, 128, s)).astype(np.uint16)
+                (rng.integers(0, 2, s) << 15 | rng.integers(low, high, s) << 7 | rng.integers(0, 128, s)).astype(
+                    np.uint16
+                )
                 for s in ((20, 27), (27, 40))
             )
             a[rng.random(a.shape) < 0.1] &= 0x8000

@@ -37,8 +37,8 @@ class ConvertedDotAdd(Accumulator):
     specials_a, specials_b : {"own", "ieee", "finite", "fn"}
         Edge rules: what the largest exponent means: infinities and NaNs; numbers; numbers but for all ones, which is
         NaN; or what the format says.
-    biases : range
-        Biases that the unit takes; empty: its formats' own only.
+    bias_range : tuple of int
+        Biases that the unit takes: the lowest, the highest and the step between them; empty: its formats' own only.
     codes : tuple of str
         Values of `specials_a` and `specials_b` that the unit takes, beside "own".
     """
@@ -50,7 +50,7 @@ class ConvertedDotAdd(Accumulator):
     bias_b: int | None = None
     specials_a: SpecialCodes = "own"
     specials_b: SpecialCodes = "own"
-    biases: range = range(0)
+    bias_range: tuple[int, ...] = ()
     codes: tuple = ()
 
     edge_rules: ClassVar = {**Accumulator.edge_rules, **dict.fromkeys(OWN_RULES)}
@@ -62,12 +62,14 @@ class ConvertedDotAdd(Accumulator):
         via = get_float_format(self.via_format)
         require(via.specials == "ieee" and via.signed, self, f"via_format {via.name} has no sign, infinities or NaN")
         require(not isinstance(self.dot, ConvertedDotAdd), self, "dot converts its operands, too")
-        values = ", ".join(map(str, self.biases))
-        known = values if len(self.biases) < 9 else f"{self.biases[0]} to {self.biases[-1]}"
+        given = self.bias_range
+        require(len(given) in (0, 3), self, f"bias_range {given} is empty, or lowest, highest and step")
+        biases = range(given[0], given[1] + 1, given[2]) if given else range(0)
+        known = ", ".join(map(str, biases)) if len(biases) < 9 else f"{biases[0]} to {biases[-1]}"
         for name in ("bias_a", "bias_b"):
             bias = getattr(self, name)
             has = known or "no bias but its format's own"
-            require(bias is None or bias in self.biases, self, f"{name} is {bias}, the unit has {has}")
+            require(bias is None or bias in biases, self, f"{name} is {bias}, the unit has {has}")
         for name in ("specials_a", "specials_b"):
             value, has = getattr(self, name), ", ".join(map(repr, ("own", *self.codes)))
             require(value == "own" or value in self.codes, self, f"{name} is {value!r}, the unit has {has}")
