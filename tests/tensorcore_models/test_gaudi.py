@@ -220,3 +220,19 @@ def test_lanes_and_generic_kernel_agree(isa, rules, kernel):
             assert np.array_equal(fast, kernels.matrix_bits(engine, a, b, c)), (low, high)
     finally:
         tcm.set_isa(None)
+
+
+@pytest.mark.parametrize("layer", ["auto", "reference"])
+@pytest.mark.parametrize(
+    ("negative", "c", "fast", "circuit"),
+    [(8, 1, 1, 1), (8, 0, 1, 0), (5, 0, 1, 0), (4, 1, 0, 0), (3, 1, 0, 0), (0, 1, 0, 0)],
+)
+def test_signs_of_zeros(negative, c, fast, circuit, layer, kernel):
+    """Gaudi 2: most of eight zero products decide, a tie is +0; in the circuit all products and c do. A GEMM ends with + 0."""
+    kernel(layer)
+    row = tcm.get_instruction("gaudi2", "mme.k8.f32.bf16.bf16.f32")
+    a = np.where(np.arange(8) < negative, 0x8000, 0).astype(np.uint16)[None]
+    b, start = np.full((8, 1), 0x3F80, np.uint16), np.array([[c << 31]], np.uint32)
+    assert row.mma_bits(a, b, start)[0, 0] == fast << 31
+    assert row.with_rules(normalised_products=False, zero_sign="ieee").mma_bits(a, b, start)[0, 0] == circuit << 31
+    assert row.gemm_bits(a, b, start)[0, 0] == 0
