@@ -86,7 +86,10 @@ def specification(plain: dict) -> Accumulator:
         name: tuple(value) if isinstance(value, list) else value for name, value in plain.items() if name != "class"
     }
     if "dot" in rest:
-        rest["dot"] = tcm.FusedDotAdd(**rest["dot"])
+        inner = {name: tuple(v) if isinstance(v, list) else v for name, v in rest["dot"].items()}
+        marks = {"c_position": tcm.ParametricDotAdd, "pair_order": tcm.SequentialFMA}
+        kind = next((kind for field, kind in marks.items() if field in inner), tcm.FusedDotAdd)
+        rest["dot"] = kind(**inner)
     return getattr(tcm.accumulators, plain["class"])(**rest)
 
 

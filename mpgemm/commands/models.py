@@ -12,6 +12,7 @@ from tensorcore_models.atlas import catalogued, page_path
 from tensorcore_models.catalogue import find_instructions
 from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.catalogue.rates import DATA_SHEETS
+from tensorcore_models.catalogue.vendors import unit_of
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.explanations.engine_words import words_of_engine
 from tensorcore_models.explanations.orders import tree_of
@@ -121,11 +122,19 @@ def _methods():
 def _instructions(found: list[Instruction], args):
     rows = [_facts(row) for row in found]
     cells = [
-        [str(row), f"{row.m}x{row.n}x{row.k}", row.a_format, row.d_format, _algorithm(row), row.evidence]
+        [
+            unit_of(row.arch).vendor,
+            str(row),
+            f"{row.m}x{row.n}x{row.k}",
+            row.a_format,
+            row.d_format,
+            _algorithm(row),
+            row.evidence,
+        ]
         for row in found
     ]
     title = f"{len(rows)} instructions" + (f" of {' '.join(args.names)}" if args.names else "")
-    return rows, report.Table(title, ["instruction", "m x n x k", "A", "D", "algorithm", "evidence"], cells)
+    return rows, report.Table(title, ["vendor", "instruction", "m x n x k", "A", "D", "algorithm", "evidence"], cells)
 
 
 def _wanted(row: Instruction, args) -> bool:
@@ -173,7 +182,8 @@ def _facts(row: Instruction) -> dict:
         "evidence",
         "note",
     )
-    return {**{name: getattr(row, name) for name in names}, "accumulator": repr(row.accumulator)}
+    facts = {name: getattr(row, name) for name in names}
+    return {"vendor": unit_of(row.arch).vendor, **facts, "accumulator": repr(row.accumulator)}
 
 
 def _page(found: list[Instruction], args: argparse.Namespace) -> int:

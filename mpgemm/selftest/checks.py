@@ -86,6 +86,8 @@ def _derived() -> Iterator[tuple[str, int, int]]:
         if isinstance(row.formats[3], IntegerFormat):
             continue
         vectors = probe_vectors(row)
+        if not vectors:
+            continue
         a, b, c, expected = (
             np.array([getattr(v, name) for v in vectors], fmt.container)
             for name, fmt in zip(("a", "b", "c", "expected"), row.formats, strict=True)

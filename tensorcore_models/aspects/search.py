@@ -174,3 +174,12 @@ ALIGNMENT = (
     Field(("negative_underflow",), one_of("positive", "negative")),
     Field(("exponent_floor",), floors),
 )
+
+
+def inside(field: Field, path: str) -> Field:
+    """A field of a specification inside of another one."""
+    return Field(
+        tuple(f"{path}.{p}" for p in field.paths),
+        lambda i, s: field.values(i, getattr(s, path)),
+        lambda i, s: field.matters(i, getattr(s, path)),
+    )

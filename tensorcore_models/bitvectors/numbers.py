@@ -264,8 +264,10 @@ def _with_overflow(result: Term, overflow: Term, negative: Term, fmt: Format, ro
     return t.choose(overflow, beyond, result)
 
 
-def ieee_sum(numbers: Sequence[Number], fmt: Format, spec: SpecialRules, rounding: str, flush: bool = False) -> Term:
-    """IEEE sum of two numbers, rounded once; signed zeros by IEEE 754-2019, 6.3.
+def ieee_sum(
+    numbers: Sequence[Number], fmt: Format, spec: SpecialRules, rounding: str, flush: bool = False, to_inf: bool = False
+) -> Term:
+    """IEEE sum of two numbers, rounded once; signed zeros by IEEE 754-2019, 6.3. `to_inf`: overflow is always infinity.
 
     The addends are normalised and kept to enough bits, the last of them the logical OR of what is cut off.
     """
@@ -287,5 +289,5 @@ def ieee_sum(numbers: Sequence[Number], fmt: Format, spec: SpecialRules, roundin
         magnitude = t.choose(zero, t.constant(0, magnitude.width), magnitude)
     if not fmt.has_negative_zero:
         negative = t.both(negative, t.negation(zero))
-    result = _with_overflow(encoded(negative, magnitude, fmt), overflow, negative, fmt, rounding)
+    result = _with_overflow(encoded(negative, magnitude, fmt), overflow, negative, fmt, "rne" if to_inf else rounding)
     return with_specials(numbers, result, fmt, spec)

@@ -7,7 +7,7 @@ from functools import cache
 from ..engines.instruction import Instruction
 from ..formats import format_family, operand_format
 from ..formats.names import FORMAT_ALIASES
-from . import amd, ascend, names, nvidia, other
+from . import amd, apple, arm, ascend, gaudi, names, nvidia, other, riscv
 from .devices import DEVICES
 from .measured import load_tables, with_table
 
@@ -16,7 +16,16 @@ __all__ = ["architectures", "default_instruction", "get_instruction", "list_inst
 
 @cache
 def _catalogue() -> dict[tuple[str, str], Instruction]:
-    rows = [*nvidia.rows(), *amd.rows(), *other.rows(), *ascend.rows()]
+    rows = [
+        *nvidia.rows(),
+        *amd.rows(),
+        *arm.rows(),
+        *other.rows(),
+        *ascend.rows(),
+        *gaudi.rows(),
+        *riscv.rows(),
+        *apple.rows(),
+    ]
     for table in load_tables():
         rows = [with_table(row, table) for row in rows]
     known = {(row.arch, row.name): row for row in rows}

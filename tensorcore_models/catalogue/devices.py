@@ -17,4 +17,8 @@ DEVICES: dict[str, tuple[str, tuple[str, ...]]] = {
     "910b2": ("ascend910b", ()),
     "910b3": ("ascend910b", ()),
     "910b4": ("ascend910b", ()),
+    "hl-205": ("gaudi", ()),
+    "hl-225h": ("gaudi2", ()),
+    "hl-325l": ("gaudi3", ()),
+    "hl-338": ("gaudi3", ()),
 }

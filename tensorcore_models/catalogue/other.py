@@ -1,13 +1,19 @@
-"""Matrix units beside NVIDIA's, AMD's and Huawei's: Arm, x86, TPU.
+"""x86, and units whose arithmetic nobody has published: TPU.
 
-Sources: Arm Architecture Reference Manual (BFMMLA, without the extended mode); Intel 64 SDM (VDPBF16PS, AMX). The x86 rows but
-TDPFP16PS were run on a CPU, named in :data:`XEON`; docs/amx.md says what was compared.
+Sources: Intel 64 SDM (VDPBF16PS, AMX) and the instruction set extensions reference (AMX-TF32, AMX-FP8). The x86 rows whose
+evidence says so were run on a CPU, named in :data:`XEON`; docs/amx.md says what was compared.
 """
 
-from ..accumulators import IntegerDotAdd, LanedFMA, PairRoundOddSum, SequentialFMA, Unpublished
+from ..accumulators import IntegerDotAdd, LanedFMA, SequentialFMA, Unpublished
 from ..engines.instruction import Instruction
 
 SDM = "Intel 64 and IA-32 Architectures SDM"
+EXTENSIONS = "Intel Architecture Instruction Set Extensions Programming Reference"
+#: BF8 is e5m2, HF8 e4m3.
+FP8_TILES = {
+    "tdpbf8ps": ("e5m2", "e5m2"), "tdpbhf8ps": ("e5m2", "e4m3fn"), "tdphbf8ps": ("e4m3fn", "e5m2"),
+    "tdphf8ps": ("e4m3fn", "e4m3fn"),
+}  # fmt: skip
 XEON = "run on an Intel Xeon, family 6 model 207 (Emerald Rapids, virtual machine), 2026-11-21"
 
 
@@ -20,15 +26,20 @@ def _integer_tile(name: str, a: str, b: str) -> Instruction:
     )  # fmt: skip
 
 
+def _fp8_tile(name: str, a: str, b: str) -> Instruction:
+    """One of the four AMX-FP8 instructions, whose order of products the public headers leave open."""
+    spelled = (fmt.removesuffix("fn") for fmt in (a, b))
+    return Instruction(
+        LanedFMA(lanes=1, terms=64, flush_inputs=False),
+        arch="x86", name=f"{name}.m16n16k64.f32.{'.'.join(spelled)}.f32", m=16, n=16, k=64, a_format=a, b_format=b, path="amx",
+        source=f"{EXTENSIONS}, {name.upper()}", evidence="reconstruction",
+        note="a chain from zero and c last, as TMMULTF32PS; the order of the four products of a dword is not stated; not run",
+    )  # fmt: skip
+
+
 def rows() -> list[Instruction]:
     """All other rows."""
     return [
-        Instruction(
-            PairRoundOddSum(),
-            arch="arm", name="bfmmla.m2n2k4.f32.bf16.bf16.f32", m=2, n=2, k=4, a_format="bf16", b_format="bf16", path="bfmmla",
-            source="Arm Architecture Reference Manual, BFMMLA with FPCR.EBF = 0", evidence="vendor document",
-            note="agrees with the emulator qemu-aarch64 -cpu max (tests/tensorcore_models/test_cpu_instructions.py)",
-        ),
         Instruction(
             SequentialFMA(flush_inputs=True, flush_outputs=True, pair_order="odd_first", nan="x86"),
             arch="x86", name="vdpbf16ps.k2.f32.bf16.bf16.f32", m=1, n=16, k=2, a_format="bf16", b_format="bf16",
@@ -46,6 +57,13 @@ def rows() -> list[Instruction]:
             path="amx", source=f"{SDM}, TDPFP16PS", evidence="vendor document",
             note="fp16 subnormals are widened exactly; FP32 results are flushed; NaN as TDPBF16PS returns it, not run",
         ),
+        Instruction(
+            LanedFMA(lanes=1, terms=16, flush_inputs=False),
+            arch="x86", name="tmmultf32ps.m16n16k16.f32.tf32.tf32.f32", m=16, n=16, k=16, a_format="tf32", b_format="tf32",
+            path="amx", source=f"{EXTENSIONS}, TMMULTF32PS", evidence="vendor document",
+            note="operands without their low 13 bits, one chain from zero, c last; a subnormal c as in TDPBF16PS; not run",
+        ),
+        *(_fp8_tile(name, a, b) for name, (a, b) in FP8_TILES.items()),
         _integer_tile("tdpbssd", "s8", "s8"),
         _integer_tile("tdpbsud", "s8", "u8"),
         _integer_tile("tdpbusd", "u8", "s8"),

@@ -12,6 +12,7 @@ from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_b
 from ..integers import integer_arguments
 from ..machine.fp_state import default_fp_state
 from .matrix_engine import MatrixEngine
+from .rollup import RULES, Rollup
 
 #: Evidence levels, strongest first.
 EVIDENCE = (
@@ -50,6 +51,8 @@ class Instruction(MatrixEngine):
         One of :data:`EVIDENCE`.
     note : str
         What else is known.
+    rollup : Rollup or None
+        What the unit does beside the steps in a GEMM; None: a GEMM is one chain.
 
     Raises
     ------
@@ -76,6 +79,7 @@ class Instruction(MatrixEngine):
     source: str = ""
     evidence: str = "published model"
     note: str = ""
+    rollup: Rollup | None = None
 
     def __post_init__(self):
         # An own run names its GPU, driver and date behind the level.
@@ -190,6 +194,21 @@ class Instruction(MatrixEngine):
         bits = [operand_bits(x, f, None, n) for x, f, n in zip((a, b, c), formats, "abc", strict=False)]
         scales = [scale_bits(s, self.scale_format, n) for s, n in ((scale_a, "scale_a"), (scale_b, "scale_b"))]
         return values_of_bits(self.mma_bits(*bits, *scales), formats[3])
+
+    def with_rules(self, **edge_rules):
+        """A copy with other edge rules: the accumulator's (:mod:`tensorcore_models.accumulators`) or the rollup's."""
+        own = {name: edge_rules.pop(name) for name in RULES if self.rollup is not None and name in edge_rules}
+        changed = super().with_rules(**edge_rules)
+        return dataclasses.replace(changed, rollup=dataclasses.replace(self.rollup, **own)) if own else changed
+
+    def _padded(self, a, b, c, scale_a, scale_b, pieces):
+        if self.rollup is None:
+            return super()._padded(a, b, c, scale_a, scale_b, pieces)
+        chain = super()._padded
+        return self.rollup.run(lambda c, part: chain(a, b, c, None, None, part), c, pieces, self.formats[3])
+
+    def _promoted_bits(self, *args):
+        return None if self.rollup is not None else super()._promoted_bits(*args)
 
     def _gemm_checked(self, *args):
         self._require_public()

@@ -47,6 +47,9 @@ class MatrixEngine(Engine):
             object.__setattr__(self, "b_format", self.a_format)
         for field in ("a_format", "b_format", "c_format", "d_format"):
             object.__setattr__(self, field, format_name(getattr(self, field)))
+        for side, field in enumerate(("a_format", "b_format")):
+            read = self.accumulator.operand_format(get_format(getattr(self, field)), side)
+            object.__setattr__(self, field, format_name(read))
         if self.k is None:
             object.__setattr__(self, "k", self.accumulator.terms_per_step)
         for field, least in (("k", 1), ("block_size", 1)):

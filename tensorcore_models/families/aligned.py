@@ -54,13 +54,14 @@ def aligned_fields(spec: Any, formats, scale: Format | None, block_size: int | N
     """Fields of a plan that all aligned sums share."""
     a, b, c, d = formats
     flush = _FLUSHES[spec.flushed] if getattr(spec, "flush_inputs", False) else KEEP
+    flush_c = _FLUSHES[spec.flushed] if getattr(spec, "flush_c", False) else flush
     normalise = spec.subnormal_c == "normalised"
     fields = {
         "step": spec.terms_per_step,
         "a": format_fields(a, spec, spec.zero_operand, flush=flush),
         "b": format_fields(b, spec, spec.zero_operand, flush=flush),
-        "c": format_fields(c, spec, spec.zero_c, normalise=normalise, flush=flush),
-        "chained": format_fields(d, spec, spec.zero_c, normalise=normalise, flush=flush),
+        "c": format_fields(c, spec, spec.zero_c, normalise=normalise, flush=flush_c),
+        "chained": format_fields(d, spec, spec.zero_c, normalise=normalise, flush=flush_c),
         "raw_c": format_fields(c, spec),
         "raw_d": format_fields(d, spec),
         "result": result_fields(d),

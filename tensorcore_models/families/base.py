@@ -1,7 +1,7 @@
 """The base of every accumulator family: its specification, and each aspect of it as a method with a fallback."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -51,7 +51,7 @@ ASPECTS = (
     Aspect("integers", "pass_bits", "nothing runs: NotImplementedError"),
     Aspect("words", "words", "the name of the class, and no formula", ("scales_products",)),
     Aspect("tree", "add_step", "no tree is drawn"),
-    Aspect("kernels", "plan_fields", "the plain integers run", ("arrangement", "operand_tables", "form")),
+    Aspect("kernels", "plan_fields", "the plain integers run", ("arrangement", "operand_tables", "form", "conversion")),
     Aspect("bound", "step_error", "no bound: ValueError", ("group_facts", "group_facts_of_formats", "unrounded")),
     Aspect("search", "searches", "identify does not look for it", ("simplest",)),
     Aspect("terms", "pass_term", "solvers cannot be asked: Unencodable", ("parametric",)),
@@ -64,6 +64,24 @@ class Form(NamedTuple):
 
     name: str
     spec: Any
+
+
+class Conversion(NamedTuple):
+    """Operands converted before the sum.
+
+    Attributes
+    ----------
+    spec : Accumulator
+        What is done with the converted operands.
+    formats : tuple
+        Formats of the converted a and b, and of c and d.
+    convert : callable
+        (encodings of a or b, 0 for a or 1 for b) -> converted encodings.
+    """
+
+    spec: "Accumulator"
+    formats: tuple[Any, ...]
+    convert: Callable[[Any, int], Any]
 
 
 class Arrangement(NamedTuple):
@@ -95,7 +113,8 @@ class Accumulator:
     words          `words`, `scales_products`         the class's name stands for its words; no formula
     tree           `add_step`                         no tree of the sum is drawn
     kernels        `plan_fields`, `arrangement`,      it runs on `pass_bits` in plain Python
-                   `operand_tables`, `form`
+                   `operand_tables`, `form`,
+                   `conversion`
     bound          `step_error`, `group_facts`,       a bound raises ValueError
                    `group_facts_of_formats`,
                    `unrounded`
@@ -192,6 +211,10 @@ class Accumulator:
                     f"{name}_format is {fmt.name}"
                 )
 
+    def operand_format(self, fmt: AnyFormat, side: int) -> AnyFormat:
+        """The format as which a unit reads operands of a (side 0) or b (1); an edge rule may make it another one."""
+        return fmt
+
     # -- steps -----------------------------------------------------------------------------------------------------------
     @property
     def terms_per_step(self) -> int:
@@ -275,6 +298,13 @@ class Accumulator:
     def operand_tables(self, formats: Sequence[Any]) -> "tuple[np.ndarray | None, np.ndarray | None]":
         """Tables that convert encodings of A and B before they are multiplied; by default none."""
         return None, None
+
+    def conversion(self, formats: Sequence[Any]) -> "Conversion | None":
+        """What the unit makes of its operands before it does what another accumulator does; by default it does not.
+
+        The kernels then convert the operands once, and run the other accumulator with its fast kernels.
+        """
+        return None
 
     def form(self) -> Form:
         """The arithmetic as code outside knows it that is fast, or exact, for one arithmetic only; by default none of them.

@@ -14,7 +14,7 @@ from ..aspects import errors, plans, search
 from ..aspects.outcomes import OUTCOMES, TAILS
 from ..aspects.plans import format_fields, rule_fields
 from ..aspects.probes import ONE, Builder, alignment_rounding, kept_bits, output_rounding, products_as_they_are
-from ..aspects.search import Field, Interface, Search, divisors, one_of
+from ..aspects.search import Field, Interface, Search, divisors, inside, one_of
 from ..aspects.values import power
 from ..explanations.words import ROUNDINGS, Words
 from ..formats import Format, get_float_format, get_format
@@ -191,7 +191,7 @@ class InterleavedDotAdd(Accumulator):
             Field(("group_order",), _group_orders),
             Field(("via_format",), lambda i, s: _carriers(i)),
             Field(("final_rounding",), one_of(*search.ROUNDINGS)),
-            *(_inner(f, "dot") for f in PARAMETRIC if f.name in names),
+            *(inside(f, "dot") for f in PARAMETRIC if f.name in names),
             *search.COMMON,
         )
         shape = ("dot.terms", "run", "groups")
@@ -214,8 +214,8 @@ class InterleavedDotAdd(Accumulator):
         from ..bitvectors import terms as t
 
         via, formats = get_float_format(self.via_format), p.formats
-        a = [_converted(formats.a, code, via, self) for code in p.a]
-        b = [_converted(formats.b, code, via, self) for code in p.b]
+        a = [converted_code(formats.a, code, via, self) for code in p.a]
+        b = [converted_code(formats.b, code, via, self) for code in p.b]
         inner, total = passes.Formats(via, via, formats.d, formats.d), t.constant(0, formats.d.bits)
         for ks in self._parts(len(a)):
             operands = tuple(a[k] for k in ks), tuple(b[k] for k in ks)
@@ -307,7 +307,7 @@ def _conversion_table(fmt: Format, via: Format, tf32_nan: Literal["truncated", "
     return table
 
 
-def _converted(fmt: Format, code: Any, via: Format, spec: Any) -> Any:
+def converted_code(fmt: Format, code: Any, via: Format, spec: Any) -> Any:
     """An encoding of `fmt` in a format that has all its numbers, as a term."""
     from ..bitvectors import integers as z
     from ..bitvectors import numbers as n
@@ -320,15 +320,6 @@ def _converted(fmt: Format, code: Any, via: Format, spec: Any) -> Any:
     infinite = n.encoded(x.negative, t.constant(via.exponent_mask >> via.padding_bits, finite.width - 1), via)
     found = t.choose(x.inf, infinite, finite)
     return found if x.nan is t.FALSE else t.choose(x.nan, t.constant(via.nan_encoding(), via.bits), found)
-
-
-def _inner(field: Field, path: str) -> Field:
-    """A field of a specification inside of another one."""
-    return Field(
-        tuple(f"{path}.{p}" for p in field.paths),
-        lambda i, s: field.values(i, getattr(s, path)),
-        lambda i, s: field.matters(i, getattr(s, path)),
-    )
 
 
 def _group_orders(interface: Interface, spec: Any) -> list[tuple[int, ...]]:

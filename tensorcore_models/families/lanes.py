@@ -142,10 +142,9 @@ class LanedFMA(Accumulator):
         build.add(f"half a unit at 0 and {last}: one chain for all k", {0: half, last: half}, ONE, ONE + 2 * half)
         build.add("half a unit in both lanes meets before c", {0: half, 1: half}, ONE, ONE + 2 * half)
         build.add("1 and two halves of a unit in one lane: each is lost", {0: ONE, 2: half, 6: half}, 0, ONE, 2 * half)
-        build.add(
-            "1 in one lane, two halves of a unit in the other: a whole unit",
-            {0: ONE, 1: half, 3: half},
-            0,
-            ONE + 2 * half,
-        )
+        both = {0: ONE, 1: half, 3: half}
+        if self.lanes > 1:
+            build.add("1 in one lane, two halves of a unit in the other: a whole unit", both, 0, ONE + 2 * half)
+        else:
+            build.add("1 and two halves of a unit at odd k: each is lost", both, 0, ONE, 2 * half)
         build.add("half a unit twice, then 1 in the same lane", {0: half, 2: half, 4: ONE}, 0, ONE + 2 * half)

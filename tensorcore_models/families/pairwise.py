@@ -202,7 +202,7 @@ class GroupPairwiseSum(Accumulator):
         subnormal = power(fmt.emin - 1)
         seen = subnormal if self.flush_input == "none" else Fraction(0)
         build.add("a subnormal operand", {0: (subnormal, ONE)}, 0, seen, scales=(0,))
-        if fmt.emin == -126:
+        if fmt.emin == -126 and k > 1:
             below = power(-127)
             expected = Fraction(0) if self.flush_results else below
             build.add("a difference below 2^-126", {0: 3 * below, 1: -2 * below}, 0, expected, scales=(0,))

@@ -85,6 +85,8 @@ class PairRoundOddSum(Accumulator):
         single_rounding(build, 0, "ro")
         half = power(-build.fraction_bits - 1)
         build.add("half a unit twice in a pair meets before c", {0: half, 1: half}, ONE, ONE + 2 * half)
+        if build.row.k < 4:
+            return
         # Each pair sticks to the odd neighbour: 1 + u/2 becomes 1 + u, and 1 + u + u/2 stays there.
         build.add("half a unit in each of two pairs", {0: half, 2: half}, ONE, ONE + 2 * half)
         build.add(

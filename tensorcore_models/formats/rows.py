@@ -6,7 +6,7 @@ plain integers here (see :meth:`Format.decode_exact`); arrays of them are handle
 
 Sources: IEEE 754-2019 (binary64/32/16); NVIDIA's PTX ISA (tf32, bf16, ue4m3); CANN's --allow_hf32 (hf32); OCP 8-bit
 Floating Point (e4m3fn, e5m2); OCP Microscaling Formats (e3m2, e2m3, e2m1, ue8m0); Noune et al. 2022 (the FNUZ formats);
-ml_dtypes (e4m3, e3m4). Other spellings are in :mod:`tensorcore_models.formats.names`.
+ml_dtypes (e4m3, e3m4); HabanaAI/Intel_Gaudi3_Software (ufp16). Other spellings are in :mod:`tensorcore_models.formats.names`.
 """
 
 from dataclasses import dataclass
@@ -284,6 +284,7 @@ FORMATS: dict[str, Format] = {
         Format("hf32", 8, 11, 127, padding_bits=12, dtype_name="float32"),
         Format("bf16", 8, 7, 127, dtype_name="bfloat16"),
         Format("fp16", 5, 10, 15, dtype_name="float16"),
+        Format("ufp16", 6, 10, 31, signed=False),
         Format("e5m2", 5, 2, 15, dtype_name="float8_e5m2"),
         Format("e4m3fn", 4, 3, 7, "fn", dtype_name="float8_e4m3fn"),
         Format("e5m2fnuz", 5, 2, 16, "fnuz", dtype_name="float8_e5m2fnuz"),

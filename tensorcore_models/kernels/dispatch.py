@@ -18,7 +18,7 @@ import numpy as np
 from .. import reference
 from ..machine.threads import WORTH_THREADS
 from .chains import ChainsKernel
-from .generic import generic_batch_bits, generic_bits
+from .generic import converted, generic_batch_bits, generic_bits
 from .groups import GroupsKernel
 from .integer import IntegerKernel
 from .lowering import Lowered, lower
@@ -175,6 +175,7 @@ def _prepared(low: Lowered, path: FastPath) -> Any:
 def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
     """Name of the kernel that would run a product of this shape, with the reason where that is the reference."""
     low = lowered(engine)
+    low = low.converted or low
     chosen = get_kernel()
     path = None
     if chosen == "auto":
@@ -196,6 +197,7 @@ def _ready(x: np.ndarray, container: np.dtype, what: str) -> np.ndarray:
 
 
 def _operands(low: Lowered, a, b, c, scale_a, scale_b) -> tuple:
+    """What runs, and its operands, converted where the unit does that first."""
     a = _ready(a, low.a_format.container, "a")
     b = _ready(b, low.b_format.container, "b")
     c = _ready(c, low.c_format.container, "c")
@@ -204,7 +206,9 @@ def _operands(low: Lowered, a, b, c, scale_a, scale_b) -> tuple:
             raise ValueError("this accumulator takes block scales: scale_a and scale_b are missing")
         scale_a = _ready(scale_a, low.scale_format.container, "scale_a")
         scale_b = _ready(scale_b, low.scale_format.container, "scale_b")
-    return a, b, c, scale_a, scale_b
+    if get_kernel() != "reference":
+        low, a, b = converted(low, a, b)
+    return low, a, b, c, scale_a, scale_b
 
 
 def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
@@ -233,7 +237,7 @@ def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         If shapes do not fit, or scales are missing.
     """
     low = lowered(engine)
-    a, b, c, scale_a, scale_b = _operands(low, a, b, c, scale_a, scale_b)
+    low, a, b, c, scale_a, scale_b = _operands(low, a, b, c, scale_a, scale_b)
     if a.shape[1] == 0:
         return c.astype(low.d_format.container)
     if a.shape[1] <= LONGEST_SLICE:
@@ -305,10 +309,10 @@ def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarr
     low = lowered(engine)
     if get_kernel() != "auto" or a.shape[1] == 0:
         return None
-    path, kernel = _fast_path(low, a.size * b.shape[1])
+    path, kernel = _fast_path(low.converted or low, a.size * b.shape[1])
     if path is None or not path.promotes or not kernel.promotes(every):
         return None
-    a, b, total, scale_a, scale_b = _operands(low, a, b, total, scale_a, scale_b)
+    low, a, b, total, scale_a, scale_b = _operands(low, a, b, total, scale_a, scale_b)
     for part in _slices(low, a.shape[1], every):
         total = kernel.run(low, a[:, part], b[part], total, *_scales_of(low, part, scale_a, scale_b), every)
     return total
@@ -320,7 +324,7 @@ def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     As :func:`matrix_bits`, with a leading dimension; threads share the batch where its matrices are small.
     """
     low = lowered(engine)
-    a, b, c, scale_a, scale_b = _operands(low, a, b, c, scale_a, scale_b)
+    low, a, b, c, scale_a, scale_b = _operands(low, a, b, c, scale_a, scale_b)
     (count, m, k), n = a.shape, b.shape[2]
     out = np.empty((count, m, n), low.d_format.container)
     if k == 0:
@@ -334,5 +338,5 @@ def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         return generic_batch_bits(low, a, b, c, scale_a, scale_b)
     for i in range(count):
         scales = (None, None) if scale_a is None else (scale_a[i], scale_b[i])
-        out[i] = matrix_bits(engine, a[i], b[i], c[i], *scales)
+        out[i] = matrix_bits(low, a[i], b[i], c[i], *scales)
     return out

@@ -17,10 +17,18 @@ def _tabled(low: Lowered, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.
     return a if low.a_table is None else low.a_table[a], b if low.b_table is None else low.b_table[b]
 
 
+def converted(low: Lowered, a: np.ndarray, b: np.ndarray) -> tuple[Lowered, np.ndarray, np.ndarray]:
+    """What runs, and its operands, where the unit converts them first; else what was given."""
+    if low.converted is None or low.convert is None:
+        return low, a, b
+    return low.converted, low.convert(a, 0), low.convert(b, 1)
+
+
 def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     """As `kernels.matrix_bits`, by the generic kernel or, where it is too narrow, the reference; k positive, any strides."""
     if low.plan is None:
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)
+    low, a, b = converted(low, a, b)
     if low.operands_alike and 2 * b.shape[1] <= min(a.shape[0], generic.PANEL):  # D^T = B^T A^T + C^T fills the vectors
         scales = () if scale_a is None else (scale_b.T, scale_a.T)
         return np.ascontiguousarray(generic_bits(low, b.T, a.T, c.T, *scales).T)
@@ -35,6 +43,7 @@ def generic_batch_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.
     """As `kernels.batch_bits`, by the generic kernel or, where it is too narrow, the reference; k positive."""
     if low.plan is None:
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)
+    low, a, b = converted(low, a, b)
     out = np.empty((a.shape[0], a.shape[1], b.shape[2]), low.d_format.container)
     a, b = _tabled(low, a, b)
     low.plan.run_batch(

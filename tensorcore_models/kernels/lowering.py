@@ -1,5 +1,6 @@
 """An accumulator with its formats, made ready for the kernels: the plan that the accumulator states, compiled and kept."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -37,6 +38,10 @@ class Lowered:
     operands_alike : bool
         A and B are taken apart by the same rules and no result shows which of them it comes from, so that they may change
         places; under the rule nan "x86" the NaN of A comes before that of B.
+    converted : Lowered or None
+        What runs once the operands are converted by `convert`; None: they are taken as they are.
+    convert : callable or None
+        (encodings of a or b, 0 or 1) -> encodings in the formats of `converted`.
     arithmetic : tuple or None
         Everything that the generic kernel is told about the algorithm: where it is equal, so are all results.
     layouts, fast_kernels : dict
@@ -57,6 +62,8 @@ class Lowered:
     a_table: np.ndarray | None = None
     b_table: np.ndarray | None = None
     operands_alike: bool = False
+    converted: "Lowered | None" = field(default=None, repr=False)
+    convert: Callable[[np.ndarray, int], np.ndarray] | None = field(default=None, repr=False)
     arithmetic: tuple | None = field(default=None, repr=False)
     layouts: dict[int, generic.Layout] = field(default_factory=dict, repr=False)
     fast_kernels: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -115,12 +122,20 @@ def lower(engine) -> Lowered:
     scale = get_format(engine.scale_format) if engine.scale_format else None
     identity: dict[str, Any] = dict(zip(("a_format", "b_format", "c_format", "d_format"), formats, strict=True))
     identity.update(accumulator=spec, scale_format=scale, block_size=engine.block_size if scale else None)
+    conversion = spec.conversion(formats)
+    if conversion is not None:
+        names = ("a_format", "b_format", "c_format", "d_format")
+        given = dict(zip(names, conversion.formats, strict=True), accumulator=conversion.spec)
+        inner = lower(Lowered(**identity | given))
+        same = {name: getattr(inner, name) for name in ("plan", "reason", "kernel", "step")}
+        arithmetic = None if inner.arithmetic is None else (inner.arithmetic, spec)
+        return Lowered(**identity, **same, converted=inner, convert=conversion.convert, arithmetic=arithmetic)
     try:
         a_table, b_table = spec.operand_tables(formats)
         fields = spec.plan_fields(formats, scale, engine.block_size)
     except BeyondKernels as error:
         return Lowered(**identity, reason=str(error))
-    step = fields["step"]
+    step = fields["step"] // len(fields.get("part_masks", (0,)))
     arrangement = laid_out(spec, step)
     whole = generic.Layout(*arrangement)
     return Lowered(

@@ -11,6 +11,7 @@ from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for_product
 from .common import Operand, Result, Source, is_zero, redo_elements, step_order
 from .lowering import Lowered
+from .narrow import largest_significand
 
 #: Formats of a, b, c and d.
 Formats = tuple[Format, Format, Format, Format]
@@ -21,6 +22,8 @@ _LOWEST = -900  # alignment exponent below every product's
 _PADDED_TERMS = (4, 8, 16, 32)
 #: Products between two outside additions, at most: their operands are packed together.
 _LONGEST_CHAIN = 1 << 12
+#: How a late c is added, as wide.h numbers it.
+_EXACT, _ODD = 1, 2
 
 
 def _padded(terms: int) -> int:
@@ -44,12 +47,14 @@ class WideTask:
     sum_bits: int = _SIGNIFICAND
     c_cutoff: int = 0
     overflow: int = _NEVER
+    late: int = 0
+    mark_cut: bool = False
     promote: int = 0
 
 
 @dataclass(frozen=True)
 class WideKernel:
-    """FusedDotAdd, FusedDotRoundDownAdd or GroupFusedDotRoundDownAdd in 64-bit lanes."""
+    """FusedDotAdd, FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd or a fused sum with a late c in 64-bit lanes."""
 
     task: WideTask
     a_operand: Operand
@@ -61,7 +66,7 @@ class WideKernel:
     def of(cls, low: Lowered) -> "WideKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
         (name, spec), formats, groups = low.form, low.floating, None
-        if name not in ("fused", "round_down") or formats is None or not all(map(_covered, formats[:2])):
+        if name not in ("fused", "round_down", "late") or formats is None or not all(map(_covered, formats[:2])):
             return None
         if low.scale_format is not None and not (name == "fused" and _scales_covered(formats, low.scale_format)):
             return None
@@ -69,6 +74,8 @@ class WideKernel:
             task = _round_down_task(spec, formats)
             if spec.parity_groups > 1:
                 groups = (tuple(range(0, spec.terms, 2)), tuple(range(1, spec.terms, 2)))
+        elif name == "late":
+            task = _late_task(spec, formats)
         else:
             task = _fused_task(spec, formats)
         if task is None:
@@ -84,6 +91,8 @@ class WideKernel:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         task = self.task if every is None else replace(self.task, promote=every)
         result = Result.of(*_addends(c, low.c_format.name, low.d_format.name))
+        if task.late == _EXACT:
+            result.d[np.abs(result.d) < np.float32(2.0**-126)] = 0
         groups = None if self.groups is None else tuple(np.array(group) for group in self.groups)
         parts = 1 if groups is None else len(groups)
         order = step_order(a.shape[1], self.pass_terms, self.task.terms // parts, groups)
@@ -92,6 +101,8 @@ class WideKernel:
         y = Source.of_b(b, vars(self.b_operand), scale_b, low.block_size)
         wide.wide(x, y, order, plain, result, vars(task), isa_level(), threads_for_product(a.size * b.shape[1]))
         d = result.d.astype(np.float16).view(np.uint16) if self.task.output else result.d.view(np.uint32)
+        if task.late == _EXACT and every is None:
+            result.redo |= result.d == 0  # the sign of a zero is one of the products', which the lanes do not follow
         if result.marked:
             redo_elements(low, d, result, a, b, c, scale_a, scale_b, every)
         return d
@@ -149,6 +160,46 @@ def _fused_task(spec: Any, formats: Formats) -> WideTask | None:
         raw_exponent=d.emin if spec.subnormal_c == "raw" else -1022,
         positive_zero=spec.negative_underflow == "positive",
         round_down=0,
+    )
+
+
+def _late_task(spec, formats: Formats) -> WideTask | None:
+    """Units that add c to the aligned products: exactly, with one rounding (Gaudi 2), or all rounded to odd (RISC-V)."""
+    a, b, c, d = formats
+    if spec.fraction_bits is None or spec.terms > _PADDED_TERMS[-1] or (c.name, d.name) != ("fp32", "fp32"):
+        return None
+    exact = spec.c_position == "exact"
+    rounding = "rne" if exact else "ro"
+    alike = type(spec)(
+        spec.terms,
+        spec.fraction_bits,
+        c_position=spec.c_position,
+        alignment_rounding="rz" if exact else "ro",
+        output_rounding=rounding,
+        late_rounding=spec.late_rounding if exact else rounding,
+        normalised_products=exact and spec.normalised_products,
+        flush_c=exact,
+        flush_outputs=exact,
+        negative_underflow="negative" if exact else spec.negative_underflow,
+        subnormal_c=spec.subnormal_c,
+        zero_sign=spec.zero_sign if exact else "positive",
+        padding=spec.padding if exact else 0,
+        nan=spec.nan,
+        tf32_nan=spec.tf32_nan,
+    )
+    largest = spec.terms * (largest_significand(a) * largest_significand(b) + 2.0**-spec.fraction_bits)
+    if alike != spec or largest * 2.0**spec.fraction_bits >= 2.0**51 - 2.0**17:
+        return None
+    return WideTask(
+        terms=_padded(spec.terms),
+        fraction_bits=spec.fraction_bits,
+        floor=_LOWEST,
+        output=0,
+        raw_exponent=-1022,
+        positive_zero=False,
+        round_down=0,
+        late=_EXACT if exact else _ODD,
+        mark_cut=spec.normalised_products,
     )
 
 

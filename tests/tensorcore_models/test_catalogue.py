@@ -227,3 +227,19 @@ def test_the_generated_page_is_current():
 
     written = Path(__file__).resolve().parents[2] / "docs" / "instructions.md"
     assert written.read_text() == page(), "run: python docs/_ext/instructions_page.py > docs/instructions.md"
+
+
+def test_every_architecture_has_a_vendor_and_the_page_of_units_is_current():
+    from importlib import util
+    from pathlib import Path
+
+    from tensorcore_models.catalogue import architectures
+    from tensorcore_models.catalogue.vendors import UNITS
+
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    place = docs / "_ext" / "units_page.py"
+    spec = util.spec_from_file_location("units_page", place)
+    made = util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert set(UNITS) == set(architectures())
+    assert made.page() == (docs / "units.md").read_text(), "run: python docs/_ext/units_page.py > docs/units.md"

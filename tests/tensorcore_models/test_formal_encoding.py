@@ -228,3 +228,16 @@ def test_shifts(number, least, more, rounding, negative):
     (code,) = t.evaluate([bits], values)
     assert code == (i << value_of(places, values) if i else 0)
     assert i == 0 or code >> (bits.width - 1) == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gaudi2:mme.k8.f32.bf16.bf16.f32", "gaudi2:mme.k4.f32.tf32.tf32.f32", "gaudi2:mme.k2.f32.f32.f32.f32",
+        "gaudi2:mme.k16.f32.e5m2.e5m2.f32", "gaudi3:mme.k8.f32.e4m3.e5m2.f32", "gaudi3:mme.k2.f32.f16.f16.f32",
+        "gaudi3:mme.k1.f32.f32.f32.f32", "riscv:vfwbdot.k8.f32.bf16.bf16.f32",
+    ],
+)  # fmt: skip
+def test_converted_operands_parts_and_an_exact_c(name):
+    row = tcm.get_instruction(name)
+    assert check(row, row.k, np.random.default_rng(2), 24) == 24

@@ -13,6 +13,7 @@ from twins import operands
 
 import tensorcore_models as tcm
 from tensorcore_models import kernels
+from tensorcore_models.accumulators import ScaledDotAdd
 from tensorcore_models.formats import get_format
 
 IEEE_ADDITIONS = (tcm.SequentialFMA, tcm.GroupPairwiseSum, tcm.LanedFMA, tcm.PairRoundOddSum)
@@ -20,13 +21,15 @@ ROWS = list(
     {
         (row.accumulator, row.k, row.formats, row.scale_format, row.block_size): row
         for row in tcm.list_instructions()
-        if row.published
+        if row.published and (row.rollup is None or row.rollup.accumulators == 1)  # padding moves what takes turns
     }.values()
 )
 
 
 def has_negative_zeros(spec) -> bool:
-    return isinstance(spec, IEEE_ADDITIONS) or getattr(spec, "negative_underflow", "positive") == "negative"
+    spec = getattr(spec, "dot", spec)
+    signed = getattr(spec, "zero_sign", "positive") != "positive" or isinstance(spec, (*IEEE_ADDITIONS, ScaledDotAdd))
+    return signed or getattr(spec, "negative_underflow", "positive") == "negative"
 
 
 def without_negative_zeros(bits: np.ndarray, fmt) -> np.ndarray:

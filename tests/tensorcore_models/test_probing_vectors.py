@@ -16,10 +16,19 @@ from tensorcore_models.formats.exact_rounding import ROUNDINGS
 from tensorcore_models.probing import probe_set, probe_vectors
 from tensorcore_models.reference import dot_bits
 
+
+def without_vectors(spec):
+    """Families that leave probe vectors out, and fused sums to which c is added."""
+    late = isinstance(spec, tcm.ParametricDotAdd) and spec.c_position != "early"
+    return late or bool(getattr(spec, "significand_parts", ())) or "probe vectors" in type(spec).left_out
+
+
 FLOATING = [
     row
     for row in tcm.list_instructions()
-    if row.published and not isinstance(tcm.get_format(row.d_format), IntegerFormat)
+    if row.published
+    and not isinstance(tcm.get_format(row.d_format), IntegerFormat)
+    and not without_vectors(row.accumulator)
 ]
 #: One row for each arithmetic: rows that differ in name or in m and n only have the same vectors.
 DISTINCT = list({(r.accumulator, r.k, r.formats, r.scale_format, r.block_size): r for r in FLOATING}.values())

@@ -32,7 +32,9 @@ cdef extern from "generic_tiles.h":
         int scaled, block, skip_scaled_zero
         mpg_result result
         mpg_rule rule, late
-        int late_c
+        int late_c, zero_sign, zero_count, parts
+        uint64_t a_masks[16]
+        uint64_t b_masks[16]
         int alignment, fraction_bits, rounding, sticky, normalised, product_fraction, product_lift, product_integer
         int has_floor, has_limit, has_integer_bits, has_cutoff
         int32_t floor, limit, integer_bits, cutoff

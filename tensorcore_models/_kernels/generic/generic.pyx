@@ -198,7 +198,18 @@ cdef class Plan:
 
     cdef _set_sums(self, rest):
         cdef mpg_plan *p = &self.plan
+        cdef int i
         p.late_c = rest.pop("late_c", 0)
+        p.zero_sign = rest.pop("zero_sign", 0)
+        p.zero_count = rest.pop("zero_count", 0)
+        p.parts = 1
+        if "part_masks" in rest:
+            p.parts = len(rest["part_masks"])
+            if p.parts > 16:
+                raise ValueError(f"{p.parts} products of parts, at most 16")
+            for i, (left, right) in enumerate(rest.pop("part_masks")):
+                p.a_masks[i] = left
+                p.b_masks[i] = right
         p.alignment = rest.pop("alignment", 0)
         p.fraction_bits = rest.pop("fraction_bits", 0)
         p.rounding = rest.pop("rounding", 0)
@@ -334,7 +345,7 @@ cdef class Plan:
             _transposed(&call.scale_b)
         x.rows = views[0].shape[i]
         y.rows = views[1].shape[i + 1]
-        x.depth = y.depth = views[0].shape[i + 1]
+        x.depth = y.depth = views[0].shape[i + 1] * p.parts
         x.steps = y.steps = (x.depth + p.step - 1) // p.step
         if p.scaled:
             x.blocks = y.blocks = (x.depth + p.block - 1) // p.block

@@ -12,8 +12,9 @@ MPG_INLINE uint64_t NAME(family_pass)(const mpg_plan *p, const mpg_operands *o, 
     switch (p->family) {
     case MPG_FAMILY_FUSED: {
         const mpg_number start = mpg_number_of(c, chained);
-        const uint64_t dot = NAME(fused)(p, x, ae, y, be, count, layout, special, p->late_c ? 0 : &start);
-        if (!p->late_c)
+        const int late = p->late_c == MPG_C_LATE;
+        const uint64_t dot = NAME(fused)(p, x, ae, y, be, count, layout, special, late ? 0 : &start);
+        if (!late)
             return dot;
         return NAME(ieee_add)(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c), &p->result,
                               &p->late);

@@ -69,17 +69,26 @@ static uint64_t NAME(finish)(ACC value, int64_t exponent, const mpg_result *t, c
     return mpg_encode_number(value < 0, (uint64_t)magnitude, sticky, exponent, t, r);
 }
 
+/* -1, 0 or 1 as an operand of which these are the parts. */
+MPG_INLINE int NAME(sign_of_parts)(const SIG *x, int parts)
+{
+    for (int i = 0; i < parts; i++)
+        if (x[i] != 0)
+            return x[i] < 0 ? -1 : 1;
+    return 0;
+}
+
 /* Specials among the products of packed operands (see generic_pack.h): significands signed, +-1 for infinities. */
-static int NAME(product_specials)(const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count, int limited,
-                                  int64_t limit, int fraction)
+static int NAME(product_specials)(const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count, int parts,
+                                  int limited, int64_t limit, int fraction)
 {
     int found = 0;
-    for (int q = 0; q < count; q++) {
+    for (int q = 0; q < count; q += parts) {
         const int a_special = ae[q] >= MPG_ALIGN_INF, b_special = be[q] >= MPG_ALIGN_INF;
-        const int negative = (a[q] < 0) != (b[q] < 0);
-        const int infinity = negative ? MPG_HAS_NEGATIVE_INF : MPG_HAS_POSITIVE_INF;
+        const int a_sign = NAME(sign_of_parts)(a + q, parts), b_sign = NAME(sign_of_parts)(b + q, parts);
+        const int infinity = a_sign * b_sign < 0 ? MPG_HAS_NEGATIVE_INF : MPG_HAS_POSITIVE_INF;
         if (a_special || b_special) {
-            const int nan = ae[q] == MPG_ALIGN_NAN || be[q] == MPG_ALIGN_NAN || a[q] == 0 || b[q] == 0;
+            const int nan = ae[q] == MPG_ALIGN_NAN || be[q] == MPG_ALIGN_NAN || a_sign == 0 || b_sign == 0;
             found |= nan ? MPG_HAS_NAN : infinity;
         } else if (limited && a[q] != 0 && b[q] != 0) {
             const UACC product = (UACC)(a[q] < 0 ? -a[q] : a[q]) * (UACC)(b[q] < 0 ? -b[q] : b[q]);
@@ -280,7 +289,30 @@ MPG_INLINE int NAME(sum_truncated)(const mpg_plan *p, const SIG *a, const int32_
     return 1;
 }
 
-/* The fused sum of one pass, rounded; `c` is null where it is added late. */
+/* A sum that is exactly zero; `c` is null where it is added to that. */
+static uint64_t NAME(zero)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
+                                  const mpg_number *c)
+{
+    const int down = p->rule.rounding == MPG_RD;
+    int negative = 0, cancels = c && c->significand;
+    if (p->zero_sign == MPG_ZERO_POSITIVE)
+        return 0;
+    for (int q = 0; q < count; q += p->parts) {
+        const int a_sign = NAME(sign_of_parts)(a + q, p->parts), b_sign = NAME(sign_of_parts)(b + q, p->parts);
+        cancels |= a_sign && b_sign;
+        negative += (a_sign ? a_sign < 0 : ae[q] & 1) != (b_sign ? b_sign < 0 : be[q] & 1);
+    }
+    const int all = negative == p->zero_count && (!c || c->negative), any = negative || (c && c->negative);
+    const int minus = cancels                            ? down
+                      : p->zero_sign == MPG_ZERO_MAJORITY ? 2 * negative > p->zero_count
+                                                          : all || (down && any);
+    return minus ? p->result.zero_sign : 0;
+}
+
+static uint64_t NAME(rounded_sum)(int x_negative, UACC x, int64_t x_exponent, int y_negative, UACC y, int64_t y_exponent,
+                                  const mpg_result *t, const mpg_rule *r);
+
+/* The fused sum of one pass, rounded; `c` is null where it is added to that. */
 static uint64_t NAME(fused)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
                             const mpg_layout *layout, int special, const mpg_number *c)
 {
@@ -294,15 +326,23 @@ static uint64_t NAME(fused)(const mpg_plan *p, const SIG *a, const int32_t *ae, 
     if (special || (c && c->kind != MPG_FINITE)) {
         int found = c ? mpg_specials_of(*c) : 0;
         if (special)
-            found |= NAME(product_specials)(a, ae, b, be, count, p->has_limit, p->limit, p->product_fraction);
+            found |= NAME(product_specials)(a, ae, b, be, count, p->parts, p->has_limit, p->limit, p->product_fraction);
         if (found)
             return mpg_special_code(found, &p->result, &p->rule);
     }
     const int plain =
         p->alignment == MPG_ALIGNMENT_GLOBAL && p->rounding == MPG_RZ && !p->sticky && !p->normalised && !p->has_integer_bits;
-    if (!(plain ? NAME(sum_truncated)(p, a, ae, b, be, count, c, &total)
-                : NAME(sum_by_plan)(p, a, ae, b, be, count, layout, c, &total)))
-        return 0;
+    const mpg_number *early = p->late_c == MPG_C_EXACT ? 0 : c;
+    const int found = plain ? NAME(sum_truncated)(p, a, ae, b, be, count, early, &total)
+                            : NAME(sum_by_plan)(p, a, ae, b, be, count, layout, early, &total);
+    if (p->late_c == MPG_C_EXACT) {
+        if (total.value == 0 && c->significand == 0)
+            return NAME(zero)(p, a, ae, b, be, count, c);
+        return NAME(rounded_sum)(total.value < 0, NAME(magnitude)(total.value), total.exponent, c->negative, c->significand,
+                                 c->exponent, &p->result, &p->rule);
+    }
+    if (!found || total.value == 0)
+        return NAME(zero)(p, a, ae, b, be, count, c);
     return NAME(finish)(total.value, total.exponent, &p->result, &p->rule);
 }
 
@@ -358,8 +398,8 @@ static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t 
     if (special || c->kind != MPG_FINITE) {
         const int c_found = mpg_specials_of(*c);
         const int limited =
-            special ? NAME(product_specials)(a, ae, b, be, count, p->has_limit, p->limit, p->product_fraction) : 0;
-        const int plain = special ? NAME(product_specials)(a, ae, b, be, count, 0, 0, p->product_fraction) : 0;
+            special ? NAME(product_specials)(a, ae, b, be, count, 1, p->has_limit, p->limit, p->product_fraction) : 0;
+        const int plain = special ? NAME(product_specials)(a, ae, b, be, count, 1, 0, 0, p->product_fraction) : 0;
         int found = limited | c_found;
         if (p->c_wins) /* overflowing products are looked at without c, and only where nothing else is special */
             found = plain | c_found ? plain | c_found : limited;

@@ -29,6 +29,8 @@ MPG_INLINE int mpg_pack_operand(const mpg_plan *p, const mpg_format *f, mpg_pack
 {
     mpg_number x = mpg_number_of(bits, f);
     int64_t significand;
+    if (p->parts > 1 && x.kind == MPG_FINITE)
+        x.significand &= (f == &p->b ? p->b_masks : p->a_masks)[at % p->parts];
     if (scale)
         x = mpg_scaled(x, *scale, p->skip_scaled_zero);
     const int special = mpg_specials_of(x);
@@ -70,10 +72,11 @@ static void mpg_pack_pass(const mpg_plan *p, int is_b, const mpg_matrix *source,
 {
     const mpg_format *f = is_b ? &p->b : &p->a;
     const int64_t first = step * p->step, lane = row % MPG_PANEL;
+    const int64_t product = MPG_FIRST_PRODUCT(p, step);
     const int folded = p->scaled && p->family != MPG_FAMILY_GROUPS;
     int special = 0;
     for (int t = 0; t < layout->count; t++) {
-        const int64_t k = first + layout->order[t];
+        const int64_t k = product + layout->order[t];
         mpg_number s = {1, 0, 0, 0, MPG_FINITE};
         if (folded)
             s = mpg_number_of(mpg_element(scale, row, k / p->block), &p->scale);

@@ -69,7 +69,7 @@ MPG_INLINE uint64_t mpg_one_pass(const mpg_job *job, int64_t step, const mpg_lay
     return mpg_pass(p, &o, step, layout, c);
 }
 
-MPG_INLINE int mpg_adds_late(const mpg_plan *p) { return p->late_c || p->family == MPG_FAMILY_INTERLEAVED; }
+MPG_INLINE int mpg_adds_late(const mpg_plan *p) { return p->late_c == MPG_C_LATE || p->family == MPG_FAMILY_INTERLEAVED; }
 
 /* Whether finite operands leave an infinite or NaN result of an earlier pass as it is: neither products, nor the dot product before a
  * late addition, may become infinite too. */

@@ -19,6 +19,11 @@ enum {
     MPG_FAMILY_PAIRWISE,    /* GroupPairwiseSum */
     MPG_FAMILY_PAIR_ODD     /* PairRoundOddSum */
 };
+/* The sign of an exact zero: none; IEEE's; or, of zero products, that of most of them. */
+enum { MPG_ZERO_POSITIVE, MPG_ZERO_IEEE, MPG_ZERO_MAJORITY };
+/* Where c joins an aligned sum: in it, after it was rounded, or after it and before the one rounding. */
+enum { MPG_C_EARLY, MPG_C_LATE, MPG_C_EXACT };
+#define MPG_MAX_PARTS 16 /* products of parts of two significands */
 enum { MPG_ALIGNMENT_GLOBAL, MPG_ALIGNMENT_PAIRWISE, MPG_ALIGNMENT_ODD_EVEN, MPG_ALIGNMENT_NORMALISING };
 
 #define MPG_MAX_TERMS 1024
@@ -35,7 +40,7 @@ enum { MPG_KEEP_ZEROS, MPG_SKIP_ZEROS, MPG_SKIP_ZERO_PRODUCTS };
 typedef struct {
     int family;
     int wide;   /* significands in 64 and sums in 128 bits instead of 32 and 64 */
-    int step;   /* products in one pass */
+    int step;   /* positions of one pass: products, or products of parts */
     int vector; /* generic_vector.h holds every intermediate */
     int narrow; /* operands are integers of at most 31 bits */
     mpg_format a, b, scale;
@@ -46,7 +51,12 @@ typedef struct {
     mpg_result result;
     mpg_rule rule; /* of the fused sum */
     mpg_rule late; /* of the IEEE operations */
-    int late_c;    /* c is added to the rounded dot product */
+    int late_c;    /* MPG_C_EARLY, ... */
+    int zero_sign, zero_count; /* MPG_ZERO_POSITIVE, ...; products that have a say, those beyond a pass being +0 */
+    /* positions that share one product: position t of a pass holds the bits a_masks[t % parts] of one significand and
+     * b_masks[t % parts] of the other */
+    int parts;
+    uint64_t a_masks[MPG_MAX_PARTS], b_masks[MPG_MAX_PARTS];
     /* aligned sums */
     int alignment, fraction_bits, rounding, sticky, normalised;
     int product_fraction; /* alignment exponent of a product minus the exponent of its last bit */
@@ -64,6 +74,9 @@ typedef struct {
     /* integers */
     int a_bits, b_bits, c_bits, d_bits, a_signed, b_signed, c_signed, d_signed, clamp;
 } mpg_plan;
+
+/* Products of k before a pass. */
+#define MPG_FIRST_PRODUCT(p, pass) ((pass) * ((p)->step / (p)->parts))
 
 /* How the k of one pass are arranged: the position t of the pass holds k = order[t]; segment g spans positions
  * bounds[g] to bounds[g + 1]. */

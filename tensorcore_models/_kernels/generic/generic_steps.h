@@ -94,7 +94,7 @@ static uint64_t mpg_exact(const mpg_plan *p, const int64_t *a, const int32_t *ae
     if (special || p->has_limit || (c && c->kind != MPG_FINITE)) {
         int found = c ? mpg_specials_of(*c) : 0;
         if (special || p->has_limit)
-            found |= mpg_product_specials_128(a, ae, b, be, count, p->has_limit, p->limit, p->product_fraction);
+            found |= mpg_product_specials_128(a, ae, b, be, count, 1, p->has_limit, p->limit, p->product_fraction);
         if (found)
             return mpg_special_code(found, &p->result, &p->rule);
     }
@@ -109,7 +109,7 @@ static uint64_t mpg_exact(const mpg_plan *p, const int64_t *a, const int32_t *ae
             high = place > high ? place : high;
         }
     if (high < 0)
-        return 0;
+        return mpg_zero_128(p, a, ae, b, be, count, c);
     const int first = (int)(low / 64), needed = (int)((high + MPG_LONG_HEADROOM) / 64) + 1;
     const int used = (needed < p->limbs ? needed : p->limbs) - first;
     const int64_t bottom = 64 * (int64_t)first;
@@ -122,7 +122,11 @@ static uint64_t mpg_exact(const mpg_plan *p, const int64_t *a, const int32_t *ae
             mpg_long_add(limbs, used, product < 0, mpg_magnitude_128(product),
                          (int64_t)ae[q] + be[q] - p->product_fraction - p->base - bottom);
     }
-    return mpg_long_finish(limbs, used, p->base + (int32_t)bottom, &p->result, &p->rule);
+    int nothing = 1;
+    for (int i = 0; i < used; i++)
+        nothing &= limbs[i] == 0;
+    return nothing ? mpg_zero_128(p, a, ae, b, be, count, c)
+                   : mpg_long_finish(limbs, used, p->base + (int32_t)bottom, &p->result, &p->rule);
 }
 
 #endif /* MPG_HAS_WIDE */

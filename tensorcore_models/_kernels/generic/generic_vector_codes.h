@@ -38,7 +38,8 @@ VFN V_(number) V_(number_of)(V bits, const mpg_format *f)
         if (f->flush == MPG_FLUSH_LIKE_ZERO)
             zero = V_(equal)(x.significand, none);
     }
-    x.align = V_(pick)(zero, V_(all)(f->zero_align), x.align);
+    const V minus = f->zero_align == MPG_ALIGN_NONE ? x.negative : none; /* one less for -0 */
+    x.align = V_(pick)(zero, V_(all)(f->zero_align) + minus, x.align);
     return x;
 }
 

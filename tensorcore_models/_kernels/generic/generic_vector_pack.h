@@ -8,7 +8,8 @@ VTARGET static void V_(pack_position)(const mpg_plan *p, const uint64_t *bits, i
     unsigned marked = 0;
     for (int l = 0; l < MPG_PANEL; l += VLANES) {
         const V_(number) x = V_(number_of)(V_(load)(bits + l), &p->b);
-        V_(store)(to + l, (x.significand ^ x.negative) - x.negative);
+        const V kept = p->parts > 1 ? x.significand & p->b_masks[at % p->parts] : x.significand;
+        V_(store)(to + l, (kept ^ x.negative) - x.negative);
         V_(store)(to + MPG_PANEL + l, x.align);
         marked |= V_(lanes)(x.special) << l;
     }
@@ -28,7 +29,7 @@ VTARGET static void V_(pack_columns)(const mpg_plan *p, const mpg_matrix *source
             uint8_t *special = out->special + first * out->steps + s * MPG_PANEL;
             for (int t = 0; t < layout->count; t++) {
                 uint64_t bits[MPG_PANEL] = {0};
-                mpg_elements(source, first, s * p->step + layout->order[t], width, bits);
+                mpg_elements(source, first, MPG_FIRST_PRODUCT(p, s) + layout->order[t], width, bits);
                 V_(pack_position)(p, bits, first, s * p->step + t, special, out);
             }
         }

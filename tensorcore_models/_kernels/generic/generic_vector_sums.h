@@ -276,6 +276,21 @@ VTARGET static void W_(sum_exact)(const mpg_plan *p, const int64_t *a, const int
 }
 #endif
 
+/* An exact c added to a sum, one rounding; lanes in which both are zero go the scalar way, which knows the signs of the products. */
+VFN V W_(with_exact_c)(const ADDEND *total, const V_(number) * c, const mpg_vector_rule *v, V *redo)
+{
+    V_(number) sum = {0};
+#if WBITS == 64
+    sum.negative = W_(negative)(total->value);
+    sum.significand = V_(magnitude)(total->value.low);
+    sum.exponent = total->exponent;
+#else
+    (void)total; /* the lowering leaves sums of this width to the scalar kernel */
+#endif
+    *redo |= V_(equal)(sum.significand | c->significand, (V){0});
+    return V_(ieee_add)(&sum, c, v);
+}
+
 VFN V W_(finish)(const ADDEND *total, const mpg_vector_rule *v)
 {
     const V leading = W_(leading)(total->value);
@@ -287,8 +302,11 @@ VTARGET static void W_(fused)(const mpg_plan *p, const int64_t *a, const int64_t
                               int end, const V_(number) * c, const mpg_vector_rule *v, V *code, V *redo)
 {
     ADDEND total;
+    const V_(number) *exact = p->late_c == MPG_C_EXACT ? c : 0;
     if (c)
         *redo |= c->special;
+    if (exact)
+        c = 0;
     if (p->has_limit) { /* a product can reach the limit only from nearby */
         const V largest = W_(largest)(p, a + 2 * begin, b + 2 * MPG_PANEL * begin, end - begin);
         *redo |= ~V_(less_signed)(largest + (uint64_t)p->product_integer, V_(all)(p->limit));
@@ -318,7 +336,9 @@ VTARGET static void W_(fused)(const mpg_plan *p, const int64_t *a, const int64_t
             W_(sum_rz)(p, a, b, layout, begin, end, c, &total, redo);
             break;
         }
-    *code = W_(finish)(&total, v);
+    *code = exact ? W_(with_exact_c)(&total, exact, v, redo) : W_(finish)(&total, v);
+    if (p->zero_sign && !exact)
+        *redo |= ~W_(nonzero)(total.value);
 }
 
 /* ---- FDRDA and GFDRDA ---------------------------------------------------------------------------------------------- */
@@ -383,8 +403,9 @@ VFN V W_(pass)(const mpg_plan *p, const mpg_vector_rules *rules, const mpg_layou
             W_(fused)(p, a, b, layout, layout->bounds[g], layout->bounds[g + 1], &chained, &rules->fused, &code, redo);
         }
     } else {
-        W_(fused)(p, a, b, layout, 0, layout->count, p->late_c ? 0 : &start, &rules->fused, &code, redo);
-        if (!p->late_c)
+        const int late = p->late_c == MPG_C_LATE;
+        W_(fused)(p, a, b, layout, 0, layout->count, late ? 0 : &start, &rules->fused, &code, redo);
+        if (!late)
             return code;
     }
     const V_(number) dot = V_(number_of)(code, &p->raw_d), late = V_(number_of)(c, first ? &p->raw_c : &p->raw_d);

@@ -16,6 +16,13 @@
 
 enum { MPG_WIDE = 32 }; /* lanes of a panel */
 
+/* How a late c is added: not at all; exactly to the aligned sum, the total rounded to nearest even, what is subnormal flushed; or to
+ * the dot product rounded to odd, rounded to odd again, with products that are rounded to odd at their alignment. */
+enum { MPG_LATE_NONE, MPG_LATE_EXACT, MPG_LATE_ODD };
+
+/* Whether products are truncated, so that the lanes count the negative ones that are; else any product that is cut counts. */
+#define MPG_WIDE_TRUNCATES(t) ((t)->late != MPG_LATE_ODD && !(t)->mark_cut)
+
 /* Words of 16 bits: alignment exponents of a product plus this bias, times 16, so that a shift puts them in the exponent field
  * of a double; exponents of lowest bits, with the sign of the product in the highest bit. */
 #define MPG_WORD_BIAS 1023
@@ -38,6 +45,8 @@ typedef struct {
     int sum_bits;         /* FDRDA: to which the normalised sum is rounded down; 52 for all */
     int c_cutoff;         /* GFDRDA: c further below the largest exponent than this is dropped */
     int overflow;         /* FDRDA: products at or beyond 2 to this power go to the generic kernel; 4000 for none */
+    int late;             /* MPG_LATE_...: c is added after the products */
+    int mark_cut;         /* exact late c: lanes with a product that is no multiple of twice its unit go to the generic kernel */
     int promote;          /* > 0: after that many positions of k the sums are added to d outside, and start from zero */
 } mpg_wide_task;
 
@@ -58,12 +67,12 @@ MPG_INLINE double mpg_power(int exponent) { return mpg_as_double((uint64_t)(expo
 /* ---- packing ------------------------------------------------------------------------------------------------------- */
 typedef struct {
     double value;
-    int32_t exponent, lowest; /* alignment exponent; word of the lowest set bit and the sign */
+    int32_t exponent, lowest; /* alignment exponent; word of the lowest set bit and, if `signs` (1), the sign */
     int32_t nonzero;          /* a mask of ones, or 0 */
 } mpg_wide_number;
 
 /* An operand with its block scale. Free of branches, so that loops over it vectorise. */
-MPG_INLINE mpg_wide_number mpg_wide_decode(uint32_t code, int32_t scale, const mpg_operand *f, int32_t *special)
+MPG_INLINE mpg_wide_number mpg_wide_decode(uint32_t code, int32_t scale, int signs, const mpg_operand *f, int32_t *special)
 {
     const mpg_parts x = mpg_take_apart(code, f);
     const int32_t nonzero = mpg_if_negative(-x.significand);
@@ -75,7 +84,7 @@ MPG_INLINE mpg_wide_number mpg_wide_decode(uint32_t code, int32_t scale, const m
     number.exponent = raw + scale;
     number.nonzero = nonzero;
     number.lowest = (((power + trailing) & nonzero) | (MPG_LOWEST_OF_ZERO & ~nonzero)) + MPG_LOWEST_BIAS;
-    number.lowest |= x.negative << 15;
+    number.lowest |= (x.negative & signs) << 15;
     *special |= x.special;
     return number;
 }
@@ -121,8 +130,8 @@ MPG_INLINE void mpg_gather(const mpg_source *s, int size, int64_t base, int64_t 
 /* Columns of B as one panel: values [k][lane]; words [k][8][4], lane 8 g + i at [i][g], so that shifts of 64-bit lanes take
  * them apart. */
 MPG_INLINE void mpg_wide_pack_b_body(int level, const mpg_source *s, const mpg_operand *format, int64_t first, int count,
-                                     int64_t begin, int64_t end, double *values, int16_t *exponents, int16_t *lowest,
-                                     uint8_t *special)
+                                     int64_t begin, int64_t end, int signs, double *values, int16_t *exponents,
+                                     int16_t *lowest, uint8_t *special)
 {
     const mpg_operand f = *format;
     int32_t flags[MPG_WIDE] = {0}, scales[MPG_WIDE] = {0};
@@ -146,7 +155,7 @@ MPG_INLINE void mpg_wide_pack_b_body(int level, const mpg_source *s, const mpg_o
         }
         for (int j = 0; j < MPG_WIDE; j++) {
             int32_t flag = 0;
-            const mpg_wide_number number = mpg_wide_decode(codes[j], scales[j], &f, &flag);
+            const mpg_wide_number number = mpg_wide_decode(codes[j], scales[j], signs, &f, &flag);
             v[j] = number.value;
             x[j] = mpg_exponent_word(&number, MPG_WORD_BIAS_B);
             l[j] = number.lowest;
@@ -166,7 +175,7 @@ MPG_INLINE void mpg_wide_pack_b_body(int level, const mpg_source *s, const mpg_o
 #define MPG_WIDE_CHUNK 64
 /* A row of A: values, and words twice over. */
 MPG_INLINE void mpg_wide_pack_a_body(int level, const mpg_source *s, const mpg_operand *format, int64_t row, int64_t begin,
-                                     int64_t end, int plain_order, double *MPG_RESTRICT values,
+                                     int64_t end, int plain_order, int signs, double *MPG_RESTRICT values,
                                      uint32_t *MPG_RESTRICT exponents, uint32_t *MPG_RESTRICT lowest, uint8_t *special)
 {
     const mpg_operand f = *format;
@@ -195,7 +204,7 @@ MPG_INLINE void mpg_wide_pack_a_body(int level, const mpg_source *s, const mpg_o
                 scales[i] = scale;
             }
         for (int i = 0; i < count; i++) {
-            const mpg_wide_number number = mpg_wide_decode(codes[i], scales[i], &f, &flags);
+            const mpg_wide_number number = mpg_wide_decode(codes[i], scales[i], signs, &f, &flags);
             values[k - begin + i] = number.value;
             exponents[k - begin + i] = 0x00010001u * (uint32_t)mpg_exponent_word(&number, MPG_WORD_BIAS_A);
             lowest[k - begin + i] = 0x00010001u * (uint32_t)number.lowest;
@@ -204,11 +213,11 @@ MPG_INLINE void mpg_wide_pack_a_body(int level, const mpg_source *s, const mpg_o
     special[row] |= (uint8_t)(flags != 0);
 }
 
-MPG_VARIANTS(mpg_wide_pack_b, (s, f, first, count, begin, end, values, exponents, lowest, special), const mpg_source *s,
-             const mpg_operand *f, int64_t first, int count, int64_t begin, int64_t end, double *values, int16_t *exponents,
-             int16_t *lowest, uint8_t *special)
-MPG_VARIANTS(mpg_wide_pack_a, (s, f, row, begin, end, plain_order, values, exponents, lowest, special), const mpg_source *s,
-             const mpg_operand *f, int64_t row, int64_t begin, int64_t end, int plain_order, double *values,
-             uint32_t *exponents, uint32_t *lowest, uint8_t *special)
+MPG_VARIANTS(mpg_wide_pack_b, (s, f, first, count, begin, end, signs, values, exponents, lowest, special), const mpg_source *s,
+             const mpg_operand *f, int64_t first, int count, int64_t begin, int64_t end, int signs, double *values,
+             int16_t *exponents, int16_t *lowest, uint8_t *special)
+MPG_VARIANTS(mpg_wide_pack_a, (s, f, row, begin, end, plain_order, signs, values, exponents, lowest, special),
+             const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin, int64_t end, int plain_order, int signs,
+             double *values, uint32_t *exponents, uint32_t *lowest, uint8_t *special)
 
 #endif

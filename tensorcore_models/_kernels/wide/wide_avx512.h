@@ -15,6 +15,11 @@
 #define MPG_DOWN (_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
 #define MPG_UP (_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
 
+/* What an operation returns: 0, MPG_INFINITE if there may be infinite results (2 to the power of the format's bound or more), or
+ * MPG_REPEAT if float32 results must be computed again, carefully: they may be subnormal or infinite, or a subnormal c aligns at the
+ * smallest normal number. */
+enum { MPG_INFINITE = 1, MPG_REPEAT = 2 };
+
 MPG_LANES512 __m512i mpg_word512(int32_t x) { return _mm512_set1_epi16((short)x); }
 
 MPG_LANES512 __m512d mpg_exponents512(__m512d x)
@@ -125,6 +130,153 @@ MPG_LANES512 void mpg_wide_sums512(int rows, int terms, int fraction_bits, const
         mpg_ends512(words[r], low[r], end[r]);
 }
 
+/* The same for words without signs, each product rounded down; `cut`: lanes in which one is no multiple of 2^(top - cut_bits). */
+MPG_LANES512 void mpg_wide_floors512(int rows, int terms, int cut_bits, const mpg_wide_operands *p, const __m512i *tops,
+                                     __m512d (*sum)[4], __mmask32 *cut)
+{
+    const __m512i to_limit = mpg_word512(2 * MPG_LOWEST_BIAS - MPG_WORD_BIAS - cut_bits);
+    __m512i lowest[2];
+    for (int r = 0; r < rows; r++)
+        lowest[r] = mpg_word512(0x7FFF);
+#pragma GCC unroll 16
+    for (int q = 0; q < terms; q++) {
+        const __m512i b = _mm512_loadu_si512(p->lb + q * MPG_WIDE);
+        __m512d x[2];
+#pragma GCC unroll 2
+        for (int r = 0; r < rows; r++) {
+            const __m512i a = _mm512_set1_epi32((int)p->la[r * p->stride + q]);
+            lowest[r] = _mm512_min_epi16(lowest[r], _mm512_add_epi16(a, b));
+            x[r] = _mm512_set1_pd(p->a[r * p->stride + q]);
+        }
+#pragma GCC unroll 4
+        for (int g = 0; g < 4; g++) {
+            const __m512d y = _mm512_loadu_pd(p->b + q * MPG_WIDE + 8 * g);
+#pragma GCC unroll 2
+            for (int r = 0; r < rows; r++)
+                sum[r][g] = _mm512_fmadd_round_pd(x[r], y, sum[r][g], MPG_DOWN);
+        }
+    }
+    for (int r = 0; r < rows; r++)
+        cut[r] = _mm512_cmplt_epi16_mask(lowest[r], _mm512_add_epi16(_mm512_srai_epi16(tops[r], 4), to_limit));
+}
+
+/* Lanes 8 g to 8 g + 7 of those of 32 words, which are in the order of wide.h. */
+MPG_LANES512 __mmask8 mpg_lanes_of_words512(__mmask32 words, int g)
+{
+    return (__mmask8)_pext_u32(words, UINT32_C(0x11111111) << g);
+}
+
+/* x + y rounded to odd: of the neighbours above and below the one with an odd last bit. */
+MPG_LANES512 __m512d mpg_odd_sum512(__m512d x, __m512d y)
+{
+    const __m512d below = _mm512_add_round_pd(x, y, MPG_DOWN), above = _mm512_add_round_pd(x, y, MPG_UP);
+    const __mmask8 odd = _mm512_test_epi64_mask(_mm512_castpd_si512(below), _mm512_set1_epi64(1));
+    return _mm512_mask_mov_pd(above, odd, below);
+}
+
+/* As mpg_odd_fp32. */
+MPG_LANES512 __m512d mpg_odd_fp32_512(__m512d x)
+{
+    const __m512i bits = _mm512_castpd_si512(x), rest = _mm512_set1_epi64(0x1FFFFFFF), last = _mm512_set1_epi64(0x20000000);
+    const __m512i kept = _mm512_andnot_si512(rest, bits);
+    return _mm512_castsi512_pd(_mm512_mask_or_epi64(kept, _mm512_test_epi64_mask(bits, rest), kept, last));
+}
+
+/* As mpg_wide_odd_dot, for the sums of one row in which a product is cut. Seldom called, so not inlined. */
+MPG_TARGET_AVX512 MPG_NOINLINE static void mpg_wide_odd_dots512(int terms, const double *a, const double *b, __mmask32 cut,
+                                                                const __m512d *magic, __m512d *dot)
+{
+    for (int g = 0; g < 4; g++) {
+        if (!mpg_lanes_of_words512(cut, g))
+            continue;
+        __m512d total = _mm512_setzero_pd();
+        for (int q = 0; q < terms; q++) {
+            const __m512d product = _mm512_mul_pd(_mm512_set1_pd(a[q]), _mm512_loadu_pd(b + q * MPG_WIDE + 8 * g));
+            const __m512d moved = _mm512_add_round_pd(product, magic[g], MPG_DOWN);
+            const __mmask8 lost = _mm512_cmp_pd_mask(product, _mm512_sub_pd(moved, magic[g]), _CMP_NEQ_UQ);
+            const __m512i bits = _mm512_castpd_si512(moved);
+            const __m512i odd = _mm512_mask_or_epi64(bits, lost, bits, _mm512_set1_epi64(1));
+            total = _mm512_add_pd(total, _mm512_sub_pd(_mm512_castsi512_pd(odd), magic[g]));
+        }
+        dot[g] = total;
+    }
+}
+
+/* One operation with a late c for each row, as mpg_wide_late. */
+MPG_LANES512 int mpg_wide_late512(int rows, int terms, int late, int mark_cut, int careful, const mpg_wide_task *t,
+                                  const mpg_wide_operands *p, __m512d (*c)[4])
+{
+    const __m512i to_magic = mpg_word512(mpg_word_to_magic(t->fraction_bits));
+    const __m512d least = _mm512_set1_pd(0x1p-126), most = _mm512_set1_pd(0x1p128), infinity = _mm512_set1_pd(INFINITY);
+    /* From here to 2^120 a sum is a multiple of 2^-149, and neither it nor the sum with a c of that size reaches 2^128. */
+    const int smallest = t->fraction_bits - 149;
+    const __m512i ordinary = mpg_word512((smallest + MPG_WORD_BIAS) << 4), range = mpg_word512((120 - smallest) << 4);
+    const __m512i largest = mpg_word512((120 + MPG_WORD_BIAS) << 4);
+    __m512i tops[2], words[2];
+    __m512d sum[2][4], end[2][4];
+    __mmask32 cut[2] = {0, 0}, beyond = 0;
+    __mmask8 infinite = 0;
+    mpg_wide_tops512(rows, terms, p, mpg_word512((MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4), tops);
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++) {
+        words[r] = _mm512_add_epi16(tops[r], to_magic);
+        mpg_starts512(words[r], sum[r]);
+        if (late == MPG_LATE_ODD && !careful) {
+            beyond |= _mm512_cmpgt_epu16_mask(_mm512_sub_epi16(tops[r], ordinary), range);
+            beyond |= _mm512_cmpgt_epi16_mask(mpg_exponent_words512(c[r]), largest);
+        }
+    }
+    if (late == MPG_LATE_ODD || mark_cut) {
+#pragma GCC unroll 2
+        for (int r = 0; r < rows; r++)
+            mpg_starts512(words[r], end[r]);
+        mpg_wide_floors512(rows, terms, t->fraction_bits - mark_cut, p, tops, sum, cut);
+    } else {
+        mpg_wide_sums512(rows, terms, t->fraction_bits, p, tops, words, sum, end);
+    }
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int g = 0; g < 4; g++)
+            sum[r][g] = _mm512_sub_pd(sum[r][g], end[r][g]);
+    if (late == MPG_LATE_ODD && __builtin_expect(cut[0] | cut[1], 0))
+        for (int r = 0; r < rows; r++) {
+            __m512d magic[4], dot[4]; /* copies, so that the sums stay in registers elsewhere */
+            for (int g = 0; g < 4; g++) {
+                magic[g] = end[r][g];
+                dot[g] = sum[r][g];
+            }
+            mpg_wide_odd_dots512(terms, p->a + r * p->stride, p->b, cut[r], magic, dot);
+            for (int g = 0; g < 4; g++)
+                sum[r][g] = dot[g];
+        }
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int g = 0; g < 4; g++) {
+            const __mmask8 inexact = mpg_lanes_of_words512(cut[r], g);
+            const __m512d dot = sum[r][g];
+            if (late == MPG_LATE_ODD) {
+                const __m512d magnitude = _mm512_abs_pd(dot);
+                c[r][g] = mpg_odd_fp32_512(mpg_odd_sum512(mpg_odd_fp32_512(dot), c[r][g]));
+                if (careful) {
+                    __mmask8 bad = _mm512_cmp_pd_mask(magnitude, most, _CMP_GE_OQ);
+                    bad |= _mm512_cmp_pd_mask(magnitude, least, _CMP_LT_OQ) &
+                           _mm512_cmp_pd_mask(magnitude, _mm512_setzero_pd(), _CMP_NEQ_OQ);
+                    c[r][g] = _mm512_mask_mov_pd(c[r][g], bad, infinity);
+                    infinite |= _mm512_cmp_pd_mask(_mm512_abs_pd(c[r][g]), most, _CMP_GE_OQ);
+                }
+            } else {
+                const __m256 total = _mm512_cvtpd_ps(mpg_odd_sum512(dot, c[r][g]));
+                const __mmask8 small = _mm256_fpclass_ps_mask(total, 0x20); /* subnormal */
+                infinite |= _mm256_fpclass_ps_mask(total, 0x18) | inexact;
+                c[r][g] = _mm512_cvtps_pd(_mm256_mask_and_ps(total, small, total, _mm256_set1_ps(-0.0F)));
+                c[r][g] = _mm512_mask_mov_pd(c[r][g], inexact, infinity);
+            }
+        }
+    return infinite != 0 ? MPG_INFINITE : beyond != 0 ? MPG_REPEAT : 0;
+}
+
 /* The multiple of a unit that is not above x, |x| below 2^51 units; `magic`: 1.5 * 2^52 units. */
 MPG_LANES512 __m512d mpg_floored512(__m512d x, __m512d magic)
 {
@@ -147,11 +299,7 @@ MPG_LANES512 __m512d mpg_wide_to_fp32_512(__m512d x, int positive_zero)
     return _mm512_mask_mov_pd(_mm512_add_pd(d, _mm512_set1_pd(positive_zero ? 0.0 : -0.0)), infinite, x);
 }
 
-/* One fused dot-add for each row. Returns 0, MPG_INFINITE if there may be infinite results (2 to the power of the format's bound
- * or more), or MPG_REPEAT if float32 results must be computed again, carefully: they may be subnormal or infinite, or a subnormal
- * c aligns at the smallest normal number. */
-enum { MPG_INFINITE = 1, MPG_REPEAT = 2 };
-
+/* One fused dot-add for each row. */
 MPG_LANES512 int mpg_wide_fda512(int rows, int terms, int output, int careful, const mpg_wide_task *t,
                                  const mpg_wide_operands *p, __m512d (*c)[4])
 {
@@ -275,9 +423,9 @@ MPG_LANES512 int mpg_wide_round_down512(int rows, int terms, int groups, const m
 
 /* `rows` rows over several operations; d and overflow at r * ldd. Lanes that overflow are marked and zeroed. With `promote` the
  * operations between two outside sums start from zero. Returns 0, with d as it was, if all must be computed again carefully. */
-MPG_LANES512 int mpg_wide_rows_body512(int rows, int terms, int groups, int output, int careful, const mpg_wide_task *task,
-                                       const mpg_wide_operands *operands, float *d, int64_t ldd, int count, int64_t steps,
-                                       uint8_t *overflow)
+MPG_LANES512 int mpg_wide_rows_body512(int rows, int terms, int groups, int output, int careful, int late, int mark_cut,
+                                       const mpg_wide_task *task, const mpg_wide_operands *operands, float *d, int64_t ldd,
+                                       int count, int64_t steps, uint8_t *overflow)
 {
     const mpg_wide_task copy = *task, *t = &copy; /* nothing that is stored here can change it */
     mpg_wide_operands p = *operands;
@@ -295,7 +443,8 @@ MPG_LANES512 int mpg_wide_rows_body512(int rows, int terms, int groups, int outp
         }
     }
     for (int64_t s = 0; s < steps; s++) {
-        const int found = groups ? mpg_wide_round_down512(rows, terms, groups, t, &p, c)
+        const int found = late   ? mpg_wide_late512(rows, terms, late, mark_cut, careful, t, &p, c)
+                          : groups ? mpg_wide_round_down512(rows, terms, groups, t, &p, c)
                                  : mpg_wide_fda512(rows, terms, output, careful, t, &p, c);
         if (__builtin_expect(found == MPG_REPEAT, 0))
             return 0;
@@ -329,20 +478,27 @@ MPG_LANES512 int mpg_wide_rows_body512(int rows, int terms, int groups, int outp
     return 1;
 }
 
-#define MPG_WIDE_CALL512(NAME, ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, REPEAT)                                                   \
+#define MPG_WIDE_CALL512(NAME, ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, LATE, MARK_CUT, REPEAT)                                                 \
     MPG_TARGET_AVX512 static void NAME(const mpg_wide_task *t, const mpg_wide_operands *p, float *d, int64_t ldd, int count,   \
                                        int64_t steps, uint8_t *overflow)                                                       \
     {                                                                                                                          \
-        if (!mpg_wide_rows_body512(ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, t, p, d, ldd, count, steps, overflow))                \
+        if (!mpg_wide_rows_body512(ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, LATE, MARK_CUT, t, p, d, ldd, count, steps, overflow))                \
             REPEAT(t, p, d, ldd, count, steps, overflow);                                                                      \
     }
 #define MPG_NEVER_REPEATED(t, p, d, ldd, count, steps, overflow) (void)0
 #define MPG_WIDE_BOTH512(NAME, TERMS, GROUPS, OUTPUT)                                                                          \
-    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, GROUPS, OUTPUT, 1, MPG_NEVER_REPEATED)                                                \
-    MPG_WIDE_CALL512(NAME##_2, 2, TERMS, GROUPS, OUTPUT, 1, MPG_NEVER_REPEATED)
+    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, GROUPS, OUTPUT, 1, 0, 0, MPG_NEVER_REPEATED)                                                \
+    MPG_WIDE_CALL512(NAME##_2, 2, TERMS, GROUPS, OUTPUT, 1, 0, 0, MPG_NEVER_REPEATED)
 #define MPG_WIDE_FDA512(NAME, TERMS)                                                                                           \
-    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, 0, MPG_OUT_FP32, 0, mpg_wide_fda_careful_512_1)                                       \
-    MPG_WIDE_CALL512(NAME##_2, 2, TERMS, 0, MPG_OUT_FP32, 0, mpg_wide_fda_careful_512_2)
+    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, 0, MPG_OUT_FP32, 0, 0, 0, mpg_wide_fda_careful_512_1)                                       \
+    MPG_WIDE_CALL512(NAME##_2, 2, TERMS, 0, MPG_OUT_FP32, 0, 0, 0, mpg_wide_fda_careful_512_2)
+
+#define MPG_WIDE_EXACT512(NAME, TERMS, MARK_CUT)                                                                                \
+    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, 0, MPG_OUT_FP32, 1, MPG_LATE_EXACT, MARK_CUT, MPG_NEVER_REPEATED)                     \
+    MPG_WIDE_CALL512(NAME##_2, 2, TERMS, 0, MPG_OUT_FP32, 1, MPG_LATE_EXACT, MARK_CUT, MPG_NEVER_REPEATED)
+#define MPG_WIDE_ODD512(NAME, TERMS)                                                                                           \
+    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, 0, MPG_OUT_FP32, 0, MPG_LATE_ODD, 0, mpg_wide_odd_careful_512_1)                      \
+    MPG_WIDE_CALL512(NAME##_2, 2, TERMS, 0, MPG_OUT_FP32, 0, MPG_LATE_ODD, 0, mpg_wide_odd_careful_512_2)
 
 MPG_WIDE_BOTH512(mpg_wide_fda_careful_512, t->terms, 0, MPG_OUT_FP32)
 MPG_WIDE_FDA512(mpg_wide_fda4_512, 4)
@@ -353,11 +509,42 @@ MPG_WIDE_BOTH512(mpg_wide_fda_fp16_512, t->terms, 0, MPG_OUT_FP16)
 MPG_WIDE_BOTH512(mpg_wide_down_512, t->terms, 1, MPG_OUT_FP32)
 MPG_WIDE_BOTH512(mpg_wide_down8_512, 8, 1, MPG_OUT_FP32)
 MPG_WIDE_BOTH512(mpg_wide_down_groups_512, t->terms, 2, MPG_OUT_FP32)
+MPG_WIDE_EXACT512(mpg_wide_exact8_512, 8, 0)
+MPG_WIDE_EXACT512(mpg_wide_exact8_marked_512, 8, 1)
+MPG_WIDE_EXACT512(mpg_wide_exact_512, t->terms, 0)
+MPG_WIDE_EXACT512(mpg_wide_exact_marked_512, t->terms, 1)
+MPG_WIDE_CALL512(mpg_wide_odd_careful_512_1, 1, t->terms, 0, MPG_OUT_FP32, 1, MPG_LATE_ODD, 0, MPG_NEVER_REPEATED)
+MPG_WIDE_CALL512(mpg_wide_odd_careful_512_2, 2, t->terms, 0, MPG_OUT_FP32, 1, MPG_LATE_ODD, 0, MPG_NEVER_REPEATED)
+MPG_WIDE_ODD512(mpg_wide_odd8_512, 8)
+MPG_WIDE_ODD512(mpg_wide_odd16_512, 16)
+MPG_WIDE_ODD512(mpg_wide_odd32_512, 32)
+MPG_WIDE_ODD512(mpg_wide_odd_512, t->terms)
 
 typedef void (*mpg_wide_rows512)(const mpg_wide_task *, const mpg_wide_operands *, float *, int64_t, int, int64_t, uint8_t *);
 
+static mpg_wide_rows512 mpg_wide_late_kernel512(const mpg_wide_task *t, int two)
+{
+    if (t->late == MPG_LATE_EXACT && t->mark_cut && t->terms == 8)
+        return two ? mpg_wide_exact8_marked_512_2 : mpg_wide_exact8_marked_512_1;
+    if (t->late == MPG_LATE_EXACT && t->mark_cut)
+        return two ? mpg_wide_exact_marked_512_2 : mpg_wide_exact_marked_512_1;
+    if (t->late == MPG_LATE_EXACT && t->terms == 8)
+        return two ? mpg_wide_exact8_512_2 : mpg_wide_exact8_512_1;
+    if (t->late == MPG_LATE_EXACT)
+        return two ? mpg_wide_exact_512_2 : mpg_wide_exact_512_1;
+    if (t->terms == 8)
+        return two ? mpg_wide_odd8_512_2 : mpg_wide_odd8_512_1;
+    if (t->terms == 16)
+        return two ? mpg_wide_odd16_512_2 : mpg_wide_odd16_512_1;
+    if (t->terms == 32)
+        return two ? mpg_wide_odd32_512_2 : mpg_wide_odd32_512_1;
+    return two ? mpg_wide_odd_512_2 : mpg_wide_odd_512_1;
+}
+
 static mpg_wide_rows512 mpg_wide_kernel512(const mpg_wide_task *t, int two)
 {
+    if (t->late)
+        return mpg_wide_late_kernel512(t, two);
     if (t->round_down == 2)
         return two ? mpg_wide_down_groups_512_2 : mpg_wide_down_groups_512_1;
     if (t->round_down && t->terms == 8)

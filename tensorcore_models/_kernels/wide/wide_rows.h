@@ -243,6 +243,103 @@ MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_w
     return (int)(odd >> 63);
 }
 
+/* Place of a lane among the words (wide.h has their order). */
+MPG_INLINE int mpg_word_of_lane(int lane) { return 4 * (lane % 8) + lane / 8; }
+
+/* Products whose lowest bit is below 2^(top - F), by words without signs. */
+MPG_INLINE void mpg_wide_cut_counts(int terms, int fraction_bits, const uint32_t *MPG_RESTRICT la,
+                                    const int16_t *MPG_RESTRICT lb, const int16_t *MPG_RESTRICT tops,
+                                    int16_t *MPG_RESTRICT counts)
+{
+    const int16_t to_limit = (int16_t)(2 * MPG_LOWEST_BIAS - MPG_WORD_BIAS - fraction_bits);
+    int16_t a[32];
+    for (int q = 0; q < terms; q++)
+        a[q] = (int16_t)(uint16_t)la[q];
+    for (int j = 0; j < MPG_WIDE; j++) {
+        const int16_t limit = (int16_t)((tops[j] >> 4) + to_limit);
+        int16_t count = 0;
+#pragma GCC unroll 32
+        for (int q = 0; q < terms; q++) {
+            const int16_t x = (int16_t)(a[q] + lb[q * MPG_WIDE + j]);
+            count = (int16_t)(count + (x < limit));
+        }
+        counts[j] = count;
+    }
+}
+
+/* x + y in double, rounded to odd; by rounding toward zero, and a last bit where the larger of them does not give the other back. */
+MPG_INLINE double mpg_odd_sum(double x, double y)
+{
+    const double sum = x + y, less_x = sum - x, less_y = sum - y;
+    return mpg_as_double(mpg_as_bits64(sum) | (uint64_t)((less_x != y) | (less_y != x)));
+}
+
+/* x to float32, rounded to odd, where that is a normal number or x is a multiple of 2^-149. */
+MPG_INLINE double mpg_odd_fp32(double x)
+{
+    const uint64_t bits = mpg_as_bits64(x), rest = UINT64_C(0x1FFFFFFF);
+    return mpg_as_double((bits & ~rest) | ((bits & rest) + rest & (rest + 1)));
+}
+
+/* The sum of the products of one lane, each rounded to odd at 2^52 / 1.5 of `magic`. */
+MPG_INLINE double mpg_wide_odd_dot(int terms, const double *a, const double *b, double magic)
+{
+    double total = 0;
+    for (int q = 0; q < terms; q++) {
+        const double product = a[q] * b[q * MPG_WIDE], moved = product + magic;
+        const uint64_t cut = (moved - magic) != product;
+        total += mpg_as_double(mpg_as_bits64(moved) | cut) - magic;
+    }
+    return total;
+}
+
+/* One operation with a late c. Returns whether there may be infinite results; lanes for the generic kernel get one. */
+MPG_INLINE int mpg_wide_late(int terms, int fused, int late, const mpg_wide_task *t, const double *a, const uint32_t *ea,
+                             const uint32_t *la, const double *b, const int16_t *eb, const int16_t *lb, double *MPG_RESTRICT c)
+{
+    int16_t tops[MPG_WIDE], counts[MPG_WIDE];
+    double magic[MPG_WIDE], sum[MPG_WIDE];
+    const double least = mpg_least_normal(t), nearly = least - 0x1p-150, infinite = 0x1p1000;
+    uint64_t odd = 0;
+    mpg_wide_tops(terms, (MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4, ea, eb, tops);
+    mpg_wide_powers(tops, mpg_word_to_magic(t->fraction_bits), magic);
+    if (!MPG_WIDE_TRUNCATES(t))
+        mpg_wide_cut_counts(terms, t->fraction_bits - t->mark_cut, la, lb, tops, counts);
+    memcpy(sum, magic, sizeof(sum));
+    mpg_wide_sums(terms, fused, t->fraction_bits, a, la, b, lb, tops, sum);
+    for (int j = 0; j < MPG_WIDE; j++)
+        sum[j] -= magic[j];
+    if (late == MPG_LATE_ODD) {
+        for (int j = 0; j < MPG_WIDE; j++)
+            if (counts[mpg_word_of_lane(j)])
+                sum[j] = mpg_wide_odd_dot(terms, a, b + j, magic[j]);
+        for (int j = 0; j < MPG_WIDE; j++) {
+            const double magnitude = mpg_magnitude(sum[j]);
+            const uint64_t bad = mpg_if_below(magnitude, least) & mpg_if_below(0.0, magnitude);
+            const double total = mpg_odd_sum(mpg_odd_fp32(sum[j]), c[j]);
+            const double beyond = mpg_select(mpg_if_below(magnitude, 0x1p128), 0.0, infinite);
+            c[j] = mpg_select(bad, infinite, mpg_odd_fp32(total)) + beyond;
+        }
+        odd = 1;
+    } else {
+        for (int j = 0; j < MPG_WIDE; j++) {
+            const double total = mpg_odd_sum(sum[j], c[j]), magnitude = mpg_magnitude(total);
+            const uint64_t below = mpg_if_below(magnitude, least), none = mpg_if_below(magnitude, nearly);
+            const double small = mpg_with_sign(mpg_select(none, 0.0, least), total);
+            c[j] = mpg_select(below, small, mpg_nearest_normal_fp32(total));
+            odd |= mpg_as_bits64(0x1p127) - mpg_as_bits64(magnitude);
+        }
+        if (t->mark_cut)
+            for (int j = 0; j < MPG_WIDE; j++) {
+                const uint64_t cut = 0 - (uint64_t)(counts[mpg_word_of_lane(j)] != 0);
+                c[j] = mpg_select(cut, infinite, c[j]);
+                odd |= cut;
+            }
+        odd >>= 63;
+    }
+    return (int)odd;
+}
+
 /* Rows over several operations, turn by turn: an operation waits for the one before it in its row. `terms`, of one group, and
  * `fused` are constants. */
 MPG_INLINE void mpg_wide_rows_of(int terms, int fused, const mpg_wide_task *task, const mpg_wide_operands *p, int rows,
@@ -258,7 +355,11 @@ MPG_INLINE void mpg_wide_rows_of(int terms, int fused, const mpg_wide_task *task
             const uint32_t *ea = p->ea + row, *la = p->la + row;
             const int16_t *eb = p->eb + k * MPG_WIDE, *lb = p->lb + k * MPG_WIDE;
             int infinite;
-            if (t->round_down == 2)
+            if (t->late == MPG_LATE_EXACT)
+                infinite = mpg_wide_late(terms, fused, MPG_LATE_EXACT, t, a, ea, la, b, eb, lb, c[r]);
+            else if (t->late)
+                infinite = mpg_wide_late(terms, fused, MPG_LATE_ODD, t, a, ea, la, b, eb, lb, c[r]);
+            else if (t->round_down == 2)
                 infinite = mpg_wide_round_down(terms, fused, 2, t, a, ea, la, b, eb, lb, c[r]);
             else if (t->round_down == 1)
                 infinite = mpg_wide_round_down(terms, fused, 1, t, a, ea, la, b, eb, lb, c[r]);

@@ -25,12 +25,9 @@ def sum_error(spec: Any, unit: Any, floor: int, lifted: int | None = None) -> tu
     """alpha, beta and their text: addends cut at one alignment, one rounding. `lifted`: exponent of small products."""
     result = unit.formats[3]
     quantum = 0.0 if spec.fraction_bits is None else 2.0**-spec.fraction_bits
-    cut = (spec.terms + 1) * unit_of(spec.alignment_rounding, 0.5, 1.0) * quantum
-    text = (
-        f"{spec.terms} + 1 addends cut at F = {spec.fraction_bits}: {cut:.3g} of the largest"
-        if quantum
-        else "exact sum"
-    )
+    pieces = spec.terms * max(1, len(spec.significand_parts) ** 2)
+    cut = (pieces + 1) * unit_of(spec.alignment_rounding, 0.5, 1.0) * quantum
+    text = f"{pieces} + 1 addends cut at F = {spec.fraction_bits}: {cut:.3g} of the largest" if quantum else "exact sum"
     more, late, flushed, extra = _parametric(spec, unit, quantum, lifted)
     text += extra
     relative, absolute, rounding_text = output_error(spec, result)
@@ -62,6 +59,9 @@ def _parametric(spec: Any, unit: Any, quantum: float, lifted: int | None):
         products = 0.0 if lifted is None else spec.terms * 2.0 ** min(lifted + factors, 1000)
         flushed += products + flushed_addend(unit)
         text += "; subnormal operands flushed"
+    if spec.flush_c and not spec.flush_inputs:
+        flushed += flushed_addend(unit)
+        text += "; a subnormal c flushed"
     if spec.flush_outputs:
         flushed += 2 * result.min_normal
         text += "; subnormal results flushed"

@@ -12,7 +12,16 @@ from ...reference.aligned import (
     overflowed,
     scaled_product,
 )
-from ...reference.operands import Addend, Operand, flushed, flushed_to_zero, normalised, special_bits, special_result
+from ...reference.operands import (
+    Addend,
+    Operand,
+    flushed,
+    flushed_to_zero,
+    normalised,
+    special_bits,
+    special_result,
+    zero_bits,
+)
 from ...reference.passes import Pass
 
 
@@ -87,23 +96,81 @@ def step_bits(spec: Any, p: Pass) -> int:
     if spec.flush_inputs:
         a = [_flushed(spec, x, a_format, spec.zero_operand) for x in a]
         b = [_flushed(spec, x, b_format, spec.zero_operand) for x in b]
+    if spec.flush_inputs or spec.flush_c:
         c = _flushed(spec, c, c_format, spec.zero_c)
     products = [scaled_product(x, y, s, spec.scaled_zero) for x, y, s in zip(a, b, p.scales, strict=True)]
     products = [overflowed(product, spec.product_overflow_exponent) for product in products]
     if spec.normalised_products:
         products = [normalised(product) for product in products]
-    early = [c] if spec.c_position == "early" else []
-    special = special_result(products + early)
+    late = spec.c_position == "late"
+    special = special_result(products if late else [*products, c])
+    pieces = products if special else _pieces(spec, a, b, products, p.formats)
+    if not special and spec.c_position == "exact":
+        return _with_exact_c(spec, pieces, products, c, d_format)
     if special:
         dot = special_bits(special, d_format, spec)
     else:
-        total = _fused_sum(spec, products, early)
-        if total is None:
-            dot = 0
+        total = _fused_sum(spec, pieces, [] if late else [c])
+        if total is None or total.magnitude == 0:
+            dot = _zero(spec, products, None if late else c, d_format)
         else:
             signed = -total.magnitude if total.negative else total.magnitude
             kept = spec.output_fraction_bits
             dot = finish(signed, total.exponent, d_format, spec, spec.output_rounding, kept, spec.flush_outputs)
-    if spec.c_position == "early":
+    if not late:
         return dot
-    return ieee.add(dot, d_format, p.c, c_format, d_format, spec, spec.late_rounding, flush=spec.flush_outputs)
+    to_inf, flush = spec.late_rounding == "ro", spec.flush_outputs
+    return ieee.add(dot, d_format, p.c, c_format, d_format, spec, spec.late_rounding, flush=flush, to_inf=to_inf)
+
+
+def _pieces(spec: Any, a: list[Operand], b: list[Operand], products: list[Operand], formats: Any) -> list[Operand]:
+    """The products, or the products of the parts of their operands' significands, which keep the products' exponents."""
+    if not spec.significand_parts:
+        return products
+    cut = [
+        [parts_of(x.significand, fmt.precision, spec.significand_parts) for x in operands]
+        for operands, fmt in zip((a, b), formats, strict=False)
+    ]
+    return [
+        product._replace(significand=left * right)
+        for lefts, rights, product in zip(*cut, products, strict=True)
+        for left in lefts
+        for right in rights
+    ]
+
+
+def parts_of(significand: int, precision: int, widths: tuple[int, ...]) -> list[int]:
+    """Bits of a significand in parts from the leading one down, each at its place."""
+    return [significand & mask for mask in part_masks(precision, widths)]
+
+
+def part_masks(precision: int, widths: tuple[int, ...]) -> list[int]:
+    """The bits of each part of a significand."""
+    ends = [precision - sum(widths[:n]) for n in range(len(widths) + 1)]
+    return [(1 << top) - (1 << bottom) for top, bottom in zip(ends, ends[1:], strict=False)]
+
+
+def _with_exact_c(spec: Any, pieces: list[Operand], products: list[Operand], c: Operand, d_format: Format) -> int:
+    """The aligned products summed, c added exactly, one rounding."""
+    total = _fused_sum(spec, pieces, []) or Addend(False, 0, c.exponent, c.exponent)
+    unit = min(total.exponent, c.exponent)
+    signed = (-total.magnitude if total.negative else total.magnitude) << (total.exponent - unit)
+    signed += (-c.significand if c.negative else c.significand) << (c.exponent - unit)
+    rounding = spec.output_rounding
+    if signed:
+        return finish(signed, unit, d_format, spec, rounding, spec.output_fraction_bits, spec.flush_outputs)
+    return _zero(spec, products, c, d_format)
+
+
+def _zero(spec: Any, products: list[Operand], c: Operand | None, fmt: Format) -> int:
+    """A sum that is exactly zero; c is None where it is added later."""
+    down = spec.output_rounding == "rd"
+    if spec.zero_sign == "positive":
+        return zero_bits(False, fmt)
+    if (c is not None and c.significand) or any(not product.is_zero for product in products):
+        return zero_bits(down, fmt)
+    negative, count = sum(x.negative for x in products), max(len(products), spec.terms) + spec.padding
+    if spec.zero_sign == "majority":
+        return zero_bits(2 * negative > count, fmt)
+    minus = c is None or c.negative
+    return zero_bits((negative == count and minus) or (down and (negative > 0 or (c is not None and c.negative))), fmt)

@@ -7,9 +7,13 @@ from ...aspects.plans import EXACT, FUSED, ROUNDINGS, growth_bits, rule_fields, 
 from ...formats import Format
 from ..aligned import aligned_fields, limit_products
 from ..base import Arrangement
+from .integers import part_masks
 
 _ALIGNMENTS = {"global": 0, "pairwise": 1, "odd_even": 2}
 _NORMALISING = 3
+#: Numbers of generic_plan.h.
+_ZERO_SIGNS = {"ieee": 1, "majority": 2}
+_C_POSITIONS = {"early": 0, "late": 1, "exact": 2}
 
 
 def plan_fields(spec: Any, formats, scale: Format | None, block_size: int | None) -> dict[str, Any]:
@@ -26,9 +30,15 @@ def plan_fields(spec: Any, formats, scale: Format | None, block_size: int | None
         sticky=spec.sticky,
         normalised=spec.normalised_products,
         alignment=_NORMALISING if spec.normalise_each_add else _ALIGNMENTS[spec.alignment],
-        late_c=spec.c_position == "late",
-        late=rule_fields(d, spec, spec.late_rounding, flush=spec.flush_outputs),
+        late_c=_C_POSITIONS[spec.c_position],
+        late=rule_fields(d, spec, spec.late_rounding, to_inf=spec.late_rounding == "ro", flush=spec.flush_outputs),
     )
+    if spec.c_position == "exact":
+        plans.require(spec.output_rounding != "rd" or spec.zero_sign != "positive", "+0 where c cancels, rounding down")
+    if spec.zero_sign != "positive":
+        known = spec.zero_operand == "skip" or spec.fraction_bits is None
+        plans.require(known and scale is None, "signs of zeros that have exponents or scales")
+        fields.update(zero_sign=_ZERO_SIGNS[spec.zero_sign], zero_count=spec.terms + spec.padding)
     limit_products(fields, spec.product_overflow_exponent)
     if spec.fraction_bits is None:
         for name in {"a", "b", "c", "chained", "scale"} & set(fields):
@@ -38,6 +48,14 @@ def plan_fields(spec: Any, formats, scale: Format | None, block_size: int | None
         fields["integer_bits"] = spec.integer_bits
     total = spec.fraction_bits + integer + growth_bits(spec.terms + 1) + 2
     width = width_fields(operands, max(sum(operands), total), c, d)
+    if spec.c_position == "exact":
+        width["vector"] = width["vector"] and not width["wide"]
+    if spec.significand_parts:
+        masks = [part_masks(fmt.precision, spec.significand_parts) for fmt in (a, b)]
+        fields["part_masks"] = [(left, right) for left in masks[0] for right in masks[1]]
+        plans.require(len(fields["part_masks"]) <= plans.MAX_PARTS, "significands in more than four parts")
+        fields["step"] = spec.terms * len(fields["part_masks"])
+        plans.require(fields["step"] <= plans.MAX_TERMS, f"more than {plans.MAX_TERMS} products of parts in a pass")
     return fields | width | {"family": FUSED, "fraction_bits": spec.fraction_bits}
 
 
@@ -67,7 +85,7 @@ def _exact_fields(spec, formats, scale: Format | None, operands: tuple[int, int]
 
 def arrangement(spec: Any, length: int) -> Arrangement:
     """Even and odd products apart, or complete pairs of a tree after each product, as the alignment is."""
-    ks = list(range(length))
+    ks = [k for k in range(length) for _ in range(max(1, len(spec.significand_parts) ** 2))]
     if spec.alignment == "odd_even":
         return Arrangement([ks[0::2], ks[1::2]], [])
     return Arrangement([ks], plans.sums_after(length) if spec.alignment == "pairwise" else [])

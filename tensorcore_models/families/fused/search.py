@@ -19,7 +19,7 @@ from ...aspects.search import (
     widths,
 )
 
-C_POSITIONS: tuple[Literal["early", "late"], ...] = ("early", "late")
+C_POSITIONS: tuple[Literal["early", "late", "exact"], ...] = ("early", "late", "exact")
 
 
 def cuts(interface: Interface, spec: Any) -> bool:
@@ -33,6 +33,18 @@ def _integer_widths(interface: Interface, spec: Any) -> list[int | None]:
     return [None, *range(2, math.ceil(math.log2(spec.terms * x * y + z)))]
 
 
+def _parts(interface: Interface, spec: Any) -> list[tuple[int, ...]]:
+    """No parts; two, of any widths; or as many of one width as make up the precision of both operands."""
+    precision = interface.formats[0].precision
+    if interface.formats[1].precision != precision:
+        return [()]
+    pairs = [(precision - low, low) for low in range(1, precision)]
+    alike = [
+        (width,) * (precision // width) for width in (4, 6, 8) if precision == width * (precision // width) > 2 * width
+    ]
+    return [(), *pairs, *alike]
+
+
 CUTS = [("rz", False), ("rz", True), *((r, False) for r in ROUNDINGS if r != "rz")]
 SUMS = (("global", False), ("global", True), ("pairwise", False), ("odd_even", False))
 
@@ -41,14 +53,17 @@ FIELDS = (
     Field(("fraction_bits",), lambda i, s: [None, *widths(i, s)]),
     Field(("output_rounding",), one_of(*ROUNDINGS)),
     Field(("alignment_rounding", "sticky"), lambda i, s: CUTS, cuts),
-    Field(("c_position",), one_of("early", "late")),
+    Field(("c_position",), one_of(*C_POSITIONS)),
     Field(("alignment", "normalise_each_add"), lambda i, s: SUMS, cuts),
     Field(("output_fraction_bits",), kept),
     Field(("normalised_products",), one_of(False, True), cuts),
+    Field(("significand_parts",), _parts, cuts),
     Field(("integer_bits",), _integer_widths, cuts),
     Field(("late_rounding",), one_of(*ROUNDINGS), lambda i, s: s.c_position == "late"),
     Field(("flush_inputs", "flushed"), one_of((False, "aligned"), (True, "as_zero"), (True, "aligned"))),
     Field(("flush_outputs",), one_of(False, True)),
+    Field(("flush_c",), one_of(False, True), lambda i, s: not s.flush_inputs),
+    Field(("zero_sign",), one_of("positive", "ieee", "majority")),
     Field(("product_overflow_exponent",), overflows),
     *ALIGNMENT,
     Field(("scaled_zero",), one_of("skip", "keeps_scale"), scaled),
@@ -58,7 +73,7 @@ FIELDS = (
 def _fused_starts(cls: Any, interface: Interface) -> Iterator[Any]:
     digits = interface.formats[3].fraction_bits
     # Narrow results come from wide sums, too: with another width a floor cannot be told from the width.
-    widths = sorted({digits, digits + 2, max(1, digits - 10), 23, 25})
+    widths = sorted({digits, digits + 2, max(1, digits - 10), 23, 25, 2 * digits})
     shapes = itertools.product(divisors(interface), C_POSITIONS, widths, ("rz", "rne"))
     for terms, c_position, bits, rounding in shapes:
         yield cls(terms, bits, c_position=c_position, output_rounding=rounding)
@@ -67,7 +82,7 @@ def _fused_starts(cls: Any, interface: Interface) -> Iterator[Any]:
 
 
 def _exact_starts(cls: Any, interface: Interface) -> Iterator[Any]:
-    for terms, c_position, rounding in itertools.product(divisors(interface), C_POSITIONS, ("rz", "rne")):
+    for terms, c_position, rounding in itertools.product(divisors(interface), C_POSITIONS[:2], ("rz", "rne")):
         yield cls(terms, None, c_position=c_position, output_rounding=rounding)
 
 

@@ -138,8 +138,14 @@ class ParametricDotAdd(FusedSum):
         One more bit is kept below the fraction bits, the logical OR of all that was cut off (only with rz).
     normalised_products : bool
         Products are aligned by the exponent of their leading bit.
-    c_position : {"early", "late"}
-        c takes part in the fused sum, or is added to the rounded dot product by an IEEE addition (`late_rounding`).
+    significand_parts : tuple of int
+        Bits of the parts into which the significands of both operands are cut, from the leading bit down; they make up the
+        precision of the operand formats. Each product of two parts is aligned and rounded by itself, at the exponent of the
+        whole product. None given: the product is one piece.
+    c_position : {"early", "late", "exact"}
+        c takes part in the fused sum; is added to the rounded dot product by an IEEE addition (`late_rounding`; rounding to odd
+        overflows to infinity); or is added exactly to the sum of the aligned products, and the total is rounded once by
+        `output_rounding`.
     alignment : {"global", "pairwise", "odd_even"}
         One alignment for all addends; a binary tree of two-operand alignments; or even and odd k apart and then with each
         other (c joins the last step).
@@ -156,9 +162,17 @@ class ParametricDotAdd(FusedSum):
         Products at or beyond 2 to this power are infinite.
     flush_inputs, flush_outputs : bool
         Subnormal operands and c are taken as zero; subnormal results become zero. The sign is kept.
+    flush_c : bool
+        A subnormal c is taken as zero, whatever becomes of operands.
     flushed : {"aligned", "as_zero"}
         What was flushed takes part in the alignment with the smallest normal exponent, or as `zero_operand` and `zero_c` say of
         zeros that were given: with "skip" it is left out.
+    zero_sign : {"positive", "ieee", "majority"}
+        Edge rule: the sign of a fused sum that is exactly zero: always +0; IEEE 754's (-0 where all products are -0, and c where
+        it takes part; where something cancels -0 when rounding down); or, where all addends are zero, that of most of the
+        products.
+    padding : int
+        +0 products that every operation has beside its own; they show in signs of zeros only.
     """
 
     terms: int = 16
@@ -166,7 +180,7 @@ class ParametricDotAdd(FusedSum):
     alignment_rounding: str = "rz"
     sticky: bool = False
     normalised_products: bool = False
-    c_position: Literal["early", "late"] = "early"
+    c_position: Literal["early", "late", "exact"] = "early"
     alignment: Literal["global", "pairwise", "odd_even"] = "global"
     integer_bits: int | None = None
     normalise_each_add: bool = False
@@ -178,11 +192,17 @@ class ParametricDotAdd(FusedSum):
     flush_outputs: bool = False
     flushed: Literal["aligned", "as_zero"] = "aligned"
     scaled_zero: Literal["skip", "keeps_scale"] = "skip"
+    significand_parts: tuple[int, ...] = ()
+    flush_c: bool = False
+    zero_sign: Literal["positive", "ieee", "majority"] = "positive"
+    padding: int = 0
 
     edge_rules: ClassVar = {
         **ALIGNMENT_RULES,
         "scaled_zero": ("skip", "keeps_scale"),
         "flushed": ("aligned", "as_zero"),
+        "normalised_products": None,
+        "zero_sign": ("positive", "ieee", "majority"),
     }
 
     def _check(self):
@@ -194,9 +214,13 @@ class ParametricDotAdd(FusedSum):
         require(not self.sticky or self.alignment_rounding == "rz", self, "sticky needs alignment_rounding 'rz'")
         if self.fraction_bits is None:
             require(
-                not self.sticky and self.integer_bits is None and not self.normalise_each_add,
+                not self.sticky
+                and self.integer_bits is None
+                and not self.normalise_each_add
+                and self.c_position != "exact",
                 self,
-                "exact accumulation (fraction_bits None) has neither sticky bit, integer_bits nor normalise_each_add",
+                "exact accumulation (fraction_bits None) has neither sticky bit, integer_bits nor normalise_each_add, and an "
+                "exact c is an early one",
             )
         else:
             require(
@@ -212,12 +236,42 @@ class ParametricDotAdd(FusedSum):
             self,
             f"integer_bits {self.integer_bits} must be 2 to 60, or None",
         )
+        self._check_parts()
+        require(0 <= self.padding <= MAX_TERMS, self, f"padding {self.padding} must be 0 to {MAX_TERMS}")
+        require(
+            not self.padding or self.zero_sign != "positive",
+            self,
+            "padding shows in signs of zeros, which are all positive",
+        )
+
+    def _check_parts(self) -> None:
+        parts = self.significand_parts
+        require(all(1 <= bits <= 32 for bits in parts), self, f"significand_parts {parts} must be 1 to 32 bits each")
+        plain = self.alignment == "global" and not self.normalise_each_add and not self.normalised_products
+        require(
+            not parts or (plain and self.fraction_bits is not None and self.terms * len(parts) ** 2 <= MAX_TERMS),
+            self,
+            f"significand_parts go with one alignment that cuts, of at most {MAX_TERMS} products of parts, not normalised",
+        )
+
+    def check_formats(self, formats, block_size):
+        super().check_formats(formats, block_size)
+        parts = self.significand_parts
+        for name, fmt in zip("ab", formats[:2], strict=True):
+            if parts and sum(parts) != fmt.precision:
+                raise ValueError(
+                    f"significand_parts {parts} make up {sum(parts)} bits, {name}_format {fmt.name} has {fmt.precision}"
+                )
+        if parts and block_size is not None:
+            raise ValueError("significand_parts are of operands without block scales")
 
     def words(self, d):
         return words.parametric(self, d)
 
     def form(self):
-        """That of an exact sum; of FusedDotAdd where it is one; else none."""
+        """That of an exact sum, or of a c that is added last; of FusedDotAdd where it is one; else none."""
+        if self.c_position != "early" and self.fraction_bits is not None:
+            return Form("late", self)
         if self.fraction_bits is None:
             return Form("exact", self)
         if any(getattr(self, name) != default for name, default in _BEYOND.items()):
@@ -225,11 +279,11 @@ class ParametricDotAdd(FusedSum):
         return Form("fused", FusedDotAdd(**{name: getattr(self, name) for name in _SHARED}))
 
     def probe(self, build):
-        """Vectors of exact sums; those of FusedDotAdd where it is one."""
+        """Vectors of exact sums; those of FusedDotAdd where it is one; none where c is added to the sum."""
         from . import probes
 
         name, spec = self.form()
-        if name:
+        if name in ("exact", "fused") and self.c_position == "early":
             {"exact": probes.exact, "fused": probes.fused}[name](spec, build)
 
     def parametric(self):

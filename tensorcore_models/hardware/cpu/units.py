@@ -38,9 +38,15 @@ def number_of(row: Instruction) -> int:
         If CPU engines do not run it.
     """
     name = row.name.partition(".")[0]
-    if row.arch not in ("x86", "arm") or name not in cpu_units.NAMES:
+    if not has_engine(row):
         raise ValueError(f"{row} is no CPU instruction with an engine; those are {', '.join(cpu_units.NAMES)}")
     return cpu_units.NAMES.index(name)
+
+
+def has_engine(row: Instruction) -> bool:
+    """Whether CPU engines run a row where the machine can: FPCR is left as it is, so that Arm's extended mode has none."""
+    known = row.arch in ("x86", "arm") and row.name.partition(".")[0] in cpu_units.NAMES
+    return known and not row.name.endswith(".ebf")
 
 
 def status(row: Instruction) -> str:
@@ -66,7 +72,7 @@ def status(row: Instruction) -> str:
 
 def available(emulated: bool = False) -> list[Instruction]:
     """The catalogue's rows that this machine runs, or those that are emulated."""
-    rows = [row for arch in ("x86", "arm") for row in list_instructions(arch) if row.published]
+    rows = [row for arch in ("x86", "arm") for row in list_instructions(arch) if has_engine(row)]
     return [row for row in rows if (cpu_units.is_emulated(number_of(row)) if emulated else not status(row))]
 
 

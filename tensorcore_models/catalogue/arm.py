@@ -1,0 +1,95 @@
+"""Arm: BFMMLA, BFDOT and BFMOPA with and without the extended behaviour (EBF16), FP8 products, SME's outer products.
+
+Arithmetic: Arm Architecture Reference Manual for A-profile, instruction pages and shared pseudocode (BFDotAdd, FPDot,
+FPDotAdd_ZA,
+FP8DotAddFP, FP8MatMulAddFP). FPCR as it is after reset: to nearest, subnormal numbers kept, default NaN in the widening forms.
+Shapes of SME are those of the smallest vectors (128 bits); the arithmetic of longer ones is the same.
+"""
+
+from ..accumulators import Accumulator, PairRoundOddSum, ParametricDotAdd, SequentialFMA
+from ..engines.instruction import Instruction
+from ..families.scaled_dot import ScaledDotAdd
+
+MANUAL = "Arm Architecture Reference Manual"
+#: Products exact, their sum rounded, then added (FPDot, FPAdd).
+FUSED_PAIR = ParametricDotAdd(
+    2, None, c_position="late", output_rounding="rne", late_rounding="rne", zero_sign="ieee", negative_underflow="negative",
+    nan="quiet",
+)  # fmt: skip
+UNCHECKED = "nothing independent has checked it"
+FP8 = {"e5m2": "e5m2", "e4m3": "e4m3fn"}
+#: Vectors of 128 to 2048 bits: rows and columns of 32-bit elements.
+SIDES = (4, 8, 16, 32, 64)
+
+
+def _row(
+    spec: Accumulator, name: str, m: int, n: int, k: int, types: tuple[str, str, str], source: str, **others
+) -> Instruction:
+    d, a, b = types
+    return Instruction(
+        spec, arch="arm", name=name, m=m, n=n, k=k, a_format=a, b_format=b, c_format=d, d_format=d,
+        path=name.split(".")[0], source=f"{MANUAL}, {source}", evidence="vendor document", **{"note": UNCHECKED, **others},
+    )  # fmt: skip
+
+
+def _square(times: int = 1) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Legal shapes of an outer product: as many rows as columns."""
+    return tuple((times * side, (times * side,)) for side in SIDES)
+
+
+def _bfloat16() -> list[Instruction]:
+    types = ("fp32", "bf16", "bf16")
+    odd, extended = PairRoundOddSum(), FUSED_PAIR
+    without, with_ = "with FPCR.EBF = 0", "with FPCR.EBF = 1 (FEAT_EBF16)"
+    checked = "agrees with the emulator qemu-aarch64 -cpu max (tests/tensorcore_models/test_cpu_instructions.py)"
+    same = "as BFMMLA with FPCR.EBF = 0"
+    tail = ".f32.bf16.bf16.f32"
+    return [
+        _row(odd, f"bfmmla.m2n2k4{tail}", 2, 2, 4, types, f"BFMMLA {without}", note=checked),
+        _row(extended, f"bfmmla.m2n2k4{tail}.ebf", 2, 2, 4, types, f"BFMMLA {with_}"),
+        _row(odd, f"bfdot.k2{tail}", 1, 1, 2, types, f"BFDOT {without}", note=same),
+        _row(extended, f"bfdot.k2{tail}.ebf", 1, 1, 2, types, f"BFDOT {with_}"),
+        _row(odd, f"bfmopa.m4n4k2{tail}", 4, 4, 2, types, f"BFMOPA {without}", legal_shapes=_square(), note=same),
+        _row(extended, f"bfmopa.m4n4k2{tail}.ebf", 4, 4, 2, types, f"BFMOPA {with_}", legal_shapes=_square()),
+    ]
+
+
+def _sme() -> list[Instruction]:
+    chain = SequentialFMA()
+    return [
+        _row(FUSED_PAIR, "fmopa.m4n4k2.f32.f16.f16.f32", 4, 4, 2, ("fp32", "fp16", "fp16"), "SME FMOPA (widening), FPDotAdd_ZA",
+             legal_shapes=_square()),
+        _row(chain, "fmopa.m4n4k1.f32.f32.f32.f32", 4, 4, 1, ("fp32",) * 3, "SME FMOPA (non-widening)", legal_shapes=_square()),
+        _row(chain, "fmopa.m2n2k1.f64.f64.f64.f64", 2, 2, 1, ("fp64",) * 3, "SME FMOPA (non-widening), FEAT_SME_F64F64"),
+        _row(chain, "fmopa.m8n8k1.f16.f16.f16.f16", 8, 8, 1, ("fp16",) * 3, "SME2 FMOPA (non-widening), FEAT_SME_F16F16",
+             legal_shapes=_square(2)),
+        _row(chain, "bfmopa.m8n8k1.bf16.bf16.bf16.bf16", 8, 8, 1, ("bf16",) * 3, "SME2 BFMOPA (non-widening), FEAT_SME_B16B16",
+             legal_shapes=_square(2)),
+    ]  # fmt: skip
+
+
+def _fp8() -> list[Instruction]:
+    note = f"LSCALE is with_rules(scale=), OSM with_rules(saturate=True); {UNCHECKED}"
+    kinds = (
+        ("fdot", 1, 1, 2, "fp16", "FDOT (2-way), FEAT_FP8DOT2", ()),
+        ("fdot", 1, 1, 4, "fp32", "FDOT (4-way), FEAT_FP8DOT4", ()),
+        ("fmmla", 2, 2, 4, "fp16", "FMMLA, FEAT_F8F16MM", ()),
+        ("fmmla", 2, 2, 8, "fp32", "FMMLA, FEAT_F8F32MM", ()),
+        ("fmopa", 8, 8, 2, "fp16", "FMOPA (2-way), FEAT_SME_F8F16", _square(2)),
+        ("fmopa", 4, 4, 4, "fp32", "FMOPA (4-way), FEAT_SME_F8F32", _square()),
+    )
+    found = []
+    for stem, m, n, k, d, source, shapes in kinds:
+        spelled = {"fp16": "f16", "fp32": "f32"}[d]
+        shape = f"m{m}n{n}k{k}" if m > 1 else f"k{k}"
+        for a in FP8:
+            for b in FP8:
+                name = f"{stem}.{shape}.{spelled}.{a}.{b}.{spelled}"
+                types = (d, FP8[a], FP8[b])
+                found.append(_row(ScaledDotAdd(k), name, m, n, k, types, source, legal_shapes=shapes, note=note))
+    return found
+
+
+def rows() -> list[Instruction]:
+    """All rows."""
+    return [*_bfloat16(), *_sme(), *_fp8()]

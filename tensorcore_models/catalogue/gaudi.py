@@ -1,0 +1,99 @@
+"""The matrix engines (MME) of Gaudi, Gaudi 2 and Gaudi 3.
+
+Arithmetic: the vendor's functional model, HabanaAI/Intel_Gaudi3_Software, commit e6cef1c (MIT), mme/mme_reference and
+coral-sim;
+no device was measured. Where its fast path and the code shared with the simulator of the circuit (`no_opt`) part, the
+rows have the
+fast path, which the model returns; `with_rules(normalised_products=False, zero_sign="ieee")` is the other.
+"""
+
+import dataclasses
+
+from ..accumulators import Accumulator, ConvertedDotAdd, FusedDotAdd, ParametricDotAdd, SequentialFMA
+from ..engines.instruction import Instruction
+from ..engines.rollup import Rollup
+
+SOURCE = "HabanaAI/Intel_Gaudi3_Software e6cef1c (MIT), mme/mme_reference"
+UNCERTAIN = "no device measured; where a device cuts a long k is not published, the model has one chain"
+FAST_PATH = (
+    "fast path of the model; with_rules(normalised_products=False, zero_sign='ieee') is the circuit's, by its no_opt"
+)
+
+#: Every exponent bias that a Gaudi 3 operand may have, and what its all-ones exponent may mean.
+ANY_BIAS, FP8_CODES, FP16_CODES = (0, 62, 1), ("ieee", "finite", "fn"), ("ieee", "finite")
+
+#: Gaudi's multiply-add: operands, c and results flushed.
+MULTIPLY_ADD = SequentialFMA(flush_inputs=True, flush_outputs=True, nan="all_ones")
+#: Gaudi 3's step: nothing is flushed, c is one of the addends.
+GAUDI3 = FusedDotAdd(8, 24, exponent_floor=-132)
+GAUDI3_PARTS = ParametricDotAdd(2, 24, significand_parts=(3, 8), exponent_floor=-132)
+
+
+def _gaudi2(terms: int, fraction_bits: int, **others) -> ParametricDotAdd:
+    """Gaudi 2's step: c is added exactly after the products, one rounding; c and results flushed."""
+    return ParametricDotAdd(
+        terms, fraction_bits, c_position="exact", output_rounding="rne", flush_c=True, flush_outputs=True,
+        negative_underflow="negative", **{"zero_sign": "ieee", **others},
+    )  # fmt: skip
+
+
+def _fast(terms: int, **others) -> ParametricDotAdd:
+    """The path that the model takes for bf16, fp16 and tf32 on Gaudi 2."""
+    return _gaudi2(terms, 46, normalised_products=True, zero_sign="majority", **others)
+
+
+def _row(arch: str, spec: Accumulator, a: str, b: str | None = None, note: str = "", **others) -> Instruction:
+    """One operand type of one chip; names spell fp16, fp32 as the instructions of other vendors do."""
+    b, k = b or a, spec.terms_per_step
+    notes = "; ".join(filter(None, (note, UNCERTAIN)))
+    return Instruction(
+        spec, arch=arch, name=f"mme.k{k}.f32.{_spelled(a)}.{_spelled(b)}.f32", m=1, n=1, k=k, a_format=a, b_format=b,
+        path="mme", source=SOURCE, evidence="published model", note=notes, **others,
+    )  # fmt: skip
+
+
+def _spelled(fmt: str) -> str:
+    return {"fp16": "f16", "fp32": "f32"}.get(fmt, fmt)
+
+
+def _gaudi() -> list[Instruction]:
+    rollup = Rollup(4)
+    order = "a GEMM has four accumulators that take turns over k, joined in pairs; with_rules(flush_adds=True) flushes there"
+    return [
+        _row("gaudi", MULTIPLY_ADD, "bf16", note=order, rollup=rollup),
+        _row("gaudi", ConvertedDotAdd(MULTIPLY_ADD, "fp32"), "fp16", note=order, rollup=rollup),
+        _row("gaudi", MULTIPLY_ADD, "fp32", note=order, rollup=rollup),
+    ]
+
+
+def _gaudi2_rows() -> list[Instruction]:
+    once, split = Rollup(), _gaudi2(2, 46, significand_parts=(12, 12))
+    ieee = "GAUDI2_FORCE_MME_FP32_IEEE, off by default"
+    return [
+        _row("gaudi2", ConvertedDotAdd(_fast(8), "bf16", flush=True), "bf16", note=FAST_PATH, rollup=once),
+        _row("gaudi2", ConvertedDotAdd(_fast(8), "fp32"), "fp16", note=FAST_PATH, rollup=once),
+        _row("gaudi2", ConvertedDotAdd(_fast(4, padding=4), "tf32", flush=True), "tf32", note=FAST_PATH, rollup=once),
+        _row("gaudi2", ConvertedDotAdd(split, "fp32", flush=True), "fp32", rollup=once),
+        _row("gaudi2", MULTIPLY_ADD, "fp32", note=ieee, rollup=once),
+        _row("gaudi2", ConvertedDotAdd(_gaudi2(16, 24), "fp16", bias_range=(3, 15, 4)), "e4m3", rollup=once),
+        _row("gaudi2", ConvertedDotAdd(_gaudi2(16, 24), "fp16", bias_range=(15, 15, 1)), "e5m2", rollup=once),
+    ]
+
+
+def _gaudi3() -> list[Instruction]:
+    fp8 = ConvertedDotAdd(GAUDI3, "bf16", bias_range=ANY_BIAS, codes=FP8_CODES)
+    fp16 = ConvertedDotAdd(GAUDI3_PARTS, "tf32", bias_range=ANY_BIAS, codes=FP16_CODES)
+    tf32 = dataclasses.replace(fp16, bias_range=(), codes=())
+    note = "with_rules(bias_a=, bias_b=) 0 to 62, specials_a, specials_b: what the largest exponent means"
+    return [
+        _row("gaudi3", GAUDI3, "bf16"),
+        *(_row("gaudi3", fp8, a, b, note) for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2")),
+        *(_row("gaudi3", fp16, a, b, note) for a in ("fp16", "ufp16") for b in ("fp16", "ufp16")),
+        _row("gaudi3", tf32, "tf32"),
+        _row("gaudi3", dataclasses.replace(GAUDI3_PARTS, terms=1, significand_parts=(8, 8, 8)), "fp32"),
+    ]
+
+
+def rows() -> list[Instruction]:
+    """All rows."""
+    return [*_gaudi(), *_gaudi2_rows(), *_gaudi3()]

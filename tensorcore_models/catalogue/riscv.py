@@ -1,0 +1,89 @@
+"""Dot products of RISC-V vectors: Zvfwdota16bf, Zvfwbdota16bf, Zvfqwdota8f, Zvfqwbdota8f, Zvfbdota32f, Zvqwbdota8i and 16i.
+
+Arithmetic: riscv-isa-sim 55b4658d (BSD-3), riscv/bulknormdot.h and riscv/zvbdot.h. The specification is frozen, not ratified.
+A row is one dot product (the batched forms do eight with one of the vectors); k is VLMAX, its elements, at VLEN 128,
+256 and 512. The integrated matrix extension leaves the order of its sums
+to the implementation, so that it has no row.
+"""
+
+from ..accumulators import GroupPairwiseSum, IntegerDotAdd, ParametricDotAdd
+from ..engines.instruction import Instruction
+
+SOURCE = "riscv-isa-sim 55b4658d (BSD-3), riscv/bulknormdot.h, riscv/zvbdot.h"
+NOTE = "model of a specification that is frozen, not ratified; no device measured"
+VLENS = (128, 256, 512)
+#: Operand formats as altfmt chooses them, by their names in instructions.
+FP8 = {"e4m3": "e4m3fn", "e5m2": "e5m2"}
+
+
+def dot(elements: int) -> ParametricDotAdd:
+    """The dot product of so many elements: everything rounds to odd, c is added last.
+
+    Raises
+    ------
+    ValueError
+        If they are no power of two, as elements of a vector are.
+    """
+    if elements < 1 or elements & (elements - 1):
+        raise ValueError(f"{elements} elements: VLEN is a power of two, so VLMAX is one, too")
+    guard = (elements - 1).bit_length()
+    return ParametricDotAdd(
+        elements, 23 + guard, alignment_rounding="ro", output_rounding="ro", c_position="late", late_rounding="ro", nan="quiet",
+    )  # fmt: skip
+
+
+def vector_dot(vlen: int, a_format: str, b_format: str | None = None) -> Instruction:
+    """The instruction at a length of vector registers: bf16, or e4m3 and e5m2 in any pair, to fp32.
+
+    Parameters
+    ----------
+    vlen : int
+        VLEN in bits, a power of two from 32 to 65536 (Zvl32b to the largest that the specification allows).
+    a_format, b_format : str
+        "bf16", "e4m3" or "e5m2"; b's is a's by default.
+
+    Raises
+    ------
+    ValueError
+        If VLEN is no power of two, beyond what the model takes, or the unit does not have the operand types.
+    """
+    b_format = b_format or a_format
+    if not isinstance(vlen, int) or isinstance(vlen, bool) or vlen < 32 or vlen & (vlen - 1):
+        raise ValueError(f"VLEN is {vlen!r}, expected a power of two, 32 or more")
+    if (a_format, b_format) == ("bf16", "bf16"):
+        name, elements, formats = "vfwbdot", vlen // 16, ("bf16", "bf16")
+    elif a_format in FP8 and b_format in FP8:
+        name, elements, formats = "vfqbdot", vlen // 8, (FP8[a_format], FP8[b_format])
+    else:
+        raise ValueError(f"no dot product of {a_format} and {b_format}: bf16 with bf16, e4m3 and e5m2 in any pair")
+    return Instruction(
+        dot(elements), arch="riscv", name=f"{name}.k{elements}.f32.{a_format}.{b_format}.f32", m=1, n=1, k=elements,
+        a_format=formats[0], b_format=formats[1], path=name, source=SOURCE, evidence="published model",
+        note=f"VLEN {vlen}; {NOTE}",
+    )  # fmt: skip
+
+
+def _integer(vlen: int, a: str, b: str) -> Instruction:
+    """Zvqwbdota8i: exact, modulo 2^32."""
+    return Instruction(
+        IntegerDotAdd(terms=vlen // 8), arch="riscv", name=f"vqbdot.k{vlen // 8}.s32.{a}.{b}.s32", m=1, n=1, k=vlen // 8,
+        a_format=a, b_format=b, c_format="s32", d_format="s32", path="vqbdot", source=SOURCE, evidence="published model",
+        note=f"VLEN {vlen}, Zvqwbdota8i; {NOTE}",
+    )  # fmt: skip
+
+
+def rows() -> list[Instruction]:
+    """All rows."""
+    products = GroupPairwiseSum(1, "none", flush_results=False)
+    fp32 = Instruction(
+        products, arch="riscv", name="vfbdot.k1.f32.f32.f32.f32", m=1, n=1, k=1, a_format="fp32", b_format="fp32",
+        path="vfbdot", source=SOURCE, evidence="published model",
+        note=f"Zvfbdota32f: products rounded, then added in sequence, one of the orders that the specification allows; {NOTE}",
+    )  # fmt: skip
+    pairs = [(a, b) for a in FP8 for b in FP8]
+    return [
+        *(vector_dot(vlen, "bf16") for vlen in VLENS),
+        *(vector_dot(vlen, a, b) for a, b in pairs for vlen in VLENS),
+        fp32,
+        *(_integer(vlen, a, b) for a in ("s8", "u8") for b in ("s8", "u8") for vlen in VLENS),
+    ]

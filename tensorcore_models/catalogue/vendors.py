@@ -1,0 +1,52 @@
+"""Whose matrix units the architectures are, and the year in which each was first sold, or a specification published."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Unit:
+    """An architecture's matrix unit.
+
+    Attributes
+    ----------
+    vendor : str
+    since : str
+        Year of the first product with it, or what else there is to say.
+    name : str
+        What its vendor calls it.
+    """
+
+    vendor: str
+    since: str
+    name: str
+
+
+UNITS: dict[str, Unit] = {
+    "volta": Unit("NVIDIA", "2017", "Tensor Core"),
+    "turing": Unit("NVIDIA", "2018", "Tensor Core"),
+    "ampere": Unit("NVIDIA", "2020", "Tensor Core"),
+    "ada": Unit("NVIDIA", "2022", "Tensor Core"),
+    "hopper": Unit("NVIDIA", "2022", "Tensor Core"),
+    "blackwell": Unit("NVIDIA", "2024", "Tensor Core"),
+    "rtx_blackwell": Unit("NVIDIA", "2025", "Tensor Core"),
+    "cdna1": Unit("AMD", "2020", "Matrix Core"),
+    "cdna2": Unit("AMD", "2021", "Matrix Core"),
+    "cdna3": Unit("AMD", "2023", "Matrix Core"),
+    "arm": Unit(
+        "Arm", "2019 (BF16), 2021 (SME), 2023 (FP8): years of the specifications", "BFMMLA, SME, FP8 instructions"
+    ),
+    "x86": Unit("Intel, AMD", "2020 (VDPBF16PS), 2023 (AMX); AMX-TF32 and AMX-FP8 announced", "AMX, AVX512-BF16"),
+    "tpu": Unit("Google", "2017", "MXU"),
+    "ascend": Unit("Huawei", "2018", "Cube"),
+    "ascend910b": Unit("Huawei", "2022", "Cube"),
+    "gaudi": Unit("Intel (Habana)", "2019", "MME"),
+    "gaudi2": Unit("Intel (Habana)", "2022", "MME"),
+    "gaudi3": Unit("Intel (Habana)", "2024", "MME"),
+    "riscv": Unit("RISC-V International", "specification frozen, not ratified", "Zv*dota vector instructions"),
+    "apple_amx": Unit("Apple", "2020 (M1); M4 has SME instead", "AMX"),
+}
+
+
+def unit_of(arch: str) -> Unit:
+    """The unit of an architecture; of one that a caller added, its name."""
+    return UNITS.get(arch, Unit("", "", arch))

@@ -1,0 +1,94 @@
+"""What a unit does with its accumulators at the end of a GEMM."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..formats import Format
+from ..formats.sums import add_rounded
+
+#: Edge rules of a rollup.
+RULES = ("flush_adds",)
+
+
+@dataclass(frozen=True)
+class Rollup:
+    """Accumulators that take turns over k, their sum, and a last addition of +0 (Gaudi and Gaudi 2: mme_reference).
+
+    Product k goes to accumulator k mod `accumulators`; the first one starts from c, the others from +0. After K products the
+    accumulators i, i + 1, ... with i = K mod `accumulators` are added in pairs, ((i, i + 1), (i + 2, i + 3)), and +0
+    to the sum, so that -0 becomes +0. All these additions are in the result format, rounded to nearest even.
+
+    Parameters
+    ----------
+    accumulators : int
+        A power of two.
+    flush_adds : bool
+        Edge rule: results of the additions that are subnormal become zero and keep their sign.
+
+    Raises
+    ------
+    ValueError
+        If `accumulators` is no power of two.
+    """
+
+    accumulators: int = 1
+    flush_adds: bool = False
+
+    def __post_init__(self):
+        if self.accumulators < 1 or self.accumulators & (self.accumulators - 1):
+            raise ValueError(f"accumulators is {self.accumulators}, expected a power of two")
+        if not isinstance(self.flush_adds, bool):
+            raise TypeError(f"flush_adds is {self.flush_adds!r}, expected True or False")
+
+    def run(
+        self,
+        chain: Callable[[np.ndarray, list[range]], np.ndarray],
+        c: np.ndarray,
+        pieces: Sequence[range],
+        fmt: Format,
+    ) -> np.ndarray:
+        """One chain of the unit over pieces of k.
+
+        Parameters
+        ----------
+        chain : callable
+            (encodings of c, pieces of k) -> encodings of one accumulator's chain.
+        c : ndarray
+            Encodings of the addend.
+        pieces : sequence of range
+        fmt : Format
+            Of the results.
+        """
+        if self.accumulators == 1:
+            return self._added(chain(c, list(pieces)), np.zeros(c.shape, fmt.container), fmt)
+        ks = [k for piece in pieces for k in piece]
+        zero = np.zeros(c.shape, c.dtype)
+        taken = [ks[i :: self.accumulators] for i in range(self.accumulators)]
+        sums = [
+            chain(zero if i else c, _ranges(mine)) if mine else np.zeros(c.shape, fmt.container)
+            for i, mine in enumerate(taken)
+        ]
+        first = len(ks) % self.accumulators
+        sums = sums[first:] + sums[:first]
+        while len(sums) > 1:
+            sums = [self._added(sums[i], sums[i + 1], fmt) for i in range(0, len(sums), 2)]
+        return self._added(sums[0], np.zeros(c.shape, fmt.container), fmt)
+
+    def _added(self, x: np.ndarray, y: np.ndarray, fmt: Format) -> np.ndarray:
+        """x + y, NaN as all ones without a sign."""
+        total = add_rounded(x, y, fmt)
+        sign, mask = fmt.container.type(fmt.sign_bit), fmt.container.type(fmt.magnitude_mask)
+        total = np.where((total & mask) > fmt.container.type(fmt.exponent_mask), mask, total)
+        if not self.flush_adds:
+            return total
+        return np.where(total & fmt.container.type(fmt.exponent_mask), total, total & sign)
+
+
+def _ranges(ks: list[int]) -> list[range]:
+    """Values of k that are equally far apart as ranges."""
+    steps = {y - x for x, y in zip(ks, ks[1:], strict=False)}
+    if len(steps) <= 1:
+        return [range(ks[0], ks[-1] + 1, steps.pop() if steps else 1)]
+    return [range(k, k + 1) for k in ks]

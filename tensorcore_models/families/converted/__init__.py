@@ -1,0 +1,5 @@
+"""ConvertedDotAdd: operands are converted to another format first; the rest is another family's."""
+
+from .specification import ConvertedDotAdd
+
+__all__ = ["ConvertedDotAdd"]

@@ -1,0 +1,99 @@
+"""Operands converted to the format in which a unit multiplies: one by one in plain integers, and arrays of them."""
+
+import dataclasses
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...formats import Format, get_float_format
+from ...formats.exact_rounding import round_to_bits
+from ...formats.rounding import decode, encode
+
+
+def convert(bits: int, fmt: Format, via: Format, flush: bool) -> int:
+    """One encoding converted to `via`, rounded to nearest even; NaN is the quiet one.
+
+    Parameters
+    ----------
+    bits : int
+        Encoding in `fmt`; ignored bits of a padded format are read, as the unit reads them.
+    fmt, via : Format
+    flush : bool
+        Numbers that are subnormal in `via` become zeros of their sign.
+    """
+    fmt = full_width(fmt)
+    kind, negative, significand, exponent = fmt.decode_exact(bits)
+    sign = via.sign_bit if negative else 0
+    if kind == "nan":
+        return via.nan_encoding()
+    if kind == "inf":
+        return sign | via.exponent_mask
+    code = round_to_bits(negative, significand, exponent, via)
+    return sign if flush and not code & via.exponent_mask else code
+
+
+def converts(fmt: Format, via: Format) -> bool:
+    """Whether :func:`convert_array` has the conversion, and it overflows by no more than its rounding does."""
+    full = full_width(fmt)
+    if full.container.itemsize > 2:
+        return (full.bits, full.exponent_bits, full.bias, full.specials) == (
+            via.bits,
+            via.exponent_bits,
+            via.bias,
+            "ieee",
+        )
+    return (
+        full.emax <= via.emax
+        and full.quantum_exponent >= via.quantum_exponent
+        and full.fraction_bits <= via.fraction_bits
+    )
+
+
+def full_width(fmt: Format) -> Format:
+    """A format with ignored bits as one that has them all in its fraction."""
+    return dataclasses.replace(fmt, fraction_bits=fmt.fraction_bits + fmt.padding_bits, padding_bits=0)
+
+
+def converted_pass(spec: Any, p: Any) -> Any:
+    """The pass of the inner accumulator, on converted operands."""
+    via = get_float_format(spec.via_format)
+    a, b = (
+        [convert(bits, spec.operand_format(p.formats[side], side), via, spec.flush) for bits in codes]
+        for side, codes in enumerate((p.a, p.b))
+    )
+    return dataclasses.replace(p, spec=spec.dot, a=a, b=b, formats=(via, via, *p.formats[2:]))
+
+
+@lru_cache(256)
+def _table(fmt: Format, via: Format, flush: bool) -> np.ndarray:
+    """Converted encodings of all encodings of a format of at most 16 bits."""
+    values = decode(np.arange(1 << 8 * fmt.container.itemsize, dtype=fmt.container), fmt, np.dtype(np.float64))
+    table = encode(values, via)
+    table[np.isnan(values)] = via.nan_encoding()
+    if flush:
+        tiny = table & via.exponent_mask == 0
+        table[tiny] &= via.sign_bit
+    table.setflags(write=False)
+    return table
+
+
+def convert_array(codes: np.ndarray, fmt: Format, via: Format, flush: bool) -> np.ndarray:
+    """:func:`convert` for an array.
+
+    Formats of up to 16 bits by a table; wider ones have the exponents of `via` (:func:`converts`).
+    """
+    if fmt == via and not flush and not fmt.padding_bits:
+        return codes
+    if fmt.container.itemsize <= 2:
+        return _table(fmt, via, flush)[codes]
+    full = full_width(fmt)
+    drop = np.uint32(full.fraction_bits - via.fraction_bits)
+    magnitude, sign = codes & np.uint32(0x7FFFFFFF), codes & np.uint32(0x80000000)
+    special = magnitude > np.uint32(via.exponent_mask)
+    if drop:
+        odd = magnitude >> drop & np.uint32(1)
+        magnitude = magnitude + odd + np.uint32((1 << int(drop) - 1) - 1) >> drop << drop
+    if flush:
+        magnitude = np.where(magnitude < np.uint32(1 << 23), np.uint32(0), magnitude)
+    return np.where(special, np.uint32(via.nan_encoding()), magnitude | sign)

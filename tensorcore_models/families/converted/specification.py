@@ -1,0 +1,196 @@
+"""A unit that converts its operands to another format first, and then does what another accumulator does."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from ...explanations.words import Words
+from ...formats import Format, get_float_format
+from ..base import Accumulator, Conversion
+from ..checks import require
+from ..fused import ParametricDotAdd
+from . import integers
+
+SpecialCodes = Literal["own", "ieee", "finite", "fn"]
+#: Edge rules of the conversion itself; all others are the inner accumulator's.
+OWN_RULES = ("bias_a", "bias_b", "specials_a", "specials_b")
+
+
+@dataclass(frozen=True)
+class ConvertedDotAdd(Accumulator):
+    """Operands are converted to `via_format`, rounded to nearest even where that is narrower; `dot` does the rest.
+
+    The matrix engines of Gaudi (HabanaAI/Intel_Gaudi3_Software, mme/mme_reference): fp8 and fp16 operands become FP32 numbers,
+    so that their subnormal numbers have the exponent of their leading bit; a tf32 operand is an FP32 number that the
+    unit rounds.
+
+    Parameters
+    ----------
+    dot : Accumulator
+        The algorithm, on operands in `via_format`.
+    via_format : str
+        Format of the converted operands. An operand format with ignored bits (tf32) is read with them here.
+    flush : bool
+        Operands that are subnormal in `via_format` become zeros of their sign.
+    bias_a, bias_b : int or None
+        Edge rules: exponent biases of the operands; None: their formats' own.
+    specials_a, specials_b : {"own", "ieee", "finite", "fn"}
+        Edge rules: what the largest exponent means: infinities and NaNs; numbers; numbers but for all ones, which is
+        NaN; or what the format says.
+    bias_range : tuple of int
+        Biases that the unit takes: the lowest, the highest and the step between them; empty: its formats' own only.
+    codes : tuple of str
+        Values of `specials_a` and `specials_b` that the unit takes, beside "own".
+    """
+
+    dot: Accumulator = ParametricDotAdd()
+    via_format: str = "fp32"
+    flush: bool = False
+    bias_a: int | None = None
+    bias_b: int | None = None
+    specials_a: SpecialCodes = "own"
+    specials_b: SpecialCodes = "own"
+    bias_range: tuple[int, ...] = ()
+    codes: tuple = ()
+
+    edge_rules: ClassVar = {**Accumulator.edge_rules, **dict.fromkeys(OWN_RULES)}
+    left_out: ClassVar = {
+        "probe vectors": "those of the inner algorithm do not know how subnormal operands are converted"
+    }
+
+    def _check(self):
+        via = get_float_format(self.via_format)
+        require(via.specials == "ieee" and via.signed, self, f"via_format {via.name} has no sign, infinities or NaN")
+        require(not isinstance(self.dot, ConvertedDotAdd), self, "dot converts its operands, too")
+        given = self.bias_range
+        require(len(given) in (0, 3), self, f"bias_range {given} is empty, or lowest, highest and step")
+        biases = range(given[0], given[1] + 1, given[2]) if given else range(0)
+        known = ", ".join(map(str, biases)) if len(biases) < 9 else f"{biases[0]} to {biases[-1]}"
+        for name in ("bias_a", "bias_b"):
+            bias = getattr(self, name)
+            has = known or "no bias but its format's own"
+            require(bias is None or bias in biases, self, f"{name} is {bias}, the unit has {has}")
+        for name in ("specials_a", "specials_b"):
+            value, has = getattr(self, name), ", ".join(map(repr, ("own", *self.codes)))
+            require(value == "own" or value in self.codes, self, f"{name} is {value!r}, the unit has {has}")
+
+    @property
+    def terms_per_step(self) -> int:
+        return self.dot.terms_per_step
+
+    @property
+    def groups_per_instruction(self) -> int:
+        return self.dot.groups_per_instruction
+
+    @property
+    def inner(self) -> Accumulator:
+        return self.dot.inner
+
+    def with_rules(self, **rules):
+        """A copy with other edge rules, of the conversion or of the inner accumulator.
+
+        Raises
+        ------
+        ValueError
+            If a name is an edge rule of neither (the message lists them) or a value is not one that the unit has.
+        """
+        unknown = sorted(set(rules) - {*OWN_RULES, *self.dot.edge_rules})
+        if unknown:
+            known = ", ".join((*OWN_RULES, *self.dot.edge_rules))
+            raise ValueError(f"{type(self).__name__} has no edge rule {', '.join(map(repr, unknown))}; it has {known}")
+        own = {name: value for name, value in rules.items() if name in OWN_RULES}
+        inner = {name: value for name, value in rules.items() if name not in OWN_RULES}
+        return dataclasses.replace(self, dot=self.dot.with_rules(**inner), **own)
+
+    def operand_format(self, fmt: Format, side: int) -> Format:
+        """The format of operand a (side 0) or b (1) under the edge rules; its own name and no value type if they change it."""
+        bias = (self.bias_a, self.bias_b)[side]
+        specials = (self.specials_a, self.specials_b)[side]
+        changes: dict[str, Any] = {} if bias is None else {"bias": bias}
+        if specials != "own":
+            changes["specials"] = specials
+        read = dataclasses.replace(fmt, **changes)
+        if read == fmt:
+            return fmt
+        return dataclasses.replace(
+            read, name=f"{fmt.name.split('_')[0]}_{read.specials}_bias{read.bias}", dtype_name=""
+        )
+
+    def _formats(self, formats) -> tuple:
+        """Formats of the converted operands, of c and of d."""
+        via = get_float_format(self.via_format)
+        return (via, via, *formats[2:])
+
+    def check_formats(self, formats, block_size):
+        super().check_formats(formats, block_size)
+        via = get_float_format(self.via_format)
+        for side, fmt in enumerate(formats[:2]):
+            if not integers.converts(self.operand_format(fmt, side), via):
+                raise ValueError(
+                    f"ConvertedDotAdd converts its operands to {via.name} first; {'ab'[side]}_format {fmt.name} has numbers "
+                    "that it cannot take"
+                )
+        self.dot.check_formats(self._formats(formats), block_size)
+
+    def pass_bits(self, p):
+        """The inner algorithm on converted operands."""
+        return self.dot.pass_bits(integers.converted_pass(self, p))
+
+    def words(self, d):
+        words = self.dot.words(d)
+        first = [
+            f"Operands are converted to {self.via_format}; subnormal numbers then have the exponent of their leading bit."
+        ]
+        if get_float_format(self.via_format).padding_bits:
+            first = [f"Operands are rounded to nearest, ties to even, to {self.via_format}."]
+        if self.flush:
+            first = [
+                f"{first[0].split(';')[0].rstrip('.')}; those that are subnormal there become zero and keep their sign."
+            ]
+        given = [f"{name} = {getattr(self, name)}" for name in OWN_RULES if getattr(self, name) not in (None, "own")]
+        if given:
+            first.append(f"Operands are read with {', '.join(given)}.")
+        brief = f"converts its operands to {self.via_format}, then {words.brief}"
+        return Words(words.title, (*first, *words.steps), words.formula, brief, words.window)
+
+    def add_step(self, ks, c, to):
+        return self.dot.add_step(ks, c, to)
+
+    def plan_fields(self, formats, scale, block_size):
+        return self.dot.plan_fields(self._formats(formats), scale, block_size)
+
+    def arrangement(self, length):
+        return self.dot.arrangement(length)
+
+    def conversion(self, formats):
+        via = get_float_format(self.via_format)
+        given = [self.operand_format(fmt, side) for side, fmt in enumerate(formats[:2])]
+        converted = self._formats(formats)
+
+        def convert(codes, side):
+            return integers.convert_array(codes, given[side], via, self.flush)
+
+        return Conversion(self.dot, converted, convert)
+
+    def unrounded(self):
+        dot = self.dot.unrounded()
+        return None if dot is None else dataclasses.replace(self, dot=dot)
+
+    def step_error(self, unit, facts):
+        from . import bound
+
+        return bound.step_error(self, unit, facts)
+
+    @classmethod
+    def searches(cls):
+        from .search import searches
+
+        return searches(cls)
+
+    def simplest(self):
+        return dataclasses.replace(self, dot=self.dot.simplest())
+
+    def pass_term(self, p):
+        from .terms import converted_term_pass
+
+        return self.dot.pass_term(converted_term_pass(self, p))

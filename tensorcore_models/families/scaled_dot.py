@@ -1,0 +1,121 @@
+"""ScaledDotAdd: an exact sum of products, scaled by a power of two, and c, rounded once (Arm's FP8 instructions)."""
+
+import dataclasses
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+from ..aspects.errors import OperandFacts
+from ..explanations.words import Words
+from ..formats import Format
+from .base import Accumulator, Conversion, NanRule
+from .checks import MAX_TERMS, require
+from .fused import ParametricDotAdd
+
+#: LSCALE has seven bits.
+MAX_SCALE = 127
+
+
+@dataclass(frozen=True)
+class ScaledDotAdd(Accumulator):
+    """Arm FP8: c + 2^-scale * (sum of products), exact and rounded once to nearest even (Arm ARM, FP8DotAddFP).
+
+    Subnormal numbers are kept, NaN is the default one, a sum of zeros is -0 where c and all products are.
+
+    Parameters
+    ----------
+    terms : int
+        Products of one sum.
+    scale : int
+        Edge rule: FPMR.LSCALE.
+    saturate : bool
+        Edge rule: FPMR.OSM, a finite sum that overflows gives the largest finite number.
+    """
+
+    terms: int = 4
+    scale: int = 0
+    saturate: bool = False
+    nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
+
+    edge_rules: ClassVar = {**Accumulator.edge_rules, "scale": None, "saturate": None}
+    left_out: ClassVar = {
+        "search": "without a scale it is found as an exact ParametricDotAdd",
+        "terms": "the term language has no exact sums whose zeros have signs",
+        "probe vectors": "LSCALE moves every number of the vectors of exact sums",
+    }
+
+    def _check(self):
+        require(1 <= self.terms <= MAX_TERMS, self, f"terms {self.terms} must be 1 to {MAX_TERMS}")
+        require(0 <= self.scale <= MAX_SCALE, self, f"scale {self.scale} must be 0 to {MAX_SCALE}, which LSCALE holds")
+
+    def check_formats(self, formats, block_size):
+        super().check_formats(formats, block_size)
+        most = 15 if formats[3].name == "fp16" else MAX_SCALE
+        if self.scale > most:
+            raise ValueError(f"scale is {self.scale}, results in {formats[3].name} have 0 to {most}")
+
+    @property
+    def terms_per_step(self) -> int:
+        return self.terms
+
+    @property
+    def exact(self) -> ParametricDotAdd:
+        """The sum without the scale."""
+        return ParametricDotAdd(
+            self.terms, None, output_rounding="rne", zero_sign="ieee", negative_underflow="negative", nan=self.nan
+        )
+
+    def _scaled(self, fmt: Format) -> Format:
+        """The format of a with the scale in its exponents."""
+        return dataclasses.replace(fmt, bias=fmt.bias + self.scale) if self.scale else fmt
+
+    def pass_bits(self, p):
+        fmt = p.formats[3]
+        inner = dataclasses.replace(p, spec=self.exact, formats=(self._scaled(p.formats[0]), *p.formats[1:]))
+        bits = self.exact.pass_bits(inner)
+        overflow = fmt.decode_exact(bits).kind == "inf" and all(
+            x.kind == "finite" for x in (*inner.x, *inner.y, inner.addend)
+        )
+        return bits & fmt.sign_bit | fmt.max_bits if self.saturate and overflow else bits
+
+    def conversion(self, formats):
+        """No encoding changes: the exponents of a are read with the scale."""
+        if self.saturate:
+            return None
+        return Conversion(self.exact, (self._scaled(formats[0]), *formats[1:]), lambda codes, side: codes)
+
+    def plan_fields(self, formats, scale, block_size):
+        from ..aspects import plans
+
+        plans.require(not self.saturate, "sums that saturate")
+        return self.exact.plan_fields((self._scaled(formats[0]), *formats[1:]), scale, block_size)
+
+    def arrangement(self, length):
+        return self.exact.arrangement(length)
+
+    def words(self, d):
+        n, s = self.terms, self.scale
+        steps = (
+            f"{n} products are added exactly{f', the sum times 2^-{s},' if s else ''} and c is added to that exactly.",
+            f"The total is rounded to nearest, ties to even, to {d}, once; subnormal numbers are kept.",
+            *(("Overflow gives the largest finite number.",) if self.saturate else ()),
+        )
+        scale = rf"2^{{-{s}}} \, " if s else ""
+        return Words(
+            f"Exact sum of {n} products and c, rounded once", steps,
+            rf"d = \mathrm{{RNE}}\left(c + {scale}\sum_{{i=1}}^{{{n}}} a_i b_i\right)",
+            f"adds {n} products and the running sum exactly and rounds once",
+        )  # fmt: skip
+
+    def add_step(self, ks, c, to):
+        return self.exact.add_step(ks, c, to)
+
+    def unrounded(self):
+        return self.exact.unrounded()
+
+    def step_error(self, unit: Any, facts: OperandFacts):
+        inner = SimpleNamespace(formats=unit.formats, scale_format=None, block_size=None, label=unit.label)
+        return self.exact.step_error(inner, facts)
+
+    def simplest(self):
+        return self.exact if not self.scale and not self.saturate else self

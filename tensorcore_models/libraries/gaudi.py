@@ -1,0 +1,145 @@
+"""What Gaudi makes of the FP32 results of its matrix engine: conversion to bf16, fp16 and fp8.
+
+Source: HabanaAI/Intel_Gaudi3_Software e6cef1c (MIT), mme/mme_reference: fp32_to_bf16, fp32_to_cfp16, fp32_to_fp8,
+restated. It is
+not :func:`tensorcore_models.encode`, whose rules for infinities, NaN and stochastic rounding are other ones.
+"""
+
+import dataclasses
+from typing import Literal
+
+import numpy as np
+
+from ..formats import Format, get_float_format
+from ..integers import checked_integer
+
+#: Formats that it converts to; any bias and, but for bf16, any use of the largest exponent.
+TARGETS = ("bf16", "fp16", "e4m3", "e5m2")
+ROUNDINGS = ("rne", "rz", "ru", "rd", "sr", "rna")
+#: More places than a significand of FP32 has.
+_FAR = 40
+
+
+def convert_results(
+    results: np.ndarray,
+    target: str | Format,
+    *,
+    rounding: str = "rne",
+    bias: int | None = None,
+    specials: Literal["ieee", "finite", "fn"] = "ieee",
+    random: np.ndarray | None = None,
+    clip: bool = False,
+    clip_infinities: bool = False,
+    flush: bool = False,
+) -> np.ndarray:
+    """Encodings of FP32 results in a narrower format.
+
+    Parameters
+    ----------
+    results : ndarray of uint32
+        Encodings of FP32 numbers, any shape.
+    target : {"bf16", "fp16", "e4m3", "e5m2"}
+    rounding : {"rne", "rz", "ru", "rd", "sr", "rna"}
+        rne is the device's default.
+    bias : int, optional
+        Exponent bias of the target; its own by default.
+    specials : {"ieee", "finite", "fn"}
+        What its largest exponent means: infinities and NaN; numbers; numbers but for all ones, which is NaN (fp8 only).
+    random : ndarray of uint32, optional
+        For "sr", one number for each result, which goes away from zero unless what is cut off, as a fraction of 32 bits, is
+        below. What is less than half of the smallest number of fp16 or fp8 becomes zero (seen in the vectors that the
+        model gave).
+    clip : bool
+        Infinite results of finite numbers become the largest finite number.
+    clip_infinities : bool
+        With `clip`, those of infinities, too.
+    flush : bool
+        Subnormal results become zero, or the smallest normal number where the rounding is directed towards it.
+
+    Returns
+    -------
+    ndarray
+        Encodings in the target's container type, the shape of `results`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the target, the rounding or the specials are none of these, or "sr" has no random numbers.
+    """
+    fmt = _target(target, bias, specials)
+    if rounding not in ROUNDINGS:
+        raise ValueError(f"rounding is {rounding!r}, Gaudi has {', '.join(ROUNDINGS)}")
+    if (random is None) == (rounding == "sr"):
+        raise ValueError("random numbers go with rounding 'sr', one for each result")
+    bits = np.asarray(results)
+    if bits.dtype != np.uint32:
+        raise TypeError(f"results are {bits.dtype}, expected encodings of FP32 in uint32")
+    draws = (
+        np.zeros(bits.shape, np.uint32)
+        if random is None
+        else np.broadcast_to(np.asarray(random, np.uint32), bits.shape)
+    )
+    negative = bits >> np.uint32(31) != 0
+    code = _rounded(bits, fmt, rounding, negative, draws, flush)
+    toward_zero = (rounding == "rz") | ((rounding == "ru") & negative) | ((rounding == "rd") & ~negative)
+    infinite_in, nan = bits & 0x7FFFFFFF == 0x7F800000, bits & 0x7FFFFFFF > 0x7F800000
+    return _with_specials(fmt, code, negative, toward_zero, infinite_in, nan, clip, clip_infinities)
+
+
+def _target(target: str | Format, bias: int | None, specials: str) -> Format:
+    fmt = get_float_format(target)
+    if fmt.name not in TARGETS:
+        raise ValueError(f"Gaudi converts results to {', '.join(TARGETS)}, not to {fmt.name}")
+    codes = {"bf16": ("ieee",), "fp16": ("ieee", "finite")}.get(fmt.name, ("ieee", "finite", "fn"))
+    if specials not in codes:
+        raise ValueError(f"specials is {specials!r}, {fmt.name} has {', '.join(map(repr, codes))}")
+    if bias is not None and fmt.name == "bf16" and bias != fmt.bias:
+        raise ValueError(f"bias is {bias}, bf16 has {fmt.bias} only")
+    found = fmt.bias if bias is None else checked_integer(bias, "bias")
+    return dataclasses.replace(fmt, bias=found, specials=specials, dtype_name="")
+
+
+def _rounded(bits, fmt: Format, rounding: str, negative, random, flush: bool) -> np.ndarray:
+    """Magnitudes of the encodings, as if the largest exponent were a number's, without an end."""
+    field, fraction = (bits >> np.uint32(23) & 0xFF).astype(np.int64), (bits & 0x7FFFFF).astype(np.int64)
+    tiny = field == 0
+    significand = np.where(tiny, fraction, fraction | 1 << 23)
+    exponent = np.where(tiny, -126, field - 127)
+    if fmt.name != "bf16":  # a subnormal number is only known to be there
+        exponent = np.where(tiny, -1000, exponent)
+    normal = (exponent >= fmt.emin) & ~(tiny & (significand < 1 << 23))
+    places = np.minimum(np.maximum(fmt.emin - exponent, 0), _FAR) + 23 - fmt.fraction_bits
+    kept, rest = significand >> places, significand & (1 << places) - 1
+    half, fits = 1 << places - 1, fmt.name == "bf16"
+    up = {
+        "rne": (rest > half) | ((rest == half) & (kept & 1 == 1)),
+        "rna": rest >= half,
+        "rz": np.zeros(rest.shape, bool),
+        "ru": (rest > 0) & ~negative,
+        "rd": (rest > 0) & negative,
+        "sr": (_fraction(rest, places) >= random.astype(np.int64)) & (fits | (rest >= half) | (kept > 0)),
+    }[rounding]
+    code = kept + (up & (rest > 0)) + np.where(normal, (exponent - fmt.emin) << fmt.fraction_bits, 0)
+    least = 1 << fmt.fraction_bits
+    if flush:
+        away = (significand > 0) & (((rounding == "ru") & ~negative) | ((rounding == "rd") & negative))
+        code = np.where(code < least, np.where(away, least, 0), code)
+    return code
+
+
+def _fraction(rest: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """What is cut off as a fraction of 32 bits."""
+    return np.where(places <= 32, rest << np.maximum(32 - places, 0), rest >> np.maximum(places - 32, 0))
+
+
+def _with_specials(fmt, code, negative, toward_zero, infinite_in, nan, clip, clip_infinities) -> np.ndarray:
+    ones = (1 << fmt.exponent_bits + fmt.fraction_bits) - 1
+    largest = fmt.max_bits
+    sign = np.where(negative, fmt.sign_bit, 0)
+    beyond = infinite_in | (code > largest)
+    clipped = clip & (clip_infinities | ~infinite_in)
+    end = {"ieee": fmt.exponent_mask, "finite": ones, "fn": ones}[fmt.specials]
+    ends = np.where(clipped | (toward_zero & ~infinite_in), largest, end)
+    code = np.where(beyond, ends, code) | sign
+    code = np.where(nan, ones | (sign if fmt.specials == "fn" else 0), code)
+    return code.astype(fmt.container)
