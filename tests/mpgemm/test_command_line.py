@@ -73,7 +73,7 @@ def test_examples_run(command, arguments, examples_folder, monkeypatch, capsys):
 NEEDED = {
     "W.safetensors": "a safetensors file",
     "my_model:dot": "a module",
-    "plan.json": "a recording",
+    "chosen.json": "a recording",
     "out": "results",
     "out1": "results",
     "cpu:vdpbf16ps": "AVX512-BF16",
