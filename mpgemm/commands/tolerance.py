@@ -27,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out-format", metavar="FORMAT", help="the kernel rounds its result to this format (bf16, fp16, ...)"
     )
     what.add_argument(
+        "--promote-every", type=int, metavar="N", help="the kernel adds up in FP32 outside of the unit every N products"
+    )
+    what.add_argument(
         "--reference",
         choices=("given", "rounded"),
         default="given",
@@ -90,6 +93,7 @@ def _tolerance(args: argparse.Namespace, first) -> Tolerance:
     engine = args.engine or (None if args.method else "h100")
     return tolerance(
         engine, method=args.method, fmt=args.format, reference=args.reference, out_format=args.out_format,
+        promote_every=args.promote_every,
         quantile=args.quantile, confidence=args.confidence, check=check, first=first,
         progress=None if args.quiet or not sys.stderr.isatty() else report.Progress(sys.stderr), **where,
     )  # fmt: skip
