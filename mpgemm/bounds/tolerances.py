@@ -365,13 +365,13 @@ def _by_sampling(question: _Question, known: _Known, progress: Progress | None) 
         if not population.fresh and known.complete:
             whole.add(product.errors(known.shown))
         with one_thread():
-            sample(product, replace(population, side=side).blocks(count), count, found, progress)
+            sample(product, population.with_side(side).blocks(count), count, found, progress)
     except KeyboardInterrupt:
         enough = len(found.error) >= FEWEST
         raise Interrupted(_with_lines(question, known, found, whole) if enough else known.tolerance) from None
     tolerance = _with_lines(question, known, found, whole)
     m, k, n = population.shape
-    faulty = replace(population, side=FAULT_SIDE)
+    faulty = population.with_side(FAULT_SIDE)
     try:
         with one_thread():
             cases = [case_of(product, data) for data in faulty.blocks(blocks_for(*_sides(faulty.block, k)))]
