@@ -6,7 +6,7 @@ elements it reaches.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -111,6 +111,14 @@ def twice_through(fmt: Format) -> str:
     return "bf16" if fmt.name in ("fp32", "fp16") else "fp16"
 
 
+def _no_sums_outside(case: Case) -> np.ndarray | None:
+    """One chain over all of k where sums outside of the unit are meant."""
+    product = case.product
+    if not isinstance(product, EngineProduct) or product.promote_every is None:
+        return None
+    return replace(product, promote_every=None).errors(case.data).computed
+
+
 def _tf32_operands(case: Case) -> np.ndarray | None:
     """Operands in TF32 where the kernel has wider ones."""
     tf32 = get_float_format("tf32")
@@ -146,6 +154,7 @@ FAULTS: tuple[tuple[str, Faulty, int | None], ...] = (
     ("the least single k dropped", _dropped_k, None),
     ("FP16 accumulation", _accumulator("fp16"), None),
     ("BF16 accumulation", _accumulator("bf16"), None),
+    ("no sums outside of the unit", _no_sums_outside, None),
     ("output rounded twice", _rounded_twice, None),
     ("TF32 operands", _tf32_operands, None),
     (f"a transposed tile of {TILE} x {TILE}", _transposed_tile, TILE * (TILE - 1)),

@@ -5,7 +5,7 @@ block are those of a whole product of the shape asked about, so that what is lea
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -35,6 +35,9 @@ class Population(Protocol):
     @property
     def fresh(self) -> bool:
         """Whether other operands are drawn each time."""
+
+    def with_side(self, side: int) -> "Population":
+        """The same with other rows and columns at most in a block."""
 
     def whole(self) -> Data:
         """The whole product: that of the first seed, or the given one."""
@@ -108,6 +111,10 @@ class Drawn:
 
     fresh = True
 
+    def with_side(self, side: int) -> "Drawn":
+        """The same with other rows and columns at most in a block."""
+        return replace(self, side=side)
+
     @property
     def block(self) -> tuple[int, int]:
         """Rows and columns of a block."""
@@ -160,6 +167,10 @@ class Orders:
     side: int = SIDE
 
     fresh = False
+
+    def with_side(self, side: int) -> "Orders":
+        """The same with other rows and columns at most in a block."""
+        return replace(self, side=side)
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -208,9 +208,10 @@ def estimate(
         most = max((float(np.abs(x).max(initial=0.0)) for x in (*found.exact, *whole.exact)), default=0.0)
         if most * (1 + line[2]) + line[3] >= out_format.max_finite:
             line[:] = math.inf
+    by_relative, by_absolute, rtol, atol = (upwards(float(x)) for x in line)
     return Statistical(
-        quantile, confidence, len(found.error), found.elements, str(population), (m, k, n),
-        *(upwards(float(x)) for x in line), seen / limit if limit else 0.0, max(of_bound, default=0.0),
+        quantile, confidence, len(found.error), found.elements, str(population), (m, k, n), by_relative, by_absolute, rtol,
+        atol, seen / limit if limit else 0.0, max(of_bound, default=0.0),
     )  # fmt: skip
 
 

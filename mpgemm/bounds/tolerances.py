@@ -61,6 +61,7 @@ def tolerance(
     parameters: Mapping[str, float] | None = None,
     shape: tuple[int, int] = SHAPE,
     seed: int = 0,
+    promote_every: int | None = None,
     scale_a=None,
     scale_b=None,
     reference: str = "given",
@@ -94,6 +95,8 @@ def tolerance(
     distribution, parameters, shape, seed
         Draw the data instead: a name of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`, its parameters, (m, n) of the products
         that the tolerance is for, and the seed of the pair for which a line is certified.
+    promote_every : int, optional
+        Products after which the kernel adds its chain to a sum in FP32 outside of the unit and starts anew.
     scale_a, scale_b : array_like, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), optional
         Block scales that go with `data` on a block-scaled engine, as :meth:`Engine.gemm` takes them (values, or encodings
         where they are uint8). |A|, |B| and the exact product are then those of the scaled operands.
@@ -135,7 +138,7 @@ def tolerance(
     >>> bool((abs(d - a.values() @ b.values()) <= found.bound).all()), found.vacuity.vacuous
     (True, False)
     """
-    product = _product(engine, method, fmt, reference, out_format)
+    product = _product(engine, method, fmt, reference, out_format, promote_every)
     check_share(quantile, confidence)
     if check is not None:
         check_line(*check)
@@ -169,11 +172,13 @@ def _length(k) -> int:
     return int(k)
 
 
-def _product(engine, method, fmt, reference: str, out_format: str | None) -> EngineProduct | MethodProduct:
+def _product(engine, method, fmt, reference: str, out_format: str | None, every) -> EngineProduct | MethodProduct:
     """What is tested."""
     narrow = None if out_format is None else get_float_format(out_format)
     if method is not None:
         row = get_method(method)
+        if every is not None:
+            raise ValueError("a method says itself where it adds up: leave promote_every out")
         if fmt is not None:
             raise ValueError("a method has a word format of its own: leave fmt out, or give it as the method's option")
         return MethodProduct(row, resolve_engine(engine, row), narrow)
@@ -182,7 +187,9 @@ def _product(engine, method, fmt, reference: str, out_format: str | None) -> Eng
     engine = plain_engine(engine, fmt) if isinstance(engine, str) else engine
     if engine.formats[3].name == (narrow.name if narrow else None):
         narrow = None
-    return EngineProduct(engine, None, reference, narrow)
+    if every is not None and (_length(every) < 1 or every % engine.k):
+        raise ValueError(f"promote_every is {every}, expected a multiple of the {engine.k} products of {engine.label}")
+    return EngineProduct(engine, every, reference, narrow)
 
 
 def _given(data, scale_a, scale_b) -> Data:
@@ -202,11 +209,19 @@ def _a_priori(product: EngineProduct, k: int, facts) -> tuple[float, float, list
     """(relative, absolute, derivation, published bounds) of an engine, its operands exact."""
     engine = product.engine
     step = bounds.step_error(engine, facts)
-    steps = bounds.steps_of(engine, k, step.terms)
+    chains = 1 if product.promote_every is None else -(-k // product.promote_every)
+    steps = bounds.steps_of(engine, min(k, product.promote_every or k), step.terms)
     relative = bounds.growth(step.relative, steps) * bounds.MARGIN**2
     absolute = step.absolute * steps * (1 + bounds.growth(step.relative, steps)) * bounds.MARGIN if steps else 0.0
-    lines = [f"{engine.label}: {steps} steps of {step.terms} products", *(f"each step: {t}" for t in step.derivation)]
+    many = "" if product.promote_every is None else f"{chains} chains of "
+    lines = [f"{engine.label}: {many}{steps} steps of {step.terms} products"]
+    lines += [f"each step: {text}" for text in step.derivation]
     lines.append(f"alpha = {step.relative:.4g}, beta = {step.absolute:.4g}; (1 + alpha)^{steps} - 1 = {relative:.6g}")
+    if product.promote_every is not None:
+        outside = bounds.growth(2.0**-24, chains)
+        relative = (relative + (1 + relative) * outside) * bounds.MARGIN
+        absolute = (absolute * (1 + outside) + 2.0**-149) * chains * bounds.MARGIN
+        lines.append(f"the chains are added up in FP32 outside: {outside:.4g} of the sum more")
     published = {}
     if isinstance(engine.formats[0], Format):
         found = block_fma_bounds(max(k, 1), step.terms, 0.0, engine.formats[3].unit_roundoff)
@@ -350,13 +365,13 @@ def _by_sampling(question: _Question, known: _Known, progress: Progress | None) 
         if not population.fresh and known.complete:
             whole.add(product.errors(known.shown))
         with one_thread():
-            sample(product, replace(population, side=side).blocks(count), count, found, progress)
+            sample(product, population.with_side(side).blocks(count), count, found, progress)
     except KeyboardInterrupt:
         enough = len(found.error) >= FEWEST
         raise Interrupted(_with_lines(question, known, found, whole) if enough else known.tolerance) from None
     tolerance = _with_lines(question, known, found, whole)
     m, k, n = population.shape
-    faulty = replace(population, side=FAULT_SIDE)
+    faulty = population.with_side(FAULT_SIDE)
     try:
         with one_thread():
             cases = [case_of(product, data) for data in faulty.blocks(blocks_for(*_sides(faulty.block, k)))]

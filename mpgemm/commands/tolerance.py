@@ -27,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out-format", metavar="FORMAT", help="the kernel rounds its result to this format (bf16, fp16, ...)"
     )
     what.add_argument(
+        "--promote-every", type=int, metavar="N", help="the kernel adds up in FP32 outside of the unit every N products"
+    )
+    what.add_argument(
         "--reference",
         choices=("given", "rounded"),
         default="given",
@@ -90,6 +93,7 @@ def _tolerance(args: argparse.Namespace, first) -> Tolerance:
     engine = args.engine or (None if args.method else "h100")
     return tolerance(
         engine, method=args.method, fmt=args.format, reference=args.reference, out_format=args.out_format,
+        promote_every=args.promote_every,
         quantile=args.quantile, confidence=args.confidence, check=check, first=first,
         progress=None if args.quiet or not sys.stderr.isatty() else report.Progress(sys.stderr), **where,
     )  # fmt: skip
@@ -136,8 +140,7 @@ def _given_lines(found: Tolerance):
             yield wrapped(f"misses {found.misses(name)}", "    ", "      ")
     if found.faults:
         yield wrapped(f"faults tried: {', '.join(next(iter(found.faults.values())))}", "  ", "    ")
-    if found.checked is not None:
-        yield from _checked(found)
+    yield from _checked(found)
     yield from (wrapped(f"note: {text}", "", "  ") for text in ("", *found.notes) if text)
     yield f"\n{found.snippet}"
 
@@ -156,12 +159,14 @@ def _verdict(v: Vacuity) -> str:
 
 
 def _checked(found: Tolerance):
-    checked, certified = found.checked, found.certified
+    checked, certified, statistical = found.checked, found.certified, found.statistical
+    if checked is None or statistical is None:
+        return
     yield f"\nyour rtol={checked.line.rtol:g} atol={checked.line.atol:g}:"
     yield wrapped(_verdict(checked.vacuity), "  ", "    ")
     if found.misses("given") is not None:
         yield wrapped(f"misses {found.misses('given')}", "    ", "      ")
-    shape = "x".join(map(str, found.statistical.shape))
+    shape = "x".join(map(str, statistical.shape))
     if checked.failures or checked.failing > 0.5:
         text = f"TOO TIGHT: a right kernel fails it in {checked.failing:.0%} of {shape} products, as {checked.draws} draws tell"
     elif certified is not None and _covers(checked.line, certified):

@@ -145,23 +145,20 @@ def _terms(f: Failure) -> Iterator[Finding]:
         return
     sums = np.concatenate([np.zeros((len(products), 1)), np.cumsum(products, 1)], 1)
 
-    def nearest(candidates: np.ndarray, sign: int, text: Callable[[int], str]) -> Finding:
+    def nearest(candidates: np.ndarray, length: int, sign: int, text: str) -> Finding:
         with np.errstate(divide="ignore", invalid="ignore"):
             distance = ((f.got - f.true)[:, None] + sign * candidates) / f.usual[:, None]
         best = int(np.argmin(np.square(distance).sum(0)))
-        return f.finding(f.true - sign * candidates[:, best], text(best))
+        return f.finding(f.true - sign * candidates[:, best], text.format(best, best + length))
 
     for sign, what in ((1, "is missing"), (-1, "is there twice")):
-        yield nearest(products, sign, lambda at, what=what: f"a lost term: k = {at} {what}")
+        yield nearest(products, 1, sign, f"a lost term: k = {{0}} {what}")
         for length in (t for t in (2, 4, *TILES) if t < k):
             blocks = sums[:, length:] - sums[:, :-length]
-            yield nearest(blocks, sign, lambda at, n=length, what=what: f"lost terms: k {at}:{at + n} {what}")
-    yield nearest(
-        sums[:, -1:] - sums[:, 1:-1],
-        1,
-        lambda at: f"lost terms: the sum ends at k = {at + 1} of {k} (a tail that fills no tile)",
-    )
-    yield nearest(sums[:, 1:-1], 1, lambda at: f"lost terms: the sum begins at k = {at + 1}")
+            yield nearest(blocks, length, sign, f"lost terms: k {{0}}:{{1}} {what}")
+    ends = f"lost terms: the sum ends at k = {{1}} of {k} (a tail that fills no tile)"
+    yield nearest(sums[:, -1:] - sums[:, 1:-1], 1, 1, ends)
+    yield nearest(sums[:, 1:-1], 1, 1, "lost terms: the sum begins at k = {1}")
 
 
 def _scattered(f: Failure) -> Iterator[Finding]:

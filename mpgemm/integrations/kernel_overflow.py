@@ -6,6 +6,8 @@ those of the model where the kernel adds in the model's order, and for sums in s
 positive or the negative products can reach, or NaN where both can.
 """
 
+from typing import Any
+
 import numpy as np
 
 import tensorcore_models as tcm
@@ -120,7 +122,7 @@ def model_values(allowed: KernelTolerance, rows: np.ndarray, columns: np.ndarray
     a, b, *scales = allowed.operands
     a, b = a[rows], b[:, columns]
     scales = [None if s is None else s[rows] if i == 0 else s[:, columns] for i, s in enumerate(scales)]
-    options = {} if scales[0] is None else {"scale_a": scales[0], "scale_b": scales[1]}
+    options: dict[str, Any] = {} if scales[0] is None else {"scale_a": scales[0], "scale_b": scales[1]}
     if allowed.promote_every is not None:
         options["promote_every"] = allowed.promote_every
     c = None if allowed.c is None else allowed.c[np.ix_(rows, columns)]

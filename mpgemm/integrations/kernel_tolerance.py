@@ -62,7 +62,7 @@ class KernelTolerance:
     a: np.ndarray
     b: np.ndarray
     c: np.ndarray | None
-    operands: tuple[np.ndarray | None, ...]
+    operands: tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]
     given: tuple[np.ndarray, np.ndarray]
     out_format: str
     splits: int

@@ -263,6 +263,22 @@ def test_operands_that_overflow_certify_nothing():
         tolerance("h100", data=(a, np.full((8, 2), np.nan)))
 
 
+@pytest.mark.parametrize("fmt", ["fp8", "fp16"])
+def test_sums_outside_have_lines_of_their_own(fmt):
+    """By size and element by element they hold for operands that take turns in size, and are tighter than one chain's."""
+    one, every = (tolerance("h100", 1024, fmt=fmt, promote_every=every) for every in (None, 128))
+    assert every.relative < one.relative / 3
+    product = EngineProduct(plain_engine("h100", fmt), 128, "rounded")
+    for seed in range(4):
+        a, b = generate("log_uniform", 4, 1024, 4, seed, low=-6, high=4)
+        found = product.measure(Data(a, b))
+        assert (found.error <= every.relative * found.sizes + every.absolute).all()
+        assert (found.bound <= (every.relative * found.sizes + every.absolute) * 1.01).all()
+    drawn = tolerance("h100", 256, fmt=fmt, promote_every=128, distribution="normal", shape=(8, 8), reference="rounded")
+    assert drawn.statistical.of_bound < 1 and drawn.faults["statistical"]["zeros"] > 0.99
+    assert "no sums outside of the unit" in drawn.faults["statistical"]
+
+
 @pytest.mark.parametrize(("k", "reached"), [(64, 1.09), (1024, 1.12), (4096, 1.12)])
 def test_the_textbook_bound_is_exceeded_and_ours_is_not(k, reached):
     """gamma_k = k u / (1 - k u), u = 2^-24: of 8 products about 2^-24 seven are cut off, one is cut and rounded away."""
@@ -294,6 +310,8 @@ def test_wrong_kinds_of_arguments():
         ({"engine": "h100", "k": 4, "fmt": "fp17"}, "unknown format"),
         ({"engine": "a100", "k": 4, "fmt": "fp8"}, "no matrix unit for fp8"),
         ({"method": "ootomo", "fmt": "fp16", "k": 4}, "leave fmt out"),
+        ({"method": "ootomo", "k": 4, "promote_every": 16}, "leave promote_every out"),
+        ({"engine": "h100", "k": 64, "promote_every": 24}, "multiple of the 16"),
     ):
         with pytest.raises(ValueError, match=message):
             tolerance(**arguments)
