@@ -42,7 +42,7 @@ def add_input_arguments(parser: argparse.ArgumentParser, default: str) -> None:
         type=int,
         action="append",
         metavar=("M", "K", "N"),
-        help="sizes of generated matrices; may be given more than once",
+        help="sizes of generated matrices",
     )
     source.add_argument(
         "--c",

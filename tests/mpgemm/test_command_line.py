@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
-from mpgemm.cli import COMMANDS, build_parser, main
+from mpgemm.cli import COMMANDS, QUESTIONS, build_parser, main
 from mpgemm.commands.examples import EXAMPLES
 
 ALL_EXAMPLES = [(command, arguments) for command, rows in EXAMPLES.items() for arguments, _ in rows]
@@ -24,6 +24,21 @@ def test_help_ends_with_examples(command, capsys):
     assert stop.value.code == 0
     text = capsys.readouterr().out
     assert f"  mpgemm {command}" in text.partition("examples:\n")[2]
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_help_groups_commands_by_question(columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= columns for line in lines)
+    question, found = "", {}
+    for line in lines:
+        question = line[:-1] if line.endswith(":") and not line.startswith(" ") else question
+        if (word := re.match(r"  ([a-z-]+) +\S", line)) and question in QUESTIONS:
+            found.setdefault(question, []).append(word[1])
+    assert found == {question: list(commands) for question, commands in QUESTIONS.items()}
 
 
 @pytest.mark.parametrize(("command", "arguments"), ALL_EXAMPLES)
