@@ -147,7 +147,10 @@ def main(argv: list[str] | None = None) -> int:
     chosen = next((word for word in argv if not word.startswith("-")), None)
     if chosen is not None and chosen not in COMMANDS:
         sys.exit(_refuse(chosen, _unknown_command(chosen)))
-    args = build_parser(chosen).parse_args(argv)
+    try:
+        args = build_parser(chosen).parse_args(argv)
+    except ValueError as error:
+        return _refuse(str(chosen), str(error))
     if sys.stdout is None:  # it was closed before we started; whatever is printed is not wanted
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, it stays open until the end
     try:

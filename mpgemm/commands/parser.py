@@ -20,38 +20,52 @@ class Parser(argparse.ArgumentParser):
         self._rules: list[tuple[tuple[str, ...], tuple[str, ...], bool, str]] = []
         self._given: set[str] = set()
 
-    def goes_with(self, options: tuple[str, ...], others: tuple[str, ...], reason: str = "") -> None:
+    def goes_with(self, options: tuple[str, ...], others: tuple[str, ...], what: str = "") -> None:
         """State that options have an effect only beside at least one of the others.
 
         Parameters
         ----------
         options, others : tuple of str
             Options, or destinations of positional arguments.
-        reason : str
-            Why, after a colon.
+        what : str
+            What a message says that the options go with (default: the others by their names).
         """
-        self._rules.append((options, others, True, reason))
+        self._rules.append((options, others, True, what))
 
-    def goes_without(self, options: tuple[str, ...], others: tuple[str, ...], reason: str = "") -> None:
+    def goes_without(self, options: tuple[str, ...], others: tuple[str, ...], what: str = "") -> None:
         """State that options have no effect beside any of the others; parameters as of :meth:`goes_with`."""
-        self._rules.append((options, others, False, reason))
+        self._rules.append((options, others, False, what))
 
     def parse_known_args(self, args=None, namespace=None):
+        """As argparse.
+
+        Raises
+        ------
+        ValueError
+            If an option is given that has no effect beside the others.
+        """
         self._given = set()
         found = super().parse_known_args(args, namespace)
-        for options, others, wanted, reason in self._rules:
+        for options, others, wanted, what in self._rules:
             beside = [name for name in others if self._is_given(name)]
-            useless = [name for name in options if self._is_given(name) and bool(beside) != wanted]
+            useless = [self._spelled(name) for name in options if self._is_given(name) and bool(beside) != wanted]
             if useless:
+                names = " or ".join(map(self._spelled, others)) if wanted else " and ".join(map(self._spelled, beside))
+                relation = "with" if wanted or what else "without"
                 go = "goes" if len(useless) == 1 else "go"
-                rest = f"with {' or '.join(others)}" if wanted else f"without {' and '.join(beside)}"
-                self.error(f"{' and '.join(useless)} {go} {rest}{f': {reason}' if reason else ''}")
+                raise ValueError(f"{' and '.join(useless)} {go} {relation} {what or names}")
         return found
 
     def _is_given(self, name: str) -> bool:
         """Whether an option, or a positional argument, stands on the command line."""
         action = self._option_string_actions.get(name)
         return (name if action is None else action.dest) in self._given
+
+    def _spelled(self, name: str) -> str:
+        """An option as it is, a positional argument as the usage shows it."""
+        if name in self._option_string_actions:
+            return name
+        return next(str(action.metavar or name) for action in self._actions if action.dest == name)
 
     def _get_values(self, action, arg_strings):
         """Note what is given; refuse an option given twice that keeps one value: argparse would drop the first silently."""
