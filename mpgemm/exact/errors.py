@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -194,7 +194,7 @@ class ErrorMeter:
         c = None if c is None else tcm.as_array(c, "c")
         self.reference = reference
         if reference == "exact":
-            self.exact = exact_gemm(a, b, c)
+            self.exact: Any = exact_gemm(a, b, c)
         else:
             from mpgemm.exact.mp_reference import MpResult  # mpmath takes a while to load, and few ask for it
 
