@@ -66,6 +66,7 @@ docs:
 	$(PREPARE) docs
 	$(BIN)/python docs/_ext/instructions_page.py > docs/instructions.md
 	$(BIN)/python docs/_ext/families_page.py > docs/families.md
+	$(BIN)/python docs/_ext/commands_page.py > docs/commands.md
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx -W --keep-going -q -j auto -d out/doctrees docs $(SITE)
 	$(BIN)/python docs/_ext/check_site.py $(SITE)
 

@@ -1,4 +1,4 @@
-"""The `mpgemm` command line: a table of commands, each in a module of its own.
+"""The `mpgemm` command line: a table of commands by the questions they answer, each in a module of its own.
 
 A command module has `add_arguments(parser)` and `run(args) -> int`. Bad input is a ValueError, TypeError or
 OSError from `run`: it becomes one line on standard error and exit status 2.
@@ -9,76 +9,86 @@ import csv
 import difflib
 import importlib
 import os
-import re
 import sys
 from concurrent.futures import BrokenExecutor, CancelledError
-from typing import NoReturn
 
 from mpgemm.commands.examples import epilog
+from mpgemm.commands.parser import Parser
+from mpgemm.commands.prose import wrapped
 from mpgemm.reporting.report import running
 from tensorcore_models.machine.fp_state import default_fp_state
 
-# name: (module, one line of help). A module is imported only when its command runs.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "evaluate": ("mpgemm.commands.evaluate", "accuracy of SGEMM-cube and native GEMMs on files or generated matrices"),
-    "compare": ("mpgemm.commands.compare", "recovery methods times matrix engines: errors, bits, passes, bounds"),
-    "explain": ("mpgemm.commands.explain", "one recovered dot product step by step, and where its error comes from"),
-    "models": ("mpgemm.commands.models", "the catalogue of matrix engines and recovery methods"),
-    "tolerance": ("mpgemm.commands.tolerance", "what a kernel's test may allow, and what a tolerance would miss"),
-    "advise-promotion": (
-        "mpgemm.commands.advise_promotion",
-        "how often to add up outside of the core: error, bound, cost",
-    ),
-    "whodunit": ("mpgemm.commands.whodunit", "which GPU's arithmetic, order of k or recovery method made these bits?"),
-    "identify": ("mpgemm.commands.identify", "what a matrix unit computes: a black box in, its specification out"),
-    "plan": ("mpgemm.commands.plan", "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel"),
-    "simulate": ("mpgemm.commands.simulate", "a tile schedule on the pipes of an Ascend core: speed, stalls, traces"),
-    "predict": ("mpgemm.commands.predict", "what a GPU library returns for two matrices, bit for bit"),
-    "diff": (
-        "mpgemm.commands.diff",
-        "two GPUs' results of one product: explained by their recipes? where and why do they part?",
-    ),
-    "invariance": (
-        "mpgemm.commands.invariance",
-        "do rows of a GEMM change their bits with the batch size on a GPU library?",
-    ),
-    "distinguish": (
-        "mpgemm.commands.distinguish",
-        "an input on which two instructions give different results, verified",
-    ),
-    "beats": ("mpgemm.commands.beats", "FP32 operands on which one recovery method is nearer than another, verified"),
-    "report": ("mpgemm.commands.report", "one page, HTML or Markdown, from the folders that other commands wrote"),
-    "info": ("mpgemm.commands.info", "versions, kernels, instruction sets, engines at hand"),
-    "selftest": (
-        "mpgemm.commands.selftest",
-        "kernels beside their exact twins, and outputs of real GPUs: about a minute",
-    ),
-    "completion": ("mpgemm.commands.completion", "a script that completes commands and options in bash, zsh or fish"),
+# The question that brings a person: {command: (module, one line of help)}. A module is imported only when its command runs.
+QUESTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "evaluate a scheme": {
+        "evaluate": (
+            "mpgemm.commands.evaluate",
+            "accuracy of SGEMM-cube and native GEMMs on files or generated matrices",
+        ),
+        "advise-promotion": (
+            "mpgemm.commands.advise_promotion",
+            "how often to add up outside of the core: error, bound, cost",
+        ),
+    },
+    "plan a block": {
+        "plan": (
+            "mpgemm.commands.plan",
+            "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel",
+        ),
+        "simulate": (
+            "mpgemm.commands.simulate",
+            "a tile schedule on the pipes of an Ascend core: speed, stalls, traces",
+        ),
+    },
+    "compare corrections": {
+        "compare": ("mpgemm.commands.compare", "recovery methods times matrix engines: errors, bits, passes, bounds"),
+        "beats": (
+            "mpgemm.commands.beats",
+            "FP32 operands on which one recovery method is nearer than another, verified",
+        ),
+    },
+    "debug a kernel": {
+        "tolerance": ("mpgemm.commands.tolerance", "what a kernel's test may allow, and what a tolerance would miss"),
+        "explain": (
+            "mpgemm.commands.explain",
+            "one recovered dot product step by step, and where its error comes from",
+        ),
+        "whodunit": (
+            "mpgemm.commands.whodunit",
+            "which GPU's arithmetic, order of k or recovery method made these bits?",
+        ),
+        "diff": (
+            "mpgemm.commands.diff",
+            "two GPUs' results of one product: explained by their recipes? where and why do they part?",
+        ),
+        "predict": ("mpgemm.commands.predict", "what a GPU library returns for two matrices, bit for bit"),
+        "invariance": (
+            "mpgemm.commands.invariance",
+            "do rows of a GEMM change their bits with the batch size on a GPU library?",
+        ),
+    },
+    "look into a unit": {
+        "models": ("mpgemm.commands.models", "the catalogue of matrix engines and recovery methods"),
+        "identify": ("mpgemm.commands.identify", "what a matrix unit computes: a black box in, its specification out"),
+        "distinguish": (
+            "mpgemm.commands.distinguish",
+            "an input on which two instructions give different results, verified",
+        ),
+    },
+    "keep results, check the installation": {
+        "report": ("mpgemm.commands.report", "one page, HTML or Markdown, from the folders that other commands wrote"),
+        "info": ("mpgemm.commands.info", "versions, kernels, instruction sets, engines at hand"),
+        "selftest": (
+            "mpgemm.commands.selftest",
+            "kernels beside their exact twins, and outputs of real GPUs: about a minute",
+        ),
+        "completion": (
+            "mpgemm.commands.completion",
+            "a script that completes commands and options in bash, zsh or fish",
+        ),
+    },
 }
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that says what is wrong in one line; `--help` has the rest."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        # Numbers such as -1e-3, -0x1p-4 and -1/3 are values; argparse alone takes them for options.
-        self._negative_number_matcher = re.compile(r"^-[\d.]")
-
-    def parse_known_args(self, args=None, namespace=None):
-        self._given: set[str] = set()
-        return super().parse_known_args(args, namespace)
-
-    def _get_values(self, action, arg_strings):
-        """Refuse an option that is given twice and keeps one value: argparse would drop the first without a word."""
-        if action.option_strings and type(action) is argparse._StoreAction:
-            if action.dest in self._given:
-                self.error(f"{action.option_strings[0]} is given twice, expected once")
-            self._given.add(action.dest)
-        return super()._get_values(action, arg_strings)
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+COMMANDS = {name: row for commands in QUESTIONS.values() for name, row in commands.items()}
 
 
 class _Version(argparse.Action):
@@ -91,23 +101,38 @@ class _Version(argparse.Action):
         parser.exit(0)
 
 
-def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+def build_parser(chosen: str | None = None) -> Parser:
     """The argument parser; only the `chosen` command's own arguments are added."""
-    parser = _Parser(prog="mpgemm", description="Mixed-precision GEMM on modelled matrix hardware.")
+    parser = Parser(
+        prog="mpgemm",
+        usage="mpgemm COMMAND [OPTION ...]",
+        description=f"Mixed-precision GEMM on modelled matrix hardware.\n{_overview()}",
+        epilog=wrapped("mpgemm COMMAND --help lists a command's options and shows examples."),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, prog="mpgemm", help=argparse.SUPPRESS
+    )
     for name, (module, summary) in COMMANDS.items():
         subparser = subparsers.add_parser(
-            name,
-            help=summary,
-            description=summary,
-            epilog=epilog(name),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            name, description=summary, epilog=epilog(name), formatter_class=argparse.RawDescriptionHelpFormatter
         )
         if name == chosen:
             importlib.import_module(module).add_arguments(subparser)
             subparser.add_argument("--wide", action="store_true", help="tables with all columns, however wide")
     return parser
+
+
+def _overview() -> str:
+    """All commands with a line for each, under the questions that they answer."""
+    indent = max(map(len, COMMANDS)) + 4
+    lines = []
+    for question, commands in QUESTIONS.items():
+        lines += ["", f"{question}:"]
+        for name, (_, summary) in commands.items():
+            lines.append(wrapped(f"  {name}".ljust(indent) + summary, hang=" " * indent))
+    return "\n".join(lines)
 
 
 # Threads of the kernels sleep while they wait: spinning costs a command more CPU time than its work, and is read when a command
@@ -122,7 +147,10 @@ def main(argv: list[str] | None = None) -> int:
     chosen = next((word for word in argv if not word.startswith("-")), None)
     if chosen is not None and chosen not in COMMANDS:
         sys.exit(_refuse(chosen, _unknown_command(chosen)))
-    args = build_parser(chosen).parse_args(argv)
+    try:
+        args = build_parser(chosen).parse_args(argv)
+    except ValueError as error:
+        return _refuse(str(chosen), str(error))
     if sys.stdout is None:  # it was closed before we started; whatever is printed is not wanted
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, it stays open until the end
     try:

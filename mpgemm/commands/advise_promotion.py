@@ -4,12 +4,13 @@ import argparse
 import sys
 
 from mpgemm.commands.matrices import add_matrix_arguments, pair_of
+from mpgemm.commands.parser import Parser
 from mpgemm.commands.prose import wrapped
 from mpgemm.experiments.promotion import INTERVALS, PromotionAdvice, advise_promotion
 from mpgemm.reporting import report
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The command's options."""
     add_matrix_arguments(parser, "normal 64 x 4096 x 64")
     parser.add_argument("--engine", default="h100", help="device (default h100), path (h100/mma) or arch:name")

@@ -6,6 +6,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.commands import library_options as options
+from mpgemm.commands.parser import Parser
 from mpgemm.inputs.files import read_matrix
 from mpgemm.reporting import report
 from tensorcore_models.formats.interop import format_of_dtype
@@ -14,7 +15,7 @@ from tensorcore_models.libraries import Recipe
 from tensorcore_models.libraries.compare import candidates, differences, divergence
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The command's options."""
     for name, text in (("a", "A"), ("b", "B"), ("c1", "the first GPU's result"), ("c2", "the second GPU's result")):
         parser.add_argument(name, metavar=name.upper(), help=f"matrix file: {text}")
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add_format_arguments(parser, "that of C1's array, else that of A; fp8: bf16")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.goes_with(("--configs",), ("--libraries",))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,8 +49,6 @@ def run(args: argparse.Namespace) -> int:
         if bits.shape != shape:
             raise ValueError(f"{path} is {bits.shape}, expected {shape} from A {a.shape} and B {b.shape}")
         results.append(bits)
-    if args.libraries is None and any(args.configs):
-        raise ValueError("--configs goes with --libraries")
     explained = [_explain(args, index, a, b, fmt, out_format, results[index]) for index in (0, 1)]
     facts = _facts(args, a, b, out_format, results, explained)
     if args.json:

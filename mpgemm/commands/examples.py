@@ -95,7 +95,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "report": (
         ("out", "one page of what --out wrote"),
-        ("out1 out2 --output page.html --title 'Our layers'", "a page that opens without a network"),
+        ("out1 out2 --out page.html --title 'Our layers'", "a page that opens without a network"),
     ),
     "completion": (("bash", "then: source <(mpgemm completion bash)"),),
 }

@@ -10,6 +10,7 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.bounds.describe import describe
 from mpgemm.bounds.two_engines import SideBySide, side_by_side
+from mpgemm.commands.parser import Parser
 from mpgemm.commands.prose import wrapped
 from mpgemm.experiments.cases import file_case, generated_cases, with_addend
 from mpgemm.experiments.valpey5 import VALPEY_A, VALPEY_B, VALPEY_C
@@ -23,10 +24,11 @@ from tensorcore_models.formats.names import FP8, format_family, operand_format
 SIDE = 8
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The command's options."""
     parser.add_argument(
         "method",
+        metavar="METHOD",
         nargs="?",
         help="method, with options as in ootomo:terms=4 (default ootomo; with two engines their plain product)",
     )
@@ -62,6 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--attribution-only", action="store_true", help="only where the error comes from")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.goes_without(("--format",), ("method",))
+    parser.goes_with(("--a",), ("--b",))
+    parser.goes_with(("--b",), ("--a",))
+    parser.goes_with(("--k", "--seed"), ("--distribution",))
+    parser.goes_with(("--element",), ("--files", "--distribution"))
+    parser.goes_without(("--all",), ("--attribution-only", "--json"))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -74,8 +82,6 @@ def run(args: argparse.Namespace) -> int:
     """
     if len(args.engine) > 2:
         raise ValueError(f"--engine takes one engine, or two to compare, got {len(args.engine)}")
-    if args.method is not None and args.format is not None:
-        raise ValueError("--format goes without a method: methods have word formats of their own")
     if len(args.engine) == 2:
         return _compare(args)
     engine = args.engine[0] if args.engine else None
@@ -97,12 +103,8 @@ def _operands(args):
     given = [name for name in ("a", "files", "distribution") if getattr(args, name)]
     if len(given) > 1:
         raise ValueError(f"one kind of input at a time, got --{' and --'.join(given)}")
-    if (args.a is None) != (args.b is None):
-        raise ValueError("--a and --b go together")
     if args.k is not None and args.k < 0:
         raise ValueError(f"--k must not be negative, got {args.k}")
-    if args.k is not None and not args.distribution:
-        raise ValueError("--k goes with --distribution: files and values have their own length")
     c = _number(args.c)
     if args.c is not None and c is None and not (args.files or args.distribution):
         raise ValueError(f"--c {args.c!r} is not a number; a file or distribution goes with --files or --distribution")

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mpgemm.commands.parameters import numbers_of
+from mpgemm.commands.parser import Parser
 from mpgemm.experiments.cases import Case, file_cases, generated_cases, shipped_case, with_addend
 from mpgemm.inputs import matrices
 
 SHAPE = (256, 256, 256)
 
 
-def add_input_arguments(parser: argparse.ArgumentParser, default: str) -> None:
+def add_input_arguments(parser: Parser, default: str) -> None:
     """The group "input": files, shipped pairs, or generated matrices; `default` says what is taken without any."""
     source = parser.add_argument_group(f"input (default: {default})")
     source.add_argument(
@@ -42,7 +43,7 @@ def add_input_arguments(parser: argparse.ArgumentParser, default: str) -> None:
         type=int,
         action="append",
         metavar=("M", "K", "N"),
-        help="sizes of generated matrices; may be given more than once",
+        help="sizes of generated matrices",
     )
     source.add_argument(
         "--c",
@@ -51,6 +52,10 @@ def add_input_arguments(parser: argparse.ArgumentParser, default: str) -> None:
     )
     source.add_argument("--seed", type=int, help="first seed (default 0)")
     source.add_argument("--repeats", type=int, help="number of seeds (default 1; figures and tables: their own)")
+    files = ("files", "--files")
+    parser.goes_with(("--a-name", "--b-name", "--transpose-b"), files, "two matrix files")
+    parser.goes_without(("--shape", "--seed", "--repeats"), (*files, "--shipped"), "matrices that are generated")
+    parser.goes_with(("--param",), ("--distribution",))
 
 
 def check_files(args: argparse.Namespace) -> None:
@@ -59,8 +64,6 @@ def check_files(args: argparse.Namespace) -> None:
         args.files = 2 * args.files
     if args.files and len(args.files) != 2:
         raise ValueError(f"give two matrix files, A and B, or one with --a-name and --b-name; got {len(args.files)}")
-    if not args.files and (args.a_name or args.b_name):
-        raise ValueError("--a-name and --b-name go with two matrix files")
 
 
 def refuse_given(options: Mapping[str, object], what: str) -> None:
@@ -112,14 +115,8 @@ def check_inputs(args: argparse.Namespace, reproduction: str = "") -> None:
     if len(sources) > 1:
         raise ValueError(f"one kind of input at a time, got {' and '.join(sources)}")
     check_files(args)
-    if args.transpose_b and not args.files:
-        raise ValueError("--transpose-b goes with two matrix files")
     if args.param and len(args.distribution) != 1:
         raise ValueError("--param goes with --distribution and one name")
-    if args.files or args.shipped:
-        refuse_given(
-            {"--shape": args.shape, "--seed": args.seed, "--repeats": args.repeats}, "matrices that are generated"
-        )
     if args.c and reproduction:
         raise ValueError(f"--c goes with matrices, not with {reproduction}")
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from mpgemm.commands.inputs import check_files
 from mpgemm.commands.parameters import numbers_of
+from mpgemm.commands.parser import Parser
 from mpgemm.inputs import matrices
 from mpgemm.inputs.files import read_matrix
 
@@ -19,7 +20,7 @@ class Pair(NamedTuple):
     label: str
 
 
-def add_matrix_arguments(parser: argparse.ArgumentParser, default: str, k: bool = False) -> argparse._ArgumentGroup:
+def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argparse._ArgumentGroup:
     """The group "input"; `default` says what is taken without any, `k` adds --k beside --shape."""
     source = parser.add_argument_group(f"input (default: {default})")
     source.add_argument("files", nargs="*", metavar="FILE", help="A and B: .npy, .npz, .mtx or .safetensors")
@@ -32,6 +33,9 @@ def add_matrix_arguments(parser: argparse.ArgumentParser, default: str, k: bool 
     if k:
         source.add_argument("--k", type=int, help="length of the dot products, instead of --shape")
     source.add_argument("--seed", type=int, default=0, help="seed of drawn matrices (default 0)")
+    parser.goes_with(("--a-name", "--b-name"), ("files",), "two matrix files")
+    parser.goes_with(("--param",), ("--distribution",))
+    parser.goes_without(("--shape", "--seed"), ("files", "--shipped"), "matrices that are drawn")
     return source
 
 
@@ -41,10 +45,8 @@ def parameters_of(args: argparse.Namespace) -> dict[str, float]:
     Raises
     ------
     ValueError
-        If one is not KEY=NUMBER or given twice, or there is no distribution.
+        If one is not KEY=NUMBER or given twice.
     """
-    if args.param and args.distribution is None:
-        raise ValueError("--param goes with --distribution")
     return numbers_of(args.param, "--param")
 
 
@@ -60,10 +62,6 @@ def given_pair(args: argparse.Namespace) -> Pair | None:
     given = [name for name, value in kinds if value]
     if len(given) > 1:
         raise ValueError(f"one kind of input at a time, got {' and '.join(given)}")
-    if args.shape is not None and (args.files or args.shipped):
-        raise ValueError("--shape is for drawn matrices; files and shipped pairs have their own")
-    if args.seed and (args.files or args.shipped):
-        raise ValueError("--seed is for drawn matrices; files and shipped pairs are what they are")
     if args.shape is not None and min(args.shape) < 1:
         raise ValueError(f"--shape is {' '.join(map(str, args.shape))}, expected three sizes of at least 1")
     check_files(args)

@@ -3,6 +3,7 @@
 import argparse
 
 import tensorcore_models as tcm
+from mpgemm.commands.parser import Parser
 from mpgemm.commands.prose import wrapped
 from mpgemm.inputs.files import write_text
 from mpgemm.recovery.methods import list_methods
@@ -23,7 +24,7 @@ from tensorcore_models.formats.names import format_family, unknown_format
 EXPLAINED = 4
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The command's options."""
     parser.add_argument(
         "names",
@@ -40,6 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", action="store_true", help="of one instruction: the address of its page in the atlas")
     parser.add_argument("--picture", metavar="FILE.svg", help="of one instruction: draw the order of its sum")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.goes_without(("--methods",), ("--devices",))
+    parser.goes_without(
+        ("names", "--a-format", "--d-format", "--evidence", "--url", "--picture"), ("--methods", "--devices")
+    )
+    parser.goes_with(("--url", "--picture"), ("names",), "one instruction: give arch:name")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,12 +56,6 @@ def run(args: argparse.Namespace) -> int:
     ValueError
         If options contradict each other or name nothing that there is.
     """
-    if args.methods and args.devices:
-        raise ValueError("--methods or --devices, not both")
-    if args.names and (args.methods or args.devices):
-        raise ValueError("--methods and --devices list everything: leave the names out")
-    if (args.url or args.picture) and not args.names:
-        raise ValueError("--url and --picture are for one instruction: give arch:name")
     if args.methods:
         rows, table = _methods()
     elif args.devices:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from mpgemm.commands.parser import Parser
 from mpgemm.inputs.files import write_text
 from mpgemm.reporting.findings import Findings, findings_of
 from mpgemm.reporting.html_report import html_page
@@ -20,12 +21,12 @@ MOST_ROWS = 60
 FORMATS = ("html", "markdown")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Arguments of the command."""
     parser.add_argument(
         "folders", nargs="+", metavar="FOLDER", help="what --out of evaluate, compare, plan or simulate wrote"
     )
-    parser.add_argument("--output", metavar="FILE", help="where the page goes (standard output)")
+    parser.add_argument("--out", "--output", metavar="FILE", help="where the page goes (standard output)")
     parser.add_argument("--format", choices=FORMATS, help="of the page (html if FILE ends in .html, else markdown)")
     parser.add_argument("--title", default="Results", help="heading of the page")
     parser.add_argument(
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print what the page holds instead: folders, tables, pictures"
     )
+    parser.goes_without(("--out", "--format", "--rows"), ("--json",))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -44,8 +46,6 @@ def run(args: argparse.Namespace) -> int:
     ValueError
         If a folder is missing, or none has anything to show.
     """
-    if args.json and (args.output or args.format):
-        raise ValueError("--json prints what the page holds: leave --output and --format out")
     if args.rows < 1:
         raise ValueError(f"--rows is {args.rows}, expected at least 1")
     folders = [Path(folder) for folder in args.folders]
@@ -60,18 +60,18 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(json_text({"title": args.title, "folders": found}))
         return 0
     text = _page(args, folders)
-    if args.output:
-        write_text(args.output, text)
+    if args.out:
+        write_text(args.out, text)
     else:
         sys.stdout.write(text)
     return 0
 
 
 def _page(args: argparse.Namespace, folders: list[Path]) -> str:
-    is_html = (args.output or "").lower().endswith((".html", ".htm"))
+    is_html = (args.out or "").lower().endswith((".html", ".htm"))
     if (args.format or ("html" if is_html else "markdown")) == "html":
         return html_page(folders, args.title, args.rows)
-    base = Path(args.output).resolve().parent if args.output else Path.cwd()
+    base = Path(args.out).resolve().parent if args.out else Path.cwd()
     return markdown_page(folders, args.title, base, args.rows)
 
 

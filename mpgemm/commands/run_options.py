@@ -5,12 +5,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from mpgemm.commands.parser import Parser
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.journal import Journal
 from mpgemm.reporting import plots
 
 
-def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+def add_run_arguments(parser: Parser) -> None:
     """The group "how": workers and clusters."""
     how = parser.add_argument_group("how")
     how.add_argument(
@@ -21,9 +22,10 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS|local:N",
         help="on a dask cluster instead (tcp://host:8786), or in N processes of this machine",
     )
+    parser.goes_without(("--workers",), ("--cluster",))
 
 
-def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+def add_output_arguments(parser: Parser) -> None:
     """The group "output": --out, --fresh, --no-figures, --json, --csv, --metric."""
     output = parser.add_argument_group("output")
     output.add_argument("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")
@@ -35,6 +37,9 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--metric", choices=list(RELATIVE_METRICS), help="what the figures show (default relative_frobenius)"
     )
+    parser.goes_without(("--csv",), ("--json",))
+    parser.goes_with(("--fresh", "--no-figures"), ("--out",))
+    parser.goes_with(("--metric",), ("--out", "--figure"))
 
 
 def metric_of(args: argparse.Namespace) -> str:
@@ -54,16 +59,8 @@ def check_run(args: argparse.Namespace) -> None:
         raise ValueError(f"--repeats must be at least 1, got {args.repeats}")
     if args.workers < 1:
         raise ValueError(f"--workers must be at least 1, got {args.workers}")
-    if args.json and args.csv:
-        raise ValueError("--json or --csv, not both")
     if args.out and args.out.exists() and not args.out.is_dir():
         raise ValueError(f"--out {args.out} is not a folder")
-    if args.out is None:
-        for option, given in (("--fresh", args.fresh), ("--metric", args.metric and not args.figure)):
-            if given:
-                raise ValueError(
-                    f"{option} goes with --out, which writes {'a journal' if option == '--fresh' else 'figures'}"
-                )
     if args.out and not args.no_figures:
         plots.require_matplotlib()
 

@@ -16,7 +16,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The options for limits of time and memory, the choice of solvers, and JSON."""
     parser.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT, help="seconds (default %(default)s)")
     parser.add_argument("--memory", type=int, default=DEFAULT_MEMORY, help="MiB for each solver (default %(default)s)")
-    parser.add_argument("--solver", action="append", choices=formal.BACKENDS, help="default: all that are installed")
+    parser.add_argument(
+        "--solver", nargs="+", choices=formal.BACKENDS, metavar="NAME",
+        help=f"only these of {', '.join(formal.BACKENDS)} (default: all that are installed)",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -16,12 +16,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.exact.mp_reference import MpResult
 from mpgemm.exact.product import ExactResult, exact_gemm
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
@@ -194,7 +193,12 @@ class ErrorMeter:
         a, b = tcm.as_array(a, "a"), tcm.as_array(b, "b")
         c = None if c is None else tcm.as_array(c, "c")
         self.reference = reference
-        self.exact = exact_gemm(a, b, c) if reference == "exact" else MpResult(a, b, c)
+        if reference == "exact":
+            self.exact: Any = exact_gemm(a, b, c)
+        else:
+            from mpgemm.exact.mp_reference import MpResult  # mpmath takes a while to load, and few ask for it
+
+            self.exact = MpResult(a, b, c)
         self.shape = (a.shape[0], b.shape[1], a.shape[1])
         self._values = np.asarray(self.exact.rounded("fp64"))
         self._sizes = _exact_sizes(self.exact if isinstance(self.exact, ExactResult) else exact_gemm(a, b, c))

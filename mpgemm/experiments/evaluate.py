@@ -11,8 +11,6 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.exact.errors import ErrorMeter, ErrorReport
-from mpgemm.exact.mp import mp_gemm_entries
-from mpgemm.exact.mp_reference import round_mpf
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import Case
 from mpgemm.experiments.gemm_method import GemmMethod
@@ -220,6 +218,9 @@ def verify_entries(case: Case, count: int, seed: int = 0) -> tuple[int, int]:
     checked, agreeing : int
         How many distinct entries were compared, and how many gave the same correctly rounded binary64 number.
     """
+    from mpgemm.exact.mp import mp_gemm_entries  # mpmath takes a while to load, and few ask for it
+    from mpgemm.exact.mp_reference import round_mpf
+
     a, b, c = case.operands()
     values = np.asarray(exact_gemm(a, b, c).rounded("fp64"))
     places = np.random.default_rng(seed).permutation(values.size)[:count]

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import ascend
 import tensorcore_models as tcm
 from mpgemm.recovery.arithmetic import EngineArithmetic, combine
 from mpgemm.recovery.method import RecoveryMethod
@@ -157,6 +156,8 @@ class CubeRun(WordRun):
     def product(self) -> np.ndarray:
         if self.row.rounding != "rne" or self.row.equilibrate != "none":
             return super().product()
+        import ascend  # a third of the time that a command takes to start; one method needs it
+
         # The row's accumulation is one of the two, and `prepare` checked the overflow. The cube's operands are FP32 numbers.
         with np.errstate(over="ignore", under="ignore"):
             a, b, c = (x if x is None else x.astype(np.float32, copy=False) for x in (self.a, self.b, self.c))

@@ -126,7 +126,7 @@ def test_progress_counts_what_is_done(cluster, capsys, monkeypatch):
         (["--cluster", "local:"], "expected local:N"),
         (["--cluster", "local:0"], "expected local:N"),
         (["--cluster", "local:-1"], "expected local:N"),
-        (["--cluster", "local:2", "--workers", "2"], "not both"),
+        (["--cluster", "local:2", "--workers", "2"], "--workers goes without --cluster"),
     ],
 )
 def test_clusters_that_cannot_be(arguments, message, capsys):

@@ -1,5 +1,6 @@
 """What all commands share: examples in their help, completion, JSON with a header, tables that fit."""
 
+import argparse
 import json
 import re
 import shlex
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
-from mpgemm.cli import COMMANDS, build_parser, main
+from mpgemm.cli import COMMANDS, QUESTIONS, build_parser, main
 from mpgemm.commands.examples import EXAMPLES
+from mpgemm.commands.parser import Parser
 
 ALL_EXAMPLES = [(command, arguments) for command, rows in EXAMPLES.items() for arguments, _ in rows]
 
@@ -24,6 +26,80 @@ def test_help_ends_with_examples(command, capsys):
     assert stop.value.code == 0
     text = capsys.readouterr().out
     assert f"  mpgemm {command}" in text.partition("examples:\n")[2]
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_help_groups_commands_by_question(columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= columns for line in lines)
+    question, found = "", {}
+    for line in lines:
+        question = line[:-1] if line.endswith(":") and not line.startswith(" ") else question
+        if (word := re.match(r"  ([a-z-]+) +\S", line)) and question in QUESTIONS:
+            found.setdefault(question, []).append(word[1])
+    assert found == {question: list(commands) for question, commands in QUESTIONS.items()}
+
+
+def single_valued(command):
+    """The options of a command that keep one value, and the words that a value needs."""
+    parser = next(iter(build_parser(command)._subparsers._group_actions)).choices[command]
+    for action in parser._actions:
+        if action.option_strings and type(action) is argparse._StoreAction:
+            count = action.nargs if isinstance(action.nargs, int) else 1
+            value = str(next(iter(action.choices))) if action.choices else "1"
+            yield from ((option, [value] * count) for option in action.option_strings)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_option_that_keeps_one_value_is_refused_when_given_twice(command, capsys):
+    for option, values in single_valued(command):
+        with pytest.raises(SystemExit) as stop:
+            main([command, option, *values, option, *values])
+        said = capsys.readouterr().err
+        assert stop.value.code == 2 and "is given twice, expected once" in said and said.count("\n") == 1, option
+
+
+@pytest.fixture
+def ruled():
+    parser = Parser(prog="p")
+    parser.add_argument("files", nargs="*", metavar="FILE")
+    for name in ("--drawn", "--seed", "--size"):
+        parser.add_argument(name, type=int, default=0)
+    parser.add_argument("--all", action="store_true")
+    parser.goes_with(("--seed", "--size"), ("--drawn", "files"))
+    parser.goes_without(("--size",), ("files",))
+    parser.goes_without(("--all",), ("--seed",), "what has no seed")
+    return parser
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--seed 0", "--seed goes with --drawn or FILE"),  # the default's value is given all the same
+        ("--seed 1 --size 2", "--seed and --size go with --drawn or FILE"),
+        ("a b --size 2", "--size goes without FILE"),
+        ("a --seed 1 --all", "--all goes with what has no seed"),
+    ],
+)
+def test_an_option_without_effect_is_refused(ruled, words, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        ruled.parse_args(words.split())
+
+
+@pytest.mark.parametrize("words", ["", "a b", "--all", "a --seed 0", "--drawn 0 --seed 3 --size 2"])
+def test_an_option_with_effect_is_taken(ruled, words):
+    assert ruled.parse_args(words.split()).drawn == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_rules_of_options_name_options_that_there_are(command):
+    parser = next(iter(build_parser(command)._subparsers._group_actions)).choices[command]
+    known = {*parser._option_string_actions, *(action.dest for action in parser._actions if not action.option_strings)}
+    for options, others, _, _ in parser._rules:
+        assert {*options, *others} <= known
 
 
 @pytest.mark.parametrize(("command", "arguments"), ALL_EXAMPLES)

@@ -213,7 +213,7 @@ def test_command_with_workers_and_csv(capsys):
         (["compare", "--engines", "a101"], "did you mean"),
         (["compare", "--methods", "bf16x3", "--engines", "v100"], "engines that would do"),
         (["compare", "--workers", "0"], "at least 1"),
-        (["compare", "--json", "--csv"], "not both"),
+        (["compare", "--json", "--csv"], "--csv goes without --json"),
         (["compare", "--figure", "rz", "--table", "xue2"], "not both"),
         (["compare", "--figure", "rz", "--shipped", "digits"], "one kind of input"),
         (["compare", "--repeats", "0"], "at least 1"),
@@ -228,12 +228,12 @@ def test_command_with_workers_and_csv(capsys):
         (["explain", "--c", "normal"], "is not a number"),
         (["explain", "--distribution", "normal", "--c", "nonsense"], "neither a matrix file"),
         (["explain", "ootomo:terms=9"], "expected one of 3, 4"),
-        (["explain", "--a", "1", "2"], "go together"),
+        (["explain", "--a", "1", "2"], "--a goes with --b"),
         (["explain", "--a", "1", "--b", "1", "2"], "two vectors"),
         (["explain", "--distribution", "normal", "--element", "-1", "0"], "outside"),
         (["models", "nowhere"], "unknown name 'nowhere'"),
         (["models", "--a-format", "fp17"], "unknown format"),
-        (["models", "--methods", "--devices"], "not both"),
+        (["models", "--methods", "--devices"], "--methods goes without --devices"),
     ],
 )
 def test_bad_input_is_one_line(arguments, message, capsys):
@@ -468,10 +468,10 @@ def test_a_row_of_ones_own_is_no_published_formula():
         ("evaluate --figure 8a --verify", "--verify goes with"),
         ("compare --fresh", "--fresh goes with --out"),
         ("evaluate --shipped digits --metric normwise", "--metric goes with --out"),
-        ("advise-promotion --shipped digits --seed 3", "--seed is for drawn matrices"),
+        ("advise-promotion --shipped digits --seed 3", "--seed goes with matrices that are drawn"),
         ("compare --methods multiword:words=2,words=3", "'words' is given twice"),
         ("compare --rates a100=1 a100=2", "gives a100 twice"),
-        ("report . --json --format html", "leave --output and --format out"),
+        ("report . --json --format html", "--format goes without --json"),
     ],
 )
 def test_no_option_is_ignored(words, message, capsys):

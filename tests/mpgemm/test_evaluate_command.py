@@ -139,7 +139,7 @@ BAD = {
     "workers": (["--workers", "0"], "--workers must be at least 1"),
     "block": (["--block", "176,64"], "a block is BM,BK,BN"),
     "block size": (["--block", "7,64,176", "--methods", "fp16"], "multiple of 16"),
-    "names": (["--a-name", "x"], "go with two matrix files"),
+    "names": (["--a-name", "x"], "--a-name goes with two matrix files"),
     "out": (["--out", "a.npy"], "is not a folder"),
 }
 

@@ -155,11 +155,14 @@ def test_the_command_for_two_engines(capsys, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--k", "-5"], "must not be negative"),
+        (["--distribution", "normal", "--k", "-5"], "must not be negative"),
+        (["--seed", "0"], "--seed goes with --distribution"),
+        (["--element", "0", "0"], "--element goes with --files or --distribution"),
+        (["--all", "--json"], "--all goes without --json"),
         (["--k", "5"], "goes with --distribution"),
         (["--engine", "a100", "h100", "v100"], "two to compare"),
         (["--a", "1e", "--b", "1"], "'1e' is not a number"),
-        (["ootomo", "--format", "fp16"], "goes without a method"),
+        (["ootomo", "--format", "fp16"], "--format goes without METHOD"),
         (["--engine", "a100", "h100", "--attribution-only"], "takes one engine"),
         (["--engine", "a100", "h100", "--format", "fp8"], "engines that would do"),
         (["--format", "fp4"], "is not explained"),

@@ -1,0 +1,79 @@
+"""The parser of every command: what is wrong is one line, and an option is obeyed or refused."""
+
+import argparse
+import re
+from typing import NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that says what is wrong in one line; `--help` has the rest.
+
+    An option that keeps one value is refused when it is given twice. What else makes an option useless, a command states once
+    beside its options (:meth:`goes_with`, :meth:`goes_without`): whoever gives it all the same is told, also where the value is
+    the default.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        # Numbers such as -1e-3, -0x1p-4 and -1/3 are values; argparse alone takes them for options.
+        self._negative_number_matcher = re.compile(r"^-[\d.]")
+        self._rules: list[tuple[tuple[str, ...], tuple[str, ...], bool, str]] = []
+        self._given: set[str] = set()
+
+    def goes_with(self, options: tuple[str, ...], others: tuple[str, ...], what: str = "") -> None:
+        """State that options have an effect only beside at least one of the others.
+
+        Parameters
+        ----------
+        options, others : tuple of str
+            Options, or destinations of positional arguments.
+        what : str
+            What a message says that the options go with (default: the others by their names).
+        """
+        self._rules.append((options, others, True, what))
+
+    def goes_without(self, options: tuple[str, ...], others: tuple[str, ...], what: str = "") -> None:
+        """State that options have no effect beside any of the others; parameters as of :meth:`goes_with`."""
+        self._rules.append((options, others, False, what))
+
+    def parse_known_args(self, args=None, namespace=None):
+        """As argparse.
+
+        Raises
+        ------
+        ValueError
+            If an option is given that has no effect beside the others.
+        """
+        self._given = set()
+        found = super().parse_known_args(args, namespace)
+        for options, others, wanted, what in self._rules:
+            beside = [name for name in others if self._is_given(name)]
+            useless = [self._spelled(name) for name in options if self._is_given(name) and bool(beside) != wanted]
+            if useless:
+                names = " or ".join(map(self._spelled, others)) if wanted else " and ".join(map(self._spelled, beside))
+                relation = "with" if wanted or what else "without"
+                go = "goes" if len(useless) == 1 else "go"
+                raise ValueError(f"{' and '.join(useless)} {go} {relation} {what or names}")
+        return found
+
+    def _is_given(self, name: str) -> bool:
+        """Whether an option, or a positional argument, stands on the command line."""
+        action = self._option_string_actions.get(name)
+        return (name if action is None else action.dest) in self._given
+
+    def _spelled(self, name: str) -> str:
+        """An option as it is, a positional argument as the usage shows it."""
+        if name in self._option_string_actions:
+            return name
+        return next(str(action.metavar or name) for action in self._actions if action.dest == name)
+
+    def _get_values(self, action, arg_strings):
+        """Note what is given; refuse an option given twice that keeps one value: argparse would drop the first silently."""
+        if action.option_strings or arg_strings:
+            if action.option_strings and type(action) is argparse._StoreAction and action.dest in self._given:
+                self.error(f"{action.option_strings[0]} is given twice, expected once")
+            self._given.add(action.dest)
+        return super()._get_values(action, arg_strings)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")

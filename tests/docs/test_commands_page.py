@@ -1,0 +1,54 @@
+"""The page of the commands: written from their parsers, and current."""
+
+import argparse
+from pathlib import Path
+
+import commands_page
+import pytest
+
+from mpgemm.cli import COMMANDS, QUESTIONS
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
+
+
+def test_the_page_is_current():
+    assert PAGE.read_text(encoding="utf-8") == commands_page.page()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_section_has_every_option(command):
+    section = PAGE.read_text(encoding="utf-8").partition(f"\n### {command}\n")[2].partition("\n### ")[0]
+    rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    parser = commands_page.parser_of(command)
+    assert len(rows) == len(parser._actions) - 1  # all but --help
+    for option in parser._option_string_actions:
+        assert option in ("-h", "--help") or any(f"`{option}`" in row or f"`{option} " in row for row in rows), option
+    assert ("No `--json`." in section) == (not any(row.startswith("| `--json`") for row in rows))
+
+
+@pytest.mark.parametrize(
+    ("keywords", "values", "default"),
+    [
+        ({"nargs": 3, "metavar": ("M", "K", "N")}, "M K N", ""),
+        ({"nargs": 2, "metavar": "FILE", "default": (1, -2)}, "FILE FILE", "`1 -2`"),
+        ({"nargs": "+", "default": []}, "X...", ""),
+        ({"nargs": "?", "choices": ("a", "b"), "default": "b"}, "[{a,b}]", "`b`"),
+        ({"type": int, "default": 0}, "X", "`0`"),
+        ({"action": "store_true"}, "", ""),
+    ],
+)
+def test_values_and_defaults_read_as_they_are_typed(keywords, values, default):
+    action = argparse.ArgumentParser().add_argument("--x", **keywords)
+    assert (commands_page.values_of(action), commands_page.default_of(action)) == (values, default)
+
+
+def test_the_head_tells_apart_the_commands_that_explain_results():
+    head = PAGE.read_text(encoding="utf-8").partition("## All commands")[0]
+    for command in ("explain", "diff", "distinguish", "whodunit", "identify"):
+        assert head.count(f"| [{command}](#{command}) |") == 1
+
+
+def test_every_command_stands_under_one_question():
+    names = [name for commands in QUESTIONS.values() for name in commands]
+    assert sorted(names) == sorted(set(names)) == sorted(COMMANDS)
+    assert set(commands_page.PAGES) <= set(COMMANDS)
