@@ -1,4 +1,4 @@
-"""Which faults a test with a kernel's certified tolerance does not see: those of :mod:`mpgemm.bounds.faults`, on its operands."""
+"""Which faults of :mod:`mpgemm.bounds.faults` a test with a kernel's certified tolerance does not see, on its operands."""
 
 from dataclasses import replace
 
@@ -10,10 +10,10 @@ from mpgemm.bounds.populations import evenly_spread
 from mpgemm.bounds.tolerance_result import in_words
 from mpgemm.integrations.kernel_overflow import model_values
 from mpgemm.integrations.kernel_tolerance import KernelTolerance
-from tensorcore_models.machine.threads import one_thread
 from tensorcore_models.formats import Format, get_format
 from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.machine.threads import one_thread
 
 
 @default_fp_state
