@@ -178,16 +178,18 @@ def blocks_for(rows: int, k: int, columns: int) -> int:
 
 @dataclass(frozen=True)
 class Limit:
-    """What a test allows: atol + rtol |exact| + relative S, S = |A||B| + |C|."""
+    """What a test allows: atol + rtol |exact| + relative S, S = |A||B| + |C|; atol may be one number for each element."""
 
     rtol: float = 0.0
-    atol: float = 0.0
+    atol: float | np.ndarray = 0.0
     relative: float = 0.0
 
     def of(self, found: Errors) -> np.ndarray:
         """For each element."""
         with np.errstate(invalid="ignore"):
-            return self.atol + self.rtol * np.abs(found.exact) + (self.relative * found.sizes if self.relative else 0.0)
+            by_value = self.rtol * np.abs(found.exact) if self.rtol else 0.0
+            by_size = self.relative * found.sizes if self.relative else 0.0
+            return np.broadcast_to(self.atol + by_value + by_size, found.exact.shape)
 
 
 def faults_seen(cases: Sequence[Case], limits: Mapping[str, Limit], elements: int) -> dict[str, dict[str, float]]:

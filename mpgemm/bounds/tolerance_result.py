@@ -121,10 +121,7 @@ class Tolerance(Result):
             "certified by size", "certified", "statistical" or "given".
         """
         found = self.faults.get(name)
-        if not found:
-            return None
-        missed = [f"{fault}{_often(share)}" for fault, share in found.items() if share < SEEN]
-        return "; ".join(missed) or "none of the faults tried"
+        return in_words(found) if found else None
 
     def sentences(self) -> list[str]:
         """What is tested, how the bound comes about, and what a reader must know."""
@@ -196,6 +193,18 @@ class Tolerance(Result):
             )
         lines += [f"{name} misses: {self.misses(name)}" for name in self.faults]
         return "\n".join([*lines, *self.notes])
+
+
+def in_words(found: Mapping[str, float]) -> str:
+    """The faults that are missed.
+
+    Parameters
+    ----------
+    found : mapping of str to float
+        For each fault that was tried the share of products in which it is seen.
+    """
+    missed = [f"{fault}{_often(share)}" for fault, share in found.items() if share < SEEN]
+    return "; ".join(missed) or "none of the faults tried"
 
 
 def _often(share: float) -> str:

@@ -4,6 +4,8 @@ import argparse
 import importlib
 import os
 import sys
+import time
+from collections.abc import Callable
 from typing import Any
 
 import tensorcore_models as tcm
@@ -12,6 +14,7 @@ from mpgemm.reporting.report import json_text, say
 from tensorcore_models import hardware, probing
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.identify.limits import EFFORTS
+from tensorcore_models.probing.identify.outcome import Interrupted
 from tensorcore_models.probing.identify.page import page
 from tensorcore_models.probing.identify.solver import EACH, TOTAL
 
@@ -37,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how far to go before a box counts as outside of the families: quick crosses no specifications, thorough takes up "
         "to some three times as long as normal",
     )  # fmt: skip
-    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    parser.add_argument("--quiet", action="store_true", help="no progress on a terminal")
     parser.add_argument("--suite", choices=sorted(probing.suites.SUITES), help="run a published suite first")
     parser.add_argument(
         "--solver", nargs="*", choices=formal.BACKENDS, metavar="NAME",
@@ -54,7 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status: 0 if the box was identified, 1 if it is outside of the families or faulty.
+    """Carry out the command; the exit status: 0 if the box was identified, 1 if it is outside of the families or faulty, 130
+    after Ctrl-C, which tells the best specification so far.
 
     Raises
     ------
@@ -67,10 +71,14 @@ def run(args: argparse.Namespace) -> int:
             unit, interface = tcm.as_engine(unit, **_values_only(args, interface)), {}
         print(probing.suites.run(args.suite, unit), file=sys.stderr if args.json else sys.stdout)
     sources = _solvers(args)
-    progress = (lambda line: None) if args.quiet else _say
-    result = probing.identify(
-        unit, vectors=args.vectors, seed=args.seed, sources=sources, effort=args.effort, progress=progress, **interface
-    )
+    try:
+        result = probing.identify(
+            unit, vectors=args.vectors, seed=args.seed, sources=sources, effort=args.effort, progress=_progress(args.quiet),
+            **interface,
+        )  # fmt: skip
+    except Interrupted as stopped:
+        print(f"\nmpgemm identify: interrupted: {stopped.known}", file=sys.stderr)
+        return 130
     if args.html:
         with atomic_writer(args.html) as stream:
             stream.write(page(result).encode())
@@ -93,8 +101,12 @@ def _solvers(args: argparse.Namespace) -> tuple[probing.Solver, ...]:
         raise ValueError(str(error)) from None
 
 
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+def _progress(quiet: bool) -> Callable[[str], None]:
+    """Lines on standard error with the time so far, where it is a terminal: how much is left depends on the box's answers."""
+    if quiet or not sys.stderr.isatty():
+        return lambda line: None
+    start = time.monotonic()
+    return lambda line: print(f"{line}, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
 
 
 def _box(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorcore_models as tcm
+from mpgemm.bounds.faults import narrow_sums
 from mpgemm.integrations.kernel_tolerance import kernel_engine
-from mpgemm.testing import assert_bits, assert_gemm_close, gemm_tolerance
+from mpgemm.testing import assert_bits, assert_gemm_close, faults_of, gemm_tolerance, missed_faults
 from tensorcore_models import libraries
 
 pytest_plugins = ["pytester"]
@@ -68,6 +69,7 @@ def test_block_scales():
     d = engine.gemm(a.elements, b.elements, scale_a=a.scales, scale_b=b.scales)
     options = {"engine": engine, "scale_a": a.scales, "scale_b": b.scales}
     assert_gemm_close(d, a.elements, b.elements, **options)
+    assert "zeros" not in missed_faults(gemm_tolerance(a=a.elements, b=b.elements, **options))
     with pytest.raises(AssertionError, match="wrong scale: every result is 2"):
         assert_gemm_close(2 * d, a.elements, b.elements, **options)
 
@@ -280,6 +282,68 @@ def test_the_fixture(pytester):
     result = pytester.runpytest("-p", "pytest_mpgemm")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*the tolerance is vacuous: a kernel that writes zeros passes*"])
+
+
+def test_the_plugin_lists_what_a_tolerance_misses(pytester):
+    pytester.makepyfile(
+        """
+        import numpy as np
+
+        def operands(k):
+            rng = np.random.default_rng(8)
+            return rng.standard_normal((8, k)).astype(np.float16), rng.standard_normal((k, 8)).astype(np.float16)
+
+        def test_narrow(gemm_tolerance):
+            gemm_tolerance("h100", *operands(64))
+
+        def test_wide(gemm_tolerance):
+            gemm_tolerance("h100", *operands(64), out_format="e5m2")
+
+        def test_without():
+            pass
+        """
+    )
+    result = pytester.runpytest("-p", "pytest_mpgemm")
+    result.assert_outcomes(passed=3)
+    listed = [line for line in result.outlines if "wgmma" in line or "mma." in line]
+    assert len(listed) == 2 and listed[0].endswith("fp32: none of the faults tried")
+    assert "test_wide: " in listed[1] and "output rounded twice" in listed[1] and "zeros" not in listed[1]
+
+
+@pytest.mark.parametrize(("fmt", "out"), [("fp16", np.float32), ("fp16", np.float16), ("bf16", ml_dtypes.bfloat16)])
+def test_what_a_tolerance_misses_passes_and_what_it_sees_fails(fmt, out):
+    a, b = operands(fmt, 5, (48, 256, 40))
+    right = kernel(a, b, np.float32, fmt)
+    fmt_out = tcm.format_of_dtype(np.dtype(out)).name
+    shares = faults_of(gemm_tolerance(ENGINES[fmt], a, b, out_format=fmt_out))
+    stale = right.copy()
+    stale[:16, :16] += right[:16, 16:32]
+    least = np.argmin(np.linalg.norm(a.astype(float), axis=0) * np.linalg.norm(b.astype(float), axis=1))
+    lost = right - np.outer(a[:, least].astype(np.float32), b[least].astype(np.float32))
+    made = {"zeros": 0 * right, "a stale accumulator in a tile of 16 x 16": stale, "the least single k dropped": lost}
+    made["FP16 accumulation"] = narrow_sums("fp16", a.astype(float), b.astype(float))
+    made["BF16 accumulation"] = narrow_sums("bf16", a.astype(float), b.astype(float))
+    for fault, values in made.items():
+        if 0.2 < shares[fault] < 0.8:
+            continue
+        passes = True
+        try:
+            assert_gemm_close(values.astype(out), a, b, engine=ENGINES[fmt])
+        except AssertionError:
+            passes = False
+        assert passes == (shares[fault] < 0.5), (fault, shares)
+
+
+def test_faults_with_an_addend_scales_promotion_and_overflow():
+    a, b = operands("fp16", 6, (20, 64, 24))
+    c = np.random.default_rng(6).standard_normal((20, 24))
+    assert missed_faults(gemm_tolerance("h100", a, b, c, splits=2)) == "none of the faults tried"
+    assert missed_faults(gemm_tolerance("h100", a[:, :0], b[:0])) is None
+    x, y = operands("fp16", 6, (20, 512, 24))
+    x, y = (v.astype(ml_dtypes.float8_e4m3fn) for v in (x, y))
+    assert "no sums outside of the unit" in faults_of(gemm_tolerance("h100", x, y, promote_every=128))
+    a[:], b[:] = 60000, 60000  # everything overflows in FP16
+    assert set(faults_of(gemm_tolerance("h100", a, b, out_format="fp16")).values()) == {0.0}
 
 
 def test_the_plugin_imports_nothing_heavy():

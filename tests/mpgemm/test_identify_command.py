@@ -1,10 +1,13 @@
 """`mpgemm identify`: boxes from the catalogue, from Python and from hardware; text, JSON and pages."""
 
 import json
+import re
+import sys
 
 import pytest
 
 from mpgemm.cli import main
+from mpgemm.commands import identify
 
 MODULE = """
 import numpy as np
@@ -33,11 +36,43 @@ def module(tmp_path, monkeypatch):
     return tmp_path
 
 
+BEST = r"FusedDotAdd\(terms=4, fraction_bits=23\): 0 of the \d+ answers so far are not its own"
+VOLTA = ["identify", "--instruction", "volta:mma.m8n8k4.f32.f16.f16.f32", "--vectors", "1000"]
+
+
 def test_an_instruction_as_text(capsys):
-    assert main(["identify", "--instruction", "volta:mma.m8n8k4.f32.f16.f16.f32", "--vectors", "1000"]) == 0
+    assert main(VOLTA) == 0
     shown = capsys.readouterr()
     assert "identified: FusedDotAdd(terms=4, fraction_bits=23)" in shown.out and "row to paste" in shown.out
-    assert "looking for a specification" in shown.err
+    assert shown.err == ""  # no terminal
+
+
+def test_progress_on_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main([*VOLTA, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(VOLTA) == 0
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"looking for a specification, \d+ s", first) and "random vectors, none refutes" in rest[-1]
+
+
+@pytest.mark.parametrize(
+    ("at", "known"),
+    [
+        ("looking for", r"no specification was tried on the \d+ answers so far"),
+        ("alternatives left", BEST + r"; tried: \d+ specifications, \d{1,3} random vectors"),
+        ("random vectors", BEST + r"; tried: \d+ specifications, \d{4,} random vectors"),
+    ],
+)
+def test_what_is_known_when_it_is_interrupted(at, known, capsys, monkeypatch):
+    def interrupt(line):
+        if at in line:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(identify, "_progress", lambda quiet: interrupt)
+    assert main(VOLTA) == 130
+    shown = capsys.readouterr()
+    assert shown.out == "" and re.fullmatch(f"mpgemm identify: interrupted: {known}", shown.err.strip())
 
 
 def test_a_function_as_json_and_page(module, capsys):

@@ -29,7 +29,7 @@ from .fields import Family, engine_of, spec_text
 from .inputs import pool
 from .limits import FEW, Limits, limits_of
 from .mutations import mutated
-from .outcome import Identification, Nearest
+from .outcome import Identification, Interrupted, Nearest
 from .search import Log, descend, differ, evolve, fit, is_nan, results
 
 #: Inputs of the first pool.
@@ -206,6 +206,22 @@ class _Run:
             ranking[place] = wrong, family, spec
         return sorted(ranking, key=lambda row: row[0])
 
+    def known(self) -> str:
+        """The best specification so far and its count, for who interrupts the search."""
+        best: Accumulator | None = None
+        fewest = self.log.size + 1
+        for spec in list(self.log.tried):
+            wrong = self.log.wrong(spec, fewest)
+            if wrong < fewest:
+                best, fewest = spec, wrong
+        asked = f"{self.log.size} answers"
+        if best is None:
+            return f"no specification was tried on the {asked} so far"
+        return (
+            f"{spec_text(best.simplest())}: {fewest} of the {asked} so far are not its own; tried: {len(self.log.tried)} "
+            f"specifications, {self.box.vectors} random vectors"
+        )
+
     def counterexample(self, spec: Accumulator) -> Counterexample:
         """The simplest input on which the box and the nearest specification differ."""
         apart = np.flatnonzero(self.log.differs(spec))
@@ -261,12 +277,15 @@ def identify(
     ------
     TypeError, ValueError
         If `unit` is no box, its formats or k are missing, or there is no such effort.
+    Interrupted
+        On Ctrl-C, with the best specification so far.
     """
     started = time.monotonic()
     box = as_box(unit, **interface)
     if vectors < 0:
         raise ValueError(f"vectors is {vectors}, expected 0 or more")
     limits = limits_of(effort)
+    run: _Run | None = None
     try:
         examine(box, np.random.default_rng([seed, 0]))
         run = _Run(box, seed, vectors, sources, families, limits, progress)
@@ -278,6 +297,8 @@ def identify(
             label=box.label, interface=box.interface, fault=f"{fault.kind}: {fault.message}", counterexample=seen,
             queries=box.queries, vectors=box.vectors, seconds=time.monotonic() - started,
         )  # fmt: skip
+    except KeyboardInterrupt:
+        raise Interrupted("the box was being examined" if run is None else run.known()) from None
 
 
 def _length(spec: Accumulator) -> int:

@@ -68,8 +68,8 @@ class Log:
 
     def add(self, batch: DotBatch, answers: np.ndarray) -> None:
         """Remember answers, the newest first: they are what the specifications at hand got wrong."""
-        self.batch = DotBatch.joined([batch, self.batch])
-        self.answers = np.concatenate([answers, self.answers])
+        # at once, so that an interruption leaves both or none
+        self.batch, self.answers = DotBatch.joined([batch, self.batch]), np.concatenate([answers, self.answers])
         self._counts.clear()
 
     def differs(self, spec: Accumulator, part: slice | np.ndarray = slice(None)) -> np.ndarray:

@@ -1,0 +1,70 @@
+"""Which faults of :mod:`mpgemm.bounds.faults` a test with a kernel's certified tolerance does not see, on its operands."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from mpgemm.bounds.bounded_product import Data, EngineProduct, Errors, sizes_of
+from mpgemm.bounds.faults import SIDE, Case, Limit, faults_seen
+from mpgemm.bounds.populations import evenly_spread
+from mpgemm.bounds.tolerance_result import in_words
+from mpgemm.integrations.kernel_overflow import model_values
+from mpgemm.integrations.kernel_tolerance import KernelTolerance
+from tensorcore_models.formats import Format, get_format
+from tensorcore_models.formats.rounding import round_to
+from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.machine.threads import one_thread
+
+
+@default_fp_state
+def faults_of(allowed: KernelTolerance) -> dict[str, float]:
+    """The faults that were tried, with the share of products like the test's in which a test with this tolerance sees them.
+
+    They are tried on at most 32 rows and columns of the test's own operands, in one chain over k; what the tails of their
+    errors tell of the whole product is said in :mod:`mpgemm.bounds.faults`.
+
+    Parameters
+    ----------
+    allowed : KernelTolerance
+
+    Returns
+    -------
+    dict of str to float
+        Empty for an empty product, in which no fault shows.
+    """
+    if 0 in (*allowed.bound.shape, allowed.a.shape[1]):
+        return {}
+    case, limit = _tried(allowed)
+    with one_thread(), np.errstate(over="ignore", invalid="ignore"):
+        return faults_seen([case], {"": limit}, allowed.bound.size)[""]
+
+
+def missed_faults(allowed: KernelTolerance) -> str | None:
+    """The faults that a test with this tolerance misses, in the words of `mpgemm tolerance`; None for an empty product."""
+    found = faults_of(allowed)
+    return in_words(found) if found else None
+
+
+def _tried(allowed: KernelTolerance) -> tuple[Case, Limit]:
+    """Some rows and columns of the right product, and what each of their elements is allowed."""
+    x, y, scale_a, scale_b = allowed.operands
+    rows, columns = evenly_spread(Data(x, y), SIDE)
+    part = np.ix_(rows, columns)
+    used = allowed.a[rows], allowed.b[:, columns], None if allowed.c is None else allowed.c[part]
+    data = Data(
+        x[rows], y[:, columns],
+        None if used[2] is None else round_to(used[2], allowed.engine.formats[2]),
+        None if scale_a is None else np.asarray(scale_a)[rows],
+        None if scale_b is None else np.asarray(scale_b)[:, columns],
+    )  # fmt: skip
+    with np.errstate(over="ignore", invalid="ignore"):
+        computed = model_values(allowed, rows, columns)[-1]
+        exact = np.asarray(allowed.exact.rounded("fp64"))[part]
+        right = Errors(computed, exact, sizes_of(*used), np.abs(computed - exact))
+    out = get_format(allowed.out_format)
+    product = EngineProduct(allowed.engine, reference="rounded")
+    if isinstance(out, Format) and out != allowed.engine.formats[3]:
+        product = replace(product, out_format=out)
+    if allowed.promote_every is not None:
+        product = replace(product, promote_every=allowed.promote_every)
+    return Case(product, data, right, used), Limit(atol=allowed.bound[part])  # nothing is seen where it is infinite
