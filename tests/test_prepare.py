@@ -113,5 +113,7 @@ def test_every_header_makes_the_extensions_that_read_it_compile_again(monkeypatc
     headers = [path for name in prepare.PACKAGES for path in (prepare.Path(name) / "_kernels").rglob("*.h")]
     assert headers and not {str(path) for path in headers} - set().union(*depends.values())
     # Its own .pxd names the headers of the generic kernel.
-    assert "tensorcore_models/_kernels/generic/generic_number.h" in depends["tensorcore_models._kernels.generic.generic"]
+    assert (
+        "tensorcore_models/_kernels/generic/generic_number.h" in depends["tensorcore_models._kernels.generic.generic"]
+    )
     assert "tensorcore_models/_kernels/generic/generic_number.h" not in depends["mpgemm._kernels.exact"]

@@ -9,6 +9,7 @@ from functools import partial
 from mpgemm.commands.inputs import add_input_arguments, cases_of, check_inputs, refuse_given, seeds_of
 from mpgemm.commands.outcomes import print_data, print_outcome, write_outcome
 from mpgemm.commands.parameters import numbers_of
+from mpgemm.commands.parser import Parser
 from mpgemm.commands.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments import khattak7, side_by_side, valpey5
@@ -64,7 +65,7 @@ TABLES: dict[str, tuple[str, Callable[[Context], Outcome], int]] = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The command's options."""
     what = parser.add_argument_group("what to compare")
     what.add_argument(

@@ -10,6 +10,7 @@ from mpgemm.commands import attention
 from mpgemm.commands.ascend_options import parse_block
 from mpgemm.commands.inputs import add_input_arguments, cases_of, check_inputs, refuse_given, seeds_of
 from mpgemm.commands.outcomes import print_data, print_outcome, write_outcome
+from mpgemm.commands.parser import Parser
 from mpgemm.commands.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
@@ -45,7 +46,7 @@ MORE_METRICS = ("bits_equal", "relative_inf", "normwise", "mean_ulp", "max_ulp")
 NO_VERDICT = "No verdict: it needs the methods fp32 and sgemm_cube, and a product with elements."
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The command's options."""
     add_input_arguments(parser, "the pairs that ship with the package")
     what = parser.add_argument_group("what to compare")

@@ -8,6 +8,7 @@ from mpgemm.bounds.tolerance_result import Line, Tolerance
 from mpgemm.bounds.tolerances import SHAPE, Interrupted, tolerance
 from mpgemm.bounds.vacuity import Vacuity
 from mpgemm.commands.matrices import add_matrix_arguments, given_pair, parameters_of
+from mpgemm.commands.parser import Parser
 from mpgemm.commands.prose import wrapped
 from mpgemm.inputs.files import read_matrix
 from mpgemm.reporting import report
@@ -15,7 +16,7 @@ from mpgemm.reporting import report
 K = 1024
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The command's options."""
     what = parser.add_argument_group("what is tested")
     what.add_argument("--engine", help="device (h100), path (h100/mma) or arch:name; default h100, or the method's own")

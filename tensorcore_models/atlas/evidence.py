@@ -22,6 +22,13 @@ LINKS = {
     "SDM": ("Intel, Software Developer's Manual", "https://www.intel.com/content/www/us/en/developer/articles/technical/intel-sdm.html"),
     "Software Developer": ("Intel, Software Developer's Manual", "https://www.intel.com/content/www/us/en/developer/articles/technical/intel-sdm.html"),
     "Arm Architecture Reference Manual": ("Arm Architecture Reference Manual", "https://developer.arm.com/documentation/ddi0487/latest/"),
+    "Extensions Programming Reference": (
+        "Intel, Instruction Set Extensions Programming Reference",
+        "https://www.intel.com/content/www/us/en/developer/articles/technical/intel-sdm.html",
+    ),
+    "Intel_Gaudi3_Software": ("Habana, Gaudi's software", "https://github.com/HabanaAI/Intel_Gaudi3_Software"),
+    "riscv-isa-sim": ("riscv-isa-sim, the ISA simulator", "https://github.com/riscv-software-src/riscv-isa-sim"),
+    "corsix/amx": ("corsix/amx", "https://github.com/corsix/amx"),
     "Huawei": ("Huawei, Ascend documentation", "https://www.hiascend.com/document"),
 }  # fmt: skip
 

@@ -128,7 +128,7 @@ def _find(arch: str, name: str) -> Instruction | None:
 
 
 def _spelled(arch: str, name: str) -> Instruction | None:
-    """The one row of an architecture that another spelling of a name means, None for none.
+    """The one row of an architecture that another spelling of a name means, None for none; of modes of it, the usual one.
 
     Raises
     ------
@@ -136,6 +136,9 @@ def _spelled(arch: str, name: str) -> Instruction | None:
         If it means several.
     """
     rows = [row for row in _answers(name) if row.arch == arch]
+    plain = [row for row in rows if all(other.name.startswith(row.name) for other in rows)]
+    if plain:  # the others are modes of it, named by a suffix
+        return plain[0]
     if len(rows) > 1:
         listed = ", ".join(row.name for row in rows[:6]) + (", ..." if len(rows) > 6 else "")
         raise ValueError(f"{name} on {arch} is one of {len(rows)} instructions, choose one: {listed}")

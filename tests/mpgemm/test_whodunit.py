@@ -168,7 +168,8 @@ CPU_ORDERS = {
 def test_orders_of_cpus(how):
     """Products rounded to FP32 and added by NumPy in an order of its own."""
     answer = asked(A, B, CPU_ORDERS[how](A[:, :, None] * B[None]))
-    assert answer.settled and how in [s.how for s in answer.exact if s.who.startswith("cpu: products rounded")]
+    assert how in [s.how for s in answer.exact if s.who.startswith("cpu: products rounded")]
+    assert len(answer.exact) <= 8 and answer.chance < 0.05  # units that round each product to FP32 are beside it
 
 
 def test_sums_in_fp64_and_the_exact_sum():

@@ -237,7 +237,11 @@ def test_units_that_flush_operands_before_they_align_them(zero):
     """A unit that takes subnormal operands for zeros and aligns them like zeros, which are left out with "skip"."""
     spec = tcm.ParametricDotAdd(4, 24, flush_inputs=True, flushed="as_zero", zero_operand=zero, zero_c="skip")
     result = check(tcm.MatrixEngine(spec), 2000, 5000)
-    assert result.specification.flush_inputs and result.specification.flushed == "as_zero"
+    found = result.specification  # the flush may be said of the sum, or of a conversion before it
+    if isinstance(found, tcm.accumulators.ParametricDotAdd):
+        assert found.flush_inputs and found.flushed == "as_zero"
+    else:
+        assert found.flush
 
 
 def test_an_unknown_effort_names_the_known_ones():

@@ -63,7 +63,8 @@ FIELDS = (
     Field(("flush_inputs", "flushed"), one_of((False, "aligned"), (True, "as_zero"), (True, "aligned"))),
     Field(("flush_outputs",), one_of(False, True)),
     Field(("flush_c",), one_of(False, True), lambda i, s: not s.flush_inputs),
-    Field(("zero_sign",), one_of("positive", "ieee", "majority")),
+    # A rounded product to which c is added is a pairwise sum of groups of one, whose zeros have IEEE 754's signs.
+    Field(("zero_sign",), one_of("positive", "ieee", "majority"), lambda i, s: s.c_position != "late" or s.terms > 1),
     Field(("product_overflow_exponent",), overflows),
     *ALIGNMENT,
     Field(("scaled_zero",), one_of("skip", "keeps_scale"), scaled),
