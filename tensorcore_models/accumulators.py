@@ -47,6 +47,7 @@ tf32_nan
 from .families import FAMILIES
 from .families.aligned import AlignedSum
 from .families.base import Accumulator
+from .families.converted import ConvertedDotAdd
 from .families.fma_chain import SequentialFMA
 from .families.fused import FusedDotAdd, ParametricDotAdd, as_parametric
 from .families.group_sum import GroupDotFusedSum
@@ -56,11 +57,13 @@ from .families.lanes import LanedFMA
 from .families.pairwise import GroupPairwiseSum
 from .families.round_down import FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd
 from .families.round_odd import PairRoundOddSum
+from .families.scaled_dot import ScaledDotAdd
 from .families.unpublished import Unpublished
 
 __all__ = [
     "Accumulator",
     "AlignedSum",
+    "ConvertedDotAdd",
     "FusedDotAdd",
     "FusedDotRoundDownAdd",
     "GroupDotFusedSum",
@@ -71,6 +74,7 @@ __all__ = [
     "LanedFMA",
     "PairRoundOddSum",
     "ParametricDotAdd",
+    "ScaledDotAdd",
     "SequentialFMA",
     "Unpublished",
     "as_parametric",

@@ -96,7 +96,8 @@ def _recording(args: argparse.Namespace) -> Recording:
         m, colon, fields = text.partition(":")
         if not colon or not m.isdigit():
             raise ValueError(f"--config {text!r}: expected M:FIELD=VALUE,..., as in 64:ALGO_ID=66,STAGES_ID=35")
-        problem = Problem(fmt, out, *args.shape, int(m))
+        k, n = args.shape
+        problem = Problem(fmt, out, k, n, int(m))
         if problem in configs:
             raise ValueError(f"--config names m {m} twice")
         configs[problem] = options.integer_config(options.parse_config([fields]))

@@ -90,7 +90,7 @@ def _devices() -> tuple[list[dict], report.Table]:
     cells = [
         [
             row["device"], row["architecture"], ", ".join(row["lacks"]),
-            ", ".join(f"{fmt} {rate:g}" for fmt, rate in row["rates"].items()), row["source"],
+            ", ".join(f"{fmt} {rate:g}" for fmt, rate in DATA_SHEETS[str(row["device"])].rates.items()), row["source"],
         ]
         for row in rows
     ]  # fmt: skip

@@ -19,7 +19,7 @@ from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.engines.order import Chain, Order, Sum, Unit, evaluate, order_of
-from tensorcore_models.formats import Format, IntegerFormat
+from tensorcore_models.formats import Format, IntegerFormat, get_float_format
 from tensorcore_models.formats.interop import format_of_dtype
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
 from tensorcore_models.formats.rounding import encode
@@ -168,7 +168,8 @@ def candidates(
         yield Candidate(recipe.name, how, (partial(_recipe, recipe, result),), result, traits=traits)
     asked = set() if device is None else {row.label for row in tcm.list_instructions(device)}
     k = a.shape[1]
-    own, others = [], []
+    own: list[Candidate] = []
+    others: list[Candidate] = []
     short = all(_short(x) for x in (a, b))
     for family, rounding in _families(a, b, result, asked):
         line = own if family[0].label in asked else others
@@ -318,11 +319,11 @@ def _engine(engine: Engine, rounding, order: dict, product: Product) -> tuple[np
 def _cpu(a: np.ndarray, b: np.ndarray, result: Format) -> Iterator[Candidate]:
     """FP32 (FP64) arithmetic of CPUs in the orders of their kernels, wide sums rounded once, the exact sum."""
     wide = "fp64" if np.float64 in (a.dtype, b.dtype) else "fp32"
-    unit = tcm.get_format(wide)
+    unit = get_float_format(wide)
     rounded = "" if unit == result else f", result rounded to {result.name}"
     ending = {"result": f"result rounded to {result.name}"} if rounded else {}
     if _becomes(unit, result):
-        engines = {_FUSED: ieee_engine(wide, wide)}
+        engines: dict[str, MatrixEngine] = {_FUSED: ieee_engine(wide, wide)}
         if wide == "fp32" and not all(_short(x) for x in (a, b)):  # else products are exact, and both are the same
             plain = tcm.GroupPairwiseSum(1, flush_input="none", flush_results=False)
             engines[_UNFUSED] = tcm.MatrixEngine(plain, a_format=wide)
@@ -360,7 +361,8 @@ def _exact(by: Format, product: Product) -> tuple[np.ndarray, AnyFormat]:
 
 def _double(by: Format, product: Product) -> tuple[np.ndarray, AnyFormat]:
     engine = ieee_engine("fp64")
-    wide = Product(*(None if x is None else x.astype(np.float64) for x in (product.a, product.b, product.c)))
+    c = None if product.c is None else product.c.astype(np.float64)
+    wide = Product(product.a.astype(np.float64), product.b.astype(np.float64), c)
     bits, unit = _engine(engine, None, {}, wide)
     return _finished(bits, unit, by), by
 

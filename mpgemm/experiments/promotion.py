@@ -278,7 +278,8 @@ def _checked(a, b) -> Data:
 
 def _check_held(data: Data, rounded: Data, engine: Engine) -> None:
     """Refuse operands that the engine's format holds as infinities."""
-    for name, x, held, fmt in zip("AB", data, rounded, engine.formats, strict=False):
+    a_format, b_format = engine.formats[:2]
+    for name, x, held, fmt in (("A", data.a, rounded.a, a_format), ("B", data.b, rounded.b, b_format)):
         lost = np.argwhere(~np.isfinite(held.astype(np.float64)))
         if len(lost):
             i, j = lost[0]

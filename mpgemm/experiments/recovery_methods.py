@@ -155,7 +155,7 @@ def relative_bound(a, b, c, row, engine) -> float | None:
     except ValueError:
         return None
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        bound = bound if c is None else bound + np.abs(np.asarray(c, np.float64) - added)
+        bound = bound if c is None or added is None else bound + np.abs(np.asarray(c, np.float64) - added)
         size = np.abs(np.asarray(a, np.float64)) @ np.abs(np.asarray(b, np.float64))
         size = size + (0 if c is None else np.abs(np.asarray(c, np.float64)))
         ratio = np.where(size > 0, bound / size, np.where(bound > 0, np.inf, 0.0))

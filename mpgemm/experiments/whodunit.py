@@ -228,12 +228,12 @@ class _Search:
         known = frozenset(x for c in exact for x in c.sums)
         rest = [c for c in self.compared if not c.suspect.exact]
         nearest = _different(sorted((c.suspect for c in rest), key=lambda s: -s.agree))[:NEAREST]
-        others = {c.sums: (c.suspect.of - c.suspect.agree, c.suspect.of) for c in rest if not c.sums & known}
+        apart = {c.sums: (c.suspect.of - c.suspect.agree, c.suspect.of) for c in rest if not c.sums & known}
         traits = _shared([c.candidate for c in exact])
         return Whodunit(
             (m, k, n), scene.result.name, len(self.line), where[0].size * where[1].size,
             tuple(c.suspect for c in exact), tuple(nearest),
-            expected_by_chance(len({c.sums for c in exact}), others.values()), "; ".join(traits.values()),
+            expected_by_chance(len({c.sums for c in exact}), apart.values()), "; ".join(traits.values()),
             {"arithmetic", "order"} <= set(traits), device,
         )  # fmt: skip
 
@@ -273,7 +273,7 @@ class _Search:
             )
             first = Difference(row, column, found, own)
         suspect = Suspect(candidate.who, candidate.how, candidate.same, int(same.sum()), size, first)
-        digests = frozenset(sha256(np.ascontiguousarray(x)).digest() for x, _ in sums)
+        digests = frozenset(sha256(np.ascontiguousarray(x).data).digest() for x, _ in sums)
         self.compared.append(_Compared(candidate, suspect, digests))
 
 

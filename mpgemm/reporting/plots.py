@@ -212,7 +212,8 @@ def method_errors(
     axes.set_title(title, fontsize=10)
     axes.set(xlabel=x_label)
     axes.grid(True, axis="both", color="0.9", linewidth=0.6)
-    _legend(figure, *axes.get_legend_handles_labels(), columns=1)
+    handles, labels = axes.get_legend_handles_labels()
+    _legend(figure, handles, labels, columns=1)
     return figure
 
 

@@ -3,9 +3,8 @@
 import dataclasses
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ..aspects.errors import OperandFacts
 from ..explanations.words import Words
 from ..formats import Format
 from .base import Accumulator, Conversion, NanRule
@@ -113,7 +112,7 @@ class ScaledDotAdd(Accumulator):
     def unrounded(self):
         return self.exact.unrounded()
 
-    def step_error(self, unit: Any, facts: OperandFacts):
+    def step_error(self, unit, facts):
         inner = SimpleNamespace(formats=unit.formats, scale_format=None, block_size=None, label=unit.label)
         return self.exact.step_error(inner, facts)
 

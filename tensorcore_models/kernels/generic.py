@@ -26,9 +26,9 @@ def converted(low: Lowered, a: np.ndarray, b: np.ndarray) -> tuple[Lowered, np.n
 
 def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     """As `kernels.matrix_bits`, by the generic kernel or, where it is too narrow, the reference; k positive, any strides."""
+    low, a, b = converted(low, a, b)
     if low.plan is None:
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)
-    low, a, b = converted(low, a, b)
     if low.operands_alike and 2 * b.shape[1] <= min(a.shape[0], generic.PANEL):  # D^T = B^T A^T + C^T fills the vectors
         scales = () if scale_a is None else (scale_b.T, scale_a.T)
         return np.ascontiguousarray(generic_bits(low, b.T, a.T, c.T, *scales).T)
@@ -41,9 +41,9 @@ def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarra
 
 def generic_batch_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     """As `kernels.batch_bits`, by the generic kernel or, where it is too narrow, the reference; k positive."""
+    low, a, b = converted(low, a, b)
     if low.plan is None:
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)
-    low, a, b = converted(low, a, b)
     out = np.empty((a.shape[0], a.shape[1], b.shape[2]), low.d_format.container)
     a, b = _tabled(low, a, b)
     low.plan.run_batch(

@@ -1,12 +1,12 @@
 """What Gaudi makes of the FP32 results of its matrix engine: conversion to bf16, fp16 and fp8.
 
 Source: HabanaAI/Intel_Gaudi3_Software e6cef1c (MIT), mme/mme_reference: fp32_to_bf16, fp32_to_cfp16, fp32_to_fp8,
-restated. It is
-not :func:`tensorcore_models.encode`, whose rules for infinities, NaN and stochastic rounding are other ones.
+restated. It
+is not :func:`tensorcore_models.encode`, whose rules for infinities, NaN and stochastic rounding are other ones.
 """
 
 import dataclasses
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -96,7 +96,8 @@ def _target(target: str | Format, bias: int | None, specials: str) -> Format:
     if bias is not None and fmt.name == "bf16" and bias != fmt.bias:
         raise ValueError(f"bias is {bias}, bf16 has {fmt.bias} only")
     found = fmt.bias if bias is None else checked_integer(bias, "bias")
-    return dataclasses.replace(fmt, bias=found, specials=specials, dtype_name="")
+    changes: dict[str, Any] = {"bias": found, "specials": specials, "dtype_name": ""}
+    return dataclasses.replace(fmt, **changes)
 
 
 def _rounded(bits, fmt: Format, rounding: str, negative, random, flush: bool) -> np.ndarray:

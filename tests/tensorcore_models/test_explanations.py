@@ -87,7 +87,10 @@ def test_a_class_of_ones_own_is_named():
 # -- trees -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("row", PUBLISHED, ids=str)
 def test_the_tree_is_the_one_that_is_observed(row):
-    """Where sums show it: not integers, 4-bit operands, converted ones or rounding to odd; c rounded down beside a dot product looks fused."""
+    """Where sums show it: not integers, 4-bit operands, converted ones or rounding to odd.
+
+    c rounded down beside a dot product looks fused.
+    """
     tree = tree_of(row.accumulator, row.k)
     assert (tree.leaves, tree.names) == (row.k + 1, ((row.k, "c"),))
     unseen = isinstance(row.accumulator, IntegerDotAdd | FusedDotRoundDownAdd | PairRoundOddSum | ConvertedDotAdd)

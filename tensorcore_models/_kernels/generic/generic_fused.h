@@ -291,7 +291,7 @@ MPG_INLINE int NAME(sum_truncated)(const mpg_plan *p, const SIG *a, const int32_
 
 /* A sum that is exactly zero; `c` is null where it is added to that. */
 static uint64_t NAME(zero)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
-                                  const mpg_number *c)
+                           const mpg_number *c)
 {
     const int down = p->rule.rounding == MPG_RD;
     int negative = 0, cancels = c && c->significand;
@@ -303,9 +303,7 @@ static uint64_t NAME(zero)(const mpg_plan *p, const SIG *a, const int32_t *ae, c
         negative += (a_sign ? a_sign < 0 : ae[q] & 1) != (b_sign ? b_sign < 0 : be[q] & 1);
     }
     const int all = negative == p->zero_count && (!c || c->negative), any = negative || (c && c->negative);
-    const int minus = cancels                            ? down
-                      : p->zero_sign == MPG_ZERO_MAJORITY ? 2 * negative > p->zero_count
-                                                          : all || (down && any);
+    const int minus = cancels ? down : p->zero_sign == MPG_ZERO_MAJORITY ? 2 * negative > p->zero_count : all || (down && any);
     return minus ? p->result.zero_sign : 0;
 }
 

@@ -84,7 +84,8 @@ MPG_INLINE mpg_number mpg_number_of(uint64_t bits, const mpg_format *f)
     x.exponent = x.align - f->fraction_bits;
     if (x.significand == 0) {
         x.negative &= f->flush != MPG_FLUSH_POSITIVE;
-        x.align = f->zero_align - (f->zero_align == MPG_ALIGN_NONE && x.negative); /* odd for -0, which has no other sign here */
+        x.align =
+            f->zero_align - (f->zero_align == MPG_ALIGN_NONE && x.negative); /* odd for -0, which has no other sign here */
     } else if (f->normalise || f->flush) {
         const int32_t leading = x.exponent + mpg_leading_bit(x.significand);
         if (f->normalise)

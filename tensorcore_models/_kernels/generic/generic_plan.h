@@ -49,9 +49,9 @@ typedef struct {
     mpg_format raw_d;
     int scaled, block, skip_scaled_zero; /* MPG_KEEP_ZEROS, ... */
     mpg_result result;
-    mpg_rule rule; /* of the fused sum */
-    mpg_rule late; /* of the IEEE operations */
-    int late_c;    /* MPG_C_EARLY, ... */
+    mpg_rule rule;             /* of the fused sum */
+    mpg_rule late;             /* of the IEEE operations */
+    int late_c;                /* MPG_C_EARLY, ... */
     int zero_sign, zero_count; /* MPG_ZERO_POSITIVE, ...; products that have a say, those beyond a pass being +0 */
     /* positions that share one product: position t of a pass holds the bits a_masks[t % parts] of one significand and
      * b_masks[t % parts] of the other */

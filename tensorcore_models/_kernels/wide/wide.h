@@ -46,8 +46,8 @@ typedef struct {
     int c_cutoff;         /* GFDRDA: c further below the largest exponent than this is dropped */
     int overflow;         /* FDRDA: products at or beyond 2 to this power go to the generic kernel; 4000 for none */
     int late;             /* MPG_LATE_...: c is added after the products */
-    int mark_cut;         /* exact late c: lanes with a product that is no multiple of twice its unit go to the generic kernel */
-    int promote;          /* > 0: after that many positions of k the sums are added to d outside, and start from zero */
+    int mark_cut; /* exact late c: lanes with a product that is no multiple of twice its unit go to the generic kernel */
+    int promote;  /* > 0: after that many positions of k the sums are added to d outside, and start from zero */
 } mpg_wide_task;
 
 /* Packed operands from some k on; rows of A are `stride` apart. */
@@ -130,8 +130,8 @@ MPG_INLINE void mpg_gather(const mpg_source *s, int size, int64_t base, int64_t 
 /* Columns of B as one panel: values [k][lane]; words [k][8][4], lane 8 g + i at [i][g], so that shifts of 64-bit lanes take
  * them apart. */
 MPG_INLINE void mpg_wide_pack_b_body(int level, const mpg_source *s, const mpg_operand *format, int64_t first, int count,
-                                     int64_t begin, int64_t end, int signs, double *values, int16_t *exponents,
-                                     int16_t *lowest, uint8_t *special)
+                                     int64_t begin, int64_t end, int signs, double *values, int16_t *exponents, int16_t *lowest,
+                                     uint8_t *special)
 {
     const mpg_operand f = *format;
     int32_t flags[MPG_WIDE] = {0}, scales[MPG_WIDE] = {0};

@@ -443,9 +443,9 @@ MPG_LANES512 int mpg_wide_rows_body512(int rows, int terms, int groups, int outp
         }
     }
     for (int64_t s = 0; s < steps; s++) {
-        const int found = late   ? mpg_wide_late512(rows, terms, late, mark_cut, careful, t, &p, c)
+        const int found = late     ? mpg_wide_late512(rows, terms, late, mark_cut, careful, t, &p, c)
                           : groups ? mpg_wide_round_down512(rows, terms, groups, t, &p, c)
-                                 : mpg_wide_fda512(rows, terms, output, careful, t, &p, c);
+                                   : mpg_wide_fda512(rows, terms, output, careful, t, &p, c);
         if (__builtin_expect(found == MPG_REPEAT, 0))
             return 0;
         if (__builtin_expect(found == MPG_INFINITE, 0))
@@ -478,22 +478,23 @@ MPG_LANES512 int mpg_wide_rows_body512(int rows, int terms, int groups, int outp
     return 1;
 }
 
-#define MPG_WIDE_CALL512(NAME, ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, LATE, MARK_CUT, REPEAT)                                                 \
+#define MPG_WIDE_CALL512(NAME, ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, LATE, MARK_CUT, REPEAT)                                   \
     MPG_TARGET_AVX512 static void NAME(const mpg_wide_task *t, const mpg_wide_operands *p, float *d, int64_t ldd, int count,   \
                                        int64_t steps, uint8_t *overflow)                                                       \
     {                                                                                                                          \
-        if (!mpg_wide_rows_body512(ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, LATE, MARK_CUT, t, p, d, ldd, count, steps, overflow))                \
+        if (!mpg_wide_rows_body512(ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, LATE, MARK_CUT, t, p, d, ldd, count, steps,           \
+                                   overflow))                                                                                  \
             REPEAT(t, p, d, ldd, count, steps, overflow);                                                                      \
     }
 #define MPG_NEVER_REPEATED(t, p, d, ldd, count, steps, overflow) (void)0
 #define MPG_WIDE_BOTH512(NAME, TERMS, GROUPS, OUTPUT)                                                                          \
-    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, GROUPS, OUTPUT, 1, 0, 0, MPG_NEVER_REPEATED)                                                \
+    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, GROUPS, OUTPUT, 1, 0, 0, MPG_NEVER_REPEATED)                                          \
     MPG_WIDE_CALL512(NAME##_2, 2, TERMS, GROUPS, OUTPUT, 1, 0, 0, MPG_NEVER_REPEATED)
 #define MPG_WIDE_FDA512(NAME, TERMS)                                                                                           \
-    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, 0, MPG_OUT_FP32, 0, 0, 0, mpg_wide_fda_careful_512_1)                                       \
+    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, 0, MPG_OUT_FP32, 0, 0, 0, mpg_wide_fda_careful_512_1)                                 \
     MPG_WIDE_CALL512(NAME##_2, 2, TERMS, 0, MPG_OUT_FP32, 0, 0, 0, mpg_wide_fda_careful_512_2)
 
-#define MPG_WIDE_EXACT512(NAME, TERMS, MARK_CUT)                                                                                \
+#define MPG_WIDE_EXACT512(NAME, TERMS, MARK_CUT)                                                                               \
     MPG_WIDE_CALL512(NAME##_1, 1, TERMS, 0, MPG_OUT_FP32, 1, MPG_LATE_EXACT, MARK_CUT, MPG_NEVER_REPEATED)                     \
     MPG_WIDE_CALL512(NAME##_2, 2, TERMS, 0, MPG_OUT_FP32, 1, MPG_LATE_EXACT, MARK_CUT, MPG_NEVER_REPEATED)
 #define MPG_WIDE_ODD512(NAME, TERMS)                                                                                           \

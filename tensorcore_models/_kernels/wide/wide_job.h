@@ -35,9 +35,8 @@ static void mpg_wide_pack_rows(const mpg_drive *drive, int64_t block)
     const mpg_wide_job *job = (const mpg_wide_job *)drive;
     const int64_t begin = drive->begin, part = drive->part, first = block * MPG_TILE_ROWS;
     for (int64_t r = first; r < first + mpg_block_rows(job->m, block); r++)
-        mpg_wide_pack_a(&job->a, &job->a_format, r, begin, begin + part, job->plain_order,
-                        MPG_WIDE_TRUNCATES(&job->task), job->av + r * part,
-                        job->ae + r * part, job->al + r * part, job->rows_marked, drive->level);
+        mpg_wide_pack_a(&job->a, &job->a_format, r, begin, begin + part, job->plain_order, MPG_WIDE_TRUNCATES(&job->task),
+                        job->av + r * part, job->ae + r * part, job->al + r * part, job->rows_marked, drive->level);
 }
 
 static void mpg_wide_pack_panel(const mpg_drive *drive, int64_t panel)
@@ -45,8 +44,8 @@ static void mpg_wide_pack_panel(const mpg_drive *drive, int64_t panel)
     const mpg_wide_job *job = (const mpg_wide_job *)drive;
     const int64_t begin = drive->begin, part = drive->part, first = panel * MPG_WIDE;
     mpg_wide_pack_b(&job->b, &job->b_format, first, mpg_wide_columns(job, first), begin, begin + part,
-                    MPG_WIDE_TRUNCATES(&job->task), job->bv + first * part,
-                    job->be + first * part, job->bl + first * part, job->columns_marked, drive->level);
+                    MPG_WIDE_TRUNCATES(&job->task), job->bv + first * part, job->be + first * part, job->bl + first * part,
+                    job->columns_marked, drive->level);
 }
 
 static void mpg_wide_run_tile(const mpg_drive *drive, int64_t block, int64_t panel)

@@ -1,12 +1,12 @@
 """How identify looks for units that convert their operands: by what other families have, inside of a conversion."""
 
-import dataclasses
 import itertools
 from collections.abc import Iterator
 from typing import Any
 
 from ...aspects.search import Field, Interface, Search, divisors, inside, unscaled
 from ...formats import get_float_format
+from ..base import Accumulator
 from ..fma_chain import SequentialFMA
 from ..fused import ParametricDotAdd
 from ..fused.search import FIELDS as PARAMETRIC
@@ -32,7 +32,7 @@ def carriers(interface: Interface, spec: Any = None) -> list[tuple[str, bool]]:
 
 def _fused_starts(cls: Any, interface: Interface) -> Iterator[Any]:
     digits = interface.formats[3].fraction_bits
-    places = (("early", "rz"), ("exact", "rne"))
+    places: tuple[tuple[Any, str], ...] = (("early", "rz"), ("exact", "rne"))
     shapes = itertools.product(carriers(interface), divisors(interface), places, (digits + 1, 2 * digits))
     for (via, flush), terms, (c_position, rounding), bits in shapes:
         dot = ParametricDotAdd(terms, bits, c_position=c_position, output_rounding=rounding)
@@ -58,6 +58,6 @@ def searches(cls: Any) -> tuple[Search, ...]:
         Search(
             "chains of multiply-adds of converted operands", (conversion, *chain),
             unscaled(lambda i: _chain_starts(cls, i)), ("via_format",), 91,
-            lambda s: dataclasses.is_dataclass(s.dot) and s.dot.parametric() is None,
+            lambda s: isinstance(s.dot, Accumulator) and s.dot.parametric() is None,
         ),
     )  # fmt: skip

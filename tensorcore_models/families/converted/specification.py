@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from ...explanations.words import Words
-from ...formats import Format, get_float_format
+from ...formats import get_float_format
 from ..base import Accumulator, Conversion
 from ..checks import require
 from ..fused import ParametricDotAdd
@@ -102,7 +102,7 @@ class ConvertedDotAdd(Accumulator):
         inner = {name: value for name, value in rules.items() if name not in OWN_RULES}
         return dataclasses.replace(self, dot=self.dot.with_rules(**inner), **own)
 
-    def operand_format(self, fmt: Format, side: int) -> Format:
+    def operand_format(self, fmt, side: int):
         """The format of operand a (side 0) or b (1) under the edge rules; its own name and no value type if they change it."""
         bias = (self.bias_a, self.bias_b)[side]
         specials = (self.specials_a, self.specials_b)[side]

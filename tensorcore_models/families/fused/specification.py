@@ -168,9 +168,9 @@ class ParametricDotAdd(FusedSum):
         What was flushed takes part in the alignment with the smallest normal exponent, or as `zero_operand` and `zero_c` say of
         zeros that were given: with "skip" it is left out.
     zero_sign : {"positive", "ieee", "majority"}
-        Edge rule: the sign of a fused sum that is exactly zero: always +0; IEEE 754's (-0 where all products are -0, and c where
-        it takes part; where something cancels -0 when rounding down); or, where all addends are zero, that of most of the
-        products.
+        Edge rule: the sign of a fused sum that is exactly zero: always +0; IEEE 754's (-0 where all products are -0, and c
+        where it takes part; where something cancels, -0 when rounding down); or, where all addends are zero, that of most of
+        the products.
     padding : int
         +0 products that every operation has beside its own; they show in signs of zeros only.
     """
