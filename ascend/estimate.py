@@ -81,6 +81,7 @@ class Estimate(NamedTuple):
     seconds: np.ndarray  # infinite for those that do not fit L1
     memory_bytes: np.ndarray  # from and to memory
     active: np.ndarray  # cores with work in the first wave
+    core_seconds: np.ndarray  # of the busiest core; the rest of `seconds`, if any, it waits for memory
 
 
 def estimate(r: Request, c: Candidates) -> Estimate:
@@ -98,7 +99,8 @@ def estimate(r: Request, c: Candidates) -> Estimate:
     bandwidth = r.chip.hbm_bytes_per_cycle
     cycles = np.maximum(forms.multiplication, forms.carried_bytes / bandwidth) + whole / bandwidth
     seconds = cycles / r.chip.cycles_per_second + r.chip.launch_us * 1e-6
-    return Estimate(np.where(forms.fits, seconds, np.inf), multiplied + whole, forms.active)
+    core = forms.multiplication / r.chip.cycles_per_second
+    return Estimate(np.where(forms.fits, seconds, np.inf), multiplied + whole, forms.active, core)
 
 
 class _Forms:

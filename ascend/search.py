@@ -26,6 +26,8 @@ ENOUGH_TILES = 2
 SHARE_OF_A_KIND = 3
 #: Times that differ by less are equal.
 SAME_TIME = 0.005
+#: Times of the busiest core that differ by less leave it the same slack, where memory decides.
+SAME_SLACK = 0.02
 #: Vector lines in UB that are tried (lanes along the streamed side, or rows of a streamed A), and depths.
 VECTOR_TILES = ((256, 16), (512, 16), (1024, 16), (2048, 16), (512, 32))
 #: The vector kernel costs an instruction for each row of the kept operand: from here on it cannot win.
@@ -108,16 +110,20 @@ def best_schedules(
     groups = [(c, estimate(r, c)) for c in grid_candidates(r, split)]
     if not groups:
         return []
-    seconds, moved, active = (np.concatenate(column) for column in zip(*(found for _, found in groups), strict=True))
+    seconds, moved, active, core = (
+        np.concatenate(column) for column in zip(*(found for _, found in groups), strict=True)
+    )
     sizes = np.concatenate([np.stack([c.bm, c.bk, c.bn], axis=1) for c, _ in groups])
     owner = np.concatenate([np.full(len(c.bm), number) for number, (c, _) in enumerate(groups)])
     inside = np.concatenate([np.arange(len(c.bm)) for c, _ in groups])
-    # Equal times: more cores, then blocks in whole 64s and 32s, then less traffic, then the smaller block.
+    # Equal times: more cores, more slack, then blocks in whole 64s and 32s, then less traffic, then the smaller block.
     step = np.floor(np.log(np.where(np.isfinite(seconds), seconds, 1e9)) / np.log1p(SAME_TIME))
+    # Thousands of candidates end with the same memory traffic; loads and cube overlap better in those whose cores wait more.
+    slack = np.floor(np.log(core) / np.log1p(SAME_SLACK))
     uneven = (sizes % 64 > 0).sum(axis=1) + (sizes % 32 > 0).sum(axis=1)
     if by_traffic:
         step, moved = np.where(np.isfinite(seconds), moved, np.inf), step
-    order = np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0], moved, uneven, -active, step))
+    order = np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0], moved, uneven, slack, -active, step))
     found: dict[tuple, tuple[Kernel, float]] = {}
     # The closed forms leave out other transients for each kind: some of each are simulated, whatever they say.
     wanted = dict.fromkeys({c.kind for c, _ in groups}, max(count // SHARE_OF_A_KIND, 1))

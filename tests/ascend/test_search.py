@@ -41,7 +41,9 @@ def behind(m, k, n, chip, count):
     return planned / brute_force(m, k, n, chip, count) - 1
 
 
-@pytest.mark.parametrize(("chip", "shape"), [("910B2", (128, 512, 300)), ("310P3", (300, 512, 128))])
+@pytest.mark.parametrize(
+    ("chip", "shape"), [("910B2", (128, 512, 300)), ("310P3", (300, 512, 128)), ("310P3", (640, 640, 5120))]
+)
 def test_the_plan_is_near_what_brute_force_finds(chip, shape):
     assert behind(*shape, chip, 1) < 0.03
 
