@@ -60,8 +60,8 @@ def test_progress_on_a_terminal(capsys, monkeypatch):
     ("at", "known"),
     [
         ("looking for", r"no specification was tried on the \d+ answers so far"),
-        ("alternatives left", BEST + r"; tried: \d+ specifications, \d{1,3} random vectors"),
-        ("random vectors", BEST + r"; tried: \d+ specifications, \d{4,} random vectors"),
+        ("alternatives left", BEST + r"; reached: \d+ specifications, \d{1,3} random vectors"),
+        ("random vectors", BEST + r"; reached: \d+ specifications, \d{4,} random vectors"),
     ],
 )
 def test_what_is_known_when_it_is_interrupted(at, known, capsys, monkeypatch):

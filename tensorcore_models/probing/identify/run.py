@@ -218,7 +218,7 @@ class _Run:
         if best is None:
             return f"no specification was tried on the {asked} so far"
         return (
-            f"{spec_text(best.simplest())}: {fewest} of the {asked} so far are not its own; tried: {len(self.log.tried)} "
+            f"{spec_text(best.simplest())}: {fewest} of the {asked} so far are not its own; reached: {len(self.log.tried)} "
             f"specifications, {self.box.vectors} random vectors"
         )
 
