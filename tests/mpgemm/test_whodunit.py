@@ -33,6 +33,7 @@ MAKERS = (
 )  # fmt: skip
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(("device", "fmt", "order", "who", "how"), MAKERS)
 def test_the_maker_is_found(device, fmt, order, who, how):
     engine = tcm.default_instruction(device.partition("/")[0], fmt, path=device.partition("/")[2] or None)
@@ -164,6 +165,7 @@ CPU_ORDERS = {
 }
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("how", CPU_ORDERS)
 def test_orders_of_cpus(how):
     """Products rounded to FP32 and added by NumPy in an order of its own."""

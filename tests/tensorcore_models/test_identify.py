@@ -113,6 +113,7 @@ def test_every_instruction_of_the_catalogue(row):
 SAMPLE = (3, 7, 10, 11, 12, 26, 65, 75, 100)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", [pytest.param(x, marks=() if x == 7 else pytest.mark.full) for x in SAMPLE])
 def test_random_units(seed):
     check(random_unit(seed), 5000, 20_000)
@@ -152,6 +153,7 @@ def multiply_then_add(a, b, c):
     return total
 
 
+@pytest.mark.full
 def test_a_users_function():
     """Products rounded, then added one by one: pairwise sums with groups of one."""
     result = probing.identify(multiply_then_add, a_format="fp32", d_format="fp32", k=2, vectors=3000)

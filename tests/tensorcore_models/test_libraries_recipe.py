@@ -223,6 +223,7 @@ def vector_recipe(config):
     return libraries.cublaslt("h100", "13.1", m=1, k=96, n=2, format="fp16", config=config)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", BEYOND_K)
 def test_splits_beyond_k_end_and_keep_their_bits(name):
     """At most k parts hold data; the others add +0, which changes a sum of -0 once and for all."""

@@ -70,6 +70,7 @@ def test_vectors_hold_on_the_reference(row):
     assert failing(row, row.accumulator) == []
 
 
+@pytest.mark.sweep(70)
 @pytest.mark.parametrize("row", DISTINCT, ids=str)
 def test_vectors_hold_on_the_kernels(row):
     """All vectors of a row as one batch through `mma_bits`, at several places of the tile."""

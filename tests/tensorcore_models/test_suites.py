@@ -239,7 +239,7 @@ def test_hawkeye_on_hopper_s_fp8():
     assert table["final rounding, two halves"].verdict == "towards zero"
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("engine", "test", "read"),
     [
