@@ -15,7 +15,7 @@ evaluate:
 	$(PREPARE)
 	$(BIN)/mpgemm evaluate --out out
 
-# The suite: at most four minutes on two cores.
+# The suite without its exhaustive variants: the aim is four minutes on two cores.
 test:
 	$(PREPARE) test
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
