@@ -1,10 +1,8 @@
 """The matrix engines (MME) of Gaudi, Gaudi 2 and Gaudi 3.
 
 Arithmetic: the vendor's functional model, HabanaAI/Intel_Gaudi3_Software, commit e6cef1c (MIT), mme/mme_reference and
-coral-sim;
-no device was measured. Where its fast path and the code shared with the simulator of the circuit (`no_opt`) part, the
-rows have the
-fast path, which the model returns; `with_rules(normalised_products=False, zero_sign="ieee")` is the other.
+coral-sim; no device was measured. The model has a fast path, which it returns, and a path that it shares with the simulator of
+the circuit (`no_opt`). The rows have the fast path; `with_rules(normalised_products=False, zero_sign="ieee")` is the other.
 """
 
 import dataclasses
