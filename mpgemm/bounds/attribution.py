@@ -25,7 +25,7 @@ import tensorcore_models as tcm
 from mpgemm.bounds.error_parts import CAUSES, SplitOperand, error_parts, full_bits, overflow_threshold
 from mpgemm.bounds.operand_facts import accumulator_of
 from mpgemm.recovery import integer_words
-from mpgemm.recovery.arithmetic import EngineArithmetic, combine
+from mpgemm.recovery.arithmetic import Arithmetic, EngineArithmetic, combine
 from mpgemm.recovery.run import prepare
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
@@ -324,6 +324,16 @@ class _ExactOutside(EngineArithmetic):
                 total += self.scale(part, exponent)
         return total
 
+    banded = Arithmetic.banded
+
+    def scaled_input(self, value, scale):
+        """Exact, as an accumulator of all bits takes it; the unit's own format cuts what is below its smallest number."""
+        fmt = self.engine.formats[2]
+        if fmt is WIDE:
+            return self.scale(value, -scale)
+        bits = np.array([encode_fraction(value, fmt)], fmt.container)
+        return self._value_of(int(self.engine.scaled_input(bits, scale)[0]), fmt)
+
     def scale(self, value, exponent):
         return value * Fraction(2) ** exponent
 
@@ -331,7 +341,11 @@ class _ExactOutside(EngineArithmetic):
         return x + y
 
     def _value(self, bits: np.ndarray) -> Fraction:
-        decoded = self.engine.formats[3].decode_exact(int(bits[0, 0]))
+        return self._value_of(int(bits[0, 0]), self.engine.formats[3])
+
+    @staticmethod
+    def _value_of(bits: int, fmt: Format) -> Fraction:
+        decoded = fmt.decode_exact(bits)
         if decoded.kind != "finite":
             raise ValueError("a sum in the core overflows or is NaN: there is no error to take apart")
         magnitude = decoded.significand * Fraction(2) ** decoded.exponent

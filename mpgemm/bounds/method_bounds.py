@@ -13,7 +13,7 @@ from mpgemm.bounds.operand_facts import (
 )
 from mpgemm.bounds.published_bounds import block_fma_bounds, multiword_bound
 from mpgemm.recovery import integer_words
-from mpgemm.recovery.arithmetic import combine
+from mpgemm.recovery.arithmetic import Arithmetic, combine
 from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import CubeRun, scaling_target
 from tensorcore_models.aspects.errors import OperandFacts
@@ -203,7 +203,7 @@ def _quantised_underflow(run) -> tuple[list[float], np.ndarray]:
     return factors, lost
 
 
-class _BoundArithmetic:
+class _BoundArithmetic(Arithmetic):
     """Carries (size, error) through a method; words are values of the operand format."""
 
     def __init__(self, engine: Engine, facts: OperandFacts | None):
@@ -245,6 +245,9 @@ class _BoundArithmetic:
         additions = count * len(weighted)
         growth = bounds.growth(self.unit, additions)
         return size, error + (size + error) * growth + additions * self.tiny
+
+    def scaled_input(self, value, scale):
+        return self.scale(value, -scale)
 
     def scale(self, value, exponent):
         if not exponent:

@@ -14,6 +14,8 @@ accumulation
     ``k_step``: as ``outside``, but level 0 restarts from zero at every k step and its partial sums are added outside.
     ``termwise``: one chain from zero for each product; products of a level are added outside, then as ``outside``.
     ``elementwise``: each k step of each product starts from zero; all are added to one outside sum, c last.
+    ``bands``: as ``nested`` over each k step from zero, and what scales the seed of the next level is the unit itself
+    (:meth:`tensorcore_models.Engine.scaled_input`); the results of the k steps are added outside, in order from zero, c last.
     "Outside" is IEEE FP32 rounded to nearest even (FP64 where the engine's results are FP64).
 order
     Of the products inside one chain: ``step`` (all products of a k step, then the next k step, as fused kernels do) or ``term``
@@ -36,9 +38,10 @@ import numpy as np
 
 from tensorcore_models import ROUNDINGS, get_format
 from tensorcore_models.formats import Format, IntegerFormat, format_family, operand_format
+from tensorcore_models.formats.words import OVERFLOWS
 from tensorcore_models.integers import checked_integer, integer_fields
 
-ACCUMULATIONS = ("core", "blocks", "nested", "outside", "k_step", "termwise", "elementwise")
+ACCUMULATIONS = ("core", "blocks", "nested", "outside", "k_step", "termwise", "elementwise", "bands")
 ORDERS = ("step", "term")
 EQUILIBRATIONS = ("none", "rows")
 KINDS = ("words", "integer_slices", "residues", "quantised")
@@ -104,6 +107,8 @@ class RecoveryMethod:
         Of the residue method.
     slice_bits : int
         Bits of an integer slice, sign apart.
+    overflow : {"inf", "saturate"} or None
+        What a word that overflows becomes; None: what the engine makes of it.
     range_limits : str
         Inputs for which the claims hold.
     claimed_loss : str
@@ -132,6 +137,7 @@ class RecoveryMethod:
     target: str = "fp32"
     moduli: tuple[int, ...] = ()
     slice_bits: int = 7
+    overflow: str | None = None
     range_limits: str = ""
     claimed_loss: str = ""
     default_engine: str = "h100"
@@ -149,9 +155,10 @@ class RecoveryMethod:
             ("certainty", CERTAINTIES),
             ("target", TARGETS),
             ("rounding", ROUNDINGS),
+            ("overflow", (None, *OVERFLOWS)),
         ):
             if getattr(self, name) not in known:
-                self._fail(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}")
+                self._fail(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(map(str, known))}")
         if not (self.name and self.title and self.formula and self.source and self.formats):
             self._fail("a row needs name, title, formula, source and formats")
         for fmt in self.formats:
@@ -194,6 +201,11 @@ class RecoveryMethod:
     def integer(self) -> bool:
         """Whether the words are integers."""
         return isinstance(get_format(self.formats[0]), IntegerFormat)
+
+    @property
+    def scaled_input(self) -> bool:
+        """Whether the engine must scale its accumulator input."""
+        return self.accumulation == "bands"
 
     def word_scale(self, fmt: Format) -> int:
         """s for words of that format."""
@@ -279,6 +291,8 @@ def _changes(row: RecoveryMethod, options: Mapping) -> dict:
             changes["products"] = products_below(2, _choice(name, value, {3: 1, 4: 2}))
         elif name == "accumulate_outside":
             changes["accumulation"] = _choice(name, value, {"k_step": "k_step", "c_only": "outside"})
+        elif name == "bands":
+            changes["products"] = products_below(words, _count(name, value, 3, 5) - 1)
         elif name == "restart_every":
             every = _count(name, value, 1, 1 << 30)
             formula = f"D = C + the sum over blocks of {every} k of core(the products of their words)"

@@ -227,6 +227,24 @@ ROWS: dict[str, RecoveryMethod] = {
         _library("bf16x3", "bf16", 2, products_below(2, 1), _BF16_RANGE),
         _library("bf16x6", "bf16", 3, products_below(3, 2), _BF16_RANGE),
         _library("bf16x9", "bf16", 3, products_below(3), _BF16_RANGE),
+        RecoveryMethod(
+            name="cutlass_bf16x9",
+            title="BF16x9 as CUTLASS publishes it for Blackwell: five bands, scaled inside of the unit",
+            formula="A_j = bf16((A_(j-1) residual) 2^8), saturating; for each k step D = A_2 B_2, then D = D/2^8 + the products "
+            "of the next band, down to D/2^8 + A_0 B_0; acc = RN(acc + D); RN(acc + C) last",
+            source="CUTLASS, sm100_mma_warpspecialized_emulated.hpp (commit 0d2b201e) and example 78; what cuBLAS runs inside of "
+            "CUBLAS_COMPUTE_32F_EMULATED_16BFX9 is not published",
+            certainty="published formula",
+            formats=("bf16",),
+            words=3,
+            scale_exponent=8,
+            products=products_below(3),
+            accumulation="bands",
+            overflow="saturate",
+            range_limits="as FP32; infinities become the largest bf16 numbers, as the conversion saturates",
+            default_engine="b200/tcgen05",
+            options={"bands": "5 (all nine products), 4 (without A_2 B_2) or 3 (six products)"},
+        ),
         _library("tf32x3", "tf32", 2, products_below(2, 1), "as FP32 but for its lowest binades", rounding="rna"),
         RecoveryMethod(
             name="mixpert",

@@ -102,7 +102,8 @@ def recovered_gemm(
     strict : bool
         Raise if an element leaves the range of the words, instead of computing as hardware would.
     overflow : {"inf", "saturate"}, optional
-        What a word that overflows becomes; by default what the engine does: saturation on the Ascend 910A, else infinity.
+        What a word that overflows becomes; by default what the method says, or else what the engine does: saturation on the
+        Ascend 910A, else infinity.
     **options
         The method's own, see its row (``print(mpgemm.get_method(name))``).
 
@@ -211,6 +212,7 @@ def prepare(
     """
     row = get_method(method, **(options or {}))
     engine = resolve_engine(engine, row)
+    overflow = row.overflow if overflow is None else overflow
     if overflow is None:
         overflow = "saturate" if getattr(getattr(engine, "accumulator", None), "saturate", False) else "inf"
     if overflow not in ("inf", "saturate"):

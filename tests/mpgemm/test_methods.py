@@ -27,6 +27,7 @@ NAMES = {
     "bf16x3",
     "bf16x6",
     "bf16x9",
+    "cutlass_bf16x9",
     "tf32x3",
     "mixpert",
     "quantensor",
@@ -42,6 +43,7 @@ PASSES = {
     "bf16x3": 3,
     "bf16x6": 6,
     "bf16x9": 9,
+    "cutlass_bf16x9": 9,
     "tf32x3": 3,
 }
 
