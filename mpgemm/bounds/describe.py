@@ -338,7 +338,9 @@ class Tracer(EngineArithmetic):
     banded = Arithmetic.banded
 
     def scaled_input(self, value, scale):
-        return self._note("core", f"the unit takes its accumulator times 2^-{scale}", super().scaled_input(value, scale))
+        return self._note(
+            "core", f"the unit takes its accumulator times 2^-{scale}", super().scaled_input(value, scale)
+        )
 
     def scale(self, value, exponent):
         result = super().scale(value, exponent)

@@ -101,33 +101,13 @@ def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | 
 def word_values(run):
     """(words of A, words of B) as float64 in the operands' units, and the exponents that undo the equilibration."""
     if run.row.kind != "words":
-        return *_integer_word_values(run), None
+        return run.word_values(1), run.word_values(0), None
     rows, columns = run.equilibrated()[2:]
     values = []
     for words, exponents, axis in zip(run.words(), (rows, columns), (1, 0), strict=True):
         shift = 0 if exponents is None else (exponents[:, None] if axis else exponents)
         values.append([np.ldexp(tcm.decode(w, run.word_format), -j * run.scale - shift) for j, w in enumerate(words)])
     return *values, None if rows is None else rows[:, None] + columns
-
-
-def _integer_word_values(run):
-    row, found = run.row, []
-    for x, axis in ((run.clean_a, 1), (run.clean_b, 0)):
-        if row.kind == "quantised":
-            found.append(
-                [np.float64(s) * w.astype(np.float64) for w, s in integer_words.quantise(x, row.words, run.word_format)]
-            )
-        elif row.kind == "residues":
-            whole, exponents = integer_words.integers_below(
-                x, axis, integer_words.residue_bits(row.moduli, run.a.shape[1])
-            )
-            found.append([np.ldexp(whole.astype(np.float64), exponents[:, None] if axis else exponents)])
-        else:
-            slices, exponents = integer_words.slice_operand(x, axis, row)
-            unit = exponents - integer_words.top_exponent(row)
-            unit = unit[:, None] if axis else unit
-            found.append([np.ldexp(w.astype(np.float64), unit - row.slice_bits * j) for j, w in enumerate(slices)])
-    return found
 
 
 def _split_bound(run, words_a, words_b) -> np.ndarray:

@@ -139,6 +139,8 @@ class Comparison(list, Result):
                 "Added outside every 16 products (bf16x9:restart_every=16) they reach FP32 on A100 and H100 on uniform and "
                 "normal data (docs/answers.md)."
             )
+        chosen = {record.count: None for record in self if record.count}
+        lines += [f"{reason}." for reason in chosen]
         lines += [f"Left out: {method} on {engine}: {reason}" for method, engine, reason in self.skipped]
         return [*lines, *(f"{group}: {note}" for group, note in self.inputs.items())]
 
@@ -312,16 +314,15 @@ _FP32 = GemmMethod("fp32", "FP32 SGEMM (NumPy)", _fp32_product, takes_addend=Tru
 
 def _comparison_record(record: Record, pair: Pair, rates: Mapping[str, float], beyond: NotFinite) -> ComparisonRecord:
     facts = dict(record.details)
-    bound, rate = facts.pop("bound"), rate_of(pair, rates)
+    bound, rate = facts.pop("bound"), rate_of(pair, rates, facts["operands"])
     return ComparisonRecord(
         case=record.case,
         method=pair.name,
         engine=pair.engine.label,
         requested=pair.requested,
-        operands=pair.engine.formats[0].name,
         rate=None if rate is None else rate.tflops,
         rate_source="" if rate is None else rate.source,
-        cost=None if rate is None else rate.milliseconds(pair.row.passes),
+        cost=None if rate is None else rate.milliseconds(facts["passes"]),
         certainty=pair.row.certainty,
         errors=record.errors,
         seconds=record.seconds,

@@ -46,6 +46,8 @@ class ComparisonRecord(Result):
         What the model took here; nothing about hardware.
     results_not_finite : int
         Results that are infinite or NaN in exact arithmetic, because operands are.
+    count : str
+        Why there are that many slices or moduli, where the matrices decide it.
     """
 
     case: str
@@ -66,6 +68,7 @@ class ComparisonRecord(Result):
     bound: float | None
     seconds: float
     results_not_finite: int = 0
+    count: str = ""
 
     @property
     def effective_bits(self) -> float:
@@ -99,6 +102,7 @@ class ComparisonRecord(Result):
             "results_not_finite": self.results_not_finite,
             "bound": self.bound,
             "seconds": self.seconds,
+            "count": self.count,
         }
 
     def to_rows(self) -> list[dict]:

@@ -1,8 +1,8 @@
 """Bands of products whose accumulator the unit scales down between them (BF16x9 of CUTLASS), run fast with the same bits.
 
 A unit whose addends are aligned to the largest exponent computes the same at every scale, away from both ends of the range. So
-bands whose words carry 2^(j s), with the accumulator scaled by 2^-s before each band, have the bits of one plain chain over words
-without their scales (:func:`unscaled_words`): nothing is scaled in between, and a whole product is one call of the engine.
+bands whose words carry 2^(j s), with the accumulator scaled by 2^-s before each band, have the bits of one plain chain over
+words without their scales (:func:`unscaled_words`): nothing is scaled in between, and a product is one call of the engine.
 :func:`band_steps` is for what remains: many k steps at a time, every band one batch of the engine's kernel.
 """
 
@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tensorcore_models import kernels
-from tensorcore_models.accumulators import FusedDotAdd
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.formats import Format
@@ -28,9 +27,9 @@ _SMALLEST, _LARGEST = -149, 127
 def unscaled_words(engine: Engine, words_a: Words, words_b: Words, bands: Bands, scale: int) -> tuple | None:
     """(words of A, words of B) without their scales; None where a chain over them may have other bits than the bands.
 
-    It has the same bits where no product that is not zero lies below the alignment floor, or so low that its last aligned bit is
-    below FP32's smallest number, where no sum can overflow, and where words without their scale stay normal numbers. Products
-    of zero take no part in an alignment, and an accumulator that meets nothing else passes through.
+    It has the same bits where no product that is not zero lies below the alignment floor, or so low that its last aligned bit
+    is below FP32's smallest number, where no sum can overflow, and where words without their scale stay normal numbers.
+    Products of zero take no part in an alignment, and an accumulator that meets nothing else passes through.
 
     Parameters
     ----------
@@ -43,9 +42,12 @@ def unscaled_words(engine: Engine, words_a: Words, words_b: Words, bands: Bands,
     scale : int
         s.
     """
-    spec = getattr(engine, "accumulator", None)
-    plain = isinstance(spec, FusedDotAdd) and (spec.zero_operand, spec.zero_c) == ("skip", "skip")
-    if not plain or spec.exponent_floor is None or {fmt.name for fmt in engine.formats[2:]} != {"fp32"}:
+    accumulator = getattr(engine, "accumulator", None)
+    form = None if accumulator is None else accumulator.form()
+    if form is None or form.name != "fused" or {fmt.name for fmt in engine.formats[2:]} != {"fp32"}:
+        return None
+    spec = form.spec
+    if (spec.zero_operand, spec.zero_c) != ("skip", "skip") or spec.exponent_floor is None:
         return None
     found = [_lowered(words, fmt, scale) for words, fmt in zip((words_a, words_b), engine.formats, strict=False)]
     if None in found:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mpgemm.recovery.counts import Count, result_format, scaled_words
 from mpgemm.recovery.integer_joins import add_quantised, joined_slices, remainders
 from mpgemm.recovery.integer_words import (
     Magnitudes,
@@ -45,6 +46,7 @@ class IntegerRun:
     a: np.ndarray
     b: np.ndarray
     c: np.ndarray | None
+    count: Count | None = None
 
     @functools.cached_property
     def rows(self) -> Magnitudes:
@@ -74,8 +76,7 @@ class IntegerRun:
     @property
     def dtype(self) -> np.dtype:
         """Type of the result."""
-        wide = self.row.target == "fp64" or (self.row.target == "input" and np.float64 in (self.a.dtype, self.b.dtype))
-        return np.dtype(np.float64 if wide else np.float32)
+        return np.dtype(np.float64 if result_format(self.row, self.a, self.b) == "fp64" else np.float32)
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
         """Elements of A and of B that are not finite (overflow), or of which no word keeps anything (underflow)."""
@@ -96,6 +97,13 @@ class IntegerRun:
         if self.row.kind == "quantised":
             return [word for word, _ in self._quantised_words(axis)]
         return slice_operand(x, axis, self.row, facts.exponents)[0]
+
+    def word_values(self, axis: int) -> list[np.ndarray]:
+        """Words of A (axis 1) or B (axis 0) as float64 in the operand's own units; 0 where an element is not finite."""
+        x = self.clean_a if axis == 1 else self.clean_b
+        if self.row.kind != "quantised":
+            return scaled_words(self.row, x, axis)
+        return [np.float64(s) * w.astype(np.float64) for w, s in quantise(x, self.row.words, self.word_format)]
 
     def product(self) -> np.ndarray:
         """The result of the method, shape (m, n); rows and columns with operands that are not finite are NaN."""

@@ -52,6 +52,33 @@ TARGETS = ("engine", "fp32", "fp64", "input")
 MODULI = (256, 255, 253, 251, 247, 241, 239, 233, 229, 227, 223, 217, 211, 199, 197, 193, 191, 181, 179, 173)
 
 
+#: Bits below a common exponent that integer slices may reach.
+MOST_SLICE_BITS = 112
+
+
+@dataclass(frozen=True)
+class CountControl:
+    """How a call chooses its number of slices or moduli (:mod:`mpgemm.recovery.counts`).
+
+    Attributes
+    ----------
+    bits : int or None
+        Bits that are wanted: of |A||B| in every element; with `fixed` of the words. None: those that the result's format
+        holds.
+    offset : int
+        Added to the bits.
+    most : int or None
+        Slices or moduli at most; beyond that the native product is taken. None: as many as there are.
+    fixed : bool
+        The words keep these bits whatever the matrices are.
+    """
+
+    bits: int | None = None
+    offset: int = 0
+    most: int | None = None
+    fixed: bool = False
+
+
 def products_below(words: int, level: int | None = None) -> tuple[tuple[int, int], ...]:
     """Products (i, j) of word indices with i + j <= `level` (all of them by default), smallest first.
 
@@ -107,6 +134,8 @@ class RecoveryMethod:
         Of the residue method.
     slice_bits : int
         Bits of an integer slice, sign apart.
+    count : CountControl or None
+        How the number of slices or moduli follows from the matrices; None: the row states it.
     overflow : {"inf", "saturate"} or None
         What a word that overflows becomes; None: what the engine makes of it.
     range_limits : str
@@ -137,6 +166,7 @@ class RecoveryMethod:
     target: str = "fp32"
     moduli: tuple[int, ...] = ()
     slice_bits: int = 7
+    count: CountControl | None = None
     overflow: str | None = None
     range_limits: str = ""
     claimed_loss: str = ""
@@ -192,9 +222,28 @@ class RecoveryMethod:
     def _fail(self, message: str):
         raise ValueError(f"method {self.name!r}: {message}")
 
+    def with_count(self, count: int) -> "RecoveryMethod":
+        """The row with that many slices or moduli.
+
+        Raises
+        ------
+        ValueError
+            If there are no such words.
+        """
+        if self.kind == "residues":
+            return dataclasses.replace(self, moduli=MODULI[:count], count=None)
+        upper = self.products == products_below(self.words, self.words - 1)
+        products = products_below(count, count - 1 if upper else None)
+        return dataclasses.replace(self, words=count, products=products, count=None)
+
+    @property
+    def most_words(self) -> int:
+        """Slices or moduli that the row can have."""
+        return len(MODULI) if self.kind == "residues" else MOST_SLICE_BITS // self.slice_bits
+
     @property
     def passes(self) -> int:
-        """Engine products of the full size that one call runs."""
+        """Engine products of the full size that one call runs; before a count is chosen, of the row as it stands."""
         return len(self.moduli) if self.kind == "residues" else len(self.products)
 
     @property
@@ -274,7 +323,10 @@ def _count(name: str, value, low: int, high: int) -> int:
 
 
 #: Options in the order in which they take effect: what later ones choose from follows from the earlier ones.
-_OPTION_ORDER = ("format", "words", "slices", "passes", "moduli", "terms", "products", "product_order")
+_OPTION_ORDER = (
+    "format", "words", "slices", "passes", "moduli", "mantissa_bits", "bits", "bit_offset", "most",
+    "terms", "products", "product_order",
+)  # fmt: skip
 
 
 def _changes(row: RecoveryMethod, options: Mapping) -> dict:
@@ -299,8 +351,10 @@ def _changes(row: RecoveryMethod, options: Mapping) -> dict:
             changes |= {"accumulation": "blocks", name: every, "formula": formula}
         elif name == "dynamic_scaling":
             changes["equilibrate"] = _choice(name, value, {True: "rows", False: "none"})
+        elif name in _COUNT_OPTIONS or (name in ("slices", "moduli") and value == "auto"):
+            changes["count"] = _count_control(row, name, value, changes.get("count"), options)
         elif name in ("words", "slices", "passes"):
-            words = _count(name, value, 1, 8 if name == "words" else 16)
+            words = _count(name, value, 1, {"words": 8, "slices": row.most_words}.get(name, 16))
             changes |= {"words": words, "products": products_below(words, words - 1)}
         elif name == "moduli":
             chosen = MODULI[: _count(name, value, 2, len(MODULI))] if isinstance(value, int | np.integer) else value
@@ -317,6 +371,31 @@ def _changes(row: RecoveryMethod, options: Mapping) -> dict:
     if changes.get("accumulation") == "core" and row.scale_exponent is None:
         changes.setdefault("scale_exponent", 0)
     return changes
+
+
+#: Options of a count that follows from the matrices, their field and the range of each.
+_COUNT_OPTIONS = {
+    "mantissa_bits": ("bits", 1, MOST_SLICE_BITS),
+    "bits": ("bits", 1, 53),
+    "bit_offset": ("offset", 0, 64),
+}
+_COUNT_OPTIONS["most"] = ("most", 1, MOST_SLICE_BITS)
+
+
+def _count_control(
+    row: RecoveryMethod, name: str, value, control: CountControl | None, options: Mapping
+) -> CountControl:
+    """The control with one more option of the call."""
+    counted = "moduli" if row.kind == "residues" else "slices"
+    if name == counted:
+        return CountControl()
+    if name == "mantissa_bits" and counted in options:
+        raise ValueError(f"method {row.name!r}: mantissa_bits chooses the {counted} itself; leave {counted} out")
+    if name != "mantissa_bits" and (control is None or (name == "bits" and control.fixed)):
+        raise ValueError(f"method {row.name!r}: {name} goes with {counted}=auto")
+    key, low, high = _COUNT_OPTIONS[name]
+    control = control or CountControl(fixed=True)
+    return dataclasses.replace(control, **{key: _count(name, value, low, high)})
 
 
 #: Formats that take each other's place on hardware that has only one of them.

@@ -23,6 +23,14 @@ _OUTSIDE = {
 _FP16_RANGE = "elements beyond 65504 overflow; full precision needs |x| >= 2^{low} or so, below 2^-24 nothing is left"
 _HI, _HI_LO = products_below(1), products_below(2, 1)
 _FP8 = (*FAMILIES[0], *FAMILIES[1])
+#: Options of methods whose number of words can follow from the matrices.
+_COUNT = {
+    "bits": "with auto: bits of |A||B| that the words keep, 1 to 53 (default: what the result holds, 53 or 24)",
+    "bit_offset": "with auto or mantissa_bits: bits more than that",
+    "most": "with auto or mantissa_bits: where more are needed, and where Inf or NaN are met, the native product is taken",
+    "mantissa_bits": "instead of a count: as many as keep that many bits of a row's largest element",
+    "target": "'fp32', 'fp64' or 'input'",
+}
 
 
 def _single(name: str, formats, engine: str, note: str) -> RecoveryMethod:
@@ -230,10 +238,10 @@ ROWS: dict[str, RecoveryMethod] = {
         RecoveryMethod(
             name="cutlass_bf16x9",
             title="BF16x9 as CUTLASS publishes it for Blackwell: five bands, scaled inside of the unit",
-            formula="A_j = bf16((A_(j-1) residual) 2^8), saturating; for each k step D = A_2 B_2, then D = D/2^8 + the products "
-            "of the next band, down to D/2^8 + A_0 B_0; acc = RN(acc + D); RN(acc + C) last",
-            source="CUTLASS, sm100_mma_warpspecialized_emulated.hpp (commit 0d2b201e) and example 78; what cuBLAS runs inside of "
-            "CUBLAS_COMPUTE_32F_EMULATED_16BFX9 is not published",
+            formula="A_j = bf16((A_(j-1) residual) 2^8), saturating; for each k step D = A_2 B_2, then D = D/2^8 + the "
+            "products of the next band, down to D/2^8 + A_0 B_0; acc = RN(acc + D); RN(acc + C) last",
+            source="CUTLASS, sm100_mma_warpspecialized_emulated.hpp (commit 0d2b201e) and example 78; what cuBLAS runs "
+            "inside of CUBLAS_COMPUTE_32F_EMULATED_16BFX9 is not published",
             certainty="published formula",
             formats=("bf16",),
             words=3,
@@ -297,7 +305,11 @@ ROWS: dict[str, RecoveryMethod] = {
             target="input",
             range_limits="elements below 2^(-7 s) of their row's (column's) largest are lost; "
             "8 slices reach FP64 on benign data",
-            options={"slices": "s, 1 to 16", "products": "'upper' or 'all'", "target": "'fp32', 'fp64' or 'input'"},
+            options={
+                "slices": "s, 1 to 16; auto: the fewest that these matrices need",
+                "products": "'upper' or 'all'",
+                **_COUNT,
+            },
         ),
         RecoveryMethod(
             name="ozaki2_int8",
@@ -315,8 +327,8 @@ ROWS: dict[str, RecoveryMethod] = {
             target="input",
             range_limits="operands keep (log2 M - log2 k - 1)/2 bits below their row's (column's) largest element",
             options={
-                "moduli": "how many of the table (2 to 20), or the moduli themselves",
-                "target": "'fp32', 'fp64' or 'input'",
+                "moduli": "how many of the table (2 to 20), or the moduli themselves; auto: the fewest that matrices need",
+                **_COUNT,
             },
         ),
     )

@@ -110,7 +110,9 @@ def test_it_is_as_accurate_as_fp32_is_stated_to_be():
 
 def test_units_that_scale_nothing_are_refused_and_named():
     a, b = operands("normal")
-    with pytest.raises(UnsuitableEngine, match=r"scales its accumulator input .* bf16x9 runs here, in an order of our own"):
+    with pytest.raises(
+        UnsuitableEngine, match=r"scales its accumulator input .* bf16x9 runs here, in an order of our own"
+    ):
         recovered_gemm(a, b, None, "cutlass_bf16x9", "h100")
     with pytest.raises(ValueError, match=r"bands is 6, expected an integer from 3 to 5"):
         get_method("cutlass_bf16x9", bands=6)
@@ -126,8 +128,12 @@ def test_names_of_frameworks_lead_to_it():
 def test_the_accumulator_input_is_scaled_as_its_exponent_is_lowered():
     values = np.float32([1.5, -3.25, 0, -0.0, 2.0**-126, 3 * 2.0**-149, -(2.0**-140), np.inf, np.nan, 3.4e38])
     found = UNIT.scaled_input(values.view(np.uint32), 8).view(np.float32)
-    wanted = np.float32([1.5 / 256, -3.25 / 256, 0, -0.0, 2.0**-134, 0, -(2.0**-148), np.inf, np.nan, np.float32(3.4e38) / 256])
-    assert np.array_equal(found, wanted, equal_nan=True) and np.array_equal(np.signbit(found[:8]), np.signbit(wanted[:8]))
+    wanted = np.float32(
+        [1.5 / 256, -3.25 / 256, 0, -0.0, 2.0**-134, 0, -(2.0**-148), np.inf, np.nan, np.float32(3.4e38) / 256]
+    )
+    assert np.array_equal(found, wanted, equal_nan=True) and np.array_equal(
+        np.signbit(found[:8]), np.signbit(wanted[:8])
+    )
     cut = UNIT.scaled_input(np.uint32([0x1FF, 0x801FF]), 8)  # 511 and 524799 times 2^-149: 1.99 and 2049.99 are cut
     assert cut.tolist() == [1, 2049]
 
@@ -138,7 +144,10 @@ def test_mma_adds_to_the_scaled_input():
     c = rng.standard_normal((64, 8)).astype(np.float32)
     scaled = UNIT.mma_bits(a, b, c.view(np.uint32), input_scale=15)
     assert np.array_equal(scaled, UNIT.mma_bits(a, b, (c * np.float32(2.0**-15)).view(np.uint32)))
-    for instruction, scale, takes in ((UNIT, 16, "0 to 15"), (tcm.default_instruction("h100", "bf16", path="mma"), 1, "none")):
+    for instruction, scale, takes in (
+        (UNIT, 16, "0 to 15"),
+        (tcm.default_instruction("h100", "bf16", path="mma"), 1, "none"),
+    ):
         with pytest.raises(ValueError, match=f"takes {takes} as the scale of its accumulator input, got {scale}"):
             instruction.scaled_input(c.view(np.uint32), scale)
     with_it = {(row.path, row.arch) for row in tcm.list_instructions() if row.largest_input_scale}
