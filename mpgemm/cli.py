@@ -42,6 +42,7 @@ QUESTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "compare corrections": {
         "compare": ("mpgemm.commands.compare", "recovery methods times matrix engines: errors, bits, passes, bounds"),
+        "slices": ("mpgemm.commands.slices", "how many integer slices or moduli a product needs, proved and measured"),
         "beats": (
             "mpgemm.commands.beats",
             "FP32 operands on which one recovery method is nearer than another, verified",

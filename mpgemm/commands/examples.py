@@ -17,6 +17,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("--methods markidis ootomo --engines h100 --distribution normal --shape 32 4096 32 --bounds", ""),
         ("--figure khattak7 --out out", "a figure of a paper; --quick for fewer points"),
     ),
+    "slices": (
+        ("A.npy B.npy", "how many slices until emulated FP64 is as good as DGEMM here?"),
+        ("A.npy B.npy --target 40 --engine b300 h100", "or 40 bits, and what that costs on two devices"),
+    ),
     "explain": (
         ("", "Valpey et al., table 5: every step and every bit"),
         ("ootomo --engine a100 --a 1.5 2 --b 0.25 3", "your own dot product"),

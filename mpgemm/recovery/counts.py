@@ -181,6 +181,13 @@ def scaled_words(row: RecoveryMethod, x: np.ndarray, axis: int) -> list[np.ndarr
     return [np.ldexp(w.astype(np.float64), unit - row.slice_bits * j) for j, w in enumerate(slices)]
 
 
+def lost_share(row: RecoveryMethod, operands: ScaledOperands) -> np.ndarray:
+    """:func:`truncation` over |A||B|, element by element; 0 where nothing is lost."""
+    lost = truncation(row, operands)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(lost > 0, lost / operands.sizes, 0.0)
+
+
 def kept_bits(row: RecoveryMethod, operands: ScaledOperands) -> tuple[float, tuple[int, int]]:
     """Bits of |A||B| that every element keeps, and the element that keeps the fewest; infinite where nothing is lost.
 
@@ -189,11 +196,9 @@ def kept_bits(row: RecoveryMethod, operands: ScaledOperands) -> tuple[float, tup
     row, operands
         As for :func:`truncation`.
     """
-    if operands.sizes.size == 0:
+    ratio = lost_share(row, operands)
+    if ratio.size == 0:
         return math.inf, (0, 0)
-    lost = truncation(row, operands)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(lost > 0, lost / operands.sizes, 0.0)
     i, j = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
     largest = float(ratio[i, j])
     return (math.inf if largest == 0 else -math.log2(largest)), (int(i), int(j))
