@@ -45,6 +45,7 @@ def add_input_arguments(parser: Parser, default: str) -> None:
         metavar=("M", "K", "N"),
         help="sizes of generated matrices",
     )
+    source.add_argument("--precision", choices=("fp32", "fp64"), help="of generated matrices (default fp32)")
     source.add_argument(
         "--c",
         metavar="FILE|NAME",
@@ -54,7 +55,9 @@ def add_input_arguments(parser: Parser, default: str) -> None:
     source.add_argument("--repeats", type=int, help="number of seeds (default 1; figures and tables: their own)")
     files = ("files", "--files")
     parser.goes_with(("--a-name", "--b-name", "--transpose-b"), files, "two matrix files")
-    parser.goes_without(("--shape", "--seed", "--repeats"), (*files, "--shipped"), "matrices that are generated")
+    parser.goes_without(
+        ("--shape", "--seed", "--repeats", "--precision"), (*files, "--shipped"), "matrices that are generated"
+    )
     parser.goes_with(("--param",), ("--distribution",))
 
 
@@ -117,6 +120,8 @@ def check_inputs(args: argparse.Namespace, reproduction: str = "") -> None:
     check_files(args)
     if args.param and len(args.distribution) != 1:
         raise ValueError("--param goes with --distribution and one name")
+    if args.precision and reproduction:
+        raise ValueError(f"--precision goes with --distribution, not with {reproduction}")
     if args.c and reproduction:
         raise ValueError(f"--c goes with matrices, not with {reproduction}")
 
@@ -140,7 +145,7 @@ def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
             case
             for name in args.distribution
             for shape in args.shape or [SHAPE]
-            for case in generated_cases(name, shape, seeds_of(args, 1), parameters)
+            for case in generated_cases(name, shape, seeds_of(args, 1), parameters, args.precision or "fp32")
         ]
     else:
         cases = list(default)

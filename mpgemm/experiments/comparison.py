@@ -27,8 +27,8 @@ from tensorcore_models.results import Result
 
 #: Columns of the table, those left out first at the end.
 COLUMNS = (
-    "method", "requested", "effective_bits", "passes", "rate", "cost", "relative_frobenius", "componentwise", "overflow",
-    "underflow", "bound", "bits_equal", "relative_inf", "max_ulp", "engine",
+    "method", "requested", "effective_bits", "passes", "rate", "cost", "relative_frobenius", "componentwise", "grade",
+    "overflow", "underflow", "bound", "bits_equal", "relative_inf", "rowwise", "max_ulp", "engine",
 )  # fmt: skip
 COST = (
     "rate: dense peak of the device for the operands, TFLOP/s or TOP/s; cost: passes over rate, in ms for a product of 10^12 "

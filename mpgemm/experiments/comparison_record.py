@@ -11,7 +11,16 @@ from mpgemm.reporting.report import json_text
 from tensorcore_models.results import Result
 
 #: Metrics of the error report that a row of the table has.
-METRICS = ("relative_frobenius", "relative_inf", "normwise", "componentwise", "max_ulp", "mean_ulp", "bits_equal")
+METRICS = (
+    "relative_frobenius",
+    "relative_inf",
+    "normwise",
+    "componentwise",
+    "rowwise",
+    "max_ulp",
+    "mean_ulp",
+    "bits_equal",
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,6 +103,7 @@ class ComparisonRecord(Result):
             "certainty": self.certainty,
             "effective_bits": self.effective_bits,
             **{name: getattr(errors, name) for name in METRICS},
+            "grade": errors.grade,
             "overflow_a": self.overflow_a,
             "overflow_b": self.overflow_b,
             "underflow_a": self.underflow_a,

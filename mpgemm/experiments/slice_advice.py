@@ -282,7 +282,9 @@ class _Goal:
         self.sizes = np.asarray(self.exact.magnitudes().rounded("fp64"))
         self.own = 2.0 ** -RESULT_BITS[output] * np.abs(np.asarray(self.exact.rounded("fp64")))
         nearest = self._error(np.asarray(self.exact.rounded(output)))
-        self.range = np.where(nearest > self.own, nearest, 0.0)  # what the results' range takes, however they are computed
+        self.range = np.where(
+            nearest > self.own, nearest, 0.0
+        )  # what the results' range takes, however they are computed
         if target in RESULT_BITS:
             product = native_fp64(a, b) if target == "fp64" else native_fp32(as_fp32(a), as_fp32(b))
             least, own_error = 2.0 ** -RESULT_BITS[str(target)], self._largest(product)[0]
