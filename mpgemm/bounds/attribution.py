@@ -238,7 +238,7 @@ def _integer_words(run, operand: np.ndarray, axis: int) -> list[list[Fraction]]:
     if row.kind == "quantised":
         found = integer_words.quantise(operand, row.words, run.word_format)
         return [[Fraction(s) * w for w in _fractions(words.astype(np.float64))] for words, s in found]
-    if row.kind == "residues":
+    if row.modular:
         whole, exponents = integer_words.integers_below(
             operand, axis, integer_words.residue_bits(row.moduli, run.a.shape[1])
         )

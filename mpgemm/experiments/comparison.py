@@ -141,6 +141,7 @@ class Comparison(list, Result):
             )
         chosen = {record.count: None for record in self if record.count}
         lines += [f"{reason}." for reason in chosen]
+        lines += [f"{text}." for text in dict.fromkeys(record.sums for record in self) if text]
         lines += [f"Left out: {method} on {engine}: {reason}" for method, engine, reason in self.skipped]
         return [*lines, *(f"{group}: {note}" for group, note in self.inputs.items())]
 
@@ -314,6 +315,7 @@ _FP32 = GemmMethod("fp32", "FP32 SGEMM (NumPy)", _fp32_product, takes_addend=Tru
 
 def _comparison_record(record: Record, pair: Pair, rates: Mapping[str, float], beyond: NotFinite) -> ComparisonRecord:
     facts = dict(record.details)
+    padding = facts.pop("padding")
     bound, rate = facts.pop("bound"), rate_of(pair, rates, facts["operands"])
     return ComparisonRecord(
         case=record.case,
@@ -322,7 +324,7 @@ def _comparison_record(record: Record, pair: Pair, rates: Mapping[str, float], b
         requested=pair.requested,
         rate=None if rate is None else rate.tflops,
         rate_source="" if rate is None else rate.source,
-        cost=None if rate is None else rate.milliseconds(facts["passes"]),
+        cost=None if rate is None else rate.milliseconds(facts["passes"] * padding),
         certainty=pair.row.certainty,
         errors=record.errors,
         seconds=record.seconds,

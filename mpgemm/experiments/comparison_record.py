@@ -57,6 +57,8 @@ class ComparisonRecord(Result):
         Results that are infinite or NaN in exact arithmetic, because operands are.
     count : str
         Why there are that many slices or moduli, where the matrices decide it.
+    sums : str
+        How many products of floating-point words the engine sums exactly, where the method rests on that.
     """
 
     case: str
@@ -78,6 +80,7 @@ class ComparisonRecord(Result):
     seconds: float
     results_not_finite: int = 0
     count: str = ""
+    sums: str = ""
 
     @property
     def effective_bits(self) -> float:
@@ -113,6 +116,7 @@ class ComparisonRecord(Result):
             "bound": self.bound,
             "seconds": self.seconds,
             "count": self.count,
+            "sums": self.sums,
         }
 
     def to_rows(self) -> list[dict]:

@@ -11,6 +11,7 @@ from mpgemm.experiments.cases import as_fp32
 from mpgemm.experiments.framework_names import framework_name, method_of
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.recovery.engines import UnsuitableEngine, resolve_engine
+from mpgemm.recovery.exact_sums import exact_sentence, padding
 from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.recovery.run import prepare, recovered_gemm
 from mpgemm.recovery.word_run import WordStore
@@ -134,6 +135,8 @@ def _details(
         "bound": "inf" if bound == np.inf else bound,
         "operands": run.word_format.name,
         "count": chosen,
+        "padding": padding(run.row, run.engine),
+        "sums": exact_sentence(run.row, run.engine),
     }
 
 

@@ -13,6 +13,7 @@ from mpgemm.experiments.judging import LOST, noise_bits
 from mpgemm.experiments.methods import native_fp32, native_fp64
 from mpgemm.recovery.counts import RESULT_BITS, ScaledOperands, counts_of, lost_share, unit_of
 from mpgemm.recovery.engines import plain_engine, resolve_engine
+from mpgemm.recovery.exact_sums import padding
 from mpgemm.recovery.methods import RecoveryMethod, get_method
 from mpgemm.recovery.run import check_operands, recovered_gemm
 from tensorcore_models.engines.engine import Engine
@@ -20,7 +21,7 @@ from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
 #: Methods whose number of words is asked for, by default.
-METHODS = ("ozaki_int8", "ozaki2_int8")
+METHODS = ("ozaki_int8", "ozaki2_int8", "ozaki_fp8", "ozaki2_fp8")
 #: Devices whose cost is told, by default.
 DEVICES = ("a100", "h100", "b200", "b300", "mi300x")
 
@@ -252,7 +253,7 @@ def _checked(target: str | int, output: str | None, wide: bool) -> tuple[int, st
 
 def _row(name: str, output: str, devices: Sequence[str]) -> RecoveryMethod:
     row = get_method(name)
-    if row.kind not in ("integer_slices", "residues") or "target" not in row.options:
+    if not row.exact or "target" not in row.options:
         raise ValueError(f"method {name!r} has no number of slices or moduli to choose; {', '.join(METHODS)} have")
     for device in devices:
         plain_engine(device)
@@ -260,7 +261,7 @@ def _row(name: str, output: str, devices: Sequence[str]) -> RecoveryMethod:
 
 
 def _count(row: RecoveryMethod) -> int:
-    return len(row.moduli) if row.kind == "residues" else row.words
+    return len(row.moduli) if row.modular else row.words
 
 
 def _least(entries: Sequence[WordCount]) -> int | None:
@@ -333,7 +334,7 @@ def _costs(row: RecoveryMethod, devices: Sequence[str]) -> dict[str, float]:
         except ValueError:
             continue
         if (rate := _rate(device, engine)) is not None:
-            found[device] = 1000 * row.passes / rate
+            found[device] = 1000 * row.passes * padding(row, engine) / rate
     return found
 
 

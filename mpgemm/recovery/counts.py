@@ -173,7 +173,7 @@ def scaled_words(row: RecoveryMethod, x: np.ndarray, axis: int) -> list[np.ndarr
     axis : int
         1: rows share an exponent; 0: columns do.
     """
-    if row.kind == "residues":
+    if row.modular:
         whole, exponents = integers_below(x, axis, residue_bits(row.moduli, x.shape[axis]))
         return [np.ldexp(whole.astype(np.float64), exponents[:, None] if axis else exponents)]
     slices, exponents = slice_operand(x, axis, row)
@@ -213,9 +213,9 @@ def counts_of(row: RecoveryMethod, k: int) -> Iterator[RecoveryMethod]:
     k : int
         Length of the sums.
     """
-    for count in range(2 if row.kind == "residues" else 1, row.most_words + 1):
+    for count in range(2 if row.modular else 1, row.most_words + 1):
         found = row.with_count(count)
-        if row.kind != "residues" or math.prod(found.moduli) > 8 * max(k, 1):
+        if not row.modular or math.prod(found.moduli) > 8 * max(k, 1):
             yield found
 
 
@@ -263,7 +263,7 @@ def result_format(row: RecoveryMethod, a: np.ndarray, b: np.ndarray) -> str:
 
 def _held(row: RecoveryMethod, k: int) -> int:
     """Bits that the words hold below the largest element of a row."""
-    return residue_bits(row.moduli, k) if row.kind == "residues" else row.slice_bits * row.words
+    return residue_bits(row.moduli, k) if row.modular else row.slice_bits * row.words
 
 
 def _fixed(row: RecoveryMethod, operands: ScaledOperands, wanted: int, most: int) -> Count:
@@ -312,11 +312,11 @@ def _dynamic(row, operands: ScaledOperands, wanted: int, most: int, holds: int, 
 
 def unit_of(row: RecoveryMethod) -> str:
     """What is counted."""
-    return "moduli" if row.kind == "residues" else "slices"
+    return "moduli" if row.modular else "slices"
 
 
 def _count_of(row: RecoveryMethod) -> int:
-    return len(row.moduli) if row.kind == "residues" else row.words
+    return len(row.moduli) if row.modular else row.words
 
 
 def _spelled(bits: float) -> str:

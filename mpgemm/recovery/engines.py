@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 
 import tensorcore_models as tcm
+from mpgemm.recovery.exact_sums import exact_bits, exact_products
 from mpgemm.recovery.methods import RecoveryMethod
 from tensorcore_models import hardware
 from tensorcore_models.catalogue import canonical_device
@@ -217,6 +218,11 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
             f"method {method.name!r} needs a unit that scales its accumulator input (tcgen05.mma with scale-input-d), "
             f"{engine.label} does not; engines that would do: {', '.join(suitable_engines(method))}; bf16x9 runs here, in an "
             "order of our own"
+        )
+    if method.exact and not method.integer and exact_products(engine, method.largest_product) < 1:
+        raise UnsuitableEngine(
+            f"method {method.name!r} needs exact sums of products up to {method.largest_product}, {engine.label} keeps "
+            f"{exact_bits(engine)} bits, not even one product"
         )
     if method.integer and engine.formats[3].name != "s32":
         raise UnsuitableEngine(

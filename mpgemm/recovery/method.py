@@ -44,13 +44,16 @@ from tensorcore_models.integers import checked_integer, integer_fields
 ACCUMULATIONS = ("core", "blocks", "nested", "outside", "k_step", "termwise", "elementwise", "bands")
 ORDERS = ("step", "term")
 EQUILIBRATIONS = ("none", "rows")
-KINDS = ("words", "integer_slices", "residues", "quantised")
+KINDS = ("words", "integer_slices", "residues", "split_residues", "quantised")
 CERTAINTIES = ("published formula", "library practice", "reconstruction", "not stated")
 TARGETS = ("engine", "fp32", "fp64", "input")
 
 #: Moduli of Ozaki-II in the order in which they are taken: the largest pairwise coprime integers up to 256.
 MODULI = (256, 255, 253, 251, 247, 241, 239, 233, 229, 227, 223, 217, 211, 199, 197, 193, 191, 181, 179, 173)
 
+
+#: Moduli whose residues are pairs of words of FP8 (:mod:`mpgemm.recovery.split_residues`).
+SPLIT_MODULI = (1283, 1279, 1253, 1249, 1245, 1223, 1219, 1207, 1201, 1193, 1189, 1181, 1177, 1171, 1163, 1159)
 
 #: Bits below a common exponent that integer slices may reach.
 MOST_SLICE_BITS = 112
@@ -112,8 +115,9 @@ class RecoveryMethod:
     certainty : {"published formula", "library practice", "reconstruction", "not stated"}
         "reconstruction": inferred from descriptions, not from the authors' text or code. "not stated" is what a row of your own
         says of itself unless you state it.
-    kind : {"words", "integer_slices", "residues", "quantised"}
-        Which algorithm runs the row: floating-point words, integer slices on a common exponent, residues, or quantised words.
+    kind : {"words", "integer_slices", "residues", "split_residues", "quantised"}
+        Which algorithm runs the row: floating-point words, integer slices on a common exponent, residues, residues as pairs of
+        words, or quantised words.
     formats : tuple of str
         Operand formats that the engine may have; the first is the method's own.
     words : int
@@ -218,6 +222,8 @@ class RecoveryMethod:
             )
         if self.kind == "residues":
             check_moduli(self.moduli)
+        if self.kind == "split_residues" and (len(self.moduli) < 2 or not set(self.moduli) <= set(self.known_moduli)):
+            self._fail(f"moduli {self.moduli} are to be at least two of {', '.join(map(str, self.known_moduli))}")
 
     def _fail(self, message: str):
         raise ValueError(f"method {self.name!r}: {message}")
@@ -230,8 +236,8 @@ class RecoveryMethod:
         ValueError
             If there are no such words.
         """
-        if self.kind == "residues":
-            return dataclasses.replace(self, moduli=MODULI[:count], count=None)
+        if self.modular:
+            return dataclasses.replace(self, moduli=self.known_moduli[:count], count=None)
         upper = self.products == products_below(self.words, self.words - 1)
         products = products_below(count, count - 1 if upper else None)
         return dataclasses.replace(self, words=count, products=products, count=None)
@@ -239,12 +245,36 @@ class RecoveryMethod:
     @property
     def most_words(self) -> int:
         """Slices or moduli that the row can have."""
-        return len(MODULI) if self.kind == "residues" else MOST_SLICE_BITS // self.slice_bits
+        return len(self.known_moduli) if self.modular else MOST_SLICE_BITS // self.slice_bits
+
+    @property
+    def modular(self) -> bool:
+        """Whether the words are residues."""
+        return self.kind in ("residues", "split_residues")
+
+    @property
+    def known_moduli(self) -> tuple[int, ...]:
+        """Moduli in the order in which they are taken."""
+        return SPLIT_MODULI if self.kind == "split_residues" else MODULI
+
+    @property
+    def exact(self) -> bool:
+        """Whether the method rests on exact sums of products."""
+        return self.modular or self.kind == "integer_slices"
+
+    @property
+    def largest_product(self) -> int:
+        """Magnitude that no product of two words of a method of exact sums exceeds."""
+        if self.modular:
+            return 32**2 if self.kind == "split_residues" else max(p // 2 for p in self.moduli) ** 2
+        return 1 << 14 if self.slice_bits == 8 else ((1 << self.slice_bits) - 1) ** 2
 
     @property
     def passes(self) -> int:
         """Engine products of the full size that one call runs; before a count is chosen, of the row as it stands."""
-        return len(self.moduli) if self.kind == "residues" else len(self.products)
+        if self.modular:
+            return len(self.moduli) * (3 if self.kind == "split_residues" else 1)
+        return len(self.products)
 
     @property
     def integer(self) -> bool:
@@ -357,8 +387,9 @@ def _changes(row: RecoveryMethod, options: Mapping) -> dict:
             words = _count(name, value, 1, {"words": 8, "slices": row.most_words}.get(name, 16))
             changes |= {"words": words, "products": products_below(words, words - 1)}
         elif name == "moduli":
-            chosen = MODULI[: _count(name, value, 2, len(MODULI))] if isinstance(value, int | np.integer) else value
-            changes["moduli"] = check_moduli(chosen)
+            known = row.known_moduli
+            chosen = known[: _count(name, value, 2, len(known))] if isinstance(value, int | np.integer) else value
+            changes["moduli"] = check_moduli(chosen) if row.kind == "residues" else tuple(chosen)
         elif name == "products":
             pairs = {"upper": products_below(words, words - 1), "all": products_below(words)}
             changes["products"] = _choice(name, value, pairs)
@@ -386,7 +417,7 @@ def _count_control(
     row: RecoveryMethod, name: str, value, control: CountControl | None, options: Mapping
 ) -> CountControl:
     """The control with one more option of the call."""
-    counted = "moduli" if row.kind == "residues" else "slices"
+    counted = "moduli" if row.modular else "slices"
     if name == counted:
         return CountControl()
     if name == "mantissa_bits" and counted in options:

@@ -6,7 +6,7 @@ Xue et al., arXiv:2507.23387v4; mary-mikaitis = Mary and Mikaitis 2024, as khatt
 formulas h and l are the high and low words, RN rounds to nearest even.
 """
 
-from mpgemm.recovery.method import FAMILIES, MODULI, RecoveryMethod, products_below
+from mpgemm.recovery.method import FAMILIES, MODULI, SPLIT_MODULI, RecoveryMethod, products_below
 
 _SPLIT = {
     "rounding": "rounding of the split: rne, rna, rz, ...",
@@ -21,6 +21,7 @@ _OUTSIDE = {
     "'c_only': only c is added outside",
 }
 _FP16_RANGE = "elements beyond 65504 overflow; full precision needs |x| >= 2^{low} or so, below 2^-24 nothing is left"
+_E4M3 = ("e4m3fn", "e4m3fnuz", "e4m3")
 _HI, _HI_LO = products_below(1), products_below(2, 1)
 _FP8 = (*FAMILIES[0], *FAMILIES[1])
 #: Options of methods whose number of words can follow from the matrices.
@@ -328,6 +329,51 @@ ROWS: dict[str, RecoveryMethod] = {
             range_limits="operands keep (log2 M - log2 k - 1)/2 bits below their row's (column's) largest element",
             options={
                 "moduli": "how many of the table (2 to 20), or the moduli themselves; auto: the fewest that matrices need",
+                **_COUNT,
+            },
+        ),
+        RecoveryMethod(
+            name="ozaki_fp8",
+            title="Ozaki scheme I on FP8 words: slices of 4 bits, exact sums in the core",
+            formula="A = 2^e_row sum of a_i 2^(-4 i), a_i in [-15, 15]; D = FP64 sum of 2^(-4(i+j)) a_i b_j with "
+            "i + j <= s + 1 (i, j from 1)",
+            source="Ozaki's scheme as in Ootomo, Ozaki and Yokota 2024, with e4m3 instead of int8; arXiv:2508.00441 has words "
+            "of its own",
+            certainty="reconstruction",
+            kind="integer_slices",
+            formats=_E4M3,
+            words=7,
+            slice_bits=4,
+            products=products_below(7, 6),
+            accumulation="outside",
+            equilibrate="rows",
+            target="input",
+            range_limits="elements below 2^(-4 s) of their row's (column's) largest are lost",
+            default_engine="b200/tcgen05",
+            options={
+                "slices": "s, 1 to 28; auto: the fewest that these matrices need",
+                "products": "'upper' or 'all'",
+                **_COUNT,
+            },
+        ),
+        RecoveryMethod(
+            name="ozaki2_fp8",
+            title="Ozaki scheme II on FP8 words: residues as pairs of words, three products for each modulus",
+            formula="A' and B' as ozaki2_int8; each residue is h b + l mod p with h, l, h + l in e4m3; A'B' mod p from "
+            "h h', l l' and (h + l)(h' + l'); D = 2^-(e_row + e_col) CRT",
+            source="derived here; arXiv:2603.10634 states such a scheme (its abstract was read)",
+            certainty="reconstruction",
+            kind="split_residues",
+            formats=_E4M3,
+            words=1,
+            moduli=SPLIT_MODULI[:6],
+            accumulation="outside",
+            equilibrate="rows",
+            target="input",
+            range_limits="operands keep (log2 M - log2 k - 1)/2 bits below their row's (column's) largest element",
+            default_engine="b200/tcgen05",
+            options={
+                "moduli": "how many of the table (2 to 16), or some of it; auto: the fewest that these matrices need",
                 **_COUNT,
             },
         ),

@@ -33,6 +33,8 @@ NAMES = {
     "quantensor",
     "ozaki_int8",
     "ozaki2_int8",
+    "ozaki_fp8",
+    "ozaki2_fp8",
 }
 PASSES = {
     "fp16": 1,

@@ -206,7 +206,7 @@ def test_enough_words_hold_fp32_exactly(fmt):
 
 @settings(max_examples=40, derandomize=True)
 @given(
-    st.sampled_from(("multiword", "ozaki_int8", "ozaki2_int8", "mixpert")),
+    st.sampled_from(("multiword", "ozaki_int8", "ozaki2_int8", "ozaki2_fp8", "mixpert")),
     st.integers(0, 2**32 - 1),
     st.integers(-40, 40),
 )
@@ -251,6 +251,8 @@ CLAIMED_BITS = {
     "quantensor": 11,
     "ozaki_int8": 23,
     "ozaki2_int8": 23,
+    "ozaki_fp8": 23,
+    "ozaki2_fp8": 23,
 }
 
 

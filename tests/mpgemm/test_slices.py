@@ -61,6 +61,7 @@ FAMILIES = {
 }
 PAIRS = list(itertools.product(FAMILIES, range(6)))
 TARGETS = ("fp64", 44, "fp32")
+INT8 = ("ozaki_int8", "ozaki2_int8")
 
 
 def pair(family, seed):
@@ -85,7 +86,7 @@ def advised(cases, targets):
     needed, missed = 0, 0
     for (family, seed), target in itertools.product(cases, targets):
         a, b = pair(family, seed)
-        found, operands = slice_advice(a, b, target, devices=()), ScaledOperands.of(a, b)
+        found, operands = slice_advice(a, b, target, INT8, devices=()), ScaledOperands.of(a, b)
         for method, count in found.proved.items():
             if count is None:
                 continue
@@ -245,7 +246,10 @@ def test_the_command_says_what_is_safe_and_what_one_fewer_loses(capsys):
     [
         ("--target 53 --output fp32", "53 bits are not reached by FP32 output, which holds 24"),
         ("--target 0", "the target is '0', expected fp64, fp32 or a number of bits above 0"),
-        ("--methods ootomo", "has no number of slices or moduli to choose; ozaki_int8, ozaki2_int8 have"),
+        (
+            "--methods ootomo",
+            "has no number of slices or moduli to choose; ozaki_int8, ozaki2_int8, ozaki_fp8, ozaki2_fp8 have",
+        ),
         ("--engine h1000", "h1000"),
     ],
 )
