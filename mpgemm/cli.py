@@ -42,6 +42,10 @@ QUESTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "compare corrections": {
         "compare": ("mpgemm.commands.compare", "recovery methods times matrix engines: errors, bits, passes, bounds"),
+        "curve": (
+            "mpgemm.commands.curve",
+            "errors of methods against k, exponent or condition number, with their spread",
+        ),
         "slices": ("mpgemm.commands.slices", "how many integer slices or moduli a product needs, proved and measured"),
         "beats": (
             "mpgemm.commands.beats",
