@@ -178,6 +178,10 @@ def dot_run(method, a, b, c, engine, overflow, options):
         raise ValueError(f"one dot product takes two vectors of the same length, got shapes {a.shape} and {b.shape}")
     c = None if c is None else np.asarray(c).reshape(1, 1)
     run = prepare(a[None, :], b[:, None], c, method, engine, overflow, options)
+    if run.row.kind == "own":
+        raise ValueError(
+            f"method {run.row.name!r} splits and joins by functions of its own: its steps are not known here"
+        )
     for x, name in ((run.a, "a"), (run.b, "b"), (run.c, "c")):
         if x is not None and not np.isfinite(x).all():
             raise ValueError(f"{name} holds values that are not finite")

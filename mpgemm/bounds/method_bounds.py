@@ -84,6 +84,10 @@ def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | 
         As :func:`mpgemm.recovered_gemm`; or if no bound is known for the core.
     """
     run = prepare(a, b, c, method, engine, overflow, options)
+    if run.row.kind == "own":
+        raise ValueError(
+            f"method {run.row.name!r} splits and joins by functions of its own: no bound is derived for it"
+        )
     words_a, words_b, undo = word_values(run)
     magnitude_c = 0.0 if run.c is None else np.abs(run.c.astype(np.float64))
     with np.errstate(over="ignore", invalid="ignore"):

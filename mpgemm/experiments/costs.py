@@ -53,6 +53,8 @@ def rate_of(pair: Pair, rates: Mapping[str, float], operands: str | None = None)
     for name in (pair.requested, pair.engine.label):
         if name in rates:
             return Rate(rates[name], "given")
+    if (own := getattr(pair.engine, "tflops", None)) is not None:
+        return Rate(own, "stated by the engine's owner")
     sheet = data_sheet(pair.requested)
     if sheet is None or pair.engine.formats[3].name not in _SUMS:
         return None

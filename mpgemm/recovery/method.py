@@ -31,7 +31,7 @@ Costs are counted in passes: one pass is one engine product of the full size.
 import dataclasses
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,7 +44,7 @@ from tensorcore_models.integers import checked_integer, integer_fields
 ACCUMULATIONS = ("core", "blocks", "nested", "outside", "k_step", "termwise", "elementwise", "bands")
 ORDERS = ("step", "term")
 EQUILIBRATIONS = ("none", "rows")
-KINDS = ("words", "integer_slices", "residues", "split_residues", "quantised")
+KINDS = ("words", "integer_slices", "residues", "split_residues", "quantised", "own")
 CERTAINTIES = ("published formula", "library practice", "reconstruction", "not stated")
 TARGETS = ("engine", "fp32", "fp64", "input")
 
@@ -115,9 +115,9 @@ class RecoveryMethod:
     certainty : {"published formula", "library practice", "reconstruction", "not stated"}
         "reconstruction": inferred from descriptions, not from the authors' text or code. "not stated" is what a row of your own
         says of itself unless you state it.
-    kind : {"words", "integer_slices", "residues", "split_residues", "quantised"}
+    kind : {"words", "integer_slices", "residues", "split_residues", "quantised", "own"}
         Which algorithm runs the row: floating-point words, integer slices on a common exponent, residues, residues as pairs of
-        words, or quantised words.
+        words, quantised words, or functions of your own.
     formats : tuple of str
         Operand formats that the engine may have; the first is the method's own.
     words : int
@@ -142,6 +142,8 @@ class RecoveryMethod:
         How the number of slices or moduli follows from the matrices; None: the row states it.
     overflow : {"inf", "saturate"} or None
         What a word that overflows becomes; None: what the engine makes of it.
+    split, join : callable or None
+        Of the kind "own": :mod:`mpgemm.recovery.own_run` says what they take and give.
     range_limits : str
         Inputs for which the claims hold.
     claimed_loss : str
@@ -172,6 +174,8 @@ class RecoveryMethod:
     slice_bits: int = 7
     count: CountControl | None = None
     overflow: str | None = None
+    split: Callable | None = None
+    join: Callable | None = None
     range_limits: str = ""
     claimed_loss: str = ""
     default_engine: str = "h100"
@@ -205,7 +209,12 @@ class RecoveryMethod:
             self._fail(f"products {self.products} name words beyond the {self.words} there are")
         if self.scale_exponent is not None and not 0 <= self.scale_exponent <= 100:
             self._fail(f"scale_exponent is {self.scale_exponent!r}, expected an integer from 0 to 100, or None")
-        if self.accumulation in ("core", "blocks") and self.scale_exponent != 0 and self.words > 1:
+        if (
+            self.kind != "own"
+            and self.accumulation in ("core", "blocks")
+            and self.scale_exponent != 0
+            and self.words > 1
+        ):
             self._fail(
                 f"accumulation {self.accumulation!r} sums products of different words as they are: scale_exponent must be 0"
             )
@@ -213,13 +222,16 @@ class RecoveryMethod:
             self._fail(f"restart_every is {self.restart_every!r} with accumulation {self.accumulation!r}")
         levels = [i + j for i, j in self.products]
         if (
-            self.accumulation not in ("core", "blocks")
+            self.kind != "own"
+            and self.accumulation not in ("core", "blocks")
             and levels != sorted(levels, reverse=True)
             and self.accumulation != "elementwise"
         ):
             self._fail(
                 f"accumulation {self.accumulation!r} takes the highest level first, got products {self.products}"
             )
+        if (self.kind == "own") != callable(self.split) or (self.join is not None and self.kind != "own"):
+            self._fail("a split, and a join, are functions of rows of the kind 'own', which need a split")
         if self.kind == "residues":
             check_moduli(self.moduli)
         if self.kind == "split_residues" and (len(self.moduli) < 2 or not set(self.moduli) <= set(self.known_moduli)):

@@ -13,6 +13,7 @@ from mpgemm.recovery.counts import Count, choose, result_format
 from mpgemm.recovery.engines import ieee_engine, resolve_engine
 from mpgemm.recovery.integer_run import IntegerRun
 from mpgemm.recovery.methods import RecoveryMethod, get_method
+from mpgemm.recovery.own_run import OwnRun
 from mpgemm.recovery.word_run import CubeRun, RangeCounts, WordRun, WordStore
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats.rounding import source_array
@@ -177,7 +178,7 @@ def recovered_gemm_report(
     return RecoveryResult(d, run.row, run.engine.label, run.row.passes, *counts, nonfinite, run.count)
 
 
-def _refuse_range(run: WordRun | IntegerRun) -> None:
+def _refuse_range(run: WordRun | IntegerRun | OwnRun) -> None:
     for counts, name, size in zip(run.counts(), "AB", (run.a.size, run.b.size), strict=True):
         if counts.overflow or counts.underflow:
             raise ValueError(
@@ -198,7 +199,7 @@ def prepare(
     overflow: str | None = None,
     options: Mapping | None = None,
     store: WordStore | None = None,
-) -> WordRun | IntegerRun:
+) -> WordRun | IntegerRun | OwnRun:
     """A method bound to an engine and operands, all checked: what :func:`recovered_gemm` runs.
 
     Parameters
@@ -210,7 +211,7 @@ def prepare(
 
     Returns
     -------
-    WordRun or IntegerRun
+    WordRun, IntegerRun or OwnRun
 
     Raises
     ------
@@ -231,6 +232,8 @@ def prepare(
         return WordRun(get_method(native), ieee_engine(native), a, b, c, overflow, None, count)
     if count is not None:
         row = row.with_count(count.count)
+    if row.kind == "own":
+        return OwnRun(row, engine, a, b, c)
     if row.kind != "words":
         return IntegerRun(row, engine, a, b, c, count)
     if row.name == "sgemm_cube" and getattr(engine, "path", None) == "cube":

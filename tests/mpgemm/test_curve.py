@@ -13,7 +13,7 @@ from mpgemm.cli import main
 from mpgemm.experiments.curves import AXES, _looks
 from mpgemm.inputs.matrices import generate
 
-WORDS = ["curve", "--over", "k", "16", "64", "--points", "3", "--repeats", "2", "--shape", "5", "9", "7", "--methods", "fp16@a100", "fp32"]
+WORDS = "curve --over k 16 64 --points 3 --repeats 2 --shape 5 9 7 --methods fp16@a100 fp32"
 
 
 def test_points_run_from_end_to_end():
@@ -25,7 +25,7 @@ def test_points_run_from_end_to_end():
 
 
 def test_a_point_is_the_error_of_the_method_with_its_spread(capsys):
-    assert main([*WORDS, "--json"]) == 0
+    assert main([*WORDS.split(), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     (point,) = [p for p in found["points"] if (p["label"], p["x"]) == ("fp16@a100", 32)]
     pairs = [generate("uniform_symmetric", 5, 32, 7, seed) for seed in (0, 1)]
@@ -39,7 +39,7 @@ def test_a_point_is_the_error_of_the_method_with_its_spread(capsys):
 
 def test_the_files_are_a_picture_twice_and_the_points(tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    assert main([*WORDS, "--out", str(tmp_path)]) == 0
+    assert main([*WORDS.split(), "--out", str(tmp_path)]) == 0
     assert "written to" in capsys.readouterr().out
     assert (tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
     picture = (tmp_path / "curve.svg").read_text()
