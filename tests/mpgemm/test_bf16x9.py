@@ -152,3 +152,18 @@ def test_mma_adds_to_the_scaled_input():
             instruction.scaled_input(c.view(np.uint32), scale)
     with_it = {(row.path, row.arch) for row in tcm.list_instructions() if row.largest_input_scale}
     assert with_it == {("tcgen05", "blackwell")}
+
+
+# -- the split -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("scale", (0, 8))
+def test_upper_halves_are_the_words_of_the_general_split(scale):
+    """Every exponent, ties among the fractions: beside the same split with an operand that is not finite, which takes the other way."""
+    rng = np.random.default_rng(6)
+    bits = rng.integers(0, 1 << 32, 4000, dtype=np.uint64).astype(np.uint32)
+    bits[::3] &= np.uint32(0xFFFF8000)
+    x = bits.view(np.float32)
+    x = x[np.abs(x) < 2.0**100]
+    fast = tcm.split(x, "bf16", 3, scale, bits=True)
+    general = tcm.split(np.append(x, np.float32(np.inf)), "bf16", 3, scale, bits=True)
+    assert all(np.array_equal(u, v[:-1]) for u, v in zip(fast, general, strict=True))
+    assert [words(v) for v in x[:200]] == [[int(w[i]) for w in fast] for i in range(200)] or scale == 0
