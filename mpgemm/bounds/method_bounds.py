@@ -230,9 +230,6 @@ class _BoundArithmetic(Arithmetic):
         growth = bounds.growth(self.unit, additions)
         return size, error + (size + error) * growth + additions * self.tiny
 
-    def scaled_input(self, value, scale):
-        return self.scale(value, -scale)
-
     def scale(self, value, exponent):
         if not exponent:
             return value

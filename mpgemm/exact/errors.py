@@ -114,7 +114,7 @@ class ErrorReport(Result):
     @property
     def grade(self) -> str:
         """The best of :data:`GRADES` whose condition holds, "-" where none does."""
-        limit = (self.k + 1) * tcm.get_format(self.format).unit_roundoff
+        limit = (self.k + 1) * tcm.FORMATS[self.format].unit_roundoff
         return next((grade for grade, metric in GRADES.items() if getattr(self, metric) <= limit), "-")
 
     def to_dict(self) -> dict:

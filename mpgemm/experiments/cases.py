@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def generated_cases(
     row = matrices.get_distribution(distribution)
     values = row.complete(parameters or {})
     group = f"{distribution}({', '.join(f'{key}={value:g}' for key, value in values.items())}) {m}x{k}x{n}"
-    wide = {"precision": precision} if precision != "fp32" else {}
+    wide: dict[str, Any] = {"precision": precision} if precision != "fp32" else {}
     group += "".join(f" {name}" for name in wide.values())
 
     def case(seed: int) -> Case:
@@ -81,7 +82,7 @@ def generated_cases(
         return Case(
             f"{group} seed {seed}",
             {**identity, "numpy": np.__version__},
-            partial(matrices.generate, distribution, m, k, n, seed, **wide, **values),
+            partial(matrices.generate, distribution, m, k, n, seed, **{**values, **wide}),
             row.summary,
             group,
         )

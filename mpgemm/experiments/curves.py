@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from mpgemm.exact.errors import RELATIVE_METRICS
-from mpgemm.experiments.cases import generated_cases
+from mpgemm.experiments.cases import Case, generated_cases
 from mpgemm.experiments.evaluate import Record, evaluate
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.methods import CubeOptions, build_methods
@@ -139,7 +139,8 @@ def error_curves(
     if axis.parameter in given:
         raise ValueError(f"--param {axis.parameter} is what --over runs over")
     m, k, n = shape
-    cases, places = [], {}
+    cases: list[Case] = []
+    places: dict[str, float] = {}
     for x in points:
         sizes = (m, int(x), n) if axis.name == "k" else (m, k, n)
         values = given if not axis.parameter else {**given, axis.parameter: x}
@@ -183,7 +184,7 @@ def _point(method: str, label: str, x: float, records: Sequence[Record], metric:
 
 
 def _outcome(axis: Axis, points, found: Sequence[CurvePoint], metric: str, what: str) -> Outcome:
-    lines = {}
+    lines: dict[str, list[CurvePoint]] = {}
     for point in found:
         lines.setdefault(point.label, []).append(point)
     seeds = found[0].seeds

@@ -215,7 +215,8 @@ def slice_advice(
         none: dict[str, int | None] = dict.fromkeys(methods)
         return SliceAdvice(str(target), output, wanted, 0.0, shape, operands.span, (), none, none, native)
     goal = _Goal(a, b, target, output)
-    counts, proved = [], {}
+    counts: list[WordCount] = []
+    proved: dict[str, int | None] = {}
     for name, row in zip(methods, rows, strict=True):
         proved[name] = None
         for candidate in counts_of(row, shape[1]):

@@ -51,6 +51,7 @@ class Arithmetic(Protocol):
 
     def scaled_input(self, value, scale: int):
         """value 2^-scale, inside of the unit."""
+        return self.scale(value, -scale)
 
     def scale(self, value, exponent: int):
         """value 2^exponent, outside."""

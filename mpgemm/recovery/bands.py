@@ -49,10 +49,10 @@ def unscaled_words(engine: Engine, words_a: Words, words_b: Words, bands: Bands,
     spec = form.spec
     if (spec.zero_operand, spec.zero_c) != ("skip", "skip") or spec.exponent_floor is None:
         return None
-    found = [_lowered(words, fmt, scale) for words, fmt in zip((words_a, words_b), engine.formats, strict=False)]
-    if None in found:
+    of_a, of_b = (_lowered(words, fmt, scale) for words, fmt in zip((words_a, words_b), engine.formats, strict=False))
+    if of_a is None or of_b is None:
         return None
-    (lowered_a, low_a, high_a), (lowered_b, low_b, high_b) = found
+    (lowered_a, low_a, high_a), (lowered_b, low_b, high_b) = of_a, of_b
     # a product of significands is below 4; three bits cover it, the accumulator and the rounding up of the logarithm
     growth = 3 + math.ceil(math.log2(engine.k * sum(map(len, bands))))
     if low_a + low_b < max(spec.exponent_floor, spec.fraction_bits + _SMALLEST) or high_a + high_b + growth > _LARGEST:

@@ -112,7 +112,8 @@ class ScaledOperands:
     @classmethod
     def of(cls, a: np.ndarray, b: np.ndarray) -> "ScaledOperands":
         """Of float32 or float64 matrices; elements that are not finite count as 0."""
-        found, finite, flushed = [], True, False
+        found: list[np.ndarray] = []
+        finite, flushed = True, False
         for x, axis in ((a, 1), (b, 0)):
             facts = magnitudes(x, axis)
             exponents = facts.exponents[:, None] if axis else facts.exponents
@@ -121,7 +122,8 @@ class ScaledOperands:
             finite &= bool(facts.finite.all())
             flushed |= bool(((np.abs(scaled) < np.finfo(np.float64).tiny) & (clean != 0)).any())
             found.append(scaled)
-        return cls(*found, np.abs(found[0]) @ np.abs(found[1]) / _MARGIN, finite, flushed)
+        left, right = found
+        return cls(left, right, np.abs(left) @ np.abs(right) / _MARGIN, finite, flushed)
 
     @property
     def span(self) -> int:
@@ -294,7 +296,8 @@ def _dynamic(row, operands: ScaledOperands, wanted: int, most: int, holds: int, 
             measured[place] = kept_bits(candidates[place], operands)
         return measured[place][0]
 
-    place = min(bisect.bisect_left(range(len(candidates)), wanted, key=kept), len(candidates) - 1)
+    enough = bisect.bisect_left(range(len(candidates)), True, key=lambda place: kept(place) >= wanted)
+    place = min(enough, len(candidates) - 1)
     bits, count = kept(place), _count_of(candidates[place])
     facts = (bits, wanted, operands.span, measured[place][1])
     if bits >= wanted and count <= most:

@@ -33,6 +33,7 @@ import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -437,8 +438,8 @@ def _count_control(
     if name != "mantissa_bits" and (control is None or (name == "bits" and control.fixed)):
         raise ValueError(f"method {row.name!r}: {name} goes with {counted}=auto")
     key, low, high = _COUNT_OPTIONS[name]
-    control = control or CountControl(fixed=True)
-    return dataclasses.replace(control, **{key: _count(name, value, low, high)})
+    changed: dict[str, Any] = {key: _count(name, value, low, high)}
+    return dataclasses.replace(control or CountControl(fixed=True), **changed)
 
 
 #: Formats that take each other's place on hardware that has only one of them.

@@ -49,6 +49,8 @@ class OwnRun:
         return self._split(self.a, 1, "A"), self._split(self.b, 0, "B")
 
     def _split(self, x: np.ndarray, axis: int, name: str) -> list[tuple[np.ndarray, np.ndarray]]:
+        if self.row.split is None:
+            raise ValueError(f"method {self.row.name!r} has no split")
         found = list(self.row.split(x.copy(), axis))  # a function may write to what it is given
         if len(found) != self.row.words:
             raise ValueError(
@@ -98,7 +100,7 @@ class OwnRun:
             raise ValueError(f"method {self.row.name!r}: join gave shape {joined.shape}, expected {shape}")
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             joined = joined.astype(self.dtype, copy=False)
-            return joined if self.c is None else joined + self._addend()
+            return joined if self.c is None else joined + self._addend(self.c)
 
     def _added(self, terms: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         total = np.zeros((self.a.shape[0], self.b.shape[1]), self.dtype)
@@ -107,8 +109,7 @@ class OwnRun:
                 total = total + np.ldexp(value.astype(self.dtype), exponents.astype(np.int32))
         return total
 
-    def _addend(self) -> np.ndarray:
-        given = self.c
+    def _addend(self, given: np.ndarray) -> np.ndarray:
         c = given.astype(self.dtype)
         if ((c != given) & ~np.isnan(given)).any():
             raise ValueError(f"c has values that {self.dtype.name}, in which it is added, lacks; round it first")

@@ -230,7 +230,7 @@ def prepare(
     if count is not None and count.count is None:
         native = result_format(row, a, b)
         return WordRun(get_method(native), ieee_engine(native), a, b, c, overflow, None, count)
-    if count is not None:
+    if count is not None and count.count is not None:
         row = row.with_count(count.count)
     if row.kind == "own":
         return OwnRun(row, engine, a, b, c)

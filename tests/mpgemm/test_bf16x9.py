@@ -157,7 +157,7 @@ def test_mma_adds_to_the_scaled_input():
 # -- the split -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("scale", (0, 8))
 def test_upper_halves_are_the_words_of_the_general_split(scale):
-    """Every exponent, ties among the fractions: beside the same split with an operand that is not finite, which takes the other way."""
+    """Every exponent, ties among the fractions; an element that is not finite takes the general way."""
     rng = np.random.default_rng(6)
     bits = rng.integers(0, 1 << 32, 4000, dtype=np.uint64).astype(np.uint32)
     bits[::3] &= np.uint32(0xFFFF8000)
