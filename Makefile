@@ -18,12 +18,12 @@ evaluate:
 # The suite without its exhaustive variants: the aim is four minutes on two cores.
 test:
 	$(PREPARE) test
-	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 # The suite with its exhaustive variants: solvers, compilers, browser, notebooks, every instruction in every way.
 test-all:
 	$(PREPARE) test
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(PYTEST_ARGS)
 
 # The long campaigns (random twins by the million).
 campaign:

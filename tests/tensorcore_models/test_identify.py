@@ -234,7 +234,8 @@ def test_a_box_that_multiplies_nothing_is_said_to_be_one(function, said):
     assert result.queries < 3000 and result.vectors < 1000
 
 
-@pytest.mark.parametrize("zero", ["skip", pytest.param("minus126", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("zero", ["skip", "minus126"])
 def test_units_that_flush_operands_before_they_align_them(zero):
     """A unit that takes subnormal operands for zeros and aligns them like zeros, which are left out with "skip"."""
     spec = tcm.ParametricDotAdd(4, 24, flush_inputs=True, flushed="as_zero", zero_operand=zero, zero_c="skip")
