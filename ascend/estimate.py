@@ -24,7 +24,7 @@ from ascend.memory import (
     walk_misses,
 )
 from ascend.request import Request
-from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, Resident
+from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, STRIP_BYTES, Resident
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,8 @@ class _Forms:
         self.tn = up(up(r.n, self.columns), ALIGNMENT) * ALIGNMENT
         self.blocks = up(up(r.k, c.bk), c.slices)  # of the longest slice
         self.each = r.words * self.size * c.bk
+        self.length = np.minimum(self.blocks * c.bk, r.k)
+        self.filled = self.length / (self.blocks * c.bk)  # of the k blocks, which end with a shorter one
         self._deal()
         self._place()
 
@@ -123,6 +125,7 @@ class _Forms:
         if c.deals_one_by_one:
             self.visits, self.stream = up(tiles * c.slices, cores), np.ones_like(self.rows)
             self.active = np.minimum(tiles * c.slices, cores)
+            self._last_stays(self.visits, tiles * c.slices // self.active, tiles * c.slices)
             self.together = slices_at_once(tiles, c.slices, cores)
             self.at_m, self.at_n = concurrent_tiles(
                 self.rows, self.columns, cores / self.together, c.at_m, c.direction or 0
@@ -130,9 +133,25 @@ class _Forms:
             return
         along, across = (self.columns, self.rows) if c.resident == "b" else (self.rows, self.columns)
         by, over = (c.at_n, c.at_m) if c.resident == "b" else (c.at_m, c.at_n)
+        by_panels, by_stream = np.minimum(along, by), np.minimum(across, over)
         self.visits, self.stream = up(along, by), up(across, over)
-        self.active = np.minimum(along, by) * np.minimum(across, over) * c.slices
+        self.active = by_panels * by_stream * c.slices
+        if c.resident == "none":
+            self._last_stays(
+                self.visits * self.stream, (along // by_panels) * (across // by_stream), tiles * c.slices
+            )
+        else:
+            self._last_stays(self.visits, along // by_panels, along * by_stream * c.slices)
         self.at_m, self.at_n, self.together = c.at_m, c.at_n, c.slices
+
+    def _last_stays(self, stays: np.ndarray, full: np.ndarray, work: np.ndarray) -> None:
+        """Share of the busiest core's stays in which fewer cores are at work, and how many then are.
+
+        All cores are at work in `full` of `stays` stays; `work` adds up the cores of all stays.
+        """
+        rest = stays - full
+        self.last_share = rest / stays
+        self.last_active = (work - full * self.active) / np.maximum(rest, 1)
 
     def _place(self) -> None:
         """K groups, the panel's bytes, the depth of the streams, whether all fits L1."""
@@ -152,21 +171,25 @@ class _Forms:
     def misses(self) -> Misses:
         """Share of the loads that memory serves."""
         r, c, chip = self.r, self.c, self.chip
-        length = np.minimum(self.blocks * c.bk, r.k)
         return walk_misses(
             "columns" if c.deals_one_by_one and c.direction == 1 else c.resident,
             rows=self.rows, columns=self.columns, slices=c.slices, together=self.together, at_m=self.at_m, at_n=self.at_n,
-            a_block=self.size * r.words * length * np.minimum(c.bm, r.m),
-            b_block=self.size * r.words * length * np.minimum(c.bn, r.n),
+            a_block=self.size * r.words * self.length * np.minimum(c.bm, r.m),
+            b_block=self.size * r.words * self.length * np.minimum(c.bn, r.n),
             c_tile=4.0 * np.minimum(c.bm, r.m) * np.minimum(c.bn, r.n), turns=c.deals_one_by_one,
             distinct=distinct_words(r.terms, r.words, r.warm), l2_bytes=chip.l2_usable_bytes,
         )  # fmt: skip
 
+    def memory_cycles(self, rate: float) -> np.ndarray:
+        """Cycles that memory takes for a byte of one core over a path of that rate, on average over the core's stays."""
+        bandwidth = self.chip.hbm_bytes_per_cycle
+        all_at_work, last = (np.maximum(active / bandwidth, 1 / rate) for active in (self.active, self.last_active))
+        return all_at_work + self.last_share * (last - all_at_work)
+
     @cached_property
-    def share(self) -> np.ndarray:
-        """Bytes a cycle of memory for one core."""
-        chip = self.chip
-        return np.minimum(chip.hbm_bytes_per_cycle / self.active, min(chip.l2_read_rate, chip.memory_read_rate))
+    def read_cycles(self) -> np.ndarray:
+        """Cycles to read a byte from memory."""
+        return self.memory_cycles(min(self.chip.l2_read_rate, self.chip.memory_read_rate))
 
     @cached_property
     def costs(self) -> RowCosts:
@@ -180,25 +203,26 @@ class _Forms:
         """Cycles to load bytes of A (0) or B (1)."""
         miss = self.misses[operand]
         hit, from_memory = self.costs[operand], self.costs[operand + 2]
-        return size * (hit * (1 - miss) / self.chip.l2_read_rate + from_memory * miss / self.share)
+        return size * (hit * (1 - miss) / self.chip.l2_read_rate + from_memory * miss * self.read_cycles)
 
     @cached_property
     def loads(self) -> np.ndarray:
-        """Cycles to load one k block of what is streamed."""
+        """Cycles to load one k block of what is streamed, on average."""
         found = 0 * self.rows
         if self.c.resident != "a":
             found = found + self.load(self.each * self.tm, 0)
         if self.c.resident != "b":
             found = found + self.load(self.each * self.tn, 1)
-        return found
+        return found * self.filled
 
     @cached_property
     def block(self) -> np.ndarray:
-        """Cycles of one k block of a tile."""
-        r, c, chip = self.r, self.c, self.chip
-        steps = up(self.tm, chip.cube_m) * up(c.bk, chip.cube_step_k(r.operand)) * up(self.tn, chip.cube_n)
+        """Cycles of one k block of a tile, on average."""
+        r, chip = self.r, self.chip
+        deep = up(self.length, chip.cube_step_k(r.operand)) / self.blocks
+        steps = up(self.tm, chip.cube_m) * deep * up(self.tn, chip.cube_n)
         cube = r.terms // self.walks * (chip.mmad_head + steps) + chip.sync_cycles_per_block
-        moves = r.words * (chip.l1_to_l0a_latency + chip.l1_to_l0b_latency) + self.each * (
+        moves = r.words * (chip.l1_to_l0a_latency + chip.l1_to_l0b_latency) + self.filled * self.each * (
             self.tm / chip.l1_to_l0a_rate + self.tn / chip.l1_to_l0b_rate
         )
         latency = chip.memory_read_latency
@@ -228,18 +252,23 @@ class _Forms:
         tile, loads = in_group * self.block, in_group * self.loads
         if chip.fixpipe:
             row = np.maximum(chip.fixpipe_row_cycles, ACCUMULATOR_BYTES * self.tn / chip.fixpipe_rate)
-            read, write, vector = 0 * tile, r.accumulators * (chip.fixpipe_head + self.tm * row), 0 * tile
+            read, write = 0 * tile, r.accumulators * (chip.fixpipe_head + self.tm * row)
+            drain = write
         else:
-            out = np.minimum(chip.hbm_bytes_per_cycle / self.active, chip.ub_to_ddr_rate)
-            read, write = c_bytes * reads / walked / self.share, c_bytes * writes / walked / out
+            read = c_bytes * reads / walked * self.read_cycles
+            write = c_bytes * writes / walked * self.memory_cycles(chip.ub_to_ddr_rate)
             vector = c_bytes * r.accumulators / chip.l0c_to_ub_rate + (reads > 0) * c_bytes / chip.vector_rate
             loads = loads + read + (write if self.count == 1 else 0)
+            # L0C is free when the last strip has left it: two strips are still on their way to memory.
+            strips = np.maximum(c_bytes * r.accumulators / STRIP_BYTES, 1)
+            drain = np.maximum(vector, np.maximum(read, write) * np.maximum(1 - 2 / strips, 0))
         two = np.floor(chip.l0c_bytes / (r.accumulators * ACCUMULATOR_BYTES * c.bm * c.bn)) >= 2
-        tile = np.where(two, np.maximum.reduce([tile, loads, read + write]), tile + vector + np.maximum(read, write))
-        panel: np.ndarray | float = chip.memory_read_latency
-        if c.resident != "none":
-            panel = panel + self.load(self.panel, 0 if c.resident == "a" else 1)
-        return self.visits * walked * (self.stream * tile + panel) + vector + write
+        tile = np.maximum.reduce([np.where(two, tile, tile + drain), loads, read + write])
+        streamed = self.visits * walked * self.stream * tile
+        if c.resident == "none":  # the stream goes on from one tile to the next: only its first block is waited for
+            return streamed + chip.memory_read_latency + drain + write
+        panel = chip.memory_read_latency + self.load(self.filled * self.panel, 0 if c.resident == "a" else 1)
+        return streamed + self.visits * walked * panel + drain + write
 
     @cached_property
     def operand_bytes(self) -> np.ndarray:

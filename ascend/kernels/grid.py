@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
+import numpy as np
+
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts
 from ascend.kernels.base import CubeKernel
 from ascend.kernels.options import Options, Place, blocks_in_group, stream_depth
@@ -111,13 +113,33 @@ class GridKernel(CubeKernel):
             own_rows, own_columns, k_slice = rectangles[core]
             tiles = [(row, column) for row in own_rows for column in own_columns]
             return tuple(Visit(None, (tile,), k_slice, self.active_cores(wave)) for wave, tile in enumerate(tiles))
+        if core >= self.used_cores:
+            return ()
+        order, first = self._order, (core + self._busiest) % self.used_cores
+        own = (each[first :: self.cores].tolist() for each in order)
         rows, columns = self.row_blocks, self.column_blocks
-        found = []
-        for wave, number in enumerate(range(core, self.tiles, self.cores)):
-            k_slice, at = divmod(number, len(rows) * len(columns))
-            row, column = self.swizzle.tile(at, len(rows), len(columns))
-            found.append(Visit(None, ((rows[row], columns[column]),), k_slice, self.active_cores(wave)))
-        return tuple(found)
+        return tuple(
+            Visit(None, ((rows[row], columns[column]),), k_slice, self.active_cores(wave))
+            for wave, (row, column, k_slice) in enumerate(zip(*own, strict=True))
+        )
+
+    @cached_property
+    def _order(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row, column and slice of k of each tile in the order in which they are dealt."""
+        slices, rows, columns = len(self.k_slices), len(self.row_blocks), len(self.column_blocks)
+        row, column = self.swizzle.order(rows, columns)
+        return np.tile(row, slices), np.tile(column, slices), np.repeat(np.arange(slices), rows * columns)
+
+    @cached_property
+    def _busiest(self) -> int:
+        """Place in the order of the first tile of the core with the most work, of those with the most tiles."""
+        sizes = [
+            np.array([stop - start for start, stop in ranges])
+            for ranges in (self.row_blocks, self.column_blocks, self.k_slices)
+        ]
+        work = np.prod([size[at] for size, at in zip(sizes, self._order, strict=True)], axis=0)
+        of_core = np.bincount(np.arange(self.tiles) % self.used_cores, work)
+        return int(of_core[: self.tiles % self.used_cores or self.used_cores].argmax())
 
     @cached_property
     def _rectangles(self) -> list[tuple[tuple[Range, ...], tuple[Range, ...], int]]:

@@ -36,7 +36,6 @@ class FlatPhase:
     loop_iterations: np.ndarray
     loop_active: np.ndarray
     loop_has_pipe: np.ndarray
-    loop_labels: tuple[str, ...]
     core_first_loop: np.ndarray
     core_end_loop: np.ndarray
 
@@ -55,13 +54,18 @@ def flatten(phase: Phase, all_cores: bool) -> FlatPhase:
     loop_end: list[int] = []
     segment_template: list[int] = []
     segment_repeats: list[int] = []
+    places: dict[int, tuple[int, int]] = {}  # of the segments of each loop, by its identity
     for loop in loops:
-        loop_first.append(len(segment_template))
-        for segment in loop.segments:
-            if segment.template:
-                segment_template.append(templates.setdefault(segment.template, len(templates)))
-                segment_repeats.append(segment.repeats)
-        loop_end.append(len(segment_template))
+        if id(loop) not in places:
+            start = len(segment_template)
+            for segment in loop.segments:
+                if segment.template:
+                    segment_template.append(templates.setdefault(segment.template, len(templates)))
+                    segment_repeats.append(segment.repeats)
+            places[id(loop)] = start, len(segment_template)
+        start, end = places[id(loop)]
+        loop_first.append(start)
+        loop_end.append(end)
     operations = [operation for template in templates for operation in template]
     pipe_op_start: list[int] = []
     pipe_op_count: list[int] = []
@@ -75,10 +79,10 @@ def flatten(phase: Phase, all_cores: bool) -> FlatPhase:
             pipe_ops.extend(own)
         base += len(template)
     counts = np.array(pipe_op_count, dtype=np.int32).reshape(-1, len(PIPES))
-    has = [
-        counts[segment_template[start:end]].any(axis=0) if end > start else np.zeros(len(PIPES), bool)
-        for start, end in zip(loop_first, loop_end, strict=True)
-    ]
+    has = {
+        (start, end): counts[segment_template[start:end]].any(axis=0) if end > start else np.zeros(len(PIPES), bool)
+        for start, end in places.values()
+    }
     int32, int64 = np.int32, np.int64
     return FlatPhase(
         kinds=tuple(operation.kind for operation in operations),
@@ -101,8 +105,7 @@ def flatten(phase: Phase, all_cores: bool) -> FlatPhase:
         loop_end=np.array(loop_end, int32),
         loop_iterations=np.array([loop.iterations for loop in loops], int64),
         loop_active=np.array([loop.active for loop in loops], float),
-        loop_has_pipe=np.array(has, int32).ravel(),
-        loop_labels=tuple(loop.label for loop in loops),
+        loop_has_pipe=np.array([has[place] for place in zip(loop_first, loop_end, strict=True)], int32).ravel(),
         core_first_loop=np.array([first[number] for number in of_core], int32),
         core_end_loop=np.array([first[number] + len(phase.programs[number]) for number in of_core], int32),
     )
