@@ -216,20 +216,34 @@ class _Forms:
         return found * self.filled
 
     @cached_property
-    def block(self) -> np.ndarray:
-        """Cycles of one k block of a tile, on average."""
+    def cube(self) -> np.ndarray:
+        """Cycles of the cube for one k block of a tile, on average."""
         r, chip = self.r, self.chip
         deep = up(self.length, chip.cube_step_k(r.operand)) / self.blocks
         steps = up(self.tm, chip.cube_m) * deep * up(self.tn, chip.cube_n)
-        cube = r.terms // self.walks * (chip.mmad_head + steps) + chip.sync_cycles_per_block
-        moves = r.words * (chip.l1_to_l0a_latency + chip.l1_to_l0b_latency) + self.filled * self.each * (
-            self.tm / chip.l1_to_l0a_rate + self.tn / chip.l1_to_l0b_rate
-        )
-        latency = chip.memory_read_latency
+        cycles = r.terms // self.walks * (chip.mmad_head + steps) + chip.sync_cycles_per_block
         if self.count == 1:
-            return cube + self.loads + latency + moves
-        cube = cube + chip.non_overlapped_fraction * (self.loads / r.words + latency)
-        return np.maximum.reduce([cube, self.loads, moves, (self.loads + latency + moves) / self.depth])
+            return cycles
+        return cycles + chip.non_overlapped_fraction * (self.loads / r.words + chip.memory_read_latency)
+
+    @cached_property
+    def moves(self) -> np.ndarray:
+        """Cycles to bring one k block of both operands from L1 to L0, on average."""
+        chip, size = self.chip, self.filled * self.each
+        latency = self.r.words * (chip.l1_to_l0a_latency + chip.l1_to_l0b_latency)
+        return latency + size * (self.tm / chip.l1_to_l0a_rate + self.tn / chip.l1_to_l0b_rate)
+
+    @cached_property
+    def way(self) -> np.ndarray:
+        """Cycles until a k block is multiplied, one step after the other."""
+        return self.cube + self.loads + self.chip.memory_read_latency + self.moves
+
+    @cached_property
+    def block(self) -> np.ndarray:
+        """Cycles of one k block of a tile, on average."""
+        if self.count == 1:
+            return self.way
+        return np.maximum.reduce([self.cube, self.loads, self.moves, (self.way - self.cube) / self.depth])
 
     @cached_property
     def c_copies(self) -> tuple[np.ndarray, np.ndarray]:
@@ -265,9 +279,10 @@ class _Forms:
         two = np.floor(chip.l0c_bytes / (r.accumulators * ACCUMULATOR_BYTES * c.bm * c.bn)) >= 2
         tile = np.maximum.reduce([np.where(two, tile, tile + drain), loads, read + write])
         streamed = self.visits * walked * self.stream * tile
+        filling = self.way - self.block
         if c.resident == "none":  # the stream goes on from one tile to the next: only its first block is waited for
-            return streamed + chip.memory_read_latency + drain + write
-        panel = chip.memory_read_latency + self.load(self.filled * self.panel, 0 if c.resident == "a" else 1)
+            return streamed + filling + drain + write
+        panel = filling + self.load(self.filled * self.panel, 0 if c.resident == "a" else 1)
         return streamed + self.visits * walked * panel + drain + write
 
     @cached_property

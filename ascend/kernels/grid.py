@@ -6,7 +6,6 @@ along m or n each core owns one rectangle of neighbouring tiles and walks it row
 merged by atomic additions in memory or by a pass that adds them in order.
 """
 
-from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
@@ -96,11 +95,16 @@ class GridKernel(CubeKernel):
 
     def active_cores(self, wave: int) -> int:
         """Cores that have work in a wave."""
+        return self._active[wave] if self.resident == "none" else super().active_cores(wave)
+
+    @cached_property
+    def _active(self) -> list[int]:
+        """Cores at work in each wave where nothing is resident."""
         if self.deals_one_by_one:
-            return min(self.cores, self.tiles - wave * self.cores)
-        if self.owns_rectangles:
-            return len(self._rectangle_sizes) - bisect_right(self._rectangle_sizes, wave)
-        return super().active_cores(wave)
+            full, rest = divmod(self.tiles, self.cores)
+            return [self.cores] * full + [rest] * (rest > 0)
+        sizes = [len(rows) * len(columns) for rows, columns, _ in self._rectangles]
+        return (len(sizes) - np.bincount(sizes).cumsum()[:-1]).tolist()
 
     def visits(self, core: int) -> tuple[Visit, ...]:
         """What one core does, stay by stay; core 0 has the most work."""
@@ -112,14 +116,14 @@ class GridKernel(CubeKernel):
                 return ()
             own_rows, own_columns, k_slice = rectangles[core]
             tiles = [(row, column) for row in own_rows for column in own_columns]
-            return tuple(Visit(None, (tile,), k_slice, self.active_cores(wave)) for wave, tile in enumerate(tiles))
+            return tuple(Visit(None, (tile,), k_slice, self._active[wave]) for wave, tile in enumerate(tiles))
         if core >= self.used_cores:
             return ()
-        order, first = self._order, (core + self._busiest) % self.used_cores
+        order, active, first = self._order, self._active, (core + self._busiest) % self.used_cores
         own = (each[first :: self.cores].tolist() for each in order)
         rows, columns = self.row_blocks, self.column_blocks
         return tuple(
-            Visit(None, ((rows[row], columns[column]),), k_slice, self.active_cores(wave))
+            Visit(None, ((rows[row], columns[column]),), k_slice, active[wave])
             for wave, (row, column, k_slice) in enumerate(zip(*own, strict=True))
         )
 
@@ -147,11 +151,6 @@ class GridKernel(CubeKernel):
         rows = [self.row_blocks[i:j] for i, j in balanced_parts(len(self.row_blocks), self.grid.m, 1)]
         columns = [self.column_blocks[i:j] for i, j in balanced_parts(len(self.column_blocks), self.grid.n, 1)]
         return [(r, c, k_slice) for k_slice in range(len(self.k_slices)) for r in rows for c in columns]
-
-    @cached_property
-    def _rectangle_sizes(self) -> list[int]:
-        """Tiles of each core's rectangle, ascending."""
-        return sorted(len(rows) * len(columns) for rows, columns, _ in self._rectangles)
 
 
 def _grid(place: Place, options: Options) -> tuple[Grid, Resident]:
