@@ -6,6 +6,7 @@ matrices are exposed; a tile's way to memory hides behind the next tile where tw
 :mod:`ascend.memory`, from the same formulas.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import NamedTuple
@@ -201,19 +202,31 @@ class _Forms:
 
     def load(self, size: np.ndarray, operand: int) -> np.ndarray:
         """Cycles to load bytes of A (0) or B (1)."""
-        miss = self.misses[operand]
-        hit, from_memory = self.costs[operand], self.costs[operand + 2]
-        return size * (hit * (1 - miss) / self.chip.l2_read_rate + from_memory * miss * self.read_cycles)
+        hit = self.costs[operand] * (1 - self.misses[operand]) / self.chip.l2_read_rate
+        return size * hit + self.load_missed(size, operand)
+
+    def load_missed(self, size: np.ndarray, operand: int) -> np.ndarray:
+        """Of those, cycles in which memory is read."""
+        return size * self.costs[operand + 2] * self.misses[operand] * self.read_cycles
+
+    def _streamed(self, load: Callable[[np.ndarray, int], np.ndarray]) -> np.ndarray:
+        """Cycles for one k block of what is streamed, on average."""
+        widths = {"a": self.tm, "b": self.tn}
+        return sum(
+            load(self.filled * self.each * width, number)
+            for number, (name, width) in enumerate(widths.items())
+            if name != self.c.resident
+        )
 
     @cached_property
     def loads(self) -> np.ndarray:
         """Cycles to load one k block of what is streamed, on average."""
-        found = 0 * self.rows
-        if self.c.resident != "a":
-            found = found + self.load(self.each * self.tm, 0)
-        if self.c.resident != "b":
-            found = found + self.load(self.each * self.tn, 1)
-        return found * self.filled
+        return self._streamed(self.load)
+
+    @cached_property
+    def missed(self) -> np.ndarray:
+        """Of those, cycles in which memory is read."""
+        return self._streamed(self.load_missed)
 
     @cached_property
     def cube(self) -> np.ndarray:
@@ -256,34 +269,48 @@ class _Forms:
         return reads, writes + (self.c.slices > 1) if r.merge == "atomic" else writes
 
     @cached_property
-    def multiplication(self) -> np.ndarray:
-        """Cycles of the busiest core."""
-        r, c, chip = self.r, self.c, self.chip
-        reads, writes = self.c_copies
-        walked = self.walks * self.groups
-        c_bytes = ACCUMULATOR_BYTES * np.minimum(self.tm, r.m) * np.minimum(self.tn, r.n)
-        in_group = self.blocks / self.groups
-        tile, loads = in_group * self.block, in_group * self.loads
+    def outputs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Cycles for one tile: C read back, C written, L0C held after the last product, the end of the last tile."""
+        r, chip, walked = self.r, self.chip, self.walks * self.groups
         if chip.fixpipe:
             row = np.maximum(chip.fixpipe_row_cycles, ACCUMULATOR_BYTES * self.tn / chip.fixpipe_rate)
-            read, write = 0 * tile, r.accumulators * (chip.fixpipe_head + self.tm * row)
-            drain = write
-        else:
-            read = c_bytes * reads / walked * self.read_cycles
-            write = c_bytes * writes / walked * self.memory_cycles(chip.ub_to_ddr_rate)
-            vector = c_bytes * r.accumulators / chip.l0c_to_ub_rate + (reads > 0) * c_bytes / chip.vector_rate
-            loads = loads + read + (write if self.count == 1 else 0)
-            # L0C is free when the last strip has left it: two strips are still on their way to memory.
-            strips = np.maximum(c_bytes * r.accumulators / STRIP_BYTES, 1)
-            drain = np.maximum(vector, np.maximum(read, write) * np.maximum(1 - 2 / strips, 0))
-        two = np.floor(chip.l0c_bytes / (r.accumulators * ACCUMULATOR_BYTES * c.bm * c.bn)) >= 2
-        tile = np.maximum.reduce([np.where(two, tile, tile + drain), loads, read + write])
-        streamed = self.visits * walked * self.stream * tile
+            write = r.accumulators * (chip.fixpipe_head + self.tm * row)
+            return 0 * write, write, write, write
+        reads, writes = self.c_copies
+        c_bytes = ACCUMULATOR_BYTES * np.minimum(self.tm, r.m) * np.minimum(self.tn, r.n)
+        read = c_bytes * reads / walked * self.read_cycles
+        write = c_bytes * writes / walked * self.memory_cycles(chip.ub_to_ddr_rate)
+        vector = c_bytes * r.accumulators / chip.l0c_to_ub_rate + (reads > 0) * c_bytes / chip.vector_rate
+        # L0C is free when the last strip has left it: two strips are still on their way to memory.
+        strips = np.maximum(c_bytes * r.accumulators / STRIP_BYTES, 1)
+        held = np.maximum(vector, np.maximum(read, write) * np.maximum(1 - 2 / strips, 0))
+        return read, write, held, write + vector / strips
+
+    @cached_property
+    def multiplication(self) -> np.ndarray:
+        """Cycles of the busiest core."""
+        walked, (read, write, held, end) = self.walks * self.groups, self.outputs
+        tiles, in_group = self.visits * walked * self.stream, self.blocks / self.groups
+        multiplied, loads = in_group * self.block, in_group * self.loads + read
+        both = write
+        if not self.chip.fixpipe:  # what goes to memory takes from what comes from there at the same time
+            missed = in_group * self.missed + read
+            shared = np.minimum(write * self.memory_cycles(np.inf) / self.memory_cycles(self.chip.ub_to_ddr_rate), write)
+            both = missed + shared
+            loads = loads + shared * ((1 - 1 / tiles) * missed / loads if self.count == 2 else 1)
+        # With one place in L0C the stream goes on for its depth while the cube waits, which catches up if loads are slower.
+        slack = in_group * (self.block - np.maximum(self.cube, self.moves))
+        waits = np.maximum(held - np.minimum(slack, self.depth * self.loads), 0)
+        two = np.floor(self.chip.l0c_bytes / (self.r.accumulators * ACCUMULATOR_BYTES * self.c.bm * self.c.bn)) >= 2
+        tile = np.maximum(np.where(two, multiplied, multiplied + waits), loads)
+        # The last tile's end follows all tiles; where writes are slower, they follow the first tile.
+        streamed = np.maximum.reduce([tiles * tile + end, tiles * write + tile, tiles * both])
         filling = self.way - self.block
-        if c.resident == "none":  # the stream goes on from one tile to the next: only its first block is waited for
-            return streamed + filling + drain + write
-        panel = filling + self.load(self.filled * self.panel, 0 if c.resident == "a" else 1)
-        return streamed + self.visits * walked * panel + drain + write
+        if self.c.resident == "none":  # the stream goes on from one tile to the next: only its first block is waited for
+            return streamed + filling
+        return streamed + self.visits * walked * (
+            filling + self.load(self.filled * self.panel, 0 if self.c.resident == "a" else 1)
+        )
 
     @cached_property
     def operand_bytes(self) -> np.ndarray:
