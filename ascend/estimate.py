@@ -6,8 +6,8 @@ matrices are exposed; a tile's way to memory hides behind the next tile where tw
 :mod:`ascend.memory`, from the same formulas.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -53,10 +53,12 @@ class Candidates:
     resident: Resident
     direction: int | None = None
 
-    def chosen(self, keep: np.ndarray) -> "Candidates":
-        """Those that `keep` (a mask or indices) selects."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Candidates(**{name: v[keep] if isinstance(v, np.ndarray) else v for name, v in values.items()})
+    @classmethod
+    def joined(cls, parts: "Sequence[Candidates]") -> "Candidates":
+        """Candidates of one residency and direction, one part after the other."""
+        names = ("bm", "bk", "bn", "at_m", "slices", "at_n")
+        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return cls(**columns, resident=parts[0].resident, direction=parts[0].direction)
 
     @property
     def kind(self) -> str:

@@ -107,15 +107,24 @@ def best_schedules(
     by_traffic : bool
         Put those first that move least from and to memory.
     """
-    groups = [(c, estimate(r, c)) for c in grid_candidates(r, split)]
-    if not groups:
+    parts: dict[tuple, list[Candidates]] = {}
+    places: dict[tuple, list[np.ndarray]] = {}
+    count_before = 0
+    for part in grid_candidates(r, split):
+        key = (part.resident, part.direction)
+        parts.setdefault(key, []).append(part)
+        places.setdefault(key, []).append(count_before + np.arange(len(part.bm)))
+        count_before += len(part.bm)
+    if not parts:
         return []
+    groups = [Candidates.joined(each) for each in parts.values()]
     seconds, moved, active, core = (
-        np.concatenate(column) for column in zip(*(found for _, found in groups), strict=True)
+        np.concatenate(column) for column in zip(*(estimate(r, c) for c in groups), strict=True)
     )
-    sizes = np.concatenate([np.stack([c.bm, c.bk, c.bn], axis=1) for c, _ in groups])
-    owner = np.concatenate([np.full(len(c.bm), number) for number, (c, _) in enumerate(groups)])
-    inside = np.concatenate([np.arange(len(c.bm)) for c, _ in groups])
+    place = np.concatenate([each for of_group in places.values() for each in of_group])
+    sizes = np.concatenate([np.stack([c.bm, c.bk, c.bn], axis=1) for c in groups])
+    owner = np.repeat(np.arange(len(groups)), [len(c.bm) for c in groups])
+    inside = np.concatenate([np.arange(len(c.bm)) for c in groups])
     # Equal times: more cores, more slack, then blocks in whole 64s and 32s, then less traffic, then the smaller block.
     step = np.floor(np.log(np.where(np.isfinite(seconds), seconds, 1e9)) / np.log1p(SAME_TIME))
     # Thousands of candidates end with the same memory traffic; loads and cube overlap better in those whose cores wait more.
@@ -123,12 +132,12 @@ def best_schedules(
     uneven = (sizes % 64 > 0).sum(axis=1) + (sizes % 32 > 0).sum(axis=1)
     if by_traffic:
         step, moved = np.where(np.isfinite(seconds), moved, np.inf), step
-    order = np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0], moved, uneven, slack, -active, step))
+    order = np.lexsort((place, sizes[:, 2], sizes[:, 1], sizes[:, 0], moved, uneven, slack, -active, step))
     found: dict[tuple, tuple[Kernel, float]] = {}
     # The closed forms leave out other transients for each kind: some of each are simulated, whatever they say.
-    wanted = dict.fromkeys({c.kind for c, _ in groups}, max(count // SHARE_OF_A_KIND, 1))
+    wanted = dict.fromkeys({c.kind for c in groups}, max(count // SHARE_OF_A_KIND, 1))
     for index in order.tolist():
-        c = groups[owner[index]][0]
+        c = groups[owner[index]]
         if not np.isfinite(seconds[index]) or (len(found) >= count and not any(wanted.values())):
             break
         if len(found) >= count and not wanted[c.kind]:

@@ -112,10 +112,8 @@ def flatten(phase: Phase, all_cores: bool) -> FlatPhase:
 
 
 def _flag_table(lists: list[tuple[str, ...]]) -> np.ndarray:
-    table = np.zeros((len(lists), FLAG_WIDTH), np.int32)
-    for row, names in zip(table, lists, strict=True):
-        row[: len(names)] = [FLAG_NUMBER[name] for name in names]
-    return table.ravel()
+    numbers = {names: [FLAG_NUMBER[name] for name in names] + [0] * (FLAG_WIDTH - len(names)) for names in set(lists)}
+    return np.array([numbers[names] for names in lists], np.int32).ravel()
 
 
 def new_state(phase: FlatPhase, initial_flags: dict[str, int]) -> tuple[np.ndarray, ...]:
