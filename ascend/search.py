@@ -21,7 +21,7 @@ SPLITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
 #: Widths of a swizzle's bands that are tried beside the one that makes what the cores touch together square.
 BAND_WIDTHS = (1, 3, 6)
 #: Work for each core, in tiles, from which on k is not split.
-ENOUGH_TILES = 2
+ENOUGH_TILES = 5
 #: Of the schedules that are kept, one in so many at least of each kind: A kept, B kept, rectangles, tiles dealt one by one.
 SHARE_OF_A_KIND = 3
 #: Times that differ by less are equal.
@@ -142,11 +142,10 @@ def best_schedules(
             break
         if len(found) >= count and not wanted[c.kind]:
             continue
-        schedule = _schedule(r, c, int(inside[index]))
-        if schedule is None:
-            continue
-        key = (schedule.blocking, schedule.grid, schedule.resident, schedule.swizzle)
-        if key not in found:
+        # Grids and bands that deal the same tiles alike take as long: one of them is enough.
+        key = (*sizes[index].tolist(), c.kind, float(c.slices[inside[index]]), f"{seconds[index]:.9e}")
+        schedule = None if key in found else _schedule(r, c, int(inside[index]))
+        if schedule is not None:
             found[key] = (schedule, float(seconds[index]))
             wanted[c.kind] = max(wanted[c.kind] - 1, 0)
     return list(found.values())

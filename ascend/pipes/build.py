@@ -151,10 +151,14 @@ class _Builder(Phases):
         return nd_costs(s.layout if turned else "nz", size, s.load_k, s.blocking.bn, s.operand_bytes, self.chip)
 
     def _memory_bytes(self) -> float:
-        """What the memory must carry behind FIXPIPE, which writes to L2: misses, and of C what L2 cannot keep."""
-        if not self.chip.fixpipe or self.l2 == "shared_b":
+        """What the memory must carry: misses and C; behind FIXPIPE, which writes to L2, of C what L2 cannot keep.
+
+        One core alone does not show it where a core with a short tile goes on to a wave of few cores before the others.
+        """
+        if self.l2 == "shared_b":
             return 0.0
-        written = max(c_bytes(self.schedule) - self.chip.l2_usable_bytes, 0.0)
+        kept = self.chip.l2_usable_bytes if self.chip.fixpipe else 0.0
+        written = max(c_bytes(self.schedule) - kept, 0.0)
         a, b = operand_bytes_from_memory(self.schedule)
         return float(a * self.costs.a_memory + b * self.costs.b_memory + written)
 
