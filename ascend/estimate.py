@@ -140,9 +140,7 @@ class _Forms:
         self.visits, self.stream = up(along, by), up(across, over)
         self.active = by_panels * by_stream * c.slices
         if c.resident == "none":
-            self._last_stays(
-                self.visits * self.stream, (along // by_panels) * (across // by_stream), tiles * c.slices
-            )
+            self._last_stays(self.visits * self.stream, (along // by_panels) * (across // by_stream), tiles * c.slices)
         else:
             self._last_stays(self.visits, along // by_panels, along * by_stream * c.slices)
         self.at_m, self.at_n, self.together = c.at_m, c.at_n, c.slices
@@ -297,7 +295,9 @@ class _Forms:
         both = write
         if not self.chip.fixpipe:  # what goes to memory takes from what comes from there at the same time
             missed = in_group * self.missed + read
-            shared = np.minimum(write * self.memory_cycles(np.inf) / self.memory_cycles(self.chip.ub_to_ddr_rate), write)
+            shared = np.minimum(
+                write * self.memory_cycles(np.inf) / self.memory_cycles(self.chip.ub_to_ddr_rate), write
+            )
             both = missed + shared
             loads = loads + shared * ((1 - 1 / tiles) * missed / loads if self.count == 2 else 1)
         # With one place in L0C the stream goes on for its depth while the cube waits, which catches up if loads are slower.
@@ -308,7 +308,9 @@ class _Forms:
         # The last tile's end follows all tiles; where writes are slower, they follow the first tile.
         streamed = np.maximum.reduce([tiles * tile + end, tiles * write + tile, tiles * both])
         filling = self.way - self.block
-        if self.c.resident == "none":  # the stream goes on from one tile to the next: only its first block is waited for
+        if (
+            self.c.resident == "none"
+        ):  # the stream goes on from one tile to the next: only its first block is waited for
             return streamed + filling
         return streamed + self.visits * walked * (
             filling + self.load(self.filled * self.panel, 0 if self.c.resident == "a" else 1)

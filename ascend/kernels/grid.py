@@ -6,7 +6,7 @@ along m or n each core owns one rectangle of neighbouring tiles and walks it row
 merged by atomic additions in memory or by a pass that adds them in order.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -18,7 +18,6 @@ from ascend.kernels.options import Options, Place, blocks_in_group, stream_depth
 from ascend.tile_schedule import Resident, fractals
 
 
-@dataclass(frozen=True, kw_only=True)
 class GridKernel(CubeKernel):
     """Tiles of C and slices of k on a grid of cores."""
 

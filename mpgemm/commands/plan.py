@@ -170,22 +170,8 @@ def _table(plans: list[Plan], title: str) -> Table:
             for p in plans
         ]  # fmt: skip
         return Table(title, headings, rows)
-    headings = [
-        "bm",
-        "bk",
-        "bn",
-        *_OF_A_SCHEDULE,
-        "error",
-    ]
-    rows = []
-    for p in plans:
-        b, s, (bound, share) = p.blocking, p.schedule, p.bound
-        rows.append(
-            [
-                b.bm, b.bk, b.bn, s.chain, s.mode if s.terms > 1 else "-", s.cores_text(), s.placement(), f"{p.seconds:.3e}",
-                p.tflops, bound, f"{share:.2f}" if share == share else "", f"{p.bits:.1f}" if p.bits else "", p.error,
-            ]
-        )  # fmt: skip
+    headings = ["bm", "bk", "bn", *_OF_A_SCHEDULE, "error"]
+    rows = [[p.blocking.bm, p.blocking.bk, p.blocking.bn, *_of_a_schedule(p), p.error] for p in plans]
     return Table(title, headings, rows)
 
 
@@ -245,6 +231,28 @@ def _best(args: argparse.Namespace, chip: ascend.Chip, size: Size) -> Plan:
     return (advice.best or max(advice.plans, key=lambda pair: pair[1].bits or 0.0))[1]
 
 
+def _overview_table(chips: list[ascend.Chip], best: list[tuple[str, Size, list[Plan]]]) -> Table:
+    """One line for each shape and chip."""
+    lines = [
+        [
+            name, chip.name, p.schedule.operand + (f" x {p.schedule.terms}" if p.schedule.terms > 1 else ""),
+            str(p.blocking), *_of_a_schedule(p),
+        ]
+        for name, _, plans in best
+        for chip, p in zip(chips, plans, strict=True)
+    ]  # fmt: skip
+    return Table("Best plans of C = A B (m x k x n)", ["shape", "chip", "operand", "block", *_OF_A_SCHEDULE], lines)
+
+
+def _of_a_schedule(p: Plan) -> list:
+    """The columns :data:`_OF_A_SCHEDULE`."""
+    s, (bound, share) = p.schedule, p.bound
+    return [
+        s.chain, s.mode if s.terms > 1 else "-", s.cores_text(), s.placement(), f"{p.seconds:.3e}", p.tflops, bound,
+        f"{share:.2f}" if share == share else "", f"{p.bits:.1f}" if p.bits else "",
+    ]  # fmt: skip
+
+
 def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
     """The best plan of each shape on each chip, side by side."""
     single = [
@@ -265,26 +273,7 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
         ]
         sys.stdout.write(json_text({"calibrated": args.calibrated, "plans": rows}))
         return
-    headings = [
-        "shape",
-        "chip",
-        "operand",
-        "block",
-        *_OF_A_SCHEDULE,
-    ]
-    lines = []
-    for name, _, plans in best:
-        for chip, p in zip(chips, plans, strict=True):
-            s, (bound, share) = p.schedule, p.bound
-            lines.append(
-                [
-                    name, chip.name, s.operand + (f" x {s.terms}" if s.terms > 1 else ""), f"{p.blocking}", s.chain,
-                    s.mode if s.terms > 1 else "-", s.cores_text(), s.placement(),
-                    f"{p.seconds:.3e}", p.tflops, bound, f"{share:.2f}" if share == share else "",
-                    f"{p.bits:.1f}" if p.bits else "",
-                ]
-            )  # fmt: skip
-    table = Table("Best plans of C = A B (m x k x n)", headings, lines)
+    table = _overview_table(chips, best)
     if args.csv:
         write_text(args.csv, table.to_csv())
     say("; ".join(evidence(args, chip) for chip in chips))
