@@ -40,7 +40,7 @@ RANKS = ("time", "traffic", "analytic")
 PlanKernel = Literal["grid", "paper"]
 PLAN_KERNELS = ("grid", "paper")
 #: Schedules that are simulated when ranking by time, for each mode; blocks of the paper's kernel.
-SIMULATED = {"grid": 16, "paper": 200}
+SIMULATED = {"grid": 12, "paper": 200}
 #: A grid's closed forms are at most that much too slow: beyond it nothing can beat the fastest that was simulated.
 HOPELESS = 1.25
 #: Modes with the bits of termwise order; the planner takes the faster one unless the caller names one.

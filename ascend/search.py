@@ -24,6 +24,8 @@ BAND_WIDTHS = (1, 3, 6)
 ENOUGH_TILES = 5
 #: Of the schedules that are kept, one in so many at least of each kind: A kept, B kept, rectangles, tiles dealt one by one.
 SHARE_OF_A_KIND = 3
+#: Of the candidates of a kind so many times what is kept are sorted: some are alike, some overflow a buffer.
+SORTED = 64
 #: Times that differ by less are equal.
 SAME_TIME = 0.005
 #: Times of the busiest core that differ by less leave it the same slack, where memory decides.
@@ -132,7 +134,9 @@ def best_schedules(
     uneven = (sizes % 64 > 0).sum(axis=1) + (sizes % 32 > 0).sum(axis=1)
     if by_traffic:
         step, moved = np.where(np.isfinite(seconds), moved, np.inf), step
-    order = np.lexsort((place, sizes[:, 2], sizes[:, 1], sizes[:, 0], moved, uneven, slack, -active, step))
+    first = np.flatnonzero(step <= _bounds(step, owner, SORTED * count))
+    keys = (place, sizes[:, 2], sizes[:, 1], sizes[:, 0], moved, uneven, slack, -active, step)
+    order = first[np.lexsort([key[first] for key in keys])]
     found: dict[tuple, tuple[Kernel, float]] = {}
     # The closed forms leave out other transients for each kind: some of each are simulated, whatever they say.
     wanted = dict.fromkeys({c.kind for c in groups}, max(count // SHARE_OF_A_KIND, 1))
@@ -149,6 +153,16 @@ def best_schedules(
             found[key] = (schedule, float(seconds[index]))
             wanted[c.kind] = max(wanted[c.kind] - 1, 0)
     return list(found.values())
+
+
+def _bounds(step: np.ndarray, owner: np.ndarray, count: int) -> np.ndarray:
+    """For each candidate the `count`-th smallest step of its group: what is beyond need not be sorted."""
+    found = np.full(len(step), np.inf)
+    for group in range(owner[-1] + 1):
+        own = owner == group
+        if own.sum() > count:
+            found[own] = np.partition(step[own], count)[count]
+    return found
 
 
 def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:

@@ -227,7 +227,7 @@ def _best(args: argparse.Namespace, chip: ascend.Chip, size: Size) -> Plan:
     """The best plan of the way that the options name, or the one that is advised."""
     if not compares(args):
         return _ranked(args, chip, size, 1)[0]
-    advice = advice_of(args, chip, size, None)
+    advice = advice_of(args, chip, size, None, best_only=True)
     return (advice.best or max(advice.plans, key=lambda pair: pair[1].bits or 0.0))[1]
 
 
