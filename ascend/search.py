@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ascend.blocking import ALIGNMENT, Blocking, feasible_sizes
-from ascend.estimate import Candidates, estimate, up
+from ascend.estimate import Candidates, Estimate, estimate, up
 from ascend.grid import Grid, Swizzle
 from ascend.kernels.base import Kernel
 from ascend.kernels.vector import VECTOR_OPERANDS
@@ -109,60 +109,64 @@ def best_schedules(
     by_traffic : bool
         Put those first that move least from and to memory.
     """
-    parts: dict[tuple, list[Candidates]] = {}
-    places: dict[tuple, list[np.ndarray]] = {}
-    count_before = 0
-    for part in grid_candidates(r, split):
-        key = (part.resident, part.direction)
-        parts.setdefault(key, []).append(part)
-        places.setdefault(key, []).append(count_before + np.arange(len(part.bm)))
-        count_before += len(part.bm)
-    if not parts:
+    groups = _groups(r, split)
+    if not groups:
         return []
-    groups = [Candidates.joined(each) for each in parts.values()]
-    seconds, moved, active, core = (
-        np.concatenate(column) for column in zip(*(estimate(r, c) for c in groups), strict=True)
-    )
-    place = np.concatenate([each for of_group in places.values() for each in of_group])
-    sizes = np.concatenate([np.stack([c.bm, c.bk, c.bn], axis=1) for c in groups])
-    owner = np.repeat(np.arange(len(groups)), [len(c.bm) for c in groups])
-    inside = np.concatenate([np.arange(len(c.bm)) for c in groups])
-    # Equal times: more cores, more slack, then blocks in whole 64s and 32s, then less traffic, then the smaller block.
-    step = np.floor(np.log(np.where(np.isfinite(seconds), seconds, 1e9)) / np.log1p(SAME_TIME))
-    # Thousands of candidates end with the same memory traffic; loads and cube overlap better in those whose cores wait more.
-    slack = np.floor(np.log(core) / np.log1p(SAME_SLACK))
-    uneven = (sizes % 64 > 0).sum(axis=1) + (sizes % 32 > 0).sum(axis=1)
-    if by_traffic:
-        step, moved = np.where(np.isfinite(seconds), moved, np.inf), step
-    first = np.flatnonzero(step <= _bounds(step, owner, SORTED * count))
-    keys = (place, sizes[:, 2], sizes[:, 1], sizes[:, 0], moved, uneven, slack, -active, step)
-    order = first[np.lexsort([key[first] for key in keys])]
+    ranked = [_first(estimate(r, c), c, place, SORTED * count, by_traffic) for c, place in groups]
+    owner = np.repeat(np.arange(len(groups)), [len(inside) for inside, _, _ in ranked])
+    inside, seconds = (np.concatenate([each[column] for each in ranked]) for column in (0, 1))
+    order = np.lexsort(np.concatenate([keys for _, _, keys in ranked], axis=1))
     found: dict[tuple, tuple[Kernel, float]] = {}
     # The closed forms leave out other transients for each kind: some of each are simulated, whatever they say.
-    wanted = dict.fromkeys({c.kind for c in groups}, max(count // SHARE_OF_A_KIND, 1))
+    wanted = dict.fromkeys({c.kind for c, _ in groups}, max(count // SHARE_OF_A_KIND, 1))
     for index in order.tolist():
-        c = groups[owner[index]]
+        c, at = groups[owner[index]][0], int(inside[index])
         if not np.isfinite(seconds[index]) or (len(found) >= count and not any(wanted.values())):
             break
         if len(found) >= count and not wanted[c.kind]:
             continue
         # Grids and bands that deal the same tiles alike take as long: one of them is enough.
-        key = (*sizes[index].tolist(), c.kind, float(c.slices[inside[index]]), f"{seconds[index]:.9e}")
-        schedule = None if key in found else _schedule(r, c, int(inside[index]))
+        key = (c.bm[at], c.bk[at], c.bn[at], c.kind, c.slices[at], f"{seconds[index]:.9e}")
+        schedule = None if key in found else _schedule(r, c, at)
         if schedule is not None:
             found[key] = (schedule, float(seconds[index]))
             wanted[c.kind] = max(wanted[c.kind] - 1, 0)
     return list(found.values())
 
 
-def _bounds(step: np.ndarray, owner: np.ndarray, count: int) -> np.ndarray:
-    """For each candidate the `count`-th smallest step of its group: what is beyond need not be sorted."""
-    found = np.full(len(step), np.inf)
-    for group in range(owner[-1] + 1):
-        own = owner == group
-        if own.sum() > count:
-            found[own] = np.partition(step[own], count)[count]
-    return found
+def _groups(r: Request, split: int | None) -> list[tuple[Candidates, np.ndarray]]:
+    """The candidates of each residency and direction, and their places among all."""
+    parts: dict[tuple, list[tuple[Candidates, np.ndarray]]] = {}
+    before = 0
+    for part in grid_candidates(r, split):
+        count = len(part.bm)
+        parts.setdefault((part.resident, part.direction), []).append((part, before + np.arange(count)))
+        before += count
+    return [
+        (Candidates.joined([part for part, _ in each]), np.concatenate([place for _, place in each]))
+        for each in parts.values()
+    ]
+
+
+def _first(
+    found: Estimate, c: Candidates, place: np.ndarray, count: int, by_traffic: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Indices of the first `count` and those as good as the last of them, their seconds, keys to sort them by (least first).
+
+    Equal times: more cores, more slack, then blocks in whole 64s and 32s, then less traffic, then the smaller block. Thousands
+    of candidates end with the same memory traffic; loads and cube overlap better in those whose cores wait more.
+    """
+    finite = np.isfinite(found.seconds)
+    step = np.floor(np.log(np.where(finite, found.seconds, 1e9)) / np.log1p(SAME_TIME))
+    moved = found.memory_bytes
+    if by_traffic:
+        step, moved = np.where(finite, moved, np.inf), step
+    kept = np.flatnonzero(step <= (np.partition(step, count)[count] if len(step) > count else np.inf))
+    slack = np.floor(np.log(found.core_seconds[kept]) / np.log1p(SAME_SLACK))
+    sizes = np.stack([c.bm, c.bk, c.bn])[:, kept]
+    uneven = (sizes % 64 > 0).sum(axis=0) + (sizes % 32 > 0).sum(axis=0)
+    keys = (place[kept], *sizes[::-1], moved[kept], uneven, slack, -found.active[kept], step[kept])
+    return kept, found.seconds[kept], np.stack(keys)
 
 
 def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:

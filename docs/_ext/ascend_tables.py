@@ -49,7 +49,10 @@ def plan_row(size: tuple[int, int, int], chip: str, shown: bool) -> str:
 
 def plans() -> str:
     """Plans for real shapes."""
-    rows = ["| m x k x n | chip | operands | time (us) | block | placed | cores | bound, busy | bits |", "|---" * 9 + "|"]
+    rows = [
+        "| m x k x n | chip | operands | time (us) | block | placed | cores | bound, busy | bits |",
+        "|---" * 9 + "|",
+    ]
     for _, size in read_shapes(DOCS / "ascend_shapes.txt"):
         rows += [plan_row(size, chip, chip == CHIPS[0]) for chip in CHIPS]
     return "\n".join(rows)
@@ -78,7 +81,10 @@ def published() -> str:
 
 def published_of(found: list[Comparison]) -> str:
     """As :func:`published`, of comparisons that are there already."""
-    rows = ["| source | case | chip | m x k x n | block, placed | published us | predicted | error | |", "|---" * 9 + "|"]
+    rows = [
+        "| source | case | chip | m x k x n | block, placed | published us | predicted | error | |",
+        "|---" * 9 + "|",
+    ]
     busy = ["| | chip | size | cube | MTE1 | MTE2 | FIXPIPE | |", "|---" * 8 + "|"]
     far = []
     for c in found:
