@@ -58,6 +58,8 @@ FAST = tuple(f"tests/tensorcore_models/test_{name}.py" for name in ("fast_kernel
 
 SUITES = ("tests/tensorcore_models/test_suites.py",)
 BEATING = ("tests/mpgemm/test_beating.py",)
+SEARCH, GRID = ("tests/ascend/test_search.py",), ("tests/ascend/test_grid.py",)
+BYTES = ("tests/ascend/test_memory.py", "tests/ascend/test_simulate.py")
 
 MUTANTS = (
     Mutant("kernel: F + 1", KERNEL, "    const int32_t unit = largest - p->fraction_bits;", "    const int32_t unit = largest - p->fraction_bits - 1;", TWINS),
@@ -187,6 +189,14 @@ MUTANTS = (
     Mutant("terms of methods: a word scaled the other way", "tensorcore_models/probing/formal/methods.py", "z.number(rest.point - j * scale)", "z.number(rest.point + j * scale)", BEATING),
     Mutant("terms of methods: a word taken off unscaled", "tensorcore_models/probing/formal/methods.py", "z.minus(word.align, z.number(j * scale))", "word.align", BEATING),
     Mutant("terms of methods: sums not scaled", "mpgemm/bounds/beating.py", "align=z.plus(x.align, z.number(exponent))", "align=x.align", BEATING),
+    Mutant("ascend: core 0 is the first of the order", "ascend/kernels/grid.py", "(core + self._busiest) % self.used_cores", "core", SEARCH),
+    Mutant("ascend: nothing bounds the memory", "ascend/pipes/simulate.py", "max(engine.end_time(), floor)", "engine.end_time()", SEARCH),
+    Mutant("ascend: a stay's latency for each tile", "ascend/estimate.py", "return streamed + filling", "return streamed + tiles * filling", SEARCH),
+    Mutant("ascend: k blocks all full", "ascend/estimate.py", "self.length / (self.blocks * c.bk)", "np.ones_like(self.length)", SEARCH),
+    Mutant("ascend: bands never turn", "ascend/grid.py", "if self.turns:", "if False:", GRID),
+    Mutant("ascend: a tile dealt twice", "ascend/kernels/grid.py", "each[first :: self.cores]", "each[first // 2 :: self.cores]", GRID),
+    Mutant("ascend: all of L2 keeps what turns", "ascend/memory.py", "(l2_bytes - 2 * kept)", "l2_bytes", BYTES),
+    Mutant("ascend: loops of other depths alike", "ascend/pipes/build.py", "key = (*way[group], stay._replace(slice=0), depth)", "key = (*way[group], stay._replace(slice=0), of_slice[0][0][1])", BYTES),
     Mutant("terms of methods: k not padded", "mpgemm/bounds/beating.py", "[zero] * padding", "[zero] * 0", BEATING),
 )  # fmt: skip
 
