@@ -9,7 +9,12 @@ from mpgemm.options.words import DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     add_shared_arguments(parser, several_chips=True)
-    choice = parser.add_argument_group("choice")
+    _add_choice(parser.add_argument_group("choice"))
+    _add_output(parser.add_argument_group("output"))
+
+
+def _add_choice(choice: argparse._ArgumentGroup) -> None:
+    """What is planned."""
     choice.add_argument(
         "--shapes", metavar="FILE", help="plan every line of a file: M K N, with a name before it or not"
     )
@@ -50,7 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--grouped", metavar="M1,M2,...", help="products with these m and the size's k and n (M is left out)"
     )
     choice.add_argument("--block", metavar="BM,BK,BN", help="this block only: whether it fits, and its plan")
-    output = parser.add_argument_group("output")
+
+
+def _add_output(output: argparse._ArgumentGroup) -> None:
+    """What is shown."""
     output.add_argument("--pareto", action="store_true", help="time and bits on one front: what one more bit costs")
     output.add_argument("--sensitivity", action="store_true", help="what 20 %% on each number of the chip changes")
     output.add_argument(

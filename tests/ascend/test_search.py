@@ -41,9 +41,7 @@ def behind(m, k, n, chip, count):
     return planned / brute_force(m, k, n, chip, count) - 1
 
 
-@pytest.mark.parametrize(
-    ("chip", "shape"), [("910B2", (128, 512, 300)), ("310P3", (300, 512, 128)), ("310P3", (640, 640, 5120))]
-)
+@pytest.mark.parametrize(("chip", "shape"), [("910B2", (128, 512, 300)), ("310P3", (640, 640, 5120))])
 def test_the_plan_is_near_what_brute_force_finds(chip, shape):
     assert behind(*shape, chip, 1) < 0.03
 
@@ -67,15 +65,15 @@ def test_core_0_stands_for_the_busiest():
 def test_memory_is_the_floor_where_waves_are_uneven():
     """9 tiles of 32 columns, the last of 1: the core that has it goes on to a wave of two cores before the others."""
     s = ascend.build_schedule(
-        3, 100000, 257, "310P3", ascend.Blocking(16, 352, 32), terms=1, kernel="grid", split=2
+        3, 100000, 257, "310P3", ascend.Blocking(16, 352, 32), terms=1, kernel="grid", split=2, swizzle=ascend.Swizzle(1, 1)
     )  # fmt: skip
     alone, together = simulate(s).seconds, simulate(s, all_cores=True).seconds
     assert s.memory_bytes() / s.chip.hbm_bytes_per_second < alone == pytest.approx(together, rel=0.03)
 
 
 def test_the_way_that_reaches_the_bits_is_the_same_where_only_the_best_is_asked_for():
-    way, best = ascend.advise(64, 512, 300, "910A", simulated=2).best
-    again, found = ascend.advise(64, 512, 300, "910A", simulated=2, best_only=True).best
+    way, best = ascend.advise(64, 128, 100, "910A", simulated=1).best
+    again, found = ascend.advise(64, 128, 100, "910A", simulated=1, best_only=True).best
     assert (str(way), best.seconds, best.bits) == (str(again), found.seconds, found.bits)
 
 
