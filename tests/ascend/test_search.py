@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ascend
-from ascend.estimate import estimate
+from ascend.estimate import Candidates, estimate
 from ascend.pipes.simulate import simulate
 from ascend.request import Request
 from ascend.search import _schedule, best_schedules, grid_candidates
@@ -83,6 +83,17 @@ def test_closed_forms_follow_the_simulator(chip, shape):
     """What the closed forms put first they time within a tenth."""
     for schedule, seconds in best_schedules(Request(*shape, ascend.get_chip(chip), terms=1), 2):
         assert simulate(schedule).seconds == pytest.approx(seconds, rel=0.1)
+
+
+def test_closed_forms_count_whole_blocks_and_waits_once():
+    """k = 160 in blocks of 96 is no 192; the stream waits for its first block, not for each of 92 tiles."""
+    chip, one = ascend.get_chip("910B2"), np.ones(1)
+    block = ascend.Blocking(64, 96, 64)
+    s = ascend.build_schedule(3000, 160, 3000, chip, block, terms=1, kernel="grid", swizzle=ascend.Swizzle(1, 1))
+    c = Candidates(64 * one, 96 * one, 64 * one, one, one, one, "none", 1)
+    assert estimate(Request(3000, 160, 3000, chip, terms=1), c).seconds[0] == pytest.approx(
+        simulate(s).seconds, rel=0.05
+    )
 
 
 def test_blocks_and_orders_tried_by_hand_do_not_beat_the_plan():
