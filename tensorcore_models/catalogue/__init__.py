@@ -7,7 +7,7 @@ from functools import cache
 from ..engines.instruction import Instruction
 from ..formats import format_family, operand_format
 from ..formats.names import FORMAT_ALIASES
-from . import amd, apple, arm, ascend, gaudi, names, nvidia, other, riscv
+from . import amd, apple, arm, ascend, gaudi, names, nvidia, other, riscv, tenstorrent
 from .devices import DEVICES
 from .measured import load_tables, with_table
 
@@ -25,6 +25,7 @@ def _catalogue() -> dict[tuple[str, str], Instruction]:
         *gaudi.rows(),
         *riscv.rows(),
         *apple.rows(),
+        *tenstorrent.rows(),
     ]
     for table in load_tables():
         rows = [with_table(row, table) for row in rows]

@@ -65,8 +65,11 @@ class WideKernel:
     @classmethod
     def of(cls, low: Lowered) -> "WideKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        (name, spec), formats, groups = low.form, low.floating, None
-        if name not in ("fused", "round_down", "late") or formats is None or not all(map(_covered, formats[:2])):
+        read, groups = low.as_read, None
+        if read is None:
+            return None
+        (name, spec), formats, via = read
+        if name not in ("fused", "round_down", "late") or not all(map(_covered, formats[:2])):
             return None
         if low.scale_format is not None and not (name == "fused" and _scales_covered(formats, low.scale_format)):
             return None
@@ -80,7 +83,7 @@ class WideKernel:
             task = _fused_task(spec, formats)
         if task is None:
             return None
-        return cls(task, Operand.of(formats[0]), Operand.of(formats[1]), spec.terms, groups)
+        return cls(task, Operand.of(formats[0], via), Operand.of(formats[1], via), spec.terms, groups)
 
     def promotes(self, every: int) -> bool:
         """Whether chains of `every` products can be added up outside in the lanes."""

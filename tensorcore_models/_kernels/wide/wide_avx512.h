@@ -512,6 +512,7 @@ MPG_WIDE_BOTH512(mpg_wide_down8_512, 8, 1, MPG_OUT_FP32)
 MPG_WIDE_BOTH512(mpg_wide_down_groups_512, t->terms, 2, MPG_OUT_FP32)
 MPG_WIDE_EXACT512(mpg_wide_exact8_512, 8, 0)
 MPG_WIDE_EXACT512(mpg_wide_exact8_marked_512, 8, 1)
+MPG_WIDE_EXACT512(mpg_wide_exact16_512, 16, 0)
 MPG_WIDE_EXACT512(mpg_wide_exact_512, t->terms, 0)
 MPG_WIDE_EXACT512(mpg_wide_exact_marked_512, t->terms, 1)
 MPG_WIDE_CALL512(mpg_wide_odd_careful_512_1, 1, t->terms, 0, MPG_OUT_FP32, 1, MPG_LATE_ODD, 0, MPG_NEVER_REPEATED)
@@ -531,6 +532,8 @@ static mpg_wide_rows512 mpg_wide_late_kernel512(const mpg_wide_task *t, int two)
         return two ? mpg_wide_exact_marked_512_2 : mpg_wide_exact_marked_512_1;
     if (t->late == MPG_LATE_EXACT && t->terms == 8)
         return two ? mpg_wide_exact8_512_2 : mpg_wide_exact8_512_1;
+    if (t->late == MPG_LATE_EXACT && t->terms == 16)
+        return two ? mpg_wide_exact16_512_2 : mpg_wide_exact16_512_1;
     if (t->late == MPG_LATE_EXACT)
         return two ? mpg_wide_exact_512_2 : mpg_wide_exact_512_1;
     if (t->terms == 8)

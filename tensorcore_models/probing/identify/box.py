@@ -1,5 +1,6 @@
 """A black box, asked for dot products, and what is wrong with it before anybody looks at its arithmetic."""
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +26,8 @@ class Fault(Exception):
 
     Parameters
     ----------
-    kind : {"raises", "shape", "type", "not deterministic", "depends on the position", "no product"}
+    kind : {"raises", "shape", "type", "not deterministic", "depends on the position", "other results in
+        matrices", "no product"}
     message : str
         What happened.
     batch : DotBatch, optional
@@ -233,7 +235,8 @@ def as_box(
 def _engine_box(unit: Engine) -> Box:
     interface = Interface.of(unit)
     if isinstance(unit, MatrixEngine):
-        return Box(interface, model_answer(unit), unit.label, unit.gemm_bits)
+        step = unit if getattr(unit, "rollup", None) is None else dataclasses.replace(unit, rollup=None)
+        return Box(interface, model_answer(unit), unit.label, step.gemm_bits)  # dots have no end of a GEMM
     row = getattr(unit, "row", None)
     if row is not None and hasattr(unit, "mma_bits"):
         return Box(interface, _tiled(unit, Interface.of(unit, row.m, row.n)), unit.label, unit.gemm_bits)
