@@ -94,7 +94,7 @@ class WideKernel:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         task = self.task if every is None else replace(self.task, promote=every)
         result = Result.of(*_addends(c, low.c_format.name, low.d_format.name))
-        if task.late == _EXACT:
+        if task.late == _EXACT and result.d.any():
             result.d[np.abs(result.d) < np.float32(2.0**-126)] = 0
         groups = None if self.groups is None else tuple(np.array(group) for group in self.groups)
         parts = 1 if groups is None else len(groups)
@@ -105,7 +105,9 @@ class WideKernel:
         wide.wide(x, y, order, plain, result, vars(task), isa_level(), threads_for_product(a.size * b.shape[1]))
         d = result.d.astype(np.float16).view(np.uint16) if self.task.output else result.d.view(np.uint32)
         if task.late == _EXACT and every is None:
-            result.redo |= result.d == 0  # the sign of a zero is one of the products', which the lanes do not follow
+            zeros = result.d == 0  # the sign of a zero is one of the products', which the lanes do not follow
+            if zeros.any():
+                result.redo |= zeros
         if result.marked:
             redo_elements(low, d, result, a, b, c, scale_a, scale_b, every)
         return d
