@@ -2,8 +2,8 @@
 
     python bench/bench_units.py [--size 512] [--threads 1] [--only WORD] [--quick] [--json out/units.json]
 
-Each instruction has its own yardstick: FusedDotAdd with as many products in a step, 24 fraction bits and the same operands (OCP's e4m3
-for Gaudi's).
+Each instruction has its own yardstick: FusedDotAdd with as many products in a step, 24 fraction bits and the same operands
+(OCP's e4m3 for Gaudi's). With one thread times are CPU times.
 """
 
 import argparse
@@ -53,7 +53,9 @@ def main() -> None:
             "fused dot-add": partial(fused.gemm_bits, a, b),
             f"{name} ({kernels.kernel_name(row)})": partial(row.gemm_bits, a, b),
         }
-        records += rows(f"{size}^3, step {row.k}", interleaved(functions, repeats, clock=clock), "fused dot-add", size**3)
+        records += rows(
+            f"{size}^3, step {row.k}", interleaved(functions, repeats, clock=clock), "fused dot-add", size**3
+        )
     report(records, args.json)
 
 

@@ -1,4 +1,4 @@
-"""FidelityPhase: a multiplier takes a part of each significand, and products are added by a chain (Tenstorrent's matrix unit)."""
+"""FidelityPhase: multipliers take a part of each significand, and a chain adds the products (Tenstorrent's matrix unit)."""
 
 import dataclasses
 from dataclasses import dataclass

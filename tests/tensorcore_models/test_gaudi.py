@@ -222,6 +222,31 @@ def test_lanes_and_generic_kernel_agree(isa, rules, kernel):
         tcm.set_isa(None)
 
 
+@pytest.mark.parametrize("isa", tcm.available_isas())
+def test_fp8_of_gaudi3_needs_no_conversion(isa, kernel):
+    """Every encoding of either type, under biases that lanes of 32 bits hold and others."""
+    rng = np.random.default_rng(2)
+    tcm.set_isa(isa)
+    try:
+        for types, rules, lanes in (
+            (("e4m3", "e5m2"), {}, 32),
+            (("e5m2", "e4m3"), {"specials_a": "finite"}, 64),
+            (("e4m3", "e4m3"), {"bias_a": 9, "bias_b": 3}, 32),
+            (("e5m2", "e5m2"), {"bias_a": 60}, 64),
+        ):
+            engine = tcm.get_instruction("gaudi3", f"mme.k8.f32.{types[0]}.{types[1]}.f32").with_rules(**rules)
+            a, b = (rng.permuted(np.tile(np.arange(256, dtype=np.uint8), 4)).reshape(s) for s in ((32, 32), (32, 32)))
+            a[:, ::2] &= 0x83 if types[0] == "e5m2" else 0x87  # subnormal numbers and zeros
+            c = (rng.integers(90, 140, (32, 32)) << 23).astype(np.uint32)
+            kernel("auto")
+            assert kernels.kernel_name(engine, 32, 32, 32) == f"lanes of {lanes} bits", (types, rules)
+            fast = kernels.matrix_bits(engine, a, b, c)
+            kernel("generic")
+            assert np.array_equal(fast, kernels.matrix_bits(engine, a, b, c)), (types, rules)
+    finally:
+        tcm.set_isa(None)
+
+
 @pytest.mark.parametrize("layer", ["auto", "reference"])
 @pytest.mark.parametrize(
     ("negative", "c", "fast", "circuit"),

@@ -14,7 +14,7 @@ from tensorcore_models import probing, reference
 from tensorcore_models.formats.rounding import decode, encode
 from tensorcore_models.probing.identify import limits, run
 from tensorcore_models.probing.identify.aimed import Aimed
-from tensorcore_models.probing.identify.box import model_answer
+from tensorcore_models.probing.identify.box import as_box, model_answer
 from tensorcore_models.probing.identify.equalities import equal_because
 from tensorcore_models.probing.identify.families import families_for
 from tensorcore_models.probing.identify.fields import Family, engine_of
@@ -295,6 +295,19 @@ class TestFaults:
             return d
 
         assert "depends on the position" in self.identify(slanted).fault
+
+    def test_other_results_in_matrices(self):
+        """A box whose products of matrices end with +0 and whose dot products do not: nothing in one dot product tells."""
+        unit = tcm.MatrixEngine(tcm.ParametricDotAdd(2, None, output_rounding="rne", zero_sign="ieee"), a_format="fp16")
+        box = as_box(unit)
+        box.matrix = lambda a, b, c: np.where(unit.gemm_bits(a, b, c) == 0x80000000, 0, unit.gemm_bits(a, b, c))
+        assert "other results in matrices" in probing.identify(box, vectors=50_000).fault
+
+    def test_a_unit_that_ends_a_gemm_with_a_zero_is_asked_for_its_steps(self):
+        """Gaudi 2: the last +0 is the GEMM's, not the step's."""
+        row = tcm.get_instruction("gaudi2", "mme.k8.f32.bf16.bf16.f32")
+        a, c = np.zeros((1, 8), np.uint16), np.full((1, 1), 0x80000000, np.uint32)
+        assert row.gemm_bits(a | 0x8000, a.T, c) == 0 and as_box(row).ask_matrices(a | 0x8000, a.T, c) == 0x80000000
 
 
 def test_callables_must_say_what_they_multiply():
