@@ -70,7 +70,9 @@ def test_the_error_of_a_phase_is_within_its_bound(row):
     rng = np.random.default_rng(4)
     a, b = (tcm.encode(rng.standard_normal(shape), row.a_format, "rne") for shape in ((4, 48), (48, 4)))
     x, y = (tcm.decode(codes, row.a_format).astype(float) for codes in (a, b))
-    error = np.abs(row.gemm_bits(a, b).view(np.float32) - x @ y)  # exact to 2^-40 beside parts of 2^-5 that are left out
+    error = np.abs(
+        row.gemm_bits(a, b).view(np.float32) - x @ y
+    )  # exact to 2^-40 beside parts of 2^-5 that are left out
     assert (error <= bounds.gemm_bound(row, x, y) * (1 + 2.0**-40)).all() and error.max() > 2.0**-9
 
 

@@ -282,11 +282,11 @@ def zeros(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
 
 
 def _zeros_alone(batch: DotBatch, interface: Interface, rng: np.random.Generator) -> None:
-    """Leave only zeros in a quarter of the dot products, none to all of the products negative: which sign has their sum?"""
+    """Leave only zeros in a third of the dot products, none to all of the products negative: which sign has their sum?"""
     a, _, c, _ = interface.formats
     k = interface.k
-    rows = np.flatnonzero(rng.integers(0, 4, batch.size) == 0)
-    negatives = rng.choice([0, 1, k // 2, k - 1, k, k], (rows.size, 1))
+    rows = np.flatnonzero(rng.integers(0, 3, batch.size) == 0)
+    negatives = rng.choice([0, 1, k // 2, k - 1, k - 1, k, k, k], (rows.size, 1))
     negative = np.argsort(rng.random((rows.size, k)), axis=1) < negatives
     batch.a[rows] = np.where(negative, a.sign_bit if a.has_negative_zero else 0, 0)
     batch.b[rows] = 0
