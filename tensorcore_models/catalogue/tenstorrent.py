@@ -1,8 +1,9 @@
 """Tenstorrent Wormhole: MVMUL, one fidelity phase of it.
 
 Source: tenstorrent/tt-isa-documentation, WormholeB0, MVMUL.md and SrcASrcB.md. It says exactly which significand bits each
-phase takes, and that subnormal numbers become zero. Order and width of the sum are those of its functional model, which it calls a
-rough guide, and infinities and NaN do not follow IEEE 754 in a way that it does not tell: the rows are reconstructions.
+phase takes, and that subnormal numbers become zero. Order and width of the sum are those of its functional model, which it
+calls a rough guide; infinities and NaN do not follow IEEE 754 in a way that it does not tell. So the rows are
+reconstructions.
 """
 
 from ..accumulators import FidelityPhase

@@ -92,13 +92,14 @@ class LanedFMA(Accumulator):
 
     def _one_chain(self, d: str) -> Words:
         steps = (
-            f"A chain starts from zero and adds its products by fused multiply-adds, rounded to nearest even to {d}.",
-            "Its total is added to c last.",
+            f"In 1 chain, which starts from zero, products are added by fused multiply-adds, rounded to nearest even to {d}.",
+            "The total is added to c last.",
             "Subnormal results and a subnormal c become zero"
             + (", and so do subnormal operands." if self.flush_inputs else "."),
         )
         return Words(
-            "A chain of fused multiply-adds, c last", steps, r"l = \mathrm{FMA\ chain\ of}\ a_k b_k, \quad d = \mathrm{RNE}(c + l)",
+            "A chain of fused multiply-adds, c last", steps,
+            r"l = \mathrm{FMA\ chain\ of}\ a_k b_k, \quad d = \mathrm{RNE}(c + l)",
             "adds a chain from zero, rounding after every product, and the running sum last",
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Wormhole's fidelity phases: which bits they take (tt-isa-documentation, SrcASrcB.md), in arrays and one by one, and their sum."""
+"""Wormhole's fidelity phases: which bits they take (tt-isa-documentation, SrcASrcB.md), and their sum."""
 
 from fractions import Fraction
 
