@@ -10,6 +10,7 @@ import numpy as np
 from ... import kernels
 from ...engines.callable_engine import as_engine
 from ...engines.engine import Engine, FormatLike
+from ...engines.instruction import Instruction
 from ...engines.matrix_engine import MatrixEngine
 from ...formats import get_format
 from ..interface import DotBatch, Interface, along_diagonals
@@ -235,7 +236,7 @@ def as_box(
 def _engine_box(unit: Engine) -> Box:
     interface = Interface.of(unit)
     if isinstance(unit, MatrixEngine):
-        step = unit if getattr(unit, "rollup", None) is None else dataclasses.replace(unit, rollup=None)
+        step = dataclasses.replace(unit, rollup=None) if isinstance(unit, Instruction) else unit
         return Box(interface, model_answer(unit), unit.label, step.gemm_bits)  # dots have no end of a GEMM
     row = getattr(unit, "row", None)
     if row is not None and hasattr(unit, "mma_bits"):
