@@ -13,6 +13,7 @@ from tensorcore_models.accumulators import ConvertedDotAdd, FusedDotAdd
 from tensorcore_models.engines.rollup import Rollup
 from tensorcore_models.families.converted import integers
 from tensorcore_models.libraries.gaudi import convert_results
+from tensorcore_models.probing.random_operands import KINDS, operands
 
 sys.path.append(str(Path(__file__).parents[1] / "support"))
 from gaudi_vectors import computed, read
@@ -261,3 +262,14 @@ def test_signs_of_zeros(negative, c, fast, circuit, layer, kernel):
     assert row.mma_bits(a, b, start)[0, 0] == fast << 31
     assert row.with_rules(normalised_products=False, zero_sign="ieee").mma_bits(a, b, start)[0, 0] == circuit << 31
     assert row.gemm_bits(a, b, start)[0, 0] == 0
+
+
+@pytest.mark.parametrize("pair", ["f16.ufp16", "ufp16.f16", "ufp16.ufp16"])
+def test_operands_without_a_sign_are_drawn(pair, kernel):
+    row = tcm.get_instruction("gaudi3", f"mme.k2.f32.{pair}.f32")
+    for kind in KINDS:
+        inputs = operands(row, kind, 20, np.random.default_rng(1))[:3]
+        kernel("auto")
+        fast = row.mma_bits(*inputs)
+        kernel("reference")
+        assert np.array_equal(fast, row.mma_bits(*inputs)), kind
