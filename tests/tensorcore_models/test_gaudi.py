@@ -273,3 +273,9 @@ def test_operands_without_a_sign_are_drawn(pair, kernel):
         fast = row.mma_bits(*inputs)
         kernel("reference")
         assert np.array_equal(fast, row.mma_bits(*inputs)), kind
+
+
+def test_operands_are_not_converted_to_a_format_without_a_sign():
+    """What identify tries with ufp16 operands beside fp16 ones."""
+    with pytest.raises(ValueError, match="converts its operands to ufp16 first, which lacks numbers of b_format fp16"):
+        tcm.MatrixEngine(tcm.accumulators.InterleavedDotAdd(via_format="ufp16"), a_format="ufp16", b_format="fp16")
