@@ -75,12 +75,15 @@ static void store_rows(byte *rows, word count, word apart)
     }
 }
 
-#define VECTORS(instruction) \
-    __asm__ volatile("ldr q0, [%0]\n\tldr q1, [%1]\n\tldr q2, [%2]\n\t" instruction "\n\tstr q2, [%2]" ::"r"(a), "r"(b), "r"(rows) : "memory")
-/* A system call ends the streaming mode, and keeps ZA. */
-#define OUTER(instruction)                                                                                                              \
-    __asm__ volatile(".arch_extension sme-f64\n\tsmstart sm\n\tptrue p0.b\n\tldr z0, [%0]\n\tldr z1, [%1]\n\t" instruction ::"r"(a), "r"(b) \
+#define VECTORS(instruction)                                                                                                   \
+    __asm__ volatile("ldr q0, [%0]\n\tldr q1, [%1]\n\tldr q2, [%2]\n\t" instruction "\n\tstr q2, [%2]" ::"r"(a), "r"(b),       \
+                     "r"(rows)                                                                                                 \
                      : "memory")
+/* A system call ends the streaming mode, and keeps ZA. */
+#define OUTER(instruction)                                                                                                     \
+    __asm__ volatile(                                                                                                          \
+        ".arch_extension sme-f64\n\tsmstart sm\n\tptrue p0.b\n\tldr z0, [%0]\n\tldr z1, [%1]\n\t" instruction::"r"(a), "r"(b)  \
+        : "memory")
 
 static void step(word unit, byte *rows, const byte *a, const byte *b)
 {
