@@ -212,11 +212,12 @@ class _Forms:
     def _streamed(self, load: Callable[[np.ndarray, int], np.ndarray]) -> np.ndarray:
         """Cycles for one k block of what is streamed, on average."""
         widths = {"a": self.tm, "b": self.tn}
-        return sum(
+        streamed = [
             load(self.filled * self.each * width, number)
             for number, (name, width) in enumerate(widths.items())
             if name != self.c.resident
-        )
+        ]
+        return np.add.reduce(streamed)
 
     @cached_property
     def loads(self) -> np.ndarray:

@@ -29,7 +29,7 @@ def stays_of(schedule: TileSchedule, core: int) -> tuple[Stay, ...]:
     stays = []
     for (panel, k_slice, active), visits in groupby(schedule.visits(core), lambda v: (v.panel, v.slice, v.active)):
         sizes = [(r1 - r0, c1 - c0) for visit in visits for (r0, r1), (c0, c1) in visit.tiles]
-        tiles = tuple(Tiles(*size, count) for count, size in runs(sizes))
+        tiles = tuple(Tiles(rows, columns, count) for count, (rows, columns) in runs(sizes))
         stays.append(Stay(panel[1] - panel[0] if panel else 0, tiles, k_slice, active))
     return tuple(stays)
 
