@@ -3,38 +3,10 @@
 import argparse
 import sys
 
-from mpgemm.commands.matrices import add_matrix_arguments, pair_of
-from mpgemm.commands.parser import Parser
-from mpgemm.commands.prose import wrapped
-from mpgemm.experiments.slice_advice import DEVICES, METHODS, SliceAdvice, slice_advice
+from mpgemm.commands.matrices import pair_of
+from mpgemm.experiments.slice_advice import SliceAdvice, slice_advice
+from mpgemm.options.prose import wrapped
 from mpgemm.reporting import report
-
-
-def add_arguments(parser: Parser) -> None:
-    """The command's options."""
-    add_matrix_arguments(parser, "normal 64 x 256 x 64")
-    parser.add_argument(
-        "--target",
-        default="fp64",
-        metavar="fp64|fp32|BITS",
-        help="the accuracy of DGEMM (default) or SGEMM on these matrices, or bits of |A||B|",
-    )
-    parser.add_argument(
-        "--methods", nargs="+", default=list(METHODS), metavar="NAME", help=f"default {' '.join(METHODS)}"
-    )
-    parser.add_argument(
-        "--engine",
-        "--engines",
-        nargs="+",
-        default=list(DEVICES),
-        metavar="DEVICE",
-        help=f"devices whose costs are told (default {' '.join(DEVICES)})",
-    )
-    parser.add_argument("--output", choices=("fp64", "fp32"), help="format of the results (default: the target's)")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print JSON")
-    form.add_argument("--csv", action="store_true", help="print CSV")
-    parser.add_argument("--quiet", action="store_true", help="no progress on a terminal")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -21,4 +21,6 @@ DEVICES: dict[str, tuple[str, tuple[str, ...]]] = {
     "hl-225h": ("gaudi2", ()),
     "hl-325l": ("gaudi3", ()),
     "hl-338": ("gaudi3", ()),
+    "n150": ("wormhole", ()),
+    "n300": ("wormhole", ()),
 }
