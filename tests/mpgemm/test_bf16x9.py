@@ -8,6 +8,7 @@ from mpgemm import UnsuitableEngine, get_method, method_bound, recovered_gemm
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.framework_names import framework_name, method_of
 from mpgemm.recovery import arithmetic, bands
+from tensorcore_models.explanations.engine_words import words_of_engine
 
 UNIT = tcm.get_instruction("blackwell:tcgen05.mma.m64n8k16.f32.bf16.bf16")
 BANDS = [[(2, 2)], [(1, 2), (2, 1)], [(0, 2), (1, 1), (2, 0)], [(0, 1), (1, 0)], [(0, 0)]]
@@ -150,6 +151,7 @@ def test_mma_adds_to_the_scaled_input():
     ):
         with pytest.raises(ValueError, match=f"takes {takes} as the scale of its accumulator input, got {scale}"):
             instruction.scaled_input(c.view(np.uint32), scale)
+    assert any("times 2^-s, s up to 15" in step for step in words_of_engine(UNIT).steps)
     with_it = {(row.path, row.arch) for row in tcm.list_instructions() if row.largest_input_scale}
     assert with_it == {("tcgen05", "blackwell")}
 

@@ -13,6 +13,7 @@ from mpgemm import get_method, recovered_gemm, recovered_gemm_report
 from mpgemm.cli import main
 from mpgemm.experiments.slice_advice import _Goal, slice_advice
 from mpgemm.recovery.counts import ScaledOperands, choose, kept_bits, scaled_words, truncation
+from mpgemm.recovery.method import MODULI
 
 # -- sixty pairs of matrices -----------------------------------------------------------------------------------------------
 
@@ -143,6 +144,12 @@ def test_words_that_hold_everything_lose_nothing():
     whole = np.random.default_rng(3).integers(-100, 101, (5, 9)).astype(float)
     found = recovered_gemm_report(whole, whole.T, None, "ozaki_int8:slices=auto")
     assert found.count.count == 1 and math.isinf(found.count.bits) and np.array_equal(found.d, whole @ whole.T)
+
+
+def test_bits_of_the_moduli_are_those_published():
+    """GEMMul8 (RIKEN-RCCS, README at 08e83eb8) prints the effective bits of 2 to 20 moduli on INT8 units: half of log2 M."""
+    published = (8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 47, 51, 55, 59, 63, 66, 70, 74, 78)
+    assert tuple(round(math.log2(math.prod(MODULI[:n])) / 2) for n in range(2, 21)) == published
 
 
 # -- the choice ------------------------------------------------------------------------------------------------------------
