@@ -31,7 +31,7 @@ from mpgemm.recovery.integer_words import (
     top_exponent,
 )
 from mpgemm.recovery.methods import RecoveryMethod
-from mpgemm.recovery.split_residues import remainder_of, residue_pairs, split_remainders
+from mpgemm.recovery.split_residues import split_remainders, word_table
 from mpgemm.recovery.word_run import RangeCounts
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat
@@ -208,11 +208,12 @@ class IntegerRun:
         whole_b, columns = integers_below(self.b, 0, bits, self.columns.exponents)
         planes = np.empty((2 * len(moduli), self.a.shape[0], self.b.shape[1]), np.int8)
         for i, p in enumerate(moduli):
-            words = self._encoded(list(residue_pairs(whole_a, p)), list(residue_pairs(whole_b, p)))
-            sums = [
-                _summed(exact_parts(self.engine, a, b, self.row.largest_product)) for a, b in zip(*words, strict=True)
-            ]
-            found.store(i, remainder_of(p, *(np.asarray(x, np.int64) for x in sums)), planes)
+            residues_a, residues_b = whole_a % p, whole_b % p
+            tables = zip(*self._encoded(list(word_table(p)), list(word_table(p))), strict=True)
+            words = ((np.take(of_a, residues_a), np.take(of_b, residues_b)) for of_a, of_b in tables)
+            found.store(
+                i, [_summed(exact_parts(self.engine, *pair, self.row.largest_product)) for pair in words], planes
+            )
         return found.joined(planes, rows, columns, self.dtype)
 
     # -- quantised words -------------------------------------------------------------------------------------------------

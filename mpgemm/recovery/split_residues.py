@@ -11,13 +11,14 @@ units is the point of arXiv:2603.10634 (read in its abstract); the moduli and wo
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mpgemm._kernels import integer_words as kernel
 from mpgemm.recovery.integer_joins import Remainders
+from mpgemm.recovery.integer_words import balanced
 from mpgemm.recovery.method import SPLIT_MODULI
 
 #: Modulus: its base. The moduli are the largest below 1300, each coprime to the ones before, that have a base.
@@ -48,28 +49,11 @@ def word_table(p: int) -> np.ndarray:
     return table
 
 
-def residue_pairs(whole: np.ndarray, p: int) -> Iterator[np.ndarray]:
-    """The three words of integers modulo p.
-
-    Parameters
-    ----------
-    whole : ndarray of int64
-    p : int
-
-    Yields
-    ------
-    ndarray of int8
-        h, l and h + l.
-    """
-    residues = whole % p
-    for table in word_table(p):
-        yield table[residues]
-
-
-def remainder_of(p: int, high: np.ndarray, low: np.ndarray, both: np.ndarray) -> np.ndarray:
-    """x y modulo p, 0 to p - 1, from the sums of the three products of words, int64."""
+def factors_of(p: int, scale: int = 1) -> tuple[int, int, int]:
+    """Factors of h h', l l' and (h + l)(h' + l') whose sum is x y times `scale` modulo p, balanced."""
     b = BASES[p]
-    return (b * b % p * high + b * (both - high - low) + low) % p
+    high, low, both = b * b - b, 1 - b, b
+    return balanced(scale * high, p), balanced(scale * low, p), balanced(scale * both, p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,23 +67,26 @@ class SplitRemainders(Remainders):
     def _cofactors(self) -> list[int]:
         return [self.product // p * part for p in self.moduli for part in (1 << _HIGH, 1)]
 
-    def store(self, index: int, remainder: np.ndarray, planes: np.ndarray) -> None:
-        """Keep the remainders of one modulus.
+    def store(self, index: int, sums: Sequence[np.ndarray], planes: np.ndarray) -> None:
+        """Keep what the sums of the three products of words say modulo one modulus.
 
         Parameters
         ----------
         index : int
             Of the modulus.
-        remainder : ndarray of int64
-            x y modulo p.
+        sums : sequence of ndarray of int32 or int64, shape (m, n)
+            Of h h', l l' and (h + l)(h' + l').
         planes : ndarray of int8, shape (2 moduli, m, n)
             What :meth:`joined` takes; two of them are set.
         """
         p = self.moduli[index]
-        y = remainder * (self.factors[index] % p) % p
-        y = np.where(2 * y >= p, y - p, y)
-        planes[2 * index] = high = (y + (1 << (_HIGH - 1))) >> _HIGH
-        planes[2 * index + 1] = y - (high << _HIGH)
+        # exact in binary64; p is odd, so no quotient is near a half and its rounding does not matter
+        total = sum(
+            part.astype(np.float64) * f for part, f in zip(sums, factors_of(p, self.factors[index]), strict=True)
+        )
+        y = total - np.rint(total * (1 / p)) * p
+        high = np.rint(y * 2.0**-_HIGH)
+        planes[2 * index], planes[2 * index + 1] = high, y - high * 2.0**_HIGH
 
     def joined(self, planes: np.ndarray, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
         return self._joined(planes.reshape(2 * len(self.moduli), -1), rows, columns, dtype)

@@ -12,7 +12,7 @@ from mpgemm.recovery import integer_reference as reference
 from mpgemm.recovery.exact_sums import exact_bits, exact_products, padding
 from mpgemm.recovery.integer_words import common_exponents, residue_bits
 from mpgemm.recovery.method import SPLIT_MODULI, check_moduli
-from mpgemm.recovery.split_residues import BASES, WORDS, remainder_of, word_table
+from mpgemm.recovery.split_residues import BASES, WORDS, factors_of, word_table
 
 UNITS = [
     row
@@ -91,7 +91,10 @@ def test_every_residue_of_every_modulus_has_its_words():
         assert set(word_table(p).ravel().tolist()) <= set(WORDS)
         x, y = np.random.default_rng(p).integers(0, p, (2, 50))
         words = zip(word_table(p)[:, x].astype(int), word_table(p)[:, y].astype(int), strict=True)
-        assert np.array_equal(remainder_of(p, *(u * v for u, v in words)), x * y % p)
+        products = [u * v for u, v in words]
+        for scale in (1, 77):
+            weighted = sum(f * part for f, part in zip(factors_of(p, scale), products, strict=True))
+            assert np.array_equal(weighted % p, scale * x * y % p)
     with pytest.raises(ValueError, match="modulus 256 has no words in e4m3"):
         word_table(256)
     with pytest.raises(ValueError, match="from 2 to 256"):
@@ -156,7 +159,8 @@ def test_residues_are_the_loops(unit):
     for p in moduli:
         words = [word_table(p)[:, (m % p).astype(int)].astype(int) for m in (x, y)]
         sums = [exact_loops(unit, u, v, 1024) for u, v in zip(*words, strict=True)]
-        remainders.append([[int(r) for r in row] for row in remainder_of(p, *sums)])
+        whole = sum(f * part for f, part in zip(factors_of(p), sums, strict=True))
+        remainders.append([[int(r) % p for r in row] for row in whole])
     expected = [
         [
             float(
