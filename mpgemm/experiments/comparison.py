@@ -135,7 +135,8 @@ class Comparison(list, Result):
                 lines.append(f"{name} is {row.method} ({row.source}).")
         if any(record.certainty == "library practice" and "restart_every" not in record.method for record in self):
             lines.append(
-                "The order of bf16x3 to bf16x9 and tf32x3 is ours, one chain in the core; libraries publish none. "
+                "The order of bf16x3 to bf16x9 and tf32x3 is ours, one chain in the core. CUTLASS publishes one for BF16x9: "
+                "cutlass_bf16x9, on units that scale their accumulator (b200/tcgen05). "
                 "Added outside every 16 products (bf16x9:restart_every=16) they reach FP32 on A100 and H100 on uniform and "
                 "normal data (docs/answers.md)."
             )

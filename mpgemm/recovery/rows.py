@@ -76,7 +76,8 @@ def _library(name: str, fmt: str, words: int, products, range_limits: str, **fac
     return RecoveryMethod(
         name=name,
         title=f"{words} words of {fmt}, {len(products)} products in the core",
-        source="compute modes of cuBLAS, oneMKL and CUTLASS; the order of the products is our choice",
+        source="compute modes of cuBLAS, oneMKL and CUTLASS; the order of the products is our own, one chain "
+        "in the core (cutlass_bf16x9 is the one that CUTLASS publishes)",
         certainty="library practice",
         formats=(fmt,),
         words=words,
