@@ -110,7 +110,7 @@ DATA_SHEETS: dict[str, DataSheet] = {
         fp64=163.4, fp32=163.4, tf32=653.7, fp16=1307.4, bf16=1307.4, fp8=2614.9, int8=2614.9,
     ),
     **dict.fromkeys(("hl-205", "hl-225h", "hl-325l", "hl-338"), _sheet("no data sheet of the card was at hand")),
-    "n150": _sheet("no data sheet of the card was at hand, and its rate follows from the fidelity phases that a kernel asks for"),
+    **dict.fromkeys(("n150", "n300"), _sheet("no data sheet of the card was at hand; its rate depends on the fidelity phases")),
     "910a": _sheet("Huawei Ascend 910 product page", fp16=256, int8=512),
     **dict.fromkeys(("910b1", "910b2", "910b3", "910b4"), _sheet(_NO_SHEET)),
 }  # fmt: skip
