@@ -211,12 +211,13 @@ def _a_priori(product: EngineProduct, k: int, facts) -> tuple[float, float, list
     step = bounds.step_error(engine, facts)
     chains = 1 if product.promote_every is None else -(-k // product.promote_every)
     steps = bounds.steps_of(engine, min(k, product.promote_every or k), step.terms)
-    relative = bounds.growth(step.relative, steps) * bounds.MARGIN**2
-    absolute = step.absolute * steps * (1 + bounds.growth(step.relative, steps)) * bounds.MARGIN if steps else 0.0
+    relative, absolute = bounds.chain_error(step, steps)
+    compounded = relative == bounds.growth(step.relative, steps)
+    relative, absolute = relative * bounds.MARGIN**2, absolute * bounds.MARGIN
     many = "" if product.promote_every is None else f"{chains} chains of "
     lines = [f"{engine.label}: {many}{steps} steps of {step.terms} products"]
     lines += [f"each step: {text}" for text in step.derivation]
-    lines.append(f"alpha = {step.relative:.4g}, beta = {step.absolute:.4g}; (1 + alpha)^{steps} - 1 = {relative:.6g}")
+    lines.append(f"alpha = {step.relative:.4g}, beta = {step.absolute:.4g}; {_in_all(step, steps, relative, compounded)}")
     if product.promote_every is not None:
         outside = bounds.growth(2.0**-24, chains)
         relative = (relative + (1 + relative) * outside) * bounds.MARGIN
@@ -227,6 +228,17 @@ def _a_priori(product: EngineProduct, k: int, facts) -> tuple[float, float, list
         found = block_fma_bounds(max(k, 1), step.terms, 0.0, engine.formats[3].unit_roundoff)
         published = {f"block FMA, {name}": value for name, value in found.items()}
     return relative, absolute, lines, published
+
+
+def _in_all(step, steps: int, relative: float, compounded: bool) -> str:
+    """How the error of a step becomes that of all."""
+    if compounded:
+        return f"(1 + alpha)^{steps} - 1 = {relative:.6g}"
+    products, sums = steps * step.alignment.products, steps * (step.alignment.sums + step.alignment.rounding)
+    return (
+        f"all is cut towards zero, so that nothing compounds: p = {products:.4g} of products, q = {sums:.4g} of sums, "
+        f"(p + q) / (1 + p) = {relative:.6g}"
+    )
 
 
 def _rounded_output(relative: float, absolute: float, fmt: Format | None, lines: list[str]) -> tuple[float, float]:
