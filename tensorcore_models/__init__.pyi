@@ -19,7 +19,7 @@ from .engines.callable_engine import CallableEngine, as_engine
 from .engines.engine import Engine
 from .engines.instruction import Instruction
 from .engines.matrix_engine import MatrixEngine
-from .engines.scaling import Scaling, ScaleRule, read_scales
+from .engines.scaling import ScaleRule, Scaling, read_scales
 from .formats import FORMATS, Format, get_format
 from .formats.blocks import BLOCK_FORMATS, BlockScaled, quantize_blocks
 from .formats.exact_rounding import ROUNDINGS

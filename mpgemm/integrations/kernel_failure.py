@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpgemm.integrations.kernel_overflow import model_values
 from mpgemm.integrations.kernel_tolerance import KernelTolerance
 from tensorcore_models.formats import Format, get_format
 
@@ -38,6 +37,8 @@ class Failure:
         The failing elements.
     rows, columns : ndarray of int
         The failing elements that are looked at.
+    share : float
+        What a right kernel's results of one sign lose, over themselves.
     """
 
     tolerance: KernelTolerance
@@ -48,6 +49,7 @@ class Failure:
     wrong: np.ndarray
     rows: np.ndarray
     columns: np.ndarray
+    share: float = 0.0
 
     @property
     def got(self) -> np.ndarray:
@@ -56,8 +58,8 @@ class Failure:
 
     @property
     def true(self) -> np.ndarray:
-        """Their exact values."""
-        return self.exact[self.rows, self.columns]
+        """What a right kernel gives there, about: the exact values less what its unit loses of all of them."""
+        return (1 + self.share) * self.exact[self.rows, self.columns]
 
     @property
     def allowed(self) -> np.ndarray:
@@ -114,16 +116,25 @@ def failure_of(out: np.ndarray, tolerance: KernelTolerance, wrong: np.ndarray) -
     tolerance : KernelTolerance
     wrong : ndarray of bool, shape (m, n)
     """
-    exact = np.asarray(tolerance.exact.rounded("fp64"))
+    exact = tolerance.values
     rows, columns = spread(wrong)
     at = np.unique(rows)[:SIDE], np.unique(columns)[:SIDE]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         sizes = np.abs(tolerance.a) @ np.abs(tolerance.b)
         sizes = sizes if tolerance.c is None else sizes + np.abs(tolerance.c)
-        error = (model_values(tolerance, *at)[0] - exact[np.ix_(*at)]) / sizes[np.ix_(*at)]
+        right, true = tolerance.model(*at)[0], exact[np.ix_(*at)]
+        lost = _lost_share(right - true, true)
+        error = (right - (1 + lost) * true) / sizes[np.ix_(*at)]
         error = error[np.isfinite(error)]
         share = math.sqrt(float(np.mean(np.square(error)))) if error.size else 0.0
         fmt = get_format(tolerance.out_format)
-        unit = fmt.unit_roundoff if isinstance(fmt, Format) and fmt != tolerance.engine.formats[3] else 0.0
+        unit = fmt.unit_roundoff if isinstance(fmt, Format) and fmt.fraction_bits < 23 else 0.0
         typical = np.hypot(max(share, 2.0**-26) * sizes, unit / math.sqrt(3) * np.abs(exact))
-    return Failure(tolerance, out, exact, tolerance.finite_bound, typical, wrong, rows, columns)
+    return Failure(tolerance, out, exact, tolerance.finite_bound, typical, wrong, rows, columns, lost)
+
+
+def _lost_share(error: np.ndarray, exact: np.ndarray) -> float:
+    """What results lose of themselves: units that cut lose it of every sum of one sign."""
+    known = np.isfinite(error) & np.isfinite(exact)
+    squares = float(np.sum(np.square(exact[known])))
+    return float(np.sum(error[known] * exact[known])) / squares if squares > 0 else 0.0

@@ -24,9 +24,9 @@ from ..formats.interop import as_array
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
 from ..formats.sums import add_rounded, scale_rounded
 from ..machine.fp_state import default_fp_state
+from .order import KOrder, Order, Unit, evaluate, leaves, merged, order_of, uncovered
 from .scaled import scaled_sums
 from .scaling import read_scales
-from .order import KOrder, Order, Unit, evaluate, leaves, merged, order_of, uncovered
 
 FormatLike = str | Format | IntegerFormat
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..formats import IntegerFormat, get_format
+from ..formats import IntegerFormat
 from ..formats.operands import values_of_bits
 from .order import Chain, KOrder, order_of
 from .scaling import Scaling
