@@ -225,7 +225,9 @@ class EngineProduct:
             options["k_order"] = order.k_order
         c = None if data.c is None else operand_bits(data.c, self.engine.formats[2], None, "c")
         added = None if c is None else values_of_bits(c, self.engine.formats[2])
-        return _errors(self.expected(data), model_results(self.engine, *self._used(data), added, data.scaling, options)[0])
+        return _errors(
+            self.expected(data), model_results(self.engine, *self._used(data), added, data.scaling, options)[0]
+        )
 
     @default_fp_state
     def bounded(self, data: Data) -> Bounded:

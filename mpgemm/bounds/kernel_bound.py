@@ -114,7 +114,9 @@ class KernelBound:
         order, k = self.order, self.order.k
         if order.promote_every is None and order.block is None:
             ragged = order.additions if order.k_order != ANY else 0
-            steps = bounds.steps_of(self.unit, k, step.terms) + ragged * bounds.steps_of(self.unit, self.unit.k, step.terms)
+            steps = bounds.steps_of(self.unit, k, step.terms) + ragged * bounds.steps_of(
+                self.unit, self.unit.k, step.terms
+            )
             count = 1
         else:
             steps, count = bounds.steps_of(self.unit, order.longest, step.terms), order.additions + 1
@@ -144,7 +146,9 @@ class KernelBound:
         chains = self.order.chains()
         addend = 0.0 if self.c is None or self.outside else np.abs(self.c)
         groups = max(GROUPS // max(len(chains), 1), 1)
-        return [chain_sum(self.unit, self.used.x, self.used.y, pieces, self.used.facts, addend, groups) for pieces in chains]
+        return [
+            chain_sum(self.unit, self.used.x, self.used.y, pieces, self.used.facts, addend, groups) for pieces in chains
+        ]
 
     def _scaled_sizes(self, sizes: np.ndarray) -> np.ndarray:
         if self.scaling is None or self.order.block is None:
@@ -157,7 +161,11 @@ class KernelBound:
         relative, absolute = bounds.chain_error(step, bounds.steps_of(self.unit, self.order.longest, step.terms))
         total, error = (np.zeros((self.used.x.shape[0], self.used.y.shape[1])) for _ in range(2))
         known = self.running and self.order.known and bool(self._usable.all())
-        chains = KernelOrder(self.order.k, self.order.step, block=self.order.longest).chains() if not known else self.order.chains()
+        chains = (
+            KernelOrder(self.order.k, self.order.step, block=self.order.longest).chains()
+            if not known
+            else self.order.chains()
+        )
         for (piece,) in chains:
             factor_a, factor_b = (v.astype(np.float64) for v in self.scaling.at(piece.start))  # type: ignore[union-attr]
             factor = np.abs(factor_a * factor_b)

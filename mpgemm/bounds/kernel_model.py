@@ -25,6 +25,11 @@ def model_results(engine: Engine, x, y, c, scaling: Scaling | None, options: dic
     plain = values_of_bits(engine.gemm_bits(*bits, None, *scales, **options), formats[3]).astype(np.float64)
     if c is None:
         return [plain]
-    c_bits = operand_bits(round_to(c, formats[2]) if isinstance(formats[2], Format) else c.astype(np.int64), formats[2], None, "c")
+    c_bits = operand_bits(
+        round_to(c, formats[2]) if isinstance(formats[2], Format) else c.astype(np.int64), formats[2], None, "c"
+    )
     first = values_of_bits(engine.gemm_bits(*bits, c_bits, *scales, **options), formats[3]).astype(np.float64)
-    return [first, tcm.decode(tcm.encode(plain + c, formats[3]), formats[3]) if isinstance(formats[3], Format) else plain + c]
+    return [
+        first,
+        tcm.decode(tcm.encode(plain + c, formats[3]), formats[3]) if isinstance(formats[3], Format) else plain + c,
+    ]

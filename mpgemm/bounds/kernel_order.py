@@ -29,6 +29,8 @@ class KernelOrder:
         Products after which a chain is added to a sum in FP32 outside and a new one starts.
     block : int, optional
         Values of k with the same scales, after which the chain ends where scales are applied.
+    stated : bool
+        Whether a test said so; otherwise it is the order of the longest chains, and kernels may lose less.
     """
 
     k: int
@@ -37,17 +39,26 @@ class KernelOrder:
     k_order: Any = "sequential"
     promote_every: tuple[int, int] | None = None
     block: int | None = None
+    stated: bool = True
 
     @property
     def known(self) -> bool:
         """Whether every chain is known."""
-        return self.splits == 1 and self.k_order != ANY and (self.promote_every is None or len(set(self.promote_every)) == 1)
+        return (
+            self.splits == 1
+            and self.k_order != ANY
+            and (self.promote_every is None or len(set(self.promote_every)) == 1)
+        )
 
     def chains(self) -> list[tuple[range, ...]]:
         """The pieces of every chain, in the order in which they are added; for a known order."""
         if self.promote_every is not None or self.block is not None:
             every = min(x for x in (self.block, self.promote_every and self.promote_every[0]) if x is not None)
-            parts = [range(self.k)] if self.k_order == "sequential" else [p for c in leaves(self._order()) for p in c.pieces]
+            parts = (
+                [range(self.k)]
+                if self.k_order == "sequential"
+                else [p for c in leaves(self._order()) for p in c.pieces]
+            )
             return [(p[i : i + every],) for p in parts for i in range(0, len(p), every)]
         if self.k_order == "sequential":
             return [(range(self.k),)] if self.k else []
@@ -89,7 +100,9 @@ class KernelOrder:
         return text
 
 
-def kernel_order(unit: Engine, k: int, splits: int, k_order: Any, promote_every: Any, scaling: Scaling | None) -> KernelOrder:
+def kernel_order(
+    unit: Engine, k: int, splits: int, k_order: Any, promote_every: Any, scaling: Scaling | None
+) -> KernelOrder:
     """What a test says, checked.
 
     Raises
@@ -103,6 +116,8 @@ def kernel_order(unit: Engine, k: int, splits: int, k_order: Any, promote_every:
         raise TypeError(f"splits is the number of chains, an integer, got {splits!r}")
     if splits < 1:
         raise ValueError(f"splits is {splits}, expected at least 1")
+    stated = k_order is not None or promote_every is not None
+    k_order = "sequential" if k_order is None else k_order
     block = scaling.block if scaling is not None and scaling.applied == "block" else None
     every = _interval(unit, promote_every, splits, block)
     if k_order != ANY:
@@ -112,10 +127,12 @@ def kernel_order(unit: Engine, k: int, splits: int, k_order: Any, promote_every:
             raise ValueError("promote_every goes with k_order 'sequential' or 'any'")
         order = order_of(k, unit.k, k_order)
         if isinstance(order, Sum) and _rounds(order):
-            raise ValueError("the order rounds partial sums to another format: no bound is known; assert_bits takes it as a recipe")
+            raise ValueError(
+                "the order rounds partial sums to another format: no bound is known; assert_bits takes it as a recipe"
+            )
     elif splits != 1:
         raise ValueError("k_order 'any' has any number of chains: leave splits out")
-    return KernelOrder(k, unit.k, int(splits), k_order, every, block)
+    return KernelOrder(k, unit.k, int(splits), k_order, every, block, stated)
 
 
 def _rounds(order: Order) -> bool:
@@ -137,5 +154,7 @@ def _interval(unit: Engine, given: Any, splits: int, block: int | None) -> tuple
     if unit.formats[3] != get_format("fp32"):
         raise ValueError(f"{unit.label} gives {unit.formats[3].name}: sums outside are those of FP32 results")
     if block is not None and (block % least or block % most):
-        raise ValueError(f"promote_every is {given}: scales change every {block} products, where the chain ends; expected a divisor of it")
+        raise ValueError(
+            f"promote_every is {given}: scales change every {block} products, where the chain ends; expected a divisor of it"
+        )
     return least, most

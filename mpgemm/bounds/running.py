@@ -29,7 +29,13 @@ class ChainSum(NamedTuple):
 
 
 def chain_sum(
-    engine: Engine, a: np.ndarray, b: np.ndarray, pieces: Sequence[range], facts: OperandFacts | None, addend=0.0, groups: int = GROUPS
+    engine: Engine,
+    a: np.ndarray,
+    b: np.ndarray,
+    pieces: Sequence[range],
+    facts: OperandFacts | None,
+    addend=0.0,
+    groups: int = GROUPS,
 ) -> ChainSum:
     """A chain over pieces of k.
 
@@ -58,7 +64,9 @@ def chain_sum(
             slack += (a.shape[1] + 2) * 2.0**-51 * sizes
             reach = np.abs(sums) + addend + error + slack
             sums = sums + x @ y
-            error = (error + _lost(step, steps, reach, sizes, np.abs(sums) + addend + error + slack, (x, y))) * (1 + 2.0**-45)
+            error = (error + _lost(step, steps, reach, sizes, np.abs(sums) + addend + error + slack, (x, y))) * (
+                1 + 2.0**-45
+            )
     return ChainSum(sums, (error + slack) * MARGIN)
 
 

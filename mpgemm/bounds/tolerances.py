@@ -157,7 +157,9 @@ def tolerance(
         population: Population = Drawn(distribution, (shape[0], _length(k), shape[1]), seed, dict(parameters or {}))
     elif data is not None:
         given = _given(data, scale_a, scale_b, product.engine)
-        population = Orders(given, (given.scaling.block if given.scaling is not None else product.engine.block_size) or 1)
+        population = Orders(
+            given, (given.scaling.block if given.scaling is not None else product.engine.block_size) or 1
+        )
     else:
         return _without_data(product, k, scale_a, scale_b)
     m, length, n = population.shape
@@ -188,7 +190,7 @@ def _product(
     if method is not None:
         row = get_method(method)
         if every is not None or k_order != "sequential" or splits != 1:
-            raise ValueError("a method says itself where it adds up: leave promote_every, k_order and splits out")
+            raise ValueError("a method says itself where it adds up: leave promote_every out, and k_order and splits")
         if fmt is not None:
             raise ValueError("a method has a word format of its own: leave fmt out, or give it as the method's option")
         return MethodProduct(row, resolve_engine(engine, row), narrow)
@@ -229,9 +231,13 @@ def _a_priori(product: EngineProduct, k: int, facts, scaling=None) -> tuple[floa
     many = "" if whole else f"{chains} chains of "
     lines = [f"{engine.label}: {many}{steps} steps of {step.terms} products"]
     lines += [f"each step: {text}" for text in step.derivation]
-    lines.append(f"alpha = {step.relative:.4g}, beta = {step.absolute:.4g}; {_in_all(step, steps, relative, compounded)}")
+    lines.append(
+        f"alpha = {step.relative:.4g}, beta = {step.absolute:.4g}; {_in_all(step, steps, relative, compounded)}"
+    )
     if order.additions and isinstance(engine.formats[3], Format):
-        outside = bounds.growth(2.0**-24 if not whole else engine.formats[3].unit_roundoff, chains if not whole else order.additions)
+        outside = bounds.growth(
+            2.0**-24 if not whole else engine.formats[3].unit_roundoff, chains if not whole else order.additions
+        )
         relative = (relative + (1 + relative) * outside) * bounds.MARGIN
         absolute = (absolute * (1 + outside) + 2.0**-149) * (1 if whole else chains) * bounds.MARGIN
         lines.append(f"the chains are added up{'' if whole else ' in FP32'} outside: {outside:.4g} of the sum more")

@@ -30,7 +30,7 @@ def assert_gemm_close(
     *,
     engine: Engine | str,
     splits: int = 1,
-    k_order: KOrder = "sequential",
+    k_order: KOrder | None = None,
     promote_every: int | tuple[int, int] | None = None,
     scale_a=None,
     scale_b=None,
@@ -90,7 +90,9 @@ def _message(out: np.ndarray, allowed: KernelTolerance, wrong: np.ndarray) -> st
     if line is not None:
         exact, bound = line.middle, np.minimum(line.half, bound)
     kind = "certified" if line is None else "statistical"
-    lines = [f"{np.count_nonzero(wrong)} of {wrong.size} elements are outside of the {kind} tolerance of {allowed.engine.label}"]
+    lines = [
+        f"{np.count_nonzero(wrong)} of {wrong.size} elements are outside of the {kind} tolerance of {allowed.engine.label}"
+    ]
     if line is not None:
         lines.append(f"  {line}; {needed(allowed)}")
     if allowed.scaling is not None:

@@ -13,14 +13,22 @@ from tensorcore_models.formats import Format, get_format
 SAMPLES = 256
 #: Rows and columns at most on which the engine's own errors are measured.
 SIDE = 64
+#: Rows and columns of a cell, share of failing elements from which a cell is wrong, and share of wrong cells from which all are.
+CELL, DENSE, SURE = 8, 0.1, 0.95
+#: Products that are looked at, about.
+LOOKED_AT = 1 << 21
 
 
 class Finding(NamedTuple):
-    """A statement, with its distance over a right kernel's errors (root mean square) and over the bound (largest)."""
+    """A statement, with its distance over a right kernel's errors (root mean square) and over the bound (largest).
+
+    `free`: numbers that were chosen so that it fits.
+    """
 
     fit: float
     units: float
     text: str
+    free: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,7 @@ class Failure:
         """How near a prediction is; `slack` times as far may its errors be."""
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             distance = np.abs(self.got - prediction)
+            distance = np.where(np.isnan(self.got) & np.isnan(prediction), 0.0, distance)
             units = np.where(distance == 0, 0.0, distance / (slack * self.allowed))
             fits = np.where(distance == 0, 0.0, distance / (slack * self.usual))
             fit = float(np.sqrt(np.mean(np.square(fits))))
@@ -84,6 +93,28 @@ class Failure:
     def products(self) -> np.ndarray:
         """Products of these elements along k, shape (elements, k)."""
         return self.tolerance.a[self.rows] * self.tolerance.b[:, self.columns].T
+
+    def moved(self, **places: np.ndarray) -> "Failure":
+        """The same with other rows or columns."""
+        return replace(self, **places)
+
+    def everywhere(self) -> "Failure":
+        """The same with elements that do not fail, too, where failing ones are all over the result.
+
+        What fails of a result that is wrong everywhere are the elements with the largest errors: they alone would mislead.
+        """
+        m, n = self.wrong.shape
+        rows, columns = (CELL, CELL) if min(m, n) >= CELL else (m, CELL * CELL) if m < n else (CELL * CELL, n)
+        counts = np.add.reduceat(
+            np.add.reduceat(self.wrong.astype(float), np.arange(0, m, rows), 0), np.arange(0, n, columns), 1
+        )
+        sizes = np.outer(*(np.diff(np.append(np.arange(0, x, y), x)) for x, y in ((m, rows), (n, columns))))
+        if np.mean(counts >= DENSE * sizes) < SURE:
+            return self
+        rows, columns = spread(
+            np.isfinite(self.bound), min(4 * SAMPLES, max(SAMPLES, LOOKED_AT // max(1, self.tolerance.a.shape[1])))
+        )
+        return replace(self, rows=rows, columns=columns)
 
     def anywhere(self) -> "Failure":
         """The same with elements from everywhere, failing or not."""

@@ -162,7 +162,7 @@ def gemm_tolerance(
     *,
     out_format: str | None = None,
     splits: int = 1,
-    k_order: KOrder = "sequential",
+    k_order: KOrder | None = None,
     promote_every: int | tuple[int, int] | None = None,
     scale_a=None,
     scale_b=None,
@@ -185,7 +185,8 @@ def gemm_tolerance(
     splits : int
         Chains: slices of k, or restarts.
     k_order : str, Order or sequence
-        The order of k where it is known, as for :meth:`tensorcore_models.Engine.gemm`; "any": the unit's steps in any order.
+        The order of k where it is known, as for :meth:`tensorcore_models.Engine.gemm`; "any": the unit's steps in any order. By
+        default one chain over k, or `splits`, of kernels that may lose less than that: "sequential" says that it is one.
     promote_every : int or (least, most), optional
         Products after which the kernel adds its chain to a sum in FP32 outside and starts anew, instead of `splits`: multiples
         of the engine's k. With (least, most) any number between, with ``k_order="any"`` of any products.
@@ -211,7 +212,9 @@ def gemm_tolerance(
         if array.ndim != 2:
             raise ValueError(f"{name} has shape {array.shape}, expected 2 dimensions")
     if arrays[0].shape[1] != arrays[1].shape[0]:
-        raise ValueError(f"a is {arrays[0].shape} and b is {arrays[1].shape}: the columns of a must be as many as the rows of b")
+        raise ValueError(
+            f"a is {arrays[0].shape} and b is {arrays[1].shape}: the columns of a must be as many as the rows of b"
+        )
     sizes = arrays[0].shape[0], arrays[0].shape[1], arrays[1].shape[1]
     known = engine if isinstance(engine, Engine) else Multiplier(engine).engine
     scaling = read_scales(scale_a, scale_b, *sizes, known)
@@ -228,7 +231,9 @@ def gemm_tolerance(
     out = result if out_format is None else get_format(out_format)
     case = KernelBound(unit, used, added, scaling, order, out, np.asarray(exact.rounded("fp64")))
     bound, finite_bound = case.bound(False), case.bound(True)
-    given = (arrays[0].astype(np.float64), arrays[1].astype(np.float64)) if unit.scale_format is None else (used.x, used.y)
+    given = (
+        (arrays[0].astype(np.float64), arrays[1].astype(np.float64)) if unit.scale_format is None else (used.x, used.y)
+    )
     return KernelTolerance(
         unit, bound, finite_bound, exact, used.a, used.b, added, (x, y), scaling, given, out.name, order,
         bounds.overflow_from(unit), "\n".join(_derivation(case)), _vacuity(used.a, used.b, added, exact, finite_bound),
@@ -241,7 +246,9 @@ def _derivation(case: KernelBound) -> list[str]:
     lines = [f"{case.unit.label}: {case.order.in_words()}, steps of {step.terms} products"]
     lines += [f"each step: {text}" for text in step.derivation]
     if case.order.known and case.order.block is None:
-        lines.append("in this order each step adds what the sums of these operands allow, at most what their sizes allow")
+        lines.append(
+            "in this order each step adds what the sums of these operands allow, at most what their sizes allow"
+        )
     if case.order.additions:
         lines.append(f"{case.order.additions} addition(s) outside")
     if case.scaling is not None:

@@ -161,7 +161,9 @@ def scaled_engine(
     if not usual:
         kinds = sorted({f"{r.a_format} x {r.b_format} with {r.scale_format} for {r.block_size}" for r in scaled})
         has = ", ".join(kinds) if kinds else "no unit with block scales"
-        raise ValueError(f"{device} has no {a_format} x {b_format} with {scale_format} scales for {block_size} products; it has {has}")
+        raise ValueError(
+            f"{device} has no {a_format} x {b_format} with {scale_format} scales for {block_size} products; it has {has}"
+        )
     return max(usual, key=lambda row: row.k)
 
 

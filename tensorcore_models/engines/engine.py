@@ -205,7 +205,9 @@ class Engine(abc.ABC):
         scaling = read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], self)
         if scaling is not None and (scaling.applied != "product" or scaling.roundings):
             if alpha != 1 or beta != 1:
-                raise ValueError("alpha and beta do not go with scales that are applied outside of the unit: leave them out")
+                raise ValueError(
+                    "alpha and beta do not go with scales that are applied outside of the unit: leave them out"
+                )
             options = {"k_order": k_order, "promote_every": promote_every, "promote_rounding": promote_rounding}
             sums = scaled_sums(self, a, b, scaling, **options)
             return sums if c is None else sums + as_array(c, "c").astype(np.float32)

@@ -76,7 +76,9 @@ def _after_blocks(engine, a, b, scaling: Scaling, k_order: KOrder, every: int | 
     """Chains over blocks of k, each added with its factor by a fused multiply-add."""
     block, k = scaling.block, a.shape[1]
     if block % engine.k:
-        raise ValueError(f"{engine.label} takes {engine.k} products at a time, which do not fit blocks of {block} with one scale")
+        raise ValueError(
+            f"{engine.label} takes {engine.k} products at a time, which do not fit blocks of {block} with one scale"
+        )
     every = block if every is None else every
     if isinstance(every, bool) or not hasattr(every, "__index__") or every < 1 or block % every or every % engine.k:
         raise ValueError(
@@ -105,7 +107,9 @@ def _parts(k_order: KOrder, k: int, step: int, block: int) -> Iterator[range]:
     for part in (order,) if isinstance(order, Chain) else order.parts:
         whole = isinstance(part, Chain) and len(part.pieces) == 1 and part.pieces[0].step == 1
         if not whole or part.pieces[0].start % block:
-            raise ValueError(f"k_order {k_order!r}: with scales for blocks of {block} each part is a range of k that starts a block")
+            raise ValueError(
+                f"k_order {k_order!r}: with scales for blocks of {block} each part is a range of k that starts a block"
+            )
         yield part.pieces[0]
 
 

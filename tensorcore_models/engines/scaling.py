@@ -139,7 +139,9 @@ class Scaling:
     def in_words(self) -> str:
         """The rules, and where the factors are applied."""
         if self.rule_a.applied == "end":
-            ends = "at the end, " + ("RN32(RN32(scale_a scale_b) sum)" if self.folded else "RN32(scale_b RN32(scale_a sum))")
+            ends = "at the end, " + (
+                "RN32(RN32(scale_a scale_b) sum)" if self.folded else "RN32(scale_b RN32(scale_a sum))"
+            )
         elif self.applied == "block":
             ends = f"after each block of {self.block} products, total = RN32(RN32(scale_a scale_b) chain + total)"
         else:
@@ -223,13 +225,18 @@ def read_scales(scale_a, scale_b, m: int, k: int, n: int, unit=None) -> Scaling 
         )
     formats = {x.format for x, _ in pairs}
     if "encodings" in (_kind(a), _kind(b)) and len(formats) > 1:
-        raise ValueError(f"scale_a and scale_b are encodings of {' or '.join(sorted(formats))}: give them as values or by their type")
+        raise ValueError(
+            f"scale_a and scale_b are encodings of {' or '.join(sorted(formats))}: give them as values or by their type"
+        )
     rule_a, rule_b = pairs[0]
     whole = whole_a != 1 or whole_b != 1
     if whole and rule_a.applied != "product":
         raise ValueError(f"a factor beside block scales goes with a unit's blocks (nvfp4, mx), got {rule_a.name}")
     read = [_values(x, r, name) for x, r, name in ((a, rule_a, "scale_a"), (b, rule_b, "scale_b"))]
-    shaped = [(v.reshape(r.shape(s, size, k)), e) for (v, e), r, s, size in zip(read, (rule_a, rule_b), "ab", (m, n), strict=True)]
+    shaped = [
+        (v.reshape(r.shape(s, size, k)), e)
+        for (v, e), r, s, size in zip(read, (rule_a, rule_b), "ab", (m, n), strict=True)
+    ]
     return Scaling(rule_a, rule_b, shaped[0][0], shaped[1][0], shaped[0][1], shaped[1][1], whole_a, whole_b, (m, k, n))
 
 
