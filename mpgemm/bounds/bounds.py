@@ -96,7 +96,10 @@ def steps_of(engine: Engine, k: int, terms: int) -> int:
 
 def overflow_from(engine: Engine) -> float:
     """The size of a sum, or of a product, from which a result may be infinite."""
-    limit = engine.formats[3].max_finite
+    result = engine.formats[3]
+    if isinstance(result, IntegerFormat):
+        return float(result.maximum) + 1
+    limit = result.max_finite
     overflow = getattr(accumulator_of(engine), "product_overflow_exponent", None)
     return limit if overflow is None else min(limit, 2.0**overflow * (1 - 2.0**-20))
 

@@ -186,7 +186,7 @@ class KernelBound:
         with np.errstate(over="ignore", invalid="ignore"):
             reach, error = self._chains
             result = self.unit.formats[3]
-            fits = self._usable & ((np.where(self._usable, self._sizes, 0.0) + error) * bounds.MARGIN < self._limit())
+            fits = self._usable & ((np.where(self._usable, self._sizes, 0.0) + error) * bounds.MARGIN < bounds.overflow_from(self.unit))
             unit = result.unit_roundoff if isinstance(result, Format) else 0.0
             additions = self.order.additions + (self.c is not None and not self.outside)
             error = error + bounds.growth(unit, additions) * (reach + error) + additions * TINY
@@ -201,10 +201,6 @@ class KernelBound:
                 fits = fits & (reaches * (1 + self.out.unit_roundoff) < self.out.max_finite)
             error = error * bounds.MARGIN
             return np.where(self._usable & (fits | finite), error, np.inf)
-
-    def _limit(self) -> float:
-        result = self.unit.formats[3]
-        return float(result.maximum) + 1 if isinstance(result, IntegerFormat) else bounds.overflow_from(self.unit)
 
     def _outside(self, reach: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(error, what surely fits) behind scales and c."""

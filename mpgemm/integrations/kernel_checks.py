@@ -6,6 +6,7 @@ import tensorcore_models as tcm
 from mpgemm.bounds.attribution import attribute
 from mpgemm.integrations.kernel_bugs import FEWEST, suspicions
 from mpgemm.integrations.kernel_failure import failure_of
+from mpgemm.integrations.kernel_integers import assert_integers
 from mpgemm.integrations.kernel_overflow import right_elements, too_many_unbounded, unbounded_line
 from mpgemm.integrations.kernel_statistics import needed
 from mpgemm.integrations.kernel_tolerance import KernelTolerance, gemm_tolerance, kernel_engine
@@ -15,9 +16,12 @@ from tensorcore_models import libraries
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.engines.order import Chain, KOrder
+from tensorcore_models.formats import Format
 from tensorcore_models.formats.operands import operand_bits
 from tensorcore_models.libraries.compare import candidates
 
+#: Types of the outputs of integer kernels.
+INTEGERS = (np.dtype("int32"), np.dtype("int8"), np.dtype("uint8"))
 #: Rows and columns on which other orders are tried.
 TRIED = 8
 
@@ -35,6 +39,10 @@ def assert_gemm_close(
     scale_a=None,
     scale_b=None,
     input_rounding: str | None = None,
+    zero_a=None,
+    zero_b=None,
+    scale_out: float | None = None,
+    zero_out: int | None = None,
 ) -> None:
     """Fail unless a kernel's result is within the certified tolerance of the exact product.
 
@@ -44,6 +52,11 @@ def assert_gemm_close(
         The kernel's result; its type is the output format.
     a, b, c, engine, splits, k_order, promote_every, scale_a, scale_b, input_rounding
         As for :func:`gemm_tolerance`.
+    zero_a, zero_b : int or array_like of int, optional
+        For integer outputs: zero points, one for the matrix, for each row of A or for each column of B;
+        (A - zero_a) (B - zero_b) is meant.
+    scale_out, zero_out : optional
+        For outputs of 8 bits: clamp(round(scale_a scale_b / scale_out sum) + zero_out) is meant.
 
     Raises
     ------
@@ -58,9 +71,17 @@ def assert_gemm_close(
     """
     __tracebackhide__ = True
     computed = tcm.as_array(out, "out")
+    ends = (zero_a, zero_b, scale_out, zero_out)
+    if computed.dtype in INTEGERS:
+        if (splits, k_order, promote_every, input_rounding) != (1, None, None, None):
+            raise ValueError("integer sums are exact in every order: leave splits, k_order, promote_every and input_rounding out")
+        assert_integers(computed, a, b, c, engine, scale_a, scale_b, *ends)
+        return
+    if ends != (None, None, None, None):
+        raise ValueError(f"zero points and scale_out go with outputs of int32, int8 or uint8, out is {computed.dtype}")
     fmt = tcm.format_of_dtype(computed.dtype)
     if fmt is None:
-        raise TypeError(f"out has elements of type {computed.dtype}: no floating-point format")
+        raise TypeError(f"out has elements of type {computed.dtype}, expected a floating-point format, int32, int8 or uint8")
     allowed = gemm_tolerance(
         engine, a, b, c, out_format=fmt.name, splits=splits, k_order=k_order, promote_every=promote_every, scale_a=scale_a,
         scale_b=scale_b, input_rounding=input_rounding,
@@ -134,7 +155,17 @@ def _kinds_differ(out: np.ndarray, allowed: KernelTolerance, wrong: np.ndarray) 
         f"  first: out[{i}, {j}] = {float(out[i, j])!r}, exact {float(exact[i, j])!r}, the model {model!r}",
         f"  of them {np.count_nonzero(wrong & np.isfinite(out))} are finite, "
         f"{np.count_nonzero(wrong & np.isinf(out))} infinite, {np.count_nonzero(wrong & np.isnan(out))} NaN",
+        *_saturated(out, allowed, wrong),
     ]
+
+
+def _saturated(out: np.ndarray, allowed: KernelTolerance, wrong: np.ndarray) -> list[str]:
+    """The largest number of the output's format where the exact result is NaN."""
+    fmt = tcm.get_format(allowed.out_format)
+    lost = wrong & np.isnan(allowed.values)
+    if not lost.any() or not isinstance(fmt, Format) or not (np.abs(out[lost]) == fmt.max_finite).all():
+        return []
+    return [f"  looks like NaN that is saturated: {fmt.max_finite:g} in the place of NaN"]
 
 
 def _cause(allowed: KernelTolerance, i: int, j: int) -> list[str]:

@@ -47,6 +47,8 @@ class Failure:
         The failing elements that are looked at.
     share : float
         What a right kernel's results of one sign lose, over themselves.
+    unit : float
+        What the rounding to a narrower output format loses, over the result.
     """
 
     tolerance: KernelTolerance
@@ -58,6 +60,7 @@ class Failure:
     rows: np.ndarray
     columns: np.ndarray
     share: float = 0.0
+    unit: float = 0.0
 
     @property
     def got(self) -> np.ndarray:
@@ -84,8 +87,9 @@ class Failure:
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             distance = np.abs(self.got - prediction)
             distance = np.where(np.isnan(self.got) & np.isnan(prediction), 0.0, distance)
-            units = np.where(distance == 0, 0.0, distance / (slack * self.allowed))
-            fits = np.where(distance == 0, 0.0, distance / (slack * self.usual))
+            rounding = self.unit * np.abs(prediction)  # what is predicted is rounded, too, and may be larger
+            units = np.where(distance == 0, 0.0, distance / (slack * self.allowed + rounding))
+            fits = np.where(distance == 0, 0.0, distance / np.hypot(slack * self.usual, rounding / math.sqrt(3)))
             fit = float(np.sqrt(np.mean(np.square(fits))))
         largest = float(np.max(np.where(np.isnan(units), np.inf, units)))
         return Finding(fit if math.isfinite(fit) else math.inf, largest, text)
@@ -161,7 +165,7 @@ def failure_of(out: np.ndarray, tolerance: KernelTolerance, wrong: np.ndarray) -
         fmt = get_format(tolerance.out_format)
         unit = fmt.unit_roundoff if isinstance(fmt, Format) and fmt.fraction_bits < 23 else 0.0
         typical = np.hypot(max(share, 2.0**-26) * sizes, unit / math.sqrt(3) * np.abs(exact))
-    return Failure(tolerance, out, exact, tolerance.finite_bound, typical, wrong, rows, columns, lost)
+    return Failure(tolerance, out, exact, tolerance.finite_bound, typical, wrong, rows, columns, lost, unit)
 
 
 def _lost_share(error: np.ndarray, exact: np.ndarray) -> float:
