@@ -66,6 +66,10 @@ QUESTIONS: dict[str, dict[str, tuple[str, str]]] = {
             "mpgemm.commands.invariance",
             "do rows of a GEMM change their bits with the batch size on a GPU library?",
         ),
+        "trace": (
+            "mpgemm.commands.trace",
+            "two recorded runs of a model: which module's bits part first, who made each side, what the logits say",
+        ),
     },
     "look into a unit": {
         "models": ("mpgemm.commands.models", "the catalogue of matrix engines and recovery methods"),

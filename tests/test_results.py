@@ -21,7 +21,7 @@ PACKAGES = ["mpgemm", "mpgemm.inputs", "ascend", "tensorcore_models", *(f"tensor
 NO_RESULTS = {
     "mpgemm": {"ErrorMeter", "ExactResult", "RecoveryMethod"},
     "ascend": {"Blocking", "Chip", "Grid", "Rejection", "Swizzle", "TileSchedule", "Way"},
-    "tensorcore_models": {"BlockScaled", "Format"},
+    "tensorcore_models": {"BlockScaled", "Format", "ScaleRule", "Scaling"},
     "tensorcore_models.libraries": {"Chain", "Epilogue", "Recipe", "Recording", "Sum"},
     "tensorcore_models.probing": {"Aimed", "Box", "ProbeSet", "ProbeVector", "Solver", "Tree"},
     "tensorcore_models.probing.formal": {"Answer", "Way"},

@@ -93,6 +93,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
             "the same for configurations that are known",
         ),
     ),
+    "trace": (
+        ("compare training rollout", "two folders of recorded tensors"),
+        ("compare a100 h100 --logits model.lm_head --no-recipes", "the module of the logits by its name"),
+    ),
     "report": (
         ("out", "one page of what --out wrote"),
         ("out1 out2 --out page.html --title 'Our layers'", "a page that opens without a network"),

@@ -81,7 +81,7 @@ def _addend(f: Failure) -> Iterator[Finding]:
 
 def _again(f: Failure) -> Iterator[Finding]:
     """The result of a run before is added: the accumulator starts from what C holds."""
-    yield f.finding(2 * f.true, "a stale C: everything is there twice, as if added to the result of a run before", 2.0)
+    yield f.finding(2 * f.true, "a stale C: everything is there twice, as if added to the result of a run before", 3.0)
 
 
 def _scale(f: Failure) -> Iterator[Finding]:
@@ -149,12 +149,15 @@ def _operands_rounded(f: Failure) -> Iterator[Finding]:
     fmt = f.tolerance.engine.formats[0]
     added = 0.0 if f.tolerance.c is None else f.tolerance.c[f.rows, f.columns]
     a, b = f.tolerance.given
+    scaling = f.tolerance.scaling if f.tolerance.engine.scale_format is None else None  # there they are multiplied in
+    factors = (1.0, 1.0) if scaling is None else (scaling.spread_a()[f.rows], scaling.spread_b()[:, f.columns].T)
     for name in ("tf32", "bf16", "fp16", "e4m3fn", "e5m2"):
         narrow = get_float_format(name)
         if not isinstance(fmt, Format) or narrow.fraction_bits >= fmt.fraction_bits:
             continue
         for rounding, how in (("rne", "rounded"), ("rz", "cut")):
             rounded = [round_to(x, narrow, rounding, saturate=True) for x in (a[f.rows], b[:, f.columns].T)]
+            rounded = [x * factor for x, factor in zip(rounded, factors, strict=True)]
             prediction = np.einsum("ik,ik->i", *rounded) + added
             yield f.finding(prediction, f"the operands were {how} to {name} first", 1 + 2.0**-6)
 

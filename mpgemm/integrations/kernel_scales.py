@@ -90,7 +90,7 @@ def _scaled(f: Failure, parts: np.ndarray, times: np.ndarray, text: str) -> Find
     """The finding of sums whose blocks are `times` as large."""
     with np.errstate(all="ignore"):
         change = (parts * (times - 1)).sum(1)
-        slack = np.maximum(np.abs(times).max(1), 1.0)
+        slack = 1 + np.abs(times).max(1)
     return f.finding(f.true + change, text, slack)
 
 
