@@ -48,6 +48,10 @@ QUESTIONS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "debug a kernel": {
+        "check": (
+            "mpgemm.commands.check",
+            "is a kernel's result right on this unit, and if not, what kind of bug looks like it?",
+        ),
         "tolerance": ("mpgemm.commands.tolerance", "what a kernel's test may allow, and what a tolerance would miss"),
         "explain": (
             "mpgemm.commands.explain",

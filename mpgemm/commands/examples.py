@@ -31,6 +31,12 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("HMMA.16816.F32", "by its name in SASS, PTX or AMD's compiler"),
         ("--methods", "the recovery methods"),
     ),
+    "check": (
+        ("out.npy A.npy B.npy --engine h100", "a test fails: why?"),
+        ("out.npy A.npy B.npy --format e4m3fn --scale-a SA.npy --scale-b SB.npy --promote-every 128", "FP8 with scales by their shapes"),
+        ("out.npy A.npy B.npy --k-order any --promote-every 64:512", "little is known of the kernel"),
+        ("out.npy A.npy B.npy --zero-a 3 --scale-a 0.1 --scale-b 0.2 --scale-out 0.5", "requantised integers"),
+    ),
     "tolerance": (
         ("--engine h100 --k 512", "what may a test of this kernel allow?"),
         ("--engine h100 --format fp8 --reference rounded --k 512", "against the product of the rounded operands"),

@@ -8,13 +8,16 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.commands import library_options as options
 from mpgemm.commands.library_names import RECORDED_CHOICES, which_library
+from mpgemm.commands.parser import Parser
+from mpgemm.commands.scale_options import add_scale_arguments, scales_of
 from mpgemm.inputs.files import write_matrix, write_text
 from mpgemm.reporting import report
+from tensorcore_models.engines.scaling import read_scales
 from tensorcore_models.explanations.orders import tree_of_order
 from tensorcore_models.formats.operands import values_of_bits
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The command's options."""
     parser.add_argument("a", metavar="A", help="matrix file: .npy, .npz, .mtx or .safetensors")
     parser.add_argument("b", metavar="B", help="matrix file")
@@ -30,6 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         f"for scaled_mm: mmaemu, the {RECORDED_CHOICES}")  # fmt: skip
     options.add_format_arguments(parser)
     parser.add_argument("--scale", type=float, default=1.0, help="one FP32 factor (fp8: the product of both scales)")
+    add_scale_arguments(parser)
+    parser.goes_without(("--scale-a", "--scale-b"), ("--scale",))
     parser.add_argument("--out", metavar="FILE", help="write the result: .npy, encodings for formats that NumPy lacks")
     parser.add_argument("--picture", metavar="FILE.svg", help="draw the order of the recipe's sum")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -49,7 +54,11 @@ def run(args: argparse.Namespace) -> int:
     config = options.parse_config(args.config)
     (m, k), n = a.shape, b.shape[1]
     recipe = options.make_recipe(args.gpu, args.library, config, args.recorded, m, k, n, fmt, out_format)
-    bits = recipe.gemm_bits(a, b, out_format=out_format, scale=args.scale)
+    scaling = read_scales(**scales_of(args), m=m, k=k, n=n)
+    if scaling is None:
+        bits = recipe.gemm_bits(a, b, out_format=out_format, scale=args.scale)
+    else:
+        bits = recipe.scaled_bits(a, b, scaling, out_format=out_format)
     values = values_of_bits(bits, tcm.get_format(out_format))
     native = values if values.dtype.kind == "f" and values.dtype.isbuiltin == 1 else bits
     if args.out:
@@ -60,10 +69,13 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         whole = {"recipe": options.facts(recipe, config, args.recorded), "m": m, "k": k, "n": n, "format": fmt,
                  "out_format": out_format,
+                 "scales": None if scaling is None else scaling.in_words(),
                  "sha256": digest, "first": float(values[0, 0]), "out": args.out}  # fmt: skip
         print(report.json_text(whole), end="")
         return 0
     report.say(str(recipe))
+    if scaling is not None:
+        report.say(f"  scales: {scaling.in_words()}")
     report.say(
         f"\npredicted result: {m} x {n} in {out_format}, first element {float(values[0, 0]):.9g} "
         f"({int(bits[0, 0]):#x}), sha256 {digest[:16]}"

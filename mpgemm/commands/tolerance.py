@@ -7,9 +7,11 @@ import sys
 from mpgemm.bounds.tolerance_result import Line, Tolerance
 from mpgemm.bounds.tolerances import SHAPE, Interrupted, tolerance
 from mpgemm.bounds.vacuity import Vacuity
+from mpgemm.commands.check import add_order_arguments, orders_of
 from mpgemm.commands.matrices import add_matrix_arguments, given_pair, parameters_of
 from mpgemm.commands.parser import Parser
 from mpgemm.commands.prose import wrapped
+from mpgemm.commands.scale_options import add_scale_arguments, scales_of
 from mpgemm.inputs.files import read_matrix
 from mpgemm.reporting import report
 
@@ -27,9 +29,7 @@ def add_arguments(parser: Parser) -> None:
     what.add_argument(
         "--out-format", metavar="FORMAT", help="the kernel rounds its result to this format (bf16, fp16, ...)"
     )
-    what.add_argument(
-        "--promote-every", type=int, metavar="N", help="the kernel adds up in FP32 outside of the unit every N products"
-    )
+    add_order_arguments(what)
     what.add_argument(
         "--reference",
         choices=("given", "rounded"),
@@ -38,6 +38,9 @@ def add_arguments(parser: Parser) -> None:
     )
     source = add_matrix_arguments(parser, f"normal, {SHAPE[0]} x {K} x {SHAPE[1]}", k=True)
     source.add_argument("--c", metavar="FILE", help="C, added to the product of two files")
+    add_scale_arguments(source)
+    parser.goes_with(("--scale-a", "--scale-b"), ("files",), "two matrix files")
+    parser.goes_without(("--k-order", "--splits", "--promote-every"), ("--method",))
     how = parser.add_argument_group("how sure")
     how.add_argument("--quantile", type=float, default=0.99, help="share of whole products that pass (default 0.99)")
     how.add_argument("--confidence", type=float, default=0.95, help="confidence of that share (default 0.95)")
@@ -94,7 +97,7 @@ def _tolerance(args: argparse.Namespace, first) -> Tolerance:
     engine = args.engine or (None if args.method else "h100")
     return tolerance(
         engine, method=args.method, fmt=args.format, reference=args.reference, out_format=args.out_format,
-        promote_every=args.promote_every,
+        **{**orders_of(args), "k_order": args.k_order or "sequential"}, **scales_of(args),
         quantile=args.quantile, confidence=args.confidence, check=check, first=first,
         progress=None if args.quiet or not sys.stderr.isatty() else report.Progress(sys.stderr), **where,
     )  # fmt: skip

@@ -6,6 +6,7 @@ import sys
 import tensorcore_models as tcm
 from mpgemm.commands import library_options as options
 from mpgemm.commands.prose import wrapped
+from mpgemm.commands.scale_options import add_scale_arguments, scales_of
 from mpgemm.experiments.suspects import Suspect, Whodunit
 from mpgemm.experiments.whodunit import Interrupted, whodunit
 from mpgemm.inputs.files import read_matrix
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gpu", help="the device asked about (h100, rtx4060, ...): what it computes comes first, by its name"
     )
+    add_scale_arguments(parser)
     library = parser.add_argument_group("a library's kernel on that device, to try as well")
     library.add_argument(
         "--library", metavar="NAME[-VERSION]", help="cublaslt-13.1 (torch.matmul-13.1), scaled_mm or cutlass"
@@ -62,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     fmt = tcm.get_format(result)
     try:
         answer = whodunit(
-            a, b, found, fmt, addend, methods=methods, recipes=recipes, device=args.gpu, progress=progress
+            a, b, found, fmt, addend, methods=methods, recipes=recipes, device=args.gpu, progress=progress, **scales_of(args)
         )
     except Interrupted as stopped:
         print(f"\nmpgemm whodunit: interrupted: {stopped.known}", file=sys.stderr)
