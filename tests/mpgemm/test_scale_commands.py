@@ -93,3 +93,17 @@ def test_predict_with_factors_of_rows(files, capsys):
     assert "RN32(scale_b RN32(scale_a sum))" in " ".join(capsys.readouterr().out.split())
     assert (np.load("D.npy") == (HOPPER.gemm(a, b) * np.load("RA.npy")) * np.load("RB.npy")).all()
     assert main([*words, "--scale-a", "1", "--scale-b", "1", "--scale", "2"]) == 2
+
+
+def test_explain_shows_where_factors_are_applied(files, capsys):
+    a, b, scales, d = files
+    np.save("FA.npy", a.astype(np.float32))
+    np.save("FB.npy", b.astype(np.float32))
+    words = ["explain", "--format", "fp8", "--engine", "h100", "--files", "FA.npy", "FB.npy", "--element", "3", "5"]
+    assert main([*words, "--scale-a", "SA.npy", "--scale-b", "SB.npy", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["result"] == found["steps"][-1]["total"] == float(d[3, 5])
+    assert [(s["start"], s["stop"]) for s in found["steps"]] == [(0, 128), (128, 256), (256, 384), (384, 512)]
+    assert main([*words, "--scale-a", "0.5", "--scale-b", "0.25"]) == 0
+    assert "RN32(RN32(scale_a scale_b) sum)" in " ".join(capsys.readouterr().out.split())
+    assert main([*words, "--scale-a", "0.5", "--scale-b", "0.25", "--c", "1"]) == 2
