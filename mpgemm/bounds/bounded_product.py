@@ -263,11 +263,11 @@ class EngineProduct:
             bound = case.bound(False)
             if self.reference == "rounded":
                 return bound
-            expected, used = self.expected(data), self._scaled(rounded, data)
-            if np.array_equal(expected[0], used[0]) and np.array_equal(expected[1], used[1]):
+            expected, (a, b) = self.expected(data), self._scaled(rounded, data)
+            if np.array_equal(expected[0], a) and np.array_equal(expected[1], b):
                 return bound
-            lost = np.abs(expected[0] - used[0]) @ np.abs(expected[1])
-            lost = lost + np.abs(used[0]) @ np.abs(expected[1] - used[1])
+            lost = np.abs(expected[0] - a) @ np.abs(expected[1])
+            lost = lost + np.abs(a) @ np.abs(expected[1] - b)
             return np.where(np.isnan(lost), np.inf, bound + lost * bounds.MARGIN)
 
     def rounded(self, data: Data) -> tuple[np.ndarray, np.ndarray]:

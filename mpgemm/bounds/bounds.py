@@ -19,8 +19,8 @@ margin (:data:`MARGIN`) for its own rounding errors.
 
 Units that cut towards zero everywhere do better: no sum is ever larger than the sizes that were added up, so that errors do not
 compound, and what is lost of products is missing from the sums whose size sets the alignment. With ``p`` of products and ``q``
-of sums lost in all T steps, over the largest power of two M: what is lost of products is at most ``L <= p M``, and ``M <= S - L``
-(a power of two that an addend reaches is at most the sum of all that was kept), hence ``L <= p S / (1 + p)`` and
+of sums lost in all T steps, over the largest power of two M: what is lost of products is at most ``L <= p M``, and ``M <= S
+- L`` (a power of two that an addend reaches is at most the sum of all that was kept), hence ``L <= p S / (1 + p)`` and
 
     error <= (p + q) / (1 + p) S + T beta      (q <= 1),
 

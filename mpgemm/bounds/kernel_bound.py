@@ -1,8 +1,8 @@
 """The certified bound of a kernel: its chains, the sums outside of the unit, scales, an addend, and the output's rounding.
 
-Inside of chains the smaller of two bounds counts: the one of sizes alone, which holds for every order that the test allows, and,
-where the order is known, the one from the sums that the operands have (:mod:`mpgemm.bounds.running`). Everything outside is FP32
-rounded to nearest, a relative error of at most 2^-24 each.
+Inside of chains the smaller of two bounds counts: the one of sizes alone, which holds for every order that the test allows,
+and, where the order is known, the one from the sums that the operands have (:mod:`mpgemm.bounds.running`). Everything
+outside is FP32 rounded to nearest, a relative error of at most 2^-24 each.
 """
 
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def used_operands(unit: Engine, x: np.ndarray, y: np.ndarray, scaling: Scaling |
         inside = (scaling.a, scaling.b) if scaling is not None else inside
     used = apply_scales(unit, *given, *inside)
     scaled = used if scaling is None else (given[0] * scaling.spread_a(), given[1] * scaling.spread_b())
-    return Used(*used, *scaled, facts_of(unit, *given, *inside))
+    return Used(used[0], used[1], scaled[0], scaled[1], facts_of(unit, *given, *inside))
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,9 @@ class KernelBound:
         with np.errstate(over="ignore", invalid="ignore"):
             reach, error = self._chains
             result = self.unit.formats[3]
-            fits = self._usable & ((np.where(self._usable, self._sizes, 0.0) + error) * bounds.MARGIN < bounds.overflow_from(self.unit))
+            fits = self._usable & (
+                (np.where(self._usable, self._sizes, 0.0) + error) * bounds.MARGIN < bounds.overflow_from(self.unit)
+            )
             unit = result.unit_roundoff if isinstance(result, Format) else 0.0
             additions = self.order.additions + (self.c is not None and not self.outside)
             error = error + bounds.growth(unit, additions) * (reach + error) + additions * TINY

@@ -15,21 +15,19 @@ from tensorcore_models.formats.rounding import round_to
 
 def model_results(engine: Engine, x, y, c, scaling: Scaling | None, options: dict[str, Any]) -> list[np.ndarray]:
     """What an engine returns for values that its formats hold, c added before (where it can be) or behind; float64."""
-    formats = engine.formats
-    bits = [operand_bits(v, f, None, n) for v, f, n in zip((x, y), formats, "ab", strict=False)]
+    a_format, b_format, c_format, d_format = engine.formats
+    a, b = operand_bits(x, a_format, None, "a"), operand_bits(y, b_format, None, "b")
     if scaling is not None and scaling.roundings:
-        total = scaled_sums(engine, *bits, scaling, **options)
+        total = scaled_sums(engine, a, b, scaling, **options)
         with np.errstate(over="ignore", invalid="ignore"):
             return [(total if c is None else total + c.astype(np.float32)).astype(np.float64)]
-    scales = (None, None) if scaling is None else (scaling.bits_a, scaling.bits_b)
-    plain = values_of_bits(engine.gemm_bits(*bits, None, *scales, **options), formats[3]).astype(np.float64)
+    scale_a, scale_b = (None, None) if scaling is None else (scaling.bits_a, scaling.bits_b)
+    plain = values_of_bits(engine.gemm_bits(a, b, None, scale_a, scale_b, **options), d_format).astype(np.float64)
     if c is None:
         return [plain]
-    c_bits = operand_bits(
-        round_to(c, formats[2]) if isinstance(formats[2], Format) else c.astype(np.int64), formats[2], None, "c"
-    )
-    first = values_of_bits(engine.gemm_bits(*bits, c_bits, *scales, **options), formats[3]).astype(np.float64)
-    return [
-        first,
-        tcm.decode(tcm.encode(plain + c, formats[3]), formats[3]) if isinstance(formats[3], Format) else plain + c,
-    ]
+    seed = round_to(c, c_format) if isinstance(c_format, Format) else c.astype(np.int64)
+    c_bits = operand_bits(seed, c_format, None, "c")
+    first = values_of_bits(engine.gemm_bits(a, b, c_bits, scale_a, scale_b, **options), d_format).astype(np.float64)
+    if not isinstance(d_format, Format):
+        return [first, plain + c]
+    return [first, tcm.decode(tcm.encode(plain + c, d_format), d_format)]

@@ -1,9 +1,9 @@
 """Certified errors of a chain whose order is known, from the sums that its operands really have.
 
 The bounds of :mod:`mpgemm.bounds.bounds` know the sizes |A||B| alone. In a known order the running sum is known up to the error
-that was made so far: at each step ``reach = |exact sum so far| + error so far`` replaces S, which on data of both signs is smaller
-by about the square root of k. One step of a unit with alpha, beta adds at most ``alpha (reach + sizes of its products) + beta``;
-one that aligns its addends at most
+that was made so far: at each step ``reach = |exact sum so far| + error so far`` replaces S, which on data of both signs is
+smaller by about the square root of k. One step of a unit with alpha, beta adds at most ``alpha (reach + sizes of its
+products) + beta``; one that aligns its addends at most
 
     (products + sums) 2^E + rounding 2^floor(log2 reach behind) + beta,     2^E <= max(2^floor(log2 reach), largest product).
 """

@@ -70,7 +70,8 @@ class ScaledDescription(Result):
         if len(inside) > 1:
             step = self.steps[worst]
             texts.append(
-                f"most is lost inside of the unit at k {step.start}:{step.stop}: {inside[worst]:.3g} of {sum(inside):.3g} in all chains"
+                f"most is lost inside of the unit at k {step.start}:{step.stop}: {inside[worst]:.3g} of {sum(inside):.3g} "
+                "in all chains"
             )
         return texts
 

@@ -103,8 +103,8 @@ def tolerance(
     promote_every : int or (least, most), optional
         Products after which the kernel adds its chain to a sum in FP32 outside of the unit and starts anew.
     scale_a, scale_b : array_like, optional
-        Scales that go with `data`, read by shape and type (:func:`tensorcore_models.read_scales`). |A|, |B| and the exact product
-        are then those of the scaled operands.
+        Scales that go with `data`, read by shape and type (:func:`tensorcore_models.read_scales`). |A|, |B| and the exact
+        product are then those of the scaled operands.
     k_order, splits : optional
         Orders of k that the kernel may have, as for :func:`mpgemm.testing.gemm_tolerance`.
     reference : {"given", "rounded"}

@@ -21,7 +21,9 @@ def add_arguments(parser: Parser) -> None:
     for name, text in (("out", "the kernel's result"), ("a", "A"), ("b", "B")):
         parser.add_argument(name, metavar=name.upper(), help=f"matrix file: {text}")
     parser.add_argument("--engine", default="h100", help="device (h100), path (h100/mma) or arch:name (default h100)")
-    parser.add_argument("--format", metavar="FORMAT", help="format of A and B where their files hold encodings (unsigned integers)")
+    parser.add_argument(
+        "--format", metavar="FORMAT", help="format of A and B where their files hold encodings (unsigned integers)"
+    )
     parser.add_argument("--out-format", metavar="FORMAT", help="format of OUT where its file holds encodings")
     parser.add_argument("--c", metavar="FILE", help="C (a bias), added to the product")
     add_scale_arguments(parser)
@@ -35,10 +37,16 @@ def add_arguments(parser: Parser) -> None:
 
 def add_order_arguments(parser) -> None:
     """The orders of k that a kernel may have."""
-    parser.add_argument("--splits", type=int, default=1, metavar="S", help="chains of k at most, added up outside (default 1)")
-    parser.add_argument("--k-order", metavar="ORDER", help="sequential, split_k:S, sliced_k:S, or any: the unit's steps in any order")
     parser.add_argument(
-        "--promote-every", metavar="N|LEAST:MOST", help="the kernel adds up in FP32 outside of the unit every N products"
+        "--splits", type=int, default=1, metavar="S", help="chains of k at most, added up outside (default 1)"
+    )
+    parser.add_argument(
+        "--k-order", metavar="ORDER", help="sequential, split_k:S, sliced_k:S, or any: the unit's steps in any order"
+    )
+    parser.add_argument(
+        "--promote-every",
+        metavar="N|LEAST:MOST",
+        help="the kernel adds up in FP32 outside of the unit every N products",
     )
 
 
@@ -57,7 +65,9 @@ def orders_of(args: argparse.Namespace) -> dict:
         except ValueError:
             numbers = ()
         if len(numbers) not in (1, 2):
-            raise ValueError(f"--promote-every is {args.promote_every!r}, expected a number of products as 128, or 64:512")
+            raise ValueError(
+                f"--promote-every is {args.promote_every!r}, expected a number of products as 128, or 64:512"
+            )
         every = numbers[0] if len(numbers) == 1 else numbers
     return {"splits": args.splits, "k_order": args.k_order, "promote_every": every}
 
@@ -109,7 +119,8 @@ def _allowed(out: np.ndarray, a, b, c, options: dict) -> str:
     line = allowed.statistics
     kind = f"within its certified bound, at most {allowed.atol:.3g}" if line is None else str(line)
     scales = "" if allowed.scaling is None else f"; scales: {allowed.scaling.in_words()}"
-    return f"every element is right for {allowed.engine.label}, {allowed.order.in_words()}: {kind}; {allowed.vacuity.verdict}{scales}"
+    what = f"every element is right for {allowed.engine.label}, {allowed.order.in_words()}"
+    return f"{what}: {kind}; {allowed.vacuity.verdict}{scales}"
 
 
 def read_format(out: np.ndarray) -> str:

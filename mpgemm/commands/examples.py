@@ -33,7 +33,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "check": (
         ("out.npy A.npy B.npy --engine h100", "a test fails: why?"),
-        ("out.npy A.npy B.npy --format e4m3fn --scale-a SA.npy --scale-b SB.npy --promote-every 128", "FP8 with scales by their shapes"),
+        (
+            "out.npy A.npy B.npy --format e4m3fn --scale-a SA.npy --scale-b SB.npy --promote-every 128",
+            "FP8 with scales by their shapes",
+        ),
         ("out.npy A.npy B.npy --k-order any --promote-every 64:512", "little is known of the kernel"),
         ("out.npy A.npy B.npy --zero-a 3 --scale-a 0.1 --scale-b 0.2 --scale-out 0.5", "requantised integers"),
     ),

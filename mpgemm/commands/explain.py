@@ -124,7 +124,10 @@ def _scaled(args, name: str) -> int:
     first, *others = found.sentences()
     print(wrapped(first))
     headings = ("k", "chain", "exact", "times", "total")
-    rows = [(f"{s.start}:{s.stop}", f"{s.chain:.9g}", f"{s.exact:.9g}", f"{s.factor:.9g}", f"{s.total:.9g}") for s in found.steps]
+    rows = [
+        (f"{s.start}:{s.stop}", f"{s.chain:.9g}", f"{s.exact:.9g}", f"{s.factor:.9g}", f"{s.total:.9g}")
+        for s in found.steps
+    ]
     report.say(f"\n{report.Table('chains of the unit', headings, rows)}\n")
     print("\n".join(wrapped(text) for text in others))
     return 0

@@ -11,8 +11,8 @@ def add_scale_arguments(parser: Any) -> None:
     for side in "ab":
         parser.add_argument(
             f"--scale-{side}", nargs="+", metavar="X|FILE",
-            help=f"scale of {side.upper()}: a number or a file, whose shape says the rule (per tensor, rows and columns, blocks of 128, "
-            "mx, nvfp4); block scales and one number more for nvfp4",
+            help=f"scale of {side.upper()}: a number or a file, whose shape says the rule (per tensor, rows and "
+            "columns, blocks of 128, mx, nvfp4); block scales and one number more for nvfp4",
         )  # fmt: skip
 
 
@@ -31,7 +31,9 @@ def _given(words: list[str] | None, option: str) -> Any:
     if words is None:
         return None
     if len(words) > 2:
-        raise ValueError(f"{option} takes a number or a file, and one number more beside block scales; got {len(words)} values")
+        raise ValueError(
+            f"{option} takes a number or a file, and one number more beside block scales; got {len(words)} values"
+        )
     first, *more = words
     value = _number(first)
     scale = read_array(first) if value is None else value

@@ -19,8 +19,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             name, metavar=f"RUN{1 + (name == 'second')}",
             help="folder of recorded tensors: .safetensors, .npz, .npy or .pt with names of modules and steps",
         )  # fmt: skip
-    parser.add_argument("--logits", metavar="MODULE", help="the module whose output are logits (default: lm_head or logits)")
-    parser.add_argument("--no-recipes", action="store_true", help="do not look for who made the first output that differs")
+    parser.add_argument(
+        "--logits", metavar="MODULE", help="the module whose output are logits (default: lm_head or logits)"
+    )
+    parser.add_argument(
+        "--no-recipes", action="store_true", help="do not look for who made the first output that differs"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -54,10 +58,21 @@ def _shown(found: TraceComparison) -> list[ModuleDifference]:
     """The modules from the first that differs on, thinned evenly."""
     start = next(i for i, row in enumerate(found.modules) if row is found.first)
     rows = found.modules[start:]
-    places = {round(i * (len(rows) - 1) / max(1, SHOWN - 1)) for i in range(SHOWN)} if len(rows) > SHOWN else range(len(rows))
+    places = (
+        {round(i * (len(rows) - 1) / max(1, SHOWN - 1)) for i in range(SHOWN)}
+        if len(rows) > SHOWN
+        else range(len(rows))
+    )
     return [rows[i] for i in sorted(places)]
 
 
 def _cells(row: ModuleDifference) -> tuple:
     inputs = {None: "?", True: "equal", False: "differ"}[row.inputs]
-    return row.step, row.module, inputs, f"{row.differing} of {row.elements}", f"{row.relative:.2g}", f"{row.largest:.2g}"
+    return (
+        row.step,
+        row.module,
+        inputs,
+        f"{row.differing} of {row.elements}",
+        f"{row.relative:.2g}",
+        f"{row.largest:.2g}",
+    )

@@ -64,7 +64,16 @@ def run(args: argparse.Namespace) -> int:
     fmt = tcm.get_format(result)
     try:
         answer = whodunit(
-            a, b, found, fmt, addend, methods=methods, recipes=recipes, device=args.gpu, progress=progress, **scales_of(args)
+            a,
+            b,
+            found,
+            fmt,
+            addend,
+            methods=methods,
+            recipes=recipes,
+            device=args.gpu,
+            progress=progress,
+            **scales_of(args),
         )
     except Interrupted as stopped:
         print(f"\nmpgemm whodunit: interrupted: {stopped.known}", file=sys.stderr)

@@ -18,9 +18,9 @@ from mpgemm.recovery.word_run import WordStore
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.engines.matrix_engine import MatrixEngine
+from tensorcore_models.engines.order import Chain, Order, Sum, Unit, evaluate, order_of
 from tensorcore_models.engines.scaled import scaled_sums
 from tensorcore_models.engines.scaling import Scaling
-from tensorcore_models.engines.order import Chain, Order, Sum, Unit, evaluate, order_of
 from tensorcore_models.formats import Format, IntegerFormat, get_float_format
 from tensorcore_models.formats.interop import format_of_dtype
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
@@ -214,7 +214,7 @@ def _arithmetic(engine: MatrixEngine, rounding: str | None) -> tuple:
 
 def _units(result: AnyFormat, scaling: Scaling | None = None) -> Iterator[MatrixEngine]:
     """Instructions and IEEE chains whose results can become `result`."""
-    blocks = (None, None)
+    blocks: tuple[str | None, int | None] = (None, None)
     if scaling is not None and scaling.applied == "product":
         blocks = scaling.rule_a.format, scaling.rule_a.along
     for row in tcm.list_instructions():

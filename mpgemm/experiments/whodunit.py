@@ -75,7 +75,8 @@ def whodunit(
     device : str, optional
         The device asked about: what it computes goes by its name and comes first.
     scale_a, scale_b : array_like, optional
-        Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`); instructions alone are tried then.
+        Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`); instructions alone are tried
+        then.
     progress : callable, optional
         (done, total, label).
 

@@ -62,10 +62,10 @@ def assert_gemm_close(
     ------
     AssertionError
         If an element is outside (where the certified tolerance sees fewer than half of the dropped blocks of k: of the
-        statistical one, :mod:`mpgemm.integrations.kernel_statistics`): the worst element, its bound, the engine's own part of its error, and what kind of bug would
-        look like this. Where the exact result or the model's is infinite or NaN, the result must be of that kind and sign.
-        Also if the tolerance is vacuous (a kernel that writes zeros would pass), and if more than a tenth of the elements have
-        no finite bound, since they may overflow.
+        statistical one, :mod:`mpgemm.integrations.kernel_statistics`): the worst element, its bound, the engine's own part
+        of its error, and what kind of bug would look like this. Where the exact result or the model's is infinite or NaN,
+        the result must be of that kind and sign. Also if the tolerance is vacuous (a kernel that writes zeros would pass),
+        and if more than a tenth of the elements have no finite bound, since they may overflow.
     ValueError, TypeError
         As :func:`gemm_tolerance`; and if the result has another shape or no format.
     """
@@ -74,14 +74,18 @@ def assert_gemm_close(
     ends = (zero_a, zero_b, scale_out, zero_out)
     if computed.dtype in INTEGERS:
         if (splits, k_order, promote_every, input_rounding) != (1, None, None, None):
-            raise ValueError("integer sums are exact in every order: leave splits, k_order, promote_every and input_rounding out")
+            raise ValueError(
+                "integer sums are exact in every order: leave splits, k_order, promote_every and input_rounding out"
+            )
         assert_integers(computed, a, b, c, engine, scale_a, scale_b, *ends)
         return
     if ends != (None, None, None, None):
         raise ValueError(f"zero points and scale_out go with outputs of int32, int8 or uint8, out is {computed.dtype}")
     fmt = tcm.format_of_dtype(computed.dtype)
     if fmt is None:
-        raise TypeError(f"out has elements of type {computed.dtype}, expected a floating-point format, int32, int8 or uint8")
+        raise TypeError(
+            f"out has elements of type {computed.dtype}, expected a floating-point format, int32, int8 or uint8"
+        )
     allowed = gemm_tolerance(
         engine, a, b, c, out_format=fmt.name, splits=splits, k_order=k_order, promote_every=promote_every, scale_a=scale_a,
         scale_b=scale_b, input_rounding=input_rounding,

@@ -13,7 +13,8 @@ from tensorcore_models.formats import Format, get_format
 SAMPLES = 256
 #: Rows and columns at most on which the engine's own errors are measured.
 SIDE = 64
-#: Rows and columns of a cell, share of failing elements from which a cell is wrong, and share of wrong cells from which all are.
+#: Rows and columns of a cell, share of failing elements from which a cell is wrong, and share of wrong cells
+#: from which all are.
 CELL, DENSE, SURE = 8, 0.1, 0.95
 #: Products that are looked at, about.
 LOOKED_AT = 1 << 21
@@ -98,9 +99,11 @@ class Failure:
         """Products of these elements along k, shape (elements, k)."""
         return self.tolerance.a[self.rows] * self.tolerance.b[:, self.columns].T
 
-    def moved(self, **places: np.ndarray) -> "Failure":
+    def moved(self, rows: np.ndarray | None = None, columns: np.ndarray | None = None) -> "Failure":
         """The same with other rows or columns."""
-        return replace(self, **places)
+        return replace(
+            self, rows=self.rows if rows is None else rows, columns=self.columns if columns is None else columns
+        )
 
     def everywhere(self) -> "Failure":
         """The same with elements that do not fail, too, where failing ones are all over the result.

@@ -65,7 +65,9 @@ def assert_integers(
     left, right = (tcm.as_array(x, name) for x, name in ((a, "a"), (b, "b")))
     unit = kernel_engine(engine, left, right)
     if tcm.get_format(unit.d_format).name != "s32":
-        raise TypeError(f"out is {out.dtype}, but {unit.label} gives {unit.d_format}: integer outputs are of integer operands")
+        raise TypeError(
+            f"out is {out.dtype}, but {unit.label} gives {unit.d_format}: integer outputs are of integer operands"
+        )
     points = [_zero_points(z, side, x.shape) for z, side, x in ((zero_a, "a", left), (zero_b, "b", right))]
     x, y = (v.astype(np.float64) - z for v, z in zip((left, right), points, strict=True))
     added = None if c is None else tcm.as_array(c, "c").astype(np.float64)
@@ -75,7 +77,9 @@ def assert_integers(
     scaled = (scale_a, scale_b, scale_out) != (None, None, None)
     if out.dtype == np.int32:
         if scaled or zero_out is not None:
-            raise ValueError("out is int32, the sums themselves: scales and zero_out go with requantised outputs of 8 bits")
+            raise ValueError(
+                "out is int32, the sums themselves: scales and zero_out go with requantised outputs of 8 bits"
+            )
         wrong, expected, how = out != sums, sums, "exact sums"
     else:
         end = _requantised(out, scale_a, scale_b, scale_out, zero_out, (*left.shape, right.shape[1]))
@@ -121,15 +125,17 @@ def _sums(x: np.ndarray, y: np.ndarray, c: np.ndarray | None) -> np.ndarray:
     if beyond.any():
         i, j = (int(v) for v in np.argwhere(beyond)[0])
         raise ValueError(
-            f"{np.count_nonzero(beyond)} of {sums.size} exact sums leave int32, the first is {int(sums[i, j])} at ({i}, {j}): units wrap "
-            "(or clamp, .satfinite) there; use smaller operands or fewer values of k"
+            f"{np.count_nonzero(beyond)} of {sums.size} exact sums leave int32, the first is {int(sums[i, j])} at ({i}, {j}): "
+            "units wrap (or clamp, .satfinite) there; use smaller operands or fewer values of k"
         )
     return sums
 
 
 def _requantised(out: np.ndarray, scale_a: Any, scale_b: Any, scale_out: Any, zero_out: Any, sizes) -> Requantised:
     if scale_out is None:
-        raise ValueError(f"out is {out.dtype}: a requantised output needs scale_out (and scale_a, scale_b; zero_out where it has one)")
+        raise ValueError(
+            f"out is {out.dtype}: a requantised output needs scale_out (and scale_a, scale_b; zero_out where it has one)"
+        )
     m, k, n = sizes
     scaling = read_scales(1.0 if scale_a is None else scale_a, 1.0 if scale_b is None else scale_b, m, k, n)
     if scaling is None or scaling.applied != "end":
@@ -204,7 +210,10 @@ def _end_faults(out, end: Requantised, a, b, points, c, sums) -> list[str]:
     ):
         if end.right(out.astype(np.float64), summed(za, zb)).all():
             found.append(f"a zero point: {text}")
-    if c is not None and end.right(out.astype(np.float64), a @ b if not any(p.any() for p in points) else sums - c).all():
+    if (
+        c is not None
+        and end.right(out.astype(np.float64), a @ b if not any(p.any() for p in points) else sums - c).all()
+    ):
         found.append("the addend: C is left out")
     exact = end.values(sums)
     modes = {"the output is cut, not rounded": np.trunc, "the output is rounded down": np.floor}

@@ -104,7 +104,7 @@ def _neighbours(f: Failure, scaling: Scaling, side: int, parts, own, where: str)
         for step in (1, -1):
             at = np.clip(places + step * (rule.together or size), 0, size - 1)
             if rule.together is not None and (at != places).any():
-                moved = f.moved(**{("rows", "columns")[side]: at})
+                moved = f.moved(rows=at) if side == 0 else f.moved(columns=at)
                 yield _scaled(
                     f, parts, _parts_scales(moved, scaling)[side] / own, f"{name} is that of the {word} {_after(step)}"
                 )
@@ -141,7 +141,8 @@ def own_scales(f: Failure) -> Iterator[Finding]:
             continue
         text = f"the scale of {name} {found[0]} is wrong: its results are {ratios[0]:.6g} times the exact ones"
         if found.size > 1:
-            text = f"the scales of {name}s {in_list(found)} are wrong: results of {name} {found[0]} are {ratios[0]:.6g} times the exact ones"
+            text = f"the scales of {name}s {in_list(found)} are wrong: results of {name} {found[0]} are "
+            text += f"{ratios[0]:.6g} times the exact ones"
         prediction = f.true + (ratios - 1)[index] * base
         yield f.finding(prediction, text, 1 + np.abs(ratios)[index])._replace(free=int(found.size))
 

@@ -1,10 +1,10 @@
-"""A statistical line for a kernel whose certified bound sees no dropped block: what right kernels return on these very operands.
+"""A statistical line for a kernel whose certified bound sees no dropped block: what right kernels return on these operands.
 
 Draws are right kernels in orders that the test allows (the unit's steps permuted, chains and sums outside of random lengths) on
 random rows and columns. Units that cut lose the same share of all results of one sign: the line has that share in its middle,
 ``|out - (1 + share) exact| <= half |A||B|``, and its half width is carried from the draws to all m n elements by the tail of
-their errors (:mod:`mpgemm.bounds.tails`). Where a test does not say how long the kernel's chains are, what lies between that share
-and nothing lost is right, too.
+their errors (:mod:`mpgemm.bounds.tails`). Where a test does not say how long the kernel's chains are, what lies between
+that share and nothing lost is right, too.
 """
 
 from dataclasses import dataclass
@@ -58,9 +58,9 @@ class KernelStatistics:
         p = self.power
         return (
             f"statistical ({QUANTILE:.1%} of right products pass, confidence {CONFIDENCE:.0%}; {self.elements} elements in "
-            f"{self.draws} right kernels of random orders): |out - {1 + self.share:.6g} exact| <= {self.relative:.3g} (|A||B| + "
-            f"|C|) and the output's rounding; power: {p.blocks - p.unseen_blocks} of {p.blocks} blocks of {p.block} products and "
-            f"{p.terms - p.unseen_terms} of {p.terms} single k are seen if they are left out"
+            f"{self.draws} right kernels of random orders): |out - {1 + self.share:.6g} exact| <= {self.relative:.3g} "
+            f"(|A||B| + |C|) and the output's rounding; power: {p.blocks - p.unseen_blocks} of {p.blocks} blocks of "
+            f"{p.block} products and {p.terms - p.unseen_terms} of {p.terms} single k are seen if they are left out"
         )
 
 

@@ -66,12 +66,9 @@ def stale_blocks(f: Failure) -> Iterator[Finding]:
                 changes = (sums - own[:, back:]) * (1 + f.share)
                 best = _nearest(f, changes)
                 start = (best + back) * length
-                text = f"a stale block: at k {start}:{start + length} {operand} still hold k {start - back * length}:{start - (back - 1) * length}"
-                text = (
-                    text.replace("A still hold", "A still holds").replace(" B still hold", " B still holds")
-                    if operand != "A and B"
-                    else text
-                )
+                old = f"k {start - back * length}:{start - (back - 1) * length}"
+                holds = "hold" if operand == "A and B" else "holds"
+                text = f"a stale block: at k {start}:{start + length} {operand} still {holds} {old}"
                 yield f.finding(f.true + changes[:, best], text, 2.0)._replace(free=1)
 
 

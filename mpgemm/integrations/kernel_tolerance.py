@@ -1,4 +1,4 @@
-"""The tolerance of one kernel's result: an engine's certified bound, scales, the output's rounding, and whether it could fail."""
+"""The tolerance of one kernel's result: a certified bound with scales and the output's rounding, and whether it could fail."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -171,8 +171,8 @@ def gemm_tolerance(
     """The tolerance that a test of a kernel on an engine may use for these operands.
 
     It holds for a kernel that chains the engine's steps over k in order, in at most `splits` chains whose results are added in
-    any order in the format of the engine's results, adds c anywhere, and rounds once to the output's format. Scales that are not
-    the unit's own are applied in FP32 where their rule says, in any order, and c behind them.
+    any order in the format of the engine's results, adds c anywhere, and rounds once to the output's format. Scales that
+    are not the unit's own are applied in FP32 where their rule says, in any order, and c behind them.
 
     Parameters
     ----------
@@ -202,8 +202,8 @@ def gemm_tolerance(
     Raises
     ------
     ValueError
-        If values are not representable and `input_rounding` is None, shapes do not fit, scales fit no rule, or no bound is known
-        for the engine; if parts of the order contradict each other or do not fit the engine's steps.
+        If values are not representable and `input_rounding` is None, shapes do not fit, scales fit no rule, or no bound is
+        known for the engine; if parts of the order contradict each other or do not fit the engine's steps.
     TypeError
         If `splits` or `promote_every` is not an integer.
     """
@@ -218,7 +218,7 @@ def gemm_tolerance(
     sizes = arrays[0].shape[0], arrays[0].shape[1], arrays[1].shape[1]
     known = engine if isinstance(engine, Engine) else Multiplier(engine).engine
     scaling = read_scales(scale_a, scale_b, *sizes, known)
-    unit = kernel_engine(engine, *arrays, scaling)
+    unit = kernel_engine(engine, arrays[0], arrays[1], scaling)
     order = kernel_order(unit, sizes[1], splits, k_order, promote_every, scaling)
     x, y = (
         values_of_bits(operand_bits(x, fmt, input_rounding, name), fmt)

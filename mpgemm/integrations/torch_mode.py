@@ -1,8 +1,9 @@
 """Torch's matrix products on emulated matrix units: a dispatch mode under which every product of a model runs on an engine.
 
 What reaches the mode is what torch dispatches after autograd: `mm`, `addmm`, `bmm`, `baddbmm`, convolutions, and products with
-scales, of groups and of integers (:mod:`mpgemm.integrations.torch_scaled`), of the forward and of the backward pass; `linear`, `matmul`, `einsum` and the math path of attention are made of these. A
-product that this module does not form raises (or, with ``strict=False``, runs natively and is counted).
+scales, of groups and of integers (:mod:`mpgemm.integrations.torch_scaled`), of the forward and of the backward pass;
+`linear`, `matmul`, `einsum` and the math path of attention are made of these. A product that this module does not form
+raises (or, with ``strict=False``, runs natively and is counted).
 
 The end of a product: the engine's sum from +0, RN(alpha sum), RN(beta c), RN of their sum in the sum's format, then one
 rounding to the output's type. That is the order in :meth:`tensorcore_models.Instruction.gemm` for alpha or beta other than 1.
@@ -154,7 +155,13 @@ class Emulation(TorchDispatchMode):
         return "tf32" if fmt == "fp32" and allows_tf32(kind) else fmt
 
     def on_all(
-        self, product: Product, batch: int, arrays, multiply: Callable[[Multiplier], tuple], end: str = "", describe=None
+        self,
+        product: Product,
+        batch: int,
+        arrays,
+        multiply: Callable[[Multiplier], tuple],
+        end: str = "",
+        describe=None,
     ) -> torch.Tensor:
         """The first engine's result.
 
@@ -281,6 +288,13 @@ def _convolution_backward(
     return grad_x, grad_w, grad_b
 
 
+_SCALED: dict[str, Callable] = {
+    "_scaled_mm": scaled.scaled_mm,
+    "_scaled_mm_v2": scaled.scaled_mm_v2,
+    "_grouped_mm": scaled.grouped_mm,
+    "_scaled_grouped_mm": scaled.scaled_grouped_mm,
+    "_int_mm": scaled.int_mm,
+}
 _HANDLERS: dict[Any, Callable] = {
     aten.mm: _mm,
     aten.bmm: _bmm,
@@ -288,14 +302,7 @@ _HANDLERS: dict[Any, Callable] = {
     aten.addmm_: _addmm,
     aten.baddbmm: _baddbmm,
     aten.baddbmm_: _baddbmm,
-    **{
-        getattr(aten, name): handler
-        for name, handler in {
-            "_scaled_mm": scaled.scaled_mm, "_scaled_mm_v2": scaled.scaled_mm_v2, "_grouped_mm": scaled.grouped_mm,
-            "_scaled_grouped_mm": scaled.scaled_grouped_mm, "_int_mm": scaled.int_mm,
-        }.items()
-        if hasattr(aten, name)
-    },
+    **{getattr(aten, name): handler for name, handler in _SCALED.items() if hasattr(aten, name)},
     aten.convolution: _convolution,
     aten.convolution_backward: _convolution_backward,
 }

@@ -45,13 +45,17 @@ def record(model: torch.nn.Module, folder: str | Path, *, modules=(torch.nn.Line
         def hook(module, inputs, output):
             weight, bias = (getattr(module, each, None) for each in ("weight", "bias"))
             tensors = {"input": inputs[0] if inputs else None, "weight": weight, "bias": bias, "output": output}
-            kept = {kind: _array(x) for kind, x in tensors.items() if isinstance(x, torch.Tensor) and x.dtype in FORMATS}
+            kept = {
+                kind: _array(x) for kind, x in tensors.items() if isinstance(x, torch.Tensor) and x.dtype in FORMATS
+            }
             recorder.record(name, **kept)
 
         return hook
 
     handles = [
-        module.register_forward_hook(keep(name or "model")) for name, module in model.named_modules() if isinstance(module, modules)
+        module.register_forward_hook(keep(name or "model"))
+        for name, module in model.named_modules()
+        if isinstance(module, modules)
     ]
     handles.append(model.register_forward_hook(lambda *_: recorder.next_step()))
     try:

@@ -1,4 +1,4 @@
-"""Torch's products of operands with scales, of groups, and of integers: `_scaled_mm`, `_scaled_mm_v2`, `_grouped_mm`, `_int_mm`.
+"""Torch's products with scales, of groups, and of integers: `_scaled_mm`, `_scaled_mm_v2`, `_grouped_mm`, `_int_mm`.
 
 One scale for each matrix is measured on two GPUs (:mod:`tensorcore_models.libraries.scaled_mm`). What others do is predicted
 from public sources: factors of rows and columns as torch's kernel on CUTLASS applies them, which with `use_fast_accum` is one
@@ -39,14 +39,17 @@ TILE, BESIDE = (128, 4), 32
 def scale_array(scale: torch.Tensor) -> np.ndarray:
     """Scales in numpy's types."""
     scale = scale.detach()
-    for dtype, found in ((torch.float8_e8m0fnu, ml_dtypes.float8_e8m0fnu), (torch.float8_e4m3fn, ml_dtypes.float8_e4m3fn)):
+    for dtype, found in (
+        (torch.float8_e8m0fnu, ml_dtypes.float8_e8m0fnu),
+        (torch.float8_e4m3fn, ml_dtypes.float8_e4m3fn),
+    ):
         if scale.dtype == dtype:
             return scale.contiguous().view(torch.uint8).numpy().view(found)
     return scale.to(torch.float32).numpy()
 
 
 def unswizzled(scales: np.ndarray, across: int, along: int) -> np.ndarray:
-    """Block scales (across, along) from the layout of tiles of 128 x 4 in which GPUs read them (cuBLAS, "scaling factors layouts").
+    """Block scales (across, along) from the layout of tiles of 128 x 4 in which GPUs read them (cuBLAS's documentation).
 
     Parameters
     ----------
@@ -63,8 +66,8 @@ def unswizzled(scales: np.ndarray, across: int, along: int) -> np.ndarray:
     rows, columns = -(-across // TILE[0]), -(-along // TILE[1])
     if scales.size != rows * columns * TILE[0] * TILE[1]:
         raise ValueError(
-            f"{scales.size} block scales for {across} rows and {along} blocks of k: swizzled ones are padded to tiles of 128 x 4, "
-            f"{rows * columns * TILE[0] * TILE[1]} in all"
+            f"{scales.size} block scales for {across} rows and {along} blocks of k: swizzled ones are padded to tiles of "
+            f"128 x 4, {rows * columns * TILE[0] * TILE[1]} in all"
         )
     tiles = scales.reshape(rows, columns, BESIDE, TILE[0] // BESIDE, TILE[1])
     return tiles.transpose(0, 3, 2, 1, 4).reshape(rows * TILE[0], columns * TILE[1])[:across, :along]
@@ -111,7 +114,7 @@ def scaled_product(
     (m, k), n = arrays[0].shape, arrays[1].shape[1]
     scales = [x if not isinstance(x, torch.Tensor) else _placed(x, side, size, k, None)
               for x, side, size in ((scale_a, "a", m), (scale_b, "b", n))]  # fmt: skip
-    scaling = read_scales(*scales, m, k, n)
+    scaling = read_scales(scales[0], scales[1], m, k, n)
     assert scaling is not None  # torch asks for both
     out_format = format_of(out_dtype, "the result")
     _refuse(scaling, bias, scale_result, out_format)
@@ -122,9 +125,11 @@ def scaled_product(
         if scaling.folded:
             return _folded(each, product, arrays, scaling, fast)
         unit, options = _unit(each, product, scaling, fast)
-        rounding = each.input_rounding, each.input_saturate
-        bits = [operand_bits(x, f, rounding[0], name, rounding[1]) for x, f, name in zip(arrays, unit.formats, "ab", strict=False)]
-        sums = scaled_sums(unit, *bits, scaling, **options)
+        x, y = (
+            operand_bits(x, f, each.input_rounding, name, each.input_saturate)
+            for x, f, name in zip(arrays, unit.formats, "ab", strict=False)
+        )
+        sums = scaled_sums(unit, x, y, scaling, **options)
         with np.errstate(all="ignore"):
             out = to_tensor(sums if added is None else sums + added).to(out_dtype)
         return out, [to_tensor(sums).to(out_dtype)]
@@ -158,7 +163,9 @@ def _unit(each: Multiplier, product: Product, scaling: Scaling, fast: bool) -> t
     """The unit that multiplies, and the order of k."""
     if each.recipe_for(product) is not None:
         raise libraries.Unknown(
-            f"{product.op}: a recipe with {scaling.in_words()} is not known", field="recipe", known=("one scale for each matrix",)
+            f"{product.op}: a recipe with {scaling.in_words()} is not known",
+            field="recipe",
+            known=("one scale for each matrix",),
         )
     options: dict[str, Any] = {"k_order": each.k_order, "promote_every": each.promote_every}
     if scaling.applied == "product" and each.engine is None:
@@ -177,9 +184,14 @@ def _folded(each: Multiplier, product: Product, arrays, scaling: Scaling, fast: 
     engine."""
     recipe = scaled_recipe(each, product, fast)
     scale = libraries.folded_scale(float(scaling.a.item()), float(scaling.b.item()))
-    rounding = each.input_rounding, each.input_saturate
-    out = to_tensor(recipe_values(recipe, *arrays, product.out_format, *rounding, scale=scale))
-    return out, [out if scale == 1 else to_tensor(recipe_values(recipe, *arrays, product.out_format, *rounding))]
+
+    def values(factor: float) -> torch.Tensor:
+        x, y = arrays
+        found = recipe_values(recipe, x, y, product.out_format, each.input_rounding, each.input_saturate, scale=factor)
+        return to_tensor(found)
+
+    out = values(scale)
+    return out, [out if scale == 1 else values(1.0)]
 
 
 def scaled_recipe(each: Multiplier, product: Product, fast: bool) -> libraries.Recipe:
@@ -211,7 +223,9 @@ def scaled_recipe(each: Multiplier, product: Product, fast: bool) -> libraries.R
 # -- what torch calls ------------------------------------------------------------------------------------------------------
 def scaled_mm(run, a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
     """`torch._scaled_mm`."""
-    return scaled_product(run, "_scaled_mm", a, b, scale_a, scale_b, bias, scale_result, out_dtype or a.dtype, use_fast_accum)
+    return scaled_product(
+        run, "_scaled_mm", a, b, scale_a, scale_b, bias, scale_result, out_dtype or a.dtype, use_fast_accum
+    )
 
 
 def scaled_mm_v2(
@@ -220,7 +234,9 @@ def scaled_mm_v2(
 ):  # fmt: skip
     """`torch.nn.functional.scaled_mm`: recipes name the rules."""
     if tuple(contraction_dim):
-        raise NotImplementedError("_scaled_mm_v2 with contraction_dim: its products are not emulated; transpose the operands")
+        raise NotImplementedError(
+            "_scaled_mm_v2 with contraction_dim: its products are not emulated; transpose the operands"
+        )
     k, sizes = a.shape[1], (a.shape[0], b.shape[1])
     given = []
     for scales, recipes, side, size in ((scale_a, recipe_a, "a", sizes[0]), (scale_b, recipe_b, "b", sizes[1])):
@@ -251,7 +267,9 @@ def _grouped(a, b, offs, one: Callable[[int, slice | None, Any, Any], torch.Tens
 def grouped_mm(run, a, b, offs=None, bias=None, out_dtype=None):
     """`torch._grouped_mm`: one product for each group."""
     if bias is not None:
-        raise libraries.Unknown("a bias in _grouped_mm is not known", field="bias", known=("None",), advice="Add it to the result")
+        raise libraries.Unknown(
+            "a bias in _grouped_mm is not known", field="bias", known=("None",), advice="Add it to the result"
+        )
     return _grouped(a, b, offs, lambda g, s, x, y: run.products("_grouped_mm", x[None], y[None], out_dtype)[0])
 
 
@@ -261,7 +279,8 @@ def scaled_grouped_mm(
     """`torch._scaled_grouped_mm` with factors of rows and columns: one product for each group of rows, or of a batch."""
     if b.dim() != 3:
         raise NotImplementedError(
-            f"_scaled_grouped_mm of {a.dim()}-D by {b.dim()}-D operands: its products are not emulated; the second is (groups, k, n)"
+            f"_scaled_grouped_mm of {a.dim()}-D by {b.dim()}-D operands: its products are not emulated; the second is "
+            "(groups, k, n)"
         )
     dtype = out_dtype or torch.bfloat16
 

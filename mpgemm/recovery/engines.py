@@ -136,7 +136,7 @@ def device_engine(
 def scaled_engine(
     device: str, a_format: str, b_format: str, scale_format: str, block_size: int, path: str | None = None
 ) -> tcm.Instruction:
-    """The instruction of a device with such block scales: that with the largest k, of the :data:`USUAL_PATH` where there are several.
+    """The instruction of a device with such block scales: that with the largest k, of the :data:`USUAL_PATH` if it has one.
 
     Parameters
     ----------

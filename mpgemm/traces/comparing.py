@@ -117,12 +117,15 @@ class TraceComparison(Result):
         else:
             lines.append("what made it is not known: its input and weight were not recorded in both runs")
         last = self.modules[-1]
-        lines.append(f"the difference grows from {f.relative:.2g} to {last.relative:.2g} of the output in {last.module}")
+        lines.append(
+            f"the difference grows from {f.relative:.2g} to {last.relative:.2g} of the output in {last.module}"
+        )
         if self.logits is not None:
             g = self.logits
             lines.append(
-                f"{g.module}: log-probabilities change by at most {g.largest:.3g} ({g.mean:.2g} on average); {g.outside:.1%} of "
-                f"{g.tokens} tokens have a probability ratio outside of [{RATIOS[0]}, {RATIOS[1]}]; another token is first in "
+                f"{g.module}: log-probabilities change by at most {g.largest:.3g} ({g.mean:.2g} on average); "
+                f"{g.outside:.1%} of {g.tokens} tokens have a probability ratio outside of [{RATIOS[0]}, {RATIOS[1]}]; "
+                f"another token is first in "
                 f"{g.ranks:.1%}"
             )
         if self.missing:
@@ -172,7 +175,9 @@ def compare_traces(first: Trace, second: Trace, *, logits: str | None = None, ex
     recipes = None
     if apart is not None and explain:
         recipes = _recipes(first, second, (apart.step, apart.module))
-    missing = [f"{module} (step {step})" for step, module in {**first.modules, **second.modules} if (step, module) not in keys]
+    missing = [
+        f"{module} (step {step})" for step, module in {**first.modules, **second.modules} if (step, module) not in keys
+    ]
     names = str(first.folder), str(second.folder)
     return TraceComparison(names, tuple(rows), apart, recipes, _logits(first, second, keys, logits), tuple(missing))
 
@@ -189,7 +194,11 @@ def _equal(first: Trace, second: Trace, key, kind: str) -> bool | None:
     pair = first.tensor(key, kind), second.tensor(key, kind)
     if pair[0] is None or pair[1] is None:
         return None
-    return pair[0].dtype == pair[1].dtype and pair[0].shape == pair[1].shape and bool((_bits(pair[0]) == _bits(pair[1])).all())
+    return (
+        pair[0].dtype == pair[1].dtype
+        and pair[0].shape == pair[1].shape
+        and bool((_bits(pair[0]) == _bits(pair[1])).all())
+    )
 
 
 def _module(first: Trace, second: Trace, key) -> ModuleDifference | None:
@@ -197,7 +206,9 @@ def _module(first: Trace, second: Trace, key) -> ModuleDifference | None:
     if one is None or other is None:
         return None
     if one.shape != other.shape:
-        raise ValueError(f"{key[1]} (step {key[0]}): outputs of shapes {one.shape} and {other.shape}; record the same requests")
+        raise ValueError(
+            f"{key[1]} (step {key[0]}): outputs of shapes {one.shape} and {other.shape}; record the same requests"
+        )
     same = one.dtype == other.dtype
     x, y = one.astype(np.float64), other.astype(np.float64)
     differing = int(np.count_nonzero(_bits(one) != _bits(other))) if same else int(np.count_nonzero(x != y))
@@ -231,7 +242,7 @@ def _telling(apart: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _who(trace: Trace, key, apart: np.ndarray) -> str | None:
-    """Which arithmetics give a module's output from its input and weight; `apart`: its elements that differ between the runs."""
+    """Which arithmetics give a module's output from its input and weight; `apart`: elements that differ in the runs."""
     x, weight, bias, out = (trace.tensor(key, kind) for kind in ("input", "weight", "bias", "output"))
     if x is None or weight is None or out is None or weight.ndim != 2:
         return None
@@ -261,10 +272,10 @@ def _logits(first: Trace, second: Trace, keys, wanted: str | None) -> LogitsDiff
         return None
     changes, ranks = [], []
     for key in keys:
-        pair = first.tensor(key, "output"), second.tensor(key, "output")
-        if key[1] != chosen or pair[0] is None or pair[1] is None:
+        one, other = first.tensor(key, "output"), second.tensor(key, "output")
+        if key[1] != chosen or one is None or other is None:
             continue
-        x, y = (_log_probabilities(v) for v in pair)
+        x, y = _log_probabilities(one), _log_probabilities(other)
         best = np.argmax(x, 1)
         at = np.arange(len(x))
         changes.append(y[at, best] - x[at, best])

@@ -2,7 +2,8 @@
 
 from .nvidia import ARCHITECTURES
 
-#: Products that no output was recorded of: (architecture, operand formats they lack, why their unit is that of the architecture).
+#: Products that no output was recorded of: (architecture, operand formats they lack, why their unit is that of
+#: the architecture).
 SAME_UNIT: dict[str, tuple[str, tuple[str, ...], str]] = {
     "v100s": ("volta", (), "GV100, as the V100"),
     "a800": ("ampere", (), "GA100, as the A100, with slower links"),

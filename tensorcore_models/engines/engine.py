@@ -173,9 +173,9 @@ class Engine(abc.ABC):
             Scalars.
         scale_a, scale_b : array_like, optional
             Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`): per tensor, per row of A and
-            column of B, blocks of 128 along k, or a unit's own block scales (values, or encodings where they are uint8). Without
-            block scales of the unit the sums are scaled outside in FP32, where the rule says, and c is added last; alpha and
-            beta must be 1.
+            column of B, blocks of 128 along k, or a unit's own block scales (values, or encodings where they are uint8).
+            Without block scales of the unit the sums are scaled outside in FP32, where the rule says, and c is added last;
+            alpha and beta must be 1.
         input_rounding : str, optional
             Rounding of values that an operand format lacks; None: such values raise.
         input_saturate : bool
@@ -208,8 +208,9 @@ class Engine(abc.ABC):
                 raise ValueError(
                     "alpha and beta do not go with scales that are applied outside of the unit: leave them out"
                 )
-            options = {"k_order": k_order, "promote_every": promote_every, "promote_rounding": promote_rounding}
-            sums = scaled_sums(self, a, b, scaling, **options)
+            sums = scaled_sums(
+                self, a, b, scaling, k_order=k_order, promote_every=promote_every, promote_rounding=promote_rounding
+            )
             return sums if c is None else sums + as_array(c, "c").astype(np.float32)
         given = (scale_bits(s, self.scale_format, n) for s, n in ((scale_a, "scale_a"), (scale_b, "scale_b")))
         sa, sb = self.check_scales(a.shape, b.shape, *given)

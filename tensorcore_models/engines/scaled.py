@@ -1,4 +1,4 @@
-"""Products of operands with scales: an engine's sums with the factors of a :class:`~.scaling.Scaling`, applied where it says."""
+"""Products of operands with scales: an engine's sums with the factors of a :class:`~.scaling.Scaling` where it applies them."""
 
 from collections.abc import Iterator
 
@@ -30,8 +30,8 @@ def scaled_sums(
         Encodings.
     scaling : Scaling
     k_order, promote_every, promote_rounding
-        As for :meth:`tensorcore_models.Engine.gemm`. Where factors are applied after each block of k the chain is promoted there
-        in any case; `promote_every` may divide a block, and an order may have parts that start with one.
+        As for :meth:`tensorcore_models.Engine.gemm`. Where factors are applied after each block of k the chain is promoted
+        there in any case; `promote_every` may divide a block, and an order may have parts that start with one.
 
     Returns
     -------
@@ -75,6 +75,7 @@ def _float32(bits: np.ndarray, result) -> np.ndarray:
 def _after_blocks(engine, a, b, scaling: Scaling, k_order: KOrder, every: int | None) -> np.ndarray:
     """Chains over blocks of k, each added with its factor by a fused multiply-add."""
     block, k = scaling.block, a.shape[1]
+    assert block is not None  # the rule applies factors after blocks
     if block % engine.k:
         raise ValueError(
             f"{engine.label} takes {engine.k} products at a time, which do not fit blocks of {block} with one scale"
@@ -82,8 +83,8 @@ def _after_blocks(engine, a, b, scaling: Scaling, k_order: KOrder, every: int | 
     every = block if every is None else every
     if isinstance(every, bool) or not hasattr(every, "__index__") or every < 1 or block % every or every % engine.k:
         raise ValueError(
-            f"promote_every is {every!r}: scales change every {block} products, where the chain ends; expected a divisor of {block} "
-            f"that is a multiple of {engine.k}"
+            f"promote_every is {every!r}: scales change every {block} products, where the chain ends; "
+            f"expected a divisor of {block} that is a multiple of {engine.k}"
         )
     total = None
     for part in _parts(k_order, k, engine.k, block):
@@ -105,12 +106,12 @@ def _parts(k_order: KOrder, k: int, step: int, block: int) -> Iterator[range]:
         yield range(k)
         return
     for part in (order,) if isinstance(order, Chain) else order.parts:
-        whole = isinstance(part, Chain) and len(part.pieces) == 1 and part.pieces[0].step == 1
-        if not whole or part.pieces[0].start % block:
+        pieces = part.pieces if isinstance(part, Chain) else ()
+        if len(pieces) != 1 or pieces[0].step != 1 or pieces[0].start % block:
             raise ValueError(
                 f"k_order {k_order!r}: with scales for blocks of {block} each part is a range of k that starts a block"
             )
-        yield part.pieces[0]
+        yield pieces[0]
 
 
 def fused_multiply_add(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:

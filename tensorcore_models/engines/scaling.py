@@ -1,4 +1,4 @@
-"""Scales of quantised operands: one description of the rules in use, and one reading of `scale_a` and `scale_b` by shape and type.
+"""Scales of quantised operands: the rules in use, and one reading of `scale_a` and `scale_b` by shape and type.
 
 A is (m, k), B is (k, n). A rule says how many rows (of B: columns) and how many values of k share a factor, in which format the
 factor is, and where kernels apply it:
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..formats import get_format
+from ..formats import get_float_format, get_format
 from ..formats.interop import as_array, format_of_dtype
 from ..formats.operands import operand_bits
 from ..formats.rounding import decode
@@ -153,15 +153,17 @@ class Scaling:
 
     def part(self, rows: np.ndarray, columns: np.ndarray, order: np.ndarray | None = None) -> "Scaling":
         """The factors of some rows of A and columns of B; `order`: of blocks of k, the last short one left at its place."""
-        m, k, n = self.sizes
+        k = self.sizes[1]
         rule_a, a = _taken(self.rule_a, self.a, rows)
         rule_b, b = _taken(self.rule_b, self.b.T, columns)
-        bits = [None if x is None else x[at] if not i else x[:, at]
-                for i, (x, at) in enumerate(((self.bits_a, rows), (self.bits_b, columns)))]  # fmt: skip
+        bits_a = None if self.bits_a is None else self.bits_a[rows]
+        bits_b = None if self.bits_b is None else self.bits_b[:, columns]
         if order is not None:
             a, b = (x if r.along is None else x[:, order] for r, x in ((rule_a, a), (rule_b, b)))
-            bits = [None if x is None else x[:, order] if not i else x[order] for i, x in enumerate(bits)]
-        return Scaling(rule_a, rule_b, a, b.T, *bits, self.whole_a, self.whole_b, (len(rows), k, len(columns)))
+            bits_a = None if bits_a is None else bits_a[:, order]
+            bits_b = None if bits_b is None else bits_b[order]
+        sizes = len(rows), k, len(columns)
+        return Scaling(rule_a, rule_b, a, b.T, bits_a, bits_b, self.whole_a, self.whole_b, sizes)
 
 
 def _taken(rule: ScaleRule, values: np.ndarray, at: np.ndarray) -> tuple[ScaleRule, np.ndarray]:
@@ -220,8 +222,9 @@ def read_scales(scale_a, scale_b, m: int, k: int, n: int, unit=None) -> Scaling 
     pairs = [(x, y) for x in fitting[0] for y in fitting[1] if _together(x, y)]
     if not pairs:
         raise ValueError(
-            f"scale_a is {fitting[0][0].name}, scale_b is {fitting[1][0].name}: these are applied at different places. Both per "
-            f"tensor or per row and column, both in blocks of 128, or both with one unit's blocks. {_expected(rules, m, k, n)}"
+            f"scale_a is {fitting[0][0].name}, scale_b is {fitting[1][0].name}: these are applied at different places. "
+            "Both per tensor or per row and column, both in blocks of 128, or both with one unit's blocks. "
+            f"{_expected(rules, m, k, n)}"
         )
     formats = {x.format for x, _ in pairs}
     if "encodings" in (_kind(a), _kind(b)) and len(formats) > 1:
@@ -244,10 +247,10 @@ def _parts(given, name: str) -> tuple[np.ndarray, float]:
     """(factors, FP32 factor of the whole tensor)."""
     whole = 1.0
     if isinstance(given, list | tuple) and len(given) == 2 and np.ndim(given[0]) == 2:
-        whole = as_array(given[1], name)
-        if whole.size != 1:
-            raise ValueError(f"{name} is a pair (block scales, one factor), the second has shape {whole.shape}")
-        whole, given = float(np.float32(whole.reshape(()))), given[0]
+        given, factor = given[0], as_array(given[1], name)
+        if factor.size != 1:
+            raise ValueError(f"{name} is a pair (block scales, one factor), the second has shape {factor.shape}")
+        whole = float(np.float32(factor.reshape(())))
         if not np.isfinite(whole):
             raise ValueError(f"{name}: the factor of the whole tensor is {whole}")
     array = as_array(given, name)
@@ -277,7 +280,7 @@ def _values(x: np.ndarray, rule: ScaleRule, name: str) -> tuple[np.ndarray, np.n
     """(values in float64, encodings where a unit takes them)."""
     bits = None
     if rule.applied == "product":
-        fmt = get_format(rule.format)
+        fmt = get_float_format(rule.format)
         bits = x if x.dtype == np.uint8 else operand_bits(x.astype(np.float64), fmt, None, name)
         bits = bits & fmt.container.type((1 << fmt.bits) - 1)  # the top bit of a ue4m3 scale is stored and ignored
         values = decode(bits, fmt)

@@ -13,7 +13,7 @@ from ..engines.order import Chain, Order, Sum, leaves, uncovered, with_output
 from ..engines.scaled import apply_at_end, scaled_sums
 from ..engines.scaling import Scaling
 from ..explanations.orders import tree_of_order
-from ..formats import Format, get_format
+from ..formats import Format, get_float_format, get_format
 from ..formats.operands import values_of_bits
 from ..formats.rounding import decode, encode
 from ..machine.fp_state import default_fp_state
@@ -259,7 +259,7 @@ class Recipe:
         """
         if scaling.folded:
             return self.gemm_bits(a, b, out_format=out_format, scale=folded_scale(scaling.a.item(), scaling.b.item()))
-        fmt, float32 = get_format(out_format), get_format("fp32")
+        fmt, float32 = get_float_format(out_format), get_float_format("fp32")
         if scaling.applied == "product" or (scaling.applied == "block" and not isinstance(self.order, Chain)):
             raise Unknown(
                 f"{self.name} with scales ({scaling.in_words()}) is not known", field="scales",

@@ -15,7 +15,12 @@ from mpgemm.integrations.kernel_faults import KERNEL_FAULTS, get_fault
 from mpgemm.testing import assert_gemm_close
 from tests.support.faulty_kernels import KERNELS, MAKERS, make
 
-SHAPES = {"gaussian": (64, 1064, 160), "heavy": (48, 808, 96), "activations": (64, 552, 136), "positive": (1, 1064, 256)}
+SHAPES = {
+    "gaussian": (64, 1064, 160),
+    "heavy": (48, 808, 96),
+    "activations": (64, 552, 136),
+    "positive": (1, 1064, 256),
+}
 CASES = [(kernel, fmt) for kernel, formats in KERNELS.items() for fmt in formats]
 
 
@@ -100,7 +105,10 @@ if __name__ == "__main__":
         numbers, mistaken = table(kinds=tuple(sys.argv[1:]) or tuple(SHAPES), names=(fault,))
         row, counts = get_fault(fault), numbers[fault]
         total += counts
-        print(f"| {fault} | {row.made} | {row.recognised} | {counts['cases']} | {counts['caught']} | {counts['named']} |", flush=True)
+        print(
+            f"| {fault} | {row.made} | {row.recognised} | {counts['cases']} | {counts['caught']} | {counts['named']} |",
+            flush=True,
+        )
         for case, count in sorted(mistaken.items()):
             print(count, *case, file=sys.stderr, flush=True)
     print(dict(total), dict(false_alarms(kinds=tuple(sys.argv[1:]) or tuple(SHAPES))))

@@ -39,7 +39,9 @@ def test_right_sums_pass(m):
 def test_a_difference_is_located_and_named(fault, said):
     a, b = operands(3)
     with pytest.raises(AssertionError, match=said) as error:
-        assert_gemm_close(fault(a.astype(np.int64), b.astype(np.int64), product(a, b)).astype(np.int32), a, b, engine="h100")
+        assert_gemm_close(
+            fault(a.astype(np.int64), b.astype(np.int64), product(a, b)).astype(np.int32), a, b, engine="h100"
+        )
     assert "first: out[" in str(error.value)
 
 
@@ -88,7 +90,9 @@ def test_requantised_outputs():
 def test_integer_sums_with_scales_and_a_float_output():
     a, b = operands(7)
     scales = np.random.default_rng(7).uniform(0.001, 0.1, (40, 1)), np.random.default_rng(8).uniform(0.1, 1, (1, 24))
-    d = (product(a, b).astype(np.float32) * scales[1].astype(np.float32) * scales[0].astype(np.float32)).astype(ml_dtypes.bfloat16)
+    d = (product(a, b).astype(np.float32) * scales[1].astype(np.float32) * scales[0].astype(np.float32)).astype(
+        ml_dtypes.bfloat16
+    )
     assert_gemm_close(d, a, b, engine="h100", scale_a=scales[0], scale_b=scales[1])
     d[12] *= scales[0][12].astype(np.float32)
     with pytest.raises(AssertionError, match="scale_a of row 12 was applied twice"):

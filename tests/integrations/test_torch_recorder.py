@@ -16,7 +16,10 @@ def test_two_devices_under_emulation(tmp_path):
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.Linear(64, 16)).bfloat16()
     x = torch.randn(8, 64).bfloat16()
     for device in ("h100", "v100"):
-        with record(model.float() if device == "v100" else model, tmp_path / device) as trace, emulate("h100" if device == "h100" else "ieee"):
+        with (
+            record(model.float() if device == "v100" else model, tmp_path / device) as trace,
+            emulate("h100" if device == "h100" else "ieee"),
+        ):
             for _ in range(2):
                 model(x.to(next(model.parameters()).dtype))
         assert trace.step == 2

@@ -1,4 +1,4 @@
-"""Torch's products with scales of rows and blocks, of groups and of integers have the bits of the engine's sums and their end."""
+"""Torch's products with scales of rows and blocks, of groups and of integers have the bits of sums and their end."""
 
 import ml_dtypes
 import numpy as np
@@ -49,7 +49,9 @@ def test_blocks_of_128_through_both_functions():
     with emulate("h100"):
         found = torch._scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.float32)
         kind = F.ScalingType
-        same = F.scaled_mm(a, b, scale_a, kind.BlockWise1x128, scale_b, kind.BlockWise128x128, output_dtype=torch.float32)
+        same = F.scaled_mm(
+            a, b, scale_a, kind.BlockWise1x128, scale_b, kind.BlockWise128x128, output_dtype=torch.float32
+        )
     expected = np.zeros((16, 140), np.float64)
     for at in range(3):
         chain = HOPPER.gemm(to_array(a, "a")[:, at * 128 : at * 128 + 128], to_array(b, "b")[at * 128 : at * 128 + 128])
@@ -62,7 +64,10 @@ def test_blocks_of_128_through_both_functions():
 
 def test_mx_scales_plain_and_swizzled():
     rng = np.random.default_rng(0)
-    x, y = (tcm.quantize_blocks(rng.standard_normal(s), "mxfp8_e4m3", axis=axis) for s, axis in (((160, 160), 1), ((160, 48), 0)))
+    x, y = (
+        tcm.quantize_blocks(rng.standard_normal(s), "mxfp8_e4m3", axis=axis)
+        for s, axis in (((160, 160), 1), ((160, 48), 0))
+    )
     a, b = (torch.from_numpy(np.ascontiguousarray(v.bits)).view(torch.float8_e4m3fn) for v in (x, y))
 
     def swizzled(scales):

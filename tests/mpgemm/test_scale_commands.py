@@ -87,7 +87,19 @@ def test_predict_with_factors_of_rows(files, capsys):
     a, b, _, _ = files
     np.save("RA.npy", np.linspace(0.1, 1, 24, dtype=np.float32)[:, None])
     np.save("RB.npy", np.linspace(1, 2, 40, dtype=np.float32)[None])
-    words = ["predict", "A.npy", "B.npy", "--format", "e4m3fn", "--gpu", "h100", "--library", "scaled_mm", "--out-format", "fp32"]
+    words = [
+        "predict",
+        "A.npy",
+        "B.npy",
+        "--format",
+        "e4m3fn",
+        "--gpu",
+        "h100",
+        "--library",
+        "scaled_mm",
+        "--out-format",
+        "fp32",
+    ]
     scaled = ["--scale-a", "RA.npy", "--scale-b", "RB.npy", "--out", "D.npy"]
     assert main([*words, *scaled, "--config", "fast_accumulation=true"]) == 0
     assert "RN32(scale_b RN32(scale_a sum))" in " ".join(capsys.readouterr().out.split())

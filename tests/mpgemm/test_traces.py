@@ -51,7 +51,10 @@ def test_the_first_module_that_parts_and_the_logits(tmp_path):
     found = compare_traces(read_trace(tmp_path / "a"), read_trace(tmp_path / "b"), explain=False)
     assert (found.first.step, found.first.module, found.first.inputs, found.first.weights) == (0, "lm_head", True, True)
     one, other = (read_trace(tmp_path / n).tensor((0, "lm_head"), "output").astype(np.float64) for n in "ab")
-    logs = [x - np.log(np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)) - x.max(1, keepdims=True) for x in (one, other)]
+    logs = [
+        x - np.log(np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)) - x.max(1, keepdims=True)
+        for x in (one, other)
+    ]
     best = one.argmax(1)
     change = logs[1][np.arange(12), best] - logs[0][np.arange(12), best]
     assert found.logits.largest == pytest.approx(np.abs(change).max())
@@ -81,7 +84,11 @@ def test_folders_of_other_programs(tmp_path, capsys):
         np.save(tmp_path / name / "step2" / "model.layers.10.q.output.npy", y + change)
         np.save(tmp_path / name / "step2" / "model.layers.2.q.npy", y)
         np.savez(tmp_path / name / "step_1.npz", **{"model.layers.0.q.input": y, "model.layers.0.q.output": y})
-    assert list(read_trace(tmp_path / "a").modules) == [(1, "model.layers.0.q"), (2, "model.layers.2.q"), (2, "model.layers.10.q")]
+    assert list(read_trace(tmp_path / "a").modules) == [
+        (1, "model.layers.0.q"),
+        (2, "model.layers.2.q"),
+        (2, "model.layers.10.q"),
+    ]
     assert main(["trace", "compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     text = capsys.readouterr().out
     assert "model.layers.10.q (step 2)" in text

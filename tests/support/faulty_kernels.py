@@ -14,7 +14,13 @@ TYPES = {
 }  # fmt: skip
 PLAIN, SCALED = tuple(TYPES), ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp4", "nvfp4")
 #: kernel: its formats.
-KERNELS = {"per tensor": PLAIN, "rows and columns, bias": PLAIN, "split-k 4": PLAIN, "blocks of 128": PLAIN, "unit's blocks": SCALED}
+KERNELS = {
+    "per tensor": PLAIN,
+    "rows and columns, bias": PLAIN,
+    "split-k 4": PLAIN,
+    "blocks of 128": PLAIN,
+    "unit's blocks": SCALED,
+}
 FP8 = ("e4m3fn", "e5m2")
 
 
@@ -64,7 +70,11 @@ def make(kernel: str, fmt: str, shape: tuple[int, int, int], kind: str, seed: in
     a, b = draw(kind, (m, k), rng, False), draw(kind, (k, n), rng, True)
     if kernel == "unit's blocks":
         x, y = tcm.quantize_blocks(a, fmt, axis=1), tcm.quantize_blocks(b, fmt, axis=0)
-        spelled, scale = ("e2m1", "ue4m3" if fmt == "nvfp4" else "ue8m0") if "4" in fmt[-5:] and "8" not in fmt else (fmt[6:], "ue8m0")
+        spelled, scale = (
+            ("e2m1", "ue4m3" if fmt == "nvfp4" else "ue8m0")
+            if "4" in fmt[-5:] and "8" not in fmt
+            else (fmt[6:], "ue8m0")
+        )
         size = 16 if fmt == "nvfp4" else 32
         rows = [
             r for r in tcm.list_instructions("b200")
@@ -83,7 +93,9 @@ def make(kernel: str, fmt: str, shape: tuple[int, int, int], kind: str, seed: in
     if kernel == "split-k 4":
         return replace(run, out=np.float32, options={"k_order": "split_k:4"})
     blocks = -(-k // 128)
-    return replace(run, scale_a=rng.uniform(0.02, 0.5, (m, blocks)), scale_b=rng.uniform(0.5, 3, (blocks, -(-n // 128))))
+    return replace(
+        run, scale_a=rng.uniform(0.02, 0.5, (m, blocks)), scale_b=rng.uniform(0.5, 3, (blocks, -(-n // 128)))
+    )
 
 
 def engine_of(fmt: str):
@@ -279,7 +291,12 @@ def _read_as(names):
     return fault
 
 
-MISREAD = {"e4m3fn": ml_dtypes.float8_e5m2, "e5m2": ml_dtypes.float8_e4m3fn, "fp16": ml_dtypes.bfloat16, "bf16": np.float16}
+MISREAD = {
+    "e4m3fn": ml_dtypes.float8_e5m2,
+    "e5m2": ml_dtypes.float8_e4m3fn,
+    "fp16": ml_dtypes.bfloat16,
+    "bf16": np.float16,
+}
 FNUZ = {"e4m3fn": ml_dtypes.float8_e4m3fnuz, "e5m2": ml_dtypes.float8_e5m2fnuz}
 NARROWER = {"fp16": ml_dtypes.float8_e4m3fn, "bf16": ml_dtypes.float8_e5m2, "e4m3fn": ml_dtypes.float8_e5m2}
 
