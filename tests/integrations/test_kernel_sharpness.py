@@ -1,4 +1,4 @@
-"""How sharp the certified lines of Hopper's 13-bit FP8 unit are, and that right kernels of any order pass what is said of them."""
+"""How sharp the certified lines of Hopper's 13-bit FP8 unit are, and that right kernels of any order pass their lines."""
 
 import ml_dtypes
 import numpy as np
