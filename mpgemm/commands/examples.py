@@ -34,11 +34,14 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "check": (
         ("out.npy A.npy B.npy --engine h100", "a test fails: why?"),
         (
-            "out.npy A.npy B.npy --format e4m3fn --scale-a SA.npy --scale-b SB.npy --promote-every 128",
-            "FP8 with scales by their shapes",
+            "scaled.npy A.npy B.npy --scale-a SA.npy --scale-b SB.npy --promote-every 128",
+            "scales by their shapes; sums outside every 128 products",
         ),
         ("out.npy A.npy B.npy --k-order any --promote-every 64:512", "little is known of the kernel"),
-        ("out.npy A.npy B.npy --zero-a 3 --scale-a 0.1 --scale-b 0.2 --scale-out 0.5", "requantised integers"),
+        (
+            "q.npy QA.npy QB.npy --scale-a 0.1 --scale-b 0.2 --scale-out 8 --zero-a 3",
+            "integers with a zero point, requantised",
+        ),
     ),
     "tolerance": (
         ("--engine h100 --k 512", "what may a test of this kernel allow?"),

@@ -128,7 +128,7 @@ def _scaled(args, name: str) -> int:
         (f"{s.start}:{s.stop}", f"{s.chain:.9g}", f"{s.exact:.9g}", f"{s.factor:.9g}", f"{s.total:.9g}")
         for s in found.steps
     ]
-    report.say(f"\n{report.Table('chains of the unit', headings, rows)}\n")
+    print(f"\n{report.Table('chains of the unit', headings, rows).shown()}\n")
     print("\n".join(wrapped(text) for text in others))
     return 0
 

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         print(wrapped(text, "  ", "    "))
     if found.first is not None:
         headings = ("step", "module", "inputs", "bits differ", "relative", "largest")
-        report.say(f"\n{report.Table('from there on', headings, [_cells(row) for row in _shown(found)])}")
+        print(f"\n{report.Table('from there on', headings, [_cells(row) for row in _shown(found)]).shown()}")
     return 0
 
 

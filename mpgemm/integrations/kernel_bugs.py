@@ -81,7 +81,8 @@ def _addend(f: Failure) -> Iterator[Finding]:
 
 def _again(f: Failure) -> Iterator[Finding]:
     """The result of a run before is added: the accumulator starts from what C holds."""
-    yield f.finding(2 * f.true, "a stale C: everything is there twice, as if added to the result of a run before (or a scale of 2)", 3.0)
+    text = "a stale C: everything is there twice, as if added to the result of a run before (or a scale of 2)"
+    yield f.finding(2 * f.true, text, 3.0)
 
 
 def _scale(f: Failure) -> Iterator[Finding]:

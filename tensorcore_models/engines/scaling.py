@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..formats import get_float_format, get_format
-from ..formats.interop import as_array, format_of_dtype
+from ..formats.interop import as_array
 from ..formats.operands import operand_bits
 from ..formats.rounding import decode
 
@@ -253,10 +253,7 @@ def _parts(given, name: str) -> tuple[np.ndarray, float]:
         whole = float(np.float32(factor.reshape(())))
         if not np.isfinite(whole):
             raise ValueError(f"{name}: the factor of the whole tensor is {whole}")
-    array = as_array(given, name)
-    if array.dtype.kind not in "fiuV" and format_of_dtype(array.dtype) is None:
-        raise TypeError(f"{name} has elements of type {array.dtype}, expected numbers")
-    return array, whole
+    return as_array(given, name), whole
 
 
 def _kind(x: np.ndarray) -> str:
