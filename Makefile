@@ -18,12 +18,12 @@ evaluate:
 # The suite without its exhaustive variants: the aim is four minutes on two cores.
 test:
 	$(PREPARE) test
-	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 # The suite with its exhaustive variants: solvers, compilers, browser, notebooks, every instruction in every way.
 test-all:
 	$(PREPARE) test
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(PYTEST_ARGS)
 
 # The long campaigns (random twins by the million).
 campaign:
@@ -35,7 +35,7 @@ bench:
 	$(PREPARE)
 	$(BIN)/python bench/run.py $(if $(filter 1,$(QUICK)),--quick) $(BENCH_ARGS)
 
-# The plain-C lanes compiled for aarch64 and run there by qemu, on cases made here.
+# Arm's rows against qemu's instructions; the plain-C lanes compiled for aarch64 and run there by qemu, on cases made here.
 CROSS_CC ?= aarch64-linux-gnu-gcc
 CROSS_RUN ?= qemu-aarch64
 UNITS_FLAGS := -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -I tensorcore_models/_kernels -I mpgemm/_kernels
@@ -43,6 +43,8 @@ cross:
 	$(PREPARE) test
 	@command -v $(CROSS_CC) >/dev/null || { echo "make cross needs $(CROSS_CC): install gcc-aarch64-linux-gnu"; exit 1; }
 	@command -v $(CROSS_RUN) >/dev/null || { echo "make cross needs $(CROSS_RUN): install qemu-user"; exit 1; }
+	$(BIN)/python tests/cross/compare_arm.py
+	@echo '#include <stdio.h>' | $(CROSS_CC) -E - >/dev/null 2>&1 || { echo "make cross needs a C library for $(CROSS_CC): install libc6-dev-arm64-cross"; exit 1; }
 	mkdir -p out
 	$(BIN)/python tests/cross/make_cases.py out/lanes_cases.bin
 	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static $(addprefix -I ,$(wildcard tensorcore_models/_kernels/*)) \

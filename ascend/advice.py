@@ -14,7 +14,7 @@ from ascend.accuracy import Distribution, ErrorOf, data_error, sampled_error
 from ascend.blocking import Blocking
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
-from ascend.planner import Plan, plan
+from ascend.planner import HOPELESS, Plan, plan
 from ascend.schedule import build_schedule
 from ascend.terms import Mode, combination
 from tensorcore_models.integers import integer_arguments
@@ -124,6 +124,7 @@ def advise(
     data: tuple | None = None,
     distribution: Distribution = "normal",
     ways: tuple[Way, ...] = WAYS,
+    best_only: bool = False,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Advice:
@@ -143,6 +144,8 @@ def advise(
         Of the sample's elements.
     ways : tuple of Way
         What is compared; those that the chip lacks are left out.
+    best_only : bool
+        Leave out ways that the closed forms put too far behind the best to beat it: its plan is the same, sooner.
     progress : callable, optional
         Called with (done, total) ways.
     **options
@@ -160,17 +163,19 @@ def advise(
     chip = get_chip(chip)
     error_of = data_error(*data) if data is not None else sampled_error(distribution)
     presplit = options.pop("presplit", "")
+    wanted = float(bits if bits is not None else -np.log2(fp32_error(m, k, n, chip, error_of)))
     found: dict[Way, Plan] = {}
     refused = "no way was asked for"
     for number, way in enumerate(ways):
-        extra = {"presplit": presplit} if way.terms > 1 else {}
+        given = options | {"operand": way.operand, "mode": way.mode, "top": 1, "error_of": error_of, "data": data}
+        if way.terms > 1:
+            given["presplit"] = presplit
         if way.mode and combination(way.mode).in_place and chip.fixpipe:
             continue  # FIXPIPE adds to C in memory, but does not scale the small terms
         try:
-            best = plan(
-                m, k, n, chip, way.terms, operand=way.operand, mode=way.mode, top=1, error_of=error_of, data=data,
-                **extra, **options,
-            )[0]  # fmt: skip
+            if best_only and _is_hopeless(_sorted(found, wanted, bits is not None), m, k, n, chip, way, given):
+                continue
+            best = plan(m, k, n, chip, way.terms, **given)[0]
         except ValueError as error:
             refused = str(error)
         else:
@@ -179,8 +184,19 @@ def advise(
             progress(number + 1, len(ways))
     if not found:
         raise ValueError(refused)
-    wanted = bits if bits is not None else -np.log2(fp32_error(m, k, n, chip, error_of))
-    return Advice(tuple(sorted(found.items(), key=lambda pair: pair[1].seconds)), float(wanted), bits is not None)
+    return _sorted(found, wanted, bits is not None)
+
+
+def _sorted(found: dict[Way, Plan], wanted: float, asked: bool) -> Advice:
+    return Advice(tuple(sorted(found.items(), key=lambda pair: pair[1].seconds)), wanted, asked)
+
+
+def _is_hopeless(known: Advice, m: int, k: int, n: int, chip: Chip, way: Way, options: dict) -> bool:
+    """Whether the closed forms put a way too far behind the best so far to beat it."""
+    if known.best is None:
+        return False
+    first = plan(m, k, n, chip, way.terms, **options | {"rank": "analytic"})[0]
+    return first.analytic_seconds > HOPELESS * known.best[1].seconds
 
 
 def fp32_error(m: int, k: int, n: int, chip: Chip, error_of: ErrorOf) -> float:

@@ -6,7 +6,8 @@ matrices are exposed; a tile's way to memory hides behind the next tile where tw
 :mod:`ascend.memory`, from the same formulas.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ from ascend.memory import (
     walk_misses,
 )
 from ascend.request import Request
-from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, Resident
+from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, STRIP_BYTES, Resident
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,12 @@ class Candidates:
     resident: Resident
     direction: int | None = None
 
-    def chosen(self, keep: np.ndarray) -> "Candidates":
-        """Those that `keep` (a mask or indices) selects."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Candidates(**{name: v[keep] if isinstance(v, np.ndarray) else v for name, v in values.items()})
+    @classmethod
+    def joined(cls, parts: "Sequence[Candidates]") -> "Candidates":
+        """Candidates of one residency and direction, one part after the other."""
+        names = ("bm", "bk", "bn", "at_m", "slices", "at_n")
+        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return cls(**columns, resident=parts[0].resident, direction=parts[0].direction)
 
     @property
     def kind(self) -> str:
@@ -114,6 +117,8 @@ class _Forms:
         self.tn = up(up(r.n, self.columns), ALIGNMENT) * ALIGNMENT
         self.blocks = up(up(r.k, c.bk), c.slices)  # of the longest slice
         self.each = r.words * self.size * c.bk
+        self.length = np.minimum(self.blocks * c.bk, r.k)
+        self.filled = self.length / (self.blocks * c.bk)  # of the k blocks, which end with a shorter one
         self._deal()
         self._place()
 
@@ -123,6 +128,7 @@ class _Forms:
         if c.deals_one_by_one:
             self.visits, self.stream = up(tiles * c.slices, cores), np.ones_like(self.rows)
             self.active = np.minimum(tiles * c.slices, cores)
+            self._last_stays(self.visits, tiles * c.slices // self.active, tiles * c.slices)
             self.together = slices_at_once(tiles, c.slices, cores)
             self.at_m, self.at_n = concurrent_tiles(
                 self.rows, self.columns, cores / self.together, c.at_m, c.direction or 0
@@ -130,9 +136,23 @@ class _Forms:
             return
         along, across = (self.columns, self.rows) if c.resident == "b" else (self.rows, self.columns)
         by, over = (c.at_n, c.at_m) if c.resident == "b" else (c.at_m, c.at_n)
+        by_panels, by_stream = np.minimum(along, by), np.minimum(across, over)
         self.visits, self.stream = up(along, by), up(across, over)
-        self.active = np.minimum(along, by) * np.minimum(across, over) * c.slices
+        self.active = by_panels * by_stream * c.slices
+        if c.resident == "none":
+            self._last_stays(self.visits * self.stream, (along // by_panels) * (across // by_stream), tiles * c.slices)
+        else:
+            self._last_stays(self.visits, along // by_panels, along * by_stream * c.slices)
         self.at_m, self.at_n, self.together = c.at_m, c.at_n, c.slices
+
+    def _last_stays(self, stays: np.ndarray, full: np.ndarray, work: np.ndarray) -> None:
+        """Share of the busiest core's stays in which fewer cores are at work, and how many then are.
+
+        All cores are at work in `full` of `stays` stays; `work` adds up the cores of all stays.
+        """
+        rest = stays - full
+        self.last_share = rest / stays
+        self.last_active = (work - full * self.active) / np.maximum(rest, 1)
 
     def _place(self) -> None:
         """K groups, the panel's bytes, the depth of the streams, whether all fits L1."""
@@ -152,21 +172,25 @@ class _Forms:
     def misses(self) -> Misses:
         """Share of the loads that memory serves."""
         r, c, chip = self.r, self.c, self.chip
-        length = np.minimum(self.blocks * c.bk, r.k)
         return walk_misses(
             "columns" if c.deals_one_by_one and c.direction == 1 else c.resident,
             rows=self.rows, columns=self.columns, slices=c.slices, together=self.together, at_m=self.at_m, at_n=self.at_n,
-            a_block=self.size * r.words * length * np.minimum(c.bm, r.m),
-            b_block=self.size * r.words * length * np.minimum(c.bn, r.n),
+            a_block=self.size * r.words * self.length * np.minimum(c.bm, r.m),
+            b_block=self.size * r.words * self.length * np.minimum(c.bn, r.n),
             c_tile=4.0 * np.minimum(c.bm, r.m) * np.minimum(c.bn, r.n), turns=c.deals_one_by_one,
             distinct=distinct_words(r.terms, r.words, r.warm), l2_bytes=chip.l2_usable_bytes,
         )  # fmt: skip
 
+    def memory_cycles(self, rate: float) -> np.ndarray:
+        """Cycles that memory takes for a byte of one core over a path of that rate, on average over the core's stays."""
+        bandwidth = self.chip.hbm_bytes_per_cycle
+        all_at_work, last = (np.maximum(active / bandwidth, 1 / rate) for active in (self.active, self.last_active))
+        return all_at_work + self.last_share * (last - all_at_work)
+
     @cached_property
-    def share(self) -> np.ndarray:
-        """Bytes a cycle of memory for one core."""
-        chip = self.chip
-        return np.minimum(chip.hbm_bytes_per_cycle / self.active, min(chip.l2_read_rate, chip.memory_read_rate))
+    def read_cycles(self) -> np.ndarray:
+        """Cycles to read a byte from memory."""
+        return self.memory_cycles(min(self.chip.l2_read_rate, self.chip.memory_read_rate))
 
     @cached_property
     def costs(self) -> RowCosts:
@@ -178,34 +202,62 @@ class _Forms:
 
     def load(self, size: np.ndarray, operand: int) -> np.ndarray:
         """Cycles to load bytes of A (0) or B (1)."""
-        miss = self.misses[operand]
-        hit, from_memory = self.costs[operand], self.costs[operand + 2]
-        return size * (hit * (1 - miss) / self.chip.l2_read_rate + from_memory * miss / self.share)
+        hit = self.costs[operand] * (1 - self.misses[operand]) / self.chip.l2_read_rate
+        return size * hit + self.load_missed(size, operand)
+
+    def load_missed(self, size: np.ndarray, operand: int) -> np.ndarray:
+        """Of those, cycles in which memory is read."""
+        return size * self.costs[operand + 2] * self.misses[operand] * self.read_cycles
+
+    def _streamed(self, load: Callable[[np.ndarray, int], np.ndarray]) -> np.ndarray:
+        """Cycles for one k block of what is streamed, on average."""
+        widths = {"a": self.tm, "b": self.tn}
+        streamed = [
+            load(self.filled * self.each * width, number)
+            for number, (name, width) in enumerate(widths.items())
+            if name != self.c.resident
+        ]
+        return np.add.reduce(streamed)
 
     @cached_property
     def loads(self) -> np.ndarray:
-        """Cycles to load one k block of what is streamed."""
-        found = 0 * self.rows
-        if self.c.resident != "a":
-            found = found + self.load(self.each * self.tm, 0)
-        if self.c.resident != "b":
-            found = found + self.load(self.each * self.tn, 1)
-        return found
+        """Cycles to load one k block of what is streamed, on average."""
+        return self._streamed(self.load)
+
+    @cached_property
+    def missed(self) -> np.ndarray:
+        """Of those, cycles in which memory is read."""
+        return self._streamed(self.load_missed)
+
+    @cached_property
+    def cube(self) -> np.ndarray:
+        """Cycles of the cube for one k block of a tile, on average."""
+        r, chip = self.r, self.chip
+        deep = up(self.length, chip.cube_step_k(r.operand)) / self.blocks
+        steps = up(self.tm, chip.cube_m) * deep * up(self.tn, chip.cube_n)
+        cycles = r.terms // self.walks * (chip.mmad_head + steps) + chip.sync_cycles_per_block
+        if self.count == 1:
+            return cycles
+        return cycles + chip.non_overlapped_fraction * (self.loads / r.words + chip.memory_read_latency)
+
+    @cached_property
+    def moves(self) -> np.ndarray:
+        """Cycles to bring one k block of both operands from L1 to L0, on average."""
+        chip, size = self.chip, self.filled * self.each
+        latency = self.r.words * (chip.l1_to_l0a_latency + chip.l1_to_l0b_latency)
+        return latency + size * (self.tm / chip.l1_to_l0a_rate + self.tn / chip.l1_to_l0b_rate)
+
+    @cached_property
+    def way(self) -> np.ndarray:
+        """Cycles until a k block is multiplied, one step after the other."""
+        return self.cube + self.loads + self.chip.memory_read_latency + self.moves
 
     @cached_property
     def block(self) -> np.ndarray:
-        """Cycles of one k block of a tile."""
-        r, c, chip = self.r, self.c, self.chip
-        steps = up(self.tm, chip.cube_m) * up(c.bk, chip.cube_step_k(r.operand)) * up(self.tn, chip.cube_n)
-        cube = r.terms // self.walks * (chip.mmad_head + steps) + chip.sync_cycles_per_block
-        moves = r.words * (chip.l1_to_l0a_latency + chip.l1_to_l0b_latency) + self.each * (
-            self.tm / chip.l1_to_l0a_rate + self.tn / chip.l1_to_l0b_rate
-        )
-        latency = chip.memory_read_latency
+        """Cycles of one k block of a tile, on average."""
         if self.count == 1:
-            return cube + self.loads + latency + moves
-        cube = cube + chip.non_overlapped_fraction * (self.loads / r.words + latency)
-        return np.maximum.reduce([cube, self.loads, moves, (self.loads + latency + moves) / self.depth])
+            return self.way
+        return np.maximum.reduce([self.cube, self.loads, self.moves, (self.way - self.cube) / self.depth])
 
     @cached_property
     def c_copies(self) -> tuple[np.ndarray, np.ndarray]:
@@ -218,28 +270,52 @@ class _Forms:
         return reads, writes + (self.c.slices > 1) if r.merge == "atomic" else writes
 
     @cached_property
-    def multiplication(self) -> np.ndarray:
-        """Cycles of the busiest core."""
-        r, c, chip = self.r, self.c, self.chip
-        reads, writes = self.c_copies
-        walked = self.walks * self.groups
-        c_bytes = ACCUMULATOR_BYTES * np.minimum(self.tm, r.m) * np.minimum(self.tn, r.n)
-        in_group = self.blocks / self.groups
-        tile, loads = in_group * self.block, in_group * self.loads
+    def outputs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Cycles for one tile: C read back, C written, L0C held after the last product, the end of the last tile."""
+        r, chip, walked = self.r, self.chip, self.walks * self.groups
         if chip.fixpipe:
             row = np.maximum(chip.fixpipe_row_cycles, ACCUMULATOR_BYTES * self.tn / chip.fixpipe_rate)
-            read, write, vector = 0 * tile, r.accumulators * (chip.fixpipe_head + self.tm * row), 0 * tile
-        else:
-            out = np.minimum(chip.hbm_bytes_per_cycle / self.active, chip.ub_to_ddr_rate)
-            read, write = c_bytes * reads / walked / self.share, c_bytes * writes / walked / out
-            vector = c_bytes * r.accumulators / chip.l0c_to_ub_rate + (reads > 0) * c_bytes / chip.vector_rate
-            loads = loads + read + (write if self.count == 1 else 0)
-        two = np.floor(chip.l0c_bytes / (r.accumulators * ACCUMULATOR_BYTES * c.bm * c.bn)) >= 2
-        tile = np.where(two, np.maximum.reduce([tile, loads, read + write]), tile + vector + np.maximum(read, write))
-        panel: np.ndarray | float = chip.memory_read_latency
-        if c.resident != "none":
-            panel = panel + self.load(self.panel, 0 if c.resident == "a" else 1)
-        return self.visits * walked * (self.stream * tile + panel) + vector + write
+            write = r.accumulators * (chip.fixpipe_head + self.tm * row)
+            return 0 * write, write, write, write
+        reads, writes = self.c_copies
+        c_bytes = ACCUMULATOR_BYTES * np.minimum(self.tm, r.m) * np.minimum(self.tn, r.n)
+        read = c_bytes * reads / walked * self.read_cycles
+        write = c_bytes * writes / walked * self.memory_cycles(chip.ub_to_ddr_rate)
+        vector = c_bytes * r.accumulators / chip.l0c_to_ub_rate + (reads > 0) * c_bytes / chip.vector_rate
+        # L0C is free when the last strip has left it: two strips are still on their way to memory.
+        strips = np.maximum(c_bytes * r.accumulators / STRIP_BYTES, 1)
+        held = np.maximum(vector, np.maximum(read, write) * np.maximum(1 - 2 / strips, 0))
+        return read, write, held, write + vector / strips
+
+    @cached_property
+    def multiplication(self) -> np.ndarray:
+        """Cycles of the busiest core."""
+        walked, (read, write, held, end) = self.walks * self.groups, self.outputs
+        tiles, in_group = self.visits * walked * self.stream, self.blocks / self.groups
+        multiplied, loads = in_group * self.block, in_group * self.loads + read
+        both = write
+        if not self.chip.fixpipe:  # what goes to memory takes from what comes from there at the same time
+            missed = in_group * self.missed + read
+            shared = np.minimum(
+                write * self.memory_cycles(np.inf) / self.memory_cycles(self.chip.ub_to_ddr_rate), write
+            )
+            both = missed + shared
+            loads = loads + shared * ((1 - 1 / tiles) * missed / loads if self.count == 2 else 1)
+        # With one place in L0C the stream goes on for its depth while the cube waits, which catches up if loads are slower.
+        slack = in_group * (self.block - np.maximum(self.cube, self.moves))
+        waits = np.maximum(held - np.minimum(slack, self.depth * self.loads), 0)
+        two = np.floor(self.chip.l0c_bytes / (self.r.accumulators * ACCUMULATOR_BYTES * self.c.bm * self.c.bn)) >= 2
+        tile = np.maximum(np.where(two, multiplied, multiplied + waits), loads)
+        # The last tile's end follows all tiles; where writes are slower, they follow the first tile.
+        streamed = np.maximum.reduce([tiles * tile + end, tiles * write + tile, tiles * both])
+        filling = self.way - self.block
+        if (
+            self.c.resident == "none"
+        ):  # the stream goes on from one tile to the next: only its first block is waited for
+            return streamed + filling
+        return streamed + self.visits * walked * (
+            filling + self.load(self.filled * self.panel, 0 if self.c.resident == "a" else 1)
+        )
 
     @cached_property
     def operand_bytes(self) -> np.ndarray:

@@ -8,6 +8,8 @@ consecutive cores.
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from tensorcore_models.integers import integer_fields
 
 Range = tuple[int, int]
@@ -83,22 +85,24 @@ class Swizzle:
     def __str__(self) -> str:
         return f"<{self.offset}, {self.direction}>" + ("" if self.turns else " one way")
 
-    def tile(self, number: int, rows: int, columns: int) -> tuple[int, int]:
-        """Row and column of the tile with a number in the order.
+    def order(self, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+        """Row and column of every tile in the order in which they are dealt.
 
         Parameters
         ----------
-        number : int
-            From 0 to rows * columns - 1.
         rows, columns : int
             Tiles of C.
+
+        Returns
+        -------
+        rows, columns : ndarray of int
+            One entry for each tile.
         """
         across, along = (rows, columns) if self.direction == 0 else (columns, rows)
-        band, place = divmod(number, self.offset * along)
-        width = min(self.offset, across - band * self.offset)
-        step, inside = divmod(place, width)
-        if band % 2 and self.turns:
-            step = along - 1 - step
+        band, place = np.divmod(np.arange(rows * columns), self.offset * along)
+        step, inside = np.divmod(place, np.minimum(self.offset, across - band * self.offset))
+        if self.turns:
+            step = np.where(band % 2, along - 1 - step, step)
         place_across = band * self.offset + inside
         return (place_across, step) if self.direction == 0 else (step, place_across)
 

@@ -40,7 +40,9 @@ RANKS = ("time", "traffic", "analytic")
 PlanKernel = Literal["grid", "paper"]
 PLAN_KERNELS = ("grid", "paper")
 #: Schedules that are simulated when ranking by time, for each mode; blocks of the paper's kernel.
-SIMULATED = {"grid": 24, "paper": 200}
+SIMULATED = {"grid": 12, "paper": 200}
+#: A grid's closed forms are at most that much too slow: beyond it nothing can beat the fastest that was simulated.
+HOPELESS = 1.25
 #: Modes with the bits of termwise order; the planner takes the faster one unless the caller names one.
 TERMWISE_MODES: tuple[Mode, ...] = ("termwise", "fused")
 #: FP32 elements of A, B and C together: 64 GiB, the largest memory of a chip here (910B).
@@ -256,19 +258,31 @@ def plan(
     source = "given" if error_of else "data" if data is not None else f"sample of {distribution} elements"
     if error_of is None:
         error_of = data_error(*data) if data is not None else sampled_error(distribution)
-    count = simulated or SIMULATED[kernel]
-    find = _grid_schedules if kernel == "grid" else _paper_schedules
     requests = [
         Request(m, k, n, chip, terms, buffering, each, operand, **options)
         for each in ((mode,) if mode else TERMWISE_MODES if kernel == "grid" and terms > 1 else ("termwise",))
     ]
-    wanted = max(count, top) if rank == "time" else top
+    count = max(simulated or SIMULATED[kernel], top) if rank == "time" else top
+    plans = _candidates(requests, kernel, rank, split, count, top, max_error, error_of, progress)
+    plans = _distinct(_sorted(plans, rank, kernel))[:top]
+    return [with_error(p, error_of(p.schedule), source) for p in plans]
+
+
+def _candidates(
+    requests: list[Request], kernel: PlanKernel, rank: Rank, split: int | None, count: int, top: int,
+    max_error: float | None, error_of: Callable[[Kernel], float], progress: Callable[[int, int], None] | None,
+) -> list[Plan]:  # fmt: skip
+    """The first schedules of each request, `count` or some more, simulated where times rank them."""
+    find = _grid_schedules if kernel == "grid" else _paper_schedules
     plans: list[Plan] = []
     refused: list[float] = []
+    fastest = math.inf
     for request in requests:
         taken = 0
-        for schedule, seconds in find(request, wanted if max_error is None else 8 * wanted, rank, split):
-            if max_error is not None and taken == wanted and schedule.on_cube:
+        for schedule, seconds in find(request, count if max_error is None else 8 * count, rank, split):
+            if max_error is not None and taken == count and schedule.on_cube:
+                continue
+            if kernel == "grid" and rank == "time" and len(plans) >= top and (seconds or 0.0) > HOPELESS * fastest:
                 continue
             if max_error is not None:
                 error = error_of(schedule)
@@ -276,16 +290,17 @@ def plan(
                     refused.append(error)
                     continue
             plans.append(_plan(schedule, simulate(schedule) if rank == "time" else None, seconds))
+            fastest = min(fastest, plans[-1].seconds)
             taken += 1
             if progress:
-                progress(len(plans), max(wanted * len(requests), len(plans)))
+                progress(len(plans), max(count * len(requests), len(plans)))
     if not plans:
+        r = requests[0]
         raise ValueError(
             f"no block keeps the error below {max_error:g}: the best reaches {min(refused):.3g}" if refused
-            else f"no block fits a {mode or 'termwise'} kernel of {terms} terms of {operand} operands on {chip.name}"
+            else f"no block fits a {r.mode} kernel of {r.terms} terms of {r.operand} operands on {r.chip.name}"
         )  # fmt: skip
-    plans = _distinct(_sorted(plans, rank, kernel))[:top]
-    return [with_error(p, error_of(p.schedule), source) for p in plans]
+    return plans
 
 
 def with_error(plan: Plan, error: float, source: str) -> Plan:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ascend.blocking import ALIGNMENT, Blocking, feasible_sizes
-from ascend.estimate import Candidates, estimate, up
+from ascend.estimate import Candidates, Estimate, estimate, up
 from ascend.grid import Grid, Swizzle
 from ascend.kernels.base import Kernel
 from ascend.kernels.vector import VECTOR_OPERANDS
@@ -21,9 +21,11 @@ SPLITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
 #: Widths of a swizzle's bands that are tried beside the one that makes what the cores touch together square.
 BAND_WIDTHS = (1, 3, 6)
 #: Work for each core, in tiles, from which on k is not split.
-ENOUGH_TILES = 2
+ENOUGH_TILES = 5
 #: Of the schedules that are kept, one in so many at least of each kind: A kept, B kept, rectangles, tiles dealt one by one.
 SHARE_OF_A_KIND = 3
+#: Of the candidates of a kind so many times what is kept are sorted: some are alike, some overflow a buffer.
+SORTED = 64
 #: Times that differ by less are equal.
 SAME_TIME = 0.005
 #: Times of the busiest core that differ by less leave it the same slack, where memory decides.
@@ -107,40 +109,64 @@ def best_schedules(
     by_traffic : bool
         Put those first that move least from and to memory.
     """
-    groups = [(c, estimate(r, c)) for c in grid_candidates(r, split)]
+    groups = _groups(r, split)
     if not groups:
         return []
-    seconds, moved, active, core = (
-        np.concatenate(column) for column in zip(*(found for _, found in groups), strict=True)
-    )
-    sizes = np.concatenate([np.stack([c.bm, c.bk, c.bn], axis=1) for c, _ in groups])
-    owner = np.concatenate([np.full(len(c.bm), number) for number, (c, _) in enumerate(groups)])
-    inside = np.concatenate([np.arange(len(c.bm)) for c, _ in groups])
-    # Equal times: more cores, more slack, then blocks in whole 64s and 32s, then less traffic, then the smaller block.
-    step = np.floor(np.log(np.where(np.isfinite(seconds), seconds, 1e9)) / np.log1p(SAME_TIME))
-    # Thousands of candidates end with the same memory traffic; loads and cube overlap better in those whose cores wait more.
-    slack = np.floor(np.log(core) / np.log1p(SAME_SLACK))
-    uneven = (sizes % 64 > 0).sum(axis=1) + (sizes % 32 > 0).sum(axis=1)
-    if by_traffic:
-        step, moved = np.where(np.isfinite(seconds), moved, np.inf), step
-    order = np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0], moved, uneven, slack, -active, step))
+    ranked = [_first(estimate(r, c), c, place, SORTED * count, by_traffic) for c, place in groups]
+    owner = np.repeat(np.arange(len(groups)), [len(inside) for inside, _, _ in ranked])
+    inside, seconds = (np.concatenate([each[column] for each in ranked]) for column in (0, 1))
+    order = np.lexsort(np.concatenate([keys for _, _, keys in ranked], axis=1))
     found: dict[tuple, tuple[Kernel, float]] = {}
     # The closed forms leave out other transients for each kind: some of each are simulated, whatever they say.
     wanted = dict.fromkeys({c.kind for c, _ in groups}, max(count // SHARE_OF_A_KIND, 1))
     for index in order.tolist():
-        c = groups[owner[index]][0]
+        c, at = groups[owner[index]][0], int(inside[index])
         if not np.isfinite(seconds[index]) or (len(found) >= count and not any(wanted.values())):
             break
         if len(found) >= count and not wanted[c.kind]:
             continue
-        schedule = _schedule(r, c, int(inside[index]))
-        if schedule is None:
-            continue
-        key = (schedule.blocking, schedule.grid, schedule.resident, schedule.swizzle)
-        if key not in found:
+        # Grids and bands that deal the same tiles alike take as long: one of them is enough.
+        key = (c.bm[at], c.bk[at], c.bn[at], c.kind, c.slices[at], f"{seconds[index]:.9e}")
+        schedule = None if key in found else _schedule(r, c, at)
+        if schedule is not None:
             found[key] = (schedule, float(seconds[index]))
             wanted[c.kind] = max(wanted[c.kind] - 1, 0)
     return list(found.values())
+
+
+def _groups(r: Request, split: int | None) -> list[tuple[Candidates, np.ndarray]]:
+    """The candidates of each residency and direction, and their places among all."""
+    parts: dict[tuple, list[tuple[Candidates, np.ndarray]]] = {}
+    before = 0
+    for part in grid_candidates(r, split):
+        count = len(part.bm)
+        parts.setdefault((part.resident, part.direction), []).append((part, before + np.arange(count)))
+        before += count
+    return [
+        (Candidates.joined([part for part, _ in each]), np.concatenate([place for _, place in each]))
+        for each in parts.values()
+    ]
+
+
+def _first(
+    found: Estimate, c: Candidates, place: np.ndarray, count: int, by_traffic: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Indices of the first `count` and those as good as the last of them, their seconds, keys to sort them by (least first).
+
+    Equal times: more cores, more slack, then blocks in whole 64s and 32s, then less traffic, then the smaller block. Thousands
+    of candidates end with the same memory traffic; loads and cube overlap better in those whose cores wait more.
+    """
+    finite = np.isfinite(found.seconds)
+    step = np.floor(np.log(np.where(finite, found.seconds, 1e9)) / np.log1p(SAME_TIME))
+    moved = found.memory_bytes
+    if by_traffic:
+        step, moved = np.where(finite, moved, np.inf), step
+    kept = np.flatnonzero(step <= (np.partition(step, count)[count] if len(step) > count else np.inf))
+    slack = np.floor(np.log(found.core_seconds[kept]) / np.log1p(SAME_SLACK))
+    sizes = np.stack([c.bm, c.bk, c.bn])[:, kept]
+    uneven = (sizes % 64 > 0).sum(axis=0) + (sizes % 32 > 0).sum(axis=0)
+    keys = (place[kept], *sizes[::-1], moved[kept], uneven, slack, -found.active[kept], step[kept])
+    return kept, found.seconds[kept], np.stack(keys)
 
 
 def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:

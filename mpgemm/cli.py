@@ -1,6 +1,7 @@
-"""The `mpgemm` command line: a table of commands by the questions they answer, each in a module of its own.
+"""The `mpgemm` command line: a table of commands by the questions they answer.
 
-A command module has `add_arguments(parser)` and `run(args) -> int`. Bad input is a ValueError, TypeError or
+The arguments of `mpgemm some-command` are `mpgemm.options.some_command.add_arguments(parser)`, imported for its `--help`; what
+it does is `mpgemm.commands.some_command.run(args) -> int`, imported when it runs. Bad input is a ValueError, TypeError or
 OSError from `run`: it becomes one line on standard error and exit status 2.
 """
 
@@ -11,92 +12,56 @@ import importlib
 import os
 import sys
 from concurrent.futures import BrokenExecutor, CancelledError
+from types import ModuleType
 
-from mpgemm.commands.examples import epilog
-from mpgemm.commands.parser import Parser
-from mpgemm.commands.prose import wrapped
+from mpgemm.options.examples import epilog
+from mpgemm.options.parser import Parser
+from mpgemm.options.prose import wrapped
 from mpgemm.reporting.report import running
 from tensorcore_models.machine.fp_state import default_fp_state
 
-# The question that brings a person: {command: (module, one line of help)}. A module is imported only when its command runs.
-QUESTIONS: dict[str, dict[str, tuple[str, str]]] = {
+# The question that brings a person: {command: one line of help}.
+QUESTIONS: dict[str, dict[str, str]] = {
     "evaluate a scheme": {
-        "evaluate": (
-            "mpgemm.commands.evaluate",
-            "accuracy of SGEMM-cube and native GEMMs on files or generated matrices",
-        ),
-        "advise-promotion": (
-            "mpgemm.commands.advise_promotion",
-            "how often to add up outside of the core: error, bound, cost",
-        ),
+        "evaluate": "accuracy of SGEMM-cube and native GEMMs on files or generated matrices",
+        "advise-promotion": "how often to add up outside of the core: error, bound, cost",
     },
     "plan a block": {
-        "plan": (
-            "mpgemm.commands.plan",
-            "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel",
-        ),
-        "simulate": (
-            "mpgemm.commands.simulate",
-            "a tile schedule on the pipes of an Ascend core: speed, stalls, traces",
-        ),
+        "plan": "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel",
+        "simulate": "a tile schedule on the pipes of an Ascend core: speed, stalls, traces",
     },
     "compare corrections": {
-        "compare": ("mpgemm.commands.compare", "recovery methods times matrix engines: errors, bits, passes, bounds"),
-        "beats": (
-            "mpgemm.commands.beats",
-            "FP32 operands on which one recovery method is nearer than another, verified",
-        ),
+        "compare": "recovery methods times matrix engines: errors, bits, passes, bounds",
+        "beats": "FP32 operands on which one recovery method is nearer than another, verified",
     },
     "debug a kernel": {
-        "check": (
-            "mpgemm.commands.check",
-            "is a kernel's result right on this unit, and if not, what kind of bug looks like it?",
-        ),
-        "tolerance": ("mpgemm.commands.tolerance", "what a kernel's test may allow, and what a tolerance would miss"),
-        "explain": (
-            "mpgemm.commands.explain",
-            "one recovered dot product step by step, and where its error comes from",
-        ),
-        "whodunit": (
-            "mpgemm.commands.whodunit",
-            "which GPU's arithmetic, order of k or recovery method made these bits?",
-        ),
-        "diff": (
-            "mpgemm.commands.diff",
-            "two GPUs' results of one product: explained by their recipes? where and why do they part?",
-        ),
-        "predict": ("mpgemm.commands.predict", "what a GPU library returns for two matrices, bit for bit"),
-        "invariance": (
-            "mpgemm.commands.invariance",
-            "do rows of a GEMM change their bits with the batch size on a GPU library?",
-        ),
-        "trace": (
-            "mpgemm.commands.trace",
-            "two recorded runs of a model: which module's bits part first, who made each side, what the logits say",
-        ),
+        "check": "is a kernel's result right on this unit, and if not, what kind of bug looks like it?",
+        "tolerance": "what a kernel's test may allow, and what a tolerance would miss",
+        "explain": "one recovered dot product step by step, and where its error comes from",
+        "whodunit": "which GPU's arithmetic, order of k or recovery method made these bits?",
+        "diff": "two GPUs' results of one product: explained by their recipes? where and why do they part?",
+        "predict": "what a GPU library returns for two matrices, bit for bit",
+        "invariance": "do rows of a GEMM change their bits with the batch size on a GPU library?",
+        "trace": "two recorded runs of a model: which module's bits part first, who made each side, what the logits say",
     },
     "look into a unit": {
-        "models": ("mpgemm.commands.models", "the catalogue of matrix engines and recovery methods"),
-        "identify": ("mpgemm.commands.identify", "what a matrix unit computes: a black box in, its specification out"),
-        "distinguish": (
-            "mpgemm.commands.distinguish",
-            "an input on which two instructions give different results, verified",
-        ),
+        "models": "the catalogue of matrix engines and recovery methods",
+        "identify": "what a matrix unit computes: a black box in, its specification out",
+        "distinguish": "an input on which two instructions give different results, verified",
     },
     "keep results, check the installation": {
-        "report": ("mpgemm.commands.report", "one page, HTML or Markdown, from the folders that other commands wrote"),
-        "info": ("mpgemm.commands.info", "versions, kernels, instruction sets, engines at hand"),
-        "selftest": (
-            "mpgemm.commands.selftest",
-            "kernels beside their exact twins, and outputs of real GPUs: about a minute",
-        ),
-        "completion": (
-            "mpgemm.commands.completion",
-            "a script that completes commands and options in bash, zsh or fish",
-        ),
+        "report": "one page, HTML or Markdown, from the folders that other commands wrote",
+        "info": "versions, kernels, instruction sets, engines at hand",
+        "selftest": "kernels beside their exact twins, and outputs of real GPUs: about a minute",
+        "completion": "a script that completes commands and options in bash, zsh or fish",
     },
 }
 COMMANDS = {name: row for commands in QUESTIONS.values() for name, row in commands.items()}
+
+
+def _module(room: str, command: str) -> ModuleType:
+    """A command's module in `mpgemm.options` or `mpgemm.commands`."""
+    return importlib.import_module(f"mpgemm.{room}.{command.replace('-', '_')}")
 
 
 class _Version(argparse.Action):
@@ -122,12 +87,12 @@ def build_parser(chosen: str | None = None) -> Parser:
     subparsers = parser.add_subparsers(
         dest="command", metavar="COMMAND", required=True, prog="mpgemm", help=argparse.SUPPRESS
     )
-    for name, (module, summary) in COMMANDS.items():
+    for name, summary in COMMANDS.items():
         subparser = subparsers.add_parser(
             name, description=summary, epilog=epilog(name), formatter_class=argparse.RawDescriptionHelpFormatter
         )
         if name == chosen:
-            importlib.import_module(module).add_arguments(subparser)
+            _module("options", name).add_arguments(subparser)
             subparser.add_argument("--wide", action="store_true", help="tables with all columns, however wide")
     return parser
 
@@ -138,7 +103,7 @@ def _overview() -> str:
     lines = []
     for question, commands in QUESTIONS.items():
         lines += ["", f"{question}:"]
-        for name, (_, summary) in commands.items():
+        for name, summary in commands.items():
             lines.append(wrapped(f"  {name}".ljust(indent) + summary, hang=" " * indent))
     return "\n".join(lines)
 
@@ -163,7 +128,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, it stays open until the end
     try:
         with running(argv, args.wide):
-            status = importlib.import_module(COMMANDS[args.command][0]).run(args)
+            status = _module("commands", args.command).run(args)
         sys.stdout.flush()  # a full disk shows here, not when the interpreter ends
         return status
     except BrokenPipeError:  # the reader of our output went away, as `mpgemm ... | head` does

@@ -10,6 +10,7 @@ from hypothesis import settings
 # Tests call small kernels by the thousand, often with more processes than cores: threads that spin while they wait for
 # work cost a hundred times the work. Read when OpenMP's library is loaded, so it is set before the packages' imports.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads spin, too
 
 # How long an example takes says more about the machine's load than about the code.
 settings.register_profile("suite", deadline=None)

@@ -22,6 +22,12 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), str(path))
 
 
+@cache
+def imports(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """The import statements of a module, wherever they stand in it."""
+    return tuple(node for node in ast.walk(parsed(path)) if isinstance(node, ast.Import | ast.ImportFrom))
+
+
 def imports_by_string(tree: ast.AST) -> list[str]:
     """Modules that `import_module` or `__import__` is given as text, wherever it is called."""
     found = []
@@ -43,7 +49,7 @@ def imported_packages(path: Path) -> set[str]:
     """Top-level packages that a module imports, by statements or by text, wherever they stand in it."""
     tree = parsed(path)
     names = {name.split(".")[0] for name in imports_by_string(tree)}
-    for node in ast.walk(tree):
+    for node in imports(path):
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -54,9 +60,9 @@ def imported_packages(path: Path) -> set[str]:
 @pytest.mark.parametrize("package", FORBIDDEN)
 def test_imports_point_down_only(package):
     wrong = {
-        str(path.relative_to(ROOT)): sorted(imported_packages(path) & FORBIDDEN[package])
+        str(path.relative_to(ROOT)): sorted(above)
         for path in sorted((ROOT / package).rglob("*.py"))
-        if imported_packages(path) & FORBIDDEN[package]
+        if (above := imported_packages(path) & FORBIDDEN[package])
     }
     assert not wrong
 
@@ -64,7 +70,7 @@ def test_imports_point_down_only(package):
 def imported_modules(path: Path, package: str) -> set[str]:
     """Modules of the package that a module imports, inside functions too; `from package import x` counts for nothing."""
     found = set()
-    for node in ast.walk(parsed(path)):
+    for node in imports(path):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
@@ -87,7 +93,7 @@ def test_ascend_has_no_import_circle():
 @pytest.mark.parametrize("package", ("ascend",))
 def test_no_module_uses_the_private_names_of_another(package):
     for path in sorted((ROOT / package).rglob("*.py")):
-        for node in ast.walk(parsed(path)):
+        for node in imports(path):
             if isinstance(node, ast.ImportFrom):
                 private = [a.name for a in node.names if a.name.startswith("_") and a.name != "_kernels"]
                 assert not private, f"{path.name} imports {private} from {node.module}"
@@ -117,6 +123,7 @@ MODULES = {
 }
 
 
+@cache
 def imports_of(module: str) -> list[tuple[str, str, bool]]:
     """(module, name, whether inside of a function) of each import from the three packages when the program runs."""
     path = MODULES[module]
@@ -125,7 +132,7 @@ def imports_of(module: str) -> list[tuple[str, str, bool]]:
     parts = module.split(".")
     package = parts if path.name == "__init__.py" else parts[:-1]
     found = [(name, name, True) for name in imports_by_string(tree)]
-    for node in ast.walk(tree):
+    for node in imports(path):
         if id(node) in skipped:
             continue
         if isinstance(node, ast.ImportFrom):

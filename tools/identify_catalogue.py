@@ -3,6 +3,7 @@
 Instructions with the same arithmetic and formats are one box. A run that is stopped goes on where it was:
 
     python tools/identify_catalogue.py catalogue.jsonl --vectors 20000
+    python tools/identify_catalogue.py gaudi.jsonl --arch gaudi2 gaudi3      # boxes of these architectures
     python tools/identify_catalogue.py random.jsonl --random 500 --vectors 20000     # units of tests/support/boxes.py
     python tools/identify_catalogue.py catalogue.jsonl --compare 1000000     # what came out with the true engines
     python tools/identify_catalogue.py catalogue.jsonl --table      # what the files say, as Markdown
@@ -45,12 +46,14 @@ def instructions() -> dict[str, list[str]]:
     return {names[0]: names for names in groups.values()}
 
 
-def units(random: int) -> Iterator[tuple[str, tcm.MatrixEngine, int]]:
+def units(random: int, archs: list[str] | None) -> Iterator[tuple[str, tcm.MatrixEngine, int]]:
     """(name, engine, instructions that compute the same) of each box."""
     if random:
         yield from ((f"random unit {seed}", random_unit(seed), 1) for seed in range(random))
-    else:
-        yield from ((name, tcm.get_instruction(name), len(names)) for name, names in instructions().items())
+        return
+    for name, names in instructions().items():
+        if archs is None or name.partition(":")[0] in archs:
+            yield name, tcm.get_instruction(name), len(names)
 
 
 def differences(row: tcm.MatrixEngine, engine: tcm.MatrixEngine, vectors: int) -> int:
@@ -146,6 +149,7 @@ def main() -> None:
     parser.add_argument(
         "--random", type=int, default=0, metavar="N", help="the first N random units in place of the catalogue"
     )
+    parser.add_argument("--arch", nargs="+", metavar="ARCH", help="only boxes whose first instruction is of these")
     parser.add_argument("--part", default="0/1", help="I/N: every Nth box from the Ith")
     parser.add_argument("--most", type=int, metavar="N", help="stop after N boxes")
     parser.add_argument("--compare", type=int, metavar="N", help="compare what came out on N fresh vectors")
@@ -163,7 +167,7 @@ def main() -> None:
         return
     part, parts = map(int, args.part.split("/"))
     done = {line["name"] for line in (read(compared) if args.compare else lines)}
-    boxes = [box for box in list(units(args.random))[part::parts] if box[0] not in done][: args.most]
+    boxes = [box for box in list(units(args.random, args.arch))[part::parts] if box[0] not in done][: args.most]
     if args.compare:
         compare(lines, boxes, compared, args.compare)
         return

@@ -127,6 +127,8 @@ def install(venv: Path, groups: list[str]) -> None:
     compile_kernels(python)
     if new:
         run(*pip, "--no-build-isolation", "--editable", ".[plot]", quiet=True)
+        # An editable install compiles no Python; where PYTHONDONTWRITEBYTECODE is set (containers) every start would.
+        run(python, "-m", "compileall", "-q", *PACKAGES, quiet=True)
     if groups:
         run(*pip, *(word for group in groups for word in ("--group", group)), quiet=True)
     if new or groups:

@@ -1,7 +1,6 @@
 """What every kernel on a chip has: the interface that planner, simulator and reports use, and what cube kernels share."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
 from ascend.kernels.options import Options, Place
@@ -21,9 +20,8 @@ class Phases:
         """The multiplication of all tiles on the cubes."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Kernel(TileSchedule):
-    """A schedule on a chip."""
+    """A schedule on a chip. Kernels have no fields of their own: :class:`TileSchedule` is the dataclass."""
 
     #: Model of L2, see :func:`ascend.pipes.build.build_program`; whether starting the kernel takes its time.
     l2_model: ClassVar[Literal["reuse", "shared_b"]] = "reuse"
@@ -91,7 +89,6 @@ class Kernel(TileSchedule):
         """
 
 
-@dataclass(frozen=True, kw_only=True)
 class CubeKernel(Kernel):
     """A kernel that multiplies on the cube."""
 

@@ -6,10 +6,11 @@ along m or n each core owns one rectangle of neighbouring tiles and walks it row
 merged by atomic additions in memory or by a pass that adds them in order.
 """
 
-from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar, Self
+
+import numpy as np
 
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts
 from ascend.kernels.base import CubeKernel
@@ -17,7 +18,6 @@ from ascend.kernels.options import Options, Place, blocks_in_group, stream_depth
 from ascend.tile_schedule import Resident, fractals
 
 
-@dataclass(frozen=True, kw_only=True)
 class GridKernel(CubeKernel):
     """Tiles of C and slices of k on a grid of cores."""
 
@@ -94,11 +94,16 @@ class GridKernel(CubeKernel):
 
     def active_cores(self, wave: int) -> int:
         """Cores that have work in a wave."""
+        return self._active[wave] if self.resident == "none" else super().active_cores(wave)
+
+    @cached_property
+    def _active(self) -> list[int]:
+        """Cores at work in each wave where nothing is resident."""
         if self.deals_one_by_one:
-            return min(self.cores, self.tiles - wave * self.cores)
-        if self.owns_rectangles:
-            return len(self._rectangle_sizes) - bisect_right(self._rectangle_sizes, wave)
-        return super().active_cores(wave)
+            full, rest = divmod(self.tiles, self.cores)
+            return [self.cores] * full + [rest] * (rest > 0)
+        sizes = [len(rows) * len(columns) for rows, columns, _ in self._rectangles]
+        return (len(sizes) - np.bincount(sizes).cumsum()[:-1]).tolist()
 
     def visits(self, core: int) -> tuple[Visit, ...]:
         """What one core does, stay by stay; core 0 has the most work."""
@@ -110,14 +115,34 @@ class GridKernel(CubeKernel):
                 return ()
             own_rows, own_columns, k_slice = rectangles[core]
             tiles = [(row, column) for row in own_rows for column in own_columns]
-            return tuple(Visit(None, (tile,), k_slice, self.active_cores(wave)) for wave, tile in enumerate(tiles))
+            return tuple(Visit(None, (tile,), k_slice, self._active[wave]) for wave, tile in enumerate(tiles))
+        if core >= self.used_cores:
+            return ()
+        order, active, first = self._order, self._active, (core + self._busiest) % self.used_cores
+        own = (each[first :: self.cores].tolist() for each in order)
         rows, columns = self.row_blocks, self.column_blocks
-        found = []
-        for wave, number in enumerate(range(core, self.tiles, self.cores)):
-            k_slice, at = divmod(number, len(rows) * len(columns))
-            row, column = self.swizzle.tile(at, len(rows), len(columns))
-            found.append(Visit(None, ((rows[row], columns[column]),), k_slice, self.active_cores(wave)))
-        return tuple(found)
+        return tuple(
+            Visit(None, ((rows[row], columns[column]),), k_slice, active[wave])
+            for wave, (row, column, k_slice) in enumerate(zip(*own, strict=True))
+        )
+
+    @cached_property
+    def _order(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row, column and slice of k of each tile in the order in which they are dealt."""
+        slices, rows, columns = len(self.k_slices), len(self.row_blocks), len(self.column_blocks)
+        row, column = self.swizzle.order(rows, columns)
+        return np.tile(row, slices), np.tile(column, slices), np.repeat(np.arange(slices), rows * columns)
+
+    @cached_property
+    def _busiest(self) -> int:
+        """Place in the order of the first tile of the core with the most work, of those with the most tiles."""
+        sizes = [
+            np.array([stop - start for start, stop in ranges])
+            for ranges in (self.row_blocks, self.column_blocks, self.k_slices)
+        ]
+        work = np.prod([size[at] for size, at in zip(sizes, self._order, strict=True)], axis=0)
+        of_core = np.bincount(np.arange(self.tiles) % self.used_cores, work)
+        return int(of_core[: self.tiles % self.used_cores or self.used_cores].argmax())
 
     @cached_property
     def _rectangles(self) -> list[tuple[tuple[Range, ...], tuple[Range, ...], int]]:
@@ -125,11 +150,6 @@ class GridKernel(CubeKernel):
         rows = [self.row_blocks[i:j] for i, j in balanced_parts(len(self.row_blocks), self.grid.m, 1)]
         columns = [self.column_blocks[i:j] for i, j in balanced_parts(len(self.column_blocks), self.grid.n, 1)]
         return [(r, c, k_slice) for k_slice in range(len(self.k_slices)) for r in rows for c in columns]
-
-    @cached_property
-    def _rectangle_sizes(self) -> list[int]:
-        """Tiles of each core's rectangle, ascending."""
-        return sorted(len(rows) * len(columns) for rows, columns, _ in self._rectangles)
 
 
 def _grid(place: Place, options: Options) -> tuple[Grid, Resident]:

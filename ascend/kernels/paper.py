@@ -10,7 +10,7 @@ block by column block::
           C block: L0C -> UB, added to C there, UB -> GM
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -22,7 +22,6 @@ from ascend.paper_kernel import analytic_seconds
 from ascend.roofline import RooflinePoint, Traffic, roofline, traffic
 
 
-@dataclass(frozen=True, kw_only=True)
 class PaperKernel(CubeKernel):
     """Row blocks over the cores, A resident, B from L2: all of the paper's numbers are this kernel's."""
 

@@ -4,7 +4,7 @@ The larger operand is streamed through UB once, in tiles, by cores along its lon
 :mod:`ascend.vector`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,14 +18,13 @@ from ascend.memory import Misses, merge_bytes
 from ascend.pipes.program import Phase
 from ascend.pipes.vector import vector_phase
 from ascend.sums import Sums
-from ascend.tile_schedule import Resident, TileSchedule, fractals
+from ascend.tile_schedule import TileSchedule, fractals
 from ascend.vector import vector_product, vector_slices
 
 #: Operands that the vector units multiply in FP32.
 VECTOR_OPERANDS = ("fp32", "fp16")
 
 
-@dataclass(frozen=True, kw_only=True)
 class VectorKernel(Kernel):
     """The larger operand through UB once, the other one kept there."""
 
@@ -33,8 +32,6 @@ class VectorKernel(Kernel):
     on_cube: ClassVar[bool] = False
     #: A product is rounded before it is added.
     own_roundings: ClassVar[int] = 1
-
-    resident: Resident = "none"
 
     @classmethod
     def placed(cls, place: Place, options: Options) -> Self:
@@ -60,7 +57,7 @@ class VectorKernel(Kernel):
         if options.resident not in (None, "none"):
             raise ValueError("the vector kernel keeps no panel in L1: resident must be left out")
         bare = cls(
-            **place.of_schedule(), **options.of_schedule(), n_fused=1, grid=_grid(place, options),
+            **place.of_schedule(), **options.of_schedule(), n_fused=1, grid=_grid(place, options), resident="none",
             balanced=bool(options.balanced), depth=slots(options.buffering),
         )  # fmt: skip
         start, stop = bare.k_slices[0]

@@ -1,11 +1,13 @@
 """A phase of a program as flat arrays, and the state arrays that the simulator works on."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ascend._kernels.pipes import LAYOUT
-from ascend.pipes.program import FLAG_NUMBER, FLAGS, PIPES, Loop, Phase, Template
+from ascend.pipes.program import FLAG_NUMBER, FLAGS, PIPES, Loop, Operation, Phase, Template
 
 #: Flags that one operation can take or raise.
 FLAG_WIDTH = 8
@@ -36,7 +38,6 @@ class FlatPhase:
     loop_iterations: np.ndarray
     loop_active: np.ndarray
     loop_has_pipe: np.ndarray
-    loop_labels: tuple[str, ...]
     core_first_loop: np.ndarray
     core_end_loop: np.ndarray
 
@@ -51,68 +52,90 @@ def flatten(phase: Phase, all_cores: bool) -> FlatPhase:
     for number in programs:
         first[number] = len(loops)
         loops.extend(phase.programs[number])
-    loop_first: list[int] = []
-    loop_end: list[int] = []
-    segment_template: list[int] = []
-    segment_repeats: list[int] = []
-    for loop in loops:
-        loop_first.append(len(segment_template))
-        for segment in loop.segments:
-            if segment.template:
-                segment_template.append(templates.setdefault(segment.template, len(templates)))
-                segment_repeats.append(segment.repeats)
-        loop_end.append(len(segment_template))
+    places, segment_template, segment_repeats = _segments(loops, templates)
+    ranges = [places[id(loop)] for loop in loops]
     operations = [operation for template in templates for operation in template]
-    pipe_op_start: list[int] = []
-    pipe_op_count: list[int] = []
-    pipe_ops: list[int] = []
-    base = 0
-    for template in templates:
-        for pipe in range(len(PIPES)):
-            own = [base + i for i, operation in enumerate(template) if operation.pipe == pipe]
-            pipe_op_start.append(len(pipe_ops))
-            pipe_op_count.append(len(own))
-            pipe_ops.extend(own)
-        base += len(template)
-    counts = np.array(pipe_op_count, dtype=np.int32).reshape(-1, len(PIPES))
-    has = [
-        counts[segment_template[start:end]].any(axis=0) if end > start else np.zeros(len(PIPES), bool)
-        for start, end in zip(loop_first, loop_end, strict=True)
-    ]
+    pipe_op_start, counts, pipe_ops = _by_pipe(templates)
+    has = {
+        (start, end): counts[segment_template[start:end]].any(axis=0) if end > start else np.zeros(len(PIPES), bool)
+        for start, end in places.values()
+    }
     int32, int64 = np.int32, np.int64
     return FlatPhase(
-        kinds=tuple(operation.kind for operation in operations),
-        op_cube_steps=np.array([operation.cube_steps for operation in operations], int64),
-        op_pipe=np.array([operation.pipe for operation in operations], int32),
-        op_channel=np.array([operation.channel for operation in operations], int32),
-        op_cycles=np.array([operation.cycles for operation in operations], float),
-        op_bytes=np.array([operation.bytes for operation in operations], float),
-        op_latency=np.array([operation.latency for operation in operations], float),
-        op_takes=_flag_table([operation.takes for operation in operations]),
-        op_take_count=np.array([len(operation.takes) for operation in operations], int32),
-        op_raises=_flag_table([operation.raises for operation in operations]),
-        op_raise_count=np.array([len(operation.raises) for operation in operations], int32),
+        **_of_operations(operations),
         pipe_op_start=np.array(pipe_op_start, int32),
         pipe_op_count=counts.ravel(),
         pipe_ops=np.array(pipe_ops, int32),
         segment_template=np.array(segment_template, int32),
         segment_repeats=np.array(segment_repeats, int64),
-        loop_first=np.array(loop_first, int32),
-        loop_end=np.array(loop_end, int32),
+        loop_first=np.array([start for start, _ in ranges], int32),
+        loop_end=np.array([end for _, end in ranges], int32),
         loop_iterations=np.array([loop.iterations for loop in loops], int64),
         loop_active=np.array([loop.active for loop in loops], float),
-        loop_has_pipe=np.array(has, int32).ravel(),
-        loop_labels=tuple(loop.label for loop in loops),
+        loop_has_pipe=np.array([has[place] for place in ranges], int32).ravel(),
         core_first_loop=np.array([first[number] for number in of_core], int32),
         core_end_loop=np.array([first[number] + len(phase.programs[number]) for number in of_core], int32),
     )
 
 
+def _segments(
+    loops: list[Loop], templates: dict[Template, int]
+) -> tuple[dict[int, tuple[int, int]], list[int], list[int]]:
+    """Where the segments of each loop (by its identity) lie, and template and repeats of each; numbers the templates."""
+    places: dict[int, tuple[int, int]] = {}
+    segment_template: list[int] = []
+    segment_repeats: list[int] = []
+    for loop in loops:
+        if id(loop) in places:
+            continue
+        start = len(segment_template)
+        for segment in loop.segments:
+            if segment.template:
+                segment_template.append(templates.setdefault(segment.template, len(templates)))
+                segment_repeats.append(segment.repeats)
+        places[id(loop)] = start, len(segment_template)
+    return places, segment_template, segment_repeats
+
+
+def _by_pipe(templates: Iterable[Template]) -> tuple[list[int], np.ndarray, list[int]]:
+    """Operations of each template by pipe: where they start, how many (templates, pipes), and their numbers."""
+    starts: list[int] = []
+    counts: list[int] = []
+    numbers: list[int] = []
+    base = 0
+    for template in templates:
+        for pipe in range(len(PIPES)):
+            own = [base + i for i, operation in enumerate(template) if operation.pipe == pipe]
+            starts.append(len(numbers))
+            counts.append(len(own))
+            numbers.extend(own)
+        base += len(template)
+    return starts, np.array(counts, np.int32).reshape(-1, len(PIPES)), numbers
+
+
+def _of_operations(operations: list[Operation]) -> dict[str, Any]:
+    """The fields with one entry for each operation."""
+    columns = {
+        "cube_steps": np.int64,
+        "pipe": np.int32,
+        "channel": np.int32,
+        "cycles": float,
+        "bytes": float,
+        "latency": float,
+    }
+    found: dict[str, Any] = {
+        f"op_{name}": np.array([getattr(operation, name) for operation in operations], kind)
+        for name, kind in columns.items()
+    }
+    for name in ("take", "raise"):
+        flags = [getattr(operation, f"{name}s") for operation in operations]
+        found |= {f"op_{name}s": _flag_table(flags), f"op_{name}_count": np.array([*map(len, flags)], np.int32)}
+    return found | {"kinds": tuple(operation.kind for operation in operations)}
+
+
 def _flag_table(lists: list[tuple[str, ...]]) -> np.ndarray:
-    table = np.zeros((len(lists), FLAG_WIDTH), np.int32)
-    for row, names in zip(table, lists, strict=True):
-        row[: len(names)] = [FLAG_NUMBER[name] for name in names]
-    return table.ravel()
+    numbers = {names: [FLAG_NUMBER[name] for name in names] + [0] * (FLAG_WIDTH - len(names)) for names in set(lists)}
+    return np.array([numbers[names] for names in lists], np.int32).ravel()
 
 
 def new_state(phase: FlatPhase, initial_flags: dict[str, int]) -> tuple[np.ndarray, ...]:

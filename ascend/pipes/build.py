@@ -94,6 +94,15 @@ class _Block(NamedTuple):
     seeded: bool
 
 
+class _Output(NamedTuple):
+    """What happens to C in one pass and k group."""
+
+    copies: int  # of C read back
+    writes: int  # copies of C
+    factor: int  # 2 where a write adds in memory
+    seeded: bool  # L0C starts from C
+
+
 class _Builder(Phases):
     """Derives the operations; one instance for each schedule."""
 
@@ -107,6 +116,7 @@ class _Builder(Phases):
         self.costs = self._row_costs()
         self.templates: dict[tuple, Template] = {}
         self.tiles: dict[tuple, tuple[Segment, ...]] = {}
+        self.loops: dict[tuple, tuple[Loop, ...]] = {}
 
     def program(self, include_split: bool) -> Program:
         s, chip = self.schedule, self.chip
@@ -141,10 +151,14 @@ class _Builder(Phases):
         return nd_costs(s.layout if turned else "nz", size, s.load_k, s.blocking.bn, s.operand_bytes, self.chip)
 
     def _memory_bytes(self) -> float:
-        """What the memory must carry behind FIXPIPE, which writes to L2: misses, and of C what L2 cannot keep."""
-        if not self.chip.fixpipe or self.l2 == "shared_b":
+        """What the memory must carry: misses and C; behind FIXPIPE, which writes to L2, of C what L2 cannot keep.
+
+        One core alone does not show it where a core with a short tile goes on to a wave of few cores before the others.
+        """
+        if self.l2 == "shared_b":
             return 0.0
-        written = max(c_bytes(self.schedule) - self.chip.l2_usable_bytes, 0.0)
+        kept = self.chip.l2_usable_bytes if self.chip.fixpipe else 0.0
+        written = max(c_bytes(self.schedule) - kept, 0.0)
         a, b = operand_bytes_from_memory(self.schedule)
         return float(a * self.costs.a_memory + b * self.costs.b_memory + written)
 
@@ -177,24 +191,32 @@ class _Builder(Phases):
         }  # fmt: skip
 
     def _core_loops(self, stays: tuple[Stay, ...]) -> Iterator[Loop]:
+        """Loops of all stays; equal ones are the same objects, so that each is written down once."""
         s = self.schedule
+        of_slice = [
+            [(group, stop - start) for group, (start, stop) in enumerate(s.groups_of(each))] for each in s.k_slices
+        ]
         for walk, terms in enumerate(s.passes):
-            for number, stay in enumerate(stays):
-                k_slice = s.k_slices[stay.slice]
-                for group, (start, stop) in enumerate(s.groups_of(k_slice)):
-                    label = f"{'+'.join(terms)} wave {number} group {group}"
-                    yield from self._group_loops(walk, terms, stay, group, stop - start, label)
+            way = [(terms, self._output(walk, group)) for group in range(s.groups)]
+            for stay in stays:
+                for group, depth in of_slice[stay.slice]:
+                    key = (*way[group], stay._replace(slice=0), depth)
+                    if key not in self.loops:
+                        self.loops[key] = tuple(self._group_loops(*key))
+                    yield from self.loops[key]
 
-    def _group_loops(
-        self, walk: int, terms: tuple[str, ...], stay: Stay, group: int, depth: int, label: str
-    ) -> Iterator[Loop]:
+    def _output(self, walk: int, group: int) -> _Output:
+        """What happens to C in one pass and k group."""
+        s = self.schedule
+        copies = 0 if self.chip.fixpipe else s.c_reads(walk, group)
+        return _Output(copies, s.c_writes(group), self._write_factor(walk, group), s.reseed_l0c and group > 0)
+
+    def _group_loops(self, terms: tuple[str, ...], output: _Output, stay: Stay, depth: int) -> Iterator[Loop]:
         """The resident panel, then the tiles: first, inner ones alike, last."""
         s, active = self.schedule, stay.active
+        copies, writes, factor, seeded = output
         if s.resident != "none":
-            yield Loop(tuple(self._panel(stay.panel, depth)), 1, active, label)
-        copies = 0 if self.chip.fixpipe else s.c_reads(walk, group)
-        writes, factor = s.c_writes(group), self._write_factor(walk, group)
-        seeded = s.reseed_l0c and group > 0
+            yield Loop(tuple(self._panel(stay.panel, depth)), 1, active)
 
         # With seeds MTE2 brings old C for two ends, so it must keep the vector unit's order: nothing is put off then.
         def tile(rows: int, columns: int, first: bool, last: bool, old: tuple[int, int]) -> tuple[Segment, ...]:
@@ -223,9 +245,9 @@ class _Builder(Phases):
                 done += count
                 old = (0, 0) if seeded or not copies else (run.rows, run.columns)
         for piece, count in pieces:
-            yield Loop(tile(*piece), count, active, label)
+            yield Loop(tile(*piece), count, active)
         if copies and not seeded:
-            yield Loop((self._read_back(*old, copies),), 1, active, label)
+            yield Loop((self._read_back(*old, copies),), 1, active)
 
     def _write_factor(self, walk: int, group: int) -> int:
         """2 where a write adds in memory, which reads and writes there."""
@@ -497,8 +519,8 @@ class _Builder(Phases):
             if own not in programs:
                 programs[own] = len(built)
                 full, edge = divmod(own, chunk)
-                loops = [Loop((Segment(template(chunk)),), full, s.cores, name)] if full else []
-                loops += [Loop((Segment(template(edge)),), 1, s.cores, name)] if edge else []
+                loops = [Loop((Segment(template(chunk)),), full, s.cores)] if full else []
+                loops += [Loop((Segment(template(edge)),), 1, s.cores)] if edge else []
                 built.append(tuple(loops))
             of_core.append(programs[own])
         pools = {"OLD_FREE": in_bytes * chunk, "UB_FREE": out_bytes * chunk}

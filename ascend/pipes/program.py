@@ -80,7 +80,6 @@ class Loop(NamedTuple):
     segments: tuple[Segment, ...]
     iterations: int
     active: int
-    label: str
 
 
 @dataclass(frozen=True)

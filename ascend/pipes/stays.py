@@ -1,6 +1,7 @@
 """A core's stays with equal tiles in runs, so that the simulator can skip what repeats."""
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 from ascend.tile_schedule import TileSchedule
@@ -25,21 +26,11 @@ class Stay(NamedTuple):
 
 def stays_of(schedule: TileSchedule, core: int) -> tuple[Stay, ...]:
     """A core's stays with equal tiles in runs; stays without a panel in the same slice become one."""
-    stays: list[Stay] = []
-    for visit in schedule.visits(core):
-        sizes = [(r1 - r0, c1 - c0) for (r0, r1), (c0, c1) in visit.tiles]
-        tiles = tuple(Tiles(size[0], size[1], count) for count, size in runs(sizes))
-        panel = visit.panel[1] - visit.panel[0] if visit.panel else 0
-        before = stays[-1] if stays else None
-        if before and not visit.panel and (before.slice, before.active) == (visit.slice, visit.active):
-            head, end = before.tiles[:-1], before.tiles[-1]
-            if tiles[0][:2] == end[:2]:
-                tiles = (end._replace(times=end.times + 1),)
-                stays[-1] = before._replace(tiles=(*head, *tiles))
-            else:
-                stays[-1] = before._replace(tiles=(*before.tiles, *tiles))
-        else:
-            stays.append(Stay(panel, tiles, visit.slice, visit.active))
+    stays = []
+    for (panel, k_slice, active), visits in groupby(schedule.visits(core), lambda v: (v.panel, v.slice, v.active)):
+        sizes = [(r1 - r0, c1 - c0) for visit in visits for (r0, r1), (c0, c1) in visit.tiles]
+        tiles = tuple(Tiles(rows, columns, count) for count, (rows, columns) in runs(sizes))
+        stays.append(Stay(panel[1] - panel[0] if panel else 0, tiles, k_slice, active))
     return tuple(stays)
 
 

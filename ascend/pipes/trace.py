@@ -125,27 +125,7 @@ def trace_events(run: Run, most_operations: int = 100_000) -> list[dict]:
         left -= len(order)
         horizon = offset + float(r.end[order].max(initial=0.0))
         for i in order.tolist():
-            op = int(r.operation[i])
-            start, cycles = float(r.start[i]), float(r.end[i] - r.start[i])
-            events.append(
-                {
-                    "ph": "X",
-                    "pid": 0,
-                    "tid": int(flat.op_pipe[op]),
-                    "name": flat.kinds[op],
-                    "cat": phase.name,
-                    "ts": (start + offset) * per_cycle,
-                    "dur": cycles * per_cycle,
-                    "args": {
-                        "start cycle": start + offset,
-                        "cycles": cycles,
-                        "bytes": float(flat.op_bytes[op]),
-                        "cube steps": int(flat.op_cube_steps[op]),
-                        "iteration": int(r.iteration[i]),
-                        "waited for": [list(FLAGS)[f] for f in _flags_of(flat.op_takes, flat.op_take_count, op)],
-                    },
-                }  # fmt: skip
-            )
+            events.append(_operation_event(phase, i, offset, per_cycle))
         kept = np.zeros(len(r.start), np.bool_)
         kept[order] = True
         for source, target in _arrows(phase, run.program.initial_flags):
@@ -164,6 +144,21 @@ def trace_events(run: Run, most_operations: int = 100_000) -> list[dict]:
         for cycle, value in zip(times[inside].tolist(), used[inside].tolist(), strict=True):
             events.append({"ph": "C", "pid": 0, "name": name, "ts": cycle * per_cycle, "args": {"bytes": value}})
     return events
+
+
+def _operation_event(phase: PhaseResult, record: int, offset: float, per_cycle: float) -> dict:
+    """The event of one record of a phase that begins at a cycle."""
+    flat, r = phase.flat, phase.recorded
+    op, start, cycles = int(r.operation[record]), float(r.start[record]), float(r.end[record] - r.start[record])
+    return {
+        "ph": "X", "pid": 0, "tid": int(flat.op_pipe[op]), "name": flat.kinds[op], "cat": phase.name,
+        "ts": (start + offset) * per_cycle, "dur": cycles * per_cycle,
+        "args": {
+            "start cycle": start + offset, "cycles": cycles, "bytes": float(flat.op_bytes[op]),
+            "cube steps": int(flat.op_cube_steps[op]), "iteration": int(r.iteration[record]),
+            "waited for": [list(FLAGS)[f] for f in _flags_of(flat.op_takes, flat.op_take_count, op)],
+        },
+    }  # fmt: skip
 
 
 def _flags_of(table: np.ndarray, counts: np.ndarray, operation: int) -> list[int]:

@@ -66,7 +66,7 @@ def _loops(s: TileSchedule, lines: int, length: int) -> tuple[Loop, ...]:
     loops = [
         Loop(
             (Segment((Operation(MTE2, "kept load", small / chip.l2_read_rate, small, latency=chip.gm_to_l1_latency),)),),
-            1, active, "vector",
+            1, active,
         )
     ]  # fmt: skip
     for count, columns in ((lines // width, width), (1, lines % width)):
@@ -78,7 +78,7 @@ def _loops(s: TileSchedule, lines: int, length: int) -> tuple[Loop, ...]:
         depths = [*depths[:-1], (last[0] - 1, last[1])]
         segments = [Segment(_tile(s, kept, columns, depth, False), times) for times, depth in depths if times]
         segments.append(Segment(_tile(s, kept, columns, last[1], True)))
-        loops.append(Loop(tuple(segments), count, active, "vector"))
+        loops.append(Loop(tuple(segments), count, active))
     return tuple(loops)
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from mpgemm.cli import COMMANDS, QUESTIONS, build_parser
-from mpgemm.commands.examples import EXAMPLES
+from mpgemm.options.examples import EXAMPLES
 
 HEADER = """# Commands
 
@@ -144,7 +144,7 @@ def page() -> str:
     lines += ["", f"{with_json} takes `--json` ([its fields](json.md)).", ""]
     for question, commands in QUESTIONS.items():
         lines += [f"## {question[0].upper()}{question[1:]}", ""]
-        for name, (_, summary) in commands.items():
+        for name, summary in commands.items():
             lines += section(name, summary)
     return HEADER + "\n".join(lines).rstrip() + "\n"
 

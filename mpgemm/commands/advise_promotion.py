@@ -3,32 +3,10 @@
 import argparse
 import sys
 
-from mpgemm.commands.matrices import add_matrix_arguments, pair_of
-from mpgemm.commands.parser import Parser
-from mpgemm.commands.prose import wrapped
+from mpgemm.commands.matrices import pair_of
 from mpgemm.experiments.promotion import INTERVALS, PromotionAdvice, advise_promotion
+from mpgemm.options.prose import wrapped
 from mpgemm.reporting import report
-
-
-def add_arguments(parser: Parser) -> None:
-    """The command's options."""
-    add_matrix_arguments(parser, "normal 64 x 4096 x 64")
-    parser.add_argument("--engine", default="h100", help="device (default h100), path (h100/mma) or arch:name")
-    parser.add_argument(
-        "--format", metavar="FORMAT", help="operands of a device's unit (default: fp8 if it has that, else fp16)"
-    )
-    parser.add_argument("--wanted", type=float, metavar="ERROR", help="relative error of the sums that is wanted")
-    parser.add_argument(
-        "--intervals",
-        nargs="+",
-        type=int,
-        default=list(INTERVALS),
-        metavar="Q",
-        help="products (default 16, 32, ..., 4096)",
-    )
-    parser.add_argument("--no-scale", action="store_true", help="leave operands of narrow formats unscaled")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--quiet", action="store_true", help="no progress on a terminal")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -39,12 +17,13 @@ def run(args: argparse.Namespace) -> int:
     ValueError, TypeError, OSError
         On bad input.
     """
-    wrong = [q for q in args.intervals if q < 1]
+    intervals = args.intervals or INTERVALS
+    wrong = [q for q in intervals if q < 1]
     if wrong:
         raise ValueError(f"--intervals: {wrong[0]} is no number of products")
     a, b, label = pair_of(args, "normal", (64, 4096, 64))
     advice = advise_promotion(
-        a, b, args.engine, fmt=args.format, wanted=args.wanted, intervals=args.intervals, scale=not args.no_scale,
+        a, b, args.engine, fmt=args.format, wanted=args.wanted, intervals=intervals, scale=not args.no_scale,
         progress=report.Progress(sys.stderr, args.quiet),
     )  # fmt: skip
     if args.json:

@@ -5,63 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import ascend
-from ascend.blocking import OPERAND_BYTES, SPLIT_OPERANDS
+from ascend.blocking import SPLIT_OPERANDS
 from ascend.chips.chip import FACTS, PARAMETERS
 from ascend.reports.calibration import ASSUMED_SIZE
-from ascend.terms import MODES
-from ascend.tile_schedule import LAYOUTS, MERGES
-
-
-def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> None:
-    """Size, chip and kernel."""
-    parser.add_argument(
-        "size", nargs="*", type=int, metavar="M K N",
-        help=f"A is M x K, B is K x N (default {' '.join(map(str, ASSUMED_SIZE))})",
-    )  # fmt: skip
-    chip = parser.add_argument_group("chip")
-    chip.add_argument(
-        "--chip", metavar="NAME", action="append",
-        help=f"{', '.join(ascend.list_chips())}, or a .toml or CANN .ini file (default 910A)"
-        + ("; more than once to compare chips" if several_chips else ""),
-    )  # fmt: skip
-    chip.add_argument("--calibrated", action="store_true", help="use the chip's fitted parameters, too")
-    chip.add_argument(
-        "--set", action="append", default=[], metavar="PARAMETER=VALUE", dest="changes",
-        help="what if: another value of a chip parameter (--list-parameters)",
-    )  # fmt: skip
-    chip.add_argument("--list-parameters", action="store_true", help="the chip's numbers and where they come from")
-    kernel = parser.add_argument_group("kernel")
-    kernel.add_argument(
-        "--terms", type=int, choices=(1, 3, 4),
-        help="products for each FP32 product (simulate: 3; plan: compares them all unless --terms or --operand says which)",
-    )  # fmt: skip
-    kernel.add_argument("--buffering", default="double", choices=("single", "double"))
-    kernel.add_argument(
-        "--mode", choices=MODES, help="how the terms are combined (termwise; plan: or fused, if faster)"
-    )
-    kernel.add_argument(
-        "--operand", choices=tuple(OPERAND_BYTES), help="format of A and B on the cube (fp16); others have one term"
-    )
-    kernel.add_argument(
-        "--merge",
-        default="reduce",
-        choices=MERGES,
-        help="slices of k: added in order, or atomically in memory (reduce)",
-    )
-    kernel.add_argument(
-        "--layout",
-        default="nz",
-        choices=LAYOUTS,
-        help="how A and B lie in memory, with one term: NZ fractals, ND rows, or ND with B as N x K rows (nz)",
-    )
-    kernel.add_argument("--split", type=int, metavar="COUNT", help="slices of k")
-    kernel.add_argument(
-        "--presplit", default="", choices=("a", "b", "ab"),
-        help="operands whose words are there already: weights that were split once",
-    )  # fmt: skip
-    kernel.add_argument(
-        "--warm", action="store_true", help="A, B and C are in L2 at the start if they fit, as in a timing loop"
-    )
 
 
 def kernel_of(args: argparse.Namespace) -> dict:

@@ -16,16 +16,6 @@ NOTE = (
 )
 
 
-def add_arguments(group) -> None:
-    """The options of attention."""
-    group.add_argument(
-        "--attention", nargs=3, metavar=("Q", "K", "V"), help="attention of one head instead: three matrix files"
-    )
-    group.add_argument(
-        "--kv-tile", nargs="+", type=int, metavar="N", help="keys in a tile of FlashAttention (default: all, 64, 128)"
-    )
-
-
 def check(args: argparse.Namespace) -> None:
     """Refuse options that contradict each other.
 

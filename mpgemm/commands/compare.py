@@ -6,104 +6,41 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from mpgemm.commands.inputs import add_input_arguments, cases_of, check_inputs, refuse_given, seeds_of
+from mpgemm.commands.inputs import cases_of, check_inputs, refuse_given, seeds_of
 from mpgemm.commands.outcomes import print_data, print_outcome, write_outcome
 from mpgemm.commands.parameters import numbers_of
-from mpgemm.commands.parser import Parser
-from mpgemm.commands.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
+from mpgemm.commands.run_options import check_run, metric_of, run_resumable
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments import khattak7, side_by_side, valpey5
 from mpgemm.experiments.cases import Case, generated_cases
 from mpgemm.experiments.comparison import Comparison, compare_cases
 from mpgemm.experiments.executors import open_executor
-from mpgemm.experiments.framework_names import FRAMEWORK_NAMES
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.outcome import Context, Outcome
 from mpgemm.inputs.files import write_text
-from mpgemm.recovery.methods import list_methods
 from mpgemm.reporting import plots, report
 
 DEFAULT_METHODS = (
     "fp16", "tf32", "markidis", "egemm", "ootomo", "ootomo_inside", "sgemm_cube", "multiword", "bf16x9:restart_every=16",
     "ozaki_int8",
 )  # fmt: skip
+
 DEFAULT_ENGINES = ("a100", "h100")
+
 DEFAULT_INPUTS = ("uniform_symmetric", "ootomo_type1")
+
 DEFAULT_SHAPE = (64, 256, 64)
 
-
-#: name: (what it reproduces, the experiment, seeds).
-FIGURES: dict[str, tuple[str, Callable[[Context], Outcome], int]] = {
-    "khattak7": ("Khattak and Mikaitis, fig. 7", khattak7.run, 1),
-    "khattak7-core": (
-        "the same with all products in one chain through the core",
-        partial(khattak7.run, accumulation="core"),
-        1,
-    ),
-    **{
-        f"xue{name}": (
-            f"Xue et al., fig. {name} with Markidis, Ootomo and SGEMM-cube",
-            partial(side_by_side.run_sweep, name=name),
-            3,
-        )
-        for name in ("8a", "8b", "9a", "9b", "9c")
-    },
-    "rz": (
-        "error against k of Markidis and Ootomo on V100, A100, H100",
-        side_by_side.run_growth,
-        3,
-    ),
+#: What reproduces each figure and table of `mpgemm.options.compare`, and its seeds.
+EXPERIMENTS: dict[str, tuple[Callable[[Context], Outcome], int]] = {
+    "khattak7": (khattak7.run, 1),
+    "khattak7-core": (partial(khattak7.run, accumulation="core"), 1),
+    **{f"xue{name}": (partial(side_by_side.run_sweep, name=name), 3) for name in ("8a", "8b", "9a", "9b", "9c")},
+    "rz": (side_by_side.run_growth, 3),
+    "valpey5": (valpey5.run, 1),
+    "xue2": (side_by_side.run_table2, 3),
+    "rounding-effect": (khattak7.run_effect, 3),
 }
-TABLES: dict[str, tuple[str, Callable[[Context], Outcome], int]] = {
-    "valpey5": ("Valpey et al., table 5, and a search for more such inputs", valpey5.run, 1),
-    "xue2": (
-        "Xue et al., table 2: measured bits lost against the claims",
-        side_by_side.run_table2,
-        3,
-    ),
-    "rounding-effect": ("fig. 7 of Khattak and Mikaitis: why V100 beats B200, at n = 1e5", khattak7.run_effect, 3),
-}
-
-
-def add_arguments(parser: Parser) -> None:
-    """The command's options."""
-    what = parser.add_argument_group("what to compare")
-    what.add_argument(
-        "--methods",
-        nargs="+",
-        metavar="NAME",
-        help=f"methods, with options as in multiword:words=3,format=bf16 ({', '.join(m.name for m in list_methods())}), "
-        f"or names of frameworks ({', '.join(row.name for row in FRAMEWORK_NAMES.values())})",
-    )
-    what.add_argument(
-        "--engine",
-        "--engines",
-        dest="engines",
-        nargs="+",
-        action="extend",
-        metavar="ENGINE",
-        help="devices (a100), paths (h100/wgmma), arch:name, ieee, or default (each method's own)",
-    )
-    what.add_argument(
-        "--figure", choices=FIGURES, help="reproduce instead: " + "; ".join(f"{k}: {v[0]}" for k, v in FIGURES.items())
-    )
-    what.add_argument(
-        "--table", choices=TABLES, help="reproduce instead: " + "; ".join(f"{k}: {v[0]}" for k, v in TABLES.items())
-    )
-    what.add_argument("--bits", type=float, metavar="N", help="also recommend the cheapest method with at least N bits")
-    what.add_argument(
-        "--rates", nargs="+", default=[], metavar="ENGINE=TFLOPS",
-        help="peak rates of engines that no data sheet names, or others than the data sheet's",
-    )  # fmt: skip
-    what.add_argument("--bounds", action="store_true", help="deterministic bounds beside the errors")
-    what.add_argument("--strict", action="store_true", help="elements beyond the range of the words are an error")
-    what.add_argument(
-        "--overflow", choices=("inf", "saturate"), help="what a word that overflows becomes (default: as the engine)"
-    )
-    what.add_argument("--quick", action="store_true", help="figures and tables: fewer and smaller points")
-    add_input_arguments(parser, "uniform_symmetric and ootomo_type1, 64 256 64")
-    add_run_arguments(parser)
-    add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -183,7 +120,7 @@ def _write_comparison(args, comparison: Comparison) -> list[str]:
 
 # -- reproductions -------------------------------------------------------------------------------------------------------
 def _reproduce(args: argparse.Namespace, context: Context) -> int:
-    _, experiment, repeats = FIGURES[args.figure] if args.figure else TABLES[args.table]
+    experiment, repeats = EXPERIMENTS[args.figure or args.table]
     outcome = experiment(replace(context, seeds=tuple(seeds_of(args, repeats))))
     if args.json or args.csv:
         print_data(args, outcome)

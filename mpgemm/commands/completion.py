@@ -4,8 +4,6 @@ import argparse
 import importlib
 import sys
 
-SHELLS = ("bash", "zsh", "fish")
-
 _BASH = """_mpgemm() {{
     local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}"
     local command="${{COMP_WORDS[1]}}" words=""
@@ -25,12 +23,8 @@ _BASH = """_mpgemm() {{
 }}
 complete -o default -F _mpgemm mpgemm
 """
+
 _ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
-    parser.add_argument("shell", choices=SHELLS, help="bash, zsh: source <(mpgemm completion bash); fish: ... | source")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,28 +6,12 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.commands import library_options as options
-from mpgemm.commands.parser import Parser
 from mpgemm.inputs.files import read_matrix
 from mpgemm.reporting import report
 from tensorcore_models.formats.interop import format_of_dtype
 from tensorcore_models.formats.operands import values_of_bits
 from tensorcore_models.libraries import Recipe
 from tensorcore_models.libraries.compare import candidates, differences, divergence
-
-
-def add_arguments(parser: Parser) -> None:
-    """The command's options."""
-    for name, text in (("a", "A"), ("b", "B"), ("c1", "the first GPU's result"), ("c2", "the second GPU's result")):
-        parser.add_argument(name, metavar=name.upper(), help=f"matrix file: {text}")
-    parser.add_argument("--gpus", nargs=2, required=True, metavar="GPU", help="the two devices")
-    parser.add_argument("--libraries", nargs=2, metavar="NAME[-VERSION]",
-                        help="as --library of predict, for each; default: one chain and split-k are tried")  # fmt: skip
-    parser.add_argument(
-        "--configs", nargs=2, default=["", ""], metavar="FIELD=VALUE,...", help="as --config of predict, for each"
-    )
-    options.add_format_arguments(parser, "that of C1's array, else that of A; fp8: bf16")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.goes_with(("--configs",), ("--libraries",))
 
 
 def run(args: argparse.Namespace) -> int:

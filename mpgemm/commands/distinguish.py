@@ -3,18 +3,9 @@
 import argparse
 
 import tensorcore_models as tcm
-from mpgemm.commands.solver_options import add_options, answer
+from mpgemm.commands.solver_options import answer
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.formal.witnesses import shown
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
-    parser.add_argument("first", metavar="SPEC_A", help="instruction: architecture:name, as `mpgemm models` lists them")
-    parser.add_argument("second", metavar="SPEC_B", help="instruction of the same formats")
-    parser.add_argument("--k", type=int, help="products of the dot product (default: whole steps of both)")
-    parser.add_argument("--finite", action="store_true", help="leave infinities and NaNs out")
-    add_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:

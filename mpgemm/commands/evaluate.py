@@ -8,10 +8,9 @@ from dataclasses import asdict, astuple, fields
 from mpgemm.amx import USUAL, unit_missing
 from mpgemm.commands import attention
 from mpgemm.commands.ascend_options import parse_block
-from mpgemm.commands.inputs import add_input_arguments, cases_of, check_inputs, refuse_given, seeds_of
+from mpgemm.commands.inputs import cases_of, check_inputs, refuse_given, seeds_of
 from mpgemm.commands.outcomes import print_data, print_outcome, write_outcome
-from mpgemm.commands.parser import Parser
-from mpgemm.commands.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
+from mpgemm.commands.run_options import check_run, metric_of, run_resumable
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
 from mpgemm.experiments.cases import Case, as_fp32, shipped_case
@@ -21,16 +20,13 @@ from mpgemm.experiments.judging import judge
 from mpgemm.experiments.methods import (
     DEFAULT_SCALE_EXPONENTS,
     FAMILIES,
-    ON_REQUEST,
-    ORDERS,
-    STEP_ORDERS,
     CubeOptions,
     build_methods,
 )
 from mpgemm.experiments.operand_ranges import MatrixRange, matrix_range
 from mpgemm.experiments.outcome import Context, Outcome
 from mpgemm.experiments.split_figures import SPLIT_FIGURES, split_figure
-from mpgemm.experiments.sweeps import SWEEP_FIGURES, SWEEP_METHODS, SWEEP_OPTIONS, run_sweep
+from mpgemm.experiments.sweeps import SWEEP_METHODS, SWEEP_OPTIONS, run_sweep
 from mpgemm.experiments.verdict import Verdict
 from mpgemm.inputs import matrices
 from mpgemm.inputs.files import write_text
@@ -38,77 +34,14 @@ from mpgemm.reporting import plots, report
 
 #: How a cube step of 16 products rounds is not published: after every product (pessimistic) and once (optimistic).
 DEFAULT_STEP_ORDERS = ("sequential", "exact")
+
 #: Metrics of the table, the most telling first: those at the end are left out first where the terminal is narrow.
 METRICS = ("effective_bits", "relative_frobenius", "componentwise")
+
 MORE_METRICS = ("bits_equal", "relative_inf", "normwise", "mean_ulp", "max_ulp")
 
 #: Where there is nothing to judge, or by.
 NO_VERDICT = "No verdict: it needs the methods fp32 and sgemm_cube, and a product with elements."
-
-
-def add_arguments(parser: Parser) -> None:
-    """The command's options."""
-    add_input_arguments(parser, "the pairs that ship with the package")
-    what = parser.add_argument_group("what to compare")
-    what.add_argument(
-        "--methods",
-        nargs="+",
-        metavar="NAME",
-        help=f"{', '.join(FAMILIES)}; on request {', '.join(ON_REQUEST)}; "
-        "recovery methods as METHOD or METHOD@ENGINE; engine:ARCH:INSTRUCTION",
-    )
-    what.add_argument(
-        "--engine",
-        "--engines",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="ENGINE",
-        help="add matrix engines: devices (a100: its FP16 instruction) or arch:name",
-    )
-    what.add_argument("--orders", nargs="+", choices=ORDERS, help="of SGEMM-cube's terms (elementwise termwise)")
-    what.add_argument(
-        "--scale-exponents",
-        nargs="+",
-        type=_scale_exponent,
-        metavar="S_B",
-        help='s_b of SGEMM-cube: integers or "auto" (default 0 6 12 auto)',
-    )
-    what.add_argument(
-        "--step-orders",
-        nargs="+",
-        choices=STEP_ORDERS,
-        help="rounding inside a cube step of 16 products (not published; default sequential, after every product, "
-        "beside exact, once a step; figures: sequential)",
-    )
-    what.add_argument("--block", metavar="BM,BK,BN", help="block sizes on the 910A (default: all of k in one chain)")
-    what.add_argument(
-        "--figure",
-        nargs="+",
-        default=[],
-        choices=[*SPLIT_FIGURES, *SWEEP_FIGURES],
-        help="reproduce figures of the SGEMM-cube paper instead",
-    )
-    what.add_argument(
-        "--verify",
-        nargs="?",
-        const=16,
-        type=int,
-        metavar="N",
-        help="check N sampled entries of the exact product against mpmath (default 16)",
-    )
-    attention.add_arguments(what)
-    add_run_arguments(parser)
-    add_output_arguments(parser)
-
-
-def _scale_exponent(text: str) -> int | str:
-    if text == "auto":
-        return text
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f'a scale exponent is an integer or "auto", got {text!r}') from None
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,47 +13,8 @@ from mpgemm.inputs.files import atomic_writer
 from mpgemm.reporting.report import json_text, say
 from tensorcore_models import hardware, probing
 from tensorcore_models.probing import formal
-from tensorcore_models.probing.identify.limits import EFFORTS
 from tensorcore_models.probing.identify.outcome import Interrupted
 from tensorcore_models.probing.identify.page import page
-from tensorcore_models.probing.identify.solver import EACH, TOTAL
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
-    box = parser.add_mutually_exclusive_group(required=True)
-    box.add_argument("--instruction", metavar="ARCH:NAME", help="a modelled instruction of the catalogue")
-    box.add_argument("--python", metavar="MODULE:FUNCTION", help="f(a, b, c) -> d on arrays (m, k), (k, n), (m, n)")
-    box.add_argument("--engine", metavar="NAME", help="hardware: cuda:..., cpu:..., cpu-emulated:..., torch:...")
-    for name in "abcd":
-        parser.add_argument(f"--{name}-format", metavar="FORMAT", help=f"of {name}, for --python")
-    parser.add_argument("--k", type=int, help="products of one call, for --python")
-    parser.add_argument("--scale-format", metavar="FORMAT", help="of block scales, for --python with --raw")
-    parser.add_argument("--block-size", type=int, help="products that share a scale, for --python with --raw")
-    parser.add_argument("--raw", action="store_true", help="the function takes and returns encodings, not values")
-    parser.add_argument(
-        "--vectors", type=int, default=1_000_000, help="random vectors that must not refute it (%(default)s)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of all random choices")
-    parser.add_argument(
-        "--effort", choices=tuple(EFFORTS), default="normal",
-        help="how far to go before a box counts as outside of the families: quick crosses no specifications, thorough takes up "
-        "to some three times as long as normal",
-    )  # fmt: skip
-    parser.add_argument("--quiet", action="store_true", help="no progress on a terminal")
-    parser.add_argument("--suite", choices=sorted(probing.suites.SUITES), help="run a published suite first")
-    parser.add_argument(
-        "--solver", nargs="*", choices=formal.BACKENDS, metavar="NAME",
-        help=f"ask SMT solvers what no input decided: {', '.join(formal.BACKENDS)}; without names all that are installed",
-    )  # fmt: skip
-    parser.add_argument(
-        "--solver-timeout", type=float, default=EACH, help="seconds for each question (default %(default)s)"
-    )
-    parser.add_argument(
-        "--solver-total", type=float, default=TOTAL, help="seconds for all questions (default %(default)s)"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--html", metavar="FILE", help="write a page with all evidence")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -25,11 +25,6 @@ DISTRIBUTIONS = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
     facts = gather()

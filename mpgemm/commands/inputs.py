@@ -5,57 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mpgemm.commands.parameters import numbers_of
-from mpgemm.commands.parser import Parser
 from mpgemm.experiments.cases import Case, file_cases, generated_cases, shipped_case, with_addend
-from mpgemm.inputs import matrices
 
 SHAPE = (256, 256, 256)
-
-
-def add_input_arguments(parser: Parser, default: str) -> None:
-    """The group "input": files, shipped pairs, or generated matrices; `default` says what is taken without any."""
-    source = parser.add_argument_group(f"input (default: {default})")
-    source.add_argument(
-        "files",
-        nargs="*",
-        metavar="FILE",
-        help="A and B (or one file and both names), or stacks of them: .npy, .npz (sparse, too), .mtx, .csv, .safetensors, .pt",
-    )
-    source.add_argument("--files", dest="more_files", nargs=2, default=[], metavar="FILE", help="the same as an option")
-    source.add_argument("--transpose-b", action="store_true", help="the second file holds B transposed: x @ W.T")
-    source.add_argument("--a-name", help="array or tensor of the first file")
-    source.add_argument("--b-name", help="array or tensor of the second file")
-    source.add_argument(
-        "--shipped", nargs="+", default=[], metavar="NAME", help=f"shipped pairs: {', '.join(matrices.SHIPPED)}"
-    )
-    source.add_argument(
-        "--distribution",
-        "--distributions",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help=f"generate: {', '.join(matrices.DISTRIBUTIONS)}",
-    )
-    source.add_argument("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
-    source.add_argument(
-        "--shape",
-        nargs=3,
-        type=int,
-        action="append",
-        metavar=("M", "K", "N"),
-        help="sizes of generated matrices",
-    )
-    source.add_argument(
-        "--c",
-        metavar="FILE|NAME",
-        help="compute A B + C: C from a matrix file, or a distribution (m x n, the same seed)",
-    )
-    source.add_argument("--seed", type=int, help="first seed (default 0)")
-    source.add_argument("--repeats", type=int, help="number of seeds (default 1; figures and tables: their own)")
-    files = ("files", "--files")
-    parser.goes_with(("--a-name", "--b-name", "--transpose-b"), files, "two matrix files")
-    parser.goes_without(("--shape", "--seed", "--repeats"), (*files, "--shipped"), "matrices that are generated")
-    parser.goes_with(("--param",), ("--distribution",))
 
 
 def check_files(args: argparse.Namespace) -> None:

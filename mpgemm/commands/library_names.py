@@ -7,14 +7,6 @@ from tensorcore_models.catalogue import canonical_device
 from tensorcore_models.libraries.cublaslt_tables import PLATFORMS, TARGETS
 from tensorcore_models.libraries.scaled_mm import DEVICES as SCALED_DEVICES
 
-#: How to learn what cuBLASLt chose.
-RECORD = (
-    "`python -m tensorcore_models.hardware.libraries.cublaslt_heuristic --device h100 --format fp16 --shape M K N --out "
-    "chosen.json` where the GPU is"
-)
-#: How to get the recorded choices of torch._scaled_mm.
-RECORDED_CHOICES = "choices recorded by the package mmaemu: pip install --no-deps mmaemu"
-
 
 @dataclass(frozen=True)
 class Library:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mpgemm.commands.library_names import RECORD, resolve_library
+from mpgemm.commands.library_names import resolve_library
 from mpgemm.inputs.files import read_matrix
+from mpgemm.options.library_options import RECORD
 from tensorcore_models import libraries
 from tensorcore_models.formats import operand_format
 from tensorcore_models.formats.interop import format_of_dtype
@@ -15,19 +16,8 @@ from tensorcore_models.formats.operands import operand_bits
 from tensorcore_models.libraries.recorded import Problem, Recording, load_recording
 
 CUTLASS_OPTIONS = ("tile_k", "split_k", "split_mode", "grain", "sliced_k", "residue")
+
 SCALED_OPTIONS = ("fast_accumulation", "split_k", "scheme")
-
-
-def add_format_arguments(parser: argparse.ArgumentParser, out_default: str = "that of A; fp8: bf16") -> None:
-    """Formats of operands and output."""
-    parser.add_argument("--format", metavar="FORMAT", help="format of A and B (default: that of their arrays); unsigned "
-                        "integers of its width are encodings")  # fmt: skip
-    parser.add_argument(
-        "--input-rounding",
-        metavar="MODE",
-        help="round values that the format lacks (rne, rz, ...); default: refuse them",
-    )
-    parser.add_argument("--out-format", metavar="FORMAT", help=f"format of the result (default: {out_default})")
 
 
 def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.ndarray, str]:

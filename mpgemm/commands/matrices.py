@@ -7,7 +7,6 @@ import numpy as np
 
 from mpgemm.commands.inputs import check_files
 from mpgemm.commands.parameters import numbers_of
-from mpgemm.commands.parser import Parser
 from mpgemm.inputs import matrices
 from mpgemm.inputs.files import read_matrix
 
@@ -18,25 +17,6 @@ class Pair(NamedTuple):
     a: np.ndarray
     b: np.ndarray
     label: str
-
-
-def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argparse._ArgumentGroup:
-    """The group "input"; `default` says what is taken without any, `k` adds --k beside --shape."""
-    source = parser.add_argument_group(f"input (default: {default})")
-    source.add_argument("files", nargs="*", metavar="FILE", help="A and B: .npy, .npz, .mtx or .safetensors")
-    source.add_argument("--a-name", help="array or tensor of the first file")
-    source.add_argument("--b-name", help="array or tensor of the second file")
-    source.add_argument("--shipped", metavar="NAME", help=f"a shipped pair: {', '.join(matrices.SHIPPED)}")
-    source.add_argument("--distribution", metavar="NAME", help=f"draw: {', '.join(matrices.DISTRIBUTIONS)}")
-    source.add_argument("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
-    source.add_argument("--shape", nargs=3, type=int, metavar=("M", "K", "N"), help="sizes of drawn matrices")
-    if k:
-        source.add_argument("--k", type=int, help="length of the dot products, instead of --shape")
-    source.add_argument("--seed", type=int, default=0, help="seed of drawn matrices (default 0)")
-    parser.goes_with(("--a-name", "--b-name"), ("files",), "two matrix files")
-    parser.goes_with(("--param",), ("--distribution",))
-    parser.goes_without(("--shape", "--seed"), ("files", "--shipped"), "matrices that are drawn")
-    return source
 
 
 def parameters_of(args: argparse.Namespace) -> dict[str, float]:

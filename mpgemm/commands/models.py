@@ -3,9 +3,8 @@
 import argparse
 
 import tensorcore_models as tcm
-from mpgemm.commands.parser import Parser
-from mpgemm.commands.prose import wrapped
 from mpgemm.inputs.files import write_text
+from mpgemm.options.prose import wrapped
 from mpgemm.recovery.methods import list_methods
 from mpgemm.reporting import report
 from mpgemm.reporting.site import page_address
@@ -22,30 +21,6 @@ from tensorcore_models.formats.names import format_family, unknown_format
 
 #: Names that mean at most so many arithmetics are explained, others listed.
 EXPLAINED = 4
-
-
-def add_arguments(parser: Parser) -> None:
-    """The command's options."""
-    parser.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help="device, architecture, operand format, or an instruction as the catalogue, PTX, SASS or AMD's compiler spell "
-        "it, in any case; several must all fit. Few enough instructions are explained, others listed",
-    )
-    parser.add_argument("--a-format", metavar="FORMAT", help="only instructions with these operands")
-    parser.add_argument("--d-format", metavar="FORMAT", help="only instructions with this result")
-    parser.add_argument("--evidence", metavar="TEXT", help="only rows whose evidence contains TEXT")
-    parser.add_argument("--methods", action="store_true", help="list the recovery methods instead")
-    parser.add_argument("--devices", action="store_true", help="list the devices instead")
-    parser.add_argument("--url", action="store_true", help="of one instruction: the address of its page in the atlas")
-    parser.add_argument("--picture", metavar="FILE.svg", help="of one instruction: draw the order of its sum")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.goes_without(("--methods",), ("--devices",))
-    parser.goes_without(
-        ("names", "--a-format", "--d-format", "--evidence", "--url", "--picture"), ("--methods", "--devices")
-    )
-    parser.goes_with(("--url", "--picture"), ("names",), "one instruction: give arch:name")
 
 
 def run(args: argparse.Namespace) -> int:

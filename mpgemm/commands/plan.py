@@ -7,15 +7,13 @@ import sys
 from pathlib import Path
 
 import ascend
-from ascend.accuracy import DISTRIBUTIONS
-from ascend.planner import PLAN_KERNELS, RANKS, SIMULATED, Plan
+from ascend.planner import Plan
 from ascend.reports import figures, plots
 from ascend.reports.calibration import PUBLISHED_BLOCK
 from ascend.reports.tiling import SNIPPETS, described, notes, tile_shapes
 from ascend.schedule import variant
 from ascend.terms import Mode, combination
 from mpgemm.commands.ascend_options import (
-    add_shared_arguments,
     chip_of,
     chips_of,
     evidence,
@@ -33,76 +31,11 @@ from mpgemm.reporting.report import Progress, Table, json_text, say
 
 Size = tuple[int, int, int]
 
-
 #: Headings of the snippets.
 TITLES = {"ascendc": "AscendC (TCubeTiling)", "catlass": "CATLASS", "pto": "PTO (as pto-isa's gemm_performance)"}
+
 #: Columns of a plan that describe its schedule and what it reaches.
 _OF_A_SCHEDULE = ("chain", "mode", "grid", "placed", "seconds", "tflops", "bound", "busy", "bits")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
-    add_shared_arguments(parser, several_chips=True)
-    choice = parser.add_argument_group("choice")
-    choice.add_argument(
-        "--shapes", metavar="FILE", help="plan every line of a file: M K N, with a name before it or not"
-    )
-    choice.add_argument(
-        "--kernel", default="grid", choices=PLAN_KERNELS,
-        help="grid: cores over m, n and k; paper: SGEMM-cube's, row blocks only (grid)",
-    )  # fmt: skip
-    choice.add_argument(
-        "--rank",
-        default="time",
-        choices=RANKS,
-        help="by simulated time, by traffic, or by the closed forms alone (time)",
-    )
-    choice.add_argument("--top", type=int, default=10, help="plans shown (10)")
-    choice.add_argument(
-        "--simulate", type=int, metavar="COUNT",
-        help=f"schedules simulated for --rank time, for each mode ({SIMULATED['grid']}; --kernel paper {SIMULATED['paper']})",
-    )  # fmt: skip
-    choice.add_argument(
-        "--files", "--data", dest="data", nargs=2, metavar=("A", "B"),
-        help="matrix files: the error (eq. 13) of each plan on them, computed as the chip would",
-    )  # fmt: skip
-    choice.add_argument(
-        "--distribution", default="normal", choices=tuple(DISTRIBUTIONS),
-        help="of the elements in the sampled error, without --data (normal)",
-    )  # fmt: skip
-    choice.add_argument("--max-error", type=float, metavar="E", help="leave out schedules with a larger error")
-    choice.add_argument(
-        "--reach", type=float, metavar="BITS", help="bits that are asked for where ways are compared (FP32's)"
-    )
-    choice.add_argument(
-        "--for", dest="target", choices=tuple(SNIPPETS), help="only schedules that this can say; its snippet is printed"
-    )
-    choice.add_argument(
-        "--batch", type=int, metavar="COUNT", help="so many products of this size, each with its own A and B"
-    )
-    choice.add_argument(
-        "--grouped", metavar="M1,M2,...", help="products with these m and the size's k and n (M is left out)"
-    )
-    choice.add_argument("--block", metavar="BM,BK,BN", help="this block only: whether it fits, and its plan")
-    output = parser.add_argument_group("output")
-    output.add_argument("--pareto", action="store_true", help="time and bits on one front: what one more bit costs")
-    output.add_argument("--sensitivity", action="store_true", help="what 20 %% on each number of the chip changes")
-    output.add_argument(
-        "--explain", action="store_true", help="--kernel paper: what distinguishes the block from 96 and 192"
-    )
-    output.add_argument(
-        "--tiling",
-        action="store_true",
-        help="AscendC fields and CATLASS shapes of the best plan as C++, and its buffers",
-    )
-    output.add_argument(
-        "--bits", action="store_true", help="run every feasible block with the size's k: what changes the result"
-    )
-    output.add_argument("--rejections", action="store_true", help="the blocks next to the feasible space, and why not")
-    output.add_argument("--figure", choices=("6", "heat"), help="N_fused and f (fig. 6), or speed over (bm, bn)")
-    output.add_argument("--out", metavar="FOLDER", help="where --figure and --pareto write PNG, CSV and JSON (out)")
-    output.add_argument("--csv", metavar="FILE", help="write the plans as CSV")
-    output.add_argument("--json", action="store_true", help="print JSON instead of tables")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -127,9 +60,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         _plans(args, chip)
     return 0
-
-
-# ---------------------------------------------------------------- plans of one shape
 
 
 def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
@@ -240,22 +170,8 @@ def _table(plans: list[Plan], title: str) -> Table:
             for p in plans
         ]  # fmt: skip
         return Table(title, headings, rows)
-    headings = [
-        "bm",
-        "bk",
-        "bn",
-        *_OF_A_SCHEDULE,
-        "error",
-    ]
-    rows = []
-    for p in plans:
-        b, s, (bound, share) = p.blocking, p.schedule, p.bound
-        rows.append(
-            [
-                b.bm, b.bk, b.bn, s.chain, s.mode if s.terms > 1 else "-", s.cores_text(), s.placement(), f"{p.seconds:.3e}",
-                p.tflops, bound, f"{share:.2f}" if share == share else "", f"{p.bits:.1f}" if p.bits else "", p.error,
-            ]
-        )  # fmt: skip
+    headings = ["bm", "bk", "bn", *_OF_A_SCHEDULE, "error"]
+    rows = [[p.blocking.bm, p.blocking.bk, p.blocking.bn, *_of_a_schedule(p), p.error] for p in plans]
     return Table(title, headings, rows)
 
 
@@ -280,9 +196,6 @@ def _print_tiling(plan: Plan, target: str | None) -> None:
         ("buffer", "holds", "layout", "bytes", "limit"),
         [tuple(r) for r in tile_shapes(plan.schedule)],
     ).print()
-
-
-# ---------------------------------------------------------------- several shapes, several chips
 
 
 def read_shapes(path: str | Path) -> list[tuple[str, Size]]:
@@ -314,8 +227,30 @@ def _best(args: argparse.Namespace, chip: ascend.Chip, size: Size) -> Plan:
     """The best plan of the way that the options name, or the one that is advised."""
     if not compares(args):
         return _ranked(args, chip, size, 1)[0]
-    advice = advice_of(args, chip, size, None)
+    advice = advice_of(args, chip, size, None, best_only=True)
     return (advice.best or max(advice.plans, key=lambda pair: pair[1].bits or 0.0))[1]
+
+
+def _overview_table(chips: list[ascend.Chip], best: list[tuple[str, Size, list[Plan]]]) -> Table:
+    """One line for each shape and chip."""
+    lines = [
+        [
+            name, chip.name, p.schedule.operand + (f" x {p.schedule.terms}" if p.schedule.terms > 1 else ""),
+            str(p.blocking), *_of_a_schedule(p),
+        ]
+        for name, _, plans in best
+        for chip, p in zip(chips, plans, strict=True)
+    ]  # fmt: skip
+    return Table("Best plans of C = A B (m x k x n)", ["shape", "chip", "operand", "block", *_OF_A_SCHEDULE], lines)
+
+
+def _of_a_schedule(p: Plan) -> list:
+    """The columns :data:`_OF_A_SCHEDULE`."""
+    s, (bound, share) = p.schedule, p.bound
+    return [
+        s.chain, s.mode if s.terms > 1 else "-", s.cores_text(), s.placement(), f"{p.seconds:.3e}", p.tflops, bound,
+        f"{share:.2f}" if share == share else "", f"{p.bits:.1f}" if p.bits else "",
+    ]  # fmt: skip
 
 
 def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
@@ -338,26 +273,7 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
         ]
         sys.stdout.write(json_text({"calibrated": args.calibrated, "plans": rows}))
         return
-    headings = [
-        "shape",
-        "chip",
-        "operand",
-        "block",
-        *_OF_A_SCHEDULE,
-    ]
-    lines = []
-    for name, _, plans in best:
-        for chip, p in zip(chips, plans, strict=True):
-            s, (bound, share) = p.schedule, p.bound
-            lines.append(
-                [
-                    name, chip.name, s.operand + (f" x {s.terms}" if s.terms > 1 else ""), f"{p.blocking}", s.chain,
-                    s.mode if s.terms > 1 else "-", s.cores_text(), s.placement(),
-                    f"{p.seconds:.3e}", p.tflops, bound, f"{share:.2f}" if share == share else "",
-                    f"{p.bits:.1f}" if p.bits else "",
-                ]
-            )  # fmt: skip
-    table = Table("Best plans of C = A B (m x k x n)", headings, lines)
+    table = _overview_table(chips, best)
     if args.csv:
         write_text(args.csv, table.to_csv())
     say("; ".join(evidence(args, chip) for chip in chips))
@@ -370,9 +286,6 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
         for number, chip in enumerate(chips):
             total = sum(plans[number].seconds for _, _, plans in best)
             say(f"{chip.name}: {total:.4g} seconds for all {len(shapes)} shapes, one after the other")
-
-
-# ---------------------------------------------------------------- other outputs
 
 
 def _pareto(args: argparse.Namespace, chip: ascend.Chip) -> None:

@@ -22,14 +22,16 @@ def compares(args: argparse.Namespace) -> bool:
     return not (named or args.block or args.kernel != "grid")
 
 
-def advice_of(args: argparse.Namespace, chip: ascend.Chip, size: Size, data: tuple | None) -> ascend.Advice:
+def advice_of(
+    args: argparse.Namespace, chip: ascend.Chip, size: Size, data: tuple | None, best_only: bool = False
+) -> ascend.Advice:
     """The ways compared."""
     progress = Progress()
     options = kernel_of(args)
     del options["terms"], options["operand"]
     return ascend.advise(
         *size, chip, bits=args.reach, data=data, distribution=args.distribution, split=args.split,
-        simulated=args.simulate, target=args.target or "", ways=WAYS,
+        simulated=args.simulate, target=args.target or "", ways=WAYS, best_only=best_only,
         progress=lambda done, total: progress(done, total, "ways"), **options,
     )  # fmt: skip
 

@@ -9,33 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from mpgemm.commands.parser import Parser
 from mpgemm.inputs.files import write_text
+from mpgemm.options.report import MOST_ROWS
 from mpgemm.reporting.findings import Findings, findings_of
 from mpgemm.reporting.html_report import html_page
 from mpgemm.reporting.report import Table, json_text
 from mpgemm.reporting.result_tables import read_tables, without_constants
 from tensorcore_models.results import format_cell
-
-MOST_ROWS = 60
-FORMATS = ("html", "markdown")
-
-
-def add_arguments(parser: Parser) -> None:
-    """Arguments of the command."""
-    parser.add_argument(
-        "folders", nargs="+", metavar="FOLDER", help="what --out of evaluate, compare, plan or simulate wrote"
-    )
-    parser.add_argument("--out", "--output", metavar="FILE", help="where the page goes (standard output)")
-    parser.add_argument("--format", choices=FORMATS, help="of the page (html if FILE ends in .html, else markdown)")
-    parser.add_argument("--title", default="Results", help="heading of the page")
-    parser.add_argument(
-        "--rows", type=int, default=MOST_ROWS, metavar="COUNT", help=f"rows shown of a table ({MOST_ROWS})"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print what the page holds instead: folders, tables, pictures"
-    )
-    parser.goes_without(("--out", "--format", "--rows"), ("--json",))
 
 
 def run(args: argparse.Namespace) -> int:

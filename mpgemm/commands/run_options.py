@@ -3,43 +3,9 @@
 import argparse
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
-from mpgemm.commands.parser import Parser
-from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.journal import Journal
 from mpgemm.reporting import plots
-
-
-def add_run_arguments(parser: Parser) -> None:
-    """The group "how": workers and clusters."""
-    how = parser.add_argument_group("how")
-    how.add_argument(
-        "--workers", type=int, default=1, metavar="N", help="measurements side by side, in threads (default 1)"
-    )
-    how.add_argument(
-        "--cluster",
-        metavar="ADDRESS|local:N",
-        help="on a dask cluster instead (tcp://host:8786), or in N processes of this machine",
-    )
-    parser.goes_without(("--workers",), ("--cluster",))
-
-
-def add_output_arguments(parser: Parser) -> None:
-    """The group "output": --out, --fresh, --no-figures, --json, --csv, --metric."""
-    output = parser.add_argument_group("output")
-    output.add_argument("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")
-    output.add_argument("--fresh", action="store_true", help="measure again what the journal in --out holds")
-    output.add_argument("--no-figures", action="store_true", help="no pictures")
-    output.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    output.add_argument("--quiet", action="store_true", help="no progress on a terminal")
-    output.add_argument("--csv", action="store_true", help="print CSV instead of tables")
-    output.add_argument(
-        "--metric", choices=list(RELATIVE_METRICS), help="what the figures show (default relative_frobenius)"
-    )
-    parser.goes_without(("--csv",), ("--json",))
-    parser.goes_with(("--fresh", "--no-figures"), ("--out",))
-    parser.goes_with(("--metric",), ("--out", "--figure"))
 
 
 def metric_of(args: argparse.Namespace) -> str:

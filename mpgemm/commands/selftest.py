@@ -9,18 +9,6 @@ from mpgemm.reporting.report import Table, json_text, say
 from mpgemm.selftest import checks
 from tensorcore_models.machine.instruction_sets import available_isas
 
-#: Seconds of random comparisons; the other checks take a few more.
-SECONDS = 30.0
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
-    parser.add_argument(
-        "--seconds", type=float, default=SECONDS, metavar="S", help=f"time for random comparisons ({SECONDS:g})"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of the random encodings (0)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status: 1 if anything differs.

@@ -6,21 +6,9 @@ from collections.abc import Callable
 from mpgemm.reporting import report
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.formal.limits import LimitOptions
-from tensorcore_models.probing.formal.solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT
 from tensorcore_models.probing.formal.witnesses import Witness
 
 _SAID = {"timeout": "no answer in time", "memory": "the solvers ran out of memory"}
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options for limits of time and memory, the choice of solvers, and JSON."""
-    parser.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT, help="seconds (default %(default)s)")
-    parser.add_argument("--memory", type=int, default=DEFAULT_MEMORY, help="MiB for each solver (default %(default)s)")
-    parser.add_argument(
-        "--solver", nargs="+", choices=formal.BACKENDS, metavar="NAME",
-        help=f"only these of {', '.join(formal.BACKENDS)} (default: all that are installed)",
-    )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def answer(

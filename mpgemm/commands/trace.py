@@ -2,30 +2,13 @@
 
 import argparse
 
-from mpgemm.commands.prose import wrapped
+from mpgemm.options.prose import wrapped
 from mpgemm.reporting import report
 from mpgemm.traces.comparing import ModuleDifference, TraceComparison, compare_traces
 from mpgemm.traces.reading import read_trace
 
 #: Modules that the table shows.
 SHOWN = 16
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
-    parser.add_argument("what", choices=("compare",), help="compare: two runs, module by module")
-    for name in ("first", "second"):
-        parser.add_argument(
-            name, metavar=f"RUN{1 + (name == 'second')}",
-            help="folder of recorded tensors: .safetensors, .npz, .npy or .pt with names of modules and steps",
-        )  # fmt: skip
-    parser.add_argument(
-        "--logits", metavar="MODULE", help="the module whose output are logits (default: lm_head or logits)"
-    )
-    parser.add_argument(
-        "--no-recipes", action="store_true", help="do not look for who made the first output that differs"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,42 +5,20 @@ import sys
 
 import tensorcore_models as tcm
 from mpgemm.commands import library_options as options
-from mpgemm.commands.prose import wrapped
-from mpgemm.commands.scale_options import add_scale_arguments, scales_of
+from mpgemm.commands.scale_options import scales_of
 from mpgemm.experiments.suspects import Suspect, Whodunit
 from mpgemm.experiments.whodunit import Interrupted, whodunit
 from mpgemm.inputs.files import read_matrix
+from mpgemm.options.prose import wrapped
 from mpgemm.recovery.methods import get_method
 from mpgemm.reporting import report
 from tensorcore_models.formats.operands import values_of_bits
 
 #: Formats of integer files; unsigned ones may be encodings, so they need a name.
 INTEGERS = {"int8": "s8", "int32": "s32"}
+
 #: Arithmetics that are spelled out where many give the same.
 SHOWN = 12
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
-    for name, text in (("a", "A"), ("b", "B"), ("c", "the result")):
-        parser.add_argument(name, metavar=name.upper(), help=f"matrix file: {text}")
-    parser.add_argument(
-        "--format", metavar="FORMAT", help="format of A and B where their files hold encodings (unsigned integers)"
-    )
-    parser.add_argument("--out-format", metavar="FORMAT", help="format of C where its file holds encodings")
-    parser.add_argument("--addend", metavar="FILE", help="C0, where the result is A B + C0")
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these recovery methods (default: all)")
-    parser.add_argument(
-        "--gpu", help="the device asked about (h100, rtx4060, ...): what it computes comes first, by its name"
-    )
-    add_scale_arguments(parser)
-    library = parser.add_argument_group("a library's kernel on that device, to try as well")
-    library.add_argument(
-        "--library", metavar="NAME[-VERSION]", help="cublaslt-13.1 (torch.matmul-13.1), scaled_mm or cutlass"
-    )
-    library.add_argument("--config", nargs="+", default=[], metavar="FIELD=VALUE", help="as --config of predict")
-    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -28,6 +28,9 @@ LINKS = {
     ),
     "Intel_Gaudi3_Software": ("Habana, Gaudi's software", "https://github.com/HabanaAI/Intel_Gaudi3_Software"),
     "riscv-isa-sim": ("riscv-isa-sim, the ISA simulator", "https://github.com/riscv-software-src/riscv-isa-sim"),
+    "tt-isa-documentation": (
+        "tt-isa-documentation, Tenstorrent", "https://github.com/tenstorrent/tt-isa-documentation"
+    ),
     "corsix/amx": ("corsix/amx", "https://github.com/corsix/amx"),
     "Huawei": ("Huawei, Ascend documentation", "https://www.hiascend.com/document"),
 }  # fmt: skip

@@ -7,7 +7,7 @@ from functools import cache
 from ..engines.instruction import Instruction
 from ..formats import format_family, operand_format
 from ..formats.names import FORMAT_ALIASES
-from . import amd, apple, arm, ascend, gaudi, names, nvidia, other, riscv
+from . import amd, apple, arm, ascend, gaudi, names, nvidia, other, riscv, tenstorrent
 from .devices import DEVICES
 from .measured import load_tables, with_table
 
@@ -25,6 +25,7 @@ def _catalogue() -> dict[tuple[str, str], Instruction]:
         *gaudi.rows(),
         *riscv.rows(),
         *apple.rows(),
+        *tenstorrent.rows(),
     ]
     for table in load_tables():
         rows = [with_table(row, table) for row in rows]
@@ -233,9 +234,10 @@ def _not_found(arch: str, resolved: str, name: str) -> str:
     elsewhere = [a for a in architectures() if _find(a, name) is not None]
     if elsewhere:
         return f"{name} is not on {arch}; it is on {', '.join(elsewhere)}"
-    names = [n for a, n in _catalogue() if a == resolved]
-    near = difflib.get_close_matches(name, names, 3, cutoff=0.3)
-    return f"unknown instruction {name!r} on {arch}; nearest: {', '.join(near or names[:3])}"
+    rows = {n: row for (a, n), row in _catalogue().items() if a == resolved}
+    operands = dict.fromkeys(fmt.name for row in rows.values() for fmt in row.formats[:2])
+    near = difflib.get_close_matches(name, rows, 3, cutoff=0.3) or [*rows][:3]
+    return f"unknown instruction {name!r} on {arch} (operands: {', '.join(operands)}); nearest: {', '.join(near)}"
 
 
 def default_instruction(

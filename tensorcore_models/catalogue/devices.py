@@ -43,5 +43,7 @@ DEVICES: dict[str, tuple[str, tuple[str, ...]]] = {
     "hl-225h": ("gaudi2", ()),
     "hl-325l": ("gaudi3", ()),
     "hl-338": ("gaudi3", ()),
+    "n150": ("wormhole", ()),
+    "n300": ("wormhole", ()),
     **{device: row[:2] for device, row in SAME_UNIT.items()},
 }

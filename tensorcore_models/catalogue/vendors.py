@@ -43,6 +43,7 @@ UNITS: dict[str, Unit] = {
     "gaudi2": Unit("Intel (Habana)", "2022", "MME"),
     "gaudi3": Unit("Intel (Habana)", "2024", "MME"),
     "riscv": Unit("RISC-V International", "specification frozen, not ratified", "Zv*dota vector instructions"),
+    "wormhole": Unit("Tenstorrent", "2024 (n150, n300)", "Matrix Unit (FPU)"),
     "apple_amx": Unit("Apple", "2020 (M1); M4 has SME instead", "AMX"),
 }
 

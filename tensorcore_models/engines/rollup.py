@@ -62,7 +62,7 @@ class Rollup:
             Of the results.
         """
         if self.accumulators == 1:
-            return self._added(chain(c, list(pieces)), np.zeros(c.shape, fmt.container), fmt)
+            return self._finished(chain(c, list(pieces)), fmt)
         ks = [k for piece in pieces for k in piece]
         zero = np.zeros(c.shape, c.dtype)
         taken = [ks[i :: self.accumulators] for i in range(self.accumulators)]
@@ -74,13 +74,23 @@ class Rollup:
         sums = sums[first:] + sums[:first]
         while len(sums) > 1:
             sums = [self._added(sums[i], sums[i + 1], fmt) for i in range(0, len(sums), 2)]
-        return self._added(sums[0], np.zeros(c.shape, fmt.container), fmt)
+        return self._finished(sums[0], fmt)
 
     def _added(self, x: np.ndarray, y: np.ndarray, fmt: Format) -> np.ndarray:
         """x + y, NaN as all ones without a sign."""
-        total = add_rounded(x, y, fmt)
+        return self._cleared(add_rounded(x, y, fmt), fmt)
+
+    def _finished(self, x: np.ndarray, fmt: Format) -> np.ndarray:
+        """x + 0, as :meth:`_added`: only -0 changes."""
+        negative_zeros = x == fmt.container.type(fmt.sign_bit)
+        return self._cleared(np.where(negative_zeros, 0, x) if negative_zeros.any() else x, fmt)
+
+    def _cleared(self, total: np.ndarray, fmt: Format) -> np.ndarray:
+        """A sum with NaN as all ones, and without subnormal numbers if they are flushed."""
         sign, mask = fmt.container.type(fmt.sign_bit), fmt.container.type(fmt.magnitude_mask)
-        total = np.where((total & mask) > fmt.container.type(fmt.exponent_mask), mask, total)
+        nan = (total & mask) > fmt.container.type(fmt.exponent_mask)
+        if nan.any():
+            total = np.where(nan, mask, total)
         if not self.flush_adds:
             return total
         return np.where(total & fmt.container.type(fmt.exponent_mask), total, total & sign)

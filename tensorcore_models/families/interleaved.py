@@ -284,6 +284,7 @@ class InterleavedDotAdd(Accumulator):
 def _holds(wide: Format, narrow: Format) -> bool:
     """Whether a format has all finite numbers of another one."""
     fits = narrow.fraction_bits <= wide.fraction_bits and narrow.max_finite <= wide.max_finite
+    fits = fits and (wide.signed or not narrow.signed)
     return fits and narrow.emin - narrow.fraction_bits >= wide.emin - wide.fraction_bits
 
 
@@ -330,7 +331,7 @@ def _carriers(interface: Interface) -> list[str]:
     """Formats in which products may be formed: the operands' own, and wider ones for operands of up to 8 bits."""
     own, other = interface.formats[:2]
     wider = ("fp16", "bf16", "fp32") if max(own.bits, other.bits) <= 8 else ()
-    return [own.name, *wider]
+    return [name for name in (own.name, *wider) if all(_holds(get_float_format(name), fmt) for fmt in (own, other))]
 
 
 def _interleavings(interface: Interface) -> list[tuple[int, int, int]]:

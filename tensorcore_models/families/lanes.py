@@ -71,6 +71,8 @@ class LanedFMA(Accumulator):
         return ieee.rounded_sum(terms, d_format, self, "rne", flush=ieee.TINY, saturate=False, to_inf=False)
 
     def words(self, d):
+        if self.lanes == 1:
+            return self._one_chain(d)
         steps = (
             f"Product k goes to lane k mod {self.lanes}. Each lane starts from zero and adds its products by fused "
             f"multiply-adds, rounded "
@@ -87,6 +89,19 @@ class LanedFMA(Accumulator):
             rf"{lanes}, \quad d = \mathrm{{RNE}}(c + \mathrm{{RNE}}({total}))",
             f"adds {self.lanes} interleaved chains from zero, rounding after every product, and the running sum last",
         )
+
+    def _one_chain(self, d: str) -> Words:
+        steps = (
+            f"In 1 chain, which starts from zero, products are added by fused multiply-adds, rounded to nearest even to {d}.",
+            "The total is added to c last.",
+            "Subnormal results and a subnormal c become zero"
+            + (", and so do subnormal operands." if self.flush_inputs else "."),
+        )
+        return Words(
+            "A chain of fused multiply-adds, c last", steps,
+            r"l = \mathrm{FMA\ chain\ of}\ a_k b_k, \quad d = \mathrm{RNE}(c + l)",
+            "adds a chain from zero, rounding after every product, and the running sum last",
+        )  # fmt: skip
 
     def add_step(self, ks, c, to):
         note = "FP32 fused multiply-add, rounded to nearest even; the lane starts from +0"

@@ -1,6 +1,7 @@
 """Hardware engines by name."""
 
 from .cpu import CpuEngine, cpu_engine
+from .cpu.qemu import QemuEngine
 from .cuda.device import Device
 from .cuda.engines import CudaEngine, cuda_engine
 from .libraries.engines import CupyMatmulEngine, TorchMatmulEngine
@@ -14,7 +15,9 @@ NAMES = (
 )
 
 
-def engine(name: str, device: Device | None = None) -> CudaEngine | TorchMatmulEngine | CupyMatmulEngine | CpuEngine:
+def engine(
+    name: str, device: Device | None = None
+) -> CudaEngine | TorchMatmulEngine | CupyMatmulEngine | CpuEngine | QemuEngine:
     """A hardware engine by its name.
 
     Parameters

@@ -165,6 +165,13 @@ def _fast_batch(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
     return None, None
 
 
+def _taken_as_given(low: Lowered, size: int) -> bool:
+    """Whether a fast path takes the operands of a unit that converts them as they are given."""
+    if low.converted is None or get_kernel() != "auto":
+        return False
+    return _fast_path(low, size)[0] is not None or _fast_batch(low, size)[0] is not None
+
+
 def _prepared(low: Lowered, path: FastPath) -> Any:
     """The kernel of a fast path for this accumulator with its formats, None if it is not covered; kept with it."""
     if path.name not in low.fast_kernels:
@@ -175,7 +182,8 @@ def _prepared(low: Lowered, path: FastPath) -> Any:
 def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
     """Name of the kernel that would run a product of this shape, with the reason where that is the reference."""
     low = lowered(engine)
-    low = low.converted or low
+    if low.converted is not None and not _taken_as_given(low, m * n * k):
+        low = low.converted
     chosen = get_kernel()
     path = None
     if chosen == "auto":
@@ -206,7 +214,7 @@ def _operands(low: Lowered, a, b, c, scale_a, scale_b) -> tuple:
             raise ValueError("this accumulator takes block scales: scale_a and scale_b are missing")
         scale_a = _ready(scale_a, low.scale_format.container, "scale_a")
         scale_b = _ready(scale_b, low.scale_format.container, "scale_b")
-    if get_kernel() != "reference":
+    if get_kernel() != "reference" and not _taken_as_given(low, a.size * b.shape[-1]):
         low, a, b = converted(low, a, b)
     return low, a, b, c, scale_a, scale_b
 
@@ -309,7 +317,8 @@ def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarr
     low = lowered(engine)
     if get_kernel() != "auto" or a.shape[1] == 0:
         return None
-    path, kernel = _fast_path(low.converted or low, a.size * b.shape[1])
+    size = a.size * b.shape[1]
+    path, kernel = _fast_path(low if _taken_as_given(low, size) else low.converted or low, size)
     if path is None or not path.promotes or not kernel.promotes(every):
         return None
     low, a, b, total, scale_a, scale_b = _operands(low, a, b, total, scale_a, scale_b)

@@ -3,14 +3,22 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._kernels.generic import generic
 from ..aspects.plans import KERNEL_NAMES, BeyondKernels
 from ..families.base import Accumulator, Form
-from ..formats import Format, IntegerFormat, get_format
+from ..formats import Format, IntegerFormat, get_float_format, get_format
+
+
+class AsRead(NamedTuple):
+    """The arithmetic of :attr:`Lowered.as_read`."""
+
+    form: Form
+    formats: tuple[Format, Format, Format, Format]
+    via: Format | None  # whose exponents subnormal operands have
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +88,25 @@ class Lowered:
     def form(self) -> Form:
         """The arithmetic as fast kernels know it."""
         return self.accumulator.form()
+
+    @property
+    def as_read(self) -> "AsRead | None":
+        """The arithmetic of operands that lanes may take as they are given, exact values with other alignment exponents.
+
+        None where a conversion rounds or flushes them, or formats are integers.
+        """
+        if self.floating is None:
+            return None
+        a, b, c, d = self.floating
+        name, spec = self.form
+        if name != "converted":
+            return AsRead(self.form, (a, b, c, d), None)
+        via = get_float_format(spec.via_format)
+        a, b = (spec.operand_format(fmt, side) for side, fmt in enumerate((a, b)))
+        exact = all(f.padding_bits == 0 and f.fraction_bits <= via.fraction_bits and f.emax <= via.emax for f in (a, b))
+        if spec.flush or not exact or any(f.quantum_exponent < via.quantum_exponent for f in (a, b)):
+            return None
+        return AsRead(spec.dot.form(), (a, b, c, d), via)
 
     @property
     def cycle(self) -> int:

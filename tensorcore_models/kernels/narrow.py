@@ -57,10 +57,10 @@ class NarrowKernel:
     @classmethod
     def of(cls, low: Lowered) -> "NarrowKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        (name, spec), formats, groups = low.form, low.floating, None
-        via: Format | None = None
-        if formats is None:
+        read, groups = low.as_read, None
+        if read is None:
             return None
+        (name, spec), formats, via = read
         if name == "interleaved":
             if spec.final_rounding != "rne":
                 return None
@@ -200,8 +200,9 @@ def _narrow_ranges(dot: Any, a: Format, b: Format, via: Format | None) -> bool:
     """Whether exponents fit in bytes, products in float32 and sums in 32 bits (head of narrow.h)."""
     if dot.terms > _PADDED_TERMS[-1] or dot.fraction_bits > 25:
         return False
-    for fmt in (a, b) if via is None else (a, b, via):
-        if fmt.emax > 15 or fmt.emin < -15 or fmt.fraction_bits > 10 or fmt.specials == "scale" or fmt.padding_bits:
+    for fmt in (a, b):
+        lowest = fmt.emin if via is None else max(via.emin, fmt.quantum_exponent)
+        if fmt.emax > 15 or lowest < -16 or fmt.fraction_bits > 10 or fmt.specials == "scale" or fmt.padding_bits:
             return False
     largest = dot.terms * largest_significand(a) * largest_significand(b) * 2.0**dot.fraction_bits
     bound = 2.0**31 if dot.terms <= 16 else 2.0**30  # the kernel for 32 products has no wide sums

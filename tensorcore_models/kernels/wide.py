@@ -65,8 +65,11 @@ class WideKernel:
     @classmethod
     def of(cls, low: Lowered) -> "WideKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        (name, spec), formats, groups = low.form, low.floating, None
-        if name not in ("fused", "round_down", "late") or formats is None or not all(map(_covered, formats[:2])):
+        read, groups = low.as_read, None
+        if read is None:
+            return None
+        (name, spec), formats, via = read
+        if name not in ("fused", "round_down", "late") or not all(map(_covered, formats[:2])):
             return None
         if low.scale_format is not None and not (name == "fused" and _scales_covered(formats, low.scale_format)):
             return None
@@ -80,7 +83,7 @@ class WideKernel:
             task = _fused_task(spec, formats)
         if task is None:
             return None
-        return cls(task, Operand.of(formats[0]), Operand.of(formats[1]), spec.terms, groups)
+        return cls(task, Operand.of(formats[0], via), Operand.of(formats[1], via), spec.terms, groups)
 
     def promotes(self, every: int) -> bool:
         """Whether chains of `every` products can be added up outside in the lanes."""
@@ -91,7 +94,7 @@ class WideKernel:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         task = self.task if every is None else replace(self.task, promote=every)
         result = Result.of(*_addends(c, low.c_format.name, low.d_format.name))
-        if task.late == _EXACT:
+        if task.late == _EXACT and result.d.any():
             result.d[np.abs(result.d) < np.float32(2.0**-126)] = 0
         groups = None if self.groups is None else tuple(np.array(group) for group in self.groups)
         parts = 1 if groups is None else len(groups)
@@ -102,7 +105,9 @@ class WideKernel:
         wide.wide(x, y, order, plain, result, vars(task), isa_level(), threads_for_product(a.size * b.shape[1]))
         d = result.d.astype(np.float16).view(np.uint16) if self.task.output else result.d.view(np.uint32)
         if task.late == _EXACT and every is None:
-            result.redo |= result.d == 0  # the sign of a zero is one of the products', which the lanes do not follow
+            zeros = result.d == 0  # the sign of a zero is one of the products', which the lanes do not follow
+            if zeros.any():
+                result.redo |= zeros
         if result.marked:
             redo_elements(low, d, result, a, b, c, scale_a, scale_b, every)
         return d

@@ -5,27 +5,6 @@ the probes of the literature on any engine and reports what it found; `probe_vec
 results follow by hand from its published parameters and from no other ones.
 """
 
-from ..explanations.tree import Tree
-from . import suites
-from .characterise import Characterisation, characterise
-from .identify import Aimed, Box, Identification, Solver, as_box, identify
-from .tree_inputs import summation_tree
-from .vectors import ProbeSet, ProbeVector, probe_set, probe_vectors
+from tensorcore_models.lazy import attach
 
-__all__ = [
-    "Aimed",
-    "Box",
-    "Characterisation",
-    "Identification",
-    "ProbeSet",
-    "ProbeVector",
-    "Solver",
-    "Tree",
-    "as_box",
-    "characterise",
-    "identify",
-    "probe_set",
-    "probe_vectors",
-    "suites",
-    "summation_tree",
-]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -53,8 +53,9 @@ def _fields(fmt: Format, exponent: np.ndarray, rng: np.random.Generator) -> np.n
 
 
 def _normals(fmt, shape, rng):
-    """Standard normal values."""
-    return encode(rng.standard_normal(shape), fmt, "rne", saturate=True)
+    """Standard normal values, without signs where the format has none."""
+    values = rng.standard_normal(shape)
+    return encode(values if fmt.signed else np.abs(values), fmt, "rne", saturate=True)
 
 
 def _clustered(fmt, shape, rng):

@@ -81,20 +81,20 @@ def test_no_element_leaves_the_bound(chip, options):
 
 
 def test_every_plan_carries_its_error():
-    plans = ascend.plan(100, 3000, 200, A, top=3)
+    plans = ascend.plan(100, 3000, 200, A, top=3, simulated=3)
     assert all(p.error_source == "sample of normal elements" and 15 < p.bits < 24 for p in plans)
     rng = np.random.default_rng(10)
     a, b = (rng.random(s, dtype=np.float32) for s in ((100, 3000), (3000, 200)))
-    best = ascend.plan(100, 3000, 200, A, top=1, data=(a, b))[0]
+    best = ascend.plan(100, 3000, 200, A, top=1, simulated=1, data=(a, b))[0]
     exact = a.astype(float) @ b.astype(float)
     computed = best.schedule.product(a, b)
     assert best.error == pytest.approx(np.linalg.norm(computed - exact) / np.linalg.norm(exact), rel=1e-9)
     assert best.error_source == "data"
-    assert ascend.plan(100, 3000, 200, A, top=1, distribution="positive")[0].error != best.error
+    assert ascend.plan(100, 3000, 200, A, top=1, simulated=1, distribution="positive")[0].error != best.error
 
 
 def test_the_front_is_what_no_other_point_beats():
-    points = ascend.pareto(64, 2048, 64, B3)
+    points = ascend.pareto(32, 1024, 32, B3)
     front = [p for p in points if p.on_front]
     assert len(front) >= 4 and front[0].seconds_per_bit is None
     assert [p.plan.seconds for p in front] == sorted(p.plan.seconds for p in front)
@@ -233,7 +233,7 @@ def test_operands_that_a_chip_lacks():
 
 def test_the_plan_advises_what_is_fastest():
     """Few rows on a 910B: FP32 on the cube beats three terms unless the weights were split once."""
-    found = ascend.advise(32, 4096, 11008, B3, simulated=6)
+    found = ascend.advise(32, 4096, 11008, B3, simulated=2)
     way, best = found.best
     by_name = {str(way): p for way, p in found.plans}
     assert str(way) == "fp32" and by_name["3 terms of fp16"].seconds > 2.5 * best.seconds
@@ -241,14 +241,14 @@ def test_the_plan_advises_what_is_fastest():
     assert not found.reaches(by_name["hf32"]) and found.reaches(by_name["3 terms of fp16"])
     assert "fastest that reaches FP32's" in found.sentences()[0] and "2." in found.sentences()[1]
     assert not any("inplace" in name for name in by_name)  # FIXPIPE does not scale
-    few = ascend.advise(32, 4096, 11008, B3, bits=12, simulated=6)
+    few = ascend.advise(32, 4096, 11008, B3, bits=12, simulated=2, best_only=True)
     assert str(few.best[0]) == "hf32" and few.best[1].bits >= 12
-    many = ascend.advise(64, 512, 64, A, bits=40, simulated=4)
+    many = ascend.advise(64, 512, 64, A, bits=40, simulated=1)
     assert many.best is None and "nothing here reaches 40.0 bits" in many.sentences()[0]
 
 
 def test_words_that_are_there_already_cost_nothing():
-    plans = {x: ascend.plan(32, 4096, 11008, B3, top=1, simulated=6, presplit=x)[0] for x in ("", "a", "b", "ab")}
+    plans = {x: ascend.plan(32, 4096, 11008, B3, top=1, simulated=2, presplit=x)[0] for x in ("", "a", "b", "ab")}
     assert plans["b"].seconds < 0.4 * plans[""].seconds < 0.4 * 1.01 * plans["a"].seconds / 0.98
     split = {x: build_program(p.schedule).totals.get("split read", (0, 0.0))[1] for x, p in plans.items()}
     assert split == {"": 4 * (32 * 4096 + 4096 * 11008), "a": 4 * 4096 * 11008, "b": 4 * 32 * 4096, "ab": 0}

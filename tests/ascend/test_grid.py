@@ -41,10 +41,14 @@ def same_bits(x, y):
 # ---------------------------------------------------------------- dealing
 
 
+def tiles_of(swizzle, rows, columns):
+    return list(zip(*(each.tolist() for each in swizzle.order(rows, columns)), strict=True))
+
+
 @given(st.integers(1, 9), st.integers(1, 30), st.integers(1, 30), st.integers(0, 1))
 def test_a_swizzle_visits_every_tile_once(offset, rows, columns, direction):
     swizzle = Swizzle(offset, direction)
-    tiles = [swizzle.tile(number, rows, columns) for number in range(rows * columns)]
+    tiles = tiles_of(swizzle, rows, columns)
     assert sorted(tiles) == list(itertools.product(range(rows), range(columns)))
     along = [tile[1 - direction] for tile in tiles]
     assert all(abs(x - y) <= 1 for x, y in itertools.pairwise(along))  # back and forth, never a jump
@@ -52,7 +56,7 @@ def test_a_swizzle_visits_every_tile_once(offset, rows, columns, direction):
 
 def test_swizzle_worked_example():
     """CATLASS's picture for <3, 0>: down three rows, then the next column; the next band comes back."""
-    order = [Swizzle(3, 0).tile(number, 5, 3) for number in range(15)]
+    order = tiles_of(Swizzle(3, 0), 5, 3)
     assert order[:4] == [(0, 0), (1, 0), (2, 0), (0, 1)]
     assert order[9:13] == [(3, 2), (4, 2), (3, 1), (4, 1)]
 
@@ -79,6 +83,10 @@ def test_every_tile_of_every_slice_is_dealt_once(m, k, n, resident, grid, balanc
     dealt = [(v.slice, *tile) for core in range(s.cores) for v in s.visits(core) for tile in v.tiles]
     assert sorted(dealt) == sorted(itertools.product(range(len(s.k_slices)), s.row_blocks, s.column_blocks))
     busy = [sum(len(v.tiles) for v in s.visits(core)) for core in range(s.cores)]
+    if s.deals_one_by_one:  # its work, too: what is simulated is core 0
+        work = [sum((r1 - r0) * (c1 - c0) * np.diff(s.k_slices[v.slice])[0] for v in s.visits(core)
+                    for (r0, r1), (c0, c1) in v.tiles) for core in range(s.cores)]  # fmt: skip
+        assert work[0] == max(each for each, tiles in zip(work, busy, strict=True) if tiles == busy[0])
     assert busy[0] == max(busy) and sum(b > 0 for b in busy) == s.used_cores
     assert [i for start, stop in s.k_slices for i in range(start, stop)] == list(range(k))
     assert all(start % 32 == 0 for start, _ in s.k_slices)

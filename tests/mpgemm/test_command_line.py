@@ -13,8 +13,8 @@ import pytest
 
 import tensorcore_models as tcm
 from mpgemm.cli import COMMANDS, QUESTIONS, build_parser, main
-from mpgemm.commands.examples import EXAMPLES
-from mpgemm.commands.parser import Parser
+from mpgemm.options.examples import EXAMPLES
+from mpgemm.options.parser import Parser
 from mpgemm.traces.recording import TraceRecorder
 
 ALL_EXAMPLES = [(command, arguments) for command, rows in EXAMPLES.items() for arguments, _ in rows]

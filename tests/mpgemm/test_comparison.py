@@ -17,12 +17,12 @@ import pytest
 import mpgemm
 from mpgemm.bounds.attribution import PARTS
 from mpgemm.cli import main
-from mpgemm.commands.compare import FIGURES, TABLES
 from mpgemm.experiments.comparison import Comparison, compare, resolve_pairs
 from mpgemm.experiments.executors import open_executor
 from mpgemm.experiments.framework_names import FRAMEWORK_NAMES, method_of
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.methods import build_methods
+from mpgemm.options.compare import FIGURES, TABLES
 
 
 def pair(k=48):

@@ -17,7 +17,7 @@ from tensorcore_models.kernels import dispatch
 
 THREADS = 8
 RNG = np.random.default_rng(7)
-A, B = RNG.standard_normal((200, 300)), RNG.standard_normal((300, 200))
+A, B = RNG.standard_normal((72, 96)), RNG.standard_normal((96, 72))
 A32, B32 = RNG.standard_normal((64, 96)).astype(np.float32), RNG.standard_normal((96, 64)).astype(np.float32)
 HALF = A32.astype(np.float16), B32.astype(np.float16)
 SLICED = np.tile(HALF[0][:4], (1, 1500)), np.tile(HALF[1][:, :4], (1500, 1))  # longer than a slice of k

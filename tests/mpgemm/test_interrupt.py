@@ -11,12 +11,10 @@ from mpgemm.cli import main
 def test_interrupted(command, arguments, monkeypatch, capsys):
     import importlib
 
-    from mpgemm.cli import COMMANDS
-
     def interrupt(args):
         raise KeyboardInterrupt
 
-    module = importlib.import_module(COMMANDS[command][0])
+    module = importlib.import_module(f"mpgemm.commands.{command.replace('-', '_')}")
     monkeypatch.setattr(module, "run", interrupt)
     assert main([command, *arguments]) == 130
     assert capsys.readouterr().err.strip() == f"mpgemm {command}: interrupted"

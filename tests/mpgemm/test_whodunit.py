@@ -33,7 +33,7 @@ MAKERS = (
 )  # fmt: skip
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(("device", "fmt", "order", "who", "how"), MAKERS)
 def test_the_maker_is_found(device, fmt, order, who, how):
     engine = tcm.default_instruction(device.partition("/")[0], fmt, path=device.partition("/")[2] or None)
@@ -56,7 +56,7 @@ def test_a_result_rounded_at_the_end():
     assert asked(a, b, d, tcm.get_format("fp16")).exact[0].who == "hopper:mma.m16n8k16.f16.f16.f16.f16"
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize(
     ("method", "engine"),
     [
@@ -165,7 +165,7 @@ CPU_ORDERS = {
 }
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("how", CPU_ORDERS)
 def test_orders_of_cpus(how):
     """Products rounded to FP32 and added by NumPy in an order of its own."""

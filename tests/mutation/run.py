@@ -58,6 +58,13 @@ FAST = tuple(f"tests/tensorcore_models/test_{name}.py" for name in ("fast_kernel
 
 SUITES = ("tests/tensorcore_models/test_suites.py",)
 BEATING = ("tests/mpgemm/test_beating.py",)
+SEARCH, GRID = ("tests/ascend/test_search.py",), ("tests/ascend/test_grid.py",)
+BYTES = ("tests/ascend/test_memory.py", "tests/ascend/test_simulate.py")
+GAUDI, RISCV, ARM, WORMHOLE = (
+    (f"tests/tensorcore_models/test_{name}.py",) for name in ("gaudi", "riscv", "arm", "tenstorrent")
+)
+QEMU = ("tests/tensorcore_models/test_arm_emulated.py",)
+IDENTIFY = ("tests/tensorcore_models/test_identify.py", "-k", "Faults or sign_of_a_sum")
 
 MUTANTS = (
     Mutant("kernel: F + 1", KERNEL, "    const int32_t unit = largest - p->fraction_bits;", "    const int32_t unit = largest - p->fraction_bits - 1;", TWINS),
@@ -187,7 +194,33 @@ MUTANTS = (
     Mutant("terms of methods: a word scaled the other way", "tensorcore_models/probing/formal/methods.py", "z.number(rest.point - j * scale)", "z.number(rest.point + j * scale)", BEATING),
     Mutant("terms of methods: a word taken off unscaled", "tensorcore_models/probing/formal/methods.py", "z.minus(word.align, z.number(j * scale))", "word.align", BEATING),
     Mutant("terms of methods: sums not scaled", "mpgemm/bounds/beating.py", "align=z.plus(x.align, z.number(exponent))", "align=x.align", BEATING),
+    Mutant("ascend: core 0 is the first of the order", "ascend/kernels/grid.py", "(core + self._busiest) % self.used_cores", "core", SEARCH),
+    Mutant("ascend: nothing bounds the memory", "ascend/pipes/simulate.py", "max(engine.end_time(), floor)", "engine.end_time()", SEARCH),
+    Mutant("ascend: a stay's latency for each tile", "ascend/estimate.py", "return streamed + filling", "return streamed + tiles * filling", SEARCH),
+    Mutant("ascend: k blocks all full", "ascend/estimate.py", "self.length / (self.blocks * c.bk)", "np.ones_like(self.length)", SEARCH),
+    Mutant("ascend: bands never turn", "ascend/grid.py", "if self.turns:", "if False:", GRID),
+    Mutant("ascend: a tile dealt twice", "ascend/kernels/grid.py", "each[first :: self.cores]", "each[first // 2 :: self.cores]", GRID),
+    Mutant("ascend: all of L2 keeps what turns", "ascend/memory.py", "(l2_bytes - 2 * kept)", "l2_bytes", BYTES),
+    Mutant("ascend: loops of other depths alike", "ascend/pipes/build.py", "key = (*way[group], stay._replace(slice=0), depth)", "key = (*way[group], stay._replace(slice=0), of_slice[0][0][1])", BYTES),
     Mutant("terms of methods: k not padded", "mpgemm/bounds/beating.py", "[zero] * padding", "[zero] * 0", BEATING),
+    Mutant("gaudi: subnormal fp8 keep their exponents", "tensorcore_models/kernels/narrow.py", "a_operand=Operand.of(a, via)", "a_operand=Operand.of(a)", GAUDI),
+    Mutant("gaudi: fp8 taken as given beyond the lanes", "tensorcore_models/kernels/narrow.py", "if fmt.emax > 15 or lowest < -16", "if fmt.emax > 99 or lowest < -99", GAUDI),
+    Mutant("gaudi: the last +0 keeps -0", "tensorcore_models/engines/rollup.py", "np.where(negative_zeros, 0, x)", "np.where(negative_zeros, x, x)", GAUDI),
+    Mutant("gaudi: flushes forget the sign", "tensorcore_models/families/converted/integers.py", "word(0xFFFF), word(fmt.sign_bit))", "word(0xFFFF), word(0))", GAUDI),
+    Mutant("gaudi: infinities beside an exact c go unnoticed", "tensorcore_models/_kernels/wide/wide_avx512.h", "_mm256_cmpge_epu32_mask(worst, _mm256_set1_epi32(0x7F800000)) != 0", "0", GAUDI),
+    Mutant("riscv: c added to nearest", "tensorcore_models/catalogue/riscv.py", 'late_rounding="ro"', 'late_rounding="rne"', RISCV),
+    Mutant("arm: EBF as without", "tensorcore_models/catalogue/arm.py", "odd, extended = PairRoundOddSum(), FUSED_PAIR", "odd, extended = PairRoundOddSum(), PairRoundOddSum()", ARM),
+    Mutant("arm: pairs rounded to odd", "tensorcore_models/catalogue/arm.py", 'c_position="late", output_rounding="rne"', 'c_position="late", output_rounding="ro"', ARM),
+    Mutant("arm: LSCALE the other way", "tensorcore_models/families/scaled_dot.py", "bias=fmt.bias + self.scale", "bias=fmt.bias - self.scale", ARM),
+    Mutant("arm: OSM holds nothing", "tensorcore_models/families/scaled_dot.py", "if self.saturate and overflow else", "if self.saturate and not overflow else", ARM),
+    Mutant("qemu: b by rows", "tensorcore_models/hardware/cpu/qemu.py", "b.transpose(0, 3, 1, 4, 2)", "b.transpose(0, 3, 1, 2, 4)", QEMU),
+    Mutant("qemu: a and b of an outer product change places", "tensorcore_models/hardware/cpu/arm_steps.c", 'OUTER("fmopa za0.s, p0/m, p0/m, z0.h, z1.h");', 'OUTER("fmopa za0.s, p0/m, p0/m, z1.h, z0.h");', QEMU),
+    Mutant("wormhole: phases 1 and 2 change places", "tensorcore_models/families/fidelity.py", "self.phase >> (1 - side) & 1", "self.phase >> side & 1", WORMHOLE),
+    Mutant("wormhole: subnormal numbers are kept", "tensorcore_models/families/fidelity.py", "            significand = 0\n", "            significand |= 0\n", WORMHOLE),
+    Mutant("wormhole: nothing is left to other phases", "tensorcore_models/families/fidelity.py", "2.0 ** (1 - self.leading_b) if self.phase == 0 else 1.0", "2.0 ** (1 - self.leading_b) if self.phase == 0 else 0.0", WORMHOLE),
+    Mutant("identify: steps end as a GEMM does", "tensorcore_models/probing/identify/box.py", "dataclasses.replace(unit, rollup=None)", "unit", IDENTIFY),
+    Mutant("identify: nothing but zeros is never asked", "tensorcore_models/probing/identify/inputs.py", "    _zeros_alone(batch, interface, rng)\n", "", IDENTIFY),
+    Mutant("identify: matrices may differ", "tensorcore_models/probing/identify/challenge.py", "                _refuse_other_matrices(box, spec, log, found)\n", "", IDENTIFY),
 )  # fmt: skip
 
 

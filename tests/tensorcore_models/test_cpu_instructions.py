@@ -65,6 +65,8 @@ def test_bfmmla_against_the_cpu_or_an_emulator(tmp_path):
         compiler, prefix = "aarch64-linux-gnu-gcc", ["qemu-aarch64", "-cpu", "max"]
         if not shutil.which(compiler) or not shutil.which("qemu-aarch64"):
             pytest.skip("needs aarch64-linux-gnu-gcc and qemu-aarch64 (Debian: gcc-aarch64-linux-gnu, qemu-user)")
+        if subprocess.run([compiler, "-E", "-"], input="#include <stdio.h>", capture_output=True, text=True).returncode:
+            pytest.skip("the cross compiler has no C library (Debian: libc6-dev-arm64-cross)")
     program = build(tmp_path, compiler, "bfmmla.c", ["-static", "-Wno-unused-function"])
     a, b, c = bf16_operands(np.random.default_rng(1), 16_000, 8)
     a, b, c = a[:4000].reshape(-1, 2, 4), b[:4000].reshape(-1, 4, 2), c.reshape(-1, 2, 2)

@@ -95,6 +95,7 @@ def test_the_tree_is_the_one_that_is_observed(row):
     assert (tree.leaves, tree.names) == (row.k + 1, ((row.k, "c"),))
     unseen = isinstance(row.accumulator, IntegerDotAdd | FusedDotRoundDownAdd | PairRoundOddSum | ConvertedDotAdd)
     unseen = unseen or getattr(row.accumulator, "alignment_rounding", "") == "ro"
+    unseen = unseen or getattr(row.accumulator, "phase", 0) > 0  # takes nothing of powers of two
     if unseen or row.a_format == "e2m1" or row.k == 1:
         return
     assert tree.same(probing.summation_tree(row, row.k))

@@ -13,6 +13,7 @@ from tensorcore_models.accumulators import ConvertedDotAdd, FusedDotAdd
 from tensorcore_models.engines.rollup import Rollup
 from tensorcore_models.families.converted import integers
 from tensorcore_models.libraries.gaudi import convert_results
+from tensorcore_models.probing.random_operands import KINDS, operands
 
 sys.path.append(str(Path(__file__).parents[1] / "support"))
 from gaudi_vectors import computed, read
@@ -222,6 +223,31 @@ def test_lanes_and_generic_kernel_agree(isa, rules, kernel):
         tcm.set_isa(None)
 
 
+@pytest.mark.parametrize("isa", tcm.available_isas())
+def test_fp8_of_gaudi3_needs_no_conversion(isa, kernel):
+    """Every encoding of either type, under biases that lanes of 32 bits hold and others."""
+    rng = np.random.default_rng(2)
+    tcm.set_isa(isa)
+    try:
+        for types, rules, lanes in (
+            (("e4m3", "e5m2"), {}, 32),
+            (("e5m2", "e4m3"), {"specials_a": "finite"}, 64),
+            (("e4m3", "e4m3"), {"bias_a": 9, "bias_b": 3}, 32),
+            (("e5m2", "e5m2"), {"bias_a": 60}, 64),
+        ):
+            engine = tcm.get_instruction("gaudi3", f"mme.k8.f32.{types[0]}.{types[1]}.f32").with_rules(**rules)
+            a, b = (rng.permuted(np.tile(np.arange(256, dtype=np.uint8), 4)).reshape(s) for s in ((32, 32), (32, 32)))
+            a[:, ::2] &= 0x83 if types[0] == "e5m2" else 0x87  # subnormal numbers and zeros
+            c = (rng.integers(90, 140, (32, 32)) << 23).astype(np.uint32)
+            kernel("auto")
+            assert kernels.kernel_name(engine, 32, 32, 32) == f"lanes of {lanes} bits", (types, rules)
+            fast = kernels.matrix_bits(engine, a, b, c)
+            kernel("generic")
+            assert np.array_equal(fast, kernels.matrix_bits(engine, a, b, c)), (types, rules)
+    finally:
+        tcm.set_isa(None)
+
+
 @pytest.mark.parametrize("layer", ["auto", "reference"])
 @pytest.mark.parametrize(
     ("negative", "c", "fast", "circuit"),
@@ -236,3 +262,20 @@ def test_signs_of_zeros(negative, c, fast, circuit, layer, kernel):
     assert row.mma_bits(a, b, start)[0, 0] == fast << 31
     assert row.with_rules(normalised_products=False, zero_sign="ieee").mma_bits(a, b, start)[0, 0] == circuit << 31
     assert row.gemm_bits(a, b, start)[0, 0] == 0
+
+
+@pytest.mark.parametrize("pair", ["f16.ufp16", "ufp16.f16", "ufp16.ufp16"])
+def test_operands_without_a_sign_are_drawn(pair, kernel):
+    row = tcm.get_instruction("gaudi3", f"mme.k2.f32.{pair}.f32")
+    for kind in KINDS:
+        inputs = operands(row, kind, 20, np.random.default_rng(1))[:3]
+        kernel("auto")
+        fast = row.mma_bits(*inputs)
+        kernel("reference")
+        assert np.array_equal(fast, row.mma_bits(*inputs)), kind
+
+
+def test_operands_are_not_converted_to_a_format_without_a_sign():
+    """What identify tries with ufp16 operands beside fp16 ones."""
+    with pytest.raises(ValueError, match="converts its operands to ufp16 first, which lacks numbers of b_format fp16"):
+        tcm.MatrixEngine(tcm.accumulators.InterleavedDotAdd(via_format="ufp16"), a_format="ufp16", b_format="fp16")

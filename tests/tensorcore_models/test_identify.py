@@ -14,7 +14,7 @@ from tensorcore_models import probing, reference
 from tensorcore_models.formats.rounding import decode, encode
 from tensorcore_models.probing.identify import limits, run
 from tensorcore_models.probing.identify.aimed import Aimed
-from tensorcore_models.probing.identify.box import model_answer
+from tensorcore_models.probing.identify.box import as_box, model_answer
 from tensorcore_models.probing.identify.equalities import equal_because
 from tensorcore_models.probing.identify.families import families_for
 from tensorcore_models.probing.identify.fields import Family, engine_of
@@ -234,7 +234,8 @@ def test_a_box_that_multiplies_nothing_is_said_to_be_one(function, said):
     assert result.queries < 3000 and result.vectors < 1000
 
 
-@pytest.mark.parametrize("zero", ["skip", pytest.param("minus126", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("zero", ["skip", "minus126"])
 def test_units_that_flush_operands_before_they_align_them(zero):
     """A unit that takes subnormal operands for zeros and aligns them like zeros, which are left out with "skip"."""
     spec = tcm.ParametricDotAdd(4, 24, flush_inputs=True, flushed="as_zero", zero_operand=zero, zero_c="skip")
@@ -294,6 +295,34 @@ class TestFaults:
             return d
 
         assert "depends on the position" in self.identify(slanted).fault
+
+    def test_other_results_in_matrices(self):
+        """Products of matrices end with +0, dot products do not. Takes 2 s: a search, and matrices until one has a -0."""
+        unit = tcm.MatrixEngine(tcm.ParametricDotAdd(2, None, output_rounding="rne", zero_sign="ieee"), a_format="fp16")
+        box = as_box(unit)
+
+        def matrix(a, b, c, *scales):
+            d = unit.gemm_bits(a, b, c)
+            return np.where(d == 0x80000000, 0, d).astype(d.dtype)
+
+        box.matrix = matrix
+        assert "other results in matrices" in probing.identify(box, vectors=50_000).fault
+
+    def test_a_unit_that_ends_a_gemm_with_a_zero_is_asked_for_its_steps(self):
+        """Gaudi 2: the last +0 is the GEMM's, not the step's."""
+        row = tcm.get_instruction("gaudi2", "mme.k8.f32.bf16.bf16.f32")
+        a, c = np.zeros((1, 8), np.uint16), np.full((1, 1), 0x80000000, np.uint32)
+        assert row.gemm_bits(a | 0x8000, a.T, c) == 0 and as_box(row).ask_matrices(a | 0x8000, a.T, c) == 0x80000000
+
+
+@pytest.mark.parametrize("k", [1, 2, 8, 32])
+def test_pools_ask_for_the_sign_of_a_sum_of_zeros(k):
+    """All products and c -0 (only then a sum of IEEE additions is), and one product of them +0."""
+    interface = as_box(tcm.MatrixEngine(tcm.ParametricDotAdd(k, None), a_format="e5m2", k=k)).interface
+    batch = pool(interface, 2600, np.random.default_rng(0))
+    zeros = ((batch.a & 0x7F) == 0).all(axis=1) & (batch.b == 0).all(axis=1) & (batch.c == 0x80000000)
+    negative = np.count_nonzero(batch.a & 0x80, axis=1)
+    assert {k - 1, k} <= set(negative[zeros])
 
 
 def test_callables_must_say_what_they_multiply():

@@ -22,7 +22,7 @@ def run(cls, seed: int, rounds: int) -> None:
     assert not wrong, "\n".join(wrong[:10])
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("cls", FIELDS, ids=lambda cls: cls.__name__)
 def test_rules_slice(cls):
     run(cls, 1, 25)

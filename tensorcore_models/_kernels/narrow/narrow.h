@@ -1,13 +1,13 @@
 /* Fused dot-add (xie-mma-sim, section IV-C) for operands of few exponents, in 32-bit lanes: fp16, fp8, fp6, fp4.
  *
- * All operand exponents lie within -15 to 15, significands have at most 11 bits, and N * 4 * 2^F stays within 2^31:
+ * All operand exponents lie within -16 to 15, significands have at most 11 bits, and N * 4 * 2^F stays within 2^31:
  *  - A product is exact in float32 (22 bits). With A scaled by 2^-33 it is a normal number or zero.
  *  - Exponents are bytes: a + 143 and 16 - b, saturating subtraction gives the float32 exponent field of the product's
  *    alignment exponent, and 0 for a product that is zero.
  *  - Scaled to the unit 2^(e_max - F) a product is below 2^27; conversion to int32 by truncation is the alignment; integer
  *    sums are exact.
  *  - Alignment exponents stay at 2^-68 or above. The caller replaces a smaller c by 0, which changes nothing once there is a
- *    nonzero product (then the unit is at least 2^-55), and has elements with such a c and the result 0 computed again.
+ *    nonzero product (then the unit is at least 2^-57), and has elements with such a c and the result 0 computed again.
  * Infinities and NaNs never come here: they are packed as zeros, and the caller computes those elements again.
  */
 #ifndef MPG_NARROW_H

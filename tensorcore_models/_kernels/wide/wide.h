@@ -76,12 +76,13 @@ MPG_INLINE mpg_wide_number mpg_wide_decode(uint32_t code, int32_t scale, int sig
 {
     const mpg_parts x = mpg_take_apart(code, f);
     const int32_t nonzero = mpg_if_negative(-x.significand);
-    const int32_t power = x.exponent + scale, raw = x.exponent + f->fraction_bits;
+    const int32_t power = x.exponent + scale;
+    const int32_t leading = (int32_t)(mpg_as_bits((float)x.significand) >> 23) - 127 + x.exponent;
     const int32_t trailing = (int32_t)(mpg_as_bits((float)(x.significand & -x.significand)) >> 23) - 127;
     const double magnitude = (double)x.significand * mpg_power(power);
     mpg_wide_number number;
     number.value = mpg_as_double(mpg_as_bits64(magnitude) | (uint64_t)x.negative << 63);
-    number.exponent = raw + scale;
+    number.exponent = (leading > f->emin ? leading : f->emin) + scale;
     number.nonzero = nonzero;
     number.lowest = (((power + trailing) & nonzero) | (MPG_LOWEST_OF_ZERO & ~nonzero)) + MPG_LOWEST_BIAS;
     number.lowest |= (x.negative & signs) << 15;

@@ -216,6 +216,7 @@ MPG_LANES512 int mpg_wide_late512(int rows, int terms, int late, int mark_cut, i
     __m512d sum[2][4], end[2][4];
     __mmask32 cut[2] = {0, 0}, beyond = 0;
     __mmask8 infinite = 0;
+    __m256i worst = _mm256_setzero_si256(); /* the largest magnitude of a result with an exact c, as bits */
     mpg_wide_tops512(rows, terms, p, mpg_word512((MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4), tops);
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++) {
@@ -269,11 +270,13 @@ MPG_LANES512 int mpg_wide_late512(int rows, int terms, int late, int mark_cut, i
             } else {
                 const __m256 total = _mm512_cvtpd_ps(mpg_odd_sum512(dot, c[r][g]));
                 const __mmask8 small = _mm256_fpclass_ps_mask(total, 0x20); /* subnormal */
-                infinite |= _mm256_fpclass_ps_mask(total, 0x18) | inexact;
+                worst = _mm256_max_epu32(worst, _mm256_and_si256(_mm256_castps_si256(total), _mm256_set1_epi32(0x7FFFFFFF)));
                 c[r][g] = _mm512_cvtps_pd(_mm256_mask_and_ps(total, small, total, _mm256_set1_ps(-0.0F)));
                 c[r][g] = _mm512_mask_mov_pd(c[r][g], inexact, infinity);
             }
         }
+    if (late == MPG_LATE_EXACT)
+        infinite = (cut[0] | cut[1]) != 0 || _mm256_cmpge_epu32_mask(worst, _mm256_set1_epi32(0x7F800000)) != 0;
     return infinite != 0 ? MPG_INFINITE : beyond != 0 ? MPG_REPEAT : 0;
 }
 
@@ -512,6 +515,7 @@ MPG_WIDE_BOTH512(mpg_wide_down8_512, 8, 1, MPG_OUT_FP32)
 MPG_WIDE_BOTH512(mpg_wide_down_groups_512, t->terms, 2, MPG_OUT_FP32)
 MPG_WIDE_EXACT512(mpg_wide_exact8_512, 8, 0)
 MPG_WIDE_EXACT512(mpg_wide_exact8_marked_512, 8, 1)
+MPG_WIDE_EXACT512(mpg_wide_exact16_512, 16, 0)
 MPG_WIDE_EXACT512(mpg_wide_exact_512, t->terms, 0)
 MPG_WIDE_EXACT512(mpg_wide_exact_marked_512, t->terms, 1)
 MPG_WIDE_CALL512(mpg_wide_odd_careful_512_1, 1, t->terms, 0, MPG_OUT_FP32, 1, MPG_LATE_ODD, 0, MPG_NEVER_REPEATED)
@@ -531,6 +535,8 @@ static mpg_wide_rows512 mpg_wide_late_kernel512(const mpg_wide_task *t, int two)
         return two ? mpg_wide_exact_marked_512_2 : mpg_wide_exact_marked_512_1;
     if (t->late == MPG_LATE_EXACT && t->terms == 8)
         return two ? mpg_wide_exact8_512_2 : mpg_wide_exact8_512_1;
+    if (t->late == MPG_LATE_EXACT && t->terms == 16)
+        return two ? mpg_wide_exact16_512_2 : mpg_wide_exact16_512_1;
     if (t->late == MPG_LATE_EXACT)
         return two ? mpg_wide_exact_512_2 : mpg_wide_exact_512_1;
     if (t->terms == 8)

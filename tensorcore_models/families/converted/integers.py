@@ -78,6 +78,13 @@ def _table(fmt: Format, via: Format, flush: bool) -> np.ndarray:
     return table
 
 
+def _flushed(codes: np.ndarray, fmt: Format) -> np.ndarray:
+    """Encodings of 16 bits with subnormal numbers as zeros and NaN as the quiet one; faster than a table."""
+    word, top = fmt.container.type, fmt.exponent_mask
+    kept = codes & np.where(codes & word(top), word(0xFFFF), word(fmt.sign_bit))
+    return np.where(codes & word(0x7FFF) > word(top), word(fmt.nan_encoding()), kept)
+
+
 def convert_array(codes: np.ndarray, fmt: Format, via: Format, flush: bool) -> np.ndarray:
     """:func:`convert` for an array.
 
@@ -85,6 +92,8 @@ def convert_array(codes: np.ndarray, fmt: Format, via: Format, flush: bool) -> n
     """
     if fmt == via and not flush and not fmt.padding_bits:
         return codes
+    if fmt == via and fmt.container.itemsize == 2 and not fmt.padding_bits:
+        return _flushed(codes, fmt)
     if fmt.container.itemsize <= 2:
         return _table(fmt, via, flush)[codes]
     full = full_width(fmt)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from ...explanations.words import Words
 from ...formats import get_float_format
-from ..base import Accumulator, Conversion
+from ..base import Accumulator, Conversion, Form
 from ..checks import require
 from ..fused import ParametricDotAdd
 from . import integers
@@ -171,6 +171,9 @@ class ConvertedDotAdd(Accumulator):
             return integers.convert_array(codes, given[side], via, self.flush)
 
         return Conversion(self.dot, converted, convert)
+
+    def form(self):
+        return Form("converted", self)
 
     def unrounded(self):
         dot = self.dot.unrounded()

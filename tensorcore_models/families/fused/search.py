@@ -80,6 +80,10 @@ def _fused_starts(cls: Any, interface: Interface) -> Iterator[Any]:
         yield cls(terms, bits, c_position=c_position, output_rounding=rounding)
     for terms, c_position, (alignment, each) in itertools.product(divisors(interface), C_POSITIONS, SUMS[1:]):
         yield cls(terms, digits + 1, c_position=c_position, alignment=alignment, normalise_each_add=each)
+    for terms in divisors(interface):  # everything rounded to odd, c last, guard bits for the carries (RISC-V)
+        bits = interface.formats[3].fraction_bits + (terms - 1).bit_length()
+        odd = {"alignment_rounding": "ro", "output_rounding": "ro", "late_rounding": "ro"}
+        yield cls(terms, bits, c_position="late", **odd)
 
 
 def _exact_starts(cls: Any, interface: Interface) -> Iterator[Any]:

@@ -5,6 +5,7 @@ system saves its registers (XCR0) and grants them to the process (Linux: arch_pr
 """
 
 from .engines import CpuEngine, cpu_engine
+from .qemu import QemuEngine
 from .units import ENVIRONMENT, available, status, this_machine
 
-__all__ = ["ENVIRONMENT", "CpuEngine", "available", "cpu_engine", "status", "this_machine"]
+__all__ = ["ENVIRONMENT", "CpuEngine", "QemuEngine", "available", "cpu_engine", "status", "this_machine"]

@@ -11,28 +11,6 @@ dot products of it. `solvers` runs what is installed of bitwuzla, z3 and cvc5. `
 >>> print(formal.distinguishing_input(v100, t4).witness)  # doctest: +SKIP
 """
 
-from .encoding import Unencodable
-from .methods import Way, beating_input, inside, outside
-from .orders import order_invariance
-from .queries import Verdict, carry_bits_needed, distinguishing_input, monotonicity_witness
-from .solvers import BACKENDS, Answer, NoSolver, available_backends
-from .witnesses import Contradiction, Witness
+from tensorcore_models.lazy import attach
 
-__all__ = [
-    "BACKENDS",
-    "Answer",
-    "Contradiction",
-    "NoSolver",
-    "Unencodable",
-    "Verdict",
-    "Way",
-    "Witness",
-    "available_backends",
-    "beating_input",
-    "carry_bits_needed",
-    "distinguishing_input",
-    "inside",
-    "monotonicity_witness",
-    "order_invariance",
-    "outside",
-]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,5 +1,6 @@
 """A black box, asked for dot products, and what is wrong with it before anybody looks at its arithmetic."""
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from ... import kernels
 from ...engines.callable_engine import as_engine
 from ...engines.engine import Engine, FormatLike
+from ...engines.instruction import Instruction
 from ...engines.matrix_engine import MatrixEngine
 from ...formats import get_format
 from ..interface import DotBatch, Interface, along_diagonals
@@ -25,7 +27,8 @@ class Fault(Exception):
 
     Parameters
     ----------
-    kind : {"raises", "shape", "type", "not deterministic", "depends on the position", "no product"}
+    kind : {"raises", "shape", "type", "not deterministic", "depends on the position", "other results in
+        matrices", "no product"}
     message : str
         What happened.
     batch : DotBatch, optional
@@ -233,7 +236,8 @@ def as_box(
 def _engine_box(unit: Engine) -> Box:
     interface = Interface.of(unit)
     if isinstance(unit, MatrixEngine):
-        return Box(interface, model_answer(unit), unit.label, unit.gemm_bits)
+        step = dataclasses.replace(unit, rollup=None) if isinstance(unit, Instruction) else unit
+        return Box(interface, model_answer(unit), unit.label, step.gemm_bits)  # dots have no end of a GEMM
     row = getattr(unit, "row", None)
     if row is not None and hasattr(unit, "mma_bits"):
         return Box(interface, _tiled(unit, Interface.of(unit, row.m, row.n)), unit.label, unit.gemm_bits)

@@ -11,7 +11,7 @@ from ...accumulators import Accumulator
 from ...aspects.search import Field
 from ..interface import DotBatch, Interface
 from ..random_operands import KINDS, operands
-from .box import Box
+from .box import Box, Fault
 from .equalities import equal_because
 from .fields import Family, engine_of, with_values
 from .inputs import pool
@@ -200,6 +200,22 @@ def _random_matrices(box: Box, spec: Accumulator, log: Log, kind: str, rng: np.r
     return DotBatch(a[rows], b[:, columns].T, c[rows, columns], *scales)  # type: ignore[index]
 
 
+def _refuse_other_matrices(box: Box, spec: Accumulator, log: Log, batch: DotBatch) -> None:
+    """Refuse a box that gives other results in a product of matrices than for its dot products alone.
+
+    Raises
+    ------
+    Fault
+        If the dot products of `batch`, missed in a product of matrices, are all as specified when they are asked alone.
+    """
+    if not differ(results(spec, log.interface, batch), box.ask(batch, chosen=False), log).any():
+        raise Fault(
+            "other results in matrices",
+            "dot products of a product of matrices differ from the same alone",
+            batch.rows([0]),
+        )
+
+
 def _random_inputs(box: Box, rng: np.random.Generator) -> Iterator[tuple[DotBatch, bool]]:
     """Batches for the random phase, recorded ones once each, and whether each is new: a changed one costs a tenth."""
     if box.recorded is not None:
@@ -240,6 +256,7 @@ def refute(
                 break
             found = _random_matrices(box, spec, log, kind, rng)
             if found is not None:
+                _refuse_other_matrices(box, spec, log, found)
                 return found
         if new:
             progress(f"{box.vectors} random vectors, none refutes")

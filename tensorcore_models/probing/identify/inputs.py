@@ -277,7 +277,20 @@ def zeros(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
     chosen = rng.random(size) < 0.5
     signed = c.sign_bit if c.has_negative_zero else 0
     batch.c[chosen] = np.where(rng.integers(0, 2, size) == 1, signed, 0).astype(batch.c.dtype)[chosen]
+    _zeros_alone(batch, interface, rng)
     return batch
+
+
+def _zeros_alone(batch: DotBatch, interface: Interface, rng: np.random.Generator) -> None:
+    """Leave only zeros in a third of the dot products, none to all of the products negative: which sign has their sum?"""
+    a, _, c, _ = interface.formats
+    k = interface.k
+    rows = np.flatnonzero(rng.integers(0, 3, batch.size) == 0)
+    negatives = rng.choice([0, 1, k // 2, k - 1, k - 1, k, k, k], (rows.size, 1))
+    negative = np.argsort(rng.random((rows.size, k)), axis=1) < negatives
+    batch.a[rows] = np.where(negative, a.sign_bit if a.has_negative_zero else 0, 0)
+    batch.b[rows] = 0
+    batch.c[rows] = np.where(rng.integers(0, 2, rows.size) == 1, c.sign_bit if c.has_negative_zero else 0, 0)
 
 
 def edges(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:

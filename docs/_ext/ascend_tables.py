@@ -1,0 +1,124 @@
+"""The tables of docs/ascend.md that the planner and the simulator compute: written into the page between its markers.
+
+python docs/_ext/ascend_tables.py [NAME ...]   (all of them, 1 minute)
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import ascend
+from ascend.reports.published import FAR_OFF, Comparison, comparisons, spread
+from mpgemm.commands.plan import read_shapes
+
+DOCS = Path(__file__).resolve().parents[1]
+PAGE = DOCS / "ascend.md"
+CHIPS = ("910A", "910B3", "310P3")
+#: Names of operands in the table of plans.
+OPERANDS = {"fp32": "FP32", "hf32": "HF32", "fp16": "FP16", "bf16": "BF16"}
+
+
+def begin(name: str) -> str:
+    """The line before a table; {name} is one of :data:`TABLES`."""
+    return f"<!-- begin {name}: python docs/_ext/ascend_tables.py -->"
+
+
+def end(name: str) -> str:
+    """The line after a table."""
+    return f"<!-- end {name} -->"
+
+
+def table(page: str, name: str) -> str:
+    """What the page has between the markers."""
+    return page.partition(begin(name) + "\n\n")[2].partition("\n\n" + end(name))[0]
+
+
+def plan_row(size: tuple[int, int, int], chip: str, shown: bool) -> str:
+    """The plan that reaches FP32's bits soonest, as a line."""
+    advice = ascend.advise(*size, chip, best_only=True)
+    _, plan = advice.best or max(advice.plans, key=lambda pair: pair[1].bits or 0.0)
+    s, (bound, busy) = plan.schedule, plan.bound
+    operands = OPERANDS[s.operand] if s.terms == 1 else f"{s.terms} terms {s.mode}"
+    cells = (
+        " x ".join(map(str, size)) if shown else "", chip, operands, f"{1e6 * plan.seconds:.1f}", str(plan.blocking),
+        s.placement() if s.on_cube else "vector units", str(s.used_cores), f"{bound} {busy:.0%}".replace("%", " %"),
+        f"{plan.bits:.1f}",
+    )  # fmt: skip
+    return "| " + " | ".join(cells) + " |"
+
+
+def plans() -> str:
+    """Plans for real shapes."""
+    rows = [
+        "| m x k x n | chip | operands | time (us) | block | placed | cores | bound, busy | bits |",
+        "|---" * 9 + "|",
+    ]
+    for _, size in read_shapes(DOCS / "ascend_shapes.txt"):
+        rows += [plan_row(size, chip, chip == CHIPS[0]) for chip in CHIPS]
+    return "\n".join(rows)
+
+
+def advice() -> str:
+    """What `mpgemm plan` says of one shape."""
+    sentences = ascend.advise(32, 4096, 11008, "910B3").sentences()
+    return "\n".join(["```", "$ mpgemm plan 32 4096 11008 --chip 910B3 --top 1", *sentences, "```"])
+
+
+def front() -> str:
+    """The front of time and bits."""
+    rows = ["| us | bits | us for each bit more | what |", "|---|---|---|---|"]
+    for point in ascend.pareto(4096, 4096, 4096, "910A"):
+        if point.on_front:
+            cost = "" if point.seconds_per_bit is None else f"{1e6 * point.seconds_per_bit:.3g}"
+            rows.append(f"| {1e6 * point.plan.seconds:.4g} | {point.bits:.2f} | {cost} | {point.label()} |")
+    return "\n".join(rows)
+
+
+def published() -> str:
+    """Published times, busy ratios, and how far the predictions are off."""
+    return published_of(comparisons())
+
+
+def published_of(found: list[Comparison]) -> str:
+    """As :func:`published`, of comparisons that are there already."""
+    rows = [
+        "| source | case | chip | m x k x n | block, placed | published us | predicted | error | |",
+        "|---" * 9 + "|",
+    ]
+    busy = ["| | chip | size | cube | MTE1 | MTE2 | FIXPIPE | |", "|---" * 8 + "|"]
+    far = []
+    for c in found:
+        m, fitted = c.measurement, "fitted" if c.measurement.fitted else ""
+        rows.append(
+            f"| {m.source} | {m.name} | {m.chip} | {m.m} x {m.k} x {m.n} {m.operand} | {c.schedule.blocking} "
+            f"{c.schedule.placement()} | {m.microseconds:.4g} | {c.predicted:.4g} | {c.error:+.0%} | {fitted} |"
+        )
+        if m.busy:
+            pairs = " | ".join(f"{there:.2f} / {here:.2f}" for there, here in zip(m.busy, c.busy, strict=True))
+            busy.append(f"| {m.name} | {m.chip} | {m.m}^3 | {pairs} | {fitted} |")
+        if abs(c.error) > FAR_OFF:
+            far.append(f"- {m.name}, {m.m} x {m.k} x {m.n} ({c.error:+.0%}): {m.remark}.")
+    new, old = (spread([c for c in found if c.measurement.fitted == fitted]) for fitted in (False, True))
+    off = (
+        f"Rows that nothing was fitted to: {new.rows}, {new.time:.1%} off in time (root mean square of the logarithm), "
+        f"{new.busy:.3f} in busy ratios; fitted rows: {old.rows}, {old.time:.1%} and {old.busy:.3f}. "
+        f"More than {FAR_OFF:.0%} off, and why:"
+    )
+    return "\n".join([*rows, "", "Busy ratios of the pipes, published / predicted:", "", *busy, "", off, "", *far])
+
+
+TABLES: dict[str, Callable[[], str]] = {"plans": plans, "advice": advice, "front": front, "published": published}
+
+
+def main(names: list[str]) -> None:
+    """Write the tables anew."""
+    page = PAGE.read_text(encoding="utf-8")
+    for name in names or TABLES:
+        page = page.replace(
+            f"{begin(name)}\n\n{table(page, name)}\n\n{end(name)}", f"{begin(name)}\n\n{TABLES[name]()}\n\n{end(name)}"
+        )
+    PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

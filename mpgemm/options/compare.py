@@ -1,0 +1,64 @@
+"""`mpgemm compare`: recovery methods times engines times matrices, and the papers' comparisons of methods."""
+
+from mpgemm.experiments.framework_names import FRAMEWORK_NAMES
+from mpgemm.options.inputs import add_input_arguments
+from mpgemm.options.parser import Parser
+from mpgemm.options.run_options import add_output_arguments, add_run_arguments
+from mpgemm.recovery.methods import list_methods
+
+#: Figures and tables that the command reproduces, and what each is.
+FIGURES = {
+    "khattak7": "Khattak and Mikaitis, fig. 7",
+    "khattak7-core": "the same with all products in one chain through the core",
+    **{
+        f"xue{name}": f"Xue et al., fig. {name} with Markidis, Ootomo and SGEMM-cube"
+        for name in ("8a", "8b", "9a", "9b", "9c")
+    },
+    "rz": "error against k of Markidis and Ootomo on V100, A100, H100",
+}
+TABLES = {
+    "valpey5": "Valpey et al., table 5, and a search for more such inputs",
+    "xue2": "Xue et al., table 2: measured bits lost against the claims",
+    "rounding-effect": "fig. 7 of Khattak and Mikaitis: why V100 beats B200, at n = 1e5",
+}
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    what = parser.add_argument_group("what to compare")
+    what.add_argument(
+        "--methods",
+        nargs="+",
+        metavar="NAME",
+        help=f"methods, with options as in multiword:words=3,format=bf16 ({', '.join(m.name for m in list_methods())}), "
+        f"or names of frameworks ({', '.join(row.name for row in FRAMEWORK_NAMES.values())})",
+    )
+    what.add_argument(
+        "--engine",
+        "--engines",
+        dest="engines",
+        nargs="+",
+        action="extend",
+        metavar="ENGINE",
+        help="devices (a100), paths (h100/wgmma), arch:name, ieee, or default (each method's own)",
+    )
+    what.add_argument(
+        "--figure", choices=FIGURES, help="reproduce instead: " + "; ".join(f"{k}: {v}" for k, v in FIGURES.items())
+    )
+    what.add_argument(
+        "--table", choices=TABLES, help="reproduce instead: " + "; ".join(f"{k}: {v}" for k, v in TABLES.items())
+    )
+    what.add_argument("--bits", type=float, metavar="N", help="also recommend the cheapest method with at least N bits")
+    what.add_argument(
+        "--rates", nargs="+", default=[], metavar="ENGINE=TFLOPS",
+        help="peak rates of engines that no data sheet names, or others than the data sheet's",
+    )  # fmt: skip
+    what.add_argument("--bounds", action="store_true", help="deterministic bounds beside the errors")
+    what.add_argument("--strict", action="store_true", help="elements beyond the range of the words are an error")
+    what.add_argument(
+        "--overflow", choices=("inf", "saturate"), help="what a word that overflows becomes (default: as the engine)"
+    )
+    what.add_argument("--quick", action="store_true", help="figures and tables: fewer and smaller points")
+    add_input_arguments(parser, "uniform_symmetric and ootomo_type1, 64 256 64")
+    add_run_arguments(parser)
+    add_output_arguments(parser)

@@ -1,0 +1,10 @@
+"""`mpgemm completion`: a script that completes commands, options and choices in bash, zsh or fish."""
+
+import argparse
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("shell", choices=SHELLS, help="bash, zsh: source <(mpgemm completion bash); fish: ... | source")

@@ -1,0 +1,14 @@
+"""`mpgemm distinguish`: an input on which two instructions give different results, or the proof that there is none."""
+
+import argparse
+
+from mpgemm.options.solver_options import add_options
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("first", metavar="SPEC_A", help="instruction: architecture:name, as `mpgemm models` lists them")
+    parser.add_argument("second", metavar="SPEC_B", help="instruction of the same formats")
+    parser.add_argument("--k", type=int, help="products of the dot product (default: whole steps of both)")
+    parser.add_argument("--finite", action="store_true", help="leave infinities and NaNs out")
+    add_options(parser)

@@ -1,0 +1,78 @@
+"""`mpgemm evaluate`: how accurate SGEMM-cube and native GEMMs are on given or generated matrices."""
+
+import argparse
+
+from mpgemm.options.inputs import add_input_arguments
+from mpgemm.options.parser import Parser
+from mpgemm.options.run_options import add_output_arguments, add_run_arguments
+from mpgemm.options.words import FAMILIES, FIGURES, ON_REQUEST, ORDERS, STEP_ORDERS
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    add_input_arguments(parser, "the pairs that ship with the package")
+    what = parser.add_argument_group("what to compare")
+    what.add_argument(
+        "--methods",
+        nargs="+",
+        metavar="NAME",
+        help=f"{', '.join(FAMILIES)}; on request {', '.join(ON_REQUEST)}; "
+        "recovery methods as METHOD or METHOD@ENGINE; engine:ARCH:INSTRUCTION",
+    )
+    what.add_argument(
+        "--engine",
+        "--engines",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="ENGINE",
+        help="add matrix engines: devices (a100: its FP16 instruction) or arch:name",
+    )
+    what.add_argument("--orders", nargs="+", choices=ORDERS, help="of SGEMM-cube's terms (elementwise termwise)")
+    what.add_argument(
+        "--scale-exponents",
+        nargs="+",
+        type=_scale_exponent,
+        metavar="S_B",
+        help='s_b of SGEMM-cube: integers or "auto" (default 0 6 12 auto)',
+    )
+    what.add_argument(
+        "--step-orders",
+        nargs="+",
+        choices=STEP_ORDERS,
+        help="rounding inside a cube step of 16 products (not published; default sequential, after every product, "
+        "beside exact, once a step; figures: sequential)",
+    )
+    what.add_argument("--block", metavar="BM,BK,BN", help="block sizes on the 910A (default: all of k in one chain)")
+    what.add_argument(
+        "--figure",
+        nargs="+",
+        default=[],
+        choices=FIGURES,
+        help="reproduce figures of the SGEMM-cube paper instead",
+    )
+    what.add_argument(
+        "--verify",
+        nargs="?",
+        const=16,
+        type=int,
+        metavar="N",
+        help="check N sampled entries of the exact product against mpmath (default 16)",
+    )
+    what.add_argument(
+        "--attention", nargs=3, metavar=("Q", "K", "V"), help="attention of one head instead: three matrix files"
+    )
+    what.add_argument(
+        "--kv-tile", nargs="+", type=int, metavar="N", help="keys in a tile of FlashAttention (default: all, 64, 128)"
+    )
+    add_run_arguments(parser)
+    add_output_arguments(parser)
+
+
+def _scale_exponent(text: str) -> int | str:
+    if text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'a scale exponent is an integer or "auto", got {text!r}') from None

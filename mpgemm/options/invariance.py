@@ -1,0 +1,27 @@
+"""`mpgemm invariance`: do rows of a GEMM change their bits with the batch size, and with which change of recipe?"""
+
+import argparse
+
+from mpgemm.options.library_options import RECORD
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("--recorded", metavar="FILE", help=f"what cuBLASLt's heuristic chose, written by {RECORD}")
+    inline = parser.add_argument_group("or the configurations themselves")
+    inline.add_argument("--gpu", help="device: h100, b200, gb200, b300 or gb300")
+    inline.add_argument("--library", metavar="NAME-VERSION", help="cublaslt-13.1, also as torch.matmul-13.1")
+    inline.add_argument("--shape", nargs=2, type=int, metavar=("K", "N"), help="of the weight matrix")
+    inline.add_argument("--format", metavar="FORMAT", default="fp16", help="of the operands (default fp16)")
+    inline.add_argument(
+        "--out-format", metavar="FORMAT", help="of the result (default: that of the operands; fp8: bf16)"
+    )
+    inline.add_argument(
+        "--config",
+        nargs="+",
+        default=[],
+        metavar="M:FIELD=VALUE,...",
+        help="a batch size and the configuration chosen for it",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the random rows on which recipes are compared")
+    parser.add_argument("--json", action="store_true", help="print JSON")

@@ -1,0 +1,52 @@
+"""`mpgemm simulate`: a tile schedule in time, on the pipes of an Ascend core."""
+
+import argparse
+
+from mpgemm.options.ascend_options import add_shared_arguments
+from mpgemm.options.words import KERNELS, RESIDENTS
+
+FIGURES = ("10", "11", "12")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    add_shared_arguments(parser)
+    how = parser.add_argument_group("schedule and simulation")
+    how.add_argument("--block", metavar="BM,BK,BN", help="block sizes (176,64,176; --calibrate: the best plan's)")
+    how.add_argument("--kernel", choices=KERNELS, help="paper: SGEMM-cube's; grid; vector (paper; --calibrate: grid)")
+    how.add_argument("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
+    how.add_argument("--resident", choices=RESIDENTS, help="the operand that stays in L1 (--kernel grid)")
+    how.add_argument("--swizzle", metavar="OFFSET,DIRECTION", help="order of the tiles where nothing is resident")
+    how.add_argument("--n-fused", type=int, metavar="COUNT", help="blocks of bk in a k group (as many as fit)")
+    how.add_argument("--reseed-l0c", action="store_true", help="start L0C from C in each k group after the first")
+    how.add_argument("--unit-flag", action="store_true", help="FIXPIPE drains a tile while the cube still fills it")
+    how.add_argument("--no-split", action="store_true", help="leave out the pass that splits A and B")
+    how.add_argument("--latency", default="pipelined", choices=("pipelined", "serial"))
+    how.add_argument("--all-cores", action="store_true", help="every core event by event")
+    show = parser.add_argument_group("also show")
+    show.add_argument("--waterfall", action="store_true", help="from the peak to this speed, cause by cause")
+    show.add_argument("--bytes", action="store_true", help="the schedule's bytes beside eq. 9, factor by factor")
+    show.add_argument("--sensitivity", action="store_true", help="what 20 %% on each number changes")
+    show.add_argument("--sweep", metavar="PARAMETER=V1,V2,...", help="speed over values of a chip parameter")
+    show.add_argument("--published", action="store_true", help="the published speeds and times beside this model's")
+    files = parser.add_argument_group("files")
+    files.add_argument(
+        "--calibrate",
+        metavar="PROFILE.csv",
+        help="fit the free parameters to an op_summary file of msprof; the residuals",
+    )
+    files.add_argument("--trace", metavar="FILE", help="Chrome/Perfetto trace of core 0 (JSON)")
+    files.add_argument(
+        "--trace-operations",
+        type=int,
+        default=100_000,
+        metavar="COUNT",
+        help="operations in the trace at most (100000)",
+    )
+    files.add_argument("--gantt", metavar="FILE", help="picture of the pipes where a C block leaves")
+    files.add_argument("--ping-pong", metavar="FILE", help="picture of single beside double buffers, block by block")
+    files.add_argument("--occupancy", metavar="FILE", help="picture of the buffers in use")
+    files.add_argument("--waterfall-plot", metavar="FILE", help="picture of the waterfall")
+    files.add_argument("--figure", choices=FIGURES, help="the paper's figure 10, 11 or 12 as this model predicts it")
+    files.add_argument("--out", metavar="FOLDER", help="where --figure writes PNG, CSV and JSON (out)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")

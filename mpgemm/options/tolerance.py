@@ -1,0 +1,42 @@
+"""`mpgemm tolerance`: what a test of a kernel may allow, certified and by sampling, and what a given tolerance would miss."""
+
+from mpgemm.options.check import add_order_arguments
+from mpgemm.options.matrices import add_matrix_arguments
+from mpgemm.options.parser import Parser
+from mpgemm.options.scale_options import add_scale_arguments
+from mpgemm.options.words import TOLERANCE_SHAPE
+
+K = 1024
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    what = parser.add_argument_group("what is tested")
+    what.add_argument("--engine", help="device (h100), path (h100/mma) or arch:name; default h100, or the method's own")
+    what.add_argument(
+        "--format", metavar="FORMAT", help="operands of a device's unit: half, bf16, tf32, fp8, ... (default fp16)"
+    )
+    what.add_argument("--method", metavar="NAME", help="a recovery method instead of the plain product")
+    what.add_argument(
+        "--out-format", metavar="FORMAT", help="the kernel rounds its result to this format (bf16, fp16, ...)"
+    )
+    add_order_arguments(what)
+    what.add_argument(
+        "--reference",
+        choices=("given", "rounded"),
+        default="given",
+        help="the test computes its expected result from the operands as given (default), or as rounded for the kernel",
+    )
+    source = add_matrix_arguments(parser, f"normal, {TOLERANCE_SHAPE[0]} x {K} x {TOLERANCE_SHAPE[1]}", k=True)
+    source.add_argument("--c", metavar="FILE", help="C, added to the product of two files")
+    add_scale_arguments(source)
+    parser.goes_with(("--scale-a", "--scale-b"), ("files",), "two matrix files")
+    parser.goes_without(("--k-order", "--splits", "--promote-every"), ("--method",))
+    how = parser.add_argument_group("how sure")
+    how.add_argument("--quantile", type=float, default=0.99, help="share of whole products that pass (default 0.99)")
+    how.add_argument("--confidence", type=float, default=0.95, help="confidence of that share (default 0.95)")
+    check = parser.add_argument_group("judge a tolerance")
+    check.add_argument("--check-rtol", type=float, metavar="RTOL", help="relative part, as of numpy.allclose")
+    check.add_argument("--check-atol", type=float, metavar="ATOL", help="absolute part")
+    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    parser.add_argument("--json", action="store_true", help="print JSON")

@@ -1,0 +1,36 @@
+"""Words and numbers that options show, stated here so that `--help` imports nothing that computes.
+
+`tests/mpgemm/test_options.py` holds each to the table that it names.
+"""
+
+# Ascend: ascend.terms, .blocking, .tile_schedule, .schedule, .planner, .accuracy, .reports.tiling, .reports.calibration.
+MODES = ("termwise", "termwise_inplace", "fused", "elementwise")
+OPERANDS = ("fp16", "bf16", "hf32", "fp32", "int8", "mxfp8")
+LAYOUTS = ("nz", "nd", "nt")
+MERGES = ("atomic", "reduce")
+RESIDENTS = ("a", "b", "none")
+KERNELS = ("paper", "grid", "vector")
+PLAN_KERNELS = ("grid", "paper")
+RANKS = ("time", "traffic", "analytic")
+SIMULATED = {"grid": 12, "paper": 200}
+DISTRIBUTIONS = ("normal", "uniform", "positive")
+TARGETS = ("ascendc", "catlass", "pto")
+ASSUMED_SIZE = (5632, 2816, 5632)
+
+# Methods and figures of `evaluate`: mpgemm.experiments.methods, .split_figures, .sweeps; metrics: mpgemm.exact.errors.
+FAMILIES = ("fp16", "fp16_accumulate", "fp32", "fp32_chain", "fp64", "sgemm_cube", "sgemm_cube_scaled")
+ON_REQUEST = ("bf16x6", "amx")
+ORDERS = ("elementwise", "termwise", "termwise_inplace")
+STEP_ORDERS = ("sequential", "pairwise", "exact")
+FIGURES = ("2a", "2b", "8a", "8b", "9a", "9b", "9c")
+METRICS = ("relative_frobenius", "relative_inf", "normwise", "componentwise")
+
+# Probing: tensorcore_models.probing.identify.limits and .solver, .suites, .formal.
+EFFORTS = ("quick", "normal", "thorough")
+SECONDS_EACH, SECONDS_TOTAL = 10.0, 120.0
+SUITES = ("fasi", "fttn", "gnft", "hawkeye", "valpey")
+SOLVERS = ("bitwuzla", "z3", "cvc5")
+SOLVER_SECONDS, SOLVER_MEGABYTES = 60.0, 8192
+
+# Rows and columns of `tolerance` without data: mpgemm.bounds.tolerances.
+TOLERANCE_SHAPE = (256, 256)

@@ -1,0 +1,61 @@
+"""What engines of single CPU instructions have in common: a row of the catalogue, and the checks of its operands."""
+
+import abc
+
+import numpy as np
+
+from ...engines.engine import Engine
+from ...engines.instruction import Instruction
+from ...formats.operands import check_bits
+
+
+class StepEngine(Engine):
+    """A matrix instruction of the catalogue that something else than its model computes.
+
+    Attributes
+    ----------
+    row : Instruction
+        The catalogue's row; its accumulator is not used.
+
+    Notes
+    -----
+    ``gemm`` and ``gemm_bits`` work as every engine's; `mma_bits` takes batches as an instruction's does.
+    """
+
+    row: Instruction
+
+    def __post_init__(self):
+        for field in ("a_format", "b_format", "c_format", "d_format", "k", "scale_format", "block_size"):
+            object.__setattr__(self, field, getattr(self.row, field))
+
+    @abc.abstractmethod
+    def require(self) -> None:
+        """Raise RuntimeError now if what the engine needs is missing."""
+
+    @abc.abstractmethod
+    def _run(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+        """a, b: one matrix or a batch; c: a batch."""
+
+    def mma_bits(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+        """The instruction on raw encodings; arguments as :meth:`tensorcore_models.Instruction.mma_bits`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            On wrong types or shapes, or scales.
+        RuntimeError
+            If this machine does not run the instruction (the message says what is missing).
+        """
+        row = self.row
+        a, b, c = (check_bits(x, f, n) for x, f, n in zip((a, b, c), self.formats, "abc", strict=False))
+        lead = c.shape[:-2]
+        for x, tail, name in ((a, (row.m, row.k), "a"), (b, (row.k, row.n), "b"), (c, (row.m, row.n), "c")):
+            if x.shape != (*lead, *tail):
+                raise ValueError(
+                    f"{row}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with lead {lead}"
+                )
+        self.check_scales(a.shape, b.shape, scale_a, scale_b)
+        return self._run(a, b, c.reshape(-1, row.m, row.n)).reshape(c.shape)
+
+    def _chain_bits(self, a, b, c, scale_a, scale_b):
+        return self._run(a, b, c[None])[0]

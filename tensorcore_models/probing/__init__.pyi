@@ -1,0 +1,24 @@
+from ..explanations.tree import Tree
+from . import suites
+from .characterise import Characterisation, characterise
+from .identify import Aimed, Box, Identification, Solver, as_box, identify
+from .tree_inputs import summation_tree
+from .vectors import ProbeSet, ProbeVector, probe_set, probe_vectors
+
+__all__ = [
+    "Aimed",
+    "Box",
+    "Characterisation",
+    "Identification",
+    "ProbeSet",
+    "ProbeVector",
+    "Solver",
+    "Tree",
+    "as_box",
+    "characterise",
+    "identify",
+    "probe_set",
+    "probe_vectors",
+    "suites",
+    "summation_tree",
+]

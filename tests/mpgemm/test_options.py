@@ -1,0 +1,80 @@
+"""What options show without an import is what the tables say, and `--help` imports nothing that computes."""
+
+import subprocess
+import sys
+
+import pytest
+
+from ascend.accuracy import DISTRIBUTIONS
+from ascend.blocking import OPERAND_BYTES
+from ascend.planner import PLAN_KERNELS, RANKS, SIMULATED
+from ascend.reports.calibration import ASSUMED_SIZE
+from ascend.reports.tiling import SNIPPETS
+from ascend.schedule import KERNELS
+from ascend.terms import MODES
+from ascend.tile_schedule import LAYOUTS, MERGES, RESIDENTS
+from mpgemm.bounds.tolerances import SHAPE
+from mpgemm.cli import COMMANDS
+from mpgemm.commands.compare import EXPERIMENTS
+from mpgemm.exact.errors import RELATIVE_METRICS
+from mpgemm.experiments.methods import FAMILIES, ON_REQUEST, ORDERS, STEP_ORDERS
+from mpgemm.experiments.split_figures import SPLIT_FIGURES
+from mpgemm.experiments.sweeps import SWEEP_FIGURES
+from mpgemm.options import compare, words
+from tensorcore_models.probing.formal.solvers import BACKENDS, DEFAULT_MEMORY, DEFAULT_TIMEOUT
+from tensorcore_models.probing.identify.limits import EFFORTS
+from tensorcore_models.probing.identify.solver import EACH, TOTAL
+from tensorcore_models.probing.suites import SUITES
+
+STATED = {
+    "MODES": MODES,
+    "OPERANDS": tuple(OPERAND_BYTES),
+    "LAYOUTS": LAYOUTS,
+    "MERGES": MERGES,
+    "RESIDENTS": RESIDENTS,
+    "KERNELS": tuple(KERNELS),
+    "PLAN_KERNELS": PLAN_KERNELS,
+    "RANKS": RANKS,
+    "SIMULATED": SIMULATED,
+    "DISTRIBUTIONS": tuple(DISTRIBUTIONS),
+    "TARGETS": tuple(SNIPPETS),
+    "ASSUMED_SIZE": ASSUMED_SIZE,
+    "FAMILIES": tuple(FAMILIES),
+    "ON_REQUEST": tuple(ON_REQUEST),
+    "ORDERS": ORDERS,
+    "STEP_ORDERS": STEP_ORDERS,
+    "FIGURES": (*SPLIT_FIGURES, *SWEEP_FIGURES),
+    "METRICS": tuple(RELATIVE_METRICS),
+    "EFFORTS": tuple(EFFORTS),
+    "SECONDS_EACH": EACH,
+    "SECONDS_TOTAL": TOTAL,
+    "SUITES": tuple(sorted(SUITES)),
+    "SOLVERS": BACKENDS,
+    "SOLVER_SECONDS": DEFAULT_TIMEOUT,
+    "SOLVER_MEGABYTES": DEFAULT_MEMORY,
+    "TOLERANCE_SHAPE": SHAPE,
+}
+
+
+def test_all_words_are_held_to_a_table():
+    assert {name for name in vars(words) if name.isupper()} == set(STATED)
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_words(name):
+    assert getattr(words, name) == STATED[name]
+
+
+def test_every_figure_and_table_has_an_experiment():
+    assert {*compare.FIGURES, *compare.TABLES} == set(EXPERIMENTS)
+
+
+def test_help_imports_nothing_that_computes():
+    code = (
+        "import sys; from mpgemm.cli import COMMANDS, build_parser; [build_parser(name) for name in COMMANDS];"
+        "print([m for m in sys.modules if m.startswith(('mpgemm.commands.', 'mpgemm.bounds', 'ascend.planner')) "
+        "or m in ('tensorcore_models.kernels', 'tensorcore_models.catalogue', 'mpmath')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr
+    assert len(COMMANDS) > 15
