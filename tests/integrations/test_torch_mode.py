@@ -365,7 +365,6 @@ def test_a_device_without_the_type():
     [
         lambda: torch.mv(normal(4, 4), normal(4)),
         lambda: torch.dot(normal(4), normal(4)),
-        lambda: torch._int_mm(torch.ones(32, 32, dtype=torch.int8), torch.ones(32, 32, dtype=torch.int8)),
         lambda: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(*[normal(1, 1, 4, 8)] * 3),
         lambda: torch.addbmm(normal(2, 2), normal(3, 2, 2), normal(3, 2, 2)),
     ],
