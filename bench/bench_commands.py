@@ -29,15 +29,19 @@ COMMANDS = (
     ),
     ("whodunit, 48 x 768 x 40", ("-m", "mpgemm", "whodunit", "a48.npy", "b48.npy", "c48.npy")),
     ("whodunit, 48 x 768 x 40, FP16 output", ("-m", "mpgemm", "whodunit", "a48.npy", "b48.npy", "c48_fp16.npy")),
+    ("whodunit, 48 x 768 x 40, FP32 operands", ("-m", "mpgemm", "whodunit", "a48_fp32.npy", "b48_fp32.npy", "c48.npy")),
     ("evaluate, the shipped pairs", ("-m", "mpgemm", "evaluate")),
-    ("evaluate --figure 8a", ("-m", "mpgemm", "evaluate", "--figure", "8a", "--out", "figure")),
+    ("evaluate --figure 8a", ("-m", "mpgemm", "evaluate", "--figure", "8a", "--out", "figure", "--fresh")),
     (
         "compare, 7 methods, 6 engines, 64 x 512 x 64",
         ("-m", "mpgemm", "compare", "--shape", "64", "512", "64",
          "--methods", "fp16", "bf16x3", "markidis", "ootomo", "ma", "egemm", "sgemm_cube",
          "--engines", "v100", "a100", "h100", "b200", "mi300x", "l40s"),
     ),
-    ("identify, a unit outside of the families", ("-m", "mpgemm", "identify", "--python", "kahan:box")),
+    (
+        "identify, a unit outside of the families",
+        ("-m", "mpgemm", "identify", "--python", "kahan:box", "--k", "4",
+         "--a-format", "fp32", "--b-format", "fp32", "--c-format", "fp32", "--d-format", "fp32")),
     ("plan 4096 4096 4096 --chip 910A", ("-m", "mpgemm", "plan", "4096", "4096", "4096", "--chip", "910A")),
 )  # fmt: skip
 
@@ -71,9 +75,10 @@ def write_files(folder: Path) -> None:
     import mpgemm
 
     rng = np.random.default_rng(0)
-    a, b = (rng.standard_normal(shape).astype(np.float16).astype(np.float32) for shape in ((48, 768), (768, 40)))
-    c = mpgemm.recovered_gemm(a, b, method="fp16", engine="h100")
-    for name, x in (("a48", a), ("b48", b), ("c48", c), ("c48_fp16", c.astype(np.float16))):
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((48, 768), (768, 40)))
+    wide = {"a48_fp32": a.astype(np.float32), "b48_fp32": b.astype(np.float32)}
+    c = mpgemm.recovered_gemm(*wide.values(), method="fp16", engine="h100")
+    for name, x in {"a48": a, "b48": b, "c48": c, "c48_fp16": c.astype(np.float16), **wide}.items():
         np.save(folder / f"{name}.npy", x)
     (folder / "kahan.py").write_text(BOX)
 

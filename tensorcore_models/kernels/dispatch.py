@@ -16,6 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from .. import reference
+from ..formats.names import get_float_format
+from ..formats.sums import add_all
 from ..machine.threads import WORTH_THREADS
 from .chains import ChainsKernel
 from .generic import converted, generic_batch_bits, generic_bits
@@ -312,7 +314,7 @@ def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarr
     Returns
     -------
     ndarray of uint32 or None
-        None where no fast path does this: the caller adds the chains up itself.
+        None where no fast path does this and the chains are not small: the caller adds them up itself.
     """
     low = lowered(engine)
     if get_kernel() != "auto" or a.shape[1] == 0:
@@ -320,11 +322,20 @@ def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarr
     size = a.size * b.shape[1]
     path, kernel = _fast_path(low if _taken_as_given(low, size) else low.converted or low, size)
     if path is None or not path.promotes or not kernel.promotes(every):
-        return None
+        small = a.shape[0] * b.shape[1] * every < WORTH_THREADS and low.plan is not None and scale_a is None
+        return _promoted_batch(engine, a, b, total, every) if small else None
     low, a, b, total, scale_a, scale_b = _operands(low, a, b, total, scale_a, scale_b)
     for part in _slices(low, a.shape[1], every):
         total = kernel.run(low, a[:, part], b[part], total, *_scales_of(low, part, scale_a, scale_b), every)
     return total
+
+
+def _promoted_batch(engine, a, b, total, every: int) -> np.ndarray:
+    """As :func:`promoted_bits`, the chains as one batch: for small products calls cost more than their work."""
+    (m, k), n = a.shape, b.shape[1]
+    x = np.ascontiguousarray(a.reshape(m, k // every, every).transpose(1, 0, 2))
+    zero = np.zeros((k // every, m, n), total.dtype)
+    return add_all(total, batch_bits(engine, x, b.reshape(-1, every, n), zero), get_float_format("fp32"))
 
 
 def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
