@@ -43,7 +43,7 @@ def test_an_adversary_reaches_the_certified_lines(k):
 @pytest.mark.parametrize("kind", ["gaussian", "heavy", "activations", "positive"])
 @pytest.mark.parametrize("m", [1, 24])
 def test_a_dropped_block_of_a_long_product_fails_in_the_unit_with_sums_outside(kind, m):
-    a, b = draw(kind, (m, 4096), 0), draw(kind, (4096, 256 // m), 1)
+    a, b = draw(kind, (m, 4096), 0), draw(kind, (4096, 96 if m == 1 else 10), 1)
     every = {"promote_every": 128}
     assert_gemm_close(HOPPER.gemm(a, b, **every), a, b, engine="h100", **every)
     lost = a.copy()
@@ -73,24 +73,43 @@ def test_bounds_of_known_orders_hold_on_random_exponents():
             assert (error <= allowed.bound).all()
 
 
-@pytest.mark.parametrize("options", [{"k_order": "any"}, {"k_order": "any", "promote_every": (64, 512)}, {"splits": 8}])
+#: What is said of a kernel of which little is known.
+UNKNOWN = ({"k_order": "any"}, {"k_order": "any", "promote_every": (64, 512)}, {"splits": 8})
+
+
+def some_right_kernel(a, b, options, rng):
+    """A kernel of an order that the options allow."""
+    steps = rng.permutation(a.shape[1] // 32)
+    order = (steps[:, None] * 32 + np.arange(32)).ravel() if "k_order" in options else np.arange(a.shape[1])
+    every = int(rng.choice([64, 256, 512])) if "promote_every" in options else None
+    split = "sequential" if every else f"split_k:{rng.choice([1, 2, 8])}"
+    return HOPPER.gemm(
+        np.ascontiguousarray(a[:, order]), np.ascontiguousarray(b[order]), promote_every=every, k_order=split
+    )
+
+
+@pytest.mark.parametrize("options", UNKNOWN)
 def test_right_kernels_of_unknown_orders_pass_a_statistical_line_with_power(options):
-    a, b = draw("gaussian", (24, 4096), 0), draw("gaussian", (4096, 32), 1)
-    line = gemm_tolerance("h100", a, b, **options).statistics
-    assert line.power.unseen_blocks == 0
-    rng = np.random.default_rng(5)
-    for _ in range(1):
-        steps = rng.permutation(128)
-        order = (steps[:, None] * 32 + np.arange(32)).ravel()
-        every = int(rng.choice([64, 256, 512])) if "promote_every" in options else None
-        split = "sequential" if every else f"split_k:{rng.choice([1, 2, 8])}"
-        x, y = (a[:, order], b[order]) if "k_order" in options else (a, b)
-        d = HOPPER.gemm(np.ascontiguousarray(x), np.ascontiguousarray(y), promote_every=every, k_order=split)
-        assert_gemm_close(d, a, b, engine="h100", **options)
+    a, b = draw("gaussian", (16, 2048), 0), draw("gaussian", (2048, 24), 1)
+    assert gemm_tolerance("h100", a, b, **options).statistics.power.unseen_blocks == 0
+    d = some_right_kernel(a, b, options, np.random.default_rng(5))
+    assert_gemm_close(d, a, b, engine="h100", **options)
     lost = a.copy()
     lost[:, 64:96] = 0
     with pytest.raises(AssertionError, match=r"(?s)statistical.*power.*a certified line needs.*k 64:96 is missing"):
         assert_gemm_close(HOPPER.gemm(lost, b), a, b, engine="h100", **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["gaussian", "heavy", "activations", "positive"])
+def test_fresh_right_kernels_of_unknown_orders_pass(kind):
+    """99.9 % of them are said to: of these 40 x 3 none may fail."""
+    rng = np.random.default_rng(7)
+    for seed in range(40):
+        m, k, n = (1, 2048, 96) if seed % 2 else (24, 1024, 32)
+        x, y = (np.random.default_rng([seed, i]).permutation(draw(kind, s, i)) for i, s in enumerate(((m, k), (k, n))))
+        for options in UNKNOWN:
+            assert_gemm_close(some_right_kernel(x, y, options, rng), x, y, engine="h100", **options)
 
 
 def test_bad_orders_are_refused():
