@@ -13,6 +13,7 @@ from harness import hold_blas, interleaved, pin, report, rows
 METHODS = (
     "markidis", "markidis_scaled", "egemm", "ootomo", "ootomo:accumulate_outside=c_only", "ootomo_inside", "ootomo_tf32",
     "sgemm_cube", "multiword", "bf16x3", "bf16x9", "tf32x3", "mixpert", "quantensor", "ozaki_int8", "ozaki2_int8", "fp64",
+    "cutlass_bf16x9", "ozaki_fp8", "ozaki2_fp8",
 )  # fmt: skip
 
 
@@ -49,7 +50,10 @@ def main() -> None:
             if args.only not in name:
                 continue
             row = mpgemm.get_method(name)
-            engine = mpgemm.resolve_engine(args.engine, row)
+            try:
+                engine = mpgemm.resolve_engine(args.engine, row)
+            except mpgemm.UnsuitableEngine:
+                engine = mpgemm.resolve_engine(None, row)
             word_a, word_b = _words(prepare(a, b, None, row, engine))
 
             def passes(engine=engine, row=row, word_a=word_a, word_b=word_b):
@@ -69,9 +73,12 @@ def _words(run):
     """One word of each operand as encodings."""
     if run.row.kind == "words":
         return run.words()[0][0], run.words()[1][0]
-    from mpgemm.recovery.integer_run import slice_operand
+    import numpy as np
 
-    return tuple(slice_operand(x, axis, run.row)[0][0].view("u1") for x, axis in ((run.a, 1), (run.b, 0)))
+    from mpgemm.recovery.integer_run import encoded
+
+    rng = np.random.default_rng(2)
+    return tuple(encoded(rng.integers(-15, 16, x.shape, np.int8), run.word_format) for x in (run.a, run.b))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from mpgemm.exact.product import ExactResult, exact_dot_integers, exact_gemm
 from mpgemm.experiments.comparison import Comparison, ComparisonRecord, compare
 from mpgemm.experiments.judging import verdict
 from mpgemm.experiments.promotion import PromotionAdvice, advise_promotion
+from mpgemm.experiments.slice_advice import SliceAdvice, slice_advice
 from mpgemm.experiments.verdict import Verdict
 from mpgemm.experiments.whodunit import Whodunit, whodunit
 from mpgemm.recovery.engines import UnsuitableEngine, hypothetical_engine, ieee_engine, resolve_engine
@@ -35,6 +36,7 @@ __all__ = [
     "RecoveryResult",
     "SgemmResult",
     "SideBySide",
+    "SliceAdvice",
     "Tolerance",
     "UnsuitableEngine",
     "Vacuity",
@@ -64,6 +66,7 @@ __all__ = [
     "sgemm",
     "sgemm_report",
     "side_by_side",
+    "slice_advice",
     "tolerance",
     "verdict",
     "whodunit",

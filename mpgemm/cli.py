@@ -32,6 +32,8 @@ QUESTIONS: dict[str, dict[str, str]] = {
     },
     "compare corrections": {
         "compare": "recovery methods times matrix engines: errors, bits, passes, bounds",
+        "curve": "errors of methods against k, exponent or condition number, with their spread",
+        "slices": "how many integer slices or moduli a product needs, proved and measured",
         "beats": "FP32 operands on which one recovery method is nearer than another, verified",
     },
     "debug a kernel": {

@@ -77,7 +77,7 @@ def test_the_default_instruction_names_the_paths_where_it_is_ambiguous():
 
 
 def test_instruction_bits_values_and_gemm_agree(hopper):
-    assert parameters(hopper.mma_bits) == ["a", "b", "c", "scale_a", "scale_b"]
+    assert parameters(hopper.mma_bits) == ["a", "b", "c", "scale_a", "scale_b", "input_scale"]
     assert parameters(hopper.gemm)[:3] == ["a", "b", "c"]
     assert {
         "alpha": 1.0, "beta": 1.0, "scale_a": None, "scale_b": None, "input_rounding": None,

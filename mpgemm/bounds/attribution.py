@@ -25,7 +25,7 @@ import tensorcore_models as tcm
 from mpgemm.bounds.error_parts import CAUSES, SplitOperand, error_parts, full_bits, overflow_threshold
 from mpgemm.bounds.operand_facts import accumulator_of
 from mpgemm.recovery import integer_words
-from mpgemm.recovery.arithmetic import EngineArithmetic, combine
+from mpgemm.recovery.arithmetic import Arithmetic, EngineArithmetic, combine
 from mpgemm.recovery.run import prepare
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
@@ -178,6 +178,10 @@ def dot_run(method, a, b, c, engine, overflow, options):
         raise ValueError(f"one dot product takes two vectors of the same length, got shapes {a.shape} and {b.shape}")
     c = None if c is None else np.asarray(c).reshape(1, 1)
     run = prepare(a[None, :], b[:, None], c, method, engine, overflow, options)
+    if run.row.kind == "own":
+        raise ValueError(
+            f"method {run.row.name!r} splits and joins by functions of its own: its steps are not known here"
+        )
     for x, name in ((run.a, "a"), (run.b, "b"), (run.c, "c")):
         if x is not None and not np.isfinite(x).all():
             raise ValueError(f"{name} holds values that are not finite")
@@ -238,7 +242,7 @@ def _integer_words(run, operand: np.ndarray, axis: int) -> list[list[Fraction]]:
     if row.kind == "quantised":
         found = integer_words.quantise(operand, row.words, run.word_format)
         return [[Fraction(s) * w for w in _fractions(words.astype(np.float64))] for words, s in found]
-    if row.kind == "residues":
+    if row.modular:
         whole, exponents = integer_words.integers_below(
             operand, axis, integer_words.residue_bits(row.moduli, run.a.shape[1])
         )
@@ -324,6 +328,16 @@ class _ExactOutside(EngineArithmetic):
                 total += self.scale(part, exponent)
         return total
 
+    banded = Arithmetic.banded
+
+    def scaled_input(self, value, scale):
+        """Exact, as an accumulator of all bits takes it; the unit's own format cuts what is below its smallest number."""
+        fmt = self.engine.formats[2]
+        if fmt is WIDE:
+            return self.scale(value, -scale)
+        bits = np.array([encode_fraction(value, fmt)], fmt.container)
+        return self._value_of(int(self.engine.scaled_input(bits, scale)[0]), fmt)
+
     def scale(self, value, exponent):
         return value * Fraction(2) ** exponent
 
@@ -331,7 +345,11 @@ class _ExactOutside(EngineArithmetic):
         return x + y
 
     def _value(self, bits: np.ndarray) -> Fraction:
-        decoded = self.engine.formats[3].decode_exact(int(bits[0, 0]))
+        return self._value_of(int(bits[0, 0]), self.engine.formats[3])
+
+    @staticmethod
+    def _value_of(bits: int, fmt: Format) -> Fraction:
+        decoded = fmt.decode_exact(bits)
         if decoded.kind != "finite":
             raise ValueError("a sum in the core overflows or is NaN: there is no error to take apart")
         magnitude = decoded.significand * Fraction(2) ** decoded.exponent

@@ -91,8 +91,9 @@ def recovery_way(method: str | RecoveryMethod, engine: Engine | str | None = Non
     one = np.ones((1, 1), np.float32)
     run = prepare(one, one, one, method, engine)
     row, unit = run.row, run.engine
-    if not isinstance(run, WordRun) or row.equilibrate != "none" or row.restart_every is not None:
-        raise formal.Unencodable(f"{row.name}: only words without scaled rows and restarted chains have an encoding")
+    if not isinstance(run, WordRun) or row.equilibrate != "none" or row.accumulation in ("blocks", "bands"):
+        what = "scaled rows, restarted chains and scaled accumulators"
+        raise formal.Unencodable(f"{row.name}: only words without {what} have an encoding")
     if not isinstance(unit, MatrixEngine):
         raise formal.Unencodable(f"{unit.label} has no accumulator; a modelled engine is needed")
     if {fmt.name for fmt in unit.formats[2:]} != {"fp32"}:

@@ -10,7 +10,7 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.bounds.attribution import Attribution, attribute, dot_run, exact_words, floor_log2, format_of
 from mpgemm.bounds.operand_facts import accumulator_of
-from mpgemm.recovery.arithmetic import EngineArithmetic, combine
+from mpgemm.recovery.arithmetic import Arithmetic, EngineArithmetic, combine
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format
 from tensorcore_models.machine.fp_state import default_fp_state
@@ -334,6 +334,13 @@ class Tracer(EngineArithmetic):
                 total = self.add(total, self.scale(part, exponent))
                 self._event(("total", name, stop), f"{name} added", total, None, start, stop)
         return total
+
+    banded = Arithmetic.banded
+
+    def scaled_input(self, value, scale):
+        return self._note(
+            "core", f"the unit takes its accumulator times 2^-{scale}", super().scaled_input(value, scale)
+        )
 
     def scale(self, value, exponent):
         result = super().scale(value, exponent)

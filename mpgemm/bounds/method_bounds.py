@@ -13,7 +13,7 @@ from mpgemm.bounds.operand_facts import (
 )
 from mpgemm.bounds.published_bounds import block_fma_bounds, multiword_bound
 from mpgemm.recovery import integer_words
-from mpgemm.recovery.arithmetic import combine
+from mpgemm.recovery.arithmetic import Arithmetic, combine
 from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import CubeRun, scaling_target
 from tensorcore_models.aspects.errors import OperandFacts
@@ -84,6 +84,10 @@ def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | 
         As :func:`mpgemm.recovered_gemm`; or if no bound is known for the core.
     """
     run = prepare(a, b, c, method, engine, overflow, options)
+    if run.row.kind == "own":
+        raise ValueError(
+            f"method {run.row.name!r} splits and joins by functions of its own: no bound is derived for it"
+        )
     words_a, words_b, undo = word_values(run)
     magnitude_c = 0.0 if run.c is None else np.abs(run.c.astype(np.float64))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -101,33 +105,13 @@ def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | 
 def word_values(run):
     """(words of A, words of B) as float64 in the operands' units, and the exponents that undo the equilibration."""
     if run.row.kind != "words":
-        return *_integer_word_values(run), None
+        return run.word_values(1), run.word_values(0), None
     rows, columns = run.equilibrated()[2:]
     values = []
     for words, exponents, axis in zip(run.words(), (rows, columns), (1, 0), strict=True):
         shift = 0 if exponents is None else (exponents[:, None] if axis else exponents)
         values.append([np.ldexp(tcm.decode(w, run.word_format), -j * run.scale - shift) for j, w in enumerate(words)])
     return *values, None if rows is None else rows[:, None] + columns
-
-
-def _integer_word_values(run):
-    row, found = run.row, []
-    for x, axis in ((run.clean_a, 1), (run.clean_b, 0)):
-        if row.kind == "quantised":
-            found.append(
-                [np.float64(s) * w.astype(np.float64) for w, s in integer_words.quantise(x, row.words, run.word_format)]
-            )
-        elif row.kind == "residues":
-            whole, exponents = integer_words.integers_below(
-                x, axis, integer_words.residue_bits(row.moduli, run.a.shape[1])
-            )
-            found.append([np.ldexp(whole.astype(np.float64), exponents[:, None] if axis else exponents)])
-        else:
-            slices, exponents = integer_words.slice_operand(x, axis, row)
-            unit = exponents - integer_words.top_exponent(row)
-            unit = unit[:, None] if axis else unit
-            found.append([np.ldexp(w.astype(np.float64), unit - row.slice_bits * j) for j, w in enumerate(slices)])
-    return found
 
 
 def _split_bound(run, words_a, words_b) -> np.ndarray:
@@ -203,7 +187,7 @@ def _quantised_underflow(run) -> tuple[list[float], np.ndarray]:
     return factors, lost
 
 
-class _BoundArithmetic:
+class _BoundArithmetic(Arithmetic):
     """Carries (size, error) through a method; words are values of the operand format."""
 
     def __init__(self, engine: Engine, facts: OperandFacts | None):

@@ -77,7 +77,10 @@ def _check(args: argparse.Namespace) -> None:
 def _default_cases(args: argparse.Namespace) -> list[Case]:
     shapes = args.shape or [DEFAULT_SHAPE]
     return [
-        case for name in DEFAULT_INPUTS for shape in shapes for case in generated_cases(name, shape, seeds_of(args, 1))
+        case
+        for name in DEFAULT_INPUTS
+        for shape in shapes
+        for case in generated_cases(name, shape, seeds_of(args, 1), precision=args.precision or "fp32")
     ]
 
 

@@ -15,6 +15,7 @@ from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
 from mpgemm.experiments.cases import Case, as_fp32, shipped_case
 from mpgemm.experiments.executors import open_executor
+from mpgemm.experiments.fp64_judging import judge_fp64
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.judging import judge
 from mpgemm.experiments.methods import (
@@ -36,9 +37,8 @@ from mpgemm.reporting import plots, report
 DEFAULT_STEP_ORDERS = ("sequential", "exact")
 
 #: Metrics of the table, the most telling first: those at the end are left out first where the terminal is narrow.
-METRICS = ("effective_bits", "relative_frobenius", "componentwise")
-
-MORE_METRICS = ("bits_equal", "relative_inf", "normwise", "mean_ulp", "max_ulp")
+METRICS = ("effective_bits", "relative_frobenius", "componentwise", "grade")
+MORE_METRICS = ("bits_equal", "relative_inf", "rowwise", "normwise", "mean_ulp", "max_ulp")
 
 #: Where there is nothing to judge, or by.
 NO_VERDICT = "No verdict: it needs the methods fp32 and sgemm_cube, and a product with elements."
@@ -73,6 +73,8 @@ def _check(args: argparse.Namespace) -> None:
         refuse_given(cube, "products, of which fig. 2 has none")
     if args.shape and not (args.distribution or args.figure):
         raise ValueError("--shape goes with --distribution or --figure")
+    if args.precision and not args.distribution:
+        raise ValueError("--precision goes with --distribution")
     if args.verify is not None and args.verify < 1:
         raise ValueError(f"--verify needs at least 1 entry, got {args.verify}")
     check_run(args)
@@ -125,6 +127,8 @@ class Input:
         self.case = case
         self.operands = [matrix_range(name, as_fp32(x), fixed) for name, x in zip("AB", case.load(), strict=True)]
         self.verdict: Verdict | None = judge(case, methods, summaries)
+        a, b = case.load()
+        self.fp64 = judge_fp64(case.group, summaries, len(a) * b.shape[1])
 
     def to_dict(self) -> dict:
         """JSON-compatible values."""
@@ -134,6 +138,7 @@ class Input:
             "note": self.case.note,
             "operands": [asdict(operand) for operand in self.operands],
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
+            "fp64": self.fp64,
         }
 
 
@@ -161,7 +166,8 @@ def _print_cases(inputs: list[Input], summaries: list, checks: list) -> None:
         print()
         range_table(entry.operands).print()
         print()
-        report.say(str(entry.verdict or NO_VERDICT))
+        for text in [*([str(entry.verdict)] if entry.verdict else []), *entry.fp64] or [NO_VERDICT]:
+            report.say(text)
     for case, count, agreeing in checks:
         report.say(f"{case.label}: {agreeing} of {count} sampled entries of the exact product agree with mpmath")
 

@@ -69,6 +69,8 @@ def check_inputs(args: argparse.Namespace, reproduction: str = "") -> None:
     check_files(args)
     if args.param and len(args.distribution) != 1:
         raise ValueError("--param goes with --distribution and one name")
+    if args.precision and reproduction:
+        raise ValueError(f"--precision goes with --distribution, not with {reproduction}")
     if args.c and reproduction:
         raise ValueError(f"--c goes with matrices, not with {reproduction}")
 
@@ -92,7 +94,7 @@ def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
             case
             for name in args.distribution
             for shape in args.shape or [SHAPE]
-            for case in generated_cases(name, shape, seeds_of(args, 1), parameters)
+            for case in generated_cases(name, shape, seeds_of(args, 1), parameters, args.precision or "fp32")
         ]
     else:
         cases = list(default)

@@ -67,4 +67,6 @@ def pair_of(args: argparse.Namespace, distribution: str, shape: tuple[int, int, 
     if given is not None:
         return given
     name, (m, k, n) = args.distribution or distribution, args.shape or shape
-    return Pair(*matrices.generate(name, m, k, n, args.seed, **parameters), f"{name} {m} x {k} x {n}, seed {args.seed}")
+    drawn = matrices.generate(name, m, k, n, args.seed, precision=args.precision, **parameters)
+    wide = "" if args.precision == "fp32" else f", {args.precision}"
+    return Pair(*drawn, f"{name} {m} x {k} x {n}{wide}, seed {args.seed}")

@@ -34,7 +34,13 @@ RELATIVE_METRICS = {
     "relative_inf": "||dC||_inf / (||A||_inf ||B||_inf)",
     "normwise": "||dC||_F / || |A||B| ||_F",
     "componentwise": "max |dC| / (|A||B|)",
+    "rowwise": "max |dC_ij| / (||a_i||_2 ||b_j||_2)",
 }
+#: Grades of the BLAS grading tests, best first, and the relative error that each limits to (k + 1) u, u the unit roundoff of
+#: the results: A, that of every element over |A||B|, as the conventional product has; B, over the norms of its row and column;
+#: C, that of the whole product over the norms of A and B, as fast methods such as Strassen's have. Stated from descriptions of
+#: these tests (arXiv:2511.13778 grades emulated DGEMM by them); their own thresholds are not reproduced here.
+GRADES = {"A": "componentwise", "B": "rowwise", "C": "relative_inf"}
 
 
 #: Elements of an operand of which a norm is taken at a time.
@@ -61,6 +67,8 @@ class ErrorReport(Result):
         ``||dC||_F / ||S||_F``. Unlike `relative_frobenius` it does not grow where the product cancels.
     componentwise : float
         The largest ``|dC_ij| / S_ij``; 0/0 is 0.
+    rowwise : float
+        The largest ``|dC_ij| / (||a_i||_2 ||b_j||_2)``, with c ``+ |C0_ij|`` below; 0/0 is 0.
     max_ulp, mean_ulp : float
         Largest and mean ``|dC_ij| / ulp(C_ij)``. ulp(x) is the unit in the last place of `format` at x: 2^(e-p+1) for
         2^e <= |x| < 2^(e+1) (x taken to binary64 first), p the precision and e held to the format's exponent range.
@@ -82,6 +90,7 @@ class ErrorReport(Result):
     relative_inf: float
     normwise: float
     componentwise: float
+    rowwise: float
     max_ulp: float
     mean_ulp: float
     bits_equal: float
@@ -101,6 +110,12 @@ class ErrorReport(Result):
             raise ValueError(f"no relative error {metric!r}; known: {', '.join(RELATIVE_METRICS)}")
         error = getattr(self, metric)
         return math.inf if error == 0 else -math.log2(error)
+
+    @property
+    def grade(self) -> str:
+        """The best of :data:`GRADES` whose condition holds, "-" where none does."""
+        limit = (self.k + 1) * tcm.FORMATS[self.format].unit_roundoff
+        return next((grade for grade, metric in GRADES.items() if getattr(self, metric) <= limit), "-")
 
     def to_dict(self) -> dict:
         """The fields as JSON-compatible values: an infinite error is the string "inf", since JSON has no infinity."""
@@ -122,7 +137,7 @@ class ErrorReport(Result):
 
     def to_rows(self) -> list[dict]:
         """One record."""
-        return [{**asdict(self), "effective_bits": self.effective_bits()}]
+        return [{**asdict(self), "effective_bits": self.effective_bits(), "grade": self.grade}]
 
     def __str__(self) -> str:
         width = max(len(row.name) for row in fields(self))
@@ -131,6 +146,7 @@ class ErrorReport(Result):
             value = getattr(self, row.name)
             lines.append(f"  {row.name:{width}}  {value:.6g}")
         lines.append(f"  {'effective_bits':{width}}  {self.effective_bits():.2f}")
+        lines.append(f"  {'grade':{width}}  {self.grade}")
         return "\n".join(lines)
 
 
@@ -202,6 +218,8 @@ class ErrorMeter:
         self.shape = (a.shape[0], b.shape[1], a.shape[1])
         self._values = np.asarray(self.exact.rounded("fp64"))
         self._sizes = _exact_sizes(self.exact if isinstance(self.exact, ExactResult) else exact_gemm(a, b, c))
+        self._sides = _row_norms(a), _row_norms(b.T)
+        self._addend = 0.0 if c is None else np.abs(np.where(np.isfinite(c), c, 0).astype(np.float64))
         self._scale_inf = _input_norm_inf(a) * _input_norm_inf(b) + (0.0 if c is None else _input_norm_inf(c))
 
     @default_fp_state
@@ -242,12 +260,21 @@ class ErrorMeter:
             relative_inf=_ratio(_norm_inf(difference), self._scale_inf),
             normwise=_ratio(_norm_frobenius(difference), _norm_frobenius(self._sizes[finite])),
             componentwise=_largest_ratio(difference, self._sizes),
+            rowwise=self._rowwise(difference),
             max_ulp=float(ulps.max(initial=0.0)),
             mean_ulp=_mean(ulps),
             bits_equal=float(equal.mean()) if equal.size else 1.0,
             nonfinite=int(np.count_nonzero(~np.isfinite(values))),
             nonfinite_wrong=int(np.count_nonzero(difference == np.inf)),
         )
+
+    def _rowwise(self, difference: np.ndarray) -> float:
+        """The largest error over the norms of its row and column, which are divided by one after the other."""
+        (rows, row_scales), (columns, column_scales) = self._sides
+        shift = row_scales[:, None] + column_scales
+        with np.errstate(under="ignore", over="ignore"):
+            scale = np.ldexp(rows[:, None] * columns, shift) + self._addend
+        return _largest_ratio(difference, scale)
 
     def _agreement(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(elements right though not finite, elements where both sides are finite)."""
@@ -260,6 +287,13 @@ def _exact_sizes(exact: ExactResult) -> np.ndarray:
     """S = |A||B| + |C0|, correctly rounded to binary64; where it is not finite it is infinite."""
     sizes = np.asarray(exact.magnitudes().rounded("fp64"))
     return np.where(np.isnan(sizes), np.inf, sizes)
+
+
+def _row_norms(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(2-norms of the rows over their finite elements, each times 2^-e; e)."""
+    values = np.where(np.isfinite(x), x, 0).astype(np.float64)
+    exponents = np.frexp(np.abs(values).max(axis=1, initial=0.0))[1]
+    return np.sqrt(np.square(np.ldexp(values, -exponents[:, None])).sum(axis=1)), exponents
 
 
 def _norm_inf(x: np.ndarray) -> float:

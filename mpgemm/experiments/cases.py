@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,11 @@ def shipped_case(name: str) -> Case:
 
 
 def generated_cases(
-    distribution: str, shape: Sequence[int], seeds: Sequence[int], parameters: Mapping[str, float] | None = None
+    distribution: str,
+    shape: Sequence[int],
+    seeds: Sequence[int],
+    parameters: Mapping[str, float] | None = None,
+    precision: str = "fp32",
 ) -> list[Case]:
     """One case for each seed, all of one group."""
     m, k, n = shape
@@ -69,13 +74,15 @@ def generated_cases(
     row = matrices.get_distribution(distribution)
     values = row.complete(parameters or {})
     group = f"{distribution}({', '.join(f'{key}={value:g}' for key, value in values.items())}) {m}x{k}x{n}"
+    wide: dict[str, Any] = {"precision": precision} if precision != "fp32" else {}
+    group += "".join(f" {name}" for name in wide.values())
 
     def case(seed: int) -> Case:
-        identity = {"distribution": distribution, "parameters": values, "shape": [m, k, n], "seed": seed}
+        identity = {"distribution": distribution, "parameters": values, "shape": [m, k, n], "seed": seed, **wide}
         return Case(
             f"{group} seed {seed}",
             {**identity, "numpy": np.__version__},
-            partial(matrices.generate, distribution, m, k, n, seed, **values),
+            partial(matrices.generate, distribution, m, k, n, seed, **{**values, **wide}),
             row.summary,
             group,
         )

@@ -27,8 +27,8 @@ from tensorcore_models.results import Result
 
 #: Columns of the table, those left out first at the end.
 COLUMNS = (
-    "method", "requested", "effective_bits", "passes", "rate", "cost", "relative_frobenius", "componentwise", "overflow",
-    "underflow", "bound", "bits_equal", "relative_inf", "max_ulp", "engine",
+    "method", "requested", "effective_bits", "passes", "rate", "cost", "relative_frobenius", "componentwise", "grade",
+    "overflow", "underflow", "bound", "bits_equal", "relative_inf", "rowwise", "max_ulp", "engine",
 )  # fmt: skip
 COST = (
     "rate: dense peak of the device for the operands, TFLOP/s or TOP/s; cost: passes over rate, in ms for a product of 10^12 "
@@ -135,10 +135,14 @@ class Comparison(list, Result):
                 lines.append(f"{name} is {row.method} ({row.source}).")
         if any(record.certainty == "library practice" and "restart_every" not in record.method for record in self):
             lines.append(
-                "The order of bf16x3 to bf16x9 and tf32x3 is ours, one chain in the core; libraries publish none. "
+                "The order of bf16x3 to bf16x9 and tf32x3 is ours, one chain in the core. CUTLASS publishes one for BF16x9: "
+                "cutlass_bf16x9, on units that scale their accumulator (b200/tcgen05). "
                 "Added outside every 16 products (bf16x9:restart_every=16) they reach FP32 on A100 and H100 on uniform and "
                 "normal data (docs/answers.md)."
             )
+        chosen = {record.count: None for record in self if record.count}
+        lines += [f"{reason}." for reason in chosen]
+        lines += [f"{text}." for text in dict.fromkeys(record.sums for record in self) if text]
         lines += [f"Left out: {method} on {engine}: {reason}" for method, engine, reason in self.skipped]
         return [*lines, *(f"{group}: {note}" for group, note in self.inputs.items())]
 
@@ -312,16 +316,16 @@ _FP32 = GemmMethod("fp32", "FP32 SGEMM (NumPy)", _fp32_product, takes_addend=Tru
 
 def _comparison_record(record: Record, pair: Pair, rates: Mapping[str, float], beyond: NotFinite) -> ComparisonRecord:
     facts = dict(record.details)
-    bound, rate = facts.pop("bound"), rate_of(pair, rates)
+    padding = facts.pop("padding")
+    bound, rate = facts.pop("bound"), rate_of(pair, rates, facts["operands"])
     return ComparisonRecord(
         case=record.case,
         method=pair.name,
         engine=pair.engine.label,
         requested=pair.requested,
-        operands=pair.engine.formats[0].name,
         rate=None if rate is None else rate.tflops,
         rate_source="" if rate is None else rate.source,
-        cost=None if rate is None else rate.milliseconds(pair.row.passes),
+        cost=None if rate is None else rate.milliseconds(facts["passes"] * padding),
         certainty=pair.row.certainty,
         errors=record.errors,
         seconds=record.seconds,

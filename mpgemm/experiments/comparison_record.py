@@ -11,7 +11,16 @@ from mpgemm.reporting.report import json_text
 from tensorcore_models.results import Result
 
 #: Metrics of the error report that a row of the table has.
-METRICS = ("relative_frobenius", "relative_inf", "normwise", "componentwise", "max_ulp", "mean_ulp", "bits_equal")
+METRICS = (
+    "relative_frobenius",
+    "relative_inf",
+    "normwise",
+    "componentwise",
+    "rowwise",
+    "max_ulp",
+    "mean_ulp",
+    "bits_equal",
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +55,10 @@ class ComparisonRecord(Result):
         What the model took here; nothing about hardware.
     results_not_finite : int
         Results that are infinite or NaN in exact arithmetic, because operands are.
+    count : str
+        Why there are that many slices or moduli, where the matrices decide it.
+    sums : str
+        How many products of floating-point words the engine sums exactly, where the method rests on that.
     """
 
     case: str
@@ -66,6 +79,8 @@ class ComparisonRecord(Result):
     bound: float | None
     seconds: float
     results_not_finite: int = 0
+    count: str = ""
+    sums: str = ""
 
     @property
     def effective_bits(self) -> float:
@@ -91,6 +106,7 @@ class ComparisonRecord(Result):
             "certainty": self.certainty,
             "effective_bits": self.effective_bits,
             **{name: getattr(errors, name) for name in METRICS},
+            "grade": errors.grade,
             "overflow_a": self.overflow_a,
             "overflow_b": self.overflow_b,
             "underflow_a": self.underflow_a,
@@ -99,6 +115,8 @@ class ComparisonRecord(Result):
             "results_not_finite": self.results_not_finite,
             "bound": self.bound,
             "seconds": self.seconds,
+            "count": self.count,
+            "sums": self.sums,
         }
 
     def to_rows(self) -> list[dict]:

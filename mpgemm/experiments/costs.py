@@ -35,7 +35,7 @@ def data_sheet(requested: str) -> DataSheet | None:
         return None
 
 
-def rate_of(pair: Pair, rates: Mapping[str, float]) -> Rate | None:
+def rate_of(pair: Pair, rates: Mapping[str, float], operands: str | None = None) -> Rate | None:
     """The rate of a pair's engine for its operands, None where nobody states it.
 
     Parameters
@@ -43,10 +43,18 @@ def rate_of(pair: Pair, rates: Mapping[str, float]) -> Rate | None:
     pair : Pair
     rates : mapping of str to float
         The user's, by engine as it was asked for or by its label; they come first.
+    operands : str, optional
+        Format of other operands of the same device, where a method took its native product.
     """
+    if operands is not None and operands != pair.engine.formats[0].name:
+        sheet = data_sheet(pair.requested)
+        found = None if sheet is None else sheet.rate(operands)
+        return None if sheet is None or found is None else Rate(found, sheet.source)
     for name in (pair.requested, pair.engine.label):
         if name in rates:
             return Rate(rates[name], "given")
+    if (own := getattr(pair.engine, "tflops", None)) is not None:
+        return Rate(own, "stated by the engine's owner")
     sheet = data_sheet(pair.requested)
     if sheet is None or pair.engine.formats[3].name not in _SUMS:
         return None

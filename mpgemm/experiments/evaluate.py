@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.exact.errors import ErrorMeter, ErrorReport
+from mpgemm.exact.errors import GRADES, ErrorMeter, ErrorReport
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import Case
 from mpgemm.experiments.gemm_method import GemmMethod
@@ -163,12 +163,14 @@ class Summary:
     relative_inf: float
     normwise: float
     componentwise: float
+    rowwise: float
     max_ulp: float
     mean_ulp: float
     bits_equal: float
     effective_bits: float
     nonfinite: int
     seconds: float
+    grade: str
 
     @property
     def full_label(self) -> str:
@@ -189,7 +191,15 @@ def summarise(records: Sequence[Record]) -> list[Summary]:
     for (group, method), members in groups.items():
         mean = {
             name: float(np.mean([getattr(member.errors, name) for member in members]))
-            for name in ("relative_frobenius", "relative_inf", "normwise", "componentwise", "mean_ulp", "bits_equal")
+            for name in (
+                "relative_frobenius",
+                "relative_inf",
+                "normwise",
+                "componentwise",
+                "rowwise",
+                "mean_ulp",
+                "bits_equal",
+            )
         }
         error = mean["relative_frobenius"]
         summaries.append(
@@ -204,6 +214,7 @@ def summarise(records: Sequence[Record]) -> list[Summary]:
                 effective_bits=float(np.inf) if error == 0 else float(-np.log2(error)),
                 nonfinite=sum(member.errors.nonfinite for member in members),
                 seconds=float(np.mean([member.seconds for member in members])),
+                grade=max((member.errors.grade for member in members), key=[*GRADES, "-"].index),
                 **mean,
             )
         )

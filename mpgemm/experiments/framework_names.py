@@ -29,10 +29,13 @@ class FrameworkName(NamedTuple):
     source: str
 
 
-#: cuBLAS states for BF16x9 the accuracy of FP32 or better. One chain of all products in the core misses it by bits (its sums
+#: BF16x9 is stated to have the accuracy of FP32 or better. One chain of all products in the core misses it by bits (its sums
 #: truncate); adding outside of the core after every 16 products reaches it on the models of A100 and H100.
 EMULATED_FP32 = "bf16x9:restart_every=16"
 _TORCH = "PyTorch, torch.backends.cuda.matmul and torch.set_float32_matmul_precision"
+_TORCH_FP32 = "PyTorch, fp32_precision"
+#: CUTLASS publishes a kernel of this name for Blackwell; whether cuBLAS runs the same order inside is not published.
+_BF16X9 = "BF16x9 as CUTLASS publishes it; the order inside of cuBLAS is not public"
 _CUBLAS = "cuBLAS, cublasComputeType_t"
 _JAX = "JAX, jax.lax.DotAlgorithmPreset"
 _MKL = "oneMKL, MKL_BLAS_COMPUTE_MODE"
@@ -48,7 +51,9 @@ FRAMEWORK_NAMES: dict[str, FrameworkName] = {
         FrameworkName("CUBLAS_COMPUTE_32F_FAST_16F", "fp16", _CUBLAS),
         FrameworkName("CUBLAS_COMPUTE_32F_FAST_16BF", "bf16", _CUBLAS),
         FrameworkName("CUBLAS_COMPUTE_32F_FAST_TF32", "tf32", _CUBLAS),
-        FrameworkName("CUBLAS_COMPUTE_32F_EMULATED_16BFX9", EMULATED_FP32, _CUBLAS),
+        FrameworkName("CUBLAS_COMPUTE_32F_EMULATED_16BFX9", "cutlass_bf16x9", f"{_CUBLAS}: {_BF16X9}"),
+        FrameworkName("ieee", "fp32", _TORCH_FP32),
+        FrameworkName("bfx9", "cutlass_bf16x9", f"{_TORCH_FP32}: {_BF16X9}"),
         FrameworkName("3xTF32", "tf32x3", "CUTLASS, OpMultiplyAddFastF32"),
         FrameworkName("F32_F32_F32", "fp32", _JAX),
         FrameworkName("BF16_BF16_F32", "bf16", _JAX),

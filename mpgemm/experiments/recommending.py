@@ -144,11 +144,19 @@ def _sentence(row: Recommendation, records: Mapping[str, ComparisonRecord]) -> s
     known = " (a reconstruction)" if record.certainty == "reconstruction" else ""
     text = (
         f"the cheapest that reaches {row.wanted} is {row.method}{known}: {_passes(record)} at {record.rate:g} TFLOP/s, "
-        f"{record.cost:.3g} ms for 10^12 operations, {_bits(record)}."
+        f"{record.cost:.3g} ms for 10^12 operations, {_bits(record)}{_worst(record, row.wanted)}."
     )
     if row.without_cost:
         text += f" Reached, too, at a cost that is not known, by {', '.join(row.without_cost)}."
     return text
+
+
+def _worst(record: ComparisonRecord, wanted: str) -> str:
+    """What a number of bits in the norm hides: fewer in the worst element."""
+    worst, bits = record.errors.effective_bits("componentwise"), wanted.removesuffix(" bits")
+    if bits == wanted or worst >= float(bits):
+        return ""
+    return f" in the norm, {spelled_bits(worst)} in the worst element over |A||B| (grade {record.errors.grade})"
 
 
 def _passes(record: ComparisonRecord) -> str:

@@ -11,6 +11,7 @@ from mpgemm.experiments.cases import as_fp32
 from mpgemm.experiments.framework_names import framework_name, method_of
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.recovery.engines import UnsuitableEngine, resolve_engine
+from mpgemm.recovery.exact_sums import exact_sentence, padding
 from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.recovery.run import prepare, recovered_gemm
 from mpgemm.recovery.word_run import WordStore
@@ -125,14 +126,27 @@ def _details(
     pair: Pair, bounds: bool, options: dict, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
 ) -> dict:
     """Passes, counts and bound, as JSON-compatible values."""
-    counts = range_counts(pair, a, b, options.get("overflow"))
+    run = prepare(a, b, None, pair.row, pair.engine, options.get("overflow"))
     bound = relative_bound(a, b, c, pair.row, pair.engine) if bounds else None
-    return {"passes": pair.row.passes, **counts, "bound": "inf" if bound == np.inf else bound}
+    chosen = "" if run.count is None else run.count.reason
+    return {
+        "passes": run.row.passes,
+        **_counts(run),
+        "bound": "inf" if bound == np.inf else bound,
+        "operands": run.word_format.name,
+        "count": chosen,
+        "padding": padding(run.row, run.engine),
+        "sums": exact_sentence(run.row, run.engine),
+    }
 
 
 def range_counts(pair: Pair, a: np.ndarray, b: np.ndarray, overflow: str | None = None) -> dict:
     """Elements beyond the range of the words, without the product: an operand's counts do not depend on the other's columns."""
-    of_a, of_b = prepare(a, b, None, pair.row, pair.engine, overflow).counts()
+    return _counts(prepare(a, b, None, pair.row, pair.engine, overflow))
+
+
+def _counts(run) -> dict:
+    of_a, of_b = run.counts()
     return {
         "overflow_a": of_a.overflow,
         "overflow_b": of_b.overflow,

@@ -1,7 +1,7 @@
 """Matrix pairs to multiply: generated distributions and the pairs that ship with the package, both as rows of a table.
 
-Everything is drawn in float64 and rounded once to float32. A and B come from two child streams of the seed, so A does
-not change with n nor B with m. NumPy may change a generator's stream between its versions; the JSON that
+Everything is drawn in float64 and, unless FP64 is asked for, rounded once to float32. A and B come from two child streams of
+the seed, so A does not change with n nor B with m. NumPy may change a generator's stream between its versions; the JSON that
 `mpgemm evaluate` writes therefore records NumPy's version beside the seed.
 """
 
@@ -247,7 +247,7 @@ def get_distribution(name: str) -> Distribution:
 
 @default_fp_state
 @integer_arguments("m", "k", "n", "seed")
-def generate(name: str, m: int, k: int, n: int, seed: int = 0, **parameters: float) -> Pair:
+def generate(name: str, m: int, k: int, n: int, seed: int = 0, *, precision: str = "fp32", **parameters: float) -> Pair:
     """Draw a pair of matrices.
 
     Parameters
@@ -258,18 +258,20 @@ def generate(name: str, m: int, k: int, n: int, seed: int = 0, **parameters: flo
         A is m x k, B is k x n; 0 is allowed.
     seed : int
         The same seed, sizes and parameters give the same matrices.
+    precision : {"fp32", "fp64"}
+        Whether the numbers are rounded to FP32, or all bits kept that were drawn.
     **parameters
         The distribution's own, see its row.
 
     Returns
     -------
     a, b : numpy.ndarray
-        float32. Values beyond float32's range become infinite or zero by rounding to nearest.
+        float32, or float64 as drawn. Values beyond float32's range become infinite or zero by rounding to nearest.
 
     Raises
     ------
     ValueError
-        If the name or a parameter is unknown, or a size or the seed negative.
+        If the name, a parameter or the precision is unknown, or a size or the seed negative.
 
     Examples
     --------
@@ -277,7 +279,10 @@ def generate(name: str, m: int, k: int, n: int, seed: int = 0, **parameters: flo
     >>> a.shape, b.shape, a.dtype, bool((b >= 0).all() and (b <= 0.125).all())
     ((2, 3), (3, 4), dtype('float32'), True)
     """
-    return _draw(name, (m, k, n), seed, parameters, streams=(0, 1))
+    if precision not in ("fp32", "fp64"):
+        raise ValueError(f"precision is {precision!r}, expected fp32 or fp64")
+    a, b = _draw(name, (m, k, n), seed, parameters, streams=(0, 1))
+    return (a, b) if precision == "fp64" else (_as_float32(a), _as_float32(b))
 
 
 @default_fp_state
@@ -302,19 +307,22 @@ def generate_addend(name: str, m: int, n: int, seed: int = 0, **parameters: floa
     ValueError
         As :func:`generate`.
     """
-    return _draw(name, (m, n, 0), seed, parameters, streams=(2, 1))[0]
+    return _as_float32(_draw(name, (m, n, 0), seed, parameters, streams=(2, 1))[0])
 
 
 def _draw(name: str, sizes: tuple[int, int, int], seed: int, parameters: Mapping, streams: tuple[int, int]) -> Pair:
-    """A pair drawn from two of the seed's child streams, rounded to float32."""
+    """A pair drawn from two of the seed's child streams, in float64."""
     distribution = get_distribution(name)
     values = distribution.complete(parameters)
     if min(*sizes, seed) < 0:
         raise ValueError(f"sizes and seed must not be negative, got {', '.join(map(str, sizes))} and seed {seed}")
     children = np.random.default_rng(seed).spawn(3)
-    a, b = distribution.make(*(children[i] for i in streams), *sizes, **values)
+    return distribution.make(*(children[i] for i in streams), *sizes, **values)
+
+
+def _as_float32(x: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", under="ignore"):
-        return a.astype(np.float32), b.astype(np.float32)
+        return x.astype(np.float32)
 
 
 # -- pairs that ship --------------------------------------------------------------------------------------------------

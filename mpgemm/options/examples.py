@@ -17,6 +17,17 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("--methods markidis ootomo --engines h100 --distribution normal --shape 32 4096 32 --bounds", ""),
         ("--figure khattak7 --out out", "a figure of a paper; --quick for fewer points"),
     ),
+    "curve": (
+        ("--over k 16 65536 --methods markidis@h100 ootomo@h100 fp32 --out out", "a picture with bands, PNG and SVG"),
+        (
+            "--over condition 1 1e12 --precision fp64 --methods fp64 ozaki_int8:slices=8@h100",
+            "emulated FP64 beside DGEMM",
+        ),
+    ),
+    "slices": (
+        ("A.npy B.npy", "how many slices until emulated FP64 is as good as DGEMM here?"),
+        ("A.npy B.npy --target 40 --engine b300 h100", "or 40 bits, and what that costs on two devices"),
+    ),
     "explain": (
         ("", "Valpey et al., table 5: every step and every bit"),
         ("ootomo --engine a100 --a 1.5 2 --b 0.25 3", "your own dot product"),

@@ -37,6 +37,7 @@ def add_input_arguments(parser: Parser, default: str) -> None:
         metavar=("M", "K", "N"),
         help="sizes of generated matrices",
     )
+    source.add_argument("--precision", choices=("fp32", "fp64"), help="of generated matrices (default fp32)")
     source.add_argument(
         "--c",
         metavar="FILE|NAME",
@@ -46,5 +47,6 @@ def add_input_arguments(parser: Parser, default: str) -> None:
     source.add_argument("--repeats", type=int, help="number of seeds (default 1; figures and tables: their own)")
     files = ("files", "--files")
     parser.goes_with(("--a-name", "--b-name", "--transpose-b"), files, "two matrix files")
-    parser.goes_without(("--shape", "--seed", "--repeats"), (*files, "--shipped"), "matrices that are generated")
+    drawn = ("--shape", "--seed", "--repeats", "--precision")
+    parser.goes_without(drawn, (*files, "--shipped"), "matrices that are generated")
     parser.goes_with(("--param",), ("--distribution",))

@@ -18,8 +18,11 @@ def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argpa
     source.add_argument("--shape", nargs=3, type=int, metavar=("M", "K", "N"), help="sizes of drawn matrices")
     if k:
         source.add_argument("--k", type=int, help="length of the dot products, instead of --shape")
+    source.add_argument(
+        "--precision", choices=("fp32", "fp64"), default="fp32", help="of drawn matrices (default fp32)"
+    )
     source.add_argument("--seed", type=int, default=0, help="seed of drawn matrices (default 0)")
     parser.goes_with(("--a-name", "--b-name"), ("files",), "two matrix files")
     parser.goes_with(("--param",), ("--distribution",))
-    parser.goes_without(("--shape", "--seed"), ("files", "--shipped"), "matrices that are drawn")
+    parser.goes_without(("--shape", "--seed", "--precision"), ("files", "--shipped"), "matrices that are drawn")
     return source

@@ -32,4 +32,6 @@ def add_output_arguments(parser: Parser) -> None:
     output.add_argument("--metric", choices=METRICS, help="what the figures show (default relative_frobenius)")
     parser.goes_without(("--csv",), ("--json",))
     parser.goes_with(("--fresh", "--no-figures"), ("--out",))
-    parser.goes_with(("--metric",), ("--out", "--figure"))
+    shows = [name for name in ("--out", "--figure") if name in parser._option_string_actions]
+    if shows != ["--out"]:  # where all is one figure, its metric is that of the table, too
+        parser.goes_with(("--metric",), tuple(shows))

@@ -23,7 +23,13 @@ ON_REQUEST = ("bf16x6", "amx")
 ORDERS = ("elementwise", "termwise", "termwise_inplace")
 STEP_ORDERS = ("sequential", "pairwise", "exact")
 FIGURES = ("2a", "2b", "8a", "8b", "9a", "9b", "9c")
-METRICS = ("relative_frobenius", "relative_inf", "normwise", "componentwise")
+METRICS = ("relative_frobenius", "relative_inf", "normwise", "componentwise", "rowwise")
+
+# Curves and counts: mpgemm.experiments.curves, .slice_advice.
+AXES = ("k", "exponent", "condition")
+CURVE_SHAPE = (16, 1024, 16)
+COUNTED_METHODS = ("ozaki_int8", "ozaki2_int8", "ozaki_fp8", "ozaki2_fp8")
+COST_DEVICES = ("a100", "h100", "b200", "b300", "mi300x")
 
 # Probing: tensorcore_models.probing.identify.limits and .solver, .suites, .formal.
 EFFORTS = ("quick", "normal", "thorough")

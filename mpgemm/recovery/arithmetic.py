@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mpgemm.recovery.bands import Bands, band_steps, unscaled_words
 from mpgemm.recovery.methods import RecoveryMethod
 from tensorcore_models import kernels
 from tensorcore_models.engines.engine import Engine
@@ -26,6 +27,8 @@ Pair = tuple[Any, Any]
 class Arithmetic(Protocol):
     """What a method needs: sums inside the core, and scaling and adding outside. Values are of any type."""
 
+    engine: Engine
+
     def chain(self, pairs: Sequence[Pair], seed):
         """Sum of products of words in one chain through the core, from `seed` (None: zero)."""
 
@@ -34,6 +37,21 @@ class Arithmetic(Protocol):
 
     def elementwise(self, weighted: Sequence[tuple[Pair, int]]):
         """Sum of products, each times 2^exponent: every k step of each from zero, added to one sum outside."""
+
+    def banded(self, words_a: Sequence, words_b: Sequence, bands: Bands, scale: int):
+        """Sum, outside, over the k steps of chains from zero; before each band but the first the unit scales what it holds."""
+        total = None
+        for start in range(0, words_a[0].shape[1], self.engine.k):
+            ks, part = slice(start, start + self.engine.k), None
+            for band in bands:
+                seed = None if part is None else self.scaled_input(part, scale)
+                part = self.chain([(words_a[i][:, ks], words_b[j][ks]) for i, j in band], seed)
+            total = part if total is None else self.add(total, part)
+        return total
+
+    def scaled_input(self, value, scale: int):
+        """value 2^-scale, inside of the unit."""
+        return self.scale(value, -scale)
 
     def scale(self, value, exponent: int):
         """value 2^exponent, outside."""
@@ -71,6 +89,8 @@ def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequenc
         order = sorted(row.products, key=lambda p: (sum(p), -p[0]))
         return _plus(arithmetic.elementwise([(pairs[p], -sum(p) * scale) for p in order]), c, arithmetic)
     levels = [(level, list(members)) for level, members in groupby(row.products, key=sum)]
+    if row.accumulation == "bands":
+        return _plus(arithmetic.banded(words_a, words_b, [members for _, members in levels], scale), c, arithmetic)
     if row.accumulation == "nested":
         value, before = c, 0
         for level, members in levels:
@@ -177,6 +197,25 @@ class EngineArithmetic(Arithmetic):
                 total = self.add(total, self.scale(part, exponent))
         return total
 
+    def banded(self, words_a, words_b, bands, scale):
+        engine, (m, n) = self.engine, self.shape
+        unscaled = unscaled_words(engine, words_a, words_b, bands, scale)
+        if unscaled is not None:
+            pairs, bits = [(unscaled[0][i], unscaled[1][j]) for band in bands for i, j in band], None
+            for a, b in self._pieces(pairs):
+                bits = engine.gemm_bits(a, b, bits, promote_every=engine.k * len(pairs))
+            return self._values(bits)
+        if not isinstance(engine, MatrixEngine):
+            return self.add(self.nothing(), super().banded(words_a, words_b, bands, scale))
+        total, steps = self.nothing(), max(1, CHAIN_BYTES // max(1, 12 * m * n))
+        for bits in band_steps(engine, words_a, words_b, bands, scale, steps):
+            total = self.add(total, self._values(bits))
+        return total
+
+    def scaled_input(self, value, scale):
+        fmt = self.engine.formats[2]
+        return self._values_of(self.engine.scaled_input(operand_bits(value, fmt, "rne", "c"), scale), fmt)
+
     def _steps(self, pair):
         """The result of every k step from zero, in order; many steps are one batch of the engine's kernel."""
         (a, b), step = pair, self.engine.k
@@ -208,7 +247,10 @@ class EngineArithmetic(Arithmetic):
             return x + y
 
     def _values(self, bits: np.ndarray) -> np.ndarray:
-        return values_of_bits(bits, self.engine.formats[3]).astype(self.dtype, copy=False)
+        return self._values_of(bits, self.engine.formats[3])
+
+    def _values_of(self, bits: np.ndarray, fmt) -> np.ndarray:
+        return values_of_bits(bits, fmt).astype(self.dtype, copy=False)
 
     def _pieces(self, pairs):
         """Operand pairs whose chain, one after the other, is the chain of all `pairs`."""

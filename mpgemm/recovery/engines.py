@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 
 import tensorcore_models as tcm
+from mpgemm.recovery.exact_sums import exact_bits, exact_products
 from mpgemm.recovery.methods import RecoveryMethod
 from tensorcore_models import hardware
 from tensorcore_models.catalogue import canonical_device
@@ -246,6 +247,17 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
             f"method {method.name!r} needs words of {' or '.join(method.formats)}, {engine.label} takes {takes}; "
             f"engines that would do: {', '.join(suitable_engines(method))}"
         )
+    if method.scaled_input and engine.largest_input_scale < method.word_scale(engine.formats[0]):
+        raise UnsuitableEngine(
+            f"method {method.name!r} needs a unit that scales its accumulator input (tcgen05.mma with scale-input-d), "
+            f"{engine.label} does not; engines that would do: {', '.join(suitable_engines(method))}; bf16x9 runs here, in an "
+            "order of our own"
+        )
+    if method.exact and not method.integer and exact_products(engine, method.largest_product) < 1:
+        raise UnsuitableEngine(
+            f"method {method.name!r} needs exact sums of products up to {method.largest_product}, {engine.label} keeps "
+            f"{exact_bits(engine)} bits, not even one product"
+        )
     if method.integer and engine.formats[3].name != "s32":
         raise UnsuitableEngine(
             f"method {method.name!r} needs exact int32 sums, {engine.label} gives {engine.formats[3].name}"
@@ -309,6 +321,7 @@ def suitable_engines(method: RecoveryMethod, limit: int = 8) -> list[str]:
     for row in tcm.list_instructions():
         result = row.d_format in (("s32",) if method.integer else ("fp32", "fp64"))
         plain = row.scale_format is None and row.published and row.a_format == row.b_format
-        if plain and result and row.a_format in method.formats:
+        scales = not method.scaled_input or row.largest_input_scale
+        if plain and result and scales and row.a_format in method.formats:
             first.setdefault(row.arch, str(row))
     return [*first.values()][:limit] or ["none in the catalogue; a MatrixEngine can be made"]

@@ -148,11 +148,15 @@ class Remainders:
         -------
         ndarray, shape (m, n)
         """
+        return self._joined(planes.reshape(len(self.moduli), -1), rows, columns, dtype)
+
+    def _joined(self, flat: np.ndarray, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
+        """The integers of planes, one for each weight."""
         out, ends, powers, data = _result(rows, columns, dtype)
         if out.size:
-            flat, wide = planes.reshape(len(self.moduli), out.size), out.dtype == np.float64
+            wide = out.dtype == np.float64
             weights, product = self.limbs
-            threads = threads_for(out.size * len(self.moduli) * len(product))
+            threads = threads_for(out.size * len(flat) * len(product))
             kernel.join_residues(
                 flat, self.inverses, weights, product, *ends, *powers, data, wide, isa_level(), threads
             )

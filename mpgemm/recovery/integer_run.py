@@ -1,7 +1,8 @@
 """Recovery methods on integer matrix engines: slices, residues, and repeated quantisation. See the rows for their formulas.
 
-Every int8 product is exact: k is cut so that no int32 sum can overflow, and partial sums are added in int64 (or modulo p)
-outside. Rows of A and columns of B that hold infinities or NaN give NaN (such elements count as overflow).
+Every product is exact: k is cut so that no int32 sum can overflow and no sum of floating-point words is rounded
+(:mod:`mpgemm.recovery.exact_sums`), and partial sums are added in int64 (or modulo p) outside. Rows of A and columns of B that
+hold infinities or NaN give NaN (such elements count as overflow).
 
 Operands become words in :mod:`mpgemm.recovery.integer_words`, products become results in
 :mod:`mpgemm.recovery.integer_joins`; the truth for both in plain integers is :mod:`mpgemm.recovery.integer_reference`.
@@ -15,6 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import tensorcore_models as tcm
+from mpgemm.recovery.counts import Count, result_format, scaled_words
+from mpgemm.recovery.exact_sums import exact_bits, exact_products
 from mpgemm.recovery.integer_joins import add_quantised, joined_slices, remainders
 from mpgemm.recovery.integer_words import (
     Magnitudes,
@@ -27,13 +31,12 @@ from mpgemm.recovery.integer_words import (
     top_exponent,
 )
 from mpgemm.recovery.methods import RecoveryMethod
+from mpgemm.recovery.split_residues import split_remainders, word_table
 from mpgemm.recovery.word_run import RangeCounts
 from tensorcore_models.engines.engine import Engine
-from tensorcore_models.formats import Format
-from tensorcore_models.formats.operands import operand_bits
+from tensorcore_models.formats import Format, IntegerFormat
+from tensorcore_models.formats.operands import operand_bits, values_of_bits
 from tensorcore_models.machine.workspace import Scratch
-
-INT32_MAX = (1 << 31) - 1
 
 
 @dataclass(eq=False)
@@ -45,6 +48,7 @@ class IntegerRun:
     a: np.ndarray
     b: np.ndarray
     c: np.ndarray | None
+    count: Count | None = None
 
     @functools.cached_property
     def rows(self) -> Magnitudes:
@@ -74,8 +78,7 @@ class IntegerRun:
     @property
     def dtype(self) -> np.dtype:
         """Type of the result."""
-        wide = self.row.target == "fp64" or (self.row.target == "input" and np.float64 in (self.a.dtype, self.b.dtype))
-        return np.dtype(np.float64 if wide else np.float32)
+        return np.dtype(np.float64 if result_format(self.row, self.a, self.b) == "fp64" else np.float32)
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
         """Elements of A and of B that are not finite (overflow), or of which no word keeps anything (underflow)."""
@@ -90,16 +93,28 @@ class IntegerRun:
     def _words(self, axis: int) -> list[np.ndarray]:
         """Words of A (axis 1) or B (axis 0), or what they are made from: zero where nothing is left of an element."""
         x, facts = (self.a, self.rows) if axis == 1 else (self.b, self.columns)
-        if self.row.kind == "residues":
+        if self.row.modular:
             bits = residue_bits(self.row.moduli, self.a.shape[1])
             return [integers_below(x, axis, bits, facts.exponents)[0]]
         if self.row.kind == "quantised":
             return [word for word, _ in self._quantised_words(axis)]
         return slice_operand(x, axis, self.row, facts.exponents)[0]
 
+    def word_values(self, axis: int) -> list[np.ndarray]:
+        """Words of A (axis 1) or B (axis 0) as float64 in the operand's own units; 0 where an element is not finite."""
+        x = self.clean_a if axis == 1 else self.clean_b
+        if self.row.kind != "quantised":
+            return scaled_words(self.row, x, axis)
+        return [np.float64(s) * w.astype(np.float64) for w, s in quantise(x, self.row.words, self.word_format)]
+
     def product(self) -> np.ndarray:
         """The result of the method, shape (m, n); rows and columns with operands that are not finite are NaN."""
-        run = {"integer_slices": self._slices, "residues": self._residues, "quantised": self._quantised}[self.row.kind]
+        run = {
+            "integer_slices": self._slices,
+            "residues": self._residues,
+            "split_residues": self._split_residues,
+            "quantised": self._quantised,
+        }[self.row.kind]
         shape = (self.a.shape[0], self.b.shape[1])
         value = run() if self.a.shape[1] and 0 not in shape else np.zeros(shape, self.dtype)
         value = value.astype(self.dtype, copy=False)
@@ -123,14 +138,11 @@ class IntegerRun:
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Words as encodings of the engine's operands."""
         formats = self.engine.formats
-        return (
-            [operand_bits(word, formats[0], None, "a") for word in words_a],
-            [operand_bits(word, formats[1], None, "b") for word in words_b],
-        )
+        return [encoded(word, formats[0]) for word in words_a], [encoded(word, formats[1]) for word in words_b]
 
     # -- slices ----------------------------------------------------------------------------------------------------------
     def _slices(self) -> np.ndarray:
-        row, bits, largest = self.row, self.row.slice_bits, self._largest_product
+        row, bits, largest = self.row, self.row.slice_bits, self.row.largest_product
         chains = self._chains(largest)  # smallest first
         memory = Scratch(row.words * self.a.size, row.words * self.b.size)
         planes = [memory.take((row.words, *x.shape), np.int8) for x in (self.a, self.b)]
@@ -143,14 +155,9 @@ class IntegerRun:
         return joined_slices(products, [e - last for e in exponents], rows, columns, self.dtype)
 
     @property
-    def _largest_product(self) -> int:
-        bits = self.row.slice_bits
-        return 1 << 14 if bits == 8 else ((1 << bits) - 1) ** 2
-
-    @property
     def exact_levels(self) -> bool:
         """Whether the products of a level of slices can be summed in int32, and all of them in FP64, without a rounding."""
-        return len(self._chains(self._largest_product)) < len(self.row.products)
+        return len(self._chains(self.row.largest_product)) < len(self.row.products)
 
     def _products_of_slices(self, planes, words, chains, largest: int) -> list[np.ndarray]:
         """The sum of the products of each chain; `words` are views of the `planes` of A and of B."""
@@ -167,7 +174,8 @@ class IntegerRun:
         lowest = sum(levels[0][0])
         total = sum(most << (bits * (lowest - i - j)) for i, j in self.row.products)
         formats = self.engine.formats
-        if total > 1 << 53 or most * max(map(len, levels)) > INT32_MAX or formats[2] != formats[3]:
+        summed = most * max(map(len, levels))
+        if total > 1 << 53 or summed >= 1 << exact_bits(self.engine) or formats[2] != formats[3]:
             return [[pair] for pair in self.row.products]
         return levels
 
@@ -178,7 +186,7 @@ class IntegerRun:
         total = self.engine.gemm_bits(*pairs[0])
         for a, b in pairs[1:]:
             total = self.engine.gemm_bits(a, b, total)
-        return total.view(np.int32)
+        return _integers(self.engine, total)
 
     # -- residues --------------------------------------------------------------------------------------------------------
     def _residues(self) -> np.ndarray:
@@ -192,6 +200,21 @@ class IntegerRun:
             for n, part in enumerate(exact_parts(self.engine, a, b, (moduli[i] // 2) ** 2)):
                 found.reduce(i, part, planes[2][i], accumulate=n > 0)
         return found.joined(planes[2], rows, columns, self.dtype)
+
+    def _split_residues(self) -> np.ndarray:
+        moduli, k = self.row.moduli, self.a.shape[1]
+        bits, found = residue_bits(moduli, k), split_remainders(moduli)
+        whole_a, rows = integers_below(self.a, 1, bits, self.rows.exponents)
+        whole_b, columns = integers_below(self.b, 0, bits, self.columns.exponents)
+        planes = np.empty((2 * len(moduli), self.a.shape[0], self.b.shape[1]), np.int8)
+        for i, p in enumerate(moduli):
+            residues_a, residues_b = whole_a % p, whole_b % p
+            tables = zip(*self._encoded(list(word_table(p)), list(word_table(p))), strict=True)
+            words = ((np.take(of_a, residues_a), np.take(of_b, residues_b)) for of_a, of_b in tables)
+            found.store(
+                i, [_summed(exact_parts(self.engine, *pair, self.row.largest_product)) for pair in words], planes
+            )
+        return found.joined(planes, rows, columns, self.dtype)
 
     # -- quantised words -------------------------------------------------------------------------------------------------
     def _quantised_words(self, axis: int, memory: Scratch | None = None) -> list[tuple[np.ndarray, float]]:
@@ -223,13 +246,33 @@ class IntegerRun:
         return lambda i, j: _summed(exact_parts(self.engine, codes_a[i], codes_b[j], largest))
 
 
+@functools.lru_cache(maxsize=16)
+def _codes(fmt: Format) -> np.ndarray:
+    """Encodings of the integers -128 to 127 by their last byte; those that the format lacks are not asked for."""
+    values = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float32)
+    return tcm.encode(values, fmt)
+
+
+def encoded(word: np.ndarray, fmt: Format | IntegerFormat) -> np.ndarray:
+    """Words, int8, as encodings of an operand format that has them.
+
+    Parameters
+    ----------
+    word : ndarray of int8
+    fmt : Format or IntegerFormat
+    """
+    if isinstance(fmt, IntegerFormat):
+        return operand_bits(word, fmt, None, "a word")
+    return _codes(fmt)[word.view(np.uint8)]
+
+
 def exact_parts(engine: Engine, a: np.ndarray, b: np.ndarray, largest: int) -> Iterator[np.ndarray]:
-    """Products of parts of k on an engine with int32 sums, as long as none can overflow.
+    """Products of parts of k, as long as the engine sums them exactly.
 
     Parameters
     ----------
     engine : Engine
-        With int32 results.
+        With int32 or floating-point results.
     a, b : ndarray, shapes (m, k) and (k, n)
         Encodings.
     largest : int
@@ -239,9 +282,23 @@ def exact_parts(engine: Engine, a: np.ndarray, b: np.ndarray, largest: int) -> I
     ------
     ndarray of int32, shape (m, n)
     """
-    length = max(engine.k, INT32_MAX // max(largest, 1) // engine.k * engine.k)
+    length = exact_products(engine, largest)
+    if not isinstance(engine.formats[3], IntegerFormat) and engine.formats[3].name == "fp32" and length % engine.k == 0:
+        # added outside in FP32, where integers below 2^24 are exact, too
+        outside = max(length, ((1 << 24) // largest) // length * length)
+        for start in range(0, max(1, a.shape[1]), outside):
+            ks = slice(start, start + outside)
+            yield _integers(engine, engine.gemm_bits(a[:, ks], b[ks], promote_every=length))
+        return
     for start in range(0, max(1, a.shape[1]), length):
-        yield engine.gemm_bits(a[:, start : start + length], b[start : start + length]).view(np.int32)
+        yield _integers(engine, engine.gemm_bits(a[:, start : start + length], b[start : start + length]))
+
+
+def _integers(engine: Engine, bits: np.ndarray) -> np.ndarray:
+    """Exact results as int32."""
+    if isinstance(engine.formats[3], IntegerFormat):
+        return bits.view(np.int32)
+    return values_of_bits(bits, engine.formats[3]).astype(np.int32)
 
 
 def _summed(parts: Iterator[np.ndarray]) -> np.ndarray:

@@ -96,8 +96,8 @@ def _powers(exponents: np.ndarray) -> np.ndarray:
 
 # -- slices --------------------------------------------------------------------------------------------------------------
 def top_exponent(row: RecoveryMethod) -> int:
-    """Exponent of the first slice's unit below the common exponent: 7 for 7-bit slices, 6 for the four 8-bit segments."""
-    return row.slice_bits if row.slice_bits == 7 else row.slice_bits - 2
+    """Exponent of the first slice's unit below the common exponent: its bits, 6 for the balanced digits of 8 bits."""
+    return row.slice_bits if row.slice_bits < 8 else row.slice_bits - 2
 
 
 def slice_operand(

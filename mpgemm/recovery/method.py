@@ -14,6 +14,8 @@ accumulation
     ``k_step``: as ``outside``, but level 0 restarts from zero at every k step and its partial sums are added outside.
     ``termwise``: one chain from zero for each product; products of a level are added outside, then as ``outside``.
     ``elementwise``: each k step of each product starts from zero; all are added to one outside sum, c last.
+    ``bands``: as ``nested`` over each k step from zero, and what scales the seed of the next level is the unit itself
+    (:meth:`tensorcore_models.Engine.scaled_input`); the results of the k steps are added outside, in order from zero, c last.
     "Outside" is IEEE FP32 rounded to nearest even (FP64 where the engine's results are FP64).
 order
     Of the products inside one chain: ``step`` (all products of a k step, then the next k step, as fused kernels do) or ``term``
@@ -29,24 +31,56 @@ Costs are counted in passes: one pass is one engine product of the full size.
 import dataclasses
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from tensorcore_models import ROUNDINGS, get_format
 from tensorcore_models.formats import Format, IntegerFormat, format_family, operand_format
+from tensorcore_models.formats.words import OVERFLOWS
 from tensorcore_models.integers import checked_integer, integer_fields
 
-ACCUMULATIONS = ("core", "blocks", "nested", "outside", "k_step", "termwise", "elementwise")
+ACCUMULATIONS = ("core", "blocks", "nested", "outside", "k_step", "termwise", "elementwise", "bands")
 ORDERS = ("step", "term")
 EQUILIBRATIONS = ("none", "rows")
-KINDS = ("words", "integer_slices", "residues", "quantised")
+KINDS = ("words", "integer_slices", "residues", "split_residues", "quantised", "own")
 CERTAINTIES = ("published formula", "library practice", "reconstruction", "not stated")
 TARGETS = ("engine", "fp32", "fp64", "input")
 
 #: Moduli of Ozaki-II in the order in which they are taken: the largest pairwise coprime integers up to 256.
 MODULI = (256, 255, 253, 251, 247, 241, 239, 233, 229, 227, 223, 217, 211, 199, 197, 193, 191, 181, 179, 173)
+
+
+#: Moduli whose residues are pairs of words of FP8 (:mod:`mpgemm.recovery.split_residues`).
+SPLIT_MODULI = (1283, 1279, 1253, 1249, 1245, 1223, 1219, 1207, 1201, 1193, 1189, 1181, 1177, 1171, 1163, 1159)
+
+#: Bits below a common exponent that integer slices may reach.
+MOST_SLICE_BITS = 112
+
+
+@dataclass(frozen=True)
+class CountControl:
+    """How a call chooses its number of slices or moduli (:mod:`mpgemm.recovery.counts`).
+
+    Attributes
+    ----------
+    bits : int or None
+        Bits that are wanted: of |A||B| in every element; with `fixed` of the words. None: those that the result's format
+        holds.
+    offset : int
+        Added to the bits.
+    most : int or None
+        Slices or moduli at most; beyond that the native product is taken. None: as many as there are.
+    fixed : bool
+        The words keep these bits whatever the matrices are.
+    """
+
+    bits: int | None = None
+    offset: int = 0
+    most: int | None = None
+    fixed: bool = False
 
 
 def products_below(words: int, level: int | None = None) -> tuple[tuple[int, int], ...]:
@@ -82,8 +116,9 @@ class RecoveryMethod:
     certainty : {"published formula", "library practice", "reconstruction", "not stated"}
         "reconstruction": inferred from descriptions, not from the authors' text or code. "not stated" is what a row of your own
         says of itself unless you state it.
-    kind : {"words", "integer_slices", "residues", "quantised"}
-        Which algorithm runs the row: floating-point words, integer slices on a common exponent, residues, or quantised words.
+    kind : {"words", "integer_slices", "residues", "split_residues", "quantised", "own"}
+        Which algorithm runs the row: floating-point words, integer slices on a common exponent, residues, residues as pairs of
+        words, quantised words, or functions of your own.
     formats : tuple of str
         Operand formats that the engine may have; the first is the method's own.
     words : int
@@ -104,6 +139,12 @@ class RecoveryMethod:
         Of the residue method.
     slice_bits : int
         Bits of an integer slice, sign apart.
+    count : CountControl or None
+        How the number of slices or moduli follows from the matrices; None: the row states it.
+    overflow : {"inf", "saturate"} or None
+        What a word that overflows becomes; None: what the engine makes of it.
+    split, join : callable or None
+        Of the kind "own": :mod:`mpgemm.recovery.own_run` says what they take and give.
     range_limits : str
         Inputs for which the claims hold.
     claimed_loss : str
@@ -132,6 +173,10 @@ class RecoveryMethod:
     target: str = "fp32"
     moduli: tuple[int, ...] = ()
     slice_bits: int = 7
+    count: CountControl | None = None
+    overflow: str | None = None
+    split: Callable | None = None
+    join: Callable | None = None
     range_limits: str = ""
     claimed_loss: str = ""
     default_engine: str = "h100"
@@ -149,9 +194,10 @@ class RecoveryMethod:
             ("certainty", CERTAINTIES),
             ("target", TARGETS),
             ("rounding", ROUNDINGS),
+            ("overflow", (None, *OVERFLOWS)),
         ):
             if getattr(self, name) not in known:
-                self._fail(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}")
+                self._fail(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(map(str, known))}")
         if not (self.name and self.title and self.formula and self.source and self.formats):
             self._fail("a row needs name, title, formula, source and formats")
         for fmt in self.formats:
@@ -164,7 +210,12 @@ class RecoveryMethod:
             self._fail(f"products {self.products} name words beyond the {self.words} there are")
         if self.scale_exponent is not None and not 0 <= self.scale_exponent <= 100:
             self._fail(f"scale_exponent is {self.scale_exponent!r}, expected an integer from 0 to 100, or None")
-        if self.accumulation in ("core", "blocks") and self.scale_exponent != 0 and self.words > 1:
+        if (
+            self.kind != "own"
+            and self.accumulation in ("core", "blocks")
+            and self.scale_exponent != 0
+            and self.words > 1
+        ):
             self._fail(
                 f"accumulation {self.accumulation!r} sums products of different words as they are: scale_exponent must be 0"
             )
@@ -172,28 +223,81 @@ class RecoveryMethod:
             self._fail(f"restart_every is {self.restart_every!r} with accumulation {self.accumulation!r}")
         levels = [i + j for i, j in self.products]
         if (
-            self.accumulation not in ("core", "blocks")
+            self.kind != "own"
+            and self.accumulation not in ("core", "blocks")
             and levels != sorted(levels, reverse=True)
             and self.accumulation != "elementwise"
         ):
             self._fail(
                 f"accumulation {self.accumulation!r} takes the highest level first, got products {self.products}"
             )
+        if (self.kind == "own") != callable(self.split) or (self.join is not None and self.kind != "own"):
+            self._fail("a split, and a join, are functions of rows of the kind 'own', which need a split")
         if self.kind == "residues":
             check_moduli(self.moduli)
+        if self.kind == "split_residues" and (len(self.moduli) < 2 or not set(self.moduli) <= set(self.known_moduli)):
+            self._fail(f"moduli {self.moduli} are to be at least two of {', '.join(map(str, self.known_moduli))}")
 
     def _fail(self, message: str):
         raise ValueError(f"method {self.name!r}: {message}")
 
+    def with_count(self, count: int) -> "RecoveryMethod":
+        """The row with that many slices or moduli.
+
+        Raises
+        ------
+        ValueError
+            If there are no such words.
+        """
+        if self.modular:
+            return dataclasses.replace(self, moduli=self.known_moduli[:count], count=None)
+        upper = self.products == products_below(self.words, self.words - 1)
+        products = products_below(count, count - 1 if upper else None)
+        return dataclasses.replace(self, words=count, products=products, count=None)
+
+    @property
+    def most_words(self) -> int:
+        """Slices or moduli that the row can have."""
+        return len(self.known_moduli) if self.modular else MOST_SLICE_BITS // self.slice_bits
+
+    @property
+    def modular(self) -> bool:
+        """Whether the words are residues."""
+        return self.kind in ("residues", "split_residues")
+
+    @property
+    def known_moduli(self) -> tuple[int, ...]:
+        """Moduli in the order in which they are taken."""
+        return SPLIT_MODULI if self.kind == "split_residues" else MODULI
+
+    @property
+    def exact(self) -> bool:
+        """Whether the method rests on exact sums of products."""
+        return self.modular or self.kind == "integer_slices"
+
+    @property
+    def largest_product(self) -> int:
+        """Magnitude that no product of two words of a method of exact sums exceeds."""
+        if self.modular:
+            return 32**2 if self.kind == "split_residues" else max(p // 2 for p in self.moduli) ** 2
+        return 1 << 14 if self.slice_bits == 8 else ((1 << self.slice_bits) - 1) ** 2
+
     @property
     def passes(self) -> int:
-        """Engine products of the full size that one call runs."""
-        return len(self.moduli) if self.kind == "residues" else len(self.products)
+        """Engine products of the full size that one call runs; before a count is chosen, of the row as it stands."""
+        if self.modular:
+            return len(self.moduli) * (3 if self.kind == "split_residues" else 1)
+        return len(self.products)
 
     @property
     def integer(self) -> bool:
         """Whether the words are integers."""
         return isinstance(get_format(self.formats[0]), IntegerFormat)
+
+    @property
+    def scaled_input(self) -> bool:
+        """Whether the engine must scale its accumulator input."""
+        return self.accumulation == "bands"
 
     def word_scale(self, fmt: Format) -> int:
         """s for words of that format."""
@@ -262,7 +366,10 @@ def _count(name: str, value, low: int, high: int) -> int:
 
 
 #: Options in the order in which they take effect: what later ones choose from follows from the earlier ones.
-_OPTION_ORDER = ("format", "words", "slices", "passes", "moduli", "terms", "products", "product_order")
+_OPTION_ORDER = (
+    "format", "words", "slices", "passes", "moduli", "mantissa_bits", "bits", "bit_offset", "most",
+    "terms", "products", "product_order",
+)  # fmt: skip
 
 
 def _changes(row: RecoveryMethod, options: Mapping) -> dict:
@@ -279,18 +386,23 @@ def _changes(row: RecoveryMethod, options: Mapping) -> dict:
             changes["products"] = products_below(2, _choice(name, value, {3: 1, 4: 2}))
         elif name == "accumulate_outside":
             changes["accumulation"] = _choice(name, value, {"k_step": "k_step", "c_only": "outside"})
+        elif name == "bands":
+            changes["products"] = products_below(words, _count(name, value, 3, 5) - 1)
         elif name == "restart_every":
             every = _count(name, value, 1, 1 << 30)
             formula = f"D = C + the sum over blocks of {every} k of core(the products of their words)"
             changes |= {"accumulation": "blocks", name: every, "formula": formula}
         elif name == "dynamic_scaling":
             changes["equilibrate"] = _choice(name, value, {True: "rows", False: "none"})
+        elif name in _COUNT_OPTIONS or (name in ("slices", "moduli") and value == "auto"):
+            changes["count"] = _count_control(row, name, value, changes.get("count"), options)
         elif name in ("words", "slices", "passes"):
-            words = _count(name, value, 1, 8 if name == "words" else 16)
+            words = _count(name, value, 1, {"words": 8, "slices": row.most_words}.get(name, 16))
             changes |= {"words": words, "products": products_below(words, words - 1)}
         elif name == "moduli":
-            chosen = MODULI[: _count(name, value, 2, len(MODULI))] if isinstance(value, int | np.integer) else value
-            changes["moduli"] = check_moduli(chosen)
+            known = row.known_moduli
+            chosen = known[: _count(name, value, 2, len(known))] if isinstance(value, int | np.integer) else value
+            changes["moduli"] = check_moduli(chosen) if row.kind == "residues" else tuple(chosen)
         elif name == "products":
             pairs = {"upper": products_below(words, words - 1), "all": products_below(words)}
             changes["products"] = _choice(name, value, pairs)
@@ -303,6 +415,31 @@ def _changes(row: RecoveryMethod, options: Mapping) -> dict:
     if changes.get("accumulation") == "core" and row.scale_exponent is None:
         changes.setdefault("scale_exponent", 0)
     return changes
+
+
+#: Options of a count that follows from the matrices, their field and the range of each.
+_COUNT_OPTIONS = {
+    "mantissa_bits": ("bits", 1, MOST_SLICE_BITS),
+    "bits": ("bits", 1, 53),
+    "bit_offset": ("offset", 0, 64),
+}
+_COUNT_OPTIONS["most"] = ("most", 1, MOST_SLICE_BITS)
+
+
+def _count_control(
+    row: RecoveryMethod, name: str, value, control: CountControl | None, options: Mapping
+) -> CountControl:
+    """The control with one more option of the call."""
+    counted = "moduli" if row.modular else "slices"
+    if name == counted:
+        return CountControl()
+    if name == "mantissa_bits" and counted in options:
+        raise ValueError(f"method {row.name!r}: mantissa_bits chooses the {counted} itself; leave {counted} out")
+    if name != "mantissa_bits" and (control is None or (name == "bits" and control.fixed)):
+        raise ValueError(f"method {row.name!r}: {name} goes with {counted}=auto")
+    key, low, high = _COUNT_OPTIONS[name]
+    changed: dict[str, Any] = {key: _count(name, value, low, high)}
+    return dataclasses.replace(control or CountControl(fixed=True), **changed)
 
 
 #: Formats that take each other's place on hardware that has only one of them.

@@ -6,7 +6,7 @@ Xue et al., arXiv:2507.23387v4; mary-mikaitis = Mary and Mikaitis 2024, as khatt
 formulas h and l are the high and low words, RN rounds to nearest even.
 """
 
-from mpgemm.recovery.method import FAMILIES, MODULI, RecoveryMethod, products_below
+from mpgemm.recovery.method import FAMILIES, MODULI, SPLIT_MODULI, RecoveryMethod, products_below
 
 _SPLIT = {
     "rounding": "rounding of the split: rne, rna, rz, ...",
@@ -21,8 +21,17 @@ _OUTSIDE = {
     "'c_only': only c is added outside",
 }
 _FP16_RANGE = "elements beyond 65504 overflow; full precision needs |x| >= 2^{low} or so, below 2^-24 nothing is left"
+_E4M3 = ("e4m3fn", "e4m3fnuz", "e4m3")
 _HI, _HI_LO = products_below(1), products_below(2, 1)
 _FP8 = (*FAMILIES[0], *FAMILIES[1])
+#: Options of methods whose number of words can follow from the matrices.
+_COUNT = {
+    "bits": "with auto: bits of |A||B| that the words keep, 1 to 53 (default: what the result holds, 53 or 24)",
+    "bit_offset": "with auto or mantissa_bits: bits more than that",
+    "most": "with auto or mantissa_bits: where more are needed, and where Inf or NaN are met, the native product is taken",
+    "mantissa_bits": "instead of a count: as many as keep that many bits of a row's largest element",
+    "target": "'fp32', 'fp64' or 'input'",
+}
 
 
 def _single(name: str, formats, engine: str, note: str) -> RecoveryMethod:
@@ -67,7 +76,8 @@ def _library(name: str, fmt: str, words: int, products, range_limits: str, **fac
     return RecoveryMethod(
         name=name,
         title=f"{words} words of {fmt}, {len(products)} products in the core",
-        source="compute modes of cuBLAS, oneMKL and CUTLASS; the order of the products is our choice",
+        source="compute modes of cuBLAS, oneMKL and CUTLASS; the order of the products is our own, one chain "
+        "in the core (cutlass_bf16x9 is the one that CUTLASS publishes)",
         certainty="library practice",
         formats=(fmt,),
         words=words,
@@ -227,6 +237,24 @@ ROWS: dict[str, RecoveryMethod] = {
         _library("bf16x3", "bf16", 2, products_below(2, 1), _BF16_RANGE),
         _library("bf16x6", "bf16", 3, products_below(3, 2), _BF16_RANGE),
         _library("bf16x9", "bf16", 3, products_below(3), _BF16_RANGE),
+        RecoveryMethod(
+            name="cutlass_bf16x9",
+            title="BF16x9 as CUTLASS publishes it for Blackwell: five bands, scaled inside of the unit",
+            formula="A_j = bf16((A_(j-1) residual) 2^8), saturating; for each k step D = A_2 B_2, then D = D/2^8 + the "
+            "products of the next band, down to D/2^8 + A_0 B_0; acc = RN(acc + D); RN(acc + C) last",
+            source="CUTLASS, sm100_mma_warpspecialized_emulated.hpp (commit 0d2b201e) and example 78; what cuBLAS runs "
+            "inside of CUBLAS_COMPUTE_32F_EMULATED_16BFX9 is not published",
+            certainty="published formula",
+            formats=("bf16",),
+            words=3,
+            scale_exponent=8,
+            products=products_below(3),
+            accumulation="bands",
+            overflow="saturate",
+            range_limits="as FP32; infinities become the largest bf16 numbers, as the conversion saturates",
+            default_engine="b200/tcgen05",
+            options={"bands": "5 (all nine products), 4 (without A_2 B_2) or 3 (six products)"},
+        ),
         _library("tf32x3", "tf32", 2, products_below(2, 1), "as FP32 but for its lowest binades", rounding="rna"),
         RecoveryMethod(
             name="mixpert",
@@ -279,7 +307,11 @@ ROWS: dict[str, RecoveryMethod] = {
             target="input",
             range_limits="elements below 2^(-7 s) of their row's (column's) largest are lost; "
             "8 slices reach FP64 on benign data",
-            options={"slices": "s, 1 to 16", "products": "'upper' or 'all'", "target": "'fp32', 'fp64' or 'input'"},
+            options={
+                "slices": "s, 1 to 16; auto: the fewest that these matrices need",
+                "products": "'upper' or 'all'",
+                **_COUNT,
+            },
         ),
         RecoveryMethod(
             name="ozaki2_int8",
@@ -297,8 +329,53 @@ ROWS: dict[str, RecoveryMethod] = {
             target="input",
             range_limits="operands keep (log2 M - log2 k - 1)/2 bits below their row's (column's) largest element",
             options={
-                "moduli": "how many of the table (2 to 20), or the moduli themselves",
-                "target": "'fp32', 'fp64' or 'input'",
+                "moduli": "how many of the table (2 to 20), or the moduli themselves; auto: the fewest that matrices need",
+                **_COUNT,
+            },
+        ),
+        RecoveryMethod(
+            name="ozaki_fp8",
+            title="Ozaki scheme I on FP8 words: slices of 4 bits, exact sums in the core",
+            formula="A = 2^e_row sum of a_i 2^(-4 i), a_i in [-15, 15]; D = FP64 sum of 2^(-4(i+j)) a_i b_j with "
+            "i + j <= s + 1 (i, j from 1)",
+            source="Ozaki's scheme as in Ootomo, Ozaki and Yokota 2024, with e4m3 instead of int8; arXiv:2508.00441 has words "
+            "of its own",
+            certainty="reconstruction",
+            kind="integer_slices",
+            formats=_E4M3,
+            words=7,
+            slice_bits=4,
+            products=products_below(7, 6),
+            accumulation="outside",
+            equilibrate="rows",
+            target="input",
+            range_limits="elements below 2^(-4 s) of their row's (column's) largest are lost",
+            default_engine="b200/tcgen05",
+            options={
+                "slices": "s, 1 to 28; auto: the fewest that these matrices need",
+                "products": "'upper' or 'all'",
+                **_COUNT,
+            },
+        ),
+        RecoveryMethod(
+            name="ozaki2_fp8",
+            title="Ozaki scheme II on FP8 words: residues as pairs of words, three products for each modulus",
+            formula="A' and B' as ozaki2_int8; each residue is h b + l mod p with h, l, h + l in e4m3; A'B' mod p from "
+            "h h', l l' and (h + l)(h' + l'); D = 2^-(e_row + e_col) CRT",
+            source="derived here; arXiv:2603.10634 states such a scheme (its abstract was read)",
+            certainty="reconstruction",
+            kind="split_residues",
+            formats=_E4M3,
+            words=1,
+            moduli=SPLIT_MODULI[:6],
+            accumulation="outside",
+            equilibrate="rows",
+            target="input",
+            range_limits="operands keep (log2 M - log2 k - 1)/2 bits below their row's (column's) largest element",
+            default_engine="b200/tcgen05",
+            options={
+                "moduli": "how many of the table (2 to 16), or some of it; auto: the fewest that these matrices need",
+                **_COUNT,
             },
         ),
     )

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpgemm.recovery.engines import resolve_engine
+from mpgemm.recovery.counts import Count, choose, result_format
+from mpgemm.recovery.engines import ieee_engine, resolve_engine
 from mpgemm.recovery.integer_run import IntegerRun
 from mpgemm.recovery.methods import RecoveryMethod, get_method
+from mpgemm.recovery.own_run import OwnRun
 from mpgemm.recovery.word_run import CubeRun, RangeCounts, WordRun, WordStore
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats.rounding import source_array
@@ -38,6 +40,9 @@ class RecoveryResult(Result):
         What left the words' range.
     nonfinite : int
         Elements of d that are infinite or NaN.
+    count : Count or None
+        Why there are that many slices or moduli, where they follow from the matrices; `method` is then the row that ran: that
+        of the native product where that was taken.
     """
 
     d: np.ndarray
@@ -47,16 +52,18 @@ class RecoveryResult(Result):
     a: RangeCounts
     b: RangeCounts
     nonfinite: int
+    count: Count | None = None
 
     def __str__(self) -> str:
-        return (
+        chosen = "" if self.count is None else f"{self.count}\n"
+        return chosen + (
             f"{self.method.name} on {self.engine}: {self.passes} passes; "
             f"overflow {self.a.overflow} of A, {self.b.overflow} of B; "
             f"underflow {self.a.underflow} of A, {self.b.underflow} of B; {self.nonfinite} results not finite"
         )
 
     def __repr__(self) -> str:
-        return f"<RecoveryResult {self.d.shape[0]} x {self.d.shape[1]} {self.d.dtype}: {self}>"
+        return f"<RecoveryResult {self.d.shape[0]} x {self.d.shape[1]} {self.d.dtype}: {str(self).splitlines()[-1]}>"
 
     def to_dict(self) -> dict[str, str | int]:
         """Everything but the product."""
@@ -67,6 +74,7 @@ class RecoveryResult(Result):
             "passes": self.passes,
             **counts,
             "nonfinite": self.nonfinite,
+            "count": "" if self.count is None else self.count.reason,
         }
 
     def to_rows(self) -> list[dict]:
@@ -102,7 +110,8 @@ def recovered_gemm(
     strict : bool
         Raise if an element leaves the range of the words, instead of computing as hardware would.
     overflow : {"inf", "saturate"}, optional
-        What a word that overflows becomes; by default what the engine does: saturation on the Ascend 910A, else infinity.
+        What a word that overflows becomes; by default what the method says, or else what the engine does: saturation on the
+        Ascend 910A, else infinity.
     **options
         The method's own, see its row (``print(mpgemm.get_method(name))``).
 
@@ -166,10 +175,10 @@ def recovered_gemm_report(
     counts = run.counts()
     d = run.product()
     nonfinite = int(np.count_nonzero(~np.isfinite(d.astype(np.float64))))
-    return RecoveryResult(d, run.row, run.engine.label, run.row.passes, *counts, nonfinite)
+    return RecoveryResult(d, run.row, run.engine.label, run.row.passes, *counts, nonfinite, run.count)
 
 
-def _refuse_range(run: WordRun | IntegerRun) -> None:
+def _refuse_range(run: WordRun | IntegerRun | OwnRun) -> None:
     for counts, name, size in zip(run.counts(), "AB", (run.a.size, run.b.size), strict=True):
         if counts.overflow or counts.underflow:
             raise ValueError(
@@ -190,7 +199,7 @@ def prepare(
     overflow: str | None = None,
     options: Mapping | None = None,
     store: WordStore | None = None,
-) -> WordRun | IntegerRun:
+) -> WordRun | IntegerRun | OwnRun:
     """A method bound to an engine and operands, all checked: what :func:`recovered_gemm` runs.
 
     Parameters
@@ -202,7 +211,7 @@ def prepare(
 
     Returns
     -------
-    WordRun or IntegerRun
+    WordRun, IntegerRun or OwnRun
 
     Raises
     ------
@@ -211,13 +220,22 @@ def prepare(
     """
     row = get_method(method, **(options or {}))
     engine = resolve_engine(engine, row)
+    overflow = row.overflow if overflow is None else overflow
     if overflow is None:
         overflow = "saturate" if getattr(getattr(engine, "accumulator", None), "saturate", False) else "inf"
     if overflow not in ("inf", "saturate"):
         raise ValueError(f"overflow is {overflow!r}, expected 'inf' or 'saturate'")
     a, b, c = check_operands(a, b, c)
+    count = None if row.count is None else choose(row, a, b)
+    if count is not None and count.count is None:
+        native = result_format(row, a, b)
+        return WordRun(get_method(native), ieee_engine(native), a, b, c, overflow, None, count)
+    if count is not None and count.count is not None:
+        row = row.with_count(count.count)
+    if row.kind == "own":
+        return OwnRun(row, engine, a, b, c)
     if row.kind != "words":
-        return IntegerRun(row, engine, a, b, c)
+        return IntegerRun(row, engine, a, b, c, count)
     if row.name == "sgemm_cube" and getattr(engine, "path", None) == "cube":
         return CubeRun(row, engine, a, b, c, overflow)
     return WordRun(row, engine, a, b, c, overflow, store)

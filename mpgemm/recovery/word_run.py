@@ -12,6 +12,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.recovery.arithmetic import EngineArithmetic, combine
+from mpgemm.recovery.counts import Count
 from mpgemm.recovery.method import RecoveryMethod
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format
@@ -44,6 +45,7 @@ class WordRun:
     c: np.ndarray | None
     overflow: str = "inf"
     store: "WordStore | None" = None
+    count: Count | None = None
 
     @property
     def word_format(self) -> Format:

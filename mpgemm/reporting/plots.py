@@ -13,12 +13,15 @@ from mpgemm.inputs.files import atomic_writer
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a figure: y over x."""
+    """One line of a figure: y over x, with a band from `low` to `high` where they are given; lines of one `colour` share it."""
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
     style: str = ""
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+    colour: int | None = None
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ def _new_figure(width: float = 7.0, height: float = 4.3):
 
 
 def save_figure(figure, path: str | os.PathLike, dpi: int = 130) -> None:
-    """Write a figure as PNG, the whole file or nothing.
+    """Write a figure as PNG, or as SVG where the name ends so, the whole file or nothing.
 
     Parameters
     ----------
@@ -95,7 +98,10 @@ def save_figure(figure, path: str | os.PathLike, dpi: int = 130) -> None:
         Dots per inch.
     """
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi)
+    if str(path).endswith(".svg"):
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    else:
+        figure.savefig(buffer, format="png", dpi=dpi)
     with atomic_writer(path) as stream:
         stream.write(buffer.getvalue())
 
@@ -108,6 +114,7 @@ def curves(
     *,
     log_x: bool = False,
     log_y: bool = True,
+    log_base: int = 2,
     marks: Mapping[str, float] | None = None,
 ):
     """Curves over a common axis.
@@ -119,7 +126,9 @@ def curves(
     title, x_label, y_label : str
         As the figure shows them.
     log_x, log_y : bool
-        Logarithmic axes (base 2 and 10).
+        Logarithmic axes.
+    log_base : int
+        That of the x axis.
     marks : mapping, optional
         label -> y of a horizontal line.
 
@@ -129,6 +138,8 @@ def curves(
     """
     figure, axes = _new_figure(8.0, 4.6)
     for number, line in enumerate(lines):
+        place = number if line.colour is None else line.colour
+        colour = _COLOURS[place % len(_COLOURS)]
         x, y = np.asarray(line.x, float), np.asarray(line.y, float)
         shown = np.isfinite(y) & ((y > 0) if log_y else True)
         few = len(x) <= 40
@@ -136,20 +147,24 @@ def curves(
             x[shown],
             y[shown],
             line.style or "-",
-            marker=_MARKERS[number % len(_MARKERS)] if few else "",
+            marker=_MARKERS[place % len(_MARKERS)] if few else "",
             markersize=5 if line.style == "--" else 3.5,
             markerfacecolor="none" if line.style == "--" else None,
             linewidth=1.2,
-            color=_COLOURS[number % len(_COLOURS)],
+            color=colour,
             label=line.label,
         )
+        if len(line.low):
+            low, high = np.asarray(line.low, float), np.asarray(line.high, float)
+            held = shown & np.isfinite(high) & ((low > 0) if log_y else True)
+            axes.fill_between(x[held], low[held], high[held], color=colour, alpha=0.15, linewidth=0)
     for label, level in (marks or {}).items():
         axes.axhline(level, color="0.6", linewidth=0.8, linestyle=":")
         axes.annotate(
             label, (1.0, level), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=7, color="0.4"
         )
     if log_x:
-        axes.set_xscale("log", base=2)
+        axes.set_xscale("log", base=log_base)
     else:
         axes.locator_params(axis="x", integer=True)
     if log_y:

@@ -69,7 +69,7 @@ _WGMMA = Group(
 )  # fmt: skip
 _TCGEN05 = Group(
     prefix="tcgen05.mma", shapes=TCGEN05_SHAPES, integer_shapes=TCGEN05_INTEGER_SHAPES,
-    narrow=(Narrow(formats=F8F6F4),), mixed=(("fp16", "bf16"), ("bf16", "fp16")),
+    narrow=(Narrow(formats=F8F6F4),), mixed=(("fp16", "bf16"), ("bf16", "fp16")), input_scale=15,
 )  # fmt: skip
 
 ARCHITECTURES = {
@@ -301,9 +301,10 @@ def _group_rows():
     for arch, group in ((arch, row.group) for arch, row in ARCHITECTURES.items() if row.group):
         for fmt, k, results in kinds:
             for d in results:
-                yield _group(arch, group, k, fmt, fmt, d, _fda(arch, k, d), **_basis(arch, d, False))
+                facts = {"largest_input_scale": group.input_scale, **_basis(arch, d, False)}
+                yield _group(arch, group, k, fmt, fmt, d, _fda(arch, k, d), **facts)
         for a, b in group.mixed:
-            facts = _basis(arch, "fp32", False, otherwise=INFERRED)
+            facts = {"largest_input_scale": group.input_scale, **_basis(arch, "fp32", False, otherwise=INFERRED)}
             yield _group(arch, group, 16, a, b, "fp32", _fda(arch, 16, "fp32"), **facts)
         for kind in group.narrow:
             for k, d, a, b in product(kind.ks, ("fp32", "fp16"), kind.formats, kind.formats):

@@ -83,6 +83,8 @@ class Group:
         Pairs of different 16-bit formats.
     shapes, integer_shapes : tuple of (m, tuple of n)
         Legal shapes (PTX ISA).
+    input_scale : int
+        Largest s of D = A B + D 2^-s that instructions of fp16, bf16 and tf32 operands take (scale-input-d of PTX).
     """
 
     prefix: str
@@ -90,6 +92,7 @@ class Group:
     mixed: tuple[tuple[str, str], ...] = ()
     shapes: tuple[tuple[int, tuple[int, ...]], ...] = ()
     integer_shapes: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    input_scale: int = 0
 
     @property
     def path(self) -> str:

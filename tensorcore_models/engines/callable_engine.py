@@ -25,6 +25,8 @@ class CallableEngine(Engine):
     d_format: FormatLike
     k: int
     name: str = "callable"
+    largest_input_scale: int = 0
+    tflops: float | None = None
 
     @property
     def label(self) -> str:
@@ -46,7 +48,7 @@ class CallableEngine(Engine):
         return total
 
 
-@integer_arguments("k")
+@integer_arguments("k", "largest_input_scale")
 def as_engine(
     function: Callable[[Any, Any, Any], Any],
     *,
@@ -55,6 +57,8 @@ def as_engine(
     c_format: FormatLike | None = None,
     d_format: FormatLike,
     k: int,
+    largest_input_scale: int = 0,
+    tflops: float | None = None,
 ) -> CallableEngine:
     """Wrap a user's callable as a matrix engine.
 
@@ -66,18 +70,28 @@ def as_engine(
         Formats; b defaults to a's, c to d's.
     k : int
         Products that one call takes.
+    largest_input_scale : int
+        Largest s where the unit can add to c 2^-s instead of c (the function is given c scaled).
+    tflops : float, optional
+        Its peak rate as you state it, TFLOP/s or TOP/s: what comparisons tell costs by.
 
     Raises
     ------
     TypeError
         If `function` cannot be called.
     ValueError
-        For an unknown format, or k below 1.
+        For an unknown format, k below 1, a negative scale, or a rate that is not above 0.
     """
     if not callable(function):
         raise TypeError(f"as_engine wraps a callable, got {type(function).__name__}")
     if k < 1:
         raise ValueError(f"k step is {k}, expected at least 1")
+    if largest_input_scale < 0:
+        raise ValueError(f"the largest scale of the accumulator input is {largest_input_scale}, expected at least 0")
+    if tflops is not None and not 0 < tflops < float("inf"):
+        raise ValueError(f"tflops is {tflops!r}, expected a rate above 0")
     given = (a_format, b_format or a_format, c_format or d_format, d_format)
     a, b, c, d = (format_name(f) for f in given)
-    return CallableEngine(function, a, b, c, d, k, getattr(function, "__name__", "callable"))
+    return CallableEngine(
+        function, a, b, c, d, k, getattr(function, "__name__", "callable"), largest_input_scale, tflops
+    )

@@ -22,7 +22,8 @@ from ..formats import Format, IntegerFormat, get_format
 from ..formats.exact_rounding import check_rounding
 from ..formats.interop import as_array
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
-from ..formats.sums import add_rounded, scale_rounded
+from ..formats.sums import add_rounded, scale_cut, scale_rounded
+from ..integers import checked_integer
 from ..machine.fp_state import default_fp_state
 from .order import KOrder, Order, Unit, evaluate, leaves, merged, order_of, uncovered
 from .scaled import scaled_sums
@@ -74,6 +75,8 @@ class Engine(abc.ABC):
         Format of the block scales, None for an engine without.
     block_size : int or None
         Products that share a scale.
+    largest_input_scale : int
+        Largest s of D = A B + C 2^-s that the unit takes, 0 where it takes none; see :meth:`scaled_input`.
     """
 
     a_format: FormatLike
@@ -83,6 +86,7 @@ class Engine(abc.ABC):
     k: int
     scale_format: FormatLike | None = None
     block_size: int | None = None
+    largest_input_scale: int = 0
 
     @abc.abstractmethod
     def _chain_bits(self, a, b, c, scale_a, scale_b) -> np.ndarray:
@@ -223,6 +227,35 @@ class Engine(abc.ABC):
             if c_bits is not None:
                 d = add_rounded(d, scale_rounded(c_bits, beta, formats[2], formats[3]), formats[3])
         return values_of_bits(d, formats[3])
+
+    def scaled_input(self, c: np.ndarray, scale: int) -> np.ndarray:
+        """What the unit adds its products to where its accumulator input is scaled: encodings of c 2^-scale.
+
+        The exponent is lowered and the significand kept. Where the result is subnormal, bits below the smallest encoding are
+        cut off, as NVIDIA's units cut results: what they do with such an input is not published.
+
+        Parameters
+        ----------
+        c : ndarray of unsigned integers
+            Encodings in the format of c.
+        scale : int
+            s, 0 to :attr:`largest_input_scale`.
+
+        Returns
+        -------
+        ndarray
+            Of the shape and type of c.
+
+        Raises
+        ------
+        ValueError
+            If the unit takes no such scale.
+        """
+        scale = checked_integer(scale, "the scale of the accumulator input")
+        if not 0 <= scale <= self.largest_input_scale:
+            takes = f"0 to {self.largest_input_scale}" if self.largest_input_scale else "none"
+            raise ValueError(f"{self.label} takes {takes} as the scale of its accumulator input, got {scale}")
+        return c if scale == 0 else scale_cut(c, -scale, self.formats[2])
 
     # -- helpers ------------------------------------------------------------------------------------------------------------
     def _check_matrices(self, a, b, c) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -38,7 +38,7 @@ class Instruction(MatrixEngine):
         Shape: a is m by k, b is k by n, c and d are m by n.
     blocks : int
         Independent multiplications that one instruction runs side by side.
-    a_format, b_format, c_format, d_format, scale_format, block_size, accumulator
+    a_format, b_format, c_format, d_format, scale_format, block_size, largest_input_scale, accumulator
         As in :class:`~tensorcore_models.MatrixEngine`; a row states a_format, b_format and k in full, formats by name.
         `accumulator` is :class:`~tensorcore_models.accumulators.Unpublished` where the arithmetic is not public.
     legal_shapes : tuple of (m, tuple of n)
@@ -143,7 +143,7 @@ class Instruction(MatrixEngine):
         return dataclasses.replace(self, name=name, m=m, n=n)
 
     @default_fp_state
-    def mma_bits(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
+    def mma_bits(self, a, b, c, scale_a=None, scale_b=None, *, input_scale: int = 0) -> np.ndarray:
         """The instruction on raw encodings.
 
         Parameters
@@ -153,6 +153,8 @@ class Instruction(MatrixEngine):
             (..., m, n). The high bits of fp4 and fp6 bytes must be 0; the low 13 bits of tf32 are ignored as hardware does.
         scale_a, scale_b : array of uint8
             Block scales, shapes (..., m, k/bs), (..., k/bs, n), for block-scaled instructions.
+        input_scale : int
+            s of D = A B + C 2^-s, for instructions that scale their accumulator input (:meth:`scaled_input`).
 
         Returns
         -------
@@ -175,6 +177,7 @@ class Instruction(MatrixEngine):
                 f"and (..., {m}, {n}) with the same lead as c: {lead}"
             )
         scale_a, scale_b = self.check_scales(a.shape, b.shape, scale_a, scale_b)
+        c = self.scaled_input(c, input_scale)
         if not lead:
             return kernels.matrix_bits(self, a, b, c, scale_a, scale_b)
         batch = [None if x is None else x.reshape(-1, *x.shape[-2:]) for x in (a, b, c, scale_a, scale_b)]

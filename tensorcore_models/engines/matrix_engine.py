@@ -23,6 +23,8 @@ class MatrixEngine(Engine):
         k step; the accumulator's by default.
     scale_format, block_size
         For block-scaled units.
+    largest_input_scale : int
+        For units that scale their accumulator input.
 
     Raises
     ------
@@ -39,6 +41,7 @@ class MatrixEngine(Engine):
     k: int = None  # type: ignore[assignment]
     scale_format: FormatLike | None = None
     block_size: int | None = None
+    largest_input_scale: int = 0
 
     def __post_init__(self):
         if not isinstance(self.accumulator, Accumulator):
@@ -52,7 +55,7 @@ class MatrixEngine(Engine):
             object.__setattr__(self, field, format_name(read))
         if self.k is None:
             object.__setattr__(self, "k", self.accumulator.terms_per_step)
-        for field, least in (("k", 1), ("block_size", 1)):
+        for field, least in (("k", 1), ("block_size", 1), ("largest_input_scale", 0)):
             value = getattr(self, field)
             if value is None:
                 continue

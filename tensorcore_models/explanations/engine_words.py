@@ -25,6 +25,8 @@ def words_of_engine(engine: MatrixEngine) -> Words:
         )
     elif words.formula:
         steps.append("A longer sum is a chain: the result of one instruction is the c of the next.")
+    if engine.largest_input_scale:
+        steps.append(f"c may be taken times 2^-s, s up to {engine.largest_input_scale}: its exponent is lowered first.")
     return replace(words, steps=tuple(steps), window=tuple(_window(spec.inner)))
 
 

@@ -149,6 +149,8 @@ def split(
     fused = row == FORMATS["fp16"] and words == 2 and scales[0] == 0 and rounding == "rne" and subnormals == "keep"
     if fused and source.dtype == np.float32:
         return _as_words(list(_split_fp16(source, scales[1], saturate, nan)), row, bits)
+    if row == FORMATS["bf16"] and rounding == "rne" and subnormals == "keep" and _bf16_by_halves(source, scales):
+        return _as_words(_split_bf16(source, scales), row, bits)
     encodings, residual = [], source
     for j, s in enumerate(scales):
         scaled, left = _scaled_up(residual, s)
@@ -156,6 +158,32 @@ def split(
         if j + 1 < words:
             residual = _residual(residual, encodings[-1], row, s)
     return _as_words(encodings, row, bits)
+
+
+#: Scales up to which the smallest bit of a bf16 word, 2^-133, is one of FP32 when the scale is taken off again.
+_BF16_SCALES = 16
+
+
+def _bf16_by_halves(x: np.ndarray, scales: Sequence[int]) -> bool:
+    """Whether the upper halves of FP32 numbers, rounded, are all words of x: finite, and no scaled word near the overflow."""
+    if x.dtype != np.float32 or not all(0 <= s <= _BF16_SCALES for s in scales):
+        return False
+    return bool(np.max(np.abs(x), initial=0.0) < 2.0 ** (126 - max(scales)))  # False where there is a NaN
+
+
+def _split_bf16(x: np.ndarray, scales: Sequence[int]) -> list[np.ndarray]:
+    """Encodings of the words of FP32 numbers: the nearest upper half of what is left, scaled up."""
+    words, left = [], x
+    for s in scales:
+        scale = np.float32(2.0**s)
+        halves = (left * scale).view(np.uint32)
+        word = ((halves + np.uint32(0x7FFF) + (halves >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)).astype(
+            np.uint16
+        )
+        words.append(word)
+        if len(words) < len(scales):
+            left = left - (word.astype(np.uint32) << np.uint32(16)).view(np.float32) / scale
+    return words
 
 
 def _scaled_up(x: np.ndarray, scale: int) -> tuple[np.ndarray, int]:

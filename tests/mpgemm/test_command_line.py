@@ -333,6 +333,8 @@ JSON_RUNS = {
     "models --devices": "models --devices",
     "tolerance": "tolerance --engine h100 --k 32 --check-rtol 1e-2",
     "advise-promotion": "advise-promotion --engine h100 --shape 2 64 2",
+    "curve": "curve --over k 16 32 --points 2 --repeats 2 --methods fp32 fp16@a100",
+    "slices": "slices A.npy B.npy --target 12 --methods ozaki_int8",
     "whodunit": "whodunit A.npy B.npy C.npy --methods fp16",
     "identify": "identify --instruction ampere:mma.m16n8k8.f32.f16.f16.f32 --vectors 1000",
     "plan": "plan 256 256 256 --top 1",

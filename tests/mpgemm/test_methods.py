@@ -27,11 +27,14 @@ NAMES = {
     "bf16x3",
     "bf16x6",
     "bf16x9",
+    "cutlass_bf16x9",
     "tf32x3",
     "mixpert",
     "quantensor",
     "ozaki_int8",
     "ozaki2_int8",
+    "ozaki_fp8",
+    "ozaki2_fp8",
 }
 PASSES = {
     "fp16": 1,
@@ -42,6 +45,7 @@ PASSES = {
     "bf16x3": 3,
     "bf16x6": 6,
     "bf16x9": 9,
+    "cutlass_bf16x9": 9,
     "tf32x3": 3,
 }
 

@@ -17,7 +17,11 @@ from mpgemm.bounds.tolerances import SHAPE
 from mpgemm.cli import COMMANDS
 from mpgemm.commands.compare import EXPERIMENTS
 from mpgemm.exact.errors import RELATIVE_METRICS
+from mpgemm.experiments.curves import AXES
+from mpgemm.experiments.curves import SHAPE as CURVE_SHAPE
 from mpgemm.experiments.methods import FAMILIES, ON_REQUEST, ORDERS, STEP_ORDERS
+from mpgemm.experiments.slice_advice import DEVICES as COST_DEVICES
+from mpgemm.experiments.slice_advice import METHODS as COUNTED_METHODS
 from mpgemm.experiments.split_figures import SPLIT_FIGURES
 from mpgemm.experiments.sweeps import SWEEP_FIGURES
 from mpgemm.options import compare, words
@@ -45,6 +49,10 @@ STATED = {
     "STEP_ORDERS": STEP_ORDERS,
     "FIGURES": (*SPLIT_FIGURES, *SWEEP_FIGURES),
     "METRICS": tuple(RELATIVE_METRICS),
+    "AXES": tuple(AXES),
+    "CURVE_SHAPE": CURVE_SHAPE,
+    "COUNTED_METHODS": COUNTED_METHODS,
+    "COST_DEVICES": COST_DEVICES,
     "EFFORTS": tuple(EFFORTS),
     "SECONDS_EACH": EACH,
     "SECONDS_TOTAL": TOTAL,

@@ -206,7 +206,7 @@ def test_enough_words_hold_fp32_exactly(fmt):
 
 @settings(max_examples=40, derandomize=True)
 @given(
-    st.sampled_from(("multiword", "ozaki_int8", "ozaki2_int8", "mixpert")),
+    st.sampled_from(("multiword", "ozaki_int8", "ozaki2_int8", "ozaki2_fp8", "mixpert")),
     st.integers(0, 2**32 - 1),
     st.integers(-40, 40),
 )
@@ -245,11 +245,14 @@ CLAIMED_BITS = {
     "bf16x3": 14,
     "bf16x6": 21,
     "bf16x9": 21,
+    "cutlass_bf16x9": 22,
     "tf32x3": 20,
     "mixpert": 23,
     "quantensor": 11,
     "ozaki_int8": 23,
     "ozaki2_int8": 23,
+    "ozaki_fp8": 23,
+    "ozaki2_fp8": 23,
 }
 
 
@@ -291,7 +294,8 @@ def test_passes_are_what_the_engine_multiplies(method):
 
     result = np.float64 if method == "fp64" else np.float32
     d_format = "s32" if row.integer else "fp64" if method == "fp64" else "fp32"
-    engine = tcm.as_engine(multiply, a_format=row.formats[0], d_format=d_format, k=8)
+    scaled = row.word_scale(tcm.get_format(row.formats[0])) if row.scaled_input else 0
+    engine = tcm.as_engine(multiply, a_format=row.formats[0], d_format=d_format, k=8, largest_input_scale=scaled)
     a, b = pair(13, 3, 24, 5)
     report = recovered_gemm_report(a, b, None, method, engine)
     assert count == row.passes * 3 * 24 * 5 == report.passes * 360

@@ -1,0 +1,237 @@
+"""Errors of methods as curves: against k, the exponent of the operands, or the condition number of A, with their spread."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from mpgemm.exact.errors import RELATIVE_METRICS
+from mpgemm.experiments.cases import Case, generated_cases
+from mpgemm.experiments.evaluate import Record, evaluate
+from mpgemm.experiments.gemm_method import GemmMethod
+from mpgemm.experiments.methods import CubeOptions, build_methods
+from mpgemm.experiments.outcome import Context, Outcome
+from mpgemm.inputs.matrices import get_distribution
+from mpgemm.reporting.plots import Curve, Panel
+from mpgemm.reporting.report import Table
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What errors are told against.
+
+    Attributes
+    ----------
+    name : str
+    label : str
+        Of the figure's axis.
+    distribution : str
+        Drawn where none is named.
+    parameter : str
+        Of the distribution; empty for k.
+    logarithmic : bool
+        Whether points are spaced, and shown, by factors.
+    lowest : float
+        Smallest value.
+    whole : bool
+        Whether values are integers.
+    """
+
+    name: str
+    label: str
+    distribution: str
+    parameter: str = ""
+    logarithmic: bool = True
+    lowest: float = 1
+    whole: bool = True
+
+    def points(self, low: float, high: float, count: int) -> list[float]:
+        """About `count` values from low to high, both among them.
+
+        Raises
+        ------
+        ValueError
+            If there are no such values.
+        """
+        if not (self.lowest <= low <= high and math.isfinite(high)) or count < 1:
+            raise ValueError(
+                f"--over {self.name} {low:g} {high:g} with {count} points: expected two numbers from {self.lowest:g} on, the "
+                "smaller first, and at least 1 point"
+            )
+        if self.whole and (low != int(low) or high != int(high)):
+            raise ValueError(f"--over {self.name} {low:g} {high:g}: expected integers")
+        if self.logarithmic:
+            values = low * (high / low) ** (np.arange(count) / max(count - 1, 1))
+        else:
+            values = low + (high - low) * np.arange(count) / max(count - 1, 1)
+        found = [int(round(x)) if self.whole else float(x) for x in values[: max(1, count - 1)]]
+        return list(dict.fromkeys([*found, int(high) if self.whole else float(high)] if count > 1 else found))
+
+
+AXES = {
+    axis.name: axis
+    for axis in (
+        Axis("k", "k", "uniform_symmetric"),
+        Axis("exponent", "exponent of the operands", "uniform_symmetric", "exponent", False, -1000),
+        Axis("condition", "condition number of A", "conditioned", "condition", True, 1, False),
+    )
+}
+#: m, k and n where they do not run.
+SHAPE = (16, 1024, 16)
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """One method at one place of the axis: the mean of log errors over the seeds as an error, and the smallest and largest."""
+
+    method: str
+    label: str
+    x: float
+    error: float
+    low: float
+    high: float
+    seeds: int
+
+
+def error_curves(
+    axis: Axis,
+    points: Sequence[float],
+    methods: Sequence[str],
+    context: Context,
+    *,
+    distribution: str | None = None,
+    shape: tuple[int, int, int] = SHAPE,
+    metric: str = "relative_frobenius",
+    precision: str = "fp32",
+    parameters: dict | None = None,
+) -> Outcome:
+    """Errors of methods along an axis, as a table, a figure with bands, and data.
+
+    Parameters
+    ----------
+    axis : Axis
+        One of :data:`AXES`.
+    points : sequence of float
+        Its values.
+    methods : sequence of str
+        As for `mpgemm evaluate`: METHOD@ENGINE, fp32, fp64, engine:ARCH:INSTRUCTION.
+    context : Context
+        Seeds, journal, progress, executor.
+    distribution : str, optional
+        Of the operands; the axis' own by default.
+    shape : (m, k, n)
+        k is the axis' where that is k.
+    metric : str
+        One of :data:`mpgemm.exact.errors.RELATIVE_METRICS`.
+    precision, parameters
+        Of the operands, as for :func:`mpgemm.experiments.cases.generated_cases`.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or the distribution lacks the axis' parameter.
+    """
+    name = distribution or axis.distribution
+    row, given = get_distribution(name), dict(parameters or {})
+    if axis.parameter and axis.parameter not in row.parameters:
+        raise ValueError(f"distribution {name!r} has no parameter {axis.parameter!r} to run over")
+    if axis.parameter in given:
+        raise ValueError(f"--param {axis.parameter} is what --over runs over")
+    m, k, n = shape
+    cases: list[Case] = []
+    places: dict[str, float] = {}
+    for x in points:
+        sizes = (m, int(x), n) if axis.name == "k" else (m, k, n)
+        values = given if not axis.parameter else {**given, axis.parameter: x}
+        found = generated_cases(name, sizes, context.seeds, values, precision)
+        places |= {case.label: x for case in found}
+        cases += found
+    built = _built(methods)
+    records = evaluate(cases, built, context.journal, context.progress, context.executor)
+    found_points = [
+        _point(
+            method.name,
+            method.label,
+            x,
+            [r for r in records if r.method == method.name and places[r.case] == x],
+            metric,
+        )
+        for method in built
+        for x in points
+    ]
+    return _outcome(axis, points, found_points, metric, f"{name}, {m} x {'k' if axis.name == 'k' else k} x {n}")
+
+
+#: Lines of the first, second, ... recovery method; engines have colours.
+_STYLES = ("-", "--", "-.", ":")
+
+
+def _built(names: Sequence[str]) -> list[GemmMethod]:
+    """The methods, each called what it was asked for by; a name that means several keeps theirs."""
+    found: dict[str, GemmMethod] = {}
+    for name in names:
+        methods = build_methods([name], CubeOptions())
+        alone = replace(methods[0], label=name) if len(methods) == 1 and "@" in name else None
+        found |= {method.name: method for method in ([alone] if alone else methods) if method.name not in found}
+    return list(found.values())
+
+
+def _point(method: str, label: str, x: float, records: Sequence[Record], metric: str) -> CurvePoint:
+    errors = [getattr(record.errors, metric) for record in records]
+    middle = 0.0 if min(errors) == 0 else math.inf if max(errors) == math.inf else math.exp(np.mean(np.log(errors)))
+    return CurvePoint(method, label, x, float(middle), min(errors), max(errors), len(errors))
+
+
+def _outcome(axis: Axis, points, found: Sequence[CurvePoint], metric: str, what: str) -> Outcome:
+    lines: dict[str, list[CurvePoint]] = {}
+    for point in found:
+        lines.setdefault(point.label, []).append(point)
+    seeds = found[0].seeds
+    title = f"{what}; {RELATIVE_METRICS[metric]}"
+    title += f", geometric mean of {seeds} seeds, smallest and largest in brackets" if seeds > 1 else ""
+    rows = [[x, *(_cell(line[i]) for line in lines.values())] for i, x in enumerate(points)]
+    table = Table(title, [axis.name, *lines], rows)
+    looks = _looks(list(lines))
+    curves = [
+        Curve(
+            label,
+            points,
+            [p.error for p in line],
+            looks[label][0],
+            [p.low for p in line],
+            [p.high for p in line],
+            looks[label][1],
+        )
+        for label, line in lines.items()
+    ]
+    bands = f"; bands: smallest and largest of {seeds} seeds" if seeds > 1 else ""
+    panel = Panel(f"{what}{bands}", curves, axis.label, RELATIVE_METRICS[metric], axis.logarithmic, True)
+    data = {"over": axis.name, "metric": metric, "input": what, "seeds": seeds, "points": [asdict(p) for p in found]}
+    return Outcome("curve", [table], data, [panel], 1)
+
+
+def _looks(labels: Sequence[str]) -> dict[str, tuple[str, int]]:
+    """Style and colour of each line: with several engines a method of METHOD@ENGINE has a style and an engine a colour."""
+    parts = {label: label.partition("@") for label in labels}
+    methods, engines = ([*dict.fromkeys(part[i] for part in parts.values() if part[1])] for i in (0, 2))
+    if len(engines) < 2:
+        return {label: ("-", number) for number, label in enumerate(labels)}
+    others = [label for label in labels if not parts[label][1]]
+    return {
+        label: (_STYLES[methods.index(method) % len(_STYLES)], engines.index(engine))
+        if at
+        else ("-", len(engines) + others.index(label))
+        for label, (method, at, engine) in parts.items()
+    }
+
+
+def _cell(point: CurvePoint) -> str:
+    spread = f" ({point.low:.1e} to {point.high:.1e})" if point.seeds > 1 else ""
+    return f"{point.error:.2e}{spread}"
+
+
+def points_csv(outcome: Outcome) -> str:
+    """The points of the curves as CSV."""
+    points = outcome.data["points"]
+    return Table("", list(points[0]), [list(point.values()) for point in points]).to_csv()

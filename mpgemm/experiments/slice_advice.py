@@ -1,0 +1,349 @@
+"""How many integer slices or moduli a product needs: proved before it is computed, and measured against the exact one."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from mpgemm.exact.product import exact_gemm
+from mpgemm.experiments.cases import as_fp32
+from mpgemm.experiments.costs import data_sheet
+from mpgemm.experiments.judging import LOST, noise_bits
+from mpgemm.experiments.methods import native_fp32, native_fp64
+from mpgemm.recovery.counts import RESULT_BITS, ScaledOperands, counts_of, lost_share, unit_of
+from mpgemm.recovery.engines import plain_engine, resolve_engine
+from mpgemm.recovery.exact_sums import padding
+from mpgemm.recovery.methods import RecoveryMethod, get_method
+from mpgemm.recovery.run import check_operands, recovered_gemm
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Result
+
+#: Methods whose number of words is asked for, by default.
+METHODS = ("ozaki_int8", "ozaki2_int8", "ozaki_fp8", "ozaki2_fp8")
+#: Devices whose cost is told, by default.
+DEVICES = ("a100", "h100", "b200", "b300", "mi300x")
+
+
+@dataclass(frozen=True)
+class WordCount:
+    """One method with one number of words.
+
+    Attributes
+    ----------
+    method : str
+    count, passes : int
+        Slices or moduli; engine products of the full size.
+    proved_bits : float
+        Bits of |A||B| that its words keep in every element, by the bound of :mod:`mpgemm.recovery.counts`.
+    measured_bits : float
+        -log2 of the largest error over |A||B|, the result's rounding included.
+    lost_bits : float
+        How far the largest error is beyond the target; at most 0 where it is within.
+    row : int
+        Of that error.
+    reached : bool
+        Whether it reaches the target.
+    cost : dict of str to float
+        By device, milliseconds for a product of 10^12 operations by the data sheet's rate; a device without a rate is left out.
+    """
+
+    method: str
+    count: int
+    passes: int
+    proved_bits: float
+    measured_bits: float
+    lost_bits: float
+    row: int
+    reached: bool
+    cost: dict[str, float]
+
+
+@dataclass(frozen=True, repr=False)
+class SliceAdvice(Result):
+    """Counts of every method, and which suffice.
+
+    Attributes
+    ----------
+    target : str
+        "fp64", "fp32" or a number of bits.
+    output : str
+        Format of the results.
+    wanted : int
+        Bits of the target: 53, 24 or their number.
+    base : float
+        Error over |A||B| that is the target.
+    shape : (m, k, n)
+    span : int
+        Of the exponents, in bits (:mod:`mpgemm.recovery.counts`).
+    counts : tuple of WordCount
+    measured, proved : dict of str to (int or None)
+        For each method the smallest count from which on all reach the target on these matrices, and the smallest whose bound
+        does; None where none does: the native product.
+    native : dict of str to float
+        Cost of a product of the output's format on each device, where its data sheet has a rate.
+    """
+
+    target: str
+    output: str
+    wanted: int
+    base: float
+    shape: tuple[int, int, int]
+    span: int
+    counts: tuple[WordCount, ...]
+    measured: dict[str, int | None]
+    proved: dict[str, int | None]
+    native: dict[str, float]
+
+    def to_rows(self) -> list[dict]:
+        """One for each method and count."""
+        return [
+            {**{key: value for key, value in asdict(entry).items() if key != "cost"}, **self._costs(entry)}
+            for entry in self.counts
+        ]
+
+    def _costs(self, entry: WordCount) -> dict:
+        devices = dict.fromkeys(device for other in self.counts for device in other.cost)
+        return {f"cost {device}": entry.cost.get(device) for device in devices}
+
+    def to_dict(self) -> dict:
+        """JSON-compatible values."""
+        return {**asdict(self), "verdict": self.sentences()}
+
+    def sentences(self) -> list[str]:
+        """For each method what is safe, and what one word fewer costs; then the costs beside the native product."""
+        if not self.counts:
+            return [f"An operand holds Inf or NaN: the native {self.output.upper()} product is taken."]
+        return [self._sentence(name) for name in self.measured] + list(self._cost_sentences())
+
+    def _sentence(self, name: str) -> str:
+        unit, least, proved = unit_of(get_method(name)), self.measured[name], self.proved[name]
+        if least is None:
+            best = max((entry for entry in self.counts if entry.method == name), key=lambda entry: entry.measured_bits)
+            return (
+                f"{name}: not safe to emulate: {best.count} {unit} lose {best.lost_bits:.1f} bits in row {best.row}; take the "
+                f"native {self.output.upper()} product (the exponents span {self.span} bits)."
+            )
+        text = f"{name}: safe to emulate with {least} {unit}"
+        text += {
+            None: ", measured: no count that there is is proved for every element",
+            least: ", proved as well",
+        }.get(proved, f" on these matrices, proved for {proved}")
+        fewer = next((e for e in self.counts if (e.method, e.count) == (name, least - 1)), None)
+        if fewer is not None:
+            text += f"; {fewer.count} lose {fewer.lost_bits:.1f} bits in row {fewer.row}"
+        return f"{text}."
+
+    def _cost_sentences(self) -> Iterator[str]:
+        safe = [e for e in self.counts if e.count == self.measured[e.method]]
+        for device, native in self.native.items():
+            there = [entry for entry in safe if device in entry.cost]
+            if there:
+                best = min(there, key=lambda entry: entry.cost[device])
+                cost = best.cost[device]
+                relation = "less than" if cost < native else "more than"
+                yield (
+                    f"{device}: {best.method} with {best.count} {unit_of(get_method(best.method))} takes {best.passes} passes, "
+                    f"{cost:.3g} ms for 10^12 operations (splits, sums outside and memory left out), {relation} the "
+                    f"{native:.3g} ms of {self.output.upper()} itself."
+                )
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+
+@default_fp_state
+def slice_advice(
+    a,
+    b,
+    target: str | int = "fp64",
+    methods: Sequence[str] = METHODS,
+    devices: Sequence[str] = DEVICES,
+    *,
+    output: str | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> SliceAdvice:
+    """How many slices or moduli integer methods need for a product.
+
+    A target of N bits is reached where every error is at most 2^-N |A||B| and the result's own rounding; "fp64" and "fp32"
+    where the largest error over |A||B| is that of NumPy's product in that format, or the unit roundoff where that is larger,
+    but for what two such products may differ (:func:`mpgemm.experiments.judging.noise_bits`); where that product is lost, the
+    unit roundoff. A count is proved where the bound of what its words leave, with the result's rounding on top, is within that
+    in every element.
+
+    Parameters
+    ----------
+    a, b : array_like, shapes (m, k) and (k, n)
+        The operands.
+    target : {"fp64", "fp32"} or int
+        The accuracy that is wanted, or a number of bits.
+    methods : sequence of str
+        Methods of integer slices or residues, with options.
+    devices : sequence of str
+        Whose costs are told. Names of one data sheet each.
+    output : {"fp64", "fp32"}, optional
+        Format of the results: by default that of the target; of a number of bits FP64 where it or the operands need that.
+    progress : callable, optional
+        ``progress(done, total, label)``.
+
+    Returns
+    -------
+    SliceAdvice
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a target is out of reach of the output, a method has no count, a name is unknown, or operands are no matrices that
+        fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = np.random.default_rng(0).standard_normal((16, 64))
+    >>> found = slice_advice(a, a.T, 40, ["ozaki_int8"])
+    >>> found.proved, found.measured
+    ({'ozaki_int8': 7}, {'ozaki_int8': 6})
+    """
+    a, b, _ = check_operands(a, b, None)
+    wanted, output = _checked(target, output, np.float64 in (a.dtype, b.dtype))
+    rows = [_row(name, output, devices) for name in methods]
+    operands = ScaledOperands.of(a, b)
+    shape = (a.shape[0], a.shape[1], b.shape[1])
+    native = _native_costs(devices, output)
+    if not operands.finite or 0 in shape:
+        none: dict[str, int | None] = dict.fromkeys(methods)
+        return SliceAdvice(str(target), output, wanted, 0.0, shape, operands.span, (), none, none, native)
+    goal = _Goal(a, b, target, output)
+    counts: list[WordCount] = []
+    proved: dict[str, int | None] = {}
+    for name, row in zip(methods, rows, strict=True):
+        proved[name] = None
+        for candidate in counts_of(row, shape[1]):
+            if progress is not None:
+                progress(_count(candidate), row.most_words, name)
+            share = lost_share(candidate, operands)
+            counts.append(goal.measured(name, candidate, share, _costs(candidate, devices)))
+            if goal.proved(share):
+                proved[name] = _count(candidate)
+                break
+    if progress is not None:
+        progress(1, 1, "")
+    measured = {name: _least([e for e in counts if e.method == name]) for name in methods}
+    return SliceAdvice(
+        str(target), output, wanted, goal.base, shape, operands.span, tuple(counts), measured, proved, native
+    )
+
+
+def _checked(target: str | int, output: str | None, wide: bool) -> tuple[int, str]:
+    """Bits of the target, and the format of the results."""
+    if output not in (None, *RESULT_BITS):
+        raise ValueError(f"output is {output!r}, expected fp32 or fp64")
+    if target in RESULT_BITS:
+        bits = RESULT_BITS[str(target)]
+        output = output or str(target)
+    elif str(target).isdecimal() and int(target) > 0:
+        bits = int(target)
+        output = output or ("fp64" if wide or bits > RESULT_BITS["fp32"] else "fp32")
+    else:
+        raise ValueError(f"the target is {target!r}, expected fp64, fp32 or a number of bits above 0")
+    if bits > RESULT_BITS[output]:
+        raise ValueError(f"{bits} bits are not reached by {output.upper()} output, which holds {RESULT_BITS[output]}")
+    return bits, output
+
+
+def _row(name: str, output: str, devices: Sequence[str]) -> RecoveryMethod:
+    row = get_method(name)
+    if not row.exact or "target" not in row.options:
+        raise ValueError(f"method {name!r} has no number of slices or moduli to choose; {', '.join(METHODS)} have")
+    for device in devices:
+        plain_engine(device)
+    return replace(row, target=output, count=None)
+
+
+def _count(row: RecoveryMethod) -> int:
+    return len(row.moduli) if row.modular else row.words
+
+
+def _least(entries: Sequence[WordCount]) -> int | None:
+    """The smallest count from which on all reach the target."""
+    least = None
+    for entry in reversed(entries):
+        if not entry.reached:
+            break
+        least = entry.count
+    return least
+
+
+class _Goal:
+    """What is to be reached on one pair of matrices: the exact product, its sizes, and the error that counts as reached."""
+
+    def __init__(self, a: np.ndarray, b: np.ndarray, target: str | int, output: str):
+        self.a, self.b = a, b
+        self.exact = exact_gemm(a, b)
+        self.sizes = np.asarray(self.exact.magnitudes().rounded("fp64"))
+        self.own = 2.0 ** -RESULT_BITS[output] * np.abs(np.asarray(self.exact.rounded("fp64")))
+        nearest = self._error(np.asarray(self.exact.rounded(output)))
+        self.range = np.where(
+            nearest > self.own, nearest, 0.0
+        )  # what the results' range takes, however they are computed
+        if target in RESULT_BITS:
+            product = native_fp64(a, b) if target == "fp64" else native_fp32(as_fp32(a), as_fp32(b))
+            least, own_error = 2.0 ** -RESULT_BITS[str(target)], self._largest(product)[0]
+            self.base = least if own_error > LOST else max(own_error, least)
+            noise = noise_bits(self.sizes.size)["componentwise"]
+            self.allowed = 2.0**noise * self.base * self.sizes
+        else:
+            self.base = 2.0 ** -int(target)
+            self.allowed = self.base * self.sizes + self.own
+
+    def _error(self, product: np.ndarray) -> np.ndarray:
+        return np.abs(np.asarray(self.exact.error_of(product)))
+
+    def _largest(self, product: np.ndarray) -> tuple[float, int]:
+        """The largest error over |A||B|, and its row."""
+        error = self._error(product)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = np.where(error > 0, error / self.sizes, 0.0)
+        place = int(np.argmax(ratio))
+        return float(ratio.ravel()[place]), place // ratio.shape[1]
+
+    def proved(self, share: np.ndarray) -> bool:
+        """Whether what words leave of |A||B|, with the result's rounding on top, is within the target in every element."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            granted = np.where(self.sizes > 0, (self.allowed - self.own) / self.sizes, 0.0)
+        return bool((share <= granted).all())
+
+    def measured(self, name: str, row: RecoveryMethod, share: np.ndarray, cost: dict[str, float]) -> WordCount:
+        """What a row with one number of words reaches; the bits do not depend on the engine, whose sums are exact."""
+        largest_share = float(share.max())
+        proved_bits = math.inf if largest_share == 0 else -math.log2(largest_share)
+        product = recovered_gemm(self.a, self.b, None, row, "ieee")
+        largest, worst = self._largest(product)
+        bits = math.inf if largest == 0 else -math.log2(largest)
+        lost = -math.inf if largest == 0 else math.log2(largest / self.base)
+        reached = bool((self._error(product) <= self.allowed + self.range).all())
+        return WordCount(name, _count(row), row.passes, proved_bits, bits, lost, worst, reached, cost)
+
+
+def _costs(row: RecoveryMethod, devices: Sequence[str]) -> dict[str, float]:
+    """Milliseconds for 10^12 operations on each device that takes the words and has a rate."""
+    found = {}
+    for device in devices:
+        try:
+            engine = resolve_engine(device, row)
+        except ValueError:
+            continue
+        if (rate := _rate(device, engine)) is not None:
+            found[device] = 1000 * row.passes * padding(row, engine) / rate
+    return found
+
+
+def _rate(device: str, engine: Engine) -> float | None:
+    sheet = data_sheet(device)
+    return None if sheet is None else sheet.rate(engine.formats[0].name)
+
+
+def _native_costs(devices: Sequence[str], output: str) -> dict[str, float]:
+    rates = {device: None if (sheet := data_sheet(device)) is None else sheet.rate(output) for device in devices}
+    return {device: 1000 / rate for device, rate in rates.items() if rate}

@@ -1,0 +1,45 @@
+"""`mpgemm curve`: errors of methods against k, the operands' exponent or the condition number, with their spread."""
+
+from mpgemm.inputs import matrices
+from mpgemm.options.parser import Parser
+from mpgemm.options.run_options import add_output_arguments, add_run_arguments
+from mpgemm.options.words import AXES, CURVE_SHAPE
+
+#: Two methods that differ in where they add up, on every kind of unit; FP32 beside them.
+METHODS = ("markidis@v100", "ootomo@v100", "markidis@h100", "ootomo@h100", "fp32")
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    what = parser.add_argument_group("what to draw")
+    what.add_argument(
+        "--over",
+        nargs=3,
+        default=["k", "16", "16384"],
+        metavar=("AXIS", "LOW", "HIGH"),
+        help=f"{', '.join(AXES)} and its ends (default k 16 16384)",
+    )
+    what.add_argument("--points", type=int, default=6, metavar="N", help="values of the axis (default 6)")
+    what.add_argument(
+        "--methods",
+        nargs="+",
+        default=list(METHODS),
+        metavar="METHOD@ENGINE",
+        help=f"curves: as for evaluate, or fp32, fp64 (default {' '.join(METHODS)})",
+    )
+    what.add_argument("--distribution", metavar="NAME", help=f"operands: {', '.join(matrices.DISTRIBUTIONS)}")
+    what.add_argument("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
+    what.add_argument("--precision", choices=("fp32", "fp64"), default="fp32", help="of the operands (default fp32)")
+    sizes = " ".join(map(str, CURVE_SHAPE))
+    what.add_argument(
+        "--shape",
+        nargs=3,
+        type=int,
+        default=list(CURVE_SHAPE),
+        metavar=("M", "K", "N"),
+        help=f"sizes (default {sizes}; k is that of --over where it runs)",
+    )
+    what.add_argument("--seed", type=int, default=0, help="first seed (default 0)")
+    what.add_argument("--repeats", type=int, default=5, help="seeds, whose spread is the band (default 5)")
+    add_run_arguments(parser)
+    add_output_arguments(parser)

@@ -1,0 +1,36 @@
+"""`mpgemm slices`: how many integer slices or moduli does this product need, and what do they cost?"""
+
+from mpgemm.options.matrices import add_matrix_arguments
+from mpgemm.options.parser import Parser
+from mpgemm.options.words import COST_DEVICES, COUNTED_METHODS
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    add_matrix_arguments(parser, "normal 64 x 256 x 64")
+    parser.add_argument(
+        "--target",
+        default="fp64",
+        metavar="fp64|fp32|BITS",
+        help="the accuracy of DGEMM (default) or SGEMM on these matrices, or bits of |A||B|",
+    )
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        default=list(COUNTED_METHODS),
+        metavar="NAME",
+        help=f"default {' '.join(COUNTED_METHODS)}",
+    )
+    parser.add_argument(
+        "--engine",
+        "--engines",
+        nargs="+",
+        default=list(COST_DEVICES),
+        metavar="DEVICE",
+        help=f"devices whose costs are told (default {' '.join(COST_DEVICES)})",
+    )
+    parser.add_argument("--output", choices=("fp64", "fp32"), help="format of the results (default: the target's)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--csv", action="store_true", help="print CSV")
+    parser.add_argument("--quiet", action="store_true", help="no progress on a terminal")
+    parser.goes_without(("--csv",), ("--json",))

@@ -1,0 +1,326 @@
+"""How many slices or moduli a product needs: a bound that follows from the words, and the count that it asks for.
+
+Rows of A and columns of B are scaled by powers of two so that their largest elements lie in [1/2, 1); counts do not depend on
+that. Let a = sum of the words W_p(a) + T(a), and likewise b. A method that forms the products of a set K of pairs of words
+differs from the exact product, before it rounds its result, by
+
+    sum over (p, q) not in K of W_p(a) W_q(b)  +  T(a) b  +  (a - T(a)) T(b)
+
+for each a b, so by at most the sum over k of those magnitudes (:func:`truncation`). That is computed in FP64 from the operands
+before anything is multiplied on the unit. A count keeps N bits where it is at most 2^-N |A||B| in every element; the rounding
+of the result and, for slices, the additions in FP64 come on top.
+
+The *span* of a product is how far the largest |A||B| of an element can lie below the product of its row's and its column's
+largest elements, in bits. cuBLAS calls a cheap estimate of it exponent span capacity (ESC) and chooses the slices from it
+(automatic dynamic precision, arXiv:2511.13778; its estimator is not reproduced here). Here the bound itself decides, and where
+too many words would be needed, or Inf and NaN are met, the native product is taken, as there.
+"""
+
+import bisect
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpgemm.recovery.integer_words import (
+    integers_below,
+    magnitudes,
+    residue_bits,
+    slice_operand,
+    top_exponent,
+)
+from mpgemm.recovery.method import RecoveryMethod
+from tensorcore_models.results import Result
+
+#: Significand bits of the results.
+RESULT_BITS = {"fp32": 24, "fp64": 53}
+#: Covers the rounding of FP64 sums of numbers that are not negative, k up to 2^40.
+_MARGIN = 1 + 2.0**-10
+#: Below this, numbers scaled by their row's largest are no longer exact; what that can lose of one product.
+_LOST = 2.0**-1021
+
+
+@dataclass(frozen=True, repr=False)
+class Count(Result):
+    """How many words were chosen for a product, and why.
+
+    Attributes
+    ----------
+    method : str
+    count : int or None
+        Slices or moduli; None: the native product.
+    bits : float
+        Bits of |A||B| that they keep in every element, proved; infinite where the words hold everything.
+    wanted : int
+        Bits that were asked for.
+    span : int
+        Of the exponents, in bits.
+    element : (int, int)
+        The result that keeps the fewest bits.
+    reason : str
+        In words.
+    """
+
+    method: str
+    count: int | None
+    bits: float
+    wanted: int
+    span: int
+    element: tuple[int, int]
+    reason: str
+
+    def to_rows(self) -> list[dict]:
+        """One row."""
+        return [
+            {
+                "method": self.method,
+                "count": self.count,
+                "bits": self.bits,
+                "wanted": self.wanted,
+                "span": self.span,
+                "element": list(self.element),
+                "reason": self.reason,
+            }
+        ]
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledOperands:
+    """A and B with rows and columns scaled below 1, and |A||B| of them.
+
+    Attributes
+    ----------
+    a, b : numpy.ndarray of float64
+    sizes : numpy.ndarray of float64
+        |A||B|, rounded down.
+    finite : bool
+        Whether all elements were.
+    flushed : bool
+        Whether some elements are so small beside their row's largest that FP64 lacks their quotient.
+    """
+
+    a: np.ndarray
+    b: np.ndarray
+    sizes: np.ndarray
+    finite: bool
+    flushed: bool
+
+    @classmethod
+    def of(cls, a: np.ndarray, b: np.ndarray) -> "ScaledOperands":
+        """Of float32 or float64 matrices; elements that are not finite count as 0."""
+        found: list[np.ndarray] = []
+        finite, flushed = True, False
+        for x, axis in ((a, 1), (b, 0)):
+            facts = magnitudes(x, axis)
+            exponents = facts.exponents[:, None] if axis else facts.exponents
+            clean = np.where(np.isfinite(x), x, 0).astype(np.float64)
+            scaled = np.ldexp(clean, -exponents)
+            finite &= bool(facts.finite.all())
+            flushed |= bool(((np.abs(scaled) < np.finfo(np.float64).tiny) & (clean != 0)).any())
+            found.append(scaled)
+        left, right = found
+        return cls(left, right, np.abs(left) @ np.abs(right) / _MARGIN, finite, flushed)
+
+    @property
+    def span(self) -> int:
+        """See the module; 0 for products without elements."""
+        held = self.sizes[self.sizes > 0]
+        return max(0, math.ceil(-math.log2(held.min()))) if held.size else 0
+
+
+def truncation(row: RecoveryMethod, operands: ScaledOperands) -> np.ndarray:
+    """Bound of what a method's words and dropped products leave of each element of A B, before any rounding.
+
+    Parameters
+    ----------
+    row : RecoveryMethod
+        Of integer slices or residues.
+    operands : ScaledOperands
+
+    Returns
+    -------
+    ndarray of float64, shape (m, n)
+        In the operands' own scale.
+
+    Raises
+    ------
+    ValueError
+        If the row's moduli leave no bit for this k.
+    """
+    a, b = operands.a, operands.b
+    words_a, words_b = scaled_words(row, a, 1), scaled_words(row, b, 0)
+    left_a, left_b = a - sum(words_a), b - sum(words_b)
+    kept = set(row.products)
+    total = np.abs(left_a) @ np.abs(b) + np.abs(a - left_a) @ np.abs(left_b)
+    for i, word in enumerate(words_a):
+        dropped = [np.abs(x) for j, x in enumerate(words_b) if (i, j) not in kept]
+        if dropped:
+            total = total + np.abs(word) @ np.sum(dropped, axis=0)
+    return total * _MARGIN + (a.shape[1] * _LOST if operands.flushed else 0.0)
+
+
+def scaled_words(row: RecoveryMethod, x: np.ndarray, axis: int) -> list[np.ndarray]:
+    """The words of an operand in its own units, float64.
+
+    Parameters
+    ----------
+    row : RecoveryMethod
+        Of integer slices or residues.
+    x : ndarray of float32 or float64
+        The operand; elements that are not finite count as 0.
+    axis : int
+        1: rows share an exponent; 0: columns do.
+    """
+    if row.modular:
+        whole, exponents = integers_below(x, axis, residue_bits(row.moduli, x.shape[axis]))
+        return [np.ldexp(whole.astype(np.float64), exponents[:, None] if axis else exponents)]
+    slices, exponents = slice_operand(x, axis, row)
+    unit = (exponents[:, None] if axis else exponents) - top_exponent(row)
+    return [np.ldexp(w.astype(np.float64), unit - row.slice_bits * j) for j, w in enumerate(slices)]
+
+
+def lost_share(row: RecoveryMethod, operands: ScaledOperands) -> np.ndarray:
+    """:func:`truncation` over |A||B|, element by element; 0 where nothing is lost."""
+    lost = truncation(row, operands)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(lost > 0, lost / operands.sizes, 0.0)
+
+
+def kept_bits(row: RecoveryMethod, operands: ScaledOperands) -> tuple[float, tuple[int, int]]:
+    """Bits of |A||B| that every element keeps, and the element that keeps the fewest; infinite where nothing is lost.
+
+    Parameters
+    ----------
+    row, operands
+        As for :func:`truncation`.
+    """
+    ratio = lost_share(row, operands)
+    if ratio.size == 0:
+        return math.inf, (0, 0)
+    i, j = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
+    largest = float(ratio[i, j])
+    return (math.inf if largest == 0 else -math.log2(largest)), (int(i), int(j))
+
+
+def counts_of(row: RecoveryMethod, k: int) -> Iterator[RecoveryMethod]:
+    """The row with every number of slices or moduli that leaves a bit, from the fewest.
+
+    Parameters
+    ----------
+    row : RecoveryMethod
+    k : int
+        Length of the sums.
+    """
+    for count in range(2 if row.modular else 1, row.most_words + 1):
+        found = row.with_count(count)
+        if not row.modular or math.prod(found.moduli) > 8 * max(k, 1):
+            yield found
+
+
+def choose(row: RecoveryMethod, a: np.ndarray, b: np.ndarray) -> Count:
+    """The number of words that a row with a :class:`~mpgemm.recovery.method.CountControl` takes for these operands.
+
+    Parameters
+    ----------
+    row : RecoveryMethod
+        With a `count`.
+    a, b : ndarray of float32 or float64
+        The operands.
+
+    Raises
+    ------
+    ValueError
+        If more bits are wanted than the result holds.
+    """
+    control = row.count
+    if control is None:
+        raise ValueError(f"method {row.name!r} states its number of words itself; there is nothing to choose")
+    result = result_format(row, a, b)
+    holds = RESULT_BITS[result]
+    wanted = (holds if control.bits is None else control.bits) + control.offset
+    if not control.fixed and control.bits is not None and control.bits > holds:
+        raise ValueError(
+            f"method {row.name!r}: {control.bits} bits are not reached by {result.upper()} output, which holds {holds}; "
+            "target=fp64 holds 53"
+        )
+    operands = ScaledOperands.of(a, b)
+    if not operands.finite:
+        reason = f"{row.name}: the native {result.upper()} product, since an operand holds Inf or NaN"
+        return Count(row.name, None, float(holds), wanted, operands.span, (0, 0), reason)
+    most = row.most_words if control.most is None else min(control.most, row.most_words)
+    if control.fixed:
+        return _fixed(row, operands, wanted, most)
+    return _dynamic(row, operands, wanted, most, holds, result)
+
+
+def result_format(row: RecoveryMethod, a: np.ndarray, b: np.ndarray) -> str:
+    """fp32 or fp64: what a row of integer words gives for these operands."""
+    wide = row.target == "fp64" or (row.target == "input" and np.float64 in (a.dtype, b.dtype))
+    return "fp64" if wide else "fp32"
+
+
+def _held(row: RecoveryMethod, k: int) -> int:
+    """Bits that the words hold below the largest element of a row."""
+    return residue_bits(row.moduli, k) if row.modular else row.slice_bits * row.words
+
+
+def _fixed(row: RecoveryMethod, operands: ScaledOperands, wanted: int, most: int) -> Count:
+    k = operands.a.shape[1]
+    found = [row_ for row_ in counts_of(row, k) if _held(row_, k) >= wanted]
+    if not found or _count_of(found[0]) > most:
+        raise ValueError(
+            f"method {row.name!r}: {wanted} bits take more than {most} {unit_of(row)}"
+            + (f": {_count_of(found[0])} would do" if found else f", and there are no more than {row.most_words}")
+        )
+    bits, element = kept_bits(found[0], operands)
+    count = _count_of(found[0])
+    reason = (
+        f"{row.name}: {count} {unit_of(row)} hold {wanted} bits; on these matrices they keep {_spelled(bits)} of |A||B|"
+    )
+    return Count(row.name, count, bits, wanted, operands.span, element, reason)
+
+
+def _dynamic(row, operands: ScaledOperands, wanted: int, most: int, holds: int, result: str) -> Count:
+    """The fewest words that keep the wanted bits, by bisection: more words never keep fewer."""
+    candidates = list(counts_of(row, operands.a.shape[1]))
+    if not candidates:
+        raise ValueError(f"method {row.name!r}: no number of moduli leaves a bit for k = {operands.a.shape[1]}")
+    measured: dict[int, tuple[float, tuple[int, int]]] = {}
+
+    def kept(place: int) -> float:
+        if place not in measured:
+            measured[place] = kept_bits(candidates[place], operands)
+        return measured[place][0]
+
+    enough = bisect.bisect_left(range(len(candidates)), True, key=lambda place: kept(place) >= wanted)
+    place = min(enough, len(candidates) - 1)
+    bits, count = kept(place), _count_of(candidates[place])
+    facts = (bits, wanted, operands.span, measured[place][1])
+    if bits >= wanted and count <= most:
+        reason = f"{row.name}: {count} {unit_of(row)} keep {_spelled(bits)} of |A||B| where {wanted} are wanted"
+        return Count(row.name, count, *facts, reason)
+    more = 0 if bits >= wanted else math.ceil((wanted - bits) * len(candidates) / max(_held(candidates[-1], 1), 1))
+    i, j = measured[place][1]
+    reason = (
+        f"{row.name}: the native {result.upper()} product: {'about ' if more else ''}{count + more} {unit_of(row)} would be "
+        f"needed for row {i} of A and column {j} of B (exponents span {operands.span} bits), and {min(most, row.most_words)} "
+        "may be taken"
+    )
+    return Count(row.name, None, float(holds), *facts[1:], reason)
+
+
+def unit_of(row: RecoveryMethod) -> str:
+    """What is counted."""
+    return "moduli" if row.modular else "slices"
+
+
+def _count_of(row: RecoveryMethod) -> int:
+    return len(row.moduli) if row.modular else row.words
+
+
+def _spelled(bits: float) -> str:
+    return "all bits" if math.isinf(bits) else f"{bits:.1f} bits"

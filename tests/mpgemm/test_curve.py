@@ -1,0 +1,86 @@
+"""`mpgemm curve`: points of the axis, what the curves hold, and the files."""
+
+import csv
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+
+import mpgemm
+from mpgemm.cli import main
+from mpgemm.experiments.curves import AXES, _looks
+from mpgemm.inputs.matrices import generate
+
+WORDS = "curve --over k 16 64 --points 3 --repeats 2 --shape 5 9 7 --methods fp16@a100 fp32"
+
+
+def test_points_run_from_end_to_end():
+    assert AXES["k"].points(16, 256, 5) == [16, 32, 64, 128, 256]
+    assert AXES["k"].points(1, 3, 9) == [1, 2, 3]
+    assert AXES["exponent"].points(-20, 20, 5) == [-20, -10, 0, 10, 20]
+    assert AXES["condition"].points(1, 1e6, 3) == pytest.approx([1, 1e3, 1e6])
+    assert AXES["k"].points(7, 7, 1) == [7]
+
+
+def test_a_point_is_the_error_of_the_method_with_its_spread(capsys):
+    assert main([*WORDS.split(), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (point,) = [p for p in found["points"] if (p["label"], p["x"]) == ("fp16@a100", 32)]
+    pairs = [generate("uniform_symmetric", 5, 32, 7, seed) for seed in (0, 1)]
+    errors = [
+        mpgemm.errors(mpgemm.recovered_gemm(a, b, None, "fp16", "a100"), a, b).relative_frobenius for a, b in pairs
+    ]
+    assert (point["low"], point["high"]) == (min(errors), max(errors)) and point["seeds"] == 2
+    assert point["error"] == pytest.approx(math.sqrt(math.prod(errors)))
+    assert len(found["points"]) == 6 and found["over"] == "k"
+
+
+def test_the_files_are_a_picture_twice_and_the_points(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    assert main([*WORDS.split(), "--out", str(tmp_path)]) == 0
+    assert "written to" in capsys.readouterr().out
+    assert (tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
+    picture = (tmp_path / "curve.svg").read_text()
+    assert "<svg" in picture and "fp16@a100" in picture
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "curve.csv").read_text())))
+    assert [float(row["x"]) for row in rows if row["method"] == "fp32"] == [16, 32, 64]
+    assert json.loads((tmp_path / "curve.json").read_text())["seeds"] == 2
+
+
+def test_the_band_is_drawn_from_the_smallest_to_the_largest():
+    pytest.importorskip("matplotlib")
+    from mpgemm.reporting.plots import Curve, curves
+
+    figure = curves([Curve("a", [1, 2], [2.0, 4.0], "-", [1.0, 3.0], [3.0, 8.0])], "t", "x", "y")
+    (band,) = figure.axes[0].collections
+    heights = np.array(band.get_paths()[0].vertices)[:, 1]
+    assert (heights.min(), heights.max()) == (1, 8)
+
+
+def test_engines_share_colours_and_methods_styles():
+    found = _looks(["markidis@v100", "ootomo@v100", "markidis@h100", "fp32"])
+    assert found == {"markidis@v100": ("-", 0), "ootomo@v100": ("--", 0), "markidis@h100": ("-", 1), "fp32": ("-", 2)}
+    assert _looks(["a@h100", "b@h100"]) == {"a@h100": ("-", 0), "b@h100": ("-", 1)}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--over depth 1 2", "--over depth: expected k, exponent, condition"),
+        ("--over k 64 16", "expected two numbers from 1 on, the smaller first"),
+        ("--over k 1.5 3", "expected integers"),
+        ("--over k 0 3", "expected two numbers from 1 on"),
+        ("--over k a 3", "--over 'LOW=a': expected KEY=NUMBER"),
+        ("--over exponent 0 3 --distribution normal", "'normal' has no parameter 'exponent' to run over"),
+        ("--over exponent 0 3 --param exponent=1", "--param exponent is what --over runs over"),
+        ("--over k 1 2 --points 0", "at least 1 point"),
+        ("--over k 1 2 --repeats 0", "--repeats must be at least 1"),
+        ("--over k 1 2 --methods nonsense@h100", "nonsense"),
+    ],
+)
+def test_bad_axes_are_refused_in_one_line(words, message, capsys):
+    assert main(["curve", *words.split()]) == 2
+    text = capsys.readouterr().err
+    assert message in text and text.count("\n") == 1
