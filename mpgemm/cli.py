@@ -37,12 +37,14 @@ QUESTIONS: dict[str, dict[str, str]] = {
         "beats": "FP32 operands on which one recovery method is nearer than another, verified",
     },
     "debug a kernel": {
+        "check": "is a kernel's result right on this unit, and if not, what kind of bug looks like it?",
         "tolerance": "what a kernel's test may allow, and what a tolerance would miss",
         "explain": "one recovered dot product step by step, and where its error comes from",
         "whodunit": "which GPU's arithmetic, order of k or recovery method made these bits?",
         "diff": "two GPUs' results of one product: explained by their recipes? where and why do they part?",
         "predict": "what a GPU library returns for two matrices, bit for bit",
         "invariance": "do rows of a GEMM change their bits with the batch size on a GPU library?",
+        "trace": "two recorded runs of a model: which module's bits part first, who made each side, what the logits say",
     },
     "look into a unit": {
         "models": "the catalogue of matrix engines and recovery methods",

@@ -1,7 +1,8 @@
 """PyTorch programs on emulated matrix units (extra "torch").
 
 ``with emulate("h100") as run: model(x)`` runs every product of a model on the instructions of a GPU, bit for bit, on the CPU;
-``run.report()`` says what ran. :func:`matmul` is one such product as an operation of torch. See docs/torch.md.
+``run.report()`` says what ran. :func:`matmul` is one such product as an operation of torch; :func:`record` writes what the
+layers of a model multiplied, for `mpgemm trace compare`. See docs/torch.md.
 """
 
 # ruff: noqa: F401  (what is imported here is the public interface)
@@ -13,3 +14,4 @@ from mpgemm.integrations.call_log import Report, Row, Site  # noqa: E402
 from mpgemm.integrations.multiplier import Product  # noqa: E402
 from mpgemm.integrations.torch_mode import Emulation, emulate  # noqa: E402
 from mpgemm.integrations.torch_ops import matmul  # noqa: E402
+from mpgemm.integrations.torch_recorder import record  # noqa: E402

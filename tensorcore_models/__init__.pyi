@@ -19,6 +19,7 @@ from .engines.callable_engine import CallableEngine, as_engine
 from .engines.engine import Engine
 from .engines.instruction import Instruction
 from .engines.matrix_engine import MatrixEngine
+from .engines.scaling import ScaleRule, Scaling, read_scales
 from .formats import FORMATS, Format, get_format
 from .formats.blocks import BLOCK_FORMATS, BlockScaled, quantize_blocks
 from .formats.exact_rounding import ROUNDINGS
@@ -50,6 +51,8 @@ __all__ = [
     "PairRoundOddSum",
     "ParametricDotAdd",
     "ROUNDINGS",
+    "ScaleRule",
+    "Scaling",
     "SequentialFMA",
     "active_isa",
     "allowed_scale_exponents",
@@ -70,6 +73,7 @@ __all__ = [
     "join",
     "list_instructions",
     "quantize_blocks",
+    "read_scales",
     "reference",
     "round_to",
     "set_isa",

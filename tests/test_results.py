@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+import tempfile
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ PACKAGES = ["mpgemm", "mpgemm.inputs", "ascend", "tensorcore_models", *(f"tensor
 NO_RESULTS = {
     "mpgemm": {"ErrorMeter", "ExactResult", "RecoveryMethod"},
     "ascend": {"Blocking", "Chip", "Grid", "Rejection", "Swizzle", "TileSchedule", "Way"},
-    "tensorcore_models": {"BlockScaled", "Format"},
+    "tensorcore_models": {"BlockScaled", "Format", "ScaleRule", "Scaling"},
     "tensorcore_models.libraries": {"Chain", "Epilogue", "Recipe", "Recording", "Sum"},
     "tensorcore_models.probing": {"Aimed", "Box", "ProbeSet", "ProbeVector", "Solver", "Tree"},
     "tensorcore_models.probing.formal": {"Answer", "Way"},
@@ -51,6 +52,22 @@ def witness():
     return formal.Witness((0x3C00, 0), (0x3C00, 0x4000), 0, formats)
 
 
+def scaled_dot():
+    unit = tcm.default_instruction("h100", "e4m3fn", path="wgmma")
+    scaling = tcm.read_scales(0.5, 0.25, 1, 32, 1)
+    return importlib.import_module("mpgemm.bounds.scaled_dot").describe_scaled(unit, np.ones(32), np.ones(32), scaling)
+
+
+def traces():
+    comparing, reading = (importlib.import_module(f"mpgemm.traces.{name}") for name in ("comparing", "reading"))
+    recording = importlib.import_module("mpgemm.traces.recording")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in "ab":
+            with recording.TraceRecorder(f"{folder}/{name}") as trace:
+                trace.record("lm_head", output=A + (name == "b"))
+        return comparing.compare_traces(*(reading.read_trace(f"{folder}/{name}") for name in "ab"))
+
+
 MAKERS = {
     "Advice": lambda: ascend.advise(64, 64, 64, "910A", simulated=1),
     "Attribution": lambda: mpgemm.attribute("ootomo", A[0], B[:, 0], engine="a100"),
@@ -70,8 +87,10 @@ MAKERS = {
     "RooflinePoint": lambda: plan().roofline,
     "SliceAdvice": lambda: mpgemm.slice_advice(A, B, 12, ["ozaki_int8"]),
     "SgemmResult": lambda: mpgemm.sgemm_report(A, B),
+    "ScaledDescription": scaled_dot,
     "SideBySide": lambda: mpgemm.side_by_side("fp16", A[0], B[:, 0], engines=("a100", "h100")),
     "Timeline": lambda: ascend.simulate(plan().schedule),
+    "TraceComparison": traces,
     "Tolerance": lambda: mpgemm.tolerance("h100", data=(A, B), check=(1e-2, 1e-2)),
     "Traffic": lambda: ascend.traffic(ascend.Blocking(64, 64, 64), 100, 200, 300, ascend.get_chip("910A")),
     "Vacuity": lambda: mpgemm.check_tolerance(A, B, rtol=1e-2),

@@ -8,19 +8,22 @@ operands themselves; rounding the result to a narrower output format costs half 
 import math
 from dataclasses import dataclass
 from decimal import ROUND_UP, Context, Decimal
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from mpgemm.bounds import bounds
+from mpgemm.bounds.kernel_bound import KernelBound, used_operands
+from mpgemm.bounds.kernel_model import model_results
+from mpgemm.bounds.kernel_order import ANY, KernelOrder, kernel_order
 from mpgemm.bounds.method_bounds import method_bound
-from mpgemm.bounds.operand_facts import apply_scales, facts_of, scaled_values
 from mpgemm.exact.product import exact_gemm
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.run import recovered_gemm
 from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.formats import Format, IntegerFormat, get_format
-from tensorcore_models.formats.operands import operand_bits, scale_bits, values_of_bits
+from tensorcore_models.formats.operands import operand_bits, values_of_bits
 from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.machine.fp_state import default_fp_state
 
@@ -28,13 +31,12 @@ REFERENCES = ("given", "rounded")
 
 
 class Data(NamedTuple):
-    """Operands of one product: arrays of shapes (m, k), (k, n), (m, n), and block scales where the engine has them."""
+    """Operands of one product: arrays of shapes (m, k), (k, n), (m, n), and their scales."""
 
     a: np.ndarray
     b: np.ndarray
     c: np.ndarray | None = None
-    scale_a: np.ndarray | None = None
-    scale_b: np.ndarray | None = None
+    scaling: Scaling | None = None
 
 
 class Errors(NamedTuple):
@@ -169,12 +171,14 @@ class EngineProduct:
     Parameters
     ----------
     engine : Engine
-    promote_every : int, optional
-        As for :meth:`tensorcore_models.Engine.gemm`.
+    promote_every : int or (least, most), optional
+        As for :meth:`tensorcore_models.Engine.gemm`; of several the largest is computed.
     reference : {"given", "rounded"}
         Which operands the exact product has; "given" ones are rounded to nearest for the engine.
     out_format : Format, optional
         To which the result is rounded to nearest.
+    k_order, splits : optional
+        Orders that are allowed, as for :func:`mpgemm.testing.gemm_tolerance`.
 
     Raises
     ------
@@ -183,9 +187,11 @@ class EngineProduct:
     """
 
     engine: Engine
-    promote_every: int | None = None
+    promote_every: int | tuple[int, int] | None = None
     reference: str = "given"
     out_format: Format | None = None
+    k_order: Any = "sequential"
+    splits: int = 1
 
     def __post_init__(self):
         if self.reference not in REFERENCES:
@@ -200,15 +206,9 @@ class EngineProduct:
         """For tables."""
         return self.engine.label
 
-    def operands(self, data: Data) -> tuple[np.ndarray | None, ...]:
-        """Encodings (A, B, C, scales of A, scales of B) as the engine takes them, None for C and scales that are not given."""
-        formats = self.engine.formats
-        a, b = (_encoded(x, f, n) for x, f, n in zip(data[:2], formats[:2], "ab", strict=True))
-        c = None if data.c is None else operand_bits(data.c, formats[2], None, "c")
-        scales = (
-            scale_bits(s, self.engine.scale_format, n) for s, n in zip(data[3:], ("scale_a", "scale_b"), strict=True)
-        )
-        return a, b, c, *scales
+    def order(self, data: Data) -> KernelOrder:
+        """The orders of k that are allowed."""
+        return kernel_order(self.engine, data.a.shape[1], self.splits, self.k_order, self.promote_every, data.scaling)
 
     @default_fp_state
     def errors(self, data: Data) -> Errors:
@@ -219,8 +219,15 @@ class EngineProduct:
         ValueError
             If shapes do not fit, or operands are beyond the range of the format.
         """
-        bits = self.engine.gemm_bits(*self.operands(data), promote_every=self.promote_every)
-        return _errors(self.expected(data), values_of_bits(bits, self.engine.formats[3]))
+        order = self.order(data)
+        options: dict[str, Any] = {"promote_every": None if order.promote_every is None else order.promote_every[1]}
+        if order.k_order != ANY:
+            options["k_order"] = order.k_order
+        c = None if data.c is None else operand_bits(data.c, self.engine.formats[2], None, "c")
+        added = None if c is None else values_of_bits(c, self.engine.formats[2])
+        return _errors(
+            self.expected(data), model_results(self.engine, *self._used(data), added, data.scaling, options)[0]
+        )
 
     @default_fp_state
     def bounded(self, data: Data) -> Bounded:
@@ -246,19 +253,21 @@ class EngineProduct:
 
     def _bound(self, data: Data) -> np.ndarray:
         """Bound of the error before the rounding to an output format."""
-        engine, rounded = self.engine, self.rounded(data)
+        rounded, scaling = self.rounded(data), data.scaling
+        used = used_operands(self.engine, *rounded, scaling)
+        c = None if data.c is None else data.c.astype(np.float64)
+        outside = scaling is not None and scaling.roundings > 0
+        result = get_format("fp32") if outside else self.engine.formats[3]
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.promote_every is None:
-                bound = bounds.gemm_bound(engine, *rounded, data.c, scale_a=data.scale_a, scale_b=data.scale_b)
-            else:
-                bound = self._promoted_bound(*rounded, data, self.promote_every)
+            case = KernelBound(self.engine, used, c, scaling, self.order(data), result, running=False)
+            bound = case.bound(False)
             if self.reference == "rounded":
                 return bound
-            expected, used = self.expected(data), self._scaled(rounded, data)
-            if np.array_equal(expected[0], used[0]) and np.array_equal(expected[1], used[1]):
+            expected, (a, b) = self.expected(data), self._scaled(rounded, data)
+            if np.array_equal(expected[0], a) and np.array_equal(expected[1], b):
                 return bound
-            lost = np.abs(expected[0] - used[0]) @ np.abs(expected[1])
-            lost = lost + np.abs(used[0]) @ np.abs(expected[1] - used[1])
+            lost = np.abs(expected[0] - a) @ np.abs(expected[1])
+            lost = lost + np.abs(a) @ np.abs(expected[1] - b)
             return np.where(np.isnan(lost), np.inf, bound + lost * bounds.MARGIN)
 
     def rounded(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
@@ -276,18 +285,18 @@ class EngineProduct:
         """A and B as the engine multiplies them, float64 with their block scales."""
         return self._scaled(self.rounded(data), data)
 
-    def _scaled(self, pair, data: Data) -> tuple[np.ndarray, np.ndarray]:
-        a, b, scales_a, scales_b = scaled_values(self.engine, pair[0], pair[1], data.scale_a, data.scale_b)
-        return apply_scales(self.engine, a, b, scales_a, scales_b)
+    def _used(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
+        """A and B as the engine takes them, in the types of its formats."""
+        pairs = zip(data[:2], self.engine.formats[:2], "ab", strict=True)
+        a, b = (values_of_bits(_encoded(x, fmt, name), fmt) for x, fmt, name in pairs)
+        return a, b
 
-    def _promoted_bound(self, a, b, data: Data, every: int) -> np.ndarray:
-        facts = facts_of(self.engine, a, b)
-        sizes = np.abs(a) @ np.abs(b)
-        c = 0.0 if data.c is None else np.abs(data.c.astype(np.float64))
-        found = bounds.promoted_bound(
-            self.engine, np.where(np.isfinite(sizes), sizes, 0.0), a.shape[1], every, facts, c
-        )
-        return np.where(np.isfinite(sizes), found, np.inf)
+    def _scaled(self, pair, data: Data) -> tuple[np.ndarray, np.ndarray]:
+        if self.engine.scale_format is not None and data.scaling is None:
+            self.engine.check_scales(pair[0].shape, pair[1].shape, None, None)
+        if data.scaling is None:
+            return pair
+        return pair[0] * data.scaling.spread_a(), pair[1] * data.scaling.spread_b()
 
 
 def _encoded(x: np.ndarray, fmt: Format | IntegerFormat, name: str) -> np.ndarray:
@@ -324,8 +333,8 @@ class MethodProduct:
         ValueError
             As :func:`mpgemm.recovered_gemm`; also for block scales, which methods do not take.
         """
-        if data.scale_a is not None or data.scale_b is not None:
-            raise ValueError("recovery methods take no block scales")
+        if data.scaling is not None:
+            raise ValueError("recovery methods take no scales")
         return _errors(self.expected(data), recovered_gemm(data.a, data.b, data.c, self.method, self.engine))
 
     @default_fp_state

@@ -17,6 +17,15 @@ and with S' <= S + (errors so far), T steps give ``(1 + alpha)^T - 1`` times ``S
 its own `step_error`. The bound is infinite where a sum could overflow. Everything is evaluated in FP64 with a relative
 margin (:data:`MARGIN`) for its own rounding errors.
 
+Units that cut towards zero everywhere do better: no sum is ever larger than the sizes that were added up, so that errors do not
+compound, and what is lost of products is missing from the sums whose size sets the alignment. With ``p`` of products and ``q``
+of sums lost in all T steps, over the largest power of two M: what is lost of products is at most ``L <= p M``, and ``M <= S
+- L`` (a power of two that an addend reaches is at most the sum of all that was kept), hence ``L <= p S / (1 + p)`` and
+
+    error <= (p + q) / (1 + p) S + T beta      (q <= 1),
+
+0.35 S instead of 0.70 S for 4,096 FP8 products on Hopper, whose adder keeps 13 bits.
+
 Block scales. The engine then computes ``c + sum_k (s_k a_k)(t_k b_k)``; S is the one of the scaled operands. A fused dot-add
 multiplies the scales into each product exactly and adds their exponents, so the derivation above holds with "operand and its
 scale" for "operand"; under the edge rule scaled_zero="keeps_scale" a zero below a large scale lifts the alignment. A
@@ -87,7 +96,10 @@ def steps_of(engine: Engine, k: int, terms: int) -> int:
 
 def overflow_from(engine: Engine) -> float:
     """The size of a sum, or of a product, from which a result may be infinite."""
-    limit = engine.formats[3].max_finite
+    result = engine.formats[3]
+    if isinstance(result, IntegerFormat):
+        return float(result.maximum) + 1
+    limit = result.max_finite
     overflow = getattr(accumulator_of(engine), "product_overflow_exponent", None)
     return limit if overflow is None else min(limit, 2.0**overflow * (1 - 2.0**-20))
 
@@ -125,9 +137,8 @@ def accumulation_bound(
     result = engine.formats[3]
     if isinstance(result, IntegerFormat):
         return np.where(sizes <= result.maximum, 0.0, np.inf)
-    factor = growth(error.relative, steps)
+    factor, absolute = chain_error(error, steps)
     with np.errstate(over="ignore", invalid="ignore"):
-        absolute = error.absolute * steps * (1 + factor) if steps else 0.0
         bound = np.where(sizes > 0, sizes * factor, 0.0) + absolute
         if not finite:
             bound = np.where((sizes + bound) * MARGIN < overflow_from(engine), bound, np.inf)
@@ -169,12 +180,33 @@ def promoted_bound(
     error = step_error(engine, facts)
     blocks, steps = -(-k // every), steps_of(engine, min(every, k), error.terms)
     inside = accumulation_bound(engine, sizes, steps, facts, finite=finite)
-    factor = growth(error.relative, steps)
+    _, absolute = chain_error(error, steps)
     with np.errstate(over="ignore", invalid="ignore"):
-        inside = inside + max(blocks - 1, 0) * error.absolute * steps * (1 + factor) * MARGIN
+        inside = inside + max(blocks - 1, 0) * absolute * MARGIN
         total = np.asarray(sizes, np.float64) * MARGIN + addend + inside
         bound = (inside + total * growth(2.0**-24, blocks) + blocks * 2.0**-149) * MARGIN
         return bound if finite else np.where((total + bound) * MARGIN < engine.formats[3].max_finite, bound, np.inf)
+
+
+def chain_error(error: StepError, steps: int) -> tuple[float, float]:
+    """(relative, absolute) error of a chain of so many steps: of S, and beside it.
+
+    Parameters
+    ----------
+    error : StepError
+        Of one step.
+    steps : int
+    """
+    if not steps:
+        return 0.0, 0.0
+    factor = growth(error.relative, steps)
+    absolute = error.absolute * steps * (1 + factor)
+    parts = error.alignment
+    if parts is None or not parts.towards_zero:
+        return factor, absolute
+    products, sums = parts.products * steps, (parts.sums + parts.rounding) * steps
+    kept = (products + sums) / (1 + products) if sums <= 1 else math.inf
+    return (kept, error.absolute * steps) if kept < factor else (factor, absolute)
 
 
 def growth(relative: float, steps: int) -> float:

@@ -65,9 +65,8 @@ def evenly_spread(data: Data, side: int) -> tuple[np.ndarray, np.ndarray]:
 def part_of(data: Data, rows: np.ndarray, columns: np.ndarray) -> Data:
     """Some rows of A and columns of B."""
     c = None if data.c is None else data.c[np.ix_(rows, columns)]
-    scale_a = None if data.scale_a is None else data.scale_a[rows]
-    scale_b = None if data.scale_b is None else data.scale_b[:, columns]
-    return Data(data.a[rows], data.b[:, columns], c, scale_a, scale_b)
+    scaling = None if data.scaling is None else data.scaling.part(rows, columns)
+    return Data(data.a[rows], data.b[:, columns], c, scaling)
 
 
 def random_part(data: Data, block: tuple[int, int], rng: np.random.Generator) -> Data:
@@ -83,10 +82,11 @@ def in_random_order(data: Data, together: int, rng: np.random.Generator) -> Data
     blocks = rng.permutation(whole)
     order = np.append((blocks[:, None] * together + np.arange(together)).ravel(), np.arange(whole * together, k))
     data = data._replace(a=data.a[:, order], b=data.b[order])
-    if data.scale_a is None or data.scale_b is None:
+    if data.scaling is None or data.scaling.block is None:
         return data
-    blocks = np.append(blocks, np.arange(whole, data.scale_a.shape[1]))
-    return data._replace(scale_a=data.scale_a[:, blocks], scale_b=data.scale_b[blocks])
+    everything = np.arange(data.a.shape[0]), np.arange(data.b.shape[1])
+    blocks = np.append(blocks, np.arange(whole, -(-k // together)))
+    return data._replace(scaling=data.scaling.part(*everything, blocks))
 
 
 @dataclass(frozen=True)

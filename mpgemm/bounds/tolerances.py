@@ -11,7 +11,8 @@ from mpgemm.bounds import bounds
 from mpgemm.bounds.bounded_product import Bounded, BoundedProduct, Data, EngineProduct, MethodProduct, upwards
 from mpgemm.bounds.faults import SIDE as FAULT_SIDE
 from mpgemm.bounds.faults import Limit, blocks_for, case_of, faults_seen
-from mpgemm.bounds.operand_facts import facts_of, scaled_values
+from mpgemm.bounds.kernel_bound import used_operands
+from mpgemm.bounds.kernel_order import ANY, kernel_order
 from mpgemm.bounds.populations import SIDE, Drawn, Orders, Population, corner, evenly_spread, part_of
 from mpgemm.bounds.published_bounds import block_fma_bounds
 from mpgemm.bounds.statistical import FEWEST, Sample, check_share, estimate, largest_ratio, plan, sample, tightest_line
@@ -21,7 +22,9 @@ from mpgemm.bounds.vacuity import Vacuity, check_line, check_tolerance, on_the_w
 from mpgemm.recovery.engines import plain_engine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, get_method
 from tensorcore_models.engines.engine import Engine
-from tensorcore_models.formats import Format, get_float_format
+from tensorcore_models.engines.order import KOrder
+from tensorcore_models.engines.scaling import read_scales
+from tensorcore_models.formats import Format, IntegerFormat, get_float_format
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.machine.threads import one_thread
 
@@ -61,7 +64,9 @@ def tolerance(
     parameters: Mapping[str, float] | None = None,
     shape: tuple[int, int] = SHAPE,
     seed: int = 0,
-    promote_every: int | None = None,
+    promote_every: int | tuple[int, int] | None = None,
+    k_order: KOrder = "sequential",
+    splits: int = 1,
     scale_a=None,
     scale_b=None,
     reference: str = "given",
@@ -95,11 +100,13 @@ def tolerance(
     distribution, parameters, shape, seed
         Draw the data instead: a name of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`, its parameters, (m, n) of the products
         that the tolerance is for, and the seed of the pair for which a line is certified.
-    promote_every : int, optional
+    promote_every : int or (least, most), optional
         Products after which the kernel adds its chain to a sum in FP32 outside of the unit and starts anew.
-    scale_a, scale_b : array_like, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), optional
-        Block scales that go with `data` on a block-scaled engine, as :meth:`Engine.gemm` takes them (values, or encodings
-        where they are uint8). |A|, |B| and the exact product are then those of the scaled operands.
+    scale_a, scale_b : array_like, optional
+        Scales that go with `data`, read by shape and type (:func:`tensorcore_models.read_scales`). |A|, |B| and the exact
+        product are then those of the scaled operands.
+    k_order, splits : optional
+        Orders of k that the kernel may have, as for :func:`mpgemm.testing.gemm_tolerance`.
     reference : {"given", "rounded"}
         Whether the test computes its expected result from the operands as given, so that their rounding counts, or from the
         rounded ones. Without data nothing is known of a rounding: it is left out.
@@ -138,7 +145,7 @@ def tolerance(
     >>> bool((abs(d - a.values() @ b.values()) <= found.bound).all()), found.vacuity.vacuous
     (True, False)
     """
-    product = _product(engine, method, fmt, reference, out_format, promote_every)
+    product = _product(engine, method, fmt, reference, out_format, promote_every, k_order, splits)
     check_share(quantile, confidence)
     if check is not None:
         check_line(*check)
@@ -149,7 +156,10 @@ def tolerance(
             raise ValueError("a distribution needs k, the length of the dot products")
         population: Population = Drawn(distribution, (shape[0], _length(k), shape[1]), seed, dict(parameters or {}))
     elif data is not None:
-        population = Orders(_given(data, scale_a, scale_b), product.engine.block_size or 1)
+        given = _given(data, scale_a, scale_b, product.engine)
+        population = Orders(
+            given, (given.scaling.block if given.scaling is not None else product.engine.block_size) or 1
+        )
     else:
         return _without_data(product, k, scale_a, scale_b)
     m, length, n = population.shape
@@ -172,13 +182,15 @@ def _length(k) -> int:
     return int(k)
 
 
-def _product(engine, method, fmt, reference: str, out_format: str | None, every) -> EngineProduct | MethodProduct:
+def _product(
+    engine, method, fmt, reference: str, out_format: str | None, every, k_order: KOrder, splits: int
+) -> EngineProduct | MethodProduct:
     """What is tested."""
     narrow = None if out_format is None else get_float_format(out_format)
     if method is not None:
         row = get_method(method)
-        if every is not None:
-            raise ValueError("a method says itself where it adds up: leave promote_every out")
+        if every is not None or k_order != "sequential" or splits != 1:
+            raise ValueError("a method says itself where it adds up: leave promote_every out, and k_order and splits")
         if fmt is not None:
             raise ValueError("a method has a word format of its own: leave fmt out, or give it as the method's option")
         return MethodProduct(row, resolve_engine(engine, row), narrow)
@@ -187,12 +199,11 @@ def _product(engine, method, fmt, reference: str, out_format: str | None, every)
     engine = plain_engine(engine, fmt) if isinstance(engine, str) else engine
     if engine.formats[3].name == (narrow.name if narrow else None):
         narrow = None
-    if every is not None and (_length(every) < 1 or every % engine.k):
-        raise ValueError(f"promote_every is {every}, expected a multiple of the {engine.k} products of {engine.label}")
-    return EngineProduct(engine, every, reference, narrow)
+    kernel_order(engine, engine.k, splits, k_order if isinstance(k_order, str) else "sequential", every, None)
+    return EngineProduct(engine, every, reference, narrow, k_order, splits)
 
 
-def _given(data, scale_a, scale_b) -> Data:
+def _given(data, scale_a, scale_b, engine: Engine) -> Data:
     arrays = [np.asarray(x) for x in data if x is not None]
     a, b = arrays[:2]
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
@@ -200,33 +211,60 @@ def _given(data, scale_a, scale_b) -> Data:
     for x, name in zip(arrays, "abc", strict=False):
         if not np.isfinite(x.astype(np.float64)).all():
             raise ValueError(f"{name} holds values that are not finite: nothing can be said of such a product")
-    scales = (None if x is None else np.asarray(x) for x in (scale_a, scale_b))
-    return Data(a, b, arrays[2] if len(arrays) > 2 else None, *scales)
+    scaling = read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], engine)
+    return Data(a, b, arrays[2] if len(arrays) > 2 else None, scaling)
 
 
 # -- the parts -----------------------------------------------------------------------------------------------------------
-def _a_priori(product: EngineProduct, k: int, facts) -> tuple[float, float, list[str], dict[str, float]]:
+def _a_priori(product: EngineProduct, k: int, facts, scaling=None) -> tuple[float, float, list[str], dict[str, float]]:
     """(relative, absolute, derivation, published bounds) of an engine, its operands exact."""
     engine = product.engine
     step = bounds.step_error(engine, facts)
-    chains = 1 if product.promote_every is None else -(-k // product.promote_every)
-    steps = bounds.steps_of(engine, min(k, product.promote_every or k), step.terms)
-    relative = bounds.growth(step.relative, steps) * bounds.MARGIN**2
-    absolute = step.absolute * steps * (1 + bounds.growth(step.relative, steps)) * bounds.MARGIN if steps else 0.0
-    many = "" if product.promote_every is None else f"{chains} chains of "
+    order = kernel_order(engine, k, product.splits, product.k_order, product.promote_every, scaling)
+    chains = order.additions + 1
+    whole = order.promote_every is None and order.block is None  # the steps of all chains together
+    ragged = order.additions if whole and order.k_order != ANY else 0
+    steps = bounds.steps_of(engine, order.longest, step.terms) + ragged * bounds.steps_of(engine, engine.k, step.terms)
+    relative, absolute = bounds.chain_error(step, steps)
+    compounded = relative == bounds.growth(step.relative, steps)
+    relative, absolute = relative * bounds.MARGIN**2, absolute * bounds.MARGIN
+    many = "" if whole else f"{chains} chains of "
     lines = [f"{engine.label}: {many}{steps} steps of {step.terms} products"]
     lines += [f"each step: {text}" for text in step.derivation]
-    lines.append(f"alpha = {step.relative:.4g}, beta = {step.absolute:.4g}; (1 + alpha)^{steps} - 1 = {relative:.6g}")
-    if product.promote_every is not None:
-        outside = bounds.growth(2.0**-24, chains)
+    lines.append(
+        f"alpha = {step.relative:.4g}, beta = {step.absolute:.4g}; {_in_all(step, steps, relative, compounded)}"
+    )
+    if order.additions and isinstance(engine.formats[3], Format):
+        outside = bounds.growth(
+            2.0**-24 if not whole else engine.formats[3].unit_roundoff, chains if not whole else order.additions
+        )
         relative = (relative + (1 + relative) * outside) * bounds.MARGIN
-        absolute = (absolute * (1 + outside) + 2.0**-149) * chains * bounds.MARGIN
-        lines.append(f"the chains are added up in FP32 outside: {outside:.4g} of the sum more")
+        absolute = (absolute * (1 + outside) + 2.0**-149) * (1 if whole else chains) * bounds.MARGIN
+        lines.append(f"the chains are added up{'' if whole else ' in FP32'} outside: {outside:.4g} of the sum more")
+    if scaling is not None and scaling.roundings:
+        both = bounds.growth(2.0**-24, scaling.roundings + isinstance(engine.formats[3], IntegerFormat))
+        largest = float(np.max(np.abs(scaling.a), initial=0.0) * np.max(np.abs(scaling.b), initial=0.0))
+        largest *= abs(scaling.whole_a * scaling.whole_b) if scaling.applied == "product" else 1.0
+        relative = (relative + (1 + relative) * both) * bounds.MARGIN
+        scaled = 1.0 if scaling.applied == "product" else largest
+        absolute = absolute * scaled * (1 + both) * bounds.MARGIN + (2 + largest) * chains * 2.0**-148
+        lines.append(f"scales: {scaling.in_words()}; their roundings: {both:.4g} of the sum more")
     published = {}
     if isinstance(engine.formats[0], Format):
         found = block_fma_bounds(max(k, 1), step.terms, 0.0, engine.formats[3].unit_roundoff)
         published = {f"block FMA, {name}": value for name, value in found.items()}
     return relative, absolute, lines, published
+
+
+def _in_all(step, steps: int, relative: float, compounded: bool) -> str:
+    """How the error of a step becomes that of all."""
+    if compounded:
+        return f"(1 + alpha)^{steps} - 1 = {relative:.6g}"
+    products, sums = steps * step.alignment.products, steps * (step.alignment.sums + step.alignment.rounding)
+    return (
+        f"all is cut towards zero, so that nothing compounds: p = {products:.4g} of products, q = {sums:.4g} of sums, "
+        f"(p + q) / (1 + p) = {relative:.6g}"
+    )
 
 
 def _rounded_output(relative: float, absolute: float, fmt: Format | None, lines: list[str]) -> tuple[float, float]:
@@ -284,9 +322,9 @@ def _size_form(product: BoundedProduct, data: Data, found: Bounded):
         return relative, 0.0, lines, {}, (relative, 0.0)
     engine, k = product.engine, data.a.shape[1]
     used = product.rounded(data)
-    *_, scales_a, scales_b = scaled_values(engine, *used, data.scale_a, data.scale_b)
-    relative, absolute, lines, published = _a_priori(product, k, facts_of(engine, *used, scales_a, scales_b))
-    if product.reference == "given" and engine.scale_format is None:
+    facts = used_operands(engine, *used, data.scaling).facts
+    relative, absolute, lines, published = _a_priori(product, k, facts, data.scaling)
+    if product.reference == "given" and data.scaling is None:
         given = (data.a.astype(np.float64), data.b.astype(np.float64))
         relative, absolute = _rounding_of_operands(engine, *given, *used, relative, absolute, lines)
     inner = relative, absolute

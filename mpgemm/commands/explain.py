@@ -9,7 +9,9 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.describe import describe
+from mpgemm.bounds.scaled_dot import describe_scaled
 from mpgemm.bounds.two_engines import SideBySide, side_by_side
+from mpgemm.commands.scale_options import scales_of
 from mpgemm.experiments.cases import file_case, generated_cases, with_addend
 from mpgemm.experiments.valpey5 import VALPEY_A, VALPEY_B, VALPEY_C
 from mpgemm.options.prose import wrapped
@@ -17,6 +19,7 @@ from mpgemm.recovery.engines import plain_engine
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.run import recovered_gemm
 from mpgemm.reporting import report
+from tensorcore_models.engines.scaling import read_scales
 from tensorcore_models.formats.names import FP8, format_family, operand_format
 
 #: Rows and columns of a generated product in which an element that differs is looked for.
@@ -34,8 +37,12 @@ def run(args: argparse.Namespace) -> int:
     if len(args.engine) > 2:
         raise ValueError(f"--engine takes one engine, or two to compare, got {len(args.engine)}")
     if len(args.engine) == 2:
+        if args.scale_a is not None or args.scale_b is not None:
+            raise ValueError("--scale-a and --scale-b take one engine")
         return _compare(args)
     engine = args.engine[0] if args.engine else None
+    if args.scale_a is not None or args.scale_b is not None:
+        return _scaled(args, engine or "h100")
     method = args.method or ("ootomo" if args.format is None else _plain(args.format))
     a, b, c = _operands(args)
     description = describe(get_method(method), a, b, c, engine)
@@ -46,6 +53,40 @@ def run(args: argparse.Namespace) -> int:
     text = description.attribution if args.attribution_only else description if args.all else description.folded()
     print("\n".join(wrapped(line, hang="    ") if line.strip() else line for line in str(text).split("\n")))
     return 0
+
+
+def _scaled(args, name: str) -> int:
+    """The plain product of operands with scales."""
+    matrices = _scaled_operands(args)
+    engine = plain_engine(name, None if ":" in name else args.format or "fp8")
+    a, b = matrices
+    i, j = args.element or (0, 0)
+    if not (0 <= i < a.shape[0] and 0 <= j < b.shape[1]):
+        raise ValueError(f"--element {i} {j} is outside the {a.shape[0]} x {b.shape[1]} product")
+    scaling = read_scales(**scales_of(args), m=a.shape[0], k=a.shape[1], n=b.shape[1], unit=engine)
+    assert scaling is not None
+    found = describe_scaled(engine, a[i], b[:, j], scaling.part(np.array([i]), np.array([j])))
+    if args.json:
+        print(report.json_text(found.to_dict()), end="")
+        return 0
+    first, *others = found.sentences()
+    print(wrapped(first))
+    headings = ("k", "chain", "exact", "times", "total")
+    rows = [
+        (f"{s.start}:{s.stop}", f"{s.chain:.9g}", f"{s.exact:.9g}", f"{s.factor:.9g}", f"{s.total:.9g}")
+        for s in found.steps
+    ]
+    print(f"\n{report.Table('chains of the unit', headings, rows).shown()}\n")
+    print("\n".join(wrapped(text) for text in others))
+    return 0
+
+
+def _scaled_operands(args) -> tuple[np.ndarray, np.ndarray]:
+    """A and B as matrices."""
+    if args.a:
+        return _vector(args.a, "a")[None], _vector(args.b, "b")[:, None]
+    a, b, _ = _matrices(args, None)
+    return a, b
 
 
 # -- operands ------------------------------------------------------------------------------------------------------------

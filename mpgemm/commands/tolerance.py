@@ -7,7 +7,9 @@ import sys
 from mpgemm.bounds.tolerance_result import Line, Tolerance
 from mpgemm.bounds.tolerances import SHAPE, Interrupted, tolerance
 from mpgemm.bounds.vacuity import Vacuity
+from mpgemm.commands.check import orders_of
 from mpgemm.commands.matrices import given_pair, parameters_of
+from mpgemm.commands.scale_options import scales_of
 from mpgemm.inputs.files import read_matrix
 from mpgemm.options.prose import wrapped
 from mpgemm.options.tolerance import K
@@ -60,7 +62,7 @@ def _tolerance(args: argparse.Namespace, first) -> Tolerance:
     engine = args.engine or (None if args.method else "h100")
     return tolerance(
         engine, method=args.method, fmt=args.format, reference=args.reference, out_format=args.out_format,
-        promote_every=args.promote_every,
+        **{**orders_of(args), "k_order": args.k_order or "sequential"}, **scales_of(args),
         quantile=args.quantile, confidence=args.confidence, check=check, first=first,
         progress=None if args.quiet or not sys.stderr.isatty() else report.Progress(sys.stderr), **where,
     )  # fmt: skip

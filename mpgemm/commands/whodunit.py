@@ -5,6 +5,7 @@ import sys
 
 import tensorcore_models as tcm
 from mpgemm.commands import library_options as options
+from mpgemm.commands.scale_options import scales_of
 from mpgemm.experiments.suspects import Suspect, Whodunit
 from mpgemm.experiments.whodunit import Interrupted, whodunit
 from mpgemm.inputs.files import read_matrix
@@ -41,7 +42,16 @@ def run(args: argparse.Namespace) -> int:
     fmt = tcm.get_format(result)
     try:
         answer = whodunit(
-            a, b, found, fmt, addend, methods=methods, recipes=recipes, device=args.gpu, progress=progress
+            a,
+            b,
+            found,
+            fmt,
+            addend,
+            methods=methods,
+            recipes=recipes,
+            device=args.gpu,
+            progress=progress,
+            **scales_of(args),
         )
     except Interrupted as stopped:
         print(f"\nmpgemm whodunit: interrupted: {stopped.known}", file=sys.stderr)

@@ -19,6 +19,8 @@ from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.engines.order import Chain, Order, Sum, Unit, evaluate, order_of
+from tensorcore_models.engines.scaled import scaled_sums
+from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.formats import Format, IntegerFormat, get_float_format
 from tensorcore_models.formats.interop import format_of_dtype
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
@@ -59,8 +61,8 @@ class Product:
         The addend.
     """
 
-    def __init__(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None):
-        self.a, self.b, self.c = a, b, c
+    def __init__(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, scaling: Scaling | None = None):
+        self.a, self.b, self.c, self.scaling = a, b, c, scaling
         self.words = WordStore(8)
         self._bits: dict[tuple, np.ndarray] = {}
         self._chains: dict[tuple, np.ndarray] = {}
@@ -145,7 +147,7 @@ class Candidate:
 
 def candidates(
     a: np.ndarray, b: np.ndarray, result: AnyFormat, *, methods: Sequence[RecoveryMethod] | None = None,
-    recipes: Iterable[Recipe] = (), device: str | None = None,
+    recipes: Iterable[Recipe] = (), device: str | None = None, scaling: Scaling | None = None,
 ) -> Iterator[Candidate]:  # fmt: skip
     """Every candidate whose formats fit.
 
@@ -161,6 +163,8 @@ def candidates(
         Of libraries, tried as well.
     device : str, optional
         The device asked about: what it computes comes first and goes by its name.
+    scaling : Scaling, optional
+        Of the operands; then instructions and recipes alone are tried, with scales where their rule applies them.
     """
     for recipe in recipes:
         traits = {"arithmetic": recipe.engine.label, "order": summary(recipe.order), "result": result.name}
@@ -171,7 +175,7 @@ def candidates(
     own: list[Candidate] = []
     others: list[Candidate] = []
     short = all(_short(x) for x in (a, b))
-    for family, rounding in _families(a, b, result, asked):
+    for family, rounding in _families(a, b, result, asked, scaling):
         line = own if family[0].label in asked else others
         line.append(_candidate(family, "one chain over k", {}, "one chain", rounding, result))
         for how, order, words, engines in _orders(family, k, result):
@@ -180,6 +184,8 @@ def candidates(
             line.append(_candidate(engines, how, order, words, rounding, result))
     yield from own
     yield from others
+    if scaling is not None:
+        return
     if a.dtype.kind not in "iu" and b.dtype.kind not in "iu" and isinstance(result, Format):
         yield from _cpu(a, b, result)
     if any(x.dtype in (np.float32, np.float64) for x in (a, b)):
@@ -187,12 +193,12 @@ def candidates(
 
 
 def _families(
-    a: np.ndarray, b: np.ndarray, result: AnyFormat, asked: set[str]
+    a: np.ndarray, b: np.ndarray, result: AnyFormat, asked: set[str], scaling: Scaling | None = None
 ) -> Iterator[tuple[list[MatrixEngine], str | None]]:
     """Engines that compute the same with the roundings that bring the operands into their formats; the asked ones first."""
     holds: dict[str, bool] = {}
     found: dict[tuple, list[MatrixEngine]] = {}
-    for engine in sorted(_units(result), key=lambda e: e.label not in asked):
+    for engine in sorted(_units(result, scaling), key=lambda e: e.label not in asked):
         for rounding in _roundings(engine, a, b, holds):
             found.setdefault((*_arithmetic(engine, rounding), rounding), []).append(engine)
     for key, family in found.items():
@@ -206,12 +212,18 @@ def _arithmetic(engine: MatrixEngine, rounding: str | None) -> tuple:
     return engine.accumulator, *engine.formats
 
 
-def _units(result: AnyFormat) -> Iterator[MatrixEngine]:
+def _units(result: AnyFormat, scaling: Scaling | None = None) -> Iterator[MatrixEngine]:
     """Instructions and IEEE chains whose results can become `result`."""
+    blocks: tuple[str | None, int | None] = (None, None)
+    if scaling is not None and scaling.applied == "product":
+        blocks = scaling.rule_a.format, scaling.rule_a.along
     for row in tcm.list_instructions():
-        plain = row.published and row.scale_format is None and row.c_format == row.d_format
-        if plain and _becomes(row.formats[3], result):
+        plain = row.published and (row.scale_format, row.block_size) == blocks and row.c_format == row.d_format
+        scaled = scaling is not None and isinstance(row.formats[3], IntegerFormat) and isinstance(result, Format)
+        if plain and (_becomes(row.formats[3], result) or scaled):
             yield row
+    if blocks != (None, None):
+        return
     for fmt in ("fp32", "fp16", "bf16", "fp64"):
         for wide in dict.fromkeys((fmt, "fp64" if fmt == "fp64" else "fp32")):
             engine = ieee_engine(fmt, wide)
@@ -313,6 +325,13 @@ def _joined(engine: MatrixEngine, k: int) -> Iterator[tuple[str, dict, str, obje
 def _engine(engine: Engine, rounding, order: dict, product: Product) -> tuple[np.ndarray, AnyFormat]:
     formats = engine.formats
     x, y = product.bits("a", formats[0], rounding), product.bits("b", formats[1], rounding)
+    if product.scaling is not None and product.scaling.roundings:
+        sums = scaled_sums(engine, x, y, product.scaling, **order)
+        sums = sums if product.c is None else sums + product.c.astype(np.float32)
+        return sums.view(np.uint32), tcm.get_format("fp32")
+    if product.scaling is not None:
+        scales = product.scaling.bits_a, product.scaling.bits_b
+        return engine.gemm_bits(x, y, product.addend(formats[2]), *scales, **order), formats[3]
     return engine.gemm_bits(x, y, product.addend(formats[2]), **order), formats[3]
 
 
@@ -375,7 +394,10 @@ def _recipe(recipe: Recipe, result, product: Product) -> tuple[np.ndarray, AnyFo
     if product.c is not None:
         raise ValueError("recipes have no addend")
     x, y = (product.bits(name, fmt, None) for name, fmt in zip("ab", recipe.engine.formats, strict=False))
-    return dataclasses.replace(recipe, shape=None).gemm_bits(x, y, out_format=result.name), result
+    recipe = dataclasses.replace(recipe, shape=None)
+    if product.scaling is not None:
+        return recipe.scaled_bits(x, y, product.scaling, out_format=result.name), result
+    return recipe.gemm_bits(x, y, out_format=result.name), result
 
 
 def _methods(rows: Sequence[RecoveryMethod], result, asked: set[str]) -> Iterator[Candidate]:

@@ -299,7 +299,7 @@ def _filled(data: Data, engine: Engine) -> tuple[Data, tuple[int, int]]:
         exponent = math.floor(math.log2(fmt.max_finite / largest)) if narrow else 0
         scaled.append(np.ldexp(x.astype(np.float64), exponent) if exponent else x)
         exponents.append(exponent)
-    return Data(*scaled), (exponents[0], exponents[1])
+    return Data(scaled[0], scaled[1]), (exponents[0], exponents[1])
 
 
 def _whole(measured: Measured, exact: np.ndarray) -> float:

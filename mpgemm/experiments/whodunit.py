@@ -9,6 +9,7 @@ import numpy as np
 from mpgemm.experiments.candidates import Candidate, Product, candidates
 from mpgemm.experiments.suspects import Difference, Suspect, Whodunit, expected_by_chance
 from mpgemm.recovery.methods import RecoveryMethod
+from tensorcore_models.engines.scaling import read_scales
 from tensorcore_models.formats import Format, IntegerFormat, get_format, operand_format
 from tensorcore_models.formats.interop import format_of_dtype
 from tensorcore_models.formats.operands import check_bits, operand_bits, values_of_bits
@@ -51,6 +52,8 @@ def whodunit(
     methods: Sequence[RecoveryMethod] | None = None,
     recipes: Iterable[Recipe] = (),
     device: str | None = None,
+    scale_a=None,
+    scale_b=None,
     progress: Progress | None = None,
 ) -> Whodunit:
     """Which instructions, orders of k, recovery methods and CPU kernels give a result bit for bit, and how many by chance.
@@ -71,6 +74,9 @@ def whodunit(
         Recipes of libraries to try as well.
     device : str, optional
         The device asked about: what it computes goes by its name and comes first.
+    scale_a, scale_b : array_like, optional
+        Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`); instructions alone are tried
+        then.
     progress : callable, optional
         (done, total, label).
 
@@ -90,10 +96,11 @@ def whodunit(
     if 0 in (*found.shape, a.shape[1]):
         raise ValueError(f"A is {a.shape} and B is {b.shape}: an empty product tells nothing")
     found, fmt = _encoded(found, result)
-    line = list(candidates(a, b, fmt, methods=methods, recipes=recipes, device=device))
+    scaling = read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1])
+    line = list(candidates(a, b, fmt, methods=methods, recipes=recipes, device=device, scaling=scaling))
     if not line:
         raise ValueError(f"nothing modelled takes {a.dtype} and {b.dtype} operands and gives {fmt.name}")
-    search = _Search(_Scene(a, b, found, fmt, addend), line, progress or (lambda done, total, label: None))
+    search = _Search(_Scene(a, b, found, fmt, addend, scaling), line, progress or (lambda done, total, label: None))
     try:
         return search.answer(device)
     except KeyboardInterrupt:
@@ -116,8 +123,8 @@ def _encoded(
 class _Scene:
     """The product and what was found."""
 
-    def __init__(self, a, b, found, result, addend):
-        self.a, self.b, self.found, self.result, self.addend = a, b, found, result, addend
+    def __init__(self, a, b, found, result, addend, scaling=None):
+        self.a, self.b, self.found, self.result, self.addend, self.scaling = a, b, found, result, addend, scaling
         self._whole: tuple[Candidate, list] | None = None
 
     @property
@@ -139,7 +146,11 @@ class _Scene:
         if not isinstance(self.result, Format) or self.result.bits > 16 or rows.size * columns.size <= side * side:
             return self.spread(side)
         with np.errstate(all="ignore"):
-            sums = self.a[rows].astype(np.float64) @ self.b[:, columns].astype(np.float64)
+            a, b = self.a[rows].astype(np.float64), self.b[:, columns].astype(np.float64)
+            if self.scaling is not None:
+                part = self.scaling.part(rows, columns)
+                a, b = a * part.spread_a(), b * part.spread_b()
+            sums = a @ b
             if self.addend is not None:
                 sums = sums + self.addend[np.ix_(rows, columns)].astype(np.float64)
             found = values_of_bits(self.found[np.ix_(rows, columns)], self.result).astype(np.float64)
@@ -163,7 +174,8 @@ class _Scene:
         """The part of the product that gives these elements."""
         rows, columns = where
         c = None if self.addend is None else self.addend[np.ix_(rows, columns)]
-        return Product(np.ascontiguousarray(self.a[rows]), np.ascontiguousarray(self.b[:, columns]), c)
+        scaling = None if self.scaling is None else self.scaling.part(rows, columns)
+        return Product(np.ascontiguousarray(self.a[rows]), np.ascontiguousarray(self.b[:, columns]), c, scaling)
 
     def sums(self, candidate: Candidate, product: Product, where: Elements) -> list | None:
         """The candidate's sums of elements before the last rounding, None where it refuses the operands."""
@@ -172,7 +184,7 @@ class _Scene:
                 if not candidate.whole:
                     return candidate.sums(product)
                 if self._whole is None or self._whole[0] is not candidate:
-                    self._whole = candidate, candidate.sums(Product(self.a, self.b, self.addend))
+                    self._whole = candidate, candidate.sums(Product(self.a, self.b, self.addend, self.scaling))
                 return [(bits[np.ix_(*where)], unit) for bits, unit in self._whole[1]]
             except (ValueError, TypeError):
                 return None

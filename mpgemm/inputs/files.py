@@ -98,6 +98,31 @@ def read_stack(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
     return _native(array if array.ndim == 2 else array.reshape(-1, *array.shape[-2:]))
 
 
+def read_array(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
+    """Read one array of numbers of any number of dimensions; as :func:`read_matrix` otherwise."""
+    path = Path(path)
+    array = _read(path, name)
+    return _native(tcm.as_array(array, f"{path}: {name}" if name else str(path)))
+
+
+def array_names(path: str | os.PathLike) -> list[str | None]:
+    """The names under which a file's arrays are read; [None] for a file of one array without a name.
+
+    Raises
+    ------
+    ValueError, OSError
+        If the file is damaged or of an unknown format.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        with _damage(path, ".npz archive"), np.load(path, allow_pickle=False) as archive:
+            return sorted(archive.files)
+    if suffix in (".safetensors", ".pt", ".pth"):
+        return list(_LISTERS[suffix](path))
+    return [None]
+
+
 def _read(path: Path, name: str | None) -> object:
     """What the file's reader gives."""
     try:
@@ -226,12 +251,30 @@ def _read_torch(path: Path, name: str | None) -> object:
             f"{path}: reading {path.suffix} needs PyTorch (pip install torch); without it, save as .safetensors or .npy"
         ) from None
     with _damage(path, f"{path.suffix} file of tensors"):
-        loaded = torch.load(path, map_location="cpu", weights_only=True)
-        tensors = {key: value for key, value in _flat(loaded) if isinstance(value, torch.Tensor)}
+        tensors = _torch_tensors(path)
         tensor = tensors[_choose(path, name, sorted(tensors))].detach()
         if tensor.dtype == torch.bfloat16:  # NumPy has no such type: by its bits
             return tensor.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
         return tensor.numpy()
+
+
+def _torch_tensors(path: Path) -> dict:
+    import torch
+
+    loaded = torch.load(path, map_location="cpu", weights_only=True)
+    return {key: value for key, value in _flat(loaded) if isinstance(value, torch.Tensor)}
+
+
+def _torch_names(path: Path) -> list[str]:
+    with _damage(path, f"{path.suffix} file of tensors"):
+        return sorted(_torch_tensors(path))
+
+
+def _safetensors_names(path: Path) -> list[str]:
+    import safetensors
+
+    with _damage(path, ".safetensors file"), safetensors.safe_open(path, framework="numpy") as archive:
+        return sorted(archive.keys())
 
 
 def _flat(value: object, prefix: str = "") -> Iterator[tuple[str, object]]:
@@ -381,6 +424,9 @@ _READERS = {
     ".pt": _read_torch,
     ".pth": _read_torch,
 }
+
+
+_LISTERS = {".safetensors": _safetensors_names, ".pt": _torch_names, ".pth": _torch_names}
 
 
 # -- writing --------------------------------------------------------------------------------------------------------

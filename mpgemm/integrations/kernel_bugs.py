@@ -13,6 +13,8 @@ import numpy as np
 
 from mpgemm.integrations.kernel_failure import SAMPLES, Failure, Finding
 from mpgemm.integrations.kernel_narrow import narrow_findings, narrow_sums
+from mpgemm.integrations.kernel_scales import block_scales, given_scales, mistaken_formats, own_scales
+from mpgemm.integrations.kernel_terms import lost_terms, scattered, stale_blocks
 from tensorcore_models.formats import Format, get_float_format
 from tensorcore_models.formats.rounding import round_to
 
@@ -22,36 +24,39 @@ FEWEST = 4
 GOOD = 5.0
 #: Predictions are reported up to this many times as far away as the nearest.
 NEAR = 1.5
+#: The same where there are many elements: statements that fit worse than this are told apart from the nearest.
+TOLD_APART = 1.03
 #: Tiles that kernels have.
 TILES = (8, 16, 32, 64, 128, 256)
-#: Single products along k that can be missing at once.
-SCATTERED = 16
-#: Products that are looked at for them, about.
-LOOKED_AT = 1 << 19
 
 
 def suspicions(failure: Failure) -> list[str]:
-    """Statements that explain the failing elements, the nearest first.
+    """Statements that explain the failing elements, those that leave least free first.
 
     Parameters
     ----------
     failure : Failure
     """
-    for certain in (_not_finite, _zeros):
-        text = certain(failure)
-        if text is not None:
-            return [text]
+    text = _zeros(failure)
+    if text is not None:
+        return [text]
+    failure = failure.everywhere()
     many = failure.rows.size >= FEWEST
     tests = (*_WITHOUT_PARAMETERS, *_WITH_PARAMETERS) if many else _WITHOUT_PARAMETERS
+    if not np.isfinite(failure.got).all():
+        found = [x for x in mistaken_formats(failure) if x.fit <= GOOD]
+        return [min(found).text] if found else [_NOT_FINITE]
     found = [finding for test in tests for finding in test(failure) if finding.units <= 1]
     if many:
         found += narrow_findings(failure)
     good = sorted(finding for finding in found if finding.fit <= GOOD)
     if not good and many:
-        good = list(_scattered(failure))
+        good = list(scattered(failure, GOOD))
     if good:
-        texts = [finding.text for finding in good if finding.fit <= NEAR * max(good[0].fit, 0.1)]
-        return list(dict.fromkeys(texts))
+        near = NEAR if failure.rows.size < SAMPLES else TOLD_APART
+        good = [finding for finding in good if finding.fit <= near * max(good[0].fit, 0.1)]
+        free = min(finding.free for finding in good)
+        return list(dict.fromkeys(finding.text for finding in good if finding.free == free))
     hint = narrow_sums(failure) if many else None
     if hint is not None:
         return [hint]
@@ -59,10 +64,7 @@ def suspicions(failure: Failure) -> list[str]:
     return list(dict.fromkeys(text for units, text in rest if units <= NEAR * max(rest[0][0], 1e-3)))
 
 
-def _not_finite(f: Failure) -> str | None:
-    if np.isfinite(f.got).all():
-        return None
-    return "infinities or NaN where the exact result is finite: overflow of a sum, or memory that was never written"
+_NOT_FINITE = "infinities or NaN where the exact result is finite: overflow of a sum, or memory that was never written"
 
 
 def _zeros(f: Failure) -> str | None:
@@ -77,6 +79,12 @@ def _addend(f: Failure) -> Iterator[Finding]:
         yield f.finding(f.true + times * c, f"the addend: C is {text}")
 
 
+def _again(f: Failure) -> Iterator[Finding]:
+    """The result of a run before is added: the accumulator starts from what C holds."""
+    text = "a stale C: everything is there twice, as if added to the result of a run before (or a scale of 2)"
+    yield f.finding(2 * f.true, text, 3.0)
+
+
 def _scale(f: Failure) -> Iterator[Finding]:
     best = int(np.argmax(np.abs(f.true)))
     if f.true[best] == 0 or f.got[best] == 0:
@@ -87,7 +95,7 @@ def _scale(f: Failure) -> Iterator[Finding]:
     if abs(math.log2(abs(ratio)) - exponent) < 1e-3:
         ratio, power = math.copysign(2.0**exponent, ratio), f" (2^{exponent})"
     text = f"a wrong scale: every result is {ratio:.6g}{power} times the exact one"
-    found = f.finding(ratio * f.true, text, 1 + abs(ratio))
+    found = f.finding(ratio * f.true, text, 1 + abs(ratio))._replace(free=1)
     if found.fit <= GOOD:  # within a wide bound nearly everything is a scale
         yield found
 
@@ -137,89 +145,26 @@ def _operand_transposed(f: Failure) -> Iterator[Finding]:
         yield f.finding(np.einsum("ki,ki->i", a[:, f.rows], b[:, f.columns]) + added, "A is read transposed")
 
 
-def _terms(f: Failure) -> Iterator[Finding]:
-    """Products along k that are missing, or there twice: one, a block, the end or the beginning."""
-    products = f.products()
-    k = products.shape[1]
-    if k < 2:
-        return
-    sums = np.concatenate([np.zeros((len(products), 1)), np.cumsum(products, 1)], 1)
-
-    def nearest(candidates: np.ndarray, length: int, sign: int, text: str) -> Finding:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            distance = ((f.got - f.true)[:, None] + sign * candidates) / f.usual[:, None]
-        best = int(np.argmin(np.square(distance).sum(0)))
-        return f.finding(f.true - sign * candidates[:, best], text.format(best, best + length))
-
-    for sign, what in ((1, "is missing"), (-1, "is there twice")):
-        yield nearest(products, 1, sign, f"a lost term: k = {{0}} {what}")
-        for length in (t for t in (2, 4, *TILES) if t < k):
-            blocks = sums[:, length:] - sums[:, :-length]
-            yield nearest(blocks, length, sign, f"lost terms: k {{0}}:{{1}} {what}")
-    ends = f"lost terms: the sum ends at k = {{1}} of {k} (a tail that fills no tile)"
-    yield nearest(sums[:, -1:] - sums[:, 1:-1], 1, 1, ends)
-    yield nearest(sums[:, 1:-1], 1, 1, "lost terms: the sum begins at k = {1}")
-
-
-def _scattered(f: Failure) -> Iterator[Finding]:
-    """A few single products that are missing, anywhere along k: orthogonal matching pursuit.
-
-    What is missing is a sum of few of the products, and until all of them are found of a part of the whole.
-    """
-    k = f.tolerance.a.shape[1]
-    f = f.more(min(max(LOOKED_AT // max(k, 1), SAMPLES), 4 * SAMPLES))
-    if f.rows.size < 4 * SCATTERED or k < 2:
-        return
-    products = f.products() / f.usual[:, None]
-    true, lost = f.true / f.usual, (f.true - f.got) / f.usual
-    norms = np.sqrt(np.maximum(np.square(products - true[:, None] / k).sum(0), 1e-300))
-    tried: list[int] = []
-    for _ in range(2 * SCATTERED):
-        left, factors = _least_squares(np.column_stack([true, products[:, tried]]), lost)
-        missing = [at for at, factor in zip(tried, factors[1:], strict=True) if factor > 0.5]
-        if 1 < len(missing) <= SCATTERED:
-            rest = lost - products[:, missing].sum(1)
-            if np.sqrt(np.mean(np.square(rest))) <= GOOD:
-                text = _listed(missing, k)
-                if text is not None:
-                    yield f.finding(f.got + rest * f.usual, f"lost terms: {text}")
-                return
-        score = np.abs(np.einsum("ek,e->k", products, left)) / norms
-        score[tried] = -1.0
-        tried.append(int(np.argmax(score)))
-
-
-def _least_squares(columns: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(what is left, factors), by normal equations and without BLAS, whose threads cost more than these few columns."""
-    squares = np.einsum("ei,ej->ij", columns, columns)
-    squares[np.diag_indices(len(squares))] *= 1 + 1e-12
-    factors = np.linalg.lstsq(squares, np.einsum("ei,e->i", columns, values), rcond=None)[0]
-    return values - np.einsum("ei,i->e", columns, factors), factors
-
-
-def _listed(missing: list[int], k: int) -> str | None:
-    """Missing k in words; None where the sum begins late or ends early."""
-    first, last = min(missing), max(missing)
-    if last - first + 1 > len(missing):
-        return f"k = {', '.join(map(str, sorted(missing)))} are missing"
-    return None if first == 0 or last == k - 1 else f"k {first}:{last + 1} is missing"
-
-
 def _operands_rounded(f: Failure) -> Iterator[Finding]:
     """The product of operands in a narrower format."""
     fmt = f.tolerance.engine.formats[0]
     added = 0.0 if f.tolerance.c is None else f.tolerance.c[f.rows, f.columns]
     a, b = f.tolerance.given
+    scaling = f.tolerance.scaling if f.tolerance.engine.scale_format is None else None  # there they are multiplied in
+    factors = (1.0, 1.0) if scaling is None else (scaling.spread_a()[f.rows], scaling.spread_b()[:, f.columns].T)
     for name in ("tf32", "bf16", "fp16", "e4m3fn", "e5m2"):
         narrow = get_float_format(name)
         if not isinstance(fmt, Format) or narrow.fraction_bits >= fmt.fraction_bits:
             continue
         for rounding, how in (("rne", "rounded"), ("rz", "cut")):
             rounded = [round_to(x, narrow, rounding, saturate=True) for x in (a[f.rows], b[:, f.columns].T)]
+            rounded = [x * factor for x, factor in zip(rounded, factors, strict=True)]
             prediction = np.einsum("ik,ik->i", *rounded) + added
             yield f.finding(prediction, f"the operands were {how} to {name} first", 1 + 2.0**-6)
 
 
 _Test = Callable[[Failure], Iterator[Finding]]
-_WITHOUT_PARAMETERS: tuple[_Test, ...] = (_addend, _operand_transposed)
-_WITH_PARAMETERS: tuple[_Test, ...] = (_moved, _stale, _scale, _terms, _operands_rounded)
+_WITHOUT_PARAMETERS: tuple[_Test, ...] = (_addend, _again, _operand_transposed, given_scales)
+_WITH_PARAMETERS: tuple[_Test, ...] = (
+    _moved, _stale, _scale, own_scales, block_scales, lost_terms, stale_blocks, _operands_rounded, mistaken_formats,
+)  # fmt: skip

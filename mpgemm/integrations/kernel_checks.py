@@ -6,17 +6,22 @@ import tensorcore_models as tcm
 from mpgemm.bounds.attribution import attribute
 from mpgemm.integrations.kernel_bugs import FEWEST, suspicions
 from mpgemm.integrations.kernel_failure import failure_of
-from mpgemm.integrations.kernel_overflow import model_values, right_elements, too_many_unbounded, unbounded_line
+from mpgemm.integrations.kernel_integers import assert_integers
+from mpgemm.integrations.kernel_overflow import right_elements, too_many_unbounded, unbounded_line
+from mpgemm.integrations.kernel_statistics import needed
 from mpgemm.integrations.kernel_tolerance import KernelTolerance, gemm_tolerance, kernel_engine
 from mpgemm.integrations.multiplier import recipe_values
 from mpgemm.recovery.methods import list_methods
 from tensorcore_models import libraries
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
-from tensorcore_models.engines.order import Chain
+from tensorcore_models.engines.order import Chain, KOrder
+from tensorcore_models.formats import Format
 from tensorcore_models.formats.operands import operand_bits
 from tensorcore_models.libraries.compare import candidates
 
+#: Types of the outputs of integer kernels.
+INTEGERS = (np.dtype("int32"), np.dtype("int8"), np.dtype("uint8"))
 #: Rows and columns on which other orders are tried.
 TRIED = 8
 
@@ -29,10 +34,15 @@ def assert_gemm_close(
     *,
     engine: Engine | str,
     splits: int = 1,
-    promote_every: int | None = None,
+    k_order: KOrder | None = None,
+    promote_every: int | tuple[int, int] | None = None,
     scale_a=None,
     scale_b=None,
     input_rounding: str | None = None,
+    zero_a=None,
+    zero_b=None,
+    scale_out: float | None = None,
+    zero_out: int | None = None,
 ) -> None:
     """Fail unless a kernel's result is within the certified tolerance of the exact product.
 
@@ -40,36 +50,59 @@ def assert_gemm_close(
     ----------
     out : array_like, shape (m, n)
         The kernel's result; its type is the output format.
-    a, b, c, engine, splits, promote_every, scale_a, scale_b, input_rounding
+    a, b, c, engine, splits, k_order, promote_every, scale_a, scale_b, input_rounding
         As for :func:`gemm_tolerance`.
+    zero_a, zero_b : int or array_like of int, optional
+        For integer outputs: zero points, one for the matrix, for each row of A or for each column of B;
+        (A - zero_a) (B - zero_b) is meant.
+    scale_out, zero_out : optional
+        For outputs of 8 bits: clamp(round(scale_a scale_b / scale_out sum) + zero_out) is meant.
 
     Raises
     ------
     AssertionError
-        If an element is outside: the worst element, its bound, the engine's own part of its error, and what kind of bug would
-        look like this. Where the exact result or the model's is infinite or NaN, the result must be of that kind and sign.
-        Also if the tolerance is vacuous (a kernel that writes zeros would pass), and if more than a tenth of the elements have
-        no finite bound, since they may overflow.
+        If an element is outside (where the certified tolerance sees fewer than half of the dropped blocks of k: of the
+        statistical one, :mod:`mpgemm.integrations.kernel_statistics`): the worst element, its bound, the engine's own part
+        of its error, and what kind of bug would look like this. Where the exact result or the model's is infinite or NaN,
+        the result must be of that kind and sign. Also if the tolerance is vacuous (a kernel that writes zeros would pass),
+        and if more than a tenth of the elements have no finite bound, since they may overflow.
     ValueError, TypeError
         As :func:`gemm_tolerance`; and if the result has another shape or no format.
     """
     __tracebackhide__ = True
     computed = tcm.as_array(out, "out")
+    ends = (zero_a, zero_b, scale_out, zero_out)
+    if computed.dtype in INTEGERS:
+        if (splits, k_order, promote_every, input_rounding) != (1, None, None, None):
+            raise ValueError(
+                "integer sums are exact in every order: leave splits, k_order, promote_every and input_rounding out"
+            )
+        assert_integers(computed, a, b, c, engine, scale_a, scale_b, *ends)
+        return
+    if ends != (None, None, None, None):
+        raise ValueError(f"zero points and scale_out go with outputs of int32, int8 or uint8, out is {computed.dtype}")
     fmt = tcm.format_of_dtype(computed.dtype)
     if fmt is None:
-        raise TypeError(f"out has elements of type {computed.dtype}: no floating-point format")
+        raise TypeError(
+            f"out has elements of type {computed.dtype}, expected a floating-point format, int32, int8 or uint8"
+        )
     allowed = gemm_tolerance(
-        engine, a, b, c, out_format=fmt.name, splits=splits, promote_every=promote_every, scale_a=scale_a, scale_b=scale_b,
-        input_rounding=input_rounding,
+        engine, a, b, c, out_format=fmt.name, splits=splits, k_order=k_order, promote_every=promote_every, scale_a=scale_a,
+        scale_b=scale_b, input_rounding=input_rounding,
     )  # fmt: skip
     if computed.shape != allowed.bound.shape:
         raise ValueError(f"out has shape {computed.shape}, expected {allowed.bound.shape} from a and b")
-    if allowed.vacuity.vacuous:
+    line = allowed.statistics
+    if allowed.vacuity.vacuous and (line is None or line.power.vacuous):
         raise AssertionError(
             f"the tolerance is vacuous: a kernel that writes zeros passes (largest bound {allowed.atol:.4g}). "
             f"Use operands whose product is larger than its rounding errors: fewer values of k, less cancellation.\n{allowed}"
         )
     right = right_elements(computed, allowed)
+    if line is not None:
+        with np.errstate(invalid="ignore"):
+            near = np.abs(computed.astype(np.float64) - line.middle) <= line.half
+        right &= near | ~np.isfinite(allowed.bound)
     if not right.all():
         raise AssertionError(_message(computed.astype(np.float64), allowed, ~right))
     if (text := too_many_unbounded(allowed)) is not None:
@@ -77,11 +110,18 @@ def assert_gemm_close(
 
 
 def _message(out: np.ndarray, allowed: KernelTolerance, wrong: np.ndarray) -> str:
-    exact, bound = np.asarray(allowed.exact.rounded("fp64")), allowed.finite_bound
+    exact, bound = allowed.values, allowed.finite_bound
+    line = allowed.statistics
+    if line is not None:
+        exact, bound = line.middle, np.minimum(line.half, bound)
+    kind = "certified" if line is None else "statistical"
     lines = [
-        f"{np.count_nonzero(wrong)} of {wrong.size} elements are outside of the certified tolerance "
-        f"of {allowed.engine.label}"
+        f"{np.count_nonzero(wrong)} of {wrong.size} elements are outside of the {kind} tolerance of {allowed.engine.label}"
     ]
+    if line is not None:
+        lines.append(f"  {line}; {needed(allowed)}")
+    if allowed.scaling is not None:
+        lines.append(f"  scales: {allowed.scaling.in_words()}")
     if (text := unbounded_line(allowed)) is not None:
         lines.append(f"  {text}")
     usual = wrong & np.isfinite(allowed.bound)
@@ -93,8 +133,8 @@ def _message(out: np.ndarray, allowed: KernelTolerance, wrong: np.ndarray) -> st
     excess = np.where(np.isnan(excess), np.inf, excess)
     i, j = (int(x) for x in np.unravel_index(int(np.argmax(excess)), excess.shape))
     lines += [
-        f"  worst: out[{i}, {j}] = {float(out[i, j])!r}, exact {float(exact[i, j])!r}: "
-        f"difference {out[i, j] - exact[i, j]:.6g}, bound {bound[i, j]:.6g} ({excess[i, j]:.4g} times)",
+        f"  worst: out[{i}, {j}] = {float(out[i, j])!r}, exact {float(allowed.values[i, j])!r}: "
+        f"difference {out[i, j] - allowed.values[i, j]:.6g}, bound {bound[i, j]:.6g} ({excess[i, j]:.4g} times)",
         *_cause(allowed, i, j),
     ]
     failure = failure_of(out, allowed, usual)
@@ -112,14 +152,24 @@ def _message(out: np.ndarray, allowed: KernelTolerance, wrong: np.ndarray) -> st
 
 def _kinds_differ(out: np.ndarray, allowed: KernelTolerance, wrong: np.ndarray) -> list[str]:
     """Only elements without a finite bound are wrong: the first of them, and what else there is of its kind."""
-    exact = np.asarray(allowed.exact.rounded("fp64"))
+    exact = allowed.values
     i, j = (int(x) for x in np.argwhere(wrong)[0])
-    model = float(model_values(allowed, np.array([i]), np.array([j]))[0][0, 0])
+    model = float(allowed.model(np.array([i]), np.array([j]))[0][0, 0])
     return [
         f"  first: out[{i}, {j}] = {float(out[i, j])!r}, exact {float(exact[i, j])!r}, the model {model!r}",
         f"  of them {np.count_nonzero(wrong & np.isfinite(out))} are finite, "
         f"{np.count_nonzero(wrong & np.isinf(out))} infinite, {np.count_nonzero(wrong & np.isnan(out))} NaN",
+        *_saturated(out, allowed, wrong),
     ]
+
+
+def _saturated(out: np.ndarray, allowed: KernelTolerance, wrong: np.ndarray) -> list[str]:
+    """The largest number of the output's format where the exact result is NaN."""
+    fmt = tcm.get_format(allowed.out_format)
+    lost = wrong & np.isnan(allowed.values)
+    if not lost.any() or not isinstance(fmt, Format) or not (np.abs(out[lost]) == fmt.max_finite).all():
+        return []
+    return [f"  looks like NaN that is saturated: {fmt.max_finite:g} in the place of NaN"]
 
 
 def _cause(allowed: KernelTolerance, i: int, j: int) -> list[str]:
@@ -128,7 +178,7 @@ def _cause(allowed: KernelTolerance, i: int, j: int) -> list[str]:
     c = None if allowed.c is None else float(allowed.c[i, j])
     name = allowed.engine.formats[0].name
     same = name == allowed.engine.formats[1].name and name in {m.name for m in list_methods()}
-    if allowed.engine.scale_format is not None or not same or name.startswith("e"):
+    if allowed.scaling is not None or not same or name.startswith("e"):
         return ["  cause: not attributed for this engine's formats"]
     try:
         parts = attribute(name, row, column, c, engine=allowed.engine)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpgemm.integrations.kernel_overflow import model_values
 from mpgemm.integrations.kernel_tolerance import KernelTolerance
 from tensorcore_models.formats import Format, get_format
 
@@ -14,14 +13,23 @@ from tensorcore_models.formats import Format, get_format
 SAMPLES = 256
 #: Rows and columns at most on which the engine's own errors are measured.
 SIDE = 64
+#: Rows and columns of a cell, share of failing elements from which a cell is wrong, and share of wrong cells
+#: from which all are.
+CELL, DENSE, SURE = 8, 0.1, 0.95
+#: Products that are looked at, about.
+LOOKED_AT = 1 << 21
 
 
 class Finding(NamedTuple):
-    """A statement, with its distance over a right kernel's errors (root mean square) and over the bound (largest)."""
+    """A statement, with its distance over a right kernel's errors (root mean square) and over the bound (largest).
+
+    `free`: numbers that were chosen so that it fits.
+    """
 
     fit: float
     units: float
     text: str
+    free: int = 0
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,10 @@ class Failure:
         The failing elements.
     rows, columns : ndarray of int
         The failing elements that are looked at.
+    share : float
+        What a right kernel's results of one sign lose, over themselves.
+    unit : float
+        What the rounding to a narrower output format loses, over the result.
     """
 
     tolerance: KernelTolerance
@@ -48,6 +60,8 @@ class Failure:
     wrong: np.ndarray
     rows: np.ndarray
     columns: np.ndarray
+    share: float = 0.0
+    unit: float = 0.0
 
     @property
     def got(self) -> np.ndarray:
@@ -56,8 +70,8 @@ class Failure:
 
     @property
     def true(self) -> np.ndarray:
-        """Their exact values."""
-        return self.exact[self.rows, self.columns]
+        """What a right kernel gives there, about: the exact values less what its unit loses of all of them."""
+        return (1 + self.share) * self.exact[self.rows, self.columns]
 
     @property
     def allowed(self) -> np.ndarray:
@@ -73,8 +87,10 @@ class Failure:
         """How near a prediction is; `slack` times as far may its errors be."""
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             distance = np.abs(self.got - prediction)
-            units = np.where(distance == 0, 0.0, distance / (slack * self.allowed))
-            fits = np.where(distance == 0, 0.0, distance / (slack * self.usual))
+            distance = np.where(np.isnan(self.got) & np.isnan(prediction), 0.0, distance)
+            rounding = self.unit * np.abs(prediction)  # what is predicted is rounded, too, and may be larger
+            units = np.where(distance == 0, 0.0, distance / (slack * self.allowed + rounding))
+            fits = np.where(distance == 0, 0.0, distance / np.hypot(slack * self.usual, rounding / math.sqrt(3)))
             fit = float(np.sqrt(np.mean(np.square(fits))))
         largest = float(np.max(np.where(np.isnan(units), np.inf, units)))
         return Finding(fit if math.isfinite(fit) else math.inf, largest, text)
@@ -82,6 +98,30 @@ class Failure:
     def products(self) -> np.ndarray:
         """Products of these elements along k, shape (elements, k)."""
         return self.tolerance.a[self.rows] * self.tolerance.b[:, self.columns].T
+
+    def moved(self, rows: np.ndarray | None = None, columns: np.ndarray | None = None) -> "Failure":
+        """The same with other rows or columns."""
+        return replace(
+            self, rows=self.rows if rows is None else rows, columns=self.columns if columns is None else columns
+        )
+
+    def everywhere(self) -> "Failure":
+        """The same with elements that do not fail, too, where failing ones are all over the result.
+
+        What fails of a result that is wrong everywhere are the elements with the largest errors: they alone would mislead.
+        """
+        m, n = self.wrong.shape
+        rows, columns = (CELL, CELL) if min(m, n) >= CELL else (m, CELL * CELL) if m < n else (CELL * CELL, n)
+        counts = np.add.reduceat(
+            np.add.reduceat(self.wrong.astype(float), np.arange(0, m, rows), 0), np.arange(0, n, columns), 1
+        )
+        sizes = np.outer(*(np.diff(np.append(np.arange(0, x, y), x)) for x, y in ((m, rows), (n, columns))))
+        if np.mean(counts >= DENSE * sizes) < SURE:
+            return self
+        rows, columns = spread(
+            np.isfinite(self.bound), min(4 * SAMPLES, max(SAMPLES, LOOKED_AT // max(1, self.tolerance.a.shape[1])))
+        )
+        return replace(self, rows=rows, columns=columns)
 
     def anywhere(self) -> "Failure":
         """The same with elements from everywhere, failing or not."""
@@ -114,16 +154,25 @@ def failure_of(out: np.ndarray, tolerance: KernelTolerance, wrong: np.ndarray) -
     tolerance : KernelTolerance
     wrong : ndarray of bool, shape (m, n)
     """
-    exact = np.asarray(tolerance.exact.rounded("fp64"))
+    exact = tolerance.values
     rows, columns = spread(wrong)
     at = np.unique(rows)[:SIDE], np.unique(columns)[:SIDE]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         sizes = np.abs(tolerance.a) @ np.abs(tolerance.b)
         sizes = sizes if tolerance.c is None else sizes + np.abs(tolerance.c)
-        error = (model_values(tolerance, *at)[0] - exact[np.ix_(*at)]) / sizes[np.ix_(*at)]
+        right, true = tolerance.model(*at)[0], exact[np.ix_(*at)]
+        lost = _lost_share(right - true, true)
+        error = (right - (1 + lost) * true) / sizes[np.ix_(*at)]
         error = error[np.isfinite(error)]
         share = math.sqrt(float(np.mean(np.square(error)))) if error.size else 0.0
         fmt = get_format(tolerance.out_format)
-        unit = fmt.unit_roundoff if isinstance(fmt, Format) and fmt != tolerance.engine.formats[3] else 0.0
+        unit = fmt.unit_roundoff if isinstance(fmt, Format) and fmt.fraction_bits < 23 else 0.0
         typical = np.hypot(max(share, 2.0**-26) * sizes, unit / math.sqrt(3) * np.abs(exact))
-    return Failure(tolerance, out, exact, tolerance.finite_bound, typical, wrong, rows, columns)
+    return Failure(tolerance, out, exact, tolerance.finite_bound, typical, wrong, rows, columns, lost, unit)
+
+
+def _lost_share(error: np.ndarray, exact: np.ndarray) -> float:
+    """What results lose of themselves: units that cut lose it of every sum of one sign."""
+    known = np.isfinite(error) & np.isfinite(exact)
+    squares = float(np.sum(np.square(exact[known])))
+    return float(np.sum(error[known] * exact[known])) / squares if squares > 0 else 0.0

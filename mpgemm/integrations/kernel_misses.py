@@ -8,7 +8,6 @@ from mpgemm.bounds.bounded_product import Data, EngineProduct, Errors, sizes_of
 from mpgemm.bounds.faults import SIDE, Case, Limit, faults_seen
 from mpgemm.bounds.populations import evenly_spread
 from mpgemm.bounds.tolerance_result import in_words
-from mpgemm.integrations.kernel_overflow import model_values
 from mpgemm.integrations.kernel_tolerance import KernelTolerance
 from tensorcore_models.formats import Format, get_format
 from tensorcore_models.formats.rounding import round_to
@@ -47,24 +46,25 @@ def missed_faults(allowed: KernelTolerance) -> str | None:
 
 def _tried(allowed: KernelTolerance) -> tuple[Case, Limit]:
     """Some rows and columns of the right product, and what each of their elements is allowed."""
-    x, y, scale_a, scale_b = allowed.operands
+    x, y = allowed.operands
     rows, columns = evenly_spread(Data(x, y), SIDE)
     part = np.ix_(rows, columns)
     used = allowed.a[rows], allowed.b[:, columns], None if allowed.c is None else allowed.c[part]
     data = Data(
         x[rows], y[:, columns],
         None if used[2] is None else round_to(used[2], allowed.engine.formats[2]),
-        None if scale_a is None else np.asarray(scale_a)[rows],
-        None if scale_b is None else np.asarray(scale_b)[:, columns],
+        None if allowed.scaling is None else allowed.scaling.part(rows, columns),
     )  # fmt: skip
     with np.errstate(over="ignore", invalid="ignore"):
-        computed = model_values(allowed, rows, columns)[-1]
-        exact = np.asarray(allowed.exact.rounded("fp64"))[part]
+        computed = allowed.model(rows, columns)[-1]
+        exact = allowed.values[part]
         right = Errors(computed, exact, sizes_of(*used), np.abs(computed - exact))
     out = get_format(allowed.out_format)
-    product = EngineProduct(allowed.engine, reference="rounded")
-    if isinstance(out, Format) and out != allowed.engine.formats[3]:
+    order = allowed.order
+    product = EngineProduct(allowed.engine, reference="rounded", k_order=order.k_order, splits=order.splits)
+    outside = allowed.scaling is not None and allowed.scaling.roundings
+    if isinstance(out, Format) and out != (get_format("fp32") if outside else allowed.engine.formats[3]):
         product = replace(product, out_format=out)
-    if allowed.promote_every is not None:
-        product = replace(product, promote_every=allowed.promote_every)
+    if order.promote_every is not None:
+        product = replace(product, promote_every=order.promote_every)
     return Case(product, data, right, used), Limit(atol=allowed.bound[part])  # nothing is seen where it is infinite

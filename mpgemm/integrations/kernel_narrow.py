@@ -9,9 +9,11 @@ import math
 
 import numpy as np
 
+from mpgemm.bounds.kernel_model import model_results
 from mpgemm.integrations.kernel_failure import Failure, Finding
 from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.formats import Format, get_float_format
 
 #: Narrow formats that accumulators and results have by mistake.
@@ -38,7 +40,7 @@ def narrow_findings(f: Failure) -> list[Finding]:
     """What is certain: the result went through a narrow format, or sums kept in one in the order of k give just this."""
     found = []
     every = f.anywhere()
-    for name in NARROW:
+    for name in NARROW if f.tolerance.scaling is None else ():
         if not _wider(f, name) or not on_grid(every.got, name):
             continue
         unit = get_float_format(name).unit_roundoff
@@ -47,7 +49,7 @@ def narrow_findings(f: Failure) -> list[Finding]:
             found.append(Finding(0.0, 0.0, f"the output rounded twice: every result is a number of {name}"))
     if found:
         return found[-1:]  # numbers of bf16 are often numbers of fp16, too
-    products = f.products()
+    products = _unscaled(f)
     for name in NARROW:
         for step in (step for step in STEPS if step < max(products.shape[1], 2)):
             near = f.finding(_summed(f, products, name, step), _accumulation(name))
@@ -63,16 +65,48 @@ def _accumulation(name: str) -> str:
 def _summed(f: Failure, products: np.ndarray, name: str, step: int) -> np.ndarray:
     """The elements with sums in a narrow format, rounded after every `step` products."""
     dtype = get_float_format(name).dtype
+    block = products.shape[1] if f.tolerance.order.block is None else f.tolerance.order.block
+    scaling, c = f.tolerance.scaling, f.tolerance.c
+    outside = scaling is not None and scaling.roundings > 0
+    total = np.zeros(len(products)) if c is None or outside else c[f.rows, f.columns]
+    if outside and scaling is not None:
+        for start in range(0, products.shape[1], block):
+            found = _narrow_chain(products[:, start : start + block], dtype, step, np.zeros(len(products)))
+            total = total + found * _factors(f, scaling, start)
+        total = total if c is None else total + c[f.rows, f.columns]
+    else:
+        total = _narrow_chain(products, dtype, step, total)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return total.astype(get_float_format(f.tolerance.out_format).dtype).astype(np.float64)
+
+
+def _narrow_chain(products: np.ndarray, dtype, step: int, total: np.ndarray) -> np.ndarray:
+    """Sums of products that are rounded to a type after every `step` of them."""
     whole = products.shape[1] // step * step
     parts = products[:, :whole].reshape(len(products), -1, step).sum(2)
     if whole < products.shape[1]:
         parts = np.concatenate([parts, products[:, whole:].sum(1, keepdims=True)], 1)
-    c = f.tolerance.c
-    total = np.zeros(len(products)) if c is None else c[f.rows, f.columns]
     with np.errstate(over="ignore", invalid="ignore"):
         for part in np.ascontiguousarray(parts.T):
             total = (total + part).astype(dtype).astype(np.float64)
-        return total.astype(get_float_format(f.tolerance.out_format).dtype).astype(np.float64)
+    return total
+
+
+def _unscaled(f: Failure) -> np.ndarray:
+    """Products as the unit forms them, without scales that are applied outside."""
+    scaling = f.tolerance.scaling
+    if scaling is None or not scaling.roundings or scaling.applied == "product":
+        return f.products()
+    x, y = f.tolerance.operands
+    return x[f.rows].astype(np.float64) * y[:, f.columns].T.astype(np.float64)
+
+
+def _factors(f: Failure, scaling: Scaling, start: int) -> np.ndarray:
+    """What a chain from `start` of k is multiplied with, for each element."""
+    if scaling.applied == "product":
+        return np.ones(len(f.rows))  # the products have it
+    a, b = scaling.at(start)
+    return a[f.rows, 0].astype(np.float64) * b[0, f.columns].astype(np.float64)
 
 
 def narrow_sums(f: Failure) -> str | None:
@@ -85,10 +119,10 @@ def narrow_sums(f: Failure) -> str | None:
     error = _rms(f.got - f.true)
     if not error > 0:
         return None
-    products = f.products()
+    products = _unscaled(f)
     apart: dict[str, float] = {}
     for name in NARROW:
-        if _wider(f, name) and not on_grid(f.got, name):
+        if f.tolerance.scaling is None and _wider(f, name) and not on_grid(f.got, name):
             continue  # a sum that is kept in this format ends in it
         sizes = [_rms(_summed(f, products, name, step) - f.true) for step in STEPS if step < max(products.shape[1], 2)]
         logs = [math.log2(error / size) for size in sizes if 0 < size < math.inf]
@@ -106,23 +140,31 @@ def narrow_sums(f: Failure) -> str | None:
 
 
 def _hopper(f: Failure) -> list[tuple[str, Engine]]:
-    """Hopper's FP8 units, where the operands could be theirs and another unit is asked about."""
+    """Hopper's FP8 units, where the operands could be theirs and another unit is asked about, or one with sums outside."""
     spelled = {"e4m3fn": "e4m3", "e5m2": "e5m2"}.get(f.tolerance.engine.formats[0].name)
-    if spelled is None or f.tolerance.engine.scale_format is not None:
+    other = {"e4m3fn": "e4m3", "e5m2": "e5m2"}.get(f.tolerance.engine.formats[1].name)
+    if (
+        spelled is None
+        or other is None
+        or f.tolerance.engine.scale_format is not None
+        or f.tolerance.order.block is not None
+    ):
         return []
-    unit = get_instruction("hopper", f"wgmma.m64n8k32.f32.{spelled}.{spelled}")
+    unit = get_instruction("hopper", f"wgmma.m64n8k32.f32.{spelled}.{other}")
     if f.tolerance.engine.label == unit.label and f.tolerance.promote_every is None:
         return []
     return [("sums with 13 fraction bits, as Hopper's FP8 units have (no promotion to FP32)", unit)]
 
 
 def _of_engine(f: Failure, engine: Engine) -> np.ndarray:
-    """The elements as another engine computes them."""
+    """The elements as another engine computes them in one chain."""
     rows, at_row = np.unique(f.rows, return_inverse=True)
     columns, at_column = np.unique(f.columns, return_inverse=True)
+    x, y = f.tolerance.operands[0][rows], f.tolerance.operands[1][:, columns]
+    scaling = None if f.tolerance.scaling is None else f.tolerance.scaling.part(rows, columns)
+    c = None if f.tolerance.c is None else f.tolerance.c[np.ix_(rows, columns)]
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = engine.gemm(f.tolerance.a[rows], f.tolerance.b[:, columns]).astype(np.float64)[at_row, at_column]
-    return sums if f.tolerance.c is None else sums + f.tolerance.c[f.rows, f.columns]
+        return model_results(engine, x, y, c, scaling, {})[-1][at_row, at_column]
 
 
 def _rms(x: np.ndarray) -> float:

@@ -6,11 +6,8 @@ those of the model where the kernel adds in the model's order, and for sums in s
 positive or the negative products can reach, or NaN where both can.
 """
 
-from typing import Any
-
 import numpy as np
 
-import tensorcore_models as tcm
 from mpgemm.integrations.kernel_tolerance import KernelTolerance
 from tensorcore_models.formats import Format, get_format
 from tensorcore_models.formats.rounding import round_to
@@ -62,7 +59,7 @@ def right_elements(out: np.ndarray, allowed: KernelTolerance) -> np.ndarray:
     allowed : KernelTolerance
     """
     values = out.astype(np.float64)
-    exact = np.asarray(allowed.exact.rounded("fp64"))
+    exact = allowed.values
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(allowed.exact.error_of(out))
         right = np.isfinite(values) & (error <= allowed.finite_bound)
@@ -88,7 +85,7 @@ def right_elements(out: np.ndarray, allowed: KernelTolerance) -> np.ndarray:
 def _possible(allowed: KernelTolerance, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """For each kind whether a right kernel can return it, shape (kinds, rows, columns)."""
     part = np.ix_(rows, columns)
-    exact, bound = np.asarray(allowed.exact.rounded("fp64"))[part], allowed.finite_bound[part]
+    exact, bound = allowed.values[part], allowed.finite_bound[part]
     found = np.zeros((4, *exact.shape), bool)
 
     def add(kind: np.ndarray, where: np.ndarray | bool = True) -> None:
@@ -98,9 +95,9 @@ def _possible(allowed: KernelTolerance, rows: np.ndarray, columns: np.ndarray) -
     with np.errstate(over="ignore", invalid="ignore"):
         given = np.isfinite(exact)
         add(kinds(_in_output(allowed, exact)), ~given)
-        for model in model_values(allowed, rows, columns):
+        for model in allowed.model(rows, columns):
             add(kinds(_in_output(allowed, model)))
-        if allowed.splits == 1:
+        if allowed.order.known:
             return found
         plus, minus = _reaches(allowed, rows, columns)
         found[FINITE] |= given
@@ -115,22 +112,6 @@ def _possible(allowed: KernelTolerance, rows: np.ndarray, columns: np.ndarray) -
 def _in_output(allowed: KernelTolerance, values: np.ndarray) -> np.ndarray:
     fmt = get_format(allowed.out_format)
     return round_to(values.astype(np.float64), fmt, saturate=False) if isinstance(fmt, Format) else values
-
-
-def model_values(allowed: KernelTolerance, rows: np.ndarray, columns: np.ndarray) -> list[np.ndarray]:
-    """The model's results in the format of its sums, c added before or behind; float64."""
-    a, b, *scales = allowed.operands
-    a, b = a[rows], b[:, columns]
-    scales = [None if s is None else s[rows] if i == 0 else s[:, columns] for i, s in enumerate(scales)]
-    options: dict[str, Any] = {} if scales[0] is None else {"scale_a": scales[0], "scale_b": scales[1]}
-    if allowed.promote_every is not None:
-        options["promote_every"] = allowed.promote_every
-    c = None if allowed.c is None else allowed.c[np.ix_(rows, columns)]
-    plain = allowed.engine.gemm(a, b, **options).astype(np.float64)
-    if c is None:
-        return [plain]
-    first = allowed.engine.gemm(a, b, round_to(c, allowed.engine.formats[2]), **options).astype(np.float64)
-    return [first, tcm.decode(tcm.encode(plain + c, allowed.engine.formats[3]), allowed.engine.formats[3])]
 
 
 def _reaches(allowed: KernelTolerance, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,19 +1,24 @@
-"""The tolerance of one kernel's result: an engine's certified bound, the output's rounding, and whether it could fail."""
+"""The tolerance of one kernel's result: a certified bound with scales and the output's rounding, and whether it could fail."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
-from mpgemm.bounds.operand_facts import OperandFacts, apply_scales, facts_of, scaled_values
-from mpgemm.bounds.tolerance_result import Tolerance
-from mpgemm.bounds.tolerances import tolerance
+from mpgemm.bounds.kernel_bound import KernelBound, used_operands
+from mpgemm.bounds.kernel_model import model_results
+from mpgemm.bounds.kernel_order import ANY, KernelOrder, kernel_order
 from mpgemm.bounds.vacuity import Vacuity, check_tolerance
 from mpgemm.exact.product import ExactResult, exact_gemm
+from mpgemm.integrations.kernel_statistics import KernelStatistics, powerless, statistics_of
 from mpgemm.integrations.multiplier import Multiplier
+from mpgemm.recovery.engines import scaled_engine
 from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.order import KOrder
+from tensorcore_models.engines.scaling import Scaling, read_scales
 from tensorcore_models.formats import Format, IntegerFormat, get_format
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
 
@@ -34,19 +39,19 @@ class KernelTolerance:
     finite_bound : ndarray of float64, shape (m, n)
         The same where the result is known to be finite, so that nothing overflowed.
     exact : ExactResult
-        The exact product of the operands as the engine takes them.
+        The exact product of the operands as the engine takes them, with their scales.
     a, b, c : ndarray of float64
-        These operands, block scales multiplied in.
-    operands : (ndarray, ndarray, ndarray or None, ndarray or None)
-        What the engine is given: values of A and B, and block scales.
+        These operands, all scales multiplied in.
+    operands : (ndarray, ndarray)
+        What the engine is given: values of A and B.
+    scaling : Scaling or None
+        Their scales as they were read.
     given : (ndarray, ndarray)
-        The operands before `input_rounding`, without block scales.
+        The operands before `input_rounding`, without scales.
     out_format : str
         Of the kernel's result.
-    splits : int
-        Chains that are added up.
-    promote_every : int or None
-        Products after which a chain is added to an FP32 sum outside and starts anew.
+    order : KernelOrder
+        The orders of k that are allowed.
     overflow_from : float
         The size of a sum from which it may be infinite.
     derivation : str
@@ -62,25 +67,59 @@ class KernelTolerance:
     a: np.ndarray
     b: np.ndarray
     c: np.ndarray | None
-    operands: tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]
+    operands: tuple[np.ndarray, np.ndarray]
+    scaling: Scaling | None
     given: tuple[np.ndarray, np.ndarray]
     out_format: str
-    splits: int
-    promote_every: int | None
+    order: KernelOrder
     overflow_from: float
     derivation: str
     vacuity: Vacuity
+
+    @property
+    def splits(self) -> int:
+        """Chains at most that are added up and of which nothing else is known; 1 where all are."""
+        return self.order.splits if self.order.k_order != ANY else self.order.additions + 1
+
+    @property
+    def promote_every(self) -> int | None:
+        """Products after which a chain is added outside; the largest where several are allowed."""
+        return None if self.order.promote_every is None else self.order.promote_every[1]
 
     @property
     def atol(self) -> float:
         """The largest bound: an absolute tolerance for checks that take one number."""
         return float(self.bound.max(initial=0.0))
 
+    @cached_property
+    def values(self) -> np.ndarray:
+        """The exact result, rounded to float64."""
+        return np.asarray(self.exact.rounded("fp64"))
+
+    @cached_property
+    def statistics(self) -> KernelStatistics | None:
+        """The line of right kernels, where the certified bound sees too few dropped blocks of k; None where it sees them."""
+        floating = isinstance(get_format(self.engine.d_format), Format)
+        return statistics_of(self) if floating and self.bound.size and powerless(self.vacuity) else None
+
+    def model(self, rows: np.ndarray, columns: np.ndarray) -> list[np.ndarray]:
+        """The model's results before they are rounded to the output's format, c added before or behind; float64.
+
+        Where the order is not known it is the unit's own over k, promoted at the largest interval.
+        """
+        x, y = self.operands[0][rows], self.operands[1][:, columns]
+        scaling = None if self.scaling is None else self.scaling.part(rows, columns)
+        c = None if self.c is None else self.c[np.ix_(rows, columns)]
+        options: dict[str, Any] = {"promote_every": self.promote_every}
+        if self.order.k_order != ANY:
+            options["k_order"] = self.order.k_order
+        return model_results(self.engine, x, y, c, scaling, options)
+
     def __str__(self) -> str:
         return f"{self.derivation}\nlargest bound {self.atol:.4g}\n{self.vacuity}"
 
 
-def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray) -> Engine:
+def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: Scaling | None = None) -> Engine:
     """The engine meant by a name, for operands of these types.
 
     Parameters
@@ -88,6 +127,8 @@ def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray) -> Engine:
     engine : Engine or str
         As for :class:`mpgemm.integrations.multiplier.Multiplier`.
     a, b : ndarray
+    scaling : Scaling, optional
+        Of the operands: where a unit multiplies it in, one with such block scales.
 
     Raises
     ------
@@ -97,12 +138,20 @@ def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray) -> Engine:
     target = Multiplier(engine)
     if target.engine is not None:
         return target.engine
-    formats = [tcm.format_of_dtype(x.dtype) for x in (a, b)]
+    formats = [INTEGERS.get(x.dtype.name) or tcm.format_of_dtype(x.dtype) for x in (a, b)]
     if None in formats:
         raise TypeError(
             f"a is {a.dtype} and b is {b.dtype}: no formats of a matrix unit; convert them, or name an instruction 'arch:name'"
         )
-    return target.engine_for(*(fmt.name for fmt in formats if fmt is not None))
+    names = [fmt.name for fmt in formats if fmt is not None]
+    if scaling is not None and scaling.applied == "product":
+        rule = scaling.rule_a
+        return scaled_engine(target.device, names[0], names[1], rule.format, rule.along or 1, target.path)
+    return target.engine_for(*names, *(["s32"] if isinstance(formats[0], IntegerFormat) else []))
+
+
+#: Formats of integer operands by their types.
+INTEGERS = {name: get_format(fmt) for name, fmt in {"int8": "s8", "uint8": "u8", "int4": "s4", "uint4": "u4"}.items()}
 
 
 def gemm_tolerance(
@@ -113,7 +162,8 @@ def gemm_tolerance(
     *,
     out_format: str | None = None,
     splits: int = 1,
-    promote_every: int | None = None,
+    k_order: KOrder | None = None,
+    promote_every: int | tuple[int, int] | None = None,
     scale_a=None,
     scale_b=None,
     input_rounding: str | None = None,
@@ -121,23 +171,27 @@ def gemm_tolerance(
     """The tolerance that a test of a kernel on an engine may use for these operands.
 
     It holds for a kernel that chains the engine's steps over k in order, in at most `splits` chains whose results are added in
-    any order in the format of the engine's results, adds c anywhere, and rounds once to the output's format.
+    any order in the format of the engine's results, adds c anywhere, and rounds once to the output's format. Scales that
+    are not the unit's own are applied in FP32 where their rule says, in any order, and c behind them.
 
     Parameters
     ----------
     engine : Engine or str
-        The modelled unit: an engine, "arch:name", or a device ("h100": its instruction for the operands' types).
+        The modelled unit: an engine, "arch:name", or a device ("h100": its instruction for the operands' types and scales).
     a, b, c : array_like, shapes (m, k), (k, n), (m, n)
         The operands of the test: numpy and ml_dtypes arrays, torch tensors on the CPU.
     out_format : str, optional
-        Format of the kernel's result; the engine's by default.
+        Format of the kernel's result; the engine's by default, FP32 behind scales.
     splits : int
         Chains: slices of k, or restarts.
-    promote_every : int, optional
-        Products after which the kernel adds its chain to a sum in FP32 outside and starts anew, instead of `splits`: a
-        multiple of the engine's k, as for :meth:`tensorcore_models.Engine.gemm`.
+    k_order : str, Order or sequence
+        The order of k where it is known, as for :meth:`tensorcore_models.Engine.gemm`; "any": the unit's steps in any order. By
+        default one chain over k, or `splits`, of kernels that may lose less than that: "sequential" says that it is one.
+    promote_every : int or (least, most), optional
+        Products after which the kernel adds its chain to a sum in FP32 outside and starts anew, instead of `splits`: multiples
+        of the engine's k. With (least, most) any number between, with ``k_order="any"`` of any products.
     scale_a, scale_b : array_like, optional
-        Block scales, for an engine with scales.
+        Scales of the operands, read by shape and type: :func:`tensorcore_models.read_scales`.
     input_rounding : str, optional
         How the kernel rounds operands that the engine lacks; the exact product is then that of the rounded operands.
 
@@ -148,91 +202,60 @@ def gemm_tolerance(
     Raises
     ------
     ValueError
-        If values are not representable and `input_rounding` is None, shapes do not fit, or no bound is known for the engine; if
-        sums outside come with `splits`, are not of whole steps, or the engine does not give FP32.
+        If values are not representable and `input_rounding` is None, shapes do not fit, scales fit no rule, or no bound is
+        known for the engine; if parts of the order contradict each other or do not fit the engine's steps.
     TypeError
         If `splits` or `promote_every` is not an integer.
     """
     arrays = [tcm.as_array(a, "a"), tcm.as_array(b, "b")]
-    unit = kernel_engine(engine, *arrays)
-    if isinstance(splits, bool) or not hasattr(splits, "__index__"):
-        raise TypeError(f"splits is the number of chains, an integer, got {splits!r}")
-    if splits < 1:
-        raise ValueError(f"splits is {splits}, expected at least 1")
-    _check_promotion(unit, splits, promote_every)
+    for array, name in zip(arrays, "ab", strict=True):
+        if array.ndim != 2:
+            raise ValueError(f"{name} has shape {array.shape}, expected 2 dimensions")
+    if arrays[0].shape[1] != arrays[1].shape[0]:
+        raise ValueError(
+            f"a is {arrays[0].shape} and b is {arrays[1].shape}: the columns of a must be as many as the rows of b"
+        )
+    sizes = arrays[0].shape[0], arrays[0].shape[1], arrays[1].shape[1]
+    known = engine if isinstance(engine, Engine) else Multiplier(engine).engine
+    scaling = read_scales(scale_a, scale_b, *sizes, known)
+    unit = kernel_engine(engine, arrays[0], arrays[1], scaling)
+    order = kernel_order(unit, sizes[1], splits, k_order, promote_every, scaling)
     x, y = (
         values_of_bits(operand_bits(x, fmt, input_rounding, name), fmt)
         for x, fmt, name in zip(arrays, unit.formats, "ab", strict=False)
     )
-    x, y, scales_a, scales_b = scaled_values(unit, x, y, scale_a, scale_b)
     added = None if c is None else np.asarray(tcm.as_array(c, "c")).astype(np.float64)
-    found: Tolerance = tolerance(unit, x.shape[1])
-    facts = facts_of(unit, x, y, scales_a, scales_b)
-    step = bounds.step_error(unit, facts)
-    steps = bounds.steps_of(unit, x.shape[1], step.terms) + (splits - 1) * bounds.steps_of(unit, unit.k, step.terms)
-    operands = x, y, scale_a, scale_b
-    x, y = apply_scales(unit, x, y, scales_a, scales_b)
-    exact, out = exact_gemm(x, y, added), get_format(out_format) if out_format is not None else unit.formats[3]
-    additions = splits - 1 + (added is not None)
-    chains = _Chains(unit, steps, additions, facts, out, x.shape[1], promote_every)
-    with np.errstate(over="ignore", invalid="ignore"):
-        sizes = np.abs(x) @ np.abs(y) + (0.0 if added is None else np.abs(added))
-        bound, finite_bound = (chains.bound(sizes, exact, finite) for finite in (False, True))
-    if promote_every is not None:
-        found_text = f"{unit.label}: chains of {promote_every} products, each added to a sum in FP32 outside\n"
-        found_text += "\n".join(f"each step: {text}" for text in step.derivation)
-    else:
-        found_text = found.derivation
-    lines = [found_text, *([f"{chains.additions} addition(s) outside"] if chains.additions else [])]
-    if out != unit.formats[3]:
-        lines.append(f"rounded once to {out.name}")
-    given = (arrays[0].astype(np.float64), arrays[1].astype(np.float64)) if unit.scale_format is None else (x, y)
+    used = used_operands(unit, x, y, scaling)
+    exact = exact_gemm(used.a, used.b, added)
+    result = get_format("fp32") if scaling is not None and scaling.roundings else unit.formats[3]
+    out = result if out_format is None else get_format(out_format)
+    case = KernelBound(unit, used, added, scaling, order, out, np.asarray(exact.rounded("fp64")))
+    bound, finite_bound = case.bound(False), case.bound(True)
+    given = (
+        (arrays[0].astype(np.float64), arrays[1].astype(np.float64)) if unit.scale_format is None else (used.x, used.y)
+    )
     return KernelTolerance(
-        unit, bound, finite_bound, exact, x, y, added, operands, given, out.name, splits, promote_every,
-        bounds.overflow_from(unit), "\n".join(lines), _vacuity(x, y, added, exact, finite_bound),
+        unit, bound, finite_bound, exact, used.a, used.b, added, (x, y), scaling, given, out.name, order,
+        bounds.overflow_from(unit), "\n".join(_derivation(case)), _vacuity(used.a, used.b, added, exact, finite_bound),
     )  # fmt: skip
 
 
-def _check_promotion(unit: Engine, splits: int, every: int | None) -> None:
-    if every is None:
-        return
-    if isinstance(every, bool) or not hasattr(every, "__index__"):
-        raise TypeError(f"promote_every is a number of products, an integer, got {every!r}")
-    if splits != 1:
-        raise ValueError("promote_every has chains of its own: leave splits out")
-    if every < 1 or every % unit.k:
-        raise ValueError(f"promote_every is {every}, expected a multiple of the {unit.k} products of {unit.label}")
-    if unit.formats[3] != get_format("fp32"):
-        raise ValueError(f"{unit.label} gives {unit.formats[3].name}: sums outside are those of FP32 results")
-
-
-class _Chains(NamedTuple):
-    """How a kernel adds: steps of the engine in all, additions outside, one rounding to the output's format."""
-
-    unit: Engine
-    steps: int
-    additions: int
-    facts: OperandFacts | None
-    out: Format | IntegerFormat
-    k: int
-    every: int | None
-
-    def bound(self, sizes: np.ndarray, exact: ExactResult, finite: bool) -> np.ndarray:
-        """Of each element; `finite` where nothing is known to have overflowed."""
-        known, result = np.isfinite(sizes), self.unit.formats[3]
-        bounded = np.where(known, sizes, 0.0)
-        if self.every is None:
-            bound = bounds.accumulation_bound(self.unit, bounded, self.steps, self.facts, finite=finite)
-        else:
-            bound = bounds.promoted_bound(self.unit, bounded, self.k, self.every, self.facts, finite=finite)
-        if self.additions and isinstance(result, Format):
-            bound = bound + bounds.growth(result.unit_roundoff, self.additions) * (sizes + bound) * bounds.MARGIN
-        if self.out != result and isinstance(self.out, Format):
-            reach = np.abs(exact.rounded("fp64")) + bound
-            rounded = bound + self.out.unit_roundoff * reach * bounds.MARGIN + self.out.min_subnormal / 2
-            fits = reach * (1 + self.out.unit_roundoff) < self.out.max_finite
-            bound = np.where(fits | finite, rounded, np.inf)
-        return np.where(known, bound, np.inf)
+def _derivation(case: KernelBound) -> list[str]:
+    """How the bound comes about."""
+    step = bounds.step_error(case.unit, case.used.facts)
+    lines = [f"{case.unit.label}: {case.order.in_words()}, steps of {step.terms} products"]
+    lines += [f"each step: {text}" for text in step.derivation]
+    if case.order.known and case.order.block is None:
+        lines.append(
+            "in this order each step adds what the sums of these operands allow, at most what their sizes allow"
+        )
+    if case.order.additions:
+        lines.append(f"{case.order.additions} addition(s) outside")
+    if case.scaling is not None:
+        lines.append(f"scales: {case.scaling.in_words()}")
+    if case.out != case.unit.formats[3]:
+        lines.append(f"rounded once to {case.out.name}")
+    return lines
 
 
 def _vacuity(a, b, c, exact: ExactResult, bound: np.ndarray) -> Vacuity:

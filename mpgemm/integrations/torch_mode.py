@@ -1,8 +1,9 @@
 """Torch's matrix products on emulated matrix units: a dispatch mode under which every product of a model runs on an engine.
 
-What reaches the mode is what torch dispatches after autograd: `mm`, `addmm`, `bmm`, `baddbmm`, `_scaled_mm` and convolutions,
-of the forward and of the backward pass; `linear`, `matmul`, `einsum` and the math path of attention are made of these. A
-product that this module does not form raises (or, with ``strict=False``, runs natively and is counted).
+What reaches the mode is what torch dispatches after autograd: `mm`, `addmm`, `bmm`, `baddbmm`, convolutions, and products with
+scales, of groups and of integers (:mod:`mpgemm.integrations.torch_scaled`), of the forward and of the backward pass;
+`linear`, `matmul`, `einsum` and the math path of attention are made of these. A product that this module does not form
+raises (or, with ``strict=False``, runs natively and is counted).
 
 The end of a product: the engine's sum from +0, RN(alpha sum), RN(beta c), RN of their sum in the sum's format, then one
 rounding to the output's type. That is the order in :meth:`tensorcore_models.Instruction.gemm` for alpha or beta other than 1.
@@ -23,15 +24,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
 
 from mpgemm.integrations import torch_convolution as convolution
+from mpgemm.integrations import torch_scaled as scaled
 from mpgemm.integrations.call_log import CallLog, Report, Site
-from mpgemm.integrations.multiplier import Multiplier, Product, multipliers, recipe_values
+from mpgemm.integrations.multiplier import Multiplier, Product, multipliers
 from mpgemm.integrations.torch_tensors import adds_in_fp16, allows_tf32, format_of, same_bits, to_array, to_tensor
 from tensorcore_models import libraries
-from tensorcore_models.engines.order import Chain
-from tensorcore_models.formats import get_format
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
 from tensorcore_models.formats.sums import add_rounded, scale_rounded
-from tensorcore_models.libraries.scaled_mm import EPILOGUE
 
 aten = torch.ops.aten
 OUTSIDE = "(outside of modules)"
@@ -149,14 +148,36 @@ class Emulation(TorchDispatchMode):
         multiply = partial(
             _run_batch, arrays=arrays, product=product, added=added, alpha=alpha, beta=beta, out_dtype=out_dtype
         )
-        return self._on_all(product, batch, arrays, multiply)
+        return self.on_all(product, batch, arrays, multiply)
 
     def _operand_format(self, dtype: torch.dtype, name: str, kind: str) -> str:
         fmt = format_of(dtype, name)
         return "tf32" if fmt == "fp32" and allows_tf32(kind) else fmt
 
-    def _on_all(self, product: Product, batch: int, arrays, multiply: Callable[[Multiplier], tuple]) -> torch.Tensor:
-        """The first engine's result; `multiply` gives (result, products before c is added, in the output's type)."""
+    def on_all(
+        self,
+        product: Product,
+        batch: int,
+        arrays,
+        multiply: Callable[[Multiplier], tuple],
+        end: str = "",
+        describe=None,
+    ) -> torch.Tensor:
+        """The first engine's result.
+
+        Parameters
+        ----------
+        product : Product
+        batch : int
+        arrays : sequence of ndarray
+            A and B, batches of matrices.
+        multiply : callable
+            Gives (result, products before c is added, in the output's type) of a multiplier.
+        end : str
+            What is done to the sums, for the report.
+        describe : callable, optional
+            Gives (engine, order of k) of a multiplier as text; by default those of its plain products.
+        """
         found = []
         for each in self.multipliers:
             try:
@@ -167,8 +188,8 @@ class Emulation(TorchDispatchMode):
                 raise
         out, plain = found[0]
         differing = tuple(int((~same_bits(out, other)).sum()) for other, _ in found[1:])
-        described = [each.describe(product) for each in self.multipliers]
-        formats = f"{product.a_format} x {product.b_format} to {product.out_format}"
+        described = [describe(each) if describe else each.describe(product) for each in self.multipliers]
+        formats = f"{product.a_format} x {product.b_format} to {product.out_format}{f', {end}' if end else ''}"
         engines, orders = zip(*described, strict=True)
         site = Site(*self.site(), product.op, batch, product.m, product.k, product.n, formats, engines, orders)
         self._log.add(site, out.numel(), differing)
@@ -177,77 +198,12 @@ class Emulation(TorchDispatchMode):
                 self._log.measure(site, arrays[0][index], arrays[1][index], to_array(plain[index], "result"))
         return out
 
-    def scaled(self, a, b, scale_a, scale_b, scale_result, out_dtype, fast: bool) -> torch.Tensor:
-        """`torch._scaled_mm` of two FP8 matrices with one scale each.
-
-        Raises
-        ------
-        ValueError
-            For scales of another shape (:class:`tensorcore_models.libraries.Unknown`).
-        """
-        scale = libraries.folded_scale(_one_scale(scale_a, "scale_a"), _one_scale(scale_b, "scale_b"))
-        if scale_result is not None and get_format(format_of(out_dtype, "the result")).bits == 8:
-            raise libraries.Unknown(
-                "scale_result with this integration is not known", field="scale_result", known=("None",),
-                advice="tensorcore_models.libraries.scaled_mm takes it",
-            )  # fmt: skip
-        arrays = to_array(a, "a"), to_array(b, "b")
-        formats = [format_of(x.dtype, name) for x, name in ((a, "a"), (b, "b"))]
-        (m, k), n = arrays[0].shape, arrays[1].shape[1]
-        product = Product("_scaled_mm", m, k, n, formats[0], formats[1], format_of(out_dtype, "the result"))
-
-        def multiply(each: Multiplier) -> tuple[torch.Tensor, list[torch.Tensor]]:
-            recipe = scaled_recipe(each, product, fast)
-            rounding = each.input_rounding, each.input_saturate
-            out = to_tensor(recipe_values(recipe, *arrays, product.out_format, *rounding, scale=scale))
-            return out, [
-                out if scale == 1 else to_tensor(recipe_values(recipe, *arrays, product.out_format, *rounding))
-            ]
-
-        return self._on_all(product, 1, [x[None] for x in arrays], multiply)
-
 
 _TF32_ADVICE = (
     "Torch's flags let the GPU form this FP32 product in TF32, and how a library rounds to TF32 is its own choice: pass "
     "input_rounding='rna' (cvt.rna.tf32) or 'rz' (the unit ignores the low bits), or turn TF32 off "
     "(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)"
 )
-
-
-def scaled_recipe(each: Multiplier, product: Product, fast: bool) -> libraries.Recipe:
-    """The recipe of a scaled FP8 product: the user's, else the measured one of the device with split_k 1, else one chain of a
-    named engine.
-
-    Parameters
-    ----------
-    each : Multiplier
-    product : Product
-    fast : bool
-        torch's `use_fast_accum`.
-
-    Raises
-    ------
-    Unknown
-        For a device that nobody has measured.
-    """
-    recipe = each.recipe_for(product)
-    if recipe is not None:
-        return recipe
-    if each.engine is not None:
-        order = Chain((range(product.k),))
-        return libraries.Recipe(each.engine, product.k, order, EPILOGUE, "one chain, torch._scaled_mm's end")
-    return libraries.scaled_mm_recipe(
-        product.k, device=each.device, a_format=product.a_format, b_format=product.b_format, fast_accumulation=fast
-    )
-
-
-def _one_scale(scale: torch.Tensor, name: str) -> float:
-    if scale.numel() != 1:
-        raise libraries.Unknown(
-            f"{name} has {scale.numel()} elements: scales for rows or blocks are not known", field=name,
-            known=("one FP32 number",), advice="Use one scale for each matrix, or strict=False",
-        )  # fmt: skip
-    return float(scale)
 
 
 def _run_batch(each: Multiplier, *, arrays, product: Product, added, alpha, beta, out_dtype):
@@ -299,16 +255,6 @@ def _baddbmm(run: Emulation, c, a, b, out_dtype=None, *, beta=1, alpha=1):
     return run.products("baddbmm", a, b, out_dtype, c, alpha=alpha, beta=beta)
 
 
-def _scaled_mm(
-    run: Emulation, a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False
-):
-    if bias is not None:
-        raise libraries.Unknown(
-            "a bias in _scaled_mm is not known", field="bias", known=("None",), advice="Add it to the result"
-        )
-    return run.scaled(a, b, scale_a, scale_b, scale_result, out_dtype or a.dtype, use_fast_accum)
-
-
 def _convolution(run: Emulation, x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     geometry = convolution.Geometry.of(x.dim() - 2, stride, padding, dilation, output_padding, groups)
     multiply = partial(run.products, "convolution", kind="convolution")
@@ -342,6 +288,13 @@ def _convolution_backward(
     return grad_x, grad_w, grad_b
 
 
+_SCALED: dict[str, Callable] = {
+    "_scaled_mm": scaled.scaled_mm,
+    "_scaled_mm_v2": scaled.scaled_mm_v2,
+    "_grouped_mm": scaled.grouped_mm,
+    "_scaled_grouped_mm": scaled.scaled_grouped_mm,
+    "_int_mm": scaled.int_mm,
+}
 _HANDLERS: dict[Any, Callable] = {
     aten.mm: _mm,
     aten.bmm: _bmm,
@@ -349,7 +302,7 @@ _HANDLERS: dict[Any, Callable] = {
     aten.addmm_: _addmm,
     aten.baddbmm: _baddbmm,
     aten.baddbmm_: _baddbmm,
-    aten._scaled_mm: _scaled_mm,
+    **{getattr(aten, name): handler for name, handler in _SCALED.items() if hasattr(aten, name)},
     aten.convolution: _convolution,
     aten.convolution_backward: _convolution_backward,
 }

@@ -42,6 +42,18 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("HMMA.16816.F32", "by its name in SASS, PTX or AMD's compiler"),
         ("--methods", "the recovery methods"),
     ),
+    "check": (
+        ("out.npy A.npy B.npy --engine h100", "a test fails: why?"),
+        (
+            "scaled.npy A.npy B.npy --scale-a SA.npy --scale-b SB.npy --promote-every 128",
+            "scales by their shapes; sums outside every 128 products",
+        ),
+        ("out.npy A.npy B.npy --k-order any --promote-every 64:512", "little is known of the kernel"),
+        (
+            "q.npy QA.npy QB.npy --scale-a 0.1 --scale-b 0.2 --scale-out 8 --zero-a 3",
+            "integers with a zero point, requantised",
+        ),
+    ),
     "tolerance": (
         ("--engine h100 --k 512", "what may a test of this kernel allow?"),
         ("--engine h100 --format fp8 --reference rounded --k 512", "against the product of the rounded operands"),
@@ -103,6 +115,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
             "64:ALGO_ID=66,STAGES_ID=35",
             "the same for configurations that are known",
         ),
+    ),
+    "trace": (
+        ("compare training rollout", "two folders of recorded tensors"),
+        ("compare a100 h100 --logits model.lm_head --no-recipes", "the module of the logits by its name"),
     ),
     "report": (
         ("out", "one page of what --out wrote"),

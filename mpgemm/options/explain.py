@@ -1,6 +1,7 @@
 """`mpgemm explain`: one dot product step by step and where its error comes from, or why two engines differ on it."""
 
 from mpgemm.options.parser import Parser
+from mpgemm.options.scale_options import add_scale_arguments
 
 
 def add_arguments(parser: Parser) -> None:
@@ -43,6 +44,9 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--attribution-only", action="store_true", help="only where the error comes from")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_scale_arguments(source)
+    parser.goes_with(("--scale-a", "--scale-b"), ("--a", "--files", "--distribution"))
+    parser.goes_without(("--scale-a", "--scale-b"), ("method", "--c", "--attribution-only", "--all"))
     parser.goes_without(("--format",), ("method",))
     parser.goes_with(("--a",), ("--b",))
     parser.goes_with(("--b",), ("--a",))

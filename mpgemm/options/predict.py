@@ -1,12 +1,12 @@
 """`mpgemm predict`: what a GPU library returns for two matrices, predicted bit for bit."""
 
-import argparse
-
 from mpgemm.options import library_options
 from mpgemm.options.library_options import RECORDED_CHOICES
+from mpgemm.options.parser import Parser
+from mpgemm.options.scale_options import add_scale_arguments
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The command's options."""
     parser.add_argument("a", metavar="A", help="matrix file: .npy, .npz, .mtx or .safetensors")
     parser.add_argument("b", metavar="B", help="matrix file")
@@ -22,6 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         f"for scaled_mm: mmaemu, the {RECORDED_CHOICES}")  # fmt: skip
     library_options.add_format_arguments(parser)
     parser.add_argument("--scale", type=float, default=1.0, help="one FP32 factor (fp8: the product of both scales)")
+    add_scale_arguments(parser)
+    parser.goes_without(("--scale-a", "--scale-b"), ("--scale",))
     parser.add_argument("--out", metavar="FILE", help="write the result: .npy, encodings for formats that NumPy lacks")
     parser.add_argument("--picture", metavar="FILE.svg", help="draw the order of the recipe's sum")
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -1,7 +1,9 @@
 """`mpgemm tolerance`: what a test of a kernel may allow, certified and by sampling, and what a given tolerance would miss."""
 
+from mpgemm.options.check import add_order_arguments
 from mpgemm.options.matrices import add_matrix_arguments
 from mpgemm.options.parser import Parser
+from mpgemm.options.scale_options import add_scale_arguments
 from mpgemm.options.words import TOLERANCE_SHAPE
 
 K = 1024
@@ -18,9 +20,7 @@ def add_arguments(parser: Parser) -> None:
     what.add_argument(
         "--out-format", metavar="FORMAT", help="the kernel rounds its result to this format (bf16, fp16, ...)"
     )
-    what.add_argument(
-        "--promote-every", type=int, metavar="N", help="the kernel adds up in FP32 outside of the unit every N products"
-    )
+    add_order_arguments(what)
     what.add_argument(
         "--reference",
         choices=("given", "rounded"),
@@ -29,6 +29,9 @@ def add_arguments(parser: Parser) -> None:
     )
     source = add_matrix_arguments(parser, f"normal, {TOLERANCE_SHAPE[0]} x {K} x {TOLERANCE_SHAPE[1]}", k=True)
     source.add_argument("--c", metavar="FILE", help="C, added to the product of two files")
+    add_scale_arguments(source)
+    parser.goes_with(("--scale-a", "--scale-b"), ("files",), "two matrix files")
+    parser.goes_without(("--k-order", "--splits", "--promote-every"), ("--method",))
     how = parser.add_argument_group("how sure")
     how.add_argument("--quantile", type=float, default=0.99, help="share of whole products that pass (default 0.99)")
     how.add_argument("--confidence", type=float, default=0.95, help="confidence of that share (default 0.95)")

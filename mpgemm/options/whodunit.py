@@ -2,6 +2,8 @@
 
 import argparse
 
+from mpgemm.options.scale_options import add_scale_arguments
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
@@ -16,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gpu", help="the device asked about (h100, rtx4060, ...): what it computes comes first, by its name"
     )
+    add_scale_arguments(parser)
     library = parser.add_argument_group("a library's kernel on that device, to try as well")
     library.add_argument(
         "--library", metavar="NAME[-VERSION]", help="cublaslt-13.1 (torch.matmul-13.1), scaled_mm or cutlass"

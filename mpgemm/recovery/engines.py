@@ -134,6 +134,40 @@ def device_engine(
         raise
 
 
+def scaled_engine(
+    device: str, a_format: str, b_format: str, scale_format: str, block_size: int, path: str | None = None
+) -> tcm.Instruction:
+    """The instruction of a device with such block scales: that with the largest k, of the :data:`USUAL_PATH` if it has one.
+
+    Parameters
+    ----------
+    device : str
+        Device or architecture.
+    a_format, b_format, scale_format : str
+    block_size : int
+    path : str, optional
+
+    Raises
+    ------
+    ValueError
+        If there is none; the message says which block scales the device has.
+    """
+    device = canonical_device(device)
+    arch = DEVICES[device][0] if device in DEVICES else device
+    scaled = [row for row in tcm.list_instructions(device) if row.scale_format is not None]
+    wanted = (a_format, b_format, scale_format, block_size)
+    rows = [row for row in scaled if (row.a_format, row.b_format, row.scale_format, row.block_size) == wanted]
+    rows = [row for row in rows if path is None or row.path == path]
+    usual = [row for row in rows if row.path == USUAL_PATH.get(arch)] or rows
+    if not usual:
+        kinds = sorted({f"{r.a_format} x {r.b_format} with {r.scale_format} for {r.block_size}" for r in scaled})
+        has = ", ".join(kinds) if kinds else "no unit with block scales"
+        raise ValueError(
+            f"{device} has no {a_format} x {b_format} with {scale_format} scales for {block_size} products; it has {has}"
+        )
+    return max(usual, key=lambda row: row.k)
+
+
 def plain_engine(name: str, fmt: str | None = None, d_format: str | None = None) -> Engine:
     """The engine that a name means without a recovery method.
 

@@ -13,6 +13,25 @@ import numpy as np
 from ..formats import Format, get_float_format
 
 
+class Alignment(NamedTuple):
+    """The parts of alpha of a unit that only aligns its addends, adds them exactly, and rounds once.
+
+    Attributes
+    ----------
+    products, sums : float
+        What cutting the products of a step, and the running sum, loses at most, over 2 to the alignment exponent.
+    rounding : float
+        What rounding the result loses at most, over the power of two that it begins with.
+    towards_zero : bool
+        Whether all of these cut towards zero, so that no sum is ever larger than its addends' sizes.
+    """
+
+    products: float
+    sums: float
+    rounding: float
+    towards_zero: bool
+
+
 @dataclass(frozen=True)
 class StepError:
     """Error of one step of a core.
@@ -27,12 +46,15 @@ class StepError:
         Products that a step takes.
     derivation : tuple of str
         Where the two come from, for a reader.
+    alignment : Alignment or None
+        The parts of alpha, None for other arithmetic.
     """
 
     relative: float
     absolute: float
     terms: int
     derivation: tuple[str, ...]
+    alignment: Alignment | None = None
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,9 @@ def canonical_device(name: str) -> str:
         return name
     found = names.device_or_architecture(name, known)
     if found is None:
+        unknown = names.unknown_unit(name)
+        if unknown is not None:
+            raise ValueError(f"{name}: the unit is not known. {unknown}")
         near = difflib.get_close_matches(name.lower(), [*known, *DEVICES], 3)
         hint = f"; did you mean {' or '.join(near)}?" if near else "."
         raise ValueError(

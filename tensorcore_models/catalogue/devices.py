@@ -2,6 +2,28 @@
 
 from .nvidia import ARCHITECTURES
 
+#: Products that no output was recorded of: (architecture, operand formats they lack, why their unit is that of
+#: the architecture).
+SAME_UNIT: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "v100s": ("volta", (), "GV100, as the V100"),
+    "a800": ("ampere", (), "GA100, as the A100, with slower links"),
+    "rtx3060": ("ampere", ("fp64",), "compute capability 8.6, as the A2, of which outputs are published"),
+    "orin": ("ampere", ("fp64",), "compute capability 8.7; the arithmetic is inferred from that of 8.0 and 8.6"),
+    "rtx4080": ("ada", (), "compute capability 8.9, as the RTX 4060 and the L40S"),
+    "l4": ("ada", (), "compute capability 8.9, as the L40S"),
+    "l40": ("ada", (), "compute capability 8.9, as the L40S"),
+    "h20": ("hopper", (), "compute capability 9.0, as the H100, with fewer units"),
+    "h800": ("hopper", (), "compute capability 9.0, as the H100, with slower links"),
+    "rtx5080": ("rtx_blackwell", (), "compute capability 12.0, as the RTX PRO 6000"),
+    "rtx5090": ("rtx_blackwell", (), "compute capability 12.0, as the RTX PRO 6000"),
+    "mi308x": ("cdna3", (), "gfx942, as the MI300X, with fewer units"),
+    "mi325x": ("cdna3", (), "gfx942, as the MI300X, with other memory"),
+}
+#: Devices whose unit is not known, and why.
+UNKNOWN_UNITS = {
+    "thor": "Jetson Thor has compute capability 11.0, of which neither outputs nor a model are published; it compiles tcgen05 "
+    "as the B200 (blackwell) does, but that says nothing of the bits",
+}
 #: device: (architecture, operand formats that its tensor cores lack although the architecture has them).
 DEVICES: dict[str, tuple[str, tuple[str, ...]]] = {
     **{device: (arch, lacks) for arch, row in ARCHITECTURES.items() for device, lacks in row.devices.items()},
@@ -23,4 +45,5 @@ DEVICES: dict[str, tuple[str, tuple[str, ...]]] = {
     "hl-338": ("gaudi3", ()),
     "n150": ("wormhole", ()),
     "n300": ("wormhole", ()),
+    **{device: row[:2] for device, row in SAME_UNIT.items()},
 }

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 
-from .devices import DEVICES
+from .devices import DEVICES, UNKNOWN_UNITS
 from .nvidia import ARCHITECTURES, PTX_NAMES
 
 #: Compilation targets beyond those that the architectures name.
@@ -22,7 +22,7 @@ TARGETS = {
 
 #: Words of a product's full name that say nothing of its matrix unit.
 _DECORATION = re.compile(
-    r"(nvidia|amd|huawei|instinct|geforce|tesla|quadro|ascend|tensor|core|gpu|sxm\d*|pcie|nvl|oam|hbm\d*e?|\d+gb)$"
+    r"(nvidia|amd|huawei|instinct|jetson|agx|geforce|tesla|quadro|ascend|tensor|core|gpu|sxm\d*|pcie|nvl|oam|hbm\d*e?|\d+gb)$"
 )
 
 #: SASS mnemonics: (path, formats where the mnemonic alone says them).
@@ -132,6 +132,13 @@ def device_or_architecture(text: str, architectures: Collection[str]) -> str | N
         return known["".join(words)]
     plain = "".join(word for word in words if not _DECORATION.match(word)).replace("compute", "sm")
     return known.get(plain)
+
+
+def unknown_unit(text: str) -> str | None:
+    """Why the unit of a device is not known, None for other names."""
+    words = [word for word in re.split(r"[\s_\-/]+", text.strip().lower()) if word]
+    plain = "".join(word for word in words if not _DECORATION.match(word))
+    return UNKNOWN_UNITS.get(plain)
 
 
 def _joined(name: str) -> str:

@@ -11,6 +11,8 @@ with published pages that quote these documents; those of the other devices were
 
 from dataclasses import dataclass, field
 
+from .devices import SAME_UNIT
+
 #: Operand formats that a data sheet has under one name.
 _NAMES = {
     **dict.fromkeys(("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz"), "fp8"),
@@ -109,6 +111,7 @@ DATA_SHEETS: dict[str, DataSheet] = {
         "AMD Instinct MI300X data sheet, peak matrix rates",
         fp64=163.4, fp32=163.4, tf32=653.7, fp16=1307.4, bf16=1307.4, fp8=2614.9, int8=2614.9,
     ),
+    **dict.fromkeys(SAME_UNIT, _sheet("no rates of this product were entered: it is named for its arithmetic")),
     **dict.fromkeys(("hl-205", "hl-225h", "hl-325l", "hl-338"), _sheet("no data sheet of the card was at hand")),
     **dict.fromkeys(("n150", "n300"), _sheet("no data sheet of the card was at hand; its rate depends on the fidelity phases")),
     "910a": _sheet("Huawei Ascend 910 product page", fp16=256, int8=512),

@@ -20,11 +20,14 @@ import numpy as np
 
 from ..formats import Format, IntegerFormat, get_format
 from ..formats.exact_rounding import check_rounding
+from ..formats.interop import as_array
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
 from ..formats.sums import add_rounded, scale_cut, scale_rounded
 from ..integers import checked_integer
 from ..machine.fp_state import default_fp_state
 from .order import KOrder, Order, Unit, evaluate, leaves, merged, order_of, uncovered
+from .scaled import scaled_sums
+from .scaling import read_scales
 
 FormatLike = str | Format | IntegerFormat
 
@@ -172,8 +175,11 @@ class Engine(abc.ABC):
             Values, shapes (m, k), (k, n), (m, n): numpy or ml_dtypes arrays, DLPack or ``__array__`` objects.
         alpha, beta : float
             Scalars.
-        scale_a, scale_b : array_like
-            Block scales as values, or as encodings where they are uint8.
+        scale_a, scale_b : array_like, optional
+            Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`): per tensor, per row of A and
+            column of B, blocks of 128 along k, or a unit's own block scales (values, or encodings where they are uint8).
+            Without block scales of the unit the sums are scaled outside in FP32, where the rule says, and c is added last;
+            alpha and beta must be 1.
         input_rounding : str, optional
             Rounding of values that an operand format lacks; None: such values raise.
         input_saturate : bool
@@ -200,6 +206,16 @@ class Engine(abc.ABC):
         b = operand_bits(b, formats[1], input_rounding, "b", input_saturate)
         c_bits = operand_bits(c, formats[2], input_rounding, "c", input_saturate) if use_c else None
         a, b, start = self._check_matrices(a, b, c_bits)
+        scaling = read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], self)
+        if scaling is not None and (scaling.applied != "product" or scaling.roundings):
+            if alpha != 1 or beta != 1:
+                raise ValueError(
+                    "alpha and beta do not go with scales that are applied outside of the unit: leave them out"
+                )
+            sums = scaled_sums(
+                self, a, b, scaling, k_order=k_order, promote_every=promote_every, promote_rounding=promote_rounding
+            )
+            return sums if c is None else sums + as_array(c, "c").astype(np.float32)
         given = (scale_bits(s, self.scale_format, n) for s, n in ((scale_a, "scale_a"), (scale_b, "scale_b")))
         sa, sb = self.check_scales(a.shape, b.shape, *given)
         simple = alpha == 1 and (not use_c or beta == 1)
@@ -265,7 +281,7 @@ class Engine(abc.ABC):
         """
         if self.scale_format is None:
             if scale_a is not None or scale_b is not None:
-                raise ValueError(f"{self.label} takes no block scales; leave scale_a and scale_b out")
+                raise ValueError(f"{self.label} takes no block scales as encodings; gemm takes scales as values")
             return None, None
         if scale_a is None or scale_b is None:
             raise ValueError(

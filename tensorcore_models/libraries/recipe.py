@@ -4,14 +4,17 @@ A recipe is data. :meth:`Recipe.gemm_bits` is the one interpreter: chains and su
 :func:`tensorcore_models.engines.order.evaluate`, the end in :func:`finish`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..engines.engine import Engine
 from ..engines.order import Chain, Order, Sum, leaves, uncovered, with_output
+from ..engines.scaled import apply_at_end, scaled_sums
+from ..engines.scaling import Scaling
 from ..explanations.orders import tree_of_order
-from ..formats import Format, get_format
+from ..formats import Format, get_float_format, get_format
+from ..formats.operands import values_of_bits
 from ..formats.rounding import decode, encode
 from ..machine.fp_state import default_fp_state
 
@@ -229,6 +232,46 @@ class Recipe:
             )
         total = self.sum_bits(a, b, out_format=fmt.name)
         return finish(total, result, self.epilogue, fmt, scale, scale_result)
+
+    def scaled_bits(self, a, b, scaling: Scaling, *, out_format: str = "fp32") -> np.ndarray:
+        """What the kernel returns for operands with scales; but for one factor for each matrix this is predicted, not measured.
+
+        Parameters
+        ----------
+        a, b : array of unsigned integers
+            Encodings, shapes (m, k) and (k, n).
+        scaling : Scaling
+            Factors at the end of the recipe's sum, or after each block of 128 products of its one chain.
+        out_format : str
+            Format of the output.
+
+        Returns
+        -------
+        ndarray
+            Encodings of the output, shape (m, n).
+
+        Raises
+        ------
+        Unknown
+            For scales inside of the unit, and for blocks where the recipe has several chains.
+        TypeError, ValueError
+            As :meth:`gemm_bits`.
+        """
+        if scaling.folded:
+            return self.gemm_bits(a, b, out_format=out_format, scale=folded_scale(scaling.a.item(), scaling.b.item()))
+        fmt, float32 = get_float_format(out_format), get_float_format("fp32")
+        if scaling.applied == "product" or (scaling.applied == "block" and not isinstance(self.order, Chain)):
+            raise Unknown(
+                f"{self.name} with scales ({scaling.in_words()}) is not known", field="scales",
+                known=("per tensor", "per row and column", "blocks of 128 with one chain"),
+                advice="engine.gemm(a, b, scale_a=..., scale_b=...) computes them on a unit",
+            )  # fmt: skip
+        if scaling.applied == "block":
+            sums = scaled_sums(self.engine, np.asarray(a), np.asarray(b), scaling)
+        else:
+            bits = self.sum_bits(a, b, out_format=out_format)
+            sums = apply_at_end(values_of_bits(bits, self.engine.formats[3]).astype(np.float32), scaling)
+        return finish(sums.view(np.uint32), float32, replace(self.epilogue, adds_zero=False), fmt, 1.0)
 
     def __str__(self) -> str:
         return self.picture()

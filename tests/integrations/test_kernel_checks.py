@@ -70,7 +70,7 @@ def test_block_scales():
     options = {"engine": engine, "scale_a": a.scales, "scale_b": b.scales}
     assert_gemm_close(d, a.elements, b.elements, **options)
     assert "zeros" not in missed_faults(gemm_tolerance(a=a.elements, b=b.elements, **options))
-    with pytest.raises(AssertionError, match="wrong scale: every result is 2"):
+    with pytest.raises(AssertionError, match="everything is there twice"):
         assert_gemm_close(2 * d, a.elements, b.elements, **options)
 
 
@@ -226,7 +226,7 @@ def test_bad_input():
         assert_gemm_close(np.zeros((2, 2), np.float32), a, b, engine="h100")
     with pytest.raises(ValueError, match="not representable in fp16.*input_rounding"):
         assert_gemm_close(kernel(a, b), a.astype(np.float32) * np.float32(1 + 2**-20), b, engine=ENGINES["fp16"])
-    with pytest.raises(TypeError, match="no floating-point format"):
+    with pytest.raises(TypeError, match="expected a floating-point format, int32"):
         assert_gemm_close(np.zeros((M, N), int), a, b, engine="h100")
     with pytest.raises(ValueError, match="splits is 0"):
         gemm_tolerance("h100", a, b, splits=0)

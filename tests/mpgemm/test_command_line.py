@@ -15,6 +15,7 @@ import tensorcore_models as tcm
 from mpgemm.cli import COMMANDS, QUESTIONS, build_parser, main
 from mpgemm.options.examples import EXAMPLES
 from mpgemm.options.parser import Parser
+from mpgemm.traces.recording import TraceRecorder
 
 ALL_EXAMPLES = [(command, arguments) for command, rows in EXAMPLES.items() for arguments, _ in rows]
 
@@ -126,6 +127,21 @@ def examples_folder(tmp_path_factory):
     np.save(folder / "W.npy", b.T.astype(np.float32))
     for name, device in (("C", "h100"), ("C1", "a100"), ("C2", "h100")):
         np.save(folder / f"{name}.npy", tcm.default_instruction(device, "fp16").gemm(a, b))
+    unit = tcm.default_instruction("h100", "fp16")
+    np.save(folder / "out.npy", unit.gemm(a, b))
+    scales = np.linspace(0.5, 1, 8, dtype=np.float32)[:, None], np.linspace(1, 2, 8, dtype=np.float32)[None]
+    for name, scale in zip(("SA", "SB"), scales, strict=True):
+        np.save(folder / f"{name}.npy", scale)
+    np.save(folder / "scaled.npy", unit.gemm(a, b, scale_a=scales[0], scale_b=scales[1]))
+    x, y = (rng.integers(-128, 128, shape).astype(np.int8) for shape in ((8, 64), (64, 8)))
+    np.save(folder / "QA.npy", x)
+    np.save(folder / "QB.npy", y)
+    sums = (x.astype(np.float64) - 3) @ y.astype(np.float64)
+    np.save(folder / "q.npy", np.clip(np.rint(sums * 0.1 * 0.2 / 8), -128, 127).astype(np.int8))
+    for name, device in (("training", "a100"), ("rollout", "h100"), ("a100", "a100"), ("h100", "h100")):
+        with TraceRecorder(folder / name) as trace:
+            out = tcm.default_instruction(device, "fp16").gemm(a, b)
+            trace.record("model.lm_head", input=a, weight=np.ascontiguousarray(b.T), output=out)
     return folder
 
 

@@ -78,7 +78,7 @@ def test_wrong_arguments():
         tolerance(A100, 32, (a, b))
     with pytest.raises(ValueError, match="at least 0"):
         tolerance(A100, -1)
-    with pytest.raises(ValueError, match="takes no block scales"):
+    with pytest.raises(ValueError, match="fits no rule"):
         tolerance(A100, 64, (a, b), scale_a=np.ones((4, 2)), scale_b=np.ones((2, 4)))
 
 

@@ -144,3 +144,18 @@ def test_unknown_names_suggest():
     with pytest.raises(ValueError, match="choose one: mma.m16n8k16.f32"):
         tcm.get_instruction("h100", "hmma")
     assert instruction_query("...") is None and instruction_query("mma.sync.nonsense") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "arch"),
+    [("RTX 5090", "rtx_blackwell"), ("NVIDIA GeForce RTX 4080", "ada"), ("rtx3060", "ampere"), ("L4", "ada"), ("H20", "hopper"),
+     ("NVIDIA A800-SXM4-80GB", "ampere"), ("MI308X", "cdna3"), ("AMD Instinct MI325X", "cdna3"), ("V100S", "volta"),
+     ("Jetson Orin", "ampere"), ("NVIDIA Jetson AGX Orin", "ampere")],
+)  # fmt: skip
+def test_devices_that_people_type(text, arch):
+    assert {row.arch for row in tcm.list_instructions(text)} == {arch}
+
+
+def test_a_device_whose_unit_is_not_known_says_why():
+    with pytest.raises(ValueError, match=r"the unit is not known.*11\.0"):
+        tcm.list_instructions("Jetson Thor")

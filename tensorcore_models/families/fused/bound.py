@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from ...aspects.errors import (
+    Alignment,
     OperandFacts,
     StepError,
     alignment_floor,
@@ -18,7 +19,20 @@ from ...aspects.errors import (
 def step_error(spec: Any, unit: Any, facts: OperandFacts) -> StepError:
     """Every addend cut below the largest, the sum rounded once; a tree of alignments and flushing add to it."""
     relative, absolute, text = sum_error(spec, unit, alignment_floor(spec, unit, facts.floor), facts.floor)
-    return StepError(relative, absolute, spec.terms_per_step, (text, *scales_text(unit)))
+    return StepError(relative, absolute, spec.terms_per_step, (text, *scales_text(unit)), _alignment(spec, unit))
+
+
+def _alignment(spec: Any, unit: Any) -> Alignment | None:
+    """The parts of alpha; None for parameters beyond those of a fused dot-add."""
+    result = unit.formats[3]
+    plain = (spec.integer_bits, spec.alignment, spec.c_position) == (None, "global", "early")
+    if not plain or spec.normalise_each_add or spec.flush_inputs or spec.flush_c or spec.flush_outputs:
+        return None
+    if spec.fraction_bits is None or len(spec.significand_parts) > 1:
+        return None
+    unit_lost = unit_of(spec.alignment_rounding, 0.5, 1.0) * 2.0**-spec.fraction_bits
+    zero = (spec.alignment_rounding, spec.output_rounding) == ("rz", "rz")
+    return Alignment(spec.terms * unit_lost, unit_lost, output_error(spec, result)[0], zero)
 
 
 def sum_error(spec: Any, unit: Any, floor: int, lifted: int | None = None) -> tuple[float, float, str]:

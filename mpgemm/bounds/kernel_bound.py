@@ -1,0 +1,234 @@
+"""The certified bound of a kernel: its chains, the sums outside of the unit, scales, an addend, and the output's rounding.
+
+Inside of chains the smaller of two bounds counts: the one of sizes alone, which holds for every order that the test allows,
+and, where the order is known, the one from the sums that the operands have (:mod:`mpgemm.bounds.running`). Everything
+outside is FP32 rounded to nearest, a relative error of at most 2^-24 each.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from mpgemm.bounds import bounds
+from mpgemm.bounds.kernel_order import ANY, KernelOrder
+from mpgemm.bounds.operand_facts import apply_scales, facts_of
+from mpgemm.bounds.running import GROUPS, chain_sum
+from tensorcore_models.aspects.errors import OperandFacts
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.scaling import Scaling
+from tensorcore_models.formats import Format, IntegerFormat, get_format
+
+#: Half a unit of FP32, and its smallest number.
+UNIT, TINY = 2.0**-24, 2.0**-149
+#: The first number that FP32 cannot hold.
+LARGEST = 2.0**128 * (1 - 2.0**-25)
+
+
+class Used(NamedTuple):
+    """Operands of a product in float64.
+
+    Attributes
+    ----------
+    x, y : ndarray, shapes (m, k) and (k, n)
+        What the unit multiplies; its own block scales multiplied in.
+    a, b : ndarray
+        The same with all scales; exact.
+    facts : OperandFacts or None
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    facts: OperandFacts | None
+
+
+def used_operands(unit: Engine, x: np.ndarray, y: np.ndarray, scaling: Scaling | None) -> Used:
+    """What a unit and the scales make of values that its formats hold.
+
+    Raises
+    ------
+    ValueError
+        If the unit needs block scales and there are none.
+    """
+    given = np.asarray(x).astype(np.float64), np.asarray(y).astype(np.float64)
+    inside: tuple = (None, None)
+    if unit.scale_format is not None:
+        unit.check_scales(x.shape, y.shape, *((None, None) if scaling is None else (scaling.bits_a, scaling.bits_b)))
+        inside = (scaling.a, scaling.b) if scaling is not None else inside
+    used = apply_scales(unit, *given, *inside)
+    scaled = used if scaling is None else (given[0] * scaling.spread_a(), given[1] * scaling.spread_b())
+    return Used(used[0], used[1], scaled[0], scaled[1], facts_of(unit, *given, *inside))
+
+
+@dataclass(frozen=True)
+class KernelBound:
+    """What a kernel computes, as far as its error goes.
+
+    Parameters
+    ----------
+    unit : Engine
+    used : Used
+        Operands.
+    c : ndarray of float64 or None, shape (m, n)
+    scaling : Scaling or None
+    order : KernelOrder
+    out : Format or IntegerFormat
+    exact : ndarray of float64, shape (m, n), optional
+        The exact result, rounded; needed where the output is rounded.
+    running : bool
+        Whether the sums of a known order count; otherwise the bound holds for every order with the same chains.
+    """
+
+    unit: Engine
+    used: Used
+    c: np.ndarray | None
+    scaling: Scaling | None
+    order: KernelOrder
+    out: Format | IntegerFormat
+    exact: np.ndarray | None = None
+    running: bool = True
+
+    @property
+    def outside(self) -> bool:
+        """Whether scales are applied outside of the unit, and c behind them."""
+        return self.scaling is not None and self.scaling.roundings > 0
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        """|X||Y| (+ |C| where c may be in the chain), which is not finite where an operand is not."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            sizes = np.abs(self.used.x) @ np.abs(self.used.y)
+            return sizes if self.c is None or self.outside else sizes + np.abs(self.c)
+
+    @cached_property
+    def _usable(self) -> np.ndarray:
+        return np.isfinite(self._sizes)
+
+    # -- chains ----------------------------------------------------------------------------------------------------------
+    def _by_size(self) -> np.ndarray:
+        """Error of all chains together in any order that is allowed."""
+        step = bounds.step_error(self.unit, self.used.facts)
+        order, k = self.order, self.order.k
+        if order.promote_every is None and order.block is None:
+            ragged = order.additions if order.k_order != ANY else 0
+            steps = bounds.steps_of(self.unit, k, step.terms) + ragged * bounds.steps_of(
+                self.unit, self.unit.k, step.terms
+            )
+            count = 1
+        else:
+            steps, count = bounds.steps_of(self.unit, order.longest, step.terms), order.additions + 1
+        relative, absolute = bounds.chain_error(step, steps)
+        sizes = np.where(self._usable, self._sizes, 0.0) * bounds.MARGIN
+        return np.where(sizes > 0, relative * sizes, 0.0) + absolute * count
+
+    @cached_property
+    def _chains(self) -> tuple[np.ndarray, np.ndarray]:
+        """(sum of the chains' sizes as they come out, their error), the scales of blocks multiplied in."""
+        if isinstance(self.unit.formats[3], IntegerFormat):
+            sizes = np.where(self._usable, self._sizes, 0.0)
+            return self._scaled_sizes(sizes), np.zeros_like(sizes)
+        error = self._by_size()
+        if self.scaling is not None and self.order.block is not None:
+            return self._of_blocks()
+        sizes = np.where(self._usable, self._sizes, 0.0)
+        if not self.running or not self.order.known or not self._usable.all():
+            return sizes, error
+        found = self._run()
+        total = sum((np.abs(chain.sums) + chain.error for chain in found), np.zeros_like(sizes))
+        added = 0.0 if self.c is None or self.outside else np.abs(self.c)
+        running = sum((chain.error for chain in found), np.zeros_like(sizes))
+        return np.minimum(sizes, total + added), np.minimum(error, running)
+
+    def _run(self):
+        chains = self.order.chains()
+        addend = 0.0 if self.c is None or self.outside else np.abs(self.c)
+        groups = max(GROUPS // max(len(chains), 1), 1)
+        return [
+            chain_sum(self.unit, self.used.x, self.used.y, pieces, self.used.facts, addend, groups) for pieces in chains
+        ]
+
+    def _scaled_sizes(self, sizes: np.ndarray) -> np.ndarray:
+        if self.scaling is None or self.order.block is None:
+            return sizes
+        return np.abs(self.used.a) @ np.abs(self.used.b)
+
+    def _of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Chains of one block each with its scales, of which FP32 has the product rounded."""
+        step = bounds.step_error(self.unit, self.used.facts)
+        relative, absolute = bounds.chain_error(step, bounds.steps_of(self.unit, self.order.longest, step.terms))
+        total, error = (np.zeros((self.used.x.shape[0], self.used.y.shape[1])) for _ in range(2))
+        known = self.running and self.order.known and bool(self._usable.all())
+        chains = (
+            KernelOrder(self.order.k, self.order.step, block=self.order.longest).chains()
+            if not known
+            else self.order.chains()
+        )
+        for (piece,) in chains:
+            factor_a, factor_b = (v.astype(np.float64) for v in self.scaling.at(piece.start))  # type: ignore[union-attr]
+            factor = np.abs(factor_a * factor_b)
+            taken = slice(piece.start, piece.stop)
+            sizes = np.abs(self.used.x[:, taken]) @ np.abs(self.used.y[taken])
+            sizes = np.where(np.isfinite(sizes), sizes, 0.0)
+            lost = relative * sizes * bounds.MARGIN + absolute
+            if known:
+                chain = chain_sum(self.unit, self.used.x, self.used.y, (piece,), self.used.facts, groups=8)
+                sizes, lost = np.minimum(sizes, np.abs(chain.sums)), np.minimum(lost, chain.error)
+            total += factor * (sizes + lost)
+            error += factor * lost + (UNIT * factor * (1 + UNIT) + TINY) * (sizes + lost)
+        return total, error
+
+    # -- outside ---------------------------------------------------------------------------------------------------------
+    def bound(self, finite: bool) -> np.ndarray:
+        """Of each element; infinite where something may overflow, unless `finite`."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            reach, error = self._chains
+            result = self.unit.formats[3]
+            fits = self._usable & (
+                (np.where(self._usable, self._sizes, 0.0) + error) * bounds.MARGIN < bounds.overflow_from(self.unit)
+            )
+            unit = result.unit_roundoff if isinstance(result, Format) else 0.0
+            additions = self.order.additions + (self.c is not None and not self.outside)
+            error = error + bounds.growth(unit, additions) * (reach + error) + additions * TINY
+            if self.outside:
+                error, fits_outside = self._outside(reach, error)
+                fits = fits & fits_outside
+            if self.outside:
+                result = get_format("fp32")
+            if self.out != result and isinstance(self.out, Format) and self.exact is not None:
+                reaches = np.abs(self.exact) + error
+                error = error + self.out.unit_roundoff * reaches * bounds.MARGIN + self.out.min_subnormal / 2
+                fits = fits & (reaches * (1 + self.out.unit_roundoff) < self.out.max_finite)
+            error = error * bounds.MARGIN
+            return np.where(self._usable & (fits | finite), error, np.inf)
+
+    def _outside(self, reach: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(error, what surely fits) behind scales and c."""
+        assert self.scaling is not None
+        exact = np.abs(self.used.a @ self.used.b)
+        exact = np.where(np.isfinite(exact), exact, 0.0)
+        fits = np.ones(error.shape, bool)
+        if self.scaling.applied != "block":
+            first, second = self._factors()
+            integer = isinstance(self.unit.formats[3], IntegerFormat)
+            small = (1 + second + reach + error) * 2 * TINY
+            largest = np.maximum.reduce([first * second, (reach + error) * first, (reach + error) * first * second])
+            fits = largest * bounds.MARGIN < LARGEST
+            error = error * first * second
+            error = error + bounds.growth(UNIT, 2 + integer) * (exact + error) + small
+        else:
+            fits = (reach + error) * bounds.MARGIN < LARGEST
+        if self.c is not None:
+            error = error + UNIT * (exact + error + np.abs(self.c)) + TINY
+        return error, fits
+
+    def _factors(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes of the factors applied at the end, shapes (m, 1) and (1, n)."""
+        scaling = self.scaling
+        assert scaling is not None
+        if scaling.applied == "product":
+            return np.full((1, 1), abs(scaling.whole_a)), np.full((1, 1), abs(scaling.whole_b))
+        a, b = scaling.at(0)
+        return np.abs(a.astype(np.float64)), np.abs(b.astype(np.float64))

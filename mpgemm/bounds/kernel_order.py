@@ -1,0 +1,160 @@
+"""What a test says of the order in which its kernel adds: chains, parts, sums outside of the unit, or any order."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.order import Order, Sum, leaves, order_of
+from tensorcore_models.engines.scaling import Scaling
+from tensorcore_models.formats import get_format
+
+#: The order of k of which nothing is known.
+ANY = "any"
+
+
+@dataclass(frozen=True)
+class KernelOrder:
+    """Which orders of k a kernel may have.
+
+    Parameters
+    ----------
+    k : int
+    step : int
+        Products of one step of the unit, which stay together.
+    splits : int
+        Chains at most, of which nothing else is known.
+    k_order : KOrder or "any"
+        As for :meth:`tensorcore_models.Engine.gemm`; "any": the steps in any order, in any number of chains.
+    promote_every : (least, most), optional
+        Products after which a chain is added to a sum in FP32 outside and a new one starts.
+    block : int, optional
+        Values of k with the same scales, after which the chain ends where scales are applied.
+    stated : bool
+        Whether a test said so; otherwise it is the order of the longest chains, and kernels may lose less.
+    """
+
+    k: int
+    step: int
+    splits: int = 1
+    k_order: Any = "sequential"
+    promote_every: tuple[int, int] | None = None
+    block: int | None = None
+    stated: bool = True
+
+    @property
+    def known(self) -> bool:
+        """Whether every chain is known."""
+        return (
+            self.splits == 1
+            and self.k_order != ANY
+            and (self.promote_every is None or len(set(self.promote_every)) == 1)
+        )
+
+    def chains(self) -> list[tuple[range, ...]]:
+        """The pieces of every chain, in the order in which they are added; for a known order."""
+        if self.promote_every is not None or self.block is not None:
+            every = min(x for x in (self.block, self.promote_every and self.promote_every[0]) if x is not None)
+            parts = (
+                [range(self.k)]
+                if self.k_order == "sequential"
+                else [p for c in leaves(self._order()) for p in c.pieces]
+            )
+            return [(p[i : i + every],) for p in parts for i in range(0, len(p), every)]
+        if self.k_order == "sequential":
+            return [(range(self.k),)] if self.k else []
+        return [chain.pieces for chain in leaves(self._order()) if chain.pieces]
+
+    def _order(self) -> Order:
+        order = order_of(self.k, self.step, self.k_order)
+        assert order is not None  # "sequential" is not asked
+        return order
+
+    @property
+    def longest(self) -> int:
+        """Products of one chain at most."""
+        ends = [x for x in (self.block, self.promote_every and self.promote_every[1]) if x is not None]
+        return min([self.k, *ends])
+
+    @property
+    def additions(self) -> int:
+        """Sums outside of the unit at most."""
+        if self.known:
+            return max(len(self.chains()) - 1, 0)
+        ends = [x for x in (self.block, self.promote_every and self.promote_every[0]) if x is not None]
+        if ends:
+            return max(-(-self.k // min(ends)) - 1, 0) + self.splits - 1
+        return self.splits - 1 if self.k_order != ANY else max(-(-self.k // self.step) - 1, 0)
+
+    def in_words(self) -> str:
+        """For messages."""
+        text = "one chain over k" if self.k_order == "sequential" and self.splits == 1 else f"order {self.k_order}"
+        if self.splits > 1:
+            text = f"at most {self.splits} chains"
+        if self.k_order == ANY:
+            text = "any order of the unit's steps"
+        if self.promote_every is not None:
+            least, most = self.promote_every
+            text += f", added outside in FP32 every {least if least == most else f'{least} to {most}'} products"
+        elif self.block is not None:
+            text += f", scaled and added outside in FP32 every {self.block} products"
+        return text
+
+
+def kernel_order(
+    unit: Engine, k: int, splits: int, k_order: Any, promote_every: Any, scaling: Scaling | None
+) -> KernelOrder:
+    """What a test says, checked.
+
+    Raises
+    ------
+    ValueError
+        If the parts contradict each other or do not fit the unit's steps or the scales' blocks.
+    TypeError
+        If numbers are none.
+    """
+    if isinstance(splits, bool) or not hasattr(splits, "__index__"):
+        raise TypeError(f"splits is the number of chains, an integer, got {splits!r}")
+    if splits < 1:
+        raise ValueError(f"splits is {splits}, expected at least 1")
+    stated = k_order is not None or promote_every is not None
+    k_order = "sequential" if k_order is None else k_order
+    block = scaling.block if scaling is not None and scaling.applied == "block" else None
+    every = _interval(unit, promote_every, splits, block)
+    if k_order != ANY:
+        if splits != 1 and k_order != "sequential":
+            raise ValueError(f"k_order {k_order!r} names its chains: leave splits out")
+        if every is not None and k_order != "sequential":
+            raise ValueError("promote_every goes with k_order 'sequential' or 'any'")
+        order = order_of(k, unit.k, k_order)
+        if isinstance(order, Sum) and _rounds(order):
+            raise ValueError(
+                "the order rounds partial sums to another format: no bound is known; assert_bits takes it as a recipe"
+            )
+    elif splits != 1:
+        raise ValueError("k_order 'any' has any number of chains: leave splits out")
+    return KernelOrder(k, unit.k, int(splits), k_order, every, block, stated)
+
+
+def _rounds(order: Order) -> bool:
+    return isinstance(order, Sum) and bool(order.partials or order.carry or any(_rounds(part) for part in order.parts))
+
+
+def _interval(unit: Engine, given: Any, splits: int, block: int | None) -> tuple[int, int] | None:
+    """(least, most) products between sums outside."""
+    if given is None:
+        return None
+    ends = given if isinstance(given, tuple | list) else (given, given)
+    if len(ends) != 2 or any(isinstance(x, bool) or not hasattr(x, "__index__") for x in ends):
+        raise TypeError(f"promote_every is a number of products, an integer, or (least, most), got {given!r}")
+    least, most = (int(x) for x in ends)
+    if splits != 1:
+        raise ValueError("promote_every has chains of its own: leave splits out")
+    if not 1 <= least <= most or least % unit.k or most % unit.k:
+        raise ValueError(f"promote_every is {given}, expected a multiple of the {unit.k} products of {unit.label}")
+    if unit.formats[3] != get_format("fp32"):
+        raise ValueError(f"{unit.label} gives {unit.formats[3].name}: sums outside are those of FP32 results")
+    if block is not None and (block % least or block % most):
+        raise ValueError(
+            f"promote_every is {given}: scales change every {block} products, where the chain ends; expected a divisor of it"
+        )
+    return least, most

@@ -1,0 +1,123 @@
+"""One dot product of operands with scales, step by step: chains, where each factor is applied, and the error."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from mpgemm.exact.product import exact_gemm
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.scaled import fused_multiply_add, scaled_sums
+from tensorcore_models.engines.scaling import Scaling
+from tensorcore_models.formats.operands import operand_bits, values_of_bits
+from tensorcore_models.results import Result
+
+
+@dataclass(frozen=True)
+class ScaledStep:
+    """A chain of the unit and what becomes of it.
+
+    Attributes
+    ----------
+    start, stop : int
+        Values of k.
+    chain, exact : float
+        The unit's sum, without factors that are applied outside, and the exact one.
+    factor : float
+        What it is multiplied with.
+    total : float
+        The sum outside after it.
+    """
+
+    start: int
+    stop: int
+    chain: float
+    exact: float
+    factor: float
+    total: float
+
+
+@dataclass(frozen=True, repr=False)
+class ScaledDescription(Result):
+    """The steps of one dot product with scales.
+
+    Attributes
+    ----------
+    engine, scales : str
+    steps : tuple of ScaledStep
+    result, exact : float
+    """
+
+    engine: str
+    scales: str
+    steps: tuple[ScaledStep, ...]
+    result: float
+    exact: float
+
+    def to_rows(self) -> list[dict]:
+        """One for each chain."""
+        return [asdict(step) for step in self.steps]
+
+    def to_dict(self) -> dict:
+        """JSON-compatible values."""
+        return asdict(self)
+
+    def sentences(self) -> list[str]:
+        """What the steps come to."""
+        inside = [abs((step.chain - step.exact) * step.factor) for step in self.steps]
+        worst = int(np.argmax(inside)) if inside else 0
+        error = self.result - self.exact
+        texts = [f"{self.engine}, {self.scales}", f"result {self.result!r}, exact {self.exact!r}, error {error:.3g}"]
+        if len(inside) > 1:
+            step = self.steps[worst]
+            texts.append(
+                f"most is lost inside of the unit at k {step.start}:{step.stop}: {inside[worst]:.3g} of {sum(inside):.3g} "
+                "in all chains"
+            )
+        return texts
+
+
+def describe_scaled(engine: Engine, a, b, scaling: Scaling) -> ScaledDescription:
+    """Follow one dot product ``sum (s_k a_k) (t_k b_k)``.
+
+    Parameters
+    ----------
+    engine : Engine
+    a, b : array_like, shape (k,)
+        Values, rounded to nearest for the engine.
+    scaling : Scaling
+        Of a row and a column.
+
+    Returns
+    -------
+    ScaledDescription
+
+    Raises
+    ------
+    ValueError
+        As :func:`tensorcore_models.engines.scaled.scaled_sums`.
+    """
+    formats = engine.formats
+    x, y = (operand_bits(np.asarray(v), f, "rne", n) for v, f, n in ((a, formats[0], "a"), (b, formats[1], "b")))
+    x, y = x.reshape(1, -1), y.reshape(-1, 1)
+    values = values_of_bits(x, formats[0]).astype(np.float64), values_of_bits(y, formats[1]).astype(np.float64)
+    exact = float(exact_gemm(values[0] * scaling.spread_a(), values[1] * scaling.spread_b()).rounded("fp64")[0, 0])
+    result = float(scaled_sums(engine, x, y, scaling)[0, 0])
+    k = x.shape[1]
+    length = scaling.block if scaling.applied == "block" else max(k, 1)
+    steps, total = [], np.zeros((1, 1), np.float32)
+    for start in range(0, k, length or k):
+        piece = slice(start, min(start + (length or k), k))
+        inside = (scaling.bits_a, scaling.bits_b) if scaling.applied == "product" else (None, None)
+        chain = values_of_bits(engine.gemm_bits(x[:, piece], y[piece], None, *inside), formats[3]).astype(np.float32)
+        used = values[0][:, piece], values[1][piece]
+        if scaling.applied == "product":
+            used = values[0] * scaling.spread_a() / scaling.whole_a, values[1] * scaling.spread_b() / scaling.whole_b
+            factor = np.float32(scaling.whole_a) * np.float32(scaling.whole_b)
+        else:
+            factor_a, factor_b = scaling.at(start)
+            factor = (factor_a * factor_b)[0, 0]
+        total = fused_multiply_add(np.full((1, 1), factor), chain, total)
+        true = float(exact_gemm(*used).rounded("fp64")[0, 0])
+        outside = float(total[0, 0]) if scaling.applied == "block" else result
+        steps.append(ScaledStep(piece.start, piece.stop, float(chain[0, 0]), true, float(factor), outside))
+    return ScaledDescription(engine.label, scaling.in_words(), tuple(steps), result, exact)

@@ -1,0 +1,42 @@
+"""Scales of operands on the command line: numbers, or matrix files."""
+
+import argparse
+from typing import Any
+
+from mpgemm.inputs.files import read_array
+
+
+def scales_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The arguments scale_a and scale_b, None where they are not given.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        If a file cannot be read, or there are more than two values.
+    """
+    return {f"scale_{side}": _given(getattr(args, f"scale_{side}"), f"--scale-{side}") for side in "ab"}
+
+
+def _given(words: list[str] | None, option: str) -> Any:
+    if words is None:
+        return None
+    if len(words) > 2:
+        raise ValueError(
+            f"{option} takes a number or a file, and one number more beside block scales; got {len(words)} values"
+        )
+    first, *more = words
+    value = _number(first)
+    scale = read_array(first) if value is None else value
+    if not more:
+        return scale
+    whole = _number(more[0])
+    if value is not None or whole is None:
+        raise ValueError(f"{option} with two values takes a file of block scales and a number, got {' '.join(words)}")
+    return scale, whole
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

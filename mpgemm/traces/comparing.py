@@ -1,0 +1,295 @@
+"""Two runs of a model, module by module: where their bits part, what made each side, and what becomes of it in the logits."""
+
+import math
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from mpgemm.experiments.whodunit import whodunit
+from mpgemm.traces.reading import Trace
+from tensorcore_models.results import Result
+
+#: Rows of a product in which its recipe is looked for, and columns.
+SHOWN = 24
+#: The interval of probability ratios outside of which tokens are counted.
+RATIOS = (0.9, 1.1)
+
+
+@dataclass(frozen=True)
+class ModuleDifference:
+    """One module in both runs.
+
+    Attributes
+    ----------
+    step : int
+    module : str
+    inputs, weights : bool or None
+        Whether the bits of the inputs, and of the weights, are equal; None: not recorded, or not in both.
+    differing, elements : int
+        Elements of the output whose bits differ.
+    relative : float
+        Root mean square of the difference over that of the first run's output.
+    largest : float
+        Of the differences.
+    """
+
+    step: int
+    module: str
+    inputs: bool | None
+    weights: bool | None
+    differing: int
+    elements: int
+    relative: float
+    largest: float
+
+
+@dataclass(frozen=True)
+class LogitsDifference:
+    """Log-probabilities of both runs.
+
+    Attributes
+    ----------
+    module : str
+    tokens : int
+        Rows of logits, of all steps.
+    largest : float
+        Largest change of a token's log-probability; the token is the first run's most probable one.
+    outside : float
+        Share of tokens whose probability ratio is outside of [0.9, 1.1].
+    ranks : float
+        Share of rows in which another token is the most probable one.
+    mean : float
+        Mean of |change|.
+    """
+
+    module: str
+    tokens: int
+    largest: float
+    outside: float
+    ranks: float
+    mean: float
+
+
+@dataclass(frozen=True, repr=False)
+class TraceComparison(Result):
+    """What :func:`compare_traces` found.
+
+    Attributes
+    ----------
+    names : (str, str)
+    modules : tuple of ModuleDifference
+        Those recorded in both runs, in the order of the first.
+    first : ModuleDifference or None
+        The first whose output differs.
+    recipes : (str, str) or None
+        Who makes the first module's output of each run.
+    logits : LogitsDifference or None
+    missing : tuple of str
+        Modules of one run alone.
+    """
+
+    names: tuple[str, str]
+    modules: tuple[ModuleDifference, ...]
+    first: ModuleDifference | None
+    recipes: tuple[str, str] | None
+    logits: LogitsDifference | None
+    missing: tuple[str, ...]
+
+    def to_rows(self) -> list[dict]:
+        """One for each module."""
+        return [asdict(row) for row in self.modules]
+
+    def to_dict(self) -> dict:
+        """JSON-compatible values."""
+        return asdict(self)
+
+    def sentences(self) -> list[str]:
+        """Where the runs part, who made each side, how the difference grows, what the logits say."""
+        if self.first is None:
+            return [f"the runs have the same bits in all {len(self.modules)} modules that both recorded"]
+        f = self.first
+        lines = [
+            f"the first module whose bits differ is {f.module} (step {f.step}): {f.differing} of {f.elements} elements, "
+            f"{f.relative:.2g} of the output; {_inputs(f)}"
+        ]
+        if self.recipes is not None:
+            lines += [f"{name}: {text}" for name, text in zip(self.names, self.recipes, strict=True)]
+        else:
+            lines.append("what made it is not known: its input and weight were not recorded in both runs")
+        last = self.modules[-1]
+        lines.append(
+            f"the difference grows from {f.relative:.2g} to {last.relative:.2g} of the output in {last.module}"
+        )
+        if self.logits is not None:
+            g = self.logits
+            lines.append(
+                f"{g.module}: log-probabilities change by at most {g.largest:.3g} ({g.mean:.2g} on average); "
+                f"{g.outside:.1%} of {g.tokens} tokens have a probability ratio outside of [{RATIOS[0]}, {RATIOS[1]}]; "
+                f"another token is first in "
+                f"{g.ranks:.1%}"
+            )
+        if self.missing:
+            lines.append(f"in one run alone: {', '.join(self.missing[:6])}{' ...' if len(self.missing) > 6 else ''}")
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+
+def _inputs(f: ModuleDifference) -> str:
+    if f.inputs is None:
+        return "its inputs were not recorded in both runs"
+    if not f.inputs:
+        return "its inputs differ already, in what was not recorded before it"
+    weights = {None: "", True: " and weights", False: "; its weights are not"}[f.weights]
+    return f"its inputs{weights} are the same" if f.weights is not False else f"its inputs are the same{weights}"
+
+
+def compare_traces(first: Trace, second: Trace, *, logits: str | None = None, explain: bool = True) -> TraceComparison:
+    """Compare two runs of a model.
+
+    Parameters
+    ----------
+    first, second : Trace
+    logits : str, optional
+        The module whose output are logits; by default the last one whose name ends in lm_head or logits.
+    explain : bool
+        Look for who made the first module's output of each run (seconds to a minute).
+
+    Returns
+    -------
+    TraceComparison
+
+    Raises
+    ------
+    ValueError
+        If no module is in both runs, shapes differ, or there is no such module of logits.
+    """
+    keys = [key for key in first.modules if key in second.modules]
+    if not keys:
+        raise ValueError(
+            f"{first.folder} and {second.folder} have no module in common: {_some(first)} against {_some(second)}"
+        )
+    rows = [row for key in keys if (row := _module(first, second, key)) is not None]
+    apart = next((row for row in rows if row.differing), None)
+    recipes = None
+    if apart is not None and explain:
+        recipes = _recipes(first, second, (apart.step, apart.module))
+    missing = [
+        f"{module} (step {step})" for step, module in {**first.modules, **second.modules} if (step, module) not in keys
+    ]
+    names = str(first.folder), str(second.folder)
+    return TraceComparison(names, tuple(rows), apart, recipes, _logits(first, second, keys, logits), tuple(missing))
+
+
+def _some(trace: Trace) -> str:
+    return ", ".join(module for _, module in list(trace.modules)[:3])
+
+
+def _bits(x: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}")
+
+
+def _equal(first: Trace, second: Trace, key, kind: str) -> bool | None:
+    pair = first.tensor(key, kind), second.tensor(key, kind)
+    if pair[0] is None or pair[1] is None:
+        return None
+    return (
+        pair[0].dtype == pair[1].dtype
+        and pair[0].shape == pair[1].shape
+        and bool((_bits(pair[0]) == _bits(pair[1])).all())
+    )
+
+
+def _module(first: Trace, second: Trace, key) -> ModuleDifference | None:
+    one, other = first.tensor(key, "output"), second.tensor(key, "output")
+    if one is None or other is None:
+        return None
+    if one.shape != other.shape:
+        raise ValueError(
+            f"{key[1]} (step {key[0]}): outputs of shapes {one.shape} and {other.shape}; record the same requests"
+        )
+    same = one.dtype == other.dtype
+    x, y = one.astype(np.float64), other.astype(np.float64)
+    differing = int(np.count_nonzero(_bits(one) != _bits(other))) if same else int(np.count_nonzero(x != y))
+    with np.errstate(invalid="ignore"):
+        distance = np.abs(x - y)
+    known = np.isfinite(distance)
+    scale = math.sqrt(float(np.mean(np.square(x[known])))) if known.any() else 0.0
+    root = math.sqrt(float(np.mean(np.square(distance[known])))) if known.any() else 0.0
+    relative = root / scale if scale else (math.inf if root else 0.0)
+    largest = float(distance[known].max(initial=0.0))
+    inputs, weights = (_equal(first, second, key, kind) for kind in ("input", "weight"))
+    return ModuleDifference(key[0], key[1], inputs, weights, differing, one.size, relative, largest)
+
+
+# -- who made it ------------------------------------------------------------------------------------------------------------
+def _recipes(first: Trace, second: Trace, key) -> tuple[str, str] | None:
+    one, other = (trace.tensor(key, "output") for trace in (first, second))
+    if one is None or other is None:
+        return None
+    apart = (one.astype(np.float64) != other.astype(np.float64)).reshape(-1, one.shape[-1])
+    found = [_who(trace, key, apart) for trace in (first, second)]
+    return None if None in found else (str(found[0]), str(found[1]))
+
+
+def _telling(apart: np.ndarray, axis: int) -> np.ndarray:
+    """Rows (columns) with most elements that differ between the runs, and others evenly spread."""
+    counts = apart.sum(1 - axis)
+    most = np.argsort(-counts, kind="stable")[: SHOWN // 2]
+    spread = np.linspace(0, len(counts) - 1, min(len(counts), SHOWN // 2)).astype(int)
+    return np.unique(np.concatenate([most[counts[most] > 0], spread]))
+
+
+def _who(trace: Trace, key, apart: np.ndarray) -> str | None:
+    """Which arithmetics give a module's output from its input and weight; `apart`: elements that differ in the runs."""
+    x, weight, bias, out = (trace.tensor(key, kind) for kind in ("input", "weight", "bias", "output"))
+    if x is None or weight is None or out is None or weight.ndim != 2:
+        return None
+    rows, found = x.reshape(-1, x.shape[-1]), out.reshape(-1, out.shape[-1])
+    if (rows.shape[1], found.shape[1]) != weight.shape[::-1] or len(rows) != len(found):
+        return None
+    taken, columns = _telling(apart, 0), _telling(apart, 1)
+    addend = None if bias is None else np.broadcast_to(bias[columns].astype(np.float32), (len(taken), len(columns)))
+    try:
+        answer = whodunit(
+            np.ascontiguousarray(rows[taken]), np.ascontiguousarray(weight[columns].T),
+            np.ascontiguousarray(found[np.ix_(taken, columns)]), addend=addend, methods=(),
+        )  # fmt: skip
+    except (ValueError, TypeError) as error:
+        return f"not explained ({error})"
+    return answer.verdict
+
+
+# -- logits -----------------------------------------------------------------------------------------------------------------
+def _logits(first: Trace, second: Trace, keys, wanted: str | None) -> LogitsDifference | None:
+    modules = list(dict.fromkeys(module for _, module in keys))
+    if wanted is not None and wanted not in modules:
+        raise ValueError(f"no module {wanted!r} in both runs; there are {', '.join(modules[-6:])}")
+    named = [m for m in modules if m.rpartition(".")[2].partition("#")[0] in ("lm_head", "logits")]
+    chosen = wanted or (named[-1] if named else None)
+    if chosen is None:
+        return None
+    changes, ranks = [], []
+    for key in keys:
+        one, other = first.tensor(key, "output"), second.tensor(key, "output")
+        if key[1] != chosen or one is None or other is None:
+            continue
+        x, y = _log_probabilities(one), _log_probabilities(other)
+        best = np.argmax(x, 1)
+        at = np.arange(len(x))
+        changes.append(y[at, best] - x[at, best])
+        ranks.append(np.argmax(y, 1) != best)
+    if not changes:
+        return None
+    change, moved = np.concatenate(changes), np.concatenate(ranks)
+    ratios = np.exp(change)
+    outside = float(np.mean((ratios < RATIOS[0]) | (ratios > RATIOS[1])))
+    sizes = np.abs(change)
+    return LogitsDifference(chosen, len(change), float(sizes.max()), outside, float(moved.mean()), float(sizes.mean()))
+
+
+def _log_probabilities(logits: np.ndarray) -> np.ndarray:
+    x = logits.reshape(-1, logits.shape[-1]).astype(np.float64)
+    x = x - x.max(1, keepdims=True)
+    return x - np.log(np.exp(x).sum(1, keepdims=True))

@@ -1,0 +1,120 @@
+"""Reads a folder of recorded tensors: one that this package wrote, or .safetensors, .npz, .pt and .npy with names of modules.
+
+Without an index a tensor's name is that of its file inside of the folder, and behind it its name in the file where it holds
+several: ``step3/model.layers.0.q_proj.output.npy``, or ``model.layers.0.q_proj.output`` in ``step3.safetensors``. "step"
+and a number anywhere before the module says the step (0 without); the last part is input, weight, bias or output (output
+without). Modules are taken in the order of their names, numbers in them as numbers.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from mpgemm.inputs.files import array_names, read_array
+from mpgemm.traces.recording import INDEX, KINDS
+
+#: Files that hold tensors.
+SUFFIXES = (".safetensors", ".npz", ".npy", ".pt", ".pth")
+_STEP = re.compile(r"(?:^|[/._-])step[_-]?(\d+)(?:[/._-]|$)")
+
+
+class Place(NamedTuple):
+    """Where a tensor lies: a file, its name in there, and the type of its elements where the file holds encodings."""
+
+    path: Path
+    name: str | None
+    type: str | None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Recorded modules in order.
+
+    Attributes
+    ----------
+    folder : Path
+    modules : dict of (step, module) to dict of kind to Place
+    """
+
+    folder: Path
+    modules: dict[tuple[int, str], dict[str, Place]]
+
+    def tensor(self, key: tuple[int, str], kind: str) -> np.ndarray | None:
+        """A module's tensor, None where it was not recorded.
+
+        Raises
+        ------
+        ValueError, TypeError, OSError
+            If the file cannot be read.
+        """
+        place = self.modules.get(key, {}).get(kind)
+        if place is None:
+            return None
+        array = read_array(place.path, place.name)
+        if place.type is None or array.dtype.name == place.type:
+            return array
+        dtype = getattr(ml_dtypes, place.type, None)
+        if dtype is None or np.dtype(dtype).itemsize != array.dtype.itemsize:
+            raise ValueError(f"{place.path}: the index says {place.type}, the file holds {array.dtype}")
+        return array.view(dtype)
+
+
+def read_trace(folder: str | Path) -> Trace:
+    """The tensors of a folder, which are read when they are asked for.
+
+    Raises
+    ------
+    ValueError, OSError
+        If the folder is missing, holds no tensors, or its index is damaged.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder}: no such folder; a trace is a folder of tensors")
+    modules = _indexed(folder) if (folder / INDEX).is_file() else _by_name(folder)
+    if not modules:
+        raise ValueError(f"{folder}: no tensors ({', '.join(SUFFIXES)})")
+    return Trace(folder, modules)
+
+
+def _indexed(folder: Path) -> dict:
+    try:
+        rows = json.loads((folder / INDEX).read_text(encoding="utf-8"))["modules"]
+        return {
+            (int(row["step"]), str(row["module"])): {
+                kind: Place(folder / entry["file"], None, entry["type"]) for kind, entry in row["tensors"].items()
+            }
+            for row in rows
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{folder / INDEX}: not an index of a trace ({type(error).__name__}: {error})") from None
+
+
+def _by_name(folder: Path) -> dict:
+    found: dict[tuple[int, str], dict[str, Place]] = {}
+    for path in sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES):
+        stem = path.relative_to(folder).with_suffix("").as_posix()
+        for name in array_names(path):
+            step, module, kind = _parsed(stem if name is None else f"{stem}/{name}", name is None)
+            found.setdefault((step, module), {})[kind] = Place(path, name, None)
+    return dict(sorted(found.items(), key=lambda item: (item[0][0], _natural(item[0][1]))))
+
+
+def _parsed(text: str, alone: bool) -> tuple[int, str, str]:
+    """(step, module, kind) of a name."""
+    match = _STEP.search(text)
+    step = 0
+    if match is not None:
+        step, text = int(match[1]), text[match.end() :]
+    if not alone:  # the file's own name is none of the module's
+        text = text.rpartition("/")[2]
+    module, dot, kind = text.replace("/", ".").rpartition(".")
+    return (step, module, kind) if dot and kind in KINDS else (step, text.replace("/", "."), "output")
+
+
+def _natural(text: str) -> list:
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", text)]

@@ -1,0 +1,135 @@
+"""Products of operands with scales: an engine's sums with the factors of a :class:`~.scaling.Scaling` where it applies them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..formats import IntegerFormat
+from ..formats.operands import values_of_bits
+from .order import Chain, KOrder, order_of
+from .scaling import Scaling
+
+
+def scaled_sums(
+    engine,
+    a: np.ndarray,
+    b: np.ndarray,
+    scaling: Scaling,
+    *,
+    k_order: KOrder = "sequential",
+    promote_every: int | None = None,
+    promote_rounding: str = "rne",
+) -> np.ndarray:
+    """Sums with their factors, in FP32.
+
+    Parameters
+    ----------
+    engine : Engine
+        With FP32 or integer results.
+    a, b : array of unsigned integers, shapes (m, k) and (k, n)
+        Encodings.
+    scaling : Scaling
+    k_order, promote_every, promote_rounding
+        As for :meth:`tensorcore_models.Engine.gemm`. Where factors are applied after each block of k the chain is promoted
+        there in any case; `promote_every` may divide a block, and an order may have parts that start with one.
+
+    Returns
+    -------
+    ndarray of float32, shape (m, n)
+
+    Raises
+    ------
+    ValueError
+        If the engine's results are neither FP32 nor integers, or chains do not fit the blocks.
+    """
+    result = engine.formats[3]
+    if not isinstance(result, IntegerFormat) and result.name != "fp32":
+        raise ValueError(f"{engine.label} gives {result.name}: scales are applied to sums in FP32 or integers")
+    options = {"k_order": k_order, "promote_every": promote_every, "promote_rounding": promote_rounding}
+    if scaling.applied == "block":
+        return _after_blocks(engine, a, b, scaling, k_order, promote_every)
+    bits = engine.gemm_bits(a, b, None, scaling.bits_a, scaling.bits_b, **options)
+    return apply_at_end(_float32(bits, result), scaling)
+
+
+def apply_at_end(sums: np.ndarray, scaling: Scaling) -> np.ndarray:
+    """FP32 sums with the factors that are applied at the end.
+
+    Parameters
+    ----------
+    sums : ndarray of float32, shape (m, n)
+    scaling : Scaling
+    """
+    with np.errstate(all="ignore"):
+        if scaling.applied == "product":
+            return sums if not scaling.roundings else sums * (np.float32(scaling.whole_a) * np.float32(scaling.whole_b))
+        a, b = scaling.a.astype(np.float32), scaling.b.astype(np.float32)
+        return sums * (a * b) if scaling.folded else (sums * a) * b
+
+
+def _float32(bits: np.ndarray, result) -> np.ndarray:
+    """Sums as FP32; integers are rounded to nearest."""
+    return values_of_bits(bits, result).astype(np.float32)
+
+
+def _after_blocks(engine, a, b, scaling: Scaling, k_order: KOrder, every: int | None) -> np.ndarray:
+    """Chains over blocks of k, each added with its factor by a fused multiply-add."""
+    block, k = scaling.block, a.shape[1]
+    assert block is not None  # the rule applies factors after blocks
+    if block % engine.k:
+        raise ValueError(
+            f"{engine.label} takes {engine.k} products at a time, which do not fit blocks of {block} with one scale"
+        )
+    every = block if every is None else every
+    if isinstance(every, bool) or not hasattr(every, "__index__") or every < 1 or block % every or every % engine.k:
+        raise ValueError(
+            f"promote_every is {every!r}: scales change every {block} products, where the chain ends; "
+            f"expected a divisor of {block} that is a multiple of {engine.k}"
+        )
+    total = None
+    for part in _parts(k_order, k, engine.k, block):
+        found = np.zeros((a.shape[0], b.shape[1]), np.float32)
+        for start in range(part.start, part.stop, every):
+            piece = slice(start, min(start + every, part.stop))
+            factor_a, factor_b = scaling.at(start)
+            chain = _float32(engine.gemm_bits(a[:, piece], b[piece]), engine.formats[3])
+            with np.errstate(all="ignore"):
+                factor = factor_a * factor_b
+            found = fused_multiply_add(factor, chain, found)
+        total = found if total is None else total + found
+    return np.zeros((a.shape[0], b.shape[1]), np.float32) if total is None else total
+
+
+def _parts(k_order: KOrder, k: int, step: int, block: int) -> Iterator[range]:
+    order = order_of(k, step, k_order)
+    if order is None:
+        yield range(k)
+        return
+    for part in (order,) if isinstance(order, Chain) else order.parts:
+        pieces = part.pieces if isinstance(part, Chain) else ()
+        if len(pieces) != 1 or pieces[0].step != 1 or pieces[0].start % block:
+            raise ValueError(
+                f"k_order {k_order!r}: with scales for blocks of {block} each part is a range of k that starts a block"
+            )
+        yield pieces[0]
+
+
+def fused_multiply_add(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """RN32(x y + z) of FP32 values with one rounding.
+
+    The product is exact in FP64; the sum is rounded to odd there, so that the rounding to FP32 behind it is right.
+
+    Parameters
+    ----------
+    x, y, z : ndarray of float32
+    """
+    with np.errstate(all="ignore"):
+        product, addend = np.multiply(x, y, dtype=np.float64), z.astype(np.float64)
+        total = product + addend
+        back = total - product
+        error = (product - (total - back)) + (addend - back)
+        bits = total.view(np.int64)
+        inexact = (error != 0) & np.isfinite(total) & ((bits & 1) == 0)
+        down = (error < 0) == (total > 0)  # towards zero
+        odd = np.where(inexact, bits + np.where(down, -1, 1), bits).view(np.float64)
+        return odd.astype(np.float32)

@@ -1,0 +1,121 @@
+"""Traces: what is recorded is read back, from other programs' folders too, and the first module that parts is found."""
+
+import json
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tensorcore_models as tcm
+from mpgemm.cli import main
+from mpgemm.traces.comparing import compare_traces
+from mpgemm.traces.reading import read_trace
+from mpgemm.traces.recording import TraceRecorder
+
+BF16 = ml_dtypes.bfloat16
+RNG = np.random.default_rng(0)
+X, W = RNG.standard_normal((12, 64)).astype(BF16), [RNG.standard_normal((48, 64)), RNG.standard_normal((64, 48))]
+
+
+def run(folder, unit=None, broken=(), steps=1):
+    """Two layers and logits; `broken` modules lose a product."""
+    unit = unit or tcm.get_instruction("hopper:mma.m16n8k16.f32.bf16.bf16.f32")
+    with TraceRecorder(folder) as trace:
+        for _ in range(steps):
+            x = X
+            for name, weight in zip(("layers.0.up", "lm_head"), W, strict=True):
+                taken = x.copy()
+                if name in broken:
+                    taken[:, 3] = 0
+                out = unit.gemm(taken, np.ascontiguousarray(weight.astype(BF16).T)).astype(BF16)
+                trace.record(name, input=x, weight=weight.astype(BF16), output=out)
+                x = out
+            trace.next_step()
+
+
+def test_equal_runs_and_what_is_read_back(tmp_path):
+    run(tmp_path / "a", steps=2)
+    run(tmp_path / "b", steps=2)
+    found = compare_traces(read_trace(tmp_path / "a"), read_trace(tmp_path / "b"))
+    assert found.first is None
+    assert "same bits in all 4 modules" in str(found)
+    tensor = read_trace(tmp_path / "a").tensor((0, "layers.0.up"), "input")
+    assert tensor.dtype == BF16
+    assert (tensor == X).all()
+    assert len(list((tmp_path / "a").rglob("*.weight.npy"))) == 2  # weights once
+
+
+def test_the_first_module_that_parts_and_the_logits(tmp_path):
+    run(tmp_path / "a", steps=2)
+    run(tmp_path / "b", steps=2, broken=("lm_head",))
+    found = compare_traces(read_trace(tmp_path / "a"), read_trace(tmp_path / "b"), explain=False)
+    assert (found.first.step, found.first.module, found.first.inputs, found.first.weights) == (0, "lm_head", True, True)
+    one, other = (read_trace(tmp_path / n).tensor((0, "lm_head"), "output").astype(np.float64) for n in "ab")
+    logs = [
+        x - np.log(np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)) - x.max(1, keepdims=True)
+        for x in (one, other)
+    ]
+    best = one.argmax(1)
+    change = logs[1][np.arange(12), best] - logs[0][np.arange(12), best]
+    assert found.logits.largest == pytest.approx(np.abs(change).max())
+    assert found.logits.outside == np.mean((np.exp(change) < 0.9) | (np.exp(change) > 1.1))
+    assert found.logits.ranks == np.mean(other.argmax(1) != best)
+    assert found.logits.tokens == 24
+
+
+def test_who_made_each_side(tmp_path):
+    """FP32 sums of one step tell Hopper from Volta."""
+    weight = RNG.standard_normal((16, 32)).astype(np.float16)
+    x = RNG.standard_normal((16, 32)).astype(np.float16)
+    for name, unit in (("a", "hopper:mma.m16n8k16.f32.f16.f16.f32"), ("b", "volta:mma.m8n8k4.f32.f16.f16.f32")):
+        with TraceRecorder(tmp_path / name) as trace:
+            out = tcm.get_instruction(unit).gemm(x, np.ascontiguousarray(weight.T))
+            trace.record("layer", input=x, weight=weight, output=out)
+    found = compare_traces(read_trace(tmp_path / "a"), read_trace(tmp_path / "b"))
+    assert "hopper" in found.recipes[0]
+    assert "volta" in found.recipes[1]
+    assert "hopper" not in found.recipes[1]
+
+
+def test_folders_of_other_programs(tmp_path, capsys):
+    y = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    for name, change in (("a", 0), ("b", 1)):
+        (tmp_path / name / "step2").mkdir(parents=True)
+        np.save(tmp_path / name / "step2" / "model.layers.10.q.output.npy", y + change)
+        np.save(tmp_path / name / "step2" / "model.layers.2.q.npy", y)
+        np.savez(tmp_path / name / "step_1.npz", **{"model.layers.0.q.input": y, "model.layers.0.q.output": y})
+    assert list(read_trace(tmp_path / "a").modules) == [
+        (1, "model.layers.0.q"),
+        (2, "model.layers.2.q"),
+        (2, "model.layers.10.q"),
+    ]
+    assert main(["trace", "compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    text = capsys.readouterr().out
+    assert "model.layers.10.q (step 2)" in text
+    assert "not recorded" in text
+    assert main(["trace", "compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["first"]["differing"] == 6
+
+
+def test_bad_traces(tmp_path, capsys):
+    run(tmp_path / "a")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "trace.json").write_text("{}")
+    np.save(tmp_path / "damaged" / "x.npy", X.view(np.uint16))
+    with TraceRecorder(tmp_path / "other") as trace:
+        trace.record("elsewhere", output=X)
+    with TraceRecorder(tmp_path / "shape") as trace:
+        trace.record("lm_head", output=X[:3])
+        with pytest.raises(ValueError, match="tensors are called"):
+            trace.record("x", result=X)
+    with pytest.raises(ValueError, match="holds a trace already"):
+        TraceRecorder(tmp_path / "a")
+    for other, message in (
+        ("missing", "no such folder"), ("empty", "no tensors"), ("damaged", "not an index"), ("other", "no module in common"),
+        ("shape", "record the same requests"),
+    ):  # fmt: skip
+        assert main(["trace", "compare", str(tmp_path / "a"), str(tmp_path / other)]) == 2
+        assert message in capsys.readouterr().err
+    assert main(["trace", "compare", str(tmp_path / "a"), str(tmp_path / "a"), "--logits", "head"]) == 2
+    assert "no module 'head'" in capsys.readouterr().err
