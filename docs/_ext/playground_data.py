@@ -9,24 +9,46 @@ import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tensorcore_models._kernels.generic import generic
-from tensorcore_models.catalogue import list_instructions
+from tensorcore_models.atlas.witnesses import Witness, witness
+from tensorcore_models.catalogue import get_instruction, list_instructions
 from tensorcore_models.engines.instruction import Instruction
+from tensorcore_models.explanations.orders import tree_of
 from tensorcore_models.formats import Format, IntegerFormat, get_float_format
 from tensorcore_models.kernels.dispatch import lowered
 from tensorcore_models.kernels.lowering import Lowered, laid_out
 
 HERE = Path(__file__).resolve().parents[1] / "playground"
 KERNELS = HERE.parents[1] / "tensorcore_models" / "_kernels"
+#: Where the site has what the page loads.
+FOLDER = "_static/playground"
+#: In the order in which they need each other.
+SCRIPTS = (
+    "module", "catalogue", "formats", "numbers", "kernel", "units", "steps", "drawing", "search", "methods", "chart", "dots",
+    "matrices", "page",
+)  # fmt: skip
+#: Terms of a dot product that the page takes (dots.js).
+MOST_TERMS = 32
+#: Pairs of which the page offers a distinguishing input.
+EXAMPLES = (
+    ("volta:mma.m8n8k4.f32.f16.f16.f32", "hopper:mma.m16n8k16.f32.f16.f16.f32"),
+    ("ampere:mma.m16n8k16.f32.f16.f16.f32", "hopper:mma.m16n8k16.f32.f16.f16.f32"),
+    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "cdna3:v_mfma_f32_32x32x8_f16"),
+    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "ascend:cube.m16n16k16.f32.f16.f16.f32"),
+    ("gaudi2:mme.k8.f32.f16.f16.f32", "hopper:mma.m16n8k16.f32.f16.f16.f32"),
+    ("hopper:wgmma.m64n8k32.f32.e4m3.e4m3", "ada:mma.m16n8k32.f32.e4m3.e4m3.f32"),
+    ("ampere:mma.m16n8k8.f32.bf16.bf16.f32", "arm:bfmmla.m2n2k4.f32.bf16.bf16.f32"),
+)  # fmt: skip
 #: Bytes that the module may have.
 LARGEST = 300_000
 #: What a machine needs for the playground, and what it gets without.
 MISSING = "the playground is left out: it needs clang and wasm-ld (Debian: apt install clang lld)"
 FLAGS = (
-    "--target=wasm32", "-std=c11", "-Os", "-nostdlib", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-builtin",
+    "--target=wasm32", "-std=c11", "-Oz", "-nostdlib", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-builtin",
     "-Wl,--no-entry", "-Wl,--strip-all", "-Wl,-z,stack-size=1048576",
 )  # fmt: skip
 
@@ -104,6 +126,12 @@ def _conversion(row: Instruction, low: Lowered, side: int) -> dict[str, Any] | N
     return {"to": get_float_format(row.accumulator.via_format).name, "flush": False}
 
 
+def _c_first(row: Instruction) -> bool:
+    """Whether c takes part in the first operation of a sum, or joins when products have been added up."""
+    tree = tree_of(row.accumulator, row.k)
+    return tree is None or tree.parents[dict((name, leaf) for leaf, name in tree.names)["c"]] == 0
+
+
 class Tables:
     """Lists without repetitions that rows refer to by index."""
 
@@ -140,6 +168,7 @@ def catalogue_data() -> dict[str, Any]:
                 "family": type(row.accumulator).__name__,
                 "title": row.accumulator.words(row.d_format).title,
                 "k": row.k,
+                "cFirst": _c_first(row),
                 "formats": [fmt.name for fmt in row.formats],
                 "scale": {"format": row.scale_format, "block": row.block_size} if row.scale_format else None,
                 "plan": plans.index(_words(plan.to_bytes())),
@@ -151,8 +180,36 @@ def catalogue_data() -> dict[str, Any]:
     return {"formats": formats, "plans": plans.rows, "arrangements": arrangements.rows, "rows": rows}
 
 
-def write(folder: Path) -> list[str]:
-    """Write the module and the catalogue as scripts into a folder; their names.
+# -- inputs that tell units apart ----------------------------------------------------------------------------------------
+def link_state(rows: Sequence[Instruction], found: Witness) -> dict[str, str]:
+    """What the page's fields hold for an input of some instructions; without values where they are more than the page takes."""
+    a_format, b_format, c_format, _ = rows[0].formats
+    state = {"units": " ".join(map(str, rows))}
+    count = max([k for k, (x, y) in enumerate(zip(found.a, found.b, strict=True)) if x or y], default=0) + 1
+    if count > MOST_TERMS:
+        return state
+    spelled = ((found.a[:count], a_format), (found.b[:count], b_format), ((found.c,), c_format))
+    return state | {name: " ".join(_hex(code, fmt) for code in codes) for name, (codes, fmt) in zip("abc", spelled, strict=True)}
+
+
+def _hex(code: int, fmt: Format | IntegerFormat) -> str:
+    return f"0x{code:0{-(-fmt.bits // 4)}x}"
+
+
+def examples() -> list[dict[str, Any]]:
+    """Distinguishing inputs of well-known pairs of instructions."""
+    found = []
+    for names in EXAMPLES:
+        rows = [get_instruction(name) for name in names]
+        seen = witness(*rows)
+        if seen is None:
+            raise RuntimeError(f"no input that tells {' from '.join(names)} is known any more: choose another pair")
+        found.append({"title": " or ".join(names), "state": link_state(rows, seen)})
+    return found
+
+
+def write(folder: Path) -> None:
+    """Write everything that the page loads into a folder.
 
     Raises
     ------
@@ -160,14 +217,27 @@ def write(folder: Path) -> list[str]:
         As :func:`compile_module`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    module = compile_module(folder / "kernel.wasm")
-    data = json.dumps(catalogue_data(), separators=(",", ":"))
-    (folder / "module.js").write_text(f'mpgemm.module = "{base64.b64encode(module).decode()}";\n', encoding="utf-8")
-    (folder / "catalogue.js").write_text(f"mpgemm.catalogue = {data};\n", encoding="utf-8")
-    return ["module.js", "catalogue.js"]
+    module = base64.b64encode(compile_module(folder / "kernel.wasm")).decode()
+    catalogue = json.dumps(catalogue_data() | {"examples": examples()}, separators=(",", ":"))
+    for name, value in (("module", f'"{module}"'), ("catalogue", catalogue)):
+        text = f"globalThis.mpgemm = globalThis.mpgemm || {{}};\nmpgemm.{name} = {value};\n"
+        (folder / f"{name}.js").write_text(text, encoding="utf-8")
+    for path in [*(HERE / "js").glob("*.js"), HERE / "playground.css"]:
+        shutil.copy(path, folder / path.name)
+
+
+def panels(root: str) -> str:
+    """The page's panels and the scripts that fill them; `root` is the way from the page to the root of the site."""
+    scripts = "\n".join(f'<script src="{root}{FOLDER}/{name}.js"></script>' for name in SCRIPTS)
+    loading = "The playground is loading; it needs JavaScript and WebAssembly."
+    return (
+        f'<link rel="stylesheet" href="{root}{FOLDER}/playground.css">\n'
+        f'<h2>A dot product</h2>\n<div class="playground" id="playground-dots">{loading}</div>\n'
+        f'<h2>Two matrices</h2>\n<div class="playground" id="playground-matrices"></div>\n{scripts}'
+    )
 
 
 if __name__ == "__main__":
     if not can_compile():
         sys.exit(MISSING)
-    print(*write(Path(sys.argv[1])))
+    write(Path(sys.argv[1]))

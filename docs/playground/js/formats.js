@@ -107,7 +107,8 @@ mpgemm.formats = (() => {
 
   // ---- exact numbers -------------------------------------------------------------------------------------------------
   const signed = (x) => (x.negative ? -x.significand : x.significand);
-  const of = (value, exponent) => ({ kind: "finite", negative: value < 0n, significand: value < 0n ? -value : value, exponent });
+  const of = (value, exponent) => // of zeros the kernels' exponents mean nothing, and may be 2^30 away
+    ({ kind: "finite", negative: value < 0n, significand: value < 0n ? -value : value, exponent: value ? exponent : 0 });
 
   function plus(x, y) {
     const exponent = Math.min(x.exponent, y.exponent);

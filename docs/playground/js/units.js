@@ -62,20 +62,27 @@ mpgemm.units = (() => {
     });
   }
 
+  // An operand of an addition as the kernel records it.
+  function addend(code, index, f) {
+    const { negative, significand, exponent } = F.decode(code, f);
+    return { kind: "add", index, exponent: BigInt(exponent), value: negative ? -significand : significand, kept: 0n };
+  }
+
   // Accumulators that take turns over k, and their sum (engines/rollup.py).
   function rolledUp(row, m, n, k, a, b, c, record) {
     const { accumulators, flush_adds: flush } = row.rollup, d = formatsOf(row)[3];
-    const added = (x, y) => {
-      const total = F.add(x, y, d);
-      return flush && !(total & F.exponentMask(d)) ? total & F.signBit(d) : total;
-    };
     const zero = Array(m * n).fill(0n), records = [];
+    const added = (x, y) => {
+      const total = F.add(x, y, d), kept = flush && !(total & F.exponentMask(d)) ? total & F.signBit(d) : total;
+      if (record) records.push(addend(x, 0n, d), addend(y, 1n, d), { kind: "rounded", value: 0n, exponent: 0n, kept });
+      return kept;
+    };
     let sums = Array.from({ length: accumulators }, (_, i) => {
       const taken = Array.from({ length: k }, (_, q) => q).filter((q) => q % accumulators === i);
       if (!taken.length) return zero;
       const mine = chain(row, m, n, taken.length, a.filter((_, at) => (at % k) % accumulators === i),
         taken.flatMap((q) => b.slice(q * n, (q + 1) * n)), i ? zero : c, [], [], record);
-      records.push(...mine.records.map((step) => ({ ...step, taken })));
+      records.push(...mine.records);
       return mine.d.map(BigInt);
     });
     sums = [...sums.slice(k % accumulators), ...sums.slice(0, k % accumulators)];
@@ -91,6 +98,18 @@ mpgemm.units = (() => {
     return chain(row, m, n, k, a, b, c, scaleA, scaleB, record);
   }
 
+  // The exact product of one k as the unit forms it, from converted operands, its block scales included.
+  function term(row, { a, b, scaleA = [], scaleB = [] }, k) {
+    const [x, y] = [a, b].map((codes, side) => {
+      const rule = row.convert[side];
+      return F.decode(converted([codes[k]], row, side)[0], F.get(rule ? rule.to : row.formats[side]));
+    });
+    const block = row.scale ? Math.floor(k / row.scale.block) : 0;
+    const scales = row.scale ? [scaleA, scaleB].map((side) => F.decode(side[block], F.get(row.scale.format))) : [];
+    const parts = [x, y, ...scales];
+    return parts.every((part) => part.kind === "finite") ? parts.reduce(F.times) : { kind: "nan" };
+  }
+
   // The exact sum of products and c as a number, null where an operand is no finite number.
   function exact(row, { k, a, b, c, scaleA = [], scaleB = [] }) {
     const [fa, fb, fc] = formatsOf(row), scale = row.scale && F.get(row.scale.format);
@@ -104,5 +123,5 @@ mpgemm.units = (() => {
     return total.kind === "finite" ? total : null;
   }
 
-  return { get, formatsOf, alike, product, exact };
+  return { get, formatsOf, alike, product, exact, term };
 })();
