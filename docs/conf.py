@@ -23,11 +23,12 @@ extensions = [
     "myst_nb",
     # of this folder
     "generated_pages",
+    "playground",
     "run_blocks",
     "mathml",
 ]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
-exclude_patterns = ["_ext", "_templates"]
+exclude_patterns = ["_ext", "_templates", "playground"]
 templates_path = ["_templates"]
 highlight_language = "none"
 suppress_warnings = ["mystnb.unknown_mime_type", "misc.highlighting_failure"]  # output below a command is no code

@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 from instructions_page import describe
+from playground_data import link_state
 
 from tensorcore_models.atlas.evidence import MEANING, level_of, links_of, open_questions
 from tensorcore_models.atlas.witnesses import Witness, witness
@@ -126,6 +128,16 @@ def _input(found: Witness, row: Instruction) -> str:
     return "; ".join([*terms, f"c = {_spelled(found.c, c_format)}"])
 
 
+def _playground(row: Instruction) -> list[str]:
+    """The playground with the unit and, where inputs tell it from others, the first of them."""
+    if not row.published:
+        return []
+    found = ((other, _witness(_representative(row), _representative(other))) for other in neighbours(row))
+    other, seen = next((pair for pair in found if pair[1]), (None, None))
+    state = {"units": str(row), "a": "1 1", "b": "1 1", "c": "0"} if seen is None else link_state((row, other), seen)
+    return ["", "## Playground", "", "```{playground}", *(f":{name}: {value}" for name, value in state.items()), "```"]
+
+
 def _told_apart(row: Instruction) -> list[str]:
     twins = same_bits(row)
     lines = ["", "## Neighbours", ""]
@@ -154,6 +166,7 @@ def _comparison(row: Instruction, other: Instruction, found: Witness) -> list[st
         f"| input | {_input(found, row)}.{scales} |",
         f"| {row} | {_spelled(found.here, d_format)} |",
         f"| {other} | {_spelled(found.there, d_format)} |", "",
+        f"[In the playground](#{urlencode(link_state((row, other), found))})", "",
     ]  # fmt: skip
 
 
@@ -182,7 +195,7 @@ def instruction_page(row: Instruction) -> str:
         *_facts(row),
         "",
     ]
-    lines += _arithmetic(row) + _picture(row) + _told_apart(row) + _evidence(row)
+    lines += _arithmetic(row) + _picture(row) + _playground(row) + _told_apart(row) + _evidence(row)
     lines += [
         "",
         "## Run it",

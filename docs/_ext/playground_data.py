@@ -9,7 +9,8 @@ import shutil
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ SCRIPTS = (
     "module", "catalogue", "formats", "numbers", "kernel", "units", "steps", "drawing", "search", "methods", "chart", "dots",
     "matrices", "page",
 )  # fmt: skip
+#: Fields of a dot product (dots.js).
+FIELDS = ("units", "a", "b", "c", "sa", "sb")
 #: Terms of a dot product that the page takes (dots.js).
 MOST_TERMS = 32
 #: Pairs of which the page offers a distinguishing input.
@@ -174,6 +177,7 @@ def catalogue_data() -> dict[str, Any]:
                 "plan": plans.index(_words(plan.to_bytes())),
                 "arrangement": arrangements.index([len(order), len(bounds) - 1, *order, *bounds, *tree]),
                 "convert": conversions,
+                "parts": inner.arithmetic[0].get("part_masks") if inner.arithmetic else None,
                 "rollup": vars(row.rollup) if row.rollup else None,
             }
         )
@@ -182,9 +186,9 @@ def catalogue_data() -> dict[str, Any]:
 
 # -- inputs that tell units apart ----------------------------------------------------------------------------------------
 def link_state(rows: Sequence[Instruction], found: Witness) -> dict[str, str]:
-    """What the page's fields hold for an input of some instructions; without values where they are more than the page takes."""
+    """What the page's fields hold for an input of some instructions; one product of ones where it is longer than the page takes."""
     a_format, b_format, c_format, _ = rows[0].formats
-    state = {"units": " ".join(map(str, rows))}
+    state = {"units": " ".join(map(str, rows)), "a": "1", "b": "1", "c": "0"}
     count = max([k for k, (x, y) in enumerate(zip(found.a, found.b, strict=True)) if x or y], default=0) + 1
     if count > MOST_TERMS:
         return state
@@ -226,15 +230,23 @@ def write(folder: Path) -> None:
         shutil.copy(path, folder / path.name)
 
 
-def panels(root: str) -> str:
-    """The page's panels and the scripts that fill them; `root` is the way from the page to the root of the site."""
+def panels(root: str, state: Mapping[str, str] | None = None) -> str:
+    """The page's panels and the scripts that fill them.
+
+    Parameters
+    ----------
+    root : str
+        The way from the page to the root of the site.
+    state : mapping, optional
+        What the fields of the dot product hold at first; such a page has no panel of matrices.
+    """
     scripts = "\n".join(f'<script src="{root}{FOLDER}/{name}.js"></script>' for name in SCRIPTS)
     loading = "The playground is loading; it needs JavaScript and WebAssembly."
-    return (
-        f'<link rel="stylesheet" href="{root}{FOLDER}/playground.css">\n'
-        f'<h2>A dot product</h2>\n<div class="playground" id="playground-dots">{loading}</div>\n'
-        f'<h2>Two matrices</h2>\n<div class="playground" id="playground-matrices"></div>\n{scripts}'
-    )
+    given = f' data-state="{escape(json.dumps(state))}"' if state else ""
+    dots = f'<div class="playground" id="playground-dots"{given}>{loading}</div>'
+    if state is None:
+        dots = f'<h2>A dot product</h2>\n{dots}\n<h2>Two matrices</h2>\n<div class="playground" id="playground-matrices"></div>'
+    return f'<link rel="stylesheet" href="{root}{FOLDER}/playground.css">\n{dots}\n{scripts}'
 
 
 if __name__ == "__main__":

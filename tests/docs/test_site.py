@@ -84,6 +84,7 @@ def site(tmp_path):
         ('<a href="sub/gone.html">x</a>', "does not exist"),
         ('<a href="sub/other.html#gone">x</a>', "no such anchor"),
         ('<a href="#gone">x</a>', "no such anchor"),
+        ('<a href="#units=volta">x</a>', None),
         ('<a href="../../etc">x</a>', "exist|outside"),
         ('<a href="http://example.org">x</a>', "neither https"),
         ('<img src="gone.png" alt="x">', "does not exist"),

@@ -6,12 +6,12 @@ mpgemm.dots = (() => {
   const { element, ruler } = mpgemm.drawing;
   const F = mpgemm.formats, N = mpgemm.numbers, U = mpgemm.units;
   const MOST_TERMS = 32, MOST_UNITS = 6, MOST_STEPS = 40;
-  const START = {
+  const USUAL = {
     units: "volta:mma.m8n8k4.f32.f16.f16.f32 ampere:mma.m16n8k16.f32.f16.f16.f32 hopper:mma.m16n8k16.f32.f16.f16.f32",
     a: "4096 -4096 2^-12", b: "1 1 1", c: "0", sa: "1", sb: "1",
   };
   const FIELDS = { a: "a, a value for each k", b: "b, as many", c: "c", sa: "scales of a, one for each block", sb: "scales of b" };
-  let view = null;
+  let view = null, START = USUAL;
 
   // ---- what is typed ---------------------------------------------------------------------------------------------------
   const words = (text) => text.split(/[\s,;]+/).filter(Boolean);
@@ -59,7 +59,7 @@ mpgemm.dots = (() => {
   }
 
   function resultRow(found, different) {
-    const error = found.error === null ? "–" : found.error === 0 ? "exact" : `${Number(found.error.toPrecision(4))} ulp`;
+    const error = found.error === null ? "–" : found.error === 0 ? "exact" : `${found.error > 0 ? "+" : ""}${Number(found.error.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 6 })} ulp`;
     return element("tr", { class: different ? "different" : null },
       element("th", { scope: "row" }, found.row.name), element("td", {}, N.show(found.code, found.d)),
       element("td", {}, element("code", {}, N.hex(found.code, found.d))), element("td", {}, error),
@@ -108,14 +108,15 @@ mpgemm.dots = (() => {
   // ---- the address -----------------------------------------------------------------------------------------------------
   const state = () => Object.fromEntries(Object.keys(START).map((name) => [name, words(view[name].value).join(" ")]));
 
+  // The address tells what differs from the page's own start; anchors of the page are left alone.
   function remember() {
-    const link = "#" + new URLSearchParams(Object.entries(state()).filter(([name, value]) => value !== START[name]));
-    if (link !== location.hash && !(link === "#" && !location.hash)) history.replaceState(null, "", link === "#" ? location.pathname : link);
+    const changed = new URLSearchParams(Object.entries(state()).filter(([name, value]) => value !== START[name])).toString();
+    if (changed || location.hash.includes("=")) history.replaceState(null, "", `#${changed}`);
   }
 
   function recall() {
     const given = new URLSearchParams(location.hash.slice(1));
-    for (const name of Object.keys(START)) view[name].value = given.get(name) ?? START[name];
+    for (const name of Object.keys(START)) view[name].value = (given.get(name) ?? START[name]).replaceAll(" ", name === "units" ? "\n" : " ");
     show();
   }
 
@@ -152,8 +153,7 @@ mpgemm.dots = (() => {
   function takeExample(index) {
     const example = mpgemm.catalogue.examples[index];
     if (!example) return;
-    Object.entries(example.state).forEach(([name, value]) => (view[name].value = value));
-    show();
+    location.hash = "#" + new URLSearchParams(example.state);
   }
 
   async function copyLink() {
@@ -189,6 +189,7 @@ mpgemm.dots = (() => {
 
   function build(root) {
     view = {};
+    if (root.dataset.state) START = { ...USUAL, ...JSON.parse(root.dataset.state) };
     const examples = element("select", { id: "dot-example", onchange: (event) => takeExample(event.target.value) },
       element("option", { value: "" }, "choose …"), mpgemm.catalogue.examples.map((x, i) => element("option", { value: i }, x.title)));
     view.out = element("div", { "aria-live": "polite" });

@@ -9,5 +9,6 @@
   }
   await mpgemm.kernel.load();
   mpgemm.dots.build(root);
-  mpgemm.matrices.build(document.getElementById("playground-matrices"));
+  const matrices = document.getElementById("playground-matrices");
+  if (matrices) mpgemm.matrices.build(matrices);
 })();

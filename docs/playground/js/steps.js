@@ -6,7 +6,8 @@ mpgemm.steps = (() => {
   const F = mpgemm.formats;
   const DOUBLE = { bits: 64, bytes: 8, exponentBits: 11, fractionBits: 52, paddingBits: 0, bias: 1023, specials: "ieee", signed: true };
 
-  // The k of each group of a pass that starts at product `start`, in the order in which the unit takes them.
+  // The k of each group of a pass that starts at product `start`, in the order in which the unit takes them; of units that multiply
+  // significands in parts each k comes once for each part.
   function groupsOf(row, dot, start) {
     const arrangement = mpgemm.catalogue.arrangements[row.arrangement], [count, segments] = arrangement;
     const order = arrangement.slice(2, 2 + count), bounds = arrangement.slice(2 + count, 3 + count + segments);
@@ -18,7 +19,10 @@ mpgemm.steps = (() => {
   // c where it joins: before or after the first products.
   function pool(row, dot) {
     const arrangement = mpgemm.catalogue.arrangements[row.arrangement], step = Math.max(...arrangement.slice(2, 2 + arrangement[0])) + 1;
-    const product = (k) => ({ label: `k = ${k}`, number: mpgemm.units.term(row, dot, k) });
+    const product = (k, at) => {
+      const masks = row.parts && row.parts[at % row.parts.length], part = masks ? `, part ${(at % row.parts.length) + 1}` : "";
+      return { label: `k = ${k}${part}`, number: mpgemm.units.term(row, dot, k, masks) };
+    };
     const c = { label: "c", number: F.decode(dot.c[0], mpgemm.units.formatsOf(row)[2]) }, found = row.cFirst ? [c] : [];
     for (let start = 0; start < dot.k; start += step) {
       for (const ks of groupsOf(row, dot, start)) {
@@ -32,7 +36,7 @@ mpgemm.steps = (() => {
     return found.filter((entry) => entry.number.kind === "finite");
   }
 
-  const turn = (row, { label }) => (label === "c" ? -1 : Number(label.slice(4)) % row.rollup.accumulators);
+  const turn = (row, { label }) => (label === "c" ? -1 : parseInt(label.slice(4), 10) % row.rollup.accumulators);
   const same = (x, y) => F.minus(x, y).significand === 0n;
   const double = (bits) => F.decode(BigInt.asUintN(64, bits), DOUBLE);
 

@@ -98,11 +98,13 @@ mpgemm.units = (() => {
     return chain(row, m, n, k, a, b, c, scaleA, scaleB, record);
   }
 
-  // The exact product of one k as the unit forms it, from converted operands, its block scales included.
-  function term(row, { a, b, scaleA = [], scaleB = [] }, k) {
+  // The exact product of one k as the unit forms it, from converted operands, its block scales included; with `masks` of the bits that
+  // these leave of the two significands.
+  function term(row, { a, b, scaleA = [], scaleB = [] }, k, masks = null) {
     const [x, y] = [a, b].map((codes, side) => {
       const rule = row.convert[side];
-      return F.decode(converted([codes[k]], row, side)[0], F.get(rule ? rule.to : row.formats[side]));
+      const whole = F.decode(converted([codes[k]], row, side)[0], F.get(rule ? rule.to : row.formats[side]));
+      return masks ? { ...whole, significand: whole.significand & BigInt(masks[side]) } : whole;
     });
     const block = row.scale ? Math.floor(k / row.scale.block) : 0;
     const scales = row.scale ? [scaleA, scaleB].map((side) => F.decode(side[block], F.get(row.scale.format))) : [];
