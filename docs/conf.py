@@ -57,6 +57,18 @@ html_title = "mpgemm"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
+#: `make site` builds each version beside the others and sets the tag; the switch lists them.
+html_context = {"hosted": tags.has("hosted")}  # type: ignore[name-defined] # noqa: F821
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "version_switch.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_copy_source = False
 copybutton_prompt_text = r"\$ |>>> "
 copybutton_prompt_is_regexp = True
