@@ -15,7 +15,7 @@ from mpgemm.cli import main
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 #: Columns of the terminal that each page was made in.
-PAGES = {"answers": 100, "explain": 100, "tolerances": 100, "promotion": 100, "whodunit": 100}
+PAGES = {"answers": 88, "explain": 88, "tolerances": 88, "promotion": 88, "whodunit": 100}
 CONSOLE = re.compile(r"```console\n\$ (mpgemm [^\n]*)\n(.*?)```", re.S)
 SHOWN = [
     (page, command, text)

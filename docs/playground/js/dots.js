@@ -33,8 +33,9 @@ mpgemm.dots = (() => {
 
   // The dot product as one unit takes it: {k, a, b, c, scaleA, scaleB}, and what was rounded.
   function taken(row) {
-    const [fa, fb, fc] = U.formatsOf(row), a = values("a", fa), b = values("b", fb, a.length), c = values("c", fc, 1);
+    const [fa, fb, fc] = U.formatsOf(row), a = values("a", fa);
     if (!a.length) throw new Error("a has no values: type at least one");
+    const b = values("b", fb, a.length), c = values("c", fc, 1);
     const dot = { k: a.length, a: a.map((x) => x.code), b: b.map((x) => x.code), c: [c[0].code] };
     const notes = [...a, ...b, ...c].map((x) => x.note);
     if (row.scale) {
