@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from html import escape
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -132,9 +133,9 @@ def _playground(row: Instruction) -> list[str]:
     """The playground with the unit and, where inputs tell it from others, the first of them."""
     if not row.published:
         return []
-    found = ((other, _witness(_representative(row), _representative(other))) for other in neighbours(row))
-    other, seen = next((pair for pair in found if pair[1]), (None, None))
-    state = {"units": str(row), "a": "1 1", "b": "1 1", "c": "0"} if seen is None else link_state((row, other), seen)
+    searched = ((other, _witness(_representative(row), _representative(other))) for other in neighbours(row))
+    states = (link_state((row, other), seen) for other, seen in searched if seen)
+    state = next(filter(None, states), {"units": str(row), "a": "1 1", "b": "1 1", "c": "0"})
     return ["", "## Playground", "", "```{playground}", *(f":{name}: {value}" for name, value in state.items()), "```"]
 
 
@@ -160,13 +161,15 @@ def _told_apart(row: Instruction) -> list[str]:
 def _comparison(row: Instruction, other: Instruction, found: Witness) -> list[str]:
     d_format = row.formats[3]
     scales = " All block scales are 1." if row.scale_format else ""
+    state = link_state((row, other), found)
+    link = f'<a href="#{escape(urlencode(state))}">In the playground</a>' if state else ""
     return [
         f"### {_link(other, row.arch)}", "", f"{other.accumulator.words(other.d_format).title}.", "",
         "| | |", "|---|---|",
         f"| input | {_input(found, row)}.{scales} |",
         f"| {row} | {_spelled(found.here, d_format)} |",
         f"| {other} | {_spelled(found.there, d_format)} |", "",
-        f"[In the playground](#{urlencode(link_state((row, other), found))})", "",
+        link, "",
     ]  # fmt: skip
 
 

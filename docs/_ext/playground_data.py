@@ -185,15 +185,15 @@ def catalogue_data() -> dict[str, Any]:
 
 
 # -- inputs that tell units apart ----------------------------------------------------------------------------------------
-def link_state(rows: Sequence[Instruction], found: Witness) -> dict[str, str]:
-    """What the page's fields hold for an input of some instructions; one product of ones where it is longer than the page takes."""
+def link_state(rows: Sequence[Instruction], found: Witness) -> dict[str, str] | None:
+    """What the page's fields hold for an input of some instructions; None where it is longer than the page takes."""
     a_format, b_format, c_format, _ = rows[0].formats
-    state = {"units": " ".join(map(str, rows)), "a": "1", "b": "1", "c": "0"}
     count = max([k for k, (x, y) in enumerate(zip(found.a, found.b, strict=True)) if x or y], default=0) + 1
     if count > MOST_TERMS:
-        return state
+        return None
     spelled = ((found.a[:count], a_format), (found.b[:count], b_format), ((found.c,), c_format))
-    return state | {name: " ".join(_hex(code, fmt) for code in codes) for name, (codes, fmt) in zip("abc", spelled, strict=True)}
+    codes = {name: " ".join(_hex(x, fmt) for x in given) for name, (given, fmt) in zip("abc", spelled, strict=True)}
+    return {"units": " ".join(map(str, rows))} | codes
 
 
 def _hex(code: int, fmt: Format | IntegerFormat) -> str:
@@ -206,9 +206,10 @@ def examples() -> list[dict[str, Any]]:
     for names in EXAMPLES:
         rows = [get_instruction(name) for name in names]
         seen = witness(*rows)
-        if seen is None:
-            raise RuntimeError(f"no input that tells {' from '.join(names)} is known any more: choose another pair")
-        found.append({"title": " or ".join(names), "state": link_state(rows, seen)})
+        state = seen and link_state(rows, seen)
+        if not state:
+            raise RuntimeError(f"no short input that tells {' from '.join(names)} is known any more: choose another pair")
+        found.append({"title": " or ".join(names), "state": state})
     return found
 
 

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 
 #: SHA-256 of NumPy's FP32 products of three inputs, where the pages of answers were made.
-BLAS_OF_THE_PAGES = "a4c41804e01f8c1a"
+BLAS_OF_THE_PAGES = "e66e640025d79ed1"
 
 
 def blas_digest() -> str:
