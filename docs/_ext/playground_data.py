@@ -1,4 +1,4 @@
-"""What the playground's page reads: the kernel as WebAssembly, and the rows of the catalogue with what the kernel is told about them.
+"""What the playground's page reads: the kernel as WebAssembly, and the catalogue's rows with what the kernel is told.
 
 `python docs/_ext/playground_data.py FOLDER` writes both there, as scripts that a page loads from a folder on disk.
 """
@@ -107,8 +107,8 @@ def _words(data: bytes) -> list[int]:
 def _whole_steps(row: Instruction, low: Lowered) -> tuple[generic.Plan, tuple[list[int], list[int], list[int]]]:
     """The plan of a row and how its passes are arranged.
 
-    Chains of multiply-adds take hundreds of products in one pass, with a shorter last one; here a pass is an instruction, so that no
-    last one is shorter.
+    Chains of multiply-adds take hundreds of products in one pass, with a shorter last one; here a pass is an instruction, so
+    that no last one is shorter.
     """
     if row.k % low.step == 0:
         return low.plan, laid_out(low.accumulator, low.step)
@@ -132,7 +132,7 @@ def _conversion(row: Instruction, low: Lowered, side: int) -> dict[str, Any] | N
 def _c_first(row: Instruction) -> bool:
     """Whether c takes part in the first operation of a sum, or joins when products have been added up."""
     tree = tree_of(row.accumulator, row.k)
-    return tree is None or tree.parents[dict((name, leaf) for leaf, name in tree.names)["c"]] == 0
+    return tree is None or tree.parents[{name: leaf for leaf, name in tree.names}["c"]] == 0
 
 
 class Tables:
@@ -208,7 +208,9 @@ def examples() -> list[dict[str, Any]]:
         seen = witness(*rows)
         state = seen and link_state(rows, seen)
         if not state:
-            raise RuntimeError(f"no short input that tells {' from '.join(names)} is known any more: choose another pair")
+            raise RuntimeError(
+                f"no short input that tells {' from '.join(names)} is known any more: choose another pair"
+            )
         found.append({"title": " or ".join(names), "state": state})
     return found
 

@@ -163,7 +163,9 @@ class Comparison(list, Result):
     def text(self, width: int | None = None, bits: float | None = None) -> str:
         """What to take for each case, then the tables that say why, at most `width` columns wide."""
         said = {case: self.remarks(case, bits) for case in self.cases}
-        verdicts = ["\n".join([f"Verdict, {case}:", *(f"  {x}" for x in lines)]) for case, lines in said.items() if lines]
+        verdicts = [
+            "\n".join([f"Verdict, {case}:", *(f"  {x}" for x in lines)]) for case, lines in said.items() if lines
+        ]
         tables = [table.text(width) for table in self.tables()]
         return "\n\n".join([*verdicts, *tables, "\n".join(self.notes())]).strip()
 

@@ -134,7 +134,9 @@ def ordinary(row, count, rng):
     k = int(rng.integers(1, 17))
     blocks = -(-k // row.block_size) if row.scale_format else 0
     ones = np.full((2, blocks), ONE_SCALE[row.scale_format]) if row.scale_format else None
-    spread = [near_one(rng, fmt, shape) for fmt, shape in zip(row.formats, ((count, k), (count, k), (count,)), strict=False)]
+    spread = [
+        near_one(rng, fmt, shape) for fmt, shape in zip(row.formats, ((count, k), (count, k), (count,)), strict=False)
+    ]
     return (k, *spread, [ones] * count, None)
 
 
@@ -164,7 +166,20 @@ def test_the_last_step_that_is_drawn_ends_with_the_result(built, tmp_path):
 
 
 # -- what is typed ---------------------------------------------------------------------------------------------------------
-VALUES = ("1", "-0", "0.1", "1e-3", "-1/3", "3*2^-12", "2^-24", "2**-25", "0x1.8p-4", "65504", "65519.99999999999999999", "65520")
+VALUES = (
+    "1",
+    "-0",
+    "0.1",
+    "1e-3",
+    "-1/3",
+    "3*2^-12",
+    "2^-24",
+    "2**-25",
+    "0x1.8p-4",
+    "65504",
+    "65519.99999999999999999",
+    "65520",
+)
 HALVES = tuple(f"{1 + 2**-11 * n:.20f}{tail}" for n in (1, 3) for tail in ("", "00000000000000000001"))
 
 
@@ -185,7 +200,13 @@ def exact_code(text):
     body = text.removeprefix("-")
     power = re.fullmatch(r"(?:(\d+)\*)?2(?:\^|\*\*)(-?\d+)", body)
     hexadecimal = float.fromhex(body) if "x" in body else None
-    value = Fraction(hexadecimal) if hexadecimal else int(power[1] or 1) * Fraction(2) ** int(power[2]) if power else Fraction(body)
+    value = (
+        Fraction(hexadecimal)
+        if hexadecimal
+        else int(power[1] or 1) * Fraction(2) ** int(power[2])
+        if power
+        else Fraction(body)
+    )
     fmt = tcm.FORMATS["fp16"]
     scaled = value * 2**200
     sticky = int(scaled.denominator > 1)  # below the last bit of any number here
@@ -193,7 +214,8 @@ def exact_code(text):
 
 
 BAD = {
-    "fp16": {"abc": "is not a number", "": "missing", "1/0": "divides by zero", "0x12345": "more than the 16 bits", "1e99999": "beyond 5000",
+    "fp16": {"abc": "is not a number", "": "missing", "1/0": "divides by zero", "0x12345": "more than the 16 bits",
+             "1e99999": "beyond 5000",
              "--1": "is not a number", "1..2": "is not a number", "2^": "is not a number"},
     "e4m3fn": {"inf": "no infinity", "500": "beyond 448", "-nan": None},
     "e2m1": {"nan": "no NaN", "inf": "no infinity", "7": None},
@@ -206,7 +228,11 @@ def test_what_is_no_number_of_a_format_is_told_in_words(built, tmp_path):
     tasks = [{"ask": "parse", "format": name, "texts": list(texts)} for name, texts in BAD.items()]
     for (name, texts), found in zip(BAD.items(), ask(built, tmp_path, tasks), strict=True):
         for (text, words), answer in zip(texts.items(), found, strict=True):
-            assert ("error" not in answer) if words is None else (words in answer.get("error", "")), (name, text, answer)
+            assert ("error" not in answer) if words is None else (words in answer.get("error", "")), (
+                name,
+                text,
+                answer,
+            )
 
 
 # -- matrices and the search -----------------------------------------------------------------------------------------------
@@ -222,12 +248,23 @@ def test_recovery_methods_have_the_bits_of_the_package(built, tmp_path):
     rng, tasks, expected = np.random.default_rng(7), [], []
     for index, unit in enumerate(UNITS):
         m, k, n = 5, (16, 37, 64, 7, 33)[index], 4
-        a, b = (np.ldexp(rng.standard_normal(s), int(rng.integers(-16, 3))).astype(np.float32) for s in ((m, k), (k, n)))
+        a, b = (
+            np.ldexp(rng.standard_normal(s), int(rng.integers(-16, 3))).astype(np.float32) for s in ((m, k), (k, n))
+        )
         if index == 1:
             a[2, 3] = 1e6
         for method in ("fp16", "markidis", "ootomo", *(f"sgemm_cube:scale_exponent={s}" for s in SCALES)):
             name, _, scale = method.partition(":scale_exponent=")
-            task = {"ask": "method", "method": name, "unit": unit, "m": m, "n": n, "k": k, "a": a.ravel().tolist(), "b": b.ravel().tolist()}
+            task = {
+                "ask": "method",
+                "method": name,
+                "unit": unit,
+                "m": m,
+                "n": n,
+                "k": k,
+                "a": a.ravel().tolist(),
+                "b": b.ravel().tolist(),
+            }
             tasks.append(task | ({"scale": int(scale)} if scale else {}))
             expected.append(mpgemm.recovered_gemm(a, b, method=method, engine=unit))
     for task, want, found in zip(tasks, expected, ask(built, tmp_path, tasks), strict=True):
@@ -236,6 +273,12 @@ def test_recovery_methods_have_the_bits_of_the_package(built, tmp_path):
 
 
 def test_the_search_finds_a_short_input_on_which_units_differ(built, tmp_path):
-    pairs = [UNITS[:2], (UNITS[1], UNITS[2]), ("hopper:wgmma.m64n8k32.f32.e4m3.e4m3", "ada:mma.m16n8k32.f32.e4m3.e4m3.f32")]
-    for pair, found in zip(pairs, ask(built, tmp_path, [{"ask": "differ", "units": pair} for pair in pairs]), strict=True):
+    pairs = [
+        UNITS[:2],
+        (UNITS[1], UNITS[2]),
+        ("hopper:wgmma.m64n8k32.f32.e4m3.e4m3", "ada:mma.m16n8k32.f32.e4m3.e4m3.f32"),
+    ]
+    for pair, found in zip(
+        pairs, ask(built, tmp_path, [{"ask": "differ", "units": pair} for pair in pairs]), strict=True
+    ):
         assert found and found[0] != found[1], pair

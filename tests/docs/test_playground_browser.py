@@ -1,4 +1,4 @@
-"""The playground in headless Chromium, opened from a folder on disk: it computes, refuses bad input in words, and nothing throws."""
+"""The playground in Chromium, opened from a folder on disk: it computes, refuses bad input in words, and nothing throws."""
 
 import json
 import shutil
@@ -26,7 +26,8 @@ V100, A100, H100 = (
 READY = """const until = async (test) => { while (!test()) await new Promise((done) => setTimeout(done, 50)); };
 await until(() => document.querySelector('#dot-units'));
 const all = (selector) => [...document.querySelectorAll(selector)];
-const set = (id, value) => { const field = document.getElementById(id); field.value = value; field.dispatchEvent(new Event('input')); };
+const get = (id) => document.getElementById(id);
+const set = (id, value) => { get(id).value = value; get(id).dispatchEvent(new Event('input')); };
 const message = () => document.querySelector('#playground-dots .message').textContent;
 const bits = () => all('#playground-dots .results code').map((code) => code.textContent);
 """
@@ -43,8 +44,11 @@ def site(tmp_path_factory):
         pytest.skip("node and chromium are needed to open the page (Debian: apt install nodejs chromium)")
     folder = tmp_path_factory.mktemp("site")
     playground_data.write(folder / playground_data.FOLDER)
-    head = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>t</title><meta name="viewport" content="width=device-width">'
-    (folder / "page.html").write_text(f"{head}</head><body>{playground_data.panels('')}</body></html>", encoding="utf-8")
+    head = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Playground</title>'
+    head += '<meta name="viewport" content="width=device-width">'
+    (folder / "page.html").write_text(
+        f"{head}</head><body>{playground_data.panels('')}</body></html>", encoding="utf-8"
+    )
     return folder
 
 
@@ -63,7 +67,9 @@ def dot(unit, a, b, c):
     """The encoding of a result as the page shows it."""
     row = tcm.get_instruction(unit)
     d = row.gemm_bits(
-        np.array([a], np.float16).view(np.uint16), np.array(b, np.float16)[:, None].view(np.uint16), np.array([[c]], np.float32).view(np.uint32)
+        np.array([a], np.float16).view(np.uint16),
+        np.array(b, np.float16)[:, None].view(np.uint16),
+        np.array([[c]], np.float32).view(np.uint32),
     )
     return f"0x{int(d[0, 0]):08x}"
 
@@ -98,7 +104,7 @@ def test_bad_input_is_refused_in_words_and_good_input_works_again(site):
         site,
         f"""const said = [];
         for (const [id, value] of {steps}) {{
-          const before = document.getElementById(id).value;
+          const before = get(id).value;
           set(id, value); said.push(message()); set(id, before);
           if (message() || bits().length !== 3) said.push('not well again');
         }}
@@ -119,7 +125,7 @@ def test_rounded_numbers_are_told(site):
 def test_the_search_button_makes_two_units_differ(site):
     code = """all('button').find((button) => button.textContent.startsWith('Make')).click();
     await until(() => bits().length === 2 && new Set(bits()).size === 2);
-    return [bits(), document.getElementById('dot-a').value, document.getElementById('dot-b').value, document.getElementById('dot-c').value];"""
+    return [bits(), get('dot-a').value, get('dot-b').value, get('dot-c').value];"""
     bits, a, b, c = run(site, code, {"units": f"{A100} {H100}", "a": "1", "b": "1"})
     codes = [np.array([int(x, 16) for x in text.split()], np.uint16).view(np.float16).tolist() for text in (a, b)]
     addend = float(np.array([int(c, 16)], np.uint32).view(np.float32)[0])
@@ -159,5 +165,9 @@ def test_matrices_have_the_bits_of_the_package_and_bad_ones_are_refused(site):
     methods = ("fp16", "markidis", "ootomo", "sgemm_cube:scale_exponent=6")
     wanted = [mpgemm.errors(mpgemm.recovered_gemm(a, b, method=x, engine=H100), a, b).effective_bits() for x in methods]
     assert np.allclose(bits, wanted, atol=0.0051), (bits, wanted)  # shown with two digits
-    for words, text in zip(("line 1: “x” is not a number", "line 2 has 1 numbers", "is empty", "not finite", "at most 64"), said, strict=True):
+    for words, text in zip(
+        ("line 1: “x” is not a number", "line 2 has 1 numbers", "is empty", "not finite", "at most 64"),
+        said,
+        strict=True,
+    ):
         assert words in text, said

@@ -72,9 +72,7 @@ def test_the_judge_notices_a_wrong_number(said):
     assert not judge.judge(text)
     end = text.index("\n\n")
     numbers = [
-        found
-        for found in re.finditer(r"\d+(?=\.\d bits)|(?<=: )\d+(?= pass)|(?<=at )\d+", text)
-        if found.start() < end
+        found for found in re.finditer(r"\d+(?=\.\d bits)|(?<=: )\d+(?= pass)|(?<=at )\d+", text) if found.start() < end
     ]
     assert len(numbers) >= 7
     for number in numbers:

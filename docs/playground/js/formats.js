@@ -51,9 +51,9 @@ mpgemm.formats = (() => {
   // {significand, exponent, exact}; the significand may have carried into one more bit.
   function rounded(numerator, denominator, exponent, fractionBits, lowest) {
     let leading = length(numerator) - length(denominator) + exponent; // floor(log2) or one more
-    const atLeast = (power) => (power >= exponent ? numerator >= denominator << BigInt(power - exponent)
+    const reaches = (power) => (power >= exponent ? numerator >= denominator << BigInt(power - exponent)
                                                   : numerator << BigInt(exponent - power) >= denominator);
-    if (!atLeast(leading)) leading -= 1;
+    if (!reaches(leading)) leading -= 1;
     const unit = Math.max(leading - fractionBits, lowest);
     const up = exponent - unit;
     const top = up > 0 ? numerator << BigInt(up) : numerator, bottom = up < 0 ? denominator << BigInt(-up) : denominator;

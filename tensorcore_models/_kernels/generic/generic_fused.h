@@ -443,8 +443,7 @@ static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t 
         MPG_TRACE(MPG_TRACE_ALIGN, 0, sum.exponent, 0, 0);
         for (int q = begin; q < layout->bounds[g + 1]; q++) {
             const ACC product = (ACC)a[q] * (ACC)b[q];
-            const ACC kept =
-                NAME(truncated)(product, sum.exponent + p->product_fraction - (ae[q] + be[q]), p->product_lift);
+            const ACC kept = NAME(truncated)(product, sum.exponent + p->product_fraction - (ae[q] + be[q]), p->product_lift);
             MPG_TRACE(MPG_TRACE_PRODUCT, q, ae[q] + be[q] - p->product_fraction, product, 0);
             MPG_TRACE(MPG_TRACE_ADDEND, q, ae[q] + be[q] - p->product_fraction, product, kept);
             sum.value += kept;
@@ -483,9 +482,9 @@ static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t 
     if (MPG_TAKES_PART(c->align)) {
         const int far = p->has_cutoff && c->align < largest - p->cutoff;
         const ACC value = NAME(number_addend)(*c).value;
-        const ACC kept = NAME(aligned)(value, (int64_t)largest - p->c_fraction_bits - c->exponent,
-                                       far ? MPG_RZ : p->add_rounding) *
-                         ((ACC)1 << (widest - p->c_fraction_bits));
+        const ACC kept =
+            NAME(aligned)(value, (int64_t)largest - p->c_fraction_bits - c->exponent, far ? MPG_RZ : p->add_rounding) *
+            ((ACC)1 << (widest - p->c_fraction_bits));
         MPG_TRACE(MPG_TRACE_ADDEND_C, 0, c->exponent, value, 0);
         MPG_TRACE(MPG_TRACE_ADDEND, 1, c->exponent, value, kept);
         total += kept;
