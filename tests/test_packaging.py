@@ -65,6 +65,8 @@ def test_the_sdist_holds_everything_to_build_and_test(sdist):
         "tests/conftest.py",
         "tests/test_packaging.py",
         "docs/data.md",
+        "docs/playground/kernel.c",
+        "docs/playground/js/page.js",
         "tools/make_shipped_matrices.py",
     ):
         assert name in names, name
