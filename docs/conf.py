@@ -70,6 +70,7 @@ html_sidebars = {
     ]
 }
 html_copy_source = False
+html_show_search_summary = False  # a page opened from disk may not fetch others: the search shows titles
 copybutton_prompt_text = r"\$ |>>> "
 copybutton_prompt_is_regexp = True
 
