@@ -11,6 +11,7 @@ import io
 import os
 import shlex
 import tempfile
+import textwrap
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,6 +49,14 @@ def commands(text: str) -> list[list[str]]:
     """The words of each command of a console block, comments left out."""
     joined = text.replace("\\\n", " ")
     return [shlex.split(line[2:], comments=True) for line in joined.splitlines() if line.startswith("$ ")]
+
+
+def _in_a_terminal(text: str) -> str:
+    """Text with its long lines wrapped, where Python printed them."""
+    lines: list[str] = []
+    for line in text.strip("\n").splitlines():
+        lines += textwrap.wrap(line, int(COLUMNS), subsequent_indent="  ", replace_whitespace=False) or [""]
+    return "\n".join(lines)
 
 
 def run_python(code: str, namespace: dict) -> str:
@@ -129,8 +138,7 @@ def check_blocks(app: Sphinx, doctree: nodes.document) -> None:
                 LOGGER.warning("the %s block fails: %s: %s", language, type(error).__name__, error, location=block)
                 continue
             if printed.strip():
-                lines = (line.rstrip() for line in printed.strip("\n").splitlines())
-                block.parent.insert(block.parent.index(block) + 1, _output_block("\n".join(lines)))
+                block.parent.insert(block.parent.index(block) + 1, _output_block(_in_a_terminal(printed)))
 
 
 def setup(app: Sphinx) -> dict:
