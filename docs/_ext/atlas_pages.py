@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import numpy as np
 from instructions_page import describe
 from playground_data import link_state
+from rows_pages import chips_page, methods_page
 
 from tensorcore_models.atlas.evidence import MEANING, level_of, links_of, open_questions
 from tensorcore_models.atlas.witnesses import Witness, witness
@@ -251,7 +252,8 @@ def index_page() -> str:
         "One page for each matrix instruction of the catalogue: its arithmetic in words, as a formula and as a picture, what "
         "the row rests on, inputs that tell it from its neighbours, and what is open. All of it is generated from the "
         "catalogue; [one table](../instructions.md) has every row.", "",
-        "`mpgemm models ARCH:NAME --url` prints the address of an instruction's page.", "",
+        "`mpgemm models ARCH:NAME --url` prints the address of an instruction's page. Other rows have pages, too: the "
+        "[recovery methods](methods.md) and the [Ascend chips](chips.md).", "",
         "| architecture | devices | instructions | reproduces hardware |", "|---|---|---|---|",
     ]  # fmt: skip
     for arch in architectures():
@@ -267,6 +269,8 @@ def index_page() -> str:
         ":hidden:",
         "",
         *(f"{arch}/index" for arch in architectures()),
+        "methods",
+        "chips",
         "../instructions",
         "```",
         "",
@@ -277,6 +281,8 @@ def index_page() -> str:
 def all_pages() -> Iterator[tuple[str, str]]:
     """(path below the atlas's folder, text) of every page."""
     yield "index.md", index_page()
+    yield "methods.md", methods_page()
+    yield "chips.md", chips_page()
     for arch in architectures():
         yield f"{arch}/index.md", architecture_page(arch)
         for row in list_instructions(arch):
