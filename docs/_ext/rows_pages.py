@@ -32,8 +32,8 @@ def chips_page() -> str:
     lines = [
         "# Ascend chips",
         "",
-        "Files of `ascend/chips/`. Every parameter says whether it is nominal, measured, fitted or assumed, and where it is from; "
-        "[the model of the time](../ascend.md) uses them.",
+        "Files of `ascend/chips/`. Every parameter says whether it is nominal, measured, fitted or assumed, and where it is "
+        "from; [the model of the time](../ascend.md) uses them.",
         "",
     ]
     for name in list_chips():
