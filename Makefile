@@ -8,7 +8,7 @@ WORKERS ?= 2
 # One environment and one build of the kernels for all targets; what follows it are dependency groups of pyproject.toml.
 PREPARE := @$(PYTHON) tools/prepare.py $(VENV)
 
-.PHONY: evaluate test test-all campaign bench cross docs sanitize mutation lint format clean
+.PHONY: evaluate test test-all campaign bench cross pages docs site sanitize mutation lint format clean
 
 # The main job on the matrices that ship with the project: table on the screen, figures and JSON in out/.
 evaluate:
@@ -63,14 +63,27 @@ cross:
 		&& test "$$here" = "$$there"
 
 SITE ?= out/site
-# The generated table of instructions, and the site in out/site: its code runs, its pictures are made, warnings are errors, links are checked.
-docs:
+HOSTED ?= out/hosted
+SPHINX = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx -W --keep-going -q -j auto
+
+pages:
 	$(PREPARE) docs
 	$(BIN)/python docs/_ext/instructions_page.py > docs/instructions.md
 	$(BIN)/python docs/_ext/families_page.py > docs/families.md
 	$(BIN)/python docs/_ext/commands_page.py > docs/commands.md
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx -W --keep-going -q -j auto -d out/doctrees docs $(SITE)
+
+# The generated pages, and the site in out/site: its code runs, its pictures are made, warnings are errors, links are checked. The
+# playground needs clang and wasm-ld; without them the site is built without it, and a line says so.
+docs: pages
+	$(SPHINX) -d out/doctrees docs $(SITE)
 	$(BIN)/python docs/_ext/check_site.py $(SITE)
+
+# A folder for a static host: the site of this version beside those of others that are there already, and a switch between them.
+site: pages
+	$(SPHINX) -t hosted -d out/doctrees-hosted docs \
+		$(HOSTED)/$$($(BIN)/python -c "from importlib.metadata import version; print(version('mpgemm'))")
+	$(BIN)/python docs/_ext/hosting.py $(HOSTED)
+	$(BIN)/python docs/_ext/check_site.py $(HOSTED)
 
 # The suite with every kernel under AddressSanitizer and UndefinedBehaviorSanitizer, in a clone of its own.
 sanitize:

@@ -23,11 +23,12 @@ extensions = [
     "myst_nb",
     # of this folder
     "generated_pages",
+    "playground",
     "run_blocks",
     "mathml",
 ]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
-exclude_patterns = ["_ext", "_templates"]
+exclude_patterns = ["_ext", "_templates", "playground"]
 templates_path = ["_templates"]
 highlight_language = "none"
 suppress_warnings = ["mystnb.unknown_mime_type", "misc.highlighting_failure"]  # output below a command is no code
@@ -56,7 +57,20 @@ html_title = "mpgemm"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
+#: `make site` builds each version beside the others and sets the tag; the switch lists them.
+html_context = {"hosted": tags.has("hosted")}  # type: ignore[name-defined] # noqa: F821
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "version_switch.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_copy_source = False
+html_show_search_summary = False  # a page opened from disk may not fetch others: the search shows titles
 copybutton_prompt_text = r"\$ |>>> "
 copybutton_prompt_is_regexp = True
 

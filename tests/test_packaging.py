@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -64,6 +65,8 @@ def test_the_sdist_holds_everything_to_build_and_test(sdist):
         "tests/conftest.py",
         "tests/test_packaging.py",
         "docs/data.md",
+        "docs/playground/kernel.c",
+        "docs/playground/js/page.js",
         "tools/make_shipped_matrices.py",
     ):
         assert name in names, name
@@ -136,3 +139,11 @@ def test_amx_instructions_stand_in_guarded_functions_only():
     if not found:
         pytest.skip("built without AMX: another architecture or an older compiler")
     assert found == {"mpg_amx_unit_step", "mpg_amx_unit_sgemm", "mpg_amx_unit_peak"}
+
+
+def test_the_citation_has_what_a_doi_service_asks_for():
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    for key in ("cff-version", "title", "abstract", "keywords", "type", "license", "authors"):
+        assert re.search(rf"^{key}:", text, re.M), key
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert f"\nversion: {version}\n" in text

@@ -3,10 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from html import escape
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 from instructions_page import describe
+from playground_data import link_state
+from rows_pages import chips_page, methods_page
 
 from tensorcore_models.atlas.evidence import MEANING, level_of, links_of, open_questions
 from tensorcore_models.atlas.witnesses import Witness, witness
@@ -126,6 +130,16 @@ def _input(found: Witness, row: Instruction) -> str:
     return "; ".join([*terms, f"c = {_spelled(found.c, c_format)}"])
 
 
+def _playground(row: Instruction) -> list[str]:
+    """The playground with the unit and, where inputs tell it from others, the first of them."""
+    if not row.published:
+        return []
+    searched = ((other, _witness(_representative(row), _representative(other))) for other in neighbours(row))
+    states = (link_state((row, other), seen) for other, seen in searched if seen)
+    state = next(filter(None, states), {"units": str(row), "a": "1 1", "b": "1 1", "c": "0"})
+    return ["", "## Playground", "", "```{playground}", *(f":{name}: {value}" for name, value in state.items()), "```"]
+
+
 def _told_apart(row: Instruction) -> list[str]:
     twins = same_bits(row)
     lines = ["", "## Neighbours", ""]
@@ -148,12 +162,15 @@ def _told_apart(row: Instruction) -> list[str]:
 def _comparison(row: Instruction, other: Instruction, found: Witness) -> list[str]:
     d_format = row.formats[3]
     scales = " All block scales are 1." if row.scale_format else ""
+    state = link_state((row, other), found)
+    link = f'<a href="#{escape(urlencode(state))}">In the playground</a>' if state else ""
     return [
         f"### {_link(other, row.arch)}", "", f"{other.accumulator.words(other.d_format).title}.", "",
         "| | |", "|---|---|",
         f"| input | {_input(found, row)}.{scales} |",
         f"| {row} | {_spelled(found.here, d_format)} |",
         f"| {other} | {_spelled(found.there, d_format)} |", "",
+        link, "",
     ]  # fmt: skip
 
 
@@ -182,7 +199,7 @@ def instruction_page(row: Instruction) -> str:
         *_facts(row),
         "",
     ]
-    lines += _arithmetic(row) + _picture(row) + _told_apart(row) + _evidence(row)
+    lines += _arithmetic(row) + _picture(row) + _playground(row) + _told_apart(row) + _evidence(row)
     lines += [
         "",
         "## Run it",
@@ -235,7 +252,8 @@ def index_page() -> str:
         "One page for each matrix instruction of the catalogue: its arithmetic in words, as a formula and as a picture, what "
         "the row rests on, inputs that tell it from its neighbours, and what is open. All of it is generated from the "
         "catalogue; [one table](../instructions.md) has every row.", "",
-        "`mpgemm models ARCH:NAME --url` prints the address of an instruction's page.", "",
+        "`mpgemm models ARCH:NAME --url` prints the address of an instruction's page. Other rows have pages, too: the "
+        "[recovery methods](methods.md) and the [Ascend chips](chips.md).", "",
         "| architecture | devices | instructions | reproduces hardware |", "|---|---|---|---|",
     ]  # fmt: skip
     for arch in architectures():
@@ -251,6 +269,8 @@ def index_page() -> str:
         ":hidden:",
         "",
         *(f"{arch}/index" for arch in architectures()),
+        "methods",
+        "chips",
         "../instructions",
         "```",
         "",
@@ -261,6 +281,8 @@ def index_page() -> str:
 def all_pages() -> Iterator[tuple[str, str]]:
     """(path below the atlas's folder, text) of every page."""
     yield "index.md", index_page()
+    yield "methods.md", methods_page()
+    yield "chips.md", chips_page()
     for arch in architectures():
         yield f"{arch}/index.md", architecture_page(arch)
         for row in list_instructions(arch):

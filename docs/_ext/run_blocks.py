@@ -11,6 +11,7 @@ import io
 import os
 import shlex
 import tempfile
+import textwrap
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,21 +25,26 @@ from mpgemm.cli import build_parser, main
 LOGGER = logging.getLogger(__name__)
 #: Commands of a console block that are shown and not run.
 NOT_RUN = ("make", "pip", "python", "export", "git", "source", "cd")
-MOST_LINES = 60
 #: Commands whose answer is an exit status: that of "no".
 VERDICTS = {"check": 1}
+#: Columns of the terminal whose output the pages show, whole.
+COLUMNS = "88"
 
 
 @contextlib.contextmanager
 def _scratch_folder() -> Iterator[None]:
-    """Commands run in a folder of their own, which is gone afterwards."""
-    before = Path.cwd()
+    """Commands run in a folder of their own, which is gone afterwards, and in a terminal of 88 columns."""
+    before, columns = Path.cwd(), os.environ.get("COLUMNS")
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
+        os.environ["COLUMNS"] = COLUMNS
         try:
             yield
         finally:
             os.chdir(before)
+            os.environ.pop("COLUMNS")
+            if columns is not None:
+                os.environ["COLUMNS"] = columns
 
 
 def commands(text: str) -> list[list[str]]:
@@ -47,11 +53,11 @@ def commands(text: str) -> list[list[str]]:
     return [shlex.split(line[2:], comments=True) for line in joined.splitlines() if line.startswith("$ ")]
 
 
-def _shortened(text: str) -> str:
-    lines = [line.rstrip() for line in text.strip("\n").splitlines()]
-    if len(lines) > MOST_LINES:
-        left_out = len(lines) - MOST_LINES + 1
-        lines = [*lines[: MOST_LINES - 10], f"... {left_out} lines left out ...", *lines[left_out - 10 - MOST_LINES :]]
+def _in_a_terminal(text: str) -> str:
+    """Text with its long lines wrapped, where Python printed them."""
+    lines: list[str] = []
+    for line in text.strip("\n").splitlines():
+        lines += textwrap.wrap(line, int(COLUMNS), subsequent_indent="  ", replace_whitespace=False) or [""]
     return "\n".join(lines)
 
 
@@ -134,7 +140,7 @@ def check_blocks(app: Sphinx, doctree: nodes.document) -> None:
                 LOGGER.warning("the %s block fails: %s: %s", language, type(error).__name__, error, location=block)
                 continue
             if printed.strip():
-                block.parent.insert(block.parent.index(block) + 1, _output_block(_shortened(printed)))
+                block.parent.insert(block.parent.index(block) + 1, _output_block(_in_a_terminal(printed)))
 
 
 def setup(app: Sphinx) -> dict:

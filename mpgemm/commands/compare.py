@@ -97,7 +97,7 @@ def _compare(args: argparse.Namespace, context: Context) -> int:
     elif args.csv:
         sys.stdout.write(comparison.to_csv())
     else:
-        print(report.fitted(comparison.text(report.shown_width(sys.stdout), args.bits)))
+        print(report.fitted(comparison.text(report.shown_width(), args.bits)))
     if args.out:
         written = _write_comparison(args, comparison)
         if not (args.json or args.csv):

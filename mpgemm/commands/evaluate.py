@@ -157,17 +157,22 @@ def _one_each(cases: list[Case]) -> list[Case]:
 
 
 def _print_cases(inputs: list[Input], summaries: list, checks: list) -> None:
+    """The verdicts, then the tables that they rest on."""
+    for number, entry in enumerate(inputs):
+        if len(inputs) > 1:
+            report.say("\n" * bool(number) + entry.case.group)
+        for text in [*([str(entry.verdict)] if entry.verdict else []), *entry.fp64] or [NO_VERDICT]:
+            report.say(text)
     for entry in inputs:
         members = [summary for summary in summaries if summary.group == entry.case.group]
         print()
         accuracy_table(entry.case.group, members).print()
         if entry.case.note:
-            print(report.fitted(f"Input: {entry.case.note}"))
+            report.say(f"Input: {entry.case.note}")
         print()
         range_table(entry.operands).print()
+    if checks:
         print()
-        for text in [*([str(entry.verdict)] if entry.verdict else []), *entry.fp64] or [NO_VERDICT]:
-            report.say(text)
     for case, count, agreeing in checks:
         report.say(f"{case.label}: {agreeing} of {count} sampled entries of the exact product agree with mpmath")
 

@@ -167,7 +167,7 @@ def _page(found: list[Instruction], args: argparse.Namespace) -> int:
         raise ValueError(f"--url and --picture are for one instruction, give arch:name; these names mean {len(found)}")
     row = found[0]
     if args.url:
-        print(page_address(page_path(catalogued(row))))
+        print(page_address(page_path(catalogued(row))) + "#playground" * row.published)
     if args.picture:
         tree = tree_of(row.accumulator, row.k)
         if tree is None:

@@ -4,7 +4,7 @@ import argparse
 import math
 import sys
 
-from mpgemm.bounds.tolerance_result import Line, Tolerance
+from mpgemm.bounds.tolerance_result import Checked, Line, Statistical, Tolerance
 from mpgemm.bounds.tolerances import SHAPE, Interrupted, tolerance
 from mpgemm.bounds.vacuity import Vacuity
 from mpgemm.commands.check import orders_of
@@ -25,23 +25,46 @@ def run(args: argparse.Namespace) -> int:
         On bad input.
     """
     if args.json:
-        print(report.json_text(_tolerance(args, None).to_dict()), end="")
+        print(report.json_text(_tolerance(args).to_dict()), end="")
         return 0
     try:
-        found = _tolerance(args, lambda known: _show(_certified_lines(known)))
+        print("\n".join(_lines(_tolerance(args))))
     except Interrupted as stop:
-        _show(_sampled_lines(stop.known))
+        print("\n".join(_lines(stop.known)))
         print("\nmpgemm tolerance: interrupted; what is above is what was known", file=sys.stderr)
         return 130
-    _show(_sampled_lines(found) if found.statistical is not None else _given_lines(found))
     return 0
 
 
-def _show(lines) -> None:
-    print("\n".join(lines), flush=True)
+def _lines(found: Tolerance):
+    """The verdict, then what it rests on."""
+    yield from _decision(found)
+    yield from _certified_lines(found)
+    yield from _sampled_lines(found)
+    yield from _given_lines(found)
 
 
-def _tolerance(args: argparse.Namespace, first) -> Tolerance:
+def _decision(found: Tolerance):
+    """What a test may allow and what it then sees, a line for each tolerance; the given one first."""
+    yield wrapped(f"Verdict, {found.label}, k = {found.k}:")
+    seen, lines, s = found.lines or {}, [], found.statistical
+    if found.checked is not None and s is not None:
+        line, judged = found.checked.line, _judged(found.checked, s, found.certified)
+        lines.append(f"your rtol={line.rtol:g} atol={line.atol:g}: {judged}; {found.checked.vacuity.verdict}")
+    if found.certified is not None and "certified" in seen:
+        line = found.certified
+        lines.append(f"certified, rtol={line.rtol:.3g} atol={line.atol:.3g}: {seen['certified'].verdict}")
+    elif not math.isfinite(found.relative):
+        lines.append("nothing is certified: an operand or a sum may overflow")
+    else:
+        sees = "" if found.vacuity is None else f": {found.vacuity.verdict}"
+        lines.append(f"certified, {found.relative:.3g} (|A||B| + |C|) + {found.absolute:.3g}{sees}")
+    if s is not None and math.isfinite(s.atol) and "statistical" in seen:
+        lines.append(f"statistical, rtol={s.rtol:.3g} atol={s.atol:.3g}: {seen['statistical'].verdict}")
+    yield from (wrapped(line, "  ", "    ") for line in lines)
+
+
+def _tolerance(args: argparse.Namespace) -> Tolerance:
     check = None
     if args.check_rtol is not None or args.check_atol is not None:
         check = (args.check_rtol or 0.0, args.check_atol or 0.0)
@@ -63,13 +86,12 @@ def _tolerance(args: argparse.Namespace, first) -> Tolerance:
     return tolerance(
         engine, method=args.method, fmt=args.format, reference=args.reference, out_format=args.out_format,
         **{**orders_of(args), "k_order": args.k_order or "sequential"}, **scales_of(args),
-        quantile=args.quantile, confidence=args.confidence, check=check, first=first,
+        quantile=args.quantile, confidence=args.confidence, check=check,
         progress=None if args.quiet or not sys.stderr.isatty() else report.Progress(sys.stderr), **where,
     )  # fmt: skip
 
 
 def _certified_lines(found: Tolerance):
-    yield wrapped(f"{found.label}, k = {found.k}")
     yield "\n" + wrapped("certified (no kernel that computes so exceeds it):")
     if math.isfinite(found.relative):
         yield wrapped(f"|d - expected| <= {found.relative:.3g} (|A||B| + |C|) + {found.absolute:.3g}", "  ", "    ")
@@ -98,7 +120,6 @@ def _sampled_lines(found: Tolerance):
             )  # fmt: skip
         else:
             yield wrapped("nothing: results overflow", "  ", "    ")
-    yield from _given_lines(found)
 
 
 def _given_lines(found: Tolerance):
@@ -128,21 +149,22 @@ def _verdict(v: Vacuity) -> str:
 
 
 def _checked(found: Tolerance):
-    checked, certified, statistical = found.checked, found.certified, found.statistical
-    if checked is None or statistical is None:
+    if found.checked is None:
         return
-    yield f"\nyour rtol={checked.line.rtol:g} atol={checked.line.atol:g}:"
-    yield wrapped(_verdict(checked.vacuity), "  ", "    ")
+    yield f"\nyour rtol={found.checked.line.rtol:g} atol={found.checked.line.atol:g}:"
+    yield wrapped(_verdict(found.checked.vacuity), "  ", "    ")
     if found.misses("given") is not None:
         yield wrapped(f"misses {found.misses('given')}", "    ", "      ")
+
+
+def _judged(checked: Checked, statistical: Statistical, certified: Line | None) -> str:
+    """Whether right kernels pass the tolerance that was given."""
     shape = "x".join(map(str, statistical.shape))
     if checked.failures or checked.failing > 0.5:
-        text = f"TOO TIGHT: a right kernel fails it in {checked.failing:.0%} of {shape} products, as {checked.draws} draws tell"
-    elif certified is not None and _covers(checked.line, certified):
-        text = "a right kernel never fails it: it is wider than the certified one"
-    else:
-        text = f"a right kernel passed it in all {checked.draws} draws; about {checked.failing:.2g} of {shape} products fail it"
-    yield wrapped(text, "  ", "    ")
+        return f"TOO TIGHT: a right kernel fails it in {checked.failing:.0%} of {shape} products, as {checked.draws} draws tell"
+    if certified is not None and _covers(checked.line, certified):
+        return "a right kernel never fails it: it is wider than the certified one"
+    return f"a right kernel passed it in all {checked.draws} draws; about {checked.failing:.2g} of {shape} products fail it"
 
 
 def _covers(line: Line, other: Line) -> bool:

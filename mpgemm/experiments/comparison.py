@@ -124,7 +124,7 @@ class Comparison(list, Result):
         ]
 
     def remarks(self, case: str, bits: float | None = None) -> list[str]:
-        """What the table of a case says, in sentences."""
+        """What the table of a case says, in sentences: what to take comes first."""
         return recommending.remarks(self._input(case), bits)
 
     def notes(self) -> list[str]:
@@ -161,9 +161,13 @@ class Comparison(list, Result):
         return self.text()
 
     def text(self, width: int | None = None, bits: float | None = None) -> str:
-        """Tables and what they say, at most `width` columns wide."""
-        blocks = ["\n".join([table.text(width), *self.remarks(table.title, bits)]) for table in self.tables()]
-        return "\n\n".join([*blocks, "\n".join(self.notes())]).strip()
+        """What to take for each case, then the tables that say why, at most `width` columns wide."""
+        said = {case: self.remarks(case, bits) for case in self.cases}
+        verdicts = [
+            "\n".join([f"Verdict, {case}:", *(f"  {x}" for x in lines)]) for case, lines in said.items() if lines
+        ]
+        tables = [table.text(width) for table in self.tables()]
+        return "\n\n".join([*verdicts, *tables, "\n".join(self.notes())]).strip()
 
     def _repr_html_(self) -> str:
         return "".join(table._repr_html_() for table in self.tables())

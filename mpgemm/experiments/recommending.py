@@ -122,16 +122,16 @@ def remarks(found: OneInput, bits: float | None) -> list[str]:
     """What the table of an input says, in sentences; engines of which the same is said are named together."""
     if found.not_finite is not None:
         return [f"{found.not_finite} No bits are told and no method is recommended: replace them first."]
-    lines = []
-    if found.fp32 is not None and not found.zero_product:
-        lines.append(f"FP32 here (NumPy): {spelled_bits(found.fp32.effective_bits())}.")
-    if found.why_no_fp32:
-        lines.append(found.why_no_fp32)
     said: dict[str, list[str]] = {}
     for row in recommendations(found, bits):
         records = {record.method: record for record in found.ranked if record.requested == row.engine}
         said.setdefault(_sentence(row, records), []).append(row.engine)
-    return [*lines, *(f"{', '.join(engines)}: {text}" for text, engines in said.items())]
+    lines = [f"{', '.join(engines)}: {text}" for text, engines in said.items()]
+    if found.why_no_fp32:
+        lines.insert(0, found.why_no_fp32)
+    if found.fp32 is not None and not found.zero_product:
+        lines.append(f"FP32 here (NumPy): {spelled_bits(found.fp32.effective_bits())}.")
+    return lines
 
 
 def _sentence(row: Recommendation, records: Mapping[str, ComparisonRecord]) -> str:

@@ -17,7 +17,9 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--evidence", metavar="TEXT", help="only rows whose evidence contains TEXT")
     parser.add_argument("--methods", action="store_true", help="list the recovery methods instead")
     parser.add_argument("--devices", action="store_true", help="list the devices instead")
-    parser.add_argument("--url", action="store_true", help="of one instruction: the address of its page in the atlas")
+    parser.add_argument(
+        "--url", action="store_true", help="of one instruction: the address of its page, at the playground set to it"
+    )
     parser.add_argument("--picture", metavar="FILE.svg", help="of one instruction: draw the order of its sum")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.goes_without(("--methods",), ("--devices",))

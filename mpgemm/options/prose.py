@@ -1,12 +1,13 @@
 """Text for people on the command line: paragraphs as wide as the terminal."""
 
-import shutil
 import textwrap
+
+from mpgemm.reporting.report import terminal_columns
 
 
 def width() -> int:
-    """Columns of the terminal, or COLUMNS; 80 where there is neither."""
-    return max(20, shutil.get_terminal_size((80, 24)).columns)
+    """Columns of the terminal, at least 20."""
+    return max(20, terminal_columns())
 
 
 def wrapped(text: str, indent: str = "", hang: str | None = None) -> str:

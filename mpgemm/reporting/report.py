@@ -6,7 +6,6 @@ import io
 import json
 import math
 import os
-import shutil
 import sys
 import textwrap
 import time
@@ -57,13 +56,23 @@ def running(command: Sequence[str], wide: bool = False) -> Iterator[None]:
         _RUN.reset(token)
 
 
-def shown_width(stream: TextIO) -> int | None:
-    """Columns that a table may take: $COLUMNS, else the terminal's; None (any) for --wide, pipes and files."""
-    if _current().wide:
-        return None
-    if os.environ.get("COLUMNS", "").isdecimal() or stream.isatty():
-        return max(shutil.get_terminal_size().columns, 1)
-    return None
+def terminal_columns() -> int:
+    """Columns of the terminal: $COLUMNS, else those of the terminal that any standard stream still leads to, else 80.
+
+    A pipe or a file takes standard output, and the other streams lead to the terminal as before.
+    """
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
+    for descriptor in (1, 2, 0):
+        with contextlib.suppress(OSError):
+            return max(os.get_terminal_size(descriptor).columns, 1)
+    return 80
+
+
+def shown_width() -> int | None:
+    """Columns that a table may take: the terminal's, also where the output goes to a pipe or file; None (any) for --wide."""
+    return None if _current().wide else terminal_columns()
 
 
 @dataclass(frozen=True)
@@ -155,13 +164,13 @@ class Table:
             return width if column == 0 else min(width, NARROWEST_TEXT)
         return max(map(len, [*self.headings[column].split(), *cells]))
 
-    def shown(self, stream: TextIO | None = None) -> str:
-        """Plain text for a stream (standard output by default), no wider than the terminal or $COLUMNS."""
-        return self.text(shown_width(stream or sys.stdout))
+    def shown(self) -> str:
+        """Plain text, no wider than the terminal or $COLUMNS."""
+        return self.text(shown_width())
 
     def print(self, stream: TextIO | None = None) -> None:
         """Print to a stream (standard output by default), no wider than the terminal or $COLUMNS."""
-        print(self.shown(stream), file=stream or sys.stdout)
+        print(self.shown(), file=stream or sys.stdout)
 
     def _repr_html_(self) -> str:
         """The table as notebooks show it."""
@@ -186,9 +195,9 @@ class Table:
         return text.getvalue()
 
 
-def fitted(text: str, stream: TextIO | None = None) -> str:
-    """Lines wrapped to the width of a stream (standard output by default), what is wrapped indented."""
-    width = shown_width(stream or sys.stdout)
+def fitted(text: str) -> str:
+    """Lines wrapped to the terminal's width, what is wrapped indented."""
+    width = shown_width()
     if width is None:
         return text
     lines = []

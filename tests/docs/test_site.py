@@ -16,6 +16,7 @@ GENERATED = ("atlas/", "api/", "gallery/")
 sys.path.insert(0, str(DOCS / "_ext"))
 
 import check_site  # noqa: E402
+import hosting  # noqa: E402
 
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 #: Those that need an extra keep their results; tests/integrations/test_pages.py looks at them.
@@ -84,6 +85,7 @@ def site(tmp_path):
         ('<a href="sub/gone.html">x</a>', "does not exist"),
         ('<a href="sub/other.html#gone">x</a>', "no such anchor"),
         ('<a href="#gone">x</a>', "no such anchor"),
+        ('<a href="#units=volta">x</a>', None),
         ('<a href="../../etc">x</a>', "exist|outside"),
         ('<a href="http://example.org">x</a>', "neither https"),
         ('<img src="gone.png" alt="x">', "does not exist"),
@@ -103,6 +105,18 @@ def test_the_checker_refuses_an_empty_folder(tmp_path, capsys):
     assert "no pages" in capsys.readouterr().err
 
 
+def test_a_hosted_site_leads_to_its_newest_version_and_lists_all(tmp_path):
+    for name in ("0.9.1", "0.10.0", "notes"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").write_text("x")
+    assert hosting.finish(tmp_path) == ["0.10.0", "0.9.1"]
+    assert (tmp_path / "versions.js").read_text() == 'const MPGEMM_VERSIONS = ["0.10.0", "0.9.1"];\n'
+    assert "url=0.10.0/index.html" in (tmp_path / "index.html").read_text()
+    assert check_site.complaints(tmp_path) == []
+    with pytest.raises(ValueError, match="no version of the site"):
+        hosting.finish(tmp_path / "notes")
+
+
 def test_blocks_run_and_failures_are_seen(tmp_path, monkeypatch):
     pytest.importorskip("sphinx", reason="pip install --group docs")
     import run_blocks
@@ -113,6 +127,8 @@ def test_blocks_run_and_failures_are_seen(tmp_path, monkeypatch):
     assert run_blocks.run_python("print(x)", namespace) == "2\n"
     assert run_blocks.commands("$ mpgemm a \\\n  b  # why\noutput\n$ make c") == [["mpgemm", "a", "b"], ["make", "c"]]
     assert "a100" in run_blocks.run_console("$ mpgemm models --devices\n")
+    assert run_blocks._in_a_terminal(f"  a  b\n{'word ' * 30}\n").splitlines()[0] == "  a  b"
+    assert max(map(len, run_blocks._in_a_terminal("word " * 30).splitlines())) <= 88
     with pytest.raises(ValueError, match="no command"):
         run_blocks.run_console("$ rm x\n")
     with pytest.raises(ValueError, match="ended with 2"):

@@ -374,3 +374,16 @@ def _names(value):
     if isinstance(value, dict):
         return set(value) | {name for item in value.values() for name in _names(item)}
     return {name for item in value for name in _names(item)} if isinstance(value, list) else set()
+
+
+@pytest.mark.parametrize(
+    ("command", "start"),
+    [
+        ("evaluate --distribution normal --shape 4 8 4 --methods fp32 sgemm_cube", "Verdict: "),
+        ("compare --distribution normal --shape 4 8 4 --methods ootomo --engines a100", "Verdict, normal"),
+        ("tolerance --k 16 --shape 4 16 4 --quiet", "Verdict, hopper"),
+    ],
+)
+def test_the_verdict_is_the_first_thing_that_is_printed(command, start, capsys):
+    assert main(command.split()) == 0
+    assert capsys.readouterr().out.startswith(start)

@@ -64,7 +64,7 @@ def test_no_cost_is_made_up():
         assert [record.cost for record in found] == [None, None]
         (row,) = found.recommendations()
         assert row.method is None and row.reached == ("ootomo",) == row.without_cost
-        assert "which is cheapest is not known" in found.remarks("x")[-1]
+        assert "which is cheapest is not known" in found.remarks("x")[0]
         assert any("so no cost is claimed" in line for line in found.notes())
 
 

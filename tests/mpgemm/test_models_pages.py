@@ -20,7 +20,7 @@ def no_site(monkeypatch, tmp_path):
 def test_address_of_a_published_site(monkeypatch, capsys):
     monkeypatch.setenv(site.VARIABLE, "https://example.org/mpgemm/")
     assert main(["models", NAME, "--url"]) == 0
-    assert capsys.readouterr().out == f"https://example.org/mpgemm/{PAGE}\n"
+    assert capsys.readouterr().out == f"https://example.org/mpgemm/{PAGE}#playground\n"
 
 
 def test_address_of_a_site_that_was_built_here(no_site, capsys):
@@ -30,7 +30,7 @@ def test_address_of_a_site_that_was_built_here(no_site, capsys):
     no_site.mkdir()
     (no_site / "index.html").write_text("")
     assert main(["models", NAME, "--url"]) == 0
-    assert capsys.readouterr().out == f"{(no_site / PAGE).as_uri()}\n"
+    assert capsys.readouterr().out == f"{(no_site / PAGE).as_uri()}#playground\n"
 
 
 def test_picture(tmp_path, capsys):

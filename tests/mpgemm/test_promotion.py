@@ -63,7 +63,8 @@ def test_wrong_arguments():
         mpgemm.advise_promotion(np.full((2, 64), np.inf), np.ones((64, 2)))
 
 
-def test_the_command(capsys, tmp_path):
+def test_the_command(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["advise-promotion", "--shape", "1", "300", "8", "--wanted", "1e-3"]) == 0
     text = capsys.readouterr().out
     assert "every" in text and "never" in text and max(map(len, text.splitlines())) <= 80

@@ -2,11 +2,12 @@
 
 import io
 import json
+import os
 import sys
 
 import pytest
 
-from mpgemm.reporting.report import SCHEMA, Progress, Table, json_text, running
+from mpgemm.reporting.report import SCHEMA, Progress, Table, json_text, running, terminal_columns
 from tensorcore_models.results import format_cell
 
 
@@ -78,12 +79,23 @@ def test_a_label_is_wrapped_only_where_it_does_not_fit_alone():
     assert label not in table.text(len(label) - 1) and "2.50e-07" in table.text(len(label) + 10)
 
 
-def test_pipes_get_all_columns(monkeypatch):
-    monkeypatch.delenv("COLUMNS", raising=False)
+def test_pipes_get_the_columns_of_a_terminal_unless_all_are_asked_for(monkeypatch):
+    monkeypatch.delenv("COLUMNS")
+    monkeypatch.setattr(os, "get_terminal_size", lambda descriptor: os.terminal_size((70, 24)))
     stream = io.StringIO()
-    table = Table("t", ["x" * 50, "y" * 50, "z" * 50], [["a", "b", "c"]])
+    table = Table("t", ["x" * 30, "y" * 30, "z" * 30], [["a", "b", "c"]])
     table.print(stream)
-    assert stream.getvalue() == f"{table}\n"
+    assert stream.getvalue() == f"{table.text(70)}\n" and "left out" in stream.getvalue()
+    stream.truncate(0)
+    with running(["evaluate"], wide=True):
+        table.print(stream)
+    assert stream.getvalue().strip("\0") == f"{table}\n"
+
+    def none(descriptor):
+        raise OSError(f"{descriptor} is no terminal")
+
+    monkeypatch.setattr(os, "get_terminal_size", none)
+    assert terminal_columns() == 80
 
 
 def test_html_and_data_frames(monkeypatch):

@@ -72,7 +72,7 @@ def test_the_page_of_a_comparison_has_its_sentences_and_caveats(tmp_path, capsys
     out = tmp_path / "out"
     words = "compare --methods bf16x9 fp16 --engines a100 h100 --distribution normal --shape 6 32 6 --no-figures --out"
     assert main([*words.split(), str(out)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     said = [
         line
         for line in lines

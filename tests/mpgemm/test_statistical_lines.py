@@ -144,10 +144,8 @@ def test_what_is_certified_comes_first_and_an_interruption_keeps_what_is_known()
 def test_an_interrupted_command_prints_what_is_known(monkeypatch, capsys):
     from mpgemm.commands import tolerance as command
 
-    def interrupted(*args, first, **options):
-        found = tolerance("h100", 16, distribution="normal", shape=(4, 4))
-        first(found)
-        raise Interrupted(found)
+    def interrupted(*args, **options):
+        raise Interrupted(tolerance("h100", 16, distribution="normal", shape=(4, 4)))
 
     monkeypatch.setattr(command, "tolerance", interrupted)
     assert main(["tolerance", "--k", "16"]) == 130

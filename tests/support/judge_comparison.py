@@ -111,13 +111,11 @@ class ComparisonJudge:
 
     # -- what is said --------------------------------------------------------------------------------------------------
     def judge(self, text):
-        lines = text.splitlines()
-        end = next(i for i, line in enumerate(lines) if not re.match(r"\s*(rank|-{4}|\d+) ", line) and i > 0)
-        self.table(lines[1:end])
+        verdict, table, *notes = text.strip().split("\n\n")
+        self.table(table.splitlines()[1:])
         said = set()
-        for line in lines[end:]:
-            if line.strip():
-                self.sentence(line.strip(), said)
+        for line in [*verdict.splitlines()[1:], *"\n".join(notes).splitlines()]:
+            self.sentence(line.strip(), said)
         if not self.missing:
             wanted = [*(["FP32"] if self.fp32_is_a_measure() else []), *([f"{self.bits:g} bits"] if self.bits else [])]
             expected = {(engine, what) for engine in self.engines if self.of(engine) for what in wanted}

@@ -118,7 +118,8 @@ class VerdictJudge:
     def judge(self, text):
         lines = [line.strip() for line in text.splitlines()]
         start = next(i for i, line in enumerate(lines) if line.startswith(("Verdict:", "No verdict")))
-        said = [line for line in lines[start:] if line]
+        end = lines.index("", start)
+        said = lines[start:end]
         used = next(
             (re.match(r"Use (\w+) order, s_b = (\w+)(, rows and columns scaled)?", x) for x in said if x[:4] == "Use "),
             None,
@@ -136,7 +137,7 @@ class VerdictJudge:
                 if best is None or len(self.false) < len(best):
                     best = self.false
         self.false = best
-        self.range_table(lines[:start])
+        self.range_table(lines[end:])
         return self.false
 
     def range_table(self, lines):

@@ -15,6 +15,7 @@ class Layout:
 
 class Plan:
     def __init__(self, fields: Mapping[str, Any], whole: Layout) -> None: ...
+    def to_bytes(self) -> bytes: ...
     def run(
         self,
         a: np.ndarray,

@@ -66,6 +66,7 @@ cdef mpg_format _format(fields):
 
 cdef mpg_rule _rule(fields):
     cdef mpg_rule r
+    memset(&r, 0, sizeof(mpg_rule))  # what lies between its members shows in to_bytes
     r.rounding = fields["rounding"]
     r.kept_bits = fields["kept_bits"]
     r.to_inf = fields["to_inf"]
@@ -195,6 +196,10 @@ cdef class Plan:
         self._set_others(rest)
         if rest:
             raise ValueError(f"unknown plan fields: {', '.join(rest)}")
+
+    def to_bytes(self):
+        """The fields as ``mpg_plan`` lies in memory: it has neither pointers nor sizes that depend on the machine's word."""
+        return (<const char *>&self.plan)[: sizeof(mpg_plan)]
 
     cdef _set_sums(self, rest):
         cdef mpg_plan *p = &self.plan

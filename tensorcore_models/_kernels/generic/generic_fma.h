@@ -108,6 +108,8 @@ MPG_INLINE void mpg_lanes_fma_exact(double *total, double a, const double *b, in
         for (int l = 0; l < MPG_LANES; l++)
             result[l] = mpg_slow_fma(a, b[l], start[l], chained, p);
 #endif
+    MPG_TRACE(MPG_TRACE_LANE_FMA, mpg_bits_of_double(start[0]), mpg_bits_of_double(result[0]), mpg_bits_of_double(a),
+              mpg_bits_of_double(b[0]));
     memcpy(total, result, sizeof result);
 }
 

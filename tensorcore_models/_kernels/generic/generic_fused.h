@@ -66,7 +66,9 @@ static uint64_t NAME(finish)(ACC value, int64_t exponent, const mpg_result *t, c
         exponent += excess;
     }
 #endif
-    return mpg_encode_number(value < 0, (uint64_t)magnitude, sticky, exponent, t, r);
+    const uint64_t code = mpg_encode_number(value < 0, (uint64_t)magnitude, sticky, exponent, t, r);
+    MPG_TRACE(MPG_TRACE_ROUNDED, 0, exponent, value, code);
+    return code;
 }
 
 /* -1, 0 or 1 as an operand of which these are the parts. */
@@ -136,9 +138,14 @@ MPG_INLINE NAME(addend) NAME(sum_rounding)(const mpg_plan *p, const NAME(addend)
         r.align = p->floor;
     r.exponent = r.align - p->fraction_bits - (p->sticky != 0);
     r.value = 0;
-    for (int i = 0; i < count; i++)
-        r.value += NAME(aligned)(x[i].value, (int64_t)r.exponent - x[i].exponent, rounding);
+    MPG_TRACE(MPG_TRACE_ALIGN, 0, r.exponent, 0, 0);
+    for (int i = 0; i < count; i++) {
+        const ACC kept = NAME(aligned)(x[i].value, (int64_t)r.exponent - x[i].exponent, rounding);
+        MPG_TRACE(MPG_TRACE_ADDEND, i, x[i].exponent, x[i].value, kept);
+        r.value += kept;
+    }
     r.value = NAME(wrapped)(r.value, r.exponent, r.align, p);
+    MPG_TRACE(MPG_TRACE_SUM, 0, r.exponent, r.value, 0);
     return r;
 }
 
@@ -203,6 +210,8 @@ MPG_INLINE int NAME(gather)(const mpg_plan *p, const SIG *a, const int32_t *ae, 
         out[found].align = align;
         if (p->normalised && out[found].value != 0)
             out[found].align = out[found].exponent + NAME(leading)(NAME(magnitude)(out[found].value));
+        if (MPG_TAKES_PART(align))
+            MPG_TRACE(MPG_TRACE_PRODUCT, q, out[found].exponent, out[found].value, 0);
         found += MPG_TAKES_PART(align);
     }
     return found;
@@ -234,6 +243,7 @@ MPG_INLINE int NAME(sum_by_alignment)(const mpg_plan *p, const SIG *a, const int
     }
     if (start) {
         *--first = NAME(number_addend)(*c);
+        MPG_TRACE(MPG_TRACE_ADDEND_C, 0, first->exponent, first->value, 0);
         found++;
     }
     if (found)
@@ -277,12 +287,22 @@ MPG_INLINE int NAME(sum_truncated)(const mpg_plan *p, const SIG *a, const int32_
         largest = p->floor;
     const int32_t unit = largest - p->fraction_bits;
     ACC sum = 0;
-    if (c)
-        sum = NAME(aligned)(c->negative ? -(ACC)c->significand : (ACC)c->significand, (int64_t)unit - c->exponent, MPG_RZ);
+    MPG_TRACE(MPG_TRACE_ALIGN, 0, unit, 0, 0);
+    if (c) {
+        const ACC value = c->negative ? -(ACC)c->significand : (ACC)c->significand;
+        sum = NAME(aligned)(value, (int64_t)unit - c->exponent, MPG_RZ);
+        MPG_TRACE(MPG_TRACE_ADDEND_C, 0, c->exponent, value, 0);
+        MPG_TRACE(MPG_TRACE_ADDEND, 0, c->exponent, value, sum);
+    }
     const int32_t place = unit + p->product_fraction;
     const int lift = p->product_lift;
-    for (int q = 0; q < count; q++)
-        sum += NAME(truncated)((ACC)a[q] * (ACC)b[q], place - (ae[q] + be[q]), lift);
+    for (int q = 0; q < count; q++) {
+        const ACC product = (ACC)a[q] * (ACC)b[q], kept = NAME(truncated)(product, place - (ae[q] + be[q]), lift);
+        MPG_TRACE(MPG_TRACE_PRODUCT, q, ae[q] + be[q] - p->product_fraction, product, 0);
+        MPG_TRACE(MPG_TRACE_ADDEND, q, ae[q] + be[q] - p->product_fraction, product, kept);
+        sum += kept;
+    }
+    MPG_TRACE(MPG_TRACE_SUM, 0, unit, sum, 0);
     total->value = sum;
     total->exponent = unit;
     total->align = largest;
@@ -356,8 +376,10 @@ static uint64_t NAME(groups)(const mpg_plan *p, const SIG *a, const SIG *b, cons
     special |= mpg_specials_of(*c);
     if (special)
         return mpg_special_code(special, &p->result, &p->rule);
-    if (MPG_TAKES_PART(c->align))
+    if (MPG_TAKES_PART(c->align)) {
         x[used++] = NAME(number_addend)(*c);
+        MPG_TRACE(MPG_TRACE_ADDEND_C, 0, x[0].exponent, x[0].value, 0);
+    }
     for (int g = 0; g < layout->segments; g++) {
         ACC total = 0;
         int zeros = 1;
@@ -377,6 +399,7 @@ static uint64_t NAME(groups)(const mpg_plan *p, const SIG *a, const SIG *b, cons
             x[used].exponent = p->base + x[used].align - 2 * p->scale.fraction_bits;
             total *= (ACC)sa[block] * (ACC)sb[block];
         }
+        MPG_TRACE(MPG_TRACE_GROUP, g, x[used].exponent, total, 0);
         x[used++].value = total;
     }
     if (used == 0)
@@ -417,9 +440,15 @@ static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t 
         sum.value = 0;
         sum.align = top;
         sum.exponent = top - p->fraction_bits;
-        for (int q = begin; q < layout->bounds[g + 1]; q++)
-            sum.value +=
-                NAME(truncated)((ACC)a[q] * (ACC)b[q], sum.exponent + p->product_fraction - (ae[q] + be[q]), p->product_lift);
+        MPG_TRACE(MPG_TRACE_ALIGN, 0, sum.exponent, 0, 0);
+        for (int q = begin; q < layout->bounds[g + 1]; q++) {
+            const ACC product = (ACC)a[q] * (ACC)b[q];
+            const ACC kept = NAME(truncated)(product, sum.exponent + p->product_fraction - (ae[q] + be[q]), p->product_lift);
+            MPG_TRACE(MPG_TRACE_PRODUCT, q, ae[q] + be[q] - p->product_fraction, product, 0);
+            MPG_TRACE(MPG_TRACE_ADDEND, q, ae[q] + be[q] - p->product_fraction, product, kept);
+            sum.value += kept;
+        }
+        MPG_TRACE(MPG_TRACE_SUM, 0, sum.exponent, sum.value, 0);
         sums[used++] = sum;
     }
     if (used == 1)
@@ -427,8 +456,14 @@ static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t 
     if (used == 2) {
         dot.align = sums[0].align > sums[1].align ? sums[0].align : sums[1].align;
         dot.exponent = dot.align - p->fraction_bits;
-        dot.value = NAME(aligned)(sums[0].value, (int64_t)dot.exponent - sums[0].exponent, p->add_rounding) +
-                    NAME(aligned)(sums[1].value, (int64_t)dot.exponent - sums[1].exponent, p->add_rounding);
+        MPG_TRACE(MPG_TRACE_ALIGN, 0, dot.exponent, 0, 0);
+        dot.value = 0;
+        for (int g = 0; g < 2; g++) {
+            const ACC kept = NAME(aligned)(sums[g].value, (int64_t)dot.exponent - sums[g].exponent, p->add_rounding);
+            MPG_TRACE(MPG_TRACE_ADDEND, g, sums[g].exponent, sums[g].value, kept);
+            dot.value += kept;
+        }
+        MPG_TRACE(MPG_TRACE_SUM, 0, dot.exponent, dot.value, 0);
     }
     largest = dot.align > c->align ? dot.align : c->align;
     if (!MPG_TAKES_PART(largest))
@@ -438,15 +473,23 @@ static uint64_t NAME(round_down)(const mpg_plan *p, const SIG *a, const int32_t 
     const int widest = p->dot_fraction_bits > p->c_fraction_bits ? p->dot_fraction_bits : p->c_fraction_bits;
     const int32_t unit = largest - widest;
     ACC total = 0;
-    if (used)
-        total += NAME(aligned)(dot.value, (int64_t)largest - p->dot_fraction_bits - dot.exponent, p->add_rounding) *
-                 ((ACC)1 << (widest - p->dot_fraction_bits));
+    MPG_TRACE(MPG_TRACE_ALIGN, 0, unit, 0, 0);
+    if (used) {
+        total = NAME(aligned)(dot.value, (int64_t)largest - p->dot_fraction_bits - dot.exponent, p->add_rounding) *
+                ((ACC)1 << (widest - p->dot_fraction_bits));
+        MPG_TRACE(MPG_TRACE_ADDEND, 0, dot.exponent, dot.value, total);
+    }
     if (MPG_TAKES_PART(c->align)) {
         const int far = p->has_cutoff && c->align < largest - p->cutoff;
-        total += NAME(aligned)(NAME(number_addend)(*c).value, (int64_t)largest - p->c_fraction_bits - c->exponent,
-                               far ? MPG_RZ : p->add_rounding) *
-                 ((ACC)1 << (widest - p->c_fraction_bits));
+        const ACC value = NAME(number_addend)(*c).value;
+        const ACC kept =
+            NAME(aligned)(value, (int64_t)largest - p->c_fraction_bits - c->exponent, far ? MPG_RZ : p->add_rounding) *
+            ((ACC)1 << (widest - p->c_fraction_bits));
+        MPG_TRACE(MPG_TRACE_ADDEND_C, 0, c->exponent, value, 0);
+        MPG_TRACE(MPG_TRACE_ADDEND, 1, c->exponent, value, kept);
+        total += kept;
     }
+    MPG_TRACE(MPG_TRACE_SUM, 0, unit, total, 0);
     const int cut = total == 0 ? 0 : NAME(leading)(NAME(magnitude)(total)) - p->sum_fraction_bits;
     if (cut > 0)
         return NAME(finish)(NAME(aligned)(total, cut, MPG_RD), (int64_t)unit + cut, &p->result, &p->rule);
@@ -467,6 +510,8 @@ MPG_INLINE UACC NAME(jammed)(UACC magnitude, int64_t shift)
 static uint64_t NAME(rounded_sum)(int x_negative, UACC x, int64_t x_exponent, int y_negative, UACC y, int64_t y_exponent,
                                   const mpg_result *t, const mpg_rule *r)
 {
+    MPG_TRACE(MPG_TRACE_ADD, 0, x_exponent, x_negative ? -(ACC)x : (ACC)x, 0);
+    MPG_TRACE(MPG_TRACE_ADD, 1, y_exponent, y_negative ? -(ACC)y : (ACC)y, 0);
     if (x == 0 && y == 0) {
         const int negative = (x_negative && y_negative) || (r->rounding == MPG_RD && (x_negative || y_negative));
         return negative ? t->zero_sign : 0;

@@ -13,12 +13,17 @@ MPG_INLINE void mpg_lanes_fma64(double *total, double a, const double *b, const 
     for (int l = 0; l < MPG_LANES; l++) {
         double z = total[l];
         z = fabs(z) < below ? copysign(0.0, z) : z;
+        const double start = z;
+        (void)start; /* only a trace reads it */
         z = fma(a, b[l], z);
         if (saturate) {
             z = fabs(z) > largest ? copysign(largest, z) : z;
             z = z == z ? z : 0.0;
         }
         total[l] = z;
+        if (l == 0)
+            MPG_TRACE(MPG_TRACE_LANE_FMA, mpg_bits_of_double(start), mpg_bits_of_double(z), mpg_bits_of_double(a),
+                      mpg_bits_of_double(b[l]));
     }
 }
 

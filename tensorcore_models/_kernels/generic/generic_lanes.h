@@ -156,6 +156,7 @@ MPG_INLINE void mpg_lanes_add(double *total, const double *x, const mpg_lane_rul
     if (mpg_lanes_round(sum, result, f))
         for (int l = 0; l < MPG_LANES; l++)
             result[l] = mpg_slow_sum(start[l], &x[l], sum[l], p);
+    MPG_TRACE(MPG_TRACE_LANE_ADD, 0, mpg_bits_of_double(result[0]), mpg_bits_of_double(start[0]), mpg_bits_of_double(x[0]));
     memcpy(total, result, sizeof result);
 }
 
@@ -209,6 +210,7 @@ MPG_INLINE void mpg_lanes_cut(double *x, const mpg_lane_rule *f, const mpg_plan 
     if (mpg_lanes_round(x, result, f))
         for (int l = 0; l < MPG_LANES; l++)
             result[l] = mpg_slow_sum(x[l], 0, x[l], p);
+    MPG_TRACE(MPG_TRACE_LANE_CUT, 0, mpg_bits_of_double(result[0]), mpg_bits_of_double(x[0]), 0);
     memcpy(x, result, sizeof result);
 }
 

@@ -26,6 +26,34 @@ enum { MPG_KEEP, MPG_FLUSH_SIGNED, MPG_FLUSH_POSITIVE, MPG_FLUSH_LIKE_ZERO };
  * an unbounded exponent. */
 enum { MPG_FLUSH_NONE, MPG_FLUSH_SUBNORMAL, MPG_FLUSH_TINY };
 
+/* What a sum does, told to whoever includes the kernels and defines MPG_TRACE first (docs/playground/kernel.c draws it); by default to
+ * nobody. `value` and `kept` have the type of sums of the kernel at hand; of lanes they and `index` and `exponent` are the bits of doubles.
+ *   PRODUCT, GROUP, ADDEND_C  a number comes into being: position or group `index`, value 2^exponent
+ *   ALIGN                     a sum in units of 2^exponent begins
+ *   ADDEND                    value 2^exponent takes part in it as `kept` of these units
+ *   SUM                       it ends with value 2^exponent
+ *   ADD                       addend `index` (0, 1) of an IEEE addition is value 2^exponent
+ *   ROUNDED                   value 2^exponent was rounded to the encoding `kept`
+ *   LANE_ADD                  value + kept was rounded to `exponent`
+ *   LANE_CUT                  value was rounded to `exponent`
+ *   LANE_FMA                  value * kept + index was rounded to `exponent` */
+enum {
+    MPG_TRACE_PRODUCT,
+    MPG_TRACE_GROUP,
+    MPG_TRACE_ADDEND_C,
+    MPG_TRACE_ALIGN,
+    MPG_TRACE_ADDEND,
+    MPG_TRACE_SUM,
+    MPG_TRACE_ADD,
+    MPG_TRACE_ROUNDED,
+    MPG_TRACE_LANE_ADD,
+    MPG_TRACE_LANE_CUT,
+    MPG_TRACE_LANE_FMA
+};
+#ifndef MPG_TRACE
+#define MPG_TRACE(kind, index, exponent, value, kept) ((void)0)
+#endif
+
 /* Special addends as bits, so that a sum's specials are the OR of its addends': both infinities or a NaN make a NaN. */
 enum { MPG_HAS_POSITIVE_INF = 1, MPG_HAS_NEGATIVE_INF = 2, MPG_HAS_NAN = 4 };
 

@@ -80,7 +80,9 @@ static uint64_t mpg_long_finish(uint64_t *limbs, int count, int32_t base, const 
     }
     for (int i = 0; i < top - 1; i++)
         sticky |= limbs[i] != 0;
-    return mpg_encode_number(negative, magnitude, sticky, (int64_t)base + 64 * top - up, t, r);
+    const uint64_t code = mpg_encode_number(negative, magnitude, sticky, (int64_t)base + 64 * top - up, t, r);
+    MPG_TRACE(MPG_TRACE_ROUNDED, 0, 0, 0, code);
+    return code;
 }
 
 /* Bits above the last one of any addend that an accumulator needs: 127 of the addend itself, carries of MPG_MAX_TERMS of
@@ -114,10 +116,14 @@ static uint64_t mpg_exact(const mpg_plan *p, const int64_t *a, const int32_t *ae
     const int used = (needed < p->limbs ? needed : p->limbs) - first;
     const int64_t bottom = 64 * (int64_t)first;
     memset(limbs, 0, (size_t)used * sizeof *limbs);
-    if (start)
+    MPG_TRACE(MPG_TRACE_ALIGN, 0, low + p->base, 0, 0);
+    if (start) {
         mpg_long_add(limbs, used, c->negative, c->significand, c_place - bottom);
+        MPG_TRACE(MPG_TRACE_ADDEND_C, 0, c->exponent, c->negative ? -(mpg_int128)c->significand : c->significand, 0);
+    }
     for (int q = 0; q < count; q++) {
         const mpg_int128 product = (mpg_int128)a[q] * b[q];
+        MPG_TRACE(MPG_TRACE_PRODUCT, q, ae[q] + be[q] - p->product_fraction, product, 0);
         if (product != 0)
             mpg_long_add(limbs, used, product < 0, mpg_magnitude_128(product),
                          (int64_t)ae[q] + be[q] - p->product_fraction - p->base - bottom);
@@ -143,8 +149,12 @@ MPG_INLINE int64_t mpg_integer_of(uint64_t bits, int width, int is_signed)
 static uint64_t mpg_integer_dot(const mpg_plan *p, const int32_t *a, const int32_t *b, int count, uint64_t c_bits, int first)
 {
     int64_t total = first ? mpg_integer_of(c_bits, p->c_bits, p->c_signed) : mpg_integer_of(c_bits, p->d_bits, p->d_signed);
-    for (int q = 0; q < count; q++)
+    MPG_TRACE(MPG_TRACE_ADDEND_C, 0, 0, total, 0);
+    for (int q = 0; q < count; q++) {
+        MPG_TRACE(MPG_TRACE_PRODUCT, q, 0, (int64_t)a[q] * b[q], 0);
         total += (int64_t)a[q] * b[q];
+    }
+    MPG_TRACE(MPG_TRACE_SUM, 0, 0, total, 0);
     if (p->clamp) {
         const int64_t lowest = p->d_signed ? -(INT64_C(1) << (p->d_bits - 1)) : 0;
         const int64_t highest = (INT64_C(1) << (p->d_bits - p->d_signed)) - 1;

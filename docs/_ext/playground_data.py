@@ -1,0 +1,262 @@
+"""What the playground's page reads: the kernel as WebAssembly, and the catalogue's rows with what the kernel is told.
+
+`python docs/_ext/playground_data.py FOLDER` writes both there, as scripts that a page loads from a folder on disk.
+"""
+
+import base64
+import json
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from tensorcore_models._kernels.generic import generic
+from tensorcore_models.atlas.witnesses import Witness, witness
+from tensorcore_models.catalogue import get_instruction, list_instructions
+from tensorcore_models.engines.instruction import Instruction
+from tensorcore_models.explanations.orders import tree_of
+from tensorcore_models.families.fidelity import FidelityPhase
+from tensorcore_models.formats import Format, IntegerFormat, get_float_format
+from tensorcore_models.kernels.dispatch import lowered
+from tensorcore_models.kernels.lowering import Lowered, laid_out
+
+HERE = Path(__file__).resolve().parents[1] / "playground"
+KERNELS = HERE.parents[1] / "tensorcore_models" / "_kernels"
+#: Where the site has what the page loads.
+FOLDER = "_static/playground"
+#: In the order in which they need each other.
+SCRIPTS = (
+    "module", "catalogue", "formats", "numbers", "kernel", "units", "steps", "drawing", "search", "methods", "chart", "dots",
+    "matrices", "page",
+)  # fmt: skip
+#: Fields of a dot product (dots.js).
+FIELDS = ("units", "a", "b", "c", "sa", "sb")
+#: Terms of a dot product that the page takes (dots.js).
+MOST_TERMS = 32
+#: Pairs of which the page offers a distinguishing input.
+EXAMPLES = (
+    ("volta:mma.m8n8k4.f32.f16.f16.f32", "hopper:mma.m16n8k16.f32.f16.f16.f32"),
+    ("ampere:mma.m16n8k16.f32.f16.f16.f32", "hopper:mma.m16n8k16.f32.f16.f16.f32"),
+    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "cdna3:v_mfma_f32_32x32x8_f16"),
+    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "ascend:cube.m16n16k16.f32.f16.f16.f32"),
+    ("gaudi2:mme.k8.f32.f16.f16.f32", "hopper:mma.m16n8k16.f32.f16.f16.f32"),
+    ("hopper:wgmma.m64n8k32.f32.e4m3.e4m3", "ada:mma.m16n8k32.f32.e4m3.e4m3.f32"),
+    ("ampere:mma.m16n8k8.f32.bf16.bf16.f32", "arm:bfmmla.m2n2k4.f32.bf16.bf16.f32"),
+)  # fmt: skip
+#: Bytes that the module may have.
+LARGEST = 300_000
+#: What a machine needs for the playground, and what it gets without.
+MISSING = "the playground is left out: it needs clang and wasm-ld (Debian: apt install clang lld)"
+FLAGS = (
+    "--target=wasm32", "-std=c11", "-Oz", "-nostdlib", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-builtin",
+    "-Wl,--no-entry", "-Wl,--strip-all", "-Wl,-z,stack-size=1048576",
+)  # fmt: skip
+
+
+def can_compile() -> bool:
+    """Whether the compiler and the linker are installed."""
+    return all(shutil.which(tool) for tool in ("clang", "wasm-ld"))
+
+
+def compile_module(path: Path) -> bytes:
+    """Compile the kernel to a WebAssembly file; its bytes.
+
+    Raises
+    ------
+    RuntimeError
+        If the compiler refuses it, or it is larger than :data:`LARGEST`.
+    """
+    folders = [HERE / "include", *sorted(folder for folder in KERNELS.iterdir() if folder.is_dir())]
+    sources = [HERE / "kernel.c", HERE / "runtime.c"]
+    command = ["clang", *FLAGS, *(f"-I{folder}" for folder in folders), *map(str, sources), "-o", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"clang cannot compile the kernel for WebAssembly:\n{done.stderr}")
+    module = path.read_bytes()
+    if len(module) > LARGEST:
+        raise RuntimeError(f"the WebAssembly module has {len(module)} bytes, at most {LARGEST} are wanted")
+    return module
+
+
+# -- the catalogue -------------------------------------------------------------------------------------------------------
+def format_data(fmt: Format | IntegerFormat) -> dict[str, Any]:
+    """A format as the page takes it apart."""
+    if isinstance(fmt, IntegerFormat):
+        return {"bits": fmt.bits, "bytes": fmt.container.itemsize, "integer": True, "signed": fmt.signed}
+    return {
+        "bits": fmt.bits,
+        "bytes": fmt.container.itemsize,
+        "exponentBits": fmt.exponent_bits,
+        "fractionBits": fmt.fraction_bits,
+        "paddingBits": fmt.padding_bits,
+        "bias": fmt.bias,
+        "specials": fmt.specials,
+        "signed": fmt.signed,
+    }
+
+
+def _words(data: bytes) -> list[int]:
+    """The 32-bit words of a plan that are not 0, each after its index: most are."""
+    words = struct.unpack(f"<{len(data) // 4}I", data)
+    return [number for pair in enumerate(words) if pair[1] for number in pair]
+
+
+def _whole_steps(row: Instruction, low: Lowered) -> tuple[generic.Plan, tuple[list[int], list[int], list[int]]]:
+    """The plan of a row and how its passes are arranged.
+
+    Chains of multiply-adds take hundreds of products in one pass, with a shorter last one; here a pass is an instruction, so
+    that no last one is shorter.
+    """
+    if row.k % low.step == 0:
+        return low.plan, laid_out(low.accumulator, low.step)
+    arrangement = laid_out(low.accumulator, row.k)
+    return generic.Plan(low.arithmetic[0] | {"step": row.k}, generic.Layout(*arrangement)), arrangement
+
+
+def _conversion(row: Instruction, low: Lowered, side: int) -> dict[str, Any] | None:
+    """How an operand is converted before it is multiplied: the target, with subnormal results flushed or not, and the bits of
+    its significand that are taken."""
+    if low.converted is not None:
+        target = (low.converted.a_format, low.converted.b_format)[side]
+        if isinstance(row.accumulator, FidelityPhase):
+            return {"to": target.name, "flush": False, "taken": row.accumulator.bits_of(side)}
+        flush = getattr(row.accumulator, "flush", False)
+        same = target == row.formats[side] and not flush and not target.padding_bits
+        return None if same else {"to": target.name, "flush": flush}
+    table = (low.a_table, low.b_table)[side]
+    if table is None:
+        return None
+    return {"to": get_float_format(row.accumulator.via_format).name, "flush": False}
+
+
+def _c_first(row: Instruction) -> bool:
+    """Whether c takes part in the first operation of a sum, or joins when products have been added up."""
+    tree = tree_of(row.accumulator, row.k)
+    return tree is None or tree.parents[{name: leaf for leaf, name in tree.names}["c"]] == 0
+
+
+class Tables:
+    """Lists without repetitions that rows refer to by index."""
+
+    def __init__(self):
+        self.rows: list[list[int]] = []
+        self._known: dict[tuple[int, ...], int] = {}
+
+    def index(self, row: list[int]) -> int:
+        """Where a list is, added if it is new."""
+        key = tuple(row)
+        if key not in self._known:
+            self._known[key] = len(self.rows)
+            self.rows.append(row)
+        return self._known[key]
+
+
+def catalogue_data() -> dict[str, Any]:
+    """Formats, plans, arrangements of passes, and every row of the catalogue whose arithmetic is public."""
+    formats: dict[str, Any] = {"fp64": format_data(get_float_format("fp64"))}
+    plans, arrangements, rows = Tables(), Tables(), []
+    for row in list_instructions():
+        if not row.published:
+            continue
+        low = lowered(row)
+        inner = low.converted or low
+        plan, (order, bounds, tree) = _whole_steps(row, inner)
+        conversions = [_conversion(row, low, side) for side in (0, 1)]
+        used = [*row.formats, *([get_float_format(row.scale_format)] if row.scale_format else [])]
+        used += [get_float_format(found["to"]) for found in conversions if found]
+        formats |= {fmt.name: format_data(fmt) for fmt in used}
+        rows.append(
+            {
+                "name": str(row),
+                "family": type(row.accumulator).__name__,
+                "title": row.accumulator.words(row.d_format).title,
+                "k": row.k,
+                "cFirst": _c_first(row),
+                "formats": [fmt.name for fmt in row.formats],
+                "scale": {"format": row.scale_format, "block": row.block_size} if row.scale_format else None,
+                "plan": plans.index(_words(plan.to_bytes())),
+                "arrangement": arrangements.index([len(order), len(bounds) - 1, *order, *bounds, *tree]),
+                "convert": conversions,
+                "parts": inner.arithmetic[0].get("part_masks") if inner.arithmetic else None,
+                "rollup": vars(row.rollup) if row.rollup else None,
+            }
+        )
+    return {"formats": formats, "plans": plans.rows, "arrangements": arrangements.rows, "rows": rows}
+
+
+# -- inputs that tell units apart ----------------------------------------------------------------------------------------
+def link_state(rows: Sequence[Instruction], found: Witness) -> dict[str, str] | None:
+    """What the page's fields hold for an input of some instructions; None where it is longer than the page takes."""
+    a_format, b_format, c_format, _ = rows[0].formats
+    count = max([k for k, (x, y) in enumerate(zip(found.a, found.b, strict=True)) if x or y], default=0) + 1
+    if count > MOST_TERMS:
+        return None
+    spelled = ((found.a[:count], a_format), (found.b[:count], b_format), ((found.c,), c_format))
+    codes = {name: " ".join(_hex(x, fmt) for x in given) for name, (given, fmt) in zip("abc", spelled, strict=True)}
+    return {"units": " ".join(map(str, rows))} | codes
+
+
+def _hex(code: int, fmt: Format | IntegerFormat) -> str:
+    return f"0x{code:0{-(-fmt.bits // 4)}x}"
+
+
+def examples() -> list[dict[str, Any]]:
+    """Distinguishing inputs of well-known pairs of instructions."""
+    found = []
+    for names in EXAMPLES:
+        rows = [get_instruction(name) for name in names]
+        seen = witness(*rows)
+        state = seen and link_state(rows, seen)
+        if not state:
+            raise RuntimeError(
+                f"no short input that tells {' from '.join(names)} is known any more: choose another pair"
+            )
+        found.append({"title": " or ".join(names), "state": state})
+    return found
+
+
+def write(folder: Path) -> None:
+    """Write everything that the page loads into a folder.
+
+    Raises
+    ------
+    RuntimeError
+        As :func:`compile_module`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    module = base64.b64encode(compile_module(folder / "kernel.wasm")).decode()
+    catalogue = json.dumps(catalogue_data() | {"examples": examples()}, separators=(",", ":"))
+    for name, value in (("module", f'"{module}"'), ("catalogue", catalogue)):
+        text = f"globalThis.mpgemm = globalThis.mpgemm || {{}};\nmpgemm.{name} = {value};\n"
+        (folder / f"{name}.js").write_text(text, encoding="utf-8")
+    for path in [*(HERE / "js").glob("*.js"), HERE / "playground.css"]:
+        shutil.copy(path, folder / path.name)
+
+
+def panels(root: str, state: Mapping[str, str] | None = None) -> str:
+    """The page's panels and the scripts that fill them.
+
+    Parameters
+    ----------
+    root : str
+        The way from the page to the root of the site.
+    state : mapping, optional
+        What the fields of the dot product hold at first; such a page has no panel of matrices.
+    """
+    scripts = "\n".join(f'<script src="{root}{FOLDER}/{name}.js"></script>' for name in SCRIPTS)
+    loading = "The playground is loading; it needs JavaScript and WebAssembly."
+    given = f' data-state="{escape(json.dumps(state))}"' if state else ""
+    dots = f'<div class="playground" id="playground-dots"{given}>{loading}</div>'
+    if state is None:
+        dots = f'<h2>A dot product</h2>\n{dots}\n<h2>Two matrices</h2>\n<div class="playground" id="playground-matrices"></div>'
+    return f'<link rel="stylesheet" href="{root}{FOLDER}/playground.css">\n{dots}\n{scripts}'
+
+
+if __name__ == "__main__":
+    if not can_compile():
+        sys.exit(MISSING)
+    write(Path(sys.argv[1]))

@@ -1,0 +1,154 @@
+// Encodings taken apart into exact numbers, and exact numbers rounded into encodings; formats.rounding of the package in BigInt.
+"use strict";
+globalThis.mpgemm = globalThis.mpgemm || {};
+
+mpgemm.formats = (() => {
+  // A number is {kind: "finite" | "inf" | "nan", negative, significand, exponent}: (-1)^negative significand 2^exponent.
+  const get = (name) => ({ name, ...mpgemm.catalogue.formats[name] });
+  const ones = (bits) => (1n << BigInt(bits)) - 1n;
+  const length = (x) => x.toString(2).length; // bits of a positive BigInt
+
+  const emin = (f) => (f.specials === "scale" ? -f.bias : 1 - f.bias);
+  const quantum = (f) => emin(f) - f.fractionBits;
+  const signBit = (f) => (f.signed ? 1n << BigInt(f.bits - 1) : 0n);
+  const exponentMask = (f) => ones(f.exponentBits) << BigInt(f.fractionBits + f.paddingBits);
+  const magnitudeMask = (f) => ones(f.exponentBits + f.fractionBits) << BigInt(f.paddingBits);
+
+  function largest(f) {
+    const top = ones(f.exponentBits + f.fractionBits);
+    if (f.specials === "ieee") return ((ones(f.exponentBits) << BigInt(f.fractionBits)) - 1n) << BigInt(f.paddingBits);
+    const code = f.specials === "fn" || f.specials === "scale" ? top - 1n : top;
+    return code << BigInt(f.paddingBits);
+  }
+
+  function nan(f) {
+    if (f.specials === "ieee") return exponentMask(f) | (1n << BigInt(f.fractionBits + f.paddingBits - 1));
+    if (f.specials === "fnuz") return signBit(f);
+    return f.specials === "fn" || f.specials === "scale" ? magnitudeMask(f) : null;
+  }
+
+  function decode(code, f) {
+    const bits = BigInt(code);
+    if (f.integer) {
+      const cut = bits & ones(f.bits);
+      const value = f.signed && cut >> BigInt(f.bits - 1) ? cut - (1n << BigInt(f.bits)) : cut;
+      return { kind: "finite", negative: value < 0n, significand: value < 0n ? -value : value, exponent: 0 };
+    }
+    const fraction = (bits >> BigInt(f.paddingBits)) & ones(f.fractionBits);
+    const field = Number((bits >> BigInt(f.paddingBits + f.fractionBits)) & ones(f.exponentBits));
+    const negative = (bits & signBit(f)) !== 0n;
+    const top = field === 2 ** f.exponentBits - 1;
+    if (f.specials === "ieee" && top) return { kind: fraction ? "nan" : "inf", negative, significand: fraction, exponent: 0 };
+    if ((f.specials === "fn" || f.specials === "scale") && top && fraction === ones(f.fractionBits))
+      return { kind: "nan", negative, significand: fraction, exponent: 0 };
+    if (f.specials === "fnuz" && negative && !field && !fraction) return { kind: "nan", negative, significand: 0n, exponent: 0 };
+    const hidden = field || f.specials === "scale" ? 1n << BigInt(f.fractionBits) : 0n;
+    const exponent = (hidden ? field - f.bias : emin(f)) - f.fractionBits;
+    return { kind: "finite", negative, significand: fraction | hidden, exponent };
+  }
+
+  // Rounds numerator / denominator * 2^exponent, both positive, to nearest even with `fractionBits` kept:
+  // {significand, exponent, exact}; the significand may have carried into one more bit.
+  function rounded(numerator, denominator, exponent, fractionBits, lowest) {
+    let leading = length(numerator) - length(denominator) + exponent; // floor(log2) or one more
+    const reaches = (power) => (power >= exponent ? numerator >= denominator << BigInt(power - exponent)
+                                                  : numerator << BigInt(exponent - power) >= denominator);
+    if (!reaches(leading)) leading -= 1;
+    const unit = Math.max(leading - fractionBits, lowest);
+    const up = exponent - unit;
+    const top = up > 0 ? numerator << BigInt(up) : numerator, bottom = up < 0 ? denominator << BigInt(-up) : denominator;
+    let kept = top / bottom;
+    const rest = top % bottom;
+    if (2n * rest > bottom || (2n * rest === bottom && kept & 1n)) kept += 1n;
+    return { significand: kept, exponent: unit, exact: rest === 0n };
+  }
+
+  // The encoding of a positive rational with a sign: {code, exact, overflow}; overflow is "" or what became of it.
+  function encode(negative, numerator, denominator, exponent, f) {
+    const sign = negative ? signBit(f) : 0n;
+    if (numerator === 0n) return { code: f.specials === "fnuz" ? 0n : sign, exact: true, overflow: "" };
+    const r = rounded(numerator, denominator, exponent, f.fractionBits, quantum(f));
+    const hidden = 1n << BigInt(f.fractionBits);
+    let code = 0n;
+    if (r.significand < hidden) code = r.significand;
+    else {
+      const carried = r.significand >> 1n >= hidden ? 1 : 0;
+      const field = r.exponent + f.fractionBits + carried + f.bias;
+      code = (BigInt(field) << BigInt(f.fractionBits)) | ((r.significand >> BigInt(carried)) & (hidden - 1n));
+    }
+    code <<= BigInt(f.paddingBits);
+    if (code <= largest(f)) return { code: code === 0n && f.specials === "fnuz" ? 0n : code | sign, exact: r.exact, overflow: "" };
+    if (f.specials === "ieee") return { code: exponentMask(f) | sign, exact: false, overflow: "infinity" };
+    if (f.specials === "finite") return { code: largest(f) | sign, exact: false, overflow: "the largest number" };
+    return { code: null, exact: false, overflow: "nothing" };
+  }
+
+  // An encoding converted to another format, rounded to nearest even, as units do it before they multiply. Bits that `from` ignores are
+  // read where the target is as wide as they are.
+  function convert(code, from, to, flush) {
+    const whole = { ...from, fractionBits: from.fractionBits + from.paddingBits, paddingBits: 0 };
+    const x = decode(code, whole), sign = x.negative ? signBit(to) : 0n;
+    if (x.kind === "nan") return nan(to);
+    if (x.kind === "inf") return exponentMask(to) | sign;
+    const found = encode(x.negative, x.significand, 1n, x.exponent, to).code;
+    return flush && !(found & exponentMask(to)) ? sign : found;
+  }
+
+  // The bits from `first` to before `last` of a significand, counted from the leading one, as a number of the same format; subnormal
+  // numbers become zeros (FidelityPhase of the package).
+  function taken(code, f, [first, last]) {
+    const x = decode(code, f), digits = f.fractionBits + 1;
+    if (x.kind !== "finite") return BigInt(code);
+    const whole = x.significand >> BigInt(digits - 1) ? x.significand : 0n, below = BigInt(Math.max(0, digits - last));
+    const kept = ((whole >> below) << below) & ones(Math.max(0, digits - first));
+    return encode(x.negative, kept, 1n, x.exponent, f).code;
+  }
+
+  // x + y in one format, rounded to nearest even; NaN is all ones without a sign, as accumulators of Gaudi give it.
+  function add(x, y, f) {
+    const a = decode(x, f), b = decode(y, f), both = a.kind === "inf" && b.kind === "inf";
+    if (a.kind === "nan" || b.kind === "nan" || (both && a.negative !== b.negative)) return magnitudeMask(f);
+    if (a.kind === "inf") return BigInt(x);
+    if (b.kind === "inf") return BigInt(y);
+    const total = plus(a, b);
+    if (total.significand === 0n) return a.significand === 0n && a.negative && b.negative && b.significand === 0n ? signBit(f) : 0n;
+    return encode(total.negative, total.significand, 1n, total.exponent, f).code;
+  }
+
+  // ---- exact numbers -------------------------------------------------------------------------------------------------
+  const signed = (x) => (x.negative ? -x.significand : x.significand);
+  const of = (value, exponent) => // of zeros the kernels' exponents mean nothing, and may be 2^30 away
+    ({ kind: "finite", negative: value < 0n, significand: value < 0n ? -value : value, exponent: value ? exponent : 0 });
+
+  function plus(x, y) {
+    const exponent = Math.min(x.exponent, y.exponent);
+    const lifted = (z) => signed(z) << BigInt(z.exponent - exponent);
+    return of(lifted(x) + lifted(y), exponent);
+  }
+
+  const times = (x, y) => of(signed(x) * signed(y), x.exponent + y.exponent);
+  const minus = (x, y) => plus(x, { ...y, negative: !y.negative });
+
+  // The double nearest to an exact number: for showing, and for drawing.
+  function toNumber(x) {
+    if (x.significand === 0n) return x.negative ? -0 : 0;
+    const drop = Math.max(0, length(x.significand) - 64);
+    let value = Number(x.significand >> BigInt(drop)), exponent = x.exponent + drop;
+    for (; exponent > 900; exponent -= 900) value *= 2 ** 900;
+    for (; exponent < -900; exponent += 900) value *= 2 ** -900;
+    value *= 2 ** exponent;
+    return x.negative ? -value : value;
+  }
+
+  const leading = (x) => length(x.significand) - 1 + x.exponent;
+
+  // Units in the last place of a format by which a finite number is off another, as a double.
+  function ulps(computed, exact, f) {
+    const unit = f.integer ? 0 : Math.max(exact.significand ? leading(exact) : emin(f), emin(f)) - f.fractionBits;
+    const error = minus(computed, exact);
+    return toNumber({ ...error, exponent: error.exponent - unit });
+  }
+
+  return { get, decode, encode, convert, taken, add, plus, minus, times, of, toNumber, leading, ulps, largest, nan, signBit,
+           exponentMask, magnitudeMask, emin, quantum, ones };
+})();

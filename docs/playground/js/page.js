@@ -1,0 +1,14 @@
+// Starts the page: loads the kernel, then builds the panels; where the browser cannot, it says so.
+"use strict";
+
+(async () => {
+  const root = document.getElementById("playground-dots");
+  if (typeof WebAssembly === "undefined") {
+    root.textContent = "This browser has no WebAssembly, which the playground needs.";
+    return;
+  }
+  await mpgemm.kernel.load();
+  mpgemm.dots.build(root);
+  const matrices = document.getElementById("playground-matrices");
+  if (matrices) mpgemm.matrices.build(matrices);
+})();

@@ -1,0 +1,129 @@
+// Rows of the catalogue as units that multiply: operands converted and padded as the package's engines do it.
+"use strict";
+globalThis.mpgemm = globalThis.mpgemm || {};
+
+mpgemm.units = (() => {
+  const F = mpgemm.formats;
+
+  // The row with a name; throws Error where there is none.
+  function get(name) {
+    const row = mpgemm.catalogue.rows.find((candidate) => candidate.name === name);
+    if (!row) throw new Error(`no instruction of the catalogue is named “${name}”`);
+    return row;
+  }
+
+  const formatsOf = (row) => row.formats.map(F.get);
+
+  // Rows that take the same operands as a row, the row itself among them.
+  const alike = (row) =>
+    mpgemm.catalogue.rows.filter((other) => other.formats.join() === row.formats.join() &&
+      JSON.stringify(other.scale) === JSON.stringify(row.scale));
+
+  const tables = new Map(); // converted encodings of all encodings of a narrow format
+
+  function converted(codes, row, side) {
+    const rule = row.convert[side];
+    if (!rule) return codes;
+    const from = F.get(row.formats[side]), to = F.get(rule.to);
+    const key = [from.name, to.name, rule.flush, rule.taken].join();
+    if (!tables.has(key)) tables.set(key, new Map());
+    const known = tables.get(key);
+    return codes.map((code) => {
+      if (!known.has(code)) known.set(code, rule.taken ? F.taken(code, from, rule.taken) : F.convert(code, from, to, rule.flush));
+      return known.get(code);
+    });
+  }
+
+  // Rows of `x`, each of `from` values, padded with zeros to `to` values.
+  function padded(x, from, to) {
+    if (from === to) return x;
+    const rows = [];
+    for (let i = 0; i < x.length; i += from) rows.push(...x.slice(i, i + from), ...Array(to - from).fill(0));
+    return rows;
+  }
+
+  function chain(row, m, n, k, a, b, c, scaleA, scaleB, record) {
+    const whole = Math.ceil(k / row.k) * row.k, formats = formatsOf(row);
+    const sizes = formats.map((f) => f.bytes);
+    row.convert.forEach((rule, side) => {
+      if (rule) sizes[side] = F.get(rule.to).bytes;
+    });
+    const block = row.scale ? row.scale.block : 1, wanted = row.scale ? Math.ceil(whole / block) : 0;
+    const given = row.scale ? Math.ceil(k / block) : 0;
+    return mpgemm.kernel.product({
+      plan: mpgemm.catalogue.plans[row.plan],
+      arrangement: mpgemm.catalogue.arrangements[row.arrangement],
+      m, n, k: whole, c, record,
+      a: padded(converted(a, row, 0), k, whole),
+      b: [...converted(b, row, 1), ...Array((whole - k) * n).fill(0)],
+      scaleA: row.scale ? padded(scaleA, given, wanted) : [],
+      scaleB: row.scale ? [...scaleB, ...Array((wanted - given) * n).fill(0)] : [],
+      sizes: [...sizes, row.scale ? F.get(row.scale.format).bytes : 1],
+    });
+  }
+
+  // An operand of an addition as the kernel records it.
+  function addend(code, index, f) {
+    const { negative, significand, exponent } = F.decode(code, f);
+    return { kind: "add", index, exponent: BigInt(exponent), value: negative ? -significand : significand, kept: 0n };
+  }
+
+  // Accumulators that take turns over k, and their sum (engines/rollup.py).
+  function rolledUp(row, m, n, k, a, b, c, record) {
+    const { accumulators, flush_adds: flush } = row.rollup, d = formatsOf(row)[3];
+    const zero = Array(m * n).fill(0n), records = [];
+    const added = (x, y) => {
+      const total = F.add(x, y, d), kept = flush && !(total & F.exponentMask(d)) ? total & F.signBit(d) : total;
+      if (record) records.push(addend(x, 0n, d), addend(y, 1n, d), { kind: "rounded", value: 0n, exponent: 0n, kept });
+      return kept;
+    };
+    let sums = Array.from({ length: accumulators }, (_, i) => {
+      const taken = Array.from({ length: k }, (_, q) => q).filter((q) => q % accumulators === i);
+      if (!taken.length) return zero;
+      const mine = chain(row, m, n, taken.length, a.filter((_, at) => (at % k) % accumulators === i),
+        taken.flatMap((q) => b.slice(q * n, (q + 1) * n)), i ? zero : c, [], [], record);
+      records.push(...mine.records);
+      return mine.d.map(BigInt);
+    });
+    sums = [...sums.slice(k % accumulators), ...sums.slice(0, k % accumulators)];
+    while (sums.length > 1)
+      sums = Array.from({ length: sums.length / 2 }, (_, i) => sums[2 * i].map((x, at) => added(x, sums[2 * i + 1][at])));
+    return { d: sums[0].map((x) => added(x, 0n)), records };
+  }
+
+  // d = a b + c on encodings: a (m, k), b (k, n), c (m, n); scaleA (m, blocks) and scaleB (blocks, n) for units with block scales.
+  // Returns {d, records}; d are numbers, or BigInt where the format has 64 bits.
+  function product(row, { m, n, k, a, b, c, scaleA = [], scaleB = [], record = false }) {
+    if (row.rollup) return rolledUp(row, m, n, k, a, b, c, record);
+    return chain(row, m, n, k, a, b, c, scaleA, scaleB, record);
+  }
+
+  // The exact product of one k as the unit forms it, from converted operands, its block scales included; with `masks` of the bits that
+  // these leave of the two significands.
+  function term(row, { a, b, scaleA = [], scaleB = [] }, k, masks = null) {
+    const [x, y] = [a, b].map((codes, side) => {
+      const rule = row.convert[side];
+      const whole = F.decode(converted([codes[k]], row, side)[0], F.get(rule ? rule.to : row.formats[side]));
+      return masks ? { ...whole, significand: whole.significand & BigInt(masks[side]) } : whole;
+    });
+    const block = row.scale ? Math.floor(k / row.scale.block) : 0;
+    const scales = row.scale ? [scaleA, scaleB].map((side) => F.decode(side[block], F.get(row.scale.format))) : [];
+    const parts = [x, y, ...scales];
+    return parts.every((part) => part.kind === "finite") ? parts.reduce(F.times) : { kind: "nan" };
+  }
+
+  // The exact sum of products and c as a number, null where an operand is no finite number.
+  function exact(row, { k, a, b, c, scaleA = [], scaleB = [] }) {
+    const [fa, fb, fc] = formatsOf(row), scale = row.scale && F.get(row.scale.format);
+    let total = F.decode(c[0], fc);
+    for (let q = 0; q < k; q++) {
+      const parts = [F.decode(a[q], fa), F.decode(b[q], fb)];
+      if (scale) for (const side of [scaleA, scaleB]) parts.push(F.decode(side[Math.floor(q / row.scale.block)], scale));
+      if (total.kind !== "finite" || parts.some((x) => x.kind !== "finite")) return null;
+      total = F.plus(total, parts.reduce(F.times));
+    }
+    return total.kind === "finite" ? total : null;
+  }
+
+  return { get, formatsOf, alike, product, exact, term };
+})();
