@@ -14,7 +14,7 @@ from ascend.accuracy import Distribution, ErrorOf, data_error, sampled_error
 from ascend.blocking import Blocking
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
-from ascend.planner import HOPELESS, Plan, plan
+from ascend.planner import HOPELESS, Plan, check_matrices_fit, plan
 from ascend.schedule import build_schedule
 from ascend.terms import Mode, combination
 from tensorcore_models.integers import integer_arguments
@@ -161,6 +161,7 @@ def advise(
         As :func:`ascend.plan`; or if the chip has none of the ways.
     """
     chip = get_chip(chip)
+    check_matrices_fit(m, k, n)
     error_of = data_error(*data) if data is not None else sampled_error(distribution)
     presplit = options.pop("presplit", "")
     wanted = float(bits if bits is not None else -np.log2(fp32_error(m, k, n, chip, error_of)))
@@ -202,7 +203,7 @@ def _is_hopeless(known: Advice, m: int, k: int, n: int, chip: Chip, way: Way, op
 def fp32_error(m: int, k: int, n: int, chip: Chip, error_of: ErrorOf) -> float:
     """The error of one FP32 chain over k in order."""
     unbounded = chip.replace(ub_bytes=2**40)
-    block = Blocking(16, 16, 16)
+    block = Blocking(2048, 2048, 2048)  # changes no bit of a chain; few blocks for the longest side
     # Streaming B makes each element one chain, so the sample is as wide as it is high.
     schedule = build_schedule(m, k, max(m, n), unbounded, block, terms=1, operand="fp32", kernel="vector", cores=1)
     return error_of(replace(schedule, n=n) if n >= m else schedule)

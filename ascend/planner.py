@@ -410,12 +410,23 @@ def _warnings(p: Plan) -> Iterator[str]:
             yield f"the last of {s.waves} waves has work for {last} of {s.cores} cores: {lost:.0%} of their turns are lost"
 
 
-def _check_request(m, k, n, rank, max_error, data, top, simulated, kernel) -> None:
+def check_matrices_fit(m: int, k: int, n: int) -> None:
+    """Check that A, B and C fit some chip's memory.
+
+    Raises
+    ------
+    ValueError
+        If they do not, or a size is below 1.
+    """
     check_sizes(m, k, n)
     if max(m, k, n) > LARGEST_SIZE or m * k + k * n + m * n > MOST_ELEMENTS:
         raise ValueError(
             f"{m} x {k} x {n} needs {4 * (m * k + k * n + m * n) / 2**30:.0f} GiB for A, B and C: beyond any chip's memory"
         )
+
+
+def _check_request(m, k, n, rank, max_error, data, top, simulated, kernel) -> None:
+    check_matrices_fit(m, k, n)
     if kernel not in PLAN_KERNELS:
         raise ValueError(f"kernel is one of {', '.join(PLAN_KERNELS)}, got {kernel!r}")
     if rank not in RANKS:
