@@ -94,7 +94,7 @@ def test_every_plan_carries_its_error():
 
 
 def test_the_front_is_what_no_other_point_beats():
-    points = ascend.pareto(32, 1024, 32, B3)
+    points = ascend.pareto(32, 512, 32, B3)
     front = [p for p in points if p.on_front]
     assert len(front) >= 4 and front[0].seconds_per_bit is None
     assert [p.plan.seconds for p in front] == sorted(p.plan.seconds for p in front)
@@ -308,21 +308,19 @@ def test_a_tiny_ub_is_one_clear_error():
         ascend.simulate(s)
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("chip", [A, B3, P3], ids=["910A", "910B3", "310P3"])
 @pytest.mark.parametrize("kernel", ["grid", "paper"])
-def test_fields_of_every_plan_keep_the_published_rules(chip, kernel):
+@pytest.mark.parametrize("shape", SHAPES, ids=["x".join(map(str, shape)) for shape in SHAPES])
+def test_fields_of_every_plan_keep_the_published_rules(shape, kernel, chip):
     checked = 0
-    for shape in SHAPES:
-        for terms in (1, 3):
-            for p in ascend.plan(
-                *shape, chip, terms=terms, kernel=kernel, rank="analytic", top=8, error_of=lambda s: 0.0
-            ):
-                fields = tiling_fields(p.schedule)
-                split = len(p.schedule.k_slices) > 1
-                assert p.schedule.kernel == "vector" or not broken_rules(fields, chip, p.schedule.operand, split)
-                checked += bool(fields)
-    assert checked > 100
+    for terms in (1, 3):
+        for p in ascend.plan(*shape, chip, terms=terms, kernel=kernel, rank="analytic", top=8, error_of=lambda s: 0.0):
+            fields = tiling_fields(p.schedule)
+            split = len(p.schedule.k_slices) > 1
+            assert p.schedule.kernel == "vector" or not broken_rules(fields, chip, p.schedule.operand, split)
+            checked += bool(fields)
+    assert checked >= 8
 
 
 @pytest.mark.parametrize(
@@ -417,7 +415,7 @@ def made_profile():
     """A made example: what the model itself says with known losses."""
     slow = B3.replace(launch_us=9.0, sync_cycles_per_block=60.0, hbm_bytes_per_second=0.8 * B3.hbm_bytes_per_second)
     rows = []
-    for m, k, n in ((1024, 6144, 576), (2048, 2048, 2048), (256, 1024, 512), (64, 64, 16384), (8192, 128, 2048)):
+    for m, k, n in ((1024, 6144, 576), (256, 1024, 512), (64, 64, 16384), (8192, 128, 2048)):
         best = ascend.plan(m, k, n, B3, terms=1, simulated=4, top=4, error_of=lambda s: 0.0)[0].schedule
         rows.append(Row(f"mm_{m}", m, k, n, "fp16", ascend.simulate(best.timed_by(slow)).seconds))
     return rows

@@ -61,7 +61,8 @@ def test_swizzle_worked_example():
     assert order[9:13] == [(3, 2), (4, 2), (3, 1), (4, 1)]
 
 
-@given(st.integers(1, 10**6), st.integers(1, 40).map(lambda x: 16 * x), st.integers(1, 40))
+@given(st.integers(1, 10**5), st.integers(1, 40).map(lambda x: 16 * x), st.integers(1, 40))
+@settings(max_examples=50)
 def test_balanced_ranges(length, most, parts):
     for ranges in (balanced_ranges(length, most, 16), balanced_parts(length, parts, 16)):
         sizes = [stop - start for start, stop in ranges]
@@ -73,7 +74,7 @@ def test_balanced_ranges(length, most, parts):
 
 
 @given(size, size, size, st.sampled_from(["a", "b", "none"]), grids, st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_every_tile_of_every_slice_is_dealt_once(m, k, n, resident, grid, balanced):
     block = ascend.Blocking(48, 32, 64)
     grid = (grid[0], min(grid[1], -(-k // 32)), grid[2])
@@ -107,7 +108,7 @@ def test_every_tile_of_every_slice_is_dealt_once(m, k, n, resident, grid, balanc
     st.integers(1, 4),
     st.integers(1, 3),
 )
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_only_slices_groups_and_orders_change_bits(m, k, n, mode, terms, split, n_fused):
     m, n = min(m, 40), min(n, 40)
     rng = np.random.default_rng(m + 1000 * n + k)
@@ -130,21 +131,13 @@ def test_slices_twin(mode, overflow):
     """The product on slices of k against the scalar reference, with c, special values among them."""
     rng = np.random.default_rng(4)
     for split, reseed in ((2, False), (3, True)):
-        a, b = rng.normal(size=(3, 150)).astype("f4"), rng.normal(size=(150, 4)).astype("f4")
-        c = rng.normal(size=(3, 4)).astype("f4")
-        a[0, 100], b[140, 1], c[2, 2] = np.inf, 3e38, -np.inf
+        a, b = rng.normal(size=(2, 100)).astype("f4"), rng.normal(size=(100, 3)).astype("f4")
+        c = rng.normal(size=(2, 3)).astype("f4")
+        a[0, 70], b[95, 1], c[1, 2] = np.inf, 3e38, -np.inf
         s = build_schedule(
-            3,
-            150,
-            4,
-            A,
-            ascend.Blocking(16, 16, 16),
-            kernel="grid",
-            split=split,
-            mode=mode,
-            n_fused=2,
-            reseed_l0c=reseed,
-        )
+            2, 100, 3, A, ascend.Blocking(16, 16, 16), kernel="grid", split=split, mode=mode, n_fused=2, reseed_l0c=reseed
+        )  # fmt: skip
+        assert s.groups == 2
         expected = cube_gemm_reference(a, b, c, s, order=mode, overflow=overflow)
         got = ascend.cube_gemm(a, b, c, schedule=s, order=mode, overflow=overflow)
         assert np.array_equal(got, expected, equal_nan=True) and not np.array_equal(got, ascend.cube_gemm(a, b, c))
@@ -192,7 +185,7 @@ def test_the_compiled_simulator_agrees_with_the_reference(chip):
     ]  # fmt: skip
     for (resident, grid, options), all_cores in itertools.product(cases, (False, True)):
         s = build_schedule(
-            150, 200, 130, chip, ascend.Blocking(48, 32, 64), kernel="grid", resident=resident, grid=grid, **options
+            100, 80, 70, chip, ascend.Blocking(48, 32, 64), kernel="grid", resident=resident, grid=grid, **options
         )
         program = build_program(s)
         fast = run_program(program, all_cores=all_cores, record=True)
@@ -207,7 +200,7 @@ def test_the_compiled_simulator_agrees_with_the_reference(chip):
     st.sampled_from(["single", "double"]), st.sampled_from(["910A", "910B3", "310P3"]), st.sampled_from(["reduce", "atomic"]),
     st.sampled_from([0.0, 17.5]),
 )  # fmt: skip
-@settings(max_examples=120)
+@settings(max_examples=50)
 def test_no_grid_deadlocks_and_one_core_has_all_its_operations(
     m, k, n, resident, grid, mode, terms, buffering, chip, merge, sync
 ):
@@ -329,7 +322,7 @@ def test_closed_forms_know_what_fits_l1():
 # ---------------------------------------------------------------- plans
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("chip", [A, B3, P3], ids=["910A", "910B3", "310P3"])
 @pytest.mark.parametrize("shape", SHAPES, ids=["x".join(map(str, shape)) for shape in SHAPES])
 def test_a_plan_and_its_transpose_differ_little(chip, shape):
@@ -343,9 +336,9 @@ def test_a_plan_and_its_transpose_differ_little(chip, shape):
 
 def test_a_grid_is_not_slower_than_the_papers_kernel():
     """At the published size, where the paper's dealing fits perfectly, and far from it."""
-    for shape in ((5632, 2816, 5632), (1000, 333, 777), (32, 4096, 11008)):
+    for shape in ((5632, 2816, 5632), (32, 512, 1100)):
         options = {"top": 1, "error_of": lambda s: 0.0}
-        paper = ascend.plan(*shape, A, kernel="paper", simulated=20, **options)[0]
+        paper = ascend.plan(*shape, A, kernel="paper", simulated=5, **options)[0]
         assert ascend.plan(*shape, A, **options)[0].seconds <= paper.seconds
 
 
@@ -359,7 +352,7 @@ def test_gemv_is_memory_bound_and_near_the_roof():
 def test_warnings_say_why_cores_are_idle():
     best = ascend.plan(16, 64, 16, A, top=1)[0]
     assert best.schedule.used_cores < 32 and "cores are idle" in best.warnings[0]
-    assert not ascend.plan(4096, 4096, 4096, A, top=1, error_of=lambda s: 0.0)[0].warnings
+    assert not ascend.plan(512, 4096, 1024, A, top=1, error_of=lambda s: 0.0)[0].warnings
 
 
 def test_sizes_are_checked_first():

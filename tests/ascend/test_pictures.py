@@ -98,12 +98,6 @@ def test_figure_10_lies_under_its_roof():
         assert row["single"] < row["double"] < row["roof_tflops"] == figures.PAPER_PEAK / 1e12
 
 
-def test_figure_11_peaks_at_176():
-    rows = [row for row in figures.figure_11(A) if row["bk"] == 64]
-    assert max(rows, key=lambda row: row["double"])["bm"] == 176
-    assert max(rows, key=lambda row: row["single"])["bm"] == 176
-
-
 @pytest.mark.full
 def test_pictures_are_written(timeline, tmp_path):
     rows = figures.figure_10(A, blocks=[ascend.Blocking(b, 64, b) for b in (96, 128, 176)])

@@ -21,7 +21,7 @@ M, K, N = 5632, 2816, 5632
 def test_finds_the_published_block_at_the_assumed_size():
     """It does by itself among all feasible blocks, nominal or calibrated: 5632 = 32 * 176 is what decides."""
     for chip in (A, A.with_calibration()):
-        best = ascend.plan(M, K, N, chip, kernel="paper", simulated=40, top=3)
+        best = ascend.plan(M, K, N, chip, kernel="paper", simulated=15, top=3)
         assert best[0].blocking == ascend.Blocking(176, 64, 176) and best[0].n_fused == 44
 
 
@@ -30,7 +30,7 @@ def test_traffic_alone_chooses_96():
     assert {p.blocking.bm for p in ascend.plan(M, K, N, A, kernel="paper", rank="traffic", top=5)} <= {80, 96}
     square = [
         p
-        for p in ascend.plan(M, K, N, A, kernel="paper", rank="traffic", top=2329, error_of=lambda s: 0.0)
+        for p in ascend.plan(M, K, N, A, kernel="paper", rank="traffic", top=600, error_of=lambda s: 0.0)
         if p.blocking.bm == p.blocking.bn
     ]
     assert min(square, key=lambda p: p.traffic.elements).blocking.bm in (80, 96)
