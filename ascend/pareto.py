@@ -140,7 +140,9 @@ def _points(schedule: Kernel, error_of: ErrorOf, source: str) -> Iterator[Point]
     if schedule.terms == 1:
         yield Point(with_error(timed, error_of(schedule), source), None)
         return
-    for exponent in SCALE_EXPONENTS:
+    # FIXPIPE adds to C in memory and does not scale what it adds.
+    unscaled = schedule.combination.in_place and schedule.placed_on.fixpipe
+    for exponent in (0,) if unscaled else SCALE_EXPONENTS:
         yield Point(with_error(timed, error_of(schedule, scale_exponent=exponent), source), exponent)
 
 

@@ -1,6 +1,6 @@
 """The tables of docs/ascend.md that the planner and the simulator compute: written into the page between its markers.
 
-python docs/_ext/ascend_tables.py [NAME ...]   (all of them, 1 minute)
+python docs/_ext/ascend_tables.py [NAME ...]   (all of them, 3 minutes of one core)
 """
 
 import sys
@@ -8,12 +8,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import ascend
+from ascend.reports.byte_table import byte_table
+from ascend.reports.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK, speed, statements
 from ascend.reports.published import FAR_OFF, Comparison, comparisons, spread
+from ascend.reports.waterfall import waterfall
 from mpgemm.commands.plan import read_shapes
+from mpgemm.experiments.blocking_bits import VARIANTS, blocking_bits
 
 DOCS = Path(__file__).resolve().parents[1]
 PAGE = DOCS / "ascend.md"
 CHIPS = ("910A", "910B3", "310P3")
+NOMINAL = ascend.get_chip("910A")
+CALIBRATED = NOMINAL.with_calibration()
 #: Names of operands in the table of plans.
 OPERANDS = {"fp32": "FP32", "hf32": "HF32", "fp16": "FP16", "bf16": "BF16"}
 
@@ -107,7 +113,69 @@ def published_of(found: list[Comparison]) -> str:
     return "\n".join([*rows, "", "Busy ratios of the pipes, published / predicted:", "", *busy, "", off, "", *far])
 
 
-TABLES: dict[str, Callable[[], str]] = {"plans": plans, "advice": advice, "front": front, "published": published}
+def paper() -> str:
+    """Statements of the paper and this model."""
+    rows = ["| statement | published | nominal | calibrated | the last column is |", "|---" * 5 + "|"]
+    for s in statements():
+        kind = "fitted" if s.used_in_fit else "predicted"
+        rows.append(f"| {s.statement} | {s.published} | {s.nominal:.4g} | {s.calibrated:.4g} | {kind} |")
+    return "\n".join(rows)
+
+
+def losses() -> str:
+    """From the peak to the calibrated speed."""
+    rows = ["| cause | TFLOP/s | lost | |", "|---" * 4 + "|"]
+    for step in waterfall(ascend.build_schedule(*ASSUMED_SIZE, CALIBRATED, PUBLISHED_BLOCK)):
+        rows.append(f"| {step.cause} | {step.tflops:.1f} | {step.lost:.1f} | {'fitted' if step.fitted else ''} |")
+    return "\n".join(rows)
+
+
+def squares() -> str:
+    """Blocks (b, 64, b) of the paper's kernel at the assumed size."""
+    blocks = [ascend.Blocking(b, 64, b) for b in (64, 96, 128, 160, 176, 192)]
+    waves = [str(ascend.build_schedule(*ASSUMED_SIZE, NOMINAL, block).waves) for block in blocks]
+    speeds = [[f"{speed(chip, ASSUMED_SIZE, block):.1f}" for block in blocks] for chip in (NOMINAL, CALIBRATED)]
+    names = ("block (b, 64, b)", "waves", "nominal, predicted", "calibrated, predicted")
+    cells = ([str(block.bm) for block in blocks], waves, *speeds)
+    head, *rows = (f"| {name} | {' | '.join(values)} |" for name, values in zip(names, cells, strict=True))
+    return "\n".join([head, "|---" * (len(blocks) + 1) + "|", *rows])
+
+
+def moved() -> str:
+    """Bytes by eq. 9 and of the schedule."""
+    rows = ["| | eq. 9, one term | schedule | ratio | factors |", "|---" * 5 + "|"]
+    for row in byte_table(ascend.build_schedule(*ASSUMED_SIZE, NOMINAL, PUBLISHED_BLOCK)):
+        factors = (
+            "; ".join(f"{f.value:.4g}: {f.reason}" for f in row.factors) if row.eq9_bytes else row.factors[0].reason
+        )
+        ratio = f"{row.ratio:.4g}" if row.eq9_bytes else "-"
+        rows.append(
+            f"| {row.operand} | {row.eq9_bytes / 1e6:.4g} MB | {row.schedule_bytes / 1e6:.4g} MB | {ratio} | {factors} |"
+        )
+    return "\n".join(rows)
+
+
+def bits() -> str:
+    """What a block changes in the result: the command's sentence, and errors for some lengths of a chain."""
+    found = blocking_bits(NOMINAL)
+    rows = [
+        f"| bk * N_fused | blocks | {' | '.join(label for label, _ in VARIANTS)} |",
+        "|---" * (2 + len(VARIANTS)) + "|",
+    ]
+    for length, errors in found.errors.items():
+        cells = " | ".join(f"{errors[label]:.2e}" for label, _ in VARIANTS)
+        rows.append(f"| {length} | {found.chains[length]} | {cells} |")
+    told = (
+        f"The {found.blocks} blocks have {len(found.chains)} lengths of a chain in L0C, bk * N_fused, and give {found.results} "
+        f"different results; lengths with more than one result: {found.mixed}."
+    )
+    return "\n".join([told, "", *rows])
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "plans": plans, "advice": advice, "front": front, "published": published, "paper": paper, "losses": losses,
+    "squares": squares, "moved": moved, "bits": bits,
+}  # fmt: skip
 
 
 def main(names: list[str]) -> None:

@@ -18,14 +18,14 @@ def test_a_plan_of_the_page_is_current(shape, chip):
     assert ascend_tables.plan_row(shape, chip, False) == row(" x ".join(map(str, shape)), chip)
 
 
-@pytest.mark.parametrize("name", ["advice", "published"])
+@pytest.mark.parametrize("name", ["advice", "published", "losses", "squares", "moved"])
 def test_a_table_of_the_page_is_current(name):
     """2 seconds: every published measurement is simulated."""
     assert ascend_tables.table(PAGE, name) == ascend_tables.TABLES[name]()
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", ["plans", "front"])
+@pytest.mark.parametrize("name", ["plans", "front", "paper", pytest.param("bits", marks=pytest.mark.slow)])
 def test_a_long_table_of_the_page_is_current(name):
-    """Half a minute each: all shapes on all chips, all choices of one shape."""
+    """Half a minute for all shapes on all chips or all choices of one shape; two minutes for every block's product."""
     assert ascend_tables.table(PAGE, name) == ascend_tables.TABLES[name]()
