@@ -310,6 +310,9 @@ def pareto_plot(points: Sequence[Point], path: str | Path, title: str) -> Path:
     axes.plot([1e6 * p.plan.seconds for p in front], [p.bits for p in front], "o-", color="#0072B2", markersize=5,
               linewidth=1, label="front")  # fmt: skip
     axes.set_xscale("log")
+    for ticks in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+        ticks("{x:g}")
+    axes.tick_params(axis="x", which="both", labelsize=8)
     for number, p in enumerate(front, 1):
         axes.annotate(str(number), (1e6 * p.plan.seconds, p.bits), xytext=(-3, 5), textcoords="offset points",
                       fontsize=8, ha="right")  # fmt: skip
