@@ -301,6 +301,9 @@ def occupancy_plot(timeline: Timeline, path: str | Path, cycles: float = 60_000,
 
 def pareto_plot(points: Sequence[Point], path: str | Path, title: str) -> Path:
     """Time against bits; the front as a line with labels."""
+    require_matplotlib()
+    from matplotlib.ticker import LogLocator
+
     figure = _figure(9.5, 4.6)
     axes = figure.subplots()
     front = [point for point in points if point.on_front]
@@ -310,9 +313,9 @@ def pareto_plot(points: Sequence[Point], path: str | Path, title: str) -> Path:
     axes.plot([1e6 * p.plan.seconds for p in front], [p.bits for p in front], "o-", color="#0072B2", markersize=5,
               linewidth=1, label="front")  # fmt: skip
     axes.set_xscale("log")
+    axes.xaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
     for ticks in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
         ticks("{x:g}")
-    axes.tick_params(axis="x", which="both", labelsize=8)
     for number, p in enumerate(front, 1):
         axes.annotate(str(number), (1e6 * p.plan.seconds, p.bits), xytext=(-3, 5), textcoords="offset points",
                       fontsize=8, ha="right")  # fmt: skip

@@ -40,6 +40,10 @@ _OF_A_SCHEDULE = ("chain", "mode", "grid", "placed", "seconds", "tflops", "bound
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
+    if args.target and args.kernel == "paper":
+        raise ValueError(f"--for {args.target} plans grids: leave out --kernel paper")
+    if args.simulate and args.rank != "time":
+        raise ValueError(f"--simulate is for --rank time: --rank {args.rank} simulates nothing")
     chips = chips_of(args)
     if args.shapes or len(chips) > 1:
         _overview(args, chips)
@@ -80,6 +84,8 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
             "plans": [plan.to_dict() | {"tiling": ascend.tiling_fields(plan.schedule)} for plan in plans],
             "explanation": sentences,
         }  # fmt: skip
+        if args.sensitivity:
+            result["sensitivities"] = [row._asdict() for row in ascend.sensitivities(best.schedule)]
         sys.stdout.write(json_text(result))
         return
     how = "simulated" if best.timeline else "by closed forms"
@@ -145,6 +151,8 @@ def _one_block(args: argparse.Namespace, chip: ascend.Chip) -> Plan:
     )  # fmt: skip
     if args.kernel == "paper":
         return ascend.plan_of(schedule)
+    if args.target:
+        return ascend.plan_of(described(schedule, args.target) or schedule)
     # Of the grid's choices the fastest residency with this block.
     kept = [schedule]
     for resident in ("a", "b"):
@@ -256,15 +264,33 @@ def _of_a_schedule(p: Plan) -> list:
 def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
     """The best plan of each shape on each chip, side by side."""
     single = [
-        name for name in ("block", "pareto", "bits", "rejections", "figure", "data", "explain") if getattr(args, name)
+        name
+        for name in (
+            "block",
+            "pareto",
+            "bits",
+            "rejections",
+            "figure",
+            "data",
+            "explain",
+            "tiling",
+            "sensitivity",
+            "batch",
+            "grouped",
+            "list_parameters",
+        )
+        if getattr(args, name)
     ]
     if single:
-        raise ValueError(f"--{single[0]} takes one shape and one --chip")
+        raise ValueError(f"--{single[0].replace('_', '-')} takes one shape and one --chip")
     if args.shapes and args.size:
         raise ValueError("give the size M K N or --shapes FILE, not both")
     size = size_of(args)
     shapes = read_shapes(args.shapes) if args.shapes else [(" x ".join(map(str, size)), size)]
     best = [(name, shape, [_best(args, chip, shape) for chip in chips]) for name, shape in shapes]
+    table = _overview_table(chips, best)
+    if args.csv:
+        write_text(args.csv, table.to_csv())
     if args.json:
         rows = [
             {"name": name, "m": size[0], "k": size[1], "n": size[2], "chip": chip.name} | plan.to_dict()
@@ -273,9 +299,6 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
         ]
         sys.stdout.write(json_text({"calibrated": args.calibrated, "plans": rows}))
         return
-    table = _overview_table(chips, best)
-    if args.csv:
-        write_text(args.csv, table.to_csv())
     say("; ".join(evidence(args, chip) for chip in chips))
     table.print()
     for name, _, plans in best:

@@ -51,6 +51,7 @@ def print_batch(args: argparse.Namespace, chip: ascend.Chip) -> None:
     """Products dealt to groups of cores."""
     rows, k, n = _products(args)
     options = kernel_of(args) | {"mode": args.mode, "split": args.split, "distribution": args.distribution}
+    options["target"] = args.target or ""
     found = ascend.plan_batch(rows, k, n, chip, **options)
     best = found[0]
     if args.json:

@@ -261,7 +261,7 @@ def _print_times(compared: list[Comparison]) -> None:
 def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     progress = Progress()
     rows, skipped = read_profile(args.calibrate)
-    named = args.block or args.kernel or args.grid or args.swizzle or args.resident
+    named = any((args.block, args.kernel, args.grid, args.swizzle, args.resident, args.n_fused, args.unit_flag))
 
     def schedule_of(row: Row) -> Kernel:
         options = kernel_of(args) | {"terms": 1, "operand": row.operand}
@@ -307,6 +307,10 @@ def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
 
 
 def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
+    if args.block and args.figure != "12":
+        raise ValueError(f"figure {args.figure} compares blocks: --block is for figure 12")
+    if args.size and args.figure == "12":
+        raise ValueError("figure 12 compares sizes: leave out M K N")
     plots.require_matplotlib()
     folder, progress = folder_of(args), Progress()
     size = size_of(args)

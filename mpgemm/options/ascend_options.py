@@ -5,6 +5,11 @@ import argparse
 from ascend.chips.files import list_chips
 from mpgemm.options.words import ASSUMED_SIZE, LAYOUTS, MERGES, MODES, OPERANDS
 
+#: Options of the kernel, which not everything that these commands show depends on.
+KERNEL_OPTIONS = (
+    "--terms", "--buffering", "--mode", "--operand", "--merge", "--layout", "--split", "--presplit", "--warm",
+)  # fmt: skip
+
 
 def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> None:
     """Size, chip and kernel."""

@@ -2,15 +2,42 @@
 
 import argparse
 
-from mpgemm.options.ascend_options import add_shared_arguments
+from mpgemm.options.ascend_options import KERNEL_OPTIONS, add_shared_arguments
+from mpgemm.options.parser import Parser
 from mpgemm.options.words import DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The command's options."""
     add_shared_arguments(parser, several_chips=True)
     _add_choice(parser.add_argument_group("choice"))
     _add_output(parser.add_argument_group("output"))
+    _state_what_goes_together(parser)
+
+
+def _state_what_goes_together(parser: Parser) -> None:
+    """Which options have no effect beside others: none is ignored."""
+    ranking = ("--rank", "--top", "--simulate", "--max-error", "--reach")
+    sample = ("--files", "--distribution")
+    shown = ("--sensitivity", "--explain", "--tiling", "--csv")
+    # A list of chips' numbers, blocks and pictures of blocks come from the paper's constraints alone.
+    apart = ("--list-parameters", "--bits", "--rejections", "--figure")
+    parser.goes_without(
+        (*ranking, *sample, *shown, "--for", "--kernel", "--split", "--merge", "--layout", "--presplit", "--warm", "--shapes",
+         "--batch", "--grouped", "--pareto"),
+        apart,
+    )  # fmt: skip
+    parser.goes_without(("--terms", "--mode", "--operand", "--buffering"), ("--list-parameters", "--bits"))
+    parser.goes_without(("--block",), ("--list-parameters", "--bits", "--rejections"))
+    parser.goes_without((*KERNEL_OPTIONS, *ranking, *shown, "--for", "--kernel", "--block"), ("--pareto",))
+    parser.goes_without(
+        (*ranking, "--files", *shown, "--kernel", "--block", "--shapes", "--pareto"), ("--batch", "--grouped")
+    )
+    parser.goes_without(("--tiling", "--sensitivity", "--top"), ("--shapes",))
+    parser.goes_without((*ranking, *sample), ("--block",))
+    parser.goes_without(("--distribution",), ("--files",))
+    parser.goes_with(("--out",), ("--pareto", "--figure"))
+    parser.goes_without(("--json",), ("--figure",))
 
 
 def _add_choice(choice: argparse._ArgumentGroup) -> None:

@@ -2,13 +2,14 @@
 
 import argparse
 
-from mpgemm.options.ascend_options import add_shared_arguments
+from mpgemm.options.ascend_options import KERNEL_OPTIONS, add_shared_arguments
+from mpgemm.options.parser import Parser
 from mpgemm.options.words import KERNELS, RESIDENTS
 
 FIGURES = ("10", "11", "12")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The command's options."""
     add_shared_arguments(parser)
     how = parser.add_argument_group("schedule and simulation")
@@ -50,3 +51,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--figure", choices=FIGURES, help="the paper's figure 10, 11 or 12 as this model predicts it")
     files.add_argument("--out", metavar="FOLDER", help="where --figure writes PNG, CSV and JSON (out)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    _state_what_goes_together(parser)
+
+
+def _state_what_goes_together(parser: Parser) -> None:
+    """Which options have no effect beside others: none is ignored."""
+    schedule = ("--kernel", "--grid", "--resident", "--swizzle", "--n-fused", "--unit-flag")
+    run = ("--reseed-l0c", "--no-split", "--latency", "--all-cores")
+    shown = ("--waterfall", "--bytes", "--sensitivity", "--sweep")
+    files = ("--trace", "--trace-operations", "--gantt", "--ping-pong", "--occupancy", "--waterfall-plot")
+    one_run = (*schedule, *run, *shown, *files)
+    parser.goes_without(
+        (*one_run, *KERNEL_OPTIONS, "--block", "size", "--chip", "--calibrated", "--set", "--calibrate", "--figure"),
+        ("--published",), "one run",
+    )  # fmt: skip
+    parser.goes_without(
+        (*run, *shown, *files, "size", "--terms", "--mode", "--operand", "--presplit", "--figure"), ("--calibrate",),
+        "one run: the profile says sizes and operands",
+    )  # fmt: skip
+    parser.goes_without((*one_run, *KERNEL_OPTIONS, "--json"), ("--figure",))
+    parser.goes_without(
+        (*one_run, *KERNEL_OPTIONS, "--block", "--figure", "--calibrate", "--published"), ("--list-parameters",)
+    )
+    parser.goes_with(("--trace-operations",), ("--trace",))
+    parser.goes_with(("--out",), ("--figure",))

@@ -227,6 +227,17 @@ def test_chip_files(capsys, tmp_path, shared):
         (("simulate", 2**31 - 1, 16, 16, "--block", "16,16,16"), "m = 2147483647 makes 134217728 blocks of 16"),
         (("simulate", 2**24, 2**20, 16, "--block", "16,16,16"), "take larger blocks"),
         (("simulate", "--trace", "/nowhere/at/all.json"), "No such file"),
+        (("plan", 64, 64, 64, "--pareto", "--terms", "3"), "--terms goes without --pareto"),
+        (("plan", 64, 64, 64, "--kernel", "paper", "--for", "pto"), "leave out --kernel paper"),
+        (("plan", 64, 64, 64, "--rank", "traffic", "--simulate", "3"), "--rank traffic simulates nothing"),
+        (
+            ("plan", 64, 64, 64, "--chip", "910A", "--chip", "910B3", "--tiling"),
+            "--tiling takes one shape and one --chip",
+        ),
+        (("plan", 64, 64, 64, "--batch", "3", "--top", "2"), "--top goes without --batch"),
+        (("simulate", "--published", "--chip", "910B3"), "--chip goes with one run"),
+        (("simulate", "--figure", "12", "--waterfall"), "--waterfall goes without --figure"),
+        (("simulate", "--figure", "10", "--block", "64,64,64"), "--block is for figure 12"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(capsys, words, message):
@@ -265,6 +276,14 @@ def test_plan_batch_and_target(capsys):
     ):
         status, _, err = run(capsys, *words)
         assert status == 2 and message in err and err.count("\n") == 1
+
+
+def test_a_named_block_is_dealt_as_the_target_deals(capsys):
+    for target, placed in (("pto", "rectangles"), ("catlass", "order")):
+        words = ("plan", 300, 300, 300, "--terms", "1", "--block", "64,64,64", "--for", target)
+        status, out, err = run(capsys, *words)
+        assert status == 0, err
+        assert placed in out and "the kernel that these fields describe" not in out
 
 
 def test_single_beside_double_buffers(capsys, tmp_path):
