@@ -113,27 +113,38 @@ def read_profile(path: str | Path) -> Profile:
         If the file cannot be read.
     """
     path = Path(path)
-    with open(path, newline="", encoding="utf-8-sig") as stream:
-        reader = csv.DictReader(stream)
-        given = reader.fieldnames or []
-        missing = [column for column in COLUMNS if column not in given]
-        if missing:
-            raise ValueError(
-                f"{path}: no column {', '.join(map(repr, missing))}; op_summary_*.csv of msprof with --task-time=l1 has them"
-            )
-        rows: list[Row] = []
-        skipped: list[str] = []
-        for number, record in enumerate(reader, 2):
-            if (record["OP Type"] or "").startswith(PRODUCTS):
-                try:
-                    rows.append(_row(record, f"{path}, line {number}"))
-                except ValueError as error:
-                    skipped.append(str(error))
+    rows: list[Row] = []
+    skipped: list[str] = []
+    for number, record in enumerate(_records(path), 2):
+        kind, where = record["OP Type"] or "", f"{path}, line {number}"
+        if kind.startswith(PRODUCTS):
+            try:
+                rows.append(_row(record, where))
+            except ValueError as error:
+                skipped.append(str(error))
+        elif "matmul" in kind.lower():
+            skipped.append(f"{where}: {kind!r} is no product of two matrices")
     if skipped and not rows:
         raise ValueError(skipped[0])
     if not rows:
         raise ValueError(f"{path}: no operator whose type begins with {', '.join(PRODUCTS)}")
     return Profile(rows, skipped)
+
+
+def _records(path: Path) -> list[dict]:
+    """The lines of a file with all of :data:`COLUMNS`."""
+    with open(path, newline="", encoding="utf-8-sig") as stream:
+        try:
+            reader = csv.DictReader(stream)
+            given, records = reader.fieldnames or [], list(reader)
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise ValueError(f"{path} is no CSV file in UTF-8: {error}") from None
+    missing = [column for column in COLUMNS if column not in given]
+    if missing:
+        raise ValueError(
+            f"{path}: no column {', '.join(map(repr, missing))}; op_summary_*.csv of msprof with --task-time=l1 has them"
+        )
+    return records
 
 
 def _row(record: dict, where: str) -> Row:

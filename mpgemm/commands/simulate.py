@@ -301,8 +301,9 @@ def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     headings = ("operator", "m x k x n", "operand", "measured us", "nominal", "error", "calibrated", "error")
     title = f"Residuals: rms {fit.spread(False):.1%} nominal, {fit.spread():.1%} calibrated"
     Table(title, headings, lines).print()
-    if len(rows) <= len(fit.parameters):
-        say(f"{len(fit.parameters)} parameter(s) and {len(rows)} row(s): that they agree proves nothing")
+    observed = sum(1 + len(row.busy) for row in rows)
+    if observed <= len(fit.parameters):
+        say(f"{len(fit.parameters)} parameter(s) and {observed} measured number(s): that they agree proves nothing")
     say("use it: " + " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items()))
 
 

@@ -1,7 +1,5 @@
 """`mpgemm simulate`: a tile schedule in time, on the pipes of an Ascend core."""
 
-import argparse
-
 from mpgemm.options.ascend_options import KERNEL_OPTIONS, add_shared_arguments
 from mpgemm.options.parser import Parser
 from mpgemm.options.words import KERNELS, RESIDENTS

@@ -467,6 +467,12 @@ def test_bad_rows(tmp_path, shapes, outputs, kinds, message):
         read_profile(tmp_path / "p.csv")
 
 
+def test_a_file_that_is_no_text_is_one_line(tmp_path):
+    (tmp_path / "p.csv").write_bytes(bytes(range(256)))
+    with pytest.raises(ValueError, match="p.csv is no CSV file in UTF-8"):
+        read_profile(tmp_path / "p.csv")
+
+
 def test_transposed_inputs_are_recognised(tmp_path):
     line = 'x,MatMulV3,5.0,"30,20;40,30",DT_BF16;DT_BF16,"20,40"'
     (tmp_path / "p.csv").write_text(",".join(COLUMNS) + "\n" + line + "\n", encoding="utf-8")
@@ -478,11 +484,13 @@ def test_fractals_are_understood_and_other_rows_are_named(tmp_path):
     """A weight in NZ (k = 200 padded to 208, n = 96), and a row of three dimensions."""
     lines = (
         'nz,MatMulV2,5.0,"30,200;6,13,16,16",FLOAT16;FLOAT16,"30,96"', 'x,MatMul,5.0,"2,3,4;4,5",FLOAT16;FLOAT16,"2,5"',
+        'y,BatchMatMulV2,5.0,"8,3,4;8,4,5",FLOAT16;FLOAT16,"8,3,5"', 'z,Gelu,5.0,"3,4",FLOAT16,"3,4"',
     )  # fmt: skip
     (tmp_path / "p.csv").write_text("\n".join((",".join(COLUMNS), *lines)) + "\n", encoding="utf-8")
     rows, skipped = read_profile(tmp_path / "p.csv")
     assert [(r.m, r.k, r.n) for r in rows] == [(30, 200, 96)]
-    assert len(skipped) == 1 and "line 3: expected two matrices" in skipped[0]
+    assert len(skipped) == 2 and "line 3: expected two matrices" in skipped[0]
+    assert "line 4: 'BatchMatMulV2' is no product of two matrices" in skipped[1]
 
 
 def test_a_fit_of_published_rows_finds_the_rates_under_load(published):
