@@ -25,7 +25,8 @@ from ascend.memory import (
     walk_misses,
 )
 from ascend.request import Request
-from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, STRIP_BYTES, Resident
+from ascend.schedule_options import Resident
+from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, STRIP_BYTES
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,10 @@ from ascend.roofline import (
     traffic_of_sizes,
 )
 from ascend.schedule import build_schedule
+from ascend.schedule_options import check_options
 from ascend.search import SAME_TIME, best_schedules, vector_schedules
 from ascend.terms import Mode
-from ascend.tile_schedule import LARGEST_SIZE, check_options
+from ascend.tile_schedule import LARGEST_SIZE
 from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 from tensorcore_models.results import Result

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from ascend.blocking import OPERAND_BYTES, Buffering
 from ascend.chips.chip import Chip
+from ascend.schedule_options import Layout, Merge, check_presplit
 from ascend.terms import Combination, Mode, combination
-from ascend.tile_schedule import Layout, Merge, check_presplit
 
 #: Where a plan is typed into; "": anywhere.
 TARGETS = ("", "ascendc", "catlass", "pto")

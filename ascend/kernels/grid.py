@@ -15,7 +15,8 @@ import numpy as np
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts
 from ascend.kernels.base import CubeKernel
 from ascend.kernels.options import Options, Place, blocks_in_group, stream_depth
-from ascend.tile_schedule import Resident, fractals
+from ascend.schedule_options import Resident
+from ascend.tile_schedule import fractals
 
 
 class GridKernel(CubeKernel):

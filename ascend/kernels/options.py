@@ -9,19 +9,9 @@ import numpy as np
 from ascend.blocking import Blocking, Buffering, panel_capacity, slots
 from ascend.chips.chip import Chip
 from ascend.grid import Grid, Swizzle
+from ascend.schedule_options import LAYOUTS, MERGES, RESIDENTS, Layout, Merge, Resident, check_options, check_presplit
 from ascend.terms import Mode
-from ascend.tile_schedule import (
-    LAYOUTS,
-    MERGES,
-    RESIDENTS,
-    Layout,
-    Merge,
-    Resident,
-    TileSchedule,
-    check_options,
-    check_presplit,
-    fractals,
-)
+from ascend.tile_schedule import TileSchedule, fractals
 from tensorcore_models.integers import integer_fields
 
 #: Blocks of a streamed operand in L1 at most; more than the queue of MTE2 has no use.

@@ -11,14 +11,13 @@ from typing import Literal, NamedTuple
 from ascend.blocking import ACCUMULATOR_BYTES
 from ascend.kernels.base import Kernel, Phases
 from ascend.memory import Misses, RowCosts, c_bytes, nd_costs, operand_bytes_from_memory
+from ascend.pipes.passes import passes_after, passes_before, store, vector_cycles
 from ascend.pipes.program import (
     CUBE,
     FIXP,
     MEMORY_READ,
-    MEMORY_WRITE,
     MTE1,
     MTE2,
-    MTE3,
     SCALAR,
     VECTOR,
     Loop,
@@ -29,12 +28,10 @@ from ascend.pipes.program import (
     Template,
 )
 from ascend.pipes.stays import Stay, runs, stays_of
-from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, fractals
+from ascend.tile_schedule import fractals
 
 #: Loops of a program beyond this take minutes to write down.
 MOST_LOOPS = 2**20
-#: FP32 vector instructions for each element to split it: two conversions down, one up, subtract, scale.
-SPLIT_INSTRUCTIONS = 5
 
 L2Model = Literal["reuse", "shared_b"]
 L2_MODELS = ("reuse", "shared_b")
@@ -120,16 +117,9 @@ class _Builder(Phases):
 
     def program(self, include_split: bool) -> Program:
         s, chip = self.schedule, self.chip
-        phases = []
-        if include_split and s.split_elements:
-            phases.append(self._split_phase())
-        if s.converts:
-            size = s.operand_bytes
-            phases.append(self._streaming_phase("convert", s.m * s.k + s.k * s.n, size, size, 1))
-        if len(s.k_slices) > 1 and s.merge == "atomic":
-            phases.append(self._streaming_phase("zero", s.m * s.n, 0, ACCUMULATOR_BYTES, 1))
-        phases.append(s.multiplication(self))
-        phases.extend(self._last_pass())
+        phases = [
+            *passes_before(s, self.simulated, include_split), s.multiplication(self), *passes_after(s, self.simulated)
+        ]  # fmt: skip
         if self.l2 == "reuse":
             phases[0] = replace(phases[0], launch=chip.launch_us * chip.frequency_mhz)
         streams = s.depth * s.words
@@ -423,23 +413,14 @@ class _Builder(Phases):
                 Operation(
                     VECTOR,
                     "C add" if copies else "C move",
-                    moves + additions * self._vector_cycles(size),
+                    moves + additions * vector_cycles(chip, size),
                     s.accumulators * size,
                     takes=takes,
                     raises=raises,
                 )  # fmt: skip
             )
-            operations.append(self._store("C write", factor * writes * size))
+            operations.append(store(chip, "C write", factor * writes * size))
         return (Segment(tuple(operations)),)
-
-    def _vector_cycles(self, size: float) -> float:
-        return self.chip.vector_head + size / self.chip.vector_rate
-
-    def _store(self, kind: str, size: float) -> Operation:
-        return Operation(
-            MTE3, kind, bytes=size, channel=MEMORY_WRITE, latency=self.chip.memory_write_latency,
-            takes=("UB_FULL",), raises=("UB_FREE",),
-        )  # fmt: skip
 
     def _seed(self, rows: int, columns: int) -> tuple[Segment, ...]:
         """Old C into L0C before the first cube operation of a C block."""
@@ -464,64 +445,3 @@ class _Builder(Phases):
                     )  # fmt: skip
                 )
         return (Segment(tuple(operations)),)
-
-    # -------------------------------------------------------- the passes over whole matrices
-
-    def _split_phase(self) -> Phase:
-        """FP32 A and B from memory, split into two FP16 words, back to memory: 8 bytes an element."""
-        elements = self.schedule.split_elements
-        return self._streaming_phase("split", elements, SPLIT_IN_BYTES, SPLIT_OUT_BYTES, SPLIT_INSTRUCTIONS)
-
-    def _last_pass(self) -> Iterator[Phase]:
-        """What is left to add once all tiles are done: the terms behind FIXPIPE, the slices of k."""
-        s = self.schedule
-        slices = len(s.k_slices) if s.merge == "reduce" else 1
-        terms = s.copies_behind_fixpipe
-        if slices * terms > 1:
-            name = "combine" if terms > 1 else "merge"
-            copies = slices * terms
-            yield self._streaming_phase(name, s.m * s.n, copies * ACCUMULATOR_BYTES, ACCUMULATOR_BYTES, copies)
-
-    def _streaming_phase(self, name: str, elements: int, in_bytes: int, out_bytes: int, instructions: int) -> Phase:
-        s, chip = self.schedule, self.chip
-        share, rest = divmod(elements, s.cores)
-        chunk = chip.ub_bytes // (s.ub_slots * (in_bytes + out_bytes)) // 128 * 128
-        if not chunk:
-            raise ValueError(
-                f"UB of {chip.name} has {chip.ub_bytes} bytes: too few for the {name} pass, {128 * (in_bytes + out_bytes)} for "
-                "each of its buffers"
-            )
-        programs: dict[int, int] = {}
-        built: list[tuple[Loop, ...]] = []
-        of_core: list[int] = []
-
-        def template(count: int) -> Template:
-            vector = instructions * self._vector_cycles(count * ACCUMULATOR_BYTES)
-            if not in_bytes:
-                compute = Operation(VECTOR, name, vector, takes=("UB_FREE",), raises=("UB_FULL",))
-                return (compute, self._store(f"{name} write", out_bytes * count))
-            read = Operation(
-                MTE2, f"{name} read", bytes=in_bytes * count, channel=MEMORY_READ,
-                latency=chip.memory_read_latency, takes=("OLD_FREE",), raises=("OLD_FULL",),
-            )  # fmt: skip
-            compute = Operation(
-                VECTOR,
-                name,
-                vector,
-                in_bytes * count,
-                takes=("OLD_FULL", "UB_FREE"),
-                raises=("OLD_FREE", "UB_FULL"),
-            )
-            return (read, compute, self._store(f"{name} write", out_bytes * count))
-
-        for core in self.simulated:
-            own = share + (core < rest)
-            if own not in programs:
-                programs[own] = len(built)
-                full, edge = divmod(own, chunk)
-                loops = [Loop((Segment(template(chunk)),), full, s.cores)] if full else []
-                loops += [Loop((Segment(template(edge)),), 1, s.cores)] if edge else []
-                built.append(tuple(loops))
-            of_core.append(programs[own])
-        pools = {"OLD_FREE": in_bytes * chunk, "UB_FREE": out_bytes * chunk}
-        return Phase(name, tuple(built), tuple(of_core), pools)

@@ -17,7 +17,7 @@ from ascend.kernels.base import Kernel
 from ascend.pipes.simulate import Timeline, simulate
 from ascend.planner import plan
 from ascend.schedule import build_schedule
-from ascend.tile_schedule import Layout, Resident
+from ascend.schedule_options import Layout, Resident
 
 CATLASS = "CATLASS (github.com/hicann/catlass, 0dfcf9df)"
 SOURCES = {

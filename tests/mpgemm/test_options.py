@@ -11,8 +11,8 @@ from ascend.planner import PLAN_KERNELS, RANKS, SIMULATED
 from ascend.reports.calibration import ASSUMED_SIZE
 from ascend.reports.tiling import SNIPPETS
 from ascend.schedule import KERNELS
+from ascend.schedule_options import LAYOUTS, MERGES, RESIDENTS
 from ascend.terms import MODES
-from ascend.tile_schedule import LAYOUTS, MERGES, RESIDENTS
 from mpgemm.bounds.tolerances import SHAPE
 from mpgemm.cli import COMMANDS
 from mpgemm.commands.compare import EXPERIMENTS

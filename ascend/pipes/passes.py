@@ -1,0 +1,123 @@
+"""Passes of the vector units over whole matrices, before and after the multiplication: memory, UB, memory.
+
+Elements are dealt evenly to all cores, in chunks as large as UB holds.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ascend.blocking import ACCUMULATOR_BYTES
+from ascend.chips.chip import Chip
+from ascend.kernels.base import Kernel
+from ascend.pipes.program import (
+    MEMORY_READ,
+    MEMORY_WRITE,
+    MTE2,
+    MTE3,
+    VECTOR,
+    Loop,
+    Operation,
+    Phase,
+    Segment,
+    Template,
+)
+from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
+
+#: FP32 vector instructions for each element to split it: two conversions down, one up, subtract, scale.
+SPLIT_INSTRUCTIONS = 5
+
+
+def passes_before(s: Kernel, cores: Sequence[int], include_split: bool) -> Iterator[Phase]:
+    """Words, fractals and zeros that the multiplication needs.
+
+    Parameters
+    ----------
+    s : Kernel
+        With a chip.
+    cores : sequence of int
+        Cores whose operations are written down.
+    include_split : bool
+        Whether A and B are split into FP16 words here: FP32 from memory, two words back, 8 bytes an element.
+    """
+    if include_split and s.split_elements:
+        yield _streaming_phase(s, cores, "split", s.split_elements, SPLIT_IN_BYTES, SPLIT_OUT_BYTES, SPLIT_INSTRUCTIONS)
+    if s.converts:
+        size = s.operand_bytes
+        yield _streaming_phase(s, cores, "convert", s.m * s.k + s.k * s.n, size, size, 1)
+    if len(s.k_slices) > 1 and s.merge == "atomic":
+        yield _streaming_phase(s, cores, "zero", s.m * s.n, 0, ACCUMULATOR_BYTES, 1)
+
+
+def passes_after(s: Kernel, cores: Sequence[int]) -> Iterator[Phase]:
+    """What is left to add once all tiles are done: the terms behind FIXPIPE, the slices of k.
+
+    Parameters
+    ----------
+    s, cores
+        As for :func:`passes_before`.
+    """
+    slices = len(s.k_slices) if s.merge == "reduce" else 1
+    terms = s.copies_behind_fixpipe
+    if slices * terms > 1:
+        name = "combine" if terms > 1 else "merge"
+        copies = slices * terms
+        yield _streaming_phase(s, cores, name, s.m * s.n, copies * ACCUMULATOR_BYTES, ACCUMULATOR_BYTES, copies)
+
+
+def vector_cycles(chip: Chip, size: float) -> float:
+    """Cycles of a vector instruction over so many bytes."""
+    return chip.vector_head + size / chip.vector_rate
+
+
+def store(chip: Chip, kind: str, size: float) -> Operation:
+    """So many bytes from UB to memory."""
+    return Operation(
+        MTE3, kind, bytes=size, channel=MEMORY_WRITE, latency=chip.memory_write_latency,
+        takes=("UB_FULL",), raises=("UB_FREE",),
+    )  # fmt: skip
+
+
+def _streaming_phase(
+    s: Kernel, cores: Sequence[int], name: str, elements: int, in_bytes: int, out_bytes: int, instructions: int
+) -> Phase:
+    chip = s.placed_on
+    share, rest = divmod(elements, s.cores)
+    chunk = chip.ub_bytes // (s.ub_slots * (in_bytes + out_bytes)) // 128 * 128
+    if not chunk:
+        raise ValueError(
+            f"UB of {chip.name} has {chip.ub_bytes} bytes: too few for the {name} pass, {128 * (in_bytes + out_bytes)} for "
+            "each of its buffers"
+        )
+    programs: dict[int, int] = {}
+    built: list[tuple[Loop, ...]] = []
+    of_core: list[int] = []
+    for core in cores:
+        own = share + (core < rest)
+        if own not in programs:
+            programs[own] = len(built)
+            parts = zip((chunk, own % chunk), (own // chunk, 1), strict=True)
+            built.append(
+                tuple(
+                    Loop((Segment(_streamed(chip, name, count, in_bytes, out_bytes, instructions)),), times, s.cores)
+                    for count, times in parts
+                    if count and times
+                )
+            )
+        of_core.append(programs[own])
+    pools = {"OLD_FREE": in_bytes * chunk, "UB_FREE": out_bytes * chunk}
+    return Phase(name, tuple(built), tuple(of_core), pools)
+
+
+def _streamed(chip: Chip, name: str, count: int, in_bytes: int, out_bytes: int, instructions: int) -> Template:
+    """One chunk: read unless nothing is, computed, written."""
+    vector = instructions * vector_cycles(chip, count * ACCUMULATOR_BYTES)
+    written = store(chip, f"{name} write", out_bytes * count)
+    if not in_bytes:
+        return (Operation(VECTOR, name, vector, takes=("UB_FREE",), raises=("UB_FULL",)), written)
+    read = Operation(
+        MTE2, f"{name} read", bytes=in_bytes * count, channel=MEMORY_READ,
+        latency=chip.memory_read_latency, takes=("OLD_FREE",), raises=("OLD_FULL",),
+    )  # fmt: skip
+    compute = Operation(
+        VECTOR, name, vector, in_bytes * count, takes=("OLD_FULL", "UB_FREE"), raises=("OLD_FREE", "UB_FULL")
+    )
+    return (read, compute, written)
