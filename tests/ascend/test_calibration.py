@@ -39,6 +39,7 @@ def test_a_fit_that_cannot_be_is_refused():
 
 def test_statements():
     rows = {row.statement: row for row in statements()}
+    assert [row.calibrated for row in rows.values()][:2] == pytest.approx([41.7, 65.3], abs=0.01)
     assert [row.used_in_fit for row in rows.values()].count(True) == 3  # two figures and their ratio
     small = next(row for name, row in rows.items() if name.startswith("double buffer, (96"))
     assert small.calibrated < 65.3 and small.nominal < predict(A)[1]

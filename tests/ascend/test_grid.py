@@ -322,7 +322,7 @@ def test_closed_forms_know_what_fits_l1():
 # ---------------------------------------------------------------- plans
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("chip", [A, B3, P3], ids=["910A", "910B3", "310P3"])
 @pytest.mark.parametrize("shape", SHAPES, ids=["x".join(map(str, shape)) for shape in SHAPES])
 def test_a_plan_and_its_transpose_differ_little(chip, shape):

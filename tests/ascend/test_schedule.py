@@ -57,7 +57,7 @@ def test_cube_steps(m, n, k, bm, bk, bn, terms):
 def test_no_feasible_block_ever_exceeds_a_buffer(chip, mode, buffering):
     """Every block of eq. 12 either fits by the bytes or is refused with the buffer's name."""
     built = refused = 0
-    for block in ascend.feasible_blocks(chip, buffering)[::8]:
+    for block in ascend.feasible_blocks(chip, buffering)[::16]:
         try:
             s = build_schedule(3000, 9000, 3000, chip, block, mode=mode, buffering=buffering)
         except ValueError as error:
@@ -68,7 +68,7 @@ def test_no_feasible_block_ever_exceeds_a_buffer(chip, mode, buffering):
         use = s.buffer_use()
         assert set(use) >= {"L1", "L0A", "L0B", "L0C"}
         assert all(0 < used <= there for used, there in use.values()), (block, use)
-    assert built > 100
+    assert built > 40
     assert refused == 0 or mode == "fused"
 
 
