@@ -2,8 +2,9 @@
 
     python bench/bench_ascend.py [--repeats 5] [--json FILE]
 
-Each figure is the median of interleaved repeats (every round runs each job once), with the spread, in CPU time of one core. Bounds: analytic ranking of the whole feasible space under 50 ms; ranking with the best 200 simulated
-under 5 s; a plan of the joint space with its errors under 1 s; at least 2 million operations placed a second.
+Each figure is the median of interleaved repeats (every round runs each job once), with the spread, in CPU time of one core.
+Bounds: analytic ranking of the whole feasible space under 50 ms; ranking with the best 200 simulated under 5 s; a plan of the
+joint space with its errors under 1 s; at least 2 million operations placed a second.
 """
 
 import argparse
