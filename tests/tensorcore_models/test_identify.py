@@ -13,7 +13,7 @@ import tensorcore_models as tcm
 from tensorcore_models import probing, reference
 from tensorcore_models.formats.rounding import decode, encode
 from tensorcore_models.probing.identify import limits, run
-from tensorcore_models.probing.identify.aimed import Aimed
+from tensorcore_models.probing.identify.aimed import Aimed, _Pair
 from tensorcore_models.probing.identify.box import as_box, model_answer
 from tensorcore_models.probing.identify.equalities import equal_because
 from tensorcore_models.probing.identify.families import families_for
@@ -460,8 +460,10 @@ class TestAimed:
         assert Aimed()(interface, EIGHT.accumulator, other)
 
     def test_a_search_ends_at_its_limits(self):
-        interface, one = Interface.of(EIGHT), EIGHT.accumulator
-        rivals = [dataclasses.replace(one, exponent_floor=floor) for floor in (-130, -131, -132)]
+        """One product, and a result that keeps fewer of its bits than any of the rivals: the sums differ, no result does."""
+        one = tcm.ParametricDotAdd(1, 15, c_position="late", flush_inputs=True)
+        interface = Interface.of(tcm.MatrixEngine(one, a_format="fp16", c_format="fp16", d_format="fp16"))
+        rivals = [dataclasses.replace(one, fraction_bits=bits) for bits in (14, 13, 12)]
         aimed = Aimed(generations=10, herds=1, total=15)
         for rival, left in zip(rivals, (5, 0, 0), strict=True):
             assert aimed(interface, one, rival) == [] and aimed.total == left
@@ -471,6 +473,11 @@ class TestAimed:
         aimed = Aimed()
         other = dataclasses.replace(EIGHT.accumulator, exponent_floor=-140)  # its zeros lie above that
         assert aimed(Interface.of(EIGHT), EIGHT.accumulator, other) == [] and aimed.total == Aimed().total
+
+    def test_the_point_of_the_parametric_space_that_has_a_class_has_a_wide_view(self):
+        unit = tcm.get_instruction("hopper:mma.m16n8k8.f32.tf32.tf32.f32")
+        other = dataclasses.replace(unit.accumulator, fraction_bits=24)
+        assert _Pair(Interface.of(unit), unit.accumulator, other).wide is not None
 
     def test_an_algorithm_without_a_wide_view_gets_pools_only(self):
         unit = tcm.get_instruction("cdna2:v_mfma_f32_32x32x8f16")

@@ -48,6 +48,27 @@ def test_a_negative_c_cut_to_nothing_leaves_no_sign():
         assert not kernels.matrix_bits(unit, a, b, c, *scales).any()
 
 
+@pytest.mark.parametrize("flushed", ["aligned", "as_zero"])
+@pytest.mark.parametrize("zero_sign", ["ieee", "majority"])
+@pytest.mark.parametrize("fraction_bits", [None, 24])
+def test_products_of_flushed_operands_keep_their_signs(fraction_bits, zero_sign, flushed):
+    """Flushed numbers are zeros of their sign, which the sign of a sum of zeros counts."""
+    rules = {"zero_sign": zero_sign, "flush_inputs": True, "flushed": flushed}
+    unit = Unit(tcm.ParametricDotAdd(4, fraction_bits, **rules), "fp16", "fp16")
+    rng = np.random.default_rng(3)
+    a, b = (rng.choice(np.uint16([0, 0x8000, 0x0001, 0x8001, 0x83FF]), shape) for shape in ((8, 8), (8, 16)))
+    a[:4] |= 0x8000
+    b &= 0x7FFF
+    c = np.full((8, 16), 0x80000000, np.uint32)
+    wanted = reference.mma_bits(unit, a, b, c)
+    assert {0, 0x80000000} == set(wanted.ravel().tolist())
+    for _ in every_isa():
+        for layer in ("auto", "generic"):
+            kernels.set_kernel(layer)
+            assert np.array_equal(kernels.matrix_bits(unit, a, b, c), wanted)
+    kernels.set_kernel(None)
+
+
 def test_pairwise_sums_keep_subnormal_sums_where_nothing_is_flushed():
     unit = Unit(GroupPairwiseSum(flush_results=False, flush_input="none"), "bf16", "bf16")
     rng = np.random.default_rng(5)

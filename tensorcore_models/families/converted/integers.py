@@ -68,7 +68,7 @@ def converted_pass(spec: Any, p: Any) -> Any:
 @lru_cache(256)
 def _table(fmt: Format, via: Format, flush: bool) -> np.ndarray:
     """Converted encodings of all encodings of a format of at most 16 bits."""
-    values = decode(np.arange(1 << 8 * fmt.container.itemsize, dtype=fmt.container), fmt, np.dtype(np.float64))
+    values = decode(np.arange(1 << fmt.bits, dtype=fmt.container), fmt, np.dtype(np.float64))
     table = encode(values, via)
     table[np.isnan(values)] = via.nan_encoding()
     if flush:

@@ -176,10 +176,11 @@ def _kept(spec: Accumulator) -> Accumulator:
     changes = {}
     for path, value in KEPT.items():
         try:
-            value_of(spec, path)
+            present = value_of(spec, path)
         except AttributeError:  # the class has no such field
             continue
-        changes[path] = value
+        if present != value:  # what a class fixes has the value already
+            changes[path] = value
     return with_values(spec, changes)
 
 
