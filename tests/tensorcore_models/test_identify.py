@@ -15,6 +15,7 @@ from tensorcore_models.formats.rounding import decode, encode
 from tensorcore_models.probing.identify import limits, run
 from tensorcore_models.probing.identify.aimed import Aimed, _Pair
 from tensorcore_models.probing.identify.box import as_box, model_answer
+from tensorcore_models.probing.identify.challenge import unwrapped
 from tensorcore_models.probing.identify.equalities import equal_because
 from tensorcore_models.probing.identify.families import families_for
 from tensorcore_models.probing.identify.fields import Family, engine_of
@@ -143,6 +144,19 @@ def test_recorded_answers_of_a_cpu_are_enough(folder, name, expected):
     result = probing.identify(recorded(Path(VECTORS) / "amx" / folder, tcm.get_instruction(name)), vectors=200_000)
     assert result.specification == expected and not result.open_questions
     assert result.vectors > 100_000
+
+
+def test_a_conversion_that_changes_nothing_is_left_out():
+    """The plainer of two specifications that do the same is told: subnormal operands become zero in the chain or before it."""
+    chain = tcm.SequentialFMA(flush_inputs=True, flush_outputs=True)
+    box = as_box(tcm.MatrixEngine(chain, a_format="bf16", k=2))
+    rng = np.random.default_rng(0)
+    batch = pool(box.interface, 500, rng)
+    log = Log(box.interface, batch, box.ask(batch))
+    converted = tcm.accumulators.ConvertedDotAdd(chain, "bf16", True)
+    assert unwrapped(box, log, converted, rng) == chain == unwrapped(box, log, chain, rng)
+    needed = dataclasses.replace(converted, dot=tcm.SequentialFMA())
+    assert unwrapped(box, log, needed, rng) == needed
 
 
 def multiply_then_add(a, b, c):
@@ -535,15 +549,24 @@ class TestMutations:
         model_answer(unit)(changed)  # encodings outside of a format are refused
 
     @pytest.mark.full
-    def test_likes_of_missed_answers_lead_to_the_specification(self, monkeypatch):
-        """A unit of which one answer of the first pool shows several fields, and a short search."""
+    def test_a_unit_is_found_by_likes_of_missed_answers_alone(self, monkeypatch):
+        """A unit of which one answer of the first pool shows several fields, and a search without a last crossing."""
         unit = random_unit(164)
         short = dataclasses.replace(limits.EFFORTS["thorough"], crossing=0, nearly=0)
         monkeypatch.setitem(limits.EFFORTS, "thorough", short)
         found = probing.identify(unit, vectors=20_000, effort="thorough")
         assert same(unit, found.engine, 100_000) and found.queries < MOST_QUERIES
-        monkeypatch.setattr(run, "LIKE_IN_ALL", 0)
-        assert probing.identify(unit, vectors=0, effort="thorough").engine is None
+
+    def test_likes_of_missed_answers_are_missed_more_often_than_others(self):
+        """Products aligned by their leading bits show in few answers, and in far more of the likes of these."""
+        unit = tcm.MatrixEngine(tcm.ParametricDotAdd(4, 24))
+        search = run._Run(as_box(unit), 0, 0, (), (), limits.EFFORTS["quick"], lambda text: None)
+        other = dataclasses.replace(unit.accumulator, normalised_products=True)
+        before, missed = search.log.size, search.log.wrong(other)
+        assert search.ask_like_missed(other)
+        added = search.log.size - before
+        assert added == run.LIKE * run.GENERATIONS
+        assert (search.log.wrong(other) - missed) / added > 3 * missed / before > 0
 
 
 class TestTwoFields:

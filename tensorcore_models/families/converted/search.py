@@ -40,8 +40,8 @@ def _fused_starts(cls: Any, interface: Interface) -> Iterator[Any]:
 
 
 def _chain_starts(cls: Any, interface: Interface) -> Iterator[Any]:
-    for (via, _), flush in itertools.product(carriers(interface), (False, True)):
-        yield cls(SequentialFMA(flush_inputs=flush, flush_outputs=flush), via)
+    for (via, tiny), flush in itertools.product(carriers(interface), (False, True)):
+        yield cls(SequentialFMA(flush_inputs=flush, flush_outputs=flush), via, tiny)
 
 
 def searches(cls: Any) -> tuple[Search, ...]:

@@ -186,6 +186,21 @@ def plainest(
     return spec
 
 
+def unwrapped(box: Box, log: Log, spec: Accumulator, rng: np.random.Generator) -> Accumulator:
+    """The operation inside of a specification, where nothing shows what is around it (a conversion that changes no operand)."""
+    inner = spec.inner.parametric() or spec.inner
+    if inner == spec:
+        return spec
+    pools = DotBatch.joined([_pool(box, turn, rng) for turn in range(QUIET)])
+    try:
+        same = log.wrong(inner, 1) == 0 and not differ(
+            results(inner, log.interface, pools), results(spec, log.interface, pools), log
+        ).any()  # fmt: skip
+    except (ValueError, TypeError):  # it does not take the formats
+        return spec
+    return inner if same else spec
+
+
 def _random_matrices(box: Box, spec: Accumulator, log: Log, kind: str, rng: np.random.Generator) -> DotBatch | None:
     """The dot products of one random product of matrices on which box and specification differ."""
     tile = log.interface.tile(SIDE, SIDE)

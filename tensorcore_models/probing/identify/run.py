@@ -22,7 +22,7 @@ from ..interface import Dot, DotBatch
 from ..shrinking import shrink
 from .aimed import Aimed
 from .box import Box, Fault, as_box, examine, refuse_trivial
-from .challenge import Alternative, Source, challenge, plainest, refute
+from .challenge import Alternative, Source, challenge, plainest, refute, unwrapped
 from .evidence import Counterexample, Evidence, OpenQuestion, equal_values, evidence_of, open_questions
 from .families import families_for, name_of
 from .fields import Family, engine_of, spec_text
@@ -148,6 +148,12 @@ class _Run:
             rivals = challenge(self.box, family, self.log, spec, self.rng, self.sources, self.progress)
             if rivals is None:
                 continue
+            inner = unwrapped(self.box, self.log, spec, self.rng)
+            if inner != spec:
+                family, spec = self.family_of(family, inner), inner
+                rivals = challenge(self.box, family, self.log, spec, self.rng, self.sources, self.progress)
+                if rivals is None:
+                    continue
             plain = plainest(self.box, family, self.log, spec, rivals, self.rng)
             if plain != spec:
                 spec = plain
@@ -167,6 +173,11 @@ class _Run:
             self.log.add(batch, self.box.ask(batch))
         assert family is not None and spec is not None  # ROUNDS is positive
         return family, spec, None
+
+    def family_of(self, family: Family, spec: Accumulator) -> Family:
+        """The family that a specification is told by, where it is looked for; else the one at hand."""
+        name = name_of(family, spec)
+        return next((known for known in self.families if known.name == name), family)
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
         """What the sources say about two specifications for which they found no input."""
