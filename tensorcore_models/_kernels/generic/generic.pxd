@@ -79,6 +79,8 @@ cdef extern from "generic_tiles.h":
         const mpg_packed *b
         const mpg_layout *whole
         const mpg_layout *tail
+        const mpg_matrix *a_source
+        const mpg_matrix *b_source
         const mpg_matrix *c
         char *out
         int64_t columns

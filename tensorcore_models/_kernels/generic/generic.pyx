@@ -434,6 +434,8 @@ cdef void _assign(Call *call, int64_t item, mpg_packed *x, mpg_packed *y) noexce
     """Point the call's job at matrix `item` of the batch."""
     call.job.a = x
     call.job.b = y
+    call.job.a_source = &call.a
+    call.job.b_source = &call.b
     call.job.c = &call.c
     call.job.out = call.out + item * call.jump[3]
 

@@ -13,7 +13,7 @@ MPG_INLINE uint64_t NAME(family_pass)(const mpg_plan *p, const mpg_operands *o, 
     case MPG_FAMILY_FUSED: {
         const mpg_number start = mpg_number_of(c, chained);
         const int late = p->late_c == MPG_C_LATE;
-        const uint64_t dot = NAME(fused)(p, x, ae, y, be, count, layout, special, late ? 0 : &start);
+        const uint64_t dot = NAME(fused)(p, x, ae, y, be, count, layout, special, &o->from, late ? 0 : &start);
         if (!late)
             return dot;
         return NAME(ieee_add)(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c), &p->result,
@@ -24,8 +24,8 @@ MPG_INLINE uint64_t NAME(family_pass)(const mpg_plan *p, const mpg_operands *o, 
         for (int g = 0; g < layout->segments; g++) {
             const int at_g = layout->bounds[g];
             const mpg_number start = mpg_number_of(dot, &p->chained);
-            dot =
-                NAME(fused)(p, x + at_g, ae + at_g, y + at_g, be + at_g, layout->bounds[g + 1] - at_g, layout, special, &start);
+            dot = NAME(fused)(p, x + at_g, ae + at_g, y + at_g, be + at_g, layout->bounds[g + 1] - at_g, layout, special,
+                              &o->from, &start);
         }
         return NAME(ieee_add)(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c), &p->result,
                               &p->late);

@@ -310,7 +310,7 @@ MPG_INLINE int NAME(sum_truncated)(const mpg_plan *p, const SIG *a, const int32_
 }
 
 /* A sum that is exactly zero; `c` is null where it is added to that. */
-static uint64_t NAME(zero)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
+static uint64_t NAME(zero)(const mpg_plan *p, const SIG *a, const SIG *b, int count, const mpg_origin *from,
                            const mpg_number *c)
 {
     const int down = p->rule.rounding == MPG_RD;
@@ -318,9 +318,8 @@ static uint64_t NAME(zero)(const mpg_plan *p, const SIG *a, const int32_t *ae, c
     if (p->zero_sign == MPG_ZERO_POSITIVE)
         return 0;
     for (int q = 0; q < count; q += p->parts) {
-        const int a_sign = NAME(sign_of_parts)(a + q, p->parts), b_sign = NAME(sign_of_parts)(b + q, p->parts);
-        cancels |= a_sign && b_sign;
-        negative += (a_sign ? a_sign < 0 : ae[q] & 1) != (b_sign ? b_sign < 0 : be[q] & 1);
+        cancels |= NAME(sign_of_parts)(a + q, p->parts) && NAME(sign_of_parts)(b + q, p->parts);
+        negative += mpg_negative_product(from, q, p->a.sign_bit, p->b.sign_bit);
     }
     const int all = negative == p->zero_count && (!c || c->negative), any = negative || (c && c->negative);
     const int minus = cancels ? down : p->zero_sign == MPG_ZERO_MAJORITY ? 2 * negative > p->zero_count : all || (down && any);
@@ -332,7 +331,7 @@ static uint64_t NAME(rounded_sum)(int x_negative, UACC x, int64_t x_exponent, in
 
 /* The fused sum of one pass, rounded; `c` is null where it is added to that. */
 static uint64_t NAME(fused)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
-                            const mpg_layout *layout, int special, const mpg_number *c)
+                            const mpg_layout *layout, int special, const mpg_origin *from, const mpg_number *c)
 {
     NAME(addend) total = {0, 0, 0};
     if (!special && p->has_limit) { /* a product can reach the limit only from nearby */
@@ -355,12 +354,12 @@ static uint64_t NAME(fused)(const mpg_plan *p, const SIG *a, const int32_t *ae, 
                             : NAME(sum_by_plan)(p, a, ae, b, be, count, layout, early, &total);
     if (p->late_c == MPG_C_EXACT) {
         if (total.value == 0 && c->significand == 0)
-            return NAME(zero)(p, a, ae, b, be, count, c);
+            return NAME(zero)(p, a, b, count, from, c);
         return NAME(rounded_sum)(total.value < 0, NAME(magnitude)(total.value), total.exponent, c->negative, c->significand,
                                  c->exponent, &p->result, &p->rule);
     }
     if (!found || total.value == 0)
-        return NAME(zero)(p, a, ae, b, be, count, c);
+        return NAME(zero)(p, a, b, count, from, c);
     return NAME(finish)(total.value, total.exponent, &p->result, &p->rule);
 }
 

@@ -82,12 +82,6 @@ typedef struct {
     int negative, kind;
 } mpg_number;
 
-/* Odd for a -0 that takes no part: packed significands of 0 have no other sign. */
-MPG_INLINE int32_t mpg_zero_align(int negative, const mpg_format *f)
-{
-    return f->zero_align - (f->zero_align == MPG_ALIGN_NONE && negative);
-}
-
 MPG_INLINE mpg_number mpg_number_of(uint64_t bits, const mpg_format *f)
 {
     mpg_number x;
@@ -118,7 +112,7 @@ MPG_INLINE mpg_number mpg_number_of(uint64_t bits, const mpg_format *f)
     x.exponent = x.align - f->fraction_bits;
     if (x.significand == 0) {
         x.negative &= f->flush != MPG_FLUSH_POSITIVE;
-        x.align = mpg_zero_align(x.negative, f);
+        x.align = f->zero_align;
     } else if (f->normalise || f->flush) {
         const int32_t leading = x.exponent + mpg_leading_bit(x.significand);
         if (f->normalise)
@@ -128,7 +122,7 @@ MPG_INLINE mpg_number mpg_number_of(uint64_t bits, const mpg_format *f)
             if (f->flush == MPG_FLUSH_POSITIVE)
                 x.negative = 0;
             else if (f->flush == MPG_FLUSH_LIKE_ZERO)
-                x.align = mpg_zero_align(x.negative, f);
+                x.align = f->zero_align;
         }
     }
     return x;

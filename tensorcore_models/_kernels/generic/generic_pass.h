@@ -10,6 +10,7 @@ typedef struct {
     const int32_t *ae, *be;
     const int32_t *a_scale, *a_scale_align, *b_scale, *b_scale_align; /* GROUPS */
     int special;
+    mpg_origin from;
 } mpg_operands;
 
 #define SIG int32_t
@@ -24,8 +25,8 @@ typedef struct {
 static uint64_t mpg_exact_pass(const mpg_plan *p, const mpg_operands *o, int count, int step, uint64_t c)
 {
     const mpg_number start = mpg_number_of(c, step ? &p->chained : &p->c);
-    const uint64_t dot =
-        mpg_exact(p, (const int64_t *)o->a, o->ae, (const int64_t *)o->b, o->be, count, o->special, p->late_c ? 0 : &start);
+    const uint64_t dot = mpg_exact(p, (const int64_t *)o->a, o->ae, (const int64_t *)o->b, o->be, count, o->special, &o->from,
+                                   p->late_c ? 0 : &start);
     if (!p->late_c)
         return dot;
     return mpg_ieee_add_128(mpg_number_of(dot, &p->raw_d), mpg_number_of(c, step ? &p->raw_d : &p->raw_c), &p->result,
@@ -49,6 +50,12 @@ MPG_INLINE uint64_t mpg_pass(const mpg_plan *p, const mpg_operands *o, int64_t s
 #endif
 }
 
+MPG_INLINE mpg_origin mpg_origin_of(const mpg_job *job, int64_t step, const mpg_layout *layout, int64_t i, int64_t j)
+{
+    const mpg_origin from = {job->a_source, job->b_source, i, j, MPG_FIRST_PRODUCT(job->plan, step), layout->order};
+    return from;
+}
+
 /* The same for row i and column j of packed matrices. */
 MPG_INLINE uint64_t mpg_one_pass(const mpg_job *job, int64_t step, const mpg_layout *layout, int64_t i, int64_t j, uint64_t c)
 {
@@ -66,6 +73,7 @@ MPG_INLINE uint64_t mpg_one_pass(const mpg_job *job, int64_t step, const mpg_lay
     o.b_scale = b->scale + j * b->blocks;
     o.b_scale_align = b->scale_align + j * b->blocks;
     o.special = a->special[i * a->steps + step] | b->special[j * b->steps + step];
+    o.from = mpg_origin_of(job, step, layout, i, j);
     return mpg_pass(p, &o, step, layout, c);
 }
 
@@ -112,6 +120,7 @@ MPG_FROM_VECTORS static uint64_t mpg_pass_of_panel(const mpg_job *job, int64_t s
     o.b = p->wide ? (const void *)significands[1] : narrow[1];
     o.ae = aligns[0];
     o.be = aligns[1];
+    o.from = mpg_origin_of(job, step, layout, i, j);
     return mpg_pass(p, &o, step, layout, c);
 }
 

@@ -137,6 +137,21 @@ MPG_INLINE void mpg_elements(const mpg_matrix *x, int64_t i, int64_t j, int widt
 #undef MPG_ELEMENTS
 }
 
+/* Where the operands of a pass came from: packed significands of 0 have no sign. */
+typedef struct {
+    const mpg_matrix *a, *b;
+    int64_t row, column, k;
+    const int32_t *order;
+} mpg_origin;
+
+/* Whether the product of position `q` of a pass is negative. */
+MPG_INLINE int mpg_negative_product(const mpg_origin *from, int q, uint64_t a_sign, uint64_t b_sign)
+{
+    const int64_t k = from->k + from->order[q];
+    const int a = (mpg_element(from->a, from->row, k) & a_sign) != 0;
+    return a != ((mpg_element(from->b, from->column, k) & b_sign) != 0);
+}
+
 /* Rounding to the result format by operations on a magnitude with its leading bit in place 62, for normal results. */
 typedef struct {
     const mpg_result *result;
@@ -157,7 +172,7 @@ typedef struct {
     const mpg_plan *plan;
     const mpg_packed *a, *b;
     const mpg_layout *whole, *tail;
-    const mpg_matrix *c;
+    const mpg_matrix *a_source, *b_source, *c;
     char *out;
     int64_t columns;
     int out_size, isa;

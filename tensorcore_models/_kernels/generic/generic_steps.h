@@ -90,7 +90,7 @@ static uint64_t mpg_long_finish(uint64_t *limbs, int count, int32_t base, const 
 #define MPG_LONG_HEADROOM 140
 
 static uint64_t mpg_exact(const mpg_plan *p, const int64_t *a, const int32_t *ae, const int64_t *b, const int32_t *be,
-                          int count, int special, const mpg_number *c)
+                          int count, int special, const mpg_origin *from, const mpg_number *c)
 {
     uint64_t limbs[MPG_MAX_LIMBS];
     if (special || p->has_limit || (c && c->kind != MPG_FINITE)) {
@@ -111,7 +111,7 @@ static uint64_t mpg_exact(const mpg_plan *p, const int64_t *a, const int32_t *ae
             high = place > high ? place : high;
         }
     if (high < 0)
-        return mpg_zero_128(p, a, ae, b, be, count, c);
+        return mpg_zero_128(p, a, b, count, from, c);
     const int first = (int)(low / 64), needed = (int)((high + MPG_LONG_HEADROOM) / 64) + 1;
     const int used = (needed < p->limbs ? needed : p->limbs) - first;
     const int64_t bottom = 64 * (int64_t)first;
@@ -131,7 +131,7 @@ static uint64_t mpg_exact(const mpg_plan *p, const int64_t *a, const int32_t *ae
     int nothing = 1;
     for (int i = 0; i < used; i++)
         nothing &= limbs[i] == 0;
-    return nothing ? mpg_zero_128(p, a, ae, b, be, count, c)
+    return nothing ? mpg_zero_128(p, a, b, count, from, c)
                    : mpg_long_finish(limbs, used, p->base + (int32_t)bottom, &p->result, &p->rule);
 }
 

@@ -38,8 +38,7 @@ VFN V_(number) V_(number_of)(V bits, const mpg_format *f)
         if (f->flush == MPG_FLUSH_LIKE_ZERO)
             zero = V_(equal)(x.significand, none);
     }
-    const V minus = f->zero_align == MPG_ALIGN_NONE ? x.negative : none; /* one less for -0 */
-    x.align = V_(pick)(zero, V_(all)(f->zero_align) + minus, x.align);
+    x.align = V_(pick)(zero, V_(all)(f->zero_align), x.align);
     return x;
 }
 

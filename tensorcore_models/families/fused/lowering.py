@@ -36,16 +36,12 @@ def plan_fields(spec: Any, formats, scale: Format | None, block_size: int | None
     if spec.c_position == "exact":
         plans.require(spec.output_rounding != "rd" or spec.zero_sign != "positive", "+0 where c cancels, rounding down")
     if spec.zero_sign != "positive":
-        flushed = spec.flush_inputs and spec.flushed == "aligned"
-        known = (spec.zero_operand == "skip" and not flushed) or spec.fraction_bits is None
-        plans.require(known and scale is None, "signs of zeros that have exponents or scales")
+        plans.require(scale is None, "signs of zeros that have scales")
         fields.update(zero_sign=_ZERO_SIGNS[spec.zero_sign], zero_count=spec.terms + spec.padding)
     limit_products(fields, spec.product_overflow_exponent)
     if spec.fraction_bits is None:
         for name in {"a", "b", "c", "chained", "scale"} & set(fields):
             fields[name]["zero_align"] = plans.ALIGN_NONE  # nothing is cut off: zeros add nothing, wherever they are
-            if fields[name]["flush"] == plans.FLUSH_SIGNED:
-                fields[name]["flush"] = plans.FLUSH_LIKE_ZERO
         return fields | _exact_fields(spec, formats, scale, operands)
     if spec.integer_bits is not None:
         fields["integer_bits"] = spec.integer_bits
