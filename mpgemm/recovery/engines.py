@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import tensorcore_models as tcm
 from mpgemm.recovery.exact_sums import exact_bits, exact_products
-from mpgemm.recovery.methods import RecoveryMethod
+from mpgemm.recovery.methods import RecoveryMethod, list_methods
 from tensorcore_models import hardware
 from tensorcore_models.catalogue import canonical_device
 from tensorcore_models.catalogue.devices import DEVICES
@@ -125,7 +125,7 @@ def device_engine(
     device = canonical_device(device)
     arch = DEVICES[device][0] if device in DEVICES else device
     fmt = operand_format(fmt).name
-    d_format = d_format or {"fp64": "fp64", "s8": "s32", "u8": "s32", "s4": "s32"}.get(fmt, "fp32")
+    d_format = d_format or _sum_format(fmt)
     try:
         return tcm.default_instruction(device, fmt, d_format, path, b_format)
     except ValueError as error:
@@ -231,8 +231,15 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
     TypeError
         If it is neither a string nor an engine.
     """
-    if engine is None:
-        engine = method.default_engine
+    engine = method.default_engine if engine is None else engine
+    try:
+        return _resolved(engine, method)
+    except UnsuitableEngine as error:
+        raise UnsuitableEngine(f"{error}; {_instead(engine, method)}") from None
+
+
+def _resolved(engine, method: RecoveryMethod) -> Engine:
+    """As :func:`resolve_engine`, with what does not fit alone as the reason."""
     if isinstance(engine, str):
         engine = _by_name(engine, method)
     if not isinstance(engine, Engine):
@@ -244,14 +251,12 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
         takes = f"{a} words" if a == b else f"{a} and {b} words"
         takes += " with block scales" if engine.scale_format is not None else ""
         raise UnsuitableEngine(
-            f"method {method.name!r} needs words of {' or '.join(method.formats)}, {engine.label} takes {takes}; "
-            f"engines that would do: {', '.join(suitable_engines(method))}"
+            f"method {method.name!r} needs words of {' or '.join(method.formats)}, {engine.label} takes {takes}"
         )
     if method.scaled_input and engine.largest_input_scale < method.word_scale(engine.formats[0]):
         raise UnsuitableEngine(
             f"method {method.name!r} needs a unit that scales its accumulator input (tcgen05.mma with scale-input-d), "
-            f"{engine.label} does not; engines that would do: {', '.join(suitable_engines(method))}; bf16x9 runs here, in an "
-            "order of our own"
+            f"{engine.label} does not; bf16x9 runs here, in an order of our own"
         )
     if method.exact and not method.integer and exact_products(engine, method.largest_product) < 1:
         raise UnsuitableEngine(
@@ -281,14 +286,43 @@ def _by_name(name: str, method: RecoveryMethod) -> Engine:
     if ":" in name:
         return tcm.get_instruction(name)
     device, _, path = name.partition("/")
-    known = list(dict.fromkeys(row.a_format for row in tcm.list_instructions(device)))
+    rows = [row for row in tcm.list_instructions(device) if row.scale_format is None]
+    known = list(dict.fromkeys(row.a_format for row in rows))
+    summed = [fmt for fmt in known if any(_sums(row, fmt) for row in rows)]
     for fmt in method.formats:
-        if fmt in known:
+        if fmt in summed or (path and fmt in known):
             return device_engine(device, fmt, path=path or None)
+    takes = ", ".join(known)
+    if set(known) & set(method.formats):
+        takes = ", ".join(dict.fromkeys(f"{row.a_format} to {row.d_format}" for row in rows))
     raise UnsuitableEngine(
-        f"method {method.name!r} needs words of {' or '.join(method.formats)}, {device} takes {', '.join(known)}; "
-        f"engines that would do: {', '.join(suitable_engines(method))}"
+        f"method {method.name!r} needs words of {' or '.join(method.formats)}, {device} takes {takes}"
     )
+
+
+def _sum_format(fmt: str) -> str:
+    """The format in which products of a word format are summed where nobody says another one."""
+    return {"fp64": "fp64", "s8": "s32", "u8": "s32", "s4": "s32"}.get(fmt, "fp32")
+
+
+def _sums(row: tcm.Instruction, fmt: str) -> bool:
+    """Whether an instruction multiplies words of a format with each other and adds them up in the usual one."""
+    return (row.a_format, row.b_format, row.c_format, row.d_format) == (fmt, fmt, *(_sum_format(fmt),) * 2)
+
+
+def _instead(engine: str | Engine, method: RecoveryMethod) -> str:
+    """What runs where a method does not: other methods on the engine, and the method on other engines."""
+    name = engine if isinstance(engine, str) else engine.label
+    others = [row.name for row in list_methods() if _takes(engine, row)]
+    there = f"methods that {name} runs: {', '.join(others)}; " if others else ""
+    return f"{there}engines that would do: {', '.join(suitable_engines(method))}"
+
+
+def _takes(engine: str | Engine, method: RecoveryMethod) -> bool:
+    try:
+        return bool(_resolved(engine, method))
+    except ValueError:
+        return False
 
 
 def hardware_engine(name: str) -> Engine:

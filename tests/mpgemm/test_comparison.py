@@ -23,11 +23,43 @@ from mpgemm.experiments.framework_names import FRAMEWORK_NAMES, method_of
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.methods import build_methods
 from mpgemm.options.compare import FIGURES, TABLES
+from mpgemm.recovery.engines import UnsuitableEngine, resolve_engine
 
 
 def pair(k=48):
     rng = np.random.default_rng(0)
     return rng.uniform(-1, 1, (5, k)).astype(np.float32), rng.uniform(-1, 1, (k, 4)).astype(np.float32)
+
+
+def test_an_engine_without_the_words_leaves_the_others_their_rows():
+    found = compare(["markidis", "sgemm_cube"], ["gaudi3", "riscv", "apple_amx", "a100"], *pair())
+    assert [(r.method, r.requested) for r in found] == [
+        (method, engine) for method in ("markidis", "sgemm_cube") for engine in ("gaudi3", "a100")
+    ]
+    assert [row[:2] for row in found.skipped] == [
+        (method, engine) for method in ("markidis", "sgemm_cube") for engine in ("riscv", "apple_amx")
+    ]
+    riscv, apple = (reason for *_, reason in found.skipped[:2])
+    assert "riscv takes bf16, e4m3fn, e5m2, fp32, s8, u8; methods that riscv runs: bf16, " in riscv
+    assert "apple_amx takes fp16 to fp16, fp32 to fp32, fp64 to fp64; methods that apple_amx runs: fp32, fp64;" in apple
+
+
+@pytest.mark.parametrize("engine", ["riscv", "apple_amx", "gaudi2", "v100", "910b4"])
+def test_methods_that_an_engine_is_said_to_run_run_there(engine):
+    said = set()
+    for method in mpgemm.list_methods():
+        try:
+            resolve_engine(engine, method)
+        except UnsuitableEngine as error:
+            said.update(re.search(r"methods that .* runs: ([^;]*)", str(error))[1].split(", "))
+    assert said == {method.name for method in mpgemm.list_methods() if runs(engine, method)}
+
+
+def runs(engine, method) -> bool:
+    try:
+        return bool(resolve_engine(engine, method))
+    except UnsuitableEngine:
+        return False
 
 
 def test_records_say_what_was_measured():
