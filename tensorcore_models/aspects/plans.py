@@ -115,6 +115,7 @@ def rule_fields(
     saturate=False,
     flush=FLUSH_NONE,
     positive=False,
+    positive_zero=False,
 ) -> dict:
     """mpg_rule of generic_number.h: how sums are rounded into it, `kept` bits of the fraction."""
     all_ones = fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)
@@ -127,6 +128,7 @@ def rule_fields(
         "flush": flush,
         "nan_operand": ieee and spec.nan == "x86" and not saturate,
         "positive_underflow": positive,
+        "positive_zero": positive_zero,
         "nan_code": all_ones if ieee and spec.nan == "all_ones" else fmt.nan_bits,
     }
 

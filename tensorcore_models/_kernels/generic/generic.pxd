@@ -23,7 +23,7 @@ cdef extern from "generic_tiles.h":
         uint64_t sign_bit, zero_sign, max_code, inf_code, inf_sign
 
     ctypedef struct mpg_rule:
-        int rounding, kept_bits, to_inf, saturate, flush, nan_operand, positive_underflow
+        int rounding, kept_bits, to_inf, saturate, flush, nan_operand, positive_underflow, positive_zero
         uint64_t nan_code
 
     ctypedef struct mpg_plan:

@@ -74,6 +74,7 @@ cdef mpg_rule _rule(fields):
     r.flush = fields["flush"]
     r.nan_operand = fields["nan_operand"]
     r.positive_underflow = fields["positive_underflow"]
+    r.positive_zero = fields["positive_zero"]
     r.nan_code = fields["nan_code"]
     return r
 

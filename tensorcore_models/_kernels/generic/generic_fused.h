@@ -528,7 +528,7 @@ static uint64_t NAME(rounded_sum)(int x_negative, UACC x, int64_t x_exponent, in
     const UACC x_sign = (UACC)0 - (UACC)(x_negative != 0), y_sign = (UACC)0 - (UACC)(y_negative != 0);
     const ACC sum = (ACC)((x ^ x_sign) - x_sign) + (ACC)((y ^ y_sign) - y_sign);
     if (sum == 0)
-        return r->rounding == MPG_RD ? t->zero_sign : 0;
+        return r->rounding == MPG_RD && !r->positive_zero ? t->zero_sign : 0;
     return NAME(finish)(sum, unit, t, r);
 }
 

@@ -175,6 +175,7 @@ typedef struct {
     int flush;              /* MPG_FLUSH_...: which results become zero */
     int nan_operand;        /* x86: a NaN result is the first NaN operand, made quiet; nan_code after an invalid operation */
     int positive_underflow; /* nonzero sums that become zero are +0 */
+    int positive_zero;      /* numbers that cancel are +0 where rounding down, too */
     uint64_t nan_code;
 } mpg_rule;
 

@@ -90,6 +90,6 @@ VFN V V_(ieee_add)(const V_(number) * x, const V_(number) * y, const mpg_vector_
     const V both = x_zero & y_zero;
     V minus = both & x->negative & y->negative;
     if (v->rule->rounding == MPG_RD)
-        minus = V_(pick)(both, x->negative | y->negative, ~none);
+        minus = V_(pick)(both, x->negative | y->negative, v->rule->positive_zero ? none : ~none);
     return V_(pick)(V_(equal)(sum, none), minus & v->result->zero_sign, code);
 }

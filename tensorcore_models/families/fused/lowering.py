@@ -33,8 +33,7 @@ def plan_fields(spec: Any, formats, scale: Format | None, block_size: int | None
         late_c=_C_POSITIONS[spec.c_position],
         late=rule_fields(d, spec, spec.late_rounding, to_inf=spec.late_rounding == "ro", flush=spec.flush_outputs),
     )
-    if spec.c_position == "exact":
-        plans.require(spec.output_rounding != "rd" or spec.zero_sign != "positive", "+0 where c cancels, rounding down")
+    fields["rule"]["positive_zero"] = spec.zero_sign == "positive"
     if spec.zero_sign != "positive":
         plans.require(scale is None, "signs of zeros that have scales")
         fields.update(zero_sign=_ZERO_SIGNS[spec.zero_sign], zero_count=spec.terms + spec.padding)
