@@ -140,6 +140,8 @@ int product(const mpg_plan *p, const int32_t *arrangement, int m, int n, int k, 
     job.a = &x;
     job.b = &y;
     job.whole = job.tail = &layout;
+    job.a_source = &from_a;
+    job.b_source = &from_b;
     job.c = &from_c;
     job.out = d;
     job.columns = n;
