@@ -578,16 +578,9 @@ class TestTwoFields:
     near = dataclasses.replace(true, fraction_bits=true.fraction_bits + 1, exponent_floor=true.exponent_floor + 1)
     family = next(f for f in families_for(interface) if f.name == "fused sums")
 
-    def log(self, agreed: bool) -> Log:
-        batch = pool(self.interface, 3000, np.random.default_rng(1))
-        answers = results(self.true, self.interface, batch)
-        if agreed:
-            both = answers == results(self.near, self.interface, batch)
-            batch, answers = batch.rows(both), answers[both]
-        return Log(self.interface, batch, answers)
-
     def test_both_are_changed_where_one_does_not_help(self, monkeypatch):
-        log = self.log(agreed=False)
+        batch = pool(self.interface, 9000, np.random.default_rng(1))
+        log = Log(self.interface, batch, results(self.true, self.interface, batch))
         assert log.wrong(self.near)
         assert descend(self.family, log, self.near)[1] == 0
         monkeypatch.setattr(Family, "slides", lambda *args: iter(()))
