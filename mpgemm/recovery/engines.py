@@ -102,7 +102,11 @@ def hypothetical_engine(
 
 
 def device_engine(
-    device: str, fmt: str, b_format: str | None = None, d_format: str | None = None, path: str | None = None
+    device: str,
+    fmt: str | tcm.Format,
+    b_format: str | None = None,
+    d_format: str | None = None,
+    path: str | None = None,
 ) -> tcm.Instruction:
     """The instruction of a device for operands of these formats; where paths compute differently, the :data:`USUAL_PATH`.
 
@@ -124,10 +128,11 @@ def device_engine(
     """
     device = canonical_device(device)
     arch = DEVICES[device][0] if device in DEVICES else device
-    fmt = operand_format(fmt).name
+    row = operand_format(fmt)  # e4m3 alone is a spelling of e4m3fn: the format goes on, not its name
+    fmt = row.name
     d_format = d_format or _sum_format(fmt)
     try:
-        return tcm.default_instruction(device, fmt, d_format, path, b_format)
+        return tcm.default_instruction(device, row, d_format, path, b_format)
     except ValueError as error:
         if path is None and "differently by path" in str(error) and arch in USUAL_PATH:
             return tcm.default_instruction(device, fmt, d_format, USUAL_PATH[arch], b_format)
@@ -291,7 +296,7 @@ def _by_name(name: str, method: RecoveryMethod) -> Engine:
     summed = [fmt for fmt in known if any(_sums(row, fmt) for row in rows)]
     for fmt in method.formats:
         if fmt in summed or (path and fmt in known):
-            return device_engine(device, fmt, path=path or None)
+            return device_engine(device, tcm.get_format(fmt), path=path or None)
     takes = ", ".join(known)
     if set(known) & set(method.formats):
         takes = ", ".join(dict.fromkeys(f"{row.a_format} to {row.d_format}" for row in rows))
