@@ -103,7 +103,7 @@ def hypothetical_engine(
 
 def device_engine(
     device: str,
-    fmt: str | tcm.Format,
+    fmt: str | tcm.Format | tcm.IntegerFormat,
     b_format: str | None = None,
     d_format: str | None = None,
     path: str | None = None,

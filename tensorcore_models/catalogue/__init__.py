@@ -5,7 +5,7 @@ import re
 from functools import cache
 
 from ..engines.instruction import Instruction
-from ..formats import format_family, operand_format
+from ..formats import Format, IntegerFormat, format_family, operand_format
 from ..formats.names import FORMAT_ALIASES
 from . import amd, apple, arm, ascend, gaudi, names, nvidia, other, riscv, tenstorrent
 from .devices import DEVICES
@@ -241,7 +241,11 @@ def _not_found(arch: str, resolved: str, name: str) -> str:
 
 
 def default_instruction(
-    arch: str, a_format: str, d_format: str = "fp32", path: str | None = None, b_format: str | None = None
+    arch: str,
+    a_format: str | Format | IntegerFormat,
+    d_format: str = "fp32",
+    path: str | None = None,
+    b_format: str | None = None,
 ) -> Instruction:
     """The instruction that a GEMM of these formats uses on an architecture or device.
 
@@ -252,7 +256,8 @@ def default_instruction(
     ----------
     arch : str
         Architecture or device.
-    a_format, d_format : str
+    a_format : str or Format
+    d_format : str
         Formats of a (and b, unless `b_format` is given) and of d (and c).
     path : str, optional
         Needed where paths compute differently.
