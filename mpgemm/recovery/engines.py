@@ -12,6 +12,7 @@ from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.catalogue.nvidia import ARCHITECTURES
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
+from tensorcore_models.formats import IntegerFormat
 from tensorcore_models.formats.names import format_family, operand_format, unknown_format
 
 #: The path that "arch" or "device" alone means where paths compute differently.
@@ -103,7 +104,7 @@ def hypothetical_engine(
 
 def device_engine(
     device: str,
-    fmt: str | tcm.Format | tcm.IntegerFormat,
+    fmt: str | tcm.Format | IntegerFormat,
     b_format: str | None = None,
     d_format: str | None = None,
     path: str | None = None,
