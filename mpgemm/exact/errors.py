@@ -13,7 +13,7 @@ is infinite and so is every metric over it. No metric is ever NaN.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from typing import Any, Literal
@@ -290,10 +290,25 @@ def _exact_sizes(exact: ExactResult) -> np.ndarray:
 
 
 def _row_norms(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(2-norms of the rows over their finite elements, each times 2^-e; e)."""
-    values = np.where(np.isfinite(x), x, 0).astype(np.float64)
-    exponents = np.frexp(np.abs(values).max(axis=1, initial=0.0))[1]
-    return np.sqrt(np.square(np.ldexp(values, -exponents[:, None])).sum(axis=1)), exponents
+    """(2-norms of the rows over their finite elements, each times 2^-e; e), a slice of them at a time."""
+    largest, squares = np.zeros(x.shape[0]), np.zeros(x.shape[0])
+    for rows, values in _finite_slices(x):
+        largest[rows] = np.maximum(largest[rows], np.abs(values).max(axis=1, initial=0.0))
+    exponents = np.frexp(largest)[1]
+    for rows, values in _finite_slices(x):
+        squares[rows] += np.square(np.ldexp(values, -exponents[rows, None])).sum(axis=1)
+    return np.sqrt(squares), exponents
+
+
+def _finite_slices(x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """(rows, their elements in some columns as float64, 0 where they are not finite), at most `_NORM_SLICE` at a time."""
+    height = max(_NORM_SLICE // max(x.shape[1], 1), 1)
+    for row in range(0, x.shape[0], height):
+        rows = slice(row, row + height)
+        for column in range(0, x.shape[1], _NORM_SLICE):
+            values = x[rows, column : column + _NORM_SLICE].astype(np.float64)
+            values[~np.isfinite(values)] = 0.0
+            yield rows, values
 
 
 def _norm_inf(x: np.ndarray) -> float:
@@ -306,16 +321,12 @@ def _norm_inf(x: np.ndarray) -> float:
 
 
 def _input_norm_inf(x: np.ndarray) -> float:
-    """Largest row sum over the finite elements, a slice of them at a time."""
-    largest, rows = 0.0, max(_NORM_SLICE // max(x.shape[1], 1), 1)
-    for row in range(0, x.shape[0], rows):
-        sums = 0.0
-        for column in range(0, x.shape[1], _NORM_SLICE):
-            values = np.abs(x[row : row + rows, column : column + _NORM_SLICE].astype(np.float64))
-            with np.errstate(over="ignore"):
-                sums = sums + np.where(np.isfinite(values), values, 0.0).sum(axis=1)
-        largest = max(largest, float(np.max(sums)))
-    return largest
+    """Largest row sum over the finite elements."""
+    sums = np.zeros(x.shape[0])
+    for rows, values in _finite_slices(x):
+        with np.errstate(over="ignore"):
+            sums[rows] += np.abs(values).sum(axis=1)
+    return float(sums.max(initial=0.0))
 
 
 def _mean(x: np.ndarray) -> float:

@@ -181,7 +181,7 @@ class ComparisonJudge:
         near = math.isclose(float(of_sizes), self.fp32.normwise, rel_tol=0.06)
         return near and math.isclose(float(of_product), self.fp32.frobenius, rel_tol=0.06) and self.fp32.bits < 1
 
-    def cheapest(self, said, engines, wanted, method, passes, rate, cost, bits, others):
+    def cheapest(self, said, engines, wanted, method, passes, rate, cost, bits, worst, grade, others):
         unknown = set(others.split(", ")) if others else set()
         for engine in engines.split(", "):
             said.add((engine, wanted))
@@ -197,7 +197,17 @@ class ComparisonJudge:
                 return False
             if not same_bits(bits, self.measured[method, engine].bits):
                 return False
+            if not self.worst_element(self.measured[method, engine].componentwise, wanted, worst, grade):
+                return False
         return True
+
+    def worst_element(self, error, wanted, told, grade):
+        """Told where the worst element has fewer bits than were asked for; grade A is (k + 1) u over |A||B|, u = 2^-24."""
+        kept = math.inf if error == 0 else -math.log2(error)
+        fewer = wanted != "FP32" and kept < float(wanted.split()[0])
+        if told is None:
+            return not fewer
+        return fewer and same_bits(told, kept) and (grade == "A") == (error <= (self.a.shape[1] + 1) * 2.0**-24)
 
     def no_cost(self, said, engines, wanted, listed):
         names = re.findall(r"([\w:=,]+?) \((\d+) pass(?:es)?, " + _BITS + r"\)", listed)
@@ -241,7 +251,8 @@ SENTENCES = (
     (r"The results cancel: FP32's error is (\S+) of \|A\|\|B\| and yet (\S+) of the product \(norms\), so FP32 is nothing to "
      r"reach here\.", ComparisonJudge.cancels),
     (rf"(.*): the cheapest that reaches {_WANTED} is {_METHOD}: (\d+) pass(?:es)? at ([\d.]+) TFLOP/s, ([\d.]+) ms for 10\^12 "
-     rf"operations, {_BITS}\.(?: Reached, too, at a cost that is not known, by (.*)\.)?", ComparisonJudge.cheapest),
+     rf"operations, {_BITS}(?: in the norm, {_BITS} in the worst element over \|A\|\|B\| \(grade ([ABC-])\))?\."
+     r"(?: Reached, too, at a cost that is not known, by (.*)\.)?", ComparisonJudge.cheapest),
     (rf"(.*): {_WANTED} is reached by (.*); which is cheapest is not known, as no rate is\.", ComparisonJudge.no_cost),
     (rf"(.*): none reaches {_WANTED}; the best is {_METHOD} \({_BITS}\)\.", ComparisonJudge.none_reaches),
     (r"Rate of (.*): (.*)\.", ComparisonJudge.rate_of),
