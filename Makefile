@@ -38,7 +38,7 @@ bench:
 # Arm's rows against qemu's instructions; the plain-C lanes compiled for aarch64 and run there by qemu, on cases made here.
 CROSS_CC ?= aarch64-linux-gnu-gcc
 CROSS_RUN ?= qemu-aarch64
-UNITS_FLAGS := -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -I tensorcore_models/_kernels -I mpgemm/_kernels
+UNITS_FLAGS := -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function $(addprefix -I ,$(wildcard tensorcore_models/_kernels/*/)) -I mpgemm/_kernels
 cross:
 	$(PREPARE) test
 	@command -v $(CROSS_CC) >/dev/null || { echo "make cross needs $(CROSS_CC): install gcc-aarch64-linux-gnu"; exit 1; }
@@ -47,14 +47,14 @@ cross:
 	@echo '#include <stdio.h>' | $(CROSS_CC) -E - >/dev/null 2>&1 || { echo "make cross needs a C library for $(CROSS_CC): install libc6-dev-arm64-cross"; exit 1; }
 	mkdir -p out
 	$(BIN)/python tests/cross/make_cases.py out/lanes_cases.bin
-	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static $(addprefix -I ,$(wildcard tensorcore_models/_kernels/*)) \
+	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static $(addprefix -I ,$(wildcard tensorcore_models/_kernels/*/)) \
 		tests/cross/lanes_selftest.c -o out/lanes_selftest -lm
 	$(CROSS_RUN) out/lanes_selftest out/lanes_cases.bin
 	$(BIN)/python tests/cross/make_group_cases.py out/group_cases.bin
-	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static $(addprefix -I ,$(wildcard tensorcore_models/_kernels/*)) \
+	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static $(addprefix -I ,$(wildcard tensorcore_models/_kernels/*/)) \
 		tests/cross/groups_selftest.c -o out/groups_selftest -lm
 	$(CROSS_RUN) out/groups_selftest out/group_cases.bin
-	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static $(addprefix -I ,$(wildcard tensorcore_models/_kernels/*)) \
+	$(CROSS_CC) -O3 -ffp-contract=off -fno-strict-aliasing -Wno-unused-function -static $(addprefix -I ,$(wildcard tensorcore_models/_kernels/*/)) \
 		tests/cross/chains_selftest.c -o out/chains_selftest -lm
 	$(CROSS_RUN) out/chains_selftest
 	$(CC) $(UNITS_FLAGS) tests/cross/units_selftest.c -o out/units_here -lm

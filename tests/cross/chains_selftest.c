@@ -48,7 +48,7 @@ static int64_t run_case(int64_t m, int64_t n, int64_t k, int size, int64_t every
 {
     const int width = mpg_chain_width(size, MPG_ISA_BASELINE);
     const int64_t pass = mpg_chain_pass(every, MPG_ISA_BASELINE), passes = (k + pass - 1) / pass;
-    const int64_t groups = (m + MPG_CHAIN_ROWS - 1) / MPG_CHAIN_R, panels = (n + width - 1) / width;
+    const int64_t groups = (m + MPG_CHAIN_ROWS - 1) / MPG_CHAIN_ROWS, panels = (n + width - 1) / width;
     char *a = malloc((size_t)(m * k * size)), *b = malloc((size_t)(k * n * size)), *d = malloc((size_t)(m * n * size));
     char *packed_a = malloc((size_t)(groups * MPG_CHAIN_ROWS * passes * MPG_CHAIN_LONGEST * size));
     char *packed_b = malloc((size_t)(panels * width * passes * pass * size));

@@ -55,7 +55,7 @@ static int run_groups(FILE *file, const int64_t *h, int swapped, const int32_t *
     memcpy(&job.task, words, sizeof(job.task));
     job.task.group += job.task.group % 2;
     job.groups = (k + (int64_t)words[0] * words[1] - 1) / ((int64_t)words[0] * words[1]) * words[1];
-    return mpg_group_run_items(&job, 0, 1) && !mark;
+    return mpg_group_run_items(&job.batch, 0, 1) && !mark;
 }
 
 static int run_integers(const int64_t *h, int swapped, const int32_t *words, const void *a, const void *b, void *d)
@@ -71,7 +71,7 @@ static int run_integers(const int64_t *h, int swapped, const int32_t *words, con
                                    .row_step = swapped ? 1 : n,
                                    .column_step = swapped ? n : 1,
                                    .d = d};
-    return mpg_integer_run_items(&job, 0, 1);
+    return mpg_integer_run_items(&job.batch, 0, 1);
 }
 
 int main(int count, char **arguments)

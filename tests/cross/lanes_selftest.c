@@ -48,12 +48,14 @@ static void run_wide(const int64_t *h, const mpg_operand *f, const void *task, c
     uint32_t *ae = calloc((size_t)(m * length), 4), *al = calloc((size_t)(m * length), 4);
     int16_t *be = calloc((size_t)(panels * MPG_WIDE * length), 2), *bl = calloc((size_t)(panels * MPG_WIDE * length), 2);
     uint8_t *rows = calloc((size_t)m, 1), *columns = calloc((size_t)n, 1);
+    const int signs = MPG_WIDE_TRUNCATES((const mpg_wide_task *)task);
     for (int64_t i = 0; i < m; i++)
-        mpg_wide_pack_a(a, f, i, 0, length, 0, av + i * length, ae + i * length, al + i * length, rows, MPG_ISA_BASELINE);
+        mpg_wide_pack_a(a, f, i, 0, length, 0, signs, av + i * length, ae + i * length, al + i * length, rows,
+                        MPG_ISA_BASELINE);
     for (int64_t p = 0; p < panels; p++) {
         const int64_t first = p * MPG_WIDE;
         const int count = (int)(n - first < MPG_WIDE ? n - first : MPG_WIDE);
-        mpg_wide_pack_b(b, f + 1, first, count, 0, length, bv + first * length, be + first * length, bl + first * length,
+        mpg_wide_pack_b(b, f + 1, first, count, 0, length, signs, bv + first * length, be + first * length, bl + first * length,
                         columns, MPG_ISA_BASELINE);
         mpg_wide_tile(task, av, ae, al, length, m, bv + first * length, be + first * length, bl + first * length, count,
                       d + first, redo + first, n, MPG_ISA_BASELINE);

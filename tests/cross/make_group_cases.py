@@ -31,7 +31,7 @@ def case(unit, m: int, n: int, k: int, rng) -> bytes:
     header = np.array([unit.scale_format is not None, m, n, k, unit.block_size or 0], np.int64).tobytes()
     if unit.scale_format is None:
         a, b, c, *_ = integers_near_the_end(rng, (a, b, c))
-        task = words(plan.terms, plan.clamp, plan.a.keep, plan.a.flip, plan.b.keep, plan.b.flip)
+        task = words(plan.task.terms, plan.task.clamp, plan.a.keep, plan.a.flip, plan.b.keep, plan.b.flip)
         parts = [a, b, c, kernels.generic_bits(low, a, b, c)]
         return header + task + b"".join(np.ascontiguousarray(x).tobytes() for x in parts)
     top = get_format(unit.scale_format).max_bits
