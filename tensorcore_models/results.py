@@ -5,9 +5,24 @@ import math
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 #: Of the headline in a result's repr.
 MOST_CHARACTERS = 100
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a search that keeps what it has found.
+
+    Attributes
+    ----------
+    known : Any
+        What is known so far: a sentence, or a result without the parts that were not reached.
+    """
+
+    def __init__(self, known: Any):
+        super().__init__(known)
+        self.known = known
 
 
 class Result(ABC):

@@ -27,6 +27,7 @@ from tensorcore_models.engines.scaling import read_scales
 from tensorcore_models.formats import Format, IntegerFormat, get_float_format
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.machine.threads import one_thread
+from tensorcore_models.results import Interrupted
 
 #: Multiplications up to which every element of a given product is looked at; of larger ones rows and columns are.
 WHOLE = 1 << 32
@@ -36,20 +37,6 @@ SHAPE = (256, 256)
 SMALL = 32
 
 Progress = Callable[[int, int, str], None]
-
-
-class Interrupted(KeyboardInterrupt):
-    """A tolerance that was interrupted, with what is known so far.
-
-    Attributes
-    ----------
-    known : Tolerance
-        Without a statistical line, or with that of the draws that were made.
-    """
-
-    def __init__(self, known: Tolerance):
-        super().__init__()
-        self.known = known
 
 
 @default_fp_state

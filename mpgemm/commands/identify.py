@@ -13,8 +13,8 @@ from mpgemm.inputs.files import atomic_writer
 from mpgemm.reporting.report import json_text, say
 from tensorcore_models import hardware, probing
 from tensorcore_models.probing import formal
-from tensorcore_models.probing.identify.outcome import Interrupted
 from tensorcore_models.probing.identify.page import page
+from tensorcore_models.results import Interrupted
 
 
 def run(args: argparse.Namespace) -> int:

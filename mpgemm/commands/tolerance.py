@@ -5,7 +5,7 @@ import math
 import sys
 
 from mpgemm.bounds.tolerance_result import Checked, Line, Statistical, Tolerance
-from mpgemm.bounds.tolerances import SHAPE, Interrupted, tolerance
+from mpgemm.bounds.tolerances import SHAPE, tolerance
 from mpgemm.bounds.vacuity import Vacuity
 from mpgemm.commands.check import orders_of
 from mpgemm.commands.matrices import given_pair, parameters_of
@@ -14,6 +14,7 @@ from mpgemm.inputs.files import read_matrix
 from mpgemm.options.prose import wrapped
 from mpgemm.options.tolerance import K
 from mpgemm.reporting import report
+from tensorcore_models.results import Interrupted
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,12 +7,13 @@ import tensorcore_models as tcm
 from mpgemm.commands import library_options as options
 from mpgemm.commands.scale_options import scales_of
 from mpgemm.experiments.suspects import Suspect, Whodunit
-from mpgemm.experiments.whodunit import Interrupted, whodunit
+from mpgemm.experiments.whodunit import whodunit
 from mpgemm.inputs.files import read_matrix
 from mpgemm.options.prose import wrapped
 from mpgemm.recovery.methods import get_method
 from mpgemm.reporting import report
 from tensorcore_models.formats.operands import values_of_bits
+from tensorcore_models.results import Interrupted
 
 #: Formats of integer files; unsigned ones may be encodings, so they need a name.
 INTEGERS = {"int8": "s8", "int32": "s32"}

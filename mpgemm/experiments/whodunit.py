@@ -15,6 +15,7 @@ from tensorcore_models.formats.interop import format_of_dtype
 from tensorcore_models.formats.operands import check_bits, operand_bits, values_of_bits
 from tensorcore_models.libraries import Recipe
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Interrupted
 
 #: Rows and columns of the elements on which every candidate is tried.
 FIRST = 8
@@ -25,20 +26,6 @@ NEAREST, LOOKED_AT = 4, 12
 
 Progress = Callable[[int, int, str], None]
 Elements = tuple[np.ndarray, np.ndarray]
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a search.
-
-    Attributes
-    ----------
-    known : str
-        What is known so far, in a sentence.
-    """
-
-    def __init__(self, known: str):
-        super().__init__(known)
-        self.known = known
 
 
 @default_fp_state

@@ -28,21 +28,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="ENGINE",
         help="add matrix engines: devices (a100: its FP16 instruction) or arch:name",
     )
-    what.add_argument("--orders", nargs="+", choices=ORDERS, help="of SGEMM-cube's terms (elementwise termwise)")
-    what.add_argument(
-        "--scale-exponents",
-        nargs="+",
-        type=_scale_exponent,
-        metavar="S_B",
-        help='s_b of SGEMM-cube: integers or "auto" (default 0 6 12 auto)',
-    )
-    what.add_argument(
-        "--step-orders",
-        nargs="+",
-        choices=STEP_ORDERS,
-        help="rounding inside a cube step of 16 products (not published; default sequential, after every product, "
-        "beside exact, once a step; figures: sequential)",
-    )
+    _add_cube_arguments(what)
     what.add_argument("--block", metavar="BM,BK,BN", help="block sizes on the 910A (default: all of k in one chain)")
     what.add_argument(
         "--figure",
@@ -67,6 +53,25 @@ def add_arguments(parser: Parser) -> None:
     )
     add_run_arguments(parser)
     add_output_arguments(parser)
+
+
+def _add_cube_arguments(what: argparse._ArgumentGroup) -> None:
+    """How SGEMM-cube runs."""
+    what.add_argument("--orders", nargs="+", choices=ORDERS, help="of SGEMM-cube's terms (elementwise termwise)")
+    what.add_argument(
+        "--scale-exponents",
+        nargs="+",
+        type=_scale_exponent,
+        metavar="S_B",
+        help='s_b of SGEMM-cube: integers or "auto" (default 0 6 12 auto)',
+    )
+    what.add_argument(
+        "--step-orders",
+        nargs="+",
+        choices=STEP_ORDERS,
+        help="rounding inside a cube step of 16 products (not published; default sequential, after every product, "
+        "beside exact, once a step; figures: sequential)",
+    )
 
 
 def _scale_exponent(text: str) -> int | str:

@@ -24,6 +24,20 @@ CHAIN_BYTES = 1 << 26
 Pair = tuple[Any, Any]
 
 
+def checked_addend(given: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """C in the type in which it is added.
+
+    Raises
+    ------
+    ValueError
+        If that type lacks one of its values.
+    """
+    c = given.astype(dtype)
+    if ((c != given) & ~np.isnan(given)).any():
+        raise ValueError(f"c has values that {np.dtype(dtype).name}, in which it is added, lacks; round it first")
+    return c
+
+
 class Arithmetic(Protocol):
     """What a method needs: sums inside the core, and scaling and adding outside. Values are of any type."""
 

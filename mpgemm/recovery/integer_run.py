@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.recovery.arithmetic import checked_addend
 from mpgemm.recovery.counts import Count, result_format, scaled_words
 from mpgemm.recovery.exact_sums import exact_bits, exact_products
 from mpgemm.recovery.integer_joins import add_quantised, joined_slices, remainders
@@ -124,14 +125,8 @@ class IntegerRun:
             value[:, ~self.columns.finite] = np.nan
         if self.c is not None:
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                value += self._checked(self.c)
+                value += checked_addend(self.c, self.dtype)
         return value
-
-    def _checked(self, given: np.ndarray) -> np.ndarray:
-        c = given.astype(self.dtype)
-        if ((c != given) & ~np.isnan(given)).any():
-            raise ValueError(f"c has values that {self.dtype.name}, in which it is added, lacks; round it first")
-        return c
 
     def _encoded(
         self, words_a: list[np.ndarray], words_b: list[np.ndarray]

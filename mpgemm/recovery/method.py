@@ -198,6 +198,16 @@ class RecoveryMethod:
         ):
             if getattr(self, name) not in known:
                 self._fail(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(map(str, known))}")
+        self._check_words()
+        self._check_sums()
+        if (self.kind == "own") != callable(self.split) or (self.join is not None and self.kind != "own"):
+            self._fail("a split, and a join, are functions of rows of the kind 'own', which need a split")
+        if self.kind == "residues":
+            check_moduli(self.moduli)
+        if self.kind == "split_residues" and (len(self.moduli) < 2 or not set(self.moduli) <= set(self.known_moduli)):
+            self._fail(f"moduli {self.moduli} are to be at least two of {', '.join(map(str, self.known_moduli))}")
+
+    def _check_words(self) -> None:
         if not (self.name and self.title and self.formula and self.source and self.formats):
             self._fail("a row needs name, title, formula, source and formats")
         for fmt in self.formats:
@@ -208,6 +218,9 @@ class RecoveryMethod:
             self._fail(f"products {self.products} must be different pairs, at least one")
         if any(not (0 <= i < self.words and 0 <= j < self.words) for i, j in self.products):
             self._fail(f"products {self.products} name words beyond the {self.words} there are")
+
+    def _check_sums(self) -> None:
+        """What is added where, and in which order."""
         if self.scale_exponent is not None and not 0 <= self.scale_exponent <= 100:
             self._fail(f"scale_exponent is {self.scale_exponent!r}, expected an integer from 0 to 100, or None")
         if (
@@ -231,12 +244,6 @@ class RecoveryMethod:
             self._fail(
                 f"accumulation {self.accumulation!r} takes the highest level first, got products {self.products}"
             )
-        if (self.kind == "own") != callable(self.split) or (self.join is not None and self.kind != "own"):
-            self._fail("a split, and a join, are functions of rows of the kind 'own', which need a split")
-        if self.kind == "residues":
-            check_moduli(self.moduli)
-        if self.kind == "split_residues" and (len(self.moduli) < 2 or not set(self.moduli) <= set(self.known_moduli)):
-            self._fail(f"moduli {self.moduli} are to be at least two of {', '.join(map(str, self.known_moduli))}")
 
     def _fail(self, message: str):
         raise ValueError(f"method {self.name!r}: {message}")

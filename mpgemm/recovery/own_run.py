@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpgemm.recovery.arithmetic import EngineArithmetic
+from mpgemm.recovery.arithmetic import EngineArithmetic, checked_addend
 from mpgemm.recovery.counts import Count, result_format
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.word_run import RangeCounts
@@ -100,7 +100,7 @@ class OwnRun:
             raise ValueError(f"method {self.row.name!r}: join gave shape {joined.shape}, expected {shape}")
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             joined = joined.astype(self.dtype, copy=False)
-            return joined if self.c is None else joined + self._addend(self.c)
+            return joined if self.c is None else joined + checked_addend(self.c, self.dtype)
 
     def _added(self, terms: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         total = np.zeros((self.a.shape[0], self.b.shape[1]), self.dtype)
@@ -108,9 +108,3 @@ class OwnRun:
             for value, exponents in terms:
                 total = total + np.ldexp(value.astype(self.dtype), exponents.astype(np.int32))
         return total
-
-    def _addend(self, given: np.ndarray) -> np.ndarray:
-        c = given.astype(self.dtype)
-        if ((c != given) & ~np.isnan(given)).any():
-            raise ValueError(f"c has values that {self.dtype.name}, in which it is added, lacks; round it first")
-        return c

@@ -6,8 +6,8 @@ import pytest
 
 import tensorcore_models as tcm
 from mpgemm import tolerance
-from mpgemm.bounds.tolerances import Interrupted
 from mpgemm.cli import main
+from tensorcore_models.results import Interrupted
 
 TYPES = {"fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16, "e4m3fn": ml_dtypes.float8_e4m3fn,
          "e5m2": ml_dtypes.float8_e5m2}  # fmt: skip

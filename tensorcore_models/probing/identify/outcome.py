@@ -12,20 +12,6 @@ from .evidence import Counterexample, Evidence, OpenQuestion
 from .fields import spec_text
 
 
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during an identification.
-
-    Attributes
-    ----------
-    known : str
-        What is known so far, in a sentence.
-    """
-
-    def __init__(self, known: str):
-        super().__init__(known)
-        self.known = known
-
-
 @dataclass(frozen=True)
 class Nearest:
     """A specification and how far off it is on the first inputs, which do not depend on any specification.

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...accumulators import Accumulator
+from ...results import Interrupted
 from ..interface import Dot, DotBatch
 from ..shrinking import shrink
 from .aimed import Aimed
@@ -29,7 +30,7 @@ from .fields import Family, engine_of, spec_text
 from .inputs import pool
 from .limits import FEW, Limits, limits_of
 from .mutations import mutated
-from .outcome import Identification, Interrupted, Nearest
+from .outcome import Identification, Nearest
 from .search import Log, descend, differ, evolve, fit, is_nan, results
 
 #: Inputs of the first pool.
