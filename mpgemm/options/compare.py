@@ -1,10 +1,17 @@
 """`mpgemm compare`: recovery methods times engines times matrices, and the papers' comparisons of methods."""
 
-from mpgemm.experiments.framework_names import FRAMEWORK_NAMES
 from mpgemm.options.inputs import add_input_arguments
 from mpgemm.options.parser import Parser
 from mpgemm.options.run_options import add_output_arguments, add_run_arguments
-from mpgemm.recovery.methods import list_methods
+
+QUESTION = "compare corrections"
+SUMMARY = "recovery methods times matrix engines: errors, bits, passes, bounds"
+EXAMPLES = (
+    ("A.npy B.npy --engines a100 h100", "the cheapest method that reaches FP32 on each engine"),
+    ("A.npy B.npy --methods 3xTF32 bf16x9 ootomo --bits 20", "or at least 20 bits; names of the frameworks will do"),
+    ("--methods markidis ootomo --engines h100 --distribution normal --shape 32 4096 32 --bounds", ""),
+    ("--figure khattak7 --out out", "a figure of a paper; --quick for fewer points"),
+)
 
 #: Figures and tables that the command reproduces, and what each is.
 FIGURES = {
@@ -25,6 +32,9 @@ TABLES = {
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
+    from mpgemm.experiments.framework_names import FRAMEWORK_NAMES  # not needed for the help of all commands
+    from mpgemm.recovery.methods import list_methods
+
     what = parser.add_argument_group("what to compare")
     what.add_argument(
         "--methods",

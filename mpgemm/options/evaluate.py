@@ -7,6 +7,16 @@ from mpgemm.options.parser import Parser
 from mpgemm.options.run_options import add_output_arguments, add_run_arguments
 from mpgemm.options.words import FAMILIES, FIGURES, ON_REQUEST, ORDERS, STEP_ORDERS
 
+QUESTION = "evaluate a scheme"
+SUMMARY = "accuracy of SGEMM-cube and native GEMMs on files or generated matrices"
+EXAMPLES = (
+    ("A.npy B.npy", "is SGEMM-cube accurate enough for these matrices?"),
+    ("W.safetensors X.npy --a-name layers.0.weight", "a tensor by its name"),
+    ("X.npy W.npy --transpose-b", "x @ W.T"),
+    ("--distribution normal --shape 64 1024 64 --repeats 3 --out out", "generated, three seeds, files in out"),
+    ("--figure 9b --step-orders sequential exact", "a figure of the SGEMM-cube paper"),
+)
+
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""

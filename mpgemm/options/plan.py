@@ -6,6 +6,14 @@ from mpgemm.options.ascend_options import KERNEL_OPTIONS, add_shared_arguments
 from mpgemm.options.parser import Parser
 from mpgemm.options.words import DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
 
+QUESTION = "plan a block"
+SUMMARY = "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel"
+EXAMPLES = (
+    ("4096 4096 4096 --chip 910A", "blocks, grid and order for one product (m k n)"),
+    ("32 4096 11008 --chip 910A --chip 910B3 --tiling", "two chips, and what to type into the kernel"),
+    ("128 7168 2048 --chip 910B3 --pareto", "time against bits"),
+)
+
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""

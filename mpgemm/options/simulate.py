@@ -4,6 +4,14 @@ from mpgemm.options.ascend_options import KERNEL_OPTIONS, add_shared_arguments
 from mpgemm.options.parser import Parser
 from mpgemm.options.words import KERNELS, RESIDENTS
 
+QUESTION = "plan a block"
+SUMMARY = "a tile schedule on the pipes of an Ascend core: speed, stalls, traces"
+EXAMPLES = (
+    ("--block 176,64,176 --trace trace.json", "one schedule; the trace opens in Perfetto"),
+    ("4096 4096 4096 --chip 910B3 --waterfall", "where the time goes"),
+    ("--published", "predictions beside published numbers"),
+)
+
 FIGURES = ("10", "11", "12")
 
 

@@ -14,7 +14,6 @@ from ascend.schedule import KERNELS
 from ascend.schedule_options import LAYOUTS, MERGES, RESIDENTS
 from ascend.terms import MODES
 from mpgemm.bounds.tolerances import SHAPE
-from mpgemm.cli import COMMANDS
 from mpgemm.commands.compare import EXPERIMENTS
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.curves import AXES
@@ -25,6 +24,7 @@ from mpgemm.experiments.slice_advice import METHODS as COUNTED_METHODS
 from mpgemm.experiments.split_figures import SPLIT_FIGURES
 from mpgemm.experiments.sweeps import SWEEP_FIGURES
 from mpgemm.options import compare, words
+from mpgemm.options.discovery import all_commands
 from tensorcore_models.probing.formal.solvers import BACKENDS, DEFAULT_MEMORY, DEFAULT_TIMEOUT
 from tensorcore_models.probing.identify.limits import EFFORTS
 from tensorcore_models.probing.identify.solver import EACH, TOTAL
@@ -79,10 +79,11 @@ def test_every_figure_and_table_has_an_experiment():
 
 def test_help_imports_nothing_that_computes():
     code = (
-        "import sys; from mpgemm.cli import COMMANDS, build_parser; [build_parser(name) for name in COMMANDS];"
+        "import sys, mpgemm.cli; from mpgemm.options.discovery import all_commands, command_parser;"
+        "[command_parser(name) for name in all_commands()];"
         "print([m for m in sys.modules if m.startswith(('mpgemm.commands.', 'mpgemm.bounds', 'ascend.planner')) "
         "or m in ('tensorcore_models.kernels', 'tensorcore_models.catalogue', 'mpmath')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
-    assert len(COMMANDS) > 15
+    assert len(all_commands()) > 15
