@@ -26,7 +26,7 @@ def check(args: argparse.Namespace) -> None:
     """
     if args.kv_tile and not args.attention:
         raise ValueError("--kv-tile goes with --attention")
-    others = ("files", "shipped", "distribution", "figure", "methods", "c", "shape")
+    others = ("files", "shipped", "distribution", "methods", "c", "shape")
     given = [name for name in others if args.attention and getattr(args, name, None)]
     if given:
         raise ValueError(f"--attention brings its own matrices: leave {', '.join(given)} out")

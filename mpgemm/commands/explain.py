@@ -13,12 +13,12 @@ from mpgemm.bounds.scaled_dot import describe_scaled
 from mpgemm.bounds.two_engines import SideBySide, side_by_side
 from mpgemm.commands.scale_options import scales_of
 from mpgemm.experiments.cases import file_case, generated_cases, with_addend
-from mpgemm.experiments.valpey5 import VALPEY_A, VALPEY_B, VALPEY_C
 from mpgemm.options.prose import wrapped
 from mpgemm.recovery.engines import plain_engine
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.run import recovered_gemm
 from mpgemm.reporting import report
+from mpgemm.reproductions.valpey_table5 import VALPEY_A, VALPEY_B, VALPEY_C
 from tensorcore_models.engines.scaling import read_scales
 from tensorcore_models.formats.names import FP8, format_family, operand_format
 

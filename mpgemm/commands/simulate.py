@@ -6,7 +6,7 @@ import sys
 import ascend
 from ascend.grid import Swizzle
 from ascend.kernels.base import Kernel
-from ascend.reports import figures, plots
+from ascend.reports import plots
 from ascend.reports.calibration import PUBLISHED_BLOCK, statements
 from ascend.reports.profile import Row, fit_profile, read_profile
 from ascend.reports.published import BUSY_PIPES, FAR_OFF, SOURCES, Comparison, comparisons, spread
@@ -14,7 +14,6 @@ from ascend.reports.waterfall import sweep
 from ascend.schedule import variant
 from mpgemm.commands.ascend_options import (
     evidence,
-    folder_of,
     kernel_of,
     parse_block,
     parse_grid,
@@ -22,7 +21,6 @@ from mpgemm.commands.ascend_options import (
     parse_pair,
     run_on_chip,
     size_of,
-    write_rows,
 )
 from mpgemm.reporting.report import Progress, Table, json_text, say
 
@@ -33,9 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    if args.figure:
-        _figure(args, chip)
-    elif args.calibrate:
+    if args.calibrate:
         _calibrate(args, chip)
     elif args.published:
         _published(args)
@@ -305,34 +301,3 @@ def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     if observed <= len(fit.parameters):
         say(f"{len(fit.parameters)} parameter(s) and {observed} measured number(s): that they agree proves nothing")
     say("use it: " + " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items()))
-
-
-def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    if args.block and args.figure != "12":
-        raise ValueError(f"figure {args.figure} compares blocks: --block is for figure 12")
-    if args.size and args.figure == "12":
-        raise ValueError("figure 12 compares sizes: leave out M K N")
-    plots.require_matplotlib()
-    folder, progress = folder_of(args), Progress()
-    size = size_of(args)
-    name = f"figure_{args.figure}_{chip.name}" + ("_calibrated" if args.calibrated else "")
-    path = folder / f"{name}.png"
-
-    def report(done: int, total: int) -> None:
-        progress(done, total, f"points of figure {args.figure}")
-
-    fit = "fitted to 41.7 and 65.3" if args.calibrated else "nominal parameters"
-    where = f"{chip.name} ({fit}), m, k, n = {', '.join(map(str, size))}"
-    if args.figure == "10":
-        rows = figures.figure_10(chip, size, progress=report)
-        peak = figures.PAPER_PEAK if chip.soc_version == "Ascend910A" else chip.peak_flops() / 3
-        plots.roofline_plot(rows, path, chip.hbm_bytes_per_second, peak, f"Fig. 10: {where}")
-    elif args.figure == "11":
-        rows = figures.figure_11(chip, size, report)
-        plots.figure_11_plot(rows, path, f"Fig. 11: {where}")
-    else:
-        block = _block(args)
-        rows = figures.figure_12(chip, block, report)
-        plots.figure_12_plot(rows, path, f"Fig. 12: {chip.name} ({fit}), block {block}, and 910B3")
-    paths = [*write_rows(folder, name, rows), path]
-    print(f"written: {', '.join(map(str, paths))}")

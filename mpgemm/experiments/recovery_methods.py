@@ -1,5 +1,6 @@
 """Recovery methods on engines as the methods of an experiment: ``recovery:METHOD@ENGINE``."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -105,8 +106,18 @@ def recovery_method(text: str) -> GemmMethod:
     ValueError
         If there is no such method or engine, or the engine does not take the words.
     """
-    (pair,), _ = resolve_pairs([text], [None])
-    return pair_method(pair._replace(name=text.partition("@")[0]))
+    return pair_method(only_pair(text)._replace(name=text.partition("@")[0]))
+
+
+def only_pair(method: str, engine: str | None = None) -> Pair:
+    """One method on one engine (default: the method's own); errors as of :func:`resolve_pairs`."""
+    (pair,), _ = resolve_pairs([method], [engine])
+    return pair
+
+
+def labelled_methods(rows: Sequence[tuple[str, str | None, str]]) -> list[GemmMethod]:
+    """Methods of (method, engine, label); what they lose in splitting is not counted."""
+    return [pair_method(only_pair(method, engine), label=label, counts=False) for method, engine, label in rows]
 
 
 def _product(pair: Pair, options: dict, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:

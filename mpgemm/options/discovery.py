@@ -21,6 +21,7 @@ QUESTIONS = (
     "compare corrections",
     "debug a kernel",
     "look into a unit",
+    "repeat a paper",
     "keep results, check the installation",
 )
 

@@ -110,7 +110,17 @@ def test_examples_parse(command, arguments):
 
 
 #: Examples that compute a paper's figure or a page's worth of products: minutes each, their parts are tested elsewhere.
-LONG = ("--figure", "--seconds", "--published", "--pareto", "4096 4096", "11008", "--waterfall", "--shipped digits")
+LONG = (
+    "xue",
+    "khattak7",
+    "--seconds",
+    "--published",
+    "--pareto",
+    "4096 4096",
+    "11008",
+    "--waterfall",
+    "--shipped digits",
+)
 #: Lines that are to be pasted, or drawn, and are not wrapped.
 CODE = re.compile(r"\s*(//|#|np\.|assert |import |expected|size|Instruction\(|\w+=|\)|tiling|.*(\||[;{}]$))|written")
 
@@ -323,7 +333,8 @@ JSON_ROWS = dict(
 #: For each line of the page a command to run.
 JSON_RUNS = {
     "evaluate": "evaluate X.npy W.npy --transpose-b --methods fp32 sgemm_cube --orders termwise --scale-exponents 12",
-    "evaluate --figure": "evaluate --figure 8a --methods fp16 fp32 --repeats 1",
+    "reproduce": "reproduce xue8a --methods fp32 --repeats 1 --shape 4 4 4",
+    "reproduce --list": "reproduce --list",
     "compare": "compare A.npy B.npy --methods fp16 --engines a100",
     "explain": "explain fp16 --engine a100 --a 1 2 --b 1 1/3",
     "explain --engine A B": "explain --engine a100 h100 --distribution normal --k 32",

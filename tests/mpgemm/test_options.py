@@ -14,16 +14,13 @@ from ascend.schedule import KERNELS
 from ascend.schedule_options import LAYOUTS, MERGES, RESIDENTS
 from ascend.terms import MODES
 from mpgemm.bounds.tolerances import SHAPE
-from mpgemm.commands.compare import EXPERIMENTS
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.curves import AXES
 from mpgemm.experiments.curves import SHAPE as CURVE_SHAPE
 from mpgemm.experiments.methods import FAMILIES, ON_REQUEST, ORDERS, STEP_ORDERS
 from mpgemm.experiments.slice_advice import DEVICES as COST_DEVICES
 from mpgemm.experiments.slice_advice import METHODS as COUNTED_METHODS
-from mpgemm.experiments.split_figures import SPLIT_FIGURES
-from mpgemm.experiments.sweeps import SWEEP_FIGURES
-from mpgemm.options import compare, words
+from mpgemm.options import words
 from mpgemm.options.discovery import all_commands
 from tensorcore_models.probing.formal.solvers import BACKENDS, DEFAULT_MEMORY, DEFAULT_TIMEOUT
 from tensorcore_models.probing.identify.limits import EFFORTS
@@ -47,7 +44,6 @@ STATED = {
     "ON_REQUEST": tuple(ON_REQUEST),
     "ORDERS": ORDERS,
     "STEP_ORDERS": STEP_ORDERS,
-    "FIGURES": (*SPLIT_FIGURES, *SWEEP_FIGURES),
     "METRICS": tuple(RELATIVE_METRICS),
     "AXES": tuple(AXES),
     "CURVE_SHAPE": CURVE_SHAPE,
@@ -71,10 +67,6 @@ def test_all_words_are_held_to_a_table():
 @pytest.mark.parametrize("name", STATED)
 def test_words(name):
     assert getattr(words, name) == STATED[name]
-
-
-def test_every_figure_and_table_has_an_experiment():
-    assert {*compare.FIGURES, *compare.TABLES} == set(EXPERIMENTS)
 
 
 def test_help_imports_nothing_that_computes():

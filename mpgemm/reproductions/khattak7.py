@@ -122,7 +122,7 @@ def run(context: Context, accumulation: str = ACCUMULATION) -> Outcome:
         tables.append(Table(title, ["n", *curves, "bound"], rows))
         engines = {m.label: m.name.partition("@")[2] for m in members}
         data["panels"].append({"format": fmt, "words": words, "curves": curves, "bound": bound, "engines": engines})
-    name = "khattak7" if accumulation == ACCUMULATION else f"khattak7_{accumulation}"
+    name = "khattak7" if accumulation == ACCUMULATION else f"khattak7-{accumulation}"
     return Outcome(name, tables, data, panels, 3, _remarks(data))
 
 
@@ -186,4 +186,4 @@ def run_effect(context: Context) -> Outcome:
         ["accumulator", "mean error", "least", "largest"],
         rows,
     )
-    return Outcome("rounding_effect", [table], {"n": n, "seeds": list(context.seeds), "errors": errors})
+    return Outcome("khattak7-effect", [table], {"n": n, "seeds": list(context.seeds), "errors": errors})
