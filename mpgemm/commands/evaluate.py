@@ -78,7 +78,7 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
     methods = build_methods(names, options)
     records = evaluation.evaluate(cases, methods, context.journal, context.progress, context.executor)
     summaries = evaluation.summarise(records)
-    inputs = [Input(case, methods, summaries, options.scale_exponents) for case in _one_each(cases)]
+    inputs = [InputFindings(case, methods, summaries, options.scale_exponents) for case in _one_each(cases)]
     checks = [(case, *evaluation.verify_entries(case, args.verify)) for case in cases] if args.verify else []
     result: dict = {
         "inputs": [entry.to_dict() for entry in inputs],
@@ -106,7 +106,7 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
     return 1 if wrong else 0
 
 
-class Input:
+class InputFindings:
     """What is said about one input beside its errors: the range of its operands, and the verdict."""
 
     def __init__(self, case: Case, methods: list, summaries: list, scale_exponents: Sequence[int | str]):
@@ -143,7 +143,7 @@ def _one_each(cases: list[Case]) -> list[Case]:
     return list({case.group: case for case in reversed(cases)}.values())[::-1]
 
 
-def _print_cases(inputs: list[Input], summaries: list, checks: list) -> None:
+def _print_cases(inputs: list[InputFindings], summaries: list, checks: list) -> None:
     """The verdicts, then the tables that they rest on."""
     for number, entry in enumerate(inputs):
         if len(inputs) > 1:

@@ -118,7 +118,11 @@ def _plans_of(args: argparse.Namespace, chip: ascend.Chip, size: Size, advice: a
 
 
 def _ranked(
-    args: argparse.Namespace, chip: ascend.Chip, size: Size, top: int | None = None, way: ascend.Way | None = None
+    args: argparse.Namespace,
+    chip: ascend.Chip,
+    size: Size,
+    top: int | None = None,
+    way: ascend.PlannedWay | None = None,
 ) -> list[Plan]:
     progress = Progress()
     options = kernel_of(args) | {"mode": args.mode, "target": args.target or ""}

@@ -8,8 +8,8 @@ from ascend.grid import Swizzle
 from ascend.kernels.base import Kernel
 from ascend.reports import plots
 from ascend.reports.calibration import PUBLISHED_BLOCK, statements
-from ascend.reports.profile import Row, fit_profile, read_profile
-from ascend.reports.published import BUSY_PIPES, FAR_OFF, SOURCES, Comparison, comparisons, spread
+from ascend.reports.profile import ProfileRow, fit_profile, read_profile
+from ascend.reports.published import BUSY_PIPES, FAR_OFF, SOURCES, PredictedTime, comparisons, spread
 from ascend.reports.waterfall import sweep
 from ascend.schedule import variant
 from mpgemm.commands.ascend_options import (
@@ -201,14 +201,14 @@ def _published(args: argparse.Namespace) -> None:
     _print_times(compared)
 
 
-def _kinds(compared: list[Comparison]) -> dict[str, list[Comparison]]:
+def _kinds(compared: list[PredictedTime]) -> dict[str, list[PredictedTime]]:
     return {
         "predicted": [c for c in compared if not c.measurement.fitted],
         "fitted": [c for c in compared if c.measurement.fitted],
     }
 
 
-def _print_times(compared: list[Comparison]) -> None:
+def _print_times(compared: list[PredictedTime]) -> None:
     """Published times and busy ratios beside the predictions, and how far these are off."""
     times, busy = [], []
     for c in compared:
@@ -259,11 +259,11 @@ def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     rows, skipped = read_profile(args.calibrate)
     named = any((args.block, args.kernel, args.grid, args.swizzle, args.resident, args.n_fused, args.unit_flag))
 
-    def schedule_of(row: Row) -> Kernel:
+    def schedule_of(row: ProfileRow) -> Kernel:
         options = kernel_of(args) | {"terms": 1, "operand": row.operand}
         return _schedule(args, (row.m, row.k, row.n), chip, args.kernel or "grid", options)
 
-    def planned(row: Row) -> Kernel:
+    def planned(row: ProfileRow) -> Kernel:
         options = kernel_of(args) | {"terms": 1, "operand": row.operand}
         found = ascend.plan(
             row.m, row.k, row.n, chip, simulated=4, top=4, error_of=lambda s: 0.0, split=args.split, **options

@@ -6,7 +6,7 @@ from mpgemm.experiments.outcome import Context, Outcome
 from mpgemm.reporting.report import Table
 from tensorcore_models.probing.formal.limits import LimitOptions
 from tensorcore_models.probing.formal.published import QUERIES, UNITS, Query
-from tensorcore_models.probing.formal.queries import Verdict
+from tensorcore_models.probing.formal.queries import FormalVerdict
 from tensorcore_models.probing.formal.solvers import NoSolver
 
 
@@ -27,7 +27,7 @@ def run(context: Context, **limits: Unpack[LimitOptions]) -> Outcome:
     """
     rows, found = [], []
     for number, query in enumerate(QUERIES):
-        verdicts: list[Verdict | TimeoutError] = []
+        verdicts: list[FormalVerdict | TimeoutError] = []
         for name in UNITS:
             if context.progress:
                 context.progress(
@@ -39,7 +39,7 @@ def run(context: Context, **limits: Unpack[LimitOptions]) -> Outcome:
     return Outcome("valpey-table4", [Table("Valpey et al., table 4", ["query", *UNITS], rows)], {"queries": found})
 
 
-def asked(query: Query, name: str, limits: LimitOptions) -> Verdict | TimeoutError:
+def asked(query: Query, name: str, limits: LimitOptions) -> FormalVerdict | TimeoutError:
     """What a query found; a search of several questions ends at the first that runs out of time."""
     try:
         return query.ask(name, **limits)
@@ -49,7 +49,7 @@ def asked(query: Query, name: str, limits: LimitOptions) -> Verdict | TimeoutErr
         raise ValueError(str(error)) from None
 
 
-def cell(verdict: Verdict | TimeoutError) -> str:
+def cell(verdict: FormalVerdict | TimeoutError) -> str:
     """A verdict in the table."""
     if isinstance(verdict, TimeoutError):
         return f"timeout ({verdict})"
@@ -57,8 +57,8 @@ def cell(verdict: Verdict | TimeoutError) -> str:
     return f"{verdict.status}, {verdict.seconds:.2f} s{backend}"
 
 
-def _facts(query: Query, name: str, verdict: Verdict | TimeoutError) -> dict:
+def _facts(query: Query, name: str, verdict: FormalVerdict | TimeoutError) -> dict:
     facts: dict = {"query": query.name, "unit": name, "answer": cell(verdict)}
-    if isinstance(verdict, Verdict) and verdict.witness is not None:
+    if isinstance(verdict, FormalVerdict) and verdict.witness is not None:
         facts |= {"witness": str(verdict.witness), "results": list(map(hex, verdict.results))}
     return facts

@@ -8,7 +8,7 @@ from mpgemm.bounds.method_bounds import word_values
 from mpgemm.experiments.cases import generated_cases
 from mpgemm.experiments.evaluate import evaluate
 from mpgemm.experiments.outcome import Context, Outcome
-from mpgemm.experiments.recovery_methods import Pair, only_pair, pair_method
+from mpgemm.experiments.recovery_methods import MethodOnEngine, only_pair, pair_method
 from mpgemm.recovery.run import prepare
 from mpgemm.reporting.report import Table
 
@@ -42,7 +42,7 @@ LOSS_LENGTHS = (1, 256)
 LOSS_INPUTS = ("uniform_symmetric", "normal")
 
 
-def operand_loss(pair: Pair, count: int = 1 << 23) -> float:
+def operand_loss(pair: MethodOnEngine, count: int = 1 << 23) -> float:
     """Bits that the words lose of an operand: log2 of the largest error over 2^-24, half an ulp of FP32, for `count` FP32
     numbers spread over [1, 2) (2^23 are all of them); -inf where nothing is lost."""
     fractions = (np.arange(count) * 0x9E3779B1) & 0x7FFFFF  # an odd factor: all 2^23 fractions, any part of them spread
